@@ -42,7 +42,7 @@ func Cases(o CaseOptions) ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(o.Traces) > 0 && !slices.ContainsFunc(wanted, func(w wantedScenario) bool { return w.Name == traceScenario }) {
+	if len(o.Traces) > 0 && !slices.ContainsFunc(wanted, func(w expectedScenario) bool { return w.Name == traceScenario }) {
 		return nil, fmt.Errorf("a trace is given, but the scenario %s is not among those that are run", traceScenario)
 	}
 	set, err := scenarios.ParseSet(o.Set)
@@ -109,21 +109,21 @@ func (c Case) undisturbed(m *scenarios.Mix) Case {
 // undisturbedSuffix ends the name of a case that is run without the pressure of its scenario.
 const undisturbedSuffix = "-undisturbed"
 
-// wantedScenario is one that is run, with the sizes that were named with it.
-type wantedScenario struct {
+// expectedScenario is one that is run, with the sizes that were named with it.
+type expectedScenario struct {
 	scenarios.Scenario
 	word  string // by which it was named
 	sizes []int
 }
 
 // wanted finds the scenarios that were named, or all, and refuses sizes of others.
-func (s sizes) wanted(words []string, input json.RawMessage) ([]wantedScenario, error) {
+func (s sizes) wanted(words []string, input json.RawMessage) ([]expectedScenario, error) {
 	if len(words) == 0 {
 		for _, all := range scenarios.All() {
 			words = append(words, all.Name)
 		}
 	}
-	var out []wantedScenario
+	var out []expectedScenario
 	at := map[string]int{}
 	for _, word := range words {
 		name, named, err := scenarios.ParseSizes(word)
@@ -140,12 +140,12 @@ func (s sizes) wanted(words []string, input json.RawMessage) ([]wantedScenario, 
 			return nil, fmt.Errorf("two scenarios are called %s: %s and %s; leave one out, or give its file another name", found.Name, out[i].word, word)
 		case !known:
 			i = len(out)
-			at[found.Name], out = i, append(out, wantedScenario{Scenario: found, word: name})
+			at[found.Name], out = i, append(out, expectedScenario{Scenario: found, word: name})
 		}
 		out[i].sizes = append(out[i].sizes, named...)
 	}
 	for name := range s.of {
-		if !slices.ContainsFunc(out, func(w wantedScenario) bool { return w.Name == name || w.word == name }) {
+		if !slices.ContainsFunc(out, func(w expectedScenario) bool { return w.Name == name || w.word == name }) {
 			return nil, fmt.Errorf("sizes for %s: the scenario is not among those that are run (%s)", name, strings.Join(words, ", "))
 		}
 	}
@@ -153,9 +153,9 @@ func (s sizes) wanted(words []string, input json.RawMessage) ([]wantedScenario, 
 }
 
 // anyHas refuses a parameter that no scenario has.
-func anyHas(wanted []wantedScenario, set map[string]string) error {
+func anyHas(wanted []expectedScenario, set map[string]string) error {
 	for name := range set {
-		if slices.ContainsFunc(wanted, func(w wantedScenario) bool { return w.HasParameter(name) }) {
+		if slices.ContainsFunc(wanted, func(w expectedScenario) bool { return w.HasParameter(name) }) {
 			continue
 		}
 		var all []string
@@ -197,7 +197,7 @@ type sizes struct {
 	of  map[string][]int
 }
 
-func (s sizes) forScenario(w wantedScenario, o CaseOptions, opts scenarios.Options) []int {
+func (s sizes) forScenario(w expectedScenario, o CaseOptions, opts scenarios.Options) []int {
 	switch {
 	case w.sizes != nil:
 		return w.sizes

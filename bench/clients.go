@@ -17,7 +17,7 @@ import (
 // which there would be as many as instances in flight: some submit for all, and one receives.
 type clients struct {
 	watch   *watch
-	lot     *lot
+	batch   *instanceBatch
 	engines []*engine.Engine
 	gate    *gate
 	next    atomic.Int64 // of the instances that nobody has taken yet
@@ -32,16 +32,16 @@ type client struct {
 	waited time.Duration // for all of them
 }
 
-// submittersMost bounds how many submissions are under way at once.
-const submittersMost = 256
+// submittersMax bounds how many submissions are under way at once.
+const submittersMax = 256
 
 // unheard is how long no instance may end before the store is asked: the end of an instance whose COMMIT was
 // lost on the way is told to nobody.
 const unheard = 15 * time.Second
 
-func newClients(w *watch, lot *lot, engines []*engine.Engine, gate *gate) *clients {
+func newClients(w *watch, lot *instanceBatch, engines []*engine.Engine, gate *gate) *clients {
 	count := cap(w.ended)
-	c := &clients{watch: w, lot: lot, engines: engines, gate: gate, list: make([]client, count), idle: make(chan int, count)}
+	c := &clients{watch: w, batch: lot, engines: engines, gate: gate, list: make([]client, count), idle: make(chan int, count)}
 	for i := range count {
 		c.idle <- i
 	}
@@ -70,7 +70,7 @@ func (c *clients) run(ctx context.Context) []error {
 			}
 		})
 	}
-	for range min(len(c.list), submittersMost) {
+	for range min(len(c.list), submittersMax) {
 		begin(c.submit)
 	}
 	begin(c.receive)
@@ -91,9 +91,9 @@ func (c *clients) submit(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for instances to end: %w", context.Cause(ctx))
 		}
-		id := c.watch.newID(i, c.engine(one).Near)
+		id := c.watch.newID(i, c.engine(one).IsLocal)
 		c.watch.submit(i, id, one)
-		if _, err := c.engine(one).Submit(ctx, c.lot.request(i, id)); err != nil {
+		if _, err := c.engine(one).Submit(ctx, c.batch.request(i, id)); err != nil {
 			return fmt.Errorf("submitting: %w", err)
 		}
 		if c.stored.Add(1) == int64(len(c.list)) {
@@ -122,14 +122,14 @@ func (c *clients) receive(ctx context.Context) error {
 			case <-ctx.Done():
 				return fmt.Errorf("waiting for instances to end: %w", context.Cause(ctx))
 			case <-timer.C:
-				asking.Go(func() { c.watch.ask(ctx, c.engines[0]) })
+				asking.Go(func() { c.watch.query(ctx, c.engines[0]) })
 			}
 		}
 		one, waited := c.watch.received(in.ID, time.Now())
 		c.list[one].count++
 		c.list[one].waited += waited
 		c.idle <- one
-		if err := c.lot.check(c.watch.number(in.ID), in); err != nil {
+		if err := c.batch.check(c.watch.number(in.ID), in); err != nil {
 			return err
 		}
 	}

@@ -28,19 +28,19 @@ type CompareConfig struct {
 	Way string // how the server was had, for the manifest
 
 	// Loads are the modes in which every case is run, each a mode of its own. Nil: one, of Workers, InFlight and MinNodes.
-	Loads      []Load
-	OwnLoads   bool          // what a case's scenario says of how it is run goes before Loads
-	Workers    int           // see Load
-	InFlight   int           // see Load
-	Engines    int           // engines on the store, each with Workers and connections of its own. Zero: 1
-	Profile    bool          // where processor time goes is sampled in each run; no other profile may be under way
-	Hold       bool          // no action returns before as many instances as InFlight were submitted, or all
-	Clear      bool          // what ended instances left is removed before the counters are read, so that they have all that a run costs
-	LookEvery  time.Duration // how often the sessions are looked at, for what they wait for. Zero: 20 ms, which costs a run next to nothing
-	MinNodes   int           // see Load
-	RunTimeout time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
-	Seed       uint64        // of generated traces, for the manifest
-	Plant      Plant         // a fault that every run is given; zero: none
+	Loads           []Load
+	OwnLoads        bool          // what a case's scenario says of how it is run goes before Loads
+	Workers         int           // see Load
+	InFlight        int           // see Load
+	Engines         int           // engines on the store, each with Workers and connections of its own. Zero: 1
+	Profile         bool          // where processor time goes is sampled in each run; no other profile may be under way
+	HoldTransaction bool          // no action returns before as many instances as InFlight were submitted, or all
+	Clear           bool          // what ended instances left is removed before the counters are read, so that they have all that a run costs
+	SamplePause     time.Duration // how often the sessions are looked at, for what they wait for. Zero: 20 ms, which costs a run next to nothing
+	MinNodes        int           // see Load
+	RunTimeout      time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
+	Seed            uint64        // of generated traces, for the manifest
+	Plant           Plant         // a fault that every run is given; zero: none
 
 	// Ceilings is how long each point of the ceilings is measured, before the first run and after the last: what raw SQL
 	// can do for the rows of the backends, on the same server. Zero: they are not measured.
@@ -99,7 +99,7 @@ func (c CompareConfig) withDefaults() CompareConfig {
 	for i := range c.Loads {
 		c.Loads[i] = c.Loads[i].withDefaults()
 	}
-	c.LookEvery = cmp.Or(c.LookEvery, 20*time.Millisecond)
+	c.SamplePause = cmp.Or(c.SamplePause, 20*time.Millisecond)
 	c.RunTimeout = cmp.Or(c.RunTimeout, 5*time.Minute)
 	return c
 }
@@ -114,8 +114,8 @@ func (c CompareConfig) validate() error {
 		return fmt.Errorf("compare: %d runs; choose from 1 to 1000", c.Runs)
 	case c.Engines < 0 || c.Engines > 64:
 		return fmt.Errorf("compare: %d engines; choose from 1 to 64", c.Engines)
-	case c.LookEvery < 0:
-		return fmt.Errorf("compare: sessions cannot be looked at every %v; choose more than 0", c.LookEvery)
+	case c.SamplePause < 0:
+		return fmt.Errorf("compare: sessions cannot be looked at every %v; choose more than 0", c.SamplePause)
 	case c.Ceilings != 0 && c.Ceilings < shortest:
 		return fmt.Errorf("compare: %s for a point of the ceilings; choose %s or more, or 0 for none", c.Ceilings, shortest)
 	case c.RunTimeout < time.Second:
@@ -235,7 +235,7 @@ func (c *comparer) close() { c.runner.close() }
 
 // runCase runs all repetitions of a case, in one mode after the other. The order of the backends turns round every time.
 func (c *comparer) runCase(ctx context.Context, k *Case) error {
-	lot, err := newLot(k)
+	lot, err := newInstanceBatch(k)
 	if err != nil {
 		return fmt.Errorf("%s: %w", k, err)
 	}
@@ -261,7 +261,7 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 }
 
 // runOnce makes one run, and keeps what it shows.
-func (c *comparer) runOnce(ctx context.Context, k *Case, lot *lot, b designs.Spec, p runPlan, run int) error {
+func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, p runPlan, run int) error {
 	c.progress(k, b, p.load.Mode, run, nil)
 	sample, lat, err := c.runner.run(ctx, k, lot, b, p)
 	if err != nil {
@@ -281,7 +281,7 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, lot *lot, b designs.Spe
 
 // pilot plans the runs of a case on a backend: where they are to take a certain time, runs that do not count tell how many
 // instances that are.
-func (c *comparer) pilot(ctx context.Context, k *Case, lot *lot, b designs.Spec, load Load) (runPlan, error) {
+func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, load Load) (runPlan, error) {
 	plan := func(perS float64) runPlan {
 		p := load.plan(k.Workload.Nodes, perS)
 		p.instances = lot.wholeTurns(p.instances)
@@ -401,7 +401,7 @@ func methods(cfg CompareConfig) []record.Method {
 		{Figure: "differences", Text: fmt.Sprintf("the median of all ratios of a run of one backend to a run of the other (Hodges–Lehmann), with the interval that belongs to the Mann–Whitney test, at %.0f %%. "+
 			"A difference is stated where the interval leaves out 1; ~ stands elsewhere, and everywhere with fewer runs than such an interval needs: five.", 100*stats.DifferenceConfidence)},
 		{Figure: "hot_share", Text: "of the rows changed in the backend's own tables, those whose change touched no index: n_tup_hot_upd / n_tup_upd of pg_stat_user_tables, over all valid runs."},
-		{Figure: "lock_wait_share", Text: fmt.Sprintf("the workload's sessions are looked at every %v: those that wait for a row which another has locked, divided by those that are in a transaction, over all looks of all valid runs.", cfg.LookEvery)},
+		{Figure: "lock_wait_share", Text: fmt.Sprintf("the workload's sessions are looked at every %v: those that wait for a row which another has locked, divided by those that are in a transaction, over all looks of all valid runs.", cfg.SamplePause)},
 		{Figure: "fairness", Text: "of clients with one instance in flight each, all alike: the longest mean wait for a result divided by the shortest; of engines: the most node runs that one applied divided by the fewest."},
 		{Figure: "memory", Text: "resident memory of this process, harness included, before a run and at its peak, from the kernel."},
 	}

@@ -32,16 +32,16 @@ func (g *gate) executor(e worker.Executor) worker.Executor {
 	if g == nil {
 		return e
 	}
-	return &held{e, g}
+	return &heldConn{e, g}
 }
 
-type held struct {
+type heldConn struct {
 	worker.Executor
 	gate *gate
 }
 
 // Execute waits at the gate before it begins.
-func (h *held) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
+func (h *heldConn) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	select {
 	case <-h.gate.opened:
 	case <-ctx.Done():

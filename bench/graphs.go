@@ -22,7 +22,7 @@ const walkMax = 5000
 // instanceWrites finds what an instance of the case writes, from the plans of the core, where each completion is a commit. Of a mix
 // it is the mean of an instance.
 func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error) {
-	l, err := newLot(c)
+	l, err := newInstanceBatch(c)
 	if err != nil {
 		return record.InstanceWrites{}, err
 	}

@@ -112,7 +112,7 @@ func TestHold(t *testing.T) {
 	backends := []string{"memory", "push"}
 	found := compare(t, bench.CompareConfig{
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"3"}}),
-		Backends: specs(t, backends...), Runs: 1, InFlight: 300, Workers: 10, MinNodes: 900, Hold: true,
+		Backends: specs(t, backends...), Runs: 1, InFlight: 300, Workers: 10, MinNodes: 900, HoldTransaction: true,
 	})
 	for _, s := range found.Manifest.Samples {
 		if s.Instances != 300 || len(s.InstanceNS) != 300 {

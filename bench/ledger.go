@@ -20,7 +20,7 @@ import (
 type ledger struct {
 	began     time.Time
 	random    uuid.UUID // of which every id has a part
-	lot       *lot
+	batch     *instanceBatch
 	layouts   []*layout        // of each workload of the lot
 	stages    *stages.Recorder // nil: stages are not recorded
 	instances []account
@@ -53,16 +53,16 @@ type account struct {
 
 // odd is what is rare enough to be kept in maps.
 type odd struct {
-	rest    map[graph.Run]*word // of runs with longer paths
-	again   map[attempt]bool    // second and further attempts that were applied
-	spilled []time.Duration     // hops of attempts that were followed by others
-	twice   string              // the first completion that was applied a second time
+	remaining map[graph.Run]*word // of runs with longer paths
+	again     map[attempt]bool    // second and further attempts that were applied
+	spilled   []time.Duration     // hops of attempts that were followed by others
+	twice     string              // the first completion that was applied a second time
 }
 
 // oddity gives the place for what is rare. The page's lock must be held.
 func (a *account) oddity() *odd {
 	if a.odd == nil {
-		a.odd = &odd{rest: map[graph.Run]*word{}, again: map[attempt]bool{}}
+		a.odd = &odd{remaining: map[graph.Run]*word{}, again: map[attempt]bool{}}
 	}
 	return a.odd
 }
@@ -84,8 +84,8 @@ const (
 	wordBits    = 3
 )
 
-func newLedger(lot *lot, instances int) *ledger {
-	l := &ledger{random: uuid.Must(uuid.NewV7()), lot: lot, instances: make([]account, instances)}
+func newLedger(lot *instanceBatch, instances int) *ledger {
+	l := &ledger{random: uuid.Must(uuid.NewV7()), batch: lot, instances: make([]account, instances)}
 	made := map[*graph.Graph]*layout{}
 	for i := range lot.mix.Workloads {
 		g := lot.mix.Workloads[i].Graph
@@ -160,7 +160,7 @@ func (l *ledger) submit(i int, id uuid.UUID, client int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.id, a.client, a.submitted = id, int32(client), l.since(time.Now())
-	a.layout = l.layouts[l.lot.of(i)]
+	a.layout = l.layouts[l.batch.of(i)]
 	a.flat = make([]word, a.layout.width)
 	a.stages = l.stages.Page(i)
 }
@@ -177,7 +177,7 @@ func (l *ledger) word(a *account, run graph.Run) *word {
 	}
 	index, ok := single(run.Path)
 	if !ok {
-		rest := a.oddity().rest
+		rest := a.oddity().remaining
 		if rest[run] == nil {
 			rest[run] = new(word)
 		}
@@ -192,20 +192,20 @@ func (l *ledger) word(a *account, run graph.Run) *word {
 	return &a.deep[place][index]
 }
 
-// indexMost bounds the arrays: no spread or loop has more elements than this by default.
-const indexMost = 1 << 20
+// indexMax bounds the arrays: no spread or loop has more elements than this by default.
+const indexMax = 1 << 20
 
 // single reads a path that is one number.
 func single(p graph.Path) (int, bool) {
 	n := 0
 	for i := range len(p) {
 		c := p[i]
-		if c < '0' || c > '9' || n >= indexMost {
+		if c < '0' || c > '9' || n >= indexMax {
 			return 0, false
 		}
 		n = n*10 + int(c-'0')
 	}
-	return n, n < indexMost
+	return n, n < indexMax
 }
 
 // lease notes that a task came, and after which completion. The page's lock must be held.
@@ -266,7 +266,7 @@ func (l *ledger) hops(yield func(time.Duration)) {
 			of(words)
 		}
 		if a.odd != nil {
-			for _, w := range a.odd.rest {
+			for _, w := range a.odd.remaining {
 				of([]word{*w})
 			}
 			for _, hop := range a.odd.spilled {

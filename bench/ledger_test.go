@@ -29,7 +29,7 @@ type watching struct {
 
 func newWatching() *watching {
 	alone := scenarios.Alone(scenarios.Workload{Graph: ledgerGraph()})
-	w := &watching{watch: newWatch(&lot{mix: alone, wanted: []wanted{{workload: &alone.Workloads[0]}}}, 1, 1)}
+	w := &watching{watch: newWatch(&instanceBatch{mix: alone, expected: []expectation{{workload: &alone.Workloads[0]}}}, 1, 1)}
 	w.begin()
 	w.id = w.newID(0, func(uuid.UUID) bool { return true })
 	w.submit(0, w.id, 0)
@@ -59,7 +59,7 @@ func (w *watching) complete(node graph.NodeID, path graph.Path, number int, answ
 
 func (w *watching) sample(nodes int) *record.Sample {
 	s := &record.Sample{Instances: 1, Nodes: nodes}
-	w.lot.mix.Workloads[0].Nodes = nodes
+	w.batch.mix.Workloads[0].Nodes = nodes
 	w.finish()
 	w.fill(s, w.latencies())
 	return s

@@ -17,11 +17,11 @@ import (
 	"pulley/scenarios"
 )
 
-// lot is what the instances of a case run, ready to be submitted.
-type lot struct {
+// instanceBatch is what the instances of a case run, ready to be submitted.
+type instanceBatch struct {
 	mix      *scenarios.Mix
 	programs []*plan.Program // of each workload of the mix
-	wanted   []wanted        // the same
+	expected []expectation   // the same
 	executor worker.Executor // of the actions of all
 }
 
@@ -48,8 +48,8 @@ func (c *Case) check() error {
 	return nil
 }
 
-func newLot(k *Case) (*lot, error) {
-	l := &lot{mix: k.mix()}
+func newInstanceBatch(k *Case) (*instanceBatch, error) {
+	l := &instanceBatch{mix: k.mix()}
 	compiled := map[*graph.Graph]*plan.Program{}
 	for i := range l.mix.Workloads {
 		w := &l.mix.Workloads[i]
@@ -60,11 +60,11 @@ func newLot(k *Case) (*lot, error) {
 			}
 			compiled[w.Graph] = p
 		}
-		want, err := newWanted(w)
+		want, err := newExpectation(w)
 		if err != nil {
 			return nil, err
 		}
-		l.programs, l.wanted = append(l.programs, compiled[w.Graph]), append(l.wanted, want)
+		l.programs, l.expected = append(l.programs, compiled[w.Graph]), append(l.expected, want)
 	}
 	var err error
 	l.executor, err = scenarios.Executor(l.mix.Workloads...)
@@ -72,11 +72,11 @@ func newLot(k *Case) (*lot, error) {
 }
 
 // of is the place of the i-th instance's workload.
-func (l *lot) of(i int) int { return l.mix.Order[i%len(l.mix.Order)] }
+func (l *instanceBatch) of(i int) int { return l.mix.Order[i%len(l.mix.Order)] }
 
 // wholeTurns rounds a number of instances up to whole turns, where several workloads take turns and there is more than
 // one turn.
-func (l *lot) wholeTurns(instances int) int {
+func (l *instanceBatch) wholeTurns(instances int) int {
 	turn := len(l.mix.Order)
 	if instances > turn {
 		return (instances + turn - 1) / turn * turn
@@ -85,29 +85,29 @@ func (l *lot) wholeTurns(instances int) int {
 }
 
 // request submits the i-th instance.
-func (l *lot) request(i int, id uuid.UUID) engine.SubmitRequest {
+func (l *instanceBatch) request(i int, id uuid.UUID) engine.SubmitRequest {
 	of := l.of(i)
 	return engine.SubmitRequest{ID: id, Program: l.programs[of], Input: l.mix.Workloads[of].Input}
 }
 
 // check says what is wrong with the end of the i-th instance.
-func (l *lot) check(i int, in backend.Instance) error { return l.wanted[l.of(i)].check(in) }
+func (l *instanceBatch) check(i int, in backend.Instance) error { return l.expected[l.of(i)].check(in) }
 
 // nodes is how many node runs the i-th instance makes, at least and at most.
-func (l *lot) nodes(i int) (least, most int) {
+func (l *instanceBatch) nodes(i int) (least, most int) {
 	w := &l.mix.Workloads[l.of(i)]
 	return w.Nodes - w.Optional, w.Nodes
 }
 
-// wanted is what is right for an instance of a workload.
-type wanted struct {
+// expectation is what is right for an instance of a workload.
+type expectation struct {
 	workload *scenarios.Workload
 	text     json.RawMessage // the result that every instance gives, without white space; nil: there are other ways to end
 	value    expr.Value      // the same
 }
 
-func newWanted(w *scenarios.Workload) (wanted, error) {
-	out := wanted{workload: w}
+func newExpectation(w *scenarios.Workload) (expectation, error) {
+	out := expectation{workload: w}
 	if w.Expected == nil {
 		if len(w.Ends) == 0 && !w.Unchecked.Results {
 			return out, fmt.Errorf("%s: nothing says how its instances should end", w.Name)
@@ -128,7 +128,7 @@ func newWanted(w *scenarios.Workload) (wanted, error) {
 
 // check compares as values: the spelling of JSON does not matter, an int is an int. Most results are spelled
 // as expected, which is seen without reading them.
-func (w wanted) check(in backend.Instance) error {
+func (w expectation) check(in backend.Instance) error {
 	switch {
 	case w.workload.Unchecked.Results && in.Status != backend.Canceled:
 		return nil
@@ -150,7 +150,7 @@ func (w wanted) check(in backend.Instance) error {
 }
 
 // differs compares with every end that is right.
-func (w wanted) differs(in backend.Instance) error {
+func (w expectation) differs(in backend.Instance) error {
 	end := reference.End{Status: reference.Status(in.Status), Result: in.Result}
 	if f := in.Failure; f != nil {
 		end.Error = &reference.Error{Type: f.Type, Message: f.Message, Action: f.Action, Pos: f.Pos}

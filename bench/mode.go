@@ -141,7 +141,7 @@ func (l Load) inFlight(nodes int, perS float64) int {
 	case perS == 0:
 		return min(most, instancesOnce)
 	}
-	return min(most, max(int(math.Ceil(min(perS*l.RunTime.Seconds()*longestRun, instancesMost))), instancesLeast))
+	return min(most, max(int(math.Ceil(min(perS*l.RunTime.Seconds()*longestRun, instancesMax))), instancesLeast))
 }
 
 // runPlan is how a run is made.
@@ -161,7 +161,7 @@ func (l Load) plan(nodes int, perS float64) runPlan {
 	case perS == 0:
 		p.instances = p.inFlight
 	default:
-		p.instances = int(min(math.Ceil(perS*l.RunTime.Seconds()), instancesMost))
+		p.instances = int(min(math.Ceil(perS*l.RunTime.Seconds()), instancesMax))
 		p.instances = max(p.instances, p.inFlight)
 	}
 	p.instances = max(p.instances, 1)
@@ -169,8 +169,8 @@ func (l Load) plan(nodes int, perS float64) runPlan {
 	return p
 }
 
-// instancesMost bounds the instances of a run: each has a page in the run's ledger.
-const instancesMost = 2_000_000
+// instancesMax bounds the instances of a run: each has a page in the run's ledger.
+const instancesMax = 2_000_000
 
 // A pilot run is repeated while it tells too little.
 const (
@@ -210,7 +210,7 @@ const (
 )
 
 // Estimate says how long Compare will take, about, if the schedulers are fast enough for their instances in flight; where they
-// are slow, runs take up to longestRun times as long. It is not known where runs have a number of nodes and no time.
+// are slow, runs adopt to longestRun times as long. It is not known where runs have a number of nodes and no time.
 func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	c = c.withDefaults()
 	for i := range c.Cases {

@@ -21,13 +21,13 @@ import (
 // openRunning is a run on a testbed. One goroutine sends what is due and waits for nobody; each batch has one for each engine
 // that hands it its share; one receives.
 type openRunning struct {
-	bed   *Testbed
-	ask   OpenRun
-	pacer *load.Pacer
-	times []time.Duration // nil: the arrivals are closed
-	end   time.Duration   // of the arrivals
-	span  time.Duration   // of intervals
-	watch *watch
+	bed      *Testbed
+	submitTo OpenRun
+	pacer    *load.Pacer
+	times    []time.Duration // nil: the arrivals are closed
+	end      time.Duration   // of the arrivals
+	span     time.Duration   // of intervals
+	watch    *watch
 
 	ctx      context.Context // of submissions; ends with the run
 	senders  sync.WaitGroup
@@ -41,15 +41,15 @@ type openRunning struct {
 	wrong []string
 }
 
-// closedMost bounds the instances of a run of a closed process. A run that has had them before its end is not valid.
-const closedMost = 500_000
+// closedMax bounds the instances of a run of a closed process. A run that has had them before its end is not valid.
+const closedMax = 500_000
 
-// wrongMost bounds how much of what is wrong is told.
-const wrongMost = 5
+// wrongMax bounds how much of what is wrong is told.
+const wrongMax = 5
 
 func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
-	r := &openRunning{bed: t, ask: o, end: o.WarmUp + o.Measure}
-	inFlight, instances := t.spec.InFlight, closedMost
+	r := &openRunning{bed: t, submitTo: o, end: o.WarmUp + o.Measure}
+	inFlight, instances := t.spec.InFlight, closedMax
 	if o.Arrivals.Open() {
 		var err error
 		if r.times, err = load.NewSchedule(o.Arrivals, r.end, o.Seed); err != nil {
@@ -62,7 +62,7 @@ func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
 		r.pacer = load.NewClosedPacer(inFlight, r.end, instances)
 		r.wake = make(chan struct{}, 1)
 	}
-	r.watch = newWatch(t.lot, instances, inFlight)
+	r.watch = newWatch(t.batch, instances, inFlight)
 	r.watch.shared = true
 	r.span = load.Span(o.Measure, r.end)
 	r.watch.stages = stages.New(r.span, int((r.end+r.span-1)/r.span), r.stagesEvery())
@@ -93,8 +93,8 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	clock := load.SystemClock{Began: r.watch.began}
 	idle := make(chan struct{}, 1)
 	helpers.Go(func() { r.receive(r.ctx, idle) })
-	if r.ask.Progress != nil {
-		helpers.Go(func() { r.tell(r.ctx, clock) })
+	if r.submitTo.Progress != nil {
+		helpers.Go(func() { r.notify(r.ctx, clock) })
 	}
 	pace, err := load.Drive(ctx, r.pacer, clock, r, r.wake)
 	if err == nil {
@@ -114,10 +114,10 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 		}
 	}
 	found := &load.Run{
-		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.ask.WarmUp, Auto: !r.ask.WarmUpFixed, End: r.end, Drained: drained,
-		Span: r.span, Asked: asked, Percentile: r.ask.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.ask.Limits, Stages: r.watch.stages,
+		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.submitTo.WarmUp, Auto: !r.submitTo.WarmUpFixed, End: r.end, Drained: drained,
+		Span: r.span, Asked: asked, Percentile: r.submitTo.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.submitTo.Limits, Stages: r.watch.stages,
 	}
-	for _, o := range r.ask.Objectives {
+	for _, o := range r.submitTo.Objectives {
 		found.Objectives = append(found.Objectives, record.LoadObjective{Percentile: o.Percentile, MostNS: int64(o.Most)})
 	}
 	r.mu.Lock()
@@ -133,7 +133,7 @@ func (r *openRunning) cut(now time.Duration) bool {
 		r.times = r.times[:r.pacer.Handled()]
 	}
 	r.end = min(r.end, now)
-	return r.end > r.ask.WarmUp
+	return r.end > r.submitTo.WarmUp
 }
 
 // InFlight implements load.Target.
@@ -148,9 +148,9 @@ func (r *openRunning) Send(b load.Batch) {
 	}
 	r.inFlight.Add(int64(b.Count))
 	r.sent.Add(int64(b.Count))
-	n := len(r.bed.crew.engines)
+	n := len(r.bed.workers.engines)
 	for first := b.First; first < b.First+min(b.Count, n); first++ {
-		r.senders.Go(func() { r.submit(r.bed.crew.engines[first%n], first, b.First+b.Count, n) })
+		r.senders.Go(func() { r.submit(r.bed.workers.engines[first%n], first, b.First+b.Count, n) })
 	}
 }
 
@@ -158,9 +158,9 @@ func (r *openRunning) Send(b load.Batch) {
 func (r *openRunning) submit(e *engine.Engine, first, last, every int) {
 	var requests []engine.SubmitRequest
 	for i := first; i < last; i += every {
-		id := r.watch.newID(i, e.Near)
+		id := r.watch.newID(i, e.IsLocal)
 		r.watch.submit(i, id, 0)
-		requests = append(requests, r.bed.lot.request(i, id))
+		requests = append(requests, r.bed.batch.request(i, id))
 	}
 	if _, err := e.SubmitAll(r.ctx, requests); err != nil && r.ctx.Err() == nil {
 		r.complain(fmt.Errorf("submitting: %w", err))
@@ -170,7 +170,7 @@ func (r *openRunning) submit(e *engine.Engine, first, last, every int) {
 func (r *openRunning) complain(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.wrong) < wrongMost {
+	if len(r.wrong) < wrongMax {
 		r.wrong = append(r.wrong, err.Error())
 	}
 }
@@ -187,14 +187,14 @@ func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
 		case in = <-r.watch.ended:
 			timer.Reset(unheard)
 		case <-timer.C:
-			asking.Go(func() { r.watch.ask(ctx, r.bed.crew.engines[0]) })
+			asking.Go(func() { r.watch.query(ctx, r.bed.workers.engines[0]) })
 			timer.Reset(unheard)
 			continue
 		case <-ctx.Done():
 			return
 		}
 		r.watch.note(in.ID, time.Now())
-		if err := r.bed.lot.check(r.watch.number(in.ID), in); err != nil {
+		if err := r.bed.batch.check(r.watch.number(in.ID), in); err != nil {
 			r.complain(err)
 		}
 		r.ended.Add(1)
@@ -218,7 +218,7 @@ func signal(c chan<- struct{}) {
 
 // drain waits until nothing is in flight, or for as long as it may take.
 func (r *openRunning) drain(ctx context.Context, idle <-chan struct{}) error {
-	deadline := time.NewTimer(r.ask.Drain)
+	deadline := time.NewTimer(r.submitTo.Drain)
 	defer deadline.Stop()
 	for r.inFlight.Load() > 0 {
 		select {
@@ -263,8 +263,8 @@ func (r *openRunning) steady() bool {
 	const parts = 16
 	least, most := math.Inf(1), 0.0
 	for i := range parts {
-		part := func(i int) time.Duration { return r.ask.WarmUp + r.ask.Measure*time.Duration(i)/parts }
-		rate := r.ask.Arrivals.MeanRate(part(i), part(i+1))
+		part := func(i int) time.Duration { return r.submitTo.WarmUp + r.submitTo.Measure*time.Duration(i)/parts }
+		rate := r.submitTo.Arrivals.MeanRate(part(i), part(i+1))
 		least, most = min(least, rate), max(most, rate)
 	}
 	return most-least <= steadyWithin*most
@@ -273,10 +273,10 @@ func (r *openRunning) steady() bool {
 // progressEvery is how often a run tells where it is.
 const progressEvery = time.Second
 
-func (r *openRunning) tell(ctx context.Context, clock load.Clock) {
+func (r *openRunning) notify(ctx context.Context, clock load.Clock) {
 	for range pause.Ticks(ctx, progressEvery) {
 		now := clock.Now()
-		r.ask.Progress(OpenProgress{
+		r.submitTo.Progress(OpenProgress{
 			Elapsed: now, End: r.end, Sent: int(r.sent.Load()), Ended: int(r.ended.Load()), Dropped: int(r.dropped.Load()),
 			InFlight: int(r.inFlight.Load()), InFlightMost: cap(r.watch.ended), Draining: now > r.end,
 		})

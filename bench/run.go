@@ -26,7 +26,7 @@ const application = "pulley bench"
 
 // An engine that is alone on its store leases whatever a commit makes ready: a task that stayed behind would have
 // to be fetched by a claim, which costs as much as its completion. So many tasks wait for a while, and their
-// leases are long enough not to be prolonged meanwhile.
+// leases are long enough not to be renewed meanwhile.
 const (
 	prefetch = 500_000
 	lease    = time.Minute
@@ -39,7 +39,7 @@ const leaveWithin = time.Minute
 type runner struct {
 	cfg        CompareConfig
 	conn       *pgx.Conn // reads the counters, and nothing else; nil without Postgres
-	looker     *measure.Looker
+	sampler    *measure.ActivitySampler
 	server     *record.Postgres
 	processors measure.Processors
 	profiled   *profile.Profile // of the last run; nil: none was taken
@@ -62,7 +62,7 @@ func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
 		return nil, postgres.Explain(err)
 	}
 	r.processors = measure.NewProcessors(r.conn)
-	if r.looker, err = measure.NewLooker(ctx, cfg.DSN); err != nil {
+	if r.sampler, err = measure.NewActivitySampler(ctx, cfg.DSN); err != nil {
 		r.close()
 		return nil, postgres.Explain(err)
 	}
@@ -74,8 +74,8 @@ func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
 }
 
 func (r *runner) close() {
-	if r.looker != nil {
-		_ = r.looker.Close()
+	if r.sampler != nil {
+		_ = r.sampler.Close()
 	}
 	if r.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -86,7 +86,7 @@ func (r *runner) close() {
 
 // run makes one run. What goes wrong in it makes the sample invalid; an error means that no run can be
 // made, or that ctx has ended.
-func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec designs.Spec, p runPlan) (*record.Sample, *latencies, error) {
+func (r *runner) run(ctx context.Context, k *Case, lot *instanceBatch, spec designs.Spec, p runPlan) (*record.Sample, *latencies, error) {
 	w := k.Workload
 	sample := &record.Sample{
 		Scenario: w.Name, Backend: spec.String(), Size: w.Size, Mode: p.load.Mode, Nodes: w.Nodes, StartedAt: time.Now(), Warnings: []string{},
@@ -131,7 +131,7 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec designs.Spec, 
 		warnings []string
 		lat      *latencies
 	)
-	seen, err := r.looker.Watch(ctx, application, r.cfg.LookEvery, func() error {
+	seen, err := r.sampler.Watch(ctx, application, r.cfg.SamplePause, func() error {
 		before, err := measure.Snapshot(ctx, r.conn, scope)
 		if err != nil {
 			return err
@@ -155,13 +155,13 @@ func (r *runner) run(ctx context.Context, k *Case, lot *lot, spec designs.Spec, 
 }
 
 // measure has the instances run and fills the sample.
-func (r *runner) measure(ctx context.Context, k *Case, lot *lot, spec designs.Spec, open designs.OpenOptions, sample *record.Sample) (*latencies, error) {
+func (r *runner) measure(ctx context.Context, k *Case, lot *instanceBatch, spec designs.Spec, open designs.OpenOptions, sample *record.Sample) (*latencies, error) {
 	resident := measure.Resident()
 	watch := newWatch(lot, sample.Instances, sample.InFlight)
 	runCtx, cancel := context.WithTimeout(ctx, r.cfg.RunTimeout)
 	defer cancel()
-	gate, slowed := newGate(r.cfg.Hold), r.cfg.Plant.slow(r.processors, sample.InFlight)
-	crew, err := hire(runCtx, slowed.executor(gate.executor(lot.executor)), spec, open, staff{workers: sample.Workers, engines: sample.Engines, observer: watch.observer})
+	gate, slowed := newGate(r.cfg.HoldTransaction), r.cfg.Plant.slow(r.processors, sample.InFlight)
+	crew, err := startWorkers(runCtx, slowed.executor(gate.executor(lot.executor)), spec, open, workerPool{workers: sample.Workers, engines: sample.Engines, observer: watch.observer})
 	if err != nil {
 		return nil, err
 	}
@@ -235,22 +235,22 @@ func (r *runner) profile() (end func(*record.CPU) error, err error) {
 	}, nil
 }
 
-// crew are the engines of a run, each with connections of its own.
-type crew struct {
+// workers are the engines of a run, each with connections of its own.
+type workers struct {
 	engines  []*engine.Engine
 	backends []backend.Backend
 }
 
-// staff says how many engines there are, and who sees what they do.
-type staff struct {
+// workerPool says how many engines there are, and who sees what they do.
+type workerPool struct {
 	workers, engines int
 	observer         func() engine.Observer // called for each engine
 }
 
-// hire opens the backends and starts the engines. Without a server all share one backend, since nothing else
+// startWorkers opens the backends and starts the engines. Without a server all share one backend, since nothing else
 // could bring them together.
-func hire(ctx context.Context, actions worker.Executor, spec designs.Spec, open designs.OpenOptions, s staff) (_ *crew, err error) {
-	c := &crew{}
+func startWorkers(ctx context.Context, actions worker.Executor, spec designs.Spec, open designs.OpenOptions, s workerPool) (_ *workers, err error) {
+	c := &workers{}
 	defer func() {
 		if err != nil {
 			_ = c.stop(ctx)
@@ -284,7 +284,7 @@ func hire(ctx context.Context, actions worker.Executor, spec designs.Spec, open 
 }
 
 // stop ends the engines, all at once, and waits for them.
-func (c *crew) stop(ctx context.Context) error {
+func (c *workers) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	errs := make([]error, len(c.engines))
@@ -297,7 +297,7 @@ func (c *crew) stop(ctx context.Context) error {
 }
 
 // clear removes what ended instances left, as engines do from time to time.
-func (c *crew) clear(ctx context.Context) error {
+func (c *workers) clear(ctx context.Context) error {
 	b := c.backends[0]
 	for shard := range b.Shards() {
 		for more := true; more; {
@@ -311,7 +311,7 @@ func (c *crew) clear(ctx context.Context) error {
 	return nil
 }
 
-func (c *crew) close() {
+func (c *workers) close() {
 	for _, b := range c.backends {
 		b.Close()
 	}

@@ -71,10 +71,10 @@ type OpenProgress struct {
 type Testbed struct {
 	spec   TestbedSpec
 	runner *runner
-	lot    *lot
+	batch  *instanceBatch
 	relay  relay
 
-	crew    *crew
+	workers *workers
 	pressed *pressed
 	open    designs.OpenOptions
 	left    bool // instances of an earlier run are still under way
@@ -120,13 +120,13 @@ func OpenTestbed(ctx context.Context, spec TestbedSpec) (*Testbed, error) {
 	}
 	t := &Testbed{spec: spec}
 	var err error
-	if t.lot, err = newLot(&spec.Case); err != nil {
+	if t.batch, err = newInstanceBatch(&spec.Case); err != nil {
 		return nil, fmt.Errorf("%s: %w", spec.Case, err)
 	}
 	if t.runner, err = newRunner(ctx, CompareConfig{Cases: []Case{spec.Case}, DSN: spec.DSN, Way: spec.Way}); err != nil {
 		return nil, err
 	}
-	if err := t.hire(ctx); err != nil {
+	if err := t.startWorkers(ctx); err != nil {
 		return nil, errors.Join(err, t.Close(ctx))
 	}
 	return t, nil
@@ -144,8 +144,8 @@ func (t *Testbed) Workers() int { return t.spec.Workers }
 // Engines is how many engines are on the store.
 func (t *Testbed) Engines() int { return t.spec.Engines }
 
-// hire sets a schema up and starts engines on it.
-func (t *Testbed) hire(ctx context.Context) (err error) {
+// startWorkers sets a schema up and starts engines on it.
+func (t *Testbed) startWorkers(ctx context.Context) (err error) {
 	spec := t.spec
 	t.open = designs.OpenOptions{}
 	if spec.Backend.NeedsPostgres() {
@@ -161,16 +161,16 @@ func (t *Testbed) hire(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	t.crew, err = hire(ctx, t.lot.executor, spec.Backend, t.open, staff{spec.Workers, spec.Engines, t.relay.observer})
+	t.workers, err = startWorkers(ctx, t.batch.executor, spec.Backend, t.open, workerPool{spec.Workers, spec.Engines, t.relay.observer})
 	return err
 }
 
 // fire stops the engines and drops the schema.
 func (t *Testbed) fire(ctx context.Context) error {
 	var errs []error
-	if t.crew != nil {
-		errs = append(errs, t.crew.stop(ctx))
-		t.crew.close()
+	if t.workers != nil {
+		errs = append(errs, t.workers.stop(ctx))
+		t.workers.close()
 	}
 	if missing := t.pressed.end(ctx); missing != "" {
 		errs = append(errs, errors.New(missing))
@@ -180,7 +180,7 @@ func (t *Testbed) fire(ctx context.Context) error {
 		defer cancel()
 		errs = append(errs, postgres.DropSchema(ctx, t.spec.DSN, t.open.Schema))
 	}
-	t.crew, t.pressed, t.open, t.left = nil, nil, designs.OpenOptions{}, false
+	t.workers, t.pressed, t.open, t.left = nil, nil, designs.OpenOptions{}, false
 	return errors.Join(errs...)
 }
 
@@ -195,13 +195,13 @@ func (t *Testbed) Close(ctx context.Context) error {
 // Renew gives the testbed new engines and an empty store, if an earlier run left instances that are still under way. Run
 // does that itself.
 func (t *Testbed) Renew(ctx context.Context) error {
-	if !t.left && t.crew != nil {
+	if !t.left && t.workers != nil {
 		return nil
 	}
 	if err := t.fire(ctx); err != nil {
 		return fmt.Errorf("ending the engines of the run before: %w", err)
 	}
-	return t.hire(ctx)
+	return t.startWorkers(ctx)
 }
 
 // OpenResult is what a run showed.

@@ -59,12 +59,12 @@ func TestLeftoversCostTheEngines(t *testing.T) {
 	bed := newTurnsBed(t, TestbedSpec{Case: list[0], Backend: backends[0]})
 	for _, left := range []bool{false, true, false} {
 		bed.left = left
-		before := bed.crew
+		before := bed.workers
 		found, err := bed.Run(t.Context(), OpenRun{Arrivals: arrivals.Constant(100), WarmUpFixed: true, Measure: 100 * time.Millisecond, Drain: 10 * time.Minute})
 		if err != nil || found.Whole.Ended != 10 {
 			t.Fatalf("%+v, %v", found, err)
 		}
-		if renewed := bed.crew != before; renewed != left || bed.left {
+		if renewed := bed.workers != before; renewed != left || bed.left {
 			t.Errorf("instances were left: %v; the engines are new: %v, instances are left: %v", left, renewed, bed.left)
 		}
 	}
@@ -99,7 +99,7 @@ func newTurnsBed(t *testing.T, spec TestbedSpec) *turnsBed {
 		o.Submitted = func(id uuid.UUID, at time.Time) { n.Add(1); told(id, at) }
 		return o
 	}
-	bed.crew, err = hire(t.Context(), bed.lot.executor, bed.spec.Backend, designs.OpenOptions{}, staff{bed.spec.Workers, bed.spec.Engines, observer})
+	bed.workers, err = startWorkers(t.Context(), bed.batch.executor, bed.spec.Backend, designs.OpenOptions{}, workerPool{bed.spec.Workers, bed.spec.Engines, observer})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,12 +39,12 @@ func (l *latencies) warnings() []string {
 // measured: all that it does there is to write into the ledger; sums and histograms are made afterwards.
 type watch struct {
 	*ledger
-	finished time.Time
-	spans    []int64 // of instances, in the order in which their results were received
-	ends     int
-	ended    chan backend.Instance // to whoever receives; has a place for each client
-	stale    atomic.Int64
-	strange  atomic.Int64 // events of instances that nobody submitted
+	finished        time.Time
+	spans           []int64 // of instances, in the order in which their results were received
+	ends            int
+	ended           chan backend.Instance // to whoever receives; has a place for each client
+	stale           atomic.Int64
+	foreignSessions atomic.Int64 // events of instances that nobody submitted
 
 	shared  bool            // the engines also did, or do, what is not of this run
 	engines []*atomic.Int64 // node runs and sleeps that each engine applied
@@ -53,11 +53,11 @@ type watch struct {
 	problems []string
 }
 
-// problemsMost bounds what a run repeats of an engine's complaints.
-const problemsMost = 5
+// problemsMax bounds what a run repeats of an engine's complaints.
+const problemsMax = 5
 
 // newWatch is for so many instances, and clients that have one each in flight.
-func newWatch(lot *lot, instances, clients int) *watch {
+func newWatch(lot *instanceBatch, instances, clients int) *watch {
 	return &watch{ledger: newLedger(lot, instances), spans: make([]int64, instances), ended: make(chan backend.Instance, clients)}
 }
 
@@ -83,7 +83,7 @@ func (w *watch) observer() engine.Observer {
 func (w *watch) problem(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.problems) < problemsMost {
+	if len(w.problems) < problemsMax {
 		w.problems = append(w.problems, err.Error())
 	}
 }
@@ -103,7 +103,7 @@ func (w *watch) notes() []string {
 func (w *watch) on(id uuid.UUID) *account {
 	a := w.account(id)
 	if a == nil && !(w.shared && w.foreign(id)) {
-		w.strange.Add(1)
+		w.foreignSessions.Add(1)
 	}
 	return a
 }
@@ -170,7 +170,7 @@ func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, at 
 			w.apply(a, run, c.Lease.Key.Run, c.Attempt)
 			a.stages.Commit(c.Lease.Key.Run, w.since(at))
 		} else {
-			w.strange.Add(1)
+			w.foreignSessions.Add(1)
 		}
 	}
 }
@@ -219,8 +219,8 @@ func (w *watch) note(id uuid.UUID, at time.Time) {
 	a.received = w.since(at)
 }
 
-// ask waits for the end of an instance that may have ended without being told of.
-func (w *watch) ask(ctx context.Context, e *engine.Engine) {
+// query waits for the end of an instance that may have ended without being told of.
+func (w *watch) query(ctx context.Context, e *engine.Engine) {
 	if id, ok := w.open(); ok {
 		if in, err := e.Wait(ctx, id); err == nil {
 			w.end(in, time.Now())
@@ -273,7 +273,7 @@ func (w *watch) total(s *record.Sample) int {
 		a.mu.Lock()
 		total += int(a.runs)
 		a.mu.Unlock()
-		least, most := w.lot.nodes(i)
+		least, most := w.batch.nodes(i)
 		alike = alike && least == s.Nodes && most == s.Nodes
 	}
 	if alike {
@@ -305,7 +305,7 @@ func (w *watch) doubts() []string {
 			a.mu.Unlock()
 			continue // it was not sent, or is still under way
 		}
-		if least, most := w.lot.nodes(i); count == "" && !w.lot.wanted[w.lot.of(i)].workload.Unchecked.Nodes {
+		if least, most := w.batch.nodes(i); count == "" && !w.batch.expected[w.batch.of(i)].workload.Unchecked.Nodes {
 			count = miscounted(a, least, most)
 		}
 		if twice == "" && a.odd != nil {
@@ -319,7 +319,7 @@ func (w *watch) doubts() []string {
 			out = append(out, text)
 		}
 	}
-	if n := w.strange.Load(); n > 0 {
+	if n := w.foreignSessions.Load(); n > 0 {
 		out = append(out, fmt.Sprintf("%d events of node runs that nobody asked for", n))
 	}
 	return out

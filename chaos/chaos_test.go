@@ -96,9 +96,9 @@ func TestLostReplies(t *testing.T) {
 		return oracle.Event{Kind: oracle.Answered, Source: "e", Call: call, Instance: instance, Answer: a}
 	}
 	h := oracle.History{answered(1, "a", oracle.AnswerApplied), answered(2, "b", oracle.AnswerUnknown), answered(3, "c", oracle.AnswerApplied)}
-	lost := []fault.Mark{{Source: "e", Call: 1}, {Source: "e", Call: 2}, {Source: "e", Call: 4}, {Source: "e"}}
+	lost := []fault.ConnUse{{Source: "e", Call: 1}, {Source: "e", Call: 2}, {Source: "e", Call: 4}, {Source: "e"}}
 	got := lostReplies(lost, h, map[string]bool{"b": true, "c": true})
-	if want := (LostReplies{Commits: 4, AtOnce: 1, Later: 1, NoAnswer: 1, Own: 1, Wrong: 1}); got != want {
+	if want := (LostReplies{Commits: 4, AtOnce: 1, Resolved: 1, NoAnswer: 1, Background: 1, Wrong: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -120,14 +120,14 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 	if err := r.faults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r.result.conclude(); r.result.Verdict != Inconclusive || r.result.Missed["never"] != triesMost || r.result.Total() != 0 {
+	if r.result.conclude(); r.result.Verdict != Inconclusive || r.result.Missed["never"] != triesMax || r.result.Total() != 0 {
 		t.Errorf("the verdict is %s after %d tries and %d faults, want inconclusive", r.result.Verdict, r.result.Missed["never"], r.result.Total())
 	}
 }
 
 // TestMissedFaultsAreTriedSooner tries a fault at the K-th of something again at half of that, and any other as it is.
 func TestMissedFaultsAreTriedSooner(t *testing.T) {
-	for nth, want := range map[bool][]int{true: {40, 20, 10, 5, 2, 1, 1, 1}, false: slices.Repeat([]int{40}, triesMost)} {
+	for nth, want := range map[bool][]int{true: {40, 20, 10, 5, 2, 1, 1, 1}, false: slices.Repeat([]int{40}, triesMax)} {
 		var tried []int
 		r := &run{watch: newWatch(), ledger: fault.NewLedger(), find: func(string) (fault.Kind, error) {
 			return fault.Kind{Name: "never", Nth: nth, Inject: func(_ context.Context, _ fault.World, f fault.Fault, _ func()) error {
@@ -156,7 +156,7 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 		tries int
 		want  Verdict
 		spans int // that fault, and each new begin with longer times, which ends every engine, too
-	}{{true, 400, 2*triesMost + 1, Pass, 3}, {false, 400, triesMost, Inconclusive, 0}, {true, 1 << 20, (growthsMost + 1) * triesMost, Inconclusive, growthsMost}} {
+	}{{true, 400, 2*triesMax + 1, Pass, 3}, {false, 400, triesMax, Inconclusive, 0}, {true, 1 << 20, (growthsMax + 1) * triesMax, Inconclusive, growthsMax}} {
 		tries := 0
 		r := &run{watch: newWatch(), ledger: fault.NewLedger(), world: &world.World{}, load: &load{}}
 		r.find = func(string) (fault.Kind, error) {
@@ -186,7 +186,7 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 // TestCanceledAreCounted counts instances by how they ended, each once, whoever heard of it; without one, nothing was canceled.
 func TestCanceledAreCounted(t *testing.T) {
 	looked := func(source, instance string, s reference.Status) oracle.Event {
-		return oracle.Event{Kind: oracle.Looked, Source: source, Instance: instance, Status: s}
+		return oracle.Event{Kind: oracle.LookedUp, Source: source, Instance: instance, Status: s}
 	}
 	for want, h := range map[int]oracle.History{
 		0: {looked("engine 0.1", "a", oracle.Running), looked(ownSource, "b", reference.Completed)},
@@ -216,14 +216,14 @@ func TestFaultsThatGoWrong(t *testing.T) {
 	}
 	stuck := []Violation{{Invariant: "I9"}, {Invariant: "queue"}}
 	for lived, want := range map[bool]Verdict{false: Inconclusive, true: Fail} {
-		r.lived, r.result.Violations = lived, slices.Clone(stuck)
-		r.excuse()
+		r.isLive, r.result.Violations = lived, slices.Clone(stuck)
+		r.excuseUnended()
 		if r.result.conclude(); r.result.Verdict != want || !strings.Contains(r.result.Why[0], "no disk") {
 			t.Errorf("lived %v: the verdict is %s by %v", lived, r.result.Verdict, r.result.Why)
 		}
 	}
-	r.broken, r.lived, r.result.Violations = false, false, stuck
-	if r.excuse(); len(r.result.Violations) != 2 {
+	r.broken, r.isLive, r.result.Violations = false, false, stuck
+	if r.excuseUnended(); len(r.result.Violations) != 2 {
 		t.Error("what is stuck in a sound run is excused")
 	}
 }

@@ -27,8 +27,8 @@ type deadlocks struct {
 	last, total int64
 }
 
-// look takes in the count as it is now, and says whether it could be read.
-func (d *deadlocks) look(ctx context.Context) bool {
+// readCount takes in the count as it is now, and says whether it could be read.
+func (d *deadlocks) readCount(ctx context.Context) bool {
 	if d.admin == nil {
 		return false
 	}

@@ -66,14 +66,14 @@ func TestDeadlocksOfTheServer(t *testing.T) {
 	}
 	d := deadlocks{admin: admin}
 	for d.total == 0 && ctx.Err() == nil {
-		if !d.look(ctx) {
+		if !d.readCount(ctx) {
 			t.Fatal("the count could not be read")
 		}
 	}
-	if d.look(ctx); d.total != 1 {
+	if d.readCount(ctx); d.total != 1 {
 		t.Errorf("%d deadlocks were counted, want 1", d.total)
 	}
-	if d.last = 5; !d.look(ctx) || d.total != 2 { // as if the server had crashed, and counted anew
+	if d.last = 5; !d.readCount(ctx) || d.total != 2 { // as if the server had crashed, and counted anew
 		t.Errorf("%d deadlocks were counted over a crash, want 2", d.total)
 	}
 }

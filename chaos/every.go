@@ -22,7 +22,7 @@ func (r *run) everyKinds() []fault.Kind {
 	var out []fault.Kind
 	for _, f := range r.Faults {
 		kind, err := r.find(f.Kind)
-		if err == nil && kind.Left != nil && !slices.ContainsFunc(out, func(k fault.Kind) bool { return k.Name == kind.Name }) {
+		if err == nil && kind.Unvisited != nil && !slices.ContainsFunc(out, func(k fault.Kind) bool { return k.Name == kind.Name }) {
 			out = append(out, kind)
 		}
 	}
@@ -78,7 +78,7 @@ func (r *run) restartAll(ctx context.Context) error {
 			return err
 		}
 		select {
-		case <-h.Gone():
+		case <-h.Exited():
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -86,13 +86,13 @@ func (r *run) restartAll(ctx context.Context) error {
 			return err
 		}
 		_ = pause.For(ctx, r.Lease()+r.Sweep()) // the leases run out, and are taken back
-		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.Lease())
+		r.watch.awaitEvents(ctx, string(oracle.Ended), r.InFlight, r.Lease())
 	}
 	return nil
 }
 
-// goEverywhere has the faults that go from message to message go on until they were at all of the baseline.
-func (r *run) goEverywhere(ctx context.Context) error {
+// exhaustMessages has the faults that go from message to message go on until they were at all of the baseline.
+func (r *run) exhaustMessages(ctx context.Context) error {
 	places := r.ledger.Places
 	r.everywhere = true
 	places.Only(true)
@@ -102,11 +102,11 @@ func (r *run) goEverywhere(ctx context.Context) error {
 	for turn := 0; time.Since(begun) < time.Duration(r.MessagesMS)*time.Millisecond; turn++ {
 		idle := true
 		for _, kind := range r.everyKinds() {
-			if len(kind.Left(places)) == 0 || r.covered != nil && r.covered(places.Coverage()) {
+			if len(kind.Unvisited(places)) == 0 || r.covered != nil && r.covered(places.Coverage()) {
 				continue
 			}
 			idle = false
-			f := fault.Fault{Kind: kind.Name, Engine: turn % r.Engines, HoldMS: r.LeaseMS * (1 + turn%everyHolds), K: everyGapMS}
+			f := fault.Fault{Kind: kind.Name, Engine: turn % r.Engines, HoldMS: r.LeaseMS * (1 + turn%exhaustiveLeases), K: everyGapMS}
 			if _, err := r.inject(ctx, kind, f); err != nil {
 				return fmt.Errorf("going on with %s: %w", f, err)
 			}
@@ -116,8 +116,8 @@ func (r *run) goEverywhere(ctx context.Context) error {
 		}
 	}
 	for _, kind := range r.everyKinds() {
-		left := kind.Left(places)
-		r.left = append(r.left, left...)
+		left := kind.Unvisited(places)
+		r.unreachedMessages = append(r.unreachedMessages, left...)
 		if len(left) > 0 {
 			r.result.doubt("%s has not come to %d messages of the baseline, such as %s", kind.Name, len(left), left[0])
 		}
@@ -125,9 +125,9 @@ func (r *run) goEverywhere(ctx context.Context) error {
 	return nil
 }
 
-// everyHolds is how many leases the faults last by turns while what is left is gone to, at most: some messages come only
+// exhaustiveLeases is how many leases the faults last by turns while what is left is gone to, at most: some messages come only
 // where engines and connections live for a while, others where they do not.
-const everyHolds = 3
+const exhaustiveLeases = 3
 
 // everyGapMS is the least time between two cuts while what is left is gone to.
 const everyGapMS = 5

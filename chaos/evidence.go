@@ -10,15 +10,15 @@ import (
 	"pulley/engine/oracle"
 )
 
-// LostReplies counts the commits of calls of the store that took place and whose reply was lost, by what the engine
+// LostReplies counts the commits of calls of the store that was applied and whose reply was lost, by what the engine
 // made of them.
 type LostReplies struct {
-	Commits  int `json:"commits"`
-	AtOnce   int `json:"at_once"`  // the call's answer says what happened: the engine looked
-	Later    int `json:"later"`    // the call's answer was that it is not known; it was found out afterwards
-	NoAnswer int `json:"no_reply"` // the process ended before it had an answer
-	Own      int `json:"own"`      // no call's: what a store does by itself
-	Wrong    int `json:"wrong"`    // of all of these: an invariant was violated for an instance of the call
+	Commits    int `json:"commits"`
+	AtOnce     int `json:"at_once"`  // the call's answer says what happened: the engine looked
+	Resolved   int `json:"later"`    // the call's answer was that it is not known; it was found out afterwards
+	NoAnswer   int `json:"no_reply"` // the process ended before it had an answer
+	Background int `json:"own"`      // no call's: what a store does by itself
+	Wrong      int `json:"wrong"`    // of all of these: an invariant was violated for an instance of the call
 }
 
 func (l LostReplies) text() string {
@@ -26,16 +26,16 @@ func (l LostReplies) text() string {
 		return ""
 	}
 	return fmt.Sprintf("  %d commits whose reply was lost: %d settled at once, %d later, %d by another process, %d of no call; %d of %d rightly\n",
-		l.Commits, l.AtOnce, l.Later, l.NoAnswer, l.Own, l.Commits-l.Wrong, l.Commits)
+		l.Commits, l.AtOnce, l.Resolved, l.NoAnswer, l.Background, l.Commits-l.Wrong, l.Commits)
 }
 
 // add counts those of another run too.
 func (l *LostReplies) add(o LostReplies) {
 	l.Commits += o.Commits
 	l.AtOnce += o.AtOnce
-	l.Later += o.Later
+	l.Resolved += o.Resolved
 	l.NoAnswer += o.NoAnswer
-	l.Own += o.Own
+	l.Background += o.Background
 	l.Wrong += o.Wrong
 }
 
@@ -46,7 +46,7 @@ type callKey struct {
 }
 
 // lostReplies reads from a history what became of commits. bad are instances for which an invariant is violated.
-func lostReplies(lost []fault.Mark, h oracle.History, bad map[string]bool) LostReplies {
+func lostReplies(lost []fault.ConnUse, h oracle.History, bad map[string]bool) LostReplies {
 	out := LostReplies{Commits: len(lost)}
 	answers, touched := map[callKey]oracle.Answer{}, map[callKey][]string{}
 	for _, m := range lost {
@@ -67,11 +67,11 @@ func lostReplies(lost []fault.Mark, h oracle.History, bad map[string]bool) LostR
 		key := callKey{m.Source, m.Call}
 		switch answer := answers[key]; {
 		case m.Call == 0:
-			out.Own++
+			out.Background++
 		case answer == "":
 			out.NoAnswer++
 		case answer == oracle.AnswerUnknown || answer == oracle.AnswerNone:
-			out.Later++
+			out.Resolved++
 		default:
 			out.AtOnce++
 		}

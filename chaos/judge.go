@@ -41,7 +41,7 @@ func (r *run) judge() error {
 	}
 	res.Instances = len(r.load.ids())
 	res.Messages = r.ledger.Places.Coverage()
-	res.Messages.Left = append(res.Messages.Left, r.left...)
+	res.Messages.Unvisited = append(res.Messages.Unvisited, r.unreachedMessages...)
 	r.times(h)
 	r.deadlocked()
 	for _, text := range r.world.Unasked() {
@@ -59,10 +59,10 @@ func (r *run) judge() error {
 		examples := slices.Concat(res.Queue.Instances.Examples, res.Queue.Runs.Examples)
 		res.Violations = append(res.Violations, Violation{Invariant: "queue", Message: strings.Join(examples, "; ")})
 	}
-	r.excuse()
+	r.excuseUnended()
 	res.Lost = lostReplies(r.ledger.Lost(), h, badInstances(res.Violations))
 	r.missing(h)
-	if r.cutShort && !r.lived {
+	if r.cutShort && !r.isLive {
 		res.doubt("not all instances ended after a fault that was cut short")
 	}
 	res.conclude()
@@ -85,9 +85,9 @@ func (r *run) times(h oracle.History) {
 	r.result.Timeline, r.result.RecoveryMS = found.Timeline(), found.Judge()
 }
 
-// excuse drops what instances violate that have not ended, where a fault or a phase went wrong itself before they could.
-func (r *run) excuse() {
-	if r.broken && !r.lived {
+// excuseUnended drops what instances violate that have not ended, where a fault or a phase went wrong itself before they could.
+func (r *run) excuseUnended() {
+	if r.broken && !r.isLive {
 		r.result.Violations = slices.DeleteFunc(r.result.Violations, func(v Violation) bool { return v.Invariant == "I9" || v.Invariant == "queue" })
 	}
 }
@@ -97,7 +97,7 @@ func (r *run) excuse() {
 func (r *run) missing(h oracle.History) {
 	canceled := map[string]bool{}
 	for i := range h {
-		if h[i].Kind == oracle.Looked && h[i].Status == reference.Canceled {
+		if h[i].Kind == oracle.LookedUp && h[i].Status == reference.Canceled {
 			canceled[h[i].Instance] = true
 		}
 	}

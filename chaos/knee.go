@@ -12,7 +12,7 @@ import (
 // twice as many instances at once as the one before.
 const (
 	kneeFirst  = 2               // instances at once for each engine
-	kneeSettle = time.Second     // at the begin of a step, which is not counted
+	kneeWarmUp = time.Second     // at the begin of a step, which is not counted
 	kneeStep   = 3 * time.Second // that is
 	kneeGain   = 1.1             // a step that brings less is the last
 )
@@ -22,7 +22,7 @@ func (r *run) knee(ctx context.Context) float64 {
 	best := 0.0
 	for open := kneeFirst * r.Engines; ctx.Err() == nil; open *= 2 {
 		r.load.setPace(min(open, r.InFlight), 0)
-		_ = pause.For(ctx, kneeSettle)
+		_ = pause.For(ctx, kneeWarmUp)
 		before, _ := r.load.count()
 		begun := time.Now()
 		_ = pause.For(ctx, kneeStep)

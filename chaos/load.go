@@ -19,15 +19,15 @@ import (
 // load keeps instances in flight. Engines are asked in turn to submit them; a submission that was not
 // acknowledged is made again by another engine, under the same id.
 type load struct {
-	of       func(i int) int                              // the workload of the i-th instance; nil: the same for all
-	cancelOf int                                          // of so many one is canceled; zero: none
-	canceled bool                                         // one was, and not only asked to be; until then each is to be, from the first on
-	cancels  []flight                                     // to be canceled now
-	cancel   func(engine int, id uuid.UUID)               // asks for it
-	send     func(engine int, s process.Submission) error // fails where the engine's process has ended
-	engines  int
-	record   func(oracle.Event)
-	patience time.Duration // after which a submission is made again
+	of            func(i int) int                              // the workload of the i-th instance; nil: the same for all
+	cancelOf      int                                          // of so many one is canceled; zero: none
+	canceled      bool                                         // one was, and not only asked to be; until then each is to be, from the first on
+	cancels       []flight                                     // to be canceled now
+	cancel        func(engine int, id uuid.UUID)               // asks for it
+	send          func(engine int, s process.Submission) error // fails where the engine's process has ended
+	engines       int
+	record        func(oracle.Event)
+	resubmitAfter time.Duration // after which a submission is made again
 
 	mu      sync.Mutex
 	pace    pace
@@ -75,10 +75,10 @@ func (p *pace) due(open int, now time.Time) int {
 // next is when it is worth while to ask again, if nothing ends before.
 func (p *pace) next(now time.Time) time.Duration {
 	if p.perS == 0 {
-		return lookEvery
+		return lookupPause
 	}
 	at := p.since.Add(time.Duration(float64(p.begun+1) / p.perS * float64(time.Second)))
-	return min(lookEvery, max(time.Millisecond, at.Sub(now)))
+	return min(lookupPause, max(time.Millisecond, at.Sub(now)))
 }
 
 // setPace has instances submitted in another way from now on.
@@ -92,19 +92,19 @@ func (l *load) setPace(most int, perS float64) {
 func newLoad(c cases.Case, send func(int, process.Submission) error, record func(oracle.Event)) *load {
 	return &load{
 		cancelOf: c.Cancel, cancel: func(int, uuid.UUID) {},
-		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, engines: c.Engines, send: send, record: record, patience: patienceOf(c),
+		pace: pace{most: c.InFlight, perS: c.RatePerS, since: time.Now()}, soak: c.Soak, cleared: map[uuid.UUID]bool{}, engines: c.Engines, send: send, record: record, resubmitAfter: resubmitAfter(c),
 		open: map[uuid.UUID]*flight{}, change: make(chan struct{}, 1), idle: make(chan struct{}),
 	}
 }
 
-// patienceOf is how long a submission has that is not acknowledged.
-func patienceOf(c cases.Case) time.Duration { return 3 * c.Call() }
+// resubmitAfter is how long a submission has that is not acknowledged.
+func resubmitAfter(c cases.Case) time.Duration { return 3 * c.Call() }
 
-// setPatience has submissions have the time from now on that a case gives them.
-func (l *load) setPatience(c cases.Case) {
+// setResubmitAfter has submissions have the time from now on that a case gives them.
+func (l *load) setResubmitAfter(c cases.Case) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.patience = patienceOf(c)
+	l.resubmitAfter = resubmitAfter(c)
 }
 
 func (l *load) changed() {
@@ -114,8 +114,8 @@ func (l *load) changed() {
 	}
 }
 
-// heard takes in an event of an instance.
-func (l *load) heard(e oracle.Event) {
+// handleEvent takes in an event of an instance.
+func (l *load) handleEvent(e oracle.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.open[idOf(e)]
@@ -130,7 +130,7 @@ func (l *load) heard(e oracle.Event) {
 			l.changed()
 		}
 		f.stored = f.stored || stored
-	case e.Kind == oracle.Looked && (e.Status == oracle.Running || e.Status == ""):
+	case e.Kind == oracle.LookedUp && (e.Status == oracle.Running || e.Status == ""):
 	default:
 		l.canceled = l.canceled || e.Status == reference.Canceled
 		l.end(f)
@@ -216,8 +216,8 @@ type done struct {
 	at time.Time
 }
 
-// takeEnded gives the instances that had ended at a time, each once.
-func (l *load) takeEnded(until time.Time) []uuid.UUID {
+// removeEnded gives the instances that had ended at a time, each once.
+func (l *load) removeEnded(until time.Time) []uuid.UUID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []uuid.UUID
@@ -231,8 +231,8 @@ func (l *load) takeEnded(until time.Time) []uuid.UUID {
 	return out
 }
 
-// giveBack has them taken again later.
-func (l *load) giveBack(ids []uuid.UUID) {
+// returnEnded has them taken again later.
+func (l *load) returnEnded(ids []uuid.UUID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var back []done
@@ -242,8 +242,8 @@ func (l *load) giveBack(ids []uuid.UUID) {
 	l.done = append(back, l.done...)
 }
 
-// gone notes that instances were removed, or will be no more.
-func (l *load) gone(ids []uuid.UUID) {
+// removeInstances notes that instances were removed, or will be no more.
+func (l *load) removeInstances(ids []uuid.UUID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, id := range ids {
@@ -251,8 +251,8 @@ func (l *load) gone(ids []uuid.UUID) {
 	}
 }
 
-// left gives every instance that was not cleared.
-func (l *load) left() []uuid.UUID {
+// remaining gives every instance that was not cleared.
+func (l *load) remaining() []uuid.UUID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(l.all), func(id uuid.UUID) bool { return l.cleared[id] })
@@ -291,15 +291,15 @@ func (l *load) workloadOf() map[string]int {
 	return out
 }
 
-// lookEvery is the time between looks at instances whose end nobody told of.
-const lookEvery = 250 * time.Millisecond
+// lookupPause is the time between looks at instances whose end nobody told of.
+const lookupPause = 250 * time.Millisecond
 
 // run submits until ctx ends, and looks meanwhile at what may have ended: beside submitting, since a server that is away
 // may let a look wait, and since there is always something to be submitted where there is load.
 func (l *load) run(ctx context.Context, store backend.Backend) {
 	var looks sync.WaitGroup
 	defer looks.Wait()
-	looks.Go(func() { l.lookOn(ctx, store) })
+	looks.Go(func() { l.readOpenLoop(ctx, store) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -313,10 +313,10 @@ func (l *load) run(ctx context.Context, store backend.Backend) {
 	}
 }
 
-// lookOn looks again and again until ctx ends.
-func (l *load) lookOn(ctx context.Context, store backend.Backend) {
-	for range pause.Ticks(ctx, lookEvery) {
-		l.look(ctx, store)
+// readOpenLoop looks again and again until ctx ends.
+func (l *load) readOpenLoop(ctx context.Context, store backend.Backend) {
+	for range pause.Ticks(ctx, lookupPause) {
+		l.readOpen(ctx, store)
 	}
 }
 
@@ -337,7 +337,7 @@ func (l *load) fill() time.Duration {
 	}
 	var due []flight
 	for _, f := range l.open {
-		if !f.stored && (f.engine < 0 || time.Since(f.asked) > l.patience) {
+		if !f.stored && (f.engine < 0 || time.Since(f.asked) > l.resubmitAfter) {
 			l.next = (l.next + 1) % l.engines
 			f.engine, f.asked = l.next, time.Now()
 			due = append(due, *f)
@@ -347,7 +347,7 @@ func (l *load) fill() time.Duration {
 	l.cancels = nil
 	l.mu.Unlock()
 	for _, f := range due {
-		l.ask(f)
+		l.submitTo(f)
 	}
 	for _, f := range canceling {
 		l.cancel((f.engine+1)%l.engines, f.ID) // another than the one that has its first tasks
@@ -355,8 +355,8 @@ func (l *load) fill() time.Duration {
 	return wait
 }
 
-// ask has an engine submit an instance: the one that is meant to, or, where it has ended, another.
-func (l *load) ask(f flight) {
+// submitTo has an engine submit an instance: the one that is meant to, or, where it has ended, another.
+func (l *load) submitTo(f flight) {
 	for range l.engines {
 		if l.send(f.engine, f.Submission) == nil {
 			break
@@ -370,16 +370,16 @@ func (l *load) ask(f flight) {
 	}
 }
 
-// look reads instances that have been open for some time: whoever was to tell of their end may be dead.
-func (l *load) look(ctx context.Context, store backend.Backend) {
+// readOpen reads instances that have been open for some time: whoever was to tell of their end may be dead.
+func (l *load) readOpen(ctx context.Context, store backend.Backend) {
 	l.mu.Lock()
 	var ids []uuid.UUID
 	for id, f := range l.open {
-		if time.Since(f.asked) > lookEvery && len(ids) < lookBatch {
+		if time.Since(f.asked) > lookupPause && len(ids) < lookupBatch {
 			ids = append(ids, id)
 		}
 	}
-	patience := l.patience
+	patience := l.resubmitAfter
 	l.mu.Unlock()
 	if len(ids) == 0 {
 		return
@@ -403,10 +403,10 @@ func (l *load) look(ctx context.Context, store backend.Backend) {
 		}
 		l.mu.Unlock()
 		if f != nil {
-			l.record(process.InstanceEvent(oracle.Looked, in))
+			l.record(process.InstanceEvent(oracle.LookedUp, in))
 		}
 	}
 }
 
-// lookBatch is how many instances are read at once.
-const lookBatch = 500
+// lookupBatch is how many instances are read at once.
+const lookupBatch = 500

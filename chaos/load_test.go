@@ -38,7 +38,7 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 		l := newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000},
 			func(int, process.Submission) error { return nil },
 			func(e oracle.Event) {
-				if e.Kind == oracle.Looked {
+				if e.Kind == oracle.LookedUp {
 					found = append(found, time.Since(begun))
 				}
 			})
@@ -53,8 +53,8 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 		}
 		stop()
 		<-over
-		if len(found) == 0 || found[0] > 3*lookEvery {
-			t.Errorf("ends were found after %v, want the first within %v", found, 3*lookEvery)
+		if len(found) == 0 || found[0] > 3*lookupPause {
+			t.Errorf("ends were found after %v, want the first within %v", found, 3*lookupPause)
 		}
 	})
 }
@@ -71,7 +71,7 @@ func TestCancelsUntilOneIsCanceled(t *testing.T) {
 		if l.open[id].cancel {
 			wanted = append(wanted, n)
 		}
-		l.heard(oracle.Event{Kind: oracle.Ended, Instance: id.String(), Status: status})
+		l.handleEvent(oracle.Event{Kind: oracle.Ended, Instance: id.String(), Status: status})
 	}
 	for n := range 6 {
 		ends(n, reference.Completed)

@@ -41,7 +41,7 @@ func (o *orphans) leave(said []byte) {
 		switch e.Kind {
 		case oracle.Leased:
 			held[keyOf(&e)] = orphan{backend.ShardOf(idOf(e), o.shards), e.UntilNS}
-		case oracle.Extended:
+		case oracle.Renewed:
 			if was, known := held[keyOf(&e)]; known && e.UntilNS > was.until {
 				held[keyOf(&e)] = orphan{was.shard, e.UntilNS}
 			}
@@ -60,11 +60,11 @@ func (o *orphans) leave(said []byte) {
 	}
 }
 
-// heard takes in an event, after which a lease may not be one of them any more.
-func (o *orphans) heard(kind oracle.Kind, line []byte) {
+// handleEvent takes in an event, after which a lease may not be one of them any more.
+func (o *orphans) handleEvent(kind oracle.Kind, line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.leases) == 0 || kind != oracle.Leased && kind != oracle.Ended && kind != oracle.Looked {
+	if len(o.leases) == 0 || kind != oracle.Leased && kind != oracle.Ended && kind != oracle.LookedUp {
 		return
 	}
 	var e oracle.Event

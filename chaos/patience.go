@@ -14,11 +14,11 @@ import (
 // What a run waits for are events, and no verdict goes by how fast the machine is. The bounds here say when an event is
 // not going to come any more.
 const (
-	warmWithin   = 30 * time.Second // for the load before the first fault, with the times that the case begins with
-	growthsMost  = 3                // so often are its times doubled where the load was not there, and it is waited for twice as long
-	livenessMin  = 10 * time.Second // an instance's own work, and never less than this
-	livenessMost = 10 * time.Minute // of all of the work that is left
-	beat         = 10 * time.Millisecond
+	warmWithin  = 30 * time.Second // for the load before the first fault, with the times that the case begins with
+	growthsMax  = 3                // so often are its times doubled where the load was not there, and it is waited for twice as long
+	livenessMin = 10 * time.Second // an instance's own work, and never less than this
+	livenessMax = 10 * time.Minute // of all of the work that is left
+	beat        = 10 * time.Millisecond
 )
 
 // warm waits until enough instances have ended and every engine has worked. Where that does not come about, the machine is
@@ -37,7 +37,7 @@ func (r *run) warm(ctx context.Context) error {
 		}
 		ended, _ := r.load.count()
 		said := fmt.Sprintf("%d of %d instances ended and %d of %d engines worked within %v", ended, want, r.watch.working(), r.Engines, within)
-		if growths == growthsMost || r.soak != nil {
+		if growths == growthsMax || r.soak != nil {
 			return fmt.Errorf("the load before the first fault was not there: %s, with leases of %v and calls of %v", said, r.Lease(), r.Call())
 		}
 		r.say("load: %s; the machine is slow, and every time of the case is doubled", said)
@@ -62,7 +62,7 @@ func (r *run) warmFor(ctx context.Context, want int, within time.Duration) (ther
 		if time.Since(begun) > within {
 			return false, nil
 		}
-		r.watch.await(ctx, string(oracle.Answered), 1, lookEvery)
+		r.watch.awaitEvents(ctx, string(oracle.Answered), 1, lookupPause)
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *run) grow(ctx context.Context) error {
 	}
 	r.result.Case = r.Case
 	r.result.warn("the machine is slow: the run had leases of %v, and calls of at most %v", r.Lease(), r.Call())
-	r.load.setPatience(r.Case)
+	r.load.setResubmitAfter(r.Case)
 	return r.world.Restart(ctx, r.Case)
 }
 
@@ -92,11 +92,11 @@ func (r *run) live(ctx context.Context) error {
 	bound := r.Takeover() + r.Call() + max(livenessMin, livenessSlow*r.longest)
 	r.closed = oracle.MachineClock()
 	r.load.close()
-	err := r.untilIdle(ctx, bound)
+	err := r.awaitIdle(ctx, bound)
 	r.result.LivenessMS = time.Since(begun).Milliseconds()
 	switch {
 	case err == nil:
-		r.lived = true
+		r.isLive = true
 		r.say("liveness: all instances have ended, after %d ms", r.result.LivenessMS)
 	case errors.Is(err, errStill):
 		_, open := r.load.count()
@@ -107,13 +107,13 @@ func (r *run) live(ctx context.Context) error {
 	return nil
 }
 
-// untilIdle waits until nothing is open. It gives errStill where no instance goes on for so long, or for livenessMost they go
+// awaitIdle waits until nothing is open. It gives errStill where no instance goes on for so long, or for livenessMax they go
 // on and on. The time is counted in beats: while the machine has no time for the run, none is.
-func (r *run) untilIdle(ctx context.Context, still time.Duration) error {
+func (r *run) awaitIdle(ctx context.Context, still time.Duration) error {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	was, quiet, all := r.watch.progress(), time.Duration(0), time.Duration(0)
-	for quiet < still && all < livenessMost {
+	for quiet < still && all < livenessMax {
 		select {
 		case <-r.load.idle:
 			return nil

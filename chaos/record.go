@@ -16,7 +16,7 @@ func (r *Result) Record() *record.Chaos {
 	}
 	shown := map[string]int{}
 	for _, v := range r.Violations {
-		if shown[v.Invariant]++; shown[v.Invariant] <= textMost {
+		if shown[v.Invariant]++; shown[v.Invariant] <= textMax {
 			out.Why = append(out.Why, fmt.Sprintf("%s: %s", v.Invariant, v.Message))
 		}
 	}

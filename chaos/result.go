@@ -36,7 +36,7 @@ type Result struct {
 	// States are errors of the server that reached engines while a kind of fault was there, by SQLSTATE.
 	States map[string]map[string]int `json:"states"`
 
-	// Lost is what became of commits that took place and whose reply was lost.
+	// Lost is what became of commits that was applied and whose reply was lost.
 	Lost LostReplies `json:"lost_replies"`
 
 	Messages   fault.Coverage  `json:"messages"` // that were seen, and how many of them something happened at
@@ -145,12 +145,12 @@ func (r *Result) Text() string {
 	}
 	shown := map[string]int{}
 	for _, v := range r.Violations {
-		if shown[v.Invariant]++; shown[v.Invariant] <= textMost {
+		if shown[v.Invariant]++; shown[v.Invariant] <= textMax {
 			v.text(&b)
 		}
 	}
 	for _, invariant := range r.Invariants() {
-		if more := shown[invariant] - textMost; more > 0 {
+		if more := shown[invariant] - textMax; more > 0 {
 			fmt.Fprintf(&b, "  %s: and %d more\n", invariant, more)
 		}
 	}
@@ -188,8 +188,8 @@ func soakText(b *strings.Builder, s *record.Soak) {
 	}
 }
 
-// textMost is how many violations of an invariant a text shows.
-const textMost = 2
+// textMax is how many violations of an invariant a text shows.
+const textMax = 2
 
 // text writes the violation with its lines of the history.
 func (v Violation) text(b *strings.Builder) {

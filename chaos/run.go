@@ -52,7 +52,7 @@ func (c Config) say(format string, args ...any) {
 const (
 	warmRounds   = 2               // so many instances for each that is in flight end before the first fault
 	warmPaced    = 4               // in flight for each engine, where a rate is given
-	triesMost    = 8               // of a fault whose moment does not come
+	triesMax     = 8               // of a fault whose moment does not come
 	enoughWithin = 4 * time.Minute // between two ends of instances, where so many are asked for, and until one is canceled
 	whenWithin   = 3 * time.Second // how long an event is waited for that a fault is to begin at
 	faultWithin  = 5 * time.Minute // of one fault, beyond its own time
@@ -80,16 +80,16 @@ type run struct {
 	everywhere bool          // the faults of the plan are over, and those go on that go to every message
 	find       func(kind string) (fault.Kind, error)
 
-	stalls   recovery.Stalls // of the machine
-	recorder *oracle.Recorder
-	disk     *world.Disk // the server's own; nil: it has none
-	front    *pgwire.Proxy
-	ledger   *fault.Ledger
-	left     []string // messages to which faults of the plan should have come
-	revokes  bool     // the store's leases die with the owner of a shard
-	broken   bool     // a fault or a phase went wrong itself
-	cutShort bool     // of which a fault was ended before it had
-	lived    bool     // all instances ended in the liveness phase
+	stalls            recovery.Stalls // of the machine
+	recorder          *oracle.Recorder
+	disk              *world.Disk // the server's own; nil: it has none
+	front             *pgwire.Proxy
+	ledger            *fault.Ledger
+	unreachedMessages []string // messages to which faults of the plan should have come
+	revokes           bool     // the store's leases die with the owner of a shard
+	broken            bool     // a fault or a phase went wrong itself
+	cutShort          bool     // of which a fault was ended before it had
+	isLive            bool     // all instances ended in the liveness phase
 }
 
 // Run runs a case. An error means that there was no run: the case is not valid, there is no server, or ctx
@@ -120,7 +120,7 @@ func Run(ctx context.Context, c cases.Case, cfg Config) (*Result, error) {
 	r := &run{Case: c, Config: cfg, disk: d, watch: newWatch(), result: newResult(c), find: fault.Find, ledger: fault.NewLedger()}
 	r.result.Places = r.ledger.Places
 	if cfg.Known != nil {
-		r.ledger.Places.GoOn(cfg.Known)
+		r.ledger.Places.Resume(cfg.Known)
 	}
 	if err := r.perform(ctx, server); err != nil {
 		return nil, err
@@ -149,13 +149,13 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	}
 	r.load = newLoad(r.Case, r.send, func(e oracle.Event) { r.record(e) })
 	r.load.of = built.Of
-	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.world.Tell(engine, process.Order{Cancel: id}) }
+	r.load.cancel = func(engine int, id uuid.UUID) { _ = r.world.SendOrder(engine, process.Order{Cancel: id}) }
 	r.watch.load, r.watch.orphans = r.load, newOrphans(r.store.Shards())
 	r.watch.share = r.Share()
 	r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 	if r.world, err = world.Open(ctx, world.Config{
 		Case: r.Case, Command: r.Command, Server: server, Front: r.front, Disk: r.disk, Ledger: r.ledger,
-		Hear: r.watch.hear, Lost: r.watch.lost, Due: r.watch.orphans.due, Record: r.record, Say: func(line string) { r.say("%s", line) },
+		OnLine: r.watch.handleLine, Lost: r.watch.lost, Due: r.watch.orphans.due, Record: r.record, Say: func(line string) { r.say("%s", line) },
 	}); err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (r *run) phases(ctx context.Context) error {
 	r.pacing(ctx)
 	if r.Soak {
 		r.soak = &soak{run: r, series: map[string]*record.SoakSeries{}}
-		tasks.Go(func() { r.soak.goOn(loading) })
+		tasks.Go(func() { r.soak.sampleLoop(loading) })
 	}
 	if err := r.warm(ctx); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (r *run) phases(ctx context.Context) error {
 		return err
 	}
 	if !r.broken {
-		if err := r.goEverywhere(ctx); err != nil {
+		if err := r.exhaustMessages(ctx); err != nil {
 			return err
 		}
 	}
@@ -283,7 +283,7 @@ func (r *run) faults(ctx context.Context) error {
 			return err
 		}
 		r.space(ctx)
-		r.deadlocks.look(ctx)
+		r.deadlocks.readCount(ctx)
 		happened, err := r.tryFault(ctx, kind, i)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -299,11 +299,11 @@ func (r *run) faults(ctx context.Context) error {
 			return nil
 		}
 		if !happened && !r.timeIsOver() {
-			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], triesMost)
+			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], triesMax)
 		}
 	}
 	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be seen
-		r.watch.await(ctx, string(oracle.Ended), r.InFlight, r.Lease())
+		r.watch.awaitEvents(ctx, string(oracle.Ended), r.InFlight, r.Lease())
 	}
 	return nil
 }
@@ -313,7 +313,7 @@ func (r *run) faults(ctx context.Context) error {
 func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
 	for growths := 0; ; growths++ {
 		begun, f := oracle.MachineClock(), r.Faults[i]
-		for try := 0; try < triesMost && (try == 0 || !r.timeIsOver()); try++ {
+		for try := 0; try < triesMax && (try == 0 || !r.timeIsOver()); try++ {
 			if happened, err = r.inject(ctx, kind, f); happened || err != nil {
 				return happened, err
 			}
@@ -321,10 +321,10 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 				f.K = max(1, f.K/2) // its moment may be too far off
 			}
 		}
-		if !r.stalls.Slow(begun, oracle.MachineClock()) || growths == growthsMost || r.soak != nil || r.timeIsOver() {
+		if !r.stalls.Slow(begun, oracle.MachineClock()) || growths == growthsMax || r.soak != nil || r.timeIsOver() {
 			return false, nil
 		}
-		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMost)
+		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMax)
 		if err := r.asSpan("longer times", func() error { return r.grow(ctx) }); err != nil {
 			return false, fmt.Errorf("going on with longer times: %w", err)
 		}
@@ -342,7 +342,7 @@ func (r *run) space(ctx context.Context) {
 func (r *run) enough(ctx context.Context) error {
 	_ = pause.For(ctx, time.Duration(r.LastMS)*time.Millisecond-time.Duration(oracle.MachineClock()-r.steady))
 	for ended, _ := r.load.count(); ended < r.Instances; {
-		if !r.watch.await(ctx, string(oracle.Ended), 1, enoughWithin) {
+		if !r.watch.awaitEvents(ctx, string(oracle.Ended), 1, enoughWithin) {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
@@ -351,7 +351,7 @@ func (r *run) enough(ctx context.Context) error {
 		ended, _ = r.load.count()
 	}
 	for begun := time.Now(); r.Cancel > 0 && !r.load.hasCanceled() && time.Since(begun) < enoughWithin; { // the load goes on until one is
-		if r.watch.await(ctx, string(oracle.Ended), 1, lookEvery); ctx.Err() != nil {
+		if r.watch.awaitEvents(ctx, string(oracle.Ended), 1, lookupPause); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -362,12 +362,12 @@ func (r *run) enough(ctx context.Context) error {
 func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happened bool, err error) {
 	_ = pause.For(ctx, time.Duration(f.When.AfterMS)*time.Millisecond)
 	if f.When.Event != "" {
-		r.watch.await(ctx, f.When.Event, max(1, f.When.N), whenWithin)
+		r.watch.awaitEvents(ctx, f.When.Event, max(1, f.When.N), whenWithin)
 	}
 	injecting, cancel := context.WithTimeout(ctx, r.longestFault(f))
 	defer cancel()
 	s := recovery.Span{Fault: f, Begun: oracle.MachineClock()}
-	r.record(oracle.Event{Kind: oracle.Struck, Bad: f.String()})
+	r.record(oracle.Event{Kind: oracle.FaultBegan, Bad: f.String()})
 	before, victim := r.ledger.Failed(), ""
 	if recovery.KillsEngine(kind.Name) {
 		victim = r.world.Process(f.Engine).Source()
@@ -379,7 +379,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 		count.Add(1)
 	})
 	s.Over, s.Killed = over.Load(), victim
-	if err == nil && !r.failedAsMeant(ctx, kind, before) {
+	if err == nil && !r.countInjected(ctx, kind, before) {
 		err = fault.ErrMissed
 	}
 	switch {
@@ -402,11 +402,11 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 // failedWithin is how long an error may be on its way when a fault is over.
 const failedWithin = 3 * time.Second
 
-// failedAsMeant counts the errors that a fault made reach engines, and says whether those came without which it has not
+// countInjected counts the errors that a fault made reach engines, and says whether those came without which it has not
 // happened.
-func (r *run) failedAsMeant(ctx context.Context, kind fault.Kind, before map[string]int) bool {
+func (r *run) countInjected(ctx context.Context, kind fault.Kind, before map[string]int) bool {
 	after := r.ledger.Failed()
-	for end := time.Now().Add(failedWithin); !kind.Happened(before, after) && time.Now().Before(end) && ctx.Err() == nil; after = r.ledger.Failed() {
+	for end := time.Now().Add(failedWithin); !kind.HasHappened(before, after) && time.Now().Before(end) && ctx.Err() == nil; after = r.ledger.Failed() {
 		_ = pause.For(ctx, time.Millisecond)
 	}
 	states := r.result.States[kind.Name]
@@ -419,14 +419,14 @@ func (r *run) failedAsMeant(ctx context.Context, kind fault.Kind, before map[str
 			states[state] += more
 		}
 	}
-	return kind.Happened(before, after)
+	return kind.HasHappened(before, after)
 }
 
 // inspect reads every instance, stops the engines, sweeps, and counts what is left.
 func (r *run) inspect(ctx context.Context) error {
-	ids := r.load.left()
-	for begin := 0; begin < len(ids); begin += lookBatch {
-		if err := r.look(ctx, ids[begin:min(len(ids), begin+lookBatch)]); err != nil {
+	ids := r.load.remaining()
+	for begin := 0; begin < len(ids); begin += lookupBatch {
+		if err := r.lookUp(ctx, ids[begin:min(len(ids), begin+lookupBatch)]); err != nil {
 			return fmt.Errorf("reading the instances at the end: %w", err)
 		}
 	}
@@ -437,7 +437,7 @@ func (r *run) inspect(ctx context.Context) error {
 	}
 	sweeping, cancel := context.WithTimeout(ctx, sweepWithin)
 	defer cancel()
-	if !r.deadlocks.look(sweeping) {
+	if !r.deadlocks.readCount(sweeping) {
 		r.result.doubt("the server did not say how many deadlocks there were")
 	}
 	rows, err := r.clear(sweeping)
@@ -484,14 +484,14 @@ func total(rows map[string]int) (n int) {
 	return n
 }
 
-func (r *run) look(ctx context.Context, ids []uuid.UUID) error {
+func (r *run) lookUp(ctx context.Context, ids []uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepWithin)
 	defer cancel()
 	var found []backend.Instance
 	if err := insist(ctx, func() (err error) { found, err = r.store.Lookup(ctx, ids); return err }); err != nil {
 		return err
 	}
-	r.looked(ids, found)
+	r.recordLookups(ids, found)
 	return nil
 }
 
@@ -515,7 +515,7 @@ func insist(ctx context.Context, ask func() error) error {
 
 // send asks an engine for a submission.
 func (r *run) send(engine int, s process.Submission) error {
-	return r.world.Tell(engine, process.Order{Submit: &s})
+	return r.world.SendOrder(engine, process.Order{Submit: &s})
 }
 
 // ownSource is the source of what the run itself records.
@@ -524,7 +524,7 @@ const ownSource = "chaos"
 // Write implements io.Writer, for the run's own recorder, which writes whole lines.
 func (r *run) Write(text []byte) (int, error) {
 	for line := range bytes.Lines(text) {
-		r.watch.hear(noEngine, ownSource, line)
+		r.watch.handleLine(noEngine, ownSource, line)
 	}
 	return len(text), nil
 }

@@ -44,7 +44,7 @@ func TestEveryKindOfFault(t *testing.T) {
 	for i, design := range durable {
 		var kinds []fault.Kind
 		for j, k := range fault.Kinds() {
-			if k.Left == nil && lacking[k.Name] == "" && (depth.Night() || j%len(durable) == i || slices.Contains(onEach, k.Name)) {
+			if k.Unvisited == nil && lacking[k.Name] == "" && (depth.Night() || j%len(durable) == i || slices.Contains(onEach, k.Name)) {
 				kinds = append(kinds, k)
 			}
 		}
@@ -66,11 +66,11 @@ func TestEveryKindOfFault(t *testing.T) {
 				if res.Faults[k.Name] < 1 {
 					t.Errorf("%s did not happen", k.Name)
 				}
-				if !k.Happened(nil, res.States[k.Name]) {
+				if !k.HasHappened(nil, res.States[k.Name]) {
 					t.Errorf("no statement failed by %s", k.Name)
 				}
 			}
-			if l := res.Lost; l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Later+l.NoAnswer+l.Own != l.Commits {
+			if l := res.Lost; l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Resolved+l.NoAnswer+l.Background != l.Commits {
 				t.Errorf("of commits whose reply was lost: %+v", l)
 			}
 		})
@@ -94,8 +94,8 @@ func TestEveryMessage(t *testing.T) {
 				enough = nil
 			}
 			res := runUntil(t, c, enough)
-			if len(res.Violations) > 0 || res.Verdict == Pass != (len(res.Messages.Left) == 0) {
-				t.Errorf("the verdict is %s by %v with %d messages left: %v", res.Verdict, res.Invariants(), len(res.Messages.Left), res.Why)
+			if len(res.Violations) > 0 || res.Verdict == Pass != (len(res.Messages.Unvisited) == 0) {
+				t.Errorf("the verdict is %s by %v with %d messages left: %v", res.Verdict, res.Invariants(), len(res.Messages.Unvisited), res.Why)
 			}
 			for _, what := range missingIn(res.Messages) {
 				t.Error(what)

@@ -37,7 +37,7 @@ var (
 const (
 	soakSamples = 360             // over its length, about
 	soakClear   = 2 * time.Second // between two times that ended instances are cleared
-	soakMost    = 1.1             // the last window's median may be so many times the first's
+	soakMax     = 1.1             // the last window's median may be so many times the first's
 )
 
 // growth stands for an invariant in violations: what must not grow grew.
@@ -50,8 +50,8 @@ type soak struct {
 	cleared int
 }
 
-// goOn samples and clears until ctx ends.
-func (s *soak) goOn(ctx context.Context) {
+// sampleLoop samples and clears until ctx ends.
+func (s *soak) sampleLoop(ctx context.Context) {
 	every := min(5*time.Second, max(200*time.Millisecond, time.Duration(s.LastMS)*time.Millisecond/soakSamples))
 	cleared := time.Now()
 	for range pause.Ticks(ctx, every) {
@@ -154,23 +154,23 @@ func residentBytes(pid int) (float64, bool) {
 
 // clear reads instances that ended some time ago once more, and removes them.
 func (s *soak) clear(ctx context.Context) {
-	ids := s.load.takeEnded(time.Now().Add(-s.Retained()))
+	ids := s.load.removeEnded(time.Now().Add(-s.Retained()))
 	for len(ids) > 0 {
-		n := min(len(ids), lookBatch)
-		if err := s.clearSome(ctx, ids[:n]); err != nil {
-			s.load.giveBack(ids) // the server may be down
+		n := min(len(ids), lookupBatch)
+		if err := s.clearBatch(ctx, ids[:n]); err != nil {
+			s.load.returnEnded(ids) // the server may be down
 			return
 		}
 		ids = ids[n:]
 	}
 }
 
-func (s *soak) clearSome(ctx context.Context, ids []uuid.UUID) error {
+func (s *soak) clearBatch(ctx context.Context, ids []uuid.UUID) error {
 	found, err := s.store.Lookup(ctx, ids)
 	if err != nil {
 		return err
 	}
-	s.looked(ids, found)
+	s.recordLookups(ids, found)
 	conn, err := s.world.Admin(ctx)
 	if err != nil {
 		return err
@@ -185,17 +185,17 @@ func (s *soak) clearSome(ctx context.Context, ids []uuid.UUID) error {
 		return err
 	}
 	s.cleared += int(tag.RowsAffected())
-	s.load.gone(ids)
+	s.load.removeInstances(ids)
 	return nil
 }
 
-// looked records how instances stand that must have ended. Of those that the history does not have, one that has
+// recordLookups records how instances stand that must have ended. Of those that the history does not have, one that has
 // not is a violation at once.
-func (r *run) looked(ids []uuid.UUID, found []backend.Instance) {
+func (r *run) recordLookups(ids []uuid.UUID, found []backend.Instance) {
 	for i, in := range found {
 		in.ID = ids[i] // of an unknown one too
-		if r.watch.keeps(in.ID.String()) {
-			r.record(process.InstanceEvent(oracle.Looked, in))
+		if r.watch.isRecorded(in.ID.String()) {
+			r.record(process.InstanceEvent(oracle.LookedUp, in))
 		} else if in.Status == backend.Running || in.Status == "" {
 			r.result.Violations = append(r.result.Violations, Violation{
 				Invariant: "I8", Message: fmt.Sprintf("instance %s was acknowledged, and its status is %q in the end", in.ID, in.Status),
@@ -212,7 +212,7 @@ func (s *soak) judge() *record.Soak {
 		EveryS: length / soakSamples,
 		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
 			"last %.0f s. What is judged may end %.0f %% above its begin, and by so much more as it goes up and down with the load (%s). The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
-			length, settled, long, long, 100*(soakMost-1), swayText(), s.cleared, s.Retained(), s.NapText()),
+			length, settled, long, long, 100*(soakMax-1), swayText(), s.cleared, s.Retained(), s.VacuumPauseText()),
 	}
 	names := slices.Sorted(maps.Keys(s.series))
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
@@ -222,7 +222,7 @@ func (s *soak) judge() *record.Soak {
 		begin, first := window(one, settled, settled+long)
 		end, last := window(one, length-long, length)
 		g := record.Growth{Name: name, Unit: one.Unit, Begin: begin, End: end, Judged: rank(name) < len(bounded)}
-		most := soakMost * begin
+		most := soakMax * begin
 		if g.Judged {
 			most += bounded[rank(name)].sways
 		}

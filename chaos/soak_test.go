@@ -61,7 +61,7 @@ func TestGrowth(t *testing.T) {
 func TestEveryLeakIsFound(t *testing.T) {
 	for _, one := range bounded {
 		for _, base := range []float64{0, 100 * one.sways} {
-			allowed := base*(soakMost-1) + one.sways
+			allowed := base*(soakMax-1) + one.sways
 			for name, c := range map[string]struct {
 				value func(second int) float64
 				found bool

@@ -18,7 +18,7 @@ const (
 	Kills      Goal = "kills"      // of engines' processes
 	Terminated Goal = "terminated" // sessions that the server ended
 	Crashes    Goal = "crashes"    // of the server, without a checkpoint
-	Lost       Goal = "lost"       // commits that took place and whose reply was lost
+	Lost       Goal = "lost"       // commits that was applied and whose reply was lost
 )
 
 // goalOf says what a kind of fault counts for.
@@ -93,7 +93,7 @@ func (t *Totals) cover(r *Result) {
 	}
 	p.Add(r.Places)
 	c := p.Coverage()
-	c.Left = slices.Concat(p.Left(false, fault.Before, fault.After, fault.Kill), p.Left(true, fault.Before, fault.Kill))
+	c.Unvisited = slices.Concat(p.Unvisited(false, fault.Before, fault.After, fault.Kill), p.Unvisited(true, fault.Before, fault.Kill))
 	t.Messages[r.Backend] = c
 }
 

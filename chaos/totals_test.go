@@ -21,7 +21,7 @@ func TestTotals(t *testing.T) {
 	if add(Pass, map[string]int{"wire.drop": 1, "postgres.kill": 1}); !totals.Passed() || totals.Faults["push"]["wire.delay"] != 9 {
 		t.Errorf("%+v, want passed", totals)
 	}
-	totals.Add(&Result{Verdict: Pass, Lost: LostReplies{Commits: 7, Later: 2, Wrong: 1}})
+	totals.Add(&Result{Verdict: Pass, Lost: LostReplies{Commits: 7, Resolved: 2, Wrong: 1}})
 	if add(Fail, nil); !totals.Enough() || totals.Passed() {
 		t.Errorf("%+v passed with a run that failed", totals)
 	}

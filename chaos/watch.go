@@ -45,8 +45,8 @@ type awaited struct {
 // noEngine stands for the run itself.
 const noEngine = -1
 
-// problemsMost bounds what is repeated of the engines' complaints.
-const problemsMost = 20
+// problemsMax bounds what is repeated of the engines' complaints.
+const problemsMax = 20
 
 func newWatch() *watch {
 	return &watch{orphans: newOrphans(1), sources: map[string][]byte{}, counts: map[string]int{}, worked: map[int]bool{}, gauges: map[int]int{}, share: 1}
@@ -55,8 +55,8 @@ func newWatch() *watch {
 // eventPrefix begins every event's line: the kind is its first field.
 const eventPrefix = `{"kind":"`
 
-// hear takes a line, and gives what it says if it is no event.
-func (w *watch) hear(engine int, source string, line []byte) process.Word {
+// handleLine takes a line, and gives what it says if it is no event.
+func (w *watch) handleLine(engine int, source string, line []byte) process.Word {
 	kind, isEvent := bytes.CutPrefix(line, []byte(eventPrefix))
 	if !isEvent {
 		return w.listen(engine, line)
@@ -66,12 +66,12 @@ func (w *watch) hear(engine int, source string, line []byte) process.Word {
 		return ""
 	}
 	w.note(engine, source, string(kind[:end]), line)
-	w.orphans.heard(oracle.Kind(kind[:end]), line)
+	w.orphans.handleEvent(oracle.Kind(kind[:end]), line)
 	switch oracle.Kind(kind[:end]) {
-	case oracle.Submitted, oracle.Ended, oracle.Looked:
+	case oracle.Submitted, oracle.Ended, oracle.LookedUp:
 		var e oracle.Event
 		if json.Unmarshal(line, &e) == nil {
-			w.load.heard(e)
+			w.load.handleEvent(e)
 		}
 	}
 	return ""
@@ -80,7 +80,7 @@ func (w *watch) hear(engine int, source string, line []byte) process.Word {
 func (w *watch) note(engine int, source, kind string, line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.share == 1 || w.keeps(instanceIn(line)) {
+	if w.share == 1 || w.isRecorded(instanceIn(line)) {
 		w.sources[source] = append(w.sources[source], line...)
 	}
 	applied := kind == string(oracle.Answered) && bytes.Contains(line, []byte(appliedText))
@@ -125,8 +125,8 @@ func instanceIn(line []byte) string {
 	return string(id)
 }
 
-// keeps says whether the history has the events of an instance. It has all that are about none.
-func (w *watch) keeps(instance string) bool {
+// isRecorded says whether the history has the events of an instance. It has all that are about none.
+func (w *watch) isRecorded(instance string) bool {
 	n, err := strconv.ParseUint(instance[:min(8, len(instance))], 16, 32) // ids are random
 	return err != nil || uint32(n)%w.share == 0
 }
@@ -141,7 +141,7 @@ func (w *watch) gauge(engine int) (n int, said bool) {
 
 // listen takes a saying.
 func (w *watch) listen(engine int, line []byte) process.Word {
-	var s process.Saying
+	var s process.Message
 	if json.Unmarshal(line, &s) != nil {
 		return ""
 	}
@@ -165,7 +165,7 @@ func (w *watch) listen(engine int, line []byte) process.Word {
 func (w *watch) problem(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.problems) < problemsMost {
+	if len(w.problems) < problemsMax {
 		w.problems = append(w.problems, text)
 	}
 }
@@ -179,8 +179,8 @@ func (w *watch) lost(engine int, source string) {
 	w.orphans.leave(said)
 }
 
-// await waits until n more events of a kind have come, for so long at most, and says whether they came.
-func (w *watch) await(ctx context.Context, kind string, n int, most time.Duration) bool {
+// awaitEvents waits until n more events of a kind have come, for so long at most, and says whether they came.
+func (w *watch) awaitEvents(ctx context.Context, kind string, n int, most time.Duration) bool {
 	a := &awaited{kind: kind, left: n, done: make(chan struct{})}
 	w.mu.Lock()
 	w.waiting = append(w.waiting, a)

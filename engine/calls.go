@@ -31,10 +31,10 @@ func (e *Engine) call(c *dispatch.Call) {
 		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
 	defer cancel()
 	begun, skew := time.Now(), e.skew()
-	reply := e.ask(ctx, c)
+	reply := e.callBackend(ctx, c)
 	reply.Call = c.ID
-	ev := event{call: c, reply: &reply}
-	if c.Op == dispatch.OpExtend && c.Grant.Lease == e.cfg.Lease && reply.Err == nil { // a renewal
+	ev := loopEvent{call: c, reply: &reply}
+	if c.Op == dispatch.OpRenew && c.Grant.Lease == e.cfg.Lease && reply.Err == nil { // a renewal
 		ev.ended = e.endedElsewhere(ctx, c.Leases, reply.Held, begun.Add(c.Grant.Lease/2))
 	}
 	shift(&reply.Committed, skew)
@@ -42,7 +42,7 @@ func (e *Engine) call(c *dispatch.Call) {
 		reply.Err = fmt.Errorf("%w (%w)", context.Cause(ctx), reply.Err)
 	}
 	ev.at = e.cfg.now()
-	e.mail.put(ev) // the loop reads until the last call has ended
+	e.events.put(ev) // the loop reads until the last call has ended
 }
 
 // endedElsewhere looks up the instances of leases that are not held any more, and gives those that have ended: another engine
@@ -92,7 +92,7 @@ func shift(c *backend.Committed, skew time.Duration) {
 	}
 }
 
-func (e *Engine) ask(ctx context.Context, c *dispatch.Call) (reply dispatch.Reply) {
+func (e *Engine) callBackend(ctx context.Context, c *dispatch.Call) (reply dispatch.Reply) {
 	b := e.cfg.Backend
 	switch c.Op {
 	case dispatch.OpSubmit:
@@ -101,8 +101,8 @@ func (e *Engine) ask(ctx context.Context, c *dispatch.Call) (reply dispatch.Repl
 		reply.Committed, reply.Err = b.Claim(ctx, c.Shard, c.Grant)
 	case dispatch.OpComplete:
 		reply.Committed, reply.Err = b.Complete(ctx, c.Shard, c.Completions, c.Grant)
-	case dispatch.OpExtend:
-		reply.Held, reply.Err = b.Extend(ctx, c.Shard, c.Leases, c.Grant)
+	case dispatch.OpRenew:
+		reply.Held, reply.Err = b.Renew(ctx, c.Shard, c.Leases, c.Grant)
 	case dispatch.OpSweep:
 		reply.Swept, reply.Err = b.Sweep(ctx, c.Shard)
 	case dispatch.OpNotify:
@@ -123,14 +123,14 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 			}
 		}
 		if worker.IsDeath(done.Failure) {
-			done.Died, done.Rest = true, restAfterDeath(start.Task.Deliveries, rand.Float64())
+			done.Died, done.RetryPause = true, redeliveryPause(start.Task.Deliveries, rand.Float64())
 		}
 		if e.cfg.Observer.Offered != nil && !done.Died && !errors.Is(ctx.why(), dispatch.ErrOverdue) {
 			e.cfg.Observer.Offered(backend.Completion{
 				Lease: start.Task.Lease, Program: start.Task.Program, Attempt: start.Task.Attempt, Result: done.Result, Failure: done.Failure,
 			}, e.cfg.now())
 		}
-		e.mail.put(event{done: done}) // the loop reads until the last task has ended
+		e.events.put(loopEvent{done: done}) // the loop reads until the last task has ended
 	}()
 	if e.cfg.Observer.Started != nil {
 		e.cfg.Observer.Started(start.Task, e.cfg.now())
@@ -139,20 +139,20 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	returned = true
 }
 
-// deathRestMin and deathRestMax bound the pause before an attempt whose worker died beside this engine is delivered again.
+// redeliveryPauseMin and redeliveryPauseMax bound the pause before an attempt whose worker died beside this engine is delivered again.
 const (
-	deathRestMin = 100 * time.Millisecond
-	deathRestMax = 30 * time.Second
+	redeliveryPauseMin = 100 * time.Millisecond
+	redeliveryPauseMax = 30 * time.Second
 )
 
-// restAfterDeath is that pause: twice as long with each delivery, and somewhere between a half and the whole of that, so that
+// redeliveryPause is that pause: twice as long with each delivery, and somewhere between a half and the whole of that, so that
 // attempts which died together do not come back together. random is from 0 to 1.
-func restAfterDeath(deliveries int, random float64) time.Duration {
-	rest := deathRestMin
-	for i := 1; i < deliveries && rest < deathRestMax; i++ {
+func redeliveryPause(deliveries int, random float64) time.Duration {
+	rest := redeliveryPauseMin
+	for i := 1; i < deliveries && rest < redeliveryPauseMax; i++ {
 		rest *= 2
 	}
-	rest = min(rest, deathRestMax)
+	rest = min(rest, redeliveryPauseMax)
 	return rest/2 + time.Duration(random*float64(rest/2))
 }
 
@@ -161,15 +161,15 @@ func restAfterDeath(deliveries int, random float64) time.Duration {
 func (e *Engine) listen(l backend.Listener) {
 	wake := func() {
 		select {
-		case e.woken <- struct{}{}:
+		case e.notified <- struct{}{}:
 		default: // the loop has not seen the last one yet
 		}
 	}
 	pause := e.cfg.RetryMin
 	for {
 		begun := time.Now()
-		err := l.Listen(e.life, wake)
-		if e.life.Err() != nil {
+		err := l.Listen(e.background, wake)
+		if e.background.Err() != nil {
 			return
 		}
 		if err == nil {
@@ -179,7 +179,7 @@ func (e *Engine) listen(l backend.Listener) {
 			pause = e.cfg.RetryMin // it had worked for a while
 		}
 		e.cfg.Observer.problem(fmt.Errorf("listening for other engines' work, tried again in %v: %w", pause, err))
-		if !e.rest(pause) {
+		if !e.pause(pause) {
 			return
 		}
 		pause = min(2*pause, e.cfg.RetryMax)
@@ -187,14 +187,14 @@ func (e *Engine) listen(l backend.Listener) {
 	}
 }
 
-// rest waits, and says whether the engine still lives.
-func (e *Engine) rest(pause time.Duration) bool {
+// pause waits, and says whether the engine still lives.
+func (e *Engine) pause(pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-e.life.Done():
+	case <-e.background.Done():
 		return false
 	}
 }

@@ -58,7 +58,7 @@ var ErrCannotCancel = errors.New("the backend cannot cancel instances; use anoth
 func (e *Engine) canceled(inst backend.Instance) {
 	select {
 	case e.ends <- inst:
-	case <-e.life.Done():
+	case <-e.background.Done():
 	}
 	if e.waits.deliver(inst) && inst.Status == backend.Canceled && e.cfg.Observer.Ended != nil {
 		e.cfg.Observer.Ended(inst, e.cfg.now())

@@ -117,7 +117,7 @@ func TestCancelEndsWhatRunsAndWhatWaits(t *testing.T) {
 }
 
 // TestCancelElsewhere cancels through one engine what runs in another, which learns of it when it next
-// prolongs its leases. Its clock jumps there: nobody waits for a third of a lease that is long enough for any machine.
+// renews its leases. Its clock jumps there: nobody waits for a third of a lease that is long enough for any machine.
 func TestCancelElsewhere(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		const lease = time.Minute

@@ -25,7 +25,7 @@ func TestClockJumps(t *testing.T) {
 	jump := func(ctx context.Context, _ worker.Call) (any, error) {
 		if calls.Add(1) == 1 {
 			ahead.Store(int64(3 * lease))
-			<-ctx.Done() // an end that nothing but the jump brings about: leases that last are prolonged
+			<-ctx.Done() // an end that nothing but the jump brings about: leases that last are renewed
 			ahead.Store(0)
 			return nil, context.Cause(ctx)
 		}

@@ -42,7 +42,7 @@ type Config struct {
 	// its tasks back, which does not count. Zero: 5. From 1 to 1,000,000,000
 	MaxDeliveries int
 
-	Lease       time.Duration // of a task; prolonged after a third, and how long a dead engine's work rests. Zero: 10 s. From 30 ms to 1 h
+	Lease       time.Duration // of a task; renewed after a third, and how long a dead engine's work rests. Zero: 10 s. From 30 ms to 1 h
 	Poll        time.Duration // between looks for work that nobody told of. Zero: 250 ms. From 1 ms to 1 h
 	Sweep       time.Duration // between clearings of what ended instances left. Zero: 30 s. From 1 ms to 24 h
 	NotifyEvery time.Duration // least time between notifications to other engines. Zero: 10 ms; negative: none is kept. At most 1 h
@@ -145,8 +145,8 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// apart is what a transaction costs by itself, in completions: on Postgres some 0.2 ms, and 0.02 ms for each.
-const apart = 8
+// writeCost is what a transaction costs by itself, in completions: on Postgres some 0.2 ms, and 0.02 ms for each.
+const writeCost = 8
 
 // dispatch gives the part that the pure machine needs.
 func (c Config) dispatch() dispatch.Config {
@@ -154,7 +154,7 @@ func (c Config) dispatch() dispatch.Config {
 	return dispatch.Config{
 		Owner: c.Owner, Shards: c.Backend.Shards(),
 		Slots: c.Slots, Prefetch: c.Prefetch,
-		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, Apart: apart, Pending: c.Pending, Queue: c.Queue,
+		Batch: c.Batch, BatchBytes: c.BatchBytes, Committers: c.Committers, WriteCost: writeCost, Pending: c.Pending, Queue: c.Queue,
 		MaxDeliveries: c.MaxDeliveries,
 		Lease:         c.Lease, Grace: c.Grace, Poll: c.Poll, Sweep: c.Sweep,
 		Notify: listens, NotifyEvery: c.NotifyEvery,

@@ -40,8 +40,8 @@ func (c *actionContext) why() error {
 	return c.cause
 }
 
-// whole gives the real context.
-func (c *actionContext) whole() context.Context {
+// build gives the real context.
+func (c *actionContext) build() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.real == nil {
@@ -57,7 +57,7 @@ func (c *actionContext) whole() context.Context {
 func (c *actionContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 // Done is closed when the context ends.
-func (c *actionContext) Done() <-chan struct{} { return c.whole().Done() }
+func (c *actionContext) Done() <-chan struct{} { return c.build().Done() }
 
 // Err is context.Canceled once the context has ended.
 func (c *actionContext) Err() error {
@@ -71,4 +71,4 @@ func (c *actionContext) Err() error {
 
 // Value looks for a value. It asks the real context, by whose own values package context finds the cause, and ties
 // to it what is derived from this one.
-func (c *actionContext) Value(key any) any { return c.whole().Value(key) }
+func (c *actionContext) Value(key any) any { return c.build().Value(key) }

@@ -153,7 +153,7 @@ func TestRestAfterDeath(t *testing.T) {
 		{10, 1, 30 * time.Second},
 		{1_000_000_000, 0, 15 * time.Second},
 	} {
-		if got := restAfterDeath(c.deliveries, c.random); got != c.want {
+		if got := redeliveryPause(c.deliveries, c.random); got != c.want {
 			t.Errorf("after %d deliveries, with %v, it rests for %v; want %v", c.deliveries, c.random, got, c.want)
 		}
 	}

@@ -27,20 +27,20 @@ type Engine struct {
 	waits   *waits
 
 	// What reaches the loop. The channels are unbuffered but woken, whose one place means "at least once".
-	mail     *mailbox
+	events   *eventQueue
 	submits  chan *submission
 	forgets  chan dispatch.Ticket
 	ends     chan backend.Instance
-	woken    chan struct{}
+	notified chan struct{}
 	drains   chan time.Time
 	tickets  atomic.Uint64
 	programs programCache
 
-	work    context.Context // of actions and calls; it has the values of Start's context, and does not end
-	life    context.Context // ends when the loop has ended
-	endLife context.CancelFunc
-	running sync.WaitGroup // every goroutine but the loop and the pool's
-	pool    *pool          // of tasks and calls
+	work          context.Context // of actions and calls; it has the values of Start's context, and does not end
+	background    context.Context // ends when the loop has ended
+	endBackground context.CancelFunc
+	running       sync.WaitGroup // every goroutine but the loop and the pool's
+	pool          *pool          // of tasks and calls
 
 	mu      sync.Mutex
 	begun   bool // Start or Stop was called
@@ -61,16 +61,16 @@ func New(cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{
-		cfg:     cfg,
-		machine: machine,
-		waits:   newWaits(),
-		mail:    newMailbox(),
-		submits: make(chan *submission),
-		forgets: make(chan dispatch.Ticket),
-		ends:    make(chan backend.Instance),
-		woken:   make(chan struct{}, 1),
-		drains:  make(chan time.Time),
-		done:    make(chan struct{}),
+		cfg:      cfg,
+		machine:  machine,
+		waits:    newWaits(),
+		events:   newEventQueue(),
+		submits:  make(chan *submission),
+		forgets:  make(chan dispatch.Ticket),
+		ends:     make(chan backend.Instance),
+		notified: make(chan struct{}, 1),
+		drains:   make(chan time.Time),
+		done:     make(chan struct{}),
 	}
 	e.pool = newPool(e.begin)
 	return e, nil
@@ -87,7 +87,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.begun, e.started = true, true
 	// Work is not cut off with ctx: it has the time that Drain gives.
 	e.work = context.WithoutCancel(ctx)
-	e.life, e.endLife = context.WithCancel(e.work)
+	e.background, e.endBackground = context.WithCancel(e.work)
 	if l, ok := e.cfg.Backend.(backend.Listener); ok {
 		e.running.Go(func() { e.listen(l) })
 	}
@@ -100,7 +100,7 @@ func (e *Engine) Start(ctx context.Context) error {
 func (e *Engine) run(ctx context.Context) {
 	l := newLoop(ctx, e)
 	l.run()
-	e.endLife()
+	e.endBackground()
 	e.pool.close()
 	e.running.Wait()
 	if l.cut {
@@ -157,7 +157,7 @@ func (e *Engine) drain(until time.Time) {
 	}
 	select {
 	case e.drains <- until:
-	case <-e.life.Done():
+	case <-e.background.Done():
 	}
 }
 
@@ -175,7 +175,7 @@ func (e *Engine) Err() error {
 func (e *Engine) alive() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.started || e.life.Err() != nil {
+	if !e.started || e.background.Err() != nil {
 		return ErrNotRunning
 	}
 	return nil

@@ -73,11 +73,11 @@ type disowning struct {
 	once atomic.Bool
 }
 
-func (b *disowning) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+func (b *disowning) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	if b.once.CompareAndSwap(false, true) {
 		return make([]bool, len(leases)), nil
 	}
-	return b.Backend.Extend(ctx, shard, leases, grant)
+	return b.Backend.Renew(ctx, shard, leases, grant)
 }
 
 func TestLostLeaseCancelsTheAction(t *testing.T) {

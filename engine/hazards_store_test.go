@@ -208,7 +208,7 @@ func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 	}
 }
 
-// besideNeighbours completes the second branch of 201 instances in one call, with one completion spoilt. It
+// besideNeighbours completes the second branch of 201 instances in one call, with one completion corrupt. It
 // gives the answer to that one.
 func (s *site) besideNeighbours(spoil func(*backend.Completion)) backend.Outcome {
 	s.Helper()
@@ -336,7 +336,7 @@ func TestHazardLatestInboxValueByNow(t *testing.T) {
 	})
 }
 
-// TestHazardReadyButNeverQueued breaks calls off in their middle, again and again, while instances with many
+// TestHazardReadyButNeverQueued breaks cancels in their middle, again and again, while instances with many
 // barriers run. Were a counter filled in one transaction and what it makes ready queued in another, some
 // node run would be lost between them, and its instance would never end.
 func TestHazardReadyButNeverQueued(t *testing.T) {

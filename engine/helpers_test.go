@@ -295,8 +295,8 @@ func (b *troubled) Complete(ctx context.Context, shard int, done []backend.Compl
 	return trouble(b, func() (backend.Committed, error) { return b.Backend.Complete(ctx, shard, done, grant) })
 }
 
-func (b *troubled) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
-	return trouble(b, func() ([]bool, error) { return b.Backend.Extend(ctx, shard, leases, grant) })
+func (b *troubled) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+	return trouble(b, func() ([]bool, error) { return b.Backend.Renew(ctx, shard, leases, grant) })
 }
 
 func (b *troubled) Sweep(ctx context.Context, shard int) (backend.Swept, error) {

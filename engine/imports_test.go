@@ -271,11 +271,11 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// filesMost is how many files without tests a package may have: a reader keeps no more apart.
-const filesMost = 20
+// filesMax is how many files without tests a package may have: a reader keeps no more apart.
+const filesMax = 20
 
 // tooLarge are the packages that still have more. They may only shrink: a change that removes a file lowers the number, and one
-// that comes to filesMost removes the line.
+// that comes to filesMax removes the line.
 var tooLarge = map[string]int{}
 
 // crowded holds numbers of files against what packages may have.
@@ -283,16 +283,16 @@ func crowded(files, known map[string]int) []string {
 	var found []string
 	for name, n := range files {
 		switch most, ok := known[name]; {
-		case !ok && n > filesMost:
-			found = append(found, fmt.Sprintf("%s has %d files without tests, more than %d; cut it along what a reader looks for", name, n, filesMost))
+		case !ok && n > filesMax:
+			found = append(found, fmt.Sprintf("%s has %d files without tests, more than %d; cut it along what a reader looks for", name, n, filesMax))
 		case ok && n > most:
 			found = append(found, fmt.Sprintf("%s has %d files without tests, more than the %d that it had; it may only shrink", name, n, most))
 		case ok && n < most:
-			found = append(found, fmt.Sprintf("%s has %d files without tests, and may have %d; lower that, or take it away at %d", name, n, most, filesMost))
+			found = append(found, fmt.Sprintf("%s has %d files without tests, and may have %d; lower that, or take it away at %d", name, n, most, filesMax))
 		}
 	}
 	for name, most := range known {
-		if _, ok := files[name]; !ok || most <= filesMost {
+		if _, ok := files[name]; !ok || most <= filesMax {
 			found = append(found, name+" needs no exception; take it away")
 		}
 	}

@@ -12,8 +12,8 @@ import (
 // eventsAtOnce bounds how much more the loop takes in before it decides.
 const eventsAtOnce = 512
 
-// event is what a goroutine of the engine tells the loop at its end.
-type event struct {
+// loopEvent is what a goroutine of the engine tells the loop at its end.
+type loopEvent struct {
 	done  dispatch.Done      // of a task, if there is no call
 	call  *dispatch.Call     // that ended
 	reply *dispatch.Reply    // to the call
@@ -21,58 +21,58 @@ type event struct {
 	at    time.Time          // of the reply
 }
 
-// mailbox holds what the loop has not taken yet: at most an event for each task and call under way, since
+// eventQueue holds what the loop has not taken yet: at most an event for each task and call under way, since
 // those are its only senders. A sender never waits.
-type mailbox struct {
-	mu    sync.Mutex
-	held  []event
-	spare []event       // of the loop: the slice that it has emptied
-	some  chan struct{} // has one place: something was put into an empty box
+type eventQueue struct {
+	mu       sync.Mutex
+	pending  []loopEvent
+	spare    []loopEvent   // of the loop: the slice that it has emptied
+	nonEmpty chan struct{} // has one place: something was put into an empty box
 }
 
-func newMailbox() *mailbox { return &mailbox{some: make(chan struct{}, 1)} }
+func newEventQueue() *eventQueue { return &eventQueue{nonEmpty: make(chan struct{}, 1)} }
 
-func (m *mailbox) put(ev event) {
+func (m *eventQueue) put(ev loopEvent) {
 	m.mu.Lock()
-	m.held = append(m.held, ev)
-	first := len(m.held) == 1
+	m.pending = append(m.pending, ev)
+	first := len(m.pending) == 1
 	m.mu.Unlock()
 	if first {
 		select {
-		case m.some <- struct{}{}:
+		case m.nonEmpty <- struct{}{}:
 		default: // the loop has not seen the last one yet
 		}
 	}
 }
 
-// take gives all that is held. It belongs to the loop until the next call.
-func (m *mailbox) take() []event {
+// drain gives all that is held. It belongs to the loop until the next call.
+func (m *eventQueue) drain() []loopEvent {
 	clear(m.spare)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.held, m.spare = m.spare[:0], m.held
+	m.pending, m.spare = m.spare[:0], m.pending
 	return m.spare
 }
 
 // loop owns the machine. It is the only goroutine that decides, and it does nothing that waits.
 type loop struct {
 	*Engine
-	over     <-chan struct{} // ends with Start's context; nil once that was seen
-	batch    []dispatch.Event
-	incoming int                             // submissions in batch
-	actions  actions                         // of running tasks
-	pending  map[dispatch.Ticket]*submission // that have no answer yet
-	draining bool
-	cut      bool // the drain began with the end of Start's context
-	stopped  bool
+	startEnded <-chan struct{} // ends with Start's context; nil once that was seen
+	batch      []dispatch.Event
+	incoming   int                             // submissions in batch
+	actions    actions                         // of running tasks
+	pending    map[dispatch.Ticket]*submission // that have no answer yet
+	draining   bool
+	cut        bool // the drain began with the end of Start's context
+	stopped    bool
 }
 
 func newLoop(ctx context.Context, e *Engine) *loop {
 	return &loop{
-		Engine:  e,
-		over:    ctx.Done(),
-		actions: actions{pages: map[dispatch.TaskID]*actionPage{}},
-		pending: map[dispatch.Ticket]*submission{},
+		Engine:     e,
+		startEnded: ctx.Done(),
+		actions:    actions{pages: map[dispatch.TaskID]*actionPage{}},
+		pending:    map[dispatch.Ticket]*submission{},
 	}
 }
 
@@ -102,7 +102,7 @@ func (l *loop) run() {
 // submissions gives the channel of submissions while there is room for one. When the engine stops
 // there always is: the machine answers at once.
 func (l *loop) submissions() chan *submission {
-	if l.draining || l.machine.Room() > l.incoming {
+	if l.draining || l.machine.SubmitCapacity() > l.incoming {
 		return l.submits
 	}
 	return nil
@@ -111,30 +111,30 @@ func (l *loop) submissions() chan *submission {
 // wait blocks until something happens, and takes in all that has.
 func (l *loop) wait(timer *time.Timer) {
 	select {
-	case <-l.mail.some:
+	case <-l.events.nonEmpty:
 	case sub := <-l.submissions():
-		l.takeSubmission(sub)
+		l.handleSubmission(sub)
 	case ticket := <-l.forgets:
 		l.forget(ticket)
 	case inst := <-l.ends:
 		l.batch = append(l.batch, dispatch.Ended{Instances: []backend.Instance{inst}})
-	case <-l.woken:
-		l.batch = append(l.batch, dispatch.Woken{})
+	case <-l.notified:
+		l.batch = append(l.batch, dispatch.Notified{})
 	case until := <-l.drains:
 		l.drainUntilThen(until)
-	case <-l.over:
-		l.over, l.cut = nil, !l.draining
+	case <-l.startEnded:
+		l.startEnded, l.cut = nil, !l.draining
 		l.drainUntilThen(l.cfg.now().Add(l.cfg.Drain))
 	case <-timer.C:
 	}
-	mail := l.mail.take() // which is left alone until the step is over
+	mail := l.events.drain() // which is left alone until the step is over
 	for i := range mail {
-		l.take(&mail[i])
+		l.handle(&mail[i])
 	}
 	for len(l.batch) < eventsAtOnce {
 		select {
 		case sub := <-l.submissions():
-			l.takeSubmission(sub)
+			l.handleSubmission(sub)
 		default:
 			return
 		}
@@ -146,7 +146,7 @@ func (l *loop) drainUntilThen(until time.Time) {
 	l.batch = append(l.batch, dispatch.Drain{Until: until})
 }
 
-func (l *loop) takeSubmission(sub *submission) {
+func (l *loop) handleSubmission(sub *submission) {
 	l.incoming++
 	l.pending[sub.ticket] = sub
 	l.batch = append(l.batch, dispatch.Submit{Ticket: sub.ticket, Submission: sub.sub})
@@ -159,8 +159,8 @@ func (l *loop) forget(ticket dispatch.Ticket) {
 	}
 }
 
-// take hands an event on to the machine, and tells those who want to know.
-func (l *loop) take(ev *event) {
+// handle hands an event on to the machine, and tells those who want to know.
+func (l *loop) handle(ev *loopEvent) {
 	if ev.call == nil {
 		l.batch = append(l.batch, &ev.done)
 		if action := l.actions.get(ev.done.Task); action != nil {

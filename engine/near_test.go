@@ -16,7 +16,7 @@ type placing struct {
 	own int
 }
 
-func (p placing) Near(shard int) bool { return shard == p.own }
+func (p placing) IsLocal(shard int) bool { return shard == p.own }
 
 // TestSubmitPlacesWhatItNames has an engine give ids, which lie in its own shard, and be given them, which stay.
 func TestSubmitPlacesWhatItNames(t *testing.T) {
@@ -25,7 +25,7 @@ func TestSubmitPlacesWhatItNames(t *testing.T) {
 	p, input := chain(t, 1), json.RawMessage(`{"x": 1}`)
 	for range 40 { // one in eight would lie there by chance
 		id, err := e.Submit(t.Context(), SubmitRequest{Program: p, Input: input})
-		if err != nil || backend.ShardOf(id, shards) != own || !e.Near(id) {
+		if err != nil || backend.ShardOf(id, shards) != own || !e.IsLocal(id) {
 			t.Fatalf("instance %s lies in shard %d (%v), not in %d", id, backend.ShardOf(id, shards), err, own)
 		}
 	}
@@ -34,8 +34,8 @@ func TestSubmitPlacesWhatItNames(t *testing.T) {
 		far = uuid.New()
 	}
 	id, err := e.Submit(t.Context(), SubmitRequest{ID: far, Program: p, Input: input})
-	if err != nil || id != far || e.Near(id) {
-		t.Fatalf("instance %s was named %s (near: %v), %v", far, id, e.Near(id), err)
+	if err != nil || id != far || e.IsLocal(id) {
+		t.Fatalf("instance %s was named %s (near: %v), %v", far, id, e.IsLocal(id), err)
 	}
 	if inst, err := e.Wait(t.Context(), far); err != nil || string(inst.Result) != "2" {
 		t.Errorf("%+v, %v", inst, err)

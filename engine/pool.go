@@ -6,8 +6,8 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// idleMost bounds how many goroutines of a pool wait for work that may not come.
-const idleMost = 256
+// idleMax bounds how many goroutines of a pool wait for work that may not come.
+const idleMax = 256
 
 // pool does jobs, each at once, on goroutines that it uses again: one that has run a task has the stack that
 // the next one needs. What is handed over never waits for another's end, so that the number of goroutines is
@@ -17,15 +17,15 @@ const idleMost = 256
 // thousand jobs that take no time are done by those few goroutines that the processors run, and as soon as
 // one blocks, another goes on.
 type pool struct {
-	do      func(job)
-	mu      sync.Mutex
-	some    sync.Cond
-	queue   []job // that no goroutine has taken yet, newest last
-	head    int
-	coming  bool // a goroutine was woken or begun and has not looked at the queue yet
-	idle    int  // goroutines that wait
-	closed  bool
-	running sync.WaitGroup
+	do       func(job)
+	mu       sync.Mutex
+	nonEmpty sync.Cond
+	queue    []job // that no goroutine has taken yet, newest last
+	head     int
+	starting bool // a goroutine was woken or begun and has not looked at the queue yet
+	idle     int  // goroutines that wait
+	closed   bool
+	running  sync.WaitGroup
 }
 
 // job is a command to begin: a call, or else the start of a task.
@@ -40,7 +40,7 @@ func (j *job) none() bool { return j.call == nil && j.action == nil }
 
 func newPool(do func(job)) *pool {
 	p := &pool{do: do}
-	p.some.L = &p.mu
+	p.nonEmpty.L = &p.mu
 	return p
 }
 
@@ -54,12 +54,12 @@ func (p *pool) run(j job) {
 
 // wake sees that a goroutine comes if something is queued. The lock must be held.
 func (p *pool) wake() {
-	if p.coming || len(p.queue) == p.head {
+	if p.starting || len(p.queue) == p.head {
 		return
 	}
-	p.coming = true
+	p.starting = true
 	if p.idle > 0 {
-		p.some.Signal()
+		p.nonEmpty.Signal()
 		return
 	}
 	p.running.Go(p.work)
@@ -80,16 +80,16 @@ func (p *pool) next(woken bool) job {
 	defer p.mu.Unlock()
 	for {
 		if woken {
-			p.coming = false
+			p.starting = false
 		}
 		if len(p.queue) > p.head {
 			break
 		}
-		if p.closed || p.idle >= idleMost {
+		if p.closed || p.idle >= idleMax {
 			return job{}
 		}
 		p.idle++
-		p.some.Wait()
+		p.nonEmpty.Wait()
 		p.idle--
 		woken = true
 	}
@@ -107,6 +107,6 @@ func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	p.some.Broadcast()
+	p.nonEmpty.Broadcast()
 	p.running.Wait()
 }

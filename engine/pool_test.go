@@ -11,7 +11,7 @@ import (
 
 // TestPoolNeverHoldsBack hands over jobs that all wait for one another: each must begin.
 func TestPoolNeverHoldsBack(t *testing.T) {
-	const n = 3 * idleMost
+	const n = 3 * idleMax
 	var begun sync.WaitGroup
 	begun.Add(n)
 	p := newPool(func(job) {

@@ -97,7 +97,7 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 			if err != nil {
 				return nil, fmt.Errorf("engine: making an instance's id: %w", err)
 			}
-			if req.ID = id; e.Near(id) {
+			if req.ID = id; e.IsLocal(id) {
 				break
 			}
 		}
@@ -115,12 +115,12 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 // idTries bounds how many ids are made for one that is near.
 const idTries = 64
 
-// Near says whether an instance of this id would be this engine's own from the beginning. Any id will do: on some
+// IsLocal says whether an instance of this id would be this engine's own from the beginning. Any id will do: on some
 // backends, one that is not near takes a detour by way of another engine, or makes for smaller commits. It may change
 // at any time.
-func (e *Engine) Near(id uuid.UUID) bool {
+func (e *Engine) IsLocal(id uuid.UUID) bool {
 	p, ok := e.cfg.Backend.(backend.Placer)
-	return !ok || p.Near(backend.ShardOf(id, e.cfg.Backend.Shards()))
+	return !ok || p.IsLocal(backend.ShardOf(id, e.cfg.Backend.Shards()))
 }
 
 // send hands a submission to the loop.
@@ -128,7 +128,7 @@ func (e *Engine) send(ctx context.Context, sub *submission) error {
 	select {
 	case e.submits <- sub:
 		return nil
-	case <-e.life.Done():
+	case <-e.background.Done():
 		return ErrNotRunning
 	case <-ctx.Done():
 		return fmt.Errorf("engine: instance %s was not submitted, too many others wait: %w", sub.sub.ID, context.Cause(ctx))
@@ -144,7 +144,7 @@ func (e *Engine) receive(ctx context.Context, sub *submission) error {
 	}
 	select {
 	case e.forgets <- sub.ticket:
-	case <-e.life.Done():
+	case <-e.background.Done():
 	}
 	select {
 	case answer := <-sub.answer: // it came in the last moment

@@ -21,15 +21,15 @@ var ErrUnknownInstance = errors.New("no such instance")
 const (
 	waitPollFirst = 10 * time.Millisecond
 	waitPollMine  = 500 * time.Millisecond
-	waitPollMost  = 2 * time.Second
+	waitPollMax   = 2 * time.Second
 	lookupBatch   = 500 // ids in one call
 )
 
 // Bounds of what is remembered without anybody asking.
 const (
-	mineMost        = 100_000 // instances that were submitted here and have not ended
-	recentMost      = 4096    // instances that ended here
-	recentBytesMost = 32 << 20
+	mineMax        = 100_000 // instances that were submitted here and have not ended
+	recentMax      = 4096    // instances that ended here
+	recentBytesMax = 32 << 20
 )
 
 // Wait gives an instance once it has ended. It is woken at once if this engine ended it, and asks the
@@ -47,7 +47,7 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 		return got.instance, got.err
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
-	case <-e.life.Done():
+	case <-e.background.Done():
 		cause = ErrNotRunning
 	}
 	select {
@@ -60,37 +60,37 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 
 // waits is who waits for which instance.
 type waits struct {
-	mu     sync.Mutex
-	ids    map[uuid.UUID]*waiting
-	asks   askings // all of ids, and some that are not waited for any more
-	mine   map[uuid.UUID]struct{}
-	recent map[uuid.UUID]backend.Instance
-	order  []uuid.UUID // of recent, oldest first
-	bytes  int         // of recent's results
-	change chan struct{}
+	mu      sync.Mutex
+	ids     map[uuid.UUID]*waiting
+	lookups lookupQueue // all of ids, and some that are not waited for any more
+	mine    map[uuid.UUID]struct{}
+	recent  map[uuid.UUID]backend.Instance
+	order   []uuid.UUID // of recent, oldest first
+	bytes   int         // of recent's results
+	change  chan struct{}
 }
 
 // waiting is all who wait for one instance.
 type waiting struct {
-	id      uuid.UUID
-	callers []*waiter
-	at      time.Time     // of the next lookup
-	pause   time.Duration // before the one after it
-	over    bool          // nobody waits any more
+	id        uuid.UUID
+	callers   []*waiter
+	at        time.Time     // of the next lookup
+	pause     time.Duration // before the one after it
+	abandoned bool          // nobody waits any more
 }
 
-// askings orders waits by the time of their next lookup. It is a container/heap.
-type askings []*waiting
+// lookupQueue orders waits by the time of their next lookup. It is a container/heap.
+type lookupQueue []*waiting
 
-func (a askings) Len() int           { return len(a) }
-func (a askings) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
-func (a askings) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a lookupQueue) Len() int           { return len(a) }
+func (a lookupQueue) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
+func (a lookupQueue) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
 
 // Push adds a wait, for container/heap.
-func (a *askings) Push(x any) { *a = append(*a, x.(*waiting)) }
+func (a *lookupQueue) Push(x any) { *a = append(*a, x.(*waiting)) }
 
 // Pop takes the last wait, for container/heap.
-func (a *askings) Pop() any {
+func (a *lookupQueue) Pop() any {
 	last := len(*a) - 1
 	w := (*a)[last]
 	(*a)[last] = nil
@@ -116,7 +116,7 @@ func newWaits() *waits {
 func (w *waits) submitted(id uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, over := w.recent[id]; !over && len(w.mine) < mineMost {
+	if _, over := w.recent[id]; !over && len(w.mine) < mineMax {
 		w.mine[id] = struct{}{}
 	}
 }
@@ -137,8 +137,8 @@ func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
 			all.at, all.pause = now.Add(waitPollMine), waitPollMine
 		}
 		w.ids[id] = all
-		heap.Push(&w.asks, all)
-		if w.asks[0] == all {
+		heap.Push(&w.lookups, all)
+		if w.lookups[0] == all {
 			select {
 			case w.change <- struct{}{}:
 			default: // the poller has not seen the last change yet
@@ -164,7 +164,7 @@ func (w *waits) remove(id uuid.UUID, one *waiter) {
 		}
 	}
 	if len(all.callers) == 0 {
-		all.over = true
+		all.abandoned = true
 		delete(w.ids, id)
 	}
 }
@@ -175,14 +175,14 @@ func (w *waits) deliver(inst backend.Instance) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.mine, inst.ID)
-	w.tell(inst.ID, ended{instance: inst})
+	w.notifyWaiters(inst.ID, ended{instance: inst})
 	if _, again := w.recent[inst.ID]; again {
 		return false
 	}
 	w.recent[inst.ID] = inst
 	w.order = append(w.order, inst.ID)
 	w.bytes += len(inst.Result)
-	for len(w.order) > recentMost || w.bytes > recentBytesMost {
+	for len(w.order) > recentMax || w.bytes > recentBytesMax {
 		oldest := w.order[0]
 		w.order = w.order[1:]
 		w.bytes -= len(w.recent[oldest].Result)
@@ -191,13 +191,13 @@ func (w *waits) deliver(inst backend.Instance) bool {
 	return true
 }
 
-// tell answers all who wait for an instance. The lock must be held.
-func (w *waits) tell(id uuid.UUID, what ended) {
+// notifyWaiters answers all who wait for an instance. The lock must be held.
+func (w *waits) notifyWaiters(id uuid.UUID, what ended) {
 	if all, ok := w.ids[id]; ok {
 		for _, one := range all.callers {
 			one.ended <- what // it is told once: it leaves ids here
 		}
-		all.over = true
+		all.abandoned = true
 		delete(w.ids, id)
 	}
 }
@@ -206,19 +206,19 @@ func (w *waits) tell(id uuid.UUID, what ended) {
 func (w *waits) due(now time.Time) (ids []uuid.UUID, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.asks) > 0 {
-		first := w.asks[0]
+	for len(w.lookups) > 0 {
+		first := w.lookups[0]
 		switch {
-		case first.over:
-			heap.Pop(&w.asks)
+		case first.abandoned:
+			heap.Pop(&w.lookups)
 			continue
 		case now.Before(first.at) || len(ids) == lookupBatch:
 			return ids, first.at
 		}
 		ids = append(ids, first.id)
-		first.pause = min(2*first.pause, waitPollMost)
+		first.pause = min(2*first.pause, waitPollMax)
 		first.at = now.Add(first.pause)
-		heap.Fix(&w.asks, 0)
+		heap.Fix(&w.lookups, 0)
 	}
 	return ids, time.Time{}
 }
@@ -231,10 +231,10 @@ func (w *waits) learn(ids []uuid.UUID, found []backend.Instance) {
 		switch found[i].Status {
 		case backend.Running:
 		case "":
-			w.tell(id, ended{err: fmt.Errorf("engine: instance %s: %w", id, ErrUnknownInstance)})
+			w.notifyWaiters(id, ended{err: fmt.Errorf("engine: instance %s: %w", id, ErrUnknownInstance)})
 		default:
 			delete(w.mine, id)
-			w.tell(id, ended{instance: found[i]})
+			w.notifyWaiters(id, ended{instance: found[i]})
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (e *Engine) pollWaits() {
 	for {
 		ids, next := e.waits.due(e.cfg.now())
 		if len(ids) > 0 {
-			e.askFor(ids)
+			e.lookUpWaited(ids)
 		}
 		timer.Stop()
 		if !next.IsZero() {
@@ -255,15 +255,15 @@ func (e *Engine) pollWaits() {
 		select {
 		case <-timer.C:
 		case <-e.waits.change:
-		case <-e.life.Done():
+		case <-e.background.Done():
 			return
 		}
 	}
 }
 
-// askFor looks up instances that are waited for.
-func (e *Engine) askFor(ids []uuid.UUID) {
-	ctx, cancel := context.WithTimeout(e.life, e.cfg.CallTimeout)
+// lookUpWaited looks up instances that are waited for.
+func (e *Engine) lookUpWaited(ids []uuid.UUID) {
+	ctx, cancel := context.WithTimeout(e.background, e.cfg.CallTimeout)
 	defer cancel()
 	e.lookUp(ctx, ids, "that are waited for, tried again")
 }
@@ -279,7 +279,7 @@ func (e *Engine) lookUp(ctx context.Context, ids []uuid.UUID, what string) []bac
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 		}
-		if e.life.Err() == nil {
+		if e.background.Err() == nil {
 			e.cfg.Observer.problem(fmt.Errorf("looking up %d instances %s: %w", len(ids), what, err))
 		}
 		return nil

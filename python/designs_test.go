@@ -59,7 +59,7 @@ func workflows(t *testing.T, first, count int) []ran {
 // openOn gives a runner whose engine works on a design.
 func openOn(t *testing.T, design designs.Spec) *runner {
 	t.Helper()
-	dsn, schema := pgtest.Lend(t, design.String())
+	dsn, schema := pgtest.SharedSchema(t, design.String())
 	store, err := design.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: schema})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func runAll(t *testing.T, r *runner, cases []ran) {
 		if got.same(t, want) {
 			continue
 		}
-		outcomes, _ := r.interpreter(t, c.Program).Possible(c.Input, r.act(t), reference.Options{}, outcomesMost)
+		outcomes, _ := r.interpreter(t, c.Program).Possible(c.Input, r.act(t), reference.Options{}, outcomesMax)
 		ends := c.ends(t, outcomes)
 		got.Line, want.Line = 0, 0
 		if !slices.ContainsFunc(ends, func(e ended) bool { return e.same(t, got) }) || !slices.ContainsFunc(ends, func(e ended) bool { return e.same(t, want) }) {

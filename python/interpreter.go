@@ -22,8 +22,8 @@ import (
 const Variable = "PULLEY_PYTHON"
 
 const (
-	outputMost = 64 << 20        // bytes that an answer may have
-	endMost    = 5 * time.Second // after a question was given up, until its pipes are closed
+	outputMax = 64 << 20        // bytes that an answer may have
+	endMax    = 5 * time.Second // after a question was given up, until its pipes are closed
 )
 
 // bootstrap runs package pulley from the directory that its first argument names. It is not run with -m, which would look for the
@@ -106,8 +106,8 @@ func (i *Interpreter) ask(ctx context.Context, input []byte, args ...string) (an
 	for name, value := range i.Environ() {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	out, stderr := &bounded{most: outputMost}, &bounded{most: outputMost}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(input), out, stderr, endMost
+	out, stderr := &bounded{most: outputMax}, &bounded{most: outputMax}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = bytes.NewReader(input), out, stderr, endMax
 	err := cmd.Run()
 	got := answer{code: cmd.ProcessState.ExitCode(), out: out.String(), errors: strings.TrimSpace(stderr.String())}
 	var exit *exec.ExitError
@@ -115,7 +115,7 @@ func (i *Interpreter) ask(ctx context.Context, input []byte, args ...string) (an
 	case ctx.Err() != nil:
 		return got, context.Cause(ctx)
 	case out.over || stderr.over:
-		return got, fmt.Errorf("%s: its answer is longer than %d bytes", i.path, outputMost)
+		return got, fmt.Errorf("%s: its answer is longer than %d bytes", i.path, outputMax)
 	case errors.As(err, &exit) && got.code < 0:
 		return got, fmt.Errorf("%s ended by %v: %s", i.path, exit, lastLine(got.errors))
 	case err != nil && exit == nil:

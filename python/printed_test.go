@@ -103,15 +103,15 @@ func TestPrinted(t *testing.T) {
 	depth.Done(t, "programs=%d whole=%d tried=%d", len(taken)+len(also), len(also), count+whole.tried)
 }
 
-// outcomesMost is how many runs of the interpreter are tried where several errors may surface.
-const outcomesMost = 100
+// outcomesMax is how many runs of the interpreter are tried where several errors may surface.
+const outcomesMax = 100
 
 // checkPrinted checks one program. Where several branches fail, each of their errors is right.
 func (r *runner) checkPrinted(t *testing.T, c ran, p programs.Program) {
 	t.Helper()
 	want := c.wanted(t)
-	original, all := r.interpreter(t, p.Source).Possible(p.Input, r.act(t), reference.Options{}, outcomesMost)
-	compiled, also := r.interpreter(t, c.Program).Possible(c.Input, r.act(t), reference.Options{}, outcomesMost)
+	original, all := r.interpreter(t, p.Source).Possible(p.Input, r.act(t), reference.Options{}, outcomesMax)
+	compiled, also := r.interpreter(t, c.Program).Possible(c.Input, r.act(t), reference.Options{}, outcomesMax)
 	if !all || !also {
 		return // there are too many outcomes that are right
 	}

@@ -16,10 +16,10 @@ import (
 	"pulley/engine/ir"
 )
 
-// questionMost bounds how long Python may take for an answer: it imports the user's file for some.
-const questionMost = 5 * time.Minute
+// questionMax bounds how long Python may take for an answer: it imports the user's file for some.
+const questionMax = 5 * time.Minute
 
-var errSlow = fmt.Errorf("python did not answer within %s; look for what the file does when it is imported", questionMost)
+var errSlow = fmt.Errorf("python did not answer within %s; look for what the file does when it is imported", questionMax)
 
 // Refusal is a file, or an input, with mistakes.
 type Refusal struct{ Lines []string } // one for each, with its place
@@ -88,7 +88,7 @@ func SplitTarget(target string) (file, class string, is bool) {
 // Compile translates the workflow of a file, given as FILE.py or FILE.py:Class. The error is a *Refusal if the file is not
 // what it should be.
 func (i *Interpreter) Compile(ctx context.Context, target string) (*Source, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, questionMost, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, questionMax, errSlow)
 	defer cancel()
 	got, err := i.ask(ctx, nil, "compile", target, "--json")
 	if err != nil {
@@ -162,7 +162,7 @@ func (e *InputError) Error() string { return e.Msg }
 // Complete checks an input by the type hints of the workflow's run, and fills in its defaults. The error is an *InputError if the
 // input is not what it should be, and a *Refusal if the file is not.
 func (i *Interpreter) Complete(ctx context.Context, target string, input []byte) (json.RawMessage, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, questionMost, errSlow)
+	ctx, cancel := context.WithTimeoutCause(ctx, questionMax, errSlow)
 	defer cancel()
 	got, err := i.ask(ctx, input, "input", target)
 	if err != nil {

@@ -71,7 +71,7 @@ func KneeChart(k *record.Knee) *Chart {
 	}
 	c.plot = func() *plot.Plot {
 		p := newPlot()
-		p.X.Min, p.X.Max = 0, d.xMost*1.05
+		p.X.Min, p.X.Max = 0, d.xMax*1.05
 		p.X.Tick.Marker = evenTicker{tickNumber, kneeLabels}
 		setLogAxis(&p.Y, c.y, maxLabels, d.yLo, d.yHi)
 		p.Add(d.band(), gridLines{}, d)
@@ -94,7 +94,7 @@ type kneeDrawing struct {
 	overloads       []float64
 	bound           float64 // the objective's; 0: none
 	from, to        float64 // of the knee; 0: it is not enclosed
-	xMost, yLo, yHi float64
+	xMax, yLo, yHi  float64
 }
 
 func newKneeDrawing(k *record.Knee) *kneeDrawing {
@@ -107,7 +107,7 @@ func newKneeDrawing(k *record.Knee) *kneeDrawing {
 			switch {
 			case r.Valid && r.Overloaded:
 				d.overloads = append(d.overloads, p.RatePerS)
-				d.xMost = max(d.xMost, p.RatePerS)
+				d.xMax = max(d.xMax, p.RatePerS)
 			case r.Valid && r.AtNS != nil:
 				d.add(&d.single, p.RatePerS, float64(*r.AtNS))
 			}
@@ -131,7 +131,7 @@ func newKneeDrawing(k *record.Knee) *kneeDrawing {
 	}
 	if k.Kind == "found" {
 		d.from, d.to = *k.HoldsPerS, *k.BreaksPerS
-		d.xMost = max(d.xMost, d.to)
+		d.xMax = max(d.xMax, d.to)
 	}
 	return d
 }
@@ -151,7 +151,7 @@ func (d *kneeDrawing) add(to *[]point, x, y float64) {
 		return
 	}
 	*to = append(*to, point{x: x, y: y, lo: y, hi: y})
-	d.xMost, d.yLo, d.yHi = max(d.xMost, x), min(d.yLo, y), max(d.yHi, y)
+	d.xMax, d.yLo, d.yHi = max(d.xMax, x), min(d.yLo, y), max(d.yHi, y)
 }
 
 // Plot draws the curves, what is single, the objective and the overloads.
@@ -212,7 +212,7 @@ func ScalingChart(s *record.Scaling) *Chart {
 	for _, r := range s.Runs {
 		if r.Valid {
 			d.runs = append(d.runs, point{x: float64(r.N), y: r.PerS})
-			d.xMost, d.yMost = max(d.xMost, float64(r.N)), max(d.yMost, r.PerS)
+			d.xMax, d.yMax = max(d.xMax, float64(r.N)), max(d.yMax, r.PerS)
 		}
 	}
 	if len(d.runs) == 0 {
@@ -226,18 +226,18 @@ func ScalingChart(s *record.Scaling) *Chart {
 	}
 	if d.law != nil {
 		for _, p := range d.law.Curve {
-			d.xMost, d.yMost = max(d.xMost, p.N), max(d.yMost, p.Hi)
+			d.xMax, d.yMax = max(d.xMax, p.N), max(d.yMax, p.Hi)
 		}
 		c.legend = append(c.legend, legendEntry{name: "Universal Scalability Law", style: seriesStyle{line: lawLine}},
 			legendEntry{name: "95 % band", bare: true, style: seriesStyle{glyph: draw.GlyphStyle{Color: bandColor.light, Radius: 4.5, Shape: squareGlyph{}}}})
-		if v := d.law.Peak.Value; d.law.Determined && v != nil && *v <= d.xMost {
+		if v := d.law.Peak.Value; d.law.Determined && v != nil && *v <= d.xMax {
 			d.peak = *v
 			c.legend = append(c.legend, legendEntry{name: "peak", style: seriesStyle{line: boundLine}})
 		}
 	}
 	c.plot = func() *plot.Plot {
 		p := newPlot()
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, d.xMost*1.04, 0, d.yMost*1.08
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, d.xMax*1.04, 0, d.yMax*1.08
 		p.X.Tick.Marker, p.Y.Tick.Marker = evenTicker{tickNumber, kneeLabels}, evenTicker{tickNumber, kneeLabels}
 		p.Add(scalingBand{d}, gridLines{}, d)
 		return p
@@ -246,10 +246,10 @@ func ScalingChart(s *record.Scaling) *Chart {
 }
 
 type scalingDrawing struct {
-	runs         []point
-	law          *record.ScalingLaw
-	peak         float64 // 0: none to be seen
-	xMost, yMost float64
+	runs       []point
+	law        *record.ScalingLaw
+	peak       float64 // 0: none to be seen
+	xMax, yMax float64
 }
 
 func (d scalingDrawing) Plot(c draw.Canvas, p *plot.Plot) {

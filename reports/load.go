@@ -98,8 +98,8 @@ func writeLoadTimes(b *bytes.Buffer, l *record.Load) {
 	t.write(b)
 }
 
-// intervalRowsMost bounds the table of intervals: of more, neighbours are left out.
-const intervalRowsMost = 40
+// intervalRowsMax bounds the table of intervals: of more, neighbours are left out.
+const intervalRowsMax = 40
 
 func writeLoadIntervals(b *bytes.Buffer, l *record.Load) {
 	t := columns{left: map[int]bool{}}
@@ -109,7 +109,7 @@ func writeLoadIntervals(b *bytes.Buffer, l *record.Load) {
 	}
 	t.left[len(head)] = true
 	t.add(append(head, "")...)
-	step := (len(l.Intervals) + intervalRowsMost - 1) / intervalRowsMost
+	step := (len(l.Intervals) + intervalRowsMax - 1) / intervalRowsMax
 	for i := 0; i < len(l.Intervals); i += step {
 		v := l.Intervals[i]
 		cells := []string{strconv.FormatFloat(float64(v.FromNS)/float64(time.Second), 'f', -1, 64) + " s"}

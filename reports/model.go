@@ -313,13 +313,13 @@ func (v *view) invalid() int {
 	return n
 }
 
-// maxSaid is how much of a name is said in a sentence; tables have it whole.
-const maxSaid = 60
+// mentionMax is how much of a name is said in a sentence; tables have it whole.
+const mentionMax = 60
 
 // verdict is the finding in one sentence: how the others compare with the baseline, at the largest size of the scenario
 // that says most about size.
 func (v *view) verdict() string {
-	f, size := v.telling()
+	f, size := v.informative()
 	if f == nil {
 		switch {
 		case len(v.summary.Rows) == 0:
@@ -331,20 +331,20 @@ func (v *view) verdict() string {
 	}
 	base := f.find(v.baseline, size)
 	var parts []string
-	for _, r := range v.rivals(f, size) {
+	for _, r := range v.otherSystems(f, size) {
 		parts = append(parts, v.sentence(f, r))
 	}
 	mode := ""
 	if f.mode != "" {
 		mode = " (" + f.mode + ")"
 	}
-	return fmt.Sprintf("On %s with %s%s, compared with %s: %s.", clip(f.scenario, maxSaid), plural(base.Nodes, "node"), mode,
-		clip(v.baseline, maxSaid), strings.Join(parts, "; "))
+	return fmt.Sprintf("On %s with %s%s, compared with %s: %s.", clip(f.scenario, mentionMax), plural(base.Nodes, "node"), mode,
+		clip(v.baseline, mentionMax), strings.Join(parts, "; "))
 }
 
-// rivals are the rows that the verdict speaks of: those of another kind than the baseline and with a database, as far as
+// otherSystems are the rows that the verdict speaks of: those of another kind than the baseline and with a database, as far as
 // there are such; a variant of the baseline and what is not durable stand in the tables.
-func (v *view) rivals(f *family, size int) []*record.Row {
+func (v *view) otherSystems(f *family, size int) []*record.Row {
 	var all, counted, rivals []*record.Row
 	for _, backend := range v.backends {
 		r := f.find(backend, size)
@@ -374,9 +374,9 @@ func kind(backend string) string {
 	return name
 }
 
-// telling returns the family with the most sizes, at the largest size at which the baseline and another backend can be
+// informative returns the family with the most sizes, at the largest size at which the baseline and another backend can be
 // compared; of one scenario's, the saturated one. It is nil when there is none.
-func (v *view) telling() (*family, int) {
+func (v *view) informative() (*family, int) {
 	var best *family
 	bestSize := 0
 	for i := range v.families {
@@ -420,7 +420,7 @@ func (v *view) sentence(f *family, r *record.Row) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return clip(r.Backend, maxSaid) + " " + strings.Join(parts, " and ")
+	return clip(r.Backend, mentionMax) + " " + strings.Join(parts, " and ")
 }
 
 func (v *view) validBackends() []string {

@@ -87,10 +87,10 @@ func (w *Workload) possible(act reference.Action) ([]reference.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcomes, all := interpreter.Possible(w.Input, act, reference.Options{}, outcomesMost)
+	outcomes, all := interpreter.Possible(w.Input, act, reference.Options{}, outcomesMax)
 	switch {
 	case !all:
-		return nil, fmt.Errorf("scenario %s has more than %d outcomes that are right; choose another", w.Name, outcomesMost)
+		return nil, fmt.Errorf("scenario %s has more than %d outcomes that are right; choose another", w.Name, outcomesMax)
 	case outcomes[0].Status == reference.Undecided:
 		return nil, fmt.Errorf("scenario %s: %w", w.Name, errUndecided)
 	}

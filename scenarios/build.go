@@ -153,7 +153,7 @@ func (b *building) mixed(m *mixBody) (*Mix, error) {
 		rounds = max(rounds, (len(order)+p.weight-1)/p.weight)
 	}
 	r := dist.NewKey().Text("mix").Text(b.name).Rand(b.opts.Seed)
-	out.Order = shuffled(r, deck, orders, min(rounds, max(1, deckMost/len(deck))))
+	out.Order = shuffled(r, deck, orders, min(rounds, max(1, deckMax/len(deck))))
 	return out, nil
 }
 
@@ -369,7 +369,7 @@ func (p *traceBody) flow(b *building) (flow, error) {
 		t = b.opts.Trace
 		f.name, f.size = traceName+":"+t.Label(), len(t.Tasks)
 	case t == nil:
-		tasks, err := p.tasks.Int(b.stage, "tasks", 0, sizeMost)
+		tasks, err := p.tasks.Int(b.stage, "tasks", 0, sizeMax)
 		if err != nil {
 			return f, err
 		}

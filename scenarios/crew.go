@@ -17,7 +17,7 @@ import (
 // Executor runs the actions of workloads as their scenarios describe them, taking the time that is said. Several scenarios may
 // describe an action of the same name differently: each task is run as its program's scenario says.
 func Executor(workloads ...Workload) (worker.Executor, error) {
-	c := crew{of: map[[sha256.Size]byte]*Workload{}}
+	c := workerModel{of: map[[sha256.Size]byte]*Workload{}}
 	alike := true
 	for i := range workloads {
 		w := &workloads[i]
@@ -52,12 +52,12 @@ func sameActions(a, b *Workload) bool {
 	return a.Bundle.Root == b.Bundle.Root && maps.Equal(a.Bundle.Files, b.Bundle.Files)
 }
 
-// crew runs the tasks of several programs.
-type crew struct {
+// workerModel runs the tasks of several programs.
+type workerModel struct {
 	of map[[sha256.Size]byte]*Workload
 }
 
-func (c crew) actions(task backend.Task) *behaviour.Actions {
+func (c workerModel) actions(task backend.Task) *behaviour.Actions {
 	if task.Program != nil {
 		if w := c.of[task.Program.Hash()]; w != nil {
 			return w.Calls()
@@ -67,12 +67,12 @@ func (c crew) actions(task backend.Task) *behaviour.Actions {
 }
 
 // Execute implements worker.Executor.
-func (c crew) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
+func (c workerModel) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	return c.actions(task).Timed().Execute(ctx, task)
 }
 
 // Check implements worker.Executor: some scenario must have all actions of the graph.
-func (c crew) Check(g *graph.Graph) error {
+func (c workerModel) Check(g *graph.Graph) error {
 	err := behaviour.Plain().Timed().Check(g)
 	for _, w := range c.of {
 		if err == nil {

@@ -25,9 +25,9 @@ const SizeUnbounded = 1 << 40
 
 // What bounds a scenario.
 const (
-	variantsMost = 10_000
-	sizeMost     = SizeUnbounded
-	includesMost = 16 // of scenarios that mix scenarios that mix scenarios
+	variantsMax = 10_000
+	sizeMax     = SizeUnbounded
+	includesMax = 16 // of scenarios that mix scenarios that mix scenarios
 )
 
 // decoder reads a scenario's file.
@@ -47,7 +47,7 @@ type raw struct {
 // decode reads a file, and whatever it names. What is wrong is in the report; then the spec is not to be used.
 func decode(f *files, file string, includes []string, r *yamlfile.Report) *spec {
 	s := &spec{files: f, file: file, name: nameOf(file), variants: 1, actionsAt: map[string]ir.Pos{}, pos: ir.Pos{File: f.display(file), Line: 1, Col: 1}}
-	data, err := f.read(file, yamlfile.BytesMost)
+	data, err := f.read(file, yamlfile.BytesMax)
 	if err != nil {
 		r.Add(s.pos, "%s; name the file of a scenario, or one of those that ship", withoutFile(err, s.pos.File))
 		return s
@@ -100,7 +100,7 @@ func (d *decoder) all() {
 	d.readDraw()
 	d.readSizes()
 	if d.raw.variants != nil {
-		if n, ok := d.Int(d.raw.variants, "variants", 1, variantsMost); ok {
+		if n, ok := d.Int(d.raw.variants, "variants", 1, variantsMax); ok {
 			d.variants = n
 		}
 	}
@@ -223,13 +223,13 @@ func (d *decoder) readSizes() {
 	if v == nil {
 		return
 	}
-	s := sizes{means: "size", least: 1, most: sizeMost, pos: v.Pos}
+	s := sizes{means: "size", least: 1, most: sizeMax, pos: v.Pos}
 	var list *yamlfile.Value
 	ok := d.Fields(v, "sizes",
 		yamlfile.Key{Name: "means", Read: func(v *yamlfile.Value) { s.means, _ = d.Line(v, "means") }},
 		yamlfile.Key{Name: "default", Read: func(v *yamlfile.Value) { list = v }},
-		yamlfile.Key{Name: "least", Read: func(v *yamlfile.Value) { s.least = d.orKeep(v, "least", s.least, 0, sizeMost) }},
-		yamlfile.Key{Name: "most", Read: func(v *yamlfile.Value) { s.most = d.orKeep(v, "most", s.most, 0, sizeMost) }},
+		yamlfile.Key{Name: "least", Read: func(v *yamlfile.Value) { s.least = d.orKeep(v, "least", s.least, 0, sizeMax) }},
+		yamlfile.Key{Name: "most", Read: func(v *yamlfile.Value) { s.most = d.orKeep(v, "most", s.most, 0, sizeMax) }},
 	)
 	switch {
 	case !ok:
@@ -332,7 +332,7 @@ func (d *decoder) readChecks() {
 		case text == "nodes":
 			d.unchecked.Nodes = false
 		default:
-			d.Add(item.Pos, "there is no check %q; %s", text, meant(text, []string{"results", "nodes"}))
+			d.Add(item.Pos, "there is no check %q; %s", text, didYouMean(text, []string{"results", "nodes"}))
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (d *decoder) share(v *yamlfile.Value, what string) (float64, bool) {
 // samples reads the numbers of a file: the run times of a trace, or a number a line.
 func (d *decoder) samples(unit dist.Unit) dist.Samples {
 	return func(name string) ([]int64, error) {
-		file := beside(d.file, name)
+		file := alongside(d.file, name)
 		if strings.HasSuffix(file, ".json") {
 			if unit != dist.Durations {
 				return nil, ir.Errorf(ir.Pos{}, "a trace has run times only")
@@ -125,7 +125,7 @@ func (d *decoder) samples(unit dist.Unit) dist.Samples {
 			}
 			return runTimes(t), nil
 		}
-		data, err := d.files.read(file, samplesBytesMost)
+		data, err := d.files.read(file, samplesBytesMax)
 		if err != nil {
 			return nil, err
 		}
@@ -160,8 +160,8 @@ func numbersIn(file, text string, unit dist.Unit) ([]int64, error) {
 	return list, nil
 }
 
-// meant adds what was probably meant to a message.
-func meant(word string, known []string) string {
+// didYouMean adds what was probably meant to a message.
+func didYouMean(word string, known []string) string {
 	if near := nearest.Word(strings.ToLower(word), known); near != "" {
 		return "did you mean " + near + "?"
 	}

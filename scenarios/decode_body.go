@@ -45,7 +45,7 @@ func (d *decoder) readProgram(v *yamlfile.Value) body {
 		d.Add(v.Pos, "program names a file with a program of the workflow language, as in orders.ir, and not %q", name)
 		return nil
 	}
-	file := beside(d.file, name)
+	file := alongside(d.file, name)
 	text, err := d.files.read(file, ir.Limits{}.WithDefaults().SourceBytes)
 	if err != nil {
 		d.Add(v.Pos, "the program cannot be read: %s; name one that stands beside the scenario", err)
@@ -163,19 +163,19 @@ func (d *decoder) traceShape(v *yamlfile.Value) wfformat.Shape {
 		names = append(names, string(s))
 	}
 	if ok && !slices.Contains(names, text) {
-		d.Add(v.Pos, "there is no shape %q of traces; %s", text, meant(text, names))
+		d.Add(v.Pos, "there is no shape %q of traces; %s", text, didYouMean(text, names))
 	}
 	return wfformat.Shape(text)
 }
 
-// timeScaleMost is the most that run times are multiplied with.
-const timeScaleMost = 1e6
+// timeScaleMax is the most that run times are multiplied with.
+const timeScaleMax = 1e6
 
 func (d *decoder) timeScale(v *yamlfile.Value) *float64 {
 	var scale float64
 	text, _ := v.Scalar()
-	if _, err := fmt.Sscan(text, &scale); err != nil || !(scale >= 0) || scale > timeScaleMost {
-		d.Add(v.Pos, "time_scale multiplies run times; choose from 0 to %v", timeScaleMost)
+	if _, err := fmt.Sscan(text, &scale); err != nil || !(scale >= 0) || scale > timeScaleMax {
+		d.Add(v.Pos, "time_scale multiplies run times; choose from 0 to %v", timeScaleMax)
 		return nil
 	}
 	return &scale
@@ -183,7 +183,7 @@ func (d *decoder) timeScale(v *yamlfile.Value) *float64 {
 
 // traceFile reads a trace beside the scenario; nil after a mistake.
 func (d *decoder) traceFile(v *yamlfile.Value, name string) *wfformat.Trace {
-	t, err := d.readTrace(beside(d.file, name))
+	t, err := d.readTrace(alongside(d.file, name))
 	if err != nil {
 		d.Add(v.Pos, "the trace cannot be read: %s", err)
 		return nil
@@ -195,11 +195,11 @@ func (d *decoder) traceFile(v *yamlfile.Value, name string) *wfformat.Trace {
 	return t
 }
 
-// traceBytesMost bounds the file of a trace.
-const traceBytesMost = 256 << 20
+// traceBytesMax bounds the file of a trace.
+const traceBytesMax = 256 << 20
 
 func (d *decoder) readTrace(file string) (*wfformat.Trace, error) {
-	data, err := d.files.read(file, traceBytesMost)
+	data, err := d.files.read(file, traceBytesMax)
 	if err != nil {
 		return nil, err
 	}
@@ -220,14 +220,14 @@ func (d *decoder) readMix(v *yamlfile.Value) body {
 			b.parts = append(b.parts, p)
 		}
 	}
-	if weights > deckMost {
-		d.Add(v.Pos, "the weights add up to %d, and %d are the most; make them smaller", weights, deckMost)
+	if weights > deckMax {
+		d.Add(v.Pos, "the weights add up to %d, and %d are the most; make them smaller", weights, deckMax)
 	}
 	return b
 }
 
-// deckMost bounds how long the order of a mix is.
-const deckMost = 10_000
+// deckMax bounds how long the order of a mix is.
+const deckMax = 10_000
 
 func (d *decoder) readPart(v *yamlfile.Value) (part, bool) {
 	p := part{pos: v.Pos, weight: 1}
@@ -237,7 +237,7 @@ func (d *decoder) readPart(v *yamlfile.Value) (part, bool) {
 	d.Fields(v, "a part of a mix",
 		yamlfile.Key{Name: "scenario", Read: func(v *yamlfile.Value) { name, _ = d.Line(v, "scenario"); at = v }},
 		yamlfile.Key{Name: "size", Read: func(v *yamlfile.Value) { p.size = template.Compile(v, d.stageNames(), d.Report) }},
-		yamlfile.Key{Name: "weight", Read: func(v *yamlfile.Value) { p.weight = d.orKeep(v, "weight", 1, 1, deckMost) }},
+		yamlfile.Key{Name: "weight", Read: func(v *yamlfile.Value) { p.weight = d.orKeep(v, "weight", 1, 1, deckMax) }},
 		yamlfile.Key{Name: "parameters", Read: func(v *yamlfile.Value) { set = v }},
 	)
 	switch {
@@ -261,13 +261,13 @@ func (d *decoder) partScenario(v *yamlfile.Value, name string) Scenario {
 		}
 		return s
 	}
-	file := beside(d.file, name)
+	file := alongside(d.file, name)
 	switch {
 	case slices.Contains(d.includes, file):
 		d.Add(v.Pos, "%s is mixed into itself; take it out", d.files.display(file))
 		return Scenario{}
-	case len(d.includes) > includesMost:
-		d.Add(v.Pos, "mixes are nested deeper than %d; make them flatter", includesMost)
+	case len(d.includes) > includesMax:
+		d.Add(v.Pos, "mixes are nested deeper than %d; make them flatter", includesMax)
 		return Scenario{}
 	}
 	before := d.Count()

@@ -20,8 +20,8 @@ func (d *decoder) readArrivals() {
 		return
 	}
 	parsed, err := arrivals.Parse(text, func(name string) ([]time.Duration, error) {
-		file := beside(d.file, name)
-		data, err := d.files.read(file, samplesBytesMost)
+		file := alongside(d.file, name)
+		data, err := d.files.read(file, samplesBytesMax)
 		if err != nil {
 			return nil, err
 		}
@@ -36,10 +36,10 @@ func (d *decoder) readArrivals() {
 
 // What bounds how a scenario is measured.
 const (
-	phaseMost    = 7 * 24 * time.Hour
-	inFlightMost = 1_000_000
-	workersMost  = 10_000
-	enginesMost  = 64
+	phaseMax    = 7 * 24 * time.Hour
+	inFlightMax = 1_000_000
+	workersMax  = 10_000
+	enginesMax  = 64
 )
 
 func (d *decoder) readRun() {
@@ -51,7 +51,7 @@ func (d *decoder) readRun() {
 	phase := func(into *time.Duration, what string) func(*yamlfile.Value) {
 		return func(v *yamlfile.Value) {
 			t, ok := d.Duration(v, what)
-			if ok && t > phaseMost {
+			if ok && t > phaseMax {
 				d.Add(v.Pos, "%s is %v; choose a week at most", what, t)
 			}
 			*into = t
@@ -69,13 +69,13 @@ func (d *decoder) readRun() {
 		yamlfile.Key{Name: "drain", Read: phase(&r.Drain, "drain")},
 		yamlfile.Key{Name: "in_flight", Read: func(v *yamlfile.Value) {
 			for _, item := range d.List(v) {
-				if n, ok := d.Int(item, "in_flight", 1, inFlightMost); ok {
+				if n, ok := d.Int(item, "in_flight", 1, inFlightMax); ok {
 					r.InFlight = append(r.InFlight, n)
 				}
 			}
 		}},
-		yamlfile.Key{Name: "workers", Read: func(v *yamlfile.Value) { r.Workers = d.orKeep(v, "workers", 0, 1, workersMost) }},
-		yamlfile.Key{Name: "engines", Read: func(v *yamlfile.Value) { r.Engines = d.orKeep(v, "engines", 0, 1, enginesMost) }},
+		yamlfile.Key{Name: "workers", Read: func(v *yamlfile.Value) { r.Workers = d.orKeep(v, "workers", 0, 1, workersMax) }},
+		yamlfile.Key{Name: "engines", Read: func(v *yamlfile.Value) { r.Engines = d.orKeep(v, "engines", 0, 1, enginesMax) }},
 	)
 }
 
@@ -99,11 +99,11 @@ func (d *decoder) readPressure() {
 	}
 	d.Fields(v, "pressure",
 		yamlfile.Key{Name: "held_transaction", Read: func(v *yamlfile.Value) { p.HeldTransaction, _ = d.Bool(v, "held_transaction") }},
-		yamlfile.Key{Name: "readers", Read: number(&p.Readers, "readers", 0, readersMost)},
+		yamlfile.Key{Name: "readers", Read: number(&p.Readers, "readers", 0, readersMax)},
 		yamlfile.Key{Name: "read_every", Read: span(&p.ReadEvery, "read_every", time.Hour)},
-		yamlfile.Key{Name: "connections", Read: number(&p.Connections, "connections", 2, connectionsMost)},
-		yamlfile.Key{Name: "round_trip", Read: span(&p.RoundTrip, "round_trip", roundTripMost)},
-		yamlfile.Key{Name: "sleepers", Read: number(&p.Sleepers, "sleepers", 0, sleepersMost)},
+		yamlfile.Key{Name: "connections", Read: number(&p.Connections, "connections", 2, connectionsMax)},
+		yamlfile.Key{Name: "round_trip", Read: span(&p.RoundTrip, "round_trip", roundTripMax)},
+		yamlfile.Key{Name: "sleepers", Read: number(&p.Sleepers, "sleepers", 0, sleepersMax)},
 		yamlfile.Key{Name: "payload", Read: func(v *yamlfile.Value) {
 			if p.Payload = d.law(v, "payload", dist.Bytes); p.Payload != nil && !slices.ContainsFunc(d.actions, takesPayload) {
 				d.Add(v.Pos, "payload has no action to press on; describe one of the scenario's own under actions that says nothing of its payload")

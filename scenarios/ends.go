@@ -20,8 +20,8 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// outcomesMost is how many runs of the reference are tried for one workload.
-const outcomesMost = 100
+// outcomesMax is how many runs of the reference are tried for one workload.
+const outcomesMax = 100
 
 // interpreter is the reference for a program. Nil: the graph was built in Go.
 type interpreter struct {
@@ -88,15 +88,15 @@ func (b *building) believe(w *Workload, env template.Env) error {
 		return err
 	}
 	w.Ends = []reference.End{{Status: completed, Result: w.Expected}}
-	w.Nodes, err = b.expect.nodes.Int(env, "nodes", 0, sizeMost)
+	w.Nodes, err = b.expect.nodes.Int(env, "nodes", 0, sizeMax)
 	return err
 }
 
 // interpret asks the reference interpreter.
 func (b *building) interpret(w *Workload, in *interpreter, variant int) error {
-	outcomes, all := in.Possible(w.Input, in.act, reference.Options{Limits: in.limits, StepsMax: b.steps}, outcomesMost)
+	outcomes, all := in.Possible(w.Input, in.act, reference.Options{Limits: in.limits, StepsMax: b.steps}, outcomesMax)
 	if !all && !b.unchecked.Results {
-		return ir.Errorf(b.body.position(), "there are more than %d ways in which an instance may rightly end; catch errors where they arise, or leave results out of checks", outcomesMost)
+		return ir.Errorf(b.body.position(), "there are more than %d ways in which an instance may rightly end; catch errors where they arise, or leave results out of checks", outcomesMax)
 	}
 	fewest := -1
 	for _, o := range outcomes {
@@ -282,7 +282,7 @@ func taskArgs(g *graph.Graph, task int) (func(inputs []int64) json.RawMessage, e
 func (b *building) compare(w *Workload, env template.Env, variant int) error {
 	e := b.expect
 	if e.nodes != nil {
-		n, err := e.nodes.Int(env, "nodes", 0, sizeMost)
+		n, err := e.nodes.Int(env, "nodes", 0, sizeMax)
 		switch {
 		case err != nil:
 			return err

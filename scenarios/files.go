@@ -24,7 +24,7 @@ type Bundle struct {
 }
 
 // What bounds the files that a scenario names. Traces have limits of their own.
-const samplesBytesMost = 64 << 20
+const samplesBytesMax = 64 << 20
 
 // files are where a scenario is read from. They remember what was read.
 type files struct {
@@ -99,8 +99,8 @@ func (f *files) read(name string, most int) ([]byte, error) {
 	return data, nil
 }
 
-// beside is a file's name where another file names it.
-func beside(file, name string) string {
+// alongside is a file's name where another file names it.
+func alongside(file, name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}

@@ -35,10 +35,10 @@ type Pressure struct {
 
 // Bounds of a Pressure.
 const (
-	readersMost     = 64
-	connectionsMost = 1000
-	roundTripMost   = 10 * time.Second
-	sleepersMost    = 10_000_000
+	readersMax     = 64
+	connectionsMax = 1000
+	roundTripMax   = 10 * time.Second
+	sleepersMax    = 10_000_000
 )
 
 // None says whether nothing presses.
@@ -58,13 +58,13 @@ func (p Pressure) Validate() error {
 			errs = append(errs, fmt.Errorf("%s is %d; choose from 0 to %d", what, n, most))
 		}
 	}
-	within("readers", p.Readers, readersMost)
-	within("sleepers", p.Sleepers, sleepersMost)
-	if p.Connections != 0 && (p.Connections < 2 || p.Connections > connectionsMost) {
-		errs = append(errs, fmt.Errorf("connections is %d; choose from 2 to %d, or 0 for the backend's own number", p.Connections, connectionsMost))
+	within("readers", p.Readers, readersMax)
+	within("sleepers", p.Sleepers, sleepersMax)
+	if p.Connections != 0 && (p.Connections < 2 || p.Connections > connectionsMax) {
+		errs = append(errs, fmt.Errorf("connections is %d; choose from 2 to %d, or 0 for the backend's own number", p.Connections, connectionsMax))
 	}
-	if p.RoundTrip < 0 || p.RoundTrip > roundTripMost {
-		errs = append(errs, fmt.Errorf("round_trip is %v; choose up to %v", p.RoundTrip, roundTripMost))
+	if p.RoundTrip < 0 || p.RoundTrip > roundTripMax {
+		errs = append(errs, fmt.Errorf("round_trip is %v; choose up to %v", p.RoundTrip, roundTripMax))
 	}
 	if p.ReadEvery < 0 || p.ReadEvery > time.Hour {
 		errs = append(errs, fmt.Errorf("read_every is %v; choose up to an hour", p.ReadEvery))

@@ -184,7 +184,7 @@ func (s *spec) hasParameter(name string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%s has no parameters, and so no %s", s.name, name)
 	}
-	return fmt.Errorf("%s has no parameter %s; %s", s.name, name, meant(name, names))
+	return fmt.Errorf("%s has no parameter %s; %s", s.name, name, didYouMean(name, names))
 }
 
 // ParseSet reads NAME=VALUE texts for Options.Set.

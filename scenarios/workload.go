@@ -27,7 +27,7 @@ type Workload struct {
 	Ends []reference.End
 
 	// Nodes is how many node runs of actions one instance makes, retries not counted, and Optional how many of them need not
-	// be made, since they may be called off. Zero with Options.Unjudged.
+	// be made, since they may be cancelled. Zero with Options.Unjudged.
 	Nodes, Optional int
 
 	Unchecked Unchecked

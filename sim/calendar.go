@@ -12,19 +12,19 @@ import (
 type kind string
 
 const (
-	arrive  kind = "arrive"
-	tick    kind = "tick"
-	apply   kind = "apply"
-	reply   kind = "reply"
-	done    kind = "done"
-	woken   kind = "woken"
-	restart kind = "restart"
-	drain   kind = "drain"
-	cancel  kind = "cancel"
+	arrive   kind = "arrive"
+	tick     kind = "tick"
+	apply    kind = "apply"
+	reply    kind = "reply"
+	done     kind = "done"
+	notified kind = "woken"
+	restart  kind = "restart"
+	drain    kind = "drain"
+	cancel   kind = "cancel"
 )
 
-// anyLife is the life of an event that concerns whatever process is in the engine's place.
-const anyLife = -1
+// anyIncarnation is the life of an event that concerns whatever process is in the engine's place.
+const anyIncarnation = -1
 
 // never is the time of no event.
 const never = time.Duration(math.MaxInt64)
@@ -35,15 +35,15 @@ type occurrence struct {
 	tie uint32 // drawn: the order of what happens at the same moment
 	seq uint64 // in which they were made, where the draw is a tie too
 
-	kind     kind
-	engine   *engine
-	life     int // of the engine, for which the event is; anyLife
-	tick     int
-	instance *instance      // of arrive and cancel
-	attempt  *attempt       // of done
-	call     *dispatch.Call // of apply and reply
-	due      time.Duration  // of apply: when the answer arrives
-	event    dispatch.Event // of reply, done and drain
+	kind        kind
+	engine      *engine
+	incarnation int // of the engine, for which the event is; anyIncarnation
+	tick        int
+	instance    *instance      // of arrive and cancel
+	attempt     *attempt       // of done
+	call        *dispatch.Call // of apply and reply
+	due         time.Duration  // of apply: when the answer arrives
+	event       dispatch.Event // of reply, done and drain
 }
 
 // at puts an event on the calendar.
@@ -53,10 +53,10 @@ func (w *world) at(at time.Duration, o occurrence) {
 	heap.Push(&w.queue, &o)
 }
 
-// reaches says that the event is for the engine's present process and will make it decide. A deadline
+// isCurrent says that the event is for the engine's present process and will make it decide. A deadline
 // may be an old one by then.
-func (o *occurrence) reaches(e *engine) bool {
-	return o.engine == e && o.kind != apply && o.kind != tick && (o.life == e.life || o.life == anyLife)
+func (o *occurrence) isCurrent(e *engine) bool {
+	return o.engine == e && o.kind != apply && o.kind != tick && (o.incarnation == e.incarnation || o.incarnation == anyIncarnation)
 }
 
 // events is the calendar, a container/heap.

@@ -34,10 +34,10 @@ type counted struct {
 }
 
 type countedInstance struct {
-	id    uuid.UUID
-	shard *countedShard
-	left  int
-	waits []int32 // parents of each job that have not ended
+	id        uuid.UUID
+	shard     *countedShard
+	remaining int
+	waits     []int32 // parents of each job that have not ended
 }
 
 // countedShard is a queue of what is ready, in that order, and the leases that are held.
@@ -118,7 +118,7 @@ func (c *counted) Submit(_ context.Context, subs []backend.Submission, grant bac
 		}
 		shard := backend.ShardOf(sub.ID, len(c.shards))
 		touched[shard] = true
-		inst := &countedInstance{id: sub.ID, shard: &c.shards[shard], left: len(c.waits), waits: slices.Clone(c.waits)}
+		inst := &countedInstance{id: sub.ID, shard: &c.shards[shard], remaining: len(c.waits), waits: slices.Clone(c.waits)}
 		c.instances[sub.ID] = inst
 		out.Outcomes = append(out.Outcomes, backend.Outcome{Answer: backend.Applied})
 		for _, job := range c.roots {
@@ -165,7 +165,7 @@ func (c *counted) Complete(_ context.Context, shard int, done []backend.Completi
 				}
 			}
 		}
-		if inst.left--; inst.left == 0 {
+		if inst.remaining--; inst.remaining == 0 {
 			inst.waits = nil
 			out.Ended = append(out.Ended, inst.public())
 		}
@@ -203,8 +203,8 @@ func (c *counted) lease(r countedRun, grant backend.Grant) backend.Task {
 	return t
 }
 
-// Extend says which leases are held; they do not run out.
-func (c *counted) Extend(_ context.Context, shard int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
+// Renew says which leases are held; they do not run out.
+func (c *counted) Renew(_ context.Context, shard int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
 	kept := make([]bool, len(leases))
 	for i, l := range leases {
 		kept[i] = c.shards[shard].held[l]
@@ -259,7 +259,7 @@ func (r countedRun) key() backend.Key {
 
 func (c *countedInstance) public() backend.Instance {
 	status := backend.Running
-	if c.left == 0 {
+	if c.remaining == 0 {
 		status = backend.Completed
 	}
 	return backend.Instance{ID: c.id, Status: status}

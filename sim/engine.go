@@ -20,11 +20,11 @@ import (
 // engine is a process in the world: what package engine's loop is to the real one. It outlives its
 // process, of which there is another one after a crash.
 type engine struct {
-	w       *world
-	index   int
-	life    int // of the process, from 1
-	machine *dispatch.Machine
-	batch   []dispatch.Event
+	w           *world
+	index       int
+	incarnation int // of the process, from 1
+	machine     *dispatch.Machine
+	batch       []dispatch.Event
 
 	backlog []*instance                   // submissions that the machine has no room for, in order
 	pending map[dispatch.Ticket]*instance // that have no answer yet
@@ -36,19 +36,19 @@ type engine struct {
 	ticks    int           // numbers deadlines; an event with another number is of one that was moved
 	deadline time.Duration // for which there is an event; never: none
 
-	taken   int     // events so far, in all lives
-	faults  []Fault // to come
-	frozen  time.Duration
-	down    bool
-	stopped bool
+	eventCount int     // events so far, in all lives
+	faults     []Fault // to come
+	frozen     time.Duration
+	down       bool
+	stopped    bool
 }
 
 // attempt is a task under way.
 type attempt struct {
-	id     dispatch.TaskID
-	task   backend.Task
-	record *Attempt
-	over   bool // it was cancelled
+	id        dispatch.TaskID
+	task      backend.Task
+	record    *Attempt
+	cancelled bool // it was cancelled
 }
 
 func (e *engine) String() string { return e.name }
@@ -75,13 +75,13 @@ func (e *engine) begin() error {
 
 // rename begins another life.
 func (e *engine) rename() {
-	e.life++
-	e.name = fmt.Sprintf("e%d.%d", e.index, e.life)
+	e.incarnation++
+	e.name = fmt.Sprintf("e%d.%d", e.index, e.incarnation)
 }
 
-// take notes an event for the next step.
-func (e *engine) take(o *occurrence) {
-	e.taken++
+// queueEvent notes an event for the next step.
+func (e *engine) queueEvent(o *occurrence) {
+	e.eventCount++
 	switch o.kind {
 	case arrive:
 		e.w.log(e.String(), "arrive %d %s", o.instance.index, o.instance.id)
@@ -93,9 +93,9 @@ func (e *engine) take(o *occurrence) {
 		if err := e.begin(); err != nil {
 			e.w.fail(err)
 		}
-	case woken:
+	case notified:
 		e.w.log(e.String(), "woken")
-		e.batch = append(e.batch, dispatch.Woken{})
+		e.batch = append(e.batch, dispatch.Notified{})
 	case done:
 		e.ended(o)
 	case reply:
@@ -107,11 +107,11 @@ func (e *engine) take(o *occurrence) {
 	}
 }
 
-// struck lets the next fault happen if its time has come, and says whether the engine is gone or
+// applyFault lets the next fault happen if its time has come, and says whether the engine is gone or
 // stands still. Events that it was told of in the same moment are lost or delayed with it.
-func (e *engine) struck() bool {
+func (e *engine) applyFault() bool {
 	for i, f := range e.faults {
-		if e.taken < f.After || e.w.draining {
+		if e.eventCount < f.After || e.w.draining {
 			continue
 		}
 		e.faults = slices.Delete(e.faults, i, i+1)
@@ -124,7 +124,7 @@ func (e *engine) struck() bool {
 		e.frozen = e.w.now + f.For
 		e.ticks++
 		e.deadline = e.frozen // it decides on what it has been told when it goes on
-		e.w.at(e.frozen, occurrence{kind: tick, engine: e, life: e.life, tick: e.ticks})
+		e.w.at(e.frozen, occurrence{kind: tick, engine: e, incarnation: e.incarnation, tick: e.ticks})
 		return true
 	}
 	return false
@@ -144,18 +144,18 @@ func (e *engine) crash(after time.Duration) {
 	e.backlog = append(again, e.backlog...)
 	e.down, e.batch, e.deadline = true, nil, never
 	e.rename() // nothing that was under way finds it
-	e.w.at(e.w.now+after, occurrence{kind: restart, engine: e, life: e.life})
+	e.w.at(e.w.now+after, occurrence{kind: restart, engine: e, incarnation: e.incarnation})
 }
 
 // step has the machine decide, and begins what it says.
 func (e *engine) step() {
 	for again := true; again; {
-		e.feed()
+		e.submitArrived()
 		for _, c := range e.machine.Step(e.w.clock(), e.batch...) {
 			e.do(c)
 		}
 		e.batch = e.batch[:0]
-		again = !e.stopped && len(e.backlog) > 0 && e.machine.Room() > 0
+		again = !e.stopped && len(e.backlog) > 0 && e.machine.SubmitCapacity() > 0
 	}
 	next := never
 	if at := e.machine.Next(); !at.IsZero() && !e.stopped {
@@ -166,13 +166,13 @@ func (e *engine) step() {
 	}
 	e.ticks, e.deadline = e.ticks+1, next
 	if next != never {
-		e.w.at(next, occurrence{kind: tick, engine: e, life: e.life, tick: e.ticks})
+		e.w.at(next, occurrence{kind: tick, engine: e, incarnation: e.incarnation, tick: e.ticks})
 	}
 }
 
-// feed hands over as many submissions as the machine takes.
-func (e *engine) feed() {
-	n := min(len(e.backlog), e.machine.Room())
+// submitArrived hands over as many submissions as the machine takes.
+func (e *engine) submitArrived() {
+	n := min(len(e.backlog), e.machine.SubmitCapacity())
 	for _, inst := range e.backlog[:n] {
 		e.tickets++
 		e.pending[e.tickets] = inst
@@ -223,7 +223,7 @@ func (e *engine) call(c dispatch.Call) {
 	if latency > 0 {
 		reached += time.Duration(w.rng.Int64N(int64(latency) + 1))
 	}
-	w.at(reached, occurrence{kind: apply, engine: e, life: e.life, call: &c, due: w.now + latency})
+	w.at(reached, occurrence{kind: apply, engine: e, incarnation: e.incarnation, call: &c, due: w.now + latency})
 }
 
 // start begins an attempt. What it will return is known now, and told when its time is over.
@@ -256,7 +256,7 @@ func (e *engine) start(c dispatch.Start) {
 	e.running[c.ID] = a
 	w.running.enter(w.now)
 	w.results[c.Task.Lease] = a.record
-	w.at(w.now+takes, occurrence{kind: done, engine: e, life: e.life, attempt: a, event: end})
+	w.at(w.now+takes, occurrence{kind: done, engine: e, incarnation: e.incarnation, attempt: a, event: end})
 }
 
 // work gives how long an attempt takes and how it ends, by the rules of the engine's executors: a
@@ -306,7 +306,7 @@ func (i *instance) input() json.RawMessage {
 // ended takes an attempt's end to the machine.
 func (e *engine) ended(o *occurrence) {
 	a, end := o.attempt, o.event.(dispatch.Done)
-	if a.over {
+	if a.cancelled {
 		return
 	}
 	key := a.task.Lease.Key
@@ -333,7 +333,7 @@ func (e *engine) cancel(c dispatch.Cancel) {
 		return // it has ended in this very moment
 	}
 	e.w.log(e.String(), "cancel %d %v", c.ID, c.Cause)
-	a.over = true
+	a.cancelled = true
 	fate := Dropped
 	if errors.Is(c.Cause, dispatch.ErrLeaseLost) {
 		fate = Lost
@@ -341,7 +341,7 @@ func (e *engine) cancel(c dispatch.Cancel) {
 	e.close(a, fate)
 	end := dispatch.Done{Task: c.ID, Failure: &plan.Failure{Type: "Cancelled", Message: c.Cause.Error(), Action: a.task.Action}}
 	gone := &attempt{id: c.ID, task: a.task, record: a.record}
-	e.w.at(e.w.now, occurrence{kind: done, engine: e, life: e.life, attempt: gone, event: end})
+	e.w.at(e.w.now, occurrence{kind: done, engine: e, incarnation: e.incarnation, attempt: gone, event: end})
 }
 
 // close takes an attempt off its slot and into the schedule.

@@ -16,8 +16,8 @@ func (w *wide) add(n int, d time.Duration) {
 	w.hi += hi + carry
 }
 
-// over divides by a positive duration.
-func (w wide) over(d time.Duration) float64 {
+// dividedBy divides by a positive duration.
+func (w wide) dividedBy(d time.Duration) float64 {
 	return (float64(w.hi)*(1<<64) + float64(w.lo)) / float64(d)
 }
 

@@ -25,7 +25,7 @@ func TestLittle(t *testing.T) {
 	if !l.lawful() || l.area.hi == 0 {
 		t.Errorf("an area of %v, and %v spent", l.area, l.spent)
 	}
-	if mean := l.area.over(late + 500); math.Abs(mean-100) > 1e-9 {
+	if mean := l.area.dividedBy(late + 500); math.Abs(mean-100) > 1e-9 {
 		t.Errorf("a mean of %v in the system; want 100", mean)
 	}
 	if broken.leave(late+500, 98); broken.lawful() {

@@ -174,7 +174,7 @@ func (w *world) finish() (*Result, error) {
 		r.Utilisation = busy / (float64(w.cfg.Engines) * float64(w.cfg.Workers) * float64(r.Makespan))
 	}
 	if r.Makespan > 0 {
-		r.InSystem, r.InQueue = w.present.area.over(r.Makespan), w.waiting.area.over(r.Makespan)
+		r.InSystem, r.InQueue = w.present.area.dividedBy(r.Makespan), w.waiting.area.dividedBy(r.Makespan)
 	}
 	r.Waiting, r.Latency = percentiles(r.waits), percentiles(r.latencies)
 	if !w.cfg.Quiet {
@@ -204,7 +204,7 @@ func (w *world) inspect() error {
 		return err
 	}
 	for i, inst := range w.instances {
-		w.lookedUp(inst, found[i])
+		w.noteLookup(inst, found[i])
 	}
 	rows, err := w.store.Leftovers(ctx)
 	if err != nil {
@@ -219,15 +219,15 @@ func (w *world) inspect() error {
 	return nil
 }
 
-func (w *world) lookedUp(inst *instance, found backend.Instance) {
-	w.record(w.endOf(oracle.Looked, inst, found))
+func (w *world) noteLookup(inst *instance, found backend.Instance) {
+	w.record(w.endOf(oracle.LookedUp, inst, found))
 	w.result.Instances = append(w.result.Instances, &Instance{
 		ID: inst.id, Arrived: inst.arrived, Ended: inst.endedAt, Status: found.Status, Result: found.Result, Failure: found.Failure,
 	})
-	if inst.twin != nil {
-		inst.twin.ended(found)
+	if inst.model != nil {
+		inst.model.ended(found)
 	}
-	if inst.workload == nil || inst.twin != nil && inst.twin.canceled || timed(inst.workload.Graph) {
+	if inst.workload == nil || inst.model != nil && inst.model.canceled || timed(inst.workload.Graph) {
 		return
 	}
 	expected := inst.workload.Expected

@@ -29,15 +29,15 @@ var _ store = (*memory.Backend)(nil)
 // apply is the moment at which a call reaches the store. Where the process that sent it has died, it
 // may have been cut off on the way.
 func (w *world) apply(o *occurrence) {
-	dead := o.life != o.engine.life
-	who := fmt.Sprintf("e%d.%d", o.engine.index, o.life)
+	dead := o.incarnation != o.engine.incarnation
+	who := fmt.Sprintf("e%d.%d", o.engine.index, o.incarnation)
 	w.events++
 	if dead && w.rng.Uint32()&1 == 0 {
 		w.log(who, "apply %d cut off", o.call.ID)
 		return
 	}
 	w.jitter = w.rng.Float64()
-	r := w.ask(o.call)
+	r := w.callStore(o.call)
 	r.Call = o.call.ID
 	w.log(who, "apply %d outcomes %v ended %d more %t err %v", r.Call, r.Committed.Outcomes, len(r.Committed.Ended), r.Committed.More, r.Err)
 	if r.Err == nil {
@@ -47,12 +47,12 @@ func (w *world) apply(o *occurrence) {
 		w.checkStore()
 	}
 	if !dead {
-		w.at(o.due, occurrence{kind: reply, engine: o.engine, life: o.life, call: o.call, event: r})
+		w.at(o.due, occurrence{kind: reply, engine: o.engine, incarnation: o.incarnation, call: o.call, event: r})
 	}
 }
 
-// ask makes the call.
-func (w *world) ask(c *dispatch.Call) (r dispatch.Reply) {
+// callStore makes the call.
+func (w *world) callStore(c *dispatch.Call) (r dispatch.Reply) {
 	ctx := context.Background() // nothing in virtual time can be cut off by a real clock
 	switch c.Op {
 	case dispatch.OpSubmit:
@@ -61,8 +61,8 @@ func (w *world) ask(c *dispatch.Call) (r dispatch.Reply) {
 		r.Committed, r.Err = w.store.Claim(ctx, c.Shard, c.Grant)
 	case dispatch.OpComplete:
 		r.Committed, r.Err = w.store.Complete(ctx, c.Shard, c.Completions, c.Grant)
-	case dispatch.OpExtend:
-		r.Held, r.Err = w.store.Extend(ctx, c.Shard, c.Leases, c.Grant)
+	case dispatch.OpRenew:
+		r.Held, r.Err = w.store.Renew(ctx, c.Shard, c.Leases, c.Grant)
 	case dispatch.OpSweep:
 		r.Swept, r.Err = w.store.Sweep(ctx, c.Shard)
 	case dispatch.OpNotify:
@@ -87,13 +87,13 @@ func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Co
 	}
 	for _, t := range done.Tasks {
 		inst := w.byID[t.Lease.Key.Instance]
-		if inst == nil || !inst.taken {
+		if inst == nil || !inst.stored {
 			w.violate("I1: %s was given a task of instance %s, which was never taken", who, t.Lease.Key.Instance)
 			w.fail(errors.New("the store gives out what was never submitted"))
 			continue
 		}
-		if inst.twin != nil {
-			inst.twin.leased(t.Lease.Key.Run)
+		if inst.model != nil {
+			inst.model.leased(t.Lease.Key.Run)
 		}
 		if !w.cfg.Quiet {
 			w.log(who, "lease %d %s %d token %d", inst.index, w.runName(inst, t.Lease.Key.Run), t.Attempt, t.Lease.Token)
@@ -113,7 +113,7 @@ func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Co
 func (w *world) wake(from *engine) {
 	for _, e := range w.engines {
 		if e != from && !e.down {
-			w.at(w.now+w.latency(), occurrence{kind: woken, engine: e, life: e.life})
+			w.at(w.now+w.latency(), occurrence{kind: notified, engine: e, incarnation: e.incarnation})
 		}
 	}
 }
@@ -121,16 +121,16 @@ func (w *world) wake(from *engine) {
 func (w *world) submitted(sub backend.Submission, out backend.Outcome) {
 	inst := w.byID[sub.ID]
 	switch {
-	case out.Answer == backend.Duplicate && !inst.taken:
+	case out.Answer == backend.Duplicate && !inst.stored:
 		w.violate("I8: instance %d is a duplicate, and was never taken", inst.index)
 	case out.Answer != backend.Applied:
-	case inst.taken:
+	case inst.stored:
 		w.violate("I1: instance %d was taken twice", inst.index)
 	case w.program == nil:
-		inst.taken = true
+		inst.stored = true
 	default:
-		inst.taken, inst.twin = true, newTwin(w, inst, inst.program)
-		inst.twin.start(sub.Input)
+		inst.stored, inst.model = true, newStoreModel(w, inst, inst.program)
+		inst.model.start(sub.Input)
 	}
 }
 
@@ -146,15 +146,15 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	fate := Stale
 	switch out.Answer {
 	case backend.Applied:
-		if !inst.taken {
+		if !inst.stored {
 			w.violate("I8: a completion of instance %d was applied, and the instance never taken", inst.index)
 			return
 		}
 		fate, ev.Answer = Applied, oracle.AnswerApplied
-		if inst.twin == nil {
+		if inst.model == nil {
 			break
 		}
-		if ev.Again = inst.twin.complete(c, w.jitter); !ev.Again {
+		if ev.Again = inst.model.complete(c, w.jitter); !ev.Again {
 			ev.Error = errorOf(c.Failure)
 		}
 	case backend.Stale:
@@ -174,15 +174,15 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 // ended notes that a commit ended an instance, which is the moment from which it lasts.
 func (w *world) ended(who string, end backend.Instance) {
 	inst := w.byID[end.ID]
-	if inst == nil || !inst.taken || inst.ended {
+	if inst == nil || !inst.stored || inst.ended {
 		w.violate("I7: instance %s ended, and was not running", end.ID)
 		return
 	}
 	inst.ended, inst.endedAt = true, w.now
-	if inst.twin != nil {
-		inst.twin.ended(end)
+	if inst.model != nil {
+		inst.model.ended(end)
 	}
-	w.left--
+	w.remaining--
 	w.present.leave(w.now, inst.arrived)
 	w.log(who, "end %d %s %s", inst.index, end.Status, end.Result)
 	w.result.latencies = append(w.result.latencies, w.now-inst.arrived)
@@ -209,9 +209,9 @@ func (w *world) cancel(inst *instance) {
 	case got[0].Status == "":
 		w.at(w.now+retryCancel, occurrence{kind: cancel, instance: inst})
 	case inst.ended:
-		inst.twin.ended(got[0])
+		inst.model.ended(got[0])
 	default:
-		inst.twin.cancel(reason)
+		inst.model.cancel(reason)
 		w.ended(who, got[0])
 	}
 }

@@ -58,11 +58,11 @@ type world struct {
 	seq     uint64        // of the last event made
 	events  int           // that have happened
 
-	engines   []*engine
-	instances []*instance
-	byID      map[uuid.UUID]*instance
-	left      int // instances that have not ended
-	coming    int // the next instance that arrives, where one does when another ends
+	engines     []*engine
+	instances   []*instance
+	byID        map[uuid.UUID]*instance
+	remaining   int // instances that have not ended
+	nextArrival int // the next instance that arrives, where one does when another ends
 
 	jitter                    float64                   // of the call that the store carries out
 	ready                     map[backend.Key]readiness // runs whose current attempt was not started
@@ -87,19 +87,19 @@ type instance struct {
 	here     bool // it has arrived
 	ended    bool
 	endedAt  time.Duration
-	taken    bool  // by the store
-	twin     *twin // nil until the store has it, and where jobs are counted
+	stored   bool        // by the store
+	model    *storeModel // nil until the store has it, and where jobs are counted
 }
 
 func newWorld(cfg Config) (*world, error) {
 	w := &world{
-		cfg:     cfg,
-		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x70756c6c6579)),
-		byID:    map[uuid.UUID]*instance{},
-		ready:   map[backend.Key]readiness{},
-		results: map[backend.Lease]*Attempt{},
-		hash:    sha256.New(),
-		left:    cfg.Instances,
+		cfg:       cfg,
+		rng:       rand.New(rand.NewPCG(cfg.Seed, 0x70756c6c6579)),
+		byID:      map[uuid.UUID]*instance{},
+		ready:     map[backend.Key]readiness{},
+		results:   map[backend.Lease]*Attempt{},
+		hash:      sha256.New(),
+		remaining: cfg.Instances,
 	}
 	programs, err := w.open()
 	if err != nil {
@@ -178,7 +178,7 @@ func (w *world) arrivals(programs []*plan.Program) error {
 	}
 	for _, e := range w.engines {
 		e.deadline = 0 // it begins to look for work
-		w.at(0, occurrence{kind: tick, engine: e, life: e.life, tick: e.ticks})
+		w.at(0, occurrence{kind: tick, engine: e, incarnation: e.incarnation, tick: e.ticks})
 	}
 	return nil
 }
@@ -186,14 +186,14 @@ func (w *world) arrivals(programs []*plan.Program) error {
 // arrive puts the arrival of the next instance on the calendar.
 func (w *world) arrive(inst *instance) {
 	e := w.engines[inst.index%len(w.engines)]
-	w.at(inst.arrived, occurrence{kind: arrive, engine: e, life: anyLife, instance: inst})
-	w.coming = inst.index + 1
+	w.at(inst.arrived, occurrence{kind: arrive, engine: e, incarnation: anyIncarnation, instance: inst})
+	w.nextArrival = inst.index + 1
 }
 
 // followed has another instance arrive where one has ended, if that is how they arrive.
 func (w *world) followed() {
-	if w.cfg.closed() > 0 && w.coming < len(w.instances) {
-		inst := w.instances[w.coming]
+	if w.cfg.closed() > 0 && w.nextArrival < len(w.instances) {
+		inst := w.instances[w.nextArrival]
 		inst.arrived = w.now
 		w.arrive(inst)
 	}
@@ -269,26 +269,26 @@ func (w *world) latency() time.Duration {
 
 // run lets one event after the other happen.
 func (w *world) run() error {
-	for w.err == nil && !w.over() {
+	for w.err == nil && !w.isDone() {
 		if len(w.queue) == 0 {
 			return errors.New("nothing is to happen any more, and " + w.unfinished())
 		}
 		o := heap.Pop(&w.queue).(*occurrence)
 		w.now = o.at
-		w.happen(o)
+		w.deliver(o)
 		if w.events > w.cfg.EventsMax {
 			return fmt.Errorf("more than EventsMax = %d events, and %s", w.cfg.EventsMax, w.unfinished())
 		}
-		if w.left == 0 && !w.draining {
+		if w.remaining == 0 && !w.draining {
 			w.drain()
 		}
 	}
 	return w.err
 }
 
-// happen passes an event to whom it concerns. Those for an engine that is frozen wait; those for a
+// deliver passes an event to whom it concerns. Those for an engine that is frozen wait; those for a
 // life that is over come to nothing, but a call under way may have reached the store.
-func (w *world) happen(o *occurrence) {
+func (w *world) deliver(o *occurrence) {
 	e := o.engine
 	if o.kind == arrive && !o.instance.here {
 		o.instance.here = true
@@ -302,7 +302,7 @@ func (w *world) happen(o *occurrence) {
 		w.cancel(o.instance)
 		return
 	}
-	if e.stopped || o.life != anyLife && o.life != e.life {
+	if e.stopped || o.incarnation != anyIncarnation && o.incarnation != e.incarnation {
 		return
 	}
 	if until := e.frozen; w.now < until {
@@ -323,19 +323,19 @@ func (w *world) happen(o *occurrence) {
 		e.deadline = never
 	}
 	w.events++
-	e.take(o)
-	if e.struck() {
+	e.queueEvent(o)
+	if e.applyFault() {
 		return
 	}
-	if next := w.queue.peek(); next != nil && next.at == w.now && next.reaches(e) && w.rng.Uint32()&1 == 0 {
+	if next := w.queue.peek(); next != nil && next.at == w.now && next.isCurrent(e) && w.rng.Uint32()&1 == 0 {
 		return // the loop sees both at once
 	}
 	e.step()
 }
 
-// over says whether all is done.
-func (w *world) over() bool {
-	if w.left > 0 {
+// isDone says whether all is done.
+func (w *world) isDone() bool {
+	if w.remaining > 0 {
 		return false
 	}
 	for _, e := range w.engines {
@@ -354,14 +354,14 @@ func (w *world) drain() {
 			e.stopped = true // it has nothing to put down
 			continue
 		}
-		w.at(w.now, occurrence{kind: drain, engine: e, life: e.life, event: dispatch.Drain{Until: w.clock()}})
+		w.at(w.now, occurrence{kind: drain, engine: e, incarnation: e.incarnation, event: dispatch.Drain{Until: w.clock()}})
 	}
 }
 
 func (w *world) unfinished() string {
 	for _, inst := range w.instances {
 		if !inst.ended {
-			return fmt.Sprintf("%d of %d instances have not ended (I9), the first of them number %d", w.left, len(w.instances), inst.index)
+			return fmt.Sprintf("%d of %d instances have not ended (I9), the first of them number %d", w.remaining, len(w.instances), inst.index)
 		}
 	}
 	return "engines have not stopped"

@@ -81,8 +81,8 @@ const (
 	belowShare, aboveShare = 0.8, 1.2
 	// checkTimes is how often each of them is run; checkRuns is how many runs of usual length are kept time for, with a closed loop.
 	checkTimes, checkRuns = 3, 2*3 + 1
-	// invalidMost is after how many invalid runs, one after the other, a search gives up.
-	invalidMost = 8
+	// invalidMax is after how many invalid runs, one after the other, a search gives up.
+	invalidMax = 8
 	// closedRuns bounds how many closed loops look for a rate.
 	closedRuns = 5
 )
@@ -341,7 +341,7 @@ func (s *searching) climb(ctx context.Context) (err error) {
 	invalid := 0
 	defer func() { s.answer(err) }()
 	for rate, more := s.knee.Next(); more; rate, more = s.knee.Next() {
-		if invalid == invalidMost {
+		if invalid == invalidMax {
 			s.out.Why = fmt.Sprintf("%d runs in a row decide nothing", invalid)
 			return nil
 		}

@@ -110,7 +110,7 @@ func TestPackedEventsAreWhole(t *testing.T) {
 		count := binary.BigEndian.Uint16(data)
 		data = data[2:]
 		for range count {
-			for st.lives.last(next) {
+			for st.modelled.last(next) {
 				next++
 			}
 			id, path := st.instanceOf(next), st.path(next)

@@ -125,14 +125,14 @@ func (w *batched) call(ctx context.Context) error {
 		w.given.int64(w.token(n + w.depth))
 		w.arguments.raw(payload)
 	}
-	l, b, turn := &w.lives, &w.brings, w.turn()
+	l, b, turn := &w.modelled, &w.brings, w.turn()
 	w.next += w.size
 	w.param(bigShort(w.shard), w.ords.bytes(), w.instances.bytes(), big32(element), w.paths.bytes(), w.tokens.bytes(),
 		b.values.ords.bytes(), b.values.instances.bytes(), b.values.places.bytes(), b.values.values.bytes(),
 		b.elements.ords.bytes(), b.elements.instances.bytes(), b.elements.places.bytes(), b.elements.values.bytes(),
 		b.raises.ords.bytes(), b.raises.instances.bytes(), b.raises.counters.bytes(), b.raises.required.bytes(),
 		w.targets.bytes(), w.given.bytes(), w.arguments.bytes(), w.queued.bytes(),
-		l.ords.bytes(), l.ended.bytes(), l.results.bytes(), l.born.bytes(), l.workflows.bytes(), l.inputs.bytes())
+		l.ords.bytes(), l.ended.bytes(), l.results.bytes(), l.created.bytes(), l.workflows.bytes(), l.inputs.bytes())
 	return w.exact(ctx, "batch:"+b.parts(turn), w.size)
 }
 
@@ -182,9 +182,9 @@ func (w *appended) call(ctx context.Context) error {
 	} else {
 		w.encodeEvents()
 	}
-	turn, l := w.turn(), &w.lives
+	turn, l := w.turn(), &w.modelled
 	w.param(bigShort(w.shard), big64(epoch), big64(w.seq), w.instances.bytes(), w.nodes.bytes(), w.paths.bytes(), w.data.bytes(),
-		l.ended.bytes(), l.results.bytes(), l.tokens.bytes(), l.born.bytes(), l.workflows.bytes(), l.inputs.bytes(),
+		l.ended.bytes(), l.results.bytes(), l.tokens.bytes(), l.created.bytes(), l.workflows.bytes(), l.inputs.bytes(),
 		w.firsts.bytes(), w.packed.bytes())
 	w.next += w.size
 	w.seq += w.size - turn
@@ -206,7 +206,7 @@ func (w *appended) encodeEvents() {
 	w.data.begin(byteaType)
 	for i := range w.size {
 		n := w.next + i
-		if w.lives.last(n) {
+		if w.modelled.last(n) {
 			continue
 		}
 		id := w.instanceOf(n)
@@ -237,7 +237,7 @@ func (w *appended) encodePacks() {
 	}
 	for i := range w.size {
 		n := w.next + i
-		if w.lives.last(n) {
+		if w.modelled.last(n) {
 			continue
 		}
 		id, path := w.instanceOf(n), w.path(n)
@@ -298,7 +298,7 @@ func (w *copied) encode() {
 	w.rows = append(w.rows[:0], copyHead...)
 	for i := range w.size {
 		n := w.next + i
-		if w.lives.last(n) {
+		if w.modelled.last(n) {
 			continue
 		}
 		id := w.instanceOf(n)

@@ -59,15 +59,15 @@ var payload = []byte(`{"payload":"0123456789abcdef0123456789abcdef0123456789abcd
 // stream is the endless row of instances of one connection: completions in order, each a run of the queue that an earlier one
 // put there. It holds what the writers share.
 type stream struct {
-	conn  *pgx.Conn
-	shard int16
-	size  int64            // completions in a call
-	depth int64            // runs in the queue
-	next  int64            // the completion that comes next, from 0
-	known map[string][]int // statements that are prepared, with the places of their parameters in args
-	args  [][]byte         // of a call, used again and again
-	given [][]byte         // those of them that its statement takes
-	lives lives
+	conn       *pgx.Conn
+	shard      int16
+	size       int64            // completions in a call
+	depth      int64            // runs in the queue
+	next       int64            // the completion that comes next, from 0
+	known      map[string][]int // statements that are prepared, with the places of their parameters in args
+	args       [][]byte         // of a call, used again and again
+	parameters [][]byte         // those of them that its statement takes
+	modelled   instanceModel
 
 	writes graphWrites
 	names  [2][]byte // buffers of paths
@@ -81,7 +81,7 @@ func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) 
 		return nil, err
 	}
 	st := &stream{conn: conn, shard: int16(shard), size: int64(p.batch), depth: 2 * int64(max(p.batch, minBatchDepth)), known: map[string][]int{}}
-	st.lives.nodes, st.writes = int64(p.nodes), graphWrites{p.writes}
+	st.modelled.nodes, st.writes = int64(p.nodes), graphWrites{p.writes}
 	return ways[p.way].make(st), nil
 }
 
@@ -91,7 +91,7 @@ func (s *stream) batch() int64 { return s.size }
 func (s *stream) tally() tally {
 	before := s.writes.before(s.next)
 	return tally{
-		completions: s.next, queued: s.depth, running: s.lives.ahead(s.depth), ended: s.lives.before(s.next),
+		completions: s.next, queued: s.depth, running: s.modelled.ahead(s.depth), ended: s.modelled.before(s.next),
 		values: before.values.from, elements: before.elements.from, raises: before.raises.from,
 	}
 }
@@ -104,10 +104,10 @@ func (s *stream) instance(n int64) uuid.UUID { return s.id(n / int64(s.writes.No
 
 // instanceOf is the same where instances begin and end: that to which the completion belongs.
 func (s *stream) instanceOf(n int64) uuid.UUID {
-	if s.lives.nodes == 0 {
+	if s.modelled.nodes == 0 {
 		return s.instance(n)
 	}
-	return s.id(s.lives.before(n))
+	return s.id(s.modelled.before(n))
 }
 
 // id is the key of an instance, made as the engine's are: later ones are greater.
@@ -157,7 +157,7 @@ func (s *stream) exec(ctx context.Context, name string, rows int64) error {
 	if err := s.prepare(ctx, name); err != nil {
 		return err
 	}
-	tag, err := s.conn.PgConn().ExecPrepared(ctx, name, s.given, binaryFormat, binaryFormat).Close()
+	tag, err := s.conn.PgConn().ExecPrepared(ctx, name, s.parameters, binaryFormat, binaryFormat).Close()
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (s *stream) exact(ctx context.Context, name string, rows int64) error {
 	if err := s.prepare(ctx, name); err != nil {
 		return err
 	}
-	got := s.conn.PgConn().ExecPrepared(ctx, name, s.given, binaryFormat, binaryFormat).Read()
+	got := s.conn.PgConn().ExecPrepared(ctx, name, s.parameters, binaryFormat, binaryFormat).Read()
 	if got.Err != nil {
 		return got.Err
 	}
@@ -205,9 +205,9 @@ func (s *stream) prepare(ctx context.Context, name string) error {
 		}
 		s.known[name] = parameters
 	}
-	s.given = s.given[:0]
+	s.parameters = s.parameters[:0]
 	for _, i := range parameters {
-		s.given = append(s.given, s.args[i])
+		s.parameters = append(s.parameters, s.args[i])
 	}
 	return nil
 }

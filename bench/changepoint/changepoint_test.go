@@ -140,9 +140,9 @@ func TestFindMeasuresEachChangeUpToItsNeighbours(t *testing.T) {
 	random, dropped := rand.New(rand.NewPCG(11, 12)), 0
 	for range 20 {
 		values := slices.Concat(noise(random, 30, 100, 3), noise(random, 40, 107, 3), noise(random, 30, 100, 3))
-		o := changepoint.FindOptions{Hunt: changepoint.Options{MaxP: 0.2}, Confirm: changepoint.PermuteOptions{Permutations: 199}}
+		o := changepoint.FindOptions{Search: changepoint.Options{MaxP: 0.2}, Confirm: changepoint.PermuteOptions{Permutations: 199}}
 		points := find(t, values, o)
-		dropped += len(hunt(t, values, o.Hunt)) - len(points)
+		dropped += len(hunt(t, values, o.Search)) - len(points)
 		from := 0
 		for i, p := range points {
 			to := len(values)
@@ -215,7 +215,7 @@ func TestFindClaimsNothingOfFewValues(t *testing.T) {
 func TestMinMagnitude(t *testing.T) {
 	values := slices.Concat(slices.Repeat([]float64{100}, 20), slices.Repeat([]float64{104}, 20))
 	for least, want := range map[float64]int{0: 1, 0.03: 1, 0.05: 0} {
-		if got := find(t, values, changepoint.FindOptions{Hunt: changepoint.Options{MinMagnitude: least}}); len(got) != want {
+		if got := find(t, values, changepoint.FindOptions{Search: changepoint.Options{MinMagnitude: least}}); len(got) != want {
 			t.Errorf("a rise by 4 %% with at least %v: %d changes, want %d", least, len(got), want)
 		}
 	}
@@ -224,8 +224,8 @@ func TestMinMagnitude(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	values := []float64{1, 2, 3}
 	for _, o := range []changepoint.FindOptions{
-		{Hunt: changepoint.Options{Window: 1}}, {Hunt: changepoint.Options{MaxP: -1}}, {Hunt: changepoint.Options{MaxP: 2}},
-		{Hunt: changepoint.Options{MinMagnitude: math.NaN()}}, {LeastSide: -1}, {Confirm: changepoint.PermuteOptions{Permutations: -1}},
+		{Search: changepoint.Options{Window: 1}}, {Search: changepoint.Options{MaxP: -1}}, {Search: changepoint.Options{MaxP: 2}},
+		{Search: changepoint.Options{MinMagnitude: math.NaN()}}, {LeastSide: -1}, {Confirm: changepoint.PermuteOptions{Permutations: -1}},
 		{Confirm: changepoint.PermuteOptions{Permutations: 9, MaxP: 0.01}}, {Confirm: changepoint.PermuteOptions{MaxP: 3}},
 	} {
 		if _, err := changepoint.Find(values, o); err == nil {
@@ -233,7 +233,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		}
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-		if _, err := changepoint.Hunt([]float64{1, bad}, changepoint.Options{}); err == nil {
+		if _, err := changepoint.Search([]float64{1, bad}, changepoint.Options{}); err == nil {
 			t.Errorf("a value of %v: no error", bad)
 		}
 		if _, err := changepoint.Permute([]float64{1, bad}, changepoint.PermuteOptions{}); err == nil {

@@ -9,8 +9,8 @@ import (
 
 // FindOptions say what Find takes for a change.
 type FindOptions struct {
-	// Hunt are the options of the search. Its thresholds are necessary, not sufficient.
-	Hunt Options
+	// Search are the options of the search. Its thresholds are necessary, not sufficient.
+	Search Options
 	// Confirm are those of the permutation test; 0 means a p-value of 0.01 at most, of 999 permutations.
 	Confirm PermuteOptions
 	// LeastSide is how many values a change needs on either side, up to the next change; 0 means 3.
@@ -29,7 +29,7 @@ func (o FindOptions) normal() (FindOptions, error) {
 		return o, fmt.Errorf("%d values on a side of a change: choose 1 or more", o.LeastSide)
 	}
 	var err error
-	if o.Hunt, err = o.Hunt.normal(); err != nil {
+	if o.Search, err = o.Search.normal(); err != nil {
 		return o, err
 	}
 	o.Confirm, err = o.Confirm.normal()
@@ -48,7 +48,7 @@ func Find(values []float64, o FindOptions) ([]Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	points, err := Hunt(values, o.Hunt)
+	points, err := Search(values, o.Search)
 	if err != nil || len(values) < LeastValues {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (f *finder) leastSure(points []Point) int {
 	if points[worst].P > f.o.Confirm.MaxP {
 		return worst
 	}
-	return slices.IndexFunc(points, func(p Point) bool { return p.Magnitude() <= f.o.Hunt.MinMagnitude })
+	return slices.IndexFunc(points, func(p Point) bool { return p.Magnitude() <= f.o.Search.MinMagnitude })
 }
 
 // confirm gives a point the segments up to its neighbours, and the p-value of the permutation test: 1 where a side is too
@@ -97,8 +97,8 @@ func (f *finder) confirm(points []Point, i int) Point {
 		p.P = 1
 		return p
 	}
-	from := max(p.Before.From, p.Index-f.o.Hunt.Window)
-	to := min(p.After.To, p.Index+f.o.Hunt.Window)
+	from := max(p.Before.From, p.Index-f.o.Search.Window)
+	to := min(p.After.To, p.Index+f.o.Search.Window)
 	p.P = f.divider.permutationP(f.values[from:to], f.o.Confirm)
 	return p
 }

@@ -81,9 +81,9 @@ func checkFinite(values []float64) error {
 	return nil
 }
 
-// Hunt finds changes by windows, t-tests and merging; the package comment says how. It is an error when an option is out
+// Search finds changes by windows, t-tests and merging; the package comment says how. It is an error when an option is out
 // of range, or a value is not finite.
-func Hunt(values []float64, o Options) ([]Point, error) {
+func Search(values []float64, o Options) ([]Point, error) {
 	o, err := o.normal()
 	if err == nil {
 		err = checkFinite(values)

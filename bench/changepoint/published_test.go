@@ -31,7 +31,7 @@ func indexes(points []changepoint.Point) []int {
 
 func hunt(t *testing.T, values []float64, o changepoint.Options) []int {
 	t.Helper()
-	points, err := changepoint.Hunt(values, o)
+	points, err := changepoint.Search(values, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestHuntGivesOtavasFigures(t *testing.T) {
 		{series2, "4 -11 0.124108 2.025000 0.011180 1.801429 0.026954 0.000000"},
 		{series1, "6 -49 0.977513 0.996667 0.067495 0.504000 0.025768 0.000000"},
 	} {
-		points, err := changepoint.Hunt(c.values, changepoint.Options{})
+		points, err := changepoint.Search(c.values, changepoint.Options{})
 		if err != nil || len(points) != 1 {
 			t.Fatalf("%d changes, %v: want one", len(points), err)
 		}

@@ -48,11 +48,11 @@ func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			l.say("%s: an instance that %s: %.0f B in the engine, %.0f B in the database", name, kind.name, inEngine, inDatabase)
+			l.printf("%s: an instance that %s: %.0f B in the engine, %.0f B in the database", name, kind.name, inEngine, inDatabase)
 			what := fmt.Sprintf(", for an instance that %s, %s", kind.name, name)
 			c.Figures = append(c.Figures,
-				Figure{Name: "in the engine" + what, Unit: "B", Bound: AtMost, Claimed: kind.engine}.measure([]float64{inEngine}),
-				Figure{Name: "in the database" + what, Unit: "B", Bound: AtMost, Claimed: kind.disk}.measure([]float64{inDatabase}))
+				Figure{Name: "in the engine" + what, Unit: "B", Bound: AtMax, Claimed: kind.engine}.measure([]float64{inEngine}),
+				Figure{Name: "in the database" + what, Unit: "B", Bound: AtMax, Claimed: kind.disk}.measure([]float64{inDatabase}))
 		}
 	}
 	return []Claim{c}, nil
@@ -103,7 +103,7 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// parked waits until a journal has no instance in memory that only waits.
+// evicted waits until a journal has no instance in memory that only waits.
 func (s *stage) parked(ctx context.Context) error {
 	j, ok := s.backend.(*journal.Backend)
 	if !ok {

@@ -54,7 +54,7 @@ func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
 			}
 			ratios = append(ratios, 2*got.during/(got.before+got.after))
 			cancelMS, seconds = append(cancelMS, float64(got.canceling)/float64(time.Millisecond)), append(seconds, got.cleaning.Seconds())
-			l.say("run %d of %d: %s: %.0f nodes/s before, %.0f during %v (canceling took %v), %.0f after", run+1, l.runs, name, got.before, got.during,
+			l.printf("run %d of %d: %s: %.0f nodes/s before, %.0f during %v (canceling took %v), %.0f after", run+1, l.runs, name, got.before, got.during,
 				got.cleaning.Round(time.Millisecond), got.canceling.Round(time.Millisecond), got.after)
 		}
 		c.Figures = append(c.Figures,
@@ -182,7 +182,7 @@ func (s *stage) rate(ctx context.Context, length time.Duration) (float64, error)
 func (s *stage) untilClean(ctx context.Context, conn *pgx.Conn) error {
 	tick := time.NewTicker(burstLook)
 	defer tick.Stop()
-	sql := "SELECT EXISTS (SELECT FROM " + pgx.Identifier{s.schema, "instances"}.Sanitize() + " WHERE untidy)"
+	sql := "SELECT EXISTS (SELECT FROM " + pgx.Identifier{s.schema, "instances"}.Sanitize() + " WHERE needs_cleanup)"
 	for {
 		var left bool
 		if err := conn.QueryRow(ctx, sql).Scan(&left); err != nil || !left {

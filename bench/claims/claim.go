@@ -26,10 +26,10 @@ type Bound string
 
 // The bounds.
 const (
-	AtLeast Bound = "at least"
-	AtMost  Bound = "at most"
-	About   Bound = "about" // within Figure.Tolerance of it
-	Beside  Bound = ""      // nothing is claimed of it: it is there to be read beside the others
+	AtLeast   Bound = "at least"
+	AtMax     Bound = "at most"
+	About     Bound = "about" // within Figure.Tolerance of it
+	Alongside Bound = ""      // nothing is claimed of it: it is there to be read beside the others
 )
 
 // Figure is one measured number of a claim.
@@ -93,7 +93,7 @@ func (f Figure) judge(lo, hi float64) Verdict {
 	switch f.Bound {
 	case AtLeast:
 		least = f.Claimed
-	case AtMost:
+	case AtMax:
 		most = f.Claimed
 	case About:
 		least, most = f.Claimed-f.Tolerance, f.Claimed+f.Tolerance
@@ -121,7 +121,7 @@ func (c Claim) judge() Claim {
 	count := map[Verdict]int{}
 	var held, failed, open, missing []string
 	for _, f := range c.Figures {
-		if f.Bound == Beside && f.Verdict != Unmeasured {
+		if f.Bound == Alongside && f.Verdict != Unmeasured {
 			continue
 		}
 		count[f.Verdict]++

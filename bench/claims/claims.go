@@ -106,7 +106,7 @@ func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	var out []Claim
 	for i, e := range chosen {
 		l := &lab{cfg: cfg, runs: cfg.runs(e), label: fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), e.name)}
-		l.say("%s", e.about)
+		l.printf("%s", e.about)
 		found, err := l.perform(ctx, e)
 		if ctx.Err() != nil {
 			return out, ctx.Err()
@@ -135,7 +135,7 @@ type lab struct {
 	label string
 }
 
-func (l *lab) say(format string, args ...any) {
+func (l *lab) printf(format string, args ...any) {
 	if l.cfg.Progress != nil {
 		l.cfg.Progress(l.label + ": " + fmt.Sprintf(format, args...))
 	}
@@ -193,7 +193,7 @@ func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backend
 	cfg.RunTimeout = cmp.Or(cfg.RunTimeout, runTimeout)
 	cfg.Progress = func(p bench.Progress) {
 		if p.Sample != nil {
-			l.say("run %d of %d: %s on %s: %s", p.Done, p.Total, p.Case, p.Backend, outcome(p.Sample))
+			l.printf("run %d of %d: %s on %s: %s", p.Done, p.Total, p.Case, p.Backend, outcome(p.Sample))
 		}
 	}
 	found, err := bench.Compare(ctx, cfg)

@@ -36,7 +36,7 @@ func dispatch(ctx context.Context, l *lab) ([]Claim, error) {
 		longest = append(longest, inPolls(slices.Max(polled)))
 		mean = append(mean, inPolls(sum(polled)/time.Duration(tasks)))
 		handed = append(handed, stats.Median(milliseconds(pushed)))
-		l.say("run %d of %d: polled up to %v, pushed %.2g ms", run+1, l.runs, slices.Max(polled), handed[run])
+		l.printf("run %d of %d: polled up to %v, pushed %.2g ms", run+1, l.runs, slices.Max(polled), handed[run])
 	}
 	return []Claim{{
 		ID: "dispatch", Source: sourceTech + ", Latency Breakdown",
@@ -44,9 +44,9 @@ func dispatch(ctx context.Context, l *lab) ([]Claim, error) {
 		Method: fmt.Sprintf("an idle engine on push that polls every %v, standing for the 5 s, and instances of one action: stored by a process that tells nobody, "+
 			"at random moments, from the commit to the start; and submitted to the engine itself, from the call of Submit to the start. %d of each in a run.", pollEvery, tasks),
 		Figures: []Figure{
-			Figure{Name: "polled, longest wait in intervals", Bound: AtMost, Claimed: 1.1}.measure(longest),
+			Figure{Name: "polled, longest wait in intervals", Bound: AtMax, Claimed: 1.1}.measure(longest),
 			Figure{Name: "polled, mean wait in intervals", Bound: About, Claimed: 0.5, Tolerance: 0.25}.measure(mean),
-			Figure{Name: "pushed, median wait", Unit: "ms", Bound: Beside}.measure(handed),
+			Figure{Name: "pushed, median wait", Unit: "ms", Bound: Alongside}.measure(handed),
 		},
 		Why: "It binds who polls for work; a commit that hands over what it made ready leaves no interval to wait for",
 	}}, nil

@@ -54,7 +54,7 @@ func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
 		dropTime, dropWAL = append(dropTime, t), append(dropWAL, w)
 		t, w = part(vacuumed)
 		vacuumTime, vacuumWAL = append(vacuumTime, t), append(vacuumWAL, w)
-		l.say("run %d of %d: %d fan-outs of %d: run %v, %d B; dropped %v, %d B; vacuumed %v, %d B", run+1, l.runs, instances, size,
+		l.printf("run %d of %d: %d fan-outs of %d: run %v, %d B; dropped %v, %d B; vacuumed %v, %d B", run+1, l.runs, instances, size,
 			appended.time, appended.walBytes, dropped.time, dropped.walBytes, vacuumed.time, vacuumed.walBytes)
 	}
 	return []Claim{{
@@ -62,8 +62,8 @@ func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
 		Method: fmt.Sprintf("%s fan-outs of %d, %d in flight, from the first submission to the last result; then Sweep until nothing is left to drop, then VACUUM of the table; each divided by the first. "+
 			"Both have the same events, so the ratios are those for an event. No sweep and no autovacuum comes in between.", number(float64(instances)), size, inFlight),
 		Figures: []Figure{
-			Figure{Name: "time to drop an event / to run its node", Unit: "×", Bound: AtMost, Claimed: 0.5}.measure(dropTime),
-			Figure{Name: "WAL to drop an event / to run its node", Unit: "×", Bound: AtMost, Claimed: 0.5}.measure(dropWAL),
+			Figure{Name: "time to drop an event / to run its node", Unit: "×", Bound: AtMax, Claimed: 0.5}.measure(dropTime),
+			Figure{Name: "WAL to drop an event / to run its node", Unit: "×", Bound: AtMax, Claimed: 0.5}.measure(dropWAL),
 			Figure{Name: "time to vacuum it / to run its node", Unit: "×"}.measure(vacuumTime),
 			Figure{Name: "WAL to vacuum it / to run its node", Unit: "×"}.measure(vacuumWAL),
 		},

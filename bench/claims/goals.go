@@ -57,9 +57,9 @@ func goalCost(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	wal := 900.0
 	for _, backend := range pushed() {
-		figure := Figure{Name: "commits per node, " + backend, Bound: AtMost, Claimed: 0.05}
+		figure := Figure{Name: "commits per node, " + backend, Bound: AtMax, Claimed: 0.05}
 		c.Figures = append(c.Figures, figure.measure(values(found, backend, 100, perNode(stats.Commits))))
-		figure = Figure{Name: "WAL per node, " + backend, Unit: "B", Bound: AtMost, Claimed: wal}.measure(values(found, backend, 100, perNode(stats.WALBytes)))
+		figure = Figure{Name: "WAL per node, " + backend, Unit: "B", Bound: AtMax, Claimed: wal}.measure(values(found, backend, 100, perNode(stats.WALBytes)))
 		c.Figures = append(c.Figures, figure)
 		if figure.Median != nil {
 			wal = *figure.Median
@@ -156,9 +156,9 @@ func goalHop(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	for _, backend := range pushed() {
 		c.Figures = append(c.Figures,
-			Figure{Name: "hop p50 / transaction p50, " + backend, Unit: "×", Bound: AtMost, Claimed: hopMost(backend)}.measure(p50[backend]),
-			Figure{Name: "hop p99 / transaction p50, " + backend, Unit: "×", Bound: AtMost, Claimed: 5}.measure(p99[backend]),
-			Figure{Name: "hop p99.9 in intervals of polling, " + backend, Bound: AtMost, Claimed: 0.4}.measure(poll[backend]))
+			Figure{Name: "hop p50 / transaction p50, " + backend, Unit: "×", Bound: AtMax, Claimed: hopMost(backend)}.measure(p50[backend]),
+			Figure{Name: "hop p99 / transaction p50, " + backend, Unit: "×", Bound: AtMax, Claimed: 5}.measure(p99[backend]),
+			Figure{Name: "hop p99.9 in intervals of polling, " + backend, Bound: AtMax, Claimed: 0.4}.measure(poll[backend]))
 	}
 	return []Claim{c}, nil
 }
@@ -195,8 +195,8 @@ func goalResult(ctx context.Context, l *lab) ([]Claim, error) {
 			most = 3
 		}
 		c.Figures = append(c.Figures,
-			Figure{Name: "p50 in commits, " + backend, Unit: "×", Bound: AtMost, Claimed: most}.measure(inCommits[backend]),
-			Figure{Name: "commits for an instance, " + backend, Bound: AtMost, Claimed: 2.5}.measure(commits[backend]),
+			Figure{Name: "p50 in commits, " + backend, Unit: "×", Bound: AtMax, Claimed: most}.measure(inCommits[backend]),
+			Figure{Name: "commits for an instance, " + backend, Bound: AtMax, Claimed: 2.5}.measure(commits[backend]),
 			Figure{Name: "p50, " + backend, Unit: "ms"}.measure(inMS[backend]))
 	}
 	return []Claim{c}, nil
@@ -210,13 +210,13 @@ func goalInstances(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	for _, backend := range pushed() {
 		found, err := l.compare(ctx, "chain", []int{10}, []string{backend}, bench.CompareConfig{
-			InFlight: instances, Workers: 2000, MinNodes: 10 * instances, Hold: true, RunTimeout: 5 * time.Minute,
+			InFlight: instances, Workers: 2000, MinNodes: 10 * instances, HoldTransaction: true, RunTimeout: 5 * time.Minute,
 		})
 		if err != nil {
 			return nil, err
 		}
 		c.Figures = append(c.Figures,
-			Figure{Name: backend + ", the whole process", Unit: "MiB", Bound: AtMost, Claimed: 1e9 / mebi}.measure(values(found, backend, 10, peak)),
+			Figure{Name: backend + ", the whole process", Unit: "MiB", Bound: AtMax, Claimed: 1e9 / mebi}.measure(values(found, backend, 10, peak)),
 			Figure{Name: backend + ", for an instance", Unit: "B"}.measure(values(found, backend, 10, func(s *record.Sample) (float64, bool) {
 				v, ok := grown(s)
 				return v * mebi / float64(s.Instances), ok

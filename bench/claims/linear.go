@@ -53,7 +53,7 @@ const linearTolerance = 0.03
 
 // linear are the two exponents of a cost: as it is, which may be below 1, and of what is added.
 func linear(name string, all [][]point, why string) []Figure {
-	plain := Figure{Name: "exponent of " + name, Bound: AtMost, Claimed: 1 + linearTolerance}
+	plain := Figure{Name: "exponent of " + name, Bound: AtMax, Claimed: 1 + linearTolerance}
 	added := Figure{Name: "exponent of added " + name, Bound: About, Claimed: 1, Tolerance: linearTolerance}
 	return []Figure{plain.exponents(all, exponent, why), added.exponents(all, addedExponent, why)}
 }

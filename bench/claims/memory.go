@@ -14,7 +14,7 @@ const mebi = 1 << 20
 // action, and none returns before all have begun to wait.
 func (l *lab) tasksInMemory(ctx context.Context, backend string, tasks int) (Claim, error) {
 	found, err := l.compare(ctx, "chain", []int{1}, []string{backend}, bench.CompareConfig{
-		InFlight: tasks, Workers: tasks, MinNodes: tasks, Hold: true,
+		InFlight: tasks, Workers: tasks, MinNodes: tasks, HoldTransaction: true,
 	})
 	if err != nil {
 		return Claim{}, err

@@ -157,7 +157,7 @@ func pushedLoop(found *bench.Comparison, sizes []int) Claim {
 		Method: slopeMethod("loop", sizes) + " 1 is linear; no more than 1.05 is taken for it.",
 	}
 	for _, counter := range []stats.Counter{stats.RowsRead, rowsWritten, stats.WALBytes} {
-		c.Figures = append(c.Figures, slope(found, push, sizes, counter.Name, perInstance(counter), AtMost, 1.05, 0))
+		c.Figures = append(c.Figures, slope(found, push, sizes, counter.Name, perInstance(counter), AtMax, 1.05, 0))
 	}
 	return c
 }
@@ -179,7 +179,7 @@ func growth(ctx context.Context, l *lab) ([]Claim, error) {
 			"O(d) for each adds up to an exponent of at most 1, for which 1.05 is taken; O(nodes) for each would be 2.",
 	}
 	for _, counter := range []stats.Counter{stats.RowsRead, rowsWritten, stats.WALBytes} {
-		c.Figures = append(c.Figures, slope(found, push, sizes, counter.Name, perInstance(counter), AtMost, 1.05, 0))
+		c.Figures = append(c.Figures, slope(found, push, sizes, counter.Name, perInstance(counter), AtMax, 1.05, 0))
 	}
 	return []Claim{c}, nil
 }
@@ -203,14 +203,14 @@ func throughput(ctx context.Context, l *lab) ([]Claim, error) {
 		{
 			ID: "latency", Source: sourceTech + ", Measured performance", Text: "From creating a task to its end takes less than 700 ms (p99).",
 			Method:  method + " p99 of each run, from Submit to the result.",
-			Figures: []Figure{Figure{Name: push, Unit: "ms", Bound: AtMost, Claimed: 700}.measure(values(found, push, 1, p99))},
+			Figures: []Figure{Figure{Name: push, Unit: "ms", Bound: AtMax, Claimed: 700}.measure(values(found, push, 1, p99))},
 			Why: "The three published figures cannot be of one run: 500 tasks at a time at 155 tasks/s take 3.2 s each on average (Little's law); " +
 				"with 700 ms for each, at most 108 were under way",
 		},
 		{
 			ID: "throughput-bound", Source: sourceTech + ", Throughput Limits", Text: "With 10 connections and 100 tasks a batch, the database bounds throughput to about 2,000 tasks/s.",
 			Method:  method + " The bound stands if no more is reached.",
-			Figures: []Figure{Figure{Name: limited, Unit: "tasks/s", Bound: AtMost, Claimed: 2000}.measure(values(found, limited, 1, rate))},
+			Figures: []Figure{Figure{Name: limited, Unit: "tasks/s", Bound: AtMax, Claimed: 2000}.measure(values(found, limited, 1, rate))},
 			Why:     "The published bound is a tick's batch divided by a tick's length, which binds only who polls",
 		},
 	}, nil
@@ -233,7 +233,7 @@ func memory(ctx context.Context, l *lab) ([]Claim, error) {
 	}
 	c.ID, c.Source, c.Text = "memory", sourceTech+", Measured performance", "500 concurrent tasks take about 10 MB of resident memory."
 	for i, f := range c.Figures {
-		c.Figures[i] = rejudge(f, AtMost, 12.5, 0)
+		c.Figures[i] = rejudge(f, AtMax, 12.5, 0)
 	}
 	c.Why = "About is taken as no more than a quarter above. The published figure is of another language; what the tasks add is what can be compared"
 	return []Claim{c}, nil

@@ -48,7 +48,7 @@ func (f Figure) line() string {
 	if f.Note != "" && f.Median != nil {
 		got += ", " + f.Note
 	}
-	if f.Bound == Beside {
+	if f.Bound == Alongside {
 		return f.Name + ": " + got
 	}
 	return fmt.Sprintf("%s: %s; claimed %s: %s", f.Name, got, f.wanted(), f.Verdict)

@@ -33,13 +33,13 @@ type lane struct {
 	stage *stage
 	once  bool // one instance only
 
-	mu     sync.Mutex
-	turn   bool
-	come   chan struct{} // closed when the turn comes
-	rested chan struct{} // has one when somebody waits for the turn
-	over   bool          // no instance begins any more
-	done   chan struct{} // closed when no instance will
-	err    error         // why, if something went wrong; read after done
+	mu        sync.Mutex
+	turn      bool
+	come      chan struct{} // closed when the turn comes
+	idleUntil chan struct{} // has one when somebody waits for the turn
+	over      bool          // no instance begins any more
+	done      chan struct{} // closed when no instance will
+	err       error         // why, if something went wrong; read after done
 
 	ended int
 	spent spent
@@ -59,7 +59,7 @@ func (l *lane) wait(ctx context.Context) error {
 		turn, come := l.turn, l.come
 		if !turn {
 			select {
-			case l.rested <- struct{}{}:
+			case l.idleUntil <- struct{}{}:
 			default:
 			}
 		}
@@ -75,24 +75,24 @@ func (l *lane) wait(ctx context.Context) error {
 	}
 }
 
-// give gives the lane its turn; take ends it, and returns when nothing goes on in the lane.
-func (l *lane) give() {
+// release gives the lane its turn; take ends it, and returns when nothing goes on in the lane.
+func (l *lane) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-l.rested: // from before
+	case <-l.idleUntil: // from before
 	default:
 	}
 	l.turn = true
 	close(l.come)
 }
 
-func (l *lane) take(ctx context.Context) error {
+func (l *lane) acquire(ctx context.Context) error {
 	l.mu.Lock()
 	l.turn, l.come = false, make(chan struct{})
 	l.mu.Unlock()
 	select {
-	case <-l.rested:
+	case <-l.idleUntil:
 	case <-l.done:
 		return l.err
 	case <-ctx.Done():
@@ -150,7 +150,7 @@ func (t *turns) round(ctx context.Context) error {
 			continue
 		}
 		err := t.spend(ctx, l, func() error {
-			l.give()
+			l.release()
 			timer := time.NewTimer(length)
 			defer timer.Stop()
 			select {
@@ -158,7 +158,7 @@ func (t *turns) round(ctx context.Context) error {
 			case <-l.done:
 			case <-ctx.Done():
 			}
-			return l.take(ctx)
+			return l.acquire(ctx)
 		})
 		if err != nil {
 			return fmt.Errorf("size %d: %w", l.load.Size, err)
@@ -246,12 +246,12 @@ func (l *lab) byTurns(ctx context.Context, scenario string, sizes []int, backend
 			slices.Reverse(backends)
 		}
 		for _, backend := range backends {
-			lanes, err := l.oneByTurns(ctx, scenario, sizes, backend)
+			lanes, err := l.measureAlternately(ctx, scenario, sizes, backend)
 			if err != nil {
 				return nil, fmt.Errorf("%s of several sizes by turns on %s: %w", scenario, backend, err)
 			}
 			largest := lanes[len(lanes)-1]
-			l.say("run %d of %d: %s of %v by turns on %s: %.3g ms a node at the largest", run+1, l.runs, scenario, sizes, backend,
+			l.printf("run %d of %d: %s of %v by turns on %s: %.3g ms a node at the largest", run+1, l.runs, scenario, sizes, backend,
 				float64(largest.spent.time)/float64(largest.load.Nodes)/float64(time.Millisecond))
 			out[backend] = append(out[backend], lanes)
 		}
@@ -259,7 +259,7 @@ func (l *lab) byTurns(ctx context.Context, scenario string, sizes []int, backend
 	return out, nil
 }
 
-func (l *lab) oneByTurns(ctx context.Context, scenario string, sizes []int, backend string) (_ []*lane, err error) {
+func (l *lab) measureAlternately(ctx context.Context, scenario string, sizes []int, backend string) (_ []*lane, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*runTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, l.cfg.DSN)
@@ -276,7 +276,7 @@ func (l *lab) oneByTurns(ctx context.Context, scenario string, sizes []int, back
 	before := make([]*measure.Counters, len(sizes))
 	scopes := make([]measure.Scope, len(sizes))
 	for i, size := range sizes {
-		lane := &lane{once: i == len(sizes)-1, come: make(chan struct{}), rested: make(chan struct{}, 1), done: make(chan struct{})}
+		lane := &lane{once: i == len(sizes)-1, come: make(chan struct{}), idleUntil: make(chan struct{}, 1), done: make(chan struct{})}
 		if lane.load, err = newWorkload(scenario, size); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 // TestTurns has a lane's work stand still whenever it is not its turn, and go on when it is.
 func TestTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &lane{come: make(chan struct{}), rested: make(chan struct{}, 1), done: make(chan struct{})}
+	l := &lane{come: make(chan struct{}), idleUntil: make(chan struct{}, 1), done: make(chan struct{})}
 	var steps atomic.Int64
 	moved := make(chan struct{}, 1)
 	go func() {
@@ -33,9 +33,9 @@ func TestTurns(t *testing.T) {
 		case <-moved: // from the turn before
 		default:
 		}
-		l.give()
+		l.release()
 		<-moved
-		if err := l.take(ctx); err != nil {
+		if err := l.acquire(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if last > 0 && before != last {
@@ -53,7 +53,7 @@ func TestTurns(t *testing.T) {
 	if !l.finished() {
 		t.Error("it is not finished")
 	}
-	if err := l.take(t.Context()); err != nil {
+	if err := l.acquire(t.Context()); err != nil {
 		t.Errorf("a turn of what is done: %v", err)
 	}
 }

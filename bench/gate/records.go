@@ -20,8 +20,8 @@ type Run struct {
 	Manifest *record.Manifest
 }
 
-// recordsMost bounds how many records are read below one directory.
-const recordsMost = 2000
+// recordsMax bounds how many records are read below one directory.
+const recordsMax = 2000
 
 // ReadRuns reads all records below dir, in the order of their times. It is ErrNothing where there is none.
 func ReadRuns(dir string) ([]Run, error) {
@@ -32,8 +32,8 @@ func ReadRuns(dir string) ([]Run, error) {
 			return readingError(path, err)
 		case d.IsDir() || d.Name() != record.ManifestFile:
 			return nil
-		case len(runs) == recordsMost:
-			return fmt.Errorf("read %s: more than %d records; name a directory with fewer", dir, recordsMost)
+		case len(runs) == recordsMax:
+			return fmt.Errorf("read %s: more than %d records; name a directory with fewer", dir, recordsMax)
 		}
 		m, err := record.ReadManifest(path)
 		if err != nil {

@@ -99,7 +99,7 @@ func Analyze(s Series, o Options) (Finding, error) {
 		LastValue: values[n-1], Values: values, Changes: []Change{},
 	}
 	points, err := changepoint.Find(values, changepoint.FindOptions{
-		Hunt:    changepoint.Options{MinMagnitude: o.MinChange},
+		Search:  changepoint.Options{MinMagnitude: o.MinChange},
 		Confirm: changepoint.PermuteOptions{Seed: o.Seed},
 	})
 	if err != nil {

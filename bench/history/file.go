@@ -17,8 +17,8 @@ import (
 const FileName = "history.ndjson"
 
 const (
-	// fileMost bounds what is taken in, so that a wrong path cannot exhaust memory.
-	fileMost = 1 << 30
+	// fileMax bounds what is taken in, so that a wrong path cannot exhaust memory.
+	fileMax = 1 << 30
 	// lockWait is how long Append waits for other writers, who take milliseconds.
 	lockWait = time.Minute
 	// lockPause is the time between two attempts.
@@ -51,9 +51,9 @@ func Read(path string) ([]Run, []Skipped, error) {
 }
 
 func readAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, fileMost+1))
-	if err == nil && len(data) > fileMost {
-		err = fmt.Errorf("is larger than %d bytes: not a history", fileMost)
+	data, err := io.ReadAll(io.LimitReader(r, fileMax+1))
+	if err == nil && len(data) > fileMax {
+		err = fmt.Errorf("is larger than %d bytes: not a history", fileMax)
 	}
 	return data, err
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock takes the file's lock if nobody has it. It is given back when the file is closed.
+// tryLock takes the file's lock if nobody has it. It is returned when the file is closed.
 func tryLock(f *os.File) (bool, error) {
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case err == nil:

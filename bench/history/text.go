@@ -42,8 +42,8 @@ func (r *Report) RecentWorse() []Finding {
 	return out
 }
 
-// nameMost is how many characters of a series' name a table shows.
-const nameMost = 90
+// nameMax is how many characters of a series' name a table shows.
+const nameMax = 90
 
 // WriteText writes a table of all series, by the conditions under which they were measured, and below it every change with
 // its revisions, the latest first.
@@ -59,7 +59,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "\n%s\n", c)
 			fmt.Fprintln(table, "  series\truns\tlevel\tlast\ttrend\tchanges")
 		}
-		fmt.Fprintf(table, "  %s\t%d\t%s\t%s\t%s\t%s\n", clip.Runes(f.Name(), nameMost), f.Runs, FormatValue(f.Figure, f.Level),
+		fmt.Fprintf(table, "  %s\t%d\t%s\t%s\t%s\t%s\n", clip.Runes(f.Name(), nameMax), f.Runs, FormatValue(f.Figure, f.Level),
 			FormatValue(f.Figure, f.LastValue), Spark(f.Values, sparkWidth), f.changesText())
 	}
 	_ = table.Flush()
@@ -98,7 +98,7 @@ func (r *Report) changesText() string {
 	var b strings.Builder
 	b.WriteString("\nChanges, the latest first:\n")
 	for _, c := range all {
-		fmt.Fprintf(&b, "\n  %s: %s\n", clip.Runes(c.Name(), nameMost), c.sentence(c.Figure))
+		fmt.Fprintf(&b, "\n  %s: %s\n", clip.Runes(c.Name(), nameMax), c.sentence(c.Figure))
 		fmt.Fprintf(&b, "    before  %s  %s, %s\n", c.Before, plural.Of(c.RunsBefore, "run"), c.Before.Time.Format(timeForm))
 		fmt.Fprintf(&b, "    after   %s  %s, from %s on\n", c.After, plural.Of(c.RunsAfter, "run"), c.After.Time.Format(timeForm))
 		fmt.Fprintf(&b, "    %s\n", c.Commits())

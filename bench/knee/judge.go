@@ -32,11 +32,11 @@ type Vote int
 
 // The votes. Those that sum up to enough decide.
 const (
-	votesBreak Vote = -2 // the interval is above what is allowed
-	leansBreak Vote = -1 // the share is
-	leansHold  Vote = 1
-	votesHold  Vote = 2
-	enough     Vote = 3 // one that holds by far decides alone
+	votesBreak  Vote = -2 // the interval is above what is allowed
+	leansBreak  Vote = -1 // the share is
+	leaningHeld Vote = 1
+	votesHeld   Vote = 2
+	enough      Vote = 3 // one that holds by far decides alone
 )
 
 // confidence of the intervals that votes come from.
@@ -69,13 +69,13 @@ func judgeOne(o scenarios.Objective, windows []Window) Vote {
 	case o.Percentile >= 100 && share > 0: // one is too many, and one is easily had
 		return leansBreak
 	case o.Percentile >= 100:
-		return votesHold
+		return votesHeld
 	case hi <= allowed*byFar:
 		return enough
 	case hi <= allowed:
-		return votesHold
+		return votesHeld
 	case share <= allowed:
-		return leansHold
+		return leaningHeld
 	case lo > allowed:
 		return votesBreak
 	default:

@@ -40,7 +40,7 @@ func (a *analysis) phases() {
 	p := &a.out.Phases
 	a.from, p.Settled = a.WarmUp, true
 	if a.Auto {
-		a.from, p.Settled = a.settled()
+		a.from, p.Settled = a.steadyPart()
 		p.Detected = true
 	}
 	p.WarmUpNS, p.MeasureNS, p.DrainNS = int64(a.from), int64(a.End), int64(a.Drained)
@@ -49,8 +49,8 @@ func (a *analysis) phases() {
 	a.measured = a.Requests[first:]
 }
 
-// settled finds the end of the warm-up; where it does not come within the longest time, that is taken.
-func (a *analysis) settled() (from time.Duration, ok bool) {
+// steadyPart finds the end of the warm-up; where it does not come within the longest time, that is taken.
+func (a *analysis) steadyPart() (from time.Duration, ok bool) {
 	var latencies, intended []time.Duration
 	for i := range a.Requests {
 		if r := &a.Requests[i]; r.Ended > 0 {

@@ -11,8 +11,8 @@ type SystemClock struct{ Began time.Time }
 // Now is how long it is since the beginning.
 func (c SystemClock) Now() time.Duration { return time.Since(c.Began) }
 
-// napMost bounds how long the clock sleeps in one piece, in which nothing can wake it.
-const napMost = 10 * time.Millisecond
+// sleepMax bounds how long the clock sleeps in one piece, in which nothing can wake it.
+const sleepMax = 10 * time.Millisecond
 
 // Until sleeps in the kernel rather than by a timer of the runtime, which may fire a millisecond late when the program is
 // idle, and later when it is not.
@@ -28,7 +28,7 @@ func (c SystemClock) Until(ctx context.Context, at time.Duration, wake <-chan st
 		if left <= 0 {
 			return nil
 		}
-		nap(min(left, napMost))
+		sleep(min(left, sleepMax))
 	}
 }
 

@@ -88,13 +88,13 @@ var spans = []time.Duration{
 // What bounds the intervals of a run.
 const (
 	intervalsLeast = 10 // in the measured phase, where a millisecond is short enough for that
-	intervalsMost  = 600
+	intervalsMax   = 600
 )
 
 // Span is the length of the intervals of a run: a second, less where the measured phase would have fewer than ten, and more
 // where the run would have more than 600.
 func Span(measure, end time.Duration) time.Duration {
-	if least := end / intervalsMost; least > time.Second {
+	if least := end / intervalsMax; least > time.Second {
 		return least.Truncate(time.Second) + time.Second
 	}
 	span := spans[0]

@@ -8,8 +8,8 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// RequestsMost bounds the requests of a run: what became of each is kept until its end.
-const RequestsMost = 2_000_000
+// RequestsMax bounds the requests of a run: what became of each is kept until its end.
+const RequestsMax = 2_000_000
 
 // NewSchedule gives the intended times of an open arrival process that lie before the end, in order. Evenly spaced
 // processes draw nothing from the seed. The error is the user's: the process is closed, or brings nothing, or too much.
@@ -17,14 +17,14 @@ func NewSchedule(a arrivals.Arrivals, end time.Duration, seed uint64) ([]time.Du
 	if !a.Open() {
 		return nil, fmt.Errorf("arrivals %s: a closed process has no times of its own", a)
 	}
-	if n := a.Expected(end); n > RequestsMost {
-		return nil, fmt.Errorf("arrivals %s: %.0f requests in %v; a run has %d at most: choose a lower rate or a shorter run", a, n, end, RequestsMost)
+	if n := a.Expected(end); n > RequestsMax {
+		return nil, fmt.Errorf("arrivals %s: %.0f requests in %v; a run has %d at most: choose a lower rate or a shorter run", a, n, end, RequestsMax)
 	}
 	seq := a.Start(rand.New(rand.NewPCG(seed, arrivalsStream)))
 	var times []time.Duration
 	for {
 		at, ok := seq.Next()
-		if !ok || at >= end || len(times) == RequestsMost {
+		if !ok || at >= end || len(times) == RequestsMax {
 			break
 		}
 		times = append(times, at)

@@ -19,7 +19,7 @@ const tick = time.Second / 100
 type procStat struct {
 	name   string
 	parent int
-	own    time.Duration // utime + stime
+	ourCPU time.Duration // utime + stime
 	ended  time.Duration // cutime + cstime: of children that ended and were waited for
 }
 
@@ -48,7 +48,7 @@ func readStat(pid int) (procStat, bool) {
 			return procStat{}, false
 		}
 		if i < utime+2 {
-			s.own += time.Duration(ticks) * tick
+			s.ourCPU += time.Duration(ticks) * tick
 		} else {
 			s.ended += time.Duration(ticks) * tick
 		}
@@ -103,7 +103,7 @@ func serverTime(postmaster int) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}
-	sum := s.own + s.ended
+	sum := s.ourCPU + s.ended
 	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", postmaster))
 	if err != nil || len(children) == 0 {
 		return 0, false

@@ -17,7 +17,7 @@ func Delta(before, after *Counters) (record.Counters, []string) {
 	d.statements()
 	d.transactions()
 	d.wal()
-	d.company()
+	d.completionsPerCommit()
 	return d.out, d.warnings
 }
 
@@ -117,7 +117,7 @@ func (d *delta) transactions() {
 		d.warn("commits were not counted: the two snapshots were taken on different connections")
 		return
 	}
-	commits := a.Database.Commits - b.Database.Commits - (d.after.own - d.before.own)
+	commits := a.Database.Commits - b.Database.Commits - (d.after.ourStatements - d.before.ourStatements)
 	if a.Database.Sessions != nil && b.Database.Sessions != nil {
 		commits -= *a.Database.Sessions - *b.Database.Sessions
 	} else {
@@ -162,10 +162,10 @@ func position(n *json.Number) (int64, error) {
 	return n.Int64()
 }
 
-// company warns of everybody else who was at the server.
-func (d *delta) company() {
+// completionsPerCommit warns of everybody else who was at the server.
+func (d *delta) completionsPerCommit() {
 	b, a := d.before.state, d.after.state
-	if n := max(b.Strangers, a.Strangers); n > 0 {
+	if n := max(b.ForeignSessions, a.ForeignSessions); n > 0 {
 		d.warn("%s connected to this server: WAL bytes, and commits and statements if in this database, are not only the workload's",
 			plural.Of(n, "other client")+" "+wasWere(n))
 	}

@@ -49,7 +49,7 @@ func TestDeltaOfWhatCannotBeMeasured(t *testing.T) {
 			func(d *delta) bool { return d.out.WALBytes != nil }},
 		"checkpoints": {func(_, a *Counters) { a.checkpoints = ptr(int64(3)) }, "2 checkpoints during the run",
 			func(d *delta) bool { return d.out.WALBytes != nil }},
-		"own not in yet": {func(_, a *Counters) { a.own = 50 }, "", func(d *delta) bool { return *d.out.Commits == 0 }},
+		"own not in yet": {func(_, a *Counters) { a.ourStatements = 50 }, "", func(d *delta) bool { return *d.out.Commits == 0 }},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ var madeDatabase sync.Once
 // serverDSN gives the server, which has the database.
 func serverDSN(t *testing.T) string {
 	t.Helper()
-	dsn := pgtest.Quiet(t).DSN()
+	dsn := pgtest.Undisturbed(t).DSN()
 	madeDatabase.Do(func() {
 		admin, err := pgx.Connect(t.Context(), dsn)
 		if err != nil {

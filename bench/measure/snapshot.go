@@ -60,9 +60,9 @@ type Counters struct {
 	statementsWhy   string // Why statements is nil.
 	statementsEpoch string // Changes when entries were thrown out or reset.
 	checkpoints     *int64
-	// own is how many transactions the measuring session had done when it read the state; the one that read it had not
+	// ourStatements is how many transactions the measuring session had done when it read the state; the one that read it had not
 	// been counted yet.
-	own int64
+	ourStatements int64
 }
 
 // state is what sql/snapshot.sql returns.
@@ -75,7 +75,7 @@ type state struct {
 	Database         database     `json:"database"`
 	OtherSessions    *int64       `json:"other_sessions"`
 	Maintenance      int64        `json:"maintenance"`
-	Strangers        int64        `json:"strangers"`
+	ForeignSessions  int64        `json:"strangers"`
 	StatementsSchema *string      `json:"statements_schema"`
 	TrackCounts      string       `json:"track_counts"`
 	Tables           []table      `json:"tables"`
@@ -119,9 +119,9 @@ func Snapshot(ctx context.Context, conn *pgx.Conn, scope Scope) (*Counters, erro
 	if err := s.waitForFlush(ctx, scope); err != nil {
 		return nil, err
 	}
-	c.own = s.transactions()
+	c.ourStatements = s.transactions()
 	var raw []byte
-	if err := s.row(ctx, query("snapshot"), []any{scope.Schema, scope.AppPrefix, lookerName}, &raw); err != nil {
+	if err := s.row(ctx, query("snapshot"), []any{scope.Schema, scope.AppPrefix, samplerName}, &raw); err != nil {
 		return nil, fmt.Errorf("measure: read the server's counters: %w", err)
 	}
 	if err := json.Unmarshal(raw, &c.state); err != nil {

@@ -12,30 +12,30 @@ import (
 	"pulley/reports/record"
 )
 
-// lookerName is the application name of the sessions that look at others. Snapshot does not take them for strangers.
-const lookerName = "pulley measure"
+// samplerName is the application name of the sessions that look at others. Snapshot does not take them for strangers.
+const samplerName = "pulley measure"
 
-// Looker looks at what the sessions of a workload wait for, while it runs. It is not safe for concurrent use.
-type Looker struct{ conn *pgx.Conn }
+// ActivitySampler looks at what the sessions of a workload wait for, while it runs. It is not safe for concurrent use.
+type ActivitySampler struct{ conn *pgx.Conn }
 
-// NewLooker opens a session for looking. Close ends it.
-func NewLooker(ctx context.Context, dsn string) (*Looker, error) {
+// NewActivitySampler opens a session for looking. Close ends it.
+func NewActivitySampler(ctx context.Context, dsn string) (*ActivitySampler, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
-	cfg.RuntimeParams["application_name"] = lookerName
+	cfg.RuntimeParams["application_name"] = samplerName
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Looker{conn: conn}, nil
+	return &ActivitySampler{conn: conn}, nil
 }
 
 // Watch returns what was seen of the sessions whose application names begin with prefix, every so often while work
 // ran, and work's error. All the looking is in one transaction that begins before work and ends after it, so that
 // snapshots which work takes do not count it.
-func (l *Looker) Watch(ctx context.Context, prefix string, every time.Duration, work func() error) (record.Waits, error) {
+func (l *ActivitySampler) Watch(ctx context.Context, prefix string, every time.Duration, work func() error) (record.Waits, error) {
 	tx, err := l.conn.Begin(ctx)
 	if err != nil {
 		return record.Waits{}, fmt.Errorf("measure: look at sessions: %w", err)
@@ -47,7 +47,7 @@ func (l *Looker) Watch(ctx context.Context, prefix string, every time.Duration, 
 	worked := work()
 	stop()
 	looked := <-ended
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWithin)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), sampleTimeout)
 	defer cancel()
 	looked = errors.Join(looked, tx.Rollback(ending))
 	if worked == nil && looked != nil {
@@ -57,28 +57,28 @@ func (l *Looker) Watch(ctx context.Context, prefix string, every time.Duration, 
 }
 
 // Close ends the session.
-func (l *Looker) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+func (l *ActivitySampler) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), sampleTimeout)
 	defer cancel()
 	return l.conn.Close(ctx)
 }
 
-// lookWithin is how long one look may take.
-const lookWithin = 30 * time.Second
+// sampleTimeout is how long one look may take.
+const sampleTimeout = 30 * time.Second
 
 // watch looks until ctx ends.
 func watch(ctx context.Context, tx pgx.Tx, prefix string, every time.Duration, seen *record.Waits) error {
 	for range pause.Ticks(ctx, every) {
 		// A look under way is not cut off: that would cost the connection.
-		if err := look(context.WithoutCancel(ctx), tx, prefix, seen); err != nil {
+		if err := sampleActivity(context.WithoutCancel(ctx), tx, prefix, seen); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func look(ctx context.Context, tx pgx.Tx, prefix string, seen *record.Waits) error {
-	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+func sampleActivity(ctx context.Context, tx pgx.Tx, prefix string, seen *record.Waits) error {
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var busy, waiting, longest int64
 	batch := &pgx.Batch{}

@@ -14,13 +14,13 @@ import (
 // room has sessions of a workload, and one that looks at them.
 type room struct {
 	t      *testing.T
-	looker *Looker
+	looker *ActivitySampler
 }
 
 // enter opens a session.
 func (r *room) enter(app string) *pgx.Conn {
 	r.t.Helper()
-	cfg, err := pgx.ParseConfig(pgtest.Quiet(r.t).DSN())
+	cfg, err := pgx.ParseConfig(pgtest.Undisturbed(r.t).DSN())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (r *room) looks(times int) (seen record.Waits) {
 	}
 	defer func() { _ = tx.Rollback(context.Background()) }()
 	for range times {
-		if err := look(r.t.Context(), tx, "waiter", &seen); err != nil {
+		if err := sampleActivity(r.t.Context(), tx, "waiter", &seen); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -76,7 +76,7 @@ func (r *room) looks(times int) (seen record.Waits) {
 // newRoom has nobody in it.
 func newRoom(t *testing.T) *room {
 	t.Helper()
-	looker, err := NewLooker(t.Context(), pgtest.Quiet(t).DSN())
+	looker, err := NewActivitySampler(t.Context(), pgtest.Undisturbed(t).DSN())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func holm(ps []float64, alpha float64) (adjusted, levels []float64) {
 // FewestRuns is the smallest number of runs of each side with which one row among rows can be shown to differ at
 // alpha, in pairs or in groups. With fewer, every row is Unclear whatever was measured.
 func FewestRuns(rows int, alpha float64, paired bool) int {
-	for n := 1; n <= runsMost; n++ {
+	for n := 1; n <= runsMax; n++ {
 		if SmallestP(n, n, paired)*float64(max(rows, 1)) <= alpha {
 			return n
 		}

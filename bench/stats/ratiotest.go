@@ -21,8 +21,8 @@ type RatioTest struct {
 	constant bool
 }
 
-// runsMost bounds the runs of a side. All pairs of runs are held in memory.
-const runsMost = 2000
+// runsMax bounds the runs of a side. All pairs of runs are held in memory.
+const runsMax = 2000
 
 // ComparePairs holds candidate[i] against baseline[i], which ran beside it. Whatever slows the machine for longer
 // than a pair takes falls on both, and cancels.
@@ -96,8 +96,8 @@ func checkSides(baseline, candidate []float64) error {
 		switch n := len(side.values); {
 		case n == 0:
 			return fmt.Errorf("the %s has no runs", side.name)
-		case n > runsMost:
-			return fmt.Errorf("the %s has %d runs: at most %d are compared", side.name, n, runsMost)
+		case n > runsMax:
+			return fmt.Errorf("the %s has %d runs: at most %d are compared", side.name, n, runsMax)
 		}
 		for i, v := range side.values {
 			if !(v >= 0) || math.IsInf(v, 1) {

@@ -66,15 +66,15 @@ const (
 
 // Bounds of a case.
 const (
-	enginesMost   = 64
-	inFlightMost  = 10_000
-	instancesMost = 10_000_000
-	faultsMost    = 100_000
-	slotsDefault  = 16
-	lastMost      = 7 * 24 * 3_600_000
+	enginesMax   = 64
+	inFlightMax  = 10_000
+	instancesMax = 10_000_000
+	faultsMax    = 100_000
+	slotsDefault = 16
+	lastMax      = 7 * 24 * 3_600_000
 
-	slotsMost = 1000
-	rateMost  = 1_000_000 // instances in a second
+	slotsMax = 1000
+	rateMax  = 1_000_000 // instances in a second
 )
 
 // WithDefaults fills in what is zero: two engines, eight instances in flight, a lease of 2 s, sweeps every
@@ -116,22 +116,22 @@ func (c Case) Validate() error {
 			errs = append(errs, fmt.Errorf("%s is %d, must be from %d to %d", name, n, least, most))
 		}
 	}
-	within("engines", c.Engines, 1, enginesMost)
-	within("in_flight", c.InFlight, 1, inFlightMost)
-	within("cancel", c.Cancel, 0, inFlightMost)
-	within("faults", len(c.Faults), 0, faultsMost)
+	within("engines", c.Engines, 1, enginesMax)
+	within("in_flight", c.InFlight, 1, inFlightMax)
+	within("cancel", c.Cancel, 0, inFlightMax)
+	within("faults", len(c.Faults), 0, faultsMax)
 	within("lease_ms", c.LeaseMS, 100, 3_600_000)
 	within("sweep_ms", c.SweepMS, 1, 3_600_000)
 	within("every_ms", c.EveryMS, 0, 3_600_000)
-	within("within_ms", c.WithinMS, 0, lastMost)
-	within("last_ms", c.LastMS, 0, lastMost)
-	within("instances", c.Instances, 0, instancesMost)
-	within("slots", c.Slots, 1, slotsMost)
+	within("within_ms", c.WithinMS, 0, lastMax)
+	within("last_ms", c.LastMS, 0, lastMax)
+	within("instances", c.Instances, 0, instancesMax)
+	within("slots", c.Slots, 1, slotsMax)
 	if c.Soak && (c.Engines < 2 || c.LastMS < SoakLeastMS) {
 		errs = append(errs, fmt.Errorf("a soak has %d engines for %d ms; it needs 2, of which one lives long, and %d ms", c.Engines, c.LastMS, SoakLeastMS))
 	}
-	if c.RatePerS < 0 || c.RatePerS > rateMost {
-		errs = append(errs, fmt.Errorf("rate_per_s is %v, must be from 0 to %d", c.RatePerS, rateMost))
+	if c.RatePerS < 0 || c.RatePerS > rateMax {
+		errs = append(errs, fmt.Errorf("rate_per_s is %v, must be from 0 to %d", c.RatePerS, rateMax))
 	}
 	within("call_ms", c.CallMS, 1, 3_600_000)
 	if c.KneeShare < 0 || c.KneeShare > 1 || c.KneeShare > 0 && c.RatePerS > 0 {

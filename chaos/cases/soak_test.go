@@ -45,7 +45,7 @@ func TestNap(t *testing.T) {
 	for _, c := range []struct{ length, nap time.Duration }{
 		{10 * time.Second, time.Second}, {30 * time.Minute, time.Second}, {8 * time.Hour, 20 * time.Second}, {24 * time.Hour, 0},
 	} {
-		if got := (Case{Soak: true, LastMS: int(c.length.Milliseconds())}).Nap(); got != c.nap {
+		if got := (Case{Soak: true, LastMS: int(c.length.Milliseconds())}).VacuumPause(); got != c.nap {
 			t.Errorf("in a soak of %v vacuum comes round every %v; want %v", c.length, got, c.nap)
 		}
 	}

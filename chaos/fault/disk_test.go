@@ -25,7 +25,7 @@ func TestAFullDiskHasHappened(t *testing.T) {
 		{map[string]int{"53100": 2, "57P03": 2}, true}, // its log had no room: it recovers
 		{map[string]int{"53100": 2, "57P03": 1, "57014": 1}, false},
 	} {
-		if got := postgresDisk.Happened(before, c.after); got != c.happened {
+		if got := postgresDisk.HasHappened(before, c.after); got != c.happened {
 			t.Errorf("%v after %v: happened %t", c.after, before, got)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -71,9 +71,9 @@ type Kind struct {
 	// need not make a statement fail.
 	States []string
 
-	// Left lists the messages of the baseline to which it has not come, if it goes from one to the next. Nil: it
+	// Unvisited lists the messages of the baseline to which it has not come, if it goes from one to the next. Nil: it
 	// does not.
-	Left func(*Places) []string
+	Unvisited func(*Places) []string
 
 	// Nth says that K is how many of something are to pass until it happens, so that a smaller K is a sooner one.
 	Nth bool
@@ -114,8 +114,8 @@ type Engine interface {
 	// Signal sends the process a signal.
 	Signal(s syscall.Signal) error
 
-	// Gone is closed when the process has ended, as it is now: the next one has another.
-	Gone() <-chan struct{}
+	// Exited is closed when the process has ended, as it is now: the next one has another.
+	Exited() <-chan struct{}
 
 	// Stop has the engine stop in an orderly way, and its process end.
 	Stop(ctx context.Context) error
@@ -126,8 +126,8 @@ type Engine interface {
 	// Order tells the process to misbehave.
 	Order(o Order) error
 
-	// Told is how often the process has said that it did so.
-	Told() int
+	// OrdersDone is how often the process has said that it did so.
+	OrdersDone() int
 }
 
 // Server is a server that can be stopped. *pgserver.Server is one.
@@ -138,9 +138,9 @@ type Server interface {
 
 // Standby is what a server does that can have a standby. *pgserver.Server does.
 type Standby interface {
-	Follow(ctx context.Context) error   // there is one, and every commit waits for it
-	Unfollow(ctx context.Context) error // there is none
-	Promote(ctx context.Context) error  // the server is killed, and its standby takes its place
+	AddStandby(ctx context.Context) error    // there is one, and every commit waits for it
+	RemoveStandby(ctx context.Context) error // there is none
+	Promote(ctx context.Context) error       // the server is killed, and its standby takes its place
 }
 
 // Container is what can happen to the container that the server is in, or an engine.
@@ -199,7 +199,7 @@ func Names(kinds []Kind) []string {
 }
 
 // Exhaustive says whether the kind goes from one message to the next, until it has come to all.
-func (k Kind) Exhaustive() bool { return k.Left != nil }
+func (k Kind) Exhaustive() bool { return k.Unvisited != nil }
 
 // Select gives the kinds that words name: all, none, the name of a kind or of a group. Those that are exhaustive are named one by one.
 func Select(words []string) ([]Kind, error) {
@@ -287,7 +287,7 @@ func between(r *rand.Rand, least, most time.Duration) int {
 // those before, as World.Failed counted them, if that takes no longer than armedFor. Meanwhile something may be done again and again; nil: nothing.
 func until(ctx context.Context, w World, f Fault, states []string, before map[string]int, meanwhile func() error) error {
 	kind := Kind{States: states}
-	for end := time.Now().Add(f.Hold()); time.Now().Before(end) || !kind.Happened(before, w.Failed()); {
+	for end := time.Now().Add(f.Hold()); time.Now().Before(end) || !kind.HasHappened(before, w.Failed()); {
 		if time.Now().After(end.Add(armedFor)) {
 			return fmt.Errorf("%w: no statement failed with %s", ErrMissed, strings.Join(states, " or "))
 		}
@@ -303,7 +303,7 @@ func until(ctx context.Context, w World, f Fault, states []string, before map[st
 	return nil
 }
 
-// Happened says whether one of the kind's states, if it has some, came between two counts of World.Failed.
-func (k Kind) Happened(before, after map[string]int) bool {
+// HasHappened says whether one of the kind's states, if it has some, came between two counts of World.Failed.
+func (k Kind) HasHappened(before, after map[string]int) bool {
 	return len(k.States) == 0 || slices.ContainsFunc(k.States, func(s string) bool { return after[s] > before[s] })
 }

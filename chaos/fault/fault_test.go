@@ -115,7 +115,7 @@ func TestSessionKnowsItsCommits(t *testing.T) {
 	} {
 		s := newSession()
 		for i, m := range talk {
-			if got, _, _ := s.follow(message(m.client, m.kind, m.body), false); got != m.commits {
+			if got, _, _ := s.handleMessage(message(m.client, m.kind, m.body), false); got != m.commits {
 				t.Errorf("%s: message %d tells of a commit: %v", name, i, got)
 			}
 		}
@@ -127,7 +127,7 @@ func TestPlacesOfATransaction(t *testing.T) {
 	const z = "\x00"
 	s := newSession()
 	seen := func(client bool, kind byte, body string) string {
-		_, at, _ := s.follow(message(client, kind, body), false)
+		_, at, _ := s.handleMessage(message(client, kind, body), false)
 		if at.K == 0 {
 			return "none"
 		}
@@ -181,7 +181,7 @@ func TestPlacesAreTakenOnce(t *testing.T) {
 	}
 	p.Baseline()
 	for i, want := range []Way{Before, After, ""} {
-		if got := p.take(one, Before, After); got != want {
+		if got := p.nextWay(one, Before, After); got != want {
 			t.Errorf("time %d: %q, want %q", i, got, want)
 		}
 	}
@@ -192,17 +192,17 @@ func TestPlacesAreTakenOnce(t *testing.T) {
 	if o := c.Operations["a"]; o.Transactions != 1 || o.Client != 1 || o.Server != 0 || o.Covered[Before] != 1 {
 		t.Errorf("a: %+v", o)
 	}
-	if left := p.Left(false, Before, After); len(left) != 2 || !strings.HasPrefix(left[0], "b: message 02 of the server: not ") {
+	if left := p.Unvisited(false, Before, After); len(left) != 2 || !strings.HasPrefix(left[0], "b: message 02 of the server: not ") {
 		t.Errorf("left are %v", left)
 	}
-	if left := p.Left(true, startWays...); len(left) != len(startWays) {
+	if left := p.Unvisited(true, startWays...); len(left) != len(startWays) {
 		t.Errorf("of the start are left %v", left)
 	}
-	if got := p.take(Place{}, Before); got != "" {
+	if got := p.nextWay(Place{}, Before); got != "" {
 		t.Errorf("what is no place is taken: %q", got)
 	}
 	p.Only(true)
-	if got := p.take(Place{Operation: "new", K: 1}, Before); got != "" {
+	if got := p.nextWay(Place{Operation: "new", K: 1}, Before); got != "" {
 		t.Errorf("what is not of the baseline is taken: %q", got)
 	}
 }
@@ -216,31 +216,31 @@ func TestPlacesGoOn(t *testing.T) {
 	}
 	first.Baseline()
 	for range 3 { // in three rounds
-		first.take(one, Before)
+		first.nextWay(one, Before)
 		first.again(Before)
 	}
 	first.see(rare)
 	first.see(rare)
 	all.Add(first)
 	second := NewPlaces()
-	second.GoOn(all)
+	second.Resume(all)
 	second.Baseline()
 	if c := second.Coverage(); c.Baseline != 2 || c.Messages != 0 || c.Covered[Before] != 1 {
 		t.Errorf("the second begins with %+v", c)
 	}
-	if left := second.Left(false, Before); len(left) != 1 || !strings.HasPrefix(left[0], "b: ") {
+	if left := second.Unvisited(false, Before); len(left) != 1 || !strings.HasPrefix(left[0], "b: ") {
 		t.Errorf("left are %v", left)
 	}
-	if got := second.take(one, Before); got != "" {
+	if got := second.nextWay(one, Before); got != "" {
 		t.Errorf("what the first did is done again at once: %q", got)
 	}
-	if second.again(Before); second.take(one, Before) != Before {
+	if second.again(Before); second.nextWay(one, Before) != Before {
 		t.Error("in the second round it is not done again")
 	}
-	if second.take(two, Before) != Before {
+	if second.nextWay(two, Before) != Before {
 		t.Error("what the first left is not done")
 	}
-	if all.Add(second); len(all.Left(false, Before)) != 0 || all.Coverage().Messages != 3 {
+	if all.Add(second); len(all.Unvisited(false, Before)) != 0 || all.Coverage().Messages != 3 {
 		t.Errorf("both: %+v", all.Coverage())
 	}
 }
@@ -248,23 +248,23 @@ func TestPlacesGoOn(t *testing.T) {
 // TestMarksAndErrorsAreSeen has an engine say what it does, and the server fail.
 func TestMarksAndErrorsAreSeen(t *testing.T) {
 	var sent bytes.Buffer
-	want := Mark{Operation: Claiming, Shard: 3, Source: "engine 0.1", Call: 7}
+	want := ConnUse{Operation: Claiming, Shard: 3, Source: "engine 0.1", Call: 7}
 	if err := want.Send(&sent); err != nil {
 		t.Fatal(err)
 	}
 	m := &pgwire.Message{Client: true, Data: sent.Bytes()}
-	if got, ok := markIn(m); !ok || got != want {
+	if got, ok := readConnUse(m); !ok || got != want {
 		t.Errorf("the mark is %+v, %v", got, ok)
 	}
-	if _, ok := markIn(message(true, 'Q', "{}")); ok {
+	if _, ok := readConnUse(message(true, 'Q', "{}")); ok {
 		t.Error("a query is taken for a mark")
 	}
 	s := newSession()
-	s.mark(want)
-	if _, at, of := s.follow(message(true, 'Q', "SELECT 1\x00"), false); at.Operation != Claiming || of != want {
+	s.setUse(want)
+	if _, at, of := s.handleMessage(message(true, 'Q', "SELECT 1\x00"), false); at.Operation != Claiming || of != want {
 		t.Errorf("it is of %q, %+v", at.Operation, of)
 	}
-	if _, at, _ := newSession().follow(message(true, 'Q', "SELECT 1\x00"), true); at.Operation != Starting {
+	if _, at, _ := newSession().handleMessage(message(true, 'Q', "SELECT 1\x00"), true); at.Operation != Starting {
 		t.Errorf("it is of %q, want a start", at.Operation)
 	}
 	l := NewLedger()
@@ -274,7 +274,7 @@ func TestMarksAndErrorsAreSeen(t *testing.T) {
 		t.Errorf("errors are %v, want one deadlock", got)
 	}
 	k := Kind{States: []string{"40001", "40P01"}}
-	if k.Happened(l.Failed(), l.Failed()) || !k.Happened(map[string]int{}, l.Failed()) {
+	if k.HasHappened(l.Failed(), l.Failed()) || !k.HasHappened(map[string]int{}, l.Failed()) {
 		t.Error("a fault happens where none of its errors came, or not where one did")
 	}
 }

@@ -25,7 +25,7 @@ var hostKill = Kind{
 			return err
 		}
 		e := w.Engine(f.Engine)
-		gone, restarted := e.Gone(), make(chan error, 1)
+		gone, restarted := e.Exited(), make(chan error, 1)
 		go func() { restarted <- c.Restart(context.WithoutCancel(ctx)) }() // it ends with the call, which is waited for
 		select {
 		case <-gone:

@@ -18,7 +18,7 @@ type Ledger struct {
 
 	mu     sync.Mutex
 	failed map[string]int // errors that reached an engine, by SQLSTATE
-	lost   []Mark         // commits that took place and whose reply was lost
+	lost   []ConnUse      // commits that was applied and whose reply was lost
 }
 
 // NewLedger makes an empty one.
@@ -31,8 +31,8 @@ func (l *Ledger) Failed() map[string]int {
 	return maps.Clone(l.failed)
 }
 
-// Lost lists the commits that took place and whose reply was lost, by what they were of. The caller owns the slice.
-func (l *Ledger) Lost() []Mark {
+// Lost lists the commits that was applied and whose reply was lost, by what they were of. The caller owns the slice.
+func (l *Ledger) Lost() []ConnUse {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lost)
@@ -49,7 +49,7 @@ func (l *Ledger) passed(m *pgwire.Message) {
 }
 
 // lose notes a commit whose reply is lost.
-func (l *Ledger) lose(of Mark) {
+func (l *Ledger) lose(of ConnUse) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost = append(l.lost, of)
@@ -67,9 +67,9 @@ func stateOf(body []byte) string {
 	return ""
 }
 
-// Mark says what an engine uses a connection for from now on, until the next one. It goes over the connection itself,
+// ConnUse says what an engine uses a connection for from now on, until the next one. It goes over the connection itself,
 // so that it comes between the right messages, and a Wire keeps it from the server.
-type Mark struct {
+type ConnUse struct {
 	Operation string `json:"operation"`
 	Shard     int    `json:"shard"`
 	Source    string `json:"source"` // the engine's process
@@ -89,22 +89,22 @@ const (
 	Learning   = "program"    // reading a program that the process has not met
 )
 
-// markType is that of a mark's message. The protocol has none such.
-const markType = 1
+// connUseType is that of a mark's message. The protocol has none such.
+const connUseType = 1
 
 // Send writes the mark to a connection on which nothing is under way.
-func (m Mark) Send(conn io.Writer) error {
+func (m ConnUse) Send(conn io.Writer) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	_, err = conn.Write(pgwire.NewMessage(markType, text))
+	_, err = conn.Write(pgwire.NewMessage(connUseType, text))
 	return err
 }
 
-// markIn reads the mark that a message is, if it is one.
-func markIn(m *pgwire.Message) (mark Mark, ok bool) {
-	if !m.Client || m.Startup || m.Type() != markType {
+// readConnUse reads the mark that a message is, if it is one.
+func readConnUse(m *pgwire.Message) (mark ConnUse, ok bool) {
+	if !m.Client || m.Startup || m.Type() != connUseType {
 		return mark, false
 	}
 	return mark, json.Unmarshal(m.Body(), &mark) == nil

@@ -24,7 +24,7 @@ func (e *lateEngine) Order(o Order) error {
 	return nil
 }
 
-func (e *lateEngine) Told() int {
+func (e *lateEngine) OrdersDone() int {
 	if !e.ordered.IsZero() && time.Since(e.ordered) >= e.after {
 		return 1
 	}
@@ -45,7 +45,7 @@ func TestMisbehaveWaitsForWhatWasOrdered(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e := &lateEngine{after: c.after}
 			over := false
-			err := misbehave(t.Context(), e, Order{Repeat: 1}, Fault{HoldMS: 1000}, func() { over = true })
+			err := orderFault(t.Context(), e, Order{Repeat: 1}, Fault{HoldMS: 1000}, func() { over = true })
 			if lasted := e.ended.Sub(e.ordered); !errors.Is(err, c.want) || lasted != c.lasts || !over {
 				t.Errorf("an engine that needs %v: %v after %v, over %v; want %v after %v", c.after, err, lasted, over, c.want, c.lasts)
 			}

@@ -32,8 +32,8 @@ const (
 	Kill   Way = "killed at" // the engine was killed before it arrived, which is after the one before had
 )
 
-// placesMost bounds the messages of one statement and side that are told apart.
-const placesMost = 64
+// placesMax bounds the messages of one statement and side that are told apart.
+const placesMax = 64
 
 // Places remembers the places that came, which of them belong to the baseline, and what was done at which. It is
 // safe for concurrent use.
@@ -74,9 +74,9 @@ func (p *Places) Baseline() {
 	}
 }
 
-// GoOn begins where others have stopped: their baseline belongs to this one's, and what they did need not be done again.
+// Resume begins where others have stopped: their baseline belongs to this one's, and what they did need not be done again.
 // Which messages come without faults is seen anew.
-func (p *Places) GoOn(from *Places) { p.include(from, false) }
+func (p *Places) Resume(from *Places) { p.include(from, false) }
 
 // Add takes in what others have seen and done.
 func (p *Places) Add(o *Places) { p.include(o, true) }
@@ -120,9 +120,9 @@ func (p *Places) again(ways ...Way) {
 	}
 }
 
-// take gives the first of the ways that has not been gone at a place in this round, and notes that it is; "" if
+// nextWay gives the first of the ways that has not been gone at a place in this round, and notes that it is; "" if
 // there is none.
-func (p *Places) take(at Place, ways ...Way) Way {
+func (p *Places) nextWay(at Place, ways ...Way) Way {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at.K == 0 || p.only && !p.base[at] {
@@ -156,7 +156,7 @@ type Coverage struct {
 	Baseline   int                          `json:"baseline"`   // messages that came before the first fault
 	Covered    map[Way]int                  `json:"covered"`    // of these, by what was done at them
 	Operations map[string]OperationCoverage `json:"operations"` // the baseline by operation
-	Left       []string                     `json:"left"`       // places and ways to which the plan's faults should have gone, and did not
+	Unvisited  []string                     `json:"left"`       // places and ways to which the plan's faults should have gone, and did not
 }
 
 // OperationCoverage is that of the baseline's transactions of one operation.
@@ -173,7 +173,7 @@ func (p *Places) Coverage() Coverage {
 	defer p.mu.Unlock()
 	c := Coverage{
 		Messages: len(p.seen), Done: map[Way]int{}, Baseline: len(p.base), Covered: map[Way]int{},
-		Operations: map[string]OperationCoverage{}, Left: []string{},
+		Operations: map[string]OperationCoverage{}, Unvisited: []string{},
 	}
 	kinds := map[[2]string]bool{}
 	for at := range p.seen {
@@ -209,9 +209,9 @@ func (p *Places) Coverage() Coverage {
 	return c
 }
 
-// Left lists the places of the baseline, those of starts or the others, to which some of the ways have not been gone,
+// Unvisited lists the places of the baseline, those of starts or the others, to which some of the ways have not been gone,
 // with the way, in order.
-func (p *Places) Left(starts bool, ways ...Way) []string {
+func (p *Places) Unvisited(starts bool, ways ...Way) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := []string{}
@@ -265,12 +265,12 @@ func (s *segment) next(kind byte) bool {
 		return false
 	}
 	s.count, s.last = s.count+1, kind
-	return s.count <= placesMost
+	return s.count <= placesMax
 }
 
-// follow takes a message in and gives its place; statement is the SQL that it names, if it does. The message
+// handleMessage takes a message in and gives its place; statement is the SQL that it names, if it does. The message
 // by which the server is ready outside of a transaction is the last of one, and the next is of the operation.
-func (t *transaction) follow(m *pgwire.Message, statement, operation string) Place {
+func (t *transaction) handleMessage(m *pgwire.Message, statement, operation string) Place {
 	if statement != "" && (t.name == "" || t.name == beginning) {
 		of := read(statement)
 		*t = transaction{operation: purpose(of, operation), name: of.name, asked: t.asked}
@@ -298,13 +298,13 @@ func (t *transaction) follow(m *pgwire.Message, statement, operation string) Pla
 		at = Place{}
 	}
 	if !m.Client {
-		t.hear(m)
+		t.handleAnswer(m)
 	}
 	return at
 }
 
-// hear takes in what the server has answered by a message.
-func (t *transaction) hear(m *pgwire.Message) {
+// handleAnswer takes in what the server has answered by a message.
+func (t *transaction) handleAnswer(m *pgwire.Message) {
 	switch kind := m.Type(); {
 	case ready(m):
 		*t = transaction{}

@@ -61,11 +61,11 @@ var postgresPromote = Kind{
 		if err != nil {
 			return err
 		}
-		if err := server.Follow(ctx); err != nil {
+		if err := server.AddStandby(ctx); err != nil {
 			return err
 		}
 		if err := pause.For(ctx, f.Hold()); err != nil {
-			return errors.Join(err, server.Unfollow(context.WithoutCancel(ctx)))
+			return errors.Join(err, server.RemoveStandby(context.WithoutCancel(ctx)))
 		}
 		if err := server.Promote(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Errorf("the standby of a killed server: %w", err)

@@ -34,7 +34,7 @@ func locks(name, setting, state, doc string) Kind {
 			return withDefault(ctx, w, setting, "50ms", over, func(admin *pgx.Conn) error {
 				for try := 1; ; try++ {
 					err := lockedOnce(ctx, w, f, admin, state, before)
-					if !isVictim(err) || try == lockTries {
+					if !isDeadlockVictim(err) || try == lockTries {
 						return err
 					}
 				}
@@ -127,14 +127,14 @@ var postgresDeadlocks = Kind{
 // crossLocks takes locks once and lets go of them. It may be a victim itself.
 func crossLocks(ctx context.Context, admin *pgx.Conn) error {
 	_, err := admin.Exec(ctx, deadlockSQL)
-	if err != nil && !isVictim(err) {
+	if err != nil && !isDeadlockVictim(err) {
 		return fmt.Errorf("locking tables: %w", err)
 	}
 	return nil
 }
 
-// isVictim says whether a statement was ended to end a deadlock.
-func isVictim(err error) bool {
+// isDeadlockVictim says whether a statement was ended to end a deadlock.
+func isDeadlockVictim(err error) bool {
 	var failed *pgconn.PgError
 	return errors.As(err, &failed) && failed.Code == deadlockDetected
 }

@@ -45,8 +45,8 @@ var postgresTerminate = Kind{
 // tooManyConnections is the server's code for having none left.
 const tooManyConnections = "53300"
 
-// connectionsMost bounds how many are opened to exhaust a server.
-const connectionsMost = 2000
+// connectionsMax bounds how many are opened to exhaust a server.
+const connectionsMax = 2000
 
 // postgresConnections takes every connection that the server has, and the engines' too.
 var postgresConnections = Kind{
@@ -84,7 +84,7 @@ var postgresConnections = Kind{
 
 // exhaust opens connections until the server refuses one.
 func exhaust(ctx context.Context, w World, taken []*pgx.Conn) ([]*pgx.Conn, error) {
-	for len(taken) < connectionsMost {
+	for len(taken) < connectionsMax {
 		conn, err := w.Admin(ctx)
 		var refused *pgconn.PgError
 		switch {
@@ -96,7 +96,7 @@ func exhaust(ctx context.Context, w World, taken []*pgx.Conn) ([]*pgx.Conn, erro
 			return taken, fmt.Errorf("taking connections: %w", err)
 		}
 	}
-	return taken, fmt.Errorf("%w: the server has more than %d connections", ErrMissed, connectionsMost)
+	return taken, fmt.Errorf("%w: the server has more than %d connections", ErrMissed, connectionsMax)
 }
 
 //go:embed sql/cancel.sql

@@ -46,7 +46,7 @@ var processEdge = Kind{
 		timer := time.NewTimer(armedFor)
 		defer timer.Stop()
 		select {
-		case <-e.Gone():
+		case <-e.Exited():
 			over()
 			return e.Start(ctx)
 		case <-timer.C:
@@ -79,10 +79,10 @@ var startWays = []Way{Before, Kill}
 
 // processStart has starts of an engine go wrong at their messages.
 var processStart = Kind{
-	Name: "process.start",
-	Doc:  "engines are killed and started again, and a start goes wrong: at each of its messages the connection ends, or the process is killed; then it is started once more",
-	Left: func(p *Places) []string { return p.Left(true, startWays...) },
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease, 2*t.Lease) },
+	Name:      "process.start",
+	Doc:       "engines are killed and started again, and a start goes wrong: at each of its messages the connection ends, or the process is killed; then it is started once more",
+	Unvisited: func(p *Places) []string { return p.Unvisited(true, startWays...) },
+	Draw:      func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease, 2*t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		hold, cancel := context.WithTimeout(ctx, f.Hold())
 		defer cancel()
@@ -117,7 +117,7 @@ func startAtNewPlace(ctx context.Context, w World, engine int, over func()) (hap
 		if way != "" || s.place.Operation != Starting {
 			return pass
 		}
-		if way = wire.ledger.Places.take(s.place, startWays...); way == "" {
+		if way = wire.ledger.Places.nextWay(s.place, startWays...); way == "" {
 			return pass
 		}
 		if way == Kill && e.Signal(syscall.SIGKILL) != nil {
@@ -147,7 +147,7 @@ func startAtNewPlace(ctx context.Context, w World, engine int, over func()) (hap
 // ended waits until a killed engine's process has.
 func ended(ctx context.Context, e Engine) error {
 	select {
-	case <-e.Gone():
+	case <-e.Exited():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("a killed engine has not ended: %w", context.Cause(ctx))

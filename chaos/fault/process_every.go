@@ -16,10 +16,10 @@ import (
 // processEvery kills an engine at messages at which none was killed before: in the end at each edge of each
 // statement, and more.
 var processEvery = Kind{
-	Name: "process.every",
-	Doc:  "engines are killed at every message of every kind of transaction that comes, started again, and so on",
-	Left: func(p *Places) []string { return p.Left(false, Kill) },
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease, 2*t.Lease) },
+	Name:      "process.every",
+	Doc:       "engines are killed at every message of every kind of transaction that comes, started again, and so on",
+	Unvisited: func(p *Places) []string { return p.Unvisited(false, Kill) },
+	Draw:      func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease, 2*t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		hold, cancel := context.WithTimeout(ctx, f.Hold())
 		defer cancel()
@@ -104,7 +104,7 @@ func (k *killing) judge(_ *pgwire.Message, s sight) pgwire.Verdict {
 	if k.spent {
 		return pass
 	}
-	if k.wire.ledger.Places.take(s.place, Kill) == "" {
+	if k.wire.ledger.Places.nextWay(s.place, Kill) == "" {
 		if time.Since(k.begun) > noNewPlace {
 			k.begun = time.Now()
 			k.wire.ledger.Places.again(Kill)

@@ -38,24 +38,24 @@ var processSlow = Kind{
 		f.K, f.HoldMS = between(r, t.Lease/20, 5*t.Lease/4), between(r, t.Lease/4, t.Lease)
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		return misbehave(ctx, w.Engine(f.Engine), Order{SlowMS: f.K}, f, over)
+		return orderFault(ctx, w.Engine(f.Engine), Order{SlowMS: f.K}, f, over)
 	},
 }
 
-// misbehave has an engine follow an order for a time. It must say that it did: an engine that has nothing to do in that
+// orderFault has an engine follow an order for a time. It must say that it did: an engine that has nothing to do in that
 // time is given more, armedFor.
-func misbehave(ctx context.Context, e Engine, o Order, f Fault, over func()) error {
-	before := e.Told()
+func orderFault(ctx context.Context, e Engine, o Order, f Fault, over func()) error {
+	before := e.OrdersDone()
 	if err := e.Order(o); err != nil {
 		return err
 	}
 	err := pause.For(ctx, f.Hold())
-	for end := time.Now().Add(armedFor); err == nil && e.Told() == before && time.Now().Before(end); {
+	for end := time.Now().Add(armedFor); err == nil && e.OrdersDone() == before && time.Now().Before(end); {
 		err = pause.For(ctx, time.Millisecond)
 	}
 	err = errors.Join(err, e.Order(Order{}))
 	over()
-	if err == nil && e.Told() == before {
+	if err == nil && e.OrdersDone() == before {
 		return ErrMissed
 	}
 	return err
@@ -73,7 +73,7 @@ var processClock = Kind{
 		half := f
 		half.HoldMS /= 2
 		for _, jump := range []int{f.K, -f.K} {
-			if err := misbehave(ctx, w.Engine(f.Engine), Order{JumpMS: jump}, half, over); err != nil {
+			if err := orderFault(ctx, w.Engine(f.Engine), Order{JumpMS: jump}, half, over); err != nil {
 				return err
 			}
 		}
@@ -89,6 +89,6 @@ var processRepeat = Kind{
 		f.K, f.HoldMS = 20+r.IntN(80), between(r, t.Lease/4, t.Lease)
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		return misbehave(ctx, w.Engine(f.Engine), Order{Repeat: f.K}, f, over)
+		return orderFault(ctx, w.Engine(f.Engine), Order{Repeat: f.K}, f, over)
 	},
 }

@@ -27,7 +27,7 @@ func (e *startedEngine) Signal(syscall.Signal) error {
 	return nil
 }
 
-func (e *startedEngine) Gone() <-chan struct{} { return e.gone }
+func (e *startedEngine) Exited() <-chan struct{} { return e.gone }
 
 func (e *startedEngine) Start(context.Context) error {
 	e.gone = make(chan struct{})
@@ -103,7 +103,7 @@ func TestAKillThatComesTooLateIsNotAwaited(t *testing.T) {
 // placeOfHello is where the first message of a start stands.
 func placeOfHello(t *testing.T) (at Place) {
 	t.Helper()
-	_, at, _ = newSession().follow(hello(), true)
+	_, at, _ = newSession().handleMessage(hello(), true)
 	if at.Operation != Starting {
 		t.Fatalf("%+v is no place of a start", at)
 	}

@@ -9,8 +9,8 @@ type statement struct {
 	purpose string // see purposeOf
 }
 
-// statementsMost bounds the statements that are remembered.
-const statementsMost = 4096
+// statementsMax bounds the statements that are remembered.
+const statementsMax = 4096
 
 // statements remembers what was read of the texts that came: the same few come with every message, and to read them anew
 // took more time than all else that a wire does.
@@ -25,7 +25,7 @@ func read(sql string) statement {
 	defer statements.mu.Unlock()
 	known, found := statements.byText[sql]
 	if !found {
-		if len(statements.byText) >= statementsMost {
+		if len(statements.byText) >= statementsMax {
 			clear(statements.byText)
 		}
 		known = statement{nameOf(sql), writesRows(sql), purposeOf(sql)}

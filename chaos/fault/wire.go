@@ -88,14 +88,14 @@ func (w *Wire) open(conn uint64) pgwire.Judge {
 	s, start := newSession(), w.start()
 	return func(m *pgwire.Message) pgwire.Verdict {
 		rule, starting := w.state(start)
-		if mark, ok := markIn(m); ok {
+		if mark, ok := readConnUse(m); ok {
 			if mark.Operation == Claiming && w.due != nil && w.due(mark.Shard) {
 				mark.Operation = Reclaiming
 			}
-			s.mark(mark)
+			s.setUse(mark)
 			return pgwire.Verdict{}
 		}
-		commit, place, of := s.follow(m, starting)
+		commit, place, of := s.handleMessage(m, starting)
 		w.ledger.Places.see(place)
 		v := pass
 		if rule != nil {
@@ -145,8 +145,8 @@ func (c *counter) hit() bool {
 	return false
 }
 
-// await waits until the counter has fired.
-func (c *counter) await(ctx context.Context, what string) error {
+// awaitFired waits until the counter has fired.
+func (c *counter) awaitFired(ctx context.Context, what string) error {
 	timer := time.NewTimer(armedFor)
 	defer timer.Stop()
 	select {
@@ -165,7 +165,7 @@ type session struct {
 	statements map[string]string // prepared ones
 	writes     bool              // the transaction has written
 	failed     bool              // it cannot commit any more
-	of         Mark
+	of         ConnUse
 	now        transaction
 }
 
@@ -178,16 +178,16 @@ func writesRows(sql string) bool {
 	return writing.MatchString(strings.NewReplacer("FOR UPDATE", "", "for update", "").Replace(sql))
 }
 
-// mark says what the next transactions are of.
-func (s *session) mark(of Mark) {
+// setUse says what the next transactions are of.
+func (s *session) setUse(of ConnUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.of, s.now = of, transaction{}
 }
 
-// follow takes a message in, and says where it stands, what it is of, and whether it tells the client of a commit that
+// handleMessage takes a message in, and says where it stands, what it is of, and whether it tells the client of a commit that
 // wrote something: the completion of COMMIT, or, without a BEGIN, that the server is ready again.
-func (s *session) follow(m *pgwire.Message, starting bool) (commit bool, at Place, of Mark) {
+func (s *session) handleMessage(m *pgwire.Message, starting bool) (commit bool, at Place, of ConnUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	operation := s.of.Operation
@@ -198,12 +198,12 @@ func (s *session) follow(m *pgwire.Message, starting bool) (commit bool, at Plac
 		operation = Connecting
 	}
 	if m.Client {
-		return false, s.now.follow(m, s.followClient(m), operation), s.of
+		return false, s.now.handleMessage(m, s.handleClientMessage(m), operation), s.of
 	}
-	return s.followServer(m), s.now.follow(m, "", operation), s.of
+	return s.handleServerMessage(m), s.now.handleMessage(m, "", operation), s.of
 }
 
-func (s *session) followServer(m *pgwire.Message) (commit bool) {
+func (s *session) handleServerMessage(m *pgwire.Message) (commit bool) {
 	switch m.Type() {
 	case 'E':
 		s.failed = true
@@ -223,8 +223,8 @@ func (s *session) followServer(m *pgwire.Message) (commit bool) {
 	return commit
 }
 
-// followClient gives the statement that a message names.
-func (s *session) followClient(m *pgwire.Message) (statement string) {
+// handleClientMessage gives the statement that a message names.
+func (s *session) handleClientMessage(m *pgwire.Message) (statement string) {
 	switch m.Type() {
 	case 'Q':
 		statement, _ = pgwire.Text(m.Body())

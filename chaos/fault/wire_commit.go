@@ -9,7 +9,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// wireCommit loses the reply to a commit: it took place, and the engine cannot know.
+// wireCommit loses the reply to a commit: it was applied, and the engine cannot know.
 var wireCommit = Kind{
 	Name: "wire.commit",
 	Doc:  "the server's reply to the k-th commit of an engine that wrote something is lost, and the connection with it",
@@ -24,7 +24,7 @@ var wireCommit = Kind{
 			return pgwire.Verdict{End: pgwire.Close}
 		})
 		defer wire.set(nil)
-		if err := count.await(ctx, fmt.Sprintf("commit %d", f.K)); err != nil {
+		if err := count.awaitFired(ctx, fmt.Sprintf("commit %d", f.K)); err != nil {
 			return err
 		}
 		over()

@@ -53,7 +53,7 @@ var wireDrop = Kind{
 			return pgwire.Verdict{Deliver: f.Late, End: pgwire.Close}
 		})
 		defer wire.set(nil)
-		if err := count.await(ctx, fmt.Sprintf("message %d", f.K)); err != nil {
+		if err := count.awaitFired(ctx, fmt.Sprintf("message %d", f.K)); err != nil {
 			return err
 		}
 		over()
@@ -92,7 +92,7 @@ var wireSwallow = Kind{
 		})
 		defer wire.set(nil)
 		defer close(given)
-		if err := count.await(ctx, fmt.Sprintf("message %d", f.K)); err != nil {
+		if err := count.awaitFired(ctx, fmt.Sprintf("message %d", f.K)); err != nil {
 			return err
 		}
 		err := pause.For(ctx, f.Hold())

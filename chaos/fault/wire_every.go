@@ -13,10 +13,10 @@ import (
 // wireEvery cuts connections at messages at which none was cut before, whichever come: in the end at each
 // message of each kind of transaction, once before it and once after.
 var wireEvery = Kind{
-	Name: "wire.every",
-	Doc:  "connections of all engines end at every message of every kind of transaction that comes, before it and after, and then again",
-	Left: func(p *Places) []string { return p.Left(false, Before, After) },
-	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.K, f.HoldMS = everyGap, between(r, 2*t.Lease, 3*t.Lease) },
+	Name:      "wire.every",
+	Doc:       "connections of all engines end at every message of every kind of transaction that comes, before it and after, and then again",
+	Unvisited: func(p *Places) []string { return p.Unvisited(false, Before, After) },
+	Draw:      func(r *rand.Rand, t Timing, f *Fault) { f.K, f.HoldMS = everyGap, between(r, 2*t.Lease, 3*t.Lease) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		pace := newPacer(f.K)
 		for i := range w.Engines() {
@@ -25,9 +25,9 @@ var wireEvery = Kind{
 				if s.place.Operation == Starting || !pace.due() {
 					return pass
 				}
-				way := wire.ledger.Places.take(s.place, Before, After)
+				way := wire.ledger.Places.nextWay(s.place, Before, After)
 				if way == "" {
-					if pace.idle() {
+					if pace.isIdle() {
 						wire.ledger.Places.again(Before, After)
 					}
 					return pass
@@ -76,8 +76,8 @@ func (p *pacer) due() bool {
 	return !p.closed && !time.Now().Before(p.next)
 }
 
-// idle says that nothing has happened for a while, though it might have, once for each while.
-func (p *pacer) idle() bool {
+// isIdle says that nothing has happened for a while, though it might have, once for each while.
+func (p *pacer) isIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.next) < idleGaps*p.gap {

@@ -13,6 +13,6 @@ var workerKill = Kind{
 		return "the engines run all actions themselves; name a workflow in Python, whose actions run in processes"
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
-		return misbehave(ctx, w.Engine(f.Engine), Order{KillWorker: true}, f, over)
+		return orderFault(ctx, w.Engine(f.Engine), Order{KillWorker: true}, f, over)
 	},
 }

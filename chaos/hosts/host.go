@@ -33,9 +33,9 @@ type Host struct {
 	address netip.Addr // the same for its whole life
 	started atomic.Int64
 
-	mu   sync.Mutex
-	id   string                   // of the container; empty: there is none
-	life *client.HijackedResponse // its first process's standard input
+	mu    sync.Mutex
+	id    string                   // of the container; empty: there is none
+	stdin *client.HijackedResponse // its first process's standard input
 }
 
 // Add starts a host.
@@ -65,7 +65,7 @@ func (h *Host) up(ctx context.Context) error {
 	attached, err := docker.ContainerAttach(ctx, created.ID, client.ContainerAttachOptions{Stream: true, Stdin: true})
 	if err == nil {
 		h.mu.Lock()
-		h.life = &attached.HijackedResponse
+		h.stdin = &attached.HijackedResponse
 		h.mu.Unlock()
 		_, err = docker.ContainerStart(ctx, created.ID, client.ContainerStartOptions{})
 	}
@@ -113,7 +113,7 @@ const callTimeout = time.Minute
 
 // Pause has every process of the host stand still.
 func (h *Host) Pause(ctx context.Context) error {
-	return h.ask(ctx, "pausing it", func(ctx context.Context, id string) error {
+	return h.callDocker(ctx, "pausing it", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.ContainerPause(ctx, id, client.ContainerPauseOptions{})
 		return err
 	})
@@ -121,7 +121,7 @@ func (h *Host) Pause(ctx context.Context) error {
 
 // Unpause has them go on.
 func (h *Host) Unpause(ctx context.Context) error {
-	return h.ask(ctx, "having it go on", func(ctx context.Context, id string) error {
+	return h.callDocker(ctx, "having it go on", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 		return err
 	})
@@ -131,7 +131,7 @@ func (h *Host) Unpause(ctx context.Context) error {
 // the address that it had. It is another since the Docker engine removes one that has ended; to have it started again
 // instead works most of the time only.
 func (h *Host) Restart(ctx context.Context) error {
-	return h.ask(ctx, "killing it and starting it again", func(ctx context.Context, _ string) error {
+	return h.callDocker(ctx, "killing it and starting it again", func(ctx context.Context, _ string) error {
 		if err := h.Close(ctx); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (h *Host) Restart(ctx context.Context) error {
 
 // Disconnect takes the host off its network. Its connections know nothing of it: what is written to them waits.
 func (h *Host) Disconnect(ctx context.Context) error {
-	return h.ask(ctx, "taking it off its network", func(ctx context.Context, id string) error {
+	return h.callDocker(ctx, "taking it off its network", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.NetworkDisconnect(ctx, h.hosts.network, client.NetworkDisconnectOptions{Container: id, Force: true})
 		return err
 	})
@@ -149,14 +149,14 @@ func (h *Host) Disconnect(ctx context.Context) error {
 
 // Connect puts it into the network again, under the address that it had: connections go on that nobody has given up.
 func (h *Host) Connect(ctx context.Context) error {
-	return h.ask(ctx, "putting it into its network again", func(ctx context.Context, id string) error {
+	return h.callDocker(ctx, "putting it into its network again", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.NetworkConnect(ctx, h.hosts.network, client.NetworkConnectOptions{Container: id, EndpointConfig: h.endpoint()})
 		return err
 	})
 }
 
-// ask asks the Docker engine for something about the container, within callTimeout.
-func (h *Host) ask(ctx context.Context, what string, do func(ctx context.Context, id string) error) error {
+// callDocker asks the Docker engine for something about the container, within callTimeout.
+func (h *Host) callDocker(ctx context.Context, what string, do func(ctx context.Context, id string) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("Docker has not answered within %v", callTimeout))
 	defer cancel()
 	id := h.container()
@@ -166,14 +166,14 @@ func (h *Host) ask(ctx context.Context, what string, do func(ctx context.Context
 	return nil
 }
 
-// goneTick is the time between two looks whether a container has gone.
-const goneTick = 20 * time.Millisecond
+// exitPollPause is the time between two looks whether a container has gone.
+const exitPollPause = 20 * time.Millisecond
 
 // Close ends the host with SIGKILL and every process in it, whatever state it is in, and waits until it is gone.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
-	id, life := h.id, h.life
-	h.id, h.life = "", nil
+	id, life := h.id, h.stdin
+	h.id, h.stdin = "", nil
 	h.mu.Unlock()
 	if id == "" {
 		return nil
@@ -193,7 +193,7 @@ func remove(ctx context.Context, docker *pgserver.Docker, id string) error {
 	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // in conflict with its removing itself
 		return err
 	}
-	for range pause.Tries(ctx, goneTick) {
+	for range pause.Tries(ctx, exitPollPause) {
 		if _, err := docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{}); errdefs.IsNotFound(err) {
 			return nil
 		}

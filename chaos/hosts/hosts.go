@@ -137,7 +137,7 @@ func (h *Hosts) Gateway() netip.Addr { return h.gateway }
 func (h *Hosts) Listen(ctx context.Context, patience time.Duration) (net.Listener, error) {
 	config := net.ListenConfig{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: max(1, int(patience/time.Second))},
-		Control:         giveUpAfter(patience),
+		Control:         connTimeout(patience),
 	}
 	return config.Listen(ctx, "tcp", net.JoinHostPort(h.gateway.String(), "0"))
 }

@@ -24,8 +24,8 @@ const (
 	endTick    = 5 * time.Millisecond // or has ended
 	endTimeout = 2 * time.Minute      // bounds how long the engine may take to say how it ended
 
-	heardWithin = 10 * time.Second // the last words of a process that has ended are heard
-	keptOpen    = time.Second      // and those of one that has ended with its container
+	stderrTimeout = 10 * time.Second // the last words of a process that has ended are heard
+	stderrGrace   = time.Second      // and those of one that has ended with its container
 )
 
 // redirect has a process's standard output and input be pipes. The order matters: whoever sees the input open knows that
@@ -37,19 +37,19 @@ type Process struct {
 	Stdin  io.WriteCloser // the caller closes it
 	Stdout io.Reader      // ends with the process
 
-	docker *pgserver.Docker
-	host   string // the container's id
-	exec   string // the engine's name of it
-	system *os.Process
-	stdout *os.File
-	stream client.HijackedResponse
-	heard  chan struct{} // closed when its standard error has ended
+	docker       *pgserver.Docker
+	host         string // the container's id
+	exec         string // the engine's name of it
+	system       *os.Process
+	stdout       *os.File
+	stream       client.HijackedResponse
+	stderrClosed chan struct{} // closed when its standard error has ended
 }
 
 // Start runs a command in the host, with more in its environment; what it says on its standard error goes to said, until
 // Wait has returned. The caller calls Wait, after Stdout has ended.
 func (h *Host) Start(ctx context.Context, command, environment []string, said io.Writer) (*Process, error) {
-	p := &Process{docker: h.hosts.docker, host: h.container(), heard: make(chan struct{})}
+	p := &Process{docker: h.hosts.docker, host: h.container(), stderrClosed: make(chan struct{})}
 	name := fmt.Sprintf("%.12s-%d", p.host, h.started.Add(1))
 	path := filepath.Join(h.hosts.folder.path, name)
 	defer func() { // whoever needs them has them open
@@ -93,7 +93,7 @@ func (p *Process) run(ctx context.Context, pipe string, command, environment []s
 	}
 	p.stream = attached.HijackedResponse
 	go func() { // it ends with the stream, which Wait closes
-		defer close(p.heard)
+		defer close(p.stderrClosed)
 		_, _ = stdcopy.StdCopy(said, said, p.stream.Reader)
 	}()
 	return nil
@@ -112,7 +112,7 @@ func (p *Process) begin(ctx context.Context, input string) error {
 			return nil
 		}
 		select {
-		case <-p.heard:
+		case <-p.stderrClosed:
 			return errors.New("the process ended before it began")
 		case <-ctx.Done():
 			return fmt.Errorf("the process did not begin: %w", context.Cause(ctx))
@@ -177,18 +177,18 @@ func (p *Process) kill() {
 func (p *Process) Wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	err, within := p.status(ctx), heardWithin
+	err, within := p.status(ctx), stderrTimeout
 	if errors.Is(err, errContainerEnded) { // the engine may keep it open
-		within = keptOpen
+		within = stderrGrace
 	}
 	hearing := time.NewTimer(within)
 	defer hearing.Stop()
 	select {
-	case <-p.heard:
+	case <-p.stderrClosed:
 	case <-hearing.C:
 	}
 	p.stream.Close()
-	<-p.heard
+	<-p.stderrClosed
 	if p.system != nil {
 		_ = p.system.Release()
 	}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveUpAfter has a listener's connections end when what was sent, or asked, has had no answer for so long.
-func giveUpAfter(patience time.Duration) func(network, address string, conn syscall.RawConn) error {
+// connTimeout has a listener's connections end when what was sent, or asked, has had no answer for so long.
+func connTimeout(patience time.Duration) func(network, address string, conn syscall.RawConn) error {
 	return func(_, _ string, conn syscall.RawConn) error {
 		var err error
 		ctl := conn.Control(func(fd uintptr) {

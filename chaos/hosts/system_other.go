@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// giveUpAfter leaves it to the system.
-func giveUpAfter(time.Duration) func(network, address string, conn syscall.RawConn) error { return nil }
+// connTimeout leaves it to the system.
+func connTimeout(time.Duration) func(network, address string, conn syscall.RawConn) error { return nil }
 
 // processors says nothing: all.
 func processors() string { return "" }

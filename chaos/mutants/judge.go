@@ -135,8 +135,8 @@ func (p *planter) baseline(ctx context.Context, c check) baseline {
 	case err != nil:
 	case f.failed:
 		err = fmt.Errorf("its check fails without it, so that it catches none: %s\n%s", c.command(), tail(f.text))
-	case f.unsettled != "":
-		err = fmt.Errorf("its check is inconclusive without it: %s: %s", c.command(), f.unsettled)
+	case f.undecided != "":
+		err = fmt.Errorf("its check is inconclusive without it: %s: %s", c.command(), f.undecided)
 	}
 	return baseline{f.text, err}
 }
@@ -146,7 +146,7 @@ func (b baseline) unfit(m mutant) error {
 	if b.err != nil {
 		return b.err
 	}
-	if line, yes := said(m.words(), b.text); yes {
+	if line, yes := firstMatch(m.words(), b.text); yes {
 		return fmt.Errorf("its check says %q without it, which %q is to find; choose other words", line, m.Says)
 	}
 	return nil
@@ -194,27 +194,27 @@ func (p *planter) plant(ctx context.Context, m mutant) (finding, error) {
 func judge(m mutant, f finding) (end, says, why string) {
 	if !f.failed {
 		why = "its check passes"
-		if f.unsettled != "" {
-			why = "its check is inconclusive: " + f.unsettled
+		if f.undecided != "" {
+			why = "its check is inconclusive: " + f.undecided
 		}
 		return survived, "", why
 	}
 	if m.Check.Case != "" && !slices.Contains(f.names, m.Invariant) {
 		return survived, "", fmt.Sprintf("its check fails by %v, not by %s:\n%s", f.names, m.Invariant, tail(f.text))
 	}
-	line, yes := said(m.words(), f.text)
+	line, yes := firstMatch(m.words(), f.text)
 	if !yes {
 		return survived, "", fmt.Sprintf("its check fails, and says nothing of %q:\n%s", m.words(), tail(f.text))
 	}
 	return caught, strings.TrimSpace(line), ""
 }
 
-// tailMost is how much of what a check said is shown where it went wrong.
-const tailMost = 4000
+// tailMax is how much of what a check said is shown where it went wrong.
+const tailMax = 4000
 
 func tail(text string) string {
-	if len(text) > tailMost {
-		return "…" + text[len(text)-tailMost:]
+	if len(text) > tailMax {
+		return "…" + text[len(text)-tailMax:]
 	}
 	return text
 }

@@ -49,7 +49,7 @@ func (c check) command() string {
 
 // table lists all mutants.
 func table() []mutant {
-	return slices.Concat(coreMutants(), storeMutants(), pushMutants(), engineMutants(), rivalMutants())
+	return slices.Concat(coreMutants(), storeMutants(), pushMutants(), engineMutants(), otherEngineMutants())
 }
 
 // validate says all that is wrong with a mutant, its files included.

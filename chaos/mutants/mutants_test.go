@@ -113,7 +113,7 @@ func TestJudge(t *testing.T) {
 		{"fails in another way", test, finding{failed: true, text: "panic: no server"}, survived, ""},
 		{"the invariant", run, finding{failed: true, names: []string{"I8"}, text: "fail: \nI8: gone\n"}, caught, "I8: gone"},
 		{"another invariant", run, finding{failed: true, names: []string{"I9"}, text: "fail: \nI9: late\n"}, survived, ""},
-		{"inconclusive", run, finding{unsettled: "no load"}, survived, ""},
+		{"inconclusive", run, finding{undecided: "no load"}, survived, ""},
 	} {
 		end, says, why := judge(c.m, c.f)
 		if end != c.end || says != c.says || (why == "") != (end == caught) {
@@ -135,7 +135,7 @@ func TestSaid(t *testing.T) {
 		"panic: test timed out after 5m\n\tTestA/words (5m)\n":   "",
 		"panic: nil\n\ngoroutine 7 [running]:\npulley.words()\n": "",
 	} {
-		if line, yes := said(regexp.MustCompile("words"), text); line != want || yes != (want != "") {
+		if line, yes := firstMatch(regexp.MustCompile("words"), text); line != want || yes != (want != "") {
 			t.Errorf("of %q it is %q, want %q", text, line, want)
 		}
 	}

@@ -73,8 +73,8 @@ func (p *planter) overlay(m mutant) (string, error) {
 	return file, os.WriteFile(file, text, 0o644)
 }
 
-// make builds a check's program, with an overlay unless that is empty.
-func (p *planter) make(ctx context.Context, c check, name, overlay string) (string, error) {
+// buildProgram builds a check's program, with an overlay unless that is empty.
+func (p *planter) buildProgram(ctx context.Context, c check, name, overlay string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, buildWithin)
 	defer cancel()
 	out := filepath.Join(p.dir, name, "program")
@@ -107,7 +107,7 @@ func (p *planter) plain(ctx context.Context, c check) (string, error) {
 		p.builds[c.target()] = b
 	}
 	p.mu.Unlock()
-	b.once.Do(func() { b.path, b.err = p.make(ctx, c, "plain-"+strings.ReplaceAll(c.target(), "/", "-"), "") })
+	b.once.Do(func() { b.path, b.err = p.buildProgram(ctx, c, "plain-"+strings.ReplaceAll(c.target(), "/", "-"), "") })
 	return b.path, b.err
 }
 
@@ -119,7 +119,7 @@ type finding struct {
 	cases     string   // after how many programs or instances
 	seconds   float64
 	seed      int // of the case that found it
-	unsettled string
+	undecided string
 }
 
 // run runs a check's program. It need not go on once it has said the words, if there are any.
@@ -180,7 +180,7 @@ func (p *planter) runCase(ctx context.Context, c check, program, dir string) (fi
 			cases: fmt.Sprintf("%d instances", instances), seed: seed,
 		}
 		if verdict.Verdict == "inconclusive" {
-			f.unsettled = strings.Join(verdict.Why, "; ")
+			f.undecided = strings.Join(verdict.Why, "; ")
 		}
 		if f.failed {
 			break

@@ -31,8 +31,8 @@ func (p *planter) environment() []string {
 	return env
 }
 
-// errSaid ends a check that has said what it must.
-var errSaid = errors.New("the check has said what it must, and did not end")
+// errMatched ends a check that has said what it must.
+var errMatched = errors.New("the check has said what it must, and did not end")
 
 // The lines of a test's output in which the test itself says nothing.
 var (
@@ -41,21 +41,21 @@ var (
 	stack = regexp.MustCompile(`^(panic: test timed out|goroutine \d+ )`)
 )
 
-// ear takes what a check says, and listens for words: line by line, but not in names of tests, nor in stacks.
-type ear struct {
-	words *regexp.Regexp // nil: for none
-	heard func()         // is called when a line has them, once
+// outputScanner takes what a check says, and listens for words: line by line, but not in names of tests, nor in stacks.
+type outputScanner struct {
+	words   *regexp.Regexp // nil: for none
+	onMatch func()         // is called when a line has them, once
 
-	text bytes.Buffer
-	read int    // how much of text has been listened to
-	deaf bool   // stacks have begun
-	test string // that speaks
-	line string // that has the words
-	by   string // the test that said them
+	text    bytes.Buffer
+	read    int    // how much of text has been listened to
+	inStack bool   // stacks have begun
+	test    string // that speaks
+	line    string // that has the words
+	by      string // the test that said them
 }
 
 // Write implements io.Writer.
-func (e *ear) Write(text []byte) (int, error) {
+func (e *outputScanner) Write(text []byte) (int, error) {
 	e.text.Write(text)
 	for {
 		line, _, whole := bytes.Cut(e.text.Bytes()[e.read:], []byte("\n"))
@@ -68,23 +68,23 @@ func (e *ear) Write(text []byte) (int, error) {
 }
 
 // listen takes one line.
-func (e *ear) listen(line string) {
+func (e *outputScanner) listen(line string) {
 	if m := names.FindStringSubmatch(line); m != nil {
 		e.test = m[1]
 	}
-	e.deaf = e.deaf || stack.MatchString(line)
-	if e.words == nil || e.line != "" || e.deaf || frame.MatchString(line) || !e.words.MatchString(line) {
+	e.inStack = e.inStack || stack.MatchString(line)
+	if e.words == nil || e.line != "" || e.inStack || frame.MatchString(line) || !e.words.MatchString(line) {
 		return
 	}
 	e.line, e.by = line, e.test
-	if e.heard != nil {
-		e.heard()
+	if e.onMatch != nil {
+		e.onMatch()
 	}
 }
 
-// said gives the first line of a text that has the words.
-func said(words *regexp.Regexp, text string) (string, bool) {
-	e := ear{words: words}
+// firstMatch gives the first line of a text that has the words.
+func firstMatch(words *regexp.Regexp, text string) (string, bool) {
+	e := outputScanner{words: words}
 	_, _ = e.Write(append([]byte(text), '\n')) // it never fails
 	return e.line, e.line != ""
 }
@@ -108,7 +108,7 @@ func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
 		end := syscall.SIGINT // it removes what it has made, where it can
-		if errors.Is(context.Cause(ctx), errSaid) {
+		if errors.Is(context.Cause(ctx), errMatched) {
 			end = syscall.SIGKILL
 		}
 		return syscall.Kill(-cmd.Process.Pid, end)
@@ -116,9 +116,9 @@ func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program
 	began := time.Now()
 	var after time.Duration
 	var lingers *time.Timer
-	out := &ear{words: words, heard: func() {
+	out := &outputScanner{words: words, onMatch: func() {
 		after = time.Since(began)
-		lingers = time.AfterFunc(p.lingers, func() { cancel(errSaid) })
+		lingers = time.AfterFunc(p.lingers, func() { cancel(errMatched) })
 	}}
 	cmd.Stdout, cmd.Stderr = out, out
 	err := cmd.Run()
@@ -132,7 +132,7 @@ func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program
 	if after == 0 {
 		after = time.Since(began)
 	}
-	r := process{text: out.text.String(), after: after, ended: errors.Is(cause, errSaid) && err != nil, by: out.by}
+	r := process{text: out.text.String(), after: after, ended: errors.Is(cause, errMatched) && err != nil, by: out.by}
 	if cause != nil && !r.ended {
 		err = cause
 	}

@@ -14,7 +14,7 @@ func pushMutants() []mutant {
 		Sim: inPush("D5 D7 I10"),
 	}, {
 		Name: "place-of-a-lost-transaction", What: "the place of a mark is given back although the server may still be at its transaction", Invariant: "D7",
-		Edits: []edit{{pushFolder + "/complete.go", `	return c == nil || errors.Is(err, errCallOff)`, `	return err != nil || errors.Is(err, errCallOff)`}},
+		Edits: []edit{{pushFolder + "/complete.go", `	return c == nil || errors.Is(err, errCancelLocks)`, `	return err != nil || errors.Is(err, errCancelLocks)`}},
 		Check: pushTest("TestPlaceOfALostTransaction"), Says: "and place \\d+ is free",
 		Sim: inPush("D5 D7 I10"),
 	}, {
@@ -26,12 +26,12 @@ func pushMutants() []mutant {
 		Sim: inPush("I10"),
 	}, {
 		Name: "moved-and-stale", What: "a completion whose row was being changed is answered as stale", Invariant: "I3",
-		Edits: []edit{{pushFolder + "/complete.go", `		if c.moved[e.ord] {`, `		if false && c.moved[e.ord] {`}},
+		Edits: []edit{{pushFolder + "/complete.go", `		if c.retry[e.ord] {`, `		if false && c.retry[e.ord] {`}},
 		Check: pushTest("TestMoved"), Says: "want all applied, and what follows",
 		Sim: inPush("I3"),
 	}, {
 		Name: "stale-completion-clears", What: "a stale completion takes away what it would have replaced", Invariant: "I3",
-		Edits: []edit{{pushFolder + "/commit.go", `		c.drop(batch, events, events, false)`, `		c.drop(batch, events, events, true)`}},
+		Edits: []edit{{pushFolder + "/commit.go", `		c.queueDeletes(batch, events, events, false)`, `		c.queueDeletes(batch, events, events, true)`}},
 		Check: pushTest("TestStaleClearsNothing"), Says: "and changed",
 		Sim: inPush("I2 I4 I6 I7 I12"),
 	}, {

@@ -37,8 +37,8 @@ type planting struct {
 	Of      int       `json:"of"`   // so many were chosen
 }
 
-// errOver ends what is under way when the time of a run is over.
-var errOver = errors.New("the time is over")
+// errTimeUp ends what is under way when the time of a run is over.
+var errTimeUp = errors.New("the time is over")
 
 // plantAll plants the mutants from o.start on, until the time is over, each after its check was run on the code as it is.
 // Interrupted, it gives what it has.
@@ -50,11 +50,11 @@ func plantAll(ctx context.Context, root string, mutants []mutant, o options, pro
 	defer removeAll(dir)
 	if o.most > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, o.most, errOver)
+		ctx, stop = context.WithTimeoutCause(ctx, o.most, errTimeUp)
 		defer stop()
 	}
 	p := &planter{root: root, dir: dir, race: o.race, lingers: lingersWithin, builds: map[string]*build{}}
-	t := &told{to: progress}
+	t := &reporter{to: progress}
 	turn := rotate(mutants, o.start)
 	outcomes, checks := make([]outcome, len(turn)), checksOf(turn)
 	each(ctx, o.jobs, len(turn), func(i int) {
@@ -65,7 +65,7 @@ func plantAll(ctx context.Context, root string, mutants []mutant, o options, pro
 		}
 		if got := p.try(ctx, m, without); ctx.Err() == nil {
 			outcomes[i] = got
-			t.say("%-9s %6.1f s  %s", got.Outcome, got.Seconds, m.Name)
+			t.printf("%-9s %6.1f s  %s", got.Outcome, got.Seconds, m.Name)
 		}
 	})
 	done := planting{Mutants: []outcome{}, Of: len(turn)}
@@ -78,19 +78,19 @@ func plantAll(ctx context.Context, root string, mutants []mutant, o options, pro
 		}
 	}
 	done.Next = (o.start + first) % len(turn)
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, errOver) {
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errTimeUp) {
 		return done, err
 	}
 	return done, nil
 }
 
-// told is who hears of what goes on, a line at a time.
-type told struct {
+// reporter is who hears of what goes on, a line at a time.
+type reporter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-func (t *told) say(format string, args ...any) {
+func (t *reporter) printf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Fprintf(t.to, format+"\n", args...)
@@ -112,7 +112,7 @@ func checksOf(mutants []mutant) map[string]*unplanted {
 }
 
 // of runs the check, if it was not.
-func (u *unplanted) of(ctx context.Context, p *planter, c check, t *told) baseline {
+func (u *unplanted) of(ctx context.Context, p *planter, c check, t *reporter) baseline {
 	u.once.Do(func() {
 		began, word := time.Now(), "sound"
 		if u.end = p.baseline(ctx, c); ctx.Err() != nil {
@@ -121,7 +121,7 @@ func (u *unplanted) of(ctx context.Context, p *planter, c check, t *told) baseli
 		if u.end.err != nil {
 			word = broken
 		}
-		t.say("%-9s %6.1f s  %s", word, time.Since(began).Seconds(), c.command())
+		t.printf("%-9s %6.1f s  %s", word, time.Since(began).Seconds(), c.command())
 	})
 	return u.end
 }

@@ -85,7 +85,7 @@ func (p *planter) mutant(ctx context.Context, m mutant, c check) (string, error)
 	if err != nil {
 		return "", err
 	}
-	return p.make(ctx, c, m.Name, overlay)
+	return p.buildProgram(ctx, c, m.Name, overlay)
 }
 
 // search makes the searches in one design, and takes in what they came to.

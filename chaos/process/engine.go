@@ -46,14 +46,14 @@ type Store interface {
 // stopWithin bounds an orderly stop of an engine, in calls of the store.
 const stopWithin = 10
 
-// setupMost bounds what an engine is told first, of which the text of scenarios is the most.
-const setupMost = 256 << 20
+// setupMax bounds what an engine is told first, of which the text of scenarios is the most.
+const setupMax = 256 << 20
 
 // Engine is the main function of an engine's process: it reads what it is and what it shall do from in, and
 // writes what it sees to out, until in ends. It is no use but to chaos.Run.
 func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err error) {
 	input := bufio.NewScanner(in)
-	input.Buffer(nil, setupMost)
+	input.Buffer(nil, setupMax)
 	if !input.Scan() {
 		return errors.New("an engine of a chaos run was not told what it is; it is started by pulley chaos")
 	}
@@ -70,7 +70,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err 
 	if err := h.engine.Start(ctx); err != nil {
 		return err
 	}
-	h.lines.say(Saying{Say: SayReady})
+	h.lines.write(Message{Say: SayReady})
 	gauging, stop := context.WithCancel(ctx)
 	var gauges sync.WaitGroup
 	defer gauges.Wait()
@@ -83,7 +83,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err 
 		if err := json.Unmarshal(input.Bytes(), &o); err != nil {
 			return fmt.Errorf("an order of a chaos run: %w", err)
 		}
-		h.follow(ctx, o)
+		h.obeyOrder(ctx, o)
 	}
 	stopping, cancel := context.WithTimeout(ctx, stopWithin*s.Case.Call())
 	defer cancel()
@@ -112,7 +112,7 @@ type host struct {
 
 func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, error) {
 	h := &host{Setup: s, lines: &lines{out: out}}
-	h.edges = &edges{source: s.Source, deadlocked: func() { h.lines.say(Saying{Say: SayDeadlock}) }}
+	h.edges = &edges{source: s.Source, deadlocked: func() { h.lines.write(Message{Say: SayDeadlock}) }}
 	built, err := s.Case.Build(true)
 	if err != nil {
 		return nil, err
@@ -142,9 +142,9 @@ func (h *host) begin(ctx context.Context, built *cases.Streams, hooks Hooks) err
 	if err != nil {
 		return err
 	}
-	h.kills = &kills{Executor: actions, kill: h.killWorker, told: h.misbehaved}
-	h.slow = &slowness{Executor: h.kills, told: h.misbehaved}
-	h.clock = &clock{told: h.misbehaved}
+	h.kills = &kills{Executor: actions, kill: h.killWorker, onKilled: h.reportMisbehaved}
+	h.slow = &slowness{Executor: h.kills, onSlowed: h.reportMisbehaved}
+	h.clock = &clock{onRead: h.reportMisbehaved}
 	spec, err := s.Case.Spec()
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 		store = hooks.Wrap(store)
 	}
 	h.witness = newWitness(store, h.Case.Lease(), h.lines, h.Source)
-	h.repeats = newRepeats(h.witness, h.Case.Seed+uint64(h.Index), h.misbehaved)
+	h.repeats = newRepeats(h.witness, h.Case.Seed+uint64(h.Index), h.reportMisbehaved)
 	h.store = h.repeats
 	return nil
 }
@@ -196,16 +196,16 @@ const gaugeEvery = time.Second
 // gauge tells of the process until ctx ends.
 func (h *host) gauge(ctx context.Context) {
 	for range pause.Tries(ctx, gaugeEvery) {
-		h.lines.say(Saying{Say: SayGoroutines, N: runtime.NumGoroutine()})
+		h.lines.write(Message{Say: SayGoroutines, N: runtime.NumGoroutine()})
 	}
 }
 
-func (h *host) misbehaved() { h.lines.say(Saying{Say: SayMisbehaved}) }
+func (h *host) reportMisbehaved() { h.lines.write(Message{Say: SayMisbehaved}) }
 
-func (h *host) problem(err error) { h.lines.say(Saying{Say: SayProblem, Text: err.Error()}) }
+func (h *host) problem(err error) { h.lines.write(Message{Say: SayProblem, Text: err.Error()}) }
 
-// follow does what an order says.
-func (h *host) follow(ctx context.Context, o Order) {
+// obeyOrder does what an order says.
+func (h *host) obeyOrder(ctx context.Context, o Order) {
 	if o.Submit != nil {
 		h.submits.Go(func() { h.submit(ctx, *o.Submit) })
 	}
@@ -236,7 +236,7 @@ func (h *host) submit(ctx context.Context, s Submission) {
 	defer cancel()
 	_, err := h.engine.Submit(ctx, engine.SubmitRequest{ID: s.ID, Program: h.programs[s.Workload], Input: h.inputs[s.Workload]})
 	if err != nil {
-		h.lines.say(Saying{Say: SayUnsubmitted, ID: s.ID, Text: err.Error()})
+		h.lines.write(Message{Say: SayUnsubmitted, ID: s.ID, Text: err.Error()})
 	}
 }
 

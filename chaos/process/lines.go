@@ -32,8 +32,8 @@ type Submission struct {
 	Workload int       `json:"workload"`
 }
 
-// Saying is a line of a process that is no event of the history.
-type Saying struct {
+// Message is a line of a process that is no event of the history.
+type Message struct {
 	Say  Word      `json:"say"`
 	ID   uuid.UUID `json:"id,omitzero"`
 	Text string    `json:"text,omitempty"`
@@ -69,8 +69,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.out.Write(p)
 }
 
-// say writes a saying. Nobody can be told that it failed.
-func (l *lines) say(s Saying) {
+// write writes a saying. Nobody can be told that it failed.
+func (l *lines) write(s Message) {
 	if text, err := json.Marshal(s); err == nil {
 		_, _ = l.Write(append(text, '\n'))
 	}

@@ -48,7 +48,7 @@ func (e *edges) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, got pgxpoo
 	if got.Err != nil || got.Conn == nil {
 		return
 	}
-	mark := markOf(ctx)
+	mark := connUseOf(ctx)
 	mark.Source = e.source
 	_ = mark.Send(got.Conn.PgConn().Conn()) // a connection that is lost is noticed by its user
 }
@@ -122,8 +122,8 @@ func (e *edges) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndD
 // slowness makes every action take longer.
 type slowness struct {
 	worker.Executor
-	told  func() // that it did
-	delay atomic.Int64
+	onSlowed func() // that it did
+	delay    atomic.Int64
 }
 
 func (s *slowness) set(d time.Duration) { s.delay.Store(int64(d)) }
@@ -131,7 +131,7 @@ func (s *slowness) set(d time.Duration) { s.delay.Store(int64(d)) }
 // Execute implements worker.Executor.
 func (s *slowness) Execute(ctx context.Context, t backend.Task) (json.RawMessage, *plan.Failure) {
 	if d := time.Duration(s.delay.Load()); d > 0 {
-		s.told()
+		s.onSlowed()
 		_ = pause.For(ctx, d) // the action sees itself that ctx has ended
 	}
 	return s.Executor.Execute(ctx, t)
@@ -139,9 +139,9 @@ func (s *slowness) Execute(ctx context.Context, t backend.Task) (json.RawMessage
 
 // clock is an engine's, which can be wrong.
 type clock struct {
-	told  func() // that somebody has read it since it jumped
-	ahead atomic.Int64
-	fresh atomic.Bool // nobody has
+	onRead func() // that somebody has read it since it jumped
+	ahead  atomic.Int64
+	fresh  atomic.Bool // nobody has
 }
 
 // jump has it be so far ahead of the right time.
@@ -153,7 +153,7 @@ func (c *clock) jump(ahead time.Duration) {
 
 func (c *clock) now() time.Time {
 	if c.fresh.CompareAndSwap(true, false) {
-		c.told()
+		c.onRead()
 	}
 	return time.Now().Add(time.Duration(c.ahead.Load()))
 }
@@ -161,26 +161,26 @@ func (c *clock) now() time.Time {
 // repeats has completions reach the store in another order, and some of them again after a later call.
 type repeats struct {
 	Store
-	told func() // that the store has answered something again
+	onRepeated func() // that the store has answered something again
 
-	mu      sync.Mutex
-	rand    *rand.Rand
-	percent int
-	kept    map[int][]backend.Completion // to be offered again, by shard
+	mu       sync.Mutex
+	rand     *rand.Rand
+	percent  int
+	recorded map[int][]backend.Completion // to be offered again, by shard
 }
 
-// keptMost bounds what is offered again with one call.
-const keptMost = 32
+// repeatMax bounds what is offered again with one call.
+const repeatMax = 32
 
 func newRepeats(s Store, seed uint64, told func()) *repeats {
-	return &repeats{Store: s, told: told, rand: rand.New(rand.NewPCG(seed, 0x2e9ea7)), kept: map[int][]backend.Completion{}}
+	return &repeats{Store: s, onRepeated: told, rand: rand.New(rand.NewPCG(seed, 0x2e9ea7)), recorded: map[int][]backend.Completion{}}
 }
 
 func (r *repeats) set(percent int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.percent = percent
-	clear(r.kept)
+	clear(r.recorded)
 }
 
 // draw decides for one call: the order of its completions, nil for theirs, and what is offered again.
@@ -190,18 +190,18 @@ func (r *repeats) draw(shard, n int) (order []int, again []backend.Completion) {
 	if r.percent == 0 || r.rand.IntN(100) >= r.percent {
 		return nil, nil
 	}
-	again = r.kept[shard]
-	delete(r.kept, shard)
+	again = r.recorded[shard]
+	delete(r.recorded, shard)
 	return r.rand.Perm(n), again
 }
 
-// keep notes completions that were answered, to be offered again.
-func (r *repeats) keep(shard int, completions []backend.Completion) {
+// record notes completions that were answered, to be offered again.
+func (r *repeats) record(shard int, completions []backend.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.percent > 0 {
-		kept := append(r.kept[shard], completions...)
-		r.kept[shard] = kept[max(0, len(kept)-keptMost):]
+		kept := append(r.recorded[shard], completions...)
+		r.recorded[shard] = kept[max(0, len(kept)-repeatMax):]
 	}
 }
 
@@ -211,7 +211,7 @@ func (r *repeats) Complete(ctx context.Context, shard int, completions []backend
 	if order == nil {
 		out, err := r.Store.Complete(ctx, shard, completions, grant)
 		if err == nil {
-			r.keep(shard, completions)
+			r.record(shard, completions)
 		}
 		return out, err
 	}
@@ -226,7 +226,7 @@ func (r *repeats) Complete(ctx context.Context, shard int, completions []backend
 			answers[from] = out.Outcomes[to]
 		}
 		out.Outcomes = answers
-		r.keep(shard, completions)
+		r.record(shard, completions)
 	}
 	r.offerAgain(ctx, shard, again, grant)
 	return out, err
@@ -240,6 +240,6 @@ func (r *repeats) offerAgain(ctx context.Context, shard int, again []backend.Com
 	}
 	grant.Max = 0
 	if _, err := r.Store.Complete(ctx, shard, again, grant); err == nil {
-		r.told()
+		r.onRepeated()
 	}
 }

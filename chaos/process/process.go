@@ -20,7 +20,7 @@ type Process struct {
 	source string
 	system Execution
 	ready  chan struct{} // closed when its engine works
-	gone   chan struct{} // closed when it has ended and all that it said was heard
+	exited chan struct{} // closed when it has ended and all that it said was heard
 	stderr tail
 
 	mu     sync.Mutex // of stdin
@@ -41,8 +41,8 @@ func (p *Process) Signal(s os.Signal) error { return p.system.Signal(s) }
 // Ready is closed when its engine works.
 func (p *Process) Ready() <-chan struct{} { return p.ready }
 
-// Gone is closed when it has ended and all that it said was heard.
-func (p *Process) Gone() <-chan struct{} { return p.gone }
+// Exited is closed when it has ended and all that it said was heard.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // Err is how it ended, once it is gone.
 func (p *Process) Err() error { return p.err }
@@ -50,8 +50,8 @@ func (p *Process) Err() error { return p.err }
 // Complaint is the end of what it wrote to its standard error, on one line.
 func (p *Process) Complaint() string { return p.stderr.String() }
 
-// Hearing takes what a process says, a line at a time, from one goroutine for each process.
-type Hearing func(p *Process, line []byte)
+// LineHandler takes what a process says, a line at a time, from one goroutine for each process.
+type LineHandler func(p *Process, line []byte)
 
 // Execution is a process of the system.
 type Execution interface {
@@ -94,8 +94,8 @@ func LaunchChild(command []string) Launcher {
 
 // Start starts an engine. Its process is handed to launched before the engine does anything, so that a caller that kills the
 // engine for what it does kills this process; orders that launched gives are read after the setup.
-func Start(ctx context.Context, launch Launcher, s Setup, hear Hearing, launched func(*Process)) (*Process, error) {
-	p := &Process{source: s.Source, ready: make(chan struct{}), gone: make(chan struct{})}
+func Start(ctx context.Context, launch Launcher, s Setup, hear LineHandler, launched func(*Process)) (*Process, error) {
+	p := &Process{source: s.Source, ready: make(chan struct{}), exited: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out io.Reader
@@ -105,7 +105,7 @@ func Start(ctx context.Context, launch Launcher, s Setup, hear Hearing, launched
 	}
 	// It ends with the process's output, which ends with the process.
 	go func() {
-		defer close(p.gone)
+		defer close(p.exited)
 		p.listen(out, hear)
 		p.err = p.system.Wait()
 	}()
@@ -115,7 +115,7 @@ func Start(ctx context.Context, launch Launcher, s Setup, hear Hearing, launched
 }
 
 // listen hears whole lines; what a killed process had not finished it has not said.
-func (p *Process) listen(out io.Reader, hear Hearing) {
+func (p *Process) listen(out io.Reader, hear LineHandler) {
 	in := bufio.NewReaderSize(out, 1<<16)
 	ready := false
 	for {
@@ -131,11 +131,11 @@ func (p *Process) listen(out io.Reader, hear Hearing) {
 	}
 }
 
-// ErrGone says that a process cannot be told anything any more.
-var ErrGone = errors.New("the engine's process has ended")
+// ErrExited says that a process cannot be told anything any more.
+var ErrExited = errors.New("the engine's process has ended")
 
-// Tell writes a line to the process.
-func (p *Process) Tell(what any) error {
+// Send writes a line to the process.
+func (p *Process) Send(what any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.write(what)
@@ -148,10 +148,10 @@ func (p *Process) write(what any) error {
 		return err
 	}
 	if p.closed {
-		return ErrGone
+		return ErrExited
 	}
 	if _, err := p.stdin.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("%w: %w", ErrGone, err)
+		return fmt.Errorf("%w: %w", ErrExited, err)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (p *Process) Finish() {
 // Alive says whether the process can be worked with.
 func (p *Process) Alive() bool {
 	select {
-	case <-p.gone:
+	case <-p.exited:
 		return false
 	default:
 	}

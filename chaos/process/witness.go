@@ -49,7 +49,7 @@ func (w *witness) observer(problem func(error)) engine.Observer {
 // Submit implements backend.Backend.
 func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
-	ctx = c.marked(ctx, "submit", 0)
+	ctx = c.withConnUse(ctx, "submit", 0)
 	var events []oracle.Event
 	for _, s := range subs {
 		events = append(events, c.event(oracle.Submitting, s.ID))
@@ -69,7 +69,7 @@ func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant b
 // Claim implements backend.Backend.
 func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
-	ctx = c.marked(ctx, fault.Claiming, shard)
+	ctx = c.withConnUse(ctx, fault.Claiming, shard)
 	w.recorder.Record(c.event(oracle.Claiming, uuid.Nil))
 	out, err := w.Store.Claim(ctx, shard, grant)
 	e := c.event(oracle.Claimed, uuid.Nil)
@@ -83,7 +83,7 @@ func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 // Complete implements backend.Backend.
 func (w *witness) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
-	ctx = c.marked(ctx, completing(done), shard)
+	ctx = c.withConnUse(ctx, completing(done), shard)
 	var events []oracle.Event
 	for _, d := range done {
 		e := attempt(oracle.Offered, d.Program, d.Lease, d.Attempt)
@@ -107,16 +107,16 @@ func (w *witness) Complete(ctx context.Context, shard int, done []backend.Comple
 	return out, err
 }
 
-// Extend implements backend.Backend.
-func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+// Renew implements backend.Backend.
+func (w *witness) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	c := w.begin()
-	asking, answering, operation := oracle.Extending, oracle.Extended, "extend"
-	if grant.Lease < w.lease { // they are given back, or are to end since their workers died: nobody believes in them from here on
+	asking, answering, operation := oracle.Renewing, oracle.Renewed, "extend"
+	if grant.Lease < w.lease { // they are returned, or are to end since their workers died: nobody believes in them from here on
 		asking, answering, operation = oracle.Released, "", "release"
 	}
-	ctx = c.marked(ctx, operation, shard)
+	ctx = c.withConnUse(ctx, operation, shard)
 	w.recorder.Record(w.leases(c, asking, leases)...)
-	held, err := w.Store.Extend(ctx, shard, leases, grant)
+	held, err := w.Store.Renew(ctx, shard, leases, grant)
 	if answering == "" {
 		return held, err
 	}
@@ -139,7 +139,7 @@ func (w *witness) Extend(ctx context.Context, shard int, leases []backend.Lease,
 // Cancel implements backend.Canceler.
 func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	c := w.begin()
-	ctx = c.marked(ctx, "cancel", 0)
+	ctx = c.withConnUse(ctx, "cancel", 0)
 	var events []oracle.Event
 	for _, id := range ids {
 		events = append(events, oracle.Event{Kind: oracle.Canceling, Instance: id.String()})
@@ -149,7 +149,7 @@ func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 	events = events[:0]
 	for i, in := range found {
 		in.ID = ids[i] // of an unknown one too
-		events = append(events, InstanceEvent(oracle.Looked, in))
+		events = append(events, InstanceEvent(oracle.LookedUp, in))
 	}
 	w.recorder.Record(events...)
 	return found, err
@@ -157,17 +157,17 @@ func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 
 // Sweep implements backend.Backend.
 func (w *witness) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
-	return w.Store.Sweep(call{}.marked(ctx, "sweep", shard), shard)
+	return w.Store.Sweep(call{}.withConnUse(ctx, "sweep", shard), shard)
 }
 
 // Lookup implements backend.Backend.
 func (w *witness) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
-	return w.Store.Lookup(call{}.marked(ctx, "lookup", 0), ids)
+	return w.Store.Lookup(call{}.withConnUse(ctx, "lookup", 0), ids)
 }
 
 // Notify implements backend.Listener.
 func (w *witness) Notify(ctx context.Context) error {
-	return w.Store.Notify(call{}.marked(ctx, "notify", 0))
+	return w.Store.Notify(call{}.withConnUse(ctx, "notify", 0))
 }
 
 // completing names the operation of a call.
@@ -181,19 +181,19 @@ func completing(done []backend.Completion) string {
 	return "complete"
 }
 
-// markKey is of what a context says is done on the connections that are acquired with it.
-type markKey struct{}
+// connUseKey is of what a context says is done on the connections that are acquired with it.
+type connUseKey struct{}
 
-// marked notes what the call does.
-func (c call) marked(ctx context.Context, operation string, shard int) context.Context {
-	return context.WithValue(ctx, markKey{}, fault.Mark{Operation: operation, Shard: shard, Call: c.number})
+// withConnUse notes what the call does.
+func (c call) withConnUse(ctx context.Context, operation string, shard int) context.Context {
+	return context.WithValue(ctx, connUseKey{}, fault.ConnUse{Operation: operation, Shard: shard, Call: c.number})
 }
 
-func markOf(ctx context.Context) fault.Mark {
-	if m, ok := ctx.Value(markKey{}).(fault.Mark); ok {
+func connUseOf(ctx context.Context) fault.ConnUse {
+	if m, ok := ctx.Value(connUseKey{}).(fault.ConnUse); ok {
 		return m
 	}
-	return fault.Mark{Operation: fault.Background}
+	return fault.ConnUse{Operation: fault.Background}
 }
 
 // call is a call of the store under way.

@@ -38,7 +38,7 @@ func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestGivingBackIsARelease has leases given back as the engine does it: nobody may believe in them from then on.
+// TestGivingBackIsARelease has leases returned as the engine does it: nobody may believe in them from then on.
 func TestGivingBackIsARelease(t *testing.T) {
 	for lease, want := range map[time.Duration][]string{0: {"released"}, time.Millisecond: {"released"}, time.Second: {"extending", "extended"}} {
 		var out bytes.Buffer
@@ -46,7 +46,7 @@ func TestGivingBackIsARelease(t *testing.T) {
 		g := &graph.Graph{Nodes: []*graph.Node{{Name: "node"}}}
 		l := backend.Lease{Key: backend.Key{Instance: uuid.New()}, Token: 1}
 		w.graphs.Store(l.Key.Instance, g)
-		if _, err := w.Extend(t.Context(), 0, []backend.Lease{l}, backend.Grant{Lease: lease}); err != nil {
+		if _, err := w.Renew(t.Context(), 0, []backend.Lease{l}, backend.Grant{Lease: lease}); err != nil {
 			t.Fatal(err)
 		}
 		h, _, err := oracle.ReadHistory(&out)
@@ -65,10 +65,10 @@ func TestGivingBackIsARelease(t *testing.T) {
 	}
 }
 
-// noStore prolongs every lease.
+// noStore renews every lease.
 type noStore struct{ Store }
 
-func (noStore) Extend(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
+func (noStore) Renew(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
 	return slices.Repeat([]bool{true}, len(leases)), nil
 }
 

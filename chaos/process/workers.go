@@ -73,28 +73,28 @@ func (h *host) closeWorkers() error {
 // kills has a worker be killed while it has attempts.
 type kills struct {
 	worker.Executor
-	kill func() bool
-	told func() // that it was
+	kill     func() bool
+	onKilled func() // that it was
 
-	mu     sync.Mutex
-	wanted bool
+	mu      sync.Mutex
+	isArmed bool
 }
 
 func (k *kills) set(wanted bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.wanted = wanted
+	k.isArmed = wanted
 }
 
 // try kills a worker if that is wanted, and says whether it is wanted still.
 func (k *kills) try() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.wanted && k.kill() {
-		k.wanted = false
-		k.told()
+	if k.isArmed && k.kill() {
+		k.isArmed = false
+		k.onKilled()
 	}
-	return k.wanted
+	return k.isArmed
 }
 
 // killEvery is between two looks for a worker that has attempts.

@@ -25,7 +25,7 @@ func (d during) Execute(ctx context.Context, _ backend.Task) (json.RawMessage, *
 func TestKills(t *testing.T) {
 	killed, told := 0, 0
 	working, died := make(chan struct{}), make(chan struct{})
-	k := &kills{told: func() { told++ }}
+	k := &kills{onKilled: func() { told++ }}
 	k.kill = func() bool {
 		select {
 		case <-working:
@@ -59,11 +59,11 @@ func TestKills(t *testing.T) {
 // TestKillsGiveUp waits for no worker that has work beyond the attempt that looks for one.
 func TestKillsGiveUp(t *testing.T) {
 	looked := 0
-	k := &kills{told: func() { t.Error("it was told of a kill") }, kill: func() bool { looked++; return false }}
+	k := &kills{onKilled: func() { t.Error("it was told of a kill") }, kill: func() bool { looked++; return false }}
 	k.Executor = during{do: func(context.Context) {}}
 	k.set(true)
 	k.Execute(t.Context(), backend.Task{})
-	if looked == 0 || !k.wanted {
-		t.Errorf("it was looked %d times; an order stands until it was followed: %t", looked, k.wanted)
+	if looked == 0 || !k.isArmed {
+		t.Errorf("it was looked %d times; an order stands until it was followed: %t", looked, k.isArmed)
 	}
 }

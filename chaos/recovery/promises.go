@@ -10,15 +10,15 @@ import (
 
 // promise is what is promised of how work comes back after a kind of fault.
 type promise struct {
-	kind    string
-	what    string                                     // comes within the bound
-	words   string                                     // of the bound
-	bound   func(takeover time.Duration) time.Duration // from the fault's end
-	own     bool                                       // and an instance's own work besides
-	took    func(seen) int64                           // nanoseconds; never: it was not seen
-	watched func(seen) int64                           // how long it would have been seen
-	nothing func(seen) bool                            // the fault found nothing that could come back
-	beyond  func(seen) string                          // what came too late
+	kind        string
+	what        string                                     // comes within the bound
+	words       string                                     // of the bound
+	bound       func(takeover time.Duration) time.Duration // from the fault's end
+	addsOwnWork bool                                       // and an instance's own work besides
+	measure     func(seen) int64                           // nanoseconds; never: it was not seen
+	watched     func(seen) int64                           // how long it would have been seen
+	nothing     func(seen) bool                            // the fault found nothing that could come back
+	beyond      func(seen) string                          // what came too late
 }
 
 // rateBound is how long work may take to be as fast as before once a killed Postgres is there again.
@@ -37,7 +37,7 @@ func KillsEngine(kind string) bool { return kind == killing || kind == felling }
 var promises = slices.Concat(promisesOfKills(killing), promisesOfKills(felling), []promise{
 	{
 		kind: crashing, what: "95 % of the earlier rate", words: "5 s", bound: func(time.Duration) time.Duration { return rateBound },
-		took:    func(s seen) int64 { return s.rate },
+		measure: func(s seen) int64 { return s.rate },
 		watched: func(s seen) int64 { return s.loaded },
 		nothing: func(seen) bool { return false },
 		beyond:  func(seen) string { return "the rate was reached" },
@@ -51,14 +51,14 @@ func promisesOfKills(kind string) []promise {
 	return []promise{
 		{
 			kind: kind, what: "what the engine had in hand went on", words: "lease and two sweeps", bound: itself,
-			took:    func(s seen) int64 { return s.inHand.wentOn },
+			measure: func(s seen) int64 { return s.inHand.wentOn },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.inHand.n == 0 },
 			beyond:  func(s seen) string { return wentOnText(s, s.inHand) },
 		},
 		{
-			kind: kind, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: itself, own: true,
-			took:    func(s seen) int64 { return s.open.wentOn },
+			kind: kind, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: itself, addsOwnWork: true,
+			measure: func(s seen) int64 { return s.open.wentOn },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.open.n == 0 },
 			beyond:  func(s seen) string { return wentOnText(s, s.open) },
@@ -66,7 +66,7 @@ func promisesOfKills(kind string) []promise {
 	}
 }
 
-func wentOnText(s seen, c comeback) string {
+func wentOnText(s seen, c recovered) string {
 	return fmt.Sprintf("engine %d was killed, and instance %s went on", s.Fault.Engine, c.last)
 }
 
@@ -81,7 +81,7 @@ func verdicts(all []seen, takeover, own time.Duration, origin int64) []record.Re
 			continue
 		}
 		bound := p.bound(takeover)
-		if p.own {
+		if p.addsOwnWork {
 			bound += own
 		}
 		v := p.judge(some, bound, origin)
@@ -91,8 +91,8 @@ func verdicts(all []seen, takeover, own time.Duration, origin int64) []record.Re
 	return out
 }
 
-// excused says that what took longer than the bound would not have, as far as one can tell, had the machine had time for it.
-func (s seen) excused(took, bound int64) bool {
+// isExcused says that what took longer than the bound would not have, as far as one can tell, had the machine had time for it.
+func (s seen) isExcused(took, bound int64) bool {
 	return s.stalled != nil && took != never && took-s.stalled(took) <= bound
 }
 
@@ -105,8 +105,8 @@ func (p promise) judge(all []seen, bound time.Duration, origin int64) record.Rec
 	}
 	var ms []float64
 	for _, s := range all {
-		took, watched := p.took(s), p.watched(s)
-		if took == never && watched <= int64(bound) || took > int64(bound) && s.excused(min(took, watched), int64(bound)) {
+		took, watched := p.measure(s), p.watched(s)
+		if took == never && watched <= int64(bound) || took > int64(bound) && s.isExcused(min(took, watched), int64(bound)) {
 			continue
 		}
 		v.Decided++
@@ -130,12 +130,12 @@ func (p promise) judge(all []seen, bound time.Duration, origin int64) record.Rec
 	return v
 }
 
-// ownShare is how many of the pauses before the first fault are no longer than what counts as an instance's own work.
-const ownShare = 0.99
+// usualPauseQuantile is how many of the pauses before the first fault are no longer than what counts as an instance's own work.
+const usualPauseQuantile = 0.99
 
-// ownWork is how long instances went without a completion while nothing had gone wrong: what there was to do for the next
+// usualPause is how long instances went without a completion while nothing had gone wrong: what there was to do for the next
 // one, and the wait for a turn at it. It goes by those that ended within a time.
-func (l lives) ownWork(since, until int64) time.Duration {
+func (l instanceSpans) usualPause(since, until int64) time.Duration {
 	var pauses []int64
 	for _, one := range l {
 		if one.begun < since {
@@ -153,13 +153,13 @@ func (l lives) ownWork(since, until int64) time.Duration {
 		return 0
 	}
 	slices.Sort(pauses)
-	return time.Duration(pauses[min(len(pauses)-1, int(ownShare*float64(len(pauses))))])
+	return time.Duration(pauses[min(len(pauses)-1, int(usualPauseQuantile*float64(len(pauses))))])
 }
 
 // tooLate names a fault that cost more than it may.
 func (p promise) tooLate(s seen, origin int64) string {
 	text := fmt.Sprintf("%s at %.1f s: %s", s.Fault.Kind, float64(s.Over-origin)/1e9, p.beyond(s))
-	if took := p.took(s); took != never {
+	if took := p.measure(s); took != never {
 		return fmt.Sprintf("%s after %.0f ms", text, milliseconds(took))
 	}
 	if watched := p.watched(s); watched != never {

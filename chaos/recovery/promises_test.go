@@ -58,7 +58,7 @@ func TestRecoveryVerdict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, spans := killedAt(w.kills, w.instances...)
-			_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+			_, all := measure(Completions(h), instanceSpansOf(h), spans, 0, never)
 			got := verdicts(all, takeover, 0, 0)
 			if len(got) != 1 || got[0].Verdict != w.verdict || got[0].Decided != w.decided || got[0].Faults != len(w.kills) || len(got[0].Beyond) != len(w.beyond) {
 				t.Fatalf("got %+v, want it %s, %d decided, beyond %q", got, w.verdict, w.decided, w.beyond)
@@ -107,7 +107,7 @@ func TestRateVerdict(t *testing.T) {
 // TestNothingInHand has an engine be killed where there is nothing that could come back: nothing is said of that.
 func TestNothingInHand(t *testing.T) {
 	h, spans := killedAt([]int64{int64(time.Minute)})
-	_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+	_, all := measure(Completions(h), instanceSpansOf(h), spans, 0, never)
 	if got := verdicts(all, 0, 0, 0); len(got) != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -117,19 +117,19 @@ func TestNothingInHand(t *testing.T) {
 // lies after the first fault counts for nothing; and what is an instance's own work comes on top of the bound.
 func TestOwnWork(t *testing.T) {
 	second := int64(time.Second)
-	var all lives
+	var all instanceSpans
 	for range 150 {
-		all = append(all, life{begun: 10 * second, applied: []int64{11 * second}, ended: 12 * second})
+		all = append(all, instanceSpan{begun: 10 * second, applied: []int64{11 * second}, ended: 12 * second})
 	}
-	all = append(all, life{begun: 10 * second, applied: []int64{13 * second}, ended: 90 * second}, life{begun: 0, ended: 50 * second})
-	if got := all.ownWork(second, 60*second); got != time.Second {
+	all = append(all, instanceSpan{begun: 10 * second, applied: []int64{13 * second}, ended: 90 * second}, instanceSpan{begun: 0, ended: 50 * second})
+	if got := all.usualPause(second, 60*second); got != time.Second {
 		t.Errorf("own work is %v, want 1s", got)
 	}
-	if got := (lives{}).ownWork(0, second); got != 0 {
+	if got := (instanceSpans{}).usualPause(0, second); got != 0 {
 		t.Errorf("of no instances, own work is %v", got)
 	}
 	h, spans := killedAt([]int64{10 * second}, []time.Duration{1700 * time.Millisecond})
-	_, after := measure(Completions(h), livesOf(h), spans, 0, never)
+	_, after := measure(Completions(h), instanceSpansOf(h), spans, 0, never)
 	for own, want := range map[time.Duration]string{0: record.RecoveryMissed, 300 * time.Millisecond: record.RecoveryMet} {
 		got := verdicts(after, takeover, own, 0)[0]
 		if got.Verdict != want || got.OwnMS != milliseconds(int64(own)) || got.BoundMS != 1500+got.OwnMS {
@@ -178,11 +178,11 @@ func TestInHand(t *testing.T) {
 		h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, Instance: id, AtNS: at})
 	}
 	at := 10 * second
-	_, all := measure(nil, livesOf(h), []Span{{Fault: fault.Fault{Kind: killing}, Begun: at, Over: at, Killed: "killed"}}, 0, never)
-	if got := all[0].inHand; got != (comeback{n: 2, wentOn: 2 * second, finished: 2 * second, last: "b"}) {
+	_, all := measure(nil, instanceSpansOf(h), []Span{{Fault: fault.Fault{Kind: killing}, Begun: at, Over: at, Killed: "killed"}}, 0, never)
+	if got := all[0].inHand; got != (recovered{n: 2, wentOn: 2 * second, finished: 2 * second, last: "b"}) {
 		t.Errorf("in hand: %+v, want a and b", got)
 	}
-	if got := all[0].open; got != (comeback{n: 3, wentOn: 9 * second, finished: 9 * second, last: "c"}) {
+	if got := all[0].open; got != (recovered{n: 3, wentOn: 9 * second, finished: 9 * second, last: "c"}) {
 		t.Errorf("open: %+v, want all three", got)
 	}
 	for i, want := range []string{record.RecoveryMet, record.RecoveryMissed} {
@@ -209,7 +209,7 @@ func TestStalls(t *testing.T) {
 		1400 * time.Millisecond: record.RecoveryMet, 1700 * time.Millisecond: record.RecoveryUndecided, 1900 * time.Millisecond: record.RecoveryMissed,
 	} {
 		h, spans := killedAt([]int64{at}, []time.Duration{took})
-		_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+		_, all := measure(Completions(h), instanceSpansOf(h), spans, 0, never)
 		all[0].stalled = func(ns int64) int64 { return s.Within(at, at+ns) }
 		if got := verdicts(all, takeover, 0, 0)[0]; got.Verdict != want {
 			t.Errorf("after %v: %+v, want it %s", took, got, want)
@@ -234,7 +234,7 @@ func TestRecovery(t *testing.T) {
 	}
 	h = append(h, oracle.Event{Kind: oracle.Ended, Status: reference.Completed, AtNS: over + 7*second, Instance: "i"})
 	spans := []Span{{Fault: fault.Fault{Kind: "process.kill"}, Begun: 5 * second, Over: over}}
-	rateWas, all := measure(Completions(h), livesOf(h), spans, 0, never)
+	rateWas, all := measure(Completions(h), instanceSpansOf(h), spans, 0, never)
 	got := summarize(rateWas, all)
 	want := func(what string, p record.RecoveryPercentiles, ms float64) {
 		if p.N != 1 || p.P50 != ms || p.Max != ms {
@@ -268,7 +268,7 @@ func TestAKilledHostIsAKilledEngine(t *testing.T) {
 	for i := range spans {
 		spans[i].Fault.Kind = felling
 	}
-	_, all := measure(Completions(h), livesOf(h), spans, 0, never)
+	_, all := measure(Completions(h), instanceSpansOf(h), spans, 0, never)
 	got := verdicts(all, takeover, 0, 0)
 	if len(got) != 1 || got[0].Kind != felling || got[0].Verdict != record.RecoveryMissed {
 		t.Errorf("got %+v, want it missed", got)

@@ -19,8 +19,8 @@ import (
 	"pulley/reports/record"
 )
 
-// beyondMost is how many of the faults that cost too much a text names.
-const beyondMost = 2
+// beyondMax is how many of the faults that cost too much a text names.
+const beyondMax = 2
 
 func percentiles(ms []float64) record.RecoveryPercentiles {
 	if len(ms) == 0 {
@@ -56,7 +56,7 @@ func Text(r record.Recovery) string {
 	}
 	for _, v := range r.Verdicts {
 		fmt.Fprintf(&b, "  recovery from %s: %s\n", v.Kind, verdictText(v))
-		for _, one := range v.Beyond[:min(len(v.Beyond), beyondMost)] {
+		for _, one := range v.Beyond[:min(len(v.Beyond), beyondMax)] {
 			fmt.Fprintf(&b, "    %s\n", one)
 		}
 	}
@@ -83,7 +83,7 @@ type Run struct {
 
 // Judge measures how work came back after the faults, and holds it against what is promised.
 func (r Run) Judge() record.Recovery {
-	lives := livesOf(r.History)
+	lives := instanceSpansOf(r.History)
 	rateWas, all := measure(r.Applied, lives, r.Spans, r.Since, r.Closed)
 	out := summarize(rateWas, all)
 	out.BoundMS = milliseconds(int64(r.Takeover))
@@ -92,7 +92,7 @@ func (r Run) Judge() record.Recovery {
 		origin = r.Applied[0] // as in the timeline
 	}
 	if len(r.Spans) > 0 {
-		own = lives.ownWork(r.Since, r.Spans[0].Begun)
+		own = lives.usualPause(r.Since, r.Spans[0].Begun)
 	}
 	for i := range all {
 		s := &all[i]
@@ -129,11 +129,11 @@ type seen struct {
 	first, rate int64
 	stalled     func(ns int64) int64 // of so long after it, how long the machine had no time for the run; nil: it always had
 
-	open, inHand comeback // of all instances that were open at its end, and of those that a killed engine had in hand
+	open, inHand recovered // of all instances that were open at its end, and of those that a killed engine had in hand
 }
 
-// comeback is how some instances went on after a fault.
-type comeback struct {
+// recovered is how some instances went on after a fault.
+type recovered struct {
 	n        int    // instances
 	wentOn   int64  // all of them
 	finished int64  // they had all ended
@@ -154,7 +154,7 @@ func within(at, over, window int64) int64 {
 // measure reads from the completions and instances of a history how work came back after each fault. The earlier rate is
 // that since the fault before, or before the first; what was before a moment says nothing about it, and from closed on
 // nothing new is submitted.
-func measure(applied []int64, all lives, spans []Span, since, closed int64) (rateWas float64, seenOf []seen) {
+func measure(applied []int64, all instanceSpans, spans []Span, since, closed int64) (rateWas float64, seenOf []seen) {
 	if len(spans) == 0 {
 		return 0, nil
 	}
@@ -185,7 +185,7 @@ func measure(applied []int64, all lives, spans []Span, since, closed int64) (rat
 			one.rate = at - s.Over
 		}
 		one.open = all.after(s.Over, one.window, "")
-		one.inHand = comeback{wentOn: never, finished: never}
+		one.inHand = recovered{wentOn: never, finished: never}
 		if s.Killed != "" {
 			one.inHand = all.after(s.Over, one.window, s.Killed)
 		}
@@ -248,9 +248,9 @@ func regained(applied []int64, rate float64) (at int64, found bool) {
 	return 0, false
 }
 
-// windowsMost bounds the windows of a timeline; one is no shorter than windowLeast.
+// windowsMax bounds the windows of a timeline; one is no shorter than windowLeast.
 const (
-	windowsMost = 600
+	windowsMax  = 600
 	windowLeast = 100 * time.Millisecond
 )
 
@@ -262,7 +262,7 @@ func (r Run) Timeline() record.Timeline {
 		return out
 	}
 	origin, last := applied[0], applied[len(applied)-1]
-	window := max(int64(windowLeast), (last-origin)/windowsMost+1)
+	window := max(int64(windowLeast), (last-origin)/windowsMax+1)
 	out.WindowMS = milliseconds(window)
 	out.Completions = make([]int, (last-origin)/window+1)
 	for _, at := range applied {

@@ -1,1 +1,1 @@
-DELETE FROM instances WHERE id = ANY ($1) AND status <> 'running' AND NOT untidy
+DELETE FROM instances WHERE id = ANY ($1) AND status <> 'running' AND NOT needs_cleanup

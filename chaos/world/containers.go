@@ -8,21 +8,21 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// moving is the container of a world's server. Where it comes back under another address, the wires lead there.
-type moving struct {
+// relocatedServer is the container of a world's server. Where it comes back under another address, the wires lead there.
+type relocatedServer struct {
 	*pgserver.Container
 	world *World
 }
 
-var _ fault.Container = moving{}
+var _ fault.Container = relocatedServer{}
 
 // Restart implements fault.Container.
-func (m moving) Restart(ctx context.Context) error {
+func (m relocatedServer) Restart(ctx context.Context) error {
 	return errors.Join(m.Container.Restart(ctx), m.world.point())
 }
 
 // Connect implements fault.Container.
-func (m moving) Connect(ctx context.Context) error {
+func (m relocatedServer) Connect(ctx context.Context) error {
 	return errors.Join(m.Container.Connect(ctx), m.world.point())
 }
 
@@ -35,7 +35,7 @@ func (w *World) Container() (fault.Container, error) {
 	if err != nil {
 		return nil, errNoContainer
 	}
-	return moving{c, w}, nil
+	return relocatedServer{c, w}, nil
 }
 
 // point has all wires lead to where the server is now.

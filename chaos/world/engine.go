@@ -24,24 +24,24 @@ var sessionsSQL string
 // engineHost is the place of one engine: a wire, and the process that has it now. It implements
 // fault.Engine.
 type engineHost struct {
-	index   int
-	kase    cases.Case
-	launch  process.Launcher
-	host    *hosts.Host // nil: it is in none
-	wire    *fault.Wire
-	hears   func(engine int, source string, line []byte) process.Word
-	lost    func(engine int, source string)
-	record  func(...oracle.Event)
-	admin   func(context.Context) (*pgx.Conn, error)
-	life    context.Context // of what goes on after a process
-	endLife context.CancelFunc
+	index         int
+	kase          cases.Case
+	launch        process.Launcher
+	host          *hosts.Host // nil: it is in none
+	wire          *fault.Wire
+	onLine        func(engine int, source string, line []byte) process.Word
+	lost          func(engine int, source string)
+	record        func(...oracle.Event)
+	admin         func(context.Context) (*pgx.Conn, error)
+	background    context.Context // of what goes on after a process
+	endBackground context.CancelFunc
 
-	mu      sync.Mutex
-	current *run
-	runs    int
-	told    int
-	unasked []string // how processes ended that nobody had killed or stopped
-	past    sync.WaitGroup
+	mu         sync.Mutex
+	current    *run
+	runs       int
+	ordersDone int
+	unasked    []string // how processes ended that nobody had killed or stopped
+	past       sync.WaitGroup
 }
 
 // run is a process that has, or had, the place.
@@ -58,7 +58,7 @@ func (h *engineHost) Start(ctx context.Context) error {
 	h.mu.Unlock()
 	h.wire.Starting(true)
 	defer h.wire.Starting(false)
-	p, err := process.Start(ctx, h.launch, s, h.hear, func(p *process.Process) {
+	p, err := process.Start(ctx, h.launch, s, h.handleLine, func(p *process.Process) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		current := &run{Process: p}
@@ -71,7 +71,7 @@ func (h *engineHost) Start(ctx context.Context) error {
 	select {
 	case <-p.Ready():
 		return nil
-	case <-p.Gone():
+	case <-p.Exited():
 		return fmt.Errorf("engine %d did not start: %w: %s", h.index, p.Err(), p.Complaint())
 	case <-ctx.Done():
 		return fmt.Errorf("engine %d did not start in time: %w", h.index, context.Cause(ctx))
@@ -80,7 +80,7 @@ func (h *engineHost) Start(ctx context.Context) error {
 
 // ended waits for the end of a process, and notes one that nobody asked for.
 func (h *engineHost) ended(p *run) {
-	<-p.Gone()
+	<-p.Exited()
 	p.Finish()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,17 +97,17 @@ func (h *engineHost) ended(p *run) {
 	h.past.Go(func() { h.forget(p) })
 }
 
-// goneWithin bounds how long the sessions of a process that has ended are watched.
-const goneWithin = 20 * time.Second
+// exitTimeout bounds how long the sessions of a process that has ended are watched.
+const exitTimeout = 20 * time.Second
 
 // forget waits until the server has no session of a process that has ended, and records that. Where that
 // cannot be seen, it is not recorded: then its last calls may have happened at any time.
 func (h *engineHost) forget(p *run) {
-	ctx, cancel := context.WithTimeout(h.life, goneWithin)
+	ctx, cancel := context.WithTimeout(h.background, exitTimeout)
 	defer cancel()
 	for ctx.Err() == nil {
 		if n, err := h.sessions(ctx, p.Source()); err == nil && n == 0 {
-			h.record(oracle.Event{Kind: oracle.Gone, Process: p.Source()})
+			h.record(oracle.Event{Kind: oracle.SessionsClosed, Process: p.Source()})
 			return
 		}
 		_ = pause.For(ctx, 20*time.Millisecond)
@@ -131,11 +131,11 @@ func (h *engineHost) use(c cases.Case) {
 	h.kase = c
 }
 
-// hear takes a line of a process.
-func (h *engineHost) hear(p *process.Process, line []byte) {
-	if h.hears(h.index, p.Source(), line) == process.SayMisbehaved {
+// handleLine takes a line of a process.
+func (h *engineHost) handleLine(p *process.Process, line []byte) {
+	if h.onLine(h.index, p.Source(), line) == process.SayMisbehaved {
 		h.mu.Lock()
-		h.told++
+		h.ordersDone++
 		h.mu.Unlock()
 	}
 }
@@ -161,7 +161,7 @@ func (h *engineHost) expect() *run {
 func (h *engineHost) Signal(s syscall.Signal) error {
 	p := h.process()
 	if s == syscall.SIGKILL {
-		p = h.doom()
+		p = h.expectKill()
 	}
 	if err := p.Signal(s); err != nil {
 		return fmt.Errorf("signal %v to %s: %w", s, p.Source(), err)
@@ -169,22 +169,22 @@ func (h *engineHost) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// doom says that the current process is about to be killed.
-func (h *engineHost) doom() *run {
+// expectKill says that the current process is about to be killed.
+func (h *engineHost) expectKill() *run {
 	p := h.expect()
 	h.record(oracle.Event{Kind: oracle.Killed, Process: p.Source()})
 	return p
 }
 
-// Gone implements fault.Engine.
-func (h *engineHost) Gone() <-chan struct{} { return h.process().Gone() }
+// Exited implements fault.Engine.
+func (h *engineHost) Exited() <-chan struct{} { return h.process().Exited() }
 
 // Stop implements fault.Engine.
 func (h *engineHost) Stop(ctx context.Context) error {
 	p := h.expect()
 	p.Finish()
 	select {
-	case <-p.Gone():
+	case <-p.Exited():
 	case <-ctx.Done():
 		return fmt.Errorf("%s has not stopped: %w", p.Source(), context.Cause(ctx))
 	}
@@ -200,23 +200,23 @@ func (h *engineHost) Order(o fault.Order) error {
 	if o.Die > 0 {
 		p = h.expect()
 	}
-	return p.Tell(process.Order{Fault: &o})
+	return p.Send(process.Order{Fault: &o})
 }
 
-// Told implements fault.Engine.
-func (h *engineHost) Told() int {
+// OrdersDone implements fault.Engine.
+func (h *engineHost) OrdersDone() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.told
+	return h.ordersDone
 }
 
 // close kills what is left, and waits for it.
 func (h *engineHost) close() {
 	if p := h.expect(); p != nil {
 		_ = p.Signal(syscall.SIGKILL) // it may have ended
-		<-p.Gone()
+		<-p.Exited()
 	}
-	h.endLife()
+	h.endBackground()
 	h.past.Wait()
 	h.wire.Close()
 }

@@ -36,7 +36,7 @@ var _ fault.Container = engineContainer{}
 
 // Restart implements fault.Container.
 func (c engineContainer) Restart(ctx context.Context) error {
-	c.engine.doom()
+	c.engine.expectKill()
 	return c.Host.Restart(ctx)
 }
 
@@ -48,8 +48,8 @@ func (w *World) openHosts(ctx context.Context, say func(line string)) (err error
 	return err
 }
 
-// giveHost gives an engine a host, if engines have some.
-func (w *World) giveHost(ctx context.Context, h *engineHost, command []string) (err error) {
+// assignHost gives an engine a host, if engines have some.
+func (w *World) assignHost(ctx context.Context, h *engineHost, command []string) (err error) {
 	if w.hosts == nil {
 		return nil
 	}

@@ -62,7 +62,7 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var killed []string
-	h := &engineHost{wire: wire, lost: func(int, string) {}, hears: func(int, string, []byte) process.Word { return "" }, admin: func(context.Context) (*pgx.Conn, error) { return nil, io.EOF },
+	h := &engineHost{wire: wire, lost: func(int, string) {}, onLine: func(int, string, []byte) process.Word { return "" }, admin: func(context.Context) (*pgx.Conn, error) { return nil, io.EOF },
 		record: func(events ...oracle.Event) {
 			for _, e := range events {
 				if e.Kind == oracle.Killed {
@@ -70,7 +70,7 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 				}
 			}
 		}}
-	h.life, h.endLife = context.WithCancel(t.Context())
+	h.background, h.endBackground = context.WithCancel(t.Context())
 	defer h.close()
 	h.launch = func(context.Context, io.Writer) (process.Execution, io.WriteCloser, io.Reader, error) {
 		p, out := newToldProcess(func() {
@@ -98,7 +98,7 @@ func TestASetupComesFirst(t *testing.T) {
 	}
 	telling := make(chan error, 1)
 	p, err := process.Start(t.Context(), launch, process.Setup{Source: "engine 0.1"}, func(*process.Process, []byte) {}, func(p *process.Process) {
-		go func() { telling <- p.Tell(process.Order{}) }()
+		go func() { telling <- p.Send(process.Order{}) }()
 		for range 1000 {
 			runtime.Gosched() // it has every opportunity to come first
 		}
@@ -110,5 +110,5 @@ func TestASetupComesFirst(t *testing.T) {
 		t.Errorf("the process was told %q, %v; want its setup first", told.lines, err)
 	}
 	_ = told.Signal(syscall.SIGKILL)
-	<-p.Gone()
+	<-p.Exited()
 }

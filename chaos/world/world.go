@@ -55,7 +55,7 @@ func (w *World) Server() fault.Server {
 }
 
 // Standby implements fault.World.
-func (w *World) Standby() (fault.Standby, error) { return w.server, w.server.CanFollow() }
+func (w *World) Standby() (fault.Standby, error) { return w.server, w.server.CanHaveStandby() }
 
 // Disk implements fault.World.
 func (w *World) Disk() (fault.Disk, error) {
@@ -85,7 +85,7 @@ type Config struct {
 	Disk    *Disk         // the server's own; nil: it has none
 	Ledger  *fault.Ledger
 
-	Hear   func(engine int, source string, line []byte) process.Word // takes a line of a process, and gives what it says if it is no event
+	OnLine func(engine int, source string, line []byte) process.Word // takes a line of a process, and gives what it says if it is no event
 	Lost   func(engine int, source string)                           // takes note that a process has ended
 	Due    func(shard int) bool                                      // says whether leases of such processes have run out
 	Record func(...oracle.Event)
@@ -117,20 +117,20 @@ func (w *World) addEngine(ctx context.Context, cfg Config, i int) error {
 		return err
 	}
 	h := &engineHost{
-		index: i, kase: cfg.Case, launch: process.LaunchChild(cfg.Command), wire: wire, hears: cfg.Hear, lost: cfg.Lost, record: cfg.Record, admin: w.Admin,
+		index: i, kase: cfg.Case, launch: process.LaunchChild(cfg.Command), wire: wire, onLine: cfg.OnLine, lost: cfg.Lost, record: cfg.Record, admin: w.Admin,
 	}
-	h.life, h.endLife = context.WithCancel(context.Background())
+	h.background, h.endBackground = context.WithCancel(context.Background())
 	w.engines = append(w.engines, h)
-	return w.giveHost(ctx, h, cfg.Command)
+	return w.assignHost(ctx, h, cfg.Command)
 }
 
-// Tell gives an engine an order.
-func (w *World) Tell(engine int, o process.Order) error {
+// SendOrder gives an engine an order.
+func (w *World) SendOrder(engine int, o process.Order) error {
 	p := w.engines[engine].process()
 	if !p.Alive() {
-		return process.ErrGone
+		return process.ErrExited
 	}
-	return p.Tell(o)
+	return p.Send(o)
 }
 
 // Process is the one that is an engine now.
@@ -143,7 +143,7 @@ func (w *World) Restart(ctx context.Context, c cases.Case) error {
 			return err
 		}
 		select {
-		case <-h.Gone():
+		case <-h.Exited():
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the end of engine %d: %w", h.index, context.Cause(ctx))
 		}

@@ -34,7 +34,7 @@ func errDeliveries(n int) error {
 var errNoPython = errors.New("--processes is for the actions of a FILE.py; leave it out")
 
 func errProcesses(n int) error {
-	return fmt.Errorf("--processes %d: choose from 1 to %d", n, pool.ProcessesMost)
+	return fmt.Errorf("--processes %d: choose from 1 to %d", n, pool.ProcessesMax)
 }
 
 // actionsHelp tells what such a file is.

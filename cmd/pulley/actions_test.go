@@ -174,12 +174,12 @@ func TestIdleWork(t *testing.T) {
 		<-action.begun
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if w.await(ctx, time.Minute) {
+		if w.awaitEnd(ctx, time.Minute) {
 			t.Error("work is idle while an action is at work")
 		}
 		close(action.proceed)
 		synctest.Wait()
-		if !w.await(t.Context(), time.Minute) {
+		if !w.awaitEnd(t.Context(), time.Minute) {
 			t.Error("work is not idle once nothing is at work")
 		}
 		if got := w.sum(); got != "1 attempt done, 1 of them failed; 0 instances ended" {

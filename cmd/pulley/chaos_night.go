@@ -134,7 +134,7 @@ func (n *nightly) round(ctx context.Context, seed uint64) error {
 func (n *nightly) everywhere(ctx context.Context) error {
 	var runs []*chaosCmd
 	for _, backend := range n.Backends {
-		if n.Messages <= 0 || len(n.totals.Messages[backend].Left) == 0 {
+		if n.Messages <= 0 || len(n.totals.Messages[backend].Unvisited) == 0 {
 			continue
 		}
 		one := n.one(backend, n.Seed, everyMessage...)

@@ -95,7 +95,7 @@ func readChaosProgram(c *console.Console, target, input string) (*cases.Program,
 		return nil, err
 	}
 	w := scenarios.Workload{Name: target, Graph: program.Graph(), Source: text, Input: p.Input, Actions: program.Graph().Actions()}
-	outcomes, err := askTwice(c, p, w)
+	outcomes, err := runTwice(c, p, w)
 	if err != nil || len(p.Unsteady) > 0 {
 		return p, err
 	}
@@ -111,8 +111,8 @@ func readChaosProgram(c *console.Console, target, input string) (*cases.Program,
 	return p, nil
 }
 
-// askTwice has the reference interpreter call the actions, and once more, and notes what they gave.
-func askTwice(c *console.Console, p *cases.Program, w scenarios.Workload) (outcomes []reference.Outcome, err error) {
+// runTwice has the reference interpreter call the actions, and once more, and notes what they gave.
+func runTwice(c *console.Console, p *cases.Program, w scenarios.Workload) (outcomes []reference.Outcome, err error) {
 	err = withAnswers(c, p, w, func(ask func() ([]scenarios.Answer, error)) error {
 		if p.Answers, err = ask(); err != nil {
 			return err
@@ -173,13 +173,13 @@ func sameAsPlain(arg *console.ProgramArg, o reference.Outcome, plain *python.Out
 // describePlain tells how plain Python ended, in a line.
 func describePlain(o *python.Outcome) string {
 	if o.Error != nil {
-		return "fails with " + o.Error.Type + ": " + clip.Runes(console.OneLine(o.Error.Message), plainMost)
+		return "fails with " + o.Error.Type + ": " + clip.Runes(console.OneLine(o.Error.Message), plainMax)
 	}
-	return "gives " + clip.Runes(string(o.Result), plainMost)
+	return "gives " + clip.Runes(string(o.Result), plainMax)
 }
 
-// plainMost keeps what is quoted to a line, in characters.
-const plainMost = 200
+// plainMax keeps what is quoted to a line, in characters.
+const plainMax = 200
 
 // recheckPrograms looks whether the files of a case that is to be run again still give what they gave.
 func (o *chaosCmd) recheckPrograms(c *console.Console) error {

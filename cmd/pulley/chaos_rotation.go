@@ -20,10 +20,10 @@ var errNightOver = errors.New("the time is over")
 // with the next set, and then all of that with the next seed. Each night goes on in it where the one before has stopped.
 type rotation struct {
 	*nightly
-	sets  [][]string
-	file  string               // in which the next night finds its place
-	left  func() time.Duration // of the night
-	since func() time.Duration // its begin
+	sets      [][]string
+	file      string               // in which the next night finds its place
+	remaining func() time.Duration // of the night
+	since     func() time.Duration // its begin
 
 	mu     sync.Mutex
 	next   int            // the first run that nobody has begun
@@ -61,7 +61,7 @@ func (n *nightly) within(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.left, r.since = func() time.Duration { return time.Until(until) }, func() time.Duration { return time.Since(n.begun) }
+	r.remaining, r.since = func() time.Duration { return time.Until(until) }, func() time.Duration { return time.Since(n.begun) }
 	running, stop := context.WithDeadlineCause(ctx, until, errNightOver)
 	defer stop()
 	errs := make([]error, n.Jobs)
@@ -91,7 +91,7 @@ func (n *nightly) rotate() (r *rotation, err error) {
 // work makes one run after the other, until no other fits.
 func (r *rotation) work(ctx context.Context) error {
 	for {
-		at, one := r.take()
+		at, one := r.nextTurn()
 		if one == nil || ctx.Err() != nil {
 			return nil
 		}
@@ -106,9 +106,9 @@ func (r *rotation) work(ctx context.Context) error {
 	}
 }
 
-// take gives the next run, as long as what is left of the time allows it to be; nil: the time is over. Whatever the time, there is
+// nextTurn gives the next run, as long as what is left of the time allows it to be; nil: the time is over. Whatever the time, there is
 // a first one.
-func (r *rotation) take() (at int, one *chaosCmd) {
+func (r *rotation) nextTurn() (at int, one *chaosCmd) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at = r.next
@@ -118,7 +118,7 @@ func (r *rotation) take() (at int, one *chaosCmd) {
 	if !r.beyond[set].known {
 		beyond = beyondFirst
 	}
-	length := min(r.RunDuration, r.left()-beyond-beyondSpare)
+	length := min(r.RunDuration, r.remaining()-beyond-beyondSpare)
 	if length < 0 || r.since() >= r.MaxDuration {
 		if begun := len(r.undone) > 0 || slices.ContainsFunc(r.beyond, func(b lengthBeyond) bool { return b.known }); begun {
 			return at, nil

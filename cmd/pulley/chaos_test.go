@@ -137,12 +137,12 @@ func TestNightsGoOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.left, r.since = func() time.Duration { return left }, func() time.Duration { return 0 }
+		r.remaining, r.since = func() time.Duration { return left }, func() time.Duration { return 0 }
 		return r
 	}
 	wantRun := func(r *rotation, at int, folder string, length time.Duration) {
 		t.Helper()
-		got, one := r.take()
+		got, one := r.nextTurn()
 		if one == nil || got != at || filepath.Base(one.Out) != folder || one.Duration != length {
 			t.Errorf("run %d is %+v, want run %d for %s and %v", got, one, at, folder, length)
 		}
@@ -159,18 +159,18 @@ func TestNightsGoOn(t *testing.T) {
 	}
 	r = night(10 * time.Second)
 	wantRun(r, 2, "push-5-2", 0)
-	if _, one := r.take(); one != nil {
+	if _, one := r.nextTurn(); one != nil {
 		t.Errorf("%s begins though there is no time for it", one.Out)
 	}
 	if err := r.done(2, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	r.left = func() time.Duration { return 40 * time.Second }
+	r.remaining = func() time.Duration { return 40 * time.Second }
 	wantRun(r, 3, "pull-scan-sql-5-2", 25*time.Second)
 	r = night(time.Hour)
 	wantRun(r, 3, "pull-scan-sql-5-2", time.Minute)
 	r.since = func() time.Duration { return time.Hour }
-	if _, one := r.take(); one != nil {
+	if _, one := r.nextTurn(); one != nil {
 		t.Errorf("%s begins after --max-duration", one.Out)
 	}
 	if err := os.WriteFile(filepath.Join(dir, stateFile), []byte("soon"), 0o644); err != nil {

@@ -19,7 +19,7 @@ const (
 	callTimeout = 10 * time.Second // of one call of the backend
 	retryMax    = time.Second      // between tries of a call that fails
 	stopTimeout = 5 * time.Second  // of the engine's end
-	patience    = 15 * time.Second // how long calls may fail, one after the other, before we give up
+	exitTimeout = 15 * time.Second // how long calls may fail, one after the other, before we give up
 )
 
 var errSlow = errors.New("the database does not answer in time; check that it runs and is not locked")
@@ -31,7 +31,7 @@ type drive struct {
 	timeout time.Duration
 
 	deliveries int // of an attempt, at most
-	tell       func(string)
+	report     func(string)
 	trace      *traceRecorder // nil: nobody wants to know what ran when
 }
 
@@ -42,7 +42,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	defer done()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
-	trouble := &trouble{tell: d.tell, giveUp: giveUp, now: time.Now}
+	trouble := &pgProblem{report: d.report, deadline: giveUp, now: time.Now}
 	observer := trouble.observer()
 	if d.trace != nil {
 		observer = d.trace.watch(observer)
@@ -68,7 +68,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	stopping, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if err := e.Stop(stopping); err != nil {
-		d.tell(fmt.Sprintf("ending the engine: %v", err))
+		d.report(fmt.Sprintf("ending the engine: %v", err))
 	}
 	return in, err
 }
@@ -83,9 +83,9 @@ func (d *drive) tellRetries(o engine.Observer) engine.Observer {
 		switch {
 		case t.Lease.Key.Instance != d.job.id || t.Action == "":
 		case t.Attempt > 1:
-			d.tell(fmt.Sprintf("@%s is tried again: attempt %d", t.Action, t.Attempt))
+			d.report(fmt.Sprintf("@%s is tried again: attempt %d", t.Action, t.Attempt))
 		case t.Deliveries > 1:
-			d.tell(fmt.Sprintf("@%s is delivered again: delivery %d of attempt %d", t.Action, t.Deliveries, t.Attempt))
+			d.report(fmt.Sprintf("@%s is delivered again: delivery %d of attempt %d", t.Action, t.Deliveries, t.Attempt))
 		}
 	}
 	o.Offered = func(c backend.Completion, at time.Time) {
@@ -93,7 +93,7 @@ func (d *drive) tellRetries(o engine.Observer) engine.Observer {
 			offered(c, at)
 		}
 		if c.Failure != nil && c.Lease.Key.Instance == d.job.id {
-			d.tell(fmt.Sprintf("attempt %d failed: %s", c.Attempt, console.OneLine(c.Failure.String())))
+			d.report(fmt.Sprintf("attempt %d failed: %s", c.Attempt, console.OneLine(c.Failure.String())))
 		}
 	}
 	return o
@@ -104,23 +104,23 @@ func (d *drive) wait(ctx context.Context, e *engine.Engine) (backend.Instance, e
 	if err != nil {
 		return backend.Instance{}, err
 	}
-	d.tell(fmt.Sprintf("instance %s is stored", id))
+	d.report(fmt.Sprintf("instance %s is stored", id))
 	return e.Wait(ctx, id)
 }
 
-// trouble watches an engine's calls of the database, which it repeats for as long as they fail, and
+// pgProblem watches an engine's calls of the database, which it repeats for as long as they fail, and
 // gives up for it when nothing has succeeded for a while: somebody waits for this command, and a full
 // disk does not go away by itself.
-type trouble struct {
-	mu     sync.Mutex
-	began  time.Time // of the failures without a success between; zero: there was none
-	latest time.Time // of them
-	tell   func(string)
-	giveUp func(error)
-	now    func() time.Time
+type pgProblem struct {
+	mu       sync.Mutex
+	began    time.Time // of the failures without a success between; zero: there was none
+	latest   time.Time // of them
+	report   func(string)
+	deadline func(error)
+	now      func() time.Time
 }
 
-func (t *trouble) observer() engine.Observer {
+func (t *pgProblem) observer() engine.Observer {
 	return engine.Observer{
 		Submitted: func(uuid.UUID, time.Time) { t.success() },
 		Leased:    func(backend.Task, time.Time) { t.success() },
@@ -130,7 +130,7 @@ func (t *trouble) observer() engine.Observer {
 	}
 }
 
-func (t *trouble) success() {
+func (t *pgProblem) success() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.began = time.Time{}
@@ -138,8 +138,8 @@ func (t *trouble) success() {
 
 // problem notes a failure. One that comes long after the one before stands for itself: failures are
 // repeated at least every callTimeout + retryMax, so there was a success between that nobody told of.
-func (t *trouble) problem(err error) {
-	t.tell(err.Error())
+func (t *pgProblem) problem(err error) {
+	t.report(err.Error())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
@@ -147,7 +147,7 @@ func (t *trouble) problem(err error) {
 		t.began = now
 	}
 	t.latest = now
-	if since := now.Sub(t.began); since >= patience {
-		t.giveUp(fmt.Errorf("no progress for %s: %w", since.Round(time.Second), err))
+	if since := now.Sub(t.began); since >= exitTimeout {
+		t.deadline(fmt.Errorf("no progress for %s: %w", since.Round(time.Second), err))
 	}
 }

@@ -77,7 +77,7 @@ func TestManyMistakesAreBounded(t *testing.T) {
 	src := "fn main(input: [], output: []):\n" + strings.Repeat("    x = y\n", 100)
 	got := call(t, strings.NewReader(src), "graph", "-")
 	lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
-	if got.code != console.ExitUsage || len(lines) > console.ReasonsMost+1 {
+	if got.code != console.ExitUsage || len(lines) > console.ReasonsMax+1 {
 		t.Fatalf("exit status %d, %d lines", got.code, len(lines))
 	}
 	wantParts(t, lines[0], "<stdin>:2:9: ")

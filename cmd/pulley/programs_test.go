@@ -16,7 +16,7 @@ import (
 )
 
 // TestProgramsOnEveryBackend runs every program that comes with pulley, as a user does: the output is the same, byte for
-// byte, on every backend, and what the program itself says that it gives. Every run takes place without a database; the
+// byte, on every backend, and what the program itself says that it gives. Every run is applied without a database; the
 // first of each program also on one of the designs on Postgres, which take turns, or at night all runs on all of them.
 func TestProgramsOnEveryBackend(t *testing.T) {
 	t.Parallel()

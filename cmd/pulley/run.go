@@ -96,11 +96,11 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 		return nil, fmt.Errorf("backend %s uses no database; leave --dsn out, or choose another backend", spec)
 	case !spec.NeedsPostgres() && r.Schema != "":
 		return nil, fmt.Errorf("backend %s has no schema; leave --schema out, or choose another backend", spec)
-	case len(r.Schema) > schemaMost:
-		return nil, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
+	case len(r.Schema) > schemaMax:
+		return nil, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMax)
 	case r.Workers < 1 || r.Workers > 100_000:
 		return nil, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
-	case r.Processes < 0 || r.Processes > pool.ProcessesMost:
+	case r.Processes < 0 || r.Processes > pool.ProcessesMax:
 		return nil, errProcesses(r.Processes)
 	case r.Processes > 0 && !r.IsPython():
 		return nil, errNoPython
@@ -142,8 +142,8 @@ func (r *runCmd) logger(c *console.Console) func(action, line string) {
 	return func(action, line string) { c.Say("@%s: %s", action, console.OneLine(line)) }
 }
 
-// schemaMost is how long a name may be in Postgres.
-const schemaMost = 63
+// schemaMax is how long a name may be in Postgres.
+const schemaMax = 63
 
 // schemaOf gives the schema that a backend's instances are in by default. The two scans of pull keep
 // their books in different ways, and neither can go on where the other was.
@@ -242,7 +242,7 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 			return backend.Instance{}, console.Ended(ctx, err)
 		}
 	}
-	d := &drive{job: j, workers: r.Workers, deliveries: r.MaxDeliveries, timeout: r.Timeout, tell: tell}
+	d := &drive{job: j, workers: r.Workers, deliveries: r.MaxDeliveries, timeout: r.Timeout, report: tell}
 	if r.TraceOut != "" {
 		d.trace = newTraceRecorder(j.id)
 		j.trace = d.trace

@@ -18,8 +18,8 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// attemptsMost bounds what is kept of a run: more attempts than that are not written.
-const attemptsMost = 2_000_000
+// attemptsMax bounds what is kept of a run: more attempts than that are not written.
+const attemptsMax = 2_000_000
 
 // traceRecorder notes when the actions of an instance ran. Its methods are called from many goroutines at once.
 type traceRecorder struct {
@@ -49,7 +49,7 @@ func (r *traceRecorder) start(t backend.Task, at time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.started)+len(r.runs) >= attemptsMost {
+	if len(r.started)+len(r.runs) >= attemptsMax {
 		r.more = true
 		return
 	}
@@ -85,7 +85,7 @@ func (r *traceRecorder) write(file string, g *graph.Graph, description string) e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.more {
-		return fmt.Errorf("--trace-out %s: the instance made more than %d attempts, which are not written", file, attemptsMost)
+		return fmt.Errorf("--trace-out %s: the instance made more than %d attempts, which are not written", file, attemptsMax)
 	}
 	host := measure.Host()
 	trace, err := wfformat.Export(g, wfformat.Measured{

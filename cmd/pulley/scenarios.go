@@ -121,15 +121,15 @@ func texts(s scenarios.Scenario) map[string]string {
 	return files
 }
 
-// shownMost is how much of a file other than the scenario and its program is printed.
-const shownMost = 2000
+// shownMax is how much of a file other than the scenario and its program is printed.
+const shownMax = 2000
 
 // clippedFile is a file's text, of which a trace or a list of samples shows its beginning only.
 func clippedFile(t scenarios.Text) string {
-	if strings.HasSuffix(t.Name, ".yaml") || strings.HasSuffix(t.Name, ".yml") || strings.HasSuffix(t.Name, ".ir") || len(t.Text) <= shownMost {
+	if strings.HasSuffix(t.Name, ".yaml") || strings.HasSuffix(t.Name, ".yml") || strings.HasSuffix(t.Name, ".ir") || len(t.Text) <= shownMax {
 		return t.Text
 	}
-	return strings.ToValidUTF8(t.Text[:shownMost], "") + fmt.Sprintf("… (%d bytes)", len(t.Text))
+	return strings.ToValidUTF8(t.Text[:shownMax], "") + fmt.Sprintf("… (%d bytes)", len(t.Text))
 }
 
 // programmed says whether the program stands among the scenario's files, or there is none.
@@ -283,15 +283,15 @@ type scenariosImportCmd struct {
 	console.FormatFlag
 }
 
-// importedMost bounds a trace that is imported: more tasks than this no schedule here can have.
-const importedMost = 1_000_000
+// importedMax bounds a trace that is imported: more tasks than this no schedule here can have.
+const importedMax = 1_000_000
 
 // Run imports.
 func (o *scenariosImportCmd) Run(c *console.Console) error {
 	if !(o.TimeScale >= 0) || o.TimeScale > 1e6 {
 		return fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
 	}
-	t, err := wfformat.ReadFile(o.Trace, wfformat.Limits{Tasks: importedMost, Edges: 20 * importedMost})
+	t, err := wfformat.ReadFile(o.Trace, wfformat.Limits{Tasks: importedMax, Edges: 20 * importedMax})
 	if err != nil {
 		return err
 	}

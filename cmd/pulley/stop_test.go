@@ -215,7 +215,7 @@ func TestTrouble(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var given error
-	tr := &trouble{tell: func(string) {}, giveUp: func(err error) { given = err }, now: func() time.Time { return now }}
+	tr := &pgProblem{report: func(string) {}, deadline: func(err error) { given = err }, now: func() time.Time { return now }}
 	why := errors.New("the disk is full")
 	problem := func(after time.Duration) {
 		now = now.Add(after)
@@ -226,7 +226,7 @@ func TestTrouble(t *testing.T) {
 	tr.success()
 	problem(callTimeout)
 	problem(callTimeout + 3*retryMax) // too long after the one before to belong to it
-	problem(patience - time.Second - 5*time.Second)
+	problem(exitTimeout - time.Second - 5*time.Second)
 	if given != nil {
 		t.Fatalf("given up too early: %v", given)
 	}

@@ -86,11 +86,11 @@ func (r *workCmd) check() (designs.Spec, error) {
 	switch {
 	case !spec.NeedsPostgres():
 		return spec, fmt.Errorf("backend %s keeps nothing that others could submit; choose another backend", spec)
-	case len(r.Schema) > schemaMost:
-		return spec, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMost)
+	case len(r.Schema) > schemaMax:
+		return spec, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMax)
 	case r.Workers < 1 || r.Workers > 100_000:
 		return spec, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
-	case r.Processes < 0 || r.Processes > pool.ProcessesMost:
+	case r.Processes < 0 || r.Processes > pool.ProcessesMax:
 		return spec, errProcesses(r.Processes)
 	case r.Processes > 0 && r.File == "":
 		return spec, errNoPython
@@ -153,7 +153,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		return err
 	}
 	c.Say("pulley: working on schema %s of %s, with %s at once", r.Schema, server.Describe(), plural.Of(r.Workers, "action"))
-	idle := watch.await(ctx, r.IdleExit)
+	idle := watch.awaitEnd(ctx, r.IdleExit)
 	stopping, cancelStop := context.WithTimeout(context.Background(), r.Drain+stopTimeout)
 	defer cancelStop()
 	err = e.Stop(stopping)
@@ -169,7 +169,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 
 // workWatch watches what an engine does. It is safe for concurrent use.
 type workWatch struct {
-	say func(format string, args ...any)
+	print func(format string, args ...any)
 
 	mu           sync.Mutex
 	running      int // attempts that are at work
@@ -177,12 +177,12 @@ type workWatch struct {
 	ended        int // instances, in transactions of this engine
 	latest       time.Time
 
-	told   string // the problem that was told last
-	toldAt time.Time
+	printed   string // the problem that was told last
+	printedAt time.Time
 }
 
 func newWorkWatch(say func(string, ...any)) *workWatch {
-	return &workWatch{say: say, latest: time.Now()}
+	return &workWatch{print: say, latest: time.Now()}
 }
 
 func (w *workWatch) observer() engine.Observer {
@@ -236,18 +236,18 @@ const problemPause = 10 * time.Second
 func (w *workWatch) problem(err error) {
 	w.mu.Lock()
 	text := err.Error()
-	again := text == w.told && time.Since(w.toldAt) < problemPause
+	again := text == w.printed && time.Since(w.printedAt) < problemPause
 	if !again {
-		w.told, w.toldAt = text, time.Now()
+		w.printed, w.printedAt = text, time.Now()
 	}
 	w.mu.Unlock()
 	if !again {
-		w.say("pulley: %s", text)
+		w.print("pulley: %s", text)
 	}
 }
 
-// await waits until nothing was done for a time, which it tells, or until ctx ends. A time of zero does not come.
-func (w *workWatch) await(ctx context.Context, idle time.Duration) bool {
+// awaitEnd waits until nothing was done for a time, which it tells, or until ctx ends. A time of zero does not come.
+func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration) bool {
 	if idle == 0 {
 		<-ctx.Done()
 		return false

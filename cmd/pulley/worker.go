@@ -35,7 +35,7 @@ func (workerCheckCmd) Help() string {
 // Run checks.
 func (o *workerCheckCmd) Run(c *console.Console) error {
 	options := check.Options{
-		Command: o.Command, Patience: o.Timeout, HelloTimeout: o.HelloTimeout,
+		Command: o.Command, Timeout: o.Timeout, HelloTimeout: o.HelloTimeout,
 		Log: func(line string) { c.Say("worker: %s", line) },
 	}
 	if o.Timeout <= 0 || o.HelloTimeout <= 0 {

@@ -22,7 +22,7 @@ type built struct {
 }
 
 // commandFile gives the command with the race detector; a place builds it where nobody has.
-func (b *built) commandFile(ctx context.Context, p *place) (string, error) {
+func (b *built) commandFile(ctx context.Context, p *workdir) (string, error) {
 	if b != nil {
 		return b.command, nil
 	}
@@ -36,7 +36,7 @@ type testBinary struct {
 }
 
 // build compiles the tests of packages as a run of them does.
-func (p *place) build(ctx context.Context, packages []string) (*built, error) {
+func (p *workdir) build(ctx context.Context, packages []string) (*built, error) {
 	b := &built{binaries: map[string]testBinary{}, toJSON: filepath.Join(p.dir, "test2json")}
 	if err := p.goBuild(ctx, "build", "-o", b.toJSON, "cmd/test2json"); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (p *place) build(ctx context.Context, packages []string) (*built, error) {
 }
 
 // buildBinaries compiles the tests of packages with the same flags, some at a time.
-func (p *place) buildBinaries(ctx context.Context, b *built, packages, flags []string) error {
+func (p *workdir) buildBinaries(ctx context.Context, b *built, packages, flags []string) error {
 	if len(packages) == 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (p *place) buildBinaries(ctx context.Context, b *built, packages, flags []s
 }
 
 // goBuild has go compile something, and tells what the compiler said if it failed.
-func (p *place) goBuild(ctx context.Context, args ...string) error {
+func (p *workdir) goBuild(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
 	c := command{args: append([]string{"go"}, args...), out: &said}
 	err := p.run(ctx, c)
@@ -97,7 +97,7 @@ func (p *place) goBuild(ctx context.Context, args ...string) error {
 
 // runBinaries runs the compiled tests of packages, in their order and so many at a time, and writes their events. The error tells that
 // they could not be run; that some failed, the events do.
-func (p *place) runBinaries(ctx context.Context, t tests, out io.Writer) error {
+func (p *workdir) runBinaries(ctx context.Context, t tests, out io.Writer) error {
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(t.atOnce)
@@ -151,12 +151,12 @@ func (w *lineWriter) end(name string, green bool) error {
 			return err
 		}
 	}
-	var last event
+	var last testEvent
 	_ = json.Unmarshal(w.last, &last) // a line that is no event does not end a package
 	if green || last.Package == name && last.Test == "" && last.Action == failed {
 		return nil
 	}
-	line, err := json.Marshal(event{Time: time.Now(), Action: failed, Package: name})
+	line, err := json.Marshal(testEvent{Time: time.Now(), Action: failed, Package: name})
 	if err != nil {
 		return err
 	}

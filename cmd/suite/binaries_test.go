@@ -50,7 +50,7 @@ func TestCompiledTestsRunAsGoTestRunsThem(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	err := within(func(p *place) error {
+	err := within(func(p *workdir) error {
 		packages, err := p.listPackages(t.Context(), nil)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func TestCompiledTestsRunAsGoTestRunsThem(t *testing.T) {
 // TestWhatCannotBeCompiledIsTold has a package that does not compile: the compiler's words are in the error.
 func TestWhatCannotBeCompiledIsTold(t *testing.T) {
 	enterModule(t, map[string]string{"go.mod": someTests["go.mod"], "e_test.go": "package e\n\nvar x = undefinedName\n"})
-	err := within(func(p *place) error {
+	err := within(func(p *workdir) error {
 		_, err := p.build(t.Context(), []string{"pulley"})
 		return err
 	})
@@ -100,14 +100,14 @@ func TestWhatVetFindsFailsARun(t *testing.T) {
 		"go.mod":           someTests["go.mod"],
 		"sim/db/b_test.go": "package db\n\nimport \"testing\"\n\nfunc TestLogs(t *testing.T) { t.Logf(\"%d\", \"one\") }\n",
 	})
-	err := within(func(p *place) error {
+	err := within(func(p *workdir) error {
 		for _, vetted := range []bool{false, true} {
 			c, err := p.testSplit(t.Context(), tests{packages: []string{"pulley/sim/db"}, vetted: vetted, timeout: time.Hour})
 			if err != nil {
 				return err
 			}
 			var out bytes.Buffer
-			tellFailures(&out, c)
+			printFailures(&out, c)
 			if said := strings.Contains(out.String(), "b_test.go:5") && strings.Contains(out.String(), "again: go vet ./..."); c.green() == vetted || said != vetted {
 				t.Errorf("vetted %v: green %v, %s", vetted, c.green(), out.String())
 			}
@@ -157,7 +157,7 @@ func TestAnInterruptEndsCompiledTests(t *testing.T) {
 		"go.mod":    someTests["go.mod"],
 		"e_test.go": "package e\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n\t\"time\"\n)\n\nfunc TestLong(t *testing.T) {\n\tfmt.Println(\"begun\")\n\ttime.Sleep(10 * time.Minute)\n}\n",
 	})
-	err := within(func(p *place) error {
+	err := within(func(p *workdir) error {
 		b, err := p.build(t.Context(), []string{"pulley"})
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ type checkCmd struct{}
 
 // Run takes one step after the other, and goes on where one failed.
 func (checkCmd) Run(ctx context.Context) error {
-	return within(func(p *place) error {
+	return within(func(p *workdir) error {
 		steps := append(p.readingSteps(), step{"tests", p.testAlone})
 		var failed []string
 		for _, s := range steps {
@@ -54,12 +54,12 @@ type step struct {
 }
 
 // readingSteps are the steps that read the code and run none of it.
-func (p *place) readingSteps() []step {
+func (p *workdir) readingSteps() []step {
 	return []step{{"format", p.checkFormat}, {"vet", p.vet}, {"lint", p.lint}, {"shell scripts", p.checkScripts}}
 }
 
-// quiet runs a command of which nobody hears unless it fails.
-func (p *place) quiet(ctx context.Context, args ...string) error {
+// runSilently runs a command of which nobody hears unless it fails.
+func (p *workdir) runSilently(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	if err := p.run(ctx, command{args: args, out: &out}); err != nil {
 		return fmt.Errorf("%s%s: %w", out.String(), args[0], err)
@@ -68,7 +68,7 @@ func (p *place) quiet(ctx context.Context, args ...string) error {
 }
 
 // checkFormat wants gofmt to have nothing to change in what git has, or would take.
-func (p *place) checkFormat(ctx context.Context) error {
+func (p *workdir) checkFormat(ctx context.Context) error {
 	files, err := p.files(ctx, "*.go")
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *place) checkFormat(ctx context.Context) error {
 }
 
 // files lists the files of patterns that git has, or would take.
-func (p *place) files(ctx context.Context, patterns ...string) ([]string, error) {
+func (p *workdir) files(ctx context.Context, patterns ...string) ([]string, error) {
 	var out, problems bytes.Buffer
 	args := append([]string{"git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, patterns...)
 	if err := p.run(ctx, command{args: args, out: &out, err: &problems}); err != nil {
@@ -100,7 +100,7 @@ func (p *place) files(ctx context.Context, patterns ...string) ([]string, error)
 	return files, nil
 }
 
-func (p *place) vet(ctx context.Context) error { return p.quiet(ctx, "go", "vet", "./...") }
+func (p *workdir) vet(ctx context.Context) error { return p.runSilently(ctx, "go", "vet", "./...") }
 
 // The linter, and where one that is built here is kept.
 const (
@@ -111,16 +111,16 @@ const (
 )
 
 // lint runs the linter.
-func (p *place) lint(ctx context.Context) error {
+func (p *workdir) lint(ctx context.Context) error {
 	program, err := p.needLinter(ctx)
 	if err != nil {
 		return err
 	}
-	return p.quiet(ctx, program, "run", "--allow-parallel-runners")
+	return p.runSilently(ctx, program, "run", "--allow-parallel-runners")
 }
 
 // needLinter gives the path of the linter, which it builds where there is none: that takes minutes, once.
-func (p *place) needLinter(ctx context.Context) (string, error) {
+func (p *workdir) needLinter(ctx context.Context) (string, error) {
 	if installed, err := exec.LookPath(linter); err == nil {
 		return installed, nil
 	}
@@ -142,7 +142,7 @@ func (p *place) needLinter(ctx context.Context) (string, error) {
 }
 
 // checkScripts has shellcheck read the scripts, where it is installed.
-func (p *place) checkScripts(ctx context.Context) error {
+func (p *workdir) checkScripts(ctx context.Context) error {
 	program, err := exec.LookPath("shellcheck")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -155,7 +155,7 @@ func (p *place) checkScripts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.quiet(ctx, append([]string{program}, files...)...)
+	return p.runSilently(ctx, append([]string{program}, files...)...)
 }
 
 // serverPackage is what a package's tests import that need a Postgres, or start processes of their own around one.
@@ -170,7 +170,7 @@ var mixed = []string{
 var others = []string{"pulley/chaos/mutants", "pulley/cmd/suite"}
 
 // testAlone runs the tests that need neither Postgres nor a second process.
-func (p *place) testAlone(ctx context.Context) error {
+func (p *workdir) testAlone(ctx context.Context) error {
 	packages, err := p.alone(ctx)
 	if err != nil {
 		return err
@@ -183,15 +183,15 @@ func (p *place) testAlone(ctx context.Context) error {
 		return err
 	}
 	if !t.green() {
-		tellFailures(os.Stdout, t)
+		printFailures(os.Stdout, t)
 		return errors.New("tests failed")
 	}
-	tellChecked(os.Stdout, t)
+	printChecked(os.Stdout, t)
 	return nil
 }
 
-// tellChecked writes what ran, and what was left to the tier above.
-func tellChecked(w io.Writer, t *tally) {
+// printChecked writes what ran, and what was left to the tier above.
+func printChecked(w io.Writer, t *tally) {
 	ran, left := 0, 0
 	for _, r := range t.Tests {
 		switch r.Action {
@@ -205,7 +205,7 @@ func tellChecked(w io.Writer, t *tally) {
 }
 
 // alone lists the packages whose tests import nothing that starts a server, and the mixed ones.
-func (p *place) alone(ctx context.Context) ([]string, error) {
+func (p *workdir) alone(ctx context.Context) ([]string, error) {
 	tested, err := p.describe(ctx, "-test", "-json=ImportPath,Deps", "./...")
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (c command) String() string {
 
 // run runs the command to its end. If ctx ends first, it asks the command and its children to end, and kills them if they do
 // not; the error is then the context's.
-func (p *place) run(ctx context.Context, c command) error {
+func (p *workdir) run(ctx context.Context, c command) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -53,7 +53,7 @@ func (p *place) run(ctx context.Context, c command) error {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
-	cmd.WaitDelay = p.patience
+	cmd.WaitDelay = p.timeout
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // who is left of the group; mostly nobody
@@ -77,8 +77,8 @@ func status(err error) int {
 }
 
 // within makes a place, runs what works in it, and leaves nothing of it behind.
-func within(work func(*place) error) (err error) {
-	p, err := makePlace()
+func within(work func(*workdir) error) (err error) {
+	p, err := newWorkdir()
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ exit $status
 type spentMeter struct{ script, dir, root string }
 
 // meterSpent makes it.
-func (p *place) meterSpent() (*spentMeter, error) {
+func (p *workdir) meterSpent() (*spentMeter, error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return nil, err

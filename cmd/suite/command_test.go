@@ -13,7 +13,7 @@ func TestSpentTellsOfThePackage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := within(func(p *place) error {
+	err := within(func(p *workdir) error {
 		m, err := p.meterSpent()
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// event is a line of go test -json; "go doc test2json" tells what each means.
-type event struct {
+// testEvent is a line of go test -json; "go doc test2json" tells what each means.
+type testEvent struct {
 	Time       time.Time
 	Action     string
 	Package    string
@@ -59,7 +59,7 @@ type tally struct {
 	Wall     float64            `json:"wall_seconds"`
 	CPU      float64            `json:"cpu_seconds"` // of everything: compiling, the tests, and the server
 
-	told    func(result)                // hears of each package that ended
+	printed func(result)                // hears of each package that ended
 	spent   func(name string) float64   // gives the processor time of a package's tests; nil: nobody knows
 	output  map[string]*strings.Builder // of what has not ended yet, by package and test
 	running map[string]map[string]bool  // tests that have begun and not ended, by package
@@ -68,7 +68,7 @@ type tally struct {
 
 func newTally(told func(result)) *tally {
 	return &tally{
-		Coverage: map[string]float64{}, told: told,
+		Coverage: map[string]float64{}, printed: told,
 		output: map[string]*strings.Builder{}, running: map[string]map[string]bool{}, builds: map[string]*strings.Builder{},
 	}
 }
@@ -82,11 +82,11 @@ func (t *tally) read(r io.Reader, say func(string)) error {
 	for {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			var e event
+			var e testEvent
 			if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
 				say(strings.TrimRight(line, "\n"))
 			} else {
-				t.take(e)
+				t.addEvent(e)
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -97,8 +97,8 @@ func (t *tally) read(r io.Reader, say func(string)) error {
 	}
 }
 
-// take counts one event.
-func (t *tally) take(e event) {
+// addEvent counts one event.
+func (t *tally) addEvent(e testEvent) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
 	case "run":
@@ -129,7 +129,7 @@ func add(said map[string]*strings.Builder, who, text string) {
 }
 
 // end counts what ended.
-func (t *tally) end(e event, key string) {
+func (t *tally) end(e testEvent, key string) {
 	r := result{Package: e.Package, Test: e.Test, Action: e.Action, Seconds: e.Elapsed}
 	if b := t.output[key]; b != nil {
 		if e.Action != passed {
@@ -144,14 +144,14 @@ func (t *tally) end(e event, key string) {
 	}
 	if e.Action == failed {
 		t.abandon(e.Package)
-		r.Output += t.said(e.Package)
+		r.Output += t.appendOutput(e.Package)
 	}
 	if t.spent != nil {
 		r.CPU = t.spent(e.Package)
 	}
 	t.Packages = append(t.Packages, r)
-	if t.told != nil {
-		t.told(r)
+	if t.printed != nil {
+		t.printed(r)
 	}
 }
 
@@ -169,8 +169,8 @@ func (t *tally) abandon(name string) {
 	delete(t.running, name)
 }
 
-// said is what the compiler had to say of a package, and of its tests.
-func (t *tally) said(name string) string {
+// appendOutput is what the compiler had to say of a package, and of its tests.
+func (t *tally) appendOutput(name string) string {
 	var said strings.Builder
 	for who, b := range t.builds {
 		if base, _, _ := strings.Cut(who, " "); base == name || strings.TrimSuffix(base, "_test") == name || strings.TrimSuffix(base, ".test") == name {
@@ -181,7 +181,7 @@ func (t *tally) said(name string) string {
 }
 
 // cover notes the coverage that a package tells of.
-func (t *tally) cover(e event) {
+func (t *tally) cover(e testEvent) {
 	var percent float64
 	if _, rest, ok := strings.Cut(e.Output, "coverage: "); ok && e.Test == "" {
 		if n, _ := fmt.Sscanf(rest, "%f%%", &percent); n == 1 {

@@ -77,9 +77,9 @@ func TestTallyNamesWhatFailed(t *testing.T) {
 
 func TestTalliesMerge(t *testing.T) {
 	green, red := newTally(nil), newTally(nil)
-	green.take(event{Action: passed, Package: "pulley/a", Test: "TestA"})
-	green.take(event{Action: passed, Package: "pulley/a"})
-	red.take(event{Action: failed, Package: "pulley/b"})
+	green.addEvent(testEvent{Action: passed, Package: "pulley/a", Test: "TestA"})
+	green.addEvent(testEvent{Action: passed, Package: "pulley/a"})
+	red.addEvent(testEvent{Action: failed, Package: "pulley/b"})
 	if green.merge(red); green.green() || len(green.Packages) != 2 || len(green.Tests) != 1 {
 		t.Errorf("%+v", green)
 	}
@@ -90,7 +90,7 @@ func TestTallyIsGreenWhenAllPassed(t *testing.T) {
 	if counted.green() {
 		t.Error("a tally of nothing is green")
 	}
-	counted.take(event{Action: passed, Package: "pulley/a"})
+	counted.addEvent(testEvent{Action: passed, Package: "pulley/a"})
 	if !counted.green() || len(counted.failures()) > 0 {
 		t.Error("a tally of what passed is not green")
 	}
@@ -99,7 +99,7 @@ func TestTallyIsGreenWhenAllPassed(t *testing.T) {
 func TestSummaryTellsEverything(t *testing.T) {
 	counted, _ := readRecorded(t)
 	var out bytes.Buffer
-	tellSummary(&out, counted)
+	printSummary(&out, counted)
 	for _, want := range []string{
 		"NOT GREEN: 4 packages, 1 tests passed, 4 failed, 1 left out",
 		"this needs Docker:\n    a TestLeft", "b_test.go:3: 1, want 2", "again: go test -race ./b -run '^TestSub$/^eager$'",
@@ -114,7 +114,7 @@ func TestSummaryTellsEverything(t *testing.T) {
 func TestFlakesAreThoseThatWereNotGreenEveryTime(t *testing.T) {
 	counted, _ := readRecorded(t)
 	green := newTally(nil)
-	green.take(event{Action: passed, Package: "pulley/a"})
+	green.addEvent(testEvent{Action: passed, Package: "pulley/a"})
 	var flakes []flake
 	var rounds []round
 	for run, tl := range []*tally{green, counted, green, counted} {
@@ -125,7 +125,7 @@ func TestFlakesAreThoseThatWereNotGreenEveryTime(t *testing.T) {
 		t.Errorf("flakes: %+v", flakes)
 	}
 	var out bytes.Buffer
-	tellFlakes(&out, rounds, flakes)
+	printFlakes(&out, rounds, flakes)
 	for _, want := range []string{"NOT GREEN in 2 of 4 runs: b TestSub/eager", "run 4:\n        b_test.go:3", "2 of 4 runs green (2 idle, 2 beside 2 busy loops"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, out.String())

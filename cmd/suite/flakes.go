@@ -42,7 +42,7 @@ func (o *flakesCmd) Run(ctx context.Context) error {
 	if o.N < 1 {
 		return fmt.Errorf("--n is %d; it must be at least 1", o.N)
 	}
-	return within(func(p *place) error {
+	return within(func(p *workdir) error {
 		packages, err := p.listPackages(ctx, o.Packages)
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (o *flakesCmd) runRounds(ctx context.Context, b *built) error {
 			return err
 		}
 	}
-	tellFlakes(os.Stdout, rounds, flakes)
+	printFlakes(os.Stdout, rounds, flakes)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -103,7 +103,7 @@ func (r round) String() string {
 
 // once runs all tests, in a place of their own.
 func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err error) {
-	err = within(func(p *place) error {
+	err = within(func(p *workdir) error {
 		c := testCmd{Packages: o.Packages, Timeout: o.Timeout, Out: filepath.Join(o.Out, fmt.Sprintf("run-%02d", run)), built: b}
 		work := func() error {
 			t, err = c.run(ctx, p, nil)
@@ -111,7 +111,7 @@ func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err 
 		}
 		if busy(run) {
 			c.AtOnce = 2 * packagesAtOnce() // or most of the machine's time would go to the loops
-			return p.besideLoops(ctx, work)
+			return p.runAlongsideLoops(ctx, work)
 		}
 		return work()
 	})
@@ -130,8 +130,8 @@ func note(flakes []flake, run int, t *tally) []flake {
 	return flakes
 }
 
-// tellFlakes writes what was not green every time, with its output of each time.
-func tellFlakes(w io.Writer, rounds []round, flakes []flake) {
+// printFlakes writes what was not green every time, with its output of each time.
+func printFlakes(w io.Writer, rounds []round, flakes []flake) {
 	green, quiet, loaded := 0, 0, 0
 	for _, r := range rounds {
 		if r.Green {
@@ -175,8 +175,8 @@ func (busyCmd) Run(ctx context.Context) error {
 // loopsPerProcessor is how much other work a busy machine has.
 const loopsPerProcessor = 2
 
-// besideLoops has work run beside two busy loops for each processor.
-func (p *place) besideLoops(ctx context.Context, work func() error) error {
+// runAlongsideLoops has work run beside two busy loops for each processor.
+func (p *workdir) runAlongsideLoops(ctx context.Context, work func() error) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func parts() []part {
 // night is a run of nightly.
 type night struct {
 	*nightlyCmd
-	*place
+	*workdir
 	began time.Time
 	state *state
 }
@@ -110,8 +110,8 @@ func (o *outcome) add(what string, n int64) {
 // fails notes that something failed.
 func (o *outcome) fails(p problem) { o.Verdict, o.Problems = fail, append(o.Problems, p) }
 
-// cannotSay notes that the part cannot say whether something holds.
-func (o *outcome) cannotSay(p problem) {
+// isUndecided notes that the part cannot say whether something holds.
+func (o *outcome) isUndecided(p problem) {
 	if o.Verdict != fail {
 		o.Verdict = inconclusive
 	}
@@ -136,8 +136,8 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return within(func(p *place) error {
-		n := &night{nightlyCmd: c, place: p, began: time.Now()}
+	return within(func(p *workdir) error {
+		n := &night{nightlyCmd: c, workdir: p, began: time.Now()}
 		if n.state, err = readState(filepath.Join(c.Out, "state.json")); err != nil {
 			return err
 		}
@@ -216,9 +216,9 @@ func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome 
 	o.Seconds = time.Since(begun).Seconds()
 	switch {
 	case ctx.Err() != nil:
-		o.cannotSay(problem{What: "interrupted"})
+		o.isUndecided(problem{What: "interrupted"})
 	case err != nil:
-		o.cannotSay(problem{What: err.Error(), Again: fmt.Sprintf("make nightly NIGHT=%v NIGHT_FLAGS=--only='%s'", max(budget, shortestPart).Round(time.Second), p.name)})
+		o.isUndecided(problem{What: err.Error(), Again: fmt.Sprintf("make nightly NIGHT=%v NIGHT_FLAGS=--only='%s'", max(budget, shortestPart).Round(time.Second), p.name)})
 	}
 	fmt.Printf("          %s in %s%s\n", o.Verdict, time.Since(begun).Round(time.Second), o.line())
 	for _, x := range o.Problems {
@@ -266,7 +266,7 @@ func (n *night) build(ctx context.Context, chosen []part) error {
 	if slices.ContainsFunc(chosen, func(p part) bool { return p.name == "code" }) {
 		_, _ = n.needLinter(ctx) // the part tries again, and tells what is wrong
 	}
-	return n.quiet(ctx, "go", "build", "-o", n.pulley(), "./cmd/pulley")
+	return n.runSilently(ctx, "go", "build", "-o", n.pulley(), "./cmd/pulley")
 }
 
 func firstLine(text string) string {

@@ -43,7 +43,7 @@ func TestNightHasTheWorstVerdict(t *testing.T) {
 		t.Errorf("%s, want %s", night.Verdict, inconclusive)
 	}
 	o := &outcome{Verdict: fail}
-	if o.cannotSay(problem{}); o.Verdict != fail || len(o.Problems) != 1 {
+	if o.isUndecided(problem{}); o.Verdict != fail || len(o.Problems) != 1 {
 		t.Errorf("%+v: what failed is not inconclusive afterwards", o)
 	}
 }
@@ -130,7 +130,7 @@ func TestPageTellsWhatFailed(t *testing.T) {
 // TestCheckNeedsNoServer wants the tier without a server to hold the core, and nothing that starts one.
 func TestCheckNeedsNoServer(t *testing.T) {
 	t.Chdir("../..")
-	err := within(func(p *place) error {
+	err := within(func(p *workdir) error {
 		found, err := p.alone(t.Context())
 		if err != nil {
 			return err
@@ -180,8 +180,8 @@ func TestFiguresOfAnotherNightAreNotKept(t *testing.T) {
 
 // TestHistoryNamesCommits holds that the history gets what git log takes: no description such as v1-2-gabc or abc-dirty.
 func TestHistoryNamesCommits(t *testing.T) {
-	err := within(func(p *place) error {
-		n := &night{nightlyCmd: &nightlyCmd{}, place: p}
+	err := within(func(p *workdir) error {
+		n := &night{nightlyCmd: &nightlyCmd{}, workdir: p}
 		head := n.commit(t.Context())
 		if head == "" {
 			t.Skip("this needs a checkout, whose revision git tells")

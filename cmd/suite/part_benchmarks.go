@@ -35,14 +35,14 @@ func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) e
 		return nil
 	}
 	o.Notes = append(o.Notes, "the figures are in "+file+" and, with those of other nights, in "+n.historyFile())
-	return n.quiet(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.commit(ctx))
+	return n.runSilently(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.commit(ctx))
 }
 
 // compareDesigns has pulley compare measure the designs, and append its rows to the history.
 func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 	var out bytes.Buffer
 	args := append(append([]string{n.pulley(), "compare"}, comparison...), "--out", n.file("compare"), "--history", n.historyFile(), "--revision", n.commit(ctx))
-	err := n.place.run(ctx, command{args: args, out: &out})
+	err := n.workdir.run(ctx, command{args: args, out: &out})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -71,7 +71,7 @@ func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Tim
 		var out bytes.Buffer
 		err := n.withServer(ctx, func(env map[string]string) error {
 			args := []string{"go", "test", "-run", "^$", "-bench", ".", "-benchtime", "200ms", "-p", "1", "-timeout", "0", "./..."}
-			return n.place.run(limited, command{args: args, env: env, out: &out})
+			return n.workdir.run(limited, command{args: args, env: env, out: &out})
 		})
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
@@ -118,7 +118,7 @@ func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
 		return nil
 	}
 	if _, err := n.resolve(ctx, n.state.Baseline); err != nil {
-		o.cannotSay(problem{What: fmt.Sprintf("the baseline %s is not among the revisions here: fetch them all, or name another with --baseline", short12(n.state.Baseline))})
+		o.isUndecided(problem{What: fmt.Sprintf("the baseline %s is not among the revisions here: fetch them all, or name another with --baseline", short12(n.state.Baseline))})
 		return nil
 	}
 	return n.gate(ctx, head, until, o)
@@ -143,7 +143,7 @@ func (n *night) commit(ctx context.Context) string {
 // gate runs pulley gate on the baseline and this revision.
 func (n *night) gate(ctx context.Context, head string, until time.Time, o *outcome) error {
 	args := []string{"gate", "--revisions", n.state.Baseline, head, "--max-duration", left(until), "--out", n.file("gate")}
-	code, output, err := n.ask(ctx, append([]string{n.pulley()}, args...)...)
+	code, output, err := n.askGo(ctx, append([]string{n.pulley()}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (n *night) gate(ctx context.Context, head string, until time.Time, o *outco
 	case exitFailed:
 		o.fails(p)
 	case exitInconclusive:
-		o.cannotSay(p)
+		o.isUndecided(p)
 	default:
 		o.Notes = append(o.Notes, report.Sentence)
 	}
@@ -174,7 +174,7 @@ func runChanges(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 		return nil
 	}
 	args := []string{"history", n.historyFile(), "--fail-on-change"}
-	code, output, err := n.ask(ctx, append([]string{n.pulley()}, args...)...)
+	code, output, err := n.askGo(ctx, append([]string{n.pulley()}, args...)...)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // runChaos has every backend go through faults for a while.
 func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	dir := n.file("chaos")
-	code, output, err := n.ask(ctx, append([]string{n.pulley(), "chaos-night", "--out", dir}, n.chaosTime(until)...)...)
+	code, output, err := n.askGo(ctx, append([]string{n.pulley(), "chaos-night", "--out", dir}, n.chaosTime(until)...)...)
 	var t struct {
 		Runs                   int
 		Reached                map[string]int64
@@ -38,10 +38,10 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 		o.add(what, t.Reached[what])
 	}
 	for _, kept := range t.Kept {
-		o.tellChaos(kept)
+		o.printChaos(kept)
 	}
 	if code != 0 && len(t.Kept) == 0 {
-		o.cannotSay(problem{What: fmt.Sprintf("the runs of chaos ended with exit status %d", code), Output: failedPart(output)})
+		o.isUndecided(problem{What: fmt.Sprintf("the runs of chaos ended with exit status %d", code), Output: failedPart(output)})
 	}
 	return nil
 }
@@ -54,15 +54,15 @@ func (n *night) chaosTime(until time.Time) []string {
 	return []string{"--duration", left(until)}
 }
 
-// tellChaos tells of a run of chaos that did not pass, by what it wrote.
-func (o *outcome) tellChaos(dir string) {
+// printChaos tells of a run of chaos that did not pass, by what it wrote.
+func (o *outcome) printChaos(dir string) {
 	var r struct {
 		Verdict    string
 		Why        []string
 		Violations []struct{ Invariant, Message string }
 	}
 	if err := readJSON(filepath.Join(dir, "result.json"), &r); err != nil {
-		o.cannotSay(problem{What: fmt.Sprintf("a run of chaos did not come to a result: %v", err)})
+		o.isUndecided(problem{What: fmt.Sprintf("a run of chaos did not come to a result: %v", err)})
 		return
 	}
 	for _, v := range r.Violations {
@@ -72,14 +72,14 @@ func (o *outcome) tellChaos(dir string) {
 	if r.Verdict == fail {
 		o.fails(p)
 	} else {
-		o.cannotSay(p)
+		o.isUndecided(p)
 	}
 }
 
-// ask runs a command that comes to a verdict, and gives its exit status and what it printed.
-func (n *night) ask(ctx context.Context, args ...string) (code int, output string, err error) {
+// askGo runs a command that comes to a verdict, and gives its exit status and what it printed.
+func (n *night) askGo(ctx context.Context, args ...string) (code int, output string, err error) {
 	var out bytes.Buffer
-	err = n.place.run(ctx, command{args: args, out: &out})
+	err = n.workdir.run(ctx, command{args: args, out: &out})
 	if ctx.Err() != nil {
 		return 0, "", context.Cause(ctx)
 	}
@@ -121,7 +121,7 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	design := designs[turn%uint64(len(designs))]
 	length := max(time.Minute, (time.Until(until) - soakAround).Truncate(time.Second))
 	dir := n.file("soak")
-	code, _, err := n.ask(ctx, n.pulley(), "chaos", "--soak", "--backend", design, "--duration", length.String(), "--shrink", "0", "--out", dir)
+	code, _, err := n.askGo(ctx, n.pulley(), "chaos", "--soak", "--backend", design, "--duration", length.String(), "--shrink", "0", "--out", dir)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	o.add("instances", r.Instances)
 	o.add("completions", r.Completions)
 	if code != 0 {
-		o.tellChaos(dir)
+		o.printChaos(dir)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 // night stopped.
 func runBugs(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	mutants := filepath.Join(n.dir, "mutants")
-	if err := n.quiet(ctx, "go", "build", "-o", mutants, "./chaos/mutants"); err != nil {
+	if err := n.runSilently(ctx, "go", "build", "-o", mutants, "./chaos/mutants"); err != nil {
 		return err
 	}
 	if _, err := n.plant(ctx, o, mutants, "--tier", "night"); err != nil {
@@ -169,7 +169,7 @@ type planted struct {
 func (n *night) plant(ctx context.Context, o *outcome, program string, args ...string) (r planted, err error) {
 	var out, problems bytes.Buffer
 	args = append([]string{program, "--format", "json", "--jobs", fmt.Sprint(processors())}, args...)
-	err = n.place.run(ctx, command{args: args, out: &out, err: &problems})
+	err = n.workdir.run(ctx, command{args: args, out: &out, err: &problems})
 	if ctx.Err() != nil {
 		return r, context.Cause(ctx)
 	}

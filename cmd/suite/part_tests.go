@@ -32,7 +32,7 @@ func runReading(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 // runTests runs every test as before a change, and holds each package's time against its budget.
 func runTests(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	c := testCmd{Timeout: testTimeout, Out: n.file("tests")}
-	t, err := c.run(ctx, n.place, nil)
+	t, err := c.run(ctx, n.workdir, nil)
 	if err != nil {
 		return err
 	}

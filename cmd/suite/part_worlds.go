@@ -18,7 +18,7 @@ func (n *night) binary(ctx context.Context, name string) (string, error) {
 	if exists(file) {
 		return file, nil
 	}
-	return file, n.quiet(ctx, "go", "test", "-c", "-o", file, "./"+name)
+	return file, n.runSilently(ctx, "go", "test", "-c", "-o", file, "./"+name)
 }
 
 // runTest runs tests of a package in a binary that stands, in the package's folder, and gives what they said. What fails is noted.
@@ -29,7 +29,7 @@ func (n *night) runTest(ctx context.Context, name string, env map[string]string,
 	}
 	var out bytes.Buffer
 	args = append([]string{"-test.v", "-test.timeout", "0"}, args...)
-	err = n.place.run(ctx, command{args: append([]string{file}, args...), dir: name, env: env, out: &out})
+	err = n.workdir.run(ctx, command{args: append([]string{file}, args...), dir: name, env: env, out: &out})
 	if ctx.Err() != nil {
 		return out.String(), context.Cause(ctx)
 	}
@@ -171,7 +171,7 @@ func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
 func (n *night) fuzz(ctx context.Context, name, target string, length time.Duration, o *outcome) error {
 	var out bytes.Buffer
 	args := []string{"go", "test", "-run", "^$", "-fuzz", "^" + target + "$", "-fuzztime", length.String(), "-fuzzminimizetime", "10x", "-timeout", "0", "./" + name}
-	err := n.place.run(ctx, command{args: args, out: &out})
+	err := n.workdir.run(ctx, command{args: args, out: &out})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -27,18 +27,18 @@ const markVariable = "PULLEY_SUITE_RUN"
 // Bounds of ending what was started.
 const (
 	endWithin    = 25 * time.Second       // for a command after SIGINT, and for what it left, such as a server's watchdog, before it is killed
-	lookAgain    = 100 * time.Millisecond // between looks for what is left
+	pollPause    = 100 * time.Millisecond // between looks for what is left
 	removeWithin = 10 * time.Second       // for the directory, into which something may still write
 )
 
-// place is where the commands of one run of suite work: directories for what they write for a while, and the
+// workdir is where the commands of one run of suite work: directories for what they write for a while, and the
 // mark that their processes carry.
-type place struct {
-	dir      string   // for what is large, or holds devices
-	fast     string   // for all else, in memory where there is enough: servers make and remove files by the thousand
-	lock     *os.File // held as long as suite runs, whatever ends it
-	mark     string
-	patience time.Duration // with a command that is to end, and with what it left, before they are killed
+type workdir struct {
+	dir     string   // for what is large, or holds devices
+	fast    string   // for all else, in memory where there is enough: servers make and remove files by the thousand
+	lock    *os.File // held as long as suite runs, whatever ends it
+	marker  string
+	timeout time.Duration // with a command that is to end, and with what it left, before they are killed
 }
 
 // Names in the temporary directory.
@@ -47,9 +47,9 @@ const (
 	lockName    = "lock"
 )
 
-// makePlace makes the directory, after it has removed those of runs that were killed. Others may enter it: a server that root
+// newWorkdir makes the directory, after it has removed those of runs that were killed. Others may enter it: a server that root
 // starts runs under another account.
-func makePlace() (*place, error) {
+func newWorkdir() (*workdir, error) {
 	removeAbandoned()
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract
@@ -57,15 +57,15 @@ func makePlace() (*place, error) {
 	if err := os.Mkdir(p.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("no directory for the tests: %w", err)
 	}
-	if err := errors.Join(os.Chmod(p.dir, 0o755), p.take(), os.MkdirAll(p.fast, 0o755), os.Chmod(p.fast, 0o755)); err != nil {
+	if err := errors.Join(os.Chmod(p.dir, 0o755), p.acquireLock(), os.MkdirAll(p.fast, 0o755), os.Chmod(p.fast, 0o755)); err != nil {
 		return nil, errors.Join(fmt.Errorf("no directory for the tests: %w", err), os.RemoveAll(p.dir), os.RemoveAll(p.fast))
 	}
 	return p, nil
 }
 
-func placeOf(mark string) *place {
+func placeOf(mark string) *workdir {
 	name := placePrefix + mark
-	p := &place{mark: mark, dir: filepath.Join(os.TempDir(), name), patience: endWithin}
+	p := &workdir{marker: mark, dir: filepath.Join(os.TempDir(), name), timeout: endWithin}
 	p.fast = p.dir
 	if memory := memoryDir(); memory != "" {
 		p.fast = filepath.Join(memory, name)
@@ -73,8 +73,8 @@ func placeOf(mark string) *place {
 	return p
 }
 
-// take locks the directory; it fails where another does so. The kernel gives the lock up with the process.
-func (p *place) take() (err error) {
+// acquireLock locks the directory; it fails where another does so. The kernel gives the lock up with the process.
+func (p *workdir) acquireLock() (err error) {
 	if p.lock, err = os.OpenFile(filepath.Join(p.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
 	}
@@ -93,10 +93,10 @@ func removeAbandoned() {
 			continue
 		}
 		p := placeOf(strings.TrimPrefix(filepath.Base(dir), placePrefix))
-		if p.take() != nil {
+		if p.acquireLock() != nil {
 			continue // in use, or not ours
 		}
-		p.patience = lookAgain
+		p.timeout = pollPause
 		if err := p.leave(); err != nil {
 			fmt.Fprintf(os.Stderr, "suite: a run that was killed left %s: %v\n", dir, err)
 		}
@@ -104,9 +104,9 @@ func removeAbandoned() {
 }
 
 // environment is that of every command: ours, with the directories, the mark, and more.
-func (p *place) environment(more map[string]string) []string {
+func (p *workdir) environment(more map[string]string) []string {
 	env := append(os.Environ(), "TMPDIR="+p.fast, "GOTMPDIR="+p.dir, "PULLEY_IMAGE_DIR="+p.dir,
-		pgserver.ClustersVariable+"="+filepath.Join(p.fast, "clusters"), markVariable+"="+p.mark)
+		pgserver.ClustersVariable+"="+filepath.Join(p.fast, "clusters"), markVariable+"="+p.marker)
 	for name, value := range more {
 		env = append(env, name+"="+value)
 	}
@@ -114,7 +114,7 @@ func (p *place) environment(more map[string]string) []string {
 }
 
 // leave ends the processes that are left, unmounts and removes the directory. It does so whatever ended the run.
-func (p *place) leave() error {
+func (p *workdir) leave() error {
 	err := p.endProcesses()
 	err = errors.Join(err, p.unmount(), p.remove())
 	_ = p.lock.Close() // with the directory it is of no use any more
@@ -122,8 +122,8 @@ func (p *place) leave() error {
 }
 
 // endProcesses waits for the processes with the mark, and kills those that do not end by themselves.
-func (p *place) endProcesses() error {
-	if p.await(p.patience) {
+func (p *workdir) endProcesses() error {
+	if p.await(p.timeout) {
 		return nil
 	}
 	left := p.processes()
@@ -137,25 +137,25 @@ func (p *place) endProcesses() error {
 }
 
 // await waits until no process with the mark is left, and says whether that came about in time.
-func (p *place) await(within time.Duration) bool {
+func (p *workdir) await(within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	for len(p.processes()) > 0 {
 		if ctx.Err() != nil {
 			return false
 		}
-		_ = pause.For(ctx, lookAgain) // the loop sees itself that ctx has ended
+		_ = pause.For(ctx, pollPause) // the loop sees itself that ctx has ended
 	}
 	return true
 }
 
 // processes lists those that carry the mark. Where there is no /proc, nobody is found.
-func (p *place) processes() []int {
-	return slices.Sorted(maps.Keys(procenv.Find(markVariable+"="+p.mark, procenv.Settled)))
+func (p *workdir) processes() []int {
+	return slices.Sorted(maps.Keys(procenv.Find(markVariable+"="+p.marker, procenv.Settled)))
 }
 
 // unmount takes away what is mounted below the directory, the deepest first.
-func (p *place) unmount() error {
+func (p *workdir) unmount() error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil // not on Linux: nothing here mounts
@@ -178,7 +178,7 @@ func (p *place) unmount() error {
 }
 
 // remove removes the directories. A watchdog may be removing parts of it at the same time.
-func (p *place) remove() error {
+func (p *workdir) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
 	for {
@@ -186,6 +186,6 @@ func (p *place) remove() error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		_ = pause.For(ctx, lookAgain) // the loop sees itself that ctx has ended
+		_ = pause.For(ctx, pollPause) // the loop sees itself that ctx has ended
 	}
 }

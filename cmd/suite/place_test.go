@@ -30,7 +30,7 @@ func needProc(t *testing.T) {
 // TestProcessesThatBeginAnotherProgramAreSeen looks for a process again and again while it begins one program after another.
 func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
 	needProc(t)
-	p, err := makePlace()
+	p, err := newWorkdir()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +78,11 @@ func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
 // TestNothingStaysBehind interrupts a command whose child left its group.
 func TestNothingStaysBehind(t *testing.T) {
 	needProc(t)
-	p, err := makePlace()
+	p, err := newWorkdir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.patience = 200 * time.Millisecond
+	p.timeout = 200 * time.Millisecond
 	if err := os.WriteFile(filepath.Join(p.dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -119,18 +119,18 @@ func TestNothingStaysBehind(t *testing.T) {
 // TestKilledRunsAreRemoved wants a new run to remove what a killed one left, and nothing of one that still runs.
 func TestKilledRunsAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	running, err := makePlace()
+	running, err := newWorkdir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed, err := makePlace()
+	killed, err := newWorkdir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := killed.lock.Close(); err != nil { // as the kernel does
 		t.Fatal(err)
 	}
-	for _, p := range []*place{running, killed} {
+	for _, p := range []*workdir{running, killed} {
 		long := time.Now().Add(-time.Hour)
 		if err := os.Chtimes(p.dir, long, long); err != nil {
 			t.Fatal(err)
@@ -149,7 +149,7 @@ func TestKilledRunsAreRemoved(t *testing.T) {
 }
 
 func TestCommandsTellHowTheyEnded(t *testing.T) {
-	err := within(func(p *place) error {
+	err := within(func(p *workdir) error {
 		var out bytes.Buffer
 		if err := p.run(t.Context(), command{args: []string{"sh", "-c", `echo "$X $TMPDIR $GOTMPDIR"; exit 3`}, env: map[string]string{"X": "1"}, out: &out}); status(err) != 3 {
 			t.Errorf("status %d (%v), want 3", status(err), err)

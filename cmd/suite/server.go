@@ -28,7 +28,7 @@ const serveWithin = 4 * time.Minute
 
 // withServer starts the Postgres that all packages share, has work use it, and ends it. work gets the environment that leads
 // test binaries there. A server that the user named in PULLEY_DSN is left to the tests as it is: it gets no template.
-func (p *place) withServer(ctx context.Context, work func(env map[string]string) error) (err error) {
+func (p *workdir) withServer(ctx context.Context, work func(env map[string]string) error) (err error) {
 	starting, cancel := context.WithTimeout(ctx, serveWithin)
 	defer cancel()
 	s, err := pgserver.Open(starting, pgserver.Options{Settings: pgtest.Settings(), TempDir: p.fast, StartTimeout: serveWithin})
@@ -53,7 +53,7 @@ const samePython = "import sys; print(sys.version, sys.prefix, sys.base_prefix, 
 // directPython gives the environment in which python3 is the interpreter itself, where it is a script that looks for one first, such as
 // pyenv's: to begin, such a script takes eight times the processor time that the interpreter takes, and tests begin hundreds. Where there
 // is no Python, or the two differ, it gives nothing.
-func (p *place) directPython(ctx context.Context) (env map[string]string) {
+func (p *workdir) directPython(ctx context.Context) (env map[string]string) {
 	ask := func(program, question string) string {
 		var out bytes.Buffer
 		if p.run(ctx, command{args: []string{program, "-c", question}, out: &out, err: io.Discard}) != nil {
@@ -104,7 +104,7 @@ func (*imageCmd) Run(ctx context.Context) (err error) {
 // beginImage has a process make the image while the tests are compiled, so that the first test of Docker need not wait for
 // all of it. Only in CI, where those tests must run. What goes wrong is left to them: they make the image
 // themselves, or say why they cannot. end ends the process.
-func (p *place) beginImage(ctx context.Context) (end func(), err error) {
+func (p *workdir) beginImage(ctx context.Context) (end func(), err error) {
 	if os.Getenv("CI") != "true" {
 		return func() {}, nil
 	}

@@ -22,7 +22,7 @@ func TestDirectPython(t *testing.T) {
 		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+says+"exec "+interpreter+" \"$@\"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		err := within(func(p *place) error {
+		err := within(func(p *workdir) error {
 			path, is := p.directPython(t.Context())["PATH"]
 			first, _, _ := strings.Cut(path, string(os.PathListSeparator))
 			leads, _ := filepath.EvalSymlinks(filepath.Join(first, "python3"))

@@ -14,8 +14,8 @@ import (
 // mostListed is how many packages and tests are named as the slowest.
 const mostListed = 10
 
-// tellPackage writes one line for a package that ended.
-func tellPackage(w io.Writer, r result) {
+// printPackage writes one line for a package that ended.
+func printPackage(w io.Writer, r result) {
 	word := map[string]string{passed: "ok", failed: "FAIL", skipped: "none"}[r.Action]
 	if r.Action == skipped {
 		return // it has no tests
@@ -23,8 +23,8 @@ func tellPackage(w io.Writer, r result) {
 	fmt.Fprintf(w, "%-5s %7.1f s %7.1f s CPU  %s\n", word, r.Seconds, r.CPU, short(r.Package))
 }
 
-// tellFailures writes what failed, with its output.
-func tellFailures(w io.Writer, t *tally) {
+// printFailures writes what failed, with its output.
+func printFailures(w io.Writer, t *tally) {
 	for _, r := range t.failures() {
 		fmt.Fprintf(w, "\n--- FAILED: %s\n%s", r.name(), indent(r.Output))
 		if again := repeat(r); again != "" {
@@ -59,14 +59,14 @@ func indent(text string) string {
 	return out.String()
 }
 
-// tellSummary writes what was slow, what was left out, and what it came to.
-func tellSummary(w io.Writer, t *tally) {
+// printSummary writes what was slow, what was left out, and what it came to.
+func printSummary(w io.Writer, t *tally) {
 	tellMost(w, "packages that use the most processor time", t.Packages, func(r result) float64 { return r.CPU })
 	tellMost(w, "slowest packages", t.Packages, func(r result) float64 { return r.Seconds })
 	tellMost(w, "slowest tests", t.outermost(), func(r result) float64 { return r.Seconds })
-	tellSkipped(w, t)
-	tellCoverage(w, t)
-	tellFailures(w, t)
+	printSkipped(w, t)
+	printCoverage(w, t)
+	printFailures(w, t)
 	counts := map[string]int{}
 	for _, r := range t.Tests {
 		counts[r.Action]++
@@ -104,8 +104,8 @@ func tellMost(w io.Writer, what string, list []result, seconds func(result) floa
 	}
 }
 
-// tellSkipped names the tests that were left out, with their reasons, so that none counts as passed.
-func tellSkipped(w io.Writer, t *tally) {
+// printSkipped names the tests that were left out, with their reasons, so that none counts as passed.
+func printSkipped(w io.Writer, t *tally) {
 	reasons := map[string][]string{}
 	for _, r := range t.Tests {
 		if r.Action == skipped {
@@ -133,7 +133,7 @@ func reason(output string) string {
 	return "without a reason"
 }
 
-func tellCoverage(w io.Writer, t *tally) {
+func printCoverage(w io.Writer, t *tally) {
 	if len(t.Coverage) == 0 {
 		return
 	}

@@ -26,12 +26,12 @@ type testCmd struct {
 
 // Run runs them and tells how they ended.
 func (o *testCmd) Run(ctx context.Context) error {
-	return within(func(p *place) error {
-		t, err := o.run(ctx, p, func(r result) { tellPackage(os.Stdout, r) })
+	return within(func(p *workdir) error {
+		t, err := o.run(ctx, p, func(r result) { printPackage(os.Stdout, r) })
 		if err != nil {
 			return err
 		}
-		tellSummary(os.Stdout, t)
+		printSummary(os.Stdout, t)
 		if !t.green() {
 			return errFailed
 		}
@@ -43,7 +43,7 @@ func (o *testCmd) Run(ctx context.Context) error {
 func packagesAtOnce() int { return (3*processors() + 1) / 2 }
 
 // run runs the tests and keeps their times.
-func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally, error) {
+func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tally, error) {
 	packages, err := p.listPackages(ctx, o.Packages)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (o *testCmd) run(ctx context.Context, p *place, told func(result)) (*tally,
 	all.packages, all.record = longestFirst(packages, readSeconds(timesFile)), o.Out+"/events.json"
 	var mu sync.Mutex
 	if told != nil {
-		all.told = func(r result) {
+		all.printed = func(r result) {
 			mu.Lock()
 			defer mu.Unlock()
 			told(r)
@@ -105,7 +105,7 @@ const commandPackage = "cmd/pulley"
 const commandVariable = "PULLEY_TEST_COMMAND"
 
 // buildCommand builds the command with the race detector, and says where it is.
-func (p *place) buildCommand(ctx context.Context) (string, error) {
+func (p *workdir) buildCommand(ctx context.Context) (string, error) {
 	file := filepath.Join(p.dir, "pulley")
 	return file, p.goBuild(ctx, "build", "-race", withoutDebugger, "-o", file, "./"+commandPackage)
 }
@@ -126,12 +126,12 @@ func splitSingles(packages []string) (with, without []string) {
 const vetName = "go vet"
 
 // vetPackages has go vet read packages, and counts a failure where it finds something.
-func (p *place) vetPackages(ctx context.Context, packages []string, t *tally) error {
-	err := p.quiet(ctx, append([]string{"go", "vet"}, packages...)...)
+func (p *workdir) vetPackages(ctx context.Context, packages []string, t *tally) error {
+	err := p.runSilently(ctx, append([]string{"go", "vet"}, packages...)...)
 	if err != nil && ctx.Err() == nil {
 		r := result{Package: vetName, Action: failed, Output: err.Error()}
-		if t.Packages = append(t.Packages, r); t.told != nil {
-			t.told(r)
+		if t.Packages = append(t.Packages, r); t.printed != nil {
+			t.printed(r)
 		}
 		return nil
 	}
@@ -144,7 +144,7 @@ func hasCommand(packages []string) bool {
 }
 
 // testSplit runs the packages in which goroutines meet with the race detector, and beside them the others without it.
-func (p *place) testSplit(ctx context.Context, all tests) (*tally, error) {
+func (p *workdir) testSplit(ctx context.Context, all tests) (*tally, error) {
 	with, without := all, all
 	with.packages, without.packages = splitSingles(all.packages)
 	if hasCommand(without.packages) {

@@ -26,7 +26,7 @@ type tests struct {
 	timeout  time.Duration     // of one package
 	flags    []string          // more, for go test
 	env      map[string]string // besides the place's
-	told     func(result)      // hears of each package that ended
+	printed  func(result)      // hears of each package that ended
 	record   string            // a file for the events; empty: none
 	built    *built            // what is compiled already; nil: go test compiles
 	meter    *spentMeter       // nil: nobody wants to know what processor time they take
@@ -56,7 +56,7 @@ func parallelTests() int { return 2 * processors() }
 
 // goTest has go test compile and run the tests, and write their events. It leaves vet to who vets: go test would have every package vetted once
 // with the race detector and once without, down to the standard library.
-func (p *place) goTest(ctx context.Context, t tests, out io.Writer) error {
+func (p *workdir) goTest(ctx context.Context, t tests, out io.Writer) error {
 	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=off", withoutDebugger}
 	if t.race {
 		args = append(args, "-race")
@@ -65,7 +65,7 @@ func (p *place) goTest(ctx context.Context, t tests, out io.Writer) error {
 }
 
 // test runs the tests. The error tells that they could not be run; that some failed stands in the tally.
-func (p *place) test(ctx context.Context, t tests) (*tally, error) {
+func (p *workdir) test(ctx context.Context, t tests) (*tally, error) {
 	work := p.goTest
 	if t.built != nil {
 		work = p.runBinaries
@@ -93,7 +93,7 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 	if t.meter, err = p.meterSpent(); err != nil {
 		return nil, err
 	}
-	counted := newTally(t.told)
+	counted := newTally(t.printed)
 	counted.spent = t.meter.spent
 	ended := make(chan error, 1)
 	begun := time.Now()
@@ -120,7 +120,7 @@ func (p *place) test(ctx context.Context, t tests) (*tally, error) {
 }
 
 // listPackages lists the packages that patterns name; without any, all.
-func (p *place) listPackages(ctx context.Context, patterns []string) ([]string, error) {
+func (p *workdir) listPackages(ctx context.Context, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
@@ -143,7 +143,7 @@ type listed struct {
 }
 
 // describe has go list tell of packages.
-func (p *place) describe(ctx context.Context, args ...string) ([]listed, error) {
+func (p *workdir) describe(ctx context.Context, args ...string) ([]listed, error) {
 	var out, problems bytes.Buffer
 	if err := p.run(ctx, command{args: append([]string{"go", "list"}, args...), out: &out, err: &problems}); err != nil {
 		return nil, fmt.Errorf("go list: %w: %s", err, problems.String())

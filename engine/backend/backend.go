@@ -40,10 +40,10 @@ type Backend interface {
 	// others: Outcomes[i] answers completions[i]. All that are applied commit together.
 	Complete(ctx context.Context, shard int, completions []Completion, grant Grant) (Committed, error)
 
-	// Extend prolongs the leases by grant.Lease from now, and gives, for each, whether the lease is
+	// Renew renews the leases by grant.Lease from now, and gives, for each, whether the lease is
 	// still held. A Lease of zero gives them back: the node runs are due at once and before what was not handed
 	// out yet, the tokens are stale, and the deliveries do not count.
-	Extend(ctx context.Context, shard int, leases []Lease, grant Grant) ([]bool, error)
+	Renew(ctx context.Context, shard int, leases []Lease, grant Grant) ([]bool, error)
 
 	// Sweep removes what instances that ended left behind, a bounded piece per call; More asks for
 	// another call.
@@ -80,9 +80,9 @@ type Listener interface {
 
 // Placer is a backend that does some shards' work itself, or better, and leaves that of others to whoever does it.
 type Placer interface {
-	// Near says whether what is submitted to a shard is begun here, without a detour. It may change at any time,
+	// IsLocal says whether what is submitted to a shard is begun here, without a detour. It may change at any time,
 	// and any shard will do.
-	Near(shard int) bool
+	IsLocal(shard int) bool
 }
 
 // Grant says for whom ready node runs are leased, how many at most, and for how long.

@@ -13,8 +13,8 @@ func (g Grant) Check() error {
 	return nil
 }
 
-// CheckExtension says what is wrong with a grant by which leases are to be extended.
-func (g Grant) CheckExtension() error {
+// CheckRenewal says what is wrong with a grant by which leases are to be extended.
+func (g Grant) CheckRenewal() error {
 	if g.Lease < 0 {
 		return fmt.Errorf("lease of %s; give a positive duration, or zero to give the leases back", g.Lease)
 	}

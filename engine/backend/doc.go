@@ -11,12 +11,12 @@
 //
 // An attempt whose holder dies is leased again and again. The store counts how often, with the lease, and tells it with the task
 // (Task.Deliveries), so that whoever gets it can end what kills everybody who runs it. The count begins anew with each attempt, and outlives
-// engines and the store's own end. A lease that is renewed counts once; one that is given back in order does not
+// engines and the store's own end. A lease that is renewed counts once; one that is returned in order does not
 // count, nor does one that the store knows to have reached nobody.
 //
 // A sleep is a node run without an action: it is handed out like any other once its time has come, and not
 // before, and completed at once. What a loop's round leaves goes with the commit that ends it; what an error
-// that is caught leaves at work is called off, as are all runs of an instance that is canceled: what is queued
+// that is caught leaves at work is cancelled, as are all runs of an instance that is canceled: what is queued
 // is never handed out, and what is leased is fenced.
 //
 // An error of a call means that nothing of it happened, except for [ErrUnknown], after which the same call

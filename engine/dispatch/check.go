@@ -30,7 +30,7 @@ func (m *Machine) Check() error {
 	must(maps.Equal(held, m.held), "%d instances are counted as having tasks, %d have some, or another number of them", len(m.held), len(held))
 	must(m.running == states[running], "%d slots are counted, %d tasks run", m.running, states[running])
 	must(m.slots() <= m.cfg.Slots, "%d of %d slots are taken", m.slots(), m.cfg.Slots)
-	for id := range m.strays {
+	for id := range m.abandoned {
 		must(m.tasks.get(id) == nil || m.tasks.get(id).state >= offered, "task %d runs and is a stray", id)
 	}
 	must(m.ready.len() == states[waiting], "%d tasks queue, %d wait", m.ready.len(), states[waiting])
@@ -63,11 +63,11 @@ func (m *Machine) Check() error {
 	must(m.writing == writing, "%d members of writes are counted, %d are in flight", m.writing, writing)
 	must(m.writes <= m.cfg.Committers, "%d writes are in flight for %d committers", m.writes, m.cfg.Committers)
 	must(m.claims == inFlight[OpClaim] && m.claims <= m.cfg.Committers, "%d claims are counted, %d in flight", m.claims, inFlight[OpClaim])
-	must(inFlight[OpExtend] <= m.cfg.Shards && inFlight[OpSweep] <= 1 && inFlight[OpNotify] <= 1, "too many calls are in flight: %v", inFlight)
+	must(inFlight[OpRenew] <= m.cfg.Shards && inFlight[OpSweep] <= 1 && inFlight[OpNotify] <= 1, "too many calls are in flight: %v", inFlight)
 	must(len(m.subs) <= m.cfg.Queue, "%d submissions wait in a queue of %d", len(m.subs), m.cfg.Queue)
 	must(subs <= len(m.subs), "%d submissions queue of %d", subs, len(m.subs))
 	bound := m.cfg.Slots + m.cfg.Prefetch + m.cfg.Pending
 	must(m.tasks.count+m.reserved <= bound, "%d tasks are held and %d may come, the bound is %d", m.tasks.count, m.reserved, bound)
-	must(!m.stopped || m.tasks.count+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
+	must(!m.stopped || m.tasks.count+len(m.abandoned)+len(m.subs)+len(m.calls)+m.unreleased() == 0, "stopped with something left")
 	return errors.Join(errs...)
 }

@@ -18,13 +18,13 @@ type Config struct {
 	Batch      int // completions or submissions in one call; 1 is one transaction each; at least 1
 	BatchBytes int // of results or inputs in one call; a larger one goes alone; at least 1
 	Committers int // commits and submissions in flight, and as many claims; at least 1
-	Apart      int // members of a write that cost a store as much as the write by itself: with no more, writes go side by side; zero: none
+	WriteCost  int // members of a write that cost a store as much as the write by itself: with no more, writes go side by side; zero: none
 	Pending    int // held tasks beyond Slots + Prefetch, where completions outrun commits; at least 1
 	Queue      int // submissions that wait or are in flight; at least 1
 
 	MaxDeliveries int // of an attempt; one that is delivered more often fails, as WorkerDied; at least 1
 
-	Lease time.Duration // of a task; prolonged after a third; at least 3 ms
+	Lease time.Duration // of a task; renewed after a third; at least 3 ms
 	Grace time.Duration // in which a task returns after its node's timeout, or after Cancel; zero: without end
 	Poll  time.Duration // between two claims on an idle shard; positive
 	Sweep time.Duration // between two sweeps of a shard; positive
@@ -57,7 +57,7 @@ func (c Config) Validate() error {
 	atLeast("Batch", c.Batch, 1)
 	atLeast("BatchBytes", c.BatchBytes, 1)
 	atLeast("Committers", c.Committers, 1)
-	atLeast("Apart", c.Apart, 0)
+	atLeast("Apart", c.WriteCost, 0)
 	atLeast("Pending", c.Pending, 1)
 	atLeast("Queue", c.Queue, 1)
 	atLeast("MaxDeliveries", c.MaxDeliveries, 1)

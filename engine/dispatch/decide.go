@@ -10,28 +10,28 @@ import (
 // decide gives every command that the state allows, in a fixed order.
 func (m *Machine) decide(now time.Time) {
 	if m.draining && !m.late && !now.Before(m.until) {
-		m.cutOff()
+		m.endDrain()
 	}
 	m.checkLeases(now)
 	m.start()
-	m.extend(now)
+	m.renewLeases(now)
 	m.claim(now, true)
 	m.write(now)
 	m.claim(now, false)
 	m.sweep(now)
 	m.notify(now)
-	if m.draining && m.tasks.count+len(m.strays)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
+	if m.draining && m.tasks.count+len(m.abandoned)+len(m.subs)+len(m.calls)+m.unreleased() == 0 {
 		m.stopped = true
 		m.do(Stopped{})
 	}
 }
 
-// cutOff is the end of a drain's patience. What a failing store did not take is dropped with a
+// endDrain is the end of a drain's patience. What a failing store did not take is dropped with a
 // report; it is run again by whoever gets the lease next.
-func (m *Machine) cutOff() {
+func (m *Machine) endDrain() {
 	m.late = true
 	for _, t := range m.tasks.byAge(func(t *task) bool { return t.state == running && !t.lost }) {
-		m.giveBack(t)
+		m.returnLease(t)
 	}
 	for i := range m.shards {
 		s := &m.shards[i]
@@ -51,7 +51,7 @@ func (m *Machine) cutOff() {
 func (m *Machine) unreleased() int {
 	n := 0
 	for i := range m.shards {
-		n += len(m.shards[i].release) + len(m.shards[i].resting)
+		n += len(m.shards[i].release) + len(m.shards[i].shortening)
 	}
 	return n
 }
@@ -69,23 +69,23 @@ func (m *Machine) start() {
 	}
 }
 
-// extend prolongs leases, and shortens those that are handed back.
-func (m *Machine) extend(now time.Time) {
+// renewLeases renews leases, and shortens those that are handed back.
+func (m *Machine) renewLeases(now time.Time) {
 	for i := range m.shards {
 		s := &m.shards[i]
-		if s.extending {
+		if s.renewing {
 			continue
 		}
-		if n := min(len(s.release), extendBatch); n > 0 {
-			m.send(now, &call{op: OpExtend, shard: s, release: n}, Call{Leases: s.release[:n:n], Grant: backend.Grant{Lease: handBack}})
+		if n := min(len(s.release), renewBatch); n > 0 {
+			m.send(now, &call{op: OpRenew, shard: s, release: n}, Call{Leases: s.release[:n:n], Grant: backend.Grant{Lease: handBack}})
 			s.release = s.release[n:]
-			s.extending = true
+			s.renewing = true
 			continue
 		}
 		if m.shorten(now, s) {
 			continue
 		}
-		if !s.extendPause.over(now) {
+		if !s.renewPause.isOver(now) {
 			continue
 		}
 		if tasks := m.renewals(s); len(tasks) > 0 {
@@ -93,8 +93,8 @@ func (m *Machine) extend(now time.Time) {
 			for i, t := range tasks {
 				leases[i] = t.task.Lease
 			}
-			m.send(now, &call{op: OpExtend, shard: s, tasks: tasks}, Call{Leases: leases, Grant: backend.Grant{Lease: m.cfg.Lease}})
-			s.extending = true
+			m.send(now, &call{op: OpRenew, shard: s, tasks: tasks}, Call{Leases: leases, Grant: backend.Grant{Lease: m.cfg.Lease}})
+			s.renewing = true
 		}
 	}
 }
@@ -102,24 +102,24 @@ func (m *Machine) extend(now time.Time) {
 // shorten has the leases of tasks whose workers died end when their pauses do: a later claim delivers them again. Those that
 // go in one call rest for the longest of their pauses.
 func (m *Machine) shorten(now time.Time, s *shard) bool {
-	n := min(len(s.resting), extendBatch)
+	n := min(len(s.shortening), renewBatch)
 	if n == 0 {
 		return false
 	}
 	leases, rest := make([]backend.Lease, n), time.Duration(0)
-	for i, r := range s.resting[:n] {
-		leases[i], rest = r.lease, max(rest, r.rest)
+	for i, r := range s.shortening[:n] {
+		leases[i], rest = r.lease, max(rest, r.pause)
 	}
-	s.resting = s.resting[n:]
-	m.send(now, &call{op: OpExtend, shard: s, shortened: n, until: now.Add(rest)}, Call{Leases: leases, Grant: backend.Grant{Lease: rest}})
-	s.extending = true
+	s.shortening = s.shortening[n:]
+	m.send(now, &call{op: OpRenew, shard: s, shortened: n, until: now.Add(rest)}, Call{Leases: leases, Grant: backend.Grant{Lease: rest}})
+	s.renewing = true
 	return true
 }
 
-// renewals takes the leases to prolong that are still ours.
+// renewals takes the leases to renew that are still ours.
 func (m *Machine) renewals(s *shard) []*task {
 	var tasks []*task
-	for len(s.renew) > 0 && len(tasks) < extendBatch {
+	for len(s.renew) > 0 && len(tasks) < renewBatch {
 		t := s.renew[0]
 		s.renew = s.renew[1:]
 		if t.cohort != nil && !t.lost {
@@ -132,8 +132,8 @@ func (m *Machine) renewals(s *shard) []*task {
 	return tasks
 }
 
-// room is how many more tasks may be granted.
-func (m *Machine) room() int {
+// taskCapacity is how many more tasks may be granted.
+func (m *Machine) taskCapacity() int {
 	if m.draining {
 		return 0
 	}
@@ -143,9 +143,9 @@ func (m *Machine) room() int {
 		slots+m.cfg.Pending-m.tasks.count-m.reserved))
 }
 
-// kept is how much of the room the completions at hand will need for their successors, if they
+// reservedCapacity is how much of the room the completions at hand will need for their successors, if they
 // bring as many as those before.
-func (m *Machine) kept() int {
+func (m *Machine) reservedCapacity() int {
 	sum := 0
 	for i := range m.shards {
 		sum += m.shards[i].expected(m.shards[i].offered.len())
@@ -158,15 +158,15 @@ func (s *shard) expected(n int) int {
 	return min((n*s.yieldTasks+s.yieldOf-1)/s.yieldOf, n)
 }
 
-// stocked says that enough tasks wait for a slot: with half of Prefetch or more there is time to let
+// hasEnoughReady says that enough tasks wait for a slot: with half of Prefetch or more there is time to let
 // room gather, so that one claim fills it and not one for each slot that becomes free.
-func (m *Machine) stocked() bool { return m.ready.len() > m.cfg.Prefetch/2 }
+func (m *Machine) hasEnoughReady() bool { return m.ready.len() > m.cfg.Prefetch/2 }
 
-func (m *Machine) wantsClaim(s *shard, now time.Time, overdue bool) bool {
-	if s.claiming || !s.claimPause.over(now) {
+func (m *Machine) needsClaim(s *shard, now time.Time, overdue bool) bool {
+	if s.claiming || !s.claimPause.isOver(now) {
 		return false
 	}
-	return s.pollDue(now) || !overdue && s.more && !m.stocked()
+	return s.pollDue(now) || !overdue && s.more && !m.hasEnoughReady()
 }
 
 func (s *shard) pollDue(now time.Time) bool {
@@ -178,17 +178,17 @@ func (s *shard) pollDue(now time.Time) bool {
 // makes ready meanwhile needs the other half, or it would have to be claimed as well. Every shard that
 // wants some gets an equal part, and at least one.
 func (m *Machine) claim(now time.Time, overdue bool) {
-	room, want := m.room(), 0
+	room, want := m.taskCapacity(), 0
 	known := false
 	for i := range m.shards {
-		if s := &m.shards[i]; m.wantsClaim(s, now, overdue) {
+		if s := &m.shards[i]; m.needsClaim(s, now, overdue) {
 			want++
-			known = known || s.more && s.looked
+			known = known || s.more && s.claimAnswered
 		}
 	}
-	spread := m.hopeful(room)
+	spread := m.speculativeCapacity(room)
 	if !overdue {
-		room -= m.kept()
+		room -= m.reservedCapacity()
 		spread = min(spread, room)
 		if known {
 			spread = room
@@ -198,7 +198,7 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 	for i := 0; i < m.cfg.Shards && want > 0 && room > 0 && m.claims < m.cfg.Committers; i++ {
 		at := (first + i) % m.cfg.Shards
 		s := &m.shards[at]
-		if !m.wantsClaim(s, now, overdue) {
+		if !m.needsClaim(s, now, overdue) {
 			continue
 		}
 		part := max(1, (spread+want-1)/want)
@@ -210,9 +210,9 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 	}
 }
 
-// hopeful is how much of the room claims may take that know of no work: half, and together with the
+// speculativeCapacity is how much of the room claims may take that know of no work: half, and together with the
 // claims that are under way no more than half of all that the engine holds.
-func (m *Machine) hopeful(room int) int {
+func (m *Machine) speculativeCapacity(room int) int {
 	free := (m.cfg.Slots + m.cfg.Prefetch + 1) / 2
 	for _, c := range m.calls {
 		if c.op == OpClaim {
@@ -239,21 +239,21 @@ func (m *Machine) write(now time.Time) {
 	}
 }
 
-// companyMost is how long a write waits for company at most: several times what a large one takes on a busy server.
-const companyMost = 20 * time.Millisecond
+// lingerMax is how long a write waits for company at most: several times what a large one takes on a busy server.
+const lingerMax = 20 * time.Millisecond
 
-// worthy says whether n members of a lane are to be written now, though more could share the transaction once another
+// endsLinger says whether n members of a lane are to be written now, though more could share the transaction once another
 // write has its answer. They are if they are not much fewer than what is being written: a small write beside large ones
 // takes what a write costs by itself from a store that may have other engines to serve. So engines that share one write
 // less often, and more at a time. Nothing waits where nothing is being written, or little; nor for long, since a write
 // may hang. With each write that goes instead, a lane counts double.
-func (m *Machine) worthy(lane *lane, n int) bool {
-	if m.cfg.Batch == 1 || m.writing == 0 || n<<lane.passed+m.cfg.Apart >= m.writing || !lane.until.IsZero() && !m.now.Before(lane.until) {
+func (m *Machine) endsLinger(lane *lane, n int) bool {
+	if m.cfg.Batch == 1 || m.writing == 0 || n<<lane.passed+m.cfg.WriteCost >= m.writing || !lane.until.IsZero() && !m.now.Before(lane.until) {
 		lane.passed, lane.until = 0, time.Time{}
 		return true
 	}
 	if lane.until.IsZero() {
-		lane.until = m.now.Add(companyMost)
+		lane.until = m.now.Add(lingerMax)
 	}
 	if lane.passedAt != m.sent {
 		lane.passedAt = m.sent
@@ -270,7 +270,7 @@ func (m *Machine) wrote(members int) {
 }
 
 func (m *Machine) commit(now time.Time, s *shard) bool {
-	if s.offered.len() == 0 || s.committing >= m.cfg.commitsPerShard() || !s.commitPause.over(now) || !m.worthy(&s.commits, min(s.offered.len(), s.limit)) {
+	if s.offered.len() == 0 || s.committing >= m.cfg.commitsPerShard() || !s.commitPause.isOver(now) || !m.endsLinger(&s.commits, min(s.offered.len(), s.limit)) {
 		return false
 	}
 	tasks := make([]*task, 0, min(s.offered.len(), s.limit))
@@ -295,7 +295,7 @@ func (m *Machine) commit(now time.Time, s *shard) bool {
 }
 
 func (m *Machine) submit(now time.Time, s *shard) bool {
-	if s.subs.len() == 0 || s.submitting || !s.submitPause.over(now) || !m.worthy(&s.submits, min(s.subs.len(), s.subLimit)) {
+	if s.subs.len() == 0 || s.submitting || !s.submitPause.isOver(now) || !m.endsLinger(&s.submits, min(s.subs.len(), s.subLimit)) {
 		return false
 	}
 	var subs []*submission
@@ -323,7 +323,7 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 // to claims, which cost as much again. While there is a backlog, which claims need room for, half the room is
 // parted, but what the members are expected to make ready is granted, or one, to learn if there is more.
 func (m *Machine) share(s *shard, n int) int {
-	room, others := m.room(), 0
+	room, others := m.taskCapacity(), 0
 	if m.cfg.Batch == 1 {
 		others = m.running + s.offered.len()
 	} else {
@@ -371,20 +371,20 @@ func (m *Machine) sweep(now time.Time) {
 // notify wakes other engines for work that this one has no room for.
 func (m *Machine) notify(now time.Time) {
 	// Room that calls in flight may yet fill is not gone: they may bring nothing, and what is ready is ours to claim then.
-	full := m.draining || m.cfg.Slots+m.cfg.Prefetch <= m.slots()+m.ready.len() || m.stocked()
+	full := m.draining || m.cfg.Slots+m.cfg.Prefetch <= m.slots()+m.ready.len() || m.hasEnoughReady()
 	for i := range m.shards {
 		if s := &m.shards[i]; s.wake && full && s.more {
-			m.wantNotify = true
+			m.notifyDue = true
 			s.wake = false
 		} else if !s.more && !s.claiming {
 			s.wake = false // we took it all
 		}
 	}
 	if !m.cfg.Notify {
-		m.wantNotify = false
+		m.notifyDue = false
 	}
-	if m.wantNotify && !m.notifying && !now.Before(m.notifyAt) {
-		m.wantNotify, m.notifying = false, true
+	if m.notifyDue && !m.notifying && !now.Before(m.notifyAt) {
+		m.notifyDue, m.notifying = false, true
 		m.send(now, &call{op: OpNotify, shard: &m.shards[0]}, Call{})
 	}
 }
@@ -431,11 +431,11 @@ func (m *Machine) Next() time.Time {
 	if len(m.deadlines) > 0 {
 		by(m.deadlines[0].deadline)
 	}
-	if m.wantNotify && !m.notifying {
+	if m.notifyDue && !m.notifying {
 		by(m.notifyAt)
 	}
-	room := m.room()
-	spare := room > m.kept() && !m.stocked() // which all shards are asked for, and is therefore found out once
+	room := m.taskCapacity()
+	spare := room > m.reservedCapacity() && !m.hasEnoughReady() // which all shards are asked for, and is therefore found out once
 	for i := range m.shards {
 		m.nextOf(&m.shards[i], room > 0, spare, by)
 	}
@@ -453,25 +453,25 @@ func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
 		if s.more && spare {
 			at = s.claimPause.until
 		}
-		by(later(at, s.claimPause.until))
+		by(latest(at, s.claimPause.until))
 	}
 	if m.writes < m.cfg.Committers {
 		if s.offered.len() > 0 && s.committing < m.cfg.commitsPerShard() {
-			by(later(s.commitPause.until, s.commits.until))
+			by(latest(s.commitPause.until, s.commits.until))
 		}
 		if s.subs.len() > 0 && !s.submitting {
-			by(later(s.submitPause.until, s.submits.until))
+			by(latest(s.submitPause.until, s.submits.until))
 		}
 	}
-	if len(s.renew) > 0 && !s.extending {
-		by(s.extendPause.until)
+	if len(s.renew) > 0 && !s.renewing {
+		by(s.renewPause.until)
 	}
 	if !m.sweeping && !m.draining {
 		by(s.sweepAt)
 	}
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}

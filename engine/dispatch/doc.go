@@ -1,5 +1,5 @@
 // Package dispatch decides, without doing anything itself, what an engine does next: which tasks
-// start, which completions are committed together, when to look for work, which leases to prolong.
+// start, which completions are committed together, when to look for work, which leases to renew.
 //
 // A Machine is a state machine without goroutine, clock or randomness. Its owner tells it the time
 // and what happened, and carries out the commands that come back:
@@ -36,7 +36,7 @@
 // delivered. One that comes more often than MaxDeliveries is not run but offered with a failure of type WorkerDied, which retry and
 // except match like any other; a retry is a new attempt, whose deliveries begin anew. A worker that dies beside a living engine
 // (Done.Died) is the same case: the lease is made to end after a pause, so that a claim delivers the attempt again, here or
-// elsewhere, or, at the last delivery, the failure is offered at once. What an engine gives back when it drains was no delivery.
+// elsewhere, or, at the last delivery, the failure is offered at once. What an engine returns when it drains was no delivery.
 //
 // # Strays
 //
@@ -71,7 +71,7 @@
 //
 // # Leases
 //
-// A lease that has used a third of its time is prolonged, all of a shard in one call. A task whose
+// A lease that has used a third of its time is renewed, all of a shard in one call. A task whose
 // lease is lost, or has run out on the local clock (which is never behind the store's), is
 // cancelled, and what it returns is dropped. A completion that was already offered is not dropped
 // when the time runs out: the token decides.

@@ -39,8 +39,8 @@ type Done struct {
 
 	// Died says that whoever ran the task died, so that nobody knows what became of the attempt: it is to be delivered again after
 	// the pause Rest, as if this engine had died with it. It fails with Failure where it has been delivered often enough.
-	Died bool
-	Rest time.Duration
+	Died       bool
+	RetryPause time.Duration
 }
 
 // Reply is the end of a Call. Err is as the backend gave it; where it is set, the rest is empty.
@@ -56,21 +56,21 @@ type Reply struct {
 // go of.
 type Ended struct{ Instances []backend.Instance }
 
-// Woken says that another process made work ready, nobody knows on which shard.
-type Woken struct{}
+// Notified says that another process made work ready, nobody knows on which shard.
+type Notified struct{}
 
 // Drain ends the machine's life: nothing new is taken, tasks that wait are handed back, and running
 // ones are waited for until Until, then cancelled. Completions and submissions at hand are still
 // committed. It ends with Stopped. A second Drain may only bring Until forward.
 type Drain struct{ Until time.Time }
 
-func (Submit) event() {}
-func (Forget) event() {}
-func (Done) event()   {}
-func (Reply) event()  {}
-func (Ended) event()  {}
-func (Woken) event()  {}
-func (Drain) event()  {}
+func (Submit) event()   {}
+func (Forget) event()   {}
+func (Done) event()     {}
+func (Reply) event()    {}
+func (Ended) event()    {}
+func (Notified) event() {}
+func (Drain) event()    {}
 
 // Op is a method of the backend.
 type Op string
@@ -80,7 +80,7 @@ const (
 	OpSubmit   Op = "submit"
 	OpClaim    Op = "claim"
 	OpComplete Op = "complete"
-	OpExtend   Op = "extend"
+	OpRenew    Op = "extend"
 	OpSweep    Op = "sweep"
 	OpNotify   Op = "notify"
 )

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// cohort is the tasks whose leases end together, since one reply brought or prolonged them: what is due for
+// cohort is the tasks whose leases end together, since one reply brought or renewed them: what is due for
 // one is due for all. It is a list through the tasks, in the order in which they joined.
 type cohort struct {
 	id          uint64
-	check       time.Time // when to prolong the leases or, once that is under way, to give up
+	check       time.Time // when to renew the leases or, once that is under way, to give up
 	expires     time.Time
 	first, last *task
 	place       int // in the heap
 }
 
-// watch has a task's lease prolonged after a third of its time. The task joins the newest cohort if its
+// watch has a task's lease renewed after a third of its time. The task joins the newest cohort if its
 // lease ends with that one's.
 func (m *Machine) watch(t *task) {
 	m.unwatch(t)
@@ -69,13 +69,13 @@ func (m *Machine) limit(t *task, until time.Time) {
 	}
 }
 
-// checkLeases looks at every task whose time has come: to let go of it, to prolong its lease, or to give it
+// checkLeases looks at every task whose time has come: to let go of it, to renew its lease, or to give it
 // up.
 func (m *Machine) checkLeases(now time.Time) {
 	for len(m.deadlines) > 0 && !now.Before(m.deadlines[0].deadline) {
 		t := m.deadlines[0]
 		m.limit(t, time.Time{})
-		m.stray(t)
+		m.abandonTask(t)
 	}
 	for len(m.leases) > 0 && !now.Before(m.leases[0].check) {
 		c := m.leases[0]
@@ -112,16 +112,16 @@ func (m *Machine) expire(t *task) {
 type timed interface {
 	due() time.Time
 	age() uint64
-	moved(place int)
+	setIndex(place int)
 }
 
-func (c *cohort) due() time.Time { return c.check }
-func (c *cohort) age() uint64    { return c.id }
-func (c *cohort) moved(to int)   { c.place = to }
+func (c *cohort) due() time.Time  { return c.check }
+func (c *cohort) age() uint64     { return c.id }
+func (c *cohort) setIndex(to int) { c.place = to }
 
-func (t *task) due() time.Time { return t.deadline }
-func (t *task) age() uint64    { return uint64(t.id) }
-func (t *task) moved(to int)   { t.place = to }
+func (t *task) due() time.Time  { return t.deadline }
+func (t *task) age() uint64     { return uint64(t.id) }
+func (t *task) setIndex(to int) { t.place = to }
 
 // byTime orders things by the moment at which something must be done about them. It is a container/heap.
 type byTime[T timed] []T
@@ -138,14 +138,14 @@ func (h byTime[T]) Less(i, j int) bool {
 
 func (h byTime[T]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].moved(i)
-	h[j].moved(j)
+	h[i].setIndex(i)
+	h[j].setIndex(j)
 }
 
 // Push adds a thing, for container/heap.
 func (h *byTime[T]) Push(x any) {
 	t := x.(T)
-	t.moved(len(*h))
+	t.setIndex(len(*h))
 	*h = append(*h, t)
 }
 
@@ -156,6 +156,6 @@ func (h *byTime[T]) Pop() any {
 	t := (*h)[last]
 	(*h)[last] = none
 	*h = (*h)[:last]
-	t.moved(-1)
+	t.setIndex(-1)
 	return t
 }

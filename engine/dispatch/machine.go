@@ -30,14 +30,14 @@ const (
 	DiedType    = "WorkerDied"    // of a task whose attempt was delivered MaxDeliveries times, and ended no time
 )
 
-// handBack is the lease of a task that is given back: none, so that it is due for others at once, and the delivery does not count.
+// handBack is the lease of a task that is returned: none, so that it is due for others at once, and the delivery does not count.
 const handBack time.Duration = 0
 
-// restMin is the shortest pause before an attempt whose worker died is delivered again: a lease that a store tells from none.
-const restMin = time.Millisecond
+// redeliveryPauseMin is the shortest pause before an attempt whose worker died is delivered again: a lease that a store tells from none.
+const redeliveryPauseMin = time.Millisecond
 
-// extendBatch bounds the leases in one extension; what is over goes into the next one.
-const extendBatch = 1000
+// renewBatch bounds the leases in one extension; what is over goes into the next one.
+const renewBatch = 1000
 
 // Machine is the state machine; the package's doc tells its protocol. It is not safe for concurrent
 // use.
@@ -47,7 +47,7 @@ type Machine struct {
 
 	tasks     table             // held, and running ones whose lease is lost
 	held      map[uuid.UUID]int // how many of them each instance has; none is not there
-	strays    map[TaskID]bool   // tasks that do not return although they were cancelled
+	abandoned map[TaskID]bool   // tasks that do not return although they were cancelled
 	ready     waitingTasks
 	leases    byTime[*cohort] // held tasks by the time of their next check
 	newest    *cohort         // that a task joined last
@@ -68,8 +68,8 @@ type Machine struct {
 	// Where each round begins, so that every shard has its turn.
 	nextLane, nextClaim, nextSweep int
 
-	sweeping, notifying, wantNotify bool
-	notifyAt                        time.Time // no notification before
+	sweeping, notifying, notifyDue bool
+	notifyAt                       time.Time // no notification before
 
 	now                            time.Time // of the step
 	begun, draining, late, stopped bool
@@ -81,27 +81,27 @@ type Machine struct {
 
 // shard is what the machine knows of one shard.
 type shard struct {
-	index   int
-	held    int               // tasks of this shard
-	offered fifo[*task]       // completions that wait for a commit
-	subs    fifo[*submission] // submissions that wait
-	renew   []*task           // leases to prolong; some may have gone meanwhile
-	release []backend.Lease   // leases to hand back
-	resting []resting         // leases to be shortened
+	index      int
+	held       int               // tasks of this shard
+	offered    fifo[*task]       // completions that wait for a commit
+	subs       fifo[*submission] // submissions that wait
+	renew      []*task           // leases to renew; some may have gone meanwhile
+	release    []backend.Lease   // leases to hand back
+	shortening []shorteningLease // leases to be shortened
 
-	committing                      int
-	submitting, claiming, extending bool
+	committing                     int
+	submitting, claiming, renewing bool
 
 	limit, subLimit int // of the next batch; halved by errors
 
 	commits, submits lane
 
-	more    bool      // work is, or may be, ready there
-	wake    bool      // and others were not told of it yet
-	looked  bool      // a claim has been answered: more is knowledge, and not only hope
-	backlog bool      // the last reply that could know said so
-	due     time.Time // when a task becomes due; zero: none known
-	poll    time.Time // when to look even so
+	more          bool      // work is, or may be, ready there
+	wake          bool      // and others were not told of it yet
+	claimAnswered bool      // a claim has been answered: more is knowledge, and not only hope
+	backlog       bool      // the last reply that could know said so
+	due           time.Time // when a task becomes due; zero: none known
+	poll          time.Time // when to look even so
 
 	sweepAt time.Time
 
@@ -109,13 +109,13 @@ type shard struct {
 	// the completions at hand will bring, for which room is kept from claims.
 	yieldTasks, yieldOf int
 
-	commitPause, submitPause, claimPause, extendPause, sweepPause pause
+	commitPause, submitPause, claimPause, renewPause, sweepPause pause
 }
 
-// resting is a lease whose task's worker died: it is to end after a pause.
-type resting struct {
+// shorteningLease is a lease whose task's worker died: it is to end after a pause.
+type shorteningLease struct {
 	lease backend.Lease
-	rest  time.Duration
+	pause time.Duration
 }
 
 // lane is what a shard's commits are, or its submissions: one goes after the other.
@@ -180,13 +180,13 @@ func New(cfg Config) (*Machine, error) {
 		return nil, fmt.Errorf("dispatch: %w", err)
 	}
 	m := &Machine{
-		cfg:    cfg,
-		shards: make([]shard, cfg.Shards),
-		tasks:  table{pages: map[TaskID]*page{}},
-		held:   map[uuid.UUID]int{},
-		strays: map[TaskID]bool{},
-		subs:   map[Ticket]*submission{},
-		calls:  map[CallID]*call{},
+		cfg:       cfg,
+		shards:    make([]shard, cfg.Shards),
+		tasks:     table{pages: map[TaskID]*page{}},
+		held:      map[uuid.UUID]int{},
+		abandoned: map[TaskID]bool{},
+		subs:      map[Ticket]*submission{},
+		calls:     map[CallID]*call{},
 	}
 	for i := range m.shards {
 		m.shards[i] = shard{
@@ -212,14 +212,14 @@ func (m *Machine) Step(now time.Time, events ...Event) []Command {
 		m.begin(now)
 	}
 	for _, ev := range events {
-		m.take(now, ev)
+		m.handle(now, ev)
 	}
 	m.decide(now)
 	return m.out
 }
 
-// Room says how many more submissions the machine takes now.
-func (m *Machine) Room() int {
+// SubmitCapacity says how many more submissions the machine takes now.
+func (m *Machine) SubmitCapacity() int {
 	if m.draining {
 		return 0
 	}
@@ -237,19 +237,19 @@ func (m *Machine) begin(now time.Time) {
 	}
 }
 
-func (m *Machine) take(now time.Time, ev Event) {
+func (m *Machine) handle(now time.Time, ev Event) {
 	switch ev := ev.(type) {
 	case Submit:
-		m.takeSubmission(ev)
+		m.handleSubmission(ev)
 	case Forget:
 		m.forget(ev.Ticket)
 	case Done:
-		m.takeDone(&ev)
+		m.handleDone(&ev)
 	case *Done:
-		m.takeDone(ev)
+		m.handleDone(ev)
 	case Reply:
-		m.takeReply(now, ev)
-	case Woken:
+		m.handleReply(now, ev)
+	case Notified:
 		for i := range m.shards {
 			m.shards[i].more = true
 		}
@@ -260,12 +260,12 @@ func (m *Machine) take(now time.Time, ev Event) {
 	}
 }
 
-func (m *Machine) takeSubmission(ev Submit) {
+func (m *Machine) handleSubmission(ev Submit) {
 	switch {
 	case m.draining:
 		m.do(Answer{Ticket: ev.Ticket, Err: ErrStopped})
 		return
-	case m.Room() <= 0:
+	case m.SubmitCapacity() <= 0:
 		m.do(Answer{Ticket: ev.Ticket, Err: ErrFull})
 		return
 	}
@@ -289,10 +289,10 @@ func (m *Machine) forget(ticket Ticket) {
 	})
 }
 
-// takeDone frees the slot and offers the completion.
-func (m *Machine) takeDone(ev *Done) {
-	if m.strays[ev.Task] {
-		delete(m.strays, ev.Task)
+// handleDone frees the slot and offers the completion.
+func (m *Machine) handleDone(ev *Done) {
+	if m.abandoned[ev.Task] {
+		delete(m.abandoned, ev.Task)
 		return
 	}
 	t := m.tasks.get(ev.Task)
@@ -305,22 +305,22 @@ func (m *Machine) takeDone(ev *Done) {
 	case t.lost:
 		m.remove(t)
 	case ev.Died:
-		m.died(t, ev)
+		m.handleWorkerDeath(t, ev)
 	default:
 		m.offer(t, ev.Result, ev.Failure)
 	}
 }
 
-// died has an attempt delivered again whose worker died beside this engine, or fails it, as if the engine had died with it.
-func (m *Machine) died(t *task, ev *Done) {
+// handleWorkerDeath has an attempt delivered again whose worker died beside this engine, or fails it, as if the engine had died with it.
+func (m *Machine) handleWorkerDeath(t *task, ev *Done) {
 	if t.task.Deliveries >= m.cfg.MaxDeliveries {
 		m.fail(t, t.task.Deliveries, ev.Failure)
 		return
 	}
-	rest := max(ev.Rest, restMin)
+	rest := max(ev.RetryPause, redeliveryPauseMin)
 	m.report(fmt.Errorf("%s: its worker died at delivery %d of %d, the next is due in %v: %w",
 		describe(t.task), t.task.Deliveries, m.cfg.MaxDeliveries, rest, errorOf(ev.Failure)))
-	t.shard.resting = append(t.shard.resting, resting{t.task.Lease, rest})
+	t.shard.shortening = append(t.shard.shortening, shorteningLease{t.task.Lease, rest})
 	m.remove(t)
 }
 
@@ -375,11 +375,11 @@ func position(t backend.Task) ir.Pos {
 	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Pos
 }
 
-// stray lets go of a task that should have returned and has not. Nothing can end it, so it goes on
+// abandonTask lets go of a task that should have returned and has not. Nothing can end it, so it goes on
 // beside the others.
-func (m *Machine) stray(t *task) {
+func (m *Machine) abandonTask(t *task) {
 	m.running--
-	m.strays[t.id] = true
+	m.abandoned[t.id] = true
 	if t.lost {
 		m.report(fmt.Errorf("%s: it does not return %v after it was cancelled, and goes on unheeded", describe(t.task), m.cfg.Grace))
 		m.remove(t)
@@ -393,7 +393,7 @@ func (m *Machine) stray(t *task) {
 }
 
 // slots is how many are taken: strays have none as long as there are no more of them than slots.
-func (m *Machine) slots() int { return m.running + max(0, len(m.strays)-m.cfg.Slots) }
+func (m *Machine) slots() int { return m.running + max(0, len(m.abandoned)-m.cfg.Slots) }
 
 // drain stops taking work and hands back what has not started.
 func (m *Machine) drain(until time.Time) {
@@ -405,12 +405,12 @@ func (m *Machine) drain(until time.Time) {
 	}
 	m.draining, m.until = true, until
 	for m.ready.len() > 0 {
-		m.giveBack(m.ready.pop())
+		m.returnLease(m.ready.pop())
 	}
 }
 
-// giveBack lets go of a task in a way that others get it soon.
-func (m *Machine) giveBack(t *task) {
+// returnLease lets go of a task in a way that others get it soon.
+func (m *Machine) returnLease(t *task) {
 	t.shard.release = append(t.shard.release, t.task.Lease)
 	if t.state == running {
 		m.abandon(t, ErrStopped)

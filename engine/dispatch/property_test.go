@@ -68,7 +68,7 @@ func newWorld(t *rapid.T) *world {
 		Batch:      rapid.IntRange(1, 4).Draw(t, "batch"),
 		BatchBytes: 100,
 		Committers: rapid.IntRange(1, 3).Draw(t, "committers"),
-		Apart:      rapid.IntRange(0, 2).Draw(t, "apart"),
+		WriteCost:  rapid.IntRange(0, 2).Draw(t, "apart"),
 		Pending:    rapid.IntRange(1, 6).Draw(t, "pending"),
 		Queue:      rapid.IntRange(1, 5).Draw(t, "queue"),
 
@@ -248,7 +248,7 @@ func (w *world) carryOut(c Call) Reply {
 		for _, done := range c.Completions {
 			reply.Committed.Outcomes = append(reply.Committed.Outcomes, backend.Outcome{Answer: w.apply(done, &reply)})
 		}
-	case OpExtend:
+	case OpRenew:
 		for _, l := range c.Leases {
 			r := w.find(l.Key)
 			held := !r.done && r.token == l.Token
@@ -346,7 +346,7 @@ func (w *world) finish(died bool) {
 	s := w.running[i]
 	w.running = slices.Delete(w.running, i, i+1)
 	if died {
-		w.step(Done{Task: s.ID, Died: true, Rest: 7 * time.Millisecond})
+		w.step(Done{Task: s.ID, Died: true, RetryPause: 7 * time.Millisecond})
 		return
 	}
 	if !w.cancelled[s.ID] {
@@ -418,7 +418,7 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 			"unknown":     func(*rapid.T) { w.reply("unknown") },
 			"finish":      func(*rapid.T) { w.finish(false) },
 			"died":        func(*rapid.T) { w.finish(true) },
-			"woken":       func(*rapid.T) { w.step(Woken{}) },
+			"woken":       func(*rapid.T) { w.step(Notified{}) },
 			"ended":       func(t *rapid.T) { w.end(uuid.UUID{byte(rapid.IntRange(0, 20).Draw(t, "id"))}) },
 			"pass": func(t *rapid.T) {
 				w.pass(time.Duration(rapid.IntRange(0, 150).Draw(t, "ms")) * time.Millisecond)

@@ -60,8 +60,8 @@ type waitingTasks struct {
 	lost int // of those in the queue
 }
 
-// lostFew are too few to be looked for.
-const lostFew = 16
+// lostMin are too few to be looked for.
+const lostMin = 16
 
 func (q *waitingTasks) len() int { return q.fifo.len() - q.lost }
 
@@ -78,7 +78,7 @@ func (q *waitingTasks) pop() *task {
 
 // lose notes that a task of the queue is not held any more.
 func (q *waitingTasks) lose() {
-	if q.lost++; q.lost > lostFew && q.lost > q.fifo.len()/2 {
+	if q.lost++; q.lost > lostMin && q.lost > q.fifo.len()/2 {
 		q.remove(func(t *task) bool { return !t.held })
 		q.lost = 0
 	}
@@ -90,8 +90,8 @@ type pause struct {
 	until time.Time // nothing before; zero where nothing failed
 }
 
-// over says whether the lane may be used again.
-func (p *pause) over(now time.Time) bool { return !now.Before(p.until) }
+// isOver says whether the lane may be used again.
+func (p *pause) isOver(now time.Time) bool { return !now.Before(p.until) }
 
 func (p *pause) reset() { *p = pause{} }
 

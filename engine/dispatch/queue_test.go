@@ -33,7 +33,7 @@ func TestLostTasksLeaveTheQueue(t *testing.T) {
 			if q.len() != len(want) {
 				t.Fatalf("seed %d: %d tasks wait, want %d", seed, q.len(), len(want))
 			}
-			if kept := q.fifo.len() - len(want); kept > max(lostFew, len(want))+1 {
+			if kept := q.fifo.len() - len(want); kept > max(lostMin, len(want))+1 {
 				t.Fatalf("seed %d: %d lost tasks are kept beside %d that wait", seed, kept, len(want))
 			}
 		}

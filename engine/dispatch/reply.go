@@ -9,8 +9,8 @@ import (
 	"pulley/engine/backend"
 )
 
-// takeReply ends a call in flight.
-func (m *Machine) takeReply(now time.Time, ev Reply) {
+// handleReply ends a call in flight.
+func (m *Machine) handleReply(now time.Time, ev Reply) {
 	c, ok := m.calls[ev.Call]
 	if !ok {
 		m.report(fmt.Errorf("dispatch: reply to call %d, which is not in flight", ev.Call))
@@ -31,8 +31,8 @@ func (m *Machine) takeReply(now time.Time, ev Reply) {
 		m.claimed(now, c, ev)
 	case OpComplete:
 		m.completed(now, c, ev)
-	case OpExtend:
-		m.extended(now, c, ev)
+	case OpRenew:
+		m.handleRenewed(now, c, ev)
 	case OpSweep:
 		m.swept(now, c, ev)
 	case OpNotify:
@@ -46,7 +46,7 @@ func (c *call) checkAnswer(ev Reply) error {
 	switch c.op {
 	case OpSubmit, OpComplete:
 		want, got = len(c.subs)+len(c.tasks), len(ev.Committed.Outcomes)
-	case OpExtend:
+	case OpRenew:
 		want, got = len(c.tasks), len(ev.Held)
 		if c.release+c.shortened > 0 {
 			return nil // best effort: whatever was not held is gone already
@@ -151,7 +151,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		m.failed(now, c, &s.claimPause, ev.Err)
 		return
 	}
-	s.poll, s.looked = now.Add(m.cfg.Poll), true
+	s.poll, s.claimAnswered = now.Add(m.cfg.Poll), true
 	if !s.due.IsZero() && !s.due.After(c.sent) {
 		s.due = time.Time{}
 	}
@@ -262,14 +262,14 @@ func (m *Machine) end(ended []backend.Instance) {
 	}
 }
 
-func (m *Machine) extended(now time.Time, c *call, ev Reply) {
+func (m *Machine) handleRenewed(now time.Time, c *call, ev Reply) {
 	s := c.shard
-	s.extending = false
+	s.renewing = false
 	if c.release > 0 {
 		if ev.Err != nil {
 			m.report(fmt.Errorf("handing back %d tasks of shard %d, which others get only when their leases end: %w", c.release, s.index, ev.Err))
 		}
-		m.wantNotify = true
+		m.notifyDue = true
 		return
 	}
 	if c.shortened > 0 {
@@ -281,11 +281,11 @@ func (m *Machine) extended(now time.Time, c *call, ev Reply) {
 		return
 	}
 	if ev.Err != nil {
-		m.failed(now, c, &s.extendPause, ev.Err)
+		m.failed(now, c, &s.renewPause, ev.Err)
 		s.renew = append(s.renew, c.tasks...)
 		return
 	}
-	s.extendPause.reset()
+	s.renewPause.reset()
 	for i, t := range c.tasks {
 		switch {
 		case !t.held || t.lost: // ended meanwhile

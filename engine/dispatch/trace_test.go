@@ -137,13 +137,13 @@ func (tr *tracer) step(t *testing.T, events []Event) []string {
 func (tr *tracer) configure(t *testing.T, words []string) {
 	t.Helper()
 	cfg := Config{
-		Owner: "me", Shards: 1, Slots: 2, Prefetch: 0, Batch: 4, BatchBytes: 1000, Committers: 2, Apart: 8, Pending: 8, Queue: 4, MaxDeliveries: 5,
+		Owner: "me", Shards: 1, Slots: 2, Prefetch: 0, Batch: 4, BatchBytes: 1000, Committers: 2, WriteCost: 8, Pending: 8, Queue: 4, MaxDeliveries: 5,
 		Lease: 3 * time.Second, Poll: 250 * time.Millisecond, Sweep: time.Hour,
 		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond,
 	}
 	ints := map[string]*int{
 		"shards": &cfg.Shards, "slots": &cfg.Slots, "prefetch": &cfg.Prefetch, "batch": &cfg.Batch,
-		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "apart": &cfg.Apart, "pending": &cfg.Pending, "queue": &cfg.Queue, "deliveries": &cfg.MaxDeliveries,
+		"bytes": &cfg.BatchBytes, "committers": &cfg.Committers, "apart": &cfg.WriteCost, "pending": &cfg.Pending, "queue": &cfg.Queue, "deliveries": &cfg.MaxDeliveries,
 	}
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -200,11 +200,11 @@ func (tr *tracer) event(t *testing.T, words []string) Event {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Done{Task: tr.ids[arg(1)], Died: true, Rest: rest, Failure: &plan.Failure{Type: "Gone", Message: "signal: killed"}}
+		return Done{Task: tr.ids[arg(1)], Died: true, RetryPause: rest, Failure: &plan.Failure{Type: "Gone", Message: "signal: killed"}}
 	case "ended":
 		return Ended{Instances: []backend.Instance{{ID: tr.id(arg(1)), Status: backend.Canceled}}}
 	case "woken":
-		return Woken{}
+		return Notified{}
 	case "drain":
 		d, err := time.ParseDuration(arg(1))
 		if err != nil {
@@ -361,7 +361,7 @@ func (tr *tracer) showCall(c Call) string {
 		text += fmt.Sprintf(" %s#%d", tr.names[lease.Key.Instance], lease.Token)
 	}
 	switch c.Op {
-	case OpExtend:
+	case OpRenew:
 		text += fmt.Sprintf(" for %v", c.Grant.Lease)
 	case OpSubmit, OpClaim, OpComplete:
 		text += fmt.Sprintf(" max=%d", c.Grant.Max)

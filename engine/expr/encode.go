@@ -17,7 +17,7 @@ func Encode(v Value) ([]byte, error) {
 	// How long it will be is known only afterwards, and most values are short: it is written elsewhere first.
 	draft := drafts.Get().(*[]byte)
 	out, err := AppendJSON((*draft)[:0], v)
-	if cap(out) > draftMost {
+	if cap(out) > draftMax {
 		return out, err
 	}
 	*draft = out
@@ -26,10 +26,10 @@ func Encode(v Value) ([]byte, error) {
 	return out, err
 }
 
-// drafts are buffers that Encode writes into; none is larger than draftMost.
+// drafts are buffers that Encode writes into; none is larger than draftMax.
 var drafts = sync.Pool{New: func() any { return new([]byte) }}
 
-const draftMost = 4 << 10
+const draftMax = 4 << 10
 
 // AppendJSON appends v to dst as Encode writes it. After an error the content of dst beyond its old
 // length is undefined.

@@ -309,7 +309,7 @@ func (n *NodeBuilder) edges() {
 	}
 	for _, last := range []bool{false, true} { // a branch takes the first that holds: its else stands last
 		for _, c := range n.cases {
-			if (c.guard == nil) == last && n.beside(c.to) {
+			if (c.guard == nil) == last && n.parallelTo(c.to) {
 				g.Edges = append(g.Edges, &Edge{From: n.last.ID, To: c.to.n.ID, Kind: Guard, Guard: c.guard, Var: None})
 			}
 		}
@@ -324,7 +324,7 @@ func (n *NodeBuilder) edges() {
 
 func (n *NodeBuilder) comesAfter(from *NodeBuilder, kind EdgeKind) {
 	switch {
-	case !n.beside(from):
+	case !n.parallelTo(from):
 	case from.n.Kind == Branch:
 		n.mistake("comes after the branch %s without being a case of it; name it in Case or Else", from.n.Name)
 	default:
@@ -333,8 +333,8 @@ func (n *NodeBuilder) comesAfter(from *NodeBuilder, kind EdgeKind) {
 	}
 }
 
-// beside wants another node to stand in the same body.
-func (n *NodeBuilder) beside(other *NodeBuilder) bool {
+// parallelTo wants another node to stand in the same body.
+func (n *NodeBuilder) parallelTo(other *NodeBuilder) bool {
 	switch b := n.body.b; {
 	case other == nil || other.body.b != b:
 		b.mistake("graph %s: an edge leads to a node of another graph", b.g.Name)

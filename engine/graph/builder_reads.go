@@ -56,7 +56,7 @@ func (n *NodeBuilder) readings() []reading {
 		}
 		for _, name := range compiled.Names() {
 			r := reading{at: n, in: n, text: e.Text, name: name}
-			for !r.in.body.gives(name) {
+			for !r.in.body.returns(name) {
 				r.in = r.in.body.node
 			}
 			by := r.source()
@@ -68,8 +68,8 @@ func (n *NodeBuilder) readings() []reading {
 	return out
 }
 
-// gives says whether expressions read the name from the body itself.
-func (o *Body) gives(name string) bool {
+// returns says whether expressions read the name from the body itself.
+func (o *Body) returns(name string) bool {
 	_, ok := o.values[name]
 	return ok
 }
@@ -120,7 +120,7 @@ func (s *sequence) judge(by *NodeBuilder, rs []reading) {
 func (s *sequence) apart(a, b *NodeBuilder) bool {
 	for _, v := range s.conditions[a.n.ID] {
 		for _, w := range s.conditions[b.n.ID] {
-			if v.meets(w) {
+			if v.joins(w) {
 				return false
 			}
 		}
@@ -128,8 +128,8 @@ func (s *sequence) apart(a, b *NodeBuilder) bool {
 	return true
 }
 
-// meets says whether some decisions are within both ways.
-func (w way) meets(v way) bool {
+// joins says whether some decisions are within both ways.
+func (w way) joins(v way) bool {
 	for b, bits := range v {
 		if mine, ok := w[b]; ok && mine&bits == 0 {
 			return false

@@ -121,13 +121,13 @@ func (c *compiler) program(main *ir.Function) error {
 	}
 	output := &Node{Kind: Output, Name: "output", Pos: main.Pos, Frame: f.id, Var: f.result, Required: 1, Exclusive: true}
 	c.connect(ways, output)
-	c.takeTurns()
+	c.alternate()
 	return nil
 }
 
-// takeTurns puts the guards of every branch into the order of the text: an arm without a statement of
+// alternate puts the guards of every branch into the order of the text: an arm without a statement of
 // its own gets its edge only where the arms meet.
-func (c *compiler) takeTurns() {
+func (c *compiler) alternate() {
 	places := map[NodeID][]int{}
 	for i, e := range c.g.Edges {
 		if e.Kind == Guard {
@@ -361,5 +361,5 @@ func (c *compiler) branch(f *frame, s *ir.If, ways []loose) ([]loose, error) {
 	if out = append(out, ends...); len(out) == 0 {
 		return nil, nil
 	}
-	return c.meet(f, out, "endif", s.Pos), nil
+	return c.join(f, out, "endif", s.Pos), nil
 }

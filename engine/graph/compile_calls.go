@@ -38,7 +38,7 @@ func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, 
 	if err != nil || len(ways) == 0 {
 		return callee.result, nil, err
 	}
-	return callee.result, c.meet(f, ways, call.Name+"_exit", call.Pos), nil
+	return callee.result, c.join(f, ways, call.Name+"_exit", call.Pos), nil
 }
 
 // alias gives the caller's variable where an input that the function never assigns is given a variable
@@ -94,7 +94,7 @@ func (c *compiler) try(f *frame, s *ir.Try, ways []loose) ([]loose, error) {
 	if len(out) == 0 {
 		return nil, nil
 	}
-	return c.meet(f, out, "endtry", s.Pos), nil
+	return c.join(f, out, "endtry", s.Pos), nil
 }
 
 // catch gives an action its exception edges: the handlers of the innermost try first, each in the order

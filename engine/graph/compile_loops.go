@@ -51,8 +51,8 @@ func (c *compiler) loop(f *frame, init, head *Node, body []ir.Stmt, ways []loose
 	return forward(exit), nil
 }
 
-// meet joins ways of which only one can be taken. A single way needs no join.
-func (c *compiler) meet(f *frame, ways []loose, name string, pos ir.Pos) []loose {
+// join joins ways of which only one can be taken. A single way needs no join.
+func (c *compiler) join(f *frame, ways []loose, name string, pos ir.Pos) []loose {
 	if len(ways) == 1 {
 		return ways
 	}

@@ -43,12 +43,12 @@ func (j *judgement) judgeHandedOut() {
 		j.Judged++
 		last := map[holder]belief{}
 		for _, b := range beliefs {
-			if before, held := last[b.who]; held && before.to > b.from && !j.mayBeRetry(before, b) {
-				j.violate([]int{before.line, b.line}, "%s was handed out to %s twice at once", r.key, b.who)
+			if before, held := last[b.owner]; held && before.to > b.from && !j.mayBeRetry(before, b) {
+				j.violate([]int{before.line, b.line}, "%s was handed out to %s twice at once", r.key, b.owner)
 			} else if held && before.to > b.to {
 				continue
 			}
-			last[b.who] = b
+			last[b.owner] = b
 		}
 	}
 }
@@ -115,7 +115,7 @@ func judgeDeliveries(j *judgement) {
 		d.sort()
 		d.unknowns()
 		d.finals()
-		d.calledOff()
+		d.checkCancelled()
 		for _, line := range r.answered {
 			switch j.history[line].Answer {
 			case AnswerApplied:
@@ -229,15 +229,15 @@ func (d *delivery) finals() {
 	}
 }
 
-// calledOff checks that a run that was called off is not given out, and that no completion of it is
+// checkCancelled checks that a run that was cancelled is not given out, and that no completion of it is
 // applied. The order of the lines must be that of the commits for it.
-func (d *delivery) calledOff() {
-	if len(d.off) == 0 || !d.rules.CommitOrder {
+func (d *delivery) checkCancelled() {
+	if len(d.cancellations) == 0 || !d.rules.CommitOrder {
 		return
 	}
 	for _, line := range slices.Concat(d.leased, d.answered) {
-		if e := &d.history[line]; line > d.off[0] && (e.Kind == Leased || e.Answer == AnswerApplied) {
-			d.violate([]int{d.off[0], line}, "%s was %s after it had been called off", d.key, e.Kind)
+		if e := &d.history[line]; line > d.cancellations[0] && (e.Kind == Leased || e.Answer == AnswerApplied) {
+			d.violate([]int{d.cancellations[0], line}, "%s was %s after it had been called off", d.key, e.Kind)
 		}
 	}
 }
@@ -261,9 +261,9 @@ func (d *delivery) judgeStale(line int) {
 	_, applied := d.applied[token]
 	lease, leased := d.lease[token]
 	switch {
-	case d.rules.Partial, d.rules.Revokes, applied, d.unknown[token], len(d.off) > 0, d.instance.over(),
+	case d.rules.Partial, d.rules.Revokes, applied, d.unknown[token], len(d.cancellations) > 0, d.instance.hasEnded(),
 		d.newest >= 0 && d.history[d.newest].Token > token,
-		leased && d.search.maybeGiven(d.since(lease), d.at(line)):
+		leased && d.search.mayBeLeased(d.since(lease), d.at(line)):
 		return
 	}
 	d.violate([]int{line}, "the completion of %s with token %d, the current one, was answered stale", d.key, token)
@@ -291,7 +291,7 @@ func judgeDurability(j *judgement) {
 			continue
 		}
 		j.Judged++
-		for _, line := range r.looked {
+		for _, line := range r.lookups {
 			if line > r.submitted[0] && j.history[line].Status == "" {
 				j.violate([]int{r.submitted[0], line}, "the store had acknowledged the instance and does not know it")
 				break

@@ -4,7 +4,7 @@
 //
 // A [History] is what recorders saw of a run: submissions, enqueues, arrivals at barriers, leases, their
 // extensions, starts, completions and their answers, ends, lookups, the deaths of processes, and inspections
-// of the store. [Check] holds it against the numbered invariants. A node run may be called off, when an error
+// of the store. [Check] holds it against the numbered invariants. A node run may be cancelled, when an error
 // is caught beside it, and an instance canceled; neither has to come to the end that it would have had:
 //
 //	I1   a node run is enqueued exactly once, and handed out once at a time

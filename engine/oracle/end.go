@@ -19,7 +19,7 @@ func judgeEnds(j *judgement) {
 		if len(r.ended) > 1 {
 			j.violate(r.ended, "the instance ended %d times", len(r.ended))
 		}
-		if len(r.submitted)+len(r.asked) == 0 && !j.rules.Partial {
+		if len(r.submitted)+len(r.submittedAt) == 0 && !j.rules.Partial {
 			j.violate(shown[:1], "an instance ended that was not submitted")
 		}
 		first := j.history[shown[0]].end()
@@ -33,7 +33,7 @@ func judgeEnds(j *judgement) {
 		case j.rules.CommitOrder && len(r.ended) > 0:
 			j.judgeAfterEnd(r)
 		case j.stamped:
-			j.judgeGivenAfterEnd(r)
+			j.judgeLeasedAfterEnd(r)
 		}
 		if first.Status == reference.Canceled {
 			j.judgeCanceled(r, shown[0])
@@ -56,7 +56,7 @@ func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 	at, _ := slices.BinarySearch(r.lines, end)
 	for _, line := range r.lines[at+1:] {
 		switch e := &j.history[line]; {
-		case e.Kind == Looked && e.Status == Running:
+		case e.Kind == LookedUp && e.Status == Running:
 			j.violate([]int{end, line}, "the instance had ended and was running again")
 		case e.Kind == Answered && e.Answer == AnswerApplied:
 			j.violate([]int{end, line}, "a completion of %s was applied after the instance had ended", e.run())
@@ -76,9 +76,9 @@ func (j *judgement) judgeOutcome(r *instanceRecord, line int, end reference.End)
 	}
 }
 
-// judgeGivenAfterEnd checks the same of leases, by the times of calls: none that began after somebody had
+// judgeLeasedAfterEnd checks the same of leases, by the times of calls: none that began after somebody had
 // heard of the end gives one.
-func (j *judgement) judgeGivenAfterEnd(r *instanceRecord) {
+func (j *judgement) judgeLeasedAfterEnd(r *instanceRecord) {
 	end := slices.Min(r.ends())
 	for _, run := range r.runs {
 		for _, line := range run.leased {
@@ -134,11 +134,11 @@ func judgeLiveness(j *judgement) {
 		if !r.exists() {
 			continue
 		}
-		if r.over() {
+		if r.hasEnded() {
 			j.Judged++
 			continue
 		}
-		running := len(r.looked) > 0 && j.history[r.looked[len(r.looked)-1]].Status == Running
+		running := len(r.lookups) > 0 && j.history[r.lookups[len(r.lookups)-1]].Status == Running
 		if j.rules.Partial && !running {
 			continue // its end may have gone unrecorded
 		}
@@ -156,7 +156,7 @@ func judgeLeftovers(j *judgement) {
 		if len(r.inspected) == 0 {
 			continue
 		}
-		if last := r.inspected[len(r.inspected)-1]; r.overBy(last) {
+		if last := r.inspected[len(r.inspected)-1]; r.hasEndedBy(last) {
 			j.Judged++
 			j.judgeRows([]int{r.ends()[0], last}, last)
 		}
@@ -166,7 +166,7 @@ func judgeLeftovers(j *judgement) {
 	}
 	last := j.inspected[len(j.inspected)-1]
 	for _, r := range j.instances {
-		if len(r.submitted) > 0 && !r.overBy(last) {
+		if len(r.submitted) > 0 && !r.hasEndedBy(last) {
 			return // what is there may be its own
 		}
 	}

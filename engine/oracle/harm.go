@@ -12,18 +12,18 @@ func judgeHarm(j *judgement) {
 	}
 	first := j.bad[0]
 	for _, r := range j.instances {
-		if r.bad || r.lines[len(r.lines)-1] < first || r.overBy(first) {
+		if r.bad || r.lines[len(r.lines)-1] < first || r.hasEndedBy(first) {
 			continue
 		}
 		j.Judged++
 		if line, why := j.harmed(r); why != "" {
-			j.violate([]int{j.blame(line), line}, "%s", why)
+			j.violate([]int{j.blamedLine(line), line}, "%s", why)
 		}
 	}
 }
 
-// blame gives the last thing before a line that was meant to go wrong, or the first one after it.
-func (x *index) blame(line int) int {
+// blamedLine gives the last thing before a line that was meant to go wrong, or the first one after it.
+func (x *index) blamedLine(line int) int {
 	i, _ := slices.BinarySearch(x.bad, line)
 	return x.bad[max(i-1, 0)]
 }

@@ -45,11 +45,11 @@ const (
 	Leased Kind = "leased"
 	// Started: a worker begins an attempt. Run, Token, Attempt, Action, Args.
 	Started Kind = "started"
-	// Extending: the store is about to be asked to prolong a lease. Run, Token, Call.
-	Extending Kind = "extending"
-	// Extended: it has answered. Run, Token, Call, Answer: applied where the lease is held, with its new
+	// Renewing: the store is about to be asked to renew a lease. Run, Token, Call.
+	Renewing Kind = "extending"
+	// Renewed: it has answered. Run, Token, Call, Answer: applied where the lease is held, with its new
 	// UntilNS, stale where it is not, unknown or none.
-	Extended Kind = "extended"
+	Renewed Kind = "extended"
 	// Released: the owner acts on its lease no more, before its time is over. It is recorded before the
 	// store can hear of it. Run, Token.
 	Released Kind = "released"
@@ -61,21 +61,21 @@ const (
 	Answered Kind = "answered"
 	// Ended: the call returned that ended the instance. Status, Result or Error.
 	Ended Kind = "ended"
-	// CalledOff: what a node run had left was taken away before it had ended, since an error was caught
+	// RunCancelled: what a node run had left was taken away before it had ended, since an error was caught
 	// beside it. Run.
-	CalledOff Kind = "called_off"
+	RunCancelled Kind = "called_off"
 	// Canceling: somebody is about to ask for the instance to be canceled.
 	Canceling Kind = "canceling"
-	// Looked: what a lookup of the instance gave, or a request to cancel it. Status, Result or Error. A
+	// LookedUp: what a lookup of the instance gave, or a request to cancel it. Status, Result or Error. A
 	// Status of "running" is one that has not ended, an empty one an instance that the store does not know.
-	Looked Kind = "looked"
-	// Struck: a fault begins. Bad says which; Process, where it is one's.
-	Struck Kind = "struck"
+	LookedUp Kind = "looked"
+	// FaultBegan: a fault begins. Bad says which; Process, where it is one's.
+	FaultBegan Kind = "struck"
 	// Killed: a process is about to be killed. It is recorded before the signal is sent. Process.
 	Killed Kind = "killed"
-	// Gone: a process has ended, and the store has no session of it any more: what it had asked for has
+	// SessionsClosed: a process has ended, and the store has no session of it any more: what it had asked for has
 	// happened by now, or never will. Process.
-	Gone Kind = "gone"
+	SessionsClosed Kind = "gone"
 	// Inspected: the rows that the store holds for the instance, or, without an Instance, for all of
 	// them, by table; the instances themselves are not counted. Whoever inspects does so after the store
 	// has swept. Rows.
@@ -153,30 +153,30 @@ type traits struct {
 
 // kinds lists all kinds.
 var kinds = map[Kind]traits{
-	Began:      {},
-	Submitting: {instance: true},
-	Submitted:  {instance: true, answers: []Answer{"", AnswerApplied, AnswerDuplicate, AnswerRefused, AnswerUnknown, AnswerNone}},
-	Enqueued:   {instance: true, run: true},
-	Arrived:    {instance: true, run: true},
-	Element:    {instance: true, run: true},
-	Gathered:   {instance: true, run: true},
-	Claiming:   {},
-	Claimed:    {answers: []Answer{AnswerApplied, AnswerUnknown, AnswerNone}},
-	Leased:     {instance: true, run: true, attempt: true},
-	Started:    {instance: true, run: true, attempt: true},
-	Extending:  {instance: true, run: true, attempt: true},
-	Extended:   {instance: true, run: true, attempt: true, answers: []Answer{AnswerApplied, AnswerStale, AnswerUnknown, AnswerNone}},
-	Released:   {instance: true, run: true, attempt: true},
-	Offered:    {instance: true, run: true, attempt: true},
-	Answered:   {instance: true, run: true, attempt: true, answers: []Answer{AnswerApplied, AnswerStale, AnswerRefused, AnswerUnknown, AnswerNone}},
-	CalledOff:  {instance: true, run: true},
-	Canceling:  {instance: true},
-	Ended:      {instance: true},
-	Looked:     {instance: true},
-	Inspected:  {},
-	Struck:     {},
-	Killed:     {process: true},
-	Gone:       {process: true},
+	Began:          {},
+	Submitting:     {instance: true},
+	Submitted:      {instance: true, answers: []Answer{"", AnswerApplied, AnswerDuplicate, AnswerRefused, AnswerUnknown, AnswerNone}},
+	Enqueued:       {instance: true, run: true},
+	Arrived:        {instance: true, run: true},
+	Element:        {instance: true, run: true},
+	Gathered:       {instance: true, run: true},
+	Claiming:       {},
+	Claimed:        {answers: []Answer{AnswerApplied, AnswerUnknown, AnswerNone}},
+	Leased:         {instance: true, run: true, attempt: true},
+	Started:        {instance: true, run: true, attempt: true},
+	Renewing:       {instance: true, run: true, attempt: true},
+	Renewed:        {instance: true, run: true, attempt: true, answers: []Answer{AnswerApplied, AnswerStale, AnswerUnknown, AnswerNone}},
+	Released:       {instance: true, run: true, attempt: true},
+	Offered:        {instance: true, run: true, attempt: true},
+	Answered:       {instance: true, run: true, attempt: true, answers: []Answer{AnswerApplied, AnswerStale, AnswerRefused, AnswerUnknown, AnswerNone}},
+	RunCancelled:   {instance: true, run: true},
+	Canceling:      {instance: true},
+	Ended:          {instance: true},
+	LookedUp:       {instance: true},
+	Inspected:      {},
+	FaultBegan:     {},
+	Killed:         {process: true},
+	SessionsClosed: {process: true},
 }
 
 // Validate says what is wrong with an event: a kind that does not exist, or a field that its kind
@@ -199,7 +199,7 @@ func (e *Event) Validate() error {
 		return lacks("process")
 	case (e.Kind == Claiming || e.Kind == Claimed) && e.Call == 0:
 		return lacks("call")
-	case e.Kind == Struck && e.Bad == "":
+	case e.Kind == FaultBegan && e.Bad == "":
 		return lacks("bad, which says what happens")
 	case e.Kind == Arrived && (e.Completed <= 0 || e.Required <= 0):
 		return lacks("counts (completed and required, from 1)")
@@ -222,7 +222,7 @@ func (e *Event) validateWords(needs traits) error {
 		return fmt.Errorf("there is no answer %q of an event %q", e.Answer, e.Kind)
 	case e.Kind == Ended && !terminal(e.Status):
 		return fmt.Errorf("an instance does not end with status %q", e.Status)
-	case e.Kind == Looked && !terminal(e.Status) && e.Status != Running && e.Status != "":
+	case e.Kind == LookedUp && !terminal(e.Status) && e.Status != Running && e.Status != "":
 		return fmt.Errorf("an instance has no status %q", e.Status)
 	}
 	return nil
@@ -262,5 +262,5 @@ func (k runKey) String() string {
 	return k.node + "[" + k.path + "]"
 }
 
-// quotedMost keeps what is quoted to a line, in characters.
-const quotedMost = 200
+// quotedMax keeps what is quoted to a line, in characters.
+const quotedMax = 200

@@ -29,44 +29,44 @@ type callID struct {
 }
 
 // processRecord is what a history tells of one process. Lines are -1 where there is none.
-type processRecord struct{ last, killed, gone int }
+type processRecord struct{ last, killed, sessionsClosed int }
 
 // instanceRecord is what a history tells of one instance.
 type instanceRecord struct {
-	id        string
-	lines     []int
-	runs      []*runRecord
-	asked     []int // lines that began a submission
-	submitted []int // those that acknowledged one
-	refused   []int // those that turned one down
-	bad       bool  // it is meant to go wrong
-	ended     []int
-	looked    []int
-	terminal  []int // of looked, those that showed an end
-	inspected []int
-	broken    bool // a completion was applied that failed for good, or may have been
-	failing   int  // line of the first offer of such a one; -1 without one
-	failed    bool // it ended so, or was canceled: not all that began came to its end
-	canceled  bool // it ended so
-	canceling []int
+	id          string
+	lines       []int
+	runs        []*runRecord
+	submittedAt []int // lines that began a submission
+	submitted   []int // those that acknowledged one
+	refused     []int // those that turned one down
+	bad         bool  // it is meant to go wrong
+	ended       []int
+	lookups     []int
+	terminal    []int // of looked, those that showed an end
+	inspected   []int
+	broken      bool // a completion was applied that failed for good, or may have been
+	failing     int  // line of the first offer of such a one; -1 without one
+	failed      bool // it ended so, or was canceled: not all that began came to its end
+	canceled    bool // it ended so
+	canceling   []int
 }
 
 // runRecord is what a history tells of one node run.
 type runRecord struct {
-	key      runKey
-	instance *instanceRecord
-	enqueued []int
-	arrived  []int
-	elements []int
-	gathered []int
-	leased   []int
-	started  []int
-	extended []int
-	released []int
-	offered  []int
-	answered []int
-	off      []int
-	mayFail  bool // a completion is, or was answered as, a failure
+	key           runKey
+	instance      *instanceRecord
+	enqueued      []int
+	arrived       []int
+	elements      []int
+	gathered      []int
+	leased        []int
+	started       []int
+	renewals      []int
+	released      []int
+	offered       []int
+	answered      []int
+	cancellations []int
+	mayFail       bool // a completion is, or was answered as, a failure
 }
 
 func newIndex(h History) *index {
@@ -80,7 +80,7 @@ func newIndex(h History) *index {
 		x.stamped = x.stamped && e.AtNS != 0
 		x.note(e, i)
 		if !kinds[e.Kind].instance && e.Instance == "" {
-			x.whole(e, i)
+			x.addGlobal(e, i)
 			continue
 		}
 		instance := x.instance(e.Instance)
@@ -122,7 +122,7 @@ func (x *index) fails(r *runRecord) {
 
 // note enters what an event tells of its process and its call.
 func (x *index) note(e *Event, line int) {
-	if e.Bad != "" && e.Kind != Struck {
+	if e.Bad != "" && e.Kind != FaultBegan {
 		x.bad = append(x.bad, line)
 	}
 	p := x.processes[e.process()]
@@ -133,9 +133,9 @@ func (x *index) note(e *Event, line int) {
 	switch e.Kind {
 	case Killed:
 		p.killed = line
-	case Gone:
-		p.gone = line
-	case Struck:
+	case SessionsClosed:
+		p.sessionsClosed = line
+	case FaultBegan:
 	default:
 		p.last = line
 	}
@@ -144,19 +144,19 @@ func (x *index) note(e *Event, line int) {
 	}
 	key := callID{e.process(), e.Call}
 	switch e.Kind {
-	case Submitting, Claiming, Offered, Extending:
+	case Submitting, Claiming, Offered, Renewing:
 		if _, begun := x.begun[key]; !begun {
 			x.begun[key], x.open[key] = line, line
 		}
-	case Submitted, Claimed, Answered, Extended:
+	case Submitted, Claimed, Answered, Renewed:
 		if e.Answer != AnswerUnknown {
 			delete(x.open, key)
 		}
 	}
 }
 
-// whole enters an event that belongs to no instance.
-func (x *index) whole(e *Event, line int) {
+// addGlobal enters an event that belongs to no instance.
+func (x *index) addGlobal(e *Event, line int) {
 	if e.Kind == Inspected {
 		x.inspected = append(x.inspected, line)
 	}
@@ -167,7 +167,7 @@ func (r *instanceRecord) add(e *Event, line int) {
 	r.bad = r.bad || e.Bad != ""
 	switch e.Kind {
 	case Submitting:
-		r.asked = append(r.asked, line)
+		r.submittedAt = append(r.submittedAt, line)
 	case Submitted:
 		switch e.Answer {
 		case "", AnswerApplied, AnswerDuplicate:
@@ -180,8 +180,8 @@ func (r *instanceRecord) add(e *Event, line int) {
 		r.saw(e.Status)
 	case Canceling:
 		r.canceling = append(r.canceling, line)
-	case Looked:
-		r.looked = append(r.looked, line)
+	case LookedUp:
+		r.lookups = append(r.lookups, line)
 		if terminal(e.Status) {
 			r.terminal = append(r.terminal, line)
 			r.saw(e.Status)
@@ -218,11 +218,11 @@ func (r *runRecord) add(e *Event, line int) {
 	r.instance.bad = r.instance.bad || e.Bad != ""
 	r.mayFail = r.mayFail || e.Error != nil
 	switch e.Kind {
-	case Extended:
-		list = &r.extended
+	case Renewed:
+		list = &r.renewals
 	case Released:
 		list = &r.released
-	case Extending:
+	case Renewing:
 		return
 	case Arrived:
 		list = &r.arrived
@@ -236,8 +236,8 @@ func (r *runRecord) add(e *Event, line int) {
 		list = &r.started
 	case Offered:
 		list = &r.offered
-	case CalledOff:
-		list = &r.off
+	case RunCancelled:
+		list = &r.cancellations
 	case Answered:
 		list = &r.answered
 	}
@@ -265,16 +265,16 @@ func (x *index) final(r *runRecord) []int {
 // ends gives the lines that show the instance's end: those that tell of it first.
 func (r *instanceRecord) ends() []int { return slices.Concat(r.ended, r.terminal) }
 
-// over tells whether the instance is known to have ended.
-func (r *instanceRecord) over() bool { return len(r.ended)+len(r.terminal) > 0 }
+// hasEnded tells whether the instance is known to have ended.
+func (r *instanceRecord) hasEnded() bool { return len(r.ended)+len(r.terminal) > 0 }
 
 // exists tells whether the store is known to have taken the instance: it said so, or gave out a part of it.
 func (r *instanceRecord) exists() bool {
-	return len(r.submitted) > 0 || len(r.asked) > 0 && slices.ContainsFunc(r.runs, func(run *runRecord) bool { return len(run.leased) > 0 })
+	return len(r.submitted) > 0 || len(r.submittedAt) > 0 && slices.ContainsFunc(r.runs, func(run *runRecord) bool { return len(run.leased) > 0 })
 }
 
-// overBy tells whether it is known to have ended before a line.
-func (r *instanceRecord) overBy(line int) bool {
+// hasEndedBy tells whether it is known to have ended before a line.
+func (r *instanceRecord) hasEndedBy(line int) bool {
 	return len(r.ended) > 0 && r.ended[0] < line || len(r.terminal) > 0 && r.terminal[0] < line
 }
 

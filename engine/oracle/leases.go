@@ -27,7 +27,7 @@ func judgeOwners(j *judgement) {
 // belief is the time during which an owner may believe that it holds a lease.
 type belief struct {
 	line     int // of the lease
-	who      holder
+	owner    holder
 	from, to int64
 }
 
@@ -40,20 +40,20 @@ func (j *judgement) beliefs(r *runRecord) []belief {
 		if e.AtNS == 0 || e.UntilNS == 0 || of[e.Token] != nil {
 			continue
 		}
-		of[e.Token] = &belief{line: line, who: e.holder(), from: e.AtNS, to: e.UntilNS}
+		of[e.Token] = &belief{line: line, owner: e.holder(), from: e.AtNS, to: e.UntilNS}
 	}
-	for _, line := range r.extended {
+	for _, line := range r.renewals {
 		if e := &j.history[line]; e.Answer == AnswerApplied && of[e.Token] != nil {
 			of[e.Token].to = max(of[e.Token].to, e.UntilNS)
 		}
 	}
-	given := j.givenUp(r)
+	given := j.releasedAt(r)
 	out := make([]belief, 0, len(of))
 	for token, b := range of {
 		if at, ok := given[token]; ok {
 			b.to = min(b.to, at)
 		}
-		b.to = min(b.to, j.died(b.who.process))
+		b.to = min(b.to, j.believesUntil(b.owner.process))
 		if b.to > b.from { // else it was over when its owner heard of it
 			out = append(out, *b)
 		}
@@ -62,9 +62,9 @@ func (j *judgement) beliefs(r *runRecord) []belief {
 	return out
 }
 
-// givenUp gives the moments, by token, from which an owner believes in its lease no longer: it offered a
+// releasedAt gives the moments, by token, from which an owner believes in its lease no longer: it offered a
 // completion that was applied or may have been, gave the lease back, or heard that it is lost.
-func (j *judgement) givenUp(r *runRecord) map[int64]int64 {
+func (j *judgement) releasedAt(r *runRecord) map[int64]int64 {
 	at := map[int64]int64{}
 	note := func(e *Event) {
 		if before, known := at[e.Token]; !known || e.AtNS < before {
@@ -74,7 +74,7 @@ func (j *judgement) givenUp(r *runRecord) map[int64]int64 {
 	for _, line := range r.released {
 		note(&j.history[line])
 	}
-	for _, line := range slices.Concat(r.extended, r.answered) {
+	for _, line := range slices.Concat(r.renewals, r.answered) {
 		if e := &j.history[line]; e.Answer == AnswerStale {
 			note(e)
 		}
@@ -119,14 +119,14 @@ func (x *index) openOffers(r *runRecord) map[int64]int {
 	return open
 }
 
-// died gives the moment from which a process believes nothing any more.
-func (x *index) died(process string) int64 {
+// believesUntil gives the moment from which a process believes nothing any more.
+func (x *index) believesUntil(process string) int64 {
 	p := x.processes[process]
 	switch {
 	case p == nil:
 	case p.killed >= 0:
 		return x.history[p.killed].AtNS
-	case p.gone >= 0 && p.last >= 0: // it died by itself, at some moment after what it said last
+	case p.sessionsClosed >= 0 && p.last >= 0: // it died by itself, at some moment after what it said last
 		return x.history[p.last].AtNS
 	}
 	return math.MaxInt64
@@ -144,20 +144,20 @@ func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
 	for i := range all {
 		b := &all[i]
 		rival := longest
-		if rival != nil && rival.who == b.who {
+		if rival != nil && rival.owner == b.owner {
 			rival = other
 		}
 		if rival != nil && rival.to > b.from && !j.mayBeRetry(*rival, *b) {
 			j.violate([]int{rival.line, b.line}, "%s has a lease on %s (token %d) for %d ns during which %s may believe in its own (token %d)",
-				b.who, r.key, j.history[b.line].Token, min(rival.to, b.to)-b.from, rival.who, j.history[rival.line].Token)
+				b.owner, r.key, j.history[b.line].Token, min(rival.to, b.to)-b.from, rival.owner, j.history[rival.line].Token)
 		}
 		switch {
 		case longest == nil || b.to > longest.to:
-			if longest != nil && longest.who != b.who {
+			if longest != nil && longest.owner != b.owner {
 				other = longest
 			}
 			longest = b
-		case b.who != longest.who && (other == nil || b.to > other.to):
+		case b.owner != longest.owner && (other == nil || b.to > other.to):
 			other = b
 		}
 	}

@@ -30,16 +30,16 @@ type operationKind uint8
 const (
 	opLease operationKind = iota
 	opComplete
-	opExtend
-	opEnd     // the instance ends: nothing of it is given out or applied any more
-	opCallOff // the run may be called off, since an error was caught beside it
+	opRenew
+	opEnd       // the instance ends: nothing of it is given out or applied any more
+	opCancelRun // the run may be cancelled, since an error was caught beside it
 )
 
 // runState is what a store knows of a node run.
 type runState struct {
 	token int64 // the newest
 	held  bool  // its lease is in force, or has ended with nobody told
-	done  bool  // finished, called off, or of an instance that has ended
+	done  bool  // finished, cancelled, or of an instance that has ended
 }
 
 // successors are the states that may follow; none says that the operation cannot have been answered so.
@@ -67,11 +67,11 @@ func (s runState) apply(o *operation) successors {
 		return to(runState{token: o.token, held: !s.done, done: s.done}) // what is done and given out is I7's and I8's
 	case opEnd:
 		return to(over)
-	case opCallOff:
+	case opCancelRun:
 		return to(over, s)
 	}
 	current := s.held && !s.done && s.token == o.token
-	if o.kind == opExtend {
+	if o.kind == opRenew {
 		if o.answer == AnswerApplied && !current {
 			return to()
 		}
@@ -154,10 +154,10 @@ func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 // linear judges node runs one after the other.
 type linear struct {
 	*judgement
-	left  time.Duration // for searching
-	lost  []span        // calls that may have given leases that nobody recorded, in the order of their beginnings
-	spent int           // searches
-	ops   []operation   // used again
+	budget time.Duration // for searching
+	lost   []span        // calls that may have given leases that nobody recorded, in the order of their beginnings
+	spent  int           // searches
+	ops    []operation   // used again
 }
 
 // span is a time, and the last end of any span up to this one.
@@ -167,11 +167,11 @@ type span struct{ from, to, last int64 }
 const searchTime = 20 * time.Second
 
 func newLinear(j *judgement) *linear {
-	l := &linear{judgement: j, left: cmp.Or(j.rules.SearchTime, searchTime)}
+	l := &linear{judgement: j, budget: cmp.Or(j.rules.SearchTime, searchTime)}
 	for call, line := range j.open {
 		end := int64(math.MaxInt64)
-		if p := j.processes[call.process]; p.gone >= 0 {
-			end = j.at(p.gone)
+		if p := j.processes[call.process]; p.sessionsClosed >= 0 {
+			end = j.at(p.sessionsClosed)
 		}
 		l.lost = append(l.lost, span{from: j.at(line), to: end})
 	}
@@ -210,8 +210,8 @@ func (j *judgement) since(line int) int64 {
 	return math.MinInt64
 }
 
-// maybeGiven says whether a lease that nobody recorded may have been given in a time.
-func (l *linear) maybeGiven(from, to int64) bool {
+// mayBeLeased says whether a lease that nobody recorded may have been given in a time.
+func (l *linear) mayBeLeased(from, to int64) bool {
 	n, _ := slices.BinarySearchFunc(l.lost, to, func(s span, t int64) int {
 		if s.from <= t {
 			return -1
@@ -230,10 +230,10 @@ func (l *linear) judge(r *runRecord) {
 	l.spent++
 	began := time.Now()
 	result := porcupine.Unknown
-	if l.left > 0 {
-		result = search(l.ops, l.left)
+	if l.budget > 0 {
+		result = search(l.ops, l.budget)
 	}
-	l.left -= time.Since(began)
+	l.budget -= time.Since(began)
 	switch result {
 	case porcupine.Unknown:
 		l.undecided++

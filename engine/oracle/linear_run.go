@@ -7,17 +7,17 @@ func (l *linear) operations(r *runRecord) {
 	l.ops = l.ops[:0]
 	given := l.leases(r)
 	l.completions(r, given)
-	l.extensions(r)
-	if r.instance.over() {
+	l.addRenewals(r)
+	if r.instance.hasEnded() {
 		line := r.ending(l.index)
 		l.ops = append(l.ops, operation{kind: opEnd, from: l.since(line), to: l.at(line), line: line})
 	}
-	if r.instance.broken || len(r.off) > 0 {
+	if r.instance.broken || len(r.cancellations) > 0 {
 		since := int64(math.MinInt64)
-		if len(r.off) == 0 && r.instance.failing >= 0 && !l.rules.Partial {
+		if len(r.cancellations) == 0 && r.instance.failing >= 0 && !l.rules.Partial {
 			since = l.at(r.instance.failing)
 		}
-		l.ops = append(l.ops, operation{kind: opCallOff, from: since, to: math.MaxInt64, line: -1})
+		l.ops = append(l.ops, operation{kind: opCancelRun, from: since, to: math.MaxInt64, line: -1})
 	}
 }
 
@@ -51,7 +51,7 @@ func (l *linear) completions(r *runRecord, given map[int64]int64) {
 			l.ops = append(l.ops, operation{kind: opLease, token: e.Token, from: math.MinInt64, to: l.at(line), line: -1})
 		}
 		key := l.callOf(line)
-		o := operation{kind: opComplete, token: e.Token, answer: AnswerUnknown, failure: e.Error != nil, from: l.at(line), to: l.gone(e), line: line}
+		o := operation{kind: opComplete, token: e.Token, answer: AnswerUnknown, failure: e.Error != nil, from: l.at(line), to: l.latestEffect(e), line: line}
 		if list := answers[key]; len(list) > 0 {
 			answers[key] = list[1:]
 			l.answer(&o, list[0])
@@ -61,7 +61,7 @@ func (l *linear) completions(r *runRecord, given map[int64]int64) {
 		if l.rules.Partial { // the answer may be that of an earlier one
 			o.from = math.MinInt64
 		}
-		o.fenced = o.answer == AnswerStale && (l.rules.Partial || l.rules.Revokes || l.maybeGiven(given[e.Token], o.to))
+		o.fenced = o.answer == AnswerStale && (l.rules.Partial || l.rules.Revokes || l.mayBeLeased(given[e.Token], o.to))
 		l.ops = append(l.ops, o)
 	}
 }
@@ -89,18 +89,18 @@ func (l *linear) answer(o *operation, line int) {
 	}
 }
 
-// gone gives the time after which what a process asked for can no longer happen.
-func (l *linear) gone(e *Event) int64 {
-	if p := l.processes[e.process()]; p.gone >= 0 {
-		return max(l.at(p.gone), l.at(p.last))
+// latestEffect gives the time after which what a process asked for can no longer happen.
+func (l *linear) latestEffect(e *Event) int64 {
+	if p := l.processes[e.process()]; p.sessionsClosed >= 0 {
+		return max(l.at(p.sessionsClosed), l.at(p.last))
 	}
 	return math.MaxInt64
 }
 
-func (l *linear) extensions(r *runRecord) {
-	for _, line := range r.extended {
+func (l *linear) addRenewals(r *runRecord) {
+	for _, line := range r.renewals {
 		if e := &l.history[line]; e.Answer == AnswerApplied {
-			l.ops = append(l.ops, operation{kind: opExtend, token: e.Token, answer: e.Answer, from: l.since(line), to: l.at(line), line: line})
+			l.ops = append(l.ops, operation{kind: opRenew, token: e.Token, answer: e.Answer, from: l.since(line), to: l.at(line), line: line})
 		}
 	}
 }

@@ -34,8 +34,8 @@ const (
 	never  = math.MaxInt
 )
 
-// notTaken tells of a way on which something never ran.
-func (m moment) notTaken() bool { return m.line == never && m.blame == nil }
+// neverRan tells of a way on which something never ran.
+func (m moment) neverRan() bool { return m.line == never && m.blame == nil }
 
 func later(a, b moment) moment {
 	if b.line > a.line {
@@ -124,7 +124,7 @@ func (o *order) allWays(n *graph.Node, path graph.Path) moment {
 	group := moment{line: never, node: n.Name}
 	hasHard, hasSoft, hasGroup := false, false, false
 	for _, e := range o.graph.In(n.ID) {
-		m := o.taken(e, n, path)
+		m := o.edgeTime(e, n, path)
 		if e.Kind == graph.Forward {
 			result, hasHard = later(result, m), true
 			continue
@@ -146,10 +146,10 @@ func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	result := moment{line: never, node: n.Name}
 	found := false
 	for _, e := range o.graph.In(n.ID) {
-		m := o.taken(e, n, path)
+		m := o.edgeTime(e, n, path)
 		switch {
-		case m.notTaken(), m.line == never && o.instance.broken:
-			if result.line == never && !m.notTaken() {
+		case m.neverRan(), m.line == never && o.instance.broken:
+			if result.line == never && !m.neverRan() {
 				result = m
 			}
 		case !found:
@@ -161,8 +161,8 @@ func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	return result
 }
 
-// taken gives the moment from which an edge into a node run can have been taken.
-func (o *order) taken(e *graph.Edge, n *graph.Node, path graph.Path) moment {
+// edgeTime gives the moment from which an edge into a node run can have been taken.
+func (o *order) edgeTime(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	from := o.graph.Nodes[e.From]
 	if n.Kind == graph.LoopHead {
 		round := path.Last()
@@ -174,7 +174,7 @@ func (o *order) taken(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 		}
 	}
 	if from.Depth > n.Depth {
-		return o.left(from, n.Depth, path)
+		return o.regionEnd(from, n.Depth, path)
 	}
 	if e.Kind == graph.Exception && !o.failed(from, path.Cut(from.Depth)) {
 		return moment{line: never, node: from.Name}
@@ -271,10 +271,10 @@ type region struct {
 	entries []*graph.Edge
 }
 
-// left gives the moment at which a loop or a spread, of which from is the last node, was over: all of
+// regionEnd gives the moment at which a loop or a spread, of which from is the last node, was over: all of
 // its actions that ran are done, and the way into it could be taken. Where an error was caught, other
 // branches may still be under way.
-func (o *order) left(from *graph.Node, depth int, path graph.Path) moment {
+func (o *order) regionEnd(from *graph.Node, depth int, path graph.Path) moment {
 	reg := o.region(from, depth)
 	in := moment{line: never, node: from.Name}
 	for _, e := range reg.entries {

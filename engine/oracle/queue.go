@@ -89,7 +89,7 @@ func (c *Count) wrong(n *int, format string, args ...any) {
 }
 
 func (c *Count) addInstance(r *instanceRecord, partial bool) {
-	attempted, acknowledged := len(r.asked)+len(r.submitted) > 0, len(r.submitted) > 0
+	attempted, acknowledged := len(r.submittedAt)+len(r.submitted) > 0, len(r.submitted) > 0
 	out := len(r.ended) + len(r.terminal)
 	for _, run := range r.runs {
 		out += len(run.leased)
@@ -107,7 +107,7 @@ func (c *Count) addInstance(r *instanceRecord, partial bool) {
 		c.wrong(&c.Duplicated, "instance %s ended %d times", r.id, len(r.ended))
 	}
 	switch {
-	case r.over():
+	case r.hasEnded():
 		c.Done++
 		if attempted && !acknowledged {
 			c.Recovered++
@@ -132,7 +132,7 @@ func (c *Count) addRun(x *index, r *runRecord, partial bool) {
 	switch {
 	case len(finals) > 1:
 		c.wrong(&c.Duplicated, "%s of instance %s was done %d times", r.key, r.key.instance, len(finals))
-	case len(finals) == 0 && !partial && !r.instance.over() && len(r.instance.submitted) > 0:
+	case len(finals) == 0 && !partial && !r.instance.hasEnded() && len(r.instance.submitted) > 0:
 		c.wrong(&c.Lost, "%s of instance %s was handed out and is not done", r.key, r.key.instance)
 	}
 	if len(r.answered) > 0 {

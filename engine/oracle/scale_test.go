@@ -58,7 +58,7 @@ func busyHistory(events int) History {
 			case 1: // killed on the way, and done by the next life
 				say(Offered, "", false)
 				add(Event{Kind: Killed, Source: "client", Process: run.Source})
-				add(Event{Kind: Gone, Source: "client", Process: run.Source})
+				add(Event{Kind: SessionsClosed, Source: "client", Process: run.Source})
 				lives[at]++
 				run.Source = fmt.Sprintf("engine-%d.%d", at, lives[at])
 				now += 1000

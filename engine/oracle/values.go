@@ -71,7 +71,7 @@ func (j *judgement) received(r *instanceRecord) []*reception {
 
 // judgeReceived compares the calls with the outcomes; one that explains them is enough.
 func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes []reference.Outcome) {
-	complete := r.over() && !r.canceled && !j.rules.Partial
+	complete := r.hasEnded() && !r.canceled && !j.rules.Partial
 	var lines []int
 	why := ""
 	for _, o := range outcomes {
@@ -133,11 +133,11 @@ func explain(got []*reception, want []*expectation, complete bool) (line int, te
 		runs[g.key] = g.runs
 		switch w := wanted[g.key]; {
 		case w == nil:
-			return g.line, fmt.Sprintf("the reference interpreter does not call %s", clip.Runes(g.key, quotedMost))
+			return g.line, fmt.Sprintf("the reference interpreter does not call %s", clip.Runes(g.key, quotedMax))
 		case g.runs > w.most:
-			return g.line, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", g.runs, clip.Runes(g.key, quotedMost), w.most)
+			return g.line, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", g.runs, clip.Runes(g.key, quotedMax), w.most)
 		case g.attempt > w.attempts:
-			return g.line, fmt.Sprintf("attempt %d of %s; the reference interpreter takes %d", g.attempt, clip.Runes(g.key, quotedMost), w.attempts)
+			return g.line, fmt.Sprintf("attempt %d of %s; the reference interpreter takes %d", g.attempt, clip.Runes(g.key, quotedMax), w.attempts)
 		}
 	}
 	if !complete {
@@ -145,7 +145,7 @@ func explain(got []*reception, want []*expectation, complete bool) (line int, te
 	}
 	for _, w := range want {
 		if runs[w.key] < w.least {
-			return -1, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", runs[w.key], clip.Runes(w.key, quotedMost), w.least)
+			return -1, fmt.Sprintf("%d node runs received %s; the reference interpreter calls it %d times", runs[w.key], clip.Runes(w.key, quotedMax), w.least)
 		}
 	}
 	return -1, ""

@@ -137,7 +137,7 @@ func (e *Event) brief() string {
 	if err != nil {
 		return fmt.Sprintf("%s (%s)", e.Kind, err)
 	}
-	return clip.Runes(string(text), quotedMost)
+	return clip.Runes(string(text), quotedMax)
 }
 
 // oracle judges one invariant.

@@ -40,8 +40,8 @@ func serverAccount() (*account, error) {
 	return nil, errors.New("Postgres does not run as root and there is no account postgres or nobody here: add one, or run as an ordinary user")
 }
 
-// own gives a file or directory to the account.
-func (a *account) own(path string) error {
+// chown gives a file or directory to the account.
+func (a *account) chown(path string) error {
 	if a == nil {
 		return nil
 	}

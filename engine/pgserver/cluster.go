@@ -31,11 +31,11 @@ type cluster struct {
 
 	place *place // of the server that leads; under mu once there may be a standby
 
-	mu      sync.Mutex
-	proc    *process
-	standby *standby // nil: there is none
-	burials sync.WaitGroup
-	closed  bool
+	mu       sync.Mutex
+	proc     *process
+	standby  *standby // nil: there is none
+	removals sync.WaitGroup
+	closed   bool
 }
 
 // openCluster makes a place, a watchdog and a data directory, and starts a server there.
@@ -130,7 +130,7 @@ func (c *cluster) initialiseFrom(ctx context.Context, dir string) error {
 	if err := c.initdb(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), c.who.own(dir)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), c.who.chown(dir)); err != nil {
 		return err
 	}
 	own := kept + "-" + rand.Text() // until it is whole
@@ -192,7 +192,7 @@ func (c *cluster) configure(p *place, settings map[string]string) error {
 	if err := os.WriteFile(own, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if err := c.who.own(own); err != nil || !first {
+	if err := c.who.chown(own); err != nil || !first {
 		return err
 	}
 	main, err := os.OpenFile(filepath.Join(p.cluster(), defaultConfigName), os.O_APPEND|os.O_WRONLY, 0)
@@ -218,7 +218,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	var err error
 	for range pause.Tries(ctx, 100*time.Millisecond) {
-		if err = c.launch(ctx); !errors.Is(err, errStillHeld) {
+		if err = c.launch(ctx); !errors.Is(err, errStillInUse) {
 			return err
 		}
 	}
@@ -268,7 +268,7 @@ func (c *cluster) close(ctx context.Context) error {
 	stopping, cancel := context.WithTimeout(ctx, closeTimeout/3)
 	err := c.stop(stopping, StopImmediate)
 	cancel()
-	c.burials.Wait() // it is bounded
+	c.removals.Wait() // it is bounded
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true

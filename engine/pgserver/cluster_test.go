@@ -37,9 +37,9 @@ func TestKeptClusters(t *testing.T) {
 
 // identifyOne starts a server, and gives what initdb told it from every other.
 func identifyOne(t *testing.T) (id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), waitsMost)
+	ctx, cancel := context.WithTimeout(context.Background(), waitsMax)
 	defer cancel()
-	s, err := Open(ctx, Options{Ways: []Way{WayLocal}, StartTimeout: waitsMost})
+	s, err := Open(ctx, Options{Ways: []Way{WayLocal}, StartTimeout: waitsMax})
 	if err != nil {
 		t.Error(err)
 		return ""

@@ -38,7 +38,7 @@
 //
 // # A standby
 //
-// A server that runs from binaries can be followed by a standby in the same place ([Server.Follow]): from then on no
+// A server that runs from binaries can be followed by a standby in the same place ([Server.AddStandby]): from then on no
 // commit is answered before the standby has it. [Server.Promote] kills the server and has the standby take over. The
 // DSN leads to whoever leads: it names a socket, which by then is a link to the standby's own.
 //

@@ -52,9 +52,9 @@ type container struct {
 	id       string
 	password string
 
-	mu   sync.Mutex // of what happens to a running one
-	life *lifeline
-	away string // the network that it was taken off; empty: none
+	mu      sync.Mutex // of what happens to a running one
+	stdin   *lifeline
+	stopped string // the network that it was taken off; empty: none
 }
 
 // openDocker runs a server in a container that ends with this process. An image that lacks the library
@@ -127,7 +127,7 @@ func (c *container) run(ctx context.Context, o Options, settings map[string]stri
 	}
 	takeHold := func(ctx context.Context, created testcontainers.Container) error {
 		c.id = created.GetContainerID()
-		c.life, err = c.engine.attach(ctx, c.id)
+		c.stdin, err = c.engine.attach(ctx, c.id)
 		return err
 	}
 	_, err = testcontainers.Run(ctx, o.Image,
@@ -152,11 +152,11 @@ func (c *container) run(ctx context.Context, o Options, settings map[string]stri
 		}),
 		withQuietLogger(),
 	)
-	if err != nil && c.life.said(noStatementStats) {
+	if err != nil && c.stdin.hasPrinted(noStatementStats) {
 		return errNoStatementStats
 	}
 	if err != nil {
-		return fmt.Errorf("the container of %s does not start: %s%s", o.Image, oneLine(err.Error()), c.life.lastWords())
+		return fmt.Errorf("the container of %s does not start: %s%s", o.Image, oneLine(err.Error()), c.stdin.lastWords())
 	}
 	return nil
 }
@@ -229,10 +229,10 @@ func (c *container) awaitReady(ctx context.Context, dsns []string) (string, erro
 			}
 		}
 		select {
-		case <-c.life.ended:
+		case <-c.stdin.ended:
 			return "", c.ended(ctx, "the container ended before it was ready")
 		case <-ctx.Done():
-			return "", fmt.Errorf("%w: %w%s", context.Cause(ctx), cmp.Or(last, errNoAnswer), c.life.lastWords())
+			return "", fmt.Errorf("%w: %w%s", context.Cause(ctx), cmp.Or(last, errNoAnswer), c.stdin.lastWords())
 		case <-tick.C:
 		}
 	}
@@ -240,16 +240,16 @@ func (c *container) awaitReady(ctx context.Context, dsns []string) (string, erro
 
 // ended explains from its output why the container ended by itself.
 func (c *container) ended(ctx context.Context, what string) error {
-	if c.life != nil {
+	if c.stdin != nil {
 		select {
-		case <-c.life.ended: // all of the output is here
+		case <-c.stdin.ended: // all of the output is here
 		case <-ctx.Done():
 		}
 	}
-	if c.life.said(noStatementStats) {
+	if c.stdin.hasPrinted(noStatementStats) {
 		return errNoStatementStats
 	}
-	return errors.New(what + c.life.lastWords())
+	return errors.New(what + c.stdin.lastWords())
 }
 
 // close ends the container and lets go of the engine.
@@ -261,7 +261,7 @@ func (c *container) close(ctx context.Context) error {
 
 // remove ends the container and waits until it is gone, its volumes with it.
 func (c *container) remove(ctx context.Context) error {
-	c.life.drop()
+	c.stdin.drop()
 	if c.id == "" {
 		return nil
 	}

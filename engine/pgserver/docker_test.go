@@ -145,7 +145,7 @@ func TestUnfitImages(t *testing.T) {
 		"bad settings": {Image: image, Settings: map[string]string{"no_such_setting": "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o.Ways, o.StartTimeout = []Way{WayDocker}, waitsMost
+			o.Ways, o.StartTimeout = []Way{WayDocker}, waitsMax
 			_, err := Open(t.Context(), o)
 			if !errors.Is(err, ErrNoPostgres) {
 				t.Fatalf("got %v", err)

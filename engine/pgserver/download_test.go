@@ -67,7 +67,7 @@ func newRepository(t *testing.T, archive []byte) *repository {
 // options look at this repository only, with a cache and a temporary directory of the test's own.
 func (r *repository) options(t *testing.T) Options {
 	t.Setenv("TMPDIR", openDir(t))
-	return Options{Ways: []Way{WayDownload}, DownloadURL: r.URL + "/", DownloadVersion: testBuildVersion, CacheDir: openDir(t), StartTimeout: waitsMost}
+	return Options{Ways: []Way{WayDownload}, DownloadURL: r.URL + "/", DownloadVersion: testBuildVersion, CacheDir: openDir(t), StartTimeout: waitsMax}
 }
 
 // machineBuild is an archive, laid out as the library expects, of this machine's own Postgres. It is

@@ -237,8 +237,8 @@ func (l *lifeline) lastWords() string {
 	return ""
 }
 
-// said says whether the container's output holds a text.
-func (l *lifeline) said(text string) bool {
+// hasPrinted says whether the container's output holds a text.
+func (l *lifeline) hasPrinted(text string) bool {
 	if l == nil {
 		return false
 	}

@@ -84,7 +84,7 @@ func inspect(ctx context.Context, dsn string) (facts, error) {
 		return facts{}, connectError(cfg, err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	return ask(ctx, conn, cfg)
+	return query(ctx, conn, cfg)
 }
 
 // connectTick is the pause between two attempts to reach a server that is starting up.
@@ -99,9 +99,9 @@ func connect(ctx context.Context, cfg *pgx.ConnConfig) (conn *pgx.Conn, err erro
 	return conn, err
 }
 
-// ask reads the facts over an open connection. The version that came with the connection is looked
+// query reads the facts over an open connection. The version that came with the connection is looked
 // at first, because a server that is too old may not understand the question.
-func ask(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig) (facts, error) {
+func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig) (facts, error) {
 	f := facts{target: target(cfg), versionText: shortVersion(conn.PgConn().ParameterStatus("server_version"))}
 	if n, ok := versionNumber(f.versionText); ok && n < MinVersion {
 		return facts{}, tooOld(f.target, f.versionText)

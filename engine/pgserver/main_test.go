@@ -73,7 +73,7 @@ type sharing struct{ m *testing.M }
 func (s sharing) Run() int {
 	code := s.m.Run()
 	if shared.server != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), waitsMost)
+		ctx, cancel := context.WithTimeout(context.Background(), waitsMax)
 		defer cancel()
 		if err := shared.server.Close(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, "closing the server that tests shared:", err)
@@ -88,7 +88,7 @@ func sharedServer(t *testing.T) *Server {
 	t.Helper()
 	needBinaries(t)
 	shared.once.Do(func() {
-		shared.server, shared.err = Open(t.Context(), Options{Ways: []Way{WayLocal}, StartTimeout: waitsMost})
+		shared.server, shared.err = Open(t.Context(), Options{Ways: []Way{WayLocal}, StartTimeout: waitsMax})
 	})
 	if shared.err != nil {
 		t.Fatal(shared.err)
@@ -96,16 +96,16 @@ func sharedServer(t *testing.T) *Server {
 	return shared.server
 }
 
-// waitsMost is how long anything is waited for: no machine that works needs it.
-const waitsMost = 15 * time.Minute
+// waitsMax is how long anything is waited for: no machine that works needs it.
+const waitsMax = 15 * time.Minute
 
 // givenEnv is what the user's environment said before the tests cleared it.
 var givenEnv = map[string]string{}
 
 func runChild(mode string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), waitsMost)
+	ctx, cancel := context.WithTimeout(context.Background(), waitsMax)
 	defer cancel()
-	o := Options{Ways: []Way{WayLocal}, TempDir: os.Getenv("CHILD_TEMPDIR"), Image: os.Getenv("CHILD_IMAGE"), StartTimeout: waitsMost}
+	o := Options{Ways: []Way{WayLocal}, TempDir: os.Getenv("CHILD_TEMPDIR"), Image: os.Getenv("CHILD_IMAGE"), StartTimeout: waitsMax}
 	switch {
 	case o.Image != "":
 		o.Ways = []Way{WayDocker}
@@ -201,7 +201,7 @@ type child struct {
 // startChild starts a child and waits for its report. Attributes may be nil.
 func startChild(t *testing.T, program, mode string, attr *syscall.SysProcAttr, env ...string) *child {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*waitsMost) // kills a child that hangs
+	ctx, cancel := context.WithTimeout(context.Background(), 2*waitsMax) // kills a child that hangs
 	t.Cleanup(cancel)
 	c := &child{cmd: exec.CommandContext(ctx, program), stderr: &strings.Builder{}, done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), append([]string{childVariable + "=" + mode}, env...)...)
@@ -328,7 +328,7 @@ func openTest(t *testing.T, o Options) *Server {
 	if o.Log == nil {
 		o.Log = func(line string) { t.Log(line) }
 	}
-	o.StartTimeout = cmp.Or(o.StartTimeout, waitsMost)
+	o.StartTimeout = cmp.Or(o.StartTimeout, waitsMax)
 	s, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -363,13 +363,13 @@ func execSQL(t *testing.T, dsn, sql string) {
 // eventually polls until the condition holds and fails after a time that no healthy machine needs.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(waitsMost)
+	deadline := time.After(waitsMax)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		select {
 		case <-deadline:
-			t.Fatalf("not within %s: %s", waitsMost, what)
+			t.Fatalf("not within %s: %s", waitsMax, what)
 		case <-tick.C:
 		}
 	}

@@ -62,8 +62,8 @@ func (c *Container) Restart(ctx context.Context) error {
 	if err := c.remove(ctx); err != nil {
 		return err
 	}
-	c.id, c.life = next, nil
-	if c.life, err = c.engine.attach(ctx, c.id); err != nil {
+	c.id, c.stdin = next, nil
+	if c.stdin, err = c.engine.attach(ctx, c.id); err != nil {
 		return err
 	}
 	if _, err := c.engine.ContainerStart(ctx, c.id, client.ContainerStartOptions{}); err != nil {
@@ -101,7 +101,7 @@ func (c *Container) Disconnect(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("taking the container %.12s off the network %s: %w", c.id, name, err)
 		}
-		c.away = name
+		c.stopped = name
 		return nil // it has one
 	}
 	return fmt.Errorf("the container %.12s is in no network", c.id)
@@ -112,13 +112,13 @@ func (c *Container) Disconnect(ctx context.Context) error {
 func (c *Container) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.away == "" {
+	if c.stopped == "" {
 		return nil
 	}
-	if _, err := c.engine.NetworkConnect(ctx, c.away, client.NetworkConnectOptions{Container: c.id}); err != nil {
-		return fmt.Errorf("putting the container %.12s into the network %s: %w", c.id, c.away, err)
+	if _, err := c.engine.NetworkConnect(ctx, c.stopped, client.NetworkConnectOptions{Container: c.id}); err != nil {
+		return fmt.Errorf("putting the container %.12s into the network %s: %w", c.id, c.stopped, err)
 	}
-	c.away = ""
+	c.stopped = ""
 	return c.move(ctx)
 }
 

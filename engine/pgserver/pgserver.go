@@ -27,7 +27,7 @@ type Server struct {
 }
 
 // Open finds or starts a Postgres as the package comment says. The caller must Close the server;
-// ctx bounds Open only, not the server's life. Each way has a deadline of its own besides.
+// ctx bounds Open only, not the server's incarnation. Each way has a deadline of its own besides.
 func Open(ctx context.Context, o Options) (*Server, error) {
 	o, err := o.resolve()
 	if err != nil {

@@ -12,7 +12,7 @@ func TestProbe(t *testing.T) {
 	e := needEngine(t)
 	repo := newRepository(t, nil)
 	o := repo.options(t)
-	o.Ways, o.StartTimeout = nil, waitsMost
+	o.Ways, o.StartTimeout = nil, waitsMax
 	o.Image = needImage(t, e)
 	findings, err := Probe(t.Context(), o)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestProbeProblems(t *testing.T) {
 	fakeBinaries(t, "echo 'postgres (PostgreSQL) 9.6.24'")
 	findings, err := Probe(t.Context(), Options{
 		DSN: "postgres://me:s3cret@127.0.0.1:1/db", Image: "127.0.0.1:1/none/none:none",
-		DownloadURL: "http://me:s3cret@127.0.0.1:1", CacheDir: openDir(t), StartTimeout: waitsMost,
+		DownloadURL: "http://me:s3cret@127.0.0.1:1", CacheDir: openDir(t), StartTimeout: waitsMax,
 	})
 	if err != nil {
 		t.Fatal(err)

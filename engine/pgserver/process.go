@@ -17,8 +17,8 @@ import (
 )
 
 var (
-	// errStillHeld: a server that crashed a moment ago is not quite gone. It goes away by itself.
-	errStillHeld = errors.New("a server that crashed still holds its memory or its lock file")
+	// errStillInUse: a server that crashed a moment ago is not quite gone. It goes away by itself.
+	errStillInUse = errors.New("a server that crashed still holds its memory or its lock file")
 
 	// errNoStatementStats: the binaries come without pg_stat_statements.
 	errNoStatementStats = errors.New("the library pg_stat_statements is missing")
@@ -101,7 +101,7 @@ func (p *process) failure() error {
 	out := p.output()
 	switch {
 	case strings.Contains(out, "pre-existing shared memory block"), strings.Contains(out, `lock file "postmaster.pid" already exists`):
-		return fmt.Errorf("%w: %s", errStillHeld, failureIn(out, ""))
+		return fmt.Errorf("%w: %s", errStillInUse, failureIn(out, ""))
 	case strings.Contains(out, noStatementStats):
 		return errNoStatementStats
 	}

@@ -35,10 +35,10 @@ type relay struct {
 	server *http.Server
 	served chan struct{} // closed when the server ended
 
-	mu     sync.Mutex
-	heard  string            // the path that was asked for first
-	sums   map[string]string // path of an archive that was delivered → its SHA-256 in hex
-	failed error
+	mu            sync.Mutex
+	requestedPath string            // the path that was asked for first
+	sums          map[string]string // path of an archive that was delivered → its SHA-256 in hex
+	failed        error
 }
 
 // startRelay serves until stop. Requests to the repository end with ctx.
@@ -77,7 +77,7 @@ func (r *relay) failure() error {
 func (r *relay) asked() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.heard
+	return r.requestedPath
 }
 
 // ServeHTTP answers the library's two questions: for an archive, and for its checksum.
@@ -94,7 +94,7 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	r.mu.Lock()
-	r.heard = cmp.Or(r.heard, req.URL.Path)
+	r.requestedPath = cmp.Or(r.requestedPath, req.URL.Path)
 	r.mu.Unlock()
 	if r.base == "" {
 		http.NotFound(w, req)

@@ -41,7 +41,7 @@ func makeRunDir(root string, who *account) (*runDir, error) {
 	if err := os.Mkdir(d.path, 0o700); err != nil {
 		return nil, err
 	}
-	if err := d.take(who); err != nil {
+	if err := d.acquireLock(who); err != nil {
 		d.drop()
 		_ = os.RemoveAll(d.path)
 		return nil, err
@@ -49,9 +49,9 @@ func makeRunDir(root string, who *account) (*runDir, error) {
 	return d, nil
 }
 
-// take locks the directory. The lock file gets its name only once it is locked, so a directory whose
+// acquireLock locks the directory. The lock file gets its name only once it is locked, so a directory whose
 // lock file is not locked is a leftover for certain.
-func (d *runDir) take(who *account) error {
+func (d *runDir) acquireLock(who *account) error {
 	name := filepath.Join(d.path, lockName)
 	lock, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *runDir) take(who *account) error {
 	if err := os.Rename(name+".new", name); err != nil {
 		return err
 	}
-	return who.own(d.path)
+	return who.chown(d.path)
 }
 
 // drop gives up the lock.

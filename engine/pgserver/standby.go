@@ -38,8 +38,8 @@ type standby struct {
 
 const copyProgram = "pg_basebackup"
 
-// CanFollow says why the server cannot have a standby; nil where it can.
-func (s *Server) CanFollow() error {
+// CanHaveStandby says why the server cannot have a standby; nil where it can.
+func (s *Server) CanHaveStandby() error {
 	if s.cluster == nil {
 		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
 	}
@@ -49,24 +49,24 @@ func (s *Server) CanFollow() error {
 	return nil
 }
 
-// Follow gives the server a standby. When it returns, no commit is answered before the standby has it on its disk;
+// AddStandby gives the server a standby. When it returns, no commit is answered before the standby has it on its disk;
 // commits wait while that one starts.
-func (s *Server) Follow(ctx context.Context) error {
-	if err := s.CanFollow(); err != nil {
+func (s *Server) AddStandby(ctx context.Context) error {
+	if err := s.CanHaveStandby(); err != nil {
 		return err
 	}
-	return s.cluster.follow(ctx)
+	return s.cluster.addStandby(ctx)
 }
 
-// Unfollow ends the standby, if there is one, and no commit waits any more.
-func (s *Server) Unfollow(ctx context.Context) error {
+// RemoveStandby ends the standby, if there is one, and no commit waits any more.
+func (s *Server) RemoveStandby(ctx context.Context) error {
 	if s.cluster == nil {
 		return nil
 	}
 	c := s.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.unfollow(ctx)
+	return c.removeStandby(ctx)
 }
 
 // Promote kills the server with SIGKILL and has its standby take its place, under the same DSN. It returns when that
@@ -78,7 +78,7 @@ func (s *Server) Promote(ctx context.Context) error {
 	return s.cluster.promote(ctx)
 }
 
-func (c *cluster) follow(ctx context.Context) error {
+func (c *cluster) addStandby(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.StartTimeout, fmt.Errorf("the standby did not follow within %s", c.o.StartTimeout))
 	defer cancel()
 	c.mu.Lock()
@@ -93,7 +93,7 @@ func (c *cluster) follow(ctx context.Context) error {
 	if err != nil {
 		undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		return fmt.Errorf("making a standby: %w", errors.Join(err, c.unfollow(undoing)))
+		return fmt.Errorf("making a standby: %w", errors.Join(err, c.removeStandby(undoing)))
 	}
 	return nil
 }
@@ -178,8 +178,8 @@ func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Co
 	}
 }
 
-// unfollow ends the standby and has nobody wait for one. The caller holds mu.
-func (c *cluster) unfollow(ctx context.Context) error {
+// removeStandby ends the standby and has nobody wait for one. The caller holds mu.
+func (c *cluster) removeStandby(ctx context.Context) error {
 	if c.standby == nil {
 		return nil
 	}
@@ -224,16 +224,16 @@ func (c *cluster) promote(ctx context.Context) error {
 		}
 	}
 	old := c.place
-	if err := takeOver(ctx, c.standby.place); err != nil {
+	if err := promote(ctx, c.standby.place); err != nil {
 		return fmt.Errorf("the standby does not take over: %w", err)
 	}
 	c.place, c.proc, c.standby = c.standby.place, c.standby.proc, nil
-	c.burials.Go(func() { c.bury(old) })
+	c.removals.Go(func() { c.removeCrashed(old) })
 	return nil
 }
 
-// takeOver has a standby lead.
-func takeOver(ctx context.Context, p *place) error {
+// promote has a standby lead.
+func promote(ctx context.Context, p *place) error {
 	conn, err := pgx.Connect(ctx, p.ownDSN())
 	if err != nil {
 		return err
@@ -249,13 +249,13 @@ func takeOver(ctx context.Context, p *place) error {
 	return p.lead()
 }
 
-// buryWithin bounds how long the shared memory of a killed server is tried to be given back.
-const buryWithin = 10 * time.Second
+// removeWithin bounds how long the shared memory of a killed server is tried to be returned.
+const removeWithin = 10 * time.Second
 
-// bury gives back the shared memory of a server that was killed and will not start again, and removes its data. The
+// removeCrashed returns the shared memory of a server that was killed and will not start again, and removes its data. The
 // last of its processes may take a moment to end.
-func (c *cluster) bury(p *place) {
-	ctx, cancel := context.WithTimeout(context.Background(), buryWithin)
+func (c *cluster) removeCrashed(p *place) {
+	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -28,7 +28,7 @@ func TestPromote(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
 	s := openLocalTest(t)
-	if err := s.CanFollow(); err != nil {
+	if err := s.CanHaveStandby(); err != nil {
 		need(t, err, "the program that copies a server")
 	}
 	if err := s.Promote(t.Context()); err == nil || !strings.Contains(err.Error(), "no standby") {
@@ -36,10 +36,10 @@ func TestPromote(t *testing.T) {
 	}
 	execSQL(t, s.DSN(), "CREATE TABLE kept (n int)")
 	for _, want := range []string{"1", "2"} {
-		if err := s.Follow(t.Context()); err != nil {
+		if err := s.AddStandby(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Follow(t.Context()); err == nil {
+		if err := s.AddStandby(t.Context()); err == nil {
 			t.Error("it has two standbys")
 		}
 		if got := setting(t, s.DSN(), "synchronous_standby_names"); got != "*" {
@@ -73,17 +73,17 @@ func TestUnfollow(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
 	s := openLocalTest(t)
-	if err := s.CanFollow(); err != nil {
+	if err := s.CanHaveStandby(); err != nil {
 		need(t, err, "the program that copies a server")
 	}
-	if err := s.Unfollow(t.Context()); err != nil {
+	if err := s.RemoveStandby(t.Context()); err != nil {
 		t.Errorf("without a standby: %v", err)
 	}
-	if err := s.Follow(t.Context()); err != nil {
+	if err := s.AddStandby(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	gone := s.cluster.standby
-	if err := s.Unfollow(t.Context()); err != nil {
+	if err := s.RemoveStandby(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if exists(gone.place.cluster()) || gone.proc.alive() {
@@ -91,7 +91,7 @@ func TestUnfollow(t *testing.T) {
 	}
 	execSQL(t, s.DSN(), "CREATE TABLE goes_on (n int)")
 	// One that follows when the server is closed goes with it.
-	if err := s.Follow(t.Context()); err != nil {
+	if err := s.AddStandby(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	last := s.cluster.standby
@@ -103,7 +103,7 @@ func TestUnfollow(t *testing.T) {
 // A server of somebody else has no standby of ours.
 func TestFollowOthers(t *testing.T) {
 	s := &Server{way: WayDSN}
-	if err := errors.Join(s.CanFollow(), s.Follow(t.Context()), s.Promote(t.Context())); !errors.Is(err, ErrNotManaged) || s.Unfollow(t.Context()) != nil {
+	if err := errors.Join(s.CanHaveStandby(), s.AddStandby(t.Context()), s.Promote(t.Context())); !errors.Is(err, ErrNotManaged) || s.RemoveStandby(t.Context()) != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -113,7 +113,7 @@ func (w *walk) append(sum, added *expression, target graph.VarID, path graph.Pat
 		return
 	}
 	if known.there() { // read before: what is in memory grows along
-		w.extend(known, list)
+		w.appendToList(known, list)
 	}
 	w.setLength(slot, l)
 }
@@ -156,8 +156,8 @@ func zeroOf(typ string) expr.Value {
 	return starlark.None
 }
 
-// extend appends to a list in memory without a look at what it held.
-func (w *walk) extend(known *value, list *starlark.List) {
+// appendToList appends to a list in memory without a look at what it held.
+func (w *walk) appendToList(known *value, list *starlark.List) {
 	old, err := w.decoded(known)
 	if err != nil {
 		return // what cannot be decoded was never appended to

@@ -161,7 +161,7 @@ func TestEventsThatCannotBe(t *testing.T) {
 		if pl, err := p.Step(ev, plan.Inbox{}, 0.5); !errors.Is(err, plan.ErrEvent) || pl.End != nil {
 			t.Errorf("%s is planned: %v", name, err)
 		}
-		if _, _, err := p.Settle(ev, 0.5); !errors.Is(err, plan.ErrEvent) {
+		if _, _, err := p.JudgeAttempt(ev, 0.5); !errors.Is(err, plan.ErrEvent) {
 			t.Errorf("%s is settled: %v", name, err)
 		}
 	}

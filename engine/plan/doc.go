@@ -12,7 +12,7 @@
 //  3. barriers whose count became known are opened, and arrivals are counted;
 //  4. node runs that became ready are enqueued with their arguments, and sleeps with their time;
 //  5. what follows at once is stepped as events of its own, all [Event].Fired: runs that the plan
-//     resumes, and what the counts have reached ([Program.Reached]);
+//     resumes, and what the counts have reached ([Program.BarrierEvents]);
 //  6. at the end what is over is cleared: a loop's round when the next begins, or the branches beside
 //     one whose error was caught;
 //  7. or the run is to be retried; or the instance ends.

@@ -145,7 +145,7 @@ func TestSettle(t *testing.T) {
 		{plan.Event{Attempt: 1, Failure: &plan.Failure{}}, "Error", false},
 	} {
 		c.ev.Run = start.Enqueues[0].Run
-		got, retry, err := p.Settle(c.ev, 0.5)
+		got, retry, err := p.JudgeAttempt(c.ev, 0.5)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestSettle(t *testing.T) {
 			t.Errorf("%+v: Step retries %v, Settle %v, want %v", c.ev, pl.Retry, retry, c.retry)
 		}
 	}
-	if _, _, err := p.Settle(plan.Event{}, 0); err == nil {
+	if _, _, err := p.JudgeAttempt(plan.Event{}, 0); err == nil {
 		t.Error("an impossible event is settled")
 	}
 }

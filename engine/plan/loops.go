@@ -178,7 +178,7 @@ func (w *walk) round(n *node, run graph.Run, i int) (bool, *Failure) {
 		v, failure := w.eval(n.expr, run.Path)
 		return failure == nil && expr.Truth(v), failure
 	}
-	if w.p.overList(n) {
+	if w.p.loopsOverList(n) {
 		return w.roundOfList(n, run, i)
 	}
 	kept := w.values.get(chunkSlot(n, run.Path, 0))

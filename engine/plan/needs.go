@@ -25,13 +25,13 @@ func (p *Program) needs(reads [][]graph.VarID) {
 			if p.graph.Vars[v].Length == 0 {
 				scalar[id] = append(scalar[id], v)
 			} else {
-				p.nodes[id].whole = append(p.nodes[id].whole, v)
+				p.nodes[id].wholeReads = append(p.nodes[id].wholeReads, v)
 			}
 		}
 	}
 	for i := range p.nodes { // a spread evaluates what its branches begin with
 		if n := &p.nodes[i]; n.Kind == graph.Spread {
-			n.whole = append(n.whole, p.nodes[p.graph.Out(n.ID)[0].To].whole...)
+			n.wholeReads = append(n.wholeReads, p.nodes[p.graph.Out(n.ID)[0].To].wholeReads...)
 		}
 	}
 	for i := range p.nodes {
@@ -80,7 +80,7 @@ func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.Va
 // readsFrom gives what may be read when the node itself begins.
 func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	set := p.region(reads, []graph.NodeID{n.ID}).from[n.ID]
-	for _, v := range n.whole {
+	for _, v := range n.wholeReads {
 		set[v] = true
 	}
 	return p.stored(set)

@@ -44,20 +44,20 @@ type node struct {
 	fork   *graph.Node // of an aggregate: the spread or parallel whose branches meet there
 	ranged bool        // expr gives the arguments of a range, not its elements
 
-	needs  readSet       // read after the node's action or barrier, up to the next frontier; sorted
-	caught readSet       // read after its action has failed; sorted
-	fired  readSet       // of a node that can go on by itself, but an aggregate: read from there; sorted
-	whole  []graph.VarID // accumulators that it reads: the traversal stops before it and reads them
+	needs      readSet       // read after the node's action or barrier, up to the next frontier; sorted
+	caught     readSet       // read after its action has failed; sorted
+	fired      readSet       // of a node that can go on by itself, but an aggregate: read from there; sorted
+	wholeReads []graph.VarID // accumulators that it reads: the traversal stops before it and reads them
 }
 
-// overList says whether the node is the head of a loop over a list, which is kept in chunks.
-func (p *Program) overList(n *node) bool {
+// loopsOverList says whether the node is the head of a loop over a list, which is kept in chunks.
+func (p *Program) loopsOverList(n *node) bool {
 	return n.Kind == graph.LoopHead && n.Var != graph.None && !n.ranged
 }
 
 // resumes says whether a run of the node can be the start of a traversal, other than as a barrier.
 func (p *Program) resumes(n *node) bool {
-	return len(n.whole) > 0 || p.overList(n) || n.item != graph.None
+	return len(n.wholeReads) > 0 || p.loopsOverList(n) || n.item != graph.None
 }
 
 // expression is a compiled expression and the variables of its free names, in order.
@@ -109,7 +109,7 @@ func Compile(g *graph.Graph) (*Program, error) {
 	p.races = slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool {
 		return (e.Kind == graph.Soft || e.Kind == graph.Guard) && p.nodes[e.To].waits
 	})
-	p.early = p.races || slices.ContainsFunc(g.Edges, p.callsOff)
+	p.early = p.races || slices.ContainsFunc(g.Edges, p.cancelsSiblings)
 	p.needs(reads)
 	return p, nil
 }
@@ -252,11 +252,11 @@ func rangeArgs(text string) string {
 
 // EndsEarly says whether an instance can complete while node runs of it are still at work: some node
 // goes on when the first of several has ended, or an error of one branch is caught where the others are
-// called off.
+// cancelled.
 func (p *Program) EndsEarly() bool { return p.early }
 
-// callsOff says whether an edge is that of an error which leads out of a spread or parallel.
-func (p *Program) callsOff(e *graph.Edge) bool {
+// cancelsSiblings says whether an edge is that of an error which leads out of a spread or parallel.
+func (p *Program) cancelsSiblings(e *graph.Edge) bool {
 	g := p.graph
 	r, to := g.Nodes[e.From].Region, g.Nodes[e.To].Region
 	for g.Regions[r].Loop && !g.Within(to, r) {

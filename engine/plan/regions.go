@@ -15,10 +15,10 @@ func (p *Program) Cleared(region graph.RegionID) Cleared {
 	return p.cleared[region]
 }
 
-// Reached gives the events that follow, in the same transaction, when the count of a barrier has gone
+// BarrierEvents gives the events that follow, in the same transaction, when the count of a barrier has gone
 // from before to after: the next elements of a spread with a limit, one for each that has ended; and the
 // barrier itself when its count is full.
-func (p *Program) Reached(barrier graph.Run, required, before, after int) []Event {
+func (p *Program) BarrierEvents(barrier graph.Run, required, before, after int) []Event {
 	var out []Event
 	if first, limit := p.window(barrier.Node); limit > 0 {
 		for i := limit + before; i < min(limit+after, required); i++ {

@@ -47,7 +47,7 @@ func (p *Program) start(input json.RawMessage) (Plan, error) {
 	for i, v := range start.Targets {
 		w.set(Slot{Var: v}, value{val: values[i]})
 	}
-	w.follow(start, "")
+	w.followEdges(start, "")
 	return w.finish(), nil
 }
 
@@ -236,7 +236,7 @@ func (w *walk) ended(n *node, ev Event, jitter float64) {
 	result, failure := w.result(n, ev)
 	if failure == nil {
 		w.assign(n.Targets, ev.Run.Path, n.place(), result)
-		w.follow(n, ev.Run.Path)
+		w.followEdges(n, ev.Run.Path)
 		return
 	}
 	if retry, ok := n.RetryFor(failure.Type); ok && ev.Attempt <= retry.Count {
@@ -245,7 +245,7 @@ func (w *walk) ended(n *node, ev Event, jitter float64) {
 	}
 	if n.Continue {
 		w.assign(n.Targets, ev.Run.Path, n.place(), value{val: expr.NewError(failure.Type, failure.Message, failure.Action)})
-		w.follow(n, ev.Run.Path)
+		w.followEdges(n, ev.Run.Path)
 		return
 	}
 	if e := w.p.graph.Handler(n.ID, failure.Type); e != nil {
@@ -313,10 +313,10 @@ func failureOf(pos ir.Pos, err error) *Failure {
 	return &Failure{Type: e.Type, Message: e.Msg, Pos: pos}
 }
 
-// Settle judges the end of an attempt without planning what follows from it: it gives the event with a
+// JudgeAttempt judges the end of an attempt without planning what follows from it: it gives the event with a
 // result that is a value or else with the failure in full, and the retry if there is to be one. It is
 // for designs that write down what happened first and find out what follows later.
-func (p *Program) Settle(ev Event, jitter float64) (Event, *Retry, error) {
+func (p *Program) JudgeAttempt(ev Event, jitter float64) (Event, *Retry, error) {
 	if err := p.check(ev); err != nil {
 		return Event{}, nil, err
 	}

@@ -6,24 +6,24 @@ import (
 	"pulley/engine/graph"
 )
 
-// fewMost is up to how many values are searched one by one: most traversals know a handful.
-const fewMost = 12
+// listMax is up to how many values are searched one by one: most traversals know a handful.
+const listMax = 12
 
 // table holds the values that a traversal knows, by slot. A value keeps its place for the table's life.
 type table struct {
-	few   []entry
-	many  map[Slot]*value // beyond fewMost, all of them
-	first [fewMost]value  // where the first ones stand
+	list  []entry
+	index map[Slot]*value // beyond listMax, all of them
+	first [listMax]value  // where the first ones stand
 	used  int             // of first
-	room  []value         // for those after them
+	spare []value         // for those after them
 	again *value          // the place of what was removed last; nil: none is free
 }
 
 // clear makes every slot unknown, and keeps the memory of a few.
 func (t *table) clear() {
-	clear(t.few)
+	clear(t.list)
 	clear(t.first[:t.used])
-	t.few, t.many, t.used, t.room, t.again = t.few[:0], nil, 0, nil, nil
+	t.list, t.index, t.used, t.spare, t.again = t.list[:0], nil, 0, nil, nil
 }
 
 type entry struct {
@@ -33,12 +33,12 @@ type entry struct {
 
 // get gives what is known of a slot, nil: nothing.
 func (t *table) get(slot Slot) *value {
-	if t.many != nil {
-		return t.many[slot]
+	if t.index != nil {
+		return t.index[slot]
 	}
-	for i := range t.few {
-		if t.few[i].slot == slot {
-			return t.few[i].value
+	for i := range t.list {
+		if t.list[i].slot == slot {
+			return t.list[i].value
 		}
 	}
 	return nil
@@ -57,16 +57,16 @@ func (t *table) put(slot Slot, v value) *value {
 func (t *table) add(slot Slot) *value {
 	v := t.place()
 	switch {
-	case t.many != nil:
-		t.many[slot] = v
-	case len(t.few) < fewMost:
-		t.few = append(t.few, entry{slot, v})
+	case t.index != nil:
+		t.index[slot] = v
+	case len(t.list) < listMax:
+		t.list = append(t.list, entry{slot, v})
 	default:
-		t.many = make(map[Slot]*value, 2*fewMost)
-		for _, e := range t.few {
-			t.many[e.slot] = e.value
+		t.index = make(map[Slot]*value, 2*listMax)
+		for _, e := range t.list {
+			t.index[e.slot] = e.value
 		}
-		t.many[slot] = v
+		t.index[slot] = v
 	}
 	return v
 }
@@ -78,14 +78,14 @@ func (t *table) place() *value {
 		v := t.again
 		t.again = nil
 		return v
-	case t.used < fewMost:
+	case t.used < listMax:
 		t.used++
 		return &t.first[t.used-1]
-	case len(t.room) == 0:
-		t.room = make([]value, fewMost)
+	case len(t.spare) == 0:
+		t.spare = make([]value, listMax)
 	}
-	v := &t.room[0]
-	t.room = t.room[1:]
+	v := &t.spare[0]
+	t.spare = t.spare[1:]
 	return v
 }
 
@@ -97,11 +97,11 @@ func (t *table) remove(slot Slot) {
 	}
 	*known = value{}
 	t.again = known
-	if t.many != nil {
-		delete(t.many, slot)
+	if t.index != nil {
+		delete(t.index, slot)
 		return
 	}
-	t.few = slices.DeleteFunc(t.few, func(e entry) bool { return e.slot == slot })
+	t.list = slices.DeleteFunc(t.list, func(e entry) bool { return e.slot == slot })
 }
 
 // nodeSet is a set of nodes; there are never more than the graph has frontiers.

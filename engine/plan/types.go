@@ -61,7 +61,7 @@ type Plan struct {
 	// transaction: the traversal stopped there to read what it needs.
 	Resumes []graph.Run
 
-	// Clears take away what runs have left that are over or are called off. They never touch the row
+	// Clears take away what runs have left that are over or are cancelled. They never touch the row
 	// of a completion that is applied in the same transaction, nor anything that their own plan makes.
 	Clears []Clear
 
@@ -92,7 +92,7 @@ type Clear struct {
 	Region graph.RegionID
 	Path   graph.Path
 
-	// AtWork says that runs may still be under way there: they are called off. A completion of theirs
+	// AtWork says that runs may still be under way there: they are cancelled. A completion of theirs
 	// that is being committed elsewhere may add rows that the clear does not see yet: a store in which
 	// that can happen clears again until it finds nothing. Without it everything there has ended.
 	AtWork bool
@@ -128,7 +128,7 @@ type Arrival struct {
 	// Soft arrivals at one barrier count once, all together.
 	Soft bool
 
-	// Watched arrivals may make something go on before the count is full: see [Program.Reached].
+	// Watched arrivals may make something go on before the count is full: see [Program.BarrierEvents].
 	Watched bool
 }
 

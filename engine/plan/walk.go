@@ -21,15 +21,15 @@ const refBytes = 1 << 10
 // walk is one traversal: the values it knows, the node runs it has still to execute, and the plan
 // that it makes.
 type walk struct {
-	p        *Program
-	event    *Event // nil at the start of an instance
-	happened Event  // what event refers to
-	values   table
-	dirty    []Slot    // given a value here, in order of the first time
-	added    []pending // appended here to what is not in memory, or was read from the inbox
-	todo     []step
-	plan     Plan
-	broken   error // the inbox is not what any plan wrote
+	p      *Program
+	event  *Event // nil at the start of an instance
+	cause  Event  // what event refers to
+	values table
+	dirty  []Slot    // given a value here, in order of the first time
+	added  []pending // appended here to what is not in memory, or was read from the inbox
+	todo   []step
+	plan   Plan
+	broken error // the inbox is not what any plan wrote
 
 	args    []expr.Value // of the evaluation that is made now
 	places  []Arg        // made at once for the actions that are to be enqueued
@@ -64,23 +64,23 @@ func (w *walk) done() {
 	clear(w.args)
 	clear(w.todo[:cap(w.todo)])
 	w.values.clear()
-	w.p, w.event, w.happened, w.plan, w.places, w.broken = nil, nil, Event{}, Plan{}, nil, nil
+	w.p, w.event, w.cause, w.plan, w.places, w.broken = nil, nil, Event{}, Plan{}, nil, nil
 	w.dirty, w.added, w.todo, w.args = w.dirty[:0], w.added[:0], w.todo[:0], w.args[:0]
 	w.passing, w.waiting = w.passing[:0], w.waiting[:0]
-	if cap(w.dirty)+cap(w.added)+cap(w.todo) < manyKept {
+	if cap(w.dirty)+cap(w.added)+cap(w.todo) < keptValuesMax {
 		walks.Put(w)
 	}
 }
 
-// manyKept bounds what a traversal that is over keeps: a large one is rare.
-const manyKept = 4096
+// keptValuesMax bounds what a traversal that is over keeps: a large one is rare.
+const keptValuesMax = 4096
 
 func (p *Program) walk(ev *Event, inbox Inbox) *walk {
 	w := walks.Get().(*walk)
 	w.p = p
 	if ev != nil {
-		w.happened = *ev
-		w.event = &w.happened
+		w.cause = *ev
+		w.event = &w.cause
 	}
 	for slot, raw := range inbox.Values {
 		if whole, err := JoinAppended(raw, inbox.Appended[slot]); err != nil {
@@ -114,10 +114,10 @@ func (w *walk) run() {
 
 // stops stops the traversal before a node that reads what is not at hand: it is resumed there.
 func (w *walk) stops(n *node, run graph.Run) bool {
-	if len(n.whole) == 0 || w.event != nil && w.event.Fired && w.event.Run == run {
+	if len(n.wholeReads) == 0 || w.event != nil && w.event.Fired && w.event.Run == run {
 		return false
 	}
-	for _, v := range n.whole {
+	for _, v := range n.wholeReads {
 		slot := w.p.slot(v, run.Path)
 		if known := w.values.get(slot); known != nil && (known.there() || known.dirty) {
 			continue
@@ -140,8 +140,8 @@ func (w *walk) resume(run graph.Run) {
 	w.plan.Resumes = append(w.plan.Resumes, run)
 }
 
-// follow goes on along every edge out of a node, and runs what that leads to.
-func (w *walk) follow(n *node, path graph.Path) {
+// followEdges goes on along every edge out of a node, and runs what that leads to.
+func (w *walk) followEdges(n *node, path graph.Path) {
 	w.leave(n, step{run: graph.Run{Node: n.ID, Path: path}})
 	w.run()
 }
@@ -249,7 +249,7 @@ func (w *walk) gather(n *node, path graph.Path, elements []Element) error {
 		return nil
 	}
 	w.assign(n.Targets, path, n.place(), value{raw: list})
-	w.follow(n, path)
+	w.followEdges(n, path)
 	return nil
 }
 
@@ -278,7 +278,7 @@ func (w *walk) enqueue(n *node, path graph.Path) {
 		one := new(alone)
 		into, task.Args = one.enqueues[:0], one.args[:k:k]
 	} else {
-		task.Args = w.room(k)
+		task.Args = w.allocArgs(k)
 	}
 	for i, a := range n.Args {
 		arg, failure := w.arg(n.args[i], path)
@@ -299,8 +299,8 @@ type alone struct {
 	args     [2]Arg
 }
 
-// room gives a place for n arguments, of those that were made at once where there are any left.
-func (w *walk) room(n int) []Arg {
+// allocArgs gives a place for n arguments, of those that were made at once where there are any left.
+func (w *walk) allocArgs(n int) []Arg {
 	if n == 0 {
 		return nil
 	}
@@ -397,7 +397,7 @@ func (w *walk) finish() Plan {
 	}
 	for _, slot := range w.dirty {
 		v := w.values.get(slot)
-		if !w.kept(slot, v) {
+		if !w.isReadLater(slot, v) {
 			continue
 		}
 		wr := Write{Slot: slot, Drops: w.p.graph.Vars[slot.Var].Length != 0}
@@ -410,7 +410,7 @@ func (w *walk) finish() Plan {
 		w.plan.Writes = append(w.plan.Writes, wr)
 	}
 	for _, a := range w.added {
-		if !w.kept(a.slot, w.values.get(a.slot)) {
+		if !w.isReadLater(a.slot, w.values.get(a.slot)) {
 			continue
 		}
 		raw, err := expr.Encode(a.val)
@@ -422,8 +422,8 @@ func (w *walk) finish() Plan {
 	return w.plan
 }
 
-// kept says whether anything behind the frontier may read the slot.
-func (w *walk) kept(slot Slot, v *value) bool {
+// isReadLater says whether anything behind the frontier may read the slot.
+func (w *walk) isReadLater(slot Slot, v *value) bool {
 	if w.p.local[slot.Var] {
 		return false
 	}

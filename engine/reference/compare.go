@@ -13,8 +13,8 @@ import (
 	"pulley/engine/expr"
 )
 
-// quotedMost keeps what is quoted to a line, in characters.
-const quotedMost = 200
+// quotedMax keeps what is quoted to a line, in characters.
+const quotedMax = 200
 
 // End is how an instance ended, as an engine tells it.
 type End struct {
@@ -39,7 +39,7 @@ func (o Outcome) Differs(end End) string {
 			return fmt.Sprintf("the result is not a JSON value: %s", err)
 		}
 		if !Same(o.Result, got) {
-			return fmt.Sprintf("result %s; the reference interpreter gives %s", clip.Runes(string(end.Result), quotedMost), clip.Runes(Canonical(o.Result), quotedMost))
+			return fmt.Sprintf("result %s; the reference interpreter gives %s", clip.Runes(string(end.Result), quotedMax), clip.Runes(Canonical(o.Result), quotedMax))
 		}
 		return ""
 	}
@@ -65,7 +65,7 @@ func SameError(a, b *Error) bool {
 // Describe gives the outcome in a line, for a person to read.
 func (o Outcome) Describe() string {
 	if o.Status == Completed {
-		return "completed with " + clip.Runes(Canonical(o.Result), quotedMost)
+		return "completed with " + clip.Runes(Canonical(o.Result), quotedMax)
 	}
 	return string(o.Status) + " with " + o.Error.Error()
 }
@@ -74,7 +74,7 @@ func (o Outcome) Describe() string {
 func (e End) Describe() string {
 	switch {
 	case e.Status == Completed:
-		return "completed with " + clip.Runes(string(e.Result), quotedMost)
+		return "completed with " + clip.Runes(string(e.Result), quotedMax)
 	case e.Error != nil:
 		return string(e.Status) + " with " + e.Error.Error()
 	}

@@ -23,7 +23,7 @@ func (r *Interpreter) Possible(input json.RawMessage, action Action, opts Option
 				choices = append(choices, choice{of: len(errs)})
 			}
 			next++
-			return min(choices[next-1].taken, len(errs)-1)
+			return min(choices[next-1].selected, len(errs)-1)
 		}
 		o := r.Run(input, action, opts)
 		if id := o.fingerprint(); !seen[id] {
@@ -38,13 +38,13 @@ func (r *Interpreter) Possible(input json.RawMessage, action Action, opts Option
 }
 
 // choice is one point of a run where one of several errors had to surface.
-type choice struct{ taken, of int }
+type choice struct{ selected, of int }
 
 // advance gives the choices of the next run, depth first, and nil after the last.
 func advance(choices []choice) []choice {
 	for n := len(choices); n > 0; n-- {
-		if last := &choices[n-1]; last.taken+1 < last.of {
-			last.taken++
+		if last := &choices[n-1]; last.selected+1 < last.of {
+			last.selected++
 			return choices[:n]
 		}
 	}

@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 			workertest.Orphan:     noProcess,
 			workertest.OrphanHang: noProcess,
 		},
-		Types: map[workertest.Behaviour]string{workertest.Die: worker.TypePanic},
+		Types: map[workertest.Behaviour]string{workertest.ActionDie: worker.TypePanic},
 	})
 }
 
@@ -41,7 +41,7 @@ func behave(ctx context.Context, call worker.Call, b workertest.Behaviour) (any,
 		return strings.Repeat("x", workertest.HugeBytes), nil
 	case workertest.Invalid:
 		return "\xff", nil
-	case workertest.Die:
+	case workertest.ActionDie:
 		panic("killed")
 	}
 	<-ctx.Done()

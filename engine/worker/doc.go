@@ -1,6 +1,6 @@
 // Package worker runs the actions of workflows.
 //
-// An Executor is given a leased task and gives back a result or a failure; it never loses one. The
+// An Executor is given a leased task and returns a result or a failure; it never loses one. The
 // one here, Registry, runs Go functions in the engine's process. Register gives a function its
 // name, as in its example. Registry.Register is for functions that take their arguments as they come.
 //

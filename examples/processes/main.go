@@ -103,7 +103,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // serve starts an engine, has all runs made, and stops it.
-func (l load) serve(ctx context.Context, store backend.Backend, keeper *procgroup.Keeper) (got report, err error) {
+func (l load) serve(ctx context.Context, store backend.Backend, keeper *procgroup.Supervisor) (got report, err error) {
 	program, err := plan.CompileText("naps.ir", []byte(workflow), ir.Limits{})
 	if err != nil {
 		return got, err

@@ -26,17 +26,17 @@ const (
 	bareTries = 20 // looks at one that has arguments and no environment, which some processes never have
 	execPause = time.Millisecond
 
-	bytesMost = 1 << 20 // of an environment
+	bytesMax = 1 << 20 // of an environment
 )
 
 // buffers hold an environment each; whoever looks again and again should not make one each time.
-var buffers = sync.Pool{New: func() any { return new([bytesMost]byte) }}
+var buffers = sync.Pool{New: func() any { return new([bytesMax]byte) }}
 
 // Find gives the processes, other than this one, whose environment has a variable that begins with prefix, as in "NAME=abc",
 // each with that variable. It looks at a process that begins another program so many times, a millisecond apart; see Settled.
 func Find(prefix string, tries int) map[int]string {
 	entries, _ := os.ReadDir("/proc") // there is none on a Mac
-	buffer := buffers.Get().(*[bytesMost]byte)
+	buffer := buffers.Get().(*[bytesMax]byte)
 	defer buffers.Put(buffer)
 	found := map[int]string{}
 	for _, e := range entries {
@@ -53,7 +53,7 @@ func Find(prefix string, tries int) map[int]string {
 
 // Of gives the variable that begins with prefix in the environment of one process, as Find does.
 func Of(pid int, prefix string, tries int) (string, bool) {
-	buffer := buffers.Get().(*[bytesMost]byte)
+	buffer := buffers.Get().(*[bytesMax]byte)
 	defer buffers.Put(buffer)
 	return variable(read(strconv.Itoa(pid), buffer[:], tries), prefix)
 }

@@ -15,11 +15,11 @@ import (
 
 // What bounds a file.
 const (
-	// BytesMost is the most that a file may have.
-	BytesMost = 1 << 20
+	// BytesMax is the most that a file may have.
+	BytesMax = 1 << 20
 
-	valuesMost = 200_000 // after aliases were resolved
-	depthMost  = 64
+	valuesMax = 200_000 // after aliases were resolved
+	depthMax  = 64
 )
 
 // Parse reads a file's text, which it calls by its name in mistakes. It gives nil where there is nothing to go on with, and
@@ -28,8 +28,8 @@ func Parse(file string, data []byte, r *Report) *Value {
 	p := &parser{file: file, data: data, Report: r}
 	begin := ir.Pos{File: file, Line: 1, Col: 1}
 	switch {
-	case len(data) > BytesMost:
-		r.Add(begin, "the file is over the limit of %d bytes; keep what is large in files of its own", BytesMost)
+	case len(data) > BytesMax:
+		r.Add(begin, "the file is over the limit of %d bytes; keep what is large in files of its own", BytesMax)
 		return nil
 	case !utf8.Valid(data):
 		r.Add(begin, "the text is not UTF-8; save it as such")
@@ -128,13 +128,13 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // value makes a Value of a node; nil after a mistake that leaves nothing of it.
 func (p *parser) value(n *yaml.Node, depth int) *Value {
 	switch p.values++; {
-	case p.values == valuesMost+1:
-		p.Add(p.at(n), "the file has more than %d values, counting what aliases stand for; make it smaller", valuesMost)
+	case p.values == valuesMax+1:
+		p.Add(p.at(n), "the file has more than %d values, counting what aliases stand for; make it smaller", valuesMax)
 		return nil
-	case p.values > valuesMost:
+	case p.values > valuesMax:
 		return nil
-	case depth > depthMost:
-		p.Add(p.at(n), "lists and maps are nested deeper than %d; make it flatter", depthMost)
+	case depth > depthMax:
+		p.Add(p.at(n), "lists and maps are nested deeper than %d; make it flatter", depthMax)
 		return nil
 	}
 	if n.Kind == yaml.AliasNode {

@@ -147,7 +147,7 @@ func builtins(timed bool) []worker.Action {
 	}
 	for i, b := range list {
 		if b.Name == "sleep" {
-			list[i].Run = awake(b.Run)
+			list[i].Run = notAsleep(b.Run)
 		}
 	}
 	return list
@@ -168,15 +168,15 @@ func task(ctx context.Context, call worker.Call, timed bool) (any, error) {
 	return t.Value(), nil
 }
 
-var errAwake = errors.New("nothing sleeps here")
+var errNotAsleep = errors.New("nothing sleeps here")
 
-// awake has an action that sleeps check its arguments and end at once.
-func awake(run worker.Func) worker.Func {
+// notAsleep has an action that sleeps check its arguments and end at once.
+func notAsleep(run worker.Func) worker.Func {
 	return func(ctx context.Context, call worker.Call) (any, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
-		cancel(errAwake)
+		cancel(errNotAsleep)
 		value, err := run(ctx, call)
-		if errors.Is(err, errAwake) {
+		if errors.Is(err, errNotAsleep) {
 			return nil, nil
 		}
 		return value, err
@@ -293,8 +293,8 @@ func evaluate(d Description, args expr.Value) (expr.Value, error) {
 // PayloadKey is where a padded result has its padding.
 const PayloadKey = "payload"
 
-// letters are what padding is made of: so many that no database compresses it much.
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+// alphabet are what padding is made of: so many that no database compresses it much.
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // padded makes a dict of a result that is so many bytes long as JSON, at most one value's limit: a dict gets one more key, and
 // any other result becomes the value of one. A result that is longer already gets padding of length zero.
@@ -321,7 +321,7 @@ func padded(result expr.Value, bytes int, random func() uint64) (expr.Value, err
 		if have < 6 {
 			bits, have = random(), 64
 		}
-		b.WriteByte(letters[bits&63])
+		b.WriteByte(alphabet[bits&63])
 		bits, have = bits>>6, have-6
 	}
 	_ = out.SetKey(starlark.String(PayloadKey), starlark.String(b.String()))

@@ -33,7 +33,7 @@ func (a *Actions) Check(g *graph.Graph) []error {
 		}
 		known, have := takes[n.Action]
 		if !have {
-			wrong(n, "is no action; %s", a.meant(n.Action))
+			wrong(n, "is no action; %s", a.suggest(n.Action))
 			continue
 		}
 		var given []string
@@ -56,8 +56,8 @@ func (a *Actions) Check(g *graph.Graph) []error {
 	return errs
 }
 
-// meant says which action was probably meant.
-func (a *Actions) meant(name string) string {
+// suggest says which action was probably meant.
+func (a *Actions) suggest(name string) string {
 	var names []string
 	for _, action := range a.instant.Describe() {
 		names = append(names, action.Name)

@@ -248,8 +248,8 @@ func paretoMean(l, h, alpha float64) float64 {
 	}
 }
 
-// zipfMost bounds the table of a Zipf distribution.
-const zipfMost = 1_000_000
+// zipfMax bounds the table of a Zipf distribution.
+const zipfMax = 1_000_000
 
 // zipf is Zipf's law: with H the sum of i^-s for i from 1 to n, P(X = k) = k^-s / H, and the mean is the sum of k^(1-s) / H.
 func (p parser) zipf(rest string) (shape, error) {
@@ -262,8 +262,8 @@ func (p parser) zipf(rest string) (shape, error) {
 	switch {
 	case !ok || err != nil || !(s >= 0) || s > 100:
 		return shape{}, errors.New("S is missing or no number from 0 to 100; write S,N as in zipf:1.1,100")
-	case errN != nil || n < 1 || n > zipfMost:
-		return shape{}, fmt.Errorf("N is missing or no whole number from 1 to %d; write S,N as in zipf:1.1,100", zipfMost)
+	case errN != nil || n < 1 || n > zipfMax:
+		return shape{}, fmt.Errorf("N is missing or no whole number from 1 to %d; write S,N as in zipf:1.1,100", zipfMax)
 	}
 	sums := zipfTable(s, n)
 	all, mean := sums[n-1], 0.0
@@ -271,7 +271,7 @@ func (p parser) zipf(rest string) (shape, error) {
 		mean += math.Pow(float64(k), 1-s) / all
 	}
 	return shape{draw: zipf(sums), mean: mean, above: func(x float64) float64 {
-		switch k := int(math.Floor(min(max(x, 0), zipfMost))); {
+		switch k := int(math.Floor(min(max(x, 0), zipfMax))); {
 		case k < 1:
 			return 1
 		case k >= n:
@@ -282,8 +282,8 @@ func (p parser) zipf(rest string) (shape, error) {
 	}}, nil
 }
 
-// mixMost bounds the parts of a mixture.
-const mixMost = 100
+// mixMax bounds the parts of a mixture.
+const mixMax = 100
 
 func (p parser) mixture(rest string) (shape, error) {
 	var bounds []float64
@@ -298,8 +298,8 @@ func (p parser) mixture(rest string) (shape, error) {
 			return shape{}, fmt.Errorf("%q is no part of a mixture; write SHARE%%=DISTRIBUTION, as in 70%%=exp:1ms, with | between parts", part)
 		case strings.HasPrefix(law, "mix:"):
 			return shape{}, errors.New("a part of a mixture cannot be a mixture; write all parts in one")
-		case len(parts) == mixMost:
-			return shape{}, fmt.Errorf("more than %d parts", mixMost)
+		case len(parts) == mixMax:
+			return shape{}, fmt.Errorf("more than %d parts", mixMax)
 		}
 		s, err := p.law(law)
 		if err != nil {

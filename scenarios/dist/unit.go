@@ -29,8 +29,8 @@ func (u Unit) span() string {
 	return [...]string{"1ms..9ms", "1kB..100kB", "1..9"}[u]
 }
 
-// countsMost bounds what is written.
-const countsMost = 1_000_000_000_000_000 // floats hold every whole number up to it
+// countsMax bounds what is written.
+const countsMax = 1_000_000_000_000_000 // floats hold every whole number up to it
 
 // parse reads a number of the unit.
 func (u Unit) parse(text string) (int64, error) {
@@ -46,8 +46,8 @@ func (u Unit) parse(text string) (int64, error) {
 		return bytesize.Parse(text)
 	}
 	v, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64)
-	if err != nil || v < 0 || v > countsMost {
-		return 0, fmt.Errorf("%q is no number; write a whole one like 10, not negative, at most %d", text, countsMost)
+	if err != nil || v < 0 || v > countsMax {
+		return 0, fmt.Errorf("%q is no number; write a whole one like 10, not negative, at most %d", text, countsMax)
 	}
 	return v, nil
 }

@@ -29,8 +29,8 @@ func writeFanout(w *writer) (Workflow, error) {
 	if err := within("elements of one spread", width, w.limits.SpreadElements); err != nil {
 		return Workflow{}, err
 	}
-	if steps := math.Pow(float64(width), float64(depth)); steps > stepsMost {
-		return Workflow{}, fmt.Errorf("%d to the power of %d is %.3g steps, which is over the limit of %d; take a smaller width or depth", width, depth, steps, stepsMost)
+	if steps := math.Pow(float64(width), float64(depth)); steps > stepsMax {
+		return Workflow{}, fmt.Errorf("%d to the power of %d is %.3g steps, which is over the limit of %d; take a smaller width or depth", width, depth, steps, stepsMax)
 	}
 	for level := depth; level >= 1; level-- {
 		name := "level" + digit(level)
@@ -49,8 +49,8 @@ func writeFanout(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// stepsMost bounds the steps of a workflow whose parameters multiply.
-const stepsMost = 5_000_000
+// stepsMax bounds the steps of a workflow whose parameters multiply.
+const stepsMax = 5_000_000
 
 // spread is spreads one after the other, of different sizes.
 func spread() Shape {

@@ -28,14 +28,14 @@ type MeasuredRun struct {
 
 // What bounds an exported trace.
 const (
-	// edgesMost is as many dependencies as are written one by one. Where there would be more, since each of many tasks
+	// edgesMax is as many dependencies as are written one by one. Where there would be more, since each of many tasks
 	// waits for all of many others, the nodes that bring lists together become tasks without a run time.
-	edgesMost = 500_000
+	edgesMax = 500_000
 
-	// reducedMost is for how many parents those are left out that other parents depend on.
-	reducedMost = 8
-	// ancestorsMost bounds how many tasks are looked at for that.
-	ancestorsMost = 2_000
+	// reducedMax is for how many parents those are left out that other parents depend on.
+	reducedMax = 8
+	// ancestorsMax bounds how many tasks are looked at for that.
+	ancestorsMax = 2_000
 )
 
 // Export makes a trace of a run that was measured: a task for each node run, named by its action, and a dependency wherever
@@ -44,7 +44,7 @@ const (
 //
 // The error is of runs that cannot be those of the graph.
 func Export(g *graph.Graph, m Measured) (*Trace, error) {
-	e := &exporter{graph: g, most: edgesMost}
+	e := &exporter{graph: g, most: edgesMax}
 	if err := e.tasks(m.Runs); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (e *exporter) link() bool {
 	edges := 0
 	for i := range e.runs {
 		parents := e.causal(i, e.before(e.runs[i].run))
-		if len(parents) > 1 && len(parents) <= reducedMost {
+		if len(parents) > 1 && len(parents) <= reducedMax {
 			parents = e.reduced(parents)
 		}
 		e.all[i].Parents = parents
@@ -323,7 +323,7 @@ func (e *exporter) reduced(parents []int) []int {
 	over := map[int]bool{}
 	for _, p := range parents {
 		look, seen := slices.Clone(e.all[p].Parents), map[int]bool{}
-		for len(look) > 0 && len(seen) < ancestorsMost {
+		for len(look) > 0 && len(seen) < ancestorsMax {
 			at := look[len(look)-1]
 			look = look[:len(look)-1]
 			if seen[at] {

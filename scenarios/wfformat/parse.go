@@ -219,7 +219,7 @@ func (p *parser) machineNames() ([]string, error) {
 		name := p.text()
 		if known, ok := p.known[name]; ok {
 			name = known
-		} else if len(p.known) < knownMost {
+		} else if len(p.known) < knownMax {
 			p.known[name] = name
 		}
 		list = append(list, name)
@@ -228,8 +228,8 @@ func (p *parser) machineNames() ([]string, error) {
 	return list, err
 }
 
-// knownMost bounds how many names of machines are kept only once.
-const knownMost = 10_000
+// knownMax bounds how many names of machines are kept only once.
+const knownMax = 10_000
 
 // tasks reads a list of tasks; flat ones carry their run times and files themselves.
 func (p *parser) tasks(flat bool) ([]rawTask, error) {

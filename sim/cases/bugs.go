@@ -7,64 +7,64 @@ import (
 
 // The bugs that can be planted in a design, by the names that they have in package mutants where it has them.
 const (
-	BugTokenIgnored         = "token-ignored"
-	BugLeaseNotFenced       = "lease-not-fenced"
-	BugReadinessBeforeGuard = "readiness-before-guard"
-	BugIncrementAlone       = "increment-and-enqueue-apart"
-	BugAtOrAbove            = "enqueue-at-or-above-required"
-	BugInboxOutside         = "inbox-outside-the-transaction"
-	BugEndedTwice           = "ended-twice"
-	BugSweptBack            = "sweeper-overwrites-finished"
-	BugNeverReclaimed       = "never-reclaimed"
-	BugExtension            = "extension-in-words-only"
-	BugAttemptsForgotten    = "attempts-forgotten-in-a-crash"
-	BugAcknowledged         = "acknowledged-before-commit"
-	BugUnknownIsFailure     = "unknown-commit-is-a-failure"
-	BugUnknownIsSuccess     = "unknown-commit-is-a-success"
-	BugStaleDrops           = "stale-member-drops-the-batch"
-	BugNoPolling            = "lost-wake-up"
-	BugMapOrder             = "map-order"
-	BugLoopReset            = "loop-reset-forgotten"
-	BugEpochIgnored         = "epoch-ignored"
-	BugEpochNoKey           = "epoch-is-no-key"
-	BugLeasesForgotten      = "handed-over-leases-forgotten"
-	BugReplayOrder          = "replay-out-of-order"
-	BugWithdrawnApplied     = "withdrawn-request-applied"
-	BugEpochKept            = "epoch-not-raised"
-	BugRenewUnfenced        = "shard-prolonged-by-an-earlier-owner"
-	BugStateForgotten       = "written-state-not-stored"
-	BugAdoptedTwice         = "taken-up-again-and-again"
-	BugGatesOpen            = "called-off-unlocked"
-	BugHoldsOn              = "called-off-behind-its-own-lock"
-	BugTidyUnseen           = "tidy-unseen"
-	BugEndsAlone            = "ends-as-if-alone"
-	BugLifeIgnored          = "crash-forgotten-when-a-commit-is-settled"
-	BugCyclesTogether       = "cycles-side-by-side"
-	BugCycleLeft            = "cycle-left-to-another"
-	BugNotCalledOff         = "called-off-and-left"
-	BugEndUnlocked          = "ended-without-its-locks"
-	BugReleasedOthers       = "leases-of-others-released"
-	BugDeliveriesForgotten  = "deliveries-not-counted"
-	BugExtendWaits          = "extension-waits-with-rows-in-hand" // in eager a completion gives up waiting in such a circle
+	BugTokenIgnored           = "token-ignored"
+	BugLeaseNotFenced         = "lease-not-fenced"
+	BugReadinessBeforeGuard   = "readiness-before-guard"
+	BugIncrementAlone         = "increment-and-enqueue-apart"
+	BugAtOrAbove              = "enqueue-at-or-above-required"
+	BugInboxOutside           = "inbox-outside-the-transaction"
+	BugEndedTwice             = "ended-twice"
+	BugSweptBack              = "sweeper-overwrites-finished"
+	BugNeverReclaimed         = "never-reclaimed"
+	BugRenewalInWordsOnly     = "extension-in-words-only"
+	BugAttemptsForgotten      = "attempts-forgotten-in-a-crash"
+	BugAcknowledged           = "acknowledged-before-commit"
+	BugUnknownIsFailure       = "unknown-commit-is-a-failure"
+	BugUnknownIsSuccess       = "unknown-commit-is-a-success"
+	BugStaleDrops             = "stale-member-drops-the-batch"
+	BugNoPolling              = "lost-wake-up"
+	BugMapOrder               = "map-order"
+	BugLoopReset              = "loop-reset-forgotten"
+	BugEpochIgnored           = "epoch-ignored"
+	BugEpochNoKey             = "epoch-is-no-key"
+	BugLeasesForgotten        = "handed-over-leases-forgotten"
+	BugReplayOrder            = "replay-out-of-order"
+	BugWithdrawnApplied       = "withdrawn-request-applied"
+	BugEpochKept              = "epoch-not-raised"
+	BugRenewUnfenced          = "shard-prolonged-by-an-earlier-owner"
+	BugStateForgotten         = "written-state-not-stored"
+	BugAdoptedTwice           = "taken-up-again-and-again"
+	BugGatesOpen              = "called-off-unlocked"
+	BugCancelledBehindOwnLock = "called-off-behind-its-own-lock"
+	BugCleanedUnseen          = "tidy-unseen"
+	BugEndsAlone              = "ends-as-if-alone"
+	BugIncarnationIgnored     = "crash-forgotten-when-a-commit-is-settled"
+	BugScansTogether          = "cycles-side-by-side"
+	BugScanLeft               = "cycle-left-to-another"
+	BugNotCancelled           = "called-off-and-left"
+	BugEndUnlocked            = "ended-without-its-locks"
+	BugReleasedOthers         = "leases-of-others-released"
+	BugDeliveriesForgotten    = "deliveries-not-counted"
+	BugRenewalWaits           = "extension-waits-with-rows-in-hand" // in eager a completion gives up waiting in such a circle
 )
 
 // Bugs that were there, and that a search seldom finds: their cases show them (testdata).
 const (
 	// What became of an append is read although another has had the shard since it was taken for that.
-	BugLookUnfenced = "looked-after-another-had-the-shard"
+	BugResolveUnfenced = "looked-after-another-had-the-shard"
 	// A request that is not there when it is cancelled never came, whatever a crash may have taken.
 	BugCrashedRequest = "crashed-request-never-came"
 	// Instances that are submitted are stored in any order.
-	BugBirthsUnordered = "submissions-in-any-order"
+	BugSubmissionsUnordered = "submissions-in-any-order"
 	// Nothing bounds how long a transaction waits for rows out of order: later rounds for counters that others have (push), completions
 	// where a round that was cancelled has left its rows to the next (eager).
-	BugLaterRoundsWait = "later-rounds-wait"
+	BugNoLockTimeout = "later-rounds-wait"
 	// The rows of an instance that ends are waited for, whoever has them.
 	BugRemovalWaits = "removal-waits"
 	// What arguments refer to is read behind the claim, and given to a run that was cancelled in between.
-	BugGivenCalledOff = "called-off-and-given-out"
+	BugCancelledHandedOut = "called-off-and-given-out"
 	// Runs that were seen count as locked, although they were completed before they could be.
-	BugSeenIsHeld = "seen-is-held"
+	BugSeenCountsAsLocked = "seen-is-held"
 	// Who takes a shard in which it had answers lost does not learn that another had it before.
 	BugOtherUnseen = "another-had-the-shard-unseen"
 )
@@ -100,7 +100,7 @@ var bugs = inBothScans([]Bug{
 	{"push", BugSweptBack, "a sweep puts runs back that have been completed since it saw them", "I8 I10"},
 	{"push", BugNeverReclaimed, "what was leased once is never given to anybody else", "I9"},
 	{"push", BugLeaseNotFenced, "who takes a lease over has the token of the holder before", "I11"},
-	{"push", BugExtension, "a renewed lease ends when it would have without that", "I11"},
+	{"push", BugRenewalInWordsOnly, "a renewed lease ends when it would have without that", "I11"},
 	{"push", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
 	{"push", BugUnknownIsFailure, "a commit whose reply was lost counts as one that did not take place", "I3"},
 	{"push", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
@@ -108,7 +108,7 @@ var bugs = inBothScans([]Bug{
 	{"push", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"push", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
 	{"push", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
-	{"push", BugTidyUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
+	{"push", BugCleanedUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
 	{"push", BugEndsAlone, "who ends an instance does not look whether others are at work on it", "I10"},
 	{"push", BugMapOrder, "completions and counters are locked in any order", "D5"},
 
@@ -126,10 +126,10 @@ var bugs = inBothScans([]Bug{
 	{"eager", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
 	{"eager", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
 	{"eager", BugMapOrder, "rows are locked in any order", "D5"},
-	{"eager", BugHoldsOn, "who calls runs off waits for those at work, and has locked its own before", "D5"},
+	{"eager", BugCancelledBehindOwnLock, "who calls runs off waits for those at work, and has locked its own before", "D5"},
 	{"eager", BugGatesOpen, "runs that are cancelled are not locked first", "I2 I4 I10 I12"},
-	{"eager", BugTidyUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
-	{"eager", BugLifeIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
+	{"eager", BugCleanedUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
+	{"eager", BugIncarnationIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
 
 	{"journal", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
 	{"journal", BugEpochIgnored, "an append does not ask whose the shard is", anyOfThem},
@@ -150,19 +150,19 @@ var bugs = inBothScans([]Bug{
 	{"journal", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 
 	{"pull", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
-	{"pull", BugCyclesTogether, "two cycles of a shard look at the same time", "D5 I1 I2 I3 I7 I10 I12"},
-	{"pull", BugCycleLeft, "who finds a cycle under way leaves its own to that, which has looked before", "I2 I7"},
-	{"pull", BugNotCalledOff, "runs that are cancelled stay in the ledger", "I2 I10"},
+	{"pull", BugScansTogether, "two cycles of a shard look at the same time", "D5 I1 I2 I3 I7 I10 I12"},
+	{"pull", BugScanLeft, "who finds a cycle under way leaves its own to that, which has looked before", "I2 I7"},
+	{"pull", BugNotCancelled, "runs that are cancelled stay in the ledger", "I2 I10"},
 	{"pull", BugEndedTwice, "an instance that has ended ends again", "I7"},
 	{"pull", BugEndUnlocked, "rows of an instance that ends are not locked before they are taken away", "D5 I10"},
 	{"pull", BugNeverReclaimed, "what was leased once is never given to anybody else", "I9"},
 	{"pull", BugLeaseNotFenced, "who takes a lease over has the token of the holder before", "I3 I11"},
 	{"pull", BugReleasedOthers, "who gives up the leases of a commit whose reply was lost gives up those of others, too", "I3 I11"},
-	{"pull", BugExtendWaits, "a transaction that renews leases holds some of the rows while it waits for others", "D5"},
+	{"pull", BugRenewalWaits, "a transaction that renews leases holds some of the rows while it waits for others", "D5"},
 	{"pull", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
 	{"pull", BugUnknownIsFailure, "a commit whose reply was lost counts as one that did not take place", "I3 I8"},
 	{"pull", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
-	{"pull", BugLifeIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
+	{"pull", BugIncarnationIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
 	{"pull", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"pull", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
 	{"pull", BugAttemptsForgotten, "that a run is to be tried again is not counted", "I4"},
@@ -174,7 +174,7 @@ var bugs = inBothScans([]Bug{
 // what a round of a loop leaves.
 func inBothScans(all []Bug) []Bug {
 	for _, b := range all {
-		if b.Backend == "pull" && b.Name != BugNotCalledOff {
+		if b.Backend == "pull" && b.Name != BugNotCancelled {
 			b.Backend = "pull:scan=sql"
 			all = append(all, b)
 		}

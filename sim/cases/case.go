@@ -33,14 +33,14 @@ type Case struct {
 	Batch      int `json:"batch"`
 	Committers int `json:"committers"`
 
-	LeaseUS   int64 `json:"lease_us"`
-	PollUS    int64 `json:"poll_us"`
-	SweepUS   int64 `json:"sweep_us"`
-	LatencyUS int64 `json:"latency_us"`         // of a message, in the mean
-	ServiceUS int64 `json:"service_us"`         // of an action, in the mean
-	ParkUS    int64 `json:"park_us,omitempty"`  // of the journal
-	MarksUS   int64 `json:"marks_us,omitempty"` // that push keeps marks of commits; zero: 12 leases
-	Grain     int   `json:"grain"`              // others may go first at one in so many steps of a statement; zero: never
+	LeaseUS               int64 `json:"lease_us"`
+	PollUS                int64 `json:"poll_us"`
+	SweepUS               int64 `json:"sweep_us"`
+	LatencyUS             int64 `json:"latency_us"`         // of a message, in the mean
+	ServiceUS             int64 `json:"service_us"`         // of an action, in the mean
+	EvictAfterUS          int64 `json:"park_us,omitempty"`  // of the journal
+	CommitSlotRetentionUS int64 `json:"marks_us,omitempty"` // that push keeps commit slots; zero: 12 leases
+	Grain                 int   `json:"grain"`              // others may go first at one in so many steps of a statement; zero: never
 
 	Arrivals []Arrival `json:"arrivals"`
 	Faults   []Fault   `json:"faults,omitempty"`
@@ -55,11 +55,11 @@ type Arrival struct {
 
 // Fault befalls something when so many things have happened. One that finds nothing to befall does not happen.
 type Fault struct {
-	Kind  Kind  `json:"kind"`
-	After int   `json:"after"`            // things that happened before
-	Who   int   `json:"who,omitempty"`    // engine, or connection among those that there are
-	ForUS int64 `json:"for_us,omitempty"` // until it is over
-	By    int64 `json:"by,omitempty"`     // how much: a clock's jump in µs, or its drift in parts of a million
+	Kind   Kind  `json:"kind"`
+	After  int   `json:"after"`            // things that happened before
+	Target int   `json:"who,omitempty"`    // engine, or connection among those that there are
+	ForUS  int64 `json:"for_us,omitempty"` // until it is over
+	By     int64 `json:"by,omitempty"`     // how much: a clock's jump in µs, or its drift in parts of a million
 }
 
 // Load reads a case.
@@ -108,8 +108,8 @@ func (c Case) Validate() error {
 		}
 	}
 	for i, f := range c.Faults {
-		if f.Kind == "" || f.Who < 0 || f.After < 0 {
-			return fmt.Errorf("cases: fault %d is a %q of %d after %d", i, f.Kind, f.Who, f.After)
+		if f.Kind == "" || f.Target < 0 || f.After < 0 {
+			return fmt.Errorf("cases: fault %d is a %q of %d after %d", i, f.Kind, f.Target, f.After)
 		}
 	}
 	return nil

@@ -81,7 +81,7 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 	r := rand.New(rand.NewPCG(seed, 0x6361736573))
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
 	c := Case{
-		Backend: backend, Seed: seed, Program: w.Program, Graph: w.definition, Scenario: w.scenario, Answers: w.given,
+		Backend: backend, Seed: seed, Program: w.Program, Graph: w.definition, Scenario: w.scenario, Answers: w.recordedAnswers,
 		Shards: pick(1, 1, 2), Engines: pick(1, 2, 2, 3, 4), Slots: pick(1, 2, 4), Prefetch: pick(0, 0, 1, 3),
 		Batch: pick(1, 4, 128, 128), Committers: pick(1, 2, 4),
 		LeaseUS: int64(pick(300_000, 1_000_000, 3_000_000)), PollUS: int64(pick(100_000, 500_000, 1_000_000)),
@@ -89,7 +89,7 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 		ServiceUS: int64(pick(100, 2_000, 50_000)), Grain: pick(0, 2, 4, 8, 32),
 	}
 	if backend == "journal" {
-		c.ParkUS = int64(pick(10_000, 10_000, 50_000, 5_000_000))
+		c.EvictAfterUS = int64(pick(10_000, 10_000, 50_000, 5_000_000))
 		c.Shards = pick(1, 2, 2, 3, 4)
 		c.LeaseUS, c.SweepUS = int64(pick(120_000, 250_000, 600_000)), int64(pick(60_000, 200_000)) // its engines ask more often
 	}
@@ -115,7 +115,7 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 	faults := faultsMean/2 + r.IntN(faultsMean)
 	c.Faults = make([]Fault, 0, faults)
 	for range faults {
-		f := Fault{Kind: kinds[r.IntN(len(kinds))], After: after, Who: r.IntN(8)}
+		f := Fault{Kind: kinds[r.IntN(len(kinds))], After: after, Target: r.IntN(8)}
 		f.draw(r, &c)
 		c.Faults = append(c.Faults, f)
 		after += 1 + r.IntN(2*gap)

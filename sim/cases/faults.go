@@ -7,29 +7,29 @@ type Kind string
 
 // The kinds of faults.
 const (
-	Kill      Kind = "kill"      // an engine's process dies, and another begins later
-	Freeze    Kind = "freeze"    // an engine's process stands still for a while
-	Cut       Kind = "cut"       // a connection breaks; both ends notice soon
-	Hang      Kind = "hang"      // a connection breaks, and neither end notices for a while
-	Lost      Kind = "lost"      // the next answer on a connection is lost, what it answers takes place
-	Partition Kind = "partition" // an engine's connections break, and it gets no new ones for a while
-	Crash     Kind = "crash"     // the server's process dies with all that was under way, and is back later
-	Terminate Kind = "terminate" // the server ends a session
-	Timeout   Kind = "timeout"   // the server gives up what a session is at
-	Full      Kind = "full"      // the server's disk is full for a while
-	Slow      Kind = "slow"      // an engine's messages take long for a while, and overtake each other
-	Jump      Kind = "jump"      // the server's clock jumps
-	Drift     Kind = "drift"     // an engine's clock goes at another rate
-	Deaf      Kind = "deaf"      // an engine hears of no notifications for a while
-	Repeat    Kind = "repeat"    // an engine hears of a notification again
-	Resubmit  Kind = "resubmit"  // a client hands an instance in again, to another engine
-	Stop      Kind = "stop"      // an engine is told to stop, does so in an orderly way, and begins again later
-	Stuck     Kind = "stuck"     // a task goes on for long after it should have ended
+	Kill              Kind = "kill"      // an engine's process dies, and another begins later
+	Freeze            Kind = "freeze"    // an engine's process stands still for a while
+	Cut               Kind = "cut"       // a connection breaks; both ends notice soon
+	Hang              Kind = "hang"      // a connection breaks, and neither end notices for a while
+	Lost              Kind = "lost"      // the next answer on a connection is lost, what it answers is applied
+	Partition         Kind = "partition" // an engine's connections break, and it gets no new ones for a while
+	Crash             Kind = "crash"     // the server's process dies with all that was under way, and is back later
+	Terminate         Kind = "terminate" // the server ends a session
+	Timeout           Kind = "timeout"   // the server gives up what a session is at
+	Full              Kind = "full"      // the server's disk is full for a while
+	Slow              Kind = "slow"      // an engine's messages take long for a while, and overtake each other
+	Jump              Kind = "jump"      // the server's clock jumps
+	Drift             Kind = "drift"     // an engine's clock goes at another rate
+	MissNotifications Kind = "deaf"      // an engine hears of no notifications for a while
+	Repeat            Kind = "repeat"    // an engine hears of a notification again
+	Resubmit          Kind = "resubmit"  // a client hands an instance in again, to another engine
+	Stop              Kind = "stop"      // an engine is told to stop, does so in an orderly way, and begins again later
+	Stuck             Kind = "stuck"     // a task goes on for long after it should have ended
 )
 
 // Kinds lists all.
 func Kinds() []Kind {
-	return []Kind{Kill, Freeze, Cut, Hang, Lost, Partition, Crash, Terminate, Timeout, Full, Slow, Jump, Drift, Deaf, Repeat, Resubmit, Stuck, Stop}
+	return []Kind{Kill, Freeze, Cut, Hang, Lost, Partition, Crash, Terminate, Timeout, Full, Slow, Jump, Drift, MissNotifications, Repeat, Resubmit, Stuck, Stop}
 }
 
 // draw fills in how long a fault lasts and how much it is.

@@ -23,18 +23,18 @@ import (
 // Workload is a program with what the reference interpreter says of it. Many worlds share it, one after the other.
 type Workload struct {
 	programs.Program
-	definition json.RawMessage // of the graph; nil: the source is
-	graph      *graph.Graph
-	Compiled   *plan.Program
-	outcomes   []reference.Outcome
-	actions    *behaviour.Actions
-	scenario   *scenarios.Bundle  // that describes the actions; nil: they need no description
-	given      []scenarios.Answer // that the actions have given before; nil: they are run
+	definition      json.RawMessage // of the graph; nil: the source is
+	graph           *graph.Graph
+	Compiled        *plan.Program
+	outcomes        []reference.Outcome
+	actions         *behaviour.Actions
+	scenario        *scenarios.Bundle  // that describes the actions; nil: they need no description
+	recordedAnswers []scenarios.Answer // that the actions have given before; nil: they are run
 
 	answers map[string]answer // of actions, by what they were asked
 	table   scenarios.Table   // of answers that are given; nil: none is
 	calls   map[string]int    // what actions may be asked, canonically, and the most attempts
-	asked   map[string]bool   // whether they may, by what they were asked
+	mayFail map[string]bool   // whether they may, by what they were asked
 	ends    map[string]string // how an end differs from all outcomes, by the end
 	begin   *plan.Plan        // of an instance; nil: it was not asked for yet
 }
@@ -88,7 +88,7 @@ func interpreted(c Case) (*Workload, error) {
 		return nil, fmt.Errorf("cases: the program: %w", err)
 	}
 	w := &Workload{
-		Program: p, graph: g, actions: behaviour.Plain(), scenario: scenario, given: c.Answers, answers: map[string]answer{}, calls: map[string]int{}, asked: map[string]bool{}, ends: map[string]string{},
+		Program: p, graph: g, actions: behaviour.Plain(), scenario: scenario, recordedAnswers: c.Answers, answers: map[string]answer{}, calls: map[string]int{}, mayFail: map[string]bool{}, ends: map[string]string{},
 	}
 	if scenario != nil {
 		s, err := scenarios.FromBundle(*scenario)
@@ -180,12 +180,12 @@ func (w *Workload) reference() reference.Action {
 // Expects says whether the reference interpreter makes a call, in some outcome and with so many attempts (I4).
 func (w *Workload) Expects(action string, path graph.Path, args json.RawMessage, attempt int) bool {
 	key := action + "\n" + string(path) + string(rune('0'+attempt)) + string(args)
-	ok, known := w.asked[key]
+	ok, known := w.mayFail[key]
 	if !known {
 		if value, err := expr.Decode(args, ir.Limits{}); err == nil {
 			ok = w.calls[callKey(action, string(path), value)] >= attempt
 		}
-		w.asked[key] = ok
+		w.mayFail[key] = ok
 	}
 	return ok
 }

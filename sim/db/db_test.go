@@ -310,7 +310,7 @@ func TestCrash(t *testing.T) {
 		t.Fatalf("the second step was not interrupted: %s", b.State())
 	}
 	r.Crash()
-	if a.State() != db.Gone || b.State() != db.Gone || len(r.Sessions()) != 0 {
+	if a.State() != db.TxEnded || b.State() != db.TxEnded || len(r.Sessions()) != 0 {
 		t.Error("a session outlived the crash")
 	}
 	rows := 0

@@ -1,21 +1,21 @@
 package db
 
-// kept is what a statement has computed for a row before it had to wait for it. It is computed anew only if another version of
+// computedRow is what a statement has computed for a row before it had to wait for it. It is computed anew only if another version of
 // the row has come meanwhile: after a holder that has left the row alone, a clock that the statement has read stays what
 // it was.
-type kept[K, V any] struct {
+type computedRow[K, V any] struct {
 	key   K
 	of    *Version[K, V] // that was found; nil: an insertion
 	value V
 }
 
-// keeps gives what a statement has kept for a row of the table, and forgets it.
-func (t *Table[K, V]) keeps(x *Exec, key K, of *Version[K, V]) (value V, ok bool) {
-	k, ok := x.kept.(*kept[K, V])
+// takeComputed gives what a statement has kept for a row of the table, and forgets it.
+func (t *Table[K, V]) takeComputed(x *Exec, key K, of *Version[K, V]) (value V, ok bool) {
+	k, ok := x.computed.(*computedRow[K, V])
 	if !ok || t.compare(k.key, key) != 0 || k.of != of {
 		return value, false
 	}
-	x.kept = nil
+	x.computed = nil
 	return k.value, true
 }
 
@@ -28,7 +28,7 @@ func (t *Table[K, V]) UpdateWhere(x *Exec, key K, mode Mode, holds func(V) bool,
 	if seen == nil {
 		return none, false, nil
 	}
-	value, had := t.keeps(x, key, seen)
+	value, had := t.takeComputed(x, key, seen)
 	if !had {
 		if !holds(seen.Value) {
 			return none, false, nil
@@ -37,7 +37,7 @@ func (t *Table[K, V]) UpdateWhere(x *Exec, key K, mode Mode, holds func(V) bool,
 	}
 	v, err := t.Lock(x, seen, mode, Wait)
 	if Waits(err) {
-		x.kept = &kept[K, V]{key, seen, value}
+		x.computed = &computedRow[K, V]{key, seen, value}
 	}
 	if err != nil || v == nil {
 		return none, false, err

@@ -22,18 +22,18 @@ func conflicts(a, b Mode) bool {
 
 // lock is a row's: who has it, and who waits for it, in the order in which they came.
 type lock struct {
-	holders []grip
-	waiters []grip
-	one     [1]grip // where holders begin: most rows never have more
+	holders []rowLock
+	waiters []rowLock
+	inline  [1]rowLock // where holders begin: most rows never have more
 }
 
-type grip struct {
+type rowLock struct {
 	tx   *Tx
 	mode Mode
 }
 
-// held says whether a transaction has the row in the mode or a stronger one.
-func (l *lock) held(tx *Tx, mode Mode) bool {
+// holds says whether a transaction has the row in the mode or a stronger one.
+func (l *lock) holds(tx *Tx, mode Mode) bool {
 	for _, g := range l.holders {
 		if g.tx == tx && g.mode >= mode {
 			return true
@@ -66,8 +66,8 @@ func (l *lock) free(tx *Tx, mode Mode) bool {
 	return true
 }
 
-// take gives the row to a transaction, which stops waiting.
-func (l *lock) take(tx *Tx, mode Mode) {
+// grant gives the row to a transaction, which stops waiting.
+func (l *lock) grant(tx *Tx, mode Mode) {
 	if tx.waits == l {
 		l.leave(tx)
 	}
@@ -78,9 +78,9 @@ func (l *lock) take(tx *Tx, mode Mode) {
 		}
 	}
 	if l.holders == nil {
-		l.holders = l.one[:0]
+		l.holders = l.inline[:0]
 	}
-	l.holders = append(l.holders, grip{tx, mode})
+	l.holders = append(l.holders, rowLock{tx, mode})
 	tx.locks = append(tx.locks, l)
 }
 
@@ -89,13 +89,13 @@ func (l *lock) take(tx *Tx, mode Mode) {
 func (l *lock) wait(tx *Tx, mode Mode) error {
 	if tx.waits != l {
 		tx.stopWaiting() // for a row that has changed meanwhile, so that the statement passes it by
-		l.waiters = append(l.waiters, grip{tx, mode})
+		l.waiters = append(l.waiters, rowLock{tx, mode})
 		tx.waits = l
 		tx.waitMode = mode
 	}
 	server := tx.session.server
-	server.looks++
-	if !tx.timesOut && l.blockedBy(tx, mode, tx, server.looks) {
+	server.deadlockChecks++
+	if !tx.timesOut && l.blockedBy(tx, mode, tx, server.deadlockChecks) {
 		tx.stopWaiting()
 		return ErrDeadlock
 	}
@@ -105,7 +105,7 @@ func (l *lock) wait(tx *Tx, mode Mode) error {
 // blockedBy says whether a transaction that waits in the mode waits, directly or by others, for a goal. Whom the look has
 // come by before does not lead there.
 func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, look uint64) bool {
-	reaches := func(g grip) bool {
+	reaches := func(g rowLock) bool {
 		if g.tx == tx || !conflicts(g.mode, mode) {
 			return false
 		}
@@ -113,10 +113,10 @@ func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, look uint64) bool {
 			return true
 		}
 		next := g.tx.waits
-		if next == nil || g.tx.timesOut || g.tx.looked == look {
+		if next == nil || g.tx.timesOut || g.tx.deadlockCheck == look {
 			return false
 		}
-		g.tx.looked = look
+		g.tx.deadlockCheck = look
 		return next.blockedBy(g.tx, g.tx.waitMode, goal, look)
 	}
 	if slices.ContainsFunc(l.holders, reaches) {
@@ -140,7 +140,7 @@ func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, look uint64) bool {
 
 // leave takes a transaction from those that wait.
 func (l *lock) leave(tx *Tx) {
-	l.waiters = slices.DeleteFunc(l.waiters, func(g grip) bool { return g.tx == tx })
+	l.waiters = slices.DeleteFunc(l.waiters, func(g rowLock) bool { return g.tx == tx })
 	tx.waits = nil
 }
 
@@ -154,7 +154,7 @@ func (tx *Tx) stopWaiting() {
 
 // drop takes the row from a transaction that is over, and lets those go on that can.
 func (l *lock) drop(tx *Tx) {
-	l.holders = slices.DeleteFunc(l.holders, func(g grip) bool { return g.tx == tx })
+	l.holders = slices.DeleteFunc(l.holders, func(g rowLock) bool { return g.tx == tx })
 	l.wake()
 }
 
@@ -162,7 +162,7 @@ func (l *lock) drop(tx *Tx) {
 func (l *lock) wake() {
 	for _, g := range l.waiters {
 		if l.free(g.tx, g.mode) {
-			g.tx.session.woken()
+			g.tx.session.resume()
 		}
 	}
 }

@@ -11,22 +11,22 @@ type Server struct {
 	// Committed is told of each transaction that has been committed, before anybody else can see it.
 	Committed func(*Tx)
 
-	tables   []keeper
-	sessions []*Session
-	seq      uint64 // of the last commit
-	active   int    // statements under way, whose snapshots keep old versions
-	garbage  []changed
-	lists    []lists    // of transactions that are over, empty
-	looks    uint64     // for circles of waiters
-	ends     []TxStatus // of transactions, by their numbers from 1
-	onDisk   int        // how many of these numbers a crash does not give again
-	spare    []*Tx      // that are over, and that nothing refers to
+	tables         []computedResetter
+	sessions       []*Session
+	seq            uint64 // of the last commit
+	active         int    // statements under way, whose snapshots keep old versions
+	garbage        []changed
+	lists          []lists    // of transactions that are over, empty
+	deadlockChecks uint64     // for circles of waiters
+	ends           []TxStatus // of transactions, by their numbers from 1
+	onDisk         int        // how many of these numbers a crash does not give again
+	spare          []*Tx      // that are over, and that nothing refers to
 
 	Deadlocks int // that were found
 	Waits     int // of statements for others
 }
 
-type keeper interface{ crashed() }
+type computedResetter interface{ crashed() }
 
 // changed is a row, to a transaction.
 type changed interface {
@@ -73,10 +73,10 @@ type Tx struct {
 	seq     uint64 // of the commit; zero: it is not committed
 	command int
 	lists
-	waits    *lock
-	waitMode Mode
-	looked   uint64 // for a circle, the last time that somebody came by
-	timesOut bool   // it does not wait for long
+	waits         *lock
+	waitMode      Mode
+	deadlockCheck uint64 // for a circle, the last time that somebody came by
+	timesOut      bool   // it does not wait for long
 }
 
 // TimesOut says whether a statement of the transaction that waits is to be failed with ErrLockTimeout soon.
@@ -117,7 +117,7 @@ func (s *Server) commit(t *Tx) {
 	} else {
 		t.seq = s.seq
 	}
-	s.over(t, Done)
+	s.releaseLocks(t, Done)
 }
 
 // abort takes back what a transaction did.
@@ -125,11 +125,11 @@ func (s *Server) abort(t *Tx) {
 	for _, c := range slices.Backward(t.changed) {
 		c.undo(t)
 	}
-	s.over(t, Aborted)
+	s.releaseLocks(t, Aborted)
 }
 
-// over lets go of what a transaction has locked.
-func (s *Server) over(t *Tx, end TxStatus) {
+// releaseLocks lets go of what a transaction has locked.
+func (s *Server) releaseLocks(t *Tx, end TxStatus) {
 	if t.number != 0 {
 		s.ends[t.number-1] = end
 	}

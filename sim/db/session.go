@@ -15,7 +15,7 @@ type Exec struct {
 	snapshot uint64
 	passed   bool // it was interrupted here before, and goes on now
 	yielded  bool
-	kept     any // of the row that the statement waits for
+	computed any // of the row that the statement waits for
 }
 
 // Note tells who is told of the commit.
@@ -47,8 +47,8 @@ func (x *Exec) yields() bool {
 	return true
 }
 
-// passOver leaves a row alone that is gone, also where the transaction waited for whoever took it away.
-func (x *Exec) passOver(l *lock) {
+// skipDeleted leaves a row alone that is gone, also where the transaction waited for whoever took it away.
+func (x *Exec) skipDeleted(l *lock) {
 	x.passed = false
 	if x.tx.waits == l {
 		x.tx.stopWaiting()
@@ -77,7 +77,7 @@ const (
 	InTx                   // between two batches of a transaction
 	Running                // a statement is under way
 	Waiting                // for another's lock
-	Gone                   // it has ended
+	TxEnded                // it has ended
 	StatesMax = iota
 )
 
@@ -113,8 +113,10 @@ func (s *Server) Open(id int) *Session {
 // State says what the session does.
 func (s *Session) State() State { return s.state }
 
-// Whole says whether nothing is left of the batch at hand but its commit.
-func (s *Session) Whole() bool { return s.at == len(s.batch) || s.batch[s.at] == Statement(Commit) }
+// OnlyCommitLeft says whether nothing is left of the batch at hand but its commit.
+func (s *Session) OnlyCommitLeft() bool {
+	return s.at == len(s.batch) || s.batch[s.at] == Statement(Commit)
+}
 
 // Tx is the transaction that is under way; nil: there is none.
 func (s *Session) Tx() *Tx { return s.tx }
@@ -139,7 +141,7 @@ func (s *Session) Run() (again bool) {
 			s.finish(nil)
 			return false
 		}
-		err := s.one(s.batch[s.at])
+		err := s.stepStatement(s.batch[s.at])
 		switch {
 		case err == nil:
 			s.at++
@@ -162,8 +164,8 @@ func (s *Session) Run() (again bool) {
 	return false
 }
 
-// one takes the statement at hand forward.
-func (s *Session) one(statement Statement) error {
+// stepStatement takes the statement at hand forward.
+func (s *Session) stepStatement(statement Statement) error {
 	if c, ok := statement.(control); ok {
 		return s.control(c)
 	}
@@ -273,14 +275,14 @@ func (s *Session) Fail(err error) {
 func (s *Session) End() { s.end() }
 
 func (s *Session) end() {
-	if s.state == Gone {
+	if s.state == TxEnded {
 		return
 	}
 	if s.started {
 		s.started = false
 		s.server.active--
 	}
-	s.state, s.done, s.batch = Gone, nil, nil
+	s.state, s.done, s.batch = TxEnded, nil, nil
 	if s.tx != nil {
 		tx := s.tx
 		s.tx = nil
@@ -290,8 +292,8 @@ func (s *Session) end() {
 	s.server.collect()
 }
 
-// woken has the session go on where it waited.
-func (s *Session) woken() {
+// resume has the session go on where it waited.
+func (s *Session) resume() {
 	if s.state != Waiting || s.ready {
 		return
 	}

@@ -14,23 +14,23 @@ type Table[K, V any] struct {
 
 // Row is all versions of what stands under a key.
 type Row[K, V any] struct {
-	Key   K
-	table *Table[K, V]
-	head  *Version[K, V] // the newest; nil: there was never one, or it was undone
-	lives int            // how often the key was put where it was not
-	lock  lock
-	gone  bool // from the table
+	Key         K
+	table       *Table[K, V]
+	head        *Version[K, V] // the newest; nil: there was never one, or it was undone
+	generations int            // how often the key was put where it was not
+	lock        lock
+	deleted     bool // from the table
 }
 
 // Version is a row as one statement made it. It is a row's address, too.
 type Version[K, V any] struct {
-	Row     *Row[K, V]
-	Value   V
-	by      *Tx
-	command int
-	life    int // of the key: a row that is put in anew is another one
-	deleted bool
-	older   *Version[K, V]
+	Row        *Row[K, V]
+	Value      V
+	by         *Tx
+	command    int
+	generation int // of the key: a row that is put in anew is another one
+	deleted    bool
+	older      *Version[K, V]
 }
 
 // By is the number of the transaction that made the version: xmin.
@@ -118,7 +118,7 @@ func (v *Version[K, V]) replaced(tx *Tx) bool {
 	for newest != nil && newest.by.seq == 0 && newest.by != tx {
 		newest = newest.older
 	}
-	return newest == nil || newest.deleted || newest.life != v.life
+	return newest == nil || newest.deleted || newest.generation != v.generation
 }
 
 // Policy says what happens to a statement that finds a row locked.
@@ -135,12 +135,12 @@ const (
 // its key since, and there is nothing to lock; or it was skipped. The newest version may be one that the statement does not see.
 func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) (*Version[K, V], error) {
 	r := v.Row
-	if !r.lock.held(x.tx, mode) {
+	if !r.lock.holds(x.tx, mode) {
 		if x.yields() {
 			return nil, errWait
 		}
 		if v.replaced(x.tx) {
-			x.passOver(&r.lock)
+			x.skipDeleted(&r.lock)
 			return nil, nil
 		}
 		if !r.lock.free(x.tx, mode) {
@@ -152,7 +152,7 @@ func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) 
 			}
 			return nil, r.lock.wait(x.tx, mode)
 		}
-		r.lock.take(x.tx, mode)
+		r.lock.grant(x.tx, mode)
 	}
 	x.passed = false
 	if v.replaced(x.tx) {
@@ -164,7 +164,7 @@ func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) 
 // Update replaces a version that was found by its address, and says whether it was met: it is not if the statement
 // does not see it, or something newer has come.
 func (t *Table[K, V]) Update(x *Exec, v *Version[K, V], mode Mode, value V) (bool, error) {
-	if ok, err := t.meet(x, v, mode); !ok || err != nil {
+	if ok, err := t.lockVersion(x, v, mode); !ok || err != nil {
 		return false, err
 	}
 	t.add(x, v.Row, value, false)
@@ -173,7 +173,7 @@ func (t *Table[K, V]) Update(x *Exec, v *Version[K, V], mode Mode, value V) (boo
 
 // Delete takes away a version that was found by its address, and says whether it was met.
 func (t *Table[K, V]) Delete(x *Exec, v *Version[K, V]) (bool, error) {
-	if ok, err := t.meet(x, v, ForUpdate); !ok || err != nil {
+	if ok, err := t.lockVersion(x, v, ForUpdate); !ok || err != nil {
 		return false, err
 	}
 	var none V
@@ -181,23 +181,23 @@ func (t *Table[K, V]) Delete(x *Exec, v *Version[K, V]) (bool, error) {
 	return true, nil
 }
 
-func (t *Table[K, V]) meet(x *Exec, v *Version[K, V], mode Mode) (bool, error) {
+func (t *Table[K, V]) lockVersion(x *Exec, v *Version[K, V], mode Mode) (bool, error) {
 	if !v.seen(x) {
 		return false, nil
 	}
 	r := v.Row
-	if !r.lock.held(x.tx, mode) {
+	if !r.lock.holds(x.tx, mode) {
 		if x.yields() {
 			return false, errWait
 		}
 		if v.replaced(x.tx) {
-			x.passOver(&r.lock)
+			x.skipDeleted(&r.lock)
 			return false, nil
 		}
 		if !r.lock.free(x.tx, mode) {
 			return false, r.lock.wait(x.tx, mode)
 		}
-		r.lock.take(x.tx, mode)
+		r.lock.grant(x.tx, mode)
 	}
 	x.passed = false
 	return r.head == v, nil
@@ -207,9 +207,9 @@ func (t *Table[K, V]) meet(x *Exec, v *Version[K, V], mode Mode) (bool, error) {
 func (t *Table[K, V]) add(x *Exec, r *Row[K, V], value V, deleted bool) {
 	x.Server.number(x.tx)
 	if r.head == nil || r.head.deleted {
-		r.lives++
+		r.generations++
 	}
-	r.head = &Version[K, V]{Row: r, Value: value, by: x.tx, command: x.tx.command, life: r.lives, deleted: deleted, older: r.head}
+	r.head = &Version[K, V]{Row: r, Value: value, by: x.tx, command: x.tx.command, generation: r.generations, deleted: deleted, older: r.head}
 	x.tx.changed = append(x.tx.changed, r)
 }
 
@@ -233,7 +233,7 @@ func (t *Table[K, V]) claim(x *Exec, key K, mode Mode) (*Row[K, V], *Version[K, 
 	if !ok {
 		r := &Row[K, V]{Key: key, table: t}
 		t.rows = slices.Insert(t.rows, i, r)
-		r.lock.take(x.tx, ForUpdate)
+		r.lock.grant(x.tx, ForUpdate)
 		x.passed = false
 		return r, nil, nil
 	}
@@ -241,11 +241,11 @@ func (t *Table[K, V]) claim(x *Exec, key K, mode Mode) (*Row[K, V], *Version[K, 
 	if r.head == nil || r.head.deleted || r.head.by.seq == 0 && r.head.by != x.tx {
 		mode = ForUpdate // whoever is to put the key here, or takes it away, is waited for
 	}
-	if !r.lock.held(x.tx, mode) {
+	if !r.lock.holds(x.tx, mode) {
 		if !r.lock.free(x.tx, mode) {
 			return nil, nil, r.lock.wait(x.tx, mode)
 		}
-		r.lock.take(x.tx, mode)
+		r.lock.grant(x.tx, mode)
 	}
 	x.passed = false
 	if r.head == nil || r.head.deleted {
@@ -279,12 +279,12 @@ func (t *Table[K, V]) InsertNew(x *Exec, key K, value V) (bool, error) {
 
 // claimWith is claim for a value, which is the one of the first try.
 func (t *Table[K, V]) claimWith(x *Exec, key K, mode Mode, value *V) (*Row[K, V], *Version[K, V], error) {
-	if first, ok := t.keeps(x, key, nil); ok {
+	if first, ok := t.takeComputed(x, key, nil); ok {
 		*value = first
 	}
 	r, v, err := t.claim(x, key, mode)
 	if Waits(err) {
-		x.kept = &kept[K, V]{key: key, value: *value}
+		x.computed = &computedRow[K, V]{key: key, value: *value}
 	}
 	return r, v, err
 }
@@ -318,7 +318,7 @@ func (r *Row[K, V]) undo(tx *Tx) {
 
 // prune forgets what nobody can see any more.
 func (r *Row[K, V]) prune() {
-	if r.gone {
+	if r.deleted {
 		return
 	}
 	if r.head != nil {
@@ -330,7 +330,7 @@ func (r *Row[K, V]) prune() {
 	if (r.head == nil || r.head.deleted) && len(r.lock.holders)+len(r.lock.waiters) == 0 {
 		if i, ok := r.table.place(r.Key); ok && r.table.rows[i] == r {
 			r.table.rows = slices.Delete(r.table.rows, i, i+1)
-			r.gone = true
+			r.deleted = true
 		}
 	}
 }

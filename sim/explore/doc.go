@@ -48,7 +48,7 @@
 //	epoch-ignored                        –                    –                  186 (40–684)
 //	epoch-is-no-key                      –                    –                  1178 (93–6395)
 //	epoch-not-raised                     –                    –                  12 (1–34)
-//	shard-prolonged-by-an-earlier-owner  –                    –                  89 (11–735)
+//	shard-renewed-by-an-earlier-owner  –                    –                  89 (11–735)
 //	handed-over-leases-forgotten         –                    –                  11 (1–37)
 //	replay-out-of-order                  –                    –                  19 (1–66)
 //	withdrawn-request-applied            –                    –                  2816 (1240–6120)

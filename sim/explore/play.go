@@ -39,7 +39,7 @@ func (p *Prepared) run(c cases.Case, trace *world.Trace) *world.Result {
 	w := p.worlds.Begin(c, newDesign, trace)
 	w.Play()
 	if !p.again {
-		p.worlds.Rest()
+		p.worlds.Release()
 	}
 	return &w.Result
 }
@@ -95,7 +95,7 @@ func (d *Drawing) workload(seed uint64) (*cases.Workload, error) {
 }
 
 // Close lets go of what the last case has left.
-func (d *Drawing) Close() { d.at.worlds.Rest() }
+func (d *Drawing) Close() { d.at.worlds.Release() }
 
 // Replay plays a case again and gives its trace.
 func Replay(c cases.Case) (*world.Result, *world.Trace, error) {

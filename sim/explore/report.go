@@ -33,9 +33,9 @@ func rate(n int, in time.Duration) float64 { return float64(n) / max(in.Seconds(
 func (f *Coverage) Never() []string {
 	var out []string
 	c := &f.Counts
-	for i, n := range c.Whats {
-		if n == 0 && world.What(i) != world.Violated && world.What(i).Of(f.Backend) {
-			out = append(out, "step: "+world.What(i).String())
+	for i, n := range c.StepKinds {
+		if n == 0 && world.StepKind(i) != world.Violated && world.StepKind(i).Of(f.Backend) {
+			out = append(out, "step: "+world.StepKind(i).String())
 		}
 	}
 	for i, k := range cases.Kinds() {
@@ -53,9 +53,9 @@ func (f *Coverage) Summary() string {
 	f.head(&b)
 	fmt.Fprintln(&b, "\nsteps:")
 	var cells []string
-	for i, n := range f.Counts.Whats {
+	for i, n := range f.Counts.StepKinds {
 		if n > 0 {
-			cells = append(cells, fmt.Sprintf("%-*s%*d", whatWidth, world.What(i), countWidth, n))
+			cells = append(cells, fmt.Sprintf("%-*s%*d", whatWidth, world.StepKind(i), countWidth, n))
 		}
 	}
 	rows := (len(cells) + columns - 1) / columns
@@ -72,7 +72,7 @@ func (f *Coverage) Summary() string {
 	for i, k := range cases.Kinds() {
 		unmet, possible := f.unmet(k, states), 0
 		for _, m := range states {
-			if meets(k, m) {
+			if canHit(k, m) {
 				possible++
 			}
 		}
@@ -96,9 +96,9 @@ func (f *Coverage) Report() string {
 	var b strings.Builder
 	f.head(&b)
 	fmt.Fprintln(&b, "\nsteps:")
-	for i, n := range f.Counts.Whats {
+	for i, n := range f.Counts.StepKinds {
 		if n > 0 {
-			fmt.Fprintf(&b, "  %-*s %d\n", whatWidth, world.What(i), n)
+			fmt.Fprintf(&b, "  %-*s %d\n", whatWidth, world.StepKind(i), n)
 		}
 	}
 	fmt.Fprintln(&b, "\nfaults, by what they met:")
@@ -107,7 +107,7 @@ func (f *Coverage) Report() string {
 		fmt.Fprintf(&b, "  %-10s %d\n", k, f.Counts.Faults[i])
 		for m, n := range f.Counts.Met[i] {
 			if n > 0 {
-				fmt.Fprintf(&b, "    %-50s %d\n", world.Mood(m), n)
+				fmt.Fprintf(&b, "    %-50s %d\n", world.TargetState(m), n)
 			}
 		}
 		for _, m := range f.unmet(k, states) {
@@ -122,7 +122,7 @@ func (f *Coverage) head(b *strings.Builder) {
 	c := &f.Counts
 	fmt.Fprintln(b, f)
 	fmt.Fprintf(b, "%d programs, %d statements waited for locks, %d deadlocks, %d problems that engines reported\n",
-		c.Programs, c.Whats[world.Waits], c.Deadlocks, c.Problems)
+		c.Programs, c.StepKinds[world.Waits], c.Deadlocks, c.Problems)
 }
 
 func (f *Coverage) foot(b *strings.Builder) {
@@ -132,8 +132,8 @@ func (f *Coverage) foot(b *strings.Builder) {
 }
 
 // states lists those that some fault met.
-func (f *Coverage) states() (seen []world.Mood) {
-	for m := range world.Mood(world.Moods) {
+func (f *Coverage) states() (seen []world.TargetState) {
+	for m := range world.TargetState(world.TargetStates) {
 		for i := range f.Counts.Met {
 			if f.Counts.Met[i][m] > 0 {
 				seen = append(seen, m)
@@ -145,17 +145,17 @@ func (f *Coverage) states() (seen []world.Mood) {
 }
 
 // unmet lists those of the states that a fault can meet and never did.
-func (f *Coverage) unmet(k cases.Kind, states []world.Mood) (out []world.Mood) {
+func (f *Coverage) unmet(k cases.Kind, states []world.TargetState) (out []world.TargetState) {
 	for _, m := range states {
-		if meets(k, m) && f.Counts.Met[cases.KindNumber(k)][m] == 0 {
+		if canHit(k, m) && f.Counts.Met[cases.KindNumber(k)][m] == 0 {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// meets says whether a fault can meet a state at all: those of connections need one, and a timeout one at work.
-func meets(k cases.Kind, m world.Mood) bool {
+// canHit says whether a fault can meet a state at all: those of connections need one, and a timeout one at work.
+func canHit(k cases.Kind, m world.TargetState) bool {
 	switch k {
 	case cases.Cut, cases.Hang, cases.Lost, cases.Terminate:
 		return m != 0

@@ -41,15 +41,15 @@ type Mark struct {
 const (
 	width, margin, gutter = 960, 16, 64
 	titleSize, textSize   = 13, 10
-	lanesMost             = 480 // height of all lanes
-	laneMost              = 22  // height of one
+	lanesMax              = 480 // height of all lanes
+	laneMax               = 22  // height of one
 	curves                = 130
 	dpi                   = 144
 
 	// With more than these, colour says how busy a group of workers is.
 	singleWorkers, singleAttempts = 64, 3000
 
-	kindsMost = 7 // that have a colour of their own
+	kindsMax = 7 // that have a colour of their own
 )
 
 // The colours are Okabe and Ito's, darkened: they keep apart under the common kinds of colour blindness.
@@ -58,7 +58,7 @@ var (
 	ink   = rgb(0x1c2430)
 	faint = rgb(0x5b6675)
 	grid  = rgb(0xe3e7ec)
-	kinds = [kindsMost]color.RGBA{
+	kinds = [kindsMax]color.RGBA{
 		rgb(0x0072b2), rgb(0xd55e00), rgb(0x00875f), rgb(0xa8507f), rgb(0x9a6a00), rgb(0x4a55c7), rgb(0x5f6670),
 	}
 )
@@ -109,11 +109,11 @@ func newDrawing(c Chart) *drawing {
 	d := &drawing{Chart: c, end: c.Result.Makespan}
 	for _, a := range c.Result.Schedule {
 		d.end = max(d.end, a.End)
-		if k := c.Kind(a); len(d.kinds) <= kindsMost && !slices.Contains(d.kinds, k) {
+		if k := c.Kind(a); len(d.kinds) <= kindsMax && !slices.Contains(d.kinds, k) {
 			d.kinds = append(d.kinds, k)
 		}
 	}
-	d.lane = min(laneMost, lanesMost/vg.Length(c.Workers))
+	d.lane = min(laneMax, lanesMax/vg.Length(c.Workers))
 	d.lanes = d.lane * vg.Length(c.Workers)
 	d.height = d.top() + d.lanes + 44 + curves + 40
 	d.load = loadOf(c.Result.Schedule, d.end, c.place)
@@ -179,8 +179,8 @@ func (d *drawing) line(x1, y1, x2, y2 vg.Length, c color.Color, dashes ...vg.Len
 // color is that of a kind; the last one is for all further kinds.
 func (d *drawing) color(kind string) color.RGBA {
 	i := slices.Index(d.kinds, kind)
-	if i < 0 || i >= kindsMost {
-		i = kindsMost - 1
+	if i < 0 || i >= kindsMax {
+		i = kindsMax - 1
 	}
 	return kinds[i]
 }
@@ -189,10 +189,10 @@ func (d *drawing) color(kind string) color.RGBA {
 func (d *drawing) legend() {
 	x, y := vg.Length(margin), vg.Length(margin+titleSize+8)
 	for i, k := range d.kinds {
-		if i == kindsMost-1 && len(d.kinds) > kindsMost {
+		if i == kindsMax-1 && len(d.kinds) > kindsMax {
 			k = "others"
 		}
-		if i >= kindsMost {
+		if i >= kindsMax {
 			break
 		}
 		if runes := []rune(k); len(runes) > 20 {

@@ -41,12 +41,12 @@ func spread(column, from, to time.Duration, add func(i int, part float64)) {
 	}
 }
 
-// rowsMost is how many groups of workers the heat tells apart.
-const rowsMost = 240
+// rowsMax is how many groups of workers the heat tells apart.
+const rowsMax = 240
 
 // heat draws how busy groups of workers were, as a picture.
 func (d *drawing) heat() {
-	rows := min(rowsMost, d.Workers)
+	rows := min(rowsMax, d.Workers)
 	busy := make([]float64, rows*columns)
 	for _, a := range d.Result.Schedule {
 		row := min(d.place(a), d.Workers-1) * rows / d.Workers

@@ -69,9 +69,9 @@ type (
 
 		Deliveries int // of the attempt, with this one
 	}
-	// GivenBack is a lease that does not count: its holder gave it back, or never heard of it. Token is the run's next; zero: it
+	// LeaseReturned is a lease that does not count: its holder gave it back, or never heard of it. Token is the run's next; zero: it
 	// keeps the one that it has.
-	GivenBack struct {
+	LeaseReturned struct {
 		Inst  *world.Instance
 		Run   graph.Run
 		Token int64
@@ -92,7 +92,7 @@ type (
 	Do func()
 	// Step is one that concerns a shard, such as that it changes hands.
 	Step struct {
-		What         world.What
+		What         world.StepKind
 		Shard, Epoch int64
 	}
 	// Ended is an instance whose row says that it has ended.
@@ -118,23 +118,23 @@ func (j *Judge) Committed(tx *db.Tx) {
 			n()
 		case Step:
 			w.Note(n.What, 0, n.Shard, n.Epoch, 0)
-			if n.What == world.Owns && tx.Session.Data.(*world.Conn).Told {
+			if n.What == world.Owns && tx.Session.Data.(*world.Conn).KnowsBroken {
 				j.late |= 1 << n.Shard
 			}
 		case world.Notice:
 			w.Deliver(n)
 		case *Event:
 			if m := touch(n.Inst); !n.Dropped {
-				m.take(n)
+				m.applyCommitted(n)
 			}
 		case Leased:
 			w.Note(world.Leased, n.Inst.Index, int64(n.Run.Node), n.Token, int64(n.Attempt))
 			touch(n.Inst)
 		case Fenced:
 			touch(n.Inst).retoken(n.Run, n.Token)
-		case GivenBack:
-			w.Note(world.GivesBack, n.Inst.Index, int64(n.Run.Node), n.Token, 0)
-			touch(n.Inst).givenBack(n.Run, n.Token)
+		case LeaseReturned:
+			w.Note(world.ReturnsLease, n.Inst.Index, int64(n.Run.Node), n.Token, 0)
+			touch(n.Inst).returnLease(n.Run, n.Token)
 		case Delivery:
 			touch(n.Inst).noted(n.Run, n.Count)
 		case Ended:
@@ -144,7 +144,7 @@ func (j *Judge) Committed(tx *db.Tx) {
 		}
 	}
 	for _, inst := range j.touched {
-		j.model(inst).settle(tx.Seq())
+		j.model(inst).endTransaction(tx.Seq())
 	}
 	for _, n := range notes {
 		if e, ok := n.(Ended); ok {
@@ -164,7 +164,7 @@ func (j *Judge) Committed(tx *db.Tx) {
 				m.Wrong("I7", "it ended as %s, and is stored as %s", m.status, status)
 			}
 		}
-		if len(w.Result.Violations) == 0 && m.End == nil && m.Inst.Taken {
+		if len(w.Result.Violations) == 0 && m.End == nil && m.Inst.Stored {
 			j.tables.Committed(m)
 		}
 	}
@@ -231,11 +231,11 @@ func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r disp
 			}
 		case backend.Stale:
 			w.Note(world.Stale, p.Index, int64(inst.Index), l.Token, 0)
-			if m.Applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.MarksKept()) { // else its mark may be gone
+			if m.Applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.CommitSlotRetention()) { // else its mark may be gone
 				m.Wrong("I3", "%s was answered as stale with token %d, and was applied", m.Name(l.Key.Run), l.Token)
 			}
 			if r := m.Runs[l.Key.Run]; r != nil && m.End == nil && !j.clocks && j.late>>inst.Shard&1 == 0 && !m.Applied[l.Token] && r.Token == l.Token && r.begun.token == l.Token &&
-				r.begun.p == p && r.begun.life == p.Life && p.Now() < r.begun.until {
+				r.begun.p == p && r.begun.incarnation == p.Incarnation && p.Now() < r.begun.until {
 				m.Wrong("I3", "%s was answered as stale with token %d, which nobody else has followed, and whose lease holds", m.Name(l.Key.Run), l.Token)
 			}
 		case backend.Refused:
@@ -279,13 +279,13 @@ func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Ta
 	until := int64(task.Expires.Sub(world.Epoch))
 	slack := world.NS(w.LeaseUS) / 1_000_000 * driftMax
 	for _, h := range r.holders {
-		if h.life == h.p.Life && h.p.Now()+slack < h.until && h.token != l.Token && !j.clocks {
+		if h.incarnation == h.p.Incarnation && h.p.Now()+slack < h.until && h.token != l.Token && !j.clocks {
 			m.Wrong("I11", "%s begins at %s until %v, and %s holds it until %v on its clock", m.Name(l.Key.Run), world.EngineNames[p.Index],
 				time.Duration(until), world.EngineNames[h.p.Index], time.Duration(h.until))
 		}
 	}
-	r.begun = holder{p: p, life: p.Life, until: until, token: l.Token}
-	r.holders = append(slices.DeleteFunc(r.holders, func(h holder) bool { return h.life != h.p.Life }), holder{p: p, life: p.Life, until: until, token: l.Token})
+	r.begun = holder{p: p, incarnation: p.Incarnation, until: until, token: l.Token}
+	r.holders = append(slices.DeleteFunc(r.holders, func(h holder) bool { return h.incarnation != h.p.Incarnation }), holder{p: p, incarnation: p.Incarnation, until: until, token: l.Token})
 }
 
 // driftMax is how many parts of a million too slow an engine's clock may be, and more: it believes for so much longer that its

@@ -18,15 +18,15 @@ import (
 // give the same plan.
 type Model struct {
 	*model.Instance[*runModel]
-	World   *world.World
-	Inst    *world.Instance
-	Unborn  bool        // it is stored, and nobody is known to have begun it
-	follow  []graph.Run // runs that must go on before the transaction ends
-	ending  *plan.End   // by the transaction at hand
-	End     *plan.End
-	status  backend.Status
-	endSeq  uint64         // of the commit that ended it
-	Applied map[int64]bool // tokens of completions (I3, I8)
+	World         *world.World
+	Inst          *world.Instance
+	NotStarted    bool        // it is stored, and nobody is known to have begun it
+	continuations []graph.Run // runs that must go on before the transaction ends
+	ending        *plan.End   // by the transaction at hand
+	End           *plan.End
+	status        backend.Status
+	endSeq        uint64         // of the commit that ended it
+	Applied       map[int64]bool // tokens of completions (I3, I8)
 }
 
 // runModel is a node run that is enqueued and not done.
@@ -35,7 +35,7 @@ type runModel struct {
 	Token   int64 // of the last lease
 
 	Deliveries int  // of the attempt, as the store tells
-	leases     int  // of the attempt that were given and not given back
+	leases     int  // of the attempt that were given and not returned
 	noted      int  // events that count its deliveries
 	waits      bool // for its time, at first
 
@@ -48,10 +48,10 @@ type runModel struct {
 
 // holder is an engine that runs a task and may believe that its lease holds.
 type holder struct {
-	p     *world.Process
-	life  uint32
-	until int64 // on its clock
-	token int64
+	p           *world.Process
+	incarnation uint32
+	until       int64 // on its clock
+	token       int64
 }
 
 // begin makes the model of an instance that is not stored yet.
@@ -75,7 +75,7 @@ func (m *Model) Name(run graph.Run) string { return m.World.Workload.Compiled.Ru
 
 // Describe says what is open.
 func (m *Model) Describe() string {
-	if !m.Inst.Taken {
+	if !m.Inst.Stored {
 		return "it is not stored"
 	}
 	var names []string
@@ -88,37 +88,37 @@ func (m *Model) Describe() string {
 
 // Event is an event that a design has planned and committed.
 type Event struct {
-	Inst     *world.Instance
-	Born     bool
-	Run      graph.Run
-	Token    int64 // of a completion; zero: the run goes on by itself
-	Lease    int64 // the token that its engine has, where it was fenced since
-	Attempt  int
-	Failed   bool
-	Inbox    *plan.Inbox
-	Plan     *plan.Plan // nil: the model plans by itself, with what follows
-	Later    bool       // of these: it is stored, and somebody begins it
-	Retried  bool       // of these: what failed is to be tried again
-	Dropped  bool       // what the same transaction has cancelled before: it is as if it had not happened
-	Result   json.RawMessage
-	Failure  *plan.Failure
-	Snapshot uint64 // the last commit before the transaction began
+	Inst       *world.Instance
+	Creates    bool
+	Run        graph.Run
+	Token      int64 // of a completion; zero: the run goes on by itself
+	Lease      int64 // the token that its engine has, where it was fenced since
+	Attempt    int
+	Failed     bool
+	Inbox      *plan.Inbox
+	Plan       *plan.Plan // nil: the model plans by itself, with what follows
+	BegunLater bool       // of these: it is stored, and somebody begins it
+	Retried    bool       // of these: what failed is to be tried again
+	Dropped    bool       // what the same transaction has cancelled before: it is as if it had not happened
+	Result     json.RawMessage
+	Failure    *plan.Failure
+	Snapshot   uint64 // the last commit before the transaction began
 }
 
-// take obeys a committed event.
-func (m *Model) take(h *Event) {
+// applyCommitted obeys a committed event.
+func (m *Model) applyCommitted(h *Event) {
 	w := m.World
 	switch {
-	case h.Born && m.Inst.Taken:
+	case h.Creates && m.Inst.Stored:
 		m.Wrong("I1", "it was stored twice")
 		return
-	case h.Born:
-		m.Inst.Taken = true
-	case !m.Inst.Taken:
+	case h.Creates:
+		m.Inst.Stored = true
+	case !m.Inst.Stored:
 		m.Wrong("I8", "%s was applied, and it is not stored", m.Name(h.Run))
 		return
 	case m.End != nil:
-		// What had begun before the end was committed may still take place; its rows are swept.
+		// What had begun before the end was committed may still are applied; its rows are swept.
 		if m.Applied[h.Token], m.Applied[h.Lease] = true, true; h.Snapshot >= m.endSeq {
 			m.Wrong("I7", "%s was applied after the end", m.Name(h.Run))
 		}
@@ -128,18 +128,18 @@ func (m *Model) take(h *Event) {
 			return
 		}
 	default:
-		i := slices.Index(m.follow, h.Run)
+		i := slices.Index(m.continuations, h.Run)
 		if i < 0 {
 			m.Wrong("I2", "%s goes on, and nothing says that it may", m.Name(h.Run))
 			return
 		}
-		m.follow = slices.Delete(m.follow, i, i+1)
+		m.continuations = slices.Delete(m.continuations, i, i+1)
 	}
 	if h.Plan == nil {
 		m.think(h)
 		return
 	}
-	if !h.Born {
+	if !h.Creates {
 		m.compareInbox(h)
 	}
 	if h.Plan.Retry != nil {
@@ -152,7 +152,7 @@ func (m *Model) take(h *Event) {
 	if h.Token != 0 {
 		delete(m.Runs, h.Run)
 	}
-	m.obey(h.Plan)
+	m.applyPlan(h.Plan)
 }
 
 // completes checks a completion that was applied.
@@ -228,35 +228,35 @@ func sameElements(a, b []plan.Element) bool {
 	return true
 }
 
-// obey makes a plan's changes; its clears come when the transaction is over.
-func (m *Model) obey(p *plan.Plan) {
-	for _, ev := range m.Obey(p) {
-		m.follow = append(m.follow, ev.Run)
+// applyPlan makes a plan's changes; its clears come when the transaction is over.
+func (m *Model) applyPlan(p *plan.Plan) {
+	for _, ev := range m.ApplyPlan(p) {
+		m.continuations = append(m.continuations, ev.Run)
 	}
 	if p.End != nil && m.ending == nil { // of two in one transaction the first counts
 		m.ending = p.End
 	}
 }
 
-// settle ends a transaction.
-func (m *Model) settle(seq uint64) {
+// endTransaction ends a transaction.
+func (m *Model) endTransaction(seq uint64) {
 	if m.ending != nil {
 		m.endSeq = seq
 		m.End, m.ending, m.status = m.ending, nil, statusOf(m.ending)
 	}
 	if m.End == nil {
-		for _, run := range m.follow {
-			if !m.calledOff(run) {
+		for _, run := range m.continuations {
+			if !m.isCancelled(run) {
 				m.Wrong("I2", "%s should go on, and did not", m.Name(run))
 			}
 		}
 		m.Clear()
 	}
-	m.follow, m.Clears = m.follow[:0], m.Clears[:0]
+	m.continuations, m.Clears = m.continuations[:0], m.Clears[:0]
 }
 
-// calledOff says whether the transaction at hand clears what a run stands in: it does not go on then.
-func (m *Model) calledOff(run graph.Run) bool {
+// isCancelled says whether the transaction at hand clears what a run stands in: it does not go on then.
+func (m *Model) isCancelled(run graph.Run) bool {
 	g := m.World.Workload.Compiled.Graph()
 	return slices.ContainsFunc(m.Clears, func(c plan.Clear) bool {
 		return g.Within(g.Nodes[run.Node].Region, c.Region) && run.Path.Under(c.Path)
@@ -292,8 +292,8 @@ func (m *Model) leased(run graph.Run, token int64, attempt, deliveries int) {
 	}
 }
 
-// givenBack is a lease that does not count: the token of its run afterwards, zero for the one before.
-func (m *Model) givenBack(run graph.Run, token int64) {
+// returnLease is a lease that does not count: the token of its run afterwards, zero for the one before.
+func (m *Model) returnLease(run graph.Run, token int64) {
 	if r := m.Runs[run]; r != nil {
 		r.leases--
 		r.Deliveries--
@@ -303,14 +303,14 @@ func (m *Model) givenBack(run graph.Run, token int64) {
 	}
 }
 
-// noted is a count of deliveries that a design has written down before it gives the next lease, or since one was given back.
+// noted is a count of deliveries that a design has written down before it gives the next lease, or since one was returned.
 func (m *Model) noted(run graph.Run, count int) {
 	m.bear()
 	if r := m.Runs[run]; r != nil {
 		if r.noted++; count < r.leases-1 {
 			m.Wrong("I14", "%s is written down as delivered %d times; it was, %d times", m.Name(run), count, r.leases)
 		}
-		r.leases = min(r.leases, count) // the last lease is given back, whether or not its holder will hear of that
+		r.leases = min(r.leases, count) // the last lease is returned, whether or not its holder will hear of that
 	}
 }
 
@@ -377,8 +377,8 @@ func (m *Model) Collected(node graph.NodeID, index int, value json.RawMessage) b
 	return false
 }
 
-// HoldsValues wants so many values, and what was appended to them, and no more.
-func (m *Model) HoldsValues(values, appended int) {
+// CheckValues wants so many values, and what was appended to them, and no more.
+func (m *Model) CheckValues(values, appended int) {
 	want := 0
 	for _, list := range m.Appended {
 		want += len(list)
@@ -388,8 +388,8 @@ func (m *Model) HoldsValues(values, appended int) {
 	}
 }
 
-// HoldsElements wants so many elements of aggregates, and no more.
-func (m *Model) HoldsElements(elements int) {
+// CheckElements wants so many elements of aggregates, and no more.
+func (m *Model) CheckElements(elements int) {
 	want := 0
 	for _, list := range m.Elements {
 		want += len(list)

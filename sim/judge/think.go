@@ -10,8 +10,8 @@ import (
 
 // think plans what happened, and all that follows from it.
 func (m *Model) think(h *Event) {
-	if h.Born {
-		if m.Unborn = true; !h.Later {
+	if h.Creates {
+		if m.NotStarted = true; !h.BegunLater {
 			m.bear()
 		}
 		return
@@ -31,22 +31,22 @@ func (m *Model) think(h *Event) {
 		return
 	}
 	delete(m.Runs, h.Run)
-	m.obey(&p)
+	m.applyPlan(&p)
 	m.planContinuations()
 }
 
 // bear begins an instance that was stored to be begun later.
 func (m *Model) bear() {
-	if !m.Unborn {
+	if !m.NotStarted {
 		return
 	}
-	m.Unborn = false
+	m.NotStarted = false
 	p, err := m.World.Workload.Start()
 	if err != nil {
 		m.Wrong("I12", "it cannot begin: %v", err)
 		return
 	}
-	m.obey(p)
+	m.applyPlan(p)
 	m.planContinuations()
 }
 
@@ -70,19 +70,19 @@ func (m *Model) step(ev plan.Event) (plan.Plan, bool) {
 
 // planContinuations plans the runs that go on, one after the other, and clears what is over in the end.
 func (m *Model) planContinuations() {
-	for len(m.follow) > 0 && m.ending == nil {
-		run := m.follow[0]
-		m.follow = m.follow[1:]
+	for len(m.continuations) > 0 && m.ending == nil {
+		run := m.continuations[0]
+		m.continuations = m.continuations[1:]
 		p, ok := m.step(plan.Event{Run: run, Fired: true})
 		if !ok {
 			break
 		}
-		m.obey(&p)
+		m.applyPlan(&p)
 	}
 	if m.ending == nil {
 		m.Clear()
 	}
-	m.follow, m.Clears = nil, m.Clears[:0]
+	m.continuations, m.Clears = nil, m.Clears[:0]
 }
 
 // Granted is a lease that an owner gave in memory.
@@ -100,9 +100,9 @@ func (j *Judge) Granted(inst *world.Instance, run graph.Run, token int64, attemp
 	m.leased(run, token, attempt, deliveries)
 }
 
-// GivenBack is a lease that its holder gave back to an owner in memory, and how many deliveries of the attempt are left.
-func (j *Judge) GivenBack(inst *world.Instance, run graph.Run, left int) {
-	j.w.Note(world.GivesBack, inst.Index, int64(run.Node), 0, 0)
+// LeaseReturned is a lease that its holder gave back to an owner in memory, and how many deliveries of the attempt are left.
+func (j *Judge) LeaseReturned(inst *world.Instance, run graph.Run, left int) {
+	j.w.Note(world.ReturnsLease, inst.Index, int64(run.Node), 0, 0)
 	if r := j.model(inst).Runs[run]; r != nil {
 		r.leases, r.Deliveries = min(r.leases, left), left
 	}

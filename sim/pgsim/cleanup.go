@@ -10,12 +10,12 @@ import (
 
 // What stands here is of the cleanup of designs on a Host.
 
-// untidy: see untidy.sql.
-func (b *Base) untidy(a *Statement, args []any) {
+// needsCleanup: see needs_cleanup.sql.
+func (b *Base) needsCleanup(a *Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		b.Instances.All(x, func(v *db.Version[int32, InstanceRow]) bool {
-			if v.Value.Untidy && v.Value.Inst.Shard == args[0].(int) {
-				a.Give([16]byte(v.Value.Inst.ID))
+			if v.Value.NeedsCleanup && v.Value.Inst.Shard == args[0].(int) {
+				a.AddRow([16]byte(v.Value.Inst.ID))
 			}
 			return len(a.Out.List) < args[1].(int)
 		})
@@ -100,9 +100,11 @@ func (b *Base) markCleaned(a *Statement, args []any) {
 			left += t.rows(x, inst)
 		}
 		_, ok, err := b.Instances.UpdateWhere(x, inst, db.NoKeyUpdate,
-			func(r InstanceRow) bool { return r.Untidy && (left == 0 || b.World.Bug == cases.BugTidyUnseen) },
+			func(r InstanceRow) bool {
+				return r.NeedsCleanup && (left == 0 || b.World.Bug == cases.BugCleanedUnseen)
+			},
 			func(r InstanceRow) InstanceRow {
-				r.Untidy = false
+				r.NeedsCleanup = false
 				return r
 			})
 		a.Affect(ok)
@@ -111,17 +113,17 @@ func (b *Base) markCleaned(a *Statement, args []any) {
 }
 
 // Leftovers implements store.
-func (b *Base) Leftovers() map[world.Leftover]int {
-	out := map[world.Leftover]int{}
+func (b *Base) Leftovers() map[world.LeftoverRows]int {
+	out := map[world.LeftoverRows]int{}
 	for _, t := range b.tables {
-		t.committed(func(inst int32) { b.Left(out, t.name(), inst) })
+		t.committed(func(inst int32) { b.CountLeftover(out, t.name(), inst) })
 	}
 	return out
 }
 
-// Left counts a row of an instance that has ended.
-func (b *Base) Left(out map[world.Leftover]int, table string, inst int32) {
+// CountLeftover counts a row of an instance that has ended.
+func (b *Base) CountLeftover(out map[world.LeftoverRows]int, table string, inst int32) {
 	if b.ended(inst) {
-		out[world.Leftover{Table: table, Instance: inst}]++
+		out[world.LeftoverRows{Table: table, Instance: inst}]++
 	}
 }

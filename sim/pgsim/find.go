@@ -56,8 +56,8 @@ func ValuesOf[V any](x *db.Exec, t *db.Table[ValueKey, V], from ValueKey) []*db.
 	return Find(x, t, from, func(k ValueKey) bool { return k.SameID(from) && k.Path == from.Path })
 }
 
-// LockOne locks a row that the statement sees and gives its newest version, if a condition holds for both.
-func LockOne[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds func(V) bool) (*db.Version[K, V], error) {
+// LockRow locks a row that the statement sees and gives its newest version, if a condition holds for both.
+func LockRow[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds func(V) bool) (*db.Version[K, V], error) {
 	v := t.Get(x, key)
 	if v == nil || !holds(v.Value) {
 		return nil, nil
@@ -75,10 +75,10 @@ func LockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find f
 	lockAll(a, t, policy, find, holds, func(_, locked int64) any { return locked })
 }
 
-// Hold is LockAll, and says whether all that was found is locked, and the condition holds of it.
-func Hold[K, V any](b *Base, a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
+// LockAndCheck is LockAll, and says whether all that was found is locked, and the condition holds of it.
+func LockAndCheck[K, V any](b *Base, a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
 	lockAll(a, t, policy, find, holds, func(found, locked int64) any {
-		return found == locked || b.World.Bug == cases.BugSeenIsHeld
+		return found == locked || b.World.Bug == cases.BugSeenCountsAsLocked
 	})
 }
 
@@ -97,7 +97,7 @@ func lockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find f
 		return err
 	})
 	a.Then(func(*db.Exec) error {
-		a.Give(give(int64(len(found)), count))
+		a.AddRow(give(int64(len(found)), count))
 		return nil
 	})
 }

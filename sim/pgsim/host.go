@@ -26,9 +26,9 @@ type Host struct {
 }
 
 var (
-	_ postgres.Pool    = (*Host)(nil)
-	_ postgres.Witness = (*Conn)(nil)
-	_ postgres.Ear     = (*Ear)(nil)
+	_ postgres.Pool       = (*Host)(nil)
+	_ postgres.Witness    = (*Conn)(nil)
+	_ postgres.ListenConn = (*ListenConn)(nil)
 )
 
 // NewStore makes the store of a process' life. All instances of a world run the same program, which every process knows.
@@ -36,8 +36,8 @@ func NewStore(h *world.Host, statement func(on *Conn, sql string, args []any) *S
 	p := &Host{h, statement}
 	return postgres.On(postgres.Host{
 		Pool: p, Clock: p, Listen: p.dial, Schema: "simulated", Name: h.Name, Shards: h.Process.World.Shards, Jitter: h.Process.World.Rand.Float64,
-		MarksKept: time.Duration(h.Process.World.MarksKept()),
-		Programs:  map[int32]*plan.Program{1: h.Process.World.Workload.Compiled},
+		CommitSlotRetention: time.Duration(h.Process.World.CommitSlotRetention()),
+		Programs:            map[int32]*plan.Program{1: h.Process.World.Workload.Compiled},
 	})
 }
 
@@ -47,15 +47,15 @@ func (h *Host) Acquire(ctx context.Context) (postgres.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.lend(at), nil
+	return h.connFor(at), nil
 }
 
-// lend gives a connection to somebody: each time as the same, which knows nothing of the time before.
-func (h *Host) lend(at *world.Conn) *Conn {
-	c, ok := at.Lent.(*Conn)
+// connFor gives a connection to somebody: each time as the same, which knows nothing of the time before.
+func (h *Host) connFor(at *world.Conn) *Conn {
+	c, ok := at.BorrowedAs.(*Conn)
 	if !ok {
 		c = &Conn{}
-		at.Lent = c
+		at.BorrowedAs = c
 	}
 	*c = Conn{Host: h, at: at}
 	return c
@@ -70,7 +70,7 @@ func (h *Host) Borrow(ctx context.Context, f func(*Conn)) error {
 	if err != nil {
 		return err
 	}
-	f(h.lend(at))
+	f(h.connFor(at))
 	at.Release()
 	return nil
 }
@@ -115,7 +115,7 @@ type Conn struct {
 }
 
 // InTransaction implements postgres.Conn.
-func (c *Conn) InTransaction() bool { return !c.at.Told && c.at.Session.State() == db.InTx }
+func (c *Conn) InTransaction() bool { return !c.at.KnowsBroken && c.at.Session.State() == db.InTx }
 
 // Release implements postgres.Conn.
 func (c *Conn) Release() { c.at.Release() }
@@ -128,7 +128,7 @@ func (c *Conn) Send(ctx context.Context, list ...db.Statement) (sent bool, err e
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
-	case c.at.Told:
+	case c.at.KnowsBroken:
 		return false, world.ErrConn
 	}
 	return true, c.Host.Trip(ctx, c.at, list...)
@@ -156,14 +156,14 @@ func (c *Conn) setLockTimeout(ms string) db.Statement {
 	if err != nil {
 		panic(err) // a design has written it
 	}
-	if c.Host.Process.World.Bug == cases.BugLaterRoundsWait {
+	if c.Host.Process.World.Bug == cases.BugNoLockTimeout {
 		return &Statement{}
 	}
 	c.at.LockTimeout = int64(n) * int64(time.Millisecond)
 	return db.LockTimeout
 }
 
-func (c *Conn) ask(ctx context.Context, sql string, args []any) (a *Statement, sent bool, err error) {
+func (c *Conn) statementFor(ctx context.Context, sql string, args []any) (a *Statement, sent bool, err error) {
 	s := c.of(sql, args)
 	if a, ok := s.(*Statement); ok {
 		sent, err = c.Send(ctx, a.Batch()...)
@@ -176,7 +176,7 @@ func (c *Conn) ask(ctx context.Context, sql string, args []any) (a *Statement, s
 // Query implements postgres.Querier. As the driver does, it gives an error itself only if nothing was sent; others are
 // those of the rows.
 func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	a, sent, err := c.ask(ctx, sql, args)
+	a, sent, err := c.statementFor(ctx, sql, args)
 	if !sent {
 		return nil, err
 	}
@@ -185,13 +185,13 @@ func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 
 // QueryRow implements postgres.Querier.
 func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	a, _, err := c.ask(ctx, sql, args)
+	a, _, err := c.statementFor(ctx, sql, args)
 	return (*OneRow)(a.Answer(err))
 }
 
 // Exec implements postgres.Querier.
 func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	a, _, err := c.ask(ctx, sql, args)
+	a, _, err := c.statementFor(ctx, sql, args)
 	return a.Tag(), err
 }
 
@@ -217,7 +217,7 @@ func (a *Statement) Answer(err error) *Rows {
 // SendBatch implements postgres.Querier.
 func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	r := &answers{batch: b}
-	r.list = r.few[:0]
+	r.list = r.inline[:0]
 	for _, q := range b.QueuedQueries {
 		r.list = append(r.list, c.of(q.SQL, q.Arguments))
 	}
@@ -232,15 +232,15 @@ func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 type answers struct {
 	batch  *pgx.Batch
 	list   []db.Statement
-	few    [4]db.Statement // where list begins
+	inline [4]db.Statement // where list begins
 	err    error           // of the round trip
 	next   int             // statement to be read
 	failed error
 	closed bool
 }
 
-// one gives the answer to the next statement; nil: it has none.
-func (r *answers) one() (*Statement, error) {
+// nextAnswer gives the answer to the next statement; nil: it has none.
+func (r *answers) nextAnswer() (*Statement, error) {
 	if r.failed != nil {
 		return nil, r.failed
 	}
@@ -261,7 +261,7 @@ func (r *answers) one() (*Statement, error) {
 
 // Exec implements pgx.BatchResults.
 func (r *answers) Exec() (pgconn.CommandTag, error) {
-	a, err := r.one()
+	a, err := r.nextAnswer()
 	if r.failed == nil {
 		r.failed = err
 	}
@@ -270,13 +270,13 @@ func (r *answers) Exec() (pgconn.CommandTag, error) {
 
 // Query implements pgx.BatchResults.
 func (r *answers) Query() (pgx.Rows, error) {
-	a, err := r.one()
+	a, err := r.nextAnswer()
 	return a.Answer(err), err
 }
 
 // QueryRow implements pgx.BatchResults.
 func (r *answers) QueryRow() pgx.Row {
-	a, err := r.one()
+	a, err := r.nextAnswer()
 	return (*OneRow)(a.Answer(err))
 }
 
@@ -301,77 +301,77 @@ func (r *answers) Close() error {
 // Tx implements pgx.BatchResults.
 func (r *answers) Tx() pgx.Tx { return nil }
 
-// Ear is a connection that listens.
-type Ear struct {
+// ListenConn is a connection that listens.
+type ListenConn struct {
 	Conn
-	ear   *world.Ear
-	heard []string
-	woken func() // ends the wait for a notification; nil: nobody waits
+	conn     *world.ListenConn
+	payloads []string
+	onNotify func() // ends the wait for a notification; nil: nobody waits
 }
 
 // dial opens a connection outside of the pool.
-func (h *Host) dial(ctx context.Context) (postgres.Ear, error) {
+func (h *Host) dial(ctx context.Context) (postgres.ListenConn, error) {
 	at, err := h.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Ear{Conn: Conn{Host: h, at: at}}, nil
+	return &ListenConn{Conn: Conn{Host: h, at: at}}, nil
 }
 
-// Exec implements postgres.Ear.
-func (e *Ear) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+// Exec implements postgres.ListenConn.
+func (e *ListenConn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	channel, listens := strings.CutPrefix(sql, "LISTEN ")
 	if !listens {
 		return e.Conn.Exec(ctx, sql, args...)
 	}
 	_, err := e.Send(ctx, &Statement{Name: "listen"})
 	if err == nil {
-		e.ear = &world.Ear{Channel: strings.Trim(channel, `"`), Conn: e.at, Heard: e.hear}
-		e.Host.Ears = append(e.Host.Ears, e.ear)
+		e.conn = &world.ListenConn{Channel: strings.Trim(channel, `"`), Conn: e.at, OnNotify: e.handleNotification}
+		e.Host.ListenConns = append(e.Host.ListenConns, e.conn)
 	}
 	return pgconn.CommandTag{}, err
 }
 
-func (e *Ear) hear(payload string) {
-	e.heard = append(e.heard, payload)
-	if e.woken != nil {
-		e.woken()
+func (e *ListenConn) handleNotification(payload string) {
+	e.payloads = append(e.payloads, payload)
+	if e.onNotify != nil {
+		e.onNotify()
 	}
 }
 
-// Next implements postgres.Ear.
-func (e *Ear) Next(ctx context.Context) (string, error) {
-	for len(e.heard) == 0 {
-		if e.at.Told {
+// Next implements postgres.ListenConn.
+func (e *ListenConn) Next(ctx context.Context) (string, error) {
+	for len(e.payloads) == 0 {
+		if e.at.KnowsBroken {
 			return "", world.ErrConn
 		}
 		err := e.Host.Process.Await(ctx, func(end func(error)) {
-			e.woken = func() { end(nil) }
+			e.onNotify = func() { end(nil) }
 			if e.at.Watch(end); e.at.Broken {
 				e.at.Fail(world.ErrConn)
 			}
 		}, func(error) {})
 		e.at.Unwatch()
-		e.woken = nil
+		e.onNotify = nil
 		if err != nil {
 			return "", err
 		}
 	}
-	payload := e.heard[0]
-	e.heard = e.heard[1:]
+	payload := e.payloads[0]
+	e.payloads = e.payloads[1:]
 	return payload, nil
 }
 
-// PID implements postgres.Ear.
-func (e *Ear) PID() uint32 { return uint32(e.at.Session.ID) }
+// PID implements postgres.ListenConn.
+func (e *ListenConn) PID() uint32 { return uint32(e.at.Session.ID) }
 
-// IsClosed implements postgres.Ear.
-func (e *Ear) IsClosed() bool { return e.at.Told }
+// IsClosed implements postgres.ListenConn.
+func (e *ListenConn) IsClosed() bool { return e.at.KnowsBroken }
 
-// Close implements postgres.Ear.
-func (e *Ear) Close(context.Context) error {
-	e.Host.Ears = slices.DeleteFunc(e.Host.Ears, func(o *world.Ear) bool { return o == e.ear })
-	if !e.at.Told {
+// Close implements postgres.ListenConn.
+func (e *ListenConn) Close(context.Context) error {
+	e.Host.ListenConns = slices.DeleteFunc(e.Host.ListenConns, func(o *world.ListenConn) bool { return o == e.conn })
+	if !e.at.KnowsBroken {
 		e.at.Close()
 	}
 	return nil
@@ -384,7 +384,7 @@ func (c *Conn) plant(list []db.Statement) []db.Statement {
 	case len(list) == 0:
 	case bug == cases.BugIncrementAlone && list[len(list)-1] != db.Commit && slices.ContainsFunc(list, isApply) && (list[0] == db.Begin || c.InTransaction()):
 		return append(list, db.Commit, db.Begin)
-	case bug == cases.BugHoldsOn && len(list) > 2 && list[0] == db.Rollback && list[1] == db.Begin:
+	case bug == cases.BugCancelledBehindOwnLock && len(list) > 2 && list[0] == db.Rollback && list[1] == db.Begin:
 		return list[2:]
 	}
 	return list

@@ -62,8 +62,8 @@ func QueueSQL[S Store, V any, Row QueueRow[V]](of func(S) *Queue[V, Row]) map[st
 	all := map[string]Build[S]{}
 	for name, build := range map[string]func(*Queue[V, Row], *Statement, []any){
 		"claim": (*Queue[V, Row]).claim, "next_due": (*Queue[V, Row]).nextDue, "overdue": (*Queue[V, Row]).overdue,
-		"renew": (*Queue[V, Row]).renew, "give_back": (*Queue[V, Row]).giveBack, "release": (*Queue[V, Row]).release,
-		"leased": (*Queue[V, Row]).leased, "standing": (*Queue[V, Row]).standing, "held": (*Queue[V, Row]).held,
+		"renew": (*Queue[V, Row]).renew, "give_back": (*Queue[V, Row]).returnLeases, "release": (*Queue[V, Row]).release,
+		"leased": (*Queue[V, Row]).leased, "standing": (*Queue[V, Row]).leasedRunning, "held": (*Queue[V, Row]).leasedRows,
 	} {
 		all[name] = func(s S, a *Statement, args []any) { build(of(s), a, args) }
 	}
@@ -155,12 +155,12 @@ func (q *Queue[V, Row]) claim(a *Statement, args []any) {
 		if Row(&row).Leased() && q.base.World.Bug == cases.BugAttemptsForgotten {
 			Row(&row).Columns().Attempt = 1
 		}
-		return q.Take(x, a, v, row, args)
+		return q.LeaseRow(x, a, v, row, args)
 	})
 }
 
-// Take leases a row that is locked, for a claim: $3 owner, $4 lease in µs.
-func (q *Queue[V, Row]) Take(x *db.Exec, a *Statement, v *db.Version[RunKey, V], row V, args []any) error {
+// LeaseRow leases a row that is locked, for a claim: $3 owner, $4 lease in µs.
+func (q *Queue[V, Row]) LeaseRow(x *db.Exec, a *Statement, v *db.Version[RunKey, V], row V, args []any) error {
 	c := Row(&row).Columns()
 	if Row(&row).Leased() && q.base.World.Bug != cases.BugDeliveriesForgotten {
 		c.Redeliveries++
@@ -176,27 +176,27 @@ func (q *Queue[V, Row]) Take(x *db.Exec, a *Statement, v *db.Version[RunKey, V],
 	}
 	inst, run := q.base.World.Instances[v.Row.Key.Inst], Row(&row).Run(v.Row.Key)
 	x.Note(judge.Leased{Inst: inst, Run: run, Token: c.Token, Attempt: int(c.Attempt), Deliveries: int(c.Redeliveries) + 1, Snapshot: x.Begun()})
-	a.Give([16]byte(inst.ID), int32(run.Node), string(run.Path), c.Token, c.Attempt, int32(1), q.Arguments(x, v.Row.Key, &row), c.Redeliveries+1)
+	a.AddRow([16]byte(inst.ID), int32(run.Node), string(run.Path), c.Token, c.Attempt, int32(1), q.Arguments(x, v.Row.Key, &row), c.Redeliveries+1)
 	return nil
 }
 
 // nextDue: see queue/next_due.sql.
 func (q *Queue[V, Row]) nextDue(a *Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
-		q.GiveNext(a, q.due(x, args[0].(int), Row.Ready))
+		q.AddNextDue(a, q.due(x, args[0].(int), Row.Ready))
 		return nil
 	})
 }
 
-// GiveNext gives how long until the first of the rows is due, in µs.
-func (q *Queue[V, Row]) GiveNext(a *Statement, due []*db.Version[RunKey, V]) {
+// AddNextDue gives how long until the first of the rows is due, in µs.
+func (q *Queue[V, Row]) AddNextDue(a *Statement, due []*db.Version[RunKey, V]) {
 	if len(due) > 0 {
-		a.Give((Row(&due[0].Value).Columns().Due - q.base.Now()) / 1000)
+		a.AddRow((Row(&due[0].Value).Columns().Due - q.base.Now()) / 1000)
 	}
 }
 
-// holds says whether a row is leased with a token.
-func holds[V any, Row QueueRow[V]](v *db.Version[RunKey, V], token int64) bool {
+// isLeasedWith says whether a row is leased with a token.
+func isLeasedWith[V any, Row QueueRow[V]](v *db.Version[RunKey, V], token int64) bool {
 	if v == nil {
 		return false
 	}
@@ -205,39 +205,39 @@ func holds[V any, Row QueueRow[V]](v *db.Version[RunKey, V], token int64) bool {
 }
 
 // leased: see queue/leased.sql.
-func (q *Queue[V, Row]) leased(a *Statement, args []any) { q.stand(a, args, q.always) }
+func (q *Queue[V, Row]) leased(a *Statement, args []any) { q.findLeased(a, args, q.always) }
 
-// standing: see queue/leased.sql.
-func (q *Queue[V, Row]) standing(a *Statement, args []any) { q.stand(a, args, q.runs) }
+// leasedRunning: see queue/leased.sql.
+func (q *Queue[V, Row]) leasedRunning(a *Statement, args []any) { q.findLeased(a, args, q.runs) }
 
 func (q *Queue[V, Row]) always(*db.Exec, [16]byte) bool { return true }
 
 // runs says whether an instance does.
 func (q *Queue[V, Row]) runs(x *db.Exec, id [16]byte) bool { return q.base.Running(x, id) != nil }
 
-func (q *Queue[V, Row]) stand(a *Statement, args []any, wanted func(x *db.Exec, id [16]byte) bool) {
+func (q *Queue[V, Row]) findLeased(a *Statement, args []any, wanted func(x *db.Exec, id [16]byte) bool) {
 	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	a.Then(func(x *db.Exec) error {
 		for i := range ords {
 			v := q.Get(x, q.base.Key(ids[i], nodes[i], paths[i]))
-			if wanted(x, ids[i]) && (q.base.World.Bug == cases.BugGivenCalledOff || holds[V, Row](v, tokens[i])) {
-				a.Give(ords[i])
+			if wanted(x, ids[i]) && (q.base.World.Bug == cases.BugCancelledHandedOut || isLeasedWith[V, Row](v, tokens[i])) {
+				a.AddRow(ords[i])
 			}
 		}
 		return nil
 	})
 }
 
-// held: see queue/leased.sql.
-func (q *Queue[V, Row]) held(a *Statement, args []any) {
-	q.LockHeld(a, args, func(_ *db.Exec, ord int32, _ *db.Version[RunKey, V]) error {
-		a.Give(ord)
+// leasedRows: see queue/leased.sql.
+func (q *Queue[V, Row]) leasedRows(a *Statement, args []any) {
+	q.LockLeased(a, args, func(_ *db.Exec, ord int32, _ *db.Version[RunKey, V]) error {
+		a.AddRow(ord)
 		return nil
 	})
 }
 
-// LockHeld adds a step that looks rows up by their leases and locks them, and does something with those that are held.
-func (q *Queue[V, Row]) LockHeld(a *Statement, args []any, do func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error) {
+// LockLeased adds a step that looks rows up by their leases and locks them, and does something with those that are held.
+func (q *Queue[V, Row]) LockLeased(a *Statement, args []any, do func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error) {
 	q.lock(a, args, db.Wait, q.always, do)
 }
 
@@ -246,11 +246,11 @@ func (q *Queue[V, Row]) lock(a *Statement, args []any, policy db.Policy, wanted 
 	ords, ids, nodes, paths, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
 		v := q.Get(x, q.base.Key(ids[i], nodes[i], paths[i]))
-		if !holds[V, Row](v, tokens[i]) || !wanted(x, ids[i]) {
+		if !isLeasedWith[V, Row](v, tokens[i]) || !wanted(x, ids[i]) {
 			return nil
 		}
 		v, err := q.Lock(x, v, db.ForUpdate, policy)
-		if err != nil || !holds[V, Row](v, tokens[i]) {
+		if err != nil || !isLeasedWith[V, Row](v, tokens[i]) {
 			return err
 		}
 		return do(x, ords[i], v)
@@ -260,25 +260,25 @@ func (q *Queue[V, Row]) lock(a *Statement, args []any, policy db.Policy, wanted 
 // renew: see queue/renew.sql.
 func (q *Queue[V, Row]) renew(a *Statement, args []any) {
 	policy := db.SkipLocked
-	if bug := q.base.World.Bug; bug == cases.BugExtendWaits || bug == cases.BugRemovalWaits {
+	if bug := q.base.World.Bug; bug == cases.BugRenewalWaits || bug == cases.BugRemovalWaits {
 		policy = db.Wait
 	}
 	a.Write = true
 	q.lock(a, args, policy, q.runs, func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error {
 		row := v.Value
-		if q.base.World.Bug != cases.BugExtension {
+		if q.base.World.Bug != cases.BugRenewalInWordsOnly {
 			Row(&row).Columns().Due = q.base.Now() + args[6].(int64)*1000
 		}
 		ok, err := q.Replace(x, v, row)
 		if ok {
-			a.Give(ord)
+			a.AddRow(ord)
 		}
 		return err
 	})
 }
 
-// giveBack: see queue/renew.sql.
-func (q *Queue[V, Row]) giveBack(a *Statement, args []any) {
+// returnLeases: see queue/renew.sql.
+func (q *Queue[V, Row]) returnLeases(a *Statement, args []any) {
 	a.Write = true
 	q.lock(a, args, db.SkipLocked, q.runs, func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error {
 		row := v.Value
@@ -287,8 +287,8 @@ func (q *Queue[V, Row]) giveBack(a *Statement, args []any) {
 		c.Token, c.Due = q.base.Tokens.Next(), YearsBefore(q.base.Now(), 100)
 		ok, err := q.Replace(x, v, row)
 		if ok {
-			a.Give(ord)
-			x.Note(judge.GivenBack{Inst: q.base.World.Instances[v.Row.Key.Inst], Run: Row(&row).Run(v.Row.Key), Token: c.Token})
+			a.AddRow(ord)
+			x.Note(judge.LeaseReturned{Inst: q.base.World.Instances[v.Row.Key.Inst], Run: Row(&row).Run(v.Row.Key), Token: c.Token})
 		}
 		return err
 	})
@@ -319,7 +319,7 @@ func (q *Queue[V, Row]) release(a *Statement, args []any) {
 		Row(&row).Columns().Due = q.base.Now()
 		ok, err := q.Replace(x, v, row)
 		if a.Affect(ok); ok {
-			x.Note(judge.GivenBack{Inst: q.base.World.Instances[v.Row.Key.Inst], Run: Row(&row).Run(v.Row.Key)})
+			x.Note(judge.LeaseReturned{Inst: q.base.World.Instances[v.Row.Key.Inst], Run: Row(&row).Run(v.Row.Key)})
 		}
 		return err
 	})

@@ -26,25 +26,25 @@ type Store interface{ Common() *Base }
 // Build makes the steps of a statement.
 type Build[S Store] func(s S, a *Statement, args []any)
 
-// Known are the statements that a store knows, by their texts.
-type Known[S Store] struct{ texts Texts[known[S]] }
+// Catalog are the statements that a store knows, by their texts.
+type Catalog[S Store] struct{ texts Texts[catalogEntry[S]] }
 
-type known[S Store] struct {
+type catalogEntry[S Store] struct {
 	name  string // of its file
 	build Build[S]
 }
 
 // Statements gives those of a design by their texts, which SQL gives by their names.
-func Statements[S Store](sql func(name string) (string, error), all map[string]Build[S]) Known[S] {
-	texts := Texts[known[S]]{}
+func Statements[S Store](sql func(name string) (string, error), all map[string]Build[S]) Catalog[S] {
+	texts := Texts[catalogEntry[S]]{}
 	for name, build := range all {
 		text, err := sql(name)
 		if err != nil {
 			panic(err) // the files are part of the program
 		}
-		texts.Add(text, known[S]{name, build})
+		texts.Add(text, catalogEntry[S]{name, build})
 	}
-	return Known[S]{texts}
+	return Catalog[S]{texts}
 }
 
 // Join adds statements that several designs have to those that one has of its own. Where it has one of a name, it is that.
@@ -58,15 +58,15 @@ func Join[S Store](own map[string]Build[S], shared ...map[string]Build[S]) map[s
 
 // sharedSQL are the statements of package postgres.
 var sharedSQL = map[string]Build[*Base]{
-	"lookup": (*Base).lookup, "cancel": (*Base).cancel, "settle": (*Base).settle, "life": (*Base).life,
-	"untidy": (*Base).untidy, "join": (*Base).join, "leave": (*Base).leave, "peers": (*Base).peers,
+	"lookup": (*Base).lookup, "cancel": (*Base).cancel, "resolve": (*Base).resolve, "incarnation": (*Base).incarnation,
+	"needs_cleanup": (*Base).needsCleanup, "join": (*Base).join, "leave": (*Base).leave, "peers": (*Base).peers,
 }
 
 const notifySQL = "SELECT pg_notify($1, $2)"
 
-var sharedTexts = func() Known[*Base] {
+var sharedTexts = func() Catalog[*Base] {
 	all := Statements(postgres.SQL, sharedSQL)
-	all.texts.Add(notifySQL, known[*Base]{"notify", (*Base).notify})
+	all.texts.Add(notifySQL, catalogEntry[*Base]{"notify", (*Base).notify})
 	return all
 }()
 
@@ -80,14 +80,14 @@ func (b *Base) Shared(sql string, args []any) *Statement {
 }
 
 // Of makes a statement of a design, or one that all have.
-func (all Known[S]) Of(s S, sql string, args []any) *Statement {
+func (all Catalog[S]) Of(s S, sql string, args []any) *Statement {
 	if a, ok := all.of(s, sql, args); ok {
 		return a
 	}
 	return s.Common().Shared(sql, args)
 }
 
-func (all Known[S]) of(s S, sql string, args []any) (*Statement, bool) {
+func (all Catalog[S]) of(s S, sql string, args []any) (*Statement, bool) {
 	k, ok := all.texts.Find(sql)
 	if !ok {
 		return nil, false
@@ -126,7 +126,7 @@ func (b *Base) lookup(a *Statement, args []any) {
 			if f := v.Value.Failure; f != nil {
 				failure, _ = json.Marshal(f) // it was read from JSON, or made by the core
 			}
-			a.Give(id, string(v.Value.Status), []byte(v.Value.Result), failure)
+			a.AddRow(id, string(v.Value.Status), []byte(v.Value.Result), failure)
 		}
 		return nil
 	})
@@ -140,29 +140,29 @@ func (b *Base) cancel(a *Statement, args []any) {
 	a.Write = true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
 		inst := b.InstanceOf(ids[i])
-		v, err := LockOne(x, b.Instances, int32(inst.Index), db.ForUpdate, func(r InstanceRow) bool { return r.Status == backend.Running })
+		v, err := LockRow(x, b.Instances, int32(inst.Index), db.ForUpdate, func(r InstanceRow) bool { return r.Status == backend.Running })
 		if v == nil || err != nil {
 			return err
 		}
 		row := v.Value
-		row.Status, row.Untidy, row.Failure = backend.Canceled, true, failure
+		row.Status, row.NeedsCleanup, row.Failure = backend.Canceled, true, failure
 		ok, err := b.Instances.Update(x, v, db.NoKeyUpdate, row)
 		if ok {
 			x.Note(judge.Ended{Inst: inst, Status: backend.Canceled})
-			a.Give(ids[i])
+			a.AddRow(ids[i])
 		}
 		return err
 	})
 }
 
-func (b *Base) settle(a *Statement, args []any) {
+func (b *Base) resolve(a *Statement, args []any) {
 	number, err := strconv.ParseUint(args[0].(string), 10, 64)
 	if err != nil {
 		panic(err) // the server has given it
 	}
 	a.Then(func(x *db.Exec) error {
-		b.World.Note(world.Settles, 0, 0, 0, 0)
-		if v := b.Lives.Get(x, 0); (v == nil || v.Value != args[1].(string)) && b.World.Bug != cases.BugLifeIgnored {
+		b.World.Note(world.Resolves, 0, 0, 0, 0)
+		if v := b.Incarnations.Get(x, 0); (v == nil || v.Value != args[1].(string)) && b.World.Bug != cases.BugIncarnationIgnored {
 			return nil
 		}
 		status := b.World.Server.Status(number)
@@ -172,26 +172,26 @@ func (b *Base) settle(a *Statement, args []any) {
 		case status == db.Aborted && b.World.Bug == cases.BugUnknownIsSuccess:
 			status = db.Done
 		}
-		a.Give(string(status))
+		a.AddRow(string(status))
 		return nil
 	})
 }
 
-func (b *Base) life(a *Statement, _ []any) {
+func (b *Base) incarnation(a *Statement, _ []any) {
 	name := ""
 	a.Then(func(x *db.Exec) error {
 		if name == "" {
 			name = b.World.FreshID().String()
 		}
-		ok, err := b.Lives.InsertNew(x, 0, name)
+		ok, err := b.Incarnations.InsertNew(x, 0, name)
 		if ok {
-			a.Give(name)
+			a.AddRow(name)
 		}
 		return err
 	})
 	a.Then(func(x *db.Exec) error {
-		if v := b.Lives.Get(x, 0); v != nil && len(a.Out.List) == 0 {
-			a.Give(v.Value)
+		if v := b.Incarnations.Get(x, 0); v != nil && len(a.Out.List) == 0 {
+			a.AddRow(v.Value)
 		}
 		return nil
 	})
@@ -199,18 +199,18 @@ func (b *Base) life(a *Statement, _ []any) {
 
 func (b *Base) notify(a *Statement, args []any) {
 	a.Notify(args[0].(string), args[1].(string))
-	a.Give("")
+	a.AddRow("")
 }
 
 // join: see join.sql. Who is here is known by its session, for as long as that lasts.
-func (b *Base) join(a *Statement, args []any) { b.tellPeers(a, args, true) }
+func (b *Base) join(a *Statement, args []any) { b.notifyPeers(a, args, true) }
 
 // leave: see leave.sql.
-func (b *Base) leave(a *Statement, args []any) { b.tellPeers(a, args, false) }
+func (b *Base) leave(a *Statement, args []any) { b.notifyPeers(a, args, false) }
 
-// tellPeers says that an engine is here, or is not any more. Its lock is the connection's; to Postgres as a shadow, which lends
+// notifyPeers says that an engine is here, or is not any more. Its lock is the connection's; to Postgres as a shadow, which lends
 // connections to sessions for their statements, only the notification is.
-func (b *Base) tellPeers(a *Statement, args []any, here bool) {
+func (b *Base) notifyPeers(a *Statement, args []any, here bool) {
 	a.SQL, a.Args = notifySQL, args[2:]
 	a.Then(func(x *db.Exec) error {
 		b.here[x.Session().ID] = here
@@ -232,7 +232,7 @@ func (b *Base) peers(a *Statement, args []any) {
 				before++
 			}
 		}
-		a.Give(all, before)
+		a.AddRow(all, before)
 		return nil
 	})
 }

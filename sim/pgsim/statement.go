@@ -8,15 +8,15 @@ import (
 // Statement is a statement of a design, made of steps. Each is called until it does not wait any more; what a step has
 // done it must find done when it is called again.
 type Statement struct {
-	Name     string // for people
-	steps    []stage
-	at       int
-	Write    bool     // it needs room on the disk
-	Out      Rows     // the answer
-	Wire     [][]byte // of a prepared statement: its row
-	Affected int
-	Holds    bool // what it is fenced by
-	Counts   bool // the design asks for the number of affected rows, and nothing else
+	Name       string // for people
+	steps      []stage
+	at         int
+	Write      bool     // it needs room on the disk
+	Out        Rows     // the answer
+	Wire       [][]byte // of a prepared statement: its row
+	Affected   int
+	FenceHolds bool // what it is fenced by
+	Counts     bool // the design asks for the number of affected rows, and nothing else
 
 	SQL    string
 	Args   []any
@@ -62,17 +62,17 @@ func (m *Memory) reset() {
 
 // stage is one step of a statement, or one for each of so many things.
 type stage struct {
-	once func(*db.Exec) error
-	each func(x *db.Exec, i int) error
-	many func() int // how many, when it has come to that
-	i    int
+	once  func(*db.Exec) error
+	each  func(x *db.Exec, i int) error
+	count func() int // how many, when it has come to that
+	i     int
 }
 
 // String names it for people.
 func (a *Statement) String() string { return a.Name }
 
-// NeedsRoom says whether it needs room on the disk.
-func (a *Statement) NeedsRoom() bool { return a.Write }
+// NeedsDisk says whether it needs room on the disk.
+func (a *Statement) NeedsDisk() bool { return a.Write }
 
 // Done says whether the server has done all of it.
 func (a *Statement) Done() bool { return a.at == len(a.steps) }
@@ -97,7 +97,7 @@ func (s *stage) run(x *db.Exec) error {
 	if s.once != nil {
 		return s.once(x)
 	}
-	for ; s.i < s.many(); s.i++ {
+	for ; s.i < s.count(); s.i++ {
 		if err := s.each(x, s.i); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (a *Statement) Then(step func(*db.Exec) error) *Statement { return a.add(st
 
 // Each adds a step for each of so many things, whose number is known when it comes to that.
 func (a *Statement) Each(n func() int, do func(x *db.Exec, i int) error) *Statement {
-	return a.add(stage{each: do, many: n})
+	return a.add(stage{each: do, count: n})
 }
 
 // Notify has those who listen hear of the commit.
@@ -136,5 +136,5 @@ func (a *Statement) Affect(ok bool) {
 	}
 }
 
-// Give adds a row to the answer.
-func (a *Statement) Give(row ...any) { a.Out.List = append(a.Out.List, row) }
+// AddRow adds a row to the answer.
+func (a *Statement) AddRow(row ...any) { a.Out.List = append(a.Out.List, row) }

@@ -93,35 +93,35 @@ func (k ValueKey) slot() plan.Slot {
 
 // InstanceRow is an instance's.
 type InstanceRow struct {
-	Inst      *world.Instance
-	Status    backend.Status
-	Untidy    bool
-	Pending   bool
-	Result    json.RawMessage
-	Failure   *plan.Failure
-	EndedBy   int64
-	Snapshot  int64
-	Submitted int64 // on the server's clock
+	Inst         *world.Instance
+	Status       backend.Status
+	NeedsCleanup bool
+	Pending      bool
+	Result       json.RawMessage
+	Failure      *plan.Failure
+	EndedBy      int64
+	Snapshot     int64
+	Submitted    int64 // on the server's clock
 }
 
 // Base is what the stores of all designs on the database have.
 type Base struct {
-	World     *world.World
-	Memory    *Memory
-	Tokens    db.Sequence
-	Instances *db.Table[int32, InstanceRow]
-	Lives     *db.Table[int, string] // one row
-	here      map[int]bool           // the sessions of engines that listen
-	tables    []instanceTable        // of the design, by which it knows what is left of an instance
+	World        *world.World
+	Memory       *Memory
+	Tokens       db.Sequence
+	Instances    *db.Table[int32, InstanceRow]
+	Incarnations *db.Table[int, string] // one row
+	here         map[int]bool           // the sessions of engines that listen
+	tables       []instanceTable        // of the design, by which it knows what is left of an instance
 }
 
 // NewBase makes the tables that all designs have.
 func NewBase(w *world.World, memory *Memory) Base {
 	b := Base{
 		World: w, Memory: memory, here: map[int]bool{}, Instances: db.NewTable[int32, InstanceRow](w.Server.Server, "instances", cmp.Compare[int32]),
-		Lives: db.NewTable[int, string](w.Server.Server, "lives", cmp.Compare[int]),
+		Incarnations: db.NewTable[int, string](w.Server.Server, "incarnation", cmp.Compare[int]),
 	}
-	b.Lives.Unlogged = true
+	b.Incarnations.Unlogged = true
 	return b
 }
 

@@ -30,5 +30,5 @@ func (p *Worlds) Begin(c cases.Case, newDesign func(*world.World, *Memory) Desig
 	return w
 }
 
-// Rest ends what the last has left.
-func (p *Worlds) Rest() { p.spare.Rest() }
+// Release ends what the last has left.
+func (p *Worlds) Release() { p.spare.Release() }

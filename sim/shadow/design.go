@@ -16,24 +16,24 @@ import (
 
 // Design is what a shadow has to know of a design.
 type Design struct {
-	Name      string
-	Make      func(*world.World, *pgsim.Memory) pgsim.Design
-	Open      func(context.Context, postgres.Config) (Opened, error) // makes the schema
-	Settle    []string                                               // statements that settle what the schema leaves open, such as an order; none: nothing
-	Cases     uint64                                                 // a quarter of the worlds that have a shadow at night
-	Tables    []Table                                                // but for what all designs have of instances
-	Fill      string                                                 // a statement before a world, when the tables are empty; $1: its shards
-	Sequences map[string]func(*world.World) int64                    // the last number that each has given in the world
-	Heard     string                                                 // the channel; "": that of all but one
-	Loose     map[string]bool                                        // statements that promise no order of what they give
-	Own       map[string]int                                         // columns, by statements, that are names which only that server gives
+	Name             string
+	NewDesign        func(*world.World, *pgsim.Memory) pgsim.Design
+	Open             func(context.Context, postgres.Config) (Opened, error) // makes the schema
+	SchemaStatements []string                                               // statements that settle what the schema leaves open, such as an order; none: nothing
+	Cases            uint64                                                 // a quarter of the worlds that have a shadow at night
+	Tables           []Table                                                // but for what all designs have of instances
+	Fill             string                                                 // a statement before a world, when the tables are empty; $1: its shards
+	Sequences        map[string]func(*world.World) int64                    // the last number that each has given in the world
+	NotifyChannel    string                                                 // the channel; "": that of all but one
+	Loose            map[string]bool                                        // statements that promise no order of what they give
+	GeneratedColumns map[string]int                                         // columns, by statements, that are names which only that server gives
 }
 
 // Opened is a design that is open.
 type Opened interface{ Close() }
 
 // channel is where those listen who want to hear of work.
-func (d *Design) channel() string { return cmp.Or(d.Heard, "pulley_simulated") }
+func (d *Design) channel() string { return cmp.Or(d.NotifyChannel, "pulley_simulated") }
 
 // Tokens is the last token that was given.
 func Tokens(w *world.World) int64 { return w.Store.(pgsim.Design).Common().Tokens.Last() }
@@ -75,10 +75,10 @@ func Values[S world.Store](name, columns string, of func(S) *db.Table[pgsim.Valu
 
 // instances are what all designs have of them.
 var instances = Table{
-	"instances", []string{"shard", "id", "workflow", "status", "untidy", "micros(submitted_at)", "ended_at IS NOT NULL", "input", "result", "failure"},
+	"instances", []string{"shard", "id", "workflow", "status", "needs_cleanup", "micros(submitted_at)", "ended_at IS NOT NULL", "input", "result", "failure"},
 	func(w *world.World, add func(...any)) {
 		w.Store.(pgsim.Design).Common().Instances.Committed(func(_ int32, r pgsim.InstanceRow) bool {
-			add(r.Inst.Shard, r.Inst.ID, 1, r.Status, r.Untidy, Micros(r.Submitted), r.Status != backend.Running, w.Workload.Input, r.Result, failureText(r.Failure))
+			add(r.Inst.Shard, r.Inst.ID, 1, r.Status, r.NeedsCleanup, Micros(r.Submitted), r.Status != backend.Running, w.Workload.Input, r.Result, failureText(r.Failure))
 			return true
 		})
 	},
@@ -89,7 +89,7 @@ func (d *Design) all() []Table { return append([]Table{instances}, d.Tables...) 
 
 // empty is a statement that empties them.
 func (d *Design) empty() string {
-	names := []string{"lives"}
+	names := []string{"incarnation"}
 	for _, t := range d.all() {
 		names = append(names, t.name)
 	}

@@ -64,7 +64,7 @@ func (c Difference) noticed(t *testing.T, p *Postgres, d *cases.Programs) {
 // hashOf plays a world by itself.
 func hashOf(t *testing.T, p *Postgres, d *cases.Programs, seed uint64, bug string) string {
 	w, all := shadowWorld(t, d, p.design, seed, bug)
-	defer all.Rest()
+	defer all.Release()
 	w.Play()
 	return w.Result.Hash
 }

@@ -67,7 +67,7 @@ func TestNumbers(t *testing.T, design Design) {
 	for what, takenBack := range map[string]int{"who got the lock is taken back": 0, "who waits for it still is taken back": 1} {
 		t.Run(what, func(t *testing.T) {
 			w, all := shadowWorld(t, d, design, 0, "") // it is not played
-			defer all.Rest()
+			defer all.Release()
 			p.attach(w)
 			lock := &pgsim.Statement{Name: "lock", SQL: "SELECT pg_advisory_xact_lock(1)"}
 			draw := &pgsim.Statement{Name: "draw", SQL: "SELECT nextval('tokens')"}
@@ -78,7 +78,7 @@ func TestNumbers(t *testing.T, design Design) {
 				return one
 			}
 			holder := begin(lock)
-			p.make(holder, holder.batch)
+			p.runBatch(holder, holder.batch)
 			var waiting []*turn
 			for range 2 {
 				one := begin(lock, draw)
@@ -88,14 +88,14 @@ func TestNumbers(t *testing.T, design Design) {
 				waiting = append(waiting, one)
 			}
 			p.control(holder, "COMMIT")
-			for until := time.Now().Add(patience); !p.wokenEarly(waiting[0]); {
+			for until := time.Now().Add(realTimeout); !p.wokenEarly(waiting[0]); {
 				if time.Now().After(until) {
 					t.Fatal("who is next does not get the lock")
 				}
 			}
-			p.takeBack(waiting[takenBack], blocked)
+			p.rollBack(waiting[takenBack], blocked)
 			var got []string
-			for _, replies := range [][]returned{p.await(waiting[1-takenBack]), p.make(holder, []db.Statement{draw})} {
+			for _, replies := range [][]returned{p.awaitReplies(waiting[1-takenBack]), p.runBatch(holder, []db.Statement{draw})} {
 				got = append(got, replies[len(replies)-1].lines()...)
 			}
 			if want := []string{"1", "2"}; !slices.Equal(got, want) {

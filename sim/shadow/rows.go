@@ -19,8 +19,8 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// asks gives the statements of a batch.
-func asks(batch []db.Statement) (out []*pgsim.Statement) {
+// statementsOf gives the statements of a batch.
+func statementsOf(batch []db.Statement) (out []*pgsim.Statement) {
 	for _, s := range batch {
 		if a, ok := s.(*pgsim.Statement); ok && a.SQL != "" {
 			out = append(out, a)
@@ -31,7 +31,7 @@ func asks(batch []db.Statement) (out []*pgsim.Statement) {
 
 func texts(batch []db.Statement) string {
 	var names []string
-	for _, a := range asks(batch) {
+	for _, a := range statementsOf(batch) {
 		names = append(names, a.Name)
 	}
 	return strings.Join(names, ", ")
@@ -48,7 +48,7 @@ type returned struct {
 
 // sends says whether there is anything in a batch for the real server.
 func sends(batch []db.Statement) bool {
-	return len(asks(batch)) > 0 || slices.ContainsFunc(batch, func(s db.Statement) bool { return controlSQL[s] != "" })
+	return len(statementsOf(batch)) > 0 || slices.ContainsFunc(batch, func(s db.Statement) bool { return controlSQL[s] != "" })
 }
 
 // controlSQL are the statements that begin and end transactions.
@@ -56,7 +56,7 @@ var controlSQL = map[db.Statement]string{db.Begin: "BEGIN", db.Commit: "COMMIT",
 
 // replies makes the statements of a batch, up to one that fails.
 func replies(c *pgx.Conn, batch []db.Statement) (out []returned) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*realTimeout)
 	defer cancel()
 	for _, s := range batch {
 		var r returned
@@ -67,7 +67,7 @@ func replies(c *pgx.Conn, batch []db.Statement) (out []returned) {
 		} else if !ok || a.SQL == "" {
 			continue
 		} else {
-			r = ask(ctx, c, a)
+			r = execStatement(ctx, c, a)
 		}
 		if out = append(out, r); r.err != nil {
 			break
@@ -76,8 +76,8 @@ func replies(c *pgx.Conn, batch []db.Statement) (out []returned) {
 	return out
 }
 
-// ask makes a statement as the driver does.
-func ask(ctx context.Context, c *pgx.Conn, a *pgsim.Statement) (r returned) {
+// execStatement makes a statement as the driver does.
+func execStatement(ctx context.Context, c *pgx.Conn, a *pgsim.Statement) (r returned) {
 	if a.Params != nil {
 		if _, r.err = c.Prepare(ctx, a.Name, a.SQL); r.err != nil {
 			return r

@@ -23,39 +23,39 @@ import (
 // and must give the same; what waits there for a lock must wait here, and go on when it does there. Its clock is the
 // world's: a function of the schema takes the place of clock_timestamp. Another takes that of nextval, see numbersSQL.
 type Postgres struct {
-	t      *testing.T
-	design Design
-	server *pgserver.Server
-	cfg    postgres.Config
-	admin  *pgx.Conn
-	ear    *pgx.Conn // hears of notifications
-	keeper *pgx.Conn // holds numbers back
-	free   []*pgx.Conn
+	t          *testing.T
+	design     Design
+	server     *pgserver.Server
+	cfg        postgres.Config
+	admin      *pgx.Conn
+	listenConn *pgx.Conn // hears of notifications
+	keeper     *pgx.Conn // holds numbers back
+	free       []*pgx.Conn
 
-	w       *world.World
-	turns   map[*world.Conn]*turn
-	micros  int64             // what the clock says
-	names   map[string]string // of the real server, by those that stand for them on the simulated one
-	told    []string          // notifications of the simulated server
-	every   int               // rows are compared after so many batches
-	batches int               // since
-	crashes int               // that are real ones; the others only empty what is not logged
-	said    []string          // the last statements, for people
-	count   map[string]int    // what took place
-	differs error             // the first difference
-	plant   func() bool       // changes something on the simulated server, and says whether it has; nil: nobody does
+	w             *world.World
+	turns         map[*world.Conn]*turn
+	micros        int64             // what the clock says
+	names         map[string]string // of the real server, by those that stand for them on the simulated one
+	notifications []string          // notifications of the simulated server
+	every         int               // rows are compared after so many batches
+	batches       int               // since
+	crashes       int               // that are real ones; the others only empty what is not logged
+	recent        []string          // the last statements, for people
+	count         map[string]int    // what was applied
+	differs       error             // the first difference
+	plant         func() bool       // changes something on the simulated server, and says whether it has; nil: nobody does
 }
 
 // turn is what a connection is at.
 type turn struct {
-	batch    []db.Statement
-	state    turnState
-	real     *pgx.Conn // nil: there is nothing that it has to itself
-	tx       bool      // it is in a transaction that it has begun by itself
-	heldBack bool      // the real one draws no number
-	woken    int       // the world's step in which what it waits for came free, so that the real one may go on already; zero: none did
-	clock    int64     // at that step
-	got      chan []returned
+	batch       []db.Statement
+	state       turnState
+	real        *pgx.Conn // nil: there is nothing that it has to itself
+	tx          bool      // it is in a transaction that it has begun by itself
+	heldBack    bool      // the real one draws no number
+	unblockedAt int       // the world's step in which what it waits for came free, so that the real one may go on already; zero: none did
+	clock       int64     // at that step
+	got         chan []returned
 }
 
 // explicit says whether it is for the batch to say where its transaction begins and ends.
@@ -80,7 +80,7 @@ const (
 
 func newPostgres(t *testing.T, d Design) *Postgres {
 	t.Helper()
-	p := &Postgres{t: t, design: d, server: pgtest.Own(t), count: map[string]int{}}
+	p := &Postgres{t: t, design: d, server: pgtest.Exclusive(t), count: map[string]int{}}
 	p.cfg = postgres.Config{DSN: p.server.DSN(), Schema: pgtest.Schema(t)}
 	opened, err := d.Open(t.Context(), p.cfg)
 	if err != nil {
@@ -88,7 +88,7 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 	}
 	opened.Close()
 	p.open()
-	for _, sql := range append(slices.Clone(d.Settle), numbersSQL,
+	for _, sql := range append(slices.Clone(d.SchemaStatements), numbersSQL,
 		`CREATE SEQUENCE clock MINVALUE -4000000000000000000`,
 		`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS $$
 			BEGIN RETURN timestamptz '2000-01-01 00:00:00+00' + (SELECT last_value FROM clock) * interval '1 microsecond'; END $$`,
@@ -108,15 +108,15 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 
 // open makes the connections that are always there.
 func (p *Postgres) open() {
-	p.admin, p.ear, p.keeper = p.dial(), p.dial(), p.dial()
-	if _, err := p.ear.Exec(p.t.Context(), "LISTEN "+pgx.Identifier{p.design.channel()}.Sanitize()); err != nil {
+	p.admin, p.listenConn, p.keeper = p.dial(), p.dial(), p.dial()
+	if _, err := p.listenConn.Exec(p.t.Context(), "LISTEN "+pgx.Identifier{p.design.channel()}.Sanitize()); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
 // close ends all connections.
 func (p *Postgres) close() {
-	for _, c := range append(p.free, p.admin, p.ear, p.keeper) {
+	for _, c := range append(p.free, p.admin, p.listenConn, p.keeper) {
 		_ = c.Close(context.Background()) // it may be broken
 	}
 	p.free = nil
@@ -146,7 +146,7 @@ func (p *Postgres) execOn(c *pgx.Conn, sql string, args ...any) {
 // attach makes it the shadow of a new world's server.
 func (p *Postgres) attach(w *world.World) {
 	p.names = map[string]string{}
-	p.w, p.turns, p.told, p.said, p.differs, p.batches = w, map[*world.Conn]*turn{}, nil, nil, nil, 0
+	p.w, p.turns, p.notifications, p.recent, p.differs, p.batches = w, map[*world.Conn]*turn{}, nil, nil, nil, 0
 	p.exec(p.design.empty())
 	if p.design.Fill != "" {
 		p.exec(p.design.Fill, w.Shards)
@@ -156,10 +156,10 @@ func (p *Postgres) attach(w *world.World) {
 	s.Shadow = p
 	committed := s.Committed
 	s.Committed = func(tx *db.Tx) {
-		first := len(p.told)
+		first := len(p.notifications)
 		for _, n := range tx.Notes {
-			if n, ok := n.(world.Notice); ok && n.Channel != "" && !slices.Contains(p.told[first:], n.Channel+" "+n.Payload) {
-				p.told = append(p.told, n.Channel+" "+n.Payload)
+			if n, ok := n.(world.Notice); ok && n.Channel != "" && !slices.Contains(p.notifications[first:], n.Channel+" "+n.Payload) {
+				p.notifications = append(p.notifications, n.Channel+" "+n.Payload)
 			}
 		}
 		committed(tx)
@@ -167,7 +167,7 @@ func (p *Postgres) attach(w *world.World) {
 	ready := s.Ready
 	s.Ready = func(session *db.Session) {
 		t := p.turn(session.Data.(*world.Conn))
-		t.woken, t.clock = w.Steps, s.Clock()
+		t.unblockedAt, t.clock = w.Steps, s.Clock()
 		ready(session)
 	}
 }
@@ -183,17 +183,17 @@ func (p *Postgres) tick() {
 // differ notes the first difference, and ends the world.
 func (p *Postgres) differ(format string, args ...any) {
 	if p.differs == nil {
-		p.differs = fmt.Errorf("%s\nafter:\n  %s", fmt.Sprintf(format, args...), strings.Join(p.said, "\n  "))
+		p.differs = fmt.Errorf("%s\nafter:\n  %s", fmt.Sprintf(format, args...), strings.Join(p.recent, "\n  "))
 		p.w.Over = true
 	}
 }
 
-// say notes what took place, for people.
-func (p *Postgres) say(format string, args ...any) {
-	if len(p.said) == 12 {
-		p.said = p.said[1:]
+// note notes what was applied, for people.
+func (p *Postgres) note(format string, args ...any) {
+	if len(p.recent) == 12 {
+		p.recent = p.recent[1:]
 	}
-	p.said = append(p.said, fmt.Sprintf("%v: ", time.Duration(p.w.Now))+fmt.Sprintf(format, args...))
+	p.recent = append(p.recent, fmt.Sprintf("%v: ", time.Duration(p.w.Now))+fmt.Sprintf(format, args...))
 }
 
 func (p *Postgres) turn(c *world.Conn) *turn {
@@ -205,8 +205,8 @@ func (p *Postgres) turn(c *world.Conn) *turn {
 	return t
 }
 
-// lend gives a turn a connection to the real server.
-func (p *Postgres) lend(t *turn) {
+// assignConn gives a turn a connection to the real server.
+func (p *Postgres) assignConn(t *turn) {
 	if t.real != nil {
 		return
 	}
@@ -230,7 +230,7 @@ func (p *Postgres) Began(c *world.Conn, batch []db.Statement) {
 	if t.batch = batch; sends(batch) {
 		t.state = fresh
 	}
-	for _, a := range asks(batch) {
+	for _, a := range statementsOf(batch) {
 		a.Args = p.translated(a.Args)
 	}
 }
@@ -248,7 +248,7 @@ func (p *Postgres) translated(args []any) []any {
 
 // learn takes the names that the real server has given for those of the simulated one.
 func (p *Postgres) learn(a *pgsim.Statement, r returned) {
-	column, names := p.design.Own[a.Name]
+	column, names := p.design.GeneratedColumns[a.Name]
 	if !names || len(a.Out.List) != len(r.rows) {
 		return
 	}
@@ -268,12 +268,12 @@ func (p *Postgres) Stepped(c *world.Conn) {
 	if p.overtakes(t) {
 		return
 	}
-	t.woken = 0
+	t.unblockedAt = 0
 	p.tick()
 	switch waits := c.Session.State() == db.Waiting; {
 	case waits && t.state == fresh:
 		p.count["waits"]++
-		p.say("%s of %d waits", texts(t.batch), c.Session.ID)
+		p.note("%s of %d waits", texts(t.batch), c.Session.ID)
 		p.enter(t)
 		t.state = blocked
 		t.send(t.body())
@@ -282,19 +282,19 @@ func (p *Postgres) Stepped(c *world.Conn) {
 		p.mustWait(t)
 	case t.state == fresh: // it lets others go first
 		p.count["overlaps"]++
-		p.say("%s of %d, but for its commit", texts(t.batch), c.Session.ID)
+		p.note("%s of %d, but for its commit", texts(t.batch), c.Session.ID)
 		p.enter(t)
 		t.state = held
-		p.compare(t, p.make(t, t.body()))
+		p.compare(t, p.runBatch(t, t.body()))
 	case t.state == blocked:
 		t.state = held
-		p.compare(t, p.await(t))
+		p.compare(t, p.awaitReplies(t))
 	}
 }
 
 // enter begins with a batch whose commit comes later.
 func (p *Postgres) enter(t *turn) {
-	p.lend(t)
+	p.assignConn(t)
 	if !t.explicit() {
 		p.control(t, "BEGIN")
 	}
@@ -307,31 +307,31 @@ func (p *Postgres) Ended(c *world.Conn, err error) {
 	if p.differs != nil || p.overtakes(t) || state == idle && (err == nil || !t.tx) {
 		return
 	}
-	t.state, t.woken = idle, 0
+	t.state, t.unblockedAt = idle, 0
 	p.tick()
-	p.say("%s of %d: %v", texts(t.batch), c.Session.ID, err)
+	p.note("%s of %d: %v", texts(t.batch), c.Session.ID, err)
 	if state == idle { // nothing was sent to the real server, for which its disk has room
-		p.giveUp(c, t, state)
+		p.abort(c, t, state)
 		return
 	}
 	switch {
 	case errors.Is(err, db.ErrCanceled) || errors.Is(err, db.ErrShutdown) || errors.Is(err, db.ErrLockTimeout): // given up, for nothing that it did
 		p.count["given up"]++
-		p.giveUp(c, t, state)
+		p.abort(c, t, state)
 	default:
 		p.finish(t, state, err)
 	}
 	if t.tx = c.Session.State() == db.InTx; !t.tx {
 		p.release(t)
 	}
-	p.look(false)
+	p.compareCommitted(false)
 }
 
-// giveUp has what is under way fail, for nothing that it did.
-func (p *Postgres) giveUp(c *world.Conn, t *turn, state turnState) {
-	p.takeBack(t, state)
+// abort has what is under way fail, for nothing that it did.
+func (p *Postgres) abort(c *world.Conn, t *turn, state turnState) {
+	p.rollBack(t, state)
 	if c.Session.State() == db.InTx {
-		p.lend(t)
+		p.assignConn(t)
 		_, _ = t.real.Exec(p.t.Context(), "BEGIN; SELECT 1/0") // a transaction that has failed
 	}
 }
@@ -342,13 +342,13 @@ func (p *Postgres) finish(t *turn, state turnState, err error) {
 	around := !t.explicit() && (state != fresh || len(t.batch) > 1) // there is a transaction around it
 	switch {
 	case state == blocked:
-		got = p.await(t)
+		got = p.awaitReplies(t)
 	case state == fresh && around:
 		p.enter(t)
-		got = p.make(t, t.body())
+		got = p.runBatch(t, t.body())
 	case state == fresh:
-		p.lend(t)
-		got = p.make(t, t.batch)
+		p.assignConn(t)
+		got = p.runBatch(t, t.batch)
 	}
 	if got != nil {
 		p.judge(t, got, err)
@@ -366,16 +366,16 @@ func (p *Postgres) Closed(c *world.Conn) {
 	if t := p.turns[c]; t != nil {
 		if t.real != nil {
 			p.tick()
-			p.say("session %d is over", c.Session.ID)
-			p.takeBack(t, t.state)
+			p.note("session %d is over", c.Session.ID)
+			p.rollBack(t, t.state)
 			p.release(t)
 		}
 		delete(p.turns, c)
 	}
 }
 
-// takeBack undoes what is under way. What has waited has drawn no number since.
-func (p *Postgres) takeBack(t *turn, state turnState) {
+// rollBack undoes what is under way. What has waited has drawn no number since.
+func (p *Postgres) rollBack(t *turn, state turnState) {
 	if t.real == nil {
 		return
 	}
@@ -399,33 +399,33 @@ func (p *Postgres) recount() {
 func (p *Postgres) Crashed() {
 	for _, t := range p.turns {
 		if t.real != nil {
-			p.takeBack(t, t.state)
+			p.rollBack(t, t.state)
 			p.release(t)
 		}
 	}
 	clear(p.turns)
 	p.count["crashes"]++
-	p.say("the server dies")
+	p.note("the server dies")
 	if p.differs != nil {
 		return
 	}
 	if p.crashes > 0 {
 		p.crashes--
 		p.count["real crashes"]++
-		p.told = nil // nobody listens
-		p.die()
+		p.notifications = nil // nobody listens
+		p.crashReal()
 	} else {
 		p.exec(`DO $$ DECLARE c record; BEGIN
 			FOR c IN SELECT oid::regclass AS t FROM pg_class WHERE relnamespace = current_schema::regnamespace AND relkind = 'r' AND relpersistence = 'u'
 			LOOP EXECUTE format('TRUNCATE %s', c.t); END LOOP; END $$`)
 	}
 	p.recount()
-	p.look(true)
+	p.compareCommitted(true)
 }
 
-// die has the real server crash, with nothing left to write that was committed.
-func (p *Postgres) die() {
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+// crashReal has the real server crash, with nothing left to write that was committed.
+func (p *Postgres) crashReal() {
+	ctx, cancel := context.WithTimeout(p.t.Context(), realTimeout)
 	defer cancel()
 	p.exec("SET synchronous_commit TO on")
 	p.micros = -1
@@ -458,7 +458,7 @@ func (p *Postgres) judge(t *turn, got []returned, err error) {
 
 // compare holds replies against the real ones.
 func (p *Postgres) compare(t *turn, got []returned) {
-	for i, a := range asks(t.batch) {
+	for i, a := range statementsOf(t.batch) {
 		if i >= len(got) || got[i].err != nil {
 			p.differ("%s: on Postgres there are %d replies: %v", texts(t.batch), len(got), got)
 			return
@@ -482,11 +482,11 @@ func (p *Postgres) compare(t *turn, got []returned) {
 	}
 }
 
-// look compares all that is committed, and what was told: now, or when it is time.
-func (p *Postgres) look(now bool) {
+// compareCommitted compares all that is committed, and what was told: now, or when it is time.
+func (p *Postgres) compareCommitted(now bool) {
 	if p.plant != nil && p.differs == nil && p.plant() {
 		p.plant, now = nil, true
-		p.say("planted")
+		p.note("planted")
 	}
 	if p.batches++; p.batches < p.every && !now || p.differs != nil {
 		return
@@ -504,14 +504,14 @@ func (p *Postgres) look(now bool) {
 	sim := p.design.rows(p.w)
 	slices.Sort(sim)
 	slices.Sort(real)
-	if only := apart(sim, real); only != "" {
+	if only := oneSided(sim, real); only != "" {
 		p.differ("what is durable differs:%s", only)
 	}
 	p.listen()
 }
 
-// apart lists the lines that only one side has.
-func apart(sim, real []string) string {
+// oneSided lists the lines that only one side has.
+func oneSided(sim, real []string) string {
 	var out strings.Builder
 	for _, l := range sim {
 		if _, ok := slices.BinarySearch(real, l); !ok {
@@ -535,7 +535,7 @@ func (p *Postgres) listen() {
 	p.exec("SELECT pg_notify($1, $2)", p.design.channel(), mark)
 	var heard []string
 	for {
-		n, err := p.ear.WaitForNotification(p.t.Context())
+		n, err := p.listenConn.WaitForNotification(p.t.Context())
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -544,9 +544,9 @@ func (p *Postgres) listen() {
 		}
 		heard = append(heard, n.Channel+" "+n.Payload)
 	}
-	if !slices.Equal(heard, p.told) {
-		p.differ("told was %q; on Postgres %q", p.told, heard)
+	if !slices.Equal(heard, p.notifications) {
+		p.differ("told was %q; on Postgres %q", p.notifications, heard)
 	}
 	p.count["told"] += len(heard)
-	p.told = nil
+	p.notifications = nil
 }

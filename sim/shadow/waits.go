@@ -15,12 +15,12 @@ import (
 // it is another world.
 var errRace = errors.New("two that waited were woken in another order")
 
-// patience is how long the real server may take for what it does in moments, on a machine that has other work.
-const patience = 5 * time.Minute
+// realTimeout is how long the real server may take for what it does in moments, on a machine that has other work.
+const realTimeout = 5 * time.Minute
 
 // control begins or ends a transaction.
 func (p *Postgres) control(t *turn, sql string) {
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.t.Context(), realTimeout)
 	defer cancel()
 	if _, err := t.real.Exec(ctx, sql); err != nil {
 		p.differ("%s: %v", sql, err)
@@ -33,8 +33,8 @@ func (t *turn) send(batch []db.Statement) {
 	go func(c *pgx.Conn, got chan<- []returned) { got <- replies(c, batch) }(t.real, t.got)
 }
 
-// make makes a batch on the real server, which must not wait for a lock that another has.
-func (p *Postgres) make(t *turn, batch []db.Statement) []returned {
+// runBatch makes a batch on the real server, which must not wait for a lock that another has.
+func (p *Postgres) runBatch(t *turn, batch []db.Statement) []returned {
 	alone := true
 	for _, o := range p.turns {
 		alone = alone && (o == t || o.real == nil)
@@ -81,7 +81,7 @@ func (p *Postgres) waitsFor(t *turn, those func(*turn) bool) bool {
 // has it go on.
 func (p *Postgres) mustWait(t *turn) {
 	p.giveNumbers(t)
-	for until := time.Now().Add(patience); ; {
+	for until := time.Now().Add(realTimeout); ; {
 		select {
 		case got := <-t.got:
 			t.got <- got
@@ -102,10 +102,10 @@ func (p *Postgres) mustWait(t *turn) {
 	}
 }
 
-// await gives the replies to what has waited.
-func (p *Postgres) await(t *turn) []returned {
+// awaitReplies gives the replies to what has waited.
+func (p *Postgres) awaitReplies(t *turn) []returned {
 	p.giveNumbers(t)
-	for until := time.Now().Add(patience); time.Now().Before(until); {
+	for until := time.Now().Add(realTimeout); time.Now().Before(until); {
 		select {
 		case got := <-t.got:
 			return got
@@ -124,7 +124,7 @@ func (p *Postgres) await(t *turn) []returned {
 // cancel ends what is under way on the real server. Between two statements of a batch there is nothing that a cancel could end, so
 // it is asked for until the batch is over.
 func (p *Postgres) cancel(t *turn) {
-	for until := time.Now().Add(patience); time.Now().Before(until); {
+	for until := time.Now().Add(realTimeout); time.Now().Before(until); {
 		p.exec("SELECT pg_cancel_backend($1)", pid(t.real))
 		select {
 		case <-t.got:
@@ -145,12 +145,12 @@ func (p *Postgres) race(kind string) {
 // real server; or whether the clock has jumped since t was woken, which the real server may read before that or after. That ends the
 // world, too.
 func (p *Postgres) overtakes(t *turn) bool {
-	if t.woken > 0 && t.clock != p.w.Server.Clock() {
+	if t.unblockedAt > 0 && t.clock != p.w.Server.Clock() {
 		p.race("overtaken")
 		return true
 	}
 	for _, o := range p.turns {
-		if o != t && o.state == blocked && 0 < o.woken && o.woken < p.w.Steps {
+		if o != t && o.state == blocked && 0 < o.unblockedAt && o.unblockedAt < p.w.Steps {
 			p.race("overtaken")
 			return true
 		}
@@ -162,7 +162,7 @@ func (p *Postgres) overtakes(t *turn) bool {
 // that one is next; on the real one the rest of the batch may be first at what both want.
 func (p *Postgres) wakes(t *turn) bool {
 	for _, o := range p.turns {
-		if o != t && o.state == blocked && o.woken > 0 {
+		if o != t && o.state == blocked && o.unblockedAt > 0 {
 			return true
 		}
 	}

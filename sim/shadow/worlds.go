@@ -31,13 +31,13 @@ func realWorlds(night uint64) (from, to uint64) {
 	from, cases := *realFrom, *realCases
 	if cases == 0 {
 		cases = depth.Of(6, night)
-		from += depth.Of[uint64](realDies-1, 0)
+		from += depth.Of[uint64](crashSeed-1, 0)
 	}
 	return from, from + cases
 }
 
-// realDies is a seed whose world has a server that dies.
-const realDies = 5
+// crashSeed is a seed whose world has a server that dies.
+const crashSeed = 5
 
 // shadowFaults is how many faults such a world has at most: more programs are more than longer worlds.
 const shadowFaults = 36
@@ -54,9 +54,9 @@ func shadowWorld(t *testing.T, d *cases.Programs, of Design, seed uint64, bug st
 	c.Bug, c.Grain = bug, 0
 	c.Faults = c.Faults[:min(len(c.Faults), shadowFaults)]
 	all := &pgsim.Worlds{Workload: load}
-	w := all.Begin(c, of.Make, nil)
+	w := all.Begin(c, of.NewDesign, nil)
 	s, grain := w.Server, int(seed%4)*2
-	s.Yield = func() bool { return grain > 0 && s.Turn != nil && s.Turn.Whole() && w.Rand.IntN(grain) == 0 }
+	s.Yield = func() bool { return grain > 0 && s.Turn != nil && s.Turn.OnlyCommitLeft() && w.Rand.IntN(grain) == 0 }
 	s.Ready = func(session *db.Session) { session.Data.(*world.Conn).Ready(0) }
 	return w, all
 }
@@ -65,23 +65,23 @@ func shadowWorld(t *testing.T, d *cases.Programs, of Design, seed uint64, bug st
 func shadowed(t *testing.T, p *Postgres, d *cases.Programs, seed uint64, bug string) error {
 	t.Helper()
 	w, all := shadowWorld(t, d, p.design, seed, bug)
-	defer all.Rest()
+	defer all.Release()
 	p.attach(w)
 	p.crashes = 0
-	if seed%32 == realDies {
+	if seed%32 == crashSeed {
 		p.crashes = 1
 	}
 	w.Play()
-	p.look(true)
+	p.compareCommitted(true)
 	for _, turn := range p.turns {
-		p.takeBack(turn, turn.state)
+		p.rollBack(turn, turn.state)
 		p.release(turn)
 	}
 	if p.differs != nil { // who knows what state they are in
 		p.close()
 		p.open()
 	}
-	p.count["round trips"] += w.Result.Counts.Whats[world.Sends]
+	p.count["round trips"] += w.Result.Counts.StepKinds[world.Sends]
 	p.count["faults"] += faultsOf(&w.Result.Counts)
 	switch v := w.Result.Violations; {
 	case errors.Is(p.differs, errRace):

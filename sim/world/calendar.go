@@ -2,42 +2,42 @@ package world
 
 // occurrence is something that is to happen, to a process in one of its lives or, without one, to the world.
 type occurrence struct {
-	at   int64  // ns since the world began
-	tie  uint32 // drawn: the order of what happens at the same moment
-	life uint32 // of the process
-	seq  uint64 // in which they were made, where the draw is a tie too
-	to   *Process
-	who  actor
-	act  int
+	at          int64  // ns since the world began
+	tie         uint32 // drawn: the order of what happens at the same moment
+	incarnation uint32 // of the process
+	seq         uint64 // in which they were made, where the draw is a tie too
+	to          *Process
+	actor       actor
+	act         int
 }
 
 // actor is who acts in an occurrence; act says which of his acts it is.
 type actor interface {
-	// off says that the act has no object any more. It does not take place then, and is no step of the world.
-	off(act int) bool
+	// isStale says that the act has no object any more. It does not are applied then, and is no step of the world.
+	isStale(act int) bool
 	do(act int)
 }
 
-// doing is a function that acts once, and always.
-type doing func()
+// actOnce is a function that acts once, and always.
+type actOnce func()
 
-func (doing) off(int) bool { return false }
-func (f doing) do(int)     { f() }
+func (actOnce) isStale(int) bool { return false }
+func (f actOnce) do(int)         { f() }
 
 // calendar is a heap of what is to happen. What the order hangs on is in the heap, small and without pointers; the rest
 // lies still.
 type calendar struct {
-	heap []place
-	lies []occurrence
-	free []int32 // places in lies
-	moot int     // how many were called off and are there still
+	heap    []place
+	entries []occurrence
+	free    []int32 // places in lies
+	moot    int     // how many were cancelled and are there still
 }
 
 // place is where an occurrence is in the order, and where it lies.
 type place struct {
-	at  int64
-	tie uint32
-	lie int32
+	at    int64
+	tie   uint32
+	entry int32
 }
 
 func (c *calendar) before(a, b *place) bool {
@@ -47,7 +47,7 @@ func (c *calendar) before(a, b *place) bool {
 	if a.tie != b.tie {
 		return a.tie < b.tie
 	}
-	return c.lies[a.lie].seq < c.lies[b.lie].seq
+	return c.entries[a.entry].seq < c.entries[b.entry].seq
 }
 
 func (c *calendar) empty() bool { return len(c.heap) == 0 }
@@ -56,10 +56,10 @@ func (c *calendar) push(o occurrence) {
 	var lie int32
 	if n := len(c.free); n > 0 {
 		lie, c.free = c.free[n-1], c.free[:n-1]
-		c.lies[lie] = o
+		c.entries[lie] = o
 	} else {
-		lie = int32(len(c.lies))
-		c.lies = append(c.lies, o)
+		lie = int32(len(c.entries))
+		c.entries = append(c.entries, o)
 	}
 	p := place{o.at, o.tie, lie}
 	c.heap = append(c.heap, p)
@@ -84,13 +84,13 @@ func (c *calendar) pop() occurrence {
 	if last > 0 {
 		c.sink(0, p)
 	}
-	return c.take(first.lie)
+	return c.remove(first.entry)
 }
 
-// take takes an occurrence from where it lies.
-func (c *calendar) take(lie int32) occurrence {
-	o := c.lies[lie]
-	c.lies[lie] = occurrence{}
+// remove takes an occurrence from where it lies.
+func (c *calendar) remove(lie int32) occurrence {
+	o := c.entries[lie]
+	c.entries[lie] = occurrence{}
 	c.free = append(c.free, lie)
 	return o
 }
@@ -121,19 +121,19 @@ func (c *calendar) sink(i int, p place) {
 	h[i] = p
 }
 
-// mootMin is how many occurrences may have been called off before they are looked for.
+// mootMin is how many occurrences may have been cancelled before they are looked for.
 const mootMin = 32
 
-// calledOff is told that an occurrence which is on the calendar has been called off. Once that is half of them, they go.
-func (c *calendar) calledOff() {
+// noteCancelled is told that an occurrence which is on the calendar has been cancelled. Once that is half of them, they go.
+func (c *calendar) noteCancelled() {
 	if c.moot++; c.moot < mootMin || 2*c.moot < len(c.heap) {
 		return
 	}
 	c.moot = 0
 	kept := c.heap[:0]
 	for _, p := range c.heap {
-		if o := &c.lies[p.lie]; o.who.off(o.act) {
-			c.take(p.lie)
+		if o := &c.entries[p.entry]; o.actor.isStale(o.act) {
+			c.remove(p.entry)
 			continue
 		}
 		kept = append(kept, p)

@@ -19,11 +19,11 @@ type Backend interface {
 
 // Client is a design's real code in a process. Each call of it is a thread.
 type Client struct {
-	p    *Process
-	host *Host
-	b    Backend
-	over context.CancelFunc
-	life context.Context
+	p             *Process
+	host          *Host
+	b             Backend
+	endBackground context.CancelFunc
+	background    context.Context
 }
 
 // The pauses between two tries to listen, and between two of a call that failed: doubled for each in a row.
@@ -38,7 +38,7 @@ const callLeases = 2
 // run begins a design's life in a process.
 func (h *Host) run(b Backend) *Client {
 	c := &Client{p: h.Process, host: h, b: b}
-	c.life, c.over = context.WithCancel(context.Background())
+	c.background, c.endBackground = context.WithCancel(context.Background())
 	if h.Process.World.Engines > 1 {
 		h.Process.begins(c.listen)
 	}
@@ -48,22 +48,22 @@ func (h *Host) run(b Backend) *Client {
 // listen is the engine's part of listening.
 func (c *Client) listen() {
 	pause := retryMin
-	for c.life.Err() == nil {
+	for c.background.Err() == nil {
 		begun := c.host.Now()
-		_ = c.b.Listen(c.life, func() { c.p.tell(dispatch.Woken{}) })
+		_ = c.b.Listen(c.background, func() { c.p.queueEvent(dispatch.Notified{}) })
 		if c.host.Now().Sub(begun) > retryMax {
 			pause = retryMin // it had worked for a while
 		}
-		c.host.Wait(c.life, pause)
+		c.host.Wait(c.background, pause)
 		pause = min(2*pause, retryMax)
-		c.p.tell(dispatch.Woken{}) // something may have been missed
+		c.p.queueEvent(dispatch.Notified{}) // something may have been missed
 	}
 }
 
 // call makes a call, as the engine does: within a bounded time.
 func (c *Client) call(do func(ctx context.Context)) {
 	c.p.begins(func() {
-		ctx := c.p.within(c.life, NS(callLeases*c.p.World.LeaseUS))
+		ctx := c.p.within(c.background, NS(callLeases*c.p.World.LeaseUS))
 		defer ctx.cancel()
 		do(ctx)
 	})
@@ -81,8 +81,8 @@ func (c *Client) complete(shard int, completions []backend.Completion, grant bac
 	c.call(func(ctx context.Context) { k(c.b.Complete(ctx, shard, completions, grant)) })
 }
 
-func (c *Client) extend(shard int, leases []backend.Lease, grant backend.Grant, k func([]bool, error)) {
-	c.call(func(ctx context.Context) { k(c.b.Extend(ctx, shard, leases, grant)) })
+func (c *Client) renew(shard int, leases []backend.Lease, grant backend.Grant, k func([]bool, error)) {
+	c.call(func(ctx context.Context) { k(c.b.Renew(ctx, shard, leases, grant)) })
 }
 
 func (c *Client) sweep(shard int, k func(backend.Swept, error)) {
@@ -103,7 +103,7 @@ func (c *Client) cancel(inst *Instance, k func(error)) {
 // close is the end of the engine's life and Backend.Close.
 func (c *Client) close(k func()) {
 	c.p.begins(func() {
-		c.over()
+		c.endBackground()
 		c.b.Close()
 		k()
 	})

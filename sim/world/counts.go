@@ -6,12 +6,12 @@ import (
 	"pulley/sim/cases"
 )
 
-// What is a kind of step.
-type What uint8
+// StepKind is a kind of step.
+type StepKind uint8
 
 // The kinds of steps.
 const (
-	Began What = iota
+	Began StepKind = iota
 	Died
 	Submits
 	Cancels
@@ -24,16 +24,16 @@ const (
 	Committed
 	Starts
 	Done
-	CutOff
+	Disconnected
 	Reports
 	Answered
-	Woken
+	Notified
 	Unheard
-	Struck
+	FaultBegan
 	ServerUp
 	Stopped
 	Leased
-	GivesBack
+	ReturnsLease
 	Applied
 	Stale
 	Retried
@@ -43,20 +43,20 @@ const (
 	Loses
 	Replays
 	Adopts
-	Asks
+	Requests
 	Withdraws
-	HandsOver
+	ReleasesShard
 	WritesState
 	ReadsState
-	Settles
+	Resolves
 	Forgets
 	PutsFirst
-	Cycles
+	Scans
 	Violated
-	whatsMax = iota
+	stepKindsMax = iota
 )
 
-var whatNames = [whatsMax]string{
+var stepKindNames = [stepKindsMax]string{
 	"process begins", "process dies", "client submits", "client cancels", "call", "answer", "request sent", "statement waits", "statement served",
 	"reply", "commit", "task starts", "task ends", "task cut off", "report", "submission answered", "woken", "notification not heard",
 	"fault", "server is up", "engine stops", "lease", "lease given back", "completion applied", "completion stale", "run tried again", "instance ends", "instance canceled",
@@ -65,10 +65,10 @@ var whatNames = [whatsMax]string{
 }
 
 // String is it in words.
-func (k What) String() string { return whatNames[k] }
+func (k StepKind) String() string { return stepKindNames[k] }
 
 // Of says whether a design has such a step at all.
-func (k What) Of(backend string) bool {
+func (k StepKind) Of(backend string) bool {
 	pull := strings.HasPrefix(backend, "pull")
 	switch {
 	case k >= Owns && k <= ReadsState:
@@ -77,7 +77,7 @@ func (k What) Of(backend string) bool {
 		return backend == "push"
 	case k == PutsFirst:
 		return backend == "push" || pull
-	case k == Cycles:
+	case k == Scans:
 		return pull
 	}
 	return true
@@ -85,9 +85,9 @@ func (k What) Of(backend string) bool {
 
 // Counts are how often things happened.
 type Counts struct {
-	Whats     [whatsMax]int
+	StepKinds [stepKindsMax]int
 	Faults    [cases.KindsMax]int
-	Met       [cases.KindsMax][Moods]int // faults by what they met
+	Met       [cases.KindsMax][TargetStates]int // faults by what they met
 	Problems  int
 	Deadlocks int
 	Seeds     int
@@ -98,8 +98,8 @@ type Counts struct {
 
 // Add takes in those of another world.
 func (c *Counts) Add(o *Counts) {
-	for i, n := range o.Whats {
-		c.Whats[i] += n
+	for i, n := range o.StepKinds {
+		c.StepKinds[i] += n
 	}
 	for i, n := range o.Faults {
 		c.Faults[i] += n

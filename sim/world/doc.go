@@ -9,5 +9,5 @@
 // a time, and only when the world has it run. Whatever waits, waits in a call of its host.
 //
 // A world knows neither its design nor what is right: it is given a [Store], which opens the design, and a [Judge], which is told of
-// each commit and of each answer. What took place it counts, mixes into a hash, and, for people, keeps as a [Trace].
+// each commit and of each answer. What was applied it counts, mixes into a hash, and, for people, keeps as a [Trace].
 package world

@@ -8,20 +8,20 @@ import (
 	"pulley/sim/db"
 )
 
-// strike lets a fault happen, if there is something that it can befall.
-func (w *World) strike(f *cases.Fault) {
-	p := w.engines[f.Who%len(w.engines)]
+// applyFault lets a fault happen, if there is something that it can befall.
+func (w *World) applyFault(f *cases.Fault) {
+	p := w.engines[f.Target%len(w.engines)]
 	happened := true
 	met := w.busiest()
 	switch f.Kind {
-	case cases.Kill, cases.Freeze, cases.Partition, cases.Slow, cases.Drift, cases.Deaf, cases.Repeat, cases.Stuck, cases.Stop:
+	case cases.Kill, cases.Freeze, cases.Partition, cases.Slow, cases.Drift, cases.MissNotifications, cases.Repeat, cases.Stuck, cases.Stop:
 		met = p.busiest()
-		happened = p.alive && !p.stopped && w.befall(p, f)
+		happened = p.alive && !p.stopped && w.applyTo(p, f)
 	case cases.Cut, cases.Hang, cases.Lost, cases.Terminate, cases.Timeout:
 		met, happened = w.sever(f)
 	case cases.Crash:
 		if happened = w.Server.up; happened {
-			w.Note(Struck, 0, cases.KindNumber(f.Kind), 0, 0)
+			w.Note(FaultBegan, 0, cases.KindNumber(f.Kind), 0, 0)
 			w.Server.crash(NS(f.ForUS))
 		}
 	case cases.Full:
@@ -30,27 +30,27 @@ func (w *World) strike(f *cases.Fault) {
 		w.Server.ahead += NS(f.By)
 		w.Judge.Jumped(NS(f.By))
 	case cases.Resubmit:
-		inst := w.Instances[f.Who%w.arrived]
-		happened = !inst.known && inst.Taken
-		w.after(0, nil, func() { w.submit(inst, f.Who/2) })
+		inst := w.Instances[f.Target%w.arrived]
+		happened = !inst.acknowledged && inst.Stored
+		w.after(0, nil, func() { w.submit(inst, f.Target/2) })
 	}
 	if happened {
-		w.met(f.Kind, met)
+		w.countMet(f.Kind, met)
 		w.Result.Counts.Faults[cases.KindNumber(f.Kind)]++
-		w.Note(Struck, f.Who, cases.KindNumber(f.Kind), f.ForUS, f.By)
+		w.Note(FaultBegan, f.Target, cases.KindNumber(f.Kind), f.ForUS, f.By)
 	}
 }
 
-// befall lets something happen to an engine.
-func (w *World) befall(p *Process, f *cases.Fault) bool {
+// applyTo lets something happen to an engine.
+func (w *World) applyTo(p *Process, f *cases.Fault) bool {
 	until := w.Now + NS(f.ForUS)
 	switch f.Kind {
 	case cases.Kill:
-		p.die(NS(f.ForUS))
+		p.crash(NS(f.ForUS))
 	case cases.Freeze:
 		p.frozen = max(p.frozen, until)
 	case cases.Partition:
-		p.cutOff = until
+		p.disconnectedUntil = until
 		for _, c := range slices.Clone(w.Server.conns) {
 			if c.p == p {
 				c.snap(w.Rand.Int64N(NS(f.ForUS) + 1))
@@ -66,8 +66,8 @@ func (w *World) befall(p *Process, f *cases.Fault) bool {
 		p.slow = until
 	case cases.Drift:
 		p.drift(f.By)
-	case cases.Deaf:
-		p.deaf = until
+	case cases.MissNotifications:
+		p.deafUntil = until
 	case cases.Repeat:
 		w.after(p.latency(), nil, func() { w.notify(w.engines[(p.Index+1)%len(w.engines)]) })
 	case cases.Stuck:
@@ -75,11 +75,11 @@ func (w *World) befall(p *Process, f *cases.Fault) bool {
 			return false
 		}
 		t := p.tasks[0]
-		if t.over {
+		if t.hasEnded {
 			return false
 		}
 		held := *t
-		t.over = true // its end comes later
+		t.hasEnded = true // its end comes later
 		p.tasks[0] = &held
 		w.after(NS(f.ForUS), p, func() { p.end(&held) })
 		for i := range p.tasks {
@@ -92,22 +92,22 @@ func (w *World) befall(p *Process, f *cases.Fault) bool {
 }
 
 // sever lets something happen to a connection: to one at work, as long as there is one.
-func (w *World) sever(f *cases.Fault) (Mood, bool) {
+func (w *World) sever(f *cases.Fault) (TargetState, bool) {
 	var at *Conn
 	conns := w.Server.conns
 	for i := range conns {
-		c := conns[(i+f.Who)%len(conns)]
-		if c.dead || c.Broken {
+		c := conns[(i+f.Target)%len(conns)]
+		if c.clientDied || c.Broken {
 			continue
 		}
-		if at == nil || c.phase != quiet && at.phase == quiet {
+		if at == nil || c.phase != unused && at.phase == unused {
 			at = c
 		}
 	}
 	if at == nil {
 		return 0, false
 	}
-	met, state := at.mood(), at.Session.State()
+	met, state := at.targetState(), at.Session.State()
 	switch f.Kind {
 	case cases.Cut:
 		at.snap(0)
@@ -130,7 +130,7 @@ func (w *World) sever(f *cases.Fault) (Mood, bool) {
 func (w *World) terminate(c *Conn) {
 	if s := c.Session.State(); s == db.Running || s == db.Waiting {
 		c.Session.Fail(db.ErrShutdown)
-		if c.dead {
+		if c.clientDied {
 			return
 		}
 	}
@@ -145,7 +145,7 @@ func (w *World) terminate(c *Conn) {
 // heal ends all faults.
 func (w *World) heal() {
 	for _, p := range w.engines {
-		p.slow, p.deaf, p.cutOff = 0, 0, 0
+		p.slow, p.deafUntil, p.disconnectedUntil = 0, 0, 0
 	}
 	w.Server.full = 0
 	for _, c := range w.Server.conns {
@@ -153,11 +153,11 @@ func (w *World) heal() {
 	}
 }
 
-// troubles is how long the faults that have begun still last.
-func (w *World) troubles() int64 {
+// faultsRemaining is how long the faults that have begun still last.
+func (w *World) faultsRemaining() int64 {
 	last := max(w.Server.full, w.Now+abs(w.Server.ahead))
 	for _, p := range w.engines {
-		last = max(last, p.frozen, p.slow, p.cutOff, p.deaf)
+		last = max(last, p.frozen, p.slow, p.disconnectedUntil, p.deafUntil)
 	}
 	return last - w.Now + NS(3*w.LeaseUS)
 }
@@ -169,13 +169,13 @@ func abs(n int64) int64 {
 	return n
 }
 
-// Mood is in which state something is that a fault befalls: no transaction, then that of a connection.
-type Mood uint8
+// TargetState is in which state something is that a fault befalls: no transaction, then that of a connection.
+type TargetState uint8
 
-// Moods is how many there are: one without a connection, and each state of a session in each phase of its connection.
-const Moods = 1 + db.StatesMax*Phases
+// TargetStates is how many there are: one without a connection, and each state of a session in each phase of its connection.
+const TargetStates = 1 + db.StatesMax*Phases
 
-func (m Mood) String() string {
+func (m TargetState) String() string {
 	if m == 0 {
 		return "no connection"
 	}
@@ -183,30 +183,32 @@ func (m Mood) String() string {
 	return Phase(m%Phases).String() + ", session " + db.State(m/Phases).String()
 }
 
-func (c *Conn) mood() Mood { return Mood(1 + int(c.Session.State())*Phases + int(c.phase)) }
+func (c *Conn) targetState() TargetState {
+	return TargetState(1 + int(c.Session.State())*Phases + int(c.phase))
+}
 
 // busiest is the mood of that connection of a process which is furthest in what it does.
-func (p *Process) busiest() Mood {
-	var m Mood
+func (p *Process) busiest() TargetState {
+	var m TargetState
 	for _, c := range p.World.Server.conns {
-		if c.p == p && !c.dead && !c.Broken {
-			m = max(m, c.mood())
+		if c.p == p && !c.clientDied && !c.Broken {
+			m = max(m, c.targetState())
 		}
 	}
 	return m
 }
 
-func (w *World) busiest() Mood {
-	var m Mood
+func (w *World) busiest() TargetState {
+	var m TargetState
 	for _, c := range w.Server.conns {
-		if !c.dead && !c.Broken {
-			m = max(m, c.mood())
+		if !c.clientDied && !c.Broken {
+			m = max(m, c.targetState())
 		}
 	}
 	return m
 }
 
-func (w *World) met(k cases.Kind, m Mood) { w.Result.Counts.Met[cases.KindNumber(k)][m]++ }
+func (w *World) countMet(k cases.Kind, m TargetState) { w.Result.Counts.Met[cases.KindNumber(k)][m]++ }
 
 // notify has a notification travel to all other engines: if the server is there, and they listen.
 func (w *World) notify(from *Process) {
@@ -217,13 +219,13 @@ func (w *World) notify(from *Process) {
 		if p == from || !p.alive {
 			continue
 		}
-		if w.Now < p.deaf || w.Now < p.cutOff {
+		if w.Now < p.deafUntil || w.Now < p.disconnectedUntil {
 			w.Note(Unheard, p.Index, 0, 0, 0)
 			continue
 		}
 		w.after(p.latency(), p, func() {
-			w.Note(Woken, p.Index, 0, 0, 0)
-			p.tell(dispatch.Woken{})
+			w.Note(Notified, p.Index, 0, 0, 0)
+			p.queueEvent(dispatch.Notified{})
 		})
 	}
 }

@@ -16,24 +16,24 @@ import (
 // Host is what the real code of a design stands on in a process: the world's server, network and time. Whatever waits,
 // waits in one of its calls, as the thread that made it.
 type Host struct {
-	Process *Process
-	Name    string // in notifications
-	Ears    []*Ear
+	Process     *Process
+	Name        string // in notifications
+	ListenConns []*ListenConn
 }
 
-// Ear is a connection that listens.
-type Ear struct {
-	Channel string
-	Conn    *Conn
-	Heard   func(payload string)
+// ListenConn is a connection that listens.
+type ListenConn struct {
+	Channel  string
+	Conn     *Conn
+	OnNotify func(payload string)
 }
 
 var _ postgres.Clock = (*Host)(nil)
 
 // newHost is for one life of a process.
 func newHost(p *Process) *Host {
-	p.World.lives++
-	return &Host{Process: p, Name: string(rune('a'+p.Index)) + time.Duration(p.World.lives).String()}
+	p.World.incarnations++
+	return &Host{Process: p, Name: string(rune('a'+p.Index)) + time.Duration(p.World.incarnations).String()}
 }
 
 // Now implements postgres.Clock.
@@ -92,19 +92,19 @@ func (w *World) Deliver(n Notice) {
 		if p.client == nil || !p.alive {
 			continue
 		}
-		for _, e := range p.client.host.Ears {
+		for _, e := range p.client.host.ListenConns {
 			if e.Channel != n.Channel || e.Conn.Broken {
 				continue
 			}
 			w.after(p.latency(), p, func() {
 				switch {
-				case e.Conn.Broken || e.Conn.Told:
-				case w.Now < p.deaf:
+				case e.Conn.Broken || e.Conn.KnowsBroken:
+				case w.Now < p.deafUntil:
 					w.Note(Unheard, p.Index, 0, 0, 0)
 				default:
-					w.Note(Woken, p.Index, int64(len(n.Channel)), 0, 0)
-					e.Heard(n.Payload)
-					p.stirred = true
+					w.Note(Notified, p.Index, int64(len(n.Channel)), 0, 0)
+					e.OnNotify(n.Payload)
+					p.hasRunnable = true
 				}
 			})
 		}

@@ -44,7 +44,7 @@ func (s *Server) SetUp(statement db.Statement) {
 	session.End()
 }
 
-// shadow is a real server on which all takes place that does on the simulated one, and is held against it.
+// shadow is a real server on which all is applied that does on the simulated one, and is held against it.
 type shadow interface {
 	Began(c *Conn, batch []db.Statement) // the server has got a batch, and is about to begin with it
 	Stepped(c *Conn)                     // it has gone on with it; perhaps until its end, of which it has told before
@@ -62,7 +62,7 @@ func (c *Conn) Ready(after int64) { c.p.World.put(c.p.World.Now+after, nil, c, c
 // run takes a connection's session forward until it waits, is over, or lets others go first.
 func (s *Server) run(c *Conn) {
 	session := c.Session
-	if session.State() == db.Gone {
+	if session.State() == db.TxEnded {
 		return
 	}
 	s.Turn = session
@@ -71,8 +71,8 @@ func (s *Server) run(c *Conn) {
 	} else if session.State() == db.Waiting {
 		s.w.Note(Waits, session.ID, 0, 0, 0)
 		if session.Tx().TimesOut() {
-			c.patience = s.w.Now + c.LockTimeout
-			s.w.put(c.patience, nil, c, connGiveUp)
+			c.waitsUntil = s.w.Now + c.LockTimeout
+			s.w.put(c.waitsUntil, nil, c, connGiveUp)
 		}
 	}
 	if s.Shadow != nil {
@@ -93,11 +93,11 @@ type Phase uint8
 
 // The phases, in the order in which a request goes through them, and how many there are.
 const (
-	quiet     Phase = iota // nothing is asked
-	asking                 // a request is on its way
-	Serving                // the server is at it
-	answering              // the answer is on its way
-	Phases    = iota
+	unused     Phase = iota // nothing is asked
+	requesting              // a request is on its way
+	Serving                 // the server is at it
+	answering               // the answer is on its way
+	Phases     = iota
 )
 
 func (p Phase) String() string {
@@ -106,20 +106,20 @@ func (p Phase) String() string {
 
 // Conn is a connection of a process.
 type Conn struct {
-	p        *Process
-	Session  *db.Session
-	epoch    int
-	phase    Phase
-	Broken   bool           // one end knows it
-	dead     bool           // the client's process is
-	Told     bool           // the client knows that it is broken
-	reply    reply          // where the answer goes
-	lost     bool           // the next answer does not come
-	patience int64          // until when its session waits
-	batch    []db.Statement // that is asked for
-	err      error          // the answer that is on its way
-	serve    func(error)    // served
-	Lent     any            // what its process lends it as
+	p           *Process
+	Session     *db.Session
+	epoch       int
+	phase       Phase
+	Broken      bool           // one end knows it
+	clientDied  bool           // the client's process is
+	KnowsBroken bool           // the client knows that it is broken
+	reply       reply          // where the answer goes
+	lost        bool           // the next answer does not come
+	waitsUntil  int64          // until when its session waits
+	batch       []db.Statement // that is asked for
+	err         error          // the answer that is on its way
+	onServed    func(error)    // served
+	BorrowedAs  any            // what its process lends it as
 
 	LockTimeout int64 // how long its session waits, where its transaction has said so
 }
@@ -133,9 +133,9 @@ type reply struct {
 
 func (r reply) awaited() bool { return r.t != nil || r.k != nil }
 
-func (r reply) tell(err error) {
+func (r reply) send(err error) {
 	if r.t != nil {
-		r.t.tell(r.wait, err)
+		r.t.signal(r.wait, err)
 		return
 	}
 	r.k(err)
@@ -149,7 +149,7 @@ const (
 	connGiveUp        // its session, which has waited for as long as it may
 )
 
-func (*Conn) off(int) bool { return false }
+func (*Conn) isStale(int) bool { return false }
 
 func (c *Conn) do(act int) {
 	switch act {
@@ -160,7 +160,7 @@ func (c *Conn) do(act int) {
 	case connAnswer:
 		c.answer()
 	case connGiveUp:
-		if c.Session.State() == db.Waiting && c.p.World.Now >= c.patience {
+		if c.Session.State() == db.Waiting && c.p.World.Now >= c.waitsUntil {
 			c.Session.Fail(db.ErrLockTimeout)
 		}
 	}
@@ -180,17 +180,17 @@ func (p *Process) Connect(k func(*Conn, error)) {
 	}
 	w := p.World
 	s := w.Server
-	if w.Now < p.cutOff || !s.up {
+	if w.Now < p.disconnectedUntil || !s.up {
 		w.after(w.mean(NS(w.LatencyUS)), p, func() { k(nil, errConnect) })
 		return
 	}
 	s.ids++
 	c := &Conn{p: p, Session: s.Open(s.ids), epoch: s.epoch}
-	c.Session.Data, c.serve = c, c.served
+	c.Session.Data, c.onServed = c, c.served
 	s.conns = append(s.conns, c)
 	w.after(p.latency()+p.latency(), p, func() {
 		if c.Broken {
-			c.Told = true
+			c.KnowsBroken = true
 			k(nil, errConnect)
 			return
 		}
@@ -198,12 +198,12 @@ func (p *Process) Connect(k func(*Conn, error)) {
 	})
 }
 
-// pooled takes a connection that was given back; nil: there is none.
+// pooled takes a connection that was returned; nil: there is none.
 func (p *Process) pooled() *Conn {
 	for len(p.free) > 0 {
 		c := p.free[len(p.free)-1]
 		p.free = p.free[:len(p.free)-1]
-		if !c.Told {
+		if !c.KnowsBroken {
 			return c
 		}
 	}
@@ -219,8 +219,8 @@ func (c *Conn) Unwatch() { c.reply = reply{} }
 // Release gives a connection back. One inside of a transaction is closed, as a pool does.
 func (c *Conn) Release() {
 	switch {
-	case c.Told || c.Broken && c.dead:
-	case c.Session.State() == db.InTx || c.Session.State() == db.Gone:
+	case c.KnowsBroken || c.Broken && c.clientDied:
+	case c.Session.State() == db.InTx || c.Session.State() == db.TxEnded:
 		c.Close()
 	default:
 		c.p.free = append(c.p.free, c)
@@ -229,13 +229,13 @@ func (c *Conn) Release() {
 
 // Close ends a connection from the client's side.
 func (c *Conn) Close() {
-	c.Told, c.dead = true, true
+	c.KnowsBroken, c.clientDied = true, true
 	c.p.World.after(c.p.latency(), nil, c.hangUp)
 }
 
 // hangUp has the server notice that the client is gone: at once, or after the batch that it is at.
 func (c *Conn) hangUp() {
-	c.dead = true
+	c.clientDied = true
 	if s := c.Session.State(); s == db.Idle || s == db.InTx {
 		c.end()
 	}
@@ -262,7 +262,7 @@ func (c *Conn) Send(batch []db.Statement, k func(error)) { c.request(batch, repl
 // request is send with somebody who waits.
 func (c *Conn) request(batch []db.Statement, from reply) {
 	w := c.p.World
-	c.reply, c.phase, c.batch = from, asking, batch
+	c.reply, c.phase, c.batch = from, requesting, batch
 	w.Note(Sends, c.p.Index, int64(c.Session.ID), int64(len(batch)), 0)
 	if c.Broken {
 		c.Fail(ErrConn)
@@ -275,14 +275,14 @@ func (c *Conn) request(batch []db.Statement, from reply) {
 func (c *Conn) arrive() {
 	w, batch := c.p.World, c.batch
 	c.batch = nil
-	if c.Broken || c.Session.State() == db.Gone || c.dead && w.Rand.IntN(2) == 0 {
+	if c.Broken || c.Session.State() == db.TxEnded || c.clientDied && w.Rand.IntN(2) == 0 {
 		return
 	}
 	c.phase = Serving
 	if w.Now < w.Server.full && writes(batch) {
 		batch = []db.Statement{failing{db.ErrDiskFull}}
 	}
-	c.Session.Execute(batch, c.serve)
+	c.Session.Execute(batch, c.onServed)
 	if s := w.Server.Shadow; s != nil {
 		s.Began(c, batch)
 	}
@@ -298,7 +298,7 @@ func (f failing) Run(*db.Exec) error { return f.err }
 // writes says whether a batch needs room on the disk.
 func writes(batch []db.Statement) bool {
 	for _, s := range batch {
-		if w, ok := s.(interface{ NeedsRoom() bool }); ok && w.NeedsRoom() {
+		if w, ok := s.(interface{ NeedsDisk() bool }); ok && w.NeedsDisk() {
 			return true
 		}
 	}
@@ -316,7 +316,7 @@ func (c *Conn) served(err error) {
 	if err != nil && w.Trace != nil {
 		w.Trace.Say(err.Error())
 	}
-	if c.dead {
+	if c.clientDied {
 		c.end()
 		return
 	}
@@ -331,32 +331,32 @@ func (c *Conn) served(err error) {
 
 // answer is when an answer reaches the client.
 func (c *Conn) answer() {
-	if c.Told {
+	if c.KnowsBroken {
 		return
 	}
 	from, err := c.reply, c.err
-	if c.reply, c.phase = (reply{}), quiet; !from.awaited() {
+	if c.reply, c.phase = (reply{}), unused; !from.awaited() {
 		return
 	}
 	if c.Broken {
-		c.Told = true
+		c.KnowsBroken = true
 		err = ErrConn
 	}
 	c.p.World.Note(Replied, c.p.Index, int64(c.Session.ID), ErrorCode(err), 0)
-	from.tell(err)
+	from.send(err)
 }
 
 // Fail tells the client that the connection is broken, if it waits for something.
 func (c *Conn) Fail(err error) {
-	if c.Told || !c.reply.awaited() {
+	if c.KnowsBroken || !c.reply.awaited() {
 		return
 	}
 	from := c.reply
-	c.Told, c.reply, c.phase = true, reply{}, quiet
+	c.KnowsBroken, c.reply, c.phase = true, reply{}, unused
 	w := c.p.World
 	w.after(w.Rand.Int64N(NS(200)), c.p, func() {
 		w.Note(Replied, c.p.Index, int64(c.Session.ID), 1, 0)
-		from.tell(err)
+		from.send(err)
 	})
 }
 
@@ -383,7 +383,7 @@ func (s *Server) crash(back int64) {
 	conns := s.conns
 	s.conns = nil
 	for _, c := range conns {
-		c.Broken, c.dead = true, true
+		c.Broken, c.clientDied = true, true
 		s.w.after(s.w.Rand.Int64N(NS(2000)), c.p, func() { c.Fail(ErrConn) })
 	}
 	s.w.after(back, nil, func() {

@@ -14,19 +14,19 @@ import (
 // Process is an engine's: what package engine's shell is to the real one. It outlives its lives, of which there is
 // another after each death.
 type Process struct {
-	World *World
-	Index int
-	Life  uint32
+	World       *World
+	Index       int
+	Incarnation uint32
 
 	alive, stopped, draining, closing bool
 
-	frozen int64 // until when it stands still
-	slow   int64 // until when its messages take long
-	cutOff int64 // until when the server cannot be reached
-	deaf   int64 // until when it hears of no notifications
-	rate   int64 // of its clock: parts of a million that it is too fast
-	since  int64 // when that began
-	base   int64 // what the clock said then
+	frozen            int64 // until when it stands still
+	slow              int64 // until when its messages take long
+	disconnectedUntil int64 // until when the server cannot be reached
+	deafUntil         int64 // until when it hears of no notifications
+	rate              int64 // of its clock: parts of a million that it is too fast
+	since             int64 // when that began
+	base              int64 // what the clock said then
 
 	machine *dispatch.Machine
 	client  *Client
@@ -40,9 +40,9 @@ type Process struct {
 
 	free []*Conn
 
-	threads []*thread // in the order in which they began
-	back    int64     // how long after it has stopped another life begins
-	stirred bool      // something has happened by which threads may go on
+	threads     []*thread // in the order in which they began
+	back        int64     // how long after it has stopped another life begins
+	hasRunnable bool      // something has happened by which threads may go on
 }
 
 // forever is longer than any world lasts.
@@ -50,9 +50,9 @@ const forever = 1000 * time.Hour
 
 // task is an attempt under way.
 type task struct {
-	id   dispatch.TaskID
-	task backend.Task
-	over bool
+	id       dispatch.TaskID
+	task     backend.Task
+	hasEnded bool
 }
 
 // Now is the process' clock, which never goes back, in ns since its epoch.
@@ -81,7 +81,7 @@ func (p *Process) begin() {
 	if w.stopping {
 		return // nothing is left to do
 	}
-	p.Life++
+	p.Incarnation++
 	p.alive, p.stopped, p.draining, p.closing, p.frozen = true, false, false, false, 0
 	p.inbox, p.tasks, p.pending, p.free = nil, nil, nil, nil
 	p.due, p.stepped = -1, false
@@ -107,27 +107,27 @@ func (p *Process) begin() {
 		return
 	}
 	p.client = h.run(b)
-	w.Note(Began, p.Index, int64(p.Life), 0, 0)
+	w.Note(Began, p.Index, int64(p.Incarnation), 0, 0)
 	w.after(0, p, func() {})
 }
 
 // EngineNames are those of the processes, by their index.
 var EngineNames = [...]string{"e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7"}
 
-// die ends a life; another begins later. What its clients wait for they ask again.
-func (p *Process) die(back int64) {
+// crash ends a life; another begins later. What its clients wait for they ask again.
+func (p *Process) crash(back int64) {
 	w := p.World
-	w.Note(Died, p.Index, int64(p.Life), 0, 0)
-	p.Life++
+	w.Note(Died, p.Index, int64(p.Incarnation), 0, 0)
+	p.Incarnation++
 	p.alive = false
 	for _, t := range p.tasks {
 		w.Judge.Dropped(p, t.task.Lease)
 	}
 	for _, c := range w.Server.conns {
-		if c.p == p && !c.dead {
-			c.Told, c.dead = true, true
+		if c.p == p && !c.clientDied {
+			c.KnowsBroken, c.clientDied = true, true
 			c.reply = reply{}
-			w.after(w.Rand.Int64N(NS(2000))+w.patience(), nil, c.hangUp)
+			w.after(w.Rand.Int64N(NS(2000))+w.detectDelay(), nil, c.hangUp)
 		}
 	}
 	p.reap()
@@ -144,20 +144,20 @@ func (p *Process) die(back int64) {
 	w.after(back, nil, p.begin)
 }
 
-// patience is how long a server takes to notice that a client is gone, beyond moments: seldom long.
-func (w *World) patience() int64 {
+// detectDelay is how long a server takes to notice that a client is gone, beyond moments: seldom long.
+func (w *World) detectDelay() int64 {
 	if w.Rand.IntN(8) == 0 {
 		return w.Rand.Int64N(NS(w.LeaseUS))
 	}
 	return 0
 }
 
-// tell notes an event for the next step.
-func (p *Process) tell(ev dispatch.Event) { p.inbox = append(p.inbox, ev) }
+// queueEvent notes an event for the next step.
+func (p *Process) queueEvent(ev dispatch.Event) { p.inbox = append(p.inbox, ev) }
 
 // step has the machine decide, and begins what it says.
 func (p *Process) step() {
-	p.stir()
+	p.resumeThreads()
 	if !p.alive || p.stopped || p.closing {
 		return
 	}
@@ -165,14 +165,14 @@ func (p *Process) step() {
 		return
 	}
 	for again := true; again; {
-		p.feed()
+		p.submitArrived()
 		p.stepped = true
 		for _, c := range p.machine.Step(p.wall(), p.inbox...) {
-			p.obey(c)
+			p.execute(c)
 		}
 		clear(p.inbox)
 		p.inbox = p.inbox[:0]
-		again = !p.stopped && len(p.backlog) > 0 && p.machine.Room() > 0
+		again = !p.stopped && len(p.backlog) > 0 && p.machine.SubmitCapacity() > 0
 	}
 	next := int64(-1)
 	if at := p.machine.Next(); !at.IsZero() && !p.stopped {
@@ -182,7 +182,7 @@ func (p *Process) step() {
 		return
 	}
 	if p.due > p.Now() {
-		p.World.queue.calledOff()
+		p.World.queue.noteCancelled()
 	}
 	p.due = next
 	p.ticks++
@@ -194,8 +194,8 @@ func (p *Process) step() {
 // tick has the process decide at its deadline, unless that is moved before.
 func (p *Process) tick() { p.World.put(p.World.Now+p.until(p.due), p, p, p.ticks) }
 
-// off implements actor: a deadline that was moved is none.
-func (p *Process) off(number int) bool { return number != p.ticks }
+// isStale implements actor: a deadline that was moved is none.
+func (p *Process) isStale(number int) bool { return number != p.ticks }
 
 // do implements actor: a deadline has come, or is to come still, if the clock's rate was changed.
 func (p *Process) do(int) {
@@ -204,20 +204,20 @@ func (p *Process) do(int) {
 	}
 }
 
-// feed hands over as many submissions as the machine takes.
-func (p *Process) feed() {
-	n := min(len(p.backlog), p.machine.Room())
+// submitArrived hands over as many submissions as the machine takes.
+func (p *Process) submitArrived() {
+	n := min(len(p.backlog), p.machine.SubmitCapacity())
 	for _, inst := range p.backlog[:n] {
 		p.pending = append(p.pending, inst)
-		p.tell(dispatch.Submit{Ticket: dispatch.Ticket(len(p.pending)), Submission: backend.Submission{
+		p.queueEvent(dispatch.Submit{Ticket: dispatch.Ticket(len(p.pending)), Submission: backend.Submission{
 			ID: inst.ID, Program: p.World.Workload.Compiled, Input: p.World.Workload.Input,
 		}})
 	}
 	p.backlog = p.backlog[n:]
 }
 
-// obey begins what a command says.
-func (p *Process) obey(c dispatch.Command) {
+// execute begins what a command says.
+func (p *Process) execute(c dispatch.Command) {
 	w := p.World
 	switch c := c.(type) {
 	case dispatch.Call:
@@ -235,11 +235,11 @@ func (p *Process) obey(c dispatch.Command) {
 			w.Trace.Say(c.Err.Error())
 		}
 	case dispatch.Stopped:
-		w.Note(Stopped, p.Index, int64(p.Life), 0, 0)
+		w.Note(Stopped, p.Index, int64(p.Incarnation), 0, 0)
 		p.closing = true
 		p.client.close(func() {
 			if p.stopped = true; !w.stopping {
-				w.after(0, nil, func() { p.die(p.back) })
+				w.after(0, nil, func() { p.crash(p.back) })
 			}
 		})
 	}
@@ -257,7 +257,7 @@ func (p *Process) call(c dispatch.Call) {
 			w.Trace.Say(r.Err.Error())
 		}
 		w.Judge.Reply(p, completions, r)
-		p.tell(r)
+		p.queueEvent(r)
 	}
 	committed := func(out backend.Committed, err error) { end(dispatch.Reply{Committed: out, Err: err}) }
 	switch c.Op {
@@ -273,8 +273,8 @@ func (p *Process) call(c dispatch.Call) {
 			c.Grant.Max = 0 // nobody would run it
 		}
 		p.client.complete(c.Shard, c.Completions, c.Grant, committed)
-	case dispatch.OpExtend:
-		p.client.extend(c.Shard, c.Leases, c.Grant, func(held []bool, err error) { end(dispatch.Reply{Held: held, Err: err}) })
+	case dispatch.OpRenew:
+		p.client.renew(c.Shard, c.Leases, c.Grant, func(held []bool, err error) { end(dispatch.Reply{Held: held, Err: err}) })
 	case dispatch.OpSweep:
 		p.client.sweep(c.Shard, func(swept backend.Swept, err error) { end(dispatch.Reply{Swept: swept, Err: err}) })
 	case dispatch.OpNotify:
@@ -292,7 +292,7 @@ func early(completions int) backend.Committed {
 }
 
 func opNumber(op dispatch.Op) int {
-	for i, o := range [...]dispatch.Op{dispatch.OpSubmit, dispatch.OpClaim, dispatch.OpComplete, dispatch.OpExtend, dispatch.OpSweep, dispatch.OpNotify} {
+	for i, o := range [...]dispatch.Op{dispatch.OpSubmit, dispatch.OpClaim, dispatch.OpComplete, dispatch.OpRenew, dispatch.OpSweep, dispatch.OpNotify} {
 		if o == op {
 			return i
 		}
@@ -316,7 +316,7 @@ func (p *Process) start(c *dispatch.Start) {
 
 // end is when a task's time is over.
 func (p *Process) end(t *task) {
-	if t.over {
+	if t.hasEnded {
 		return
 	}
 	p.leave(t)
@@ -328,11 +328,11 @@ func (p *Process) end(t *task) {
 		failure = &f
 	}
 	p.World.Note(Done, p.Index, int64(t.id), 0, 0)
-	p.tell(&dispatch.Done{Task: t.id, Result: result, Failure: failure})
+	p.queueEvent(&dispatch.Done{Task: t.id, Result: result, Failure: failure})
 }
 
 func (p *Process) leave(t *task) {
-	t.over = true
+	t.hasEnded = true
 	for i, o := range p.tasks {
 		if o == t {
 			p.tasks = append(p.tasks[:i], p.tasks[i+1:]...)
@@ -353,9 +353,9 @@ func (p *Process) stop(c dispatch.Cancel) {
 		if errors.Is(c.Cause, dispatch.ErrLeaseLost) {
 			lost = 1
 		}
-		p.World.Note(CutOff, p.Index, int64(t.id), lost, 0)
+		p.World.Note(Disconnected, p.Index, int64(t.id), lost, 0)
 		p.World.after(p.World.mean(NS(200)), p, func() {
-			p.tell(&dispatch.Done{Task: t.id, Failure: &plan.Failure{Type: "Cancelled", Message: "cancelled", Action: t.task.Action}})
+			p.queueEvent(&dispatch.Done{Task: t.id, Failure: &plan.Failure{Type: "Cancelled", Message: "cancelled", Action: t.task.Action}})
 		})
 		return
 	}
@@ -372,10 +372,10 @@ func (p *Process) answer(c dispatch.Answer) {
 		w.after(w.mean(NS(20_000)), nil, func() { w.submit(inst, w.Rand.IntN(w.Engines)) })
 	case c.Outcome.Answer == backend.Refused:
 		w.Violate("I12", "instance %d was refused: %v", inst.Index, c.Outcome.Err)
-	case !inst.Taken:
+	case !inst.Stored:
 		w.Violate("I8", "instance %d was answered %s, and is not stored", inst.Index, c.Outcome.Answer)
 	default:
-		inst.known = true
+		inst.acknowledged = true
 	}
 }
 
@@ -393,12 +393,12 @@ func (p *Process) drain(within int64) {
 	}
 	p.draining = true
 	w := p.World
-	w.after(0, p, func() { p.tell(dispatch.Drain{Until: p.wall().Add(time.Duration(within))}) })
+	w.after(0, p, func() { p.queueEvent(dispatch.Drain{Until: p.wall().Add(time.Duration(within))}) })
 }
 
 // submit is a client's that hands an instance to an engine, or waits until one listens.
 func (w *World) submit(inst *Instance, engine int) {
-	if inst.known {
+	if inst.acknowledged {
 		return
 	}
 	p := w.engines[engine%len(w.engines)]
@@ -418,20 +418,20 @@ func (w *World) cancel(inst *Instance) {
 	if inst.Ended {
 		return
 	}
-	if !p.alive || p.frozen > w.Now || p.draining || !inst.Taken {
+	if !p.alive || p.frozen > w.Now || p.draining || !inst.Stored {
 		again()
 		return
 	}
 	inst.Canceled = true
 	w.Note(Cancels, p.Index, int64(inst.Index), 0, 0)
-	life := p.Life
+	life := p.Incarnation
 	p.client.cancel(inst, func(err error) {
 		if err == nil && !inst.Ended {
 			w.Violate("I7", "instance %d was canceled, and runs", inst.Index)
 		}
 	})
 	w.after(NS(500_000), nil, func() {
-		if p.Life != life || !inst.Ended {
+		if p.Incarnation != life || !inst.Ended {
 			w.cancel(inst)
 		}
 	})

@@ -109,7 +109,7 @@ func (d *diagram) mark(i int) {
 	switch s.What {
 	case Violated:
 		colour, size = "#d00", 7
-	case Struck, Died:
+	case FaultBegan, Died:
 		colour, size = "#e80", 5
 	case Committed:
 		colour, size = "#080", 4

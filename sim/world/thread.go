@@ -15,30 +15,30 @@ import (
 // and nothing else does meanwhile: it is a coroutine. One that waits when its process dies is unwound, and has another job
 // then.
 type thread struct {
-	p      *Process
-	life   uint32
-	job    func()
-	next   func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
-	killed bool // it is being unwound
+	p           *Process
+	incarnation uint32
+	job         func()
+	next        func() (struct{}, bool)
+	stop        func()
+	yield       func(struct{}) bool
+	killed      bool // it is being unwound
 
-	parked bool
-	wait   int // of its waits, the present one: what belongs to an earlier comes too late
+	waiting bool
+	wait    int // of its waits, the present one: what belongs to an earlier comes too late
 
 	// What it waits for beside being told: something from one of these, or the end of a context; nil: not for that.
 	from [2]<-chan struct{}
 	ctx  context.Context
 	got  int // from which it came: its place, rested, or overdue
 
-	told bool // what it waits for has ended,
-	err  error
+	signalled bool // what it waits for has ended,
+	err       error
 }
 
 // What a wait ended by, beside the place of a channel.
 const (
-	rested  = postgres.Rested // its time
-	overdue = postgres.Ended  // the end of its context
+	timedOut = postgres.TimedOut // its time
+	overdue  = postgres.Ended    // the end of its context
 )
 
 // Spare is what one world leaves to the next: threads without a job, and the memory of its calendar.
@@ -47,16 +47,16 @@ type Spare struct {
 	calendar calendar
 }
 
-// takeCalendar gives the memory of the last world's calendar, for an empty one.
-func (s *Spare) takeCalendar() calendar {
+// reuseCalendar gives the memory of the last world's calendar, for an empty one.
+func (s *Spare) reuseCalendar() calendar {
 	c := s.calendar
 	s.calendar = calendar{}
-	clear(c.lies)
-	return calendar{heap: c.heap[:0], lies: c.lies[:0], free: c.free[:0]}
+	clear(c.entries)
+	return calendar{heap: c.heap[:0], entries: c.entries[:0], free: c.free[:0]}
 }
 
-// Rest ends the threads.
-func (s *Spare) Rest() {
+// Release ends the threads.
+func (s *Spare) Release() {
 	for _, t := range s.threads {
 		t.stop()
 	}
@@ -77,7 +77,7 @@ func (p *Process) begins(job func()) {
 			t = &thread{}
 			t.next, t.stop = iter.Pull(t.body)
 		}
-		t.p, t.life, t.job = p, p.Life, job
+		t.p, t.incarnation, t.job = p, p.Incarnation, job
 		p.threads = append(p.threads, t)
 		t.run()
 	})
@@ -119,17 +119,17 @@ func (w *World) panicked(cause any) {
 func (t *thread) run() {
 	w, p := t.p.World, t.p
 	before := w.running
-	w.running, p.stirred = t, true
+	w.running, p.hasRunnable = t, true
 	t.next()
 	w.running = before
 	if t.job == nil {
 		p.threads = slices.DeleteFunc(p.threads, func(o *thread) bool { return o == t })
-		t.rest(w)
+		t.release(w)
 	}
 }
 
-// rest puts a thread without a job aside.
-func (t *thread) rest(w *World) {
+// release puts a thread without a job aside.
+func (t *thread) release(w *World) {
 	t.p, t.ctx, t.err, t.from = nil, nil, nil, [2]<-chan struct{}{}
 	w.spare.threads = append(w.spare.threads, t)
 }
@@ -142,38 +142,38 @@ func (t *thread) kill() {
 	t.next()
 	w.running, t.killed = before, false
 	t.wait++
-	t.rest(w)
+	t.release(w)
 }
 
 // begin begins a wait, and gives its number.
 func (t *thread) begin(ctx context.Context) int {
 	t.wait++
-	t.ctx, t.told, t.err = ctx, false, nil
+	t.ctx, t.signalled, t.err = ctx, false, nil
 	return t.wait
 }
 
-// tell tells a thread in one of its waits that what it waits for has ended, and says whether it waits still.
-func (t *thread) tell(wait int, err error) bool {
+// signal tells a thread in one of its waits that what it waits for has ended, and says whether it waits still.
+func (t *thread) signal(wait int, err error) bool {
 	switch {
 	case t.wait != wait:
 		return false
-	case !t.told:
-		t.told, t.err = true, err
-		if t.parked {
+	case !t.signalled:
+		t.signalled, t.err = true, err
+		if t.waiting {
 			t.run()
 		}
 	}
 	return true
 }
 
-// park waits until it is told, or ready.
-func (t *thread) park() {
+// waitSignal waits until it is told, or ready.
+func (t *thread) waitSignal() {
 	if t.killed {
 		panic(errKilled)
 	}
-	t.parked = true
+	t.waiting = true
 	whole := t.yield(struct{}{})
-	t.parked = false
+	t.waiting = false
 	if !whole || t.killed {
 		panic(errKilled)
 	}
@@ -199,12 +199,12 @@ func (t *thread) ready() bool {
 	return false
 }
 
-// off implements actor: the end of a pause has no object once the wait, whose number it is, is over.
-func (t *thread) off(wait int) bool { return t.wait != wait }
+// isStale implements actor: the end of a pause has no object once the wait, whose number it is, is over.
+func (t *thread) isStale(wait int) bool { return t.wait != wait }
 
 // do implements actor: a pause is over.
 func (t *thread) do(int) {
-	t.got = rested
+	t.got = timedOut
 	t.run()
 }
 
@@ -222,9 +222,9 @@ func (p *Process) pause(ctx context.Context, span int64, from ...<-chan struct{}
 		if span >= 0 {
 			w.put(w.Now+p.until(p.Now()+span), p, t, wait)
 		}
-		t.park()
-		if span >= 0 && t.got != rested {
-			w.queue.calledOff()
+		t.waitSignal()
+		if span >= 0 && t.got != timedOut {
+			w.queue.noteCancelled()
 		}
 	}
 	t.wait++
@@ -232,12 +232,12 @@ func (p *Process) pause(ctx context.Context, span int64, from ...<-chan struct{}
 	return t.got
 }
 
-// stir lets those threads go on whose wait is over because of what others of the process did.
-func (p *Process) stir() {
-	for p.stirred {
-		p.stirred = false
+// resumeThreads lets those threads go on whose wait is over because of what others of the process did.
+func (p *Process) resumeThreads() {
+	for p.hasRunnable {
+		p.hasRunnable = false
 		for _, t := range p.threads {
-			if t.parked && t.ready() {
+			if t.waiting && t.ready() {
 				t.run()
 				break
 			}
@@ -263,7 +263,7 @@ func (p *Process) Await(ctx context.Context, begin func(end func(error)), late f
 	t := p.World.running
 	wait := t.begin(ctx)
 	begin(func(err error) {
-		if !t.tell(wait, err) {
+		if !t.signal(wait, err) {
 			late(err)
 		}
 	})
@@ -301,11 +301,11 @@ func (p *Process) exchange(ctx context.Context, c *Conn, batch []db.Statement) e
 
 // ended waits for the end of what the thread has begun.
 func (t *thread) ended() error {
-	if !t.told {
-		t.park()
+	if !t.signalled {
+		t.waitSignal()
 	}
 	t.wait++
-	if !t.told {
+	if !t.signalled {
 		return ErrEnded
 	}
 	return t.err
@@ -336,16 +336,16 @@ func (c *within) Err() error {
 	return c.Context.Err()
 }
 
-// off implements actor.
-func (c *within) off(int) bool { return c.err != nil }
+// isStale implements actor.
+func (c *within) isStale(int) bool { return c.err != nil }
 
 // do implements actor: its time is over.
-func (c *within) do(int) { c.err, c.p.stirred = context.DeadlineExceeded, true }
+func (c *within) do(int) { c.err, c.p.hasRunnable = context.DeadlineExceeded, true }
 
 // cancel ends it.
 func (c *within) cancel() {
 	if c.err == nil {
-		c.err, c.p.stirred = context.Canceled, true
-		c.p.World.queue.calledOff()
+		c.err, c.p.hasRunnable = context.Canceled, true
+		c.p.World.queue.noteCancelled()
 	}
 }

@@ -24,13 +24,13 @@ func NewTrace(c cases.Case, load *cases.Workload) *Trace { return &Trace{load: l
 // Step is one line of a trace.
 type Step struct {
 	At      int64 // ns
-	What    What
+	What    StepKind
 	Who     int
 	A, B, C int64
 	Text    string
 }
 
-func (t *Trace) add(w *World, what What, who int, a, b, c int64) {
+func (t *Trace) add(w *World, what StepKind, who int, a, b, c int64) {
 	t.Steps = append(t.Steps, Step{At: w.Now, What: what, Who: who, A: a, B: b, C: c})
 }
 
@@ -57,9 +57,9 @@ func (s *Step) place() string {
 	switch s.What {
 	case Submits, Cancels, Answered:
 		return "client"
-	case Committed, Waits, Served, ServerUp, Applied, Retried, Ended, Leased, GivesBack, Forgets, PutsFirst:
+	case Committed, Waits, Served, ServerUp, Applied, Retried, Ended, Leased, ReturnsLease, Forgets, PutsFirst:
 		return "server"
-	case Struck, Violated:
+	case FaultBegan, Violated:
 		return ""
 	}
 	return EngineNames[s.Who%len(EngineNames)]
@@ -74,7 +74,7 @@ func (t *Trace) Words(s *Step) string {
 	return text
 }
 
-var opNames = [...]dispatch.Op{dispatch.OpSubmit, dispatch.OpClaim, dispatch.OpComplete, dispatch.OpExtend, dispatch.OpSweep, dispatch.OpNotify}
+var opNames = [...]dispatch.Op{dispatch.OpSubmit, dispatch.OpClaim, dispatch.OpComplete, dispatch.OpRenew, dispatch.OpSweep, dispatch.OpNotify}
 
 func (t *Trace) words(s *Step) string {
 	node := func(id int64) string { return t.load.Compiled.Graph().Nodes[graph.NodeID(id)].Name }
@@ -99,11 +99,11 @@ func (t *Trace) words(s *Step) string {
 		return fmt.Sprintf("commit %d, of connection %d", s.B, s.Who)
 	case Starts:
 		return fmt.Sprintf("task starts: instance %d, %s, token %d", s.A, node(s.B), s.C)
-	case Done, CutOff:
+	case Done, Disconnected:
 		return fmt.Sprintf("%s: %d", s.What, s.A)
 	case Leased:
 		return fmt.Sprintf("lease: instance %d, %s, token %d, attempt %d", s.Who, node(s.A), s.B, s.C)
-	case GivesBack:
+	case ReturnsLease:
 		return fmt.Sprintf("lease given back: instance %d, %s", s.Who, node(s.A))
 	case Applied:
 		return fmt.Sprintf("completion applied: instance %d, %s, token %d, attempt %d", s.Who, node(s.A), s.B, s.C)
@@ -113,7 +113,7 @@ func (t *Trace) words(s *Step) string {
 		return fmt.Sprintf("completion stale: instance %d, token %d", s.A, s.B)
 	case Ended:
 		return fmt.Sprintf("instance %d ends", s.Who)
-	case Struck:
+	case FaultBegan:
 		return fmt.Sprintf("FAULT %s %d for %v by %d", cases.Kinds()[s.A], s.Who, time.Duration(NS(s.B)), s.C)
 	case Owns, Loses, Replays:
 		return fmt.Sprintf("%s: %d, epoch %d", s.What, s.A, s.B)

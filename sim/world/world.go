@@ -21,7 +21,7 @@ var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 const (
 	stepsMax   = 200_000                 // a world with more does not end (I9)
 	violations = 10                      // that are kept; one bug breaks many things
-	calm       = 90 * int64(time.Second) // after the last fault, in which everything must end (I9)
+	calmPeriod = 90 * int64(time.Second) // after the last fault, in which everything must end (I9)
 )
 
 // World is all that there is.
@@ -31,25 +31,25 @@ type World struct {
 	Rand     *rand.Rand
 	src      *rand.PCG
 
-	Now      int64 // ns; never goes back
-	queue    calendar
-	seq      uint64
-	Steps    int   // that have happened
-	fault    int   // the next one
-	calmFrom int64 // when the last fault was over; -1: it is not
+	Now           int64 // ns; never goes back
+	queue         calendar
+	seq           uint64
+	Steps         int   // that have happened
+	fault         int   // the next one
+	faultsEndedAt int64 // when the last fault was over; -1: it is not
 
 	Server                   *Server
 	Store                    Store
 	engines                  []*Process
 	Instances                []*Instance
 	arrived                  int // instances that were submitted, or are to be
-	left                     int // of these, that have not ended
+	remaining                int // of these, that have not ended
 	draining, stopping, Over bool
 
-	lives   int     // of processes whose design stands on a host
-	ids     int     // that their clocks gave
-	running *thread // at hand
-	spare   *Spare
+	incarnations int     // of processes whose design stands on a host
+	ids          int     // that their clocks gave
+	running      *thread // at hand
+	spare        *Spare
 
 	hash   [2]uint64
 	Trace  *Trace
@@ -71,18 +71,18 @@ type Result struct {
 
 // Instance is one that a client wants to have run.
 type Instance struct {
-	Index    int
-	ID       uuid.UUID
-	Shard    int
-	known    bool // the client knows that it is stored
-	Taken    bool // it is stored
-	Ended    bool
-	Canceled bool // somebody asked for that
+	Index        int
+	ID           uuid.UUID
+	Shard        int
+	acknowledged bool // the client knows that it is stored
+	Stored       bool // it is stored
+	Ended        bool
+	Canceled     bool // somebody asked for that
 }
 
 // New makes the world of a case, in which nothing has happened yet. It is to be attached before it is played.
 func New(c cases.Case, load *cases.Workload, spare *Spare, trace *Trace) *World {
-	w := &World{Case: c, Workload: load, Trace: trace, calmFrom: -1, spare: spare, queue: spare.takeCalendar()}
+	w := &World{Case: c, Workload: load, Trace: trace, faultsEndedAt: -1, spare: spare, queue: spare.reuseCalendar()}
 	w.src = rand.NewPCG(c.Seed, 0x776f726c64)
 	w.Rand = rand.New(w.src)
 	w.hash = [2]uint64{c.Seed, 1}
@@ -117,7 +117,7 @@ func (w *World) arrive(at int64) {
 	inst := w.Instances[w.arrived]
 	a := w.Arrivals[w.arrived]
 	w.arrived++
-	w.left++
+	w.remaining++
 	w.at(at, nil, func() { w.submit(inst, a.Engine) })
 	if a.CancelUS > 0 {
 		w.at(at+NS(a.CancelUS), nil, func() { w.cancel(inst) })
@@ -127,15 +127,15 @@ func (w *World) arrive(at int64) {
 // NS gives so many µs in ns.
 func NS(n int64) int64 { return n * int64(time.Microsecond) }
 
-// marksLeases is for how many leases marks of commits are kept: as many as of an engine with the lease that is usual.
-const marksLeases = 12
+// slotRetentionLeases is for how many leases commit slots are kept: as many as of an engine with the lease that is usual.
+const slotRetentionLeases = 12
 
-// MarksKept is how long push keeps marks of commits, in ns.
-func (w *World) MarksKept() int64 {
-	if w.MarksUS > 0 {
-		return NS(w.MarksUS)
+// CommitSlotRetention is how long push keeps commit slots, in ns.
+func (w *World) CommitSlotRetention() int64 {
+	if w.CommitSlotRetentionUS > 0 {
+		return NS(w.CommitSlotRetentionUS)
 	}
-	return marksLeases * NS(w.LeaseUS)
+	return slotRetentionLeases * NS(w.LeaseUS)
 }
 
 // newID draws an id in the form of a random UUID. Ids are in the order of their instances.
@@ -166,17 +166,17 @@ func (w *World) InstanceOf(id uuid.UUID) *Instance {
 
 // at puts something on the calendar: for a process in its present life, or for the world.
 func (w *World) at(at int64, to *Process, do func()) {
-	w.put(at, to, doing(do), 0)
+	w.put(at, to, actOnce(do), 0)
 }
 
-func (w *World) after(d int64, to *Process, do func()) { w.put(w.Now+d, to, doing(do), 0) }
+func (w *World) after(d int64, to *Process, do func()) { w.put(w.Now+d, to, actOnce(do), 0) }
 
 // put is at for an act of somebody who may call it off.
 func (w *World) put(at int64, to *Process, who actor, act int) {
 	w.seq++
-	o := occurrence{at: at, tie: uint32(w.src.Uint64()), seq: w.seq, to: to, who: who, act: act}
+	o := occurrence{at: at, tie: uint32(w.src.Uint64()), seq: w.seq, to: to, actor: who, act: act}
 	if to != nil {
-		o.life = to.Life
+		o.incarnation = to.Incarnation
 	}
 	w.queue.push(o)
 }
@@ -194,12 +194,12 @@ func (w *World) Play() {
 			break
 		}
 		o := w.queue.pop()
-		if o.who.off(o.act) {
+		if o.actor.isStale(o.act) {
 			w.queue.moot--
 			continue
 		}
 		if o.to != nil {
-			if o.life != o.to.Life {
+			if o.incarnation != o.to.Incarnation {
 				continue
 			}
 			if until := o.to.frozen; until > o.at {
@@ -210,12 +210,12 @@ func (w *World) Play() {
 		}
 		w.Now = o.at
 		w.Steps++
-		o.who.do(o.act)
+		o.actor.do(o.act)
 		if o.to != nil {
 			o.to.step()
 		}
 		if w.fault < len(w.Faults) && w.Steps >= w.Faults[w.fault].After {
-			w.strike(&w.Faults[w.fault])
+			w.applyFault(&w.Faults[w.fault])
 			w.fault++
 		}
 		w.watch()
@@ -234,40 +234,40 @@ func (w *World) Play() {
 
 // watch ends the world when it is time, or has taken too long.
 func (w *World) watch() {
-	if w.left == 0 && !w.draining {
+	if w.remaining == 0 && !w.draining {
 		if w.fault < len(w.Faults) && w.arrived < len(w.Instances) {
 			w.arrive(w.Now)
 		} else {
 			w.drain()
 		}
 	}
-	if w.fault == len(w.Faults) && w.calmFrom < 0 {
-		w.calmFrom = w.Now + w.troubles()
+	if w.fault == len(w.Faults) && w.faultsEndedAt < 0 {
+		w.faultsEndedAt = w.Now + w.faultsRemaining()
 	}
 	switch {
 	case w.Steps > stepsMax:
 		w.Violate("I9", "more than %d steps, and %s", stepsMax, w.unfinished())
-	case w.calmFrom >= 0 && w.Now-w.calmFrom > calm+2*NS(w.LeaseUS)+4*NS(w.SweepUS):
-		w.Violate("I9", "%v after the last fault, %s", time.Duration(w.Now-w.calmFrom), w.unfinished())
+	case w.faultsEndedAt >= 0 && w.Now-w.faultsEndedAt > calmPeriod+2*NS(w.LeaseUS)+4*NS(w.SweepUS):
+		w.Violate("I9", "%v after the last fault, %s", time.Duration(w.Now-w.faultsEndedAt), w.unfinished())
 	}
 }
 
 func (w *World) unfinished() string {
 	for _, inst := range w.Instances[:w.arrived] {
 		if !inst.Ended {
-			return fmt.Sprintf("%d of %d instances have not ended, the first of them number %d: %s", w.left, w.arrived, inst.Index, w.Judge.Describe(inst))
+			return fmt.Sprintf("%d of %d instances have not ended, the first of them number %d: %s", w.remaining, w.arrived, inst.Index, w.Judge.Describe(inst))
 		}
 	}
 	return "engines have not stopped"
 }
 
 // Note adds a step to the trace's hash and, if there is one, to the trace.
-func (w *World) Note(what What, who int, a, b, c int64) {
+func (w *World) Note(what StepKind, who int, a, b, c int64) {
 	w.mix(uint64(w.Now))
 	w.mix(uint64(what)<<32 | uint64(uint32(who)))
 	w.mix(uint64(a))
 	w.mix(uint64(b) ^ bits.RotateLeft64(uint64(c), 32))
-	w.Result.Counts.Whats[what]++
+	w.Result.Counts.StepKinds[what]++
 	if w.Trace != nil {
 		w.Trace.add(w, what, who, a, b, c)
 	}
@@ -291,7 +291,7 @@ func (w *World) MixText(s string) {
 // End notes that an instance has ended.
 func (w *World) End(inst *Instance) {
 	inst.Ended = true
-	w.left--
+	w.remaining--
 }
 
 // Violate notes that an invariant does not hold.
@@ -319,7 +319,7 @@ func (w *World) Violation(invariant, kind, text string) {
 func (w *World) drain() {
 	w.draining = true
 	w.fault = len(w.Faults) // the rest does not happen
-	patience := w.Now + w.troubles() + 2*NS(w.LeaseUS) + 10*NS(w.SweepUS) + 2*int64(time.Second)
+	patience := w.Now + w.faultsRemaining() + 2*NS(w.LeaseUS) + 10*NS(w.SweepUS) + 2*int64(time.Second)
 	w.heal()
 	w.after(NS(w.SweepUS)/4, nil, func() { w.stop(patience) })
 }
@@ -366,14 +366,14 @@ func (w *World) inspect() {
 
 // Store is what is on the server, of a design.
 type Store interface {
-	Open(h *Host) (Backend, error) // the real code of the design, on the host of a process
-	Crashed()                      // what the server has in memory is gone
-	Leftovers() map[Leftover]int   // rows of instances that have ended; in no order
+	Open(h *Host) (Backend, error)   // the real code of the design, on the host of a process
+	Crashed()                        // what the server has in memory is gone
+	Leftovers() map[LeftoverRows]int // rows of instances that have ended; in no order
 	Instance(index int) Stored
 }
 
-// Leftover is where rows of an instance that has ended are left.
-type Leftover struct {
+// LeftoverRows is where rows of an instance that has ended are left.
+type LeftoverRows struct {
 	Table    string
 	Instance int32
 }
@@ -386,7 +386,7 @@ type judge interface {
 	Started(p *Process, inst *Instance, task *backend.Task)                      // an attempt begins
 	Dropped(p *Process, l backend.Lease)                                         // an engine is not at a task any more
 	Granted(inst *Instance, run graph.Run, token int64, attempt, deliveries int) // a lease, by an owner in memory
-	GivenBack(inst *Instance, run graph.Run, left int)                           // a lease, to an owner; so many count
+	LeaseReturned(inst *Instance, run graph.Run, left int)                       // a lease, to an owner; so many count
 	Jumped(by int64)                                                             // the server's clock has, by ns
 	Describe(inst *Instance) string                                              // what is still to happen to it
 	Final(inst *Instance)                                                        // looks at what is stored of it in the end

@@ -60,7 +60,7 @@ WITH found AS MATERIALIZED (
 --[ instances
 , ended AS (
     UPDATE instances i
-    SET status = 'completed', untidy = false, result = e.result, failure = NULL, ended_at = clock_timestamp()
+    SET status = 'completed', needs_cleanup = false, result = e.result, failure = NULL, ended_at = clock_timestamp()
     FROM (
         SELECT u.result, r.at
         FROM unnest($23::int[], $24::uuid[], $25::json[]) AS u (ord, id, result)

@@ -40,7 +40,7 @@ WITH done AS (
 --[ instances
 , ended AS (
     UPDATE instances
-    SET status = 'completed', untidy = false, result = $17::json, failure = NULL, ended_at = clock_timestamp()
+    SET status = 'completed', needs_cleanup = false, result = $17::json, failure = NULL, ended_at = clock_timestamp()
     WHERE shard = $1::smallint AND id = $16::uuid AND status = 'running' AND EXISTS (SELECT FROM done)
     RETURNING 1
 )

@@ -1,6 +1,6 @@
 -- Instances end: $1 shard, $2 instances, $3 results.
 UPDATE instances i
-SET status = 'completed', untidy = false, result = e.result, failure = NULL, ended_at = clock_timestamp()
+SET status = 'completed', needs_cleanup = false, result = e.result, failure = NULL, ended_at = clock_timestamp()
 FROM (
     SELECT u.result, r.at
     FROM unnest($2::uuid[], $3::json[]) AS u (id, result)

@@ -29,8 +29,8 @@ const DefaultTimeout = 30 * time.Minute
 // endsWithin is how long an interrupted program has to end by itself before it is killed.
 const endsWithin = 20 * time.Second
 
-// outputMost bounds what is kept of a program's output.
-const outputMost = 64 << 20
+// outputMax bounds what is kept of a program's output.
+const outputMax = 64 << 20
 
 // Run runs the command and gives its standard output. When ctx ends, it is interrupted, and killed if it does not end. Its error is
 // a line that holds the last line of its standard error.
@@ -89,7 +89,7 @@ func lastLine(text string) string {
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
-	if room := outputMost - l.Len(); room > 0 {
+	if room := outputMax - l.Len(); room > 0 {
 		l.Buffer.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil

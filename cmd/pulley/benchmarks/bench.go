@@ -154,12 +154,12 @@ func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 	return run, err
 }
 
-// warmUpMost bounds a warm-up whose end is looked for, where nobody says; it is a third of the measured time at most.
-const warmUpMost = 10 * time.Second
+// warmUpMax bounds a warm-up whose end is looked for, where nobody says; it is a third of the measured time at most.
+const warmUpMax = 10 * time.Second
 
 func (o *BenchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
 	text := o.WarmUp
-	run.WarmUp = min(warmUpMost, run.Measure/3)
+	run.WarmUp = min(warmUpMax, run.Measure/3)
 	run.WarmUp = run.WarmUp.Truncate(load.Span(run.Measure, run.Measure))
 	if text == "" && !k.Run.WarmUpAuto && k.Run.WarmUp > 0 {
 		run.WarmUp, run.WarmUpFixed = k.Run.WarmUp, true
@@ -266,8 +266,8 @@ func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.Tes
 	return found, err
 }
 
-// tellEvery is how often a run tells where it is when nobody watches.
-const tellEvery = 10 * time.Second
+// progressPause is how often a run tells where it is when nobody watches.
+const progressPause = 10 * time.Second
 
 // loadProgress tells where a run is, on one line where somebody watches.
 func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
@@ -281,7 +281,7 @@ func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
 		switch {
 		case terminal:
 			_, _ = io.WriteString(w, "\r\x1b[K"+line)
-		case p.Elapsed-told >= tellEvery:
+		case p.Elapsed-told >= progressPause:
 			told = p.Elapsed
 			_, _ = io.WriteString(w, line+"\n")
 		}

@@ -97,7 +97,7 @@ func (o *GateCmd) Run(c *console.Console) error {
 	} else if report, err = o.files(c, opts); err != nil {
 		return err
 	}
-	if err := o.tell(c, report); err != nil {
+	if err := o.printProgress(c, report); err != nil {
 		return err
 	}
 	if code := report.Outcome.ExitCode(); code != 0 {
@@ -225,8 +225,8 @@ func (o *GateCmd) mayReplace() error {
 	return nil
 }
 
-// tell writes and prints a report.
-func (o *GateCmd) tell(c *console.Console, report *gate.Report) error {
+// printProgress writes and prints a report.
+func (o *GateCmd) printProgress(c *console.Console, report *gate.Report) error {
 	var text bytes.Buffer
 	if err := report.WriteText(&text); err != nil {
 		return err

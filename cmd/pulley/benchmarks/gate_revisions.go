@@ -175,7 +175,7 @@ func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Op
 	}
 	defer closing()
 	turns[0].env, turns[1].env = env, env
-	before, after, err := o.takeTurns(ctx, c, turns, o.keep(work), o.Seed, true)
+	before, after, err := o.alternateRuns(ctx, c, turns, o.keep(work), o.Seed, true)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +183,8 @@ func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Op
 	return gate.Judge(a, b, opts)
 }
 
-// takeTurns runs all pairs, and gives the records of both sides.
-func (o *GateCmd) takeTurns(ctx context.Context, c *console.Console, turns [2]compareTurn, dir string, seed uint64, tell bool) (before, after []gate.Run, err error) {
+// alternateRuns runs all pairs, and gives the records of both sides.
+func (o *GateCmd) alternateRuns(ctx context.Context, c *console.Console, turns [2]compareTurn, dir string, seed uint64, tell bool) (before, after []gate.Run, err error) {
 	began, n := time.Now(), o.pairs()
 	var found [2][]gate.Run
 	err = pairs.Run(ctx, n, seed, o.until, func(ctx context.Context, side pairs.Side, pair int) error {

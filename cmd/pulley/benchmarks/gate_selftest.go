@@ -223,7 +223,7 @@ func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	before, after, err := o.takeTurns(ctx, c, turns, filepath.Join(dir, "turns"), seed, false)
+	before, after, err := o.alternateRuns(ctx, c, turns, filepath.Join(dir, "turns"), seed, false)
 	if err != nil {
 		return nil, err
 	}

@@ -53,8 +53,8 @@ func (HistoryCmd) Help() string {
 		"  pulley history --series 'fanout push 100 saturated nodes_per_s' --plot fanout.svg"
 }
 
-// skippedMost bounds how many skipped lines are told one by one.
-const skippedMost = 10
+// skippedMax bounds how many skipped lines are told one by one.
+const skippedMax = 10
 
 // Run adds, analyzes and prints.
 func (o *HistoryCmd) Run(c *console.Console) error {
@@ -80,7 +80,7 @@ func (o *HistoryCmd) Run(c *console.Console) error {
 		return fmt.Errorf("read %s: there is no run in it, line %d %s; what is to be added to a history is named with --add", path, skipped[0].Line, skipped[0].Why)
 	}
 	for i, s := range skipped {
-		if i == skippedMost {
+		if i == skippedMax {
 			c.Say("pulley: %s: %d more lines are skipped", path, len(skipped)-i)
 			break
 		}

@@ -136,8 +136,8 @@ func (c *Console) Fail(err error) int {
 	return code
 }
 
-// ReasonsMost bounds how many reasons for a refusal are told.
-const ReasonsMost = 20
+// ReasonsMax bounds how many reasons for a refusal are told.
+const ReasonsMax = 20
 
 // Refuse makes a refusal of the errors that the parser, the compiler or the registry gave, which have
 // a line for each reason, with its place.
@@ -183,8 +183,8 @@ func inOrder(err error) []string {
 
 // bound keeps the first reasons for a refusal.
 func bound(lines []string) []string {
-	if more := len(lines) - ReasonsMost; more > 0 {
-		return append(lines[:ReasonsMost:ReasonsMost], fmt.Sprintf("pulley: and %d more mistakes", more))
+	if more := len(lines) - ReasonsMax; more > 0 {
+		return append(lines[:ReasonsMax:ReasonsMax], fmt.Sprintf("pulley: and %d more mistakes", more))
 	}
 	return lines
 }

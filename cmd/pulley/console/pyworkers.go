@@ -13,11 +13,11 @@ import (
 	"pulley/python"
 )
 
-// helloMost bounds how long the import of a file may take, on a busy machine.
-const helloMost = 5 * time.Minute
+// helloMax bounds how long the import of a file may take, on a busy machine.
+const helloMax = 5 * time.Minute
 
-// endMost bounds how long workers may take to end; after that they are killed.
-const endMost = 10 * time.Second
+// endMax bounds how long workers may take to end; after that they are killed.
+const endMax = 10 * time.Second
 
 // WorkersConfig says how the actions of a Python file are run.
 type WorkersConfig struct {
@@ -32,7 +32,7 @@ type PythonWorkers struct {
 	Actions *worker.Registry // those that the file defines or imports, and the built-in one that raises errors
 
 	interpreter *python.Interpreter
-	keeper      *procgroup.Keeper
+	keeper      *procgroup.Supervisor
 	pool        *pool.Pool
 }
 
@@ -69,7 +69,7 @@ func (w *PythonWorkers) start(ctx context.Context, file string, o WorkersConfig)
 	}
 	w.pool, err = pool.New(pool.Config{
 		Name: file, Command: w.interpreter.Worker(file, (o.AtOnce+o.Processes-1)/o.Processes), Env: w.interpreter.Environ(),
-		Processes: o.Processes, HelloTimeout: helloMost, Log: func(_, line string) { o.Log(line) }, Problem: o.Problem,
+		Processes: o.Processes, HelloTimeout: helloMax, Log: func(_, line string) { o.Log(line) }, Problem: o.Problem,
 	}, w.keeper)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (w *PythonWorkers) Kill() bool { return w.pool != nil && w.pool.Kill() }
 
 // Close ends the workers.
 func (w *PythonWorkers) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), endMost)
+	ctx, cancel := context.WithTimeout(context.Background(), endMax)
 	defer cancel()
 	var errs []error
 	if w.pool != nil {

@@ -21,9 +21,9 @@ func (i *Interrupted) Error() string {
 	return fmt.Sprintf("ended by a signal (%v)", i.signal)
 }
 
-// deafness is how long further signals are let pass after the first: who sends one to a command and to
+// signalGrace is how long further signals are let pass after the first: who sends one to a command and to
 // its process group, as timeout does, means it once.
-const deafness = time.Second
+const signalGrace = time.Second
 
 // Interruptible gives a context that ends at the first signal that asks the program to end. A little
 // later signals have their usual effect again, so that a second one is not waited for. A command calls
@@ -43,7 +43,7 @@ func Interruptible() (context.Context, func()) {
 		case <-finish:
 			return
 		}
-		timer := time.NewTimer(deafness)
+		timer := time.NewTimer(signalGrace)
 		defer timer.Stop()
 		select {
 		case <-timer.C:

@@ -14,8 +14,8 @@ import (
 // bugSearches is how many searches there are for each of all bugs, unless it is said.
 const bugSearches = 10
 
-// searchesMost bounds them.
-const searchesMost = 1000
+// searchesMax bounds them.
+const searchesMax = 1000
 
 // severalTimes says whether there are to be several searches, and what came of each is told in a table.
 func (o *Cmd) severalTimes() bool { return o.Runs != 0 || o.Bug == "all" }

@@ -56,8 +56,8 @@ func (ForecastCmd) Help() string {
 // gives the same schedule.
 var PlannedMost = 10_000
 
-// tasksMost bounds a trace that is simulated.
-const tasksMost = 5_000_000
+// tasksMax bounds a trace that is simulated.
+const tasksMax = 5_000_000
 
 // Run simulates, writes and prints.
 func (o *ForecastCmd) Run(c *console.Console) error {
@@ -257,11 +257,11 @@ func (o *ForecastCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (st
 	case o.Trace != "" && (o.Shape != "" || strings.Contains(o.Scenario, "=")):
 		return "", errors.New("a trace that is read has its own size and shape; leave them out, or --trace")
 	case o.Trace != "":
-		t, err = wfformat.ReadFile(o.Trace, wfformat.Limits{Tasks: tasksMost})
+		t, err = wfformat.ReadFile(o.Trace, wfformat.Limits{Tasks: tasksMax})
 	case shape == "":
-		t, err = wfformat.GenerateWithin(wfformat.Montage, size, o.Seed, tasksMost)
+		t, err = wfformat.GenerateWithin(wfformat.Montage, size, o.Seed, tasksMax)
 	default:
-		t, err = wfformat.GenerateWithin(shape, size, o.Seed, tasksMost)
+		t, err = wfformat.GenerateWithin(shape, size, o.Seed, tasksMax)
 	}
 	if err != nil {
 		return "", err

@@ -172,8 +172,8 @@ func outcomeOf(s search.Search, found *search.Found) outcome {
 // planned gives the searches: in each design, for each bug.
 func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 	switch {
-	case o.Runs < 0 || o.Runs > searchesMost:
-		return nil, fmt.Errorf("--runs is %d; choose from 1 to %d", o.Runs, searchesMost)
+	case o.Runs < 0 || o.Runs > searchesMax:
+		return nil, fmt.Errorf("--runs is %d; choose from 1 to %d", o.Runs, searchesMax)
 	case o.Twice && o.severalTimes():
 		return nil, errors.New("--twice is for one search; leave it or --runs out")
 	}

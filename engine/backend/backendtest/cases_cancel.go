@@ -57,7 +57,7 @@ func (r *rig) canceled(got backend.Instance, reason string) {
 // cancelRunning wants what is queued to go and what runs to be fenced, and another instance to go on.
 func cancelRunning(r *rig) {
 	id, tasks := r.several(fan, `{"n": 6}`, 4)
-	other := r.one(chain, `{"v": 1}`, grant(1))
+	other := r.submitOne(chain, `{"v": 1}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `0`))
 	got := r.cancel("no more", id)[0]
 	r.canceled(got, "no more")
@@ -67,7 +67,7 @@ func cancelRunning(r *rig) {
 	if out := r.claim(0, grant(10)); len(out.Tasks) > 0 || out.More {
 		r.Errorf("%d node runs of a canceled instance were handed out; More is %t", len(out.Tasks), out.More)
 	}
-	for i, kept := range r.extend(grant(0), tasks[1].Lease, tasks[2].Lease) {
+	for i, kept := range r.renew(grant(0), tasks[1].Lease, tasks[2].Lease) {
 		if kept {
 			r.Errorf("lease %d of a canceled instance is held", i)
 		}
@@ -91,14 +91,14 @@ func cancelRunning(r *rig) {
 
 // cancelWaiting cancels an instance that sleeps and one that waits for its next attempt.
 func cancelWaiting(r *rig) {
-	asleep, tasks := r.launch(nap, `{"seconds": 0.02}`, grant(1))
+	asleep, tasks := r.launch(sleepingSource, `{"seconds": 0.02}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `1`))
 	waiting, tasks := r.launch(`
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 2, backoff: 20ms]
 `, `{}`, grant(1))
 	r.applied(grant(0), failed(tasks[0], "Flaky"))
-	witness, tasks := r.launch(nap, `{"seconds": 0.05}`, grant(1))
+	witness, tasks := r.launch(sleepingSource, `{"seconds": 0.05}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `1`))
 	for _, got := range r.cancel("", asleep, waiting) {
 		r.canceled(got, "")
@@ -206,7 +206,7 @@ func cancelRace(r *rig) {
 
 // cancelCut wants a call on a dead context to fail, and to have changed nothing.
 func cancelCut(r *rig) {
-	task := r.one(single, `{"v": 1}`, grant(1))
+	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	dead, cancel := context.WithCancel(r.ctx)
 	cancel()
 	if _, err := r.canceler().Cancel(dead, []uuid.UUID{task.Lease.Key.Instance}, "no"); err == nil {

@@ -140,7 +140,7 @@ func claimExpired(r *rig) {
 }
 
 func claimTokens(r *rig) {
-	task := r.one(single, `{"v": 1}`, brief(1))
+	task := r.submitOne(single, `{"v": 1}`, brief(1))
 	last := task.Lease.Token
 	for range 5 {
 		again := r.eventually(brief(1))
@@ -158,7 +158,7 @@ func claimTokens(r *rig) {
 // NextDue to tell of it.
 func claimRetry(r *rig) {
 	retried := func(backoff string) backend.Task {
-		return r.one(fmt.Sprintf(`
+		return r.submitOne(fmt.Sprintf(`
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 2, backoff: %s]
 `, backoff), `{}`, grant(1))

@@ -16,7 +16,7 @@ var completeCases = []testCase{
 	{name: "complete/wrong token", run: completeWrongToken},
 	{name: "complete/unknown", shards: 2, run: completeUnknown},
 	{name: "complete/repeated", run: completeRepeated},
-	{name: "complete/twice in one batch", run: completeTwins},
+	{name: "complete/twice in one batch", run: completeDuplicates},
 	{name: "complete/reclaimed by another", run: completeReclaimed},
 	{name: "complete/expired and not reclaimed", run: completeLate},
 	{name: "complete/mixed batch", run: completeMixed},
@@ -31,7 +31,7 @@ var completeCases = []testCase{
 }
 
 func completeApplied(r *rig) {
-	task := r.one(chain, `{"v": 4}`, grant(1))
+	task := r.submitOne(chain, `{"v": 4}`, grant(1))
 	out := r.applied(grant(1), done(task, `4`))
 	if len(out.Tasks) != 1 || len(out.Ended) != 0 {
 		r.Fatalf("%d tasks and %d ends; want the next task", len(out.Tasks), len(out.Ended))
@@ -61,7 +61,7 @@ func completeNothing(r *rig) {
 // completeGrant wants what a completion makes ready to be handed over up to the grant, and the rest to
 // be there for a claim.
 func completeGrant(r *rig) {
-	task := r.one(`
+	task := r.submitOne(`
 fn main(input: [], output: [r]):
     xs = @items(count=9)
     r = spread xs:x -> @double(value=x)
@@ -79,7 +79,7 @@ fn main(input: [], output: [r]):
 }
 
 func completeWrongToken(r *rig) {
-	task := r.one(chain, `{"v": 1}`, grant(1))
+	task := r.submitOne(chain, `{"v": 1}`, grant(1))
 	for _, token := range []int64{task.Lease.Token + 1, task.Lease.Token - 1, 0, -1} {
 		forged := done(task, `666`)
 		forged.Lease.Token = token
@@ -96,7 +96,7 @@ func completeWrongToken(r *rig) {
 
 // completeUnknown offers completions of what the store has never heard of, or has in another shard.
 func completeUnknown(r *rig) {
-	task := r.one(single, `{"v": 1}`, grant(1))
+	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	stranger := done(task, `1`)
 	stranger.Lease.Key.Instance = uuid.New()
 	r.answers(r.complete(grant(1), stranger), backend.Stale)
@@ -116,7 +116,7 @@ func completeUnknown(r *rig) {
 }
 
 func completeRepeated(r *rig) {
-	task := r.one(chain, `{"v": 1}`, grant(1))
+	task := r.submitOne(chain, `{"v": 1}`, grant(1))
 	out := r.applied(grant(1), done(task, `1`))
 	for _, c := range []backend.Completion{done(task, `1`), done(task, `2`), failed(task, "Late")} {
 		again := r.complete(grant(5), c)
@@ -129,8 +129,8 @@ func completeRepeated(r *rig) {
 	r.completed(task.Lease.Key.Instance, `2`)
 }
 
-func completeTwins(r *rig) {
-	task := r.one(chain, `{"v": 1}`, grant(1))
+func completeDuplicates(r *rig) {
+	task := r.submitOne(chain, `{"v": 1}`, grant(1))
 	out := r.complete(grant(5), done(task, `1`), done(task, `7`))
 	applied, stale := 0, 0
 	for _, o := range out.Outcomes {
@@ -147,7 +147,7 @@ func completeTwins(r *rig) {
 }
 
 func completeReclaimed(r *rig) {
-	task := r.one(chain, `{"v": 1}`, brief(1))
+	task := r.submitOne(chain, `{"v": 1}`, brief(1))
 	again := r.eventually(grant(1))[0]
 	out := r.complete(grant(5), done(task, `666`))
 	r.answers(out, backend.Stale)
@@ -160,8 +160,8 @@ func completeReclaimed(r *rig) {
 // completeLate completes after the lease has certainly expired, with nobody having claimed it since:
 // the token is still the current one.
 func completeLate(r *rig) {
-	late := r.one(single, `{"v": 1}`, brief(1))
-	witness := r.one(single, `{"v": 2}`, brief(1)) // leased later, so it expires later
+	late := r.submitOne(single, `{"v": 1}`, brief(1))
+	witness := r.submitOne(single, `{"v": 2}`, brief(1)) // leased later, so it expires later
 	both := map[backend.Key]bool{late.Lease.Key: true, witness.Lease.Key: true}
 	if r.Advance != nil {
 		r.Advance(2 * shortLease)
@@ -247,7 +247,7 @@ func completeOrder(r *rig) {
 		t := tasks[i]
 		c := done(t, fmt.Sprint(100+t.Lease.Key.Run.Path.Last()))
 		out := r.applied(grant(1), c)
-		spoil(c.Result)
+		overwrite(c.Result)
 		if over := len(out.Ended) > 0; over != (i == 0) {
 			r.Fatalf("after %d of 12 elements the instance has ended: %t", 12-i, over)
 		}
@@ -280,7 +280,7 @@ func completeEnded(r *rig) {
 // to be applied, and other instances not to be touched.
 func completeEndInBatch(r *rig) {
 	_, tasks := r.several(fan, `{"n": 3}`, 3)
-	other := r.one(chain, `{"v": 1}`, grant(1))
+	other := r.submitOne(chain, `{"v": 1}`, grant(1))
 	out := r.complete(grant(9), failed(tasks[0], "Bad"), done(other, `1`), done(tasks[1], `1`), failed(tasks[2], "Bad"))
 	r.answers(out, backend.Applied, backend.Applied, backend.Stale, backend.Stale)
 	if len(out.Ended) != 1 || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key.Instance != other.Lease.Key.Instance {
@@ -290,7 +290,7 @@ func completeEndInBatch(r *rig) {
 }
 
 func completeAttempts(r *rig) {
-	task := r.one(`
+	task := r.submitOne(`
 fn main(input: [], output: [r]):
     r = @flaky(times=9) [Flaky -> retry: 2]
 `, `{}`, grant(1))
@@ -325,7 +325,7 @@ fn main(input: [], output: [r]):
 // completeBadResult wants a worker's nonsense to fail its own instance, in the workflow's terms.
 func completeBadResult(r *rig) {
 	for _, result := range []string{``, `{"a":`, `nil`, `1 2`, "\"\xff\""} {
-		task := r.one(chain, `{"v": 1}`, grant(1))
+		task := r.submitOne(chain, `{"v": 1}`, grant(1))
 		r.applied(grant(1), done(task, result))
 		got := r.instance(task.Lease.Key.Instance)
 		if got.Status != backend.Failed || got.Failure == nil || got.Failure.Type != "ResultError" {
@@ -335,7 +335,7 @@ func completeBadResult(r *rig) {
 }
 
 func completeRace(r *rig) {
-	task := r.one(chain, `{"v": 1}`, grant(1))
+	task := r.submitOne(chain, `{"v": 1}`, grant(1))
 	backends := []backend.Backend{r.b, r.reopen()}
 	const callers = 6
 	answers := make([]backend.Answer, callers)

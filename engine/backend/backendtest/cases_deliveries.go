@@ -13,12 +13,12 @@ var deliveryCases = []testCase{
 	{name: "deliveries/retries begin anew", run: deliveriesOfRetries},
 	{name: "deliveries/rounds begin anew", run: deliveriesOfRounds},
 	{name: "deliveries/a renewed lease counts once", run: deliveriesRenewed},
-	{name: "deliveries/a lease that is given back does not count", run: deliveriesGivenBack},
+	{name: "deliveries/a lease that is given back does not count", run: deliveriesReturned},
 	{name: "deliveries/given back comes first", run: deliveriesFirst},
 	{name: "deliveries/a late completion changes no count", run: deliveriesStale},
 	{name: "deliveries/the count survives the store's end", run: deliveriesReopened},
 	{name: "deliveries/what nobody had was not delivered", run: deliveriesUntouched},
-	{name: "deliveries/given back, and the store ends", run: deliveriesGivenBackReopened},
+	{name: "deliveries/given back, and the store ends", run: deliveriesReturnedReopened},
 }
 
 // delivered wants a task to be of this attempt, delivered for the so-many-th time.
@@ -41,7 +41,7 @@ func (r *rig) again(g backend.Grant, attempt, deliveries int) backend.Task {
 }
 
 func deliveriesCounted(r *rig) {
-	r.delivered(r.one(single, `{"v": 1}`, brief(1)), 1, 1)
+	r.delivered(r.submitOne(single, `{"v": 1}`, brief(1)), 1, 1)
 	for n := 2; n < 8; n++ {
 		r.again(brief(1), 1, n)
 	}
@@ -79,7 +79,7 @@ fn main(input: [], output: [r]):
 
 func deliveriesOfRetries(r *rig) {
 	for _, backoff := range []string{"", ", backoff: 1ms"} {
-		r.delivered(r.one(flaking(backoff), `{}`, brief(1)), 1, 1)
+		r.delivered(r.submitOne(flaking(backoff), `{}`, brief(1)), 1, 1)
 		task := r.again(grant(1), 1, 2)
 		r.applied(grant(0), failed(task, "Flaky"))
 		r.again(brief(1), 2, 1)
@@ -98,7 +98,7 @@ func deliveriesOfRetries(r *rig) {
 
 // deliveriesOfRounds has each round of a loop delivered twice: the next begins at one, whatever rows they share.
 func deliveriesOfRounds(r *rig) {
-	r.delivered(r.one(`
+	r.delivered(r.submitOne(`
 fn main(input: [], output: [x]):
     x = 0
     for i in range(3):
@@ -115,36 +115,36 @@ fn main(input: [], output: [x]):
 }
 
 func deliveriesRenewed(r *rig) {
-	task := r.one(single, `{"v": 1}`, grant(1))
+	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	for range 3 {
-		if kept := r.extend(grant(0), task.Lease); !kept[0] {
+		if kept := r.renew(grant(0), task.Lease); !kept[0] {
 			r.Fatal("the lease was held, and Extend says it was not")
 		}
 	}
-	if kept := r.extend(brief(0), task.Lease); !kept[0] {
+	if kept := r.renew(brief(0), task.Lease); !kept[0] {
 		r.Fatal("the lease was held, and Extend says it was not")
 	}
 	r.again(brief(1), 1, 2)
 }
 
-// giveBack gives leases back that are held.
-func (r *rig) giveBack(leases ...backend.Lease) {
+// returnLeases returns leases that are held.
+func (r *rig) returnLeases(leases ...backend.Lease) {
 	r.Helper()
-	for i, held := range r.extend(backend.Grant{Owner: "suite"}, leases...) {
+	for i, held := range r.renew(backend.Grant{Owner: "suite"}, leases...) {
 		if !held {
 			r.Fatalf("lease %d was held, and could not be given back", i)
 		}
 	}
 }
 
-func deliveriesGivenBack(r *rig) {
-	task := r.one(single, `{"v": 1}`, grant(1))
+func deliveriesReturned(r *rig) {
+	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	for range 3 {
-		r.giveBack(task.Lease)
-		if r.extend(backend.Grant{Owner: "suite"}, task.Lease)[0] {
+		r.returnLeases(task.Lease)
+		if r.renew(backend.Grant{Owner: "suite"}, task.Lease)[0] {
 			r.Error("a lease was given back twice")
 		}
-		if r.extend(grant(0), task.Lease)[0] {
+		if r.renew(grant(0), task.Lease)[0] {
 			r.Error("a lease that was given back was renewed")
 		}
 		r.answers(r.complete(grant(0), done(task, `1`)), backend.Stale)
@@ -153,21 +153,21 @@ func deliveriesGivenBack(r *rig) {
 			r.Errorf("token %d after %d", task.Lease.Token, before)
 		}
 	}
-	r.extend(brief(0), task.Lease)
+	r.renew(brief(0), task.Lease)
 	for range 3 {
 		task = r.again(grant(1), 1, 2) // one delivery was lost
-		r.giveBack(task.Lease)
+		r.returnLeases(task.Lease)
 	}
 	r.applied(grant(0), done(r.again(grant(1), 1, 2), `1`))
 }
 
-// deliveriesFirst wants what was given back before what nobody has had yet.
+// deliveriesFirst wants what was returned before what nobody has had yet.
 func deliveriesFirst(r *rig) {
 	p := MustCompile(r, single)
 	first, second := submission(p, `{"v": 1}`), submission(p, `{"v": 2}`)
 	task := r.submit(grant(1), first).Tasks[0]
 	r.submit(grant(0), second)
-	r.giveBack(task.Lease)
+	r.returnLeases(task.Lease)
 	for _, want := range []uuid.UUID{first.ID, second.ID} {
 		if got := r.claim(0, grant(1)).Tasks; len(got) != 1 || got[0].Lease.Key.Instance != want {
 			r.Fatalf("%d tasks, the wrong one or not one; want that of instance %s", len(got), want)
@@ -176,11 +176,11 @@ func deliveriesFirst(r *rig) {
 }
 
 func deliveriesStale(r *rig) {
-	old := r.one(single, `{"v": 1}`, brief(1))
+	old := r.submitOne(single, `{"v": 1}`, brief(1))
 	r.again(brief(1), 1, 2)
 	task := r.again(grant(1), 1, 3)
 	r.answers(r.complete(grant(0), done(old, `1`)), backend.Stale)
-	if kept := r.extend(brief(0), task.Lease); !kept[0] {
+	if kept := r.renew(brief(0), task.Lease); !kept[0] {
 		r.Fatal("the lease was held, and Extend says it was not")
 	}
 	r.applied(grant(0), done(r.again(grant(1), 1, 4), `1`))
@@ -194,7 +194,7 @@ func (r *rig) restart() {
 }
 
 func deliveriesReopened(r *rig) {
-	r.delivered(r.one(flaking(""), `{}`, brief(1)), 1, 1)
+	r.delivered(r.submitOne(flaking(""), `{}`, brief(1)), 1, 1)
 	for n := 2; n < 6; n++ {
 		r.restart()
 		r.again(brief(1), 1, n)
@@ -217,13 +217,13 @@ func deliveriesUntouched(r *rig) {
 	r.again(grant(1), 1, 2)
 }
 
-func deliveriesGivenBackReopened(r *rig) {
-	task := r.one(single, `{"v": 1}`, grant(1))
-	r.giveBack(task.Lease)
+func deliveriesReturnedReopened(r *rig) {
+	task := r.submitOne(single, `{"v": 1}`, grant(1))
+	r.returnLeases(task.Lease)
 	r.restart()
 	r.again(brief(1), 1, 1)
 	task = r.again(grant(1), 1, 2)
-	r.giveBack(task.Lease)
+	r.returnLeases(task.Lease)
 	r.restart()
 	task = r.again(grant(1), 1, 2)
 	r.applied(grant(0), done(task, `1`))

@@ -43,7 +43,7 @@ fn main(input: [], output: [r]):
 func errorSiblings(r *rig) {
 	id, tasks := r.several(caught, `{}`, 2)
 	handler := r.only(r.complete(grant(5), failed(tasks[0], "Bad")), "double")
-	if kept := r.extend(grant(0), tasks[1].Lease); kept[0] {
+	if kept := r.renew(grant(0), tasks[1].Lease); kept[0] {
 		r.Error("the lease of a node run that was called off is held")
 	}
 	r.answers(r.complete(grant(5), done(tasks[1], `1`), failed(tasks[1], "Bad")), backend.Stale, backend.Stale)
@@ -55,7 +55,7 @@ func errorSiblings(r *rig) {
 }
 
 // errorBatch completes the siblings in the batch in which one of them fails: before it they count, or
-// they were called off, and nothing in between.
+// they were cancelled, and nothing in between.
 func errorBatch(r *rig) {
 	for fails := range 3 {
 		id, tasks := r.several(caught, `{}`, 3)
@@ -139,7 +139,7 @@ fn main(input: [], output: [r]):
 }
 
 // errorRace fails one branch of many instances while another process completes the others: whatever those
-// make ready was called off, or is called off with them.
+// make ready was cancelled, or is cancelled with them.
 func errorRace(r *rig) {
 	const instances = 16
 	r.race(`
@@ -242,7 +242,7 @@ func (r *rig) offerEach(b backend.Backend, ids []uuid.UUID, batches map[uuid.UUI
 	}
 }
 
-// errorWaiting calls off siblings that sleep and that wait for another attempt.
+// errorWaiting cancels siblings that sleep and that wait for another attempt.
 func errorWaiting(r *rig) {
 	id, tasks := r.launch(`
 fn nap(input: [], output: []):
@@ -325,7 +325,7 @@ fn main(input: [], output: [r]):
 // retryCrash loses the process in the middle of every attempt but the last: a lost lease is no failure,
 // and none is forgotten either.
 func retryCrash(r *rig) {
-	task := r.one(`
+	task := r.submitOne(`
 fn main(input: [], output: [r]):
     r = @flaky(times=9) [retry: 2, backoff: 1ms]
 `, `{}`, brief(1))
@@ -357,7 +357,7 @@ fn main(input: [], output: [r]):
 // holding gives a task with a lease that lasts: the task's own, or that of its next delivery.
 func (r *rig) holding(task backend.Task) backend.Task {
 	r.Helper()
-	if r.extend(grant(0), task.Lease)[0] {
+	if r.renew(grant(0), task.Lease)[0] {
 		return task
 	}
 	return r.eventually(grant(1))[0]

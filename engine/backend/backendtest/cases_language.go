@@ -14,7 +14,7 @@ import (
 )
 
 var languageCases = []testCase{
-	{name: "append/read whole", run: appendWhole},
+	{name: "append/read whole", run: appendReadWhole},
 	{name: "append/replaced", run: appendReplaced},
 	{name: "append/by many processes", run: appendReopened},
 	{name: "clear/a loop holds no more for more rounds", run: clearRounds},
@@ -69,9 +69,9 @@ fn main(input: [n, text], output: [r]):
     r = @echo(value=r)
 `
 
-// appendWhole wants what a loop has appended to be read whole, in order, as the first attempt's argument
+// appendReadWhole wants what a loop has appended to be read whole, in order, as the first attempt's argument
 // and as the second's.
-func appendWhole(r *rig) {
+func appendReadWhole(r *rig) {
 	for _, load := range []string{"x", strings.Repeat("long", 100)} {
 		id, tasks := r.launch(collect, fmt.Sprintf(`{"n": 12, "text": "%s"}`, load), grant(1))
 		var want []string
@@ -89,7 +89,7 @@ func appendWhole(r *rig) {
 			if len(tasks) != 1 || compact(tasks[0].Args) != `{"value":`+whole+`}` {
 				r.Fatalf("%+v came; want echo of %s", tasks, short([]byte(whole)))
 			}
-			if kept := r.extend(brief(0), tasks[0].Lease); !kept[0] {
+			if kept := r.renew(brief(0), tasks[0].Lease); !kept[0] {
 				r.Fatal("the lease is not held")
 			}
 			tasks = r.eventually(grant(1))
@@ -147,7 +147,7 @@ func (r *rig) most(src, input string) int {
 	most := 0
 	id, tasks := r.launch(src, input, grant(8))
 	r.play(id, tasks, func() {
-		held, err := r.Held(r.ctx)
+		held, err := r.StoredCounts(r.ctx)
 		if err != nil {
 			r.Fatalf("Held: %v", err)
 		}
@@ -202,7 +202,7 @@ fn main(input: [n], output: [i]):
 
 // clearRounds wants a loop of many rounds to hold no more rows at any time than one of a few.
 func clearRounds(r *rig) {
-	if r.Held == nil {
+	if r.StoredCounts == nil {
 		r.Log("the store does not say what it holds")
 		return
 	}
@@ -325,7 +325,7 @@ fn main(input: [n], output: [r]):
 	})
 }
 
-const nap = `
+const sleepingSource = `
 fn main(input: [seconds], output: [r]):
     a = @echo(value=1)
     sleep seconds
@@ -336,7 +336,7 @@ fn main(input: [seconds], output: [r]):
 // it to be ready when it is completed.
 func sleepDue(r *rig) {
 	// A long sleep, so that even a slow machine answers before it is over.
-	_, tasks := r.launch(nap, `{"seconds": 3600}`, grant(1))
+	_, tasks := r.launch(sleepingSource, `{"seconds": 3600}`, grant(1))
 	out := r.applied(grant(5), done(tasks[0], `1`))
 	if len(out.Tasks) > 0 {
 		r.Fatalf("%+v came before its time", out.Tasks)
@@ -344,7 +344,7 @@ func sleepDue(r *rig) {
 	if out.NextDue.IsZero() {
 		r.Error("a sleep waits for its time, and NextDue is zero")
 	}
-	id, tasks := r.launch(nap, `{"seconds": 0.1}`, grant(1))
+	id, tasks := r.launch(sleepingSource, `{"seconds": 0.1}`, grant(1))
 	began := time.Now()
 	r.applied(grant(0), done(tasks[0], `1`))
 	if r.Advance != nil {
@@ -370,7 +370,7 @@ func sleepDue(r *rig) {
 // sleepSurvives loses the process while an instance sleeps, and again when the sleep is over and nobody
 // has completed it.
 func sleepSurvives(r *rig) {
-	id, tasks := r.launch(nap, `{"seconds": 0.05}`, grant(1))
+	id, tasks := r.launch(sleepingSource, `{"seconds": 0.05}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `1`))
 	r.b.Close()
 	r.b = r.reopen()
@@ -388,7 +388,7 @@ func sleepSurvives(r *rig) {
 }
 
 func sleepNothing(r *rig) {
-	id, tasks := r.launch(nap, `{"seconds": 0}`, grant(1))
+	id, tasks := r.launch(sleepingSource, `{"seconds": 0}`, grant(1))
 	over := r.only(r.complete(grant(5), done(tasks[0], `1`)), "")
 	last := r.only(r.complete(grant(5), done(over, `null`)), "double")
 	r.applied(grant(5), done(last, `2`))

@@ -11,16 +11,16 @@ import (
 )
 
 var leaseCases = []testCase{
-	{name: "extend/kept and lost", run: extendKept},
-	{name: "extend/prolongs", run: extendProlongs},
-	{name: "extend/reclaimed", run: extendReclaimed},
-	{name: "extend/ended instance", run: extendEnded},
-	{name: "extend/nothing", run: extendNothing},
+	{name: "extend/kept and lost", run: renewKept},
+	{name: "extend/prolongs", run: renewKeepsLease},
+	{name: "extend/reclaimed", run: renewReclaimed},
+	{name: "extend/ended instance", run: renewEnded},
+	{name: "extend/nothing", run: renewNothing},
 }
 
 var storeCases = []testCase{
 	{name: "lookup/order and unknown", run: lookupOrder},
-	{name: "sweep/leaves the living alone", shards: 2, run: sweepLiving},
+	{name: "sweep/leaves the living alone", shards: 2, run: sweepRunning},
 	{name: "sweep/empty store", shards: 3, run: sweepEmpty},
 	{name: "sweep/finished meanwhile", run: sweepFinished},
 	{name: "reopen/continues", run: reopenContinues},
@@ -31,9 +31,9 @@ var storeCases = []testCase{
 	{name: "listen/is woken", run: listen},
 }
 
-func (r *rig) extend(g backend.Grant, leases ...backend.Lease) []bool {
+func (r *rig) renew(g backend.Grant, leases ...backend.Lease) []bool {
 	r.Helper()
-	kept, err := r.b.Extend(r.ctx, 0, leases, g)
+	kept, err := r.b.Renew(r.ctx, 0, leases, g)
 	if err != nil {
 		r.Fatalf("Extend: %v", err)
 	}
@@ -43,14 +43,14 @@ func (r *rig) extend(g backend.Grant, leases ...backend.Lease) []bool {
 	return kept
 }
 
-func extendKept(r *rig) {
+func renewKept(r *rig) {
 	_, tasks := r.several(fan, `{"n": 3}`, 3)
 	r.applied(grant(0), done(tasks[1], `1`))
 	forged := tasks[2].Lease
 	forged.Token++
 	stranger := tasks[0].Lease
 	stranger.Key.Instance = uuid.New()
-	kept := r.extend(grant(0), tasks[0].Lease, tasks[1].Lease, forged, stranger, tasks[2].Lease)
+	kept := r.renew(grant(0), tasks[0].Lease, tasks[1].Lease, forged, stranger, tasks[2].Lease)
 	want := []bool{true, false, false, false, true}
 	for i := range want {
 		if kept[i] != want[i] {
@@ -60,15 +60,15 @@ func extendKept(r *rig) {
 	r.applied(grant(0), done(tasks[0], `0`), done(tasks[2], `2`))
 }
 
-// extendProlongs gives one of two short leases an hour: the other comes back, it does not. Where the
+// renewKeepsLease gives one of two short leases an hour: the other comes back, it does not. Where the
 // clock runs by itself the extension may come too late; then it must say so or hold.
-func extendProlongs(r *rig) {
+func renewKeepsLease(r *rig) {
 	p := MustCompile(r, single)
 	out := r.submit(brief(2), submission(p, `{"v": 1}`), submission(p, `{"v": 2}`))
 	if len(out.Tasks) != 2 {
 		r.Fatalf("%d tasks; want 2", len(out.Tasks))
 	}
-	if kept := r.extend(grant(0), out.Tasks[0].Lease); !kept[0] {
+	if kept := r.renew(grant(0), out.Tasks[0].Lease); !kept[0] {
 		if r.Advance != nil {
 			r.Fatal("the lease was held, and Extend says it was not")
 		}
@@ -82,19 +82,19 @@ func extendProlongs(r *rig) {
 	r.applied(grant(0), done(out.Tasks[0], `1`))
 }
 
-func extendReclaimed(r *rig) {
-	task := r.one(single, `{"v": 1}`, brief(1))
+func renewReclaimed(r *rig) {
+	task := r.submitOne(single, `{"v": 1}`, brief(1))
 	again := r.eventually(grant(1))[0]
-	kept := r.extend(brief(0), task.Lease, again.Lease)
+	kept := r.renew(brief(0), task.Lease, again.Lease)
 	if kept[0] || !kept[1] {
 		r.Errorf("kept is %v; want the first lost to the second", kept)
 	}
 }
 
-func extendEnded(r *rig) {
+func renewEnded(r *rig) {
 	_, tasks := r.launch(fan, `{"n": 2}`, grant(2))
 	r.applied(grant(0), failed(tasks[0], "Bad"))
-	for i, kept := range r.extend(grant(0), tasks[0].Lease, tasks[1].Lease) {
+	for i, kept := range r.renew(grant(0), tasks[0].Lease, tasks[1].Lease) {
 		if kept {
 			r.Errorf("lease %d of an ended instance was kept", i)
 		}
@@ -102,12 +102,12 @@ func extendEnded(r *rig) {
 	r.clean()
 }
 
-func extendNothing(r *rig) { r.extend(grant(0)) }
+func renewNothing(r *rig) { r.renew(grant(0)) }
 
 func lookupOrder(r *rig) {
-	done1 := r.one(single, `{"v": 1}`, grant(1))
+	done1 := r.submitOne(single, `{"v": 1}`, grant(1))
 	r.applied(grant(0), done(done1, `"one"`))
-	bad := r.one(single, `{"v": 2}`, grant(1))
+	bad := r.submitOne(single, `{"v": 2}`, grant(1))
 	r.applied(grant(0), failed(bad, "Bad"))
 	running, _ := r.launch(single, `{"v": 3}`, grant(0))
 	unknown := uuid.New()
@@ -130,8 +130,8 @@ func lookupOrder(r *rig) {
 	}
 }
 
-// sweepLiving sweeps while one instance has ended and others are half done.
-func sweepLiving(r *rig) {
+// sweepRunning sweeps while one instance has ended and others are half done.
+func sweepRunning(r *rig) {
 	p := MustCompile(r, fan)
 	subs := make([]backend.Submission, 6)
 	for i := range subs {
@@ -216,7 +216,7 @@ func sweepFinished(r *rig) {
 
 // reopenContinues loses a process that holds a lease: another takes over where it stood (I8).
 func reopenContinues(r *rig) {
-	task := r.one(chain, `{"v": 5}`, grant(1))
+	task := r.submitOne(chain, `{"v": 5}`, grant(1))
 	out := r.complete(brief(1), done(task, `5`)) // the successor is leased to a process that dies
 	r.answers(out, backend.Applied)
 	r.b.Close()
@@ -254,7 +254,7 @@ func reopenBarrier(r *rig) {
 }
 
 func reopenRetries(r *rig) {
-	task := r.one(`
+	task := r.submitOne(`
 fn main(input: [], output: [r]):
     r = @flaky(times=9) [retry: 2, backoff: 1ms]
 `, `{}`, grant(1))
@@ -277,7 +277,7 @@ fn main(input: [], output: [r]):
 
 // contextDone wants a call on a dead context to fail, and to have changed nothing.
 func contextDone(r *rig) {
-	task := r.one(chain, `{"v": 1}`, grant(1))
+	task := r.submitOne(chain, `{"v": 1}`, grant(1))
 	dead, cancel := context.WithCancel(r.ctx)
 	cancel()
 	sub := submission(task.Program, `{"v": 2}`)

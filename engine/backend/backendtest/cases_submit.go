@@ -31,7 +31,7 @@ fn main(input: [n], output: [r]):
 var submitCases = []testCase{
 	{name: "submit/applied", run: submitApplied},
 	{name: "submit/duplicate", run: submitDuplicate},
-	{name: "submit/duplicate in one call", run: submitTwins},
+	{name: "submit/duplicate in one call", run: submitDuplicates},
 	{name: "submit/duplicate of an ended instance", run: submitAgain},
 	{name: "submit/refused input", run: submitRefused},
 	{name: "submit/nothing", run: submitNothing},
@@ -82,7 +82,7 @@ func submitDuplicate(r *rig) {
 	}
 }
 
-func submitTwins(r *rig) {
+func submitDuplicates(r *rig) {
 	p := MustCompile(r, single)
 	sub, other := submission(p, `{"v": 1}`), submission(p, `{"v": 2}`)
 	out := r.submit(grant(8), sub, other, sub)
@@ -268,7 +268,7 @@ fn main(input: [v], output: [r]):
 `), "")
 	sub.Input = input
 	r.submit(grant(0), sub)
-	spoil(input)
+	overwrite(input)
 	task := r.claim(0, grant(1)).Tasks[0]
 	if got := compact(task.Args); got != `{"value":"mine"}` {
 		r.Fatalf("arguments %s: the store kept the caller's bytes", got)
@@ -276,21 +276,21 @@ fn main(input: [v], output: [r]):
 	large := `"` + strings.Repeat("x", 1<<16) + `"` // large enough to be passed by reference
 	c := done(task, large)
 	r.applied(grant(0), c)
-	spoil(c.Result)
+	overwrite(c.Result)
 	next := r.claim(0, grant(1)).Tasks[0]
 	if got := compact(next.Args); got != `{"value":`+large+`}` {
 		r.Fatalf("arguments %s: the store kept the caller's bytes", short(next.Args))
 	}
 	c = done(next, `"end"`)
 	out := r.applied(grant(0), c)
-	spoil(c.Result)
-	spoil(out.Ended[0].Result)
-	spoil(r.instance(sub.ID).Result)
+	overwrite(c.Result)
+	overwrite(out.Ended[0].Result)
+	overwrite(r.instance(sub.ID).Result)
 	r.completed(sub.ID, `"end"`)
 }
 
-// spoil overwrites bytes that are the test's own.
-func spoil(v json.RawMessage) {
+// overwrite overwrites bytes that are the test's own.
+func overwrite(v json.RawMessage) {
 	for i := range v {
 		v[i] = '!'
 	}

@@ -27,10 +27,10 @@ func (b *Background) Run() {
 // Cleaning is a design with one shard that removes what ended instances left in the background.
 type Cleaning struct {
 	backend.Backend
-	Background *Background
-	Statements func() int64 // that have gone to the store
-	Left       func() int   // node runs of ended instances that are still stored
-	Marked     func() int   // instances that are still said to have left something
+	Background  *Background
+	Statements  func() int64 // that have gone to the store
+	Leftovers   func() int   // node runs of ended instances that are still stored
+	NeedCleanup func() int   // instances that are still said to have left something
 }
 
 // TestEnds ends instances of different sizes by a failure. A completion sends the same number of statements whatever is left
@@ -41,22 +41,22 @@ func (c *Cleaning) TestEnds(t *testing.T) {
 	if small != large || small == 0 {
 		t.Errorf("the end of a small instance takes %d statements, that of a large one %d", small, large)
 	}
-	if c.Left() < 2000 {
-		t.Fatalf("%d rows are left; want those of the large instance, or this shows nothing", c.Left())
+	if c.Leftovers() < 2000 {
+		t.Fatalf("%d rows are left; want those of the large instance, or this shows nothing", c.Leftovers())
 	}
 	c.Background.Run()
-	if rows := c.Left(); rows > 0 {
+	if rows := c.Leftovers(); rows > 0 {
 		t.Errorf("%d rows are left after the cleanup in the background", rows)
 	}
 	c.fail(t, `{"n": 50}`)
-	if c.Left() < 49 {
-		t.Fatalf("%d rows are left; want those of the last instance, or this shows nothing", c.Left())
+	if c.Leftovers() < 49 {
+		t.Fatalf("%d rows are left; want those of the last instance, or this shows nothing", c.Leftovers())
 	}
-	if _, err := c.Sweep(t.Context(), 0); err != nil || c.Left() > 0 {
-		t.Errorf("%d rows are left after a sweep (%v)", c.Left(), err)
+	if _, err := c.Sweep(t.Context(), 0); err != nil || c.Leftovers() > 0 {
+		t.Errorf("%d rows are left after a sweep (%v)", c.Leftovers(), err)
 	}
 	c.Background.Run() // it comes late
-	if n := c.Marked(); n > 0 {
+	if n := c.NeedCleanup(); n > 0 {
 		t.Errorf("%d instances are still said to have left something", n)
 	}
 }

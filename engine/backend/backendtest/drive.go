@@ -56,7 +56,7 @@ func Drive(ctx context.Context, b backend.Backend, subs []backend.Submission, cf
 	if err := d.work(ctx); err != nil {
 		return &d.rec.rec, err
 	}
-	if left := d.left.Load(); left > 0 {
+	if left := d.remaining.Load(); left > 0 {
 		return &d.rec.rec, fmt.Errorf("drive: %d of %d instances have not ended (I9): %w", left, len(d.rec.rec.Programs), context.Cause(ctx))
 	}
 	return &d.rec.rec, d.read(ctx)
@@ -87,10 +87,10 @@ type drive struct {
 	backends []backend.Backend
 	rec      *recorder
 
-	mu    sync.Mutex
-	open  map[uuid.UUID]bool // instances that have not ended
-	first []backend.Task     // leased by the submission
-	left  atomic.Int64       // as many as open
+	mu        sync.Mutex
+	open      map[uuid.UUID]bool // instances that have not ended
+	first     []backend.Task     // leased by the submission
+	remaining atomic.Int64       // as many as open
 }
 
 func newDrive(b backend.Backend, cfg DriveConfig) *drive {
@@ -124,7 +124,7 @@ func (d *drive) submit(ctx context.Context, subs []backend.Submission) error {
 		d.open[s.ID] = true
 		d.rec.rec.Programs[s.ID] = s.Program
 	}
-	d.left.Store(int64(len(d.open)))
+	d.remaining.Store(int64(len(d.open)))
 	for len(subs) > 0 {
 		out, begin, err := d.call(ctx, func() (backend.Committed, error) {
 			return d.backends[0].Submit(ctx, subs, d.grant(d.cfg.Max))
@@ -184,7 +184,7 @@ func (d *drive) ended(out backend.Committed) {
 	for _, inst := range out.Ended {
 		delete(d.open, inst.ID)
 	}
-	d.left.Store(int64(len(d.open)))
+	d.remaining.Store(int64(len(d.open)))
 }
 
 // lookup crosses off instances whose end nobody told this drive of.
@@ -235,13 +235,13 @@ const mostDoublings = 3
 
 // worker is one of a drive's goroutines, as an engine in its own process would be.
 type worker struct {
-	d     *drive
-	b     backend.Backend
-	rng   *rand.Rand // nil keeps the order
-	held  [][]backend.Task
-	shard int // the next to claim from
-	idle  int // claims in a row that brought nothing
-	rests int // waits in a row behind which there was nothing
+	d          *drive
+	b          backend.Backend
+	rng        *rand.Rand // nil keeps the order
+	held       [][]backend.Task
+	shard      int // the next to claim from
+	idle       int // claims in a row that brought nothing
+	emptyWaits int // waits in a row behind which there was nothing
 }
 
 func (d *drive) worker(i int) *worker {
@@ -252,14 +252,14 @@ func (d *drive) worker(i int) *worker {
 	}
 	w.shard = i % b.Shards()
 	if i == 0 {
-		w.take(d.first)
+		w.keepTasks(d.first)
 	}
 	return w
 }
 
 // work goes on until every instance has ended.
 func (w *worker) work(ctx context.Context) error {
-	for w.d.left.Load() > 0 && ctx.Err() == nil {
+	for w.d.remaining.Load() > 0 && ctx.Err() == nil {
 		busy := false
 		for shard := range w.held {
 			if len(w.held[shard]) == 0 {
@@ -280,8 +280,8 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// take keeps tasks by shard, but for those that are to be lost.
-func (w *worker) take(tasks []backend.Task) {
+// keepTasks keeps tasks by shard, but for those that are to be lost.
+func (w *worker) keepTasks(tasks []backend.Task) {
 	for _, t := range tasks {
 		if w.d.cfg.Lose != nil && w.d.cfg.Lose(t) {
 			continue
@@ -299,13 +299,13 @@ func (w *worker) claim(ctx context.Context) error {
 		return w.b.Claim(ctx, shard, w.d.grant(w.d.cfg.Max))
 	})
 	if err != nil {
-		return w.unlessOver(ctx, fmt.Errorf("drive: claim: %w", err))
+		return w.unlessDone(ctx, fmt.Errorf("drive: claim: %w", err))
 	}
 	w.d.rec.committed(begin, nil, out)
 	w.d.ended(out)
-	w.take(out.Tasks)
+	w.keepTasks(out.Tasks)
 	if len(out.Tasks) > 0 {
-		w.idle, w.rests = 0, 0
+		w.idle, w.emptyWaits = 0, 0
 		return nil
 	}
 	if w.idle++; w.idle < len(w.held) {
@@ -317,8 +317,8 @@ func (w *worker) claim(ctx context.Context) error {
 	}
 	rest := w.d.cfg.Poll
 	if w.d.cfg.Advance == nil {
-		rest <<= min(w.rests, mostDoublings) // who has nothing to do takes no processor from who has
-		w.rests++
+		rest <<= min(w.emptyWaits, mostDoublings) // who has nothing to do takes no processor from who has
+		w.emptyWaits++
 	}
 	pause(ctx, rest, w.d.cfg.Advance)
 	return nil
@@ -335,7 +335,7 @@ func (w *worker) complete(ctx context.Context, shard int) error {
 		return w.b.Complete(ctx, shard, completions, w.d.grant(w.d.cfg.Max))
 	})
 	if err != nil {
-		return w.unlessOver(ctx, fmt.Errorf("drive: complete: %w", err))
+		return w.unlessDone(ctx, fmt.Errorf("drive: complete: %w", err))
 	}
 	if len(out.Outcomes) != len(completions) {
 		return fmt.Errorf("drive: complete: %d outcomes for %d completions", len(out.Outcomes), len(completions))
@@ -353,7 +353,7 @@ func (w *worker) complete(ctx context.Context, shard int) error {
 	}
 	w.d.rec.committed(begin, own, out)
 	w.d.ended(out)
-	w.take(out.Tasks)
+	w.keepTasks(out.Tasks)
 	return nil
 }
 
@@ -373,8 +373,8 @@ func (w *worker) batch(shard int) []backend.Task {
 	return tasks
 }
 
-// unlessOver drops the error of a call that was cut off because all is done or another worker failed.
-func (w *worker) unlessOver(ctx context.Context, err error) error {
+// unlessDone drops the error of a call that was cut off because all is done or another worker failed.
+func (w *worker) unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return nil
 	}

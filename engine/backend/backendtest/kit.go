@@ -31,7 +31,7 @@ func Answers(out backend.Committed) string {
 }
 
 // Races is for several processes that complete its branches at the same time: of each spread some branches fail,
-// one error is caught, and the others are called off.
+// one error is caught, and the others are cancelled.
 var Races = Workflow{Name: "races", Input: `{}`, Want: `[["Bad"],["Bad"],["Bad"]]`, Source: `
 fn branch(input: [i], output: [b]):
     a = @double(value=i)

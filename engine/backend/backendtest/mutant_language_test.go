@@ -22,7 +22,7 @@ var languageMutants = []mutant{
 	{name: "clears forgotten", catch: "error/siblings_are_called_off", plant: program(noRegions)},
 	{name: "rounds left behind", catch: "clear/a_loop_holds_no_more_for_more_rounds", store: func(s *backendtest.Store) {
 		rows := 0
-		s.Held = func(context.Context) (map[string]int, error) {
+		s.StoredCounts = func(context.Context) (map[string]int, error) {
 			rows++ // one for each completion
 			return map[string]int{"queue": rows}, nil
 		}

@@ -68,11 +68,11 @@ func (b *bug) Complete(ctx context.Context, shard int, cs []backend.Completion, 
 	return b.changed(b.Backend.Complete(ctx, shard, cs, g))
 }
 
-func (b *bug) Extend(ctx context.Context, shard int, leases []backend.Lease, g backend.Grant) ([]bool, error) {
+func (b *bug) Renew(ctx context.Context, shard int, leases []backend.Lease, g backend.Grant) ([]bool, error) {
 	if b.extend != nil {
 		return b.extend(ctx, shard, leases, g)
 	}
-	return b.Backend.Extend(ctx, shard, leases, g)
+	return b.Backend.Renew(ctx, shard, leases, g)
 }
 
 func (b *bug) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
@@ -176,7 +176,7 @@ var mutants = []mutant{
 	{name: "given back counts as delivered", catch: "deliveries/a_lease_that_is_given_back_does_not_count", plant: func(b *bug) {
 		b.extend = func(ctx context.Context, shard int, leases []backend.Lease, g backend.Grant) ([]bool, error) {
 			g.Lease = max(g.Lease, time.Nanosecond)
-			return b.Backend.Extend(ctx, shard, leases, g)
+			return b.Backend.Renew(ctx, shard, leases, g)
 		}
 	}},
 	{name: "leased twice at once", catch: "claim/concurrent_claimers_share", plant: func(b *bug) {
@@ -349,14 +349,14 @@ func subject(m mutant) backendtest.Open {
 			return w
 		}
 		s := backendtest.Store{
-			Backend:   wrap(real),
-			Reopen:    func(*testing.T) backend.Backend { return wrap(real.Open(o)) },
-			Leftovers: real.Open(o).Leftovers,
-			Held:      real.Open(o).Held,
-			Advance:   c.Advance,
+			Backend:      wrap(real),
+			Reopen:       func(*testing.T) backend.Backend { return wrap(real.Open(o)) },
+			Leftovers:    real.Open(o).Leftovers,
+			StoredCounts: real.Open(o).StoredCounts,
+			Advance:      c.Advance,
 		}
 		if m.name != "" {
-			s.Patience = time.Second
+			s.Timeout = time.Second
 		}
 		if m.store != nil {
 			m.store(&s)

@@ -35,19 +35,19 @@ type Store struct {
 	// what belongs to their result is not counted. It is required.
 	Leftovers func(ctx context.Context) (map[string]int, error)
 
-	// Held counts, by kind, what the store holds for instances that run; values that were appended to
+	// StoredCounts counts, by kind, what the store holds for instances that run; values that were appended to
 	// lists count as the kind Appended, or not at all. Nil: that a loop's rounds leave nothing behind is not looked at.
-	Held func(ctx context.Context) (map[string]int, error)
+	StoredCounts func(ctx context.Context) (map[string]int, error)
 
 	// Advance moves the store's clock forward. Nil: the clock runs by itself, in real time.
 	Advance func(d time.Duration)
 
-	// Patience bounds every case: what has not happened by then will not. Zero: fifteen minutes, for a machine with other work. A case
+	// Timeout bounds every case: what has not happened by then will not. Zero: fifteen minutes, for a machine with other work. A case
 	// ends before go test's -timeout does in any case, so that it can say what it waited for.
-	Patience time.Duration
+	Timeout time.Duration
 }
 
-// Appended is the kind, in what Store.Held gives, of values that were appended to lists: they alone may grow
+// Appended is the kind, in what Store.HeldLeases gives, of values that were appended to lists: they alone may grow
 // with the rounds of a loop.
 const Appended = "appended"
 
@@ -106,8 +106,8 @@ func start(t *testing.T, open Open, shards int) *rig {
 	shards = max(shards, 1)
 	s := open(t, Options{Shards: shards})
 	t.Cleanup(s.Backend.Close)
-	if s.Patience <= 0 {
-		s.Patience = 15 * time.Minute
+	if s.Timeout <= 0 {
+		s.Timeout = 15 * time.Minute
 	}
 	if got := s.Backend.Shards(); got != shards {
 		t.Fatalf("the store has %d shards; %d were asked for", got, shards)
@@ -121,7 +121,7 @@ func (r *rig) in(t *testing.T) *rig {
 	t.Helper()
 	sub := *r
 	sub.T = t
-	ctx, cancel := depth.Within(context.Background(), t, r.Patience)
+	ctx, cancel := depth.Within(context.Background(), t, r.Timeout)
 	t.Cleanup(cancel)
 	sub.ctx = ctx
 	return &sub
@@ -234,8 +234,8 @@ func (r *rig) several(src, input string, n int) (uuid.UUID, []backend.Task) {
 	return id, tasks
 }
 
-// one launches an instance with a single first task, and gives that.
-func (r *rig) one(src, input string, g backend.Grant) backend.Task {
+// submitOne launches an instance with a single first task, and gives that.
+func (r *rig) submitOne(src, input string, g backend.Grant) backend.Task {
 	r.Helper()
 	_, tasks := r.launch(src, input, g)
 	if len(tasks) != 1 {

@@ -29,17 +29,17 @@ type conductor struct {
 	input   json.RawMessage
 	rng     *rand.Rand
 
-	id      uuid.UUID
-	shard   int
-	held    []backend.Task
-	offered []backend.Completion // that have been answered
-	away    bool                 // a lease may be held by nobody
-	ended   bool
-	unknown bool      // an answer was lost
-	fuse    int       // steps until the call crashes; below one: it does not
-	idle    int       // claims in a row that gave nothing
-	since   time.Time // of the first of them
-	history oracle.History
+	id            uuid.UUID
+	shard         int
+	held          []backend.Task
+	offered       []backend.Completion // that have been answered
+	leaseReleased bool                 // a lease may be held by nobody
+	ended         bool
+	answerLost    bool      // an answer was lost
+	fuse          int       // steps until the call crashes; below one: it does not
+	idle          int       // claims in a row that gave nothing
+	since         time.Time // of the first of them
+	history       oracle.History
 
 	advanced time.Duration // the store's clock, where it does not run by itself
 	sent     int64         // when the call under way was made, on the history's clock
@@ -52,7 +52,7 @@ const (
 	leaseLong  = time.Hour
 	leaseShort = 20 * time.Millisecond // in real time, where a task is given up
 	idleMax    = 100                   // claims that give nothing, one after the other, before an instance is stuck
-	idleLeast  = 20 * time.Second      // and for how long in real time, where the store has a clock of its own and may be slow
+	idleMin    = 20 * time.Second      // and for how long in real time, where the store has a clock of its own and may be slow
 	idleWait   = 5 * time.Millisecond  // between them, in real time
 )
 
@@ -133,7 +133,7 @@ func (d *conductor) call(ctx context.Context, what string, f func() (backend.Com
 			d.note(out)
 			return out, nil
 		case backend.IsUnknown(err):
-			d.unknown, d.away = true, true
+			d.answerLost, d.leaseReleased = true, true
 		case errors.Is(err, errCrash):
 		default:
 			return out, fmt.Errorf("%s: %w", what, err)
@@ -165,7 +165,7 @@ func (d *conductor) submit(ctx context.Context) error {
 		}
 		switch o := out.Outcomes[0]; {
 		case o.Answer == backend.Again:
-		case o.Answer == backend.Applied, o.Answer == backend.Duplicate && d.unknown:
+		case o.Answer == backend.Applied, o.Answer == backend.Duplicate && d.answerLost:
 			return nil
 		default:
 			return fmt.Errorf("the submission is answered %s: %v", o.Answer, o.Err)
@@ -185,15 +185,15 @@ func (d *conductor) claim(ctx context.Context) error {
 		d.idle = 0
 		return err
 	}
-	if d.unknown { // the end may have been told to nobody
-		if err := d.look(ctx); err != nil || d.ended {
+	if d.answerLost { // the end may have been told to nobody
+		if err := d.readInstance(ctx); err != nil || d.ended {
 			return err
 		}
 	}
 	if d.idle++; d.idle == 1 {
 		d.since = time.Now()
 	}
-	if d.idle > idleMax && (d.store.Advance != nil || time.Since(d.since) > idleLeast) {
+	if d.idle > idleMax && (d.store.Advance != nil || time.Since(d.since) > idleMin) {
 		return fmt.Errorf("I9: nothing is ready and the instance has not ended")
 	}
 	d.wait(ctx, out.NextDue)
@@ -207,7 +207,7 @@ func (d *conductor) wait(ctx context.Context, due time.Time) {
 		return
 	}
 	step := time.Minute
-	if d.away && due.IsZero() {
+	if d.leaseReleased && due.IsZero() {
 		step = leaseLong
 	}
 	d.store.Advance(step)
@@ -221,9 +221,9 @@ func (d *conductor) complete(ctx context.Context) error {
 		if len(d.held) == 0 {
 			break
 		}
-		t := d.take()
+		t := d.removeHeld()
 		if d.chance(d.Losses) {
-			d.away = true
+			d.leaseReleased = true
 			continue
 		}
 		batch = append(batch, d.perform(t))
@@ -255,8 +255,8 @@ func (d *conductor) size() int {
 	return d.rng.IntN(d.Batch)
 }
 
-// take removes a task from those held.
-func (d *conductor) take() backend.Task {
+// removeHeld removes a task from those held.
+func (d *conductor) removeHeld() backend.Task {
 	at := 0
 	if d.Seed != 0 {
 		at = d.rng.IntN(len(d.held))
@@ -281,7 +281,7 @@ func (d *conductor) offer(ctx context.Context, batch []backend.Completion) (agai
 	for _, c := range batch {
 		d.attempt(oracle.Offered, c.Lease, c.Attempt, nil)
 	}
-	lost := d.unknown
+	lost := d.answerLost
 	out, err := d.call(ctx, "complete", func() (backend.Committed, error) {
 		out, err := d.store.Backend.Complete(ctx, d.shard, batch, d.grant())
 		if backend.IsUnknown(err) {
@@ -297,8 +297,8 @@ func (d *conductor) offer(ctx context.Context, batch []backend.Completion) (agai
 	if err != nil {
 		return nil, err
 	}
-	if !lost && d.unknown { // the answers may have been lost with the first call
-		err = d.look(ctx)
+	if !lost && d.answerLost { // the answers may have been lost with the first call
+		err = d.readInstance(ctx)
 	}
 	for i, o := range out.Outcomes {
 		if o.Answer == backend.Refused {
@@ -356,15 +356,15 @@ func (d *conductor) note(out backend.Committed) {
 	}
 }
 
-// look reads the instance.
-func (d *conductor) look(ctx context.Context) error {
+// readInstance reads the instance.
+func (d *conductor) readInstance(ctx context.Context) error {
 	found, err := d.store.Backend.Lookup(ctx, []uuid.UUID{d.id})
 	if err != nil {
 		return fmt.Errorf("lookup: %w", err)
 	}
-	d.end(oracle.Looked, found[0])
+	d.end(oracle.LookedUp, found[0])
 	over := found[0].Status != backend.Running && found[0].Status != ""
-	if over && !d.ended && d.unknown { // who was to be told has not heard it
+	if over && !d.ended && d.answerLost { // who was to be told has not heard it
 		d.end(oracle.Ended, found[0])
 	}
 	d.ended = over
@@ -379,7 +379,7 @@ func (d *conductor) inspect(ctx context.Context) error {
 	if err := d.late(ctx); err != nil {
 		return err
 	}
-	if err := d.look(ctx); err != nil {
+	if err := d.readInstance(ctx); err != nil {
 		return err
 	}
 	for more := true; more; {

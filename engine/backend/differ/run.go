@@ -41,12 +41,12 @@ type Report struct {
 // outcomesMax is how many runs of the reference are tried. Branches that fail in many ways have more.
 const outcomesMax = 100
 
-// patience bounds one case; none takes a hundredth of it.
-const patience = 5 * time.Minute
+// caseTimeout bounds one case; none takes a hundredth of it.
+const caseTimeout = 5 * time.Minute
 
 // Run runs a case. The error says how the run differs from the reference, or why there was none.
 func Run(ctx context.Context, c Case, s Store) (Report, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
 	r, err := prepare(c)
 	if err != nil || r.report.Skipped {
@@ -108,7 +108,7 @@ func (r *prepared) judge(d *conductor) error {
 		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},
 		Graph:       func(string) *graph.Graph { return r.program.Graph() },
 		Outcomes:    func(string) []reference.Outcome { return r.outcomes },
-		Partial:     d.unknown,
+		Partial:     d.answerLost,
 		CommitOrder: true,
 	}
 	report, err := oracle.Check(d.history, rules)

@@ -34,8 +34,8 @@ func (s *script) Needs(plan.Event) plan.Needs              { return s.needs }
 func (s *script) Cleared(graph.RegionID) plan.Cleared      { return s.cleared }
 func (s *script) RunName(r graph.Run) string               { return fmt.Sprintf("node %d at %q", r.Node, r.Path) }
 
-// Reached has every watched barrier start node 60 in between.
-func (s *script) Reached(barrier graph.Run, required, _, after int) []plan.Event {
+// BarrierEvents has every watched barrier start node 60 in between.
+func (s *script) BarrierEvents(barrier graph.Run, required, _, after int) []plan.Event {
 	if after == required {
 		return []plan.Event{{Run: barrier, Fired: true}}
 	}
@@ -467,7 +467,7 @@ func TestCheckFinds(t *testing.T) {
 		"nothing":        {"", func(*Backend, *instance, *state.Run) {}},
 		"counter":        {"I2", barrier(1, 2)},
 		"no count":       {"I2", barrier(0, 0)},
-		"done and there": {"not in the heap", func(_ *Backend, _ *instance, r *state.Run) { r.Place = state.Over }},
+		"done and there": {"not in the heap", func(_ *Backend, _ *instance, r *state.Run) { r.Place = state.NoQueue }},
 		"wrong heap":     {"not in the heap", func(b *Backend, _ *instance, r *state.Run) { r.Move(&b.store.shards[0].waiting) }},
 		"no token":       {"has token 0", func(_ *Backend, _ *instance, r *state.Run) { r.Token = 0 }},
 		"future token":   {"has token 99", func(_ *Backend, _ *instance, r *state.Run) { r.Token = 99 }},

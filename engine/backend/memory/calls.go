@@ -113,7 +113,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 
 // complete applies one completion, if its lease is the current one.
 func (t *tx) complete(sh *shard, c *backend.Completion) (backend.Outcome, error) {
-	r := t.s.held(sh, &c.Lease)
+	r := t.s.heldRun(sh, &c.Lease)
 	if r == nil {
 		return backend.Outcome{Answer: backend.Stale}, nil
 	}
@@ -149,19 +149,19 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	return t.apply(inst, p)
 }
 
-// Extend renews leases, or gives them back; see backend.Backend.
-func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+// Renew renews leases, or gives them back; see backend.Backend.
+func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	err := b.check(shard, grant)
 	if err == nil {
-		err = grant.CheckExtension()
+		err = grant.CheckRenewal()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("memory: %s: %w", opExtend, err)
+		return nil, fmt.Errorf("memory: %s: %w", opRenew, err)
 	}
 	kept := make([]bool, len(leases))
-	_, err = b.run(ctx, opExtend, func(t *tx) (backend.Committed, error) {
+	_, err = b.run(ctx, opRenew, func(t *tx) (backend.Committed, error) {
 		for i := range leases {
-			r := t.s.held(t.s.shards[shard], &leases[i])
+			r := t.s.heldRun(t.s.shards[shard], &leases[i])
 			if r == nil {
 				continue
 			}
@@ -185,7 +185,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease,
 	return kept, nil
 }
 
-// handedOutFirst is how much earlier than now a run counts as ready that was given back: it has had its turn.
+// handedOutFirst is how much earlier than now a run counts as ready that was returned: it has had its turn.
 const handedOutFirst = 100 * 365 * 24 * time.Hour
 
 // Sweep finds nothing: an instance's end removes all that it held.
@@ -250,8 +250,8 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 	return grant.Check()
 }
 
-// held finds the run of a lease that is the current one; nil where it is not.
-func (s *store) held(sh *shard, l *backend.Lease) *state.Run {
+// heldRun finds the run of a lease that is the current one; nil where it is not.
+func (s *store) heldRun(sh *shard, l *backend.Lease) *state.Run {
 	inst, ok := s.instances[l.Key.Instance]
 	if !ok || inst.shard != sh {
 		return nil

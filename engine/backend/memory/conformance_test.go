@@ -39,10 +39,10 @@ func store(t *testing.T, b *memory.Backend, opts memory.Options) backendtest.Sto
 		}
 	})
 	return backendtest.Store{
-		Backend:   b,
-		Reopen:    func(*testing.T) backend.Backend { return b.Open(opts) },
-		Leftovers: b.Open(memory.Options{}).Leftovers,
-		Held:      b.Open(memory.Options{}).Held,
+		Backend:      b,
+		Reopen:       func(*testing.T) backend.Backend { return b.Open(opts) },
+		Leftovers:    b.Open(memory.Options{}).Leftovers,
+		StoredCounts: b.Open(memory.Options{}).StoredCounts,
 	}
 }
 

@@ -12,7 +12,7 @@ const (
 	opSubmit   operation = "submit"
 	opClaim    operation = "claim"
 	opComplete operation = "complete"
-	opExtend   operation = "extend"
+	opRenew    operation = "extend"
 	opCancel   operation = "cancel"
 )
 
@@ -42,7 +42,7 @@ var steps = []struct {
 		pointBegin, pointGuard, string(state.Written), string(state.Appended), string(state.Elements), string(state.Opened), string(state.Arrived), string(state.Enqueued),
 		string(state.Fired), string(state.Cleared), pointRetry, pointEnd, pointLease, pointCommit, pointCommitted,
 	}},
-	{opExtend, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
+	{opRenew, []string{pointBegin, pointLease, pointCommit, pointCommitted}},
 	{opCancel, []string{pointBegin, pointEnd, pointCommit, pointCommitted}},
 }
 

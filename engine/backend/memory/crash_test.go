@@ -81,7 +81,7 @@ func (w witness) Complete(ctx context.Context, shard int, cs []backend.Completio
 			leases = append(leases, t.Lease)
 		}
 		g.Lease = time.Minute
-		if _, err := watched(w, func() ([]bool, error) { return w.Backend.Extend(ctx, shard, leases, g) }); err != nil && !errors.Is(err, errCrash) {
+		if _, err := watched(w, func() ([]bool, error) { return w.Backend.Renew(ctx, shard, leases, g) }); err != nil && !errors.Is(err, errCrash) {
 			w.t.Errorf("Extend: %v", err)
 		}
 	}

@@ -26,7 +26,7 @@
 // and enqueues are stored. A counter that reaches its required count opens its barrier; that event, that
 // of a run which the plan resumes, and that of the next element of a spread with a limit are planned and
 // applied in the same step, and so on until nothing follows. Then goes what the plans clear: rows, counters
-// and values of a loop's round that is over, or of branches that an error has called off, with the leases
+// and values of a loop's round that is over, or of branches that an error has cancelled, with the leases
 // that stand there. An arrival beyond the required count is refused with backend.ErrOverflow (I2). What is
 // refused leaves nothing behind and does not disturb the rest of its batch. The end of an instance, be it
 // by itself or by Cancel, removes everything but its result at once, so there is nothing for Sweep to do.

@@ -67,7 +67,7 @@ func (s *store) dumpRuns(inst *instance, out *strings.Builder) {
 		r := e.v
 		held, at := "ready", "since"
 		switch {
-		case r.Place == state.Over:
+		case r.Place == state.NoQueue:
 			fmt.Fprintf(out, "  queue node=%d path=%q done attempt=%d\n", e.ID, e.Path, r.Attempt)
 			continue
 		case r.Token != 0:

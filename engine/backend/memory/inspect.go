@@ -34,7 +34,7 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	for _, sh := range s.shards {
 		for _, h := range []state.Heap{sh.ready, sh.waiting, sh.leased} {
 			for _, r := range h {
-				if r.Inst.Gone {
+				if r.Inst.Detached {
 					count(left, "queued", 1)
 				}
 			}
@@ -43,9 +43,9 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	return left, nil
 }
 
-// Held counts, by kind, what is stored for instances that run. Values that were appended to lists are
+// StoredCounts counts, by kind, what is stored for instances that run. Values that were appended to lists are
 // counted as "appended", since they alone grow with the rounds of a loop.
-func (b *Backend) Held(ctx context.Context) (map[string]int, error) {
+func (b *Backend) StoredCounts(ctx context.Context) (map[string]int, error) {
 	s := b.store
 	s.mu.Lock()
 	defer s.mu.Unlock()

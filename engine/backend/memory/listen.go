@@ -6,11 +6,11 @@ import (
 )
 
 // listener holds at most one wake that was not delivered yet: two that come together are one.
-type listener struct{ woken chan struct{} }
+type listener struct{ notified chan struct{} }
 
 // Listen calls wake after every Notify, until ctx or the backend ends; see backend.Listener.
 func (b *Backend) Listen(ctx context.Context, wake func()) error {
-	l := &listener{woken: make(chan struct{}, 1)}
+	l := &listener{notified: make(chan struct{}, 1)}
 	b.store.mu.Lock()
 	err := b.usable(ctx)
 	if err == nil {
@@ -31,7 +31,7 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error {
 			return nil
 		case <-b.closed:
 			return b.listenError(ctx, ErrClosed)
-		case <-l.woken:
+		case <-l.notified:
 			wake()
 		}
 	}
@@ -55,7 +55,7 @@ func (b *Backend) Notify(ctx context.Context) error {
 	}
 	for l := range b.store.listeners {
 		select {
-		case l.woken <- struct{}{}:
+		case l.notified <- struct{}{}:
 		default:
 		}
 	}

@@ -262,14 +262,14 @@ func (m *machine) apply(c backend.Completion) {
 	}
 }
 
-// Extend prolongs something that was leased at some time.
+// Extend renews something that was leased at some time.
 func (m *machine) Extend(t *rapid.T) {
 	if len(m.held) == 0 {
 		return
 	}
 	g := m.grant(t)
 	task := rapid.SampledFrom(m.held).Draw(t, "task")
-	kept, err := m.b.Extend(context.Background(), 0, []backend.Lease{task.Lease}, g)
+	kept, err := m.b.Renew(context.Background(), 0, []backend.Lease{task.Lease}, g)
 	if err != nil || kept[0] != m.current(task) {
 		t.Fatalf("kept: %v, %v; want %t", kept, err, m.current(task))
 	}

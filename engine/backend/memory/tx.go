@@ -73,7 +73,7 @@ func (t *tx) commit() {
 		l.run.RunState = l.to
 		instanceOf(l.run).shard.file(l.run)
 	}
-	for _, r := range t.Moved {
+	for _, r := range t.Requeued {
 		instanceOf(r).shard.file(r)
 	}
 	t.Leave()
@@ -161,7 +161,7 @@ func (t *tx) lease(r *state.Run, grant *backend.Grant) (backend.Task, error) {
 // grant leases what this call made ready, as far as the grant goes. No run becomes ready twice in one call.
 func (t *tx) grant(grant *backend.Grant) ([]backend.Task, error) {
 	most := 0
-	for _, r := range t.Moved {
+	for _, r := range t.Requeued {
 		if r.Place == state.Ready {
 			most++
 		}
@@ -171,7 +171,7 @@ func (t *tx) grant(grant *backend.Grant) ([]backend.Task, error) {
 	}
 	tasks := make([]backend.Task, 0, most)
 	t.leases = slices.Grow(t.leases, most)
-	for _, r := range t.Moved {
+	for _, r := range t.Requeued {
 		if len(tasks) >= grant.Max {
 			break
 		}

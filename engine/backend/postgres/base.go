@@ -36,12 +36,12 @@ func (b *Base) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance,
 	return b.store.Lookup(ctx, ids)
 }
 
-// Extend implements backend.Backend.
-func (b *Base) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
+// Renew implements backend.Backend.
+func (b *Base) Renew(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	if err := b.store.Check(shard, grant); err != nil {
 		return nil, err
 	}
-	if err := grant.CheckExtension(); err != nil {
+	if err := grant.CheckRenewal(); err != nil {
 		return nil, fmt.Errorf("extend: %w", err)
 	}
 	return b.store.Renew(ctx, b.queue, shard, held, grant.Lease)

@@ -44,7 +44,7 @@ type claimed struct {
 // backend.ErrUnknown: what was comes back when its lease is over.
 func (s *Store) Claim(ctx context.Context, shard int, grant backend.Grant, by Claiming) (backend.Committed, error) {
 	out, rows, err := s.claim(ctx, shard, grant, by)
-	if err = MarkUnknown(err); err == nil {
+	if err = WrapUnknown(err); err == nil {
 		if out.Tasks, err = s.claimedTasks(ctx, shard, rows, by); err != nil {
 			err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 		}
@@ -135,7 +135,7 @@ func (s *Store) claimedTasks(ctx context.Context, shard int, rows []claimed, by 
 	if len(leases.Ord) > 0 {
 		batch := &pgx.Batch{}
 		by.Values.Read(batch, shard)
-		batch.Queue(by.Queue.statements["leased"], leases.Parameters(shard)...).Query(func(rows pgx.Rows) error { return takeOrds(rows, stand) })
+		batch.Queue(by.Queue.statements["leased"], leases.Parameters(shard)...).Query(func(rows pgx.Rows) error { return collectOrds(rows, stand) })
 		if err := s.Pool.SendBatch(ctx, batch).Close(); err != nil {
 			return nil, err
 		}

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// SweepInstances is how many untidy instances one sweep looks at.
+	// SweepInstances is how many instances that need cleanup one sweep reads.
 	SweepInstances = 100
 	// SweepRows is how many rows one statement of a sweep removes.
 	SweepRows = 1_000
 
-	// cleanupMost bounds how many ended instances wait to be cleaned up in the background, and cleanupPasses how often it
+	// cleanupQueueMax bounds how many ended instances wait to be cleaned up in the background, and cleanupPasses how often it
 	// goes over one that left more rows than a statement removes. What is beyond that is left to Sweep.
-	cleanupMost   = 1_000
-	cleanupPasses = 4
+	cleanupQueueMax = 1_000
+	cleanupPasses   = 4
 	// cleanupTimeout bounds the cleanup of what the background has taken at once.
 	cleanupTimeout = time.Minute
 
@@ -45,15 +45,15 @@ func (s *Store) Overdue(ctx context.Context, q *Queue, shard int) error {
 	return Explain(err)
 }
 
-//go:embed sql/untidy.sql
-var untidySQL string
+//go:embed sql/needs_cleanup.sql
+var needsCleanupSQL string
 
-// Cleanup has the statements by which a design removes what ended instances left: instances that it marks as untidy.
+// Cleanup has the statements by which a design removes what ended instances left: instances that it marks with needs_cleanup.
 type Cleanup struct {
-	queue  *Queue   // where leases are that may be over
-	names  []string // of the tables
-	tables []string // statements that each remove rows of instances from one of them
-	mark   string   // marks those of instances as cleaned up of which no table has a row
+	queue       *Queue   // where leases are that may be over
+	names       []string // of the tables
+	tables      []string // statements that each remove rows of instances from one of them
+	markCleaned string   // marks those of instances as cleaned up of which no table has a row
 }
 
 // CleanupTable is a table with rows of instances, by shard and instance_id.
@@ -76,11 +76,11 @@ func NewCleanup(q *Queue, tables ...CleanupTable) *Cleanup {
 			v.Parts = []string{"leave"}
 		}
 		sql := v.text(statementFiles)
-		c.names, c.tables, q.own["cleanup_"+t.Name] = append(c.names, t.Name), append(c.tables, sql), sql
+		c.names, c.tables, q.designStatements["cleanup_"+t.Name] = append(c.names, t.Name), append(c.tables, sql), sql
 		none.WriteString("\n            AND NOT EXISTS (SELECT FROM " + t.Name + " t WHERE t.shard = $1 AND t.instance_id = u.id)")
 	}
-	c.mark = Variant{File: "cleanup/mark", Names: []string{"{none left}", none.String()}}.text(statementFiles)
-	q.own["mark_cleaned"] = c.mark
+	c.markCleaned = Variant{File: "cleanup/mark", Names: []string{"{none left}", none.String()}}.text(statementFiles)
+	q.designStatements["mark_cleaned"] = c.markCleaned
 	return c
 }
 
@@ -90,10 +90,10 @@ type Sweeper struct {
 	store *Store
 	sql   *Cleanup
 
-	turn chan struct{}   // holds one value while no cleanup is under way: one would skip the rows that another has locked
-	life context.Context // of the background
-	stop context.CancelFunc
-	idle chan struct{} // the background has come to rest
+	turn       chan struct{}   // holds one value while no cleanup is under way: one would skip the rows that another has locked
+	background context.Context // of the background
+	stop       context.CancelFunc
+	idle       chan struct{} // the background has come to rest
 
 	mu      sync.Mutex
 	ended   [][][16]byte // instances to be cleaned up in the background, by shard
@@ -108,7 +108,7 @@ type Sweeper struct {
 func NewSweeper(store *Store, sql *Cleanup) *Sweeper {
 	s := &Sweeper{store: store, sql: sql, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1), ended: make([][][16]byte, store.Shards())}
 	s.turn <- struct{}{}
-	s.life, s.stop = context.WithCancel(context.Background())
+	s.background, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
@@ -118,23 +118,23 @@ func (s *Sweeper) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.stop()
-	for s.works() {
+	for s.isWorking() {
 		s.store.Clock.Wait(context.Background(), -1, s.idle)
 	}
 }
 
-func (s *Sweeper) works() bool {
+func (s *Sweeper) isWorking() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.working
 }
 
-// Later has what instances left that have just ended removed in the background. Nobody waits for it: what finds no room,
-// what fails and what a crash takes is still marked as untidy in the store, where Sweep finds it.
-func (s *Sweeper) Later(shard int, ids ...[16]byte) {
+// CleanInBackground has what instances left that have just ended removed in the background. Nobody waits for it: what finds no room,
+// what fails and what a crash takes still needs cleanup in the store, where Sweep finds it.
+func (s *Sweeper) CleanInBackground(shard int, ids ...[16]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ids = ids[:min(len(ids), cleanupMost-s.waiting)]
+	ids = ids[:min(len(ids), cleanupQueueMax-s.waiting)]
 	if s.closed || len(ids) == 0 {
 		return
 	}
@@ -149,9 +149,9 @@ func (s *Sweeper) Later(shard int, ids ...[16]byte) {
 // work cleans up until nothing waits for it. After an error the rest is left to Sweep: the store may be gone for long.
 func (s *Sweeper) work() {
 	for shard, ids := s.next(); len(ids) > 0; shard, ids = s.next() {
-		if err := s.cleanLater(shard, ids); err != nil {
-			s.store.Problem(s.life, "cleaning up after ended instances", err)
-			s.forget()
+		if err := s.cleanQueued(shard, ids); err != nil {
+			s.store.Problem(s.background, "cleaning up after ended instances", err)
+			s.discardQueued()
 		}
 	}
 }
@@ -179,22 +179,22 @@ func (s *Sweeper) next() (shard int, ids [][16]byte) {
 	return s.last, ids
 }
 
-// forget drops what waits for the background.
-func (s *Sweeper) forget() {
+// discardQueued drops what waits for the background.
+func (s *Sweeper) discardQueued() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.ended)
 	s.waiting = 0
 }
 
-// cleanLater removes what instances left, in the background.
-func (s *Sweeper) cleanLater(shard int, ids [][16]byte) error {
-	ctx, cancel := s.store.Clock.Within(s.life, cleanupTimeout)
+// cleanQueued removes what instances left, in the background.
+func (s *Sweeper) cleanQueued(shard int, ids [][16]byte) error {
+	ctx, cancel := s.store.Clock.Within(s.background, cleanupTimeout)
 	defer cancel()
-	if err := s.begin(ctx); err != nil {
+	if err := s.acquireTurn(ctx); err != nil {
 		return err
 	}
-	defer s.end()
+	defer s.releaseTurn()
 	for range cleanupPasses {
 		if _, more, err := s.clean(ctx, shard, ids); err != nil || !more {
 			return err
@@ -203,8 +203,8 @@ func (s *Sweeper) cleanLater(shard int, ids [][16]byte) error {
 	return nil
 }
 
-// begin waits for the turn to clean up.
-func (s *Sweeper) begin(ctx context.Context) error {
+// acquireTurn waits for the turn to clean up.
+func (s *Sweeper) acquireTurn(ctx context.Context) error {
 	select {
 	case <-s.turn:
 		return nil
@@ -216,7 +216,7 @@ func (s *Sweeper) begin(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sweeper) end() { s.turn <- struct{}{} }
+func (s *Sweeper) releaseTurn() { s.turn <- struct{}{} }
 
 // clean removes some of what instances left, says how much and whether there is more in a table than one statement
 // removes, and marks those as cleaned up of which nothing is left.
@@ -229,7 +229,7 @@ func (s *Sweeper) clean(ctx context.Context, shard int, ids [][16]byte) (removed
 		removed += int(tag.RowsAffected())
 		more = more || tag.RowsAffected() >= SweepRows
 	}
-	_, err = s.store.Pool.Exec(ctx, s.sql.mark, shard, ids)
+	_, err = s.store.Pool.Exec(ctx, s.sql.markCleaned, shard, ids)
 	return removed, more, err
 }
 
@@ -248,11 +248,11 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 		return swept, err
 	}
 	from = s.store.Clock.Now()
-	if err := s.begin(ctx); err != nil {
+	if err := s.acquireTurn(ctx); err != nil {
 		return swept, err
 	}
-	defer s.end()
-	rows, err := s.store.Pool.Query(ctx, untidySQL, shard, SweepInstances)
+	defer s.releaseTurn()
+	rows, err := s.store.Pool.Query(ctx, needsCleanupSQL, shard, SweepInstances)
 	if err != nil {
 		return swept, Explain(err)
 	}
@@ -291,5 +291,5 @@ func (s *Sweeper) rest(ctx context.Context) error {
 
 // Cancel implements backend.Canceler.
 func (s *Sweeper) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
-	return s.store.Cancel(ctx, ids, reason, func(shard int, ended [][16]byte) { s.Later(shard, ended...) })
+	return s.store.Cancel(ctx, ids, reason, func(shard int, ended [][16]byte) { s.CleanInBackground(shard, ended...) })
 }

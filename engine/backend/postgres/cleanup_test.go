@@ -51,7 +51,7 @@ func (k *kept) Go(job func()) { k.jobs = append(k.jobs, job) }
 func newCleaned(shards int) (*cleaned, *kept, *Sweeper, *[]error) {
 	pool, clock, problems := &cleaned{of: map[string][]string{}}, &kept{}, &[]error{}
 	store := On(Host{Pool: pool, Clock: clock, Shards: shards, Problem: func(err error) { *problems = append(*problems, err) }})
-	return pool, clock, NewSweeper(store, &Cleanup{queue: &Queue{statements: map[string]string{"overdue": "overdue"}}, tables: []string{"rows"}, mark: "mark"}), problems
+	return pool, clock, NewSweeper(store, &Cleanup{queue: &Queue{statements: map[string]string{"overdue": "overdue"}}, tables: []string{"rows"}, markCleaned: "mark"}), problems
 }
 
 func numbered(from, to int) (ids [][16]byte) {
@@ -65,39 +65,39 @@ func numbered(from, to int) (ids [][16]byte) {
 // once, in the order of their ids, and has room again afterwards. There is never more than one goroutine.
 func TestCleanupIsBounded(t *testing.T) {
 	pool, clock, s, problems := newCleaned(2)
-	ids := numbered(0, cleanupMost+50)
-	slices.Reverse(ids[:cleanupMost/2])
-	s.Later(0, ids[:cleanupMost/2]...)
-	s.Later(1, ids[cleanupMost/2:]...)
+	ids := numbered(0, cleanupQueueMax+50)
+	slices.Reverse(ids[:cleanupQueueMax/2])
+	s.CleanInBackground(0, ids[:cleanupQueueMax/2]...)
+	s.CleanInBackground(1, ids[cleanupQueueMax/2:]...)
 	if len(clock.jobs) != 1 {
 		t.Fatalf("%d goroutines; want one", len(clock.jobs))
 	}
 	clock.jobs[0]()
 	for _, sql := range []string{"rows", "mark"} {
-		if got := pool.of[sql]; len(got) != cleanupMost {
-			t.Errorf("%s: %d instances; want %d", sql, len(got), cleanupMost)
-		} else if slices.Sort(got); len(slices.Compact(got)) != cleanupMost {
+		if got := pool.of[sql]; len(got) != cleanupQueueMax {
+			t.Errorf("%s: %d instances; want %d", sql, len(got), cleanupQueueMax)
+		} else if slices.Sort(got); len(slices.Compact(got)) != cleanupQueueMax {
 			t.Errorf("%s: some instances twice", sql)
 		}
 	}
 	if pool.unsorted > 0 {
 		t.Errorf("%d statements have instances that are not in the order of their ids, in which completions lock", pool.unsorted)
 	}
-	s.Later(0, numbered(5000, 5001)...)
+	s.CleanInBackground(0, numbered(5000, 5001)...)
 	if len(clock.jobs) != 2 {
 		t.Fatalf("%d goroutines after another end; want one more", len(clock.jobs))
 	}
 	clock.jobs[1]()
-	if got := pool.of["mark"]; len(got) != cleanupMost+1 || len(*problems) > 0 {
+	if got := pool.of["mark"]; len(got) != cleanupQueueMax+1 || len(*problems) > 0 {
 		t.Errorf("%d instances, problems %v; want one more, and none", len(got), *problems)
 	}
-	if most := 2 * (cleanupMost/SweepInstances + 1 + 1); pool.count > most { // each of two shards may have a part of a hundred
-		t.Errorf("%d statements for %d instances; want at most %d", pool.count, cleanupMost+1, most)
+	if most := 2 * (cleanupQueueMax/SweepInstances + 1 + 1); pool.count > most { // each of two shards may have a part of a hundred
+		t.Errorf("%d statements for %d instances; want at most %d", pool.count, cleanupQueueMax+1, most)
 	}
 	s.Close()
 }
 
-// canceled is a pool that has untidy instances, of which it lists some until they are marked.
+// canceled is a pool that has instances that need cleanup, of which it lists some until they are marked.
 type canceled struct {
 	*cleaned
 	left [][16]byte
@@ -147,7 +147,7 @@ func TestSweepsOfABurstRest(t *testing.T) {
 		from := time.Now()
 		for more := true; more; more, _ = sweep() {
 		}
-		const statements = 4 // what is overdue, what is untidy, the rows of the table, the mark
+		const statements = 4 // overdue leases, instances that need cleanup, the rows of the table, the mark
 		if most := statements * (burst/SweepInstances + 1); pool.count > most || len(all.left) > 0 {
 			t.Errorf("%d statements for %d instances, %d of which are left; want at most %d, and none", pool.count, burst, len(all.left), most)
 		}
@@ -169,28 +169,28 @@ func TestSweepsOfABurstRest(t *testing.T) {
 func TestCleanupThatFails(t *testing.T) {
 	pool, clock, s, problems := newCleaned(2)
 	pool.failed = errors.New("the store is gone")
-	s.Later(0, numbered(0, 500)...)
-	s.Later(1, numbered(500, 800)...)
+	s.CleanInBackground(0, numbered(0, 500)...)
+	s.CleanInBackground(1, numbered(500, 800)...)
 	clock.jobs[0]()
 	if len(*problems) != 1 || !errors.Is((*problems)[0], pool.failed) {
 		t.Errorf("problems: %v; want one", *problems)
 	}
 	pool.failed = nil
-	s.Later(1, numbered(900, 901)...)
+	s.CleanInBackground(1, numbered(900, 901)...)
 	clock.jobs[1]()
 	if got := pool.of["mark"]; len(got) != 1 || got[0] != "1 900" {
 		t.Errorf("cleaned up after an error: %v; want what ended since", got)
 	}
-	s.Later(0, numbered(0, 10)...)
+	s.CleanInBackground(0, numbered(0, 10)...)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
 		s.Close()
 	}()
-	<-s.life.Done()
+	<-s.background.Done()
 	clock.jobs[2]()
 	<-closed
-	s.Later(0, numbered(20, 30)...)
+	s.CleanInBackground(0, numbered(20, 30)...)
 	if got := pool.of["mark"]; len(got) != 1 || len(clock.jobs) != 3 || len(*problems) != 1 {
 		t.Errorf("after Close: %d instances, %d goroutines, problems %v; want nothing more", len(got), len(clock.jobs), *problems)
 	}
@@ -200,7 +200,7 @@ func TestCleanupThatFails(t *testing.T) {
 func TestCloseWaitsForTheCleanup(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		_, clock, s, _ := newCleaned(1)
-		s.Later(0, numbered(0, 1)...)
+		s.CleanInBackground(0, numbered(0, 1)...)
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
@@ -235,7 +235,7 @@ func TestSweepWaitsForTheCleanup(t *testing.T) {
 		pool, _, s, _ := newCleaned(1)
 		all := &listed{cleaned: pool}
 		s.store.Pool = all
-		if err := s.begin(t.Context()); err != nil {
+		if err := s.acquireTurn(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		swept := make(chan struct{})
@@ -247,7 +247,7 @@ func TestSweepWaitsForTheCleanup(t *testing.T) {
 		if all.asked != 0 {
 			t.Error("a sweep goes beside a cleanup")
 		}
-		s.end()
+		s.releaseTurn()
 		<-swept
 		if all.asked != 1 {
 			t.Errorf("behind the cleanup, the sweep lists instances %d times; want once", all.asked)

@@ -16,7 +16,7 @@ import (
 )
 
 // Unconfirmed says whether an error at COMMIT, or at a statement that commits by itself, leaves open
-// whether it took place: everything but the server's own word. pgx calls some of these errors safe to
+// whether it was applied: everything but the server's own word. pgx calls some of these errors safe to
 // retry although the server has committed, so it is not asked.
 func Unconfirmed(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) {
@@ -26,8 +26,8 @@ func Unconfirmed(err error) bool {
 	return !ok || parting(server)
 }
 
-// MarkUnknown marks the error of something that commits as backend.ErrUnknown, where it leaves open whether that took place.
-func MarkUnknown(err error) error {
+// WrapUnknown marks the error of something that commits as backend.ErrUnknown, where it leaves open whether that was applied.
+func WrapUnknown(err error) error {
 	if Unconfirmed(err) {
 		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}

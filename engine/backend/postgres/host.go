@@ -23,7 +23,7 @@ import (
 type Host struct {
 	Pool   Pool
 	Clock  Clock
-	Listen func(context.Context) (Ear, error) // opens a connection that hears nothing yet
+	Listen func(context.Context) (ListenConn, error) // opens a connection that hears nothing yet
 
 	Schema   string
 	Name     string                  // of this store among all, in notifications
@@ -32,14 +32,14 @@ type Host struct {
 	Problem  func(error)             // see Config; nil: nobody is told
 	Jitter   func() float64          // in [0, 1), for the waits before retries and for locks; nil: random
 
-	// MarksKept is how long marks of commits are kept that are not changed any more; zero: as long as the design says.
-	MarksKept time.Duration
+	// CommitSlotRetention is how long commit slots are kept that are not changed any more; zero: as long as the design says.
+	CommitSlotRetention time.Duration
 }
 
 // On makes a store on a host, whose schema is set up.
 func On(h Host) *Store {
 	s := &Store{
-		Pool: h.Pool, Clock: h.Clock, Jitter: h.Jitter, MarksKept: h.MarksKept, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
+		Pool: h.Pool, Clock: h.Clock, Jitter: h.Jitter, CommitSlotRetention: h.CommitSlotRetention, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
 		numbers: map[[32]byte]int32{}, programs: map[int32]*plan.Program{},
 	}
 	if s.Jitter == nil {
@@ -101,20 +101,20 @@ type Witness interface {
 
 // Applied is an event whose plan a transaction is about to apply, with what was read for it.
 type Applied struct {
-	Ord      int32 // by which the statement names it, where it does
-	Instance uuid.UUID
-	Born     bool      // it is the instance's beginning
-	Run      graph.Run // that has ended, or goes on
-	Token    int64     // of the completion; zero: it goes on because of another event of the transaction
-	Lease    int64     // the token with which it was offered, before one was fenced
-	Attempt  int
-	Failed   bool
-	Inbox    plan.Inbox
-	Plan     plan.Plan
+	Ord             int32 // by which the statement names it, where it does
+	Instance        uuid.UUID
+	CreatesInstance bool      // it is the instance's beginning
+	Run             graph.Run // that has ended, or goes on
+	Token           int64     // of the completion; zero: it goes on because of another event of the transaction
+	Lease           int64     // the token with which it was offered, before one was fenced
+	Attempt         int
+	Failed          bool
+	Inbox           plan.Inbox
+	Plan            plan.Plan
 }
 
-// Tell tells a connection that is a Witness which events the next statement applies.
-func Tell[E any](on Conn, events []E, applied func(E) Applied) {
+// AnnounceApplied tells a connection that is a Witness which events the next statement applies.
+func AnnounceApplied[E any](on Conn, events []E, applied func(E) Applied) {
 	witness, ok := on.(Witness)
 	if !ok {
 		return
@@ -126,8 +126,8 @@ func Tell[E any](on Conn, events []E, applied func(E) Applied) {
 	witness.Applies(list)
 }
 
-// Ear is a connection of its own that can listen.
-type Ear interface {
+// ListenConn is a connection of its own that can listen.
+type ListenConn interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Next(ctx context.Context) (payload string, err error) // waits for a notification of what it listens to
@@ -153,12 +153,12 @@ type Clock interface {
 
 // What Clock.Wait gives besides a place.
 const (
-	Rested = -1
-	Ended  = -2
+	TimedOut = -1
+	Ended    = -2
 )
 
-// Nudge tells whoever waits for a channel, which has room for one, that there is something new.
-func Nudge(c chan<- struct{}) {
+// Signal tells whoever waits for a channel, which has room for one, that there is something new.
+func Signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default: // the last one has not been seen yet
@@ -197,7 +197,7 @@ func (Machine) Wait(ctx context.Context, pause time.Duration, from ...<-chan str
 	case <-second:
 		return 1
 	case <-over:
-		return Rested
+		return TimedOut
 	case <-ctx.Done():
 		return Ended
 	}
@@ -218,7 +218,7 @@ func (p pool) Acquire(ctx context.Context) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lent{c}, nil
+	return pooledConn{c}, nil
 }
 
 // Pgx gives the driver's pool, for what only that can do; nil where the store stands on another host.
@@ -227,20 +227,20 @@ func (s *Store) Pgx() *pgxpool.Pool {
 	return p.Pool
 }
 
-// lent is a connection to Postgres.
-type lent struct{ *pgxpool.Conn }
+// pooledConn is a connection to Postgres.
+type pooledConn struct{ *pgxpool.Conn }
 
 // InTransaction implements Conn.
-func (l lent) InTransaction() bool {
+func (l pooledConn) InTransaction() bool {
 	c := l.Conn.Conn()
 	return !c.IsClosed() && c.PgConn().TxStatus() != 'I'
 }
 
-// ear is a connection to Postgres outside of the pool.
-type ear struct{ *pgx.Conn }
+// pgListenConn is a connection to Postgres outside of the pool.
+type pgListenConn struct{ *pgx.Conn }
 
 // Next implements Ear.
-func (e ear) Next(ctx context.Context) (string, error) {
+func (e pgListenConn) Next(ctx context.Context) (string, error) {
 	n, err := e.WaitForNotification(ctx)
 	if err != nil {
 		return "", err
@@ -249,4 +249,4 @@ func (e ear) Next(ctx context.Context) (string, error) {
 }
 
 // PID implements Ear.
-func (e ear) PID() uint32 { return e.PgConn().PID() }
+func (e pgListenConn) PID() uint32 { return e.PgConn().PID() }

@@ -77,9 +77,9 @@ func (s *Store) Program(ctx context.Context, number int32) (*plan.Program, error
 	return p, nil
 }
 
-// Known gives the workflow that is stored under a number if it was read or stored here before, and nil
+// CachedProgram gives the workflow that is stored under a number if it was read or stored here before, and nil
 // otherwise.
-func (s *Store) Known(number int32) *plan.Program {
+func (s *Store) CachedProgram(number int32) *plan.Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.programs[number]
@@ -164,7 +164,7 @@ func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 
 // Cancel ends running instances as canceled; see backend.Canceler. From its commit on, nothing of them is
 // claimed and what completes is stale. Tidy then removes what the instances of a shard that it ended have
-// left; what it does not get done is the design's sweep's, since they are marked as untidy.
+// left; what it does not get done is the design's sweep's, since they still need cleanup.
 func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
 	failure, err := json.Marshal(plan.Failure{Type: backend.CanceledType, Message: reason})
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *Store) cancel(ctx context.Context, shard int, ids [][16]byte, failure s
 			return ended, nil
 		}
 	}
-	return nil, MarkUnknown(err)
+	return nil, WrapUnknown(err)
 }
 
 func scanInstance(row pgx.CollectableRow) (backend.Instance, error) {

@@ -45,8 +45,8 @@ func (k *Keys) Parameters(shard int) []any {
 	return []any{shard, k.Ord, k.Instance, k.Number, k.Path}
 }
 
-// TakeValues puts the values of slots, which a statement gives with the ords of their keys, into inboxes.
-func TakeValues(rows pgx.Rows, inbox func(ord int32) *plan.Inbox) error {
+// CollectValues puts the values of slots, which a statement gives with the ords of their keys, into inboxes.
+func CollectValues(rows pgx.Rows, inbox func(ord int32) *plan.Inbox) error {
 	var ord, variable, element int32
 	var scope string
 	var value []byte
@@ -69,8 +69,8 @@ func (l *Leases) Add(ord int32, lease backend.Lease) {
 	l.Token = append(l.Token, lease.Token)
 }
 
-// keep gives those whose ords are wanted.
-func (l *Leases) keep(wanted func(ord int32) bool) (kept Leases) {
+// filter gives those whose ords are wanted.
+func (l *Leases) filter(wanted func(ord int32) bool) (kept Leases) {
 	for i, ord := range l.Ord {
 		if wanted(ord) {
 			kept.Keys.Add(ord, l.Instance[i], l.Number[i], graph.Path(l.Path[i]))
@@ -89,18 +89,18 @@ func Storable(path graph.Path) bool {
 	return utf8.ValidString(string(path)) && !strings.Contains(string(path), "\x00")
 }
 
-// Held gives the ords of leases that are held. It waits for whoever changes one.
-func (s *Store) Held(ctx context.Context, q *Queue, shard int, l *Leases) (map[int32]bool, error) {
+// HeldLeases gives the ords of leases that are held. It waits for whoever changes one.
+func (s *Store) HeldLeases(ctx context.Context, q *Queue, shard int, l *Leases) (map[int32]bool, error) {
 	rows, err := s.Pool.Query(ctx, q.statements["held"], l.Parameters(shard)...)
 	if err != nil {
 		return nil, err
 	}
 	out := map[int32]bool{}
-	return out, takeOrds(rows, out)
+	return out, collectOrds(rows, out)
 }
 
-// takeOrds adds the ords that a query about leases finds.
-func takeOrds(rows pgx.Rows, out map[int32]bool) error {
+// collectOrds adds the ords that a query about leases finds.
+func collectOrds(rows pgx.Rows, out map[int32]bool) error {
 	var ord int32
 	_, err := pgx.ForEachRow(rows, []any{&ord}, func() error {
 		out[ord] = true
@@ -171,7 +171,7 @@ func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.L
 		for ord := range renewed {
 			out[ord] = true
 		}
-		left = left.keep(func(ord int32) bool { return !out[ord] && (first || standing[ord]) })
+		left = left.filter(func(ord int32) bool { return !out[ord] && (first || standing[ord]) })
 		if first = false; len(left.Ord) > 0 {
 			return Retryable(fmt.Errorf("others have locked the rows of %d leases", len(left.Ord)))
 		}
@@ -193,14 +193,14 @@ func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, lengt
 	defer conn.Release()
 	batch := &pgx.Batch{}
 	if ask {
-		batch.Queue(q.statements["standing"], l.Parameters(shard)...).Query(func(rows pgx.Rows) error { return takeOrds(rows, standing) })
+		batch.Queue(q.statements["standing"], l.Parameters(shard)...).Query(func(rows pgx.Rows) error { return collectOrds(rows, standing) })
 	}
 	statement, parameters := "renew", append(l.Parameters(shard), length.Microseconds())
 	if length == 0 {
 		statement, parameters = "give_back", l.Parameters(shard)
 	}
-	batch.Queue(q.statements[statement], parameters...).Query(func(rows pgx.Rows) error { return takeOrds(rows, renewed) })
-	return renewed, standing, MarkUnknown(conn.SendBatch(ctx, batch).Close())
+	batch.Queue(q.statements[statement], parameters...).Query(func(rows pgx.Rows) error { return collectOrds(rows, renewed) })
+	return renewed, standing, WrapUnknown(conn.SendBatch(ctx, batch).Close())
 }
 
 // lockOrder gives the places of leases in the order in which every statement locks rows.
@@ -216,7 +216,7 @@ func lockOrder(held []backend.Lease) []int {
 // releaseTimeout bounds giving leases back, whatever became of the call that took them.
 const releaseTimeout = 10 * time.Second
 
-// Release gives leases back of which not all may have been heard: those that a transaction took on instances of a shard, which took
+// Release returns leases of which not all may have been heard: those that a transaction took on instances of a shard, which took
 // place although the reply to its COMMIT was lost. The call's context may have ended by then. If it fails, the leases come
 // back when they are over.
 func (s *Store) Release(ctx context.Context, q *Queue, shard int, instances [][16]byte, xid string) {

@@ -16,12 +16,12 @@ func (s *Store) channel() string {
 // Listen calls wake for every notification of the schema that does not come from this store, until ctx
 // ends. It holds a connection of its own.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
-	nothing := func(Ear) {}
-	return s.listen(ctx, func(Ear) error { return nil }, func(Ear, string) { wake() }, nothing)
+	nothing := func(ListenConn) {}
+	return s.listen(ctx, func(ListenConn) error { return nil }, func(ListenConn, string) { wake() }, nothing)
 }
 
 // listen calls begun when it listens, heard for what others notify, and over before the connection is closed.
-func (s *Store) listen(ctx context.Context, begun func(Ear) error, heard func(Ear, string), over func(Ear)) error {
+func (s *Store) listen(ctx context.Context, begun func(ListenConn) error, heard func(ListenConn, string), over func(ListenConn)) error {
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return listenError(ctx, err)
@@ -85,8 +85,8 @@ func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload s
 	}
 }
 
-// Tell tells those who listen to a topic.
-func (s *Store) Tell(ctx context.Context, topic, payload string) error {
+// NotifyTopic tells those who listen to a topic.
+func (s *Store) NotifyTopic(ctx context.Context, topic, payload string) error {
 	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.Channel(topic), payload)
 	return Explain(err)
 }

@@ -49,7 +49,7 @@ func checkVersion(number int) error {
 
 func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS) error {
 	schema := pgx.Identifier{cfg.Schema}.Sanitize()
-	if err := makeSchema(ctx, conn, cfg.Schema); err != nil {
+	if err := createSchema(ctx, conn, cfg.Schema); err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, "SELECT set_config('search_path', $1, false)", schema); err != nil {
@@ -100,8 +100,8 @@ func refuseForeign(ctx context.Context, conn *pgx.Conn, schema string, known []s
 	return fmt.Errorf("postgres: schema %s was set up by another backend or a later version (%s); name another schema", schema, foreign)
 }
 
-// makeSchema leaves a schema alone that is there: the right to make one may be missing.
-func makeSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
+// createSchema leaves a schema alone that is there: the right to make one may be missing.
+func createSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 	var there bool
 	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there); err != nil || there {
 		return err

@@ -46,7 +46,7 @@ func (o *Outcomes) Committed() backend.Committed {
 // Answer answers a member that is at no fault.
 func (o *Outcomes) Answer(ord int32, a backend.Answer) { o.Answers[ord] = backend.Outcome{Answer: a} }
 
-// Conclude answers a member of a transaction that took place: where the member did not take place in it, it is a duplicate if it is
+// Conclude answers a member of a transaction that was applied: where the member did not are applied in it, it is a duplicate if it is
 // born with it, and stale if not.
 func (o *Outcomes) Conclude(ord int32, applied, born bool) {
 	switch {

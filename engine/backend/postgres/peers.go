@@ -65,38 +65,38 @@ func (p *Peers) Prefers(shard int) bool {
 // Listen is Store.Listen, and has others see this engine meanwhile.
 func (p *Peers) Listen(ctx context.Context, wake func()) error {
 	defer p.place.Store(nil)
-	return p.store.listen(ctx, func(conn Ear) error {
+	return p.store.listen(ctx, func(conn ListenConn) error {
 		p.place.Store(&place{pid: conn.PID()})
 		_, err := conn.Exec(ctx, joinSQL, peersClass, p.key(), p.store.channel(), peersChanged)
 		return err
-	}, func(conn Ear, payload string) {
+	}, func(conn ListenConn, payload string) {
 		if payload != peersChanged {
 			wake()
 			return
 		}
-		ctx, cancel := p.apart(ctx)
+		ctx, cancel := p.detach(ctx)
 		defer cancel()
-		p.store.Problem(ctx, "looking for other engines", p.look(ctx, conn)) // without it, what was known before serves
-	}, func(conn Ear) {
-		ctx, cancel := p.apart(ctx)
+		p.store.Problem(ctx, "looking for other engines", p.refresh(ctx, conn)) // without it, what was known before serves
+	}, func(conn ListenConn) {
+		ctx, cancel := p.detach(ctx)
 		defer cancel()
 		_, _ = conn.Exec(ctx, leaveSQL, peersClass, p.key(), p.store.channel(), peersChanged)
 	})
 }
 
-// apart is for what the end of Listen does not interrupt, which would take the connection with it.
-func (p *Peers) apart(ctx context.Context) (context.Context, context.CancelFunc) {
+// detach is for what the end of Listen does not interrupt, which would take the connection with it.
+func (p *Peers) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	return p.store.Clock.Within(context.WithoutCancel(ctx), peersTimeout)
 }
 
-// Look finds out who is here. Nobody tells of an engine that died.
-func (p *Peers) Look(ctx context.Context) error { return p.look(ctx, p.store.Pool) }
+// Refresh finds out who is here. Nobody tells of an engine that died.
+func (p *Peers) Refresh(ctx context.Context) error { return p.refresh(ctx, p.store.Pool) }
 
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-func (p *Peers) look(ctx context.Context, q querier) error {
+func (p *Peers) refresh(ctx context.Context, q querier) error {
 	at := p.place.Load()
 	if at == nil {
 		return nil // it does not listen

@@ -58,7 +58,7 @@ func TestPeers(t *testing.T) {
 	if _, err := store.Pool.Exec(ctx, "SELECT pg_terminate_backend($1, 10000)", int32(all[0].place.Load().pid)); err != nil {
 		t.Fatal(err)
 	}
-	if err := all[1].Look(ctx); err != nil {
+	if err := all[1].Refresh(ctx); err != nil {
 		t.Fatal(err)
 	}
 	await(ctx, t, all[1:], "[[0 1 2 3]]")

@@ -22,9 +22,9 @@ type Table struct {
 
 // Queue has the statements that are the same on such tables, and knows those that a design has of its own.
 type Queue struct {
-	statements map[string]string // that are the same
-	own        map[string]string // variants of the design's
-	files      fs.FS
+	statements       map[string]string // that are the same
+	designStatements map[string]string // variants of the design's
+	files            fs.FS
 }
 
 // queueStatements are the statements that are the same.
@@ -51,14 +51,14 @@ func NewQueue(t Table, files fs.FS, own map[string]Variant) *Queue {
 		q.statements[name] = v.text(statementFiles)
 	}
 	for name, v := range own {
-		q.own[name] = v.text(files)
+		q.designStatements[name] = v.text(files)
 	}
 	return q
 }
 
 // SQL gives a statement, as it is sent, by its name. Where a design has one of that name of its own, it is that.
 func (q *Queue) SQL(name string) (string, error) {
-	if text, ok := q.own[name]; ok {
+	if text, ok := q.designStatements[name]; ok {
 		return text, nil
 	}
 	text, err := Statement(q.files, name)

@@ -28,7 +28,7 @@ type hasty struct {
 
 func (h *hasty) Wait(_ context.Context, pause time.Duration, _ ...<-chan struct{}) int {
 	h.pauses = append(h.pauses, pause)
-	return Rested
+	return TimedOut
 }
 
 // renewing is a table with a lease for each of so many instances.
@@ -173,10 +173,10 @@ func TestRenewalGivesUp(t *testing.T) {
 	r.s.Clock = clock
 	r.lock(2)
 	_, err := r.s.Renew(r.ctx, r.q, 0, r.leases, time.Hour)
-	if want := fmt.Sprintf("postgres: renewing leases of shard 0: given up after %d tries: others have locked the rows of 1 leases; %s", triesMost, LockRemedy); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("postgres: renewing leases of shard 0: given up after %d tries: others have locked the rows of 1 leases; %s", triesMax, LockRemedy); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
-	if n := len(clock.pauses); n != triesMost-2 || clock.pauses[0] > 2*retryPause || clock.pauses[n-1] < retryPauseMost/2 || strings.Contains(fmt.Sprint(clock.pauses), "-") {
+	if n := len(clock.pauses); n != triesMax-2 || clock.pauses[0] > 2*retryPause || clock.pauses[n-1] < retryPauseMax/2 || strings.Contains(fmt.Sprint(clock.pauses), "-") {
 		t.Errorf("it pauses for %v", clock.pauses)
 	}
 }

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// triesMost bounds how often one call tries again what others were in the way of. A transaction of which each try learns one
+	// triesMax bounds how often one call tries again what others were in the way of. A transaction of which each try learns one
 	// more row that is to be locked first needs many.
-	triesMost = 50
-	// CommitsMost bounds how often one call commits again after it lost the connection at COMMIT.
-	CommitsMost = 5
-	// retryPause is the pause before the third try; it doubles from try to try, to retryPauseMost. The second try goes at once,
+	triesMax = 50
+	// CommitsMax bounds how often one call commits again after it lost the connection at COMMIT.
+	CommitsMax = 5
+	// retryPause is the pause before the third try; it doubles from try to try, to retryPauseMax. The second try goes at once,
 	// since it has learned from the first what to wait for.
-	retryPause     = time.Millisecond
-	retryPauseMost = 250 * time.Millisecond
+	retryPause    = time.Millisecond
+	retryPauseMax = 250 * time.Millisecond
 )
 
 // retryable is an error that another try may get over.
@@ -29,7 +29,7 @@ func (e *retryable) Unwrap() error { return e.error }
 // Retryable marks the error of a try as one that another try may get over; see Store.Retry.
 func Retryable(err error) error { return &retryable{err} }
 
-// Retry tries until a try gives no Retryable error, for triesMost times at most and as long as ctx lasts. It pauses between
+// Retry tries until a try gives no Retryable error, for triesMax times at most and as long as ctx lasts. It pauses between
 // tries, longer from one to the next and at random, so that those who are in each other's way do not meet again. doing says
 // what is tried and where, and remedy what a person can do when the tries are used up.
 func (s *Store) Retry(ctx context.Context, doing, remedy string, try func() error) error {
@@ -40,7 +40,7 @@ func (s *Store) Retry(ctx context.Context, doing, remedy string, try func() erro
 		if !ok {
 			return err
 		}
-		if tries == triesMost {
+		if tries == triesMax {
 			return fmt.Errorf("%s: given up after %d tries: %w; %s", doing, tries, again.error, remedy)
 		}
 		if pause > 0 {
@@ -49,7 +49,7 @@ func (s *Store) Retry(ctx context.Context, doing, remedy string, try func() erro
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: stopped after %d tries: %w", doing, tries, errors.Join(again.error, ctx.Err()))
 		}
-		pause = min(max(2*pause, retryPause), retryPauseMost)
+		pause = min(max(2*pause, retryPause), retryPauseMax)
 	}
 }
 
@@ -83,30 +83,30 @@ func (s *Store) RetryContended(ctx context.Context, doing string, try func() err
 
 // Transaction is a transaction whose COMMIT may be lost.
 type Transaction struct {
-	// Doing says what it does and where.
-	Doing string
+	// Purpose says what it does and where.
+	Purpose string
 
 	// Run tries it. An outcome that is open is backend.ErrUnknown.
 	Run func() error
 
-	// ID gives the server's life in which the last try ran, and its id in that.
+	// ID gives the server's incarnation in which the last try ran, and its id in that.
 	ID func() (life, xid string)
 
-	// Release gives back the leases of a transaction that took place although its reply was lost: not all may have been heard.
+	// Release returns the leases of a transaction that was applied although its reply was lost: not all may have been heard.
 	Release func()
 }
 
-// Commit tries a transaction until it takes place: again where the server gave it up in favour of others, and where the
-// connection was lost at COMMIT and it did not take place (D7).
+// Commit tries a transaction until it is applied: again where the server gave it up in favour of others, and where the
+// connection was lost at COMMIT and it did not are applied (D7).
 func (s *Store) Commit(ctx context.Context, t Transaction) error {
 	lost := 0
-	return s.RetryContended(ctx, t.Doing, func() error {
+	return s.RetryContended(ctx, t.Purpose, func() error {
 		err := t.Run()
 		if !backend.IsUnknown(err) {
 			return err
 		}
 		life, xid := t.ID()
-		took, unresolved := s.TookPlace(ctx, life, xid)
+		took, unresolved := s.WasCommitted(ctx, life, xid)
 		switch {
 		case unresolved != nil:
 			return errors.Join(err, unresolved)
@@ -114,8 +114,8 @@ func (s *Store) Commit(ctx context.Context, t Transaction) error {
 			t.Release()
 			return nil
 		}
-		if lost++; lost == CommitsMost {
-			return fmt.Errorf("%s: the connection was lost at each of %d commits, and none took place; check the network, and the server's log", t.Doing, lost)
+		if lost++; lost == CommitsMax {
+			return fmt.Errorf("%s: the connection was lost at each of %d commits, and none took place; check the network, and the server's log", t.Purpose, lost)
 		}
 		return Retryable(err)
 	})

@@ -24,7 +24,7 @@ func TestRetryIsBounded(t *testing.T) {
 	}{
 		"no other try gets over it": {err: over, tries: 1, want: "the data is wrong"},
 		"the third works":           {err: Retryable(busy), works: 3, tries: 3},
-		"none works":                {err: Retryable(busy), tries: triesMost, want: "counting sheep: given up after 50 tries: somebody has it; open the gate"},
+		"none works":                {err: Retryable(busy), tries: triesMax, want: "counting sheep: given up after 50 tries: somebody has it; open the gate"},
 		"the caller goes":           {err: Retryable(busy), ends: 4, tries: 4, want: "counting sheep: stopped after 4 tries: somebody has it\ncontext canceled"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestCancelIsBounded(t *testing.T) {
 		tries++
 		return []backend.Instance{{ID: uuid.New(), Status: backend.Canceled}, {ID: id, Status: backend.Running}}, nil
 	})
-	if tries != triesMost || !backend.IsUnknown(err) || !strings.Contains(err.Error(), id.String()) || !strings.Contains(err.Error(), "cancel again") {
-		t.Errorf("%d tries, %v; want %d, and an error that names %s", tries, err, triesMost, id)
+	if tries != triesMax || !backend.IsUnknown(err) || !strings.Contains(err.Error(), id.String()) || !strings.Contains(err.Error(), "cancel again") {
+		t.Errorf("%d tries, %v; want %d, and an error that names %s", tries, err, triesMax, id)
 	}
 }
 
@@ -88,32 +88,32 @@ func (s status) Scan(to ...any) error {
 	return nil
 }
 
-// TestATransactionUnderWayIsWaitedFor asks for a transaction that has not ended: only its end says whether it took place.
+// TestATransactionUnderWayIsWaitedFor asks for a transaction that has not ended: only its end says whether it was applied.
 func TestATransactionUnderWayIsWaitedFor(t *testing.T) {
 	for end, want := range map[string]bool{"committed": true, "aborted": false} {
 		pool := &scripted{answers: []string{"in progress", "in progress", end}}
-		took, err := On(Host{Clock: &hasty{}, Pool: pool}).TookPlace(t.Context(), "life", "7")
+		took, err := On(Host{Clock: &hasty{}, Pool: pool}).WasCommitted(t.Context(), "life", "7")
 		if err != nil || took != want || pool.asked != 3 {
 			t.Errorf("%s: it took place: %t, %v, after %d looks; want %t after 3", end, took, err, pool.asked, want)
 		}
 	}
 	pool := &scripted{answers: []string{"in progress"}}
-	if _, err := On(Host{Clock: &hasty{}, Pool: pool}).TookPlace(t.Context(), "life", "7"); err == nil || !strings.Contains(err.Error(), "transaction 7 has not ended yet") {
+	if _, err := On(Host{Clock: &hasty{}, Pool: pool}).WasCommitted(t.Context(), "life", "7"); err == nil || !strings.Contains(err.Error(), "transaction 7 has not ended yet") {
 		t.Errorf("of one that does not end: %v", err)
 	}
 }
 
-// TestLostCommitsAreBounded has the connection be lost at each COMMIT, and no transaction take place: after a few, the caller is told
-// that none did. One that took place is not made again, and gives its leases back.
+// TestLostCommitsAreBounded has the connection be lost at each COMMIT, and no transaction are applied: after a few, the caller is told
+// that none did. One that was applied is not made again, and gives its leases back.
 func TestLostCommitsAreBounded(t *testing.T) {
 	for end, want := range map[string]struct {
 		runs, released int
 		err            string
-	}{"aborted": {CommitsMost, 0, "counting: the connection was lost at each of 5 commits, and none took place"}, "committed": {1, 1, ""}} {
+	}{"aborted": {CommitsMax, 0, "counting: the connection was lost at each of 5 commits, and none took place"}, "committed": {1, 1, ""}} {
 		runs, released := 0, 0
 		s := On(Host{Clock: &hasty{}, Pool: &scripted{answers: []string{end}}})
 		err := s.Commit(t.Context(), Transaction{
-			Doing: "counting", ID: func() (string, string) { return "life", "7" }, Release: func() { released++ },
+			Purpose: "counting", ID: func() (string, string) { return "life", "7" }, Release: func() { released++ },
 			Run: func() error { runs++; return backend.ErrUnknown },
 		})
 		if runs != want.runs || released != want.released || (err == nil) != (want.err == "") || err != nil && !strings.HasPrefix(err.Error(), want.err) || backend.IsUnknown(err) {

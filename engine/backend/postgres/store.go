@@ -82,16 +82,16 @@ type Store struct {
 	Jitter func() float64 // in [0, 1), for the waits before retries and for locks
 	Schema string
 
-	MarksKept time.Duration // see Host
+	CommitSlotRetention time.Duration // see Host
 
-	name     string                             // of this store among all, in notifications
-	dial     func(context.Context) (Ear, error) // for connections outside the pool
-	problem  func(error)                        // nil: nobody is told
-	shards   int
-	mu       sync.Mutex
-	numbers  map[[32]byte]int32      // of workflows, by hash
-	programs map[int32]*plan.Program // by number
-	life     string                  // of the server; empty: unknown
+	name        string                                    // of this store among all, in notifications
+	dial        func(context.Context) (ListenConn, error) // for connections outside the pool
+	problem     func(error)                               // nil: nobody is told
+	shards      int
+	mu          sync.Mutex
+	numbers     map[[32]byte]int32      // of workflows, by hash
+	programs    map[int32]*plan.Program // by number
+	incarnation string                  // of the server; empty: unknown
 }
 
 // Open connects, brings the schema up to date with the shared migrations and the design's, and reads
@@ -114,18 +114,18 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 		return nil, Explain(err)
 	}
 	apart := pc.ConnConfig.Copy()
-	s := On(Host{Pool: pool{connections}, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Problem: cfg.Problem, Listen: func(ctx context.Context) (Ear, error) {
+	s := On(Host{Pool: pool{connections}, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Problem: cfg.Problem, Listen: func(ctx context.Context) (ListenConn, error) {
 		conn, err := pgx.ConnectConfig(ctx, apart)
 		if err != nil {
 			return nil, err
 		}
-		return ear{conn}, nil
+		return pgListenConn{conn}, nil
 	}})
 	if err := connections.QueryRow(ctx, "SELECT shards FROM store").Scan(&s.shards); err != nil {
 		connections.Close()
 		return nil, Explain(err)
 	}
-	if _, err := s.Life(ctx); err != nil {
+	if _, err := s.Incarnation(ctx); err != nil {
 		connections.Close()
 		return nil, Explain(err)
 	}

@@ -44,7 +44,7 @@ func (t *Tx) Begin(inst *Instance) {
 func (t *Tx) Apply(inst *Instance, p plan.Plan) (*plan.End, error) {
 	t.KeepBytes(inst)
 	clears := p.Clears
-	events, err := t.applyOne(inst, &p, nil)
+	events, err := t.applyChanges(inst, &p, nil)
 	for err == nil && p.End == nil && len(events) > 0 {
 		if err = t.pass(Fired); err != nil {
 			break
@@ -52,7 +52,7 @@ func (t *Tx) Apply(inst *Instance, p plan.Plan) (*plan.End, error) {
 		if p, err = t.Step(inst, events[0], 0); err != nil {
 			break
 		}
-		events, err = t.applyOne(inst, &p, events[1:])
+		events, err = t.applyChanges(inst, &p, events[1:])
 		if len(p.Clears) > 0 {
 			clears = append(clears[:len(clears):len(clears)], p.Clears...)
 		}
@@ -73,7 +73,7 @@ func (t *Tx) clear(inst *Instance, c plan.Clear) {
 	for _, a := range Under(&inst.Runs, c.Path, what.Runs) {
 		r, _ := inst.Runs.Get(a)
 		t.Grow(inst, -r.size())
-		if r.Place != Over {
+		if r.Place != NoQueue {
 			t.Set(r, RunState{Attempt: r.Attempt})
 		}
 		t.removeRun(a, r)
@@ -139,8 +139,8 @@ func (t *Tx) gather(inst *Instance, ev plan.Event) []plan.Element {
 	return out
 }
 
-// applyOne makes a plan's changes but for its clears, and adds the events that follow.
-func (t *Tx) applyOne(inst *Instance, p *plan.Plan, events []plan.Event) ([]plan.Event, error) {
+// applyChanges makes a plan's changes but for its clears, and adds the events that follow.
+func (t *Tx) applyChanges(inst *Instance, p *plan.Plan, events []plan.Event) ([]plan.Event, error) {
 	if err := t.write(inst, p.Writes); err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (t *Tx) arrive(inst *Instance, a *plan.Arrival, events []plan.Event) ([]pla
 			inst.ID, b.Completed, b.Required, inst.Core.RunName(a.Run), backend.ErrOverflow)
 	}
 	if a.Watched || b.Completed == b.Required {
-		events = append(events, inst.Core.Reached(a.Run, int(b.Required), int(b.Completed-1), int(b.Completed))...)
+		events = append(events, inst.Core.BarrierEvents(a.Run, int(b.Required), int(b.Completed-1), int(b.Completed))...)
 	}
 	return events, nil
 }

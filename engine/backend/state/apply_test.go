@@ -87,7 +87,7 @@ func TestRunsAreDue(t *testing.T) {
 	tx.Retry(later, 5)
 	is(later, Waiting, 2, 205)
 	tx.Done(now)
-	if is(now, Over, 2, 0); now.Args != nil {
+	if is(now, NoQueue, 2, 0); now.Args != nil {
 		t.Errorf("node 1 is done, and keeps %d arguments", len(now.Args))
 	}
 }

@@ -22,5 +22,5 @@
 //     keeps them notices a second enqueue or arrival; one that drops them takes less memory.
 //   - [Tx.Passed] is told after each step, so that a caller can make the transaction fail there.
 //   - A [Run] says what it waits for; the queues in which it waits, and when it moves there, are the design's. [Heap] and
-//     [FIFO] are what such queues are made of, and [Tx.Moved] lists what is to find its queue.
+//     [FIFO] are what such queues are made of, and [Tx.Requeued] lists what is to find its queue.
 package state

@@ -16,17 +16,17 @@ import (
 type Core interface {
 	Needs(ev plan.Event) plan.Needs
 	Step(ev plan.Event, in plan.Inbox, jitter float64) (plan.Plan, error)
-	Reached(barrier graph.Run, required, before, after int) []plan.Event
+	BarrierEvents(barrier graph.Run, required, before, after int) []plan.Event
 	Cleared(region graph.RegionID) plan.Cleared
 	RunName(run graph.Run) string
 }
 
 // Instance is what its plans have made of a running instance. Nothing is in its tables once it has ended.
 type Instance struct {
-	ID    uuid.UUID
-	Core  Core
-	Owner any  // what the design knows of the instance besides
-	Gone  bool // it has ended, or has left memory
+	ID       uuid.UUID
+	Core     Core
+	Owner    any  // what the design knows of the instance besides
+	Detached bool // it has ended, or has left memory
 
 	Runs     Table[*Run]
 	Barriers Table[*Barrier]
@@ -65,7 +65,7 @@ type Place uint8
 
 // The places.
 const (
-	Over    Place = iota // for nothing: it has ended or was cancelled
+	NoQueue Place = iota // for nothing: it has ended or was cancelled
 	Ready                // for somebody to take it
 	Waiting              // for its time
 	Leased               // for its completion
@@ -121,7 +121,7 @@ func (r *Run) AssembleArgs() (json.RawMessage, error) {
 func (inst *Instance) RunsInOrder() []*Run {
 	var runs []*Run
 	inst.Runs.Each(func(_ Address, r *Run) {
-		if r.Place != Over {
+		if r.Place != NoQueue {
 			runs = append(runs, r)
 		}
 	})

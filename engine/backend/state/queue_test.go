@@ -104,7 +104,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// TestLongFIFO has a queue move on by many runs, whose memory it gives back, and wants none to be lost or to come twice.
+// TestLongFIFO has a queue move on by many runs, whose memory it returns, and wants none to be lost or to come twice.
 func TestLongFIFO(t *testing.T) {
 	var q FIFO
 	next := uint64(0)

@@ -20,16 +20,16 @@ func OfRun(r graph.Run) Address { return Address{int32(r.Node), r.Path} }
 // OfSlot gives the address of a value.
 func OfSlot(s plan.Slot) Address { return Address{int32(s.Var), s.Scope} }
 
-// fewMost is how many entries a table keeps as a plain list: most instances never have more, and a map costs
+// listMax is how many entries a table keeps as a plain list: most instances never have more, and a map costs
 // more than they do.
-const fewMost = 12
+const listMax = 12
 
 // Table holds one kind of what an instance has in memory. It finds what stands under a path without a look at
 // the rest once there is much: the end of a loop's round must not cost more because other elements of a
 // spread are at work. The zero value is empty.
 type Table[V any] struct {
-	few  []entry[V]
-	many *index[V] // nil while few serves
+	list  []entry[V]
+	index *index[V] // nil while few serves
 }
 
 type entry[V any] struct {
@@ -44,8 +44,8 @@ type index[V any] struct {
 }
 
 func (tb *Table[V]) find(a Address) int {
-	for i := range tb.few {
-		if e := &tb.few[i]; e.at.ID == a.ID && e.at.Path == a.Path {
+	for i := range tb.list {
+		if e := &tb.list[i]; e.at.ID == a.ID && e.at.Path == a.Path {
 			return i
 		}
 	}
@@ -54,12 +54,12 @@ func (tb *Table[V]) find(a Address) int {
 
 // Get gives the entry at an address, and whether there is one.
 func (tb *Table[V]) Get(a Address) (V, bool) {
-	if tb.many != nil {
-		v, ok := tb.many.at[a]
+	if tb.index != nil {
+		v, ok := tb.index.at[a]
 		return v, ok
 	}
 	if i := tb.find(a); i >= 0 {
-		return tb.few[i].v, true
+		return tb.list[i].v, true
 	}
 	var none V
 	return none, false
@@ -67,71 +67,71 @@ func (tb *Table[V]) Get(a Address) (V, bool) {
 
 // Put stores an entry in the place of what stood at its address.
 func (tb *Table[V]) Put(a Address, v V) {
-	if tb.many != nil {
-		tb.many.put(a, v)
+	if tb.index != nil {
+		tb.index.put(a, v)
 		return
 	}
 	if i := tb.find(a); i >= 0 {
-		tb.few[i].v = v
+		tb.list[i].v = v
 		return
 	}
-	if len(tb.few) < fewMost {
-		tb.few = append(tb.few, entry[V]{a, v})
+	if len(tb.list) < listMax {
+		tb.list = append(tb.list, entry[V]{a, v})
 		return
 	}
-	tb.become(4 * fewMost)
-	tb.many.put(a, v)
+	tb.become(4 * listMax)
+	tb.index.put(a, v)
 }
 
 // become makes the table one with room for so many entries.
 func (tb *Table[V]) become(room int) {
-	tb.many = &index[V]{at: make(map[Address]V, room), inner: map[graph.Path]map[Address]struct{}{}}
-	for _, e := range tb.few {
-		tb.many.put(e.at, e.v)
+	tb.index = &index[V]{at: make(map[Address]V, room), inner: map[graph.Path]map[Address]struct{}{}}
+	for _, e := range tb.list {
+		tb.index.put(e.at, e.v)
 	}
-	tb.few = nil
+	tb.list = nil
 }
 
 // Reserve makes room for more entries, if the table is not large already.
 func (tb *Table[V]) Reserve(more int) {
-	if room := len(tb.few) + more; tb.many == nil && room > fewMost {
+	if room := len(tb.list) + more; tb.index == nil && room > listMax {
 		tb.become(room)
 	}
 }
 
 // Drop takes an entry away, if there is one.
 func (tb *Table[V]) Drop(a Address) {
-	if tb.many != nil {
-		tb.many.drop(a)
+	if tb.index != nil {
+		tb.index.drop(a)
 		return
 	}
 	i := tb.find(a)
 	if i < 0 {
 		return
 	}
-	last := len(tb.few) - 1
-	tb.few[i] = tb.few[last]
-	tb.few[last] = entry[V]{}
-	tb.few = tb.few[:last]
+	last := len(tb.list) - 1
+	tb.list[i] = tb.list[last]
+	tb.list[last] = entry[V]{}
+	tb.list = tb.list[:last]
 }
 
 // Len counts the entries.
 func (tb *Table[V]) Len() int {
-	if tb.many != nil {
-		return len(tb.many.at)
+	if tb.index != nil {
+		return len(tb.index.at)
 	}
-	return len(tb.few)
+	return len(tb.list)
 }
 
 // Each calls f with every entry, in any order; f must not change the table.
 func (tb *Table[V]) Each(f func(Address, V)) {
-	if tb.many != nil {
-		for a, v := range tb.many.at {
+	if tb.index != nil {
+		for a, v := range tb.index.at {
 			f(a, v)
 		}
 		return
 	}
-	for _, e := range tb.few {
+	for _, e := range tb.list {
 		f(e.at, e.v)
 	}
 }
@@ -139,18 +139,18 @@ func (tb *Table[V]) Each(f func(Address, V)) {
 // Under lists what stands at a path and under it for some nodes or variables, in any order.
 func Under[V any, ID ~int32](tb *Table[V], path graph.Path, ids []ID) []Address {
 	var out []Address
-	if tb.many != nil {
-		return underMany(tb.many, path, ids)
+	if tb.index != nil {
+		return underIndex(tb.index, path, ids)
 	}
-	for i := range tb.few {
-		if a := tb.few[i].at; a.Path.Under(path) && slices.Contains(ids, ID(a.ID)) {
+	for i := range tb.list {
+		if a := tb.list[i].at; a.Path.Under(path) && slices.Contains(ids, ID(a.ID)) {
 			out = append(out, a)
 		}
 	}
 	return out
 }
 
-func underMany[V any, ID ~int32](x *index[V], path graph.Path, ids []ID) []Address {
+func underIndex[V any, ID ~int32](x *index[V], path graph.Path, ids []ID) []Address {
 	var out []Address
 	if path == "" {
 		for a := range x.at {

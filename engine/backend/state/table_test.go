@@ -58,8 +58,8 @@ func TestTable(t *testing.T) {
 		for a := range model {
 			tb.Drop(a)
 		}
-		if tb.Len() > 0 || tb.many != nil && len(tb.many.at)+len(tb.many.inner) > 0 {
-			t.Fatalf("what is left without entries is %v", tb.many)
+		if tb.Len() > 0 || tb.index != nil && len(tb.index.at)+len(tb.index.inner) > 0 {
+			t.Fatalf("what is left without entries is %v", tb.index)
 		}
 	})
 }

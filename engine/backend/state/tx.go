@@ -20,12 +20,12 @@ type Space struct {
 
 // spare is memory that a transaction leaves to the next one: lists without entries.
 type spare struct {
-	undo  undo
-	moved []*Run
+	undo     undo
+	requeued []*Run
 }
 
-// spareMost bounds how many entries a list has room for that is kept: one large transaction is not paid for ever after.
-const spareMost = 1 << 14
+// spareMax bounds how many entries a list has room for that is kept: one large transaction is not paid for ever after.
+const spareMax = 1 << 14
 
 // Tx is a transaction on the instances of a space. Changes are made in place, and each leaves behind what takes it back.
 type Tx struct {
@@ -36,28 +36,28 @@ type Tx struct {
 	// Passed is told of each step, which fails where it gives an error; nil: nobody is told.
 	Passed func(Step) error
 
-	Moved []*Run // what is to find its queue, in order; some more than once
-	Timed bool   // something was made to wait for its time; for the caller to set back
+	Requeued []*Run // what is to find its queue, in order; some more than once
+	Timed    bool   // something was made to wait for its time; for the caller to set back
 
 	undo undo
 }
 
 // Begin begins a transaction, in memory that one before has left.
 func (s *Space) Begin(now int64) Tx {
-	t := Tx{Space: s, Now: now, undo: s.spare.undo, Moved: s.spare.moved}
+	t := Tx{Space: s, Now: now, undo: s.spare.undo, Requeued: s.spare.requeued}
 	s.spare = spare{}
 	return t
 }
 
 // Leave ends a transaction whose changes stay, and leaves its memory to the next.
 func (t *Tx) Leave() {
-	t.Space.spare = spare{t.undo.emptied(), Emptied(t.Moved)}
-	t.undo, t.Moved = undo{}, nil
+	t.Space.spare = spare{t.undo.emptied(), Emptied(t.Requeued)}
+	t.undo, t.Requeued = undo{}, nil
 }
 
 // Emptied gives the memory of a list, without its entries, for the next one; nil where that is too large to be kept.
 func Emptied[T any](list []T) []T {
-	if cap(list) > spareMost {
+	if cap(list) > spareMax {
 		return nil
 	}
 	clear(list)
@@ -65,16 +65,16 @@ func Emptied[T any](list []T) []T {
 }
 
 // Savepoint is a place in a transaction to go back to. The zero value is its beginning.
-type Savepoint struct{ undo, moved int }
+type Savepoint struct{ undo, requeued int }
 
 // Savepoint gives the place at which the transaction is.
-func (t *Tx) Savepoint() Savepoint { return Savepoint{len(t.undo.changes), len(t.Moved)} }
+func (t *Tx) Savepoint() Savepoint { return Savepoint{len(t.undo.changes), len(t.Requeued)} }
 
 // Rollback takes back what was changed since a savepoint, last change first.
 func (t *Tx) Rollback(to Savepoint) {
 	t.undo.back(t, to.undo)
-	clear(t.Moved[to.moved:])
-	t.Moved = t.Moved[:to.moved]
+	clear(t.Requeued[to.requeued:])
+	t.Requeued = t.Requeued[:to.requeued]
 }
 
 // Undone has a rollback call f: it takes back what the caller has changed.
@@ -88,7 +88,7 @@ func (t *Tx) Undone(f func()) {
 func (t *Tx) Set(r *Run, state RunState) {
 	if t.record(change{kind: runChanged, run: r}) {
 		t.undo.states = append(t.undo.states, r.RunState)
-		t.Moved = append(t.Moved, r)
+		t.Requeued = append(t.Requeued, r)
 	}
 	r.RunState = state
 }
@@ -97,7 +97,7 @@ func (t *Tx) Set(r *Run, state RunState) {
 func (t *Tx) addRun(a Address, r *Run) {
 	r.Inst.Runs.Put(a, r)
 	if t.record(change{kind: runAdded, run: r}) {
-		t.Moved = append(t.Moved, r)
+		t.Requeued = append(t.Requeued, r)
 	}
 }
 
@@ -198,17 +198,17 @@ func (t *Tx) removeSlot(inst *Instance, a Address, old Value) {
 // Empty takes everything out of an instance that has ended or leaves memory. Its runs are over, and leave their queues.
 func (t *Tx) Empty(inst *Instance) {
 	inst.Runs.Each(func(_ Address, r *Run) {
-		if r.Place != Over {
+		if r.Place != NoQueue {
 			t.Set(r, RunState{Attempt: r.Attempt})
 		}
 	})
 	if !t.Final {
 		runs, barriers, slots, n := inst.Runs, inst.Barriers, inst.Slots, inst.Bytes
 		t.Undone(func() {
-			inst.Gone, inst.Runs, inst.Barriers, inst.Slots = false, runs, barriers, slots
+			inst.Detached, inst.Runs, inst.Barriers, inst.Slots = false, runs, barriers, slots
 			t.Grow(inst, n-inst.Bytes)
 		})
 	}
-	inst.Gone, inst.Runs, inst.Barriers, inst.Slots = true, Table[*Run]{}, Table[*Barrier]{}, Table[Value]{}
+	inst.Detached, inst.Runs, inst.Barriers, inst.Slots = true, Table[*Run]{}, Table[*Barrier]{}, Table[Value]{}
 	t.Grow(inst, -inst.Bytes)
 }

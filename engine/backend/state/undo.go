@@ -54,14 +54,14 @@ func (t *Tx) record(c change) bool {
 // back takes back what was changed since there were n changes, last change first.
 func (u *undo) back(t *Tx, n int) {
 	for i := len(u.changes) - 1; i >= n; i-- {
-		u.one(t, &u.changes[i])
+		u.revertChange(t, &u.changes[i])
 	}
 	clear(u.changes[n:])
 	u.changes = u.changes[:n]
 }
 
-// one takes a change back. Those that came after it have been taken back before.
-func (u *undo) one(t *Tx, c *change) {
+// revertChange takes a change back. Those that came after it have been taken back before.
+func (u *undo) revertChange(t *Tx, c *change) {
 	switch c.kind {
 	case called:
 		pop(&u.calls)()

@@ -13,7 +13,7 @@ import (
 
 // picture words all that a rollback has to bring back.
 func picture(s *Space, inst *Instance) string {
-	lines := []string{fmt.Sprintf("space %d, instance %d, gone %t", s.Bytes, inst.Bytes, inst.Gone)}
+	lines := []string{fmt.Sprintf("space %d, instance %d, gone %t", s.Bytes, inst.Bytes, inst.Detached)}
 	inst.Runs.Each(func(a Address, r *Run) {
 		lines = append(lines, fmt.Sprintf("run %v %+v %d args", a, r.RunState, len(r.Args)))
 	})
@@ -61,7 +61,7 @@ func undoAll(t *testing.T, space *Space) {
 	called := 0
 	changes := []func(){
 		apply(plan.Plan{Enqueues: calls("0", 3)}),
-		apply(plan.Plan{Enqueues: calls("1.0", 2*fewMost)}), // more than a table keeps as a list
+		apply(plan.Plan{Enqueues: calls("1.0", 2*listMax)}), // more than a table keeps as a list
 		apply(plan.Plan{Writes: []plan.Write{{Slot: slot, Value: json.RawMessage(`[]`)}}, Appends: []plan.Append{{Slot: slot, Value: value}}}),
 		apply(plan.Plan{Appends: []plan.Append{{Slot: slot, Index: 1, Value: value}}}),
 		apply(plan.Plan{Writes: []plan.Write{{Slot: slot, Value: value, Drops: true}}}),
@@ -87,7 +87,7 @@ func undoAll(t *testing.T, space *Space) {
 	for _, change := range changes {
 		places, before = append(places, tx.Savepoint()), append(before, picture(space, inst))
 		change()
-		if n := inst.Size(); !inst.Gone && n != inst.Bytes {
+		if n := inst.Size(); !inst.Detached && n != inst.Bytes {
 			t.Fatalf("after change %d the instance takes %d bytes, and %d were counted", len(places)-1, n, inst.Bytes)
 		}
 	}
@@ -100,8 +100,8 @@ func undoAll(t *testing.T, space *Space) {
 			t.Errorf("after change %d was taken back there is\n%s\nwant\n%s", i, got, before[i])
 		}
 	}
-	if called != 1 || len(tx.Moved) != 0 {
-		t.Errorf("after the rollback: %d calls, %d moved; want 1, 0", called, len(tx.Moved))
+	if called != 1 || len(tx.Requeued) != 0 {
+		t.Errorf("after the rollback: %d calls, %d moved; want 1, 0", called, len(tx.Requeued))
 	}
 	tx.Rollback(Savepoint{})
 	if space.Bytes != 0 || inst.Bytes != 0 {
@@ -114,7 +114,7 @@ type cleared struct{}
 
 func (cleared) Needs(plan.Event) plan.Needs                             { return plan.Needs{} }
 func (cleared) Step(plan.Event, plan.Inbox, float64) (plan.Plan, error) { return plan.Plan{}, nil }
-func (cleared) Reached(graph.Run, int, int, int) []plan.Event           { return nil }
+func (cleared) BarrierEvents(graph.Run, int, int, int) []plan.Event     { return nil }
 func (cleared) RunName(run graph.Run) string                            { return fmt.Sprint(run) }
 func (cleared) Cleared(graph.RegionID) plan.Cleared {
 	return plan.Cleared{Runs: []graph.NodeID{0, 2}, Barriers: []graph.NodeID{50, 51}, Vars: []graph.VarID{1}}
@@ -151,7 +151,7 @@ func TestFinalKeepsNothing(t *testing.T) {
 	if _, err := tx.Apply(inst, plan.Plan{Enqueues: []plan.Enqueue{{Run: graph.Run{Node: 1}}}}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(tx.undo.changes) + len(tx.Moved); n != 0 || inst.Runs.Len() != 1 {
+	if n := len(tx.undo.changes) + len(tx.Requeued); n != 0 || inst.Runs.Len() != 1 {
 		t.Errorf("%d entries were recorded, and there are %d runs; want 0, 1", n, inst.Runs.Len())
 	}
 }
@@ -163,8 +163,8 @@ func TestTransactionsLeaveMemory(t *testing.T) {
 	first := space.Begin(0)
 	first.Set(&Run{}, RunState{Attempt: 1})
 	first.Leave()
-	if n := len(space.spare.undo.changes) + len(space.spare.moved); n != 0 || cap(space.spare.undo.changes) == 0 || cap(space.spare.moved) == 0 {
-		t.Fatalf("a transaction leaves %d entries, with room for %d and %d; want none, and some", n, cap(space.spare.undo.changes), cap(space.spare.moved))
+	if n := len(space.spare.undo.changes) + len(space.spare.requeued); n != 0 || cap(space.spare.undo.changes) == 0 || cap(space.spare.requeued) == 0 {
+		t.Fatalf("a transaction leaves %d entries, with room for %d and %d; want none, and some", n, cap(space.spare.undo.changes), cap(space.spare.requeued))
 	}
 	if c := space.spare.undo.changes[:1][0]; c.run != nil {
 		t.Errorf("a transaction leaves %+v", c)
@@ -173,11 +173,11 @@ func TestTransactionsLeaveMemory(t *testing.T) {
 	a, b := &Run{}, &Run{}
 	one.Set(a, RunState{Attempt: 1})
 	two.Set(b, RunState{Attempt: 2})
-	if one.undo.changes[0].run != a || one.Moved[0] != a || two.undo.changes[0].run != b || two.Moved[0] != b {
+	if one.undo.changes[0].run != a || one.Requeued[0] != a || two.undo.changes[0].run != b || two.Requeued[0] != b {
 		t.Error("two transactions share their memory")
 	}
-	one.undo.changes = make([]change, 1, spareMost+1)
+	one.undo.changes = make([]change, 1, spareMax+1)
 	if one.Leave(); space.spare.undo.changes != nil {
-		t.Errorf("room for %d entries is kept; want at most %d", cap(space.spare.undo.changes), spareMost)
+		t.Errorf("room for %d entries is kept; want at most %d", cap(space.spare.undo.changes), spareMax)
 	}
 }

@@ -50,16 +50,16 @@ func Settings() map[string]string {
 	}
 }
 
-// kept is a server that is opened when the first test asks for it.
-type kept struct {
+// lazyServer is a server that is opened when the first test asks for it.
+type lazyServer struct {
 	once   sync.Once
 	server *pgserver.Server
 	err    error
 }
 
 var (
-	shared, own, quiet kept
-	serial             atomic.Int64
+	shared, exclusive, undisturbed lazyServer
+	serial                         atomic.Int64
 
 	databasesMu sync.Mutex
 	databases   = map[string]*database{} // by the name of the test that works in it
@@ -70,7 +70,7 @@ type database struct {
 	once  sync.Once
 	dsn   string
 	err   error
-	taken map[string]bool // designs whose schema of the template somebody has
+	inUse map[string]bool // designs whose schema of the template somebody has
 }
 
 // Main runs the tests of a binary and stops the servers that they started. Call it from TestMain.
@@ -79,11 +79,11 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 // Run is Main for a TestMain that goes on afterwards. It gives the exit status.
 func Run(m *testing.M) int {
 	code := m.Run()
-	if err := lending.close(); err != nil {
+	if err := schemas.close(); err != nil {
 		fmt.Fprintln(os.Stderr, "the database of schemas that are lent stays behind:", err)
 		code = max(code, 1)
 	}
-	for _, k := range []*kept{&shared, &own, &quiet} {
+	for _, k := range []*lazyServer{&shared, &exclusive, &undisturbed} {
 		if k.server == nil {
 			continue
 		}
@@ -98,7 +98,7 @@ func Run(m *testing.M) int {
 }
 
 // open gives the server, or fails the test: a test that needs Postgres and does not get it has not passed.
-func (k *kept) open(t testing.TB, o pgserver.Options) *pgserver.Server {
+func (k *lazyServer) open(t testing.TB, o pgserver.Options) *pgserver.Server {
 	t.Helper()
 	depth.Needs(t, "a Postgres")
 	k.once.Do(func() {
@@ -122,20 +122,20 @@ func Server(t testing.TB) *pgserver.Server {
 	return shared.open(t, pgserver.Options{Settings: Settings()})
 }
 
-// Own gives a server that only this test binary uses. It is as durable as one of a user's, and may be stopped, started
+// Exclusive gives a server that only this test binary uses. It is as durable as one of a user's, and may be stopped, started
 // and killed; whoever does so leaves it running.
-func Own(t testing.TB) *pgserver.Server {
+func Exclusive(t testing.TB) *pgserver.Server {
 	t.Helper()
-	return own.open(t, pgserver.Options{Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
+	return exclusive.open(t, pgserver.Options{Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
 }
 
-// Quiet gives a server that only this test binary uses, and that does next to nothing by itself: no vacuum, no images of
+// Undisturbed gives a server that only this test binary uses, and that does next to nothing by itself: no vacuum, no images of
 // pages in its log. What is counted there of a whole server is of the test, as long as no other runs beside it.
-func Quiet(t testing.TB) *pgserver.Server {
+func Undisturbed(t testing.TB) *pgserver.Server {
 	t.Helper()
 	settings := Settings()
 	settings["autovacuum"] = "off"
-	return quiet.open(t, pgserver.Options{Settings: settings, Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
+	return undisturbed.open(t, pgserver.Options{Settings: settings, Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
 }
 
 // DSN gives a connection string for the test: of a clone of the template where there is one, else of the server. A clone is
@@ -160,7 +160,7 @@ func databaseOf(t testing.TB) *database {
 	defer databasesMu.Unlock()
 	d := databases[t.Name()]
 	if d == nil {
-		d = &database{taken: map[string]bool{}}
+		d = &database{inUse: map[string]bool{}}
 		databases[t.Name()] = d
 		t.Cleanup(func() {
 			databasesMu.Lock()
@@ -243,10 +243,10 @@ func SchemaOf(t testing.TB, design string) string {
 	d := databaseOf(t)
 	databasesMu.Lock()
 	defer databasesMu.Unlock()
-	if d.taken[design] {
+	if d.inUse[design] {
 		return Schema(t)
 	}
-	d.taken[design] = true
+	d.inUse[design] = true
 	return TemplateSchema(design)
 }
 

@@ -80,13 +80,13 @@ func (m *Instance[R]) Step(ev plan.Event, jitter float64) (plan.Plan, error) {
 // Fixpoint obeys a plan, and those that step makes of the events that follow, until nothing does, and then clears. It gives
 // the end to which they lead; nil: none.
 func (m *Instance[R]) Fixpoint(p plan.Plan, step func(plan.Event) (plan.Plan, error)) (*plan.End, error) {
-	events := m.Obey(&p)
+	events := m.ApplyPlan(&p)
 	for p.End == nil && len(events) > 0 {
 		var err error
 		if p, err = step(events[0]); err != nil {
 			return nil, err
 		}
-		events = append(events[1:], m.Obey(&p)...)
+		events = append(events[1:], m.ApplyPlan(&p)...)
 	}
 	if p.End == nil {
 		m.Clear()
@@ -94,8 +94,8 @@ func (m *Instance[R]) Fixpoint(p plan.Plan, step func(plan.Event) (plan.Plan, er
 	return p.End, nil
 }
 
-// Obey makes a plan's changes but for its clears, and gives the events that follow.
-func (m *Instance[R]) Obey(p *plan.Plan) []plan.Event {
+// ApplyPlan makes a plan's changes but for its clears, and gives the events that follow.
+func (m *Instance[R]) ApplyPlan(p *plan.Plan) []plan.Event {
 	m.write(p)
 	for _, e := range p.Elements {
 		m.Elements[e.Barrier] = append(m.Elements[e.Barrier], e)
@@ -162,7 +162,7 @@ func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	if m.Arrived != nil {
 		m.Arrived(a.Run, c)
 	}
-	events := m.Program.Reached(a.Run, c.Required, c.Completed-1, c.Completed)
+	events := m.Program.BarrierEvents(a.Run, c.Required, c.Completed-1, c.Completed)
 	for _, ev := range events {
 		if ev.Run != a.Run && !a.Watched {
 			m.Wrong("I5", "%s goes on from %s, whose arrivals nobody watches", m.Program.RunName(ev.Run), m.Program.RunName(a.Run))

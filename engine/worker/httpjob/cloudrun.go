@@ -37,7 +37,7 @@ type cloudRun struct {
 	env       []runVariable
 	resultURL template
 
-	cancelLater func(id string) // in the background
+	cancelOnStart func(id string) // in the background
 }
 
 // runVariable is a variable of the environment whose value is a template.
@@ -264,8 +264,8 @@ func (d *cloudRun) start(ctx context.Context, s *start) (status, error) {
 		if err != nil || found.id != "" {
 			return found, err
 		}
-		if !unclearSince.IsZero() && time.Since(unclearSince) < d.client.config.Settle {
-			if err := pause.For(ctx, d.client.config.Settle/8); err != nil {
+		if !unclearSince.IsZero() && time.Since(unclearSince) < d.client.config.VisibilityDelay {
+			if err := pause.For(ctx, d.client.config.VisibilityDelay/8); err != nil {
 				return status{}, err
 			}
 			continue
@@ -318,12 +318,12 @@ func (d *cloudRun) find(ctx context.Context, key string) (status, error) {
 	}
 	for _, other := range more {
 		d.client.config.Log(fmt.Sprintf("the attempt %s has two executions: %s counts, and %s is cancelled", key, name, other))
-		d.cancelLater(other)
+		d.cancelOnStart(other)
 	}
 	return status{id: name}, nil
 }
 
-func (d *cloudRun) look(ctx context.Context, id string) (status, error) {
+func (d *cloudRun) poll(ctx context.Context, id string) (status, error) {
 	r := request{method: http.MethodGet, url: d.url(id)}
 	a, err := d.client.repeat(ctx, r)
 	if err != nil {
@@ -352,7 +352,7 @@ func (d *cloudRun) look(ctx context.Context, id string) (status, error) {
 // cancel cancels an execution. Of an operation it waits until that says which execution it starts.
 func (d *cloudRun) cancel(ctx context.Context, id string) error {
 	for !strings.Contains(id, "/executions/") {
-		seen, err := d.look(ctx, id)
+		seen, err := d.poll(ctx, id)
 		switch {
 		case err != nil:
 			return err

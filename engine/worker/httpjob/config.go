@@ -17,7 +17,7 @@ const (
 	TypeJobCancelled = "JobCancelled" // somebody else cancelled the job
 	TypeJobLost      = "JobLost"      // the server knows nothing more of a job that was started
 	TypeHTTP         = "HTTPError"    // the server refused a request, by a status that repeating does not change
-	TypeUnavailable  = "Unavailable"  // the server could not be reached, or was not able to answer, for longer than Config.Patience
+	TypeUnavailable  = "Unavailable"  // the server could not be reached, or was not able to answer, for longer than Config.GraceTime
 	TypeToken        = "TokenError"   // no token could be had
 )
 
@@ -52,15 +52,15 @@ type Config struct {
 	RetryMin       time.Duration // the longest pause after a first request that failed; doubled for each in a row. Zero: 200 ms. From 1 ms to 1 h
 	RetryMax       time.Duration // the longest such pause. Zero: 30 s. From RetryMin to 1 h
 	RetryAfterMax  time.Duration // the longest pause that a server may ask for; more counts as this. Zero: 5 min. From 1 ms to 24 h
-	Patience       time.Duration // how long requests in a row, and asking for a token, may fail before the attempt does. Zero: 5 min. From 1 ms to 24 h
+	GraceTime      time.Duration // how long requests in a row, and asking for a token, may fail before the attempt does. Zero: 5 min. From 1 ms to 24 h
 
-	// Settle is how long the server may take to show what it has started: a job that was just started may be unknown for so long,
+	// VisibilityDelay is how long the server may take to show what it has started: a job that was just started may be unknown for so long,
 	// and a start whose answer was lost is only repeated after the job was looked for in vain for so long. Zero: 10 s. From 1 ms to 1 h
-	Settle time.Duration
+	VisibilityDelay time.Duration
 
-	// LookBack is how old executions of CloudRun may be that are looked at for one that was started before. Zero: 7 days. From 1 min
+	// LookupWindow is how old executions of CloudRun may be that are looked at for one that was started before. Zero: 7 days. From 1 min
 	// to 1,000 days
-	LookBack time.Duration
+	LookupWindow time.Duration
 
 	CancelTimeout time.Duration // of cancelling one job, with all its requests, once it is known which it is. Zero: 10 s. From 1 ms to 1 h
 
@@ -83,9 +83,9 @@ func (c Config) withDefaults() Config {
 	c.RetryMin = cmp.Or(c.RetryMin, 200*time.Millisecond)
 	c.RetryMax = cmp.Or(c.RetryMax, max(30*time.Second, c.RetryMin))
 	c.RetryAfterMax = cmp.Or(c.RetryAfterMax, 5*time.Minute)
-	c.Patience = cmp.Or(c.Patience, 5*time.Minute)
-	c.Settle = cmp.Or(c.Settle, 10*time.Second)
-	c.LookBack = cmp.Or(c.LookBack, 7*24*time.Hour)
+	c.GraceTime = cmp.Or(c.GraceTime, 5*time.Minute)
+	c.VisibilityDelay = cmp.Or(c.VisibilityDelay, 10*time.Second)
+	c.LookupWindow = cmp.Or(c.LookupWindow, 7*24*time.Hour)
 	c.CancelTimeout = cmp.Or(c.CancelTimeout, 10*time.Second)
 	c.Requests = cmp.Or(c.Requests, 32)
 	c.BodyBytes = cmp.Or(c.BodyBytes, 4<<20)
@@ -119,9 +119,9 @@ func (c Config) validate() error {
 	length("RetryMin", c.RetryMin, time.Millisecond, time.Hour)
 	length("RetryMax", c.RetryMax, c.RetryMin, time.Hour)
 	length("RetryAfterMax", c.RetryAfterMax, time.Millisecond, 24*time.Hour)
-	length("Patience", c.Patience, time.Millisecond, 24*time.Hour)
-	length("Settle", c.Settle, time.Millisecond, time.Hour)
-	length("LookBack", c.LookBack, time.Minute, 1000*24*time.Hour)
+	length("Patience", c.GraceTime, time.Millisecond, 24*time.Hour)
+	length("Settle", c.VisibilityDelay, time.Millisecond, time.Hour)
+	length("LookBack", c.LookupWindow, time.Minute, 1000*24*time.Hour)
 	length("CancelTimeout", c.CancelTimeout, time.Millisecond, time.Hour)
 	number("Requests", c.Requests, 1, 10_000)
 	number("BodyBytes", c.BodyBytes, 1000, 1<<30)

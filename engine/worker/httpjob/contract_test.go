@@ -19,17 +19,17 @@ import (
 func TestContract(t *testing.T) {
 	t.Parallel()
 	jobs := map[workertest.Behaviour]jobserver.Behaviour{
-		workertest.Decline: {Fails: true, Type: "Declined", Message: workertest.DeclineMessage},
-		workertest.Hang:    {Never: true},
-		workertest.Ignore:  {Never: true, Stays: true},
-		workertest.Huge:    {Result: json.RawMessage(`"` + strings.Repeat("x", workertest.HugeBytes) + `"`)},
-		workertest.Flood:   {Floods: true},
-		workertest.Nothing: {},
-		workertest.Invalid: {Answer: []byte("{\"id\": \"1\", \"state\": \"succeeded\", \"result\": \"\xff\"}")},
-		workertest.Garbage: {Answer: []byte("hello, I am no result\n{\"id\": \"1\", \"state\": \"succeeded\", \"result\": true}")},
-		workertest.Half:    {Answer: []byte(`{"id": "1", "state": "succeeded", "result": "ab`)},
-		workertest.Die:     {Fails: true},
-		workertest.Freeze:  {Silent: true},
+		workertest.Decline:   {Fails: true, Type: "Declined", Message: workertest.DeclineMessage},
+		workertest.Hang:      {Never: true},
+		workertest.Ignore:    {Never: true, Stays: true},
+		workertest.Huge:      {Result: json.RawMessage(`"` + strings.Repeat("x", workertest.HugeBytes) + `"`)},
+		workertest.Flood:     {Floods: true},
+		workertest.Nothing:   {},
+		workertest.Invalid:   {Answer: []byte("{\"id\": \"1\", \"state\": \"succeeded\", \"result\": \"\xff\"}")},
+		workertest.Garbage:   {Answer: []byte("hello, I am no result\n{\"id\": \"1\", \"state\": \"succeeded\", \"result\": true}")},
+		workertest.Half:      {Answer: []byte(`{"id": "1", "state": "succeeded", "result": "ab`)},
+		workertest.ActionDie: {Fails: true},
+		workertest.Freeze:    {Silent: true},
 	}
 	server := httptest.NewServer(jobserver.New(jobserver.Config{Behave: func(s jobserver.Start) jobserver.Behaviour {
 		if s.Job == string(workertest.Echo) {
@@ -38,7 +38,7 @@ func TestContract(t *testing.T) {
 		return jobs[workertest.Behaviour(s.Job)]
 	}}))
 	t.Cleanup(server.Close)
-	j, err := httpjob.New(httpjob.Config{URL: server.URL + "/jobs", Poll: 10 * time.Millisecond, Settle: 100 * time.Millisecond})
+	j, err := httpjob.New(httpjob.Config{URL: server.URL + "/jobs", Poll: 10 * time.Millisecond, VisibilityDelay: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +59,6 @@ func TestContract(t *testing.T) {
 			workertest.Orphan:     "the processes of a job are its server's",
 			workertest.OrphanHang: "the processes of a job are its server's",
 		},
-		Types: map[workertest.Behaviour]string{workertest.Die: httpjob.TypeJobFailed},
+		Types: map[workertest.Behaviour]string{workertest.ActionDie: httpjob.TypeJobFailed},
 	})
 }

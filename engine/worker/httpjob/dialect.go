@@ -38,8 +38,8 @@ type dialect interface {
 	start(ctx context.Context, s *start) (status, error)
 	// find looks for the job with a key. Its id is empty where there is none.
 	find(ctx context.Context, key string) (status, error)
-	// look asks for a job's status.
-	look(ctx context.Context, id string) (status, error)
+	// poll asks for a job's status.
+	poll(ctx context.Context, id string) (status, error)
 	// cancel asks the server to end a job. One that has ended already is no error.
 	cancel(ctx context.Context, id string) error
 	// finish gives what an attempt ends with, whose job has ended.

@@ -21,12 +21,12 @@
 //   - Plain: the key is the Idempotency-Key of the start, and the server answers a second start with the first one's job. A start is
 //     sent again until it is answered. A job is started once as long as the server remembers keys, whatever fails on the way.
 //   - CloudRun: jobs.run has no such key. It travels as the variable PULLEY_JOB_KEY of the execution's environment, and the
-//     executions of the job are listed before each request to start one, as far back as Config.LookBack. After a request that may
+//     executions of the job are listed before each request to start one, as far back as Config.LookupWindow. After a request that may
 //     have been served, because its answer was lost or was an error of the server, the execution is looked for throughout
-//     Config.Settle, and only then is there a second request. So an execution is started once as long as
-//     (1) a request is served, or will never be, and what it started is listed, within Config.Settle, and between deliveries of an
+//     Config.VisibilityDelay, and only then is there a second request. So an execution is started once as long as
+//     (1) a request is served, or will never be, and what it started is listed, within Config.VisibilityDelay, and between deliveries of an
 //     attempt within the engine's lease;
-//     (2) executions are not deleted while their attempt is open, nor does it stay open for longer than Config.LookBack (Google shows the
+//     (2) executions are not deleted while their attempt is open, nor does it stay open for longer than Config.LookupWindow (Google shows the
 //     executions of the last seven days, and the newest 1,000); and
 //     (3) no two engines believe at once that they hold the attempt, which the clocks' bounds in package dispatch are for.
 //     Where two executions have one key even so, the older one counts, and the other one is cancelled.
@@ -44,8 +44,8 @@
 //	the result is missing, or is no JSON             ResultError
 //	an answer is longer than Config.BodyBytes        LimitExceeded
 //	a request is refused (most of 4xx, and 3xx)      HTTPError, with method, address, status and the begin of the answer
-//	no answer for Config.Patience                    Unavailable; at once, where the first request finds no TLS, or no trusted certificate
-//	no token can be had                              TokenError; for Config.Patience, if there was one before
+//	no answer for Config.GraceTime                    Unavailable; at once, where the first request finds no TLS, or no trusted certificate
+//	no token can be had                              TokenError; for Config.GraceTime, if there was one before
 //
 // Cancelling is done in the background, once per job, and within Config.CancelTimeout: a server that is down does not hear of it, nor
 // does one whose engine dies first. An engine learns of an instance that another one cancelled when it next renews the lease, within
@@ -62,7 +62,7 @@
 //
 // Connection errors and the statuses 408, 409, 425, 429 and 5xx are repeated, after a random pause whose bound doubles up to
 // Config.RetryMax, and which begins after what Retry-After says, up to Config.RetryAfterMax; that holds after a success, too. The last
-// time is at the end of Config.Patience. At most
+// time is at the end of Config.GraceTime. At most
 // Config.Requests are in flight. An attempt has the goroutine that the engine gives it and no other; listing executions is shared
 // by all attempts of one job. Redirects are not followed. Where a server bounds the rate of requests, choose Config.Poll: there is one
 // request for each job in that time.

@@ -17,8 +17,8 @@ import (
 
 // Bounds of listing.
 const (
-	pageSizeMost = 100
-	pagesMost    = 1000 // of one listing
+	pageSizeMax = 100
+	pagesMax    = 1000 // of one listing
 )
 
 // executions finds the executions of one Cloud Run job by their keys. Whoever looks takes part in a listing that begins after
@@ -102,10 +102,10 @@ func (e *executions) run() {
 			return
 		}
 		e.mu.Unlock()
-		l.err = e.list(e.jobs.life)
+		l.err = e.list(e.jobs.background)
 		for isTooLong(l.err) && e.page > 1 {
 			e.page /= 2
-			l.err = e.list(e.jobs.life)
+			l.err = e.list(e.jobs.background)
 		}
 		for key := range l.keys {
 			l.byKey[key] = slices.Clone(e.byKey[key])
@@ -121,17 +121,17 @@ func isTooLong(err error) bool {
 }
 
 // margin is how far a listing goes behind where the one before it began: what a server has not shown by then, it shows late.
-func (e *executions) margin() time.Duration { return max(e.client.config.Settle, time.Minute) }
+func (e *executions) margin() time.Duration { return max(e.client.config.VisibilityDelay, time.Minute) }
 
 // list brings what is known up to date.
 func (e *executions) list(ctx context.Context) error {
-	until := time.Now().Add(-e.client.config.LookBack)
+	until := time.Now().Add(-e.client.config.LookupWindow)
 	if back := e.newest.Add(-e.margin()); back.After(until) {
 		until = back
 	}
 	newest, token := e.newest, ""
-	for range pagesMost {
-		page, err := e.ask(ctx, token)
+	for range pagesMax {
+		page, err := e.request(ctx, token)
 		if err != nil {
 			return err // what is known by now is right, and newest stays: the next listing goes as far back
 		}
@@ -161,7 +161,7 @@ type executionPage struct {
 	NextPageToken string      `json:"nextPageToken"`
 }
 
-func (e *executions) ask(ctx context.Context, token string) (page executionPage, err error) {
+func (e *executions) request(ctx context.Context, token string) (page executionPage, err error) {
 	query := url.Values{"pageSize": {strconv.Itoa(e.page)}, "fields": {listedFields}}
 	if token != "" {
 		query.Set("pageToken", token)
@@ -193,9 +193,9 @@ func (e *executions) add(x *execution) {
 	e.byKey[f.key] = names
 }
 
-// forget drops what is older than LookBack.
+// forget drops what is older than LookupWindow.
 func (e *executions) forget() {
-	until := time.Now().Add(-e.client.config.LookBack)
+	until := time.Now().Add(-e.client.config.LookupWindow)
 	for name, f := range e.known {
 		if f.created.After(until) {
 			continue

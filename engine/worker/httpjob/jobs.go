@@ -14,16 +14,16 @@ import (
 	"pulley/internal/pause"
 )
 
-// cancelsMost bounds the jobs that are being cancelled at once.
-const cancelsMost = 1000
+// cancelsMax bounds the jobs that are being cancelled at once.
+const cancelsMax = 1000
 
 // Jobs starts jobs on one server. It is safe for concurrent use.
 type Jobs struct {
 	client *client
 
-	life   context.Context
-	end    context.CancelCauseFunc
-	cancel chan struct{} // has room for who cancels
+	background context.Context
+	end        context.CancelCauseFunc
+	cancel     chan struct{} // has room for who cancels
 
 	mu         sync.Mutex
 	closed     bool
@@ -43,8 +43,8 @@ func New(c Config) (*Jobs, error) {
 	}
 	life, end := context.WithCancelCause(context.Background())
 	return &Jobs{
-		client: newClient(c), life: life, end: end,
-		cancel: make(chan struct{}, cancelsMost), idle: make(chan struct{}), executions: map[string]*executions{},
+		client: newClient(c), background: life, end: end,
+		cancel: make(chan struct{}, cancelsMax), idle: make(chan struct{}), executions: map[string]*executions{},
 	}, nil
 }
 
@@ -114,7 +114,7 @@ func (j *Jobs) Func(job Job) (worker.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.cancelLater = func(id string) { a.letGo(start{}, id) }
+	d.cancelOnStart = func(id string) { a.release(start{}, id) }
 	a.dialect = d
 	return a.run, nil
 }
@@ -127,7 +127,7 @@ func (j *Jobs) executionsOf(name string) *executions {
 	if !ok {
 		e = &executions{
 			client: j.client, url: resourceURL(j.client.config.URL, name) + "/executions", jobs: j,
-			known: map[string]found{}, byKey: map[string][]string{}, page: pageSizeMost,
+			known: map[string]found{}, byKey: map[string][]string{}, page: pageSizeMax,
 		}
 		j.executions[name] = e
 	}
@@ -171,7 +171,7 @@ func (a *action) run(ctx context.Context, call worker.Call) (any, error) {
 	}
 	if err != nil {
 		if endsJob(ctx) && (seen.id != "" || s.open) {
-			a.letGo(s, seen.id)
+			a.release(s, seen.id)
 		}
 		return nil, asFailure(err)
 	}
@@ -191,13 +191,13 @@ func (a *action) follow(ctx context.Context, seen status) (status, error) {
 		if err := pause.For(ctx, wait); err != nil {
 			return seen, err
 		}
-		now, err := a.dialect.look(ctx, seen.id)
+		now, err := a.dialect.poll(ctx, seen.id)
 		switch {
 		case err == nil:
 			seen = now
 		case !isStatus(err, http.StatusNotFound) && !isStatus(err, http.StatusGone):
 			return seen, err
-		case time.Since(begun) > c.Settle: // until then the server may not know it yet
+		case time.Since(begun) > c.VisibilityDelay: // until then the server may not know it yet
 			seen.state = lost
 			seen.failure = &worker.Error{Type: TypeJobLost, Message: fmt.Sprintf("the server does not know the job that was started: %v", err)}
 		}
@@ -214,8 +214,8 @@ func endsJob(ctx context.Context) bool {
 	return !errors.Is(cause, dispatch.ErrLeaseLost) && !errors.Is(cause, dispatch.ErrStopped)
 }
 
-// letGo has a job cancelled, in the background. Without an id the job is looked for, for as long as it may take to show.
-func (a *action) letGo(s start, id string) {
+// release has a job cancelled, in the background. Without an id the job is looked for, for as long as it may take to show.
+func (a *action) release(s start, id string) {
 	j := a.jobs
 	name := id
 	if name == "" {
@@ -227,16 +227,16 @@ func (a *action) letGo(s start, id string) {
 	select {
 	case j.cancel <- struct{}{}:
 	default:
-		log(fmt.Sprintf("%d others are being cancelled", cancelsMost))
+		log(fmt.Sprintf("%d others are being cancelled", cancelsMax))
 		return
 	}
 	limit := j.client.config.CancelTimeout
 	if id == "" {
-		limit += j.client.config.Settle // it is looked for first
+		limit += j.client.config.VisibilityDelay // it is looked for first
 	}
 	begun := j.begin(func() {
 		defer func() { <-j.cancel }()
-		ctx, stop := context.WithTimeoutCause(j.life, limit, fmt.Errorf("not done within %v", limit))
+		ctx, stop := context.WithTimeoutCause(j.background, limit, fmt.Errorf("not done within %v", limit))
 		defer stop()
 		if err := a.cancelJob(ctx, s, id); err != nil {
 			log(err)
@@ -252,7 +252,7 @@ func (a *action) cancelJob(ctx context.Context, s start, id string) error {
 	begun := time.Now()
 	for id == "" {
 		found, err := a.dialect.find(ctx, s.key)
-		switch settle := a.jobs.client.config.Settle; {
+		switch settle := a.jobs.client.config.VisibilityDelay; {
 		case err != nil:
 			return err
 		case found.id != "" && found.state != active:

@@ -62,7 +62,7 @@ func TestFaults(t *testing.T) {
 			sc := jobserver.Config{Seed: 17, Faults: faults, ListLag: 4 * second, Behave: func(s jobserver.Start) jobserver.Behaviour {
 				return jobserver.Behaviour{After: 5 * second, Result: s.Args}
 			}}
-			patient := func(c *Config) { c.Patience = 2 * time.Hour }
+			patient := func(c *Config) { c.GraceTime = 2 * time.Hour }
 			dialects(t, sc, patient, func(b *bench) {
 				const many = 60
 				f := b.action(Job{})

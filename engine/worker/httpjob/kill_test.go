@@ -89,7 +89,7 @@ func (c engineConfig) run(ctx context.Context) error {
 	}
 	defer store.Close()
 	jobs, err := httpjob.New(httpjob.Config{
-		Dialect: c.Dialect, URL: c.URL, Poll: poll, Settle: settle, RetryMin: 20 * time.Millisecond, RetryMax: time.Second,
+		Dialect: c.Dialect, URL: c.URL, Poll: poll, VisibilityDelay: settle, RetryMin: 20 * time.Millisecond, RetryMax: time.Second,
 	})
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 	if d == httpjob.Plain {
 		c.URL += "/jobs"
 	}
-	c.DSN, c.Schema = pgtest.Lend(t, "push")
+	c.DSN, c.Schema = pgtest.SharedSchema(t, "push")
 	store, err := openStore(ctx, c.DSN, c.Schema)
 	if err != nil {
 		t.Fatal(err)

@@ -67,16 +67,16 @@ func (p *plain) start(ctx context.Context, s *start) (status, error) {
 }
 
 func (p *plain) find(ctx context.Context, key string) (status, error) {
-	found, err := p.ask(ctx, request{method: http.MethodGet, url: p.client.config.URL + "?key=" + url.QueryEscape(key)})
+	found, err := p.request(ctx, request{method: http.MethodGet, url: p.client.config.URL + "?key=" + url.QueryEscape(key)})
 	if isStatus(err, http.StatusNotFound) {
 		return status{}, nil
 	}
 	return found, err
 }
 
-func (p *plain) look(ctx context.Context, id string) (status, error) {
+func (p *plain) poll(ctx context.Context, id string) (status, error) {
 	r := request{method: http.MethodGet, url: p.client.config.URL + "/" + url.PathEscape(id)}
-	seen, err := p.ask(ctx, r)
+	seen, err := p.request(ctx, r)
 	if err == nil && seen.id != id {
 		return status{}, badAnswer(r, "it is of a job with another id")
 	}
@@ -94,8 +94,8 @@ func (p *plain) cancel(ctx context.Context, id string) error {
 // idBytes bounds a job's id.
 const idBytes = 1000
 
-// ask sends a request that is answered with a job.
-func (p *plain) ask(ctx context.Context, r request) (status, error) {
+// request sends a request that is answered with a job.
+func (p *plain) request(ctx context.Context, r request) (status, error) {
 	a, err := p.client.repeat(ctx, r)
 	if err != nil {
 		return status{}, err

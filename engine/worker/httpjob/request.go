@@ -315,9 +315,9 @@ func (b *backoff) wait(ctx context.Context, err error) error {
 	if b.begun.IsZero() {
 		b.begun, b.pause = time.Now(), b.config.RetryMin
 	}
-	left := b.config.Patience - time.Since(b.begun)
+	left := b.config.GraceTime - time.Since(b.begun)
 	if left <= 0 {
-		return &worker.Error{Type: kind, Message: fmt.Sprintf("no answer for %v, and the last time: %v", b.config.Patience, err)}
+		return &worker.Error{Type: kind, Message: fmt.Sprintf("no answer for %v, and the last time: %v", b.config.GraceTime, err)}
 	}
 	pausing := asked + rand.N(b.pause) + 1
 	b.pause = min(2*b.pause, b.config.RetryMax)

@@ -61,7 +61,7 @@ jobs:
 			t.Error(err)
 		}
 	})
-	dsn, schema := pgtest.Lend(t, "push")
+	dsn, schema := pgtest.SharedSchema(t, "push")
 	const lease = time.Minute
 	var ahead atomic.Int64 // of the first engine's clock
 	one := startEngine(ctx, t, m, dsn, schema, engine.Config{

@@ -33,7 +33,7 @@ type Options struct {
 type Manifest struct {
 	file    string
 	actions []worker.Action
-	keeper  *procgroup.Keeper // nil without processes
+	keeper  *procgroup.Supervisor // nil without processes
 	pools   []*pool.Pool
 	jobs    []*httpjob.Jobs
 	grace   time.Duration

@@ -14,8 +14,8 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// atOnceMost bounds what a file may ask for.
-const atOnceMost = 100_000
+// atOnceMax bounds what a file may ask for.
+const atOnceMax = 100_000
 
 // reader reads a file.
 type reader struct {
@@ -105,7 +105,7 @@ func (r *reader) action(f yamlfile.Field) {
 		yamlfile.Key{Name: "dir", Read: func(v *yamlfile.Value) { p.config.Dir = r.directory(v) }},
 		yamlfile.Key{Name: "env", Read: func(v *yamlfile.Value) { p.config.Env = r.environment(v) }},
 		yamlfile.Key{Name: "limits", Read: func(v *yamlfile.Value) { p.config.Limits = r.limits(v) }},
-		yamlfile.Key{Name: "at_once", Read: func(v *yamlfile.Value) { p.config.AtOnce, _ = r.Int(v, "at_once", 1, atOnceMost) }},
+		yamlfile.Key{Name: "at_once", Read: func(v *yamlfile.Value) { p.config.AtOnce, _ = r.Int(v, "at_once", 1, atOnceMax) }},
 		yamlfile.Key{Name: "grace", Read: func(v *yamlfile.Value) { p.config.Grace = r.grace(v) }},
 	)
 	switch {

@@ -53,9 +53,9 @@ func (r *reader) jobServer(f yamlfile.Field) {
 		yamlfile.Key{Name: "token", Read: func(v *yamlfile.Value) { c.Token = r.token(v) }},
 		yamlfile.Key{Name: "poll", Read: func(v *yamlfile.Value) { c.Poll = r.positive(v, "poll") }},
 		yamlfile.Key{Name: "request_timeout", Read: func(v *yamlfile.Value) { c.RequestTimeout = r.positive(v, "request_timeout") }},
-		yamlfile.Key{Name: "patience", Read: func(v *yamlfile.Value) { c.Patience = r.positive(v, "patience") }},
-		yamlfile.Key{Name: "settle", Read: func(v *yamlfile.Value) { c.Settle = r.positive(v, "settle") }},
-		yamlfile.Key{Name: "look_back", Read: func(v *yamlfile.Value) { c.LookBack = r.positive(v, "look_back") }},
+		yamlfile.Key{Name: "patience", Read: func(v *yamlfile.Value) { c.GraceTime = r.positive(v, "patience") }},
+		yamlfile.Key{Name: "settle", Read: func(v *yamlfile.Value) { c.VisibilityDelay = r.positive(v, "settle") }},
+		yamlfile.Key{Name: "look_back", Read: func(v *yamlfile.Value) { c.LookupWindow = r.positive(v, "look_back") }},
 		yamlfile.Key{Name: "requests", Read: func(v *yamlfile.Value) { c.Requests, _ = r.Int(v, "requests", 1, 10_000) }},
 	)
 	if known && c.URL == "" && c.Dialect != httpjob.CloudRun && !hasKey(f.Value, "url") {
@@ -117,7 +117,7 @@ func (r *reader) jobAction(f yamlfile.Field) {
 		yamlfile.Key{Name: "args", Read: func(v *yamlfile.Value) { a.action.Args = r.names(v) }},
 		yamlfile.Key{Name: "doc", Read: func(v *yamlfile.Value) { a.action.Doc, _ = r.Line(v, "doc") }},
 		yamlfile.Key{Name: "limit", Read: func(v *yamlfile.Value) { j.Limit = r.positive(v, "limit") }},
-		yamlfile.Key{Name: "at_once", Read: func(v *yamlfile.Value) { j.AtOnce, _ = r.Int(v, "at_once", 1, atOnceMost) }},
+		yamlfile.Key{Name: "at_once", Read: func(v *yamlfile.Value) { j.AtOnce, _ = r.Int(v, "at_once", 1, atOnceMax) }},
 		yamlfile.Key{Name: "overrides", Read: func(v *yamlfile.Value) { j.Overrides = r.overrides(v) }},
 	)
 	if a.server != "" {

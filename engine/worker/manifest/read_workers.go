@@ -45,10 +45,10 @@ func (r *reader) worker(f yamlfile.Field) {
 		yamlfile.Key{Name: "limits", Read: func(v *yamlfile.Value) {
 			r.Fields(v, "limits of worker "+f.Name, r.groupLimits(&c.Limits)...)
 		}},
-		yamlfile.Key{Name: "processes", Read: func(v *yamlfile.Value) { c.Processes, _ = r.Int(v, "processes", 1, pool.ProcessesMost) }},
-		yamlfile.Key{Name: "slots", Read: func(v *yamlfile.Value) { c.Slots, _ = r.Int(v, "slots", 1, atOnceMost) }},
-		yamlfile.Key{Name: "at_once", Read: func(v *yamlfile.Value) { c.AtOnce, _ = r.Int(v, "at_once", 1, atOnceMost) }},
-		yamlfile.Key{Name: "deliveries", Read: func(v *yamlfile.Value) { c.MaxDeliveries, _ = r.Int(v, "deliveries", 1, atOnceMost) }},
+		yamlfile.Key{Name: "processes", Read: func(v *yamlfile.Value) { c.Processes, _ = r.Int(v, "processes", 1, pool.ProcessesMax) }},
+		yamlfile.Key{Name: "slots", Read: func(v *yamlfile.Value) { c.Slots, _ = r.Int(v, "slots", 1, atOnceMax) }},
+		yamlfile.Key{Name: "at_once", Read: func(v *yamlfile.Value) { c.AtOnce, _ = r.Int(v, "at_once", 1, atOnceMax) }},
+		yamlfile.Key{Name: "deliveries", Read: func(v *yamlfile.Value) { c.MaxDeliveries, _ = r.Int(v, "deliveries", 1, atOnceMax) }},
 		yamlfile.Key{Name: "hello", Read: func(v *yamlfile.Value) { c.HelloTimeout = r.positive(v, "hello") }},
 		yamlfile.Key{Name: "silence", Read: func(v *yamlfile.Value) { c.Silence = r.positive(v, "silence") }},
 		yamlfile.Key{Name: "grace", Read: func(v *yamlfile.Value) { c.Grace = r.grace(v) }},

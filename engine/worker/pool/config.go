@@ -23,8 +23,8 @@ const (
 	silenceLeast = 5 * time.Second // a busy machine holds up heartbeats
 )
 
-// ProcessesMost bounds the processes of a pool.
-const ProcessesMost = 1000
+// ProcessesMax bounds the processes of a pool.
+const ProcessesMax = 1000
 
 // Config says what the workers of a pool are.
 type Config struct {
@@ -93,8 +93,8 @@ func (c *Config) validate() error {
 	switch {
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return errors.New("no program; name one and its arguments")
-	case c.Processes < 0 || c.Processes > ProcessesMost:
-		return fmt.Errorf("%d processes; choose from 1 to %d", c.Processes, ProcessesMost)
+	case c.Processes < 0 || c.Processes > ProcessesMax:
+		return fmt.Errorf("%d processes; choose from 1 to %d", c.Processes, ProcessesMax)
 	case c.Slots < 0:
 		return fmt.Errorf("%d slots; choose one at least", c.Slots)
 	case c.AtOnce < 0:

@@ -21,9 +21,9 @@ func TestContract(t *testing.T) {
 			workertest.Orphan: "what an attempt starts ends with its worker, which serves further attempts",
 		},
 		Types: map[workertest.Behaviour]string{
-			workertest.Die:     pool.TypeWorkerDied,
-			workertest.Half:    pool.TypeWorkerDied,
-			workertest.Garbage: workertest.NoFailure,
+			workertest.ActionDie: pool.TypeWorkerDied,
+			workertest.Half:      pool.TypeWorkerDied,
+			workertest.Garbage:   workertest.NoFailure,
 		},
 	})
 }

@@ -32,7 +32,7 @@ type attempt struct {
 
 	// One of these says where it is; neither: it has ended.
 	place *list.Element // in one of the desk's queues
-	seat  *seat         // that it is at work in
+	slot  *slot         // that it is at work in
 
 	id        uint64 // of its delivery
 	cancelled bool   // nobody wants it any more
@@ -47,8 +47,8 @@ func (a *attempt) isLast(most int) bool {
 	return a.deaths > 0 && a.deaths+1 >= cmp.Or(most, deliveriesUsual)
 }
 
-// seat is the place of attempts in one worker, from its hello to its end.
-type seat struct {
+// slot is the place of attempts in one worker, from its hello to its end.
+type slot struct {
 	slots int
 	send  func(parts ...[]byte) // must not wait
 	work  map[uint64]*attempt
@@ -62,7 +62,7 @@ type seat struct {
 }
 
 // has room for another attempt among those that it has.
-func (s *seat) hasRoom() bool {
+func (s *slot) hasRoom() bool {
 	return !s.leaving && !s.alone && !s.reserved && len(s.work) < s.slots
 }
 
@@ -75,7 +75,7 @@ type desk struct {
 	maxDeliveries int       // 0: the engine sees to deliveries after a death
 	waiting       list.List // of *attempt, in their order
 	last          list.List // of *attempt whose next delivery is to be alone
-	seats         []*seat
+	slots         []*slot
 	nextID        uint64
 }
 
@@ -90,8 +90,8 @@ func (d *desk) add(a *attempt, now time.Time) {
 }
 
 // join takes a worker that is ready.
-func (d *desk) join(s *seat, now time.Time) {
-	d.seats = append(d.seats, s)
+func (d *desk) join(s *slot, now time.Time) {
+	d.slots = append(d.slots, s)
 	d.deliver(now)
 }
 
@@ -103,22 +103,22 @@ func (d *desk) deliver(now time.Time) {
 		if s == nil {
 			return
 		}
-		d.give(s, &d.waiting, now)
+		d.release(s, &d.waiting, now)
 	}
 }
 
 // deliverLast gives attempts that are to be alone to workers that have none, and keeps one worker free for the next.
 func (d *desk) deliverLast(now time.Time) {
 	keeps := false // a worker is alone with one, or kept free
-	for _, s := range d.seats {
+	for _, s := range d.slots {
 		if d.last.Len() > 0 && !s.leaving && len(s.work) == 0 {
 			s.reserved, s.alone = false, true
-			d.give(s, &d.last, now)
+			d.release(s, &d.last, now)
 		}
 		keeps = keeps || !s.leaving && (s.alone || s.reserved)
 	}
 	if d.last.Len() == 0 {
-		for _, s := range d.seats {
+		for _, s := range d.slots {
 			s.reserved = false
 		}
 		return
@@ -132,8 +132,8 @@ func (d *desk) deliverLast(now time.Time) {
 }
 
 // emptiest is the worker with most room; nil if none has any.
-func (d *desk) emptiest() (best *seat) {
-	for _, s := range d.seats {
+func (d *desk) emptiest() (best *slot) {
+	for _, s := range d.slots {
 		if s.hasRoom() && (best == nil || len(s.work)*best.slots < len(best.work)*s.slots) {
 			best = s
 		}
@@ -142,8 +142,8 @@ func (d *desk) emptiest() (best *seat) {
 }
 
 // full is a worker that stays and has no room.
-func (d *desk) full() *seat {
-	for _, s := range d.seats {
+func (d *desk) full() *slot {
+	for _, s := range d.slots {
 		if !s.leaving && !s.alone {
 			return s
 		}
@@ -151,12 +151,12 @@ func (d *desk) full() *seat {
 	return nil
 }
 
-// give delivers the first of a queue.
-func (d *desk) give(s *seat, from *list.List, now time.Time) {
+// release delivers the first of a queue.
+func (d *desk) release(s *slot, from *list.List, now time.Time) {
 	a := from.Remove(from.Front()).(*attempt)
 	d.nextID++
 	a.deliveries++
-	a.place, a.seat, a.id = nil, s, d.nextID
+	a.place, a.slot, a.id = nil, s, d.nextID
 	s.work[a.id] = a
 	var timeoutMS int64
 	if !a.deadline.IsZero() {
@@ -166,7 +166,7 @@ func (d *desk) give(s *seat, from *list.List, now time.Time) {
 }
 
 // answer takes the end of a delivery. It says whether anybody waited for it.
-func (d *desk) answer(s *seat, id string, o outcome, now time.Time) bool {
+func (d *desk) answer(s *slot, id string, o outcome, now time.Time) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	a := s.work[n]
 	if err != nil || a == nil {
@@ -184,28 +184,28 @@ func (d *desk) answer(s *seat, id string, o outcome, now time.Time) bool {
 }
 
 func (a *attempt) finish(o outcome) {
-	a.place, a.seat = nil, nil
+	a.place, a.slot = nil, nil
 	a.end <- o
 }
 
 // cancel takes an attempt that nobody wants any more. One that is at work stays there until its worker answers or ends, and
 // cancel gives its seat.
-func (d *desk) cancel(a *attempt, o outcome, now time.Time) *seat {
+func (d *desk) cancel(a *attempt, o outcome, now time.Time) *slot {
 	switch {
 	case a.place != nil:
 		d.waiting.Remove(a.place) // nothing, if it is in the other queue
 		d.last.Remove(a.place)
 		a.finish(o)
 		d.deliver(now) // a worker may be reserved that need not be
-	case a.seat != nil && !a.cancelled:
+	case a.slot != nil && !a.cancelled:
 		a.cancelled = true
-		a.seat.send(protocol.Cancel(a.id))
+		a.slot.send(protocol.Cancel(a.id))
 	}
-	return a.seat
+	return a.slot
 }
 
 // retire gives a worker no attempts any more. It is called once for a worker.
-func (d *desk) retire(s *seat, now time.Time) {
+func (d *desk) retire(s *slot, now time.Time) {
 	s.leaving = true
 	if len(s.work) == 0 {
 		close(s.emptied)
@@ -214,9 +214,9 @@ func (d *desk) retire(s *seat, now time.Time) {
 }
 
 // leave takes a worker away that has ended, and delivers its attempts again. Its end counts against them unless it was not theirs.
-func (d *desk) leave(s *seat, why error, counts bool, now time.Time) {
+func (d *desk) leave(s *slot, why error, counts bool, now time.Time) {
 	s.leaving = true
-	d.seats = slices.DeleteFunc(d.seats, func(other *seat) bool { return other == s })
+	d.slots = slices.DeleteFunc(d.slots, func(other *slot) bool { return other == s })
 	left := slices.Collect(maps.Values(s.work))
 	slices.SortFunc(left, func(a, b *attempt) int { return cmp.Compare(b.id, a.id) }) // the first will be first again
 	for _, a := range left {
@@ -232,9 +232,9 @@ func (d *desk) leave(s *seat, why error, counts bool, now time.Time) {
 		case d.maxDeliveries > 0 && a.deaths >= d.maxDeliveries:
 			a.finish(outcome{err: died(a, why)})
 		case a.isLast(d.maxDeliveries):
-			a.seat, a.place = nil, d.last.PushBack(a)
+			a.slot, a.place = nil, d.last.PushBack(a)
 		default:
-			a.seat, a.place = nil, d.waiting.PushFront(a)
+			a.slot, a.place = nil, d.waiting.PushFront(a)
 		}
 	}
 	d.deliver(now)

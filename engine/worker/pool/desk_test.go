@@ -34,7 +34,7 @@ func TestDesk(t *testing.T) {
 		// Once workers neither die nor are replaced, every attempt ends.
 		for w.desk.waiting.Len()+w.desk.last.Len()+w.atWork() > 0 {
 			w.join(1)
-			for _, s := range w.desk.seats {
+			for _, s := range w.desk.slots {
 				for id := range s.work {
 					w.desk.answer(s, strconv.FormatUint(id, 10), outcome{}, time.Time{})
 				}
@@ -63,7 +63,7 @@ func (w *deskWorld) add(deaths int) {
 }
 
 func (w *deskWorld) join(slots int) {
-	w.desk.join(&seat{
+	w.desk.join(&slot{
 		slots: slots, work: map[uint64]*attempt{}, emptied: make(chan struct{}),
 		send: func(parts ...[]byte) {
 			if len(parts) == 2 {
@@ -80,16 +80,16 @@ func (w *deskWorld) some(t *rapid.T) []*attempt {
 	return w.attempts
 }
 
-func (w *deskWorld) seat(t *rapid.T) *seat {
-	if len(w.desk.seats) == 0 {
+func (w *deskWorld) seat(t *rapid.T) *slot {
+	if len(w.desk.slots) == 0 {
 		t.Skip("no workers")
 	}
-	return rapid.SampledFrom(w.desk.seats).Draw(t, "seat")
+	return rapid.SampledFrom(w.desk.slots).Draw(t, "seat")
 }
 
 func (w *deskWorld) answer(t *rapid.T) {
 	a := rapid.SampledFrom(w.some(t)).Draw(t, "attempt")
-	s := a.seat
+	s := a.slot
 	if s == nil {
 		t.Skip("it is not at work")
 	}
@@ -99,12 +99,12 @@ func (w *deskWorld) answer(t *rapid.T) {
 	}
 }
 
-func (w *deskWorld) leave(s *seat, counts bool) {
+func (w *deskWorld) leave(s *slot, counts bool) {
 	w.desk.leave(s, errors.New("it ended"), counts, time.Time{})
 }
 
 func (w *deskWorld) atWork() (n int) {
-	for _, s := range w.desk.seats {
+	for _, s := range w.desk.slots {
 		n += len(s.work)
 	}
 	return n
@@ -115,14 +115,14 @@ func (w *deskWorld) check(t *rapid.T) {
 	waiting, ended, deliveries := 0, 0, 0
 	for _, a := range w.attempts {
 		deliveries += a.deliveries
-		switch places := btoi(a.place != nil) + btoi(a.seat != nil) + len(a.end); {
+		switch places := btoi(a.place != nil) + btoi(a.slot != nil) + len(a.end); {
 		case places != 1:
 			t.Fatalf("an attempt is in %d places: %+v", places, a)
 		case a.place != nil:
 			waiting++
 		case len(a.end) > 0:
 			ended++
-		case a.seat.work[a.id] != a:
+		case a.slot.work[a.id] != a:
 			t.Fatal("an attempt is not where it thinks")
 		}
 		if a.deaths > max(d.maxDeliveries, 1) {
@@ -145,7 +145,7 @@ func (w *deskWorld) check(t *rapid.T) {
 		t.Fatalf("of %d attempts %d wait, %d are at work, %d have ended; %d deliveries, %d sent", len(w.attempts), waiting, w.atWork(), ended, deliveries, w.sent)
 	}
 	keepsFree := 0
-	for _, s := range d.seats {
+	for _, s := range d.slots {
 		if len(s.work) > s.slots || s.alone && len(s.work) > 1 {
 			t.Fatalf("a worker with %d slots has %d attempts; alone: %v", s.slots, len(s.work), s.alone)
 		}

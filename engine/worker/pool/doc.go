@@ -5,7 +5,7 @@
 //
 // [New] checks the configuration, [Pool.Start] starts the processes and returns when the first has said hello, [Pool.Actions] and
 // [Pool.Func] give what they can do, and [Pool.Close] lets them finish and ends them. Processes stand in groups of a
-// procgroup.Keeper, so that none outlives its worker, the pool or the engine, by SIGKILL or otherwise.
+// procgroup.Supervisor, so that none outlives its worker, the pool or the engine, by SIGKILL or otherwise.
 //
 // Each process has a goroutine that starts it, waits for what happens, and starts the next; three more read its standard output
 // and error and write its standard input. The desk, behind one lock, decides which attempt goes to which worker; it does nothing

@@ -41,7 +41,7 @@ func beEngine() error {
 			ended <- err
 		}()
 	}
-	fmt.Println(k.Mark())
+	fmt.Println(k.Tag())
 	go func() { fmt.Println("error: an attempt ended:", <-ended) }()
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err

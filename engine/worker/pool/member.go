@@ -21,8 +21,8 @@ const (
 	logLineBytes = 16 << 10
 	// tailBytes is how much of the end of standard error is told of a worker that could not begin.
 	tailBytes = 2 << 10
-	// straysTold bounds what is told of answers that nobody waits for.
-	straysTold = 10
+	// abandonedReported bounds what is told of answers that nobody waits for.
+	abandonedReported = 10
 	// quietChecks is how often in a row a worker must have said nothing, within its silence. Checks are counted, not time: while
 	// this process stands still, it does not check either.
 	quietChecks = 5
@@ -30,18 +30,18 @@ const (
 
 // ending is why a worker is to end, or has.
 type ending struct {
-	why      error
-	innocent bool // its attempts are not to blame
-	orderly  bool // it was asked to end, or asked for it
-	refused  bool // it cannot work, and another would not do better
-	unbegun  bool // it did not come to its hello: what it wrote to standard error says why
+	why        error
+	notAtFault bool // its attempts are not to blame
+	orderly    bool // it was asked to end, or asked for it
+	refused    bool // it cannot work, and another would not do better
+	unbegun    bool // it did not come to its hello: what it wrote to standard error says why
 }
 
 // member is one process, from its start to its end.
 type member struct {
 	pool *Pool
 	from string // what the log calls it
-	seat *seat
+	slot *slot
 
 	group         *procgroup.Group
 	stdin         *os.File
@@ -51,27 +51,27 @@ type member struct {
 	readers       sync.WaitGroup
 	greetings     chan *protocol.Greeting // has room for one
 	greetingWrong error                   // written before a nil is sent
-	byes          chan struct{}           // has room for one
+	goodbyes      chan struct{}           // has room for one
 	over          chan struct{}           // closed at the end of standard output
 	ends          chan ending             // has room for one
 
-	heard   atomic.Uint64 // messages
-	inLog   atomic.Bool   // whoever reads the log holds up the reader
-	tail    []byte        // of standard error
-	busy    bool          // it had attempts when it ended
-	answers int           // that it gave
-	greeted bool          // of the reader of standard output
-	saidBye bool          // of the reader, too
-	strays  int           // answers that nobody waited for; of the reader
+	heard     atomic.Uint64 // messages
+	inLog     atomic.Bool   // whoever reads the log holds up the reader
+	tail      []byte        // of standard error
+	busy      bool          // it had attempts when it ended
+	answers   int           // that it gave
+	greeted   bool          // of the reader of standard output
+	saidBye   bool          // of the reader, too
+	abandoned int           // answers that nobody waited for; of the reader
 }
 
 func (p *Pool) newMember(number int) *member {
 	w := &member{
 		pool: p, from: fmt.Sprintf("%s[%d]", p.config.Name, number),
-		greetings: make(chan *protocol.Greeting, 1), byes: make(chan struct{}, 1), over: make(chan struct{}), ends: make(chan ending, 1),
+		greetings: make(chan *protocol.Greeting, 1), goodbyes: make(chan struct{}, 1), over: make(chan struct{}), ends: make(chan ending, 1),
 	}
 	w.out.wake = make(chan struct{}, 1)
-	w.seat = &seat{send: w.out.add, work: map[uint64]*attempt{}, owner: w, emptied: make(chan struct{})}
+	w.slot = &slot{send: w.out.add, work: map[uint64]*attempt{}, owner: w, emptied: make(chan struct{})}
 	return w
 }
 
@@ -83,9 +83,9 @@ func (w *member) end(e ending) {
 	}
 }
 
-// stray tells of an answer that nobody waits for, the first times.
-func (w *member) stray(id string) {
-	if w.strays++; w.strays <= straysTold {
+// abandonAttempt tells of an answer that nobody waits for, the first times.
+func (w *member) abandonAttempt(id string) {
+	if w.abandoned++; w.abandoned <= abandonedReported {
 		w.problem(fmt.Errorf("it answered %q, which it does not have, or has answered already", id))
 	}
 }
@@ -215,11 +215,11 @@ func (e *ending) addTail(tail []byte) {
 func (w *member) serve(g *protocol.Greeting) ending {
 	p := w.pool
 	p.mu.Lock()
-	w.seat.slots = g.SlotCount()
+	w.slot.slots = g.SlotCount()
 	if p.config.Slots > 0 {
-		w.seat.slots = min(w.seat.slots, p.config.Slots)
+		w.slot.slots = min(w.slot.slots, p.config.Slots)
 	}
-	p.desk.join(w.seat, time.Now())
+	p.desk.join(w.slot, time.Now())
 	p.mu.Unlock()
 	var checks <-chan time.Time
 	if g.HeartbeatMS > 0 {
@@ -252,7 +252,7 @@ func (w *member) serve(g *protocol.Greeting) ending {
 			}
 		case <-p.open.Done():
 			return w.dismiss()
-		case <-w.byes:
+		case <-w.goodbyes:
 			return w.dismiss()
 		}
 	}
@@ -276,14 +276,14 @@ func (w *member) awaitExit(otherwise error) ending {
 	case <-timer.C:
 		return ending{why: otherwise}
 	case <-w.pool.alive.Done():
-		return ending{why: errClosed, innocent: true}
+		return ending{why: errClosed, notAtFault: true}
 	}
 }
 
 // dismiss lets the worker finish what it has, and end.
 func (w *member) dismiss() ending {
 	w.pool.mu.Lock()
-	w.pool.desk.retire(w.seat, time.Now())
+	w.pool.desk.retire(w.slot, time.Now())
 	w.pool.mu.Unlock()
 	w.out.finish(protocol.Bye())
 	select {
@@ -292,8 +292,8 @@ func (w *member) dismiss() ending {
 	case e := <-w.ends:
 		return e
 	case <-w.pool.alive.Done():
-		return ending{why: errClosed, innocent: true}
-	case <-w.seat.emptied:
+		return ending{why: errClosed, notAtFault: true}
+	case <-w.slot.emptied:
 	}
 	timer := time.NewTimer(w.pool.config.Grace)
 	defer timer.Stop()
@@ -306,16 +306,16 @@ func (w *member) dismiss() ending {
 	return ending{why: errors.New("it was to end"), orderly: true}
 }
 
-// leave gives back what the worker had.
+// leave returns what the worker had.
 func (w *member) leave(end *ending) {
 	p := w.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w.answers, w.busy = w.seat.answers, len(w.seat.work) > 0
+	w.answers, w.busy = w.slot.answers, len(w.slot.work) > 0
 	if w.busy {
 		end.orderly = false
 	}
-	p.desk.leave(w.seat, fmt.Errorf("%s: %w", w.from, end.why), !end.innocent, time.Now())
+	p.desk.leave(w.slot, fmt.Errorf("%s: %w", w.from, end.why), !end.notAtFault, time.Now())
 	if p.closed {
 		p.desk.fail(errClosed)
 	}
@@ -341,16 +341,16 @@ func (w *member) readOutput() {
 		switch {
 		case line.Damage != nil:
 			w.heard.Add(1)
-			w.takeDamage(line.Damage)
+			w.recordDamage(line.Damage)
 		case line.Message != nil:
 			w.heard.Add(1)
-			w.take(line.Message)
+			w.assign(line.Message)
 		}
 	}
 }
 
-// take takes a message.
-func (w *member) take(m *protocol.Message) {
+// assign takes a message.
+func (w *member) assign(m *protocol.Message) {
 	switch m.Kind {
 	case protocol.KindHello:
 		if w.greeted {
@@ -360,19 +360,19 @@ func (w *member) take(m *protocol.Message) {
 		w.greeted = true
 		w.greetings <- m.Hello
 	case protocol.KindResult:
-		w.pool.answered(w.seat, m.ID, outcome{value: m.Value})
+		w.pool.answered(w.slot, m.ID, outcome{value: m.Value})
 	case protocol.KindError:
-		w.pool.answered(w.seat, m.ID, outcome{err: &worker.Error{Type: m.ErrorType, Message: m.Text}})
+		w.pool.answered(w.slot, m.ID, outcome{err: &worker.Error{Type: m.ErrorType, Message: m.Text}})
 	case protocol.KindBye:
 		if !w.saidBye {
 			w.saidBye = true
-			w.byes <- struct{}{}
+			w.goodbyes <- struct{}{}
 		}
 	}
 }
 
-// takeDamage takes a message that cannot be read. What it answers fails; if nobody knows what that is, the worker is of no use.
-func (w *member) takeDamage(d *protocol.Damage) {
+// recordDamage takes a message that cannot be read. What it answers fails; if nobody knows what that is, the worker is of no use.
+func (w *member) recordDamage(d *protocol.Damage) {
 	switch {
 	case d.LosesAnswer():
 		w.end(ending{why: fmt.Errorf("a message of it cannot be read, so that nobody knows what it answers: %w", d.Err)})
@@ -382,9 +382,9 @@ func (w *member) takeDamage(d *protocol.Damage) {
 	case d.ID == "":
 		w.problem(fmt.Errorf("its message %q cannot be read: %w", d.Kind, d.Err))
 	case errors.Is(d.Err, protocol.ErrTooLong):
-		w.pool.answered(w.seat, d.ID, outcome{err: &worker.Error{Type: worker.TypeLimit, Message: "the worker's answer cannot be taken: " + d.Err.Error()}})
+		w.pool.answered(w.slot, d.ID, outcome{err: &worker.Error{Type: worker.TypeLimit, Message: "the worker's answer cannot be taken: " + d.Err.Error()}})
 	default:
-		w.pool.answered(w.seat, d.ID, outcome{err: &worker.Error{Type: worker.TypeResult, Message: "the worker's answer cannot be read: " + d.Err.Error()}})
+		w.pool.answered(w.slot, d.ID, outcome{err: &worker.Error{Type: worker.TypeResult, Message: "the worker's answer cannot be read: " + d.Err.Error()}})
 	}
 }
 

@@ -44,7 +44,7 @@ func (o *outbox) ring() {
 	}
 }
 
-func (o *outbox) take(room [][]byte) (parts [][]byte, bye bool) {
+func (o *outbox) drain(room [][]byte) (parts [][]byte, bye bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	parts, o.parts = o.parts, room[:0]
@@ -63,7 +63,7 @@ func (o *outbox) write(file *os.File, stopped <-chan struct{}) {
 			return
 		}
 		var bye bool
-		parts, bye = o.take(parts)
+		parts, bye = o.drain(parts)
 		for i, part := range parts {
 			buffer = append(buffer, part...)
 			if len(buffer) < writeBytes && i+1 < len(parts) {

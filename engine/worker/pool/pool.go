@@ -26,7 +26,7 @@ type Pool struct {
 	config  Config
 	program string   // its file
 	argv    []string // with what sets the limits before it
-	keeper  *procgroup.Keeper
+	keeper  *procgroup.Supervisor
 
 	tickets chan struct{} // one for each attempt in the pool
 	retry   chan struct{} // has room for one: an attempt has come while the pool had given up
@@ -49,7 +49,7 @@ type Pool struct {
 }
 
 // New makes a pool; Start begins its workers, in groups of the keeper, which must live until Close has returned.
-func New(c Config, keeper *procgroup.Keeper) (*Pool, error) {
+func New(c Config, keeper *procgroup.Supervisor) (*Pool, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (p *Pool) Waiting() int {
 func (p *Pool) AtWork() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range p.desk.seats {
+	for _, s := range p.desk.slots {
 		n += len(s.work)
 	}
 	return n
@@ -137,7 +137,7 @@ func (p *Pool) AtWork() (n int) {
 func (p *Pool) Kill() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range p.desk.seats {
+	for _, s := range p.desk.slots {
 		if len(s.work) > 0 {
 			s.owner.group.Kill()
 			return true
@@ -222,17 +222,17 @@ func (p *Pool) cancel(a *attempt) {
 		return
 	case <-timer.C:
 	}
-	s.owner.end(ending{why: fmt.Errorf("it did not answer within %v that action %s was cancelled", p.config.Grace, a.action), innocent: true})
+	s.owner.end(ending{why: fmt.Errorf("it did not answer within %v that action %s was cancelled", p.config.Grace, a.action), notAtFault: true})
 	<-a.end // comes when the worker has ended
 }
 
 // answered passes on what a worker answered.
-func (p *Pool) answered(s *seat, id string, o outcome) {
+func (p *Pool) answered(s *slot, id string, o outcome) {
 	p.mu.Lock()
 	known := p.desk.answer(s, id, o, time.Now())
 	p.mu.Unlock()
 	if !known {
-		s.owner.stray(id)
+		s.owner.abandonAttempt(id)
 	}
 }
 

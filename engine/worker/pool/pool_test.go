@@ -87,7 +87,7 @@ func open(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 		if err := made.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		if left := procenv.Find(k.Mark(), procenv.Settled); len(left) > 0 {
+		if left := procenv.Find(k.Tag(), procenv.Settled); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)
 		}
 		if err := k.Close(ctx); err != nil {

@@ -28,7 +28,7 @@ func TestContract(t *testing.T) {
 		}
 	})
 	k := keeper(t)
-	mark = k.Mark()
+	mark = k.Tag()
 	workertest.Run(t, workertest.Harness{
 		Func: func(t *testing.T, b workertest.Behaviour) worker.Func {
 			a, err := New(Config{Command: []string{"./behave.sh", string(b)}, Dir: "testdata", AtOnce: 500}, k)
@@ -37,6 +37,6 @@ func TestContract(t *testing.T) {
 			}
 			return a.Run
 		},
-		Types: map[workertest.Behaviour]string{workertest.Die: TypeKilled},
+		Types: map[workertest.Behaviour]string{workertest.ActionDie: TypeKilled},
 	})
 }

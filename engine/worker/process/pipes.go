@@ -42,7 +42,7 @@ type pipes struct {
 
 func openPipes(input []byte, most int, log func(string)) (_ *pipes, err error) {
 	p := &pipes{input: input, most: most, log: log, tooLong: make(chan struct{}), stdout: stream{fd: -1}, stderr: stream{fd: -1}}
-	p.stdout.take, p.stderr.take = p.takeOutput, p.takeErrors
+	p.stdout.read, p.stderr.read = p.readOutput, p.readErrors
 	if err = p.openInput(); err == nil {
 		if p.child[1], err = p.stdout.open(); err == nil {
 			p.child[2], err = p.stderr.open()
@@ -127,8 +127,8 @@ func (p *pipes) drain() {
 	p.errors.end(p.log)
 }
 
-// takeOutput takes output, until there is too much.
-func (p *pipes) takeOutput(text []byte) bool {
+// readOutput takes output, until there is too much.
+func (p *pipes) readOutput(text []byte) bool {
 	p.output = append(p.output, text...)
 	if len(p.output) <= p.most {
 		return true
@@ -138,7 +138,7 @@ func (p *pipes) takeOutput(text []byte) bool {
 	return false
 }
 
-func (p *pipes) takeErrors(text []byte) bool {
+func (p *pipes) readErrors(text []byte) bool {
 	p.errors.add(text, p.log)
 	return true
 }

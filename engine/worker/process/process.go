@@ -74,12 +74,12 @@ type Action struct {
 	config Config
 	argv   []string // with what sets the limits before it
 	env    []string // without what an attempt sets
-	keeper *procgroup.Keeper
+	keeper *procgroup.Supervisor
 	slots  chan struct{}
 }
 
 // New makes an action of a program, whose processes the keeper starts and ends. It fails if there is no such program.
-func New(c Config, keeper *procgroup.Keeper) (*Action, error) {
+func New(c Config, keeper *procgroup.Supervisor) (*Action, error) {
 	switch {
 	case len(c.Command) == 0 || c.Command[0] == "":
 		return nil, errors.New("no program; name one and its arguments")

@@ -20,7 +20,7 @@ import (
 	"pulley/internal/depth"
 )
 
-func keeper(t testing.TB) *procgroup.Keeper {
+func keeper(t testing.TB) *procgroup.Supervisor {
 	t.Helper()
 	depth.Needs(t, "other processes")
 	k, err := procgroup.New()

@@ -11,7 +11,7 @@ import (
 type stream struct {
 	fd   int                    // it does not block; -1: there is none, or file has it
 	file *os.File               // nil before follow
-	take func(text []byte) bool // false: nothing more is wanted
+	read func(text []byte) bool // false: nothing more is wanted
 	full bool                   // take has said so
 }
 
@@ -32,7 +32,7 @@ func (s *stream) follow() func() {
 		buffer := make([]byte, readBytes)
 		for {
 			n, err := s.file.Read(buffer)
-			if n > 0 && !s.give(buffer[:n]) || err != nil {
+			if n > 0 && !s.emit(buffer[:n]) || err != nil {
 				return // the end, the deadline, or too much
 			}
 		}
@@ -51,33 +51,33 @@ func (s *stream) drain() {
 	switch {
 	case s.full:
 	case s.file == nil:
-		s.takeAll(s.fd)
+		s.readAll(s.fd)
 	default:
 		raw, err := s.file.SyscallConn()
 		if err == nil && s.file.SetReadDeadline(time.Time{}) == nil {
 			_ = raw.Read(func(fd uintptr) bool { // cannot fail: the file is open, and has no deadline
-				s.takeAll(int(fd))
+				s.readAll(int(fd))
 				return true
 			})
 		}
 	}
 }
 
-func (s *stream) takeAll(fd int) {
+func (s *stream) readAll(fd int) {
 	var small [pipeBytes]byte // enough for most
 	buffer := small[:]
 	for {
 		n, err := syscall.Read(fd, buffer)
 		switch {
 		case errors.Is(err, syscall.EINTR):
-		case err != nil || n <= 0 || !s.give(buffer[:n]):
+		case err != nil || n <= 0 || !s.emit(buffer[:n]):
 			return
 		}
 	}
 }
 
-func (s *stream) give(text []byte) bool {
-	s.full = !s.take(text)
+func (s *stream) emit(text []byte) bool {
+	s.full = !s.read(text)
 	return !s.full
 }
 

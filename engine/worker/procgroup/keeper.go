@@ -28,17 +28,17 @@ var watchdogScript string
 const Variable = "PULLEY_PROCESS"
 
 const (
-	lookAfter = 100 * time.Millisecond // at least between two looks for processes whose group has ended, or that are too many
-	lookShare = 20                     // and so many times as long as a look takes
-	looks     = 2                      // after a group ended: a process that begins another program may be missed by one
-	endPause  = 10 * time.Millisecond  // between looks while all are to end
+	checkPause = 100 * time.Millisecond // at least between two looks for processes whose group has ended, or that are too many
+	checkShare = 20                     // and so many times as long as a look takes
+	checksMax  = 2                      // after a group ended: a process that begins another program may be missed by one
+	endPause   = 10 * time.Millisecond  // between looks while all are to end
 )
 
 var errClosed = errors.New("procgroup: the keeper of processes is closed")
 
-// Keeper starts groups, and ends what is left of them. It is safe for concurrent use.
-type Keeper struct {
-	mark   string
+// Supervisor starts groups, and ends what is left of them. It is safe for concurrent use.
+type Supervisor struct {
+	tag    string
 	dog    *watchdog.Watchdog
 	wake   chan struct{} // has room for one
 	cancel context.CancelFunc
@@ -49,48 +49,48 @@ type Keeper struct {
 	mu     sync.Mutex
 	groups map[uint64]*Group // that were started and have not ended
 	last   uint64            // number of a group
-	looks  int               // that are still to be taken
+	checks int               // that are still to be taken
 	closed bool
 }
 
 // New makes a keeper and starts its watchdog. Close ends both.
-func New() (*Keeper, error) {
+func New() (*Supervisor, error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &Keeper{
-		mark: hex.EncodeToString(random[:]), wake: make(chan struct{}, 1), cancel: cancel,
+	k := &Supervisor{
+		tag: hex.EncodeToString(random[:]), wake: make(chan struct{}, 1), cancel: cancel,
 		over: make(chan struct{}), groups: map[uint64]*Group{},
 	}
 	var err error
-	if k.dog, err = watchdog.Start(watchdogScript, "PULLEY_MARK="+k.mark); err != nil {
+	if k.dog, err = watchdog.Start(watchdogScript, "PULLEY_MARK="+k.tag); err != nil {
 		cancel()
 		return nil, err
 	}
-	go k.look(ctx)
+	go k.check(ctx)
 	return k, nil
 }
 
-// Mark is what the variable of the keeper's processes begins with, such as for a search in /proc.
-func (k *Keeper) Mark() string { return Variable + "=" + k.mark + "." }
+// Tag is what the variable of the keeper's processes begins with, such as for a search in /proc.
+func (k *Supervisor) Tag() string { return Variable + "=" + k.tag + "." }
 
 // Start starts a program in a group of its own, with the mark in its environment. Nothing is copied between files, so that no child
 // that keeps one open can hold up the end; the caller may close the files when Start returns.
-func (k *Keeper) Start(p Program, limits Limits) (*Group, error) {
+func (k *Supervisor) Start(p Program, limits Limits) (*Group, error) {
 	k.starting.RLock()
 	defer k.starting.RUnlock()
 	g := &Group{limits: limits, done: make(chan struct{})}
 	if err := k.enter(g); err != nil {
 		return nil, err
 	}
-	process, err := p.start(k.Mark() + strconv.FormatUint(g.id, 10))
+	process, err := p.start(k.Tag() + strconv.FormatUint(g.id, 10))
 	if err != nil {
 		k.leave(g)
 		return nil, err
 	}
 	g.begin(process)
 	if limits.Processes > 0 {
-		k.lookSoon()
+		k.checkSoon()
 	}
 	// This goroutine ends with the process, which Close kills.
 	go func() {
@@ -101,7 +101,7 @@ func (k *Keeper) Start(p Program, limits Limits) (*Group, error) {
 	return g, nil
 }
 
-func (k *Keeper) enter(g *Group) error {
+func (k *Supervisor) enter(g *Group) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -113,25 +113,25 @@ func (k *Keeper) enter(g *Group) error {
 	return nil
 }
 
-func (k *Keeper) leave(g *Group) {
+func (k *Supervisor) leave(g *Group) {
 	k.mu.Lock()
 	delete(k.groups, g.id)
-	k.looks = looks
+	k.checks = checksMax
 	k.mu.Unlock()
-	k.lookSoon()
+	k.checkSoon()
 }
 
-func (k *Keeper) lookSoon() {
+func (k *Supervisor) checkSoon() {
 	select {
 	case k.wake <- struct{}{}:
 	default: // it is to look already
 	}
 }
 
-// look looks for processes while there may be some to kill.
-func (k *Keeper) look(ctx context.Context) {
+// check looks for processes while there may be some to kill.
+func (k *Supervisor) check(ctx context.Context) {
 	defer close(k.over)
-	rest := lookAfter
+	rest := checkPause
 	for {
 		select {
 		case <-k.wake:
@@ -143,18 +143,18 @@ func (k *Keeper) look(ctx context.Context) {
 		}
 		begun := time.Now()
 		k.clear(procenv.Glance)
-		rest = max(lookAfter, lookShare*time.Since(begun))
+		rest = max(checkPause, checkShare*time.Since(begun))
 		if k.again() {
-			k.lookSoon()
+			k.checkSoon()
 		}
 	}
 }
 
 // again says whether there is a reason to look once more.
-func (k *Keeper) again() bool {
+func (k *Supervisor) again() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.looks--; k.looks > 0 {
+	if k.checks--; k.checks > 0 {
 		return true
 	}
 	for _, g := range k.groups {
@@ -167,11 +167,11 @@ func (k *Keeper) again() bool {
 
 // clear kills the processes whose group has ended, and groups with too many processes. It gives how many processes it found
 // that were to be killed.
-func (k *Keeper) clear(tries int) int {
+func (k *Supervisor) clear(tries int) int {
 	counts := map[uint64]int{}
 	var stray []int
-	for pid, variable := range procenv.Find(k.Mark(), tries) {
-		id, err := strconv.ParseUint(strings.TrimPrefix(variable, k.Mark()), 10, 64)
+	for pid, variable := range procenv.Find(k.Tag(), tries) {
+		id, err := strconv.ParseUint(strings.TrimPrefix(variable, k.Tag()), 10, 64)
 		if err != nil || k.group(id) == nil {
 			stray = append(stray, pid)
 			continue
@@ -191,33 +191,33 @@ func (k *Keeper) clear(tries int) int {
 	}
 	if len(stray) > 0 {
 		k.mu.Lock()
-		k.looks = looks + 1 // they may have had children meanwhile
+		k.checks = checksMax + 1 // they may have had children meanwhile
 		k.mu.Unlock()
 	}
 	return len(stray)
 }
 
-func (k *Keeper) group(id uint64) *Group {
+func (k *Supervisor) group(id uint64) *Group {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.groups[id]
 }
 
 // kill kills a process if it still has the mark.
-func (k *Keeper) kill(pid int) {
+func (k *Supervisor) kill(pid int) {
 	p, err := os.FindProcess(pid) // on Linux it stays that process, whoever gets its id later
 	if err != nil {
 		return
 	}
 	defer func() { _ = p.Release() }()
-	if _, marked := procenv.Of(pid, k.Mark(), procenv.Glance); marked {
+	if _, marked := procenv.Of(pid, k.Tag(), procenv.Glance); marked {
 		_ = p.Signal(syscall.SIGKILL) // it has ended, or the signal arrives
 	}
 }
 
 // Close kills all groups and what is left of groups that ended, and ends the watchdog. No process is left when it returns, unless
 // ctx ended before: then the watchdog goes on, and the error says so. Closing twice is safe.
-func (k *Keeper) Close(ctx context.Context) error {
+func (k *Supervisor) Close(ctx context.Context) error {
 	started, first := k.shut()
 	if !first {
 		return nil
@@ -236,7 +236,7 @@ func (k *Keeper) Close(ctx context.Context) error {
 }
 
 // shut lets nothing be started any more, and gives what was. It says whether it is the first to do so.
-func (k *Keeper) shut() (started []*Group, first bool) {
+func (k *Supervisor) shut() (started []*Group, first bool) {
 	k.starting.Lock()
 	defer k.starting.Unlock()
 	k.mu.Lock()
@@ -246,7 +246,7 @@ func (k *Keeper) shut() (started []*Group, first bool) {
 }
 
 // end ends the groups, and waits until nobody has the mark.
-func (k *Keeper) end(ctx context.Context, started []*Group) error {
+func (k *Supervisor) end(ctx context.Context, started []*Group) error {
 	for _, g := range started {
 		g.Kill()
 	}

@@ -57,13 +57,13 @@ func beKilled() error {
 			return err
 		}
 	}
-	fmt.Println(k.Mark())
+	fmt.Println(k.Tag())
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
 
 // startFamily starts the processes of the family, and gives the reading end of what they write.
-func startFamily(k *procgroup.Keeper, limits procgroup.Limits) (*procgroup.Group, *os.File, error) {
+func startFamily(k *procgroup.Supervisor, limits procgroup.Limits) (*procgroup.Group, *os.File, error) {
 	inR, inW, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
@@ -107,7 +107,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func newKeeper(t *testing.T) *procgroup.Keeper {
+func newKeeper(t *testing.T) *procgroup.Supervisor {
 	t.Helper()
 	depth.Needs(t, "other processes")
 	k, err := procgroup.New()
@@ -120,7 +120,7 @@ func newKeeper(t *testing.T) *procgroup.Keeper {
 		if err := k.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		if left := procenv.Find(k.Mark(), procenv.Settled); len(left) > 0 {
+		if left := procenv.Find(k.Tag(), procenv.Settled); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)
 		}
 	})
@@ -150,7 +150,7 @@ func TestKillTakesAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = out.Close() }()
-	if n := len(procenv.Find(k.Mark(), procenv.Settled)); n < 3 {
+	if n := len(procenv.Find(k.Tag(), procenv.Settled)); n < 3 {
 		t.Errorf("%d processes carry the mark; want the three of the family at least", n)
 	}
 	g.Stop(0)
@@ -158,7 +158,7 @@ func TestKillTakesAll(t *testing.T) {
 	if s := g.State(); s == nil || !strings.Contains(s.String(), "killed") {
 		t.Errorf("the first process ended with %v", s)
 	}
-	awaitNobody(t, k.Mark())
+	awaitNobody(t, k.Tag())
 	g.Kill() // harms nobody
 }
 
@@ -181,7 +181,7 @@ func TestAnEndTakesTheRestAlong(t *testing.T) {
 	if got := g.State().ExitCode(); got != 7 {
 		t.Errorf("the status is %d, want 7", got)
 	}
-	awaitNobody(t, k.Mark())
+	awaitNobody(t, k.Tag())
 	if _, err := io.Copy(io.Discard, outR); err != nil { // ends, since nobody holds the other end any more
 		t.Error(err)
 	}

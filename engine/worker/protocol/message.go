@@ -31,10 +31,10 @@ func (k Kind) IsKnown() bool {
 
 // Bounds of what a hello may say.
 const (
-	SlotsMost        = 10_000
+	SlotsMax         = 10_000
 	HeartbeatMSLeast = 10
-	HeartbeatMSMost  = 60_000
-	actionsMost      = 10_000
+	HeartbeatMSMax   = 60_000
+	actionsMax       = 10_000
 )
 
 // Message is what a worker sent. Its fields are those of its kind.
@@ -92,17 +92,17 @@ func (g *Greeting) Check() error {
 	if strings.TrimSpace(g.Name) == "" {
 		wrong("it has no name; send a text, such as the program's name")
 	}
-	if n := g.SlotCount(); n < 1 || n > SlotsMost {
-		wrong("slots is %d; choose from 1 to %d", n, SlotsMost)
+	if n := g.SlotCount(); n < 1 || n > SlotsMax {
+		wrong("slots is %d; choose from 1 to %d", n, SlotsMax)
 	}
-	if n := g.HeartbeatMS; n != 0 && (n < HeartbeatMSLeast || n > HeartbeatMSMost) {
-		wrong("heartbeat_ms is %d; choose from %d to %d, or 0 for a worker that sends no heartbeats", n, HeartbeatMSLeast, HeartbeatMSMost)
+	if n := g.HeartbeatMS; n != 0 && (n < HeartbeatMSLeast || n > HeartbeatMSMax) {
+		wrong("heartbeat_ms is %d; choose from %d to %d, or 0 for a worker that sends no heartbeats", n, HeartbeatMSLeast, HeartbeatMSMax)
 	}
 	switch n := len(g.Actions); {
 	case n == 0:
 		wrong("it lists no actions; list one at least")
-	case n > actionsMost:
-		wrong("it lists %d actions; at most %d may be", n, actionsMost)
+	case n > actionsMax:
+		wrong("it lists %d actions; at most %d may be", n, actionsMax)
 	default:
 		errs = append(errs, g.checkActions()...)
 	}

@@ -15,11 +15,11 @@ import (
 const (
 	// idWithin is where the id of a message must be that is too long to be read: among the first bytes.
 	idWithin = 4 << 10
-	// beginsMost bounds how many places in a line are tried where a message may begin.
-	beginsMost = 16
+	// beginsMax bounds how many places in a line are tried where a message may begin.
+	beginsMax  = 16
 	bufferSize = 64 << 10
-	// skipMost bounds the rest of a line that was too long.
-	skipMost = 16 * LineBytes
+	// skipMax bounds the rest of a line that was too long.
+	skipMax = 16 * LineBytes
 )
 
 // ErrEndless is the end of reading where a line has no end.
@@ -95,7 +95,7 @@ func (r *Reader) ReadLine() (line []byte, tooLong bool, err error) {
 			r.skipped += len(part)
 			r.skip = errors.Is(err, bufio.ErrBufferFull)
 			switch {
-			case r.skip && r.skipped > skipMost:
+			case r.skip && r.skipped > skipMax:
 				return nil, false, ErrEndless
 			case r.skip || err == nil:
 				continue
@@ -141,7 +141,7 @@ func Take(line []byte) Line {
 			return Line{Text: line} // JSON, but no message
 		}
 	}
-	begins := messageBegin.FindAllIndex(line, beginsMost)
+	begins := messageBegin.FindAllIndex(line, beginsMax)
 	if len(begins) == 0 {
 		return Line{Text: line}
 	}

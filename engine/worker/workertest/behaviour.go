@@ -37,8 +37,8 @@ const (
 	// Half writes the first half of a result and ends, as if all went well.
 	Half Behaviour = "half"
 
-	// Die ends by SIGKILL, or as near to it as there is, without a result.
-	Die Behaviour = "die"
+	// ActionDie ends by SIGKILL, or as near to it as there is, without a result.
+	ActionDie Behaviour = "die"
 
 	// Freeze stops itself by SIGSTOP, or as near to it as there is.
 	Freeze Behaviour = "freeze"
@@ -59,7 +59,7 @@ const HugeBytes = 8 << 20
 
 // Behaviours lists all, in the order of the suite.
 func Behaviours() []Behaviour {
-	return []Behaviour{Echo, Decline, Hang, Ignore, Huge, Flood, Nothing, Invalid, Garbage, Half, Die, Freeze, Orphan, OrphanHang}
+	return []Behaviour{Echo, Decline, Hang, Ignore, Huge, Flood, Nothing, Invalid, Garbage, Half, ActionDie, Freeze, Orphan, OrphanHang}
 }
 
 // failureTypes are what behaviours fail with, unless a harness says something else.

@@ -38,8 +38,8 @@ type Harness struct {
 	// instead. Die must be among them, unless it is lacked.
 	Types map[Behaviour]string
 
-	// Patience bounds each attempt: what has not ended by then will not. Zero: two minutes, for a machine with other work.
-	Patience time.Duration
+	// Timeout bounds each attempt: what has not ended by then will not. Zero: two minutes, for a machine with other work.
+	Timeout time.Duration
 }
 
 // NoFailure in Harness.Types says that the behaviour does no harm.
@@ -47,16 +47,16 @@ const NoFailure = "none"
 
 // Bounds of the cases.
 const (
-	patience     = 2 * time.Minute
-	shortTimeout = "300ms" // of a node whose action does not end
-	atOnce       = 500     // attempts
-	lookAgain    = 20 * time.Millisecond
+	defaultTimeout = 2 * time.Minute
+	shortTimeout   = "300ms" // of a node whose action does not end
+	atOnce         = 500     // attempts
+	lookAgain      = 20 * time.Millisecond
 )
 
 // Run runs the suite.
 func Run(t *testing.T, h Harness) {
-	if h.Patience == 0 {
-		h.Patience = patience
+	if h.Timeout == 0 {
+		h.Timeout = defaultTimeout
 	}
 	s := &suite{h: h, funcs: map[Behaviour]worker.Func{}}
 	s.check(t)
@@ -94,7 +94,7 @@ func (s *suite) check(t *testing.T) {
 			t.Fatalf("the harness has %q fail with type %q; name a behaviour and a type", b, typ)
 		}
 	}
-	if s.h.Lacks[Die] == "" && s.h.Types[Die] == "" {
+	if s.h.Lacks[ActionDie] == "" && s.h.Types[ActionDie] == "" {
 		t.Fatal("the harness does not say with what type an action fails that dies; name it in Types")
 	}
 }
@@ -123,7 +123,7 @@ func cases() []suiteCase {
 		{"InvalidUTF8", Invalid, failsAsItShould(Invalid)},
 		{"GarbageBeforeTheResult", Garbage, failsAsItShould(Garbage)},
 		{"EndsWhileItWrites", Half, failsAsItShould(Half)},
-		{"Dies", Die, failsAsItShould(Die)},
+		{"Dies", ActionDie, failsAsItShould(ActionDie)},
 		{"NobodyOutlivesAResult", Orphan, orphans},
 		{"NobodyOutlivesATimeout", OrphanHang, hangingOrphans},
 	}
@@ -147,13 +147,13 @@ func (s *suite) execute(ctx context.Context, t *testing.T, b Behaviour, args, ti
 		result, failure := reg.Execute(ctx, task)
 		ended <- end{result, failure}
 	}()
-	timer := time.NewTimer(s.h.Patience)
+	timer := time.NewTimer(s.h.Timeout)
 	defer timer.Stop()
 	select {
 	case e := <-ended:
 		return e.result, e.failure
 	case <-timer.C:
-		t.Fatalf("the attempt at %s did not end within %v", b, s.h.Patience)
+		t.Fatalf("the attempt at %s did not end within %v", b, s.h.Timeout)
 		return nil, nil
 	}
 }
@@ -315,7 +315,7 @@ func hangingOrphans(t *testing.T, s *suite) {
 // awaitNobody waits until no process has the token in its command line.
 func (s *suite) awaitNobody(t *testing.T, token string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), s.h.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), s.h.Timeout)
 	defer cancel()
 	for range pause.Tries(ctx, lookAgain) {
 		if len(withArgument(token)) == 0 {

@@ -83,7 +83,7 @@ func mutants() []mutant {
 		{"mends", workertest.Invalid, "InvalidUTF8", give("\uFFFD")},
 		{"takes garbage", workertest.Garbage, "GarbageBeforeTheResult", give("hello, I am no result")},
 		{"takes a half", workertest.Half, "EndsWhileItWrites", give([]int{1, 2})},
-		{"death goes unseen", workertest.Die, "Dies", give(nil)},
+		{"death goes unseen", workertest.ActionDie, "Dies", give(nil)},
 		{"leaves a process", workertest.Orphan, "NobodyOutlivesAResult", leave},
 		{"leaves a process that hung", workertest.OrphanHang, "NobodyOutlivesATimeout", func(ctx context.Context, call worker.Call) (any, error) {
 			_, err := leave(ctx, call)
@@ -110,7 +110,7 @@ func obedient(b workertest.Behaviour) worker.Func {
 		return fail(worker.TypeResult, "no result")
 	case workertest.Garbage:
 		return give(true)
-	case workertest.Die:
+	case workertest.ActionDie:
 		return fail("Died", "it is dead")
 	case workertest.Orphan:
 		return func(_ context.Context, call worker.Call) (any, error) {
@@ -156,12 +156,12 @@ func TestSubject(t *testing.T) {
 	h := workertest.Harness{
 		Func: func(_ *testing.T, b workertest.Behaviour) worker.Func { return obedient(b) },
 		Types: map[workertest.Behaviour]string{
-			workertest.Die:     "Died",
-			workertest.Garbage: workertest.NoFailure,
+			workertest.ActionDie: "Died",
+			workertest.Garbage:   workertest.NoFailure,
 		},
 	}
 	if name := os.Getenv(mutantVariable); name != "" {
-		h.Patience = time.Second
+		h.Timeout = time.Second
 		h.Func = func(_ *testing.T, b workertest.Behaviour) worker.Func {
 			for _, m := range mutants() {
 				if m.name == name && m.of == b {
@@ -172,7 +172,7 @@ func TestSubject(t *testing.T) {
 		}
 		switch name {
 		case "no type of death":
-			delete(h.Types, workertest.Die)
+			delete(h.Types, workertest.ActionDie)
 		case "an unknown behaviour":
 			h.Lacks = map[workertest.Behaviour]string{"dance": "it has no legs"}
 		case "no reason":

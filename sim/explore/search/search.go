@@ -39,7 +39,7 @@ func (s Search) Do(ctx context.Context) (*Found, error) {
 	if s.Workers <= 0 {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
-	h := &hunt{Search: s, next: s.From / cases.SeedsPerProgram, found: &Found{Coverage: explore.Coverage{Backend: s.Backend}}, begun: time.Now()}
+	h := &running{Search: s, next: s.From / cases.SeedsPerProgram, found: &Found{Coverage: explore.Coverage{Backend: s.Backend}}, begun: time.Now()}
 	var all sync.WaitGroup
 	for range s.Workers {
 		all.Go(func() { h.work(ctx) })
@@ -66,18 +66,18 @@ func (s Search) Do(ctx context.Context) (*Found, error) {
 	return h.found, h.err
 }
 
-// hunt is a search under way.
-type hunt struct {
+// running is a search under way.
+type running struct {
 	Search
-	mu    sync.Mutex
-	next  uint64 // the next program
-	found *Found
-	err   error
-	over  bool
-	begun time.Time
+	mu     sync.Mutex
+	next   uint64 // the next program
+	found  *Found
+	err    error
+	isOver bool
+	begun  time.Time
 }
 
-func (h *hunt) progress() {
+func (h *running) progress() {
 	if h.Progress == nil {
 		return
 	}
@@ -88,12 +88,12 @@ func (h *hunt) progress() {
 }
 
 // work takes one program after the other, with its seeds.
-func (h *hunt) work(ctx context.Context) {
+func (h *running) work(ctx context.Context) {
 	d := explore.Drawing{Backend: h.Backend, Mix: h.Mix}
 	defer d.Close()
 	for ctx.Err() == nil {
 		h.mu.Lock()
-		number, over := h.next, h.over
+		number, over := h.next, h.isOver
 		h.next++
 		h.mu.Unlock()
 		if over || number > h.To/cases.SeedsPerProgram {
@@ -104,10 +104,10 @@ func (h *hunt) work(ctx context.Context) {
 		h.mu.Lock()
 		h.found.Counts.Add(&counts)
 		if err != nil && h.err == nil {
-			h.err, h.over = err, true
+			h.err, h.isOver = err, true
 		}
 		if bad != nil {
-			h.over = true
+			h.isOver = true
 			if h.found.Bad == nil || bad.Seed < h.found.Bad.Seed {
 				h.found.Bad, h.found.Why = bad, why
 			}
@@ -117,7 +117,7 @@ func (h *hunt) work(ctx context.Context) {
 }
 
 // program plays the seeds of one program, up to one with a violation.
-func (h *hunt) program(d *explore.Drawing, number uint64, counts *world.Counts) (*cases.Case, []string, error) {
+func (h *running) program(d *explore.Drawing, number uint64, counts *world.Counts) (*cases.Case, []string, error) {
 	counts.Programs++
 	for seed := max(h.From, number*cases.SeedsPerProgram); seed <= min(h.To, number*cases.SeedsPerProgram+cases.SeedsPerProgram-1); seed++ {
 		c, load, err := d.Case(seed)

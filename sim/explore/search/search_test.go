@@ -21,8 +21,8 @@ var (
 	searches  = flag.Int("searches", 1, "how many searches look for each planted bug, each in 32,768 seeds of its own; their median is told")
 )
 
-// seedsMost is how far on in the seeds a run may begin.
-const seedsMost = 1 << 40
+// seedsMax is how far on in the seeds a run may begin.
+const seedsMax = 1 << 40
 
 // TestSeeds plays seeds that nobody has played: no invariant may be violated. Some are played twice, and must give the same trace
 // (I13); at night all are. What there is must have happened where there are many. A world has one goroutine, and its search
@@ -31,7 +31,7 @@ func TestSeeds(t *testing.T) {
 	count := cmp.Or(*seeds, seedsPlayed)
 	from := uint64(max(*seedsFrom, 0))
 	if *seedsFrom < 0 {
-		from = depth.Seed(t) % seedsMost / cases.SeedsPerProgram * cases.SeedsPerProgram
+		from = depth.Seed(t) % seedsMax / cases.SeedsPerProgram * cases.SeedsPerProgram
 	}
 	for _, backend := range explore.Backends() {
 		t.Run(backend, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestShrink(t *testing.T) {
 func BenchmarkSeeds(b *testing.B) {
 	for _, backend := range explore.Backends() {
 		b.Run(backend, func(b *testing.B) {
-			h := &hunt{Search: Search{Backend: backend, To: 1 << 40}, found: &Found{}}
+			h := &running{Search: Search{Backend: backend, To: 1 << 40}, found: &Found{}}
 			d := explore.Drawing{Backend: backend}
 			defer d.Close()
 			var counts world.Counts

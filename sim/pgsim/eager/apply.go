@@ -30,21 +30,21 @@ func (s *Store) apply(a *pgsim.Statement, args []any, events []eager.Applied) {
 	p.queued(a)
 	p.ended(a)
 	p.pushed(a)
-	p.known(a)
+	p.addValues(a)
 	p.expected(a)
 	p.done(a)
 	a.Then(func(x *db.Exec) error {
 		for i := range events {
-			x.Note(s.happening(x, &events[i]))
+			x.Note(s.judgeEvent(x, &events[i]))
 		}
 		return nil
 	})
 }
 
-// happening is what a plan tells the instance's model.
-func (s *Store) happening(x *db.Exec, e *eager.Applied) *judge.Event {
+// judgeEvent is what a plan tells the instance's model.
+func (s *Store) judgeEvent(x *db.Exec, e *eager.Applied) *judge.Event {
 	return &judge.Event{
-		Inst: s.InstanceOf(e.Instance), Born: e.Born, Run: e.Run, Token: e.Token, Lease: e.Token, Attempt: e.Attempt, Failed: e.Failed,
+		Inst: s.InstanceOf(e.Instance), Creates: e.CreatesInstance, Run: e.Run, Token: e.Token, Lease: e.Token, Attempt: e.Attempt, Failed: e.Failed,
 		Inbox: &e.Inbox, Plan: &e.Plan, Snapshot: x.Begun(),
 	}
 }
@@ -121,7 +121,7 @@ func (p *eagerApply) arrived(a *pgsim.Statement) {
 			return old, true, old.check(null)
 		})
 		if ok {
-			a.Give("counted", c.id, c.key.Node, row.path, int64(0), row.counts(), row.satisfied)
+			a.AddRow("counted", c.id, c.key.Node, row.path, int64(0), row.counts(), row.satisfied)
 		}
 		return err
 	})
@@ -161,7 +161,7 @@ func (p *eagerApply) queued(a *pgsim.Statement) {
 			return row, true, row.check(null)
 		})
 		if err == nil && leased[i] {
-			a.Give("leased", ids[i], nodes[i], paths[i], tokens[i], int32(0), int32(0))
+			a.AddRow("leased", ids[i], nodes[i], paths[i], tokens[i], int32(0), int32(0))
 			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: tokens[i], Attempt: 1, Deliveries: 1, Snapshot: x.Begun()})
 		}
 		return err
@@ -186,7 +186,7 @@ func (p *eagerApply) ended(a *pgsim.Statement) {
 		row.End(results[i], failures[i])
 		ok, err := s.Instances.Update(x, v, db.NoKeyUpdate, row)
 		if ok {
-			a.Give("ended", ids[i], int32(0), "", int64(0), int32(0), int32(0))
+			a.AddRow("ended", ids[i], int32(0), "", int64(0), int32(0), int32(0))
 			x.Note(judge.Ended{Inst: row.Inst, Status: row.Status})
 		}
 		return err
@@ -202,7 +202,7 @@ func (p *eagerApply) pushed(a *pgsim.Statement) {
 	})
 }
 
-func (p *eagerApply) known(a *pgsim.Statement) {
+func (p *eagerApply) addValues(a *pgsim.Statement) {
 	s := p.s
 	ids, vars, scopes := column[[16]byte](p, 10), column[int32](p, 11), column[string](p, 12)
 	elements, values := column[int32](p, 13), column[string](p, 14)

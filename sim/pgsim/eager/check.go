@@ -33,13 +33,13 @@ func (s *Store) Committed(m *judge.Model) {
 	if counters != len(m.Counters) {
 		m.Wrong("I2", "%d barriers have counters; there should be %d", counters, len(m.Counters))
 	}
-	m.HoldsValues(pgsim.StoredValues(m, id, s.context))
+	m.CheckValues(pgsim.StoredValues(m, id, s.context))
 	pgsim.CommittedOf(s.pending, id, func(k pgsim.ValueKey, v json.RawMessage) {
 		if elements++; !m.Collected(graph.NodeID(k.ID), int(k.Element), v) {
 			m.Wrong("I6", "element %d of an aggregate is stored as %.60q; it was not pushed there", k.Element, v)
 		}
 	})
-	m.HoldsElements(elements)
+	m.CheckElements(elements)
 }
 
 func (s *Store) compareRun(m *judge.Model, run graph.Run, r *nodeRow) {

@@ -55,7 +55,7 @@ func (s *Store) clear(a *pgsim.Statement, args []any) {
 		return err
 	})
 	a.Then(func(*db.Exec) error {
-		a.Give(len(found))
+		a.AddRow(len(found))
 		return nil
 	})
 }
@@ -94,11 +94,11 @@ func (s *Store) end(a *pgsim.Statement, args []any) {
 					return v.Value.Token != 0 && !v.Value.completed && v.Row.Key != s.Key(id, nodes[i], places[i])
 				})
 			}
-			all = append(all, s.LookAtEnd(x, inst, shared[i], isBusy))
+			all = append(all, s.CleanupAtEnd(x, inst, shared[i], isBusy))
 		}
 		return nil
 	})
-	s.MarkShared(a, &all, func(i int) { a.Give(ids[i]) })
+	s.MarkNeedsCleanup(a, &all, func(i int) { a.AddRow(ids[i]) })
 	pgsim.DeletePart(a, s.context, func(x *db.Exec) []*db.Version[pgsim.ValueKey, json.RawMessage] {
 		return pgsim.OfEnded(x, s.context, all)
 	})

@@ -19,8 +19,8 @@ import (
 
 // design is eager to a shadow.
 var design = shadow.Design{
-	Name: "eager",
-	Make: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+	Name:      "eager",
+	NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
 	Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
 		return eager.Open(ctx, eager.Config{Store: cfg})
 	},
@@ -31,8 +31,8 @@ var design = shadow.Design{
 		shadow.Values("node_pending_context", "node place element payload", func(s *Store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.pending }),
 		shadow.Values("instance_eval_context", "variable scope element value", func(s *Store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.context }),
 	},
-	Sequences: map[string]func(*world.World) int64{"tokens": shadow.Tokens},
-	Own:       map[string]int{"born": 1, "guard": 4, "life": 0},
+	Sequences:        map[string]func(*world.World) int64{"tokens": shadow.Tokens},
+	GeneratedColumns: map[string]int{"insert_instances": 1, "guard": 4, "incarnation": 0},
 }
 
 // columnsOf are those of the row of a node.
@@ -66,7 +66,7 @@ func TestNoticed(t *testing.T) {
 			return shadow.Planted(w, s.context, spaced)
 		})},
 		{What: "an instance", Want: "simulated: instances", Plant: shadow.On(func(w *world.World, s *Store) bool {
-			return shadow.Planted(w, s.Instances, func(i pgsim.InstanceRow) pgsim.InstanceRow { i.Untidy = true; return i })
+			return shadow.Planted(w, s.Instances, func(i pgsim.InstanceRow) pgsim.InstanceRow { i.NeedsCleanup = true; return i })
 		})},
 		{What: "a token that is not asked for", Bug: cases.BugTokenIgnored, From: 48, Want: "guard"},
 		{What: "a lease with the token of before", Bug: cases.BugLeaseNotFenced, Want: "claim"},
@@ -75,7 +75,7 @@ func TestNoticed(t *testing.T) {
 		{What: "rounds that stay", Bug: cases.BugLoopReset, Want: "durable"},
 		{What: "what is cancelled and at work", Bug: cases.BugGatesOpen, From: 768, Want: "gates"},
 		{What: "an end after the end", Bug: cases.BugEndedTwice},
-		{What: "what an end has left", Bug: cases.BugTidyUnseen, From: 352, Want: "durable"},
+		{What: "what an end has left", Bug: cases.BugCleanedUnseen, From: 352, Want: "durable"},
 		{What: "others at work at the end", Bug: cases.BugEndsAlone, Want: "end"},
 	})
 }

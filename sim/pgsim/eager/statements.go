@@ -14,7 +14,7 @@ import (
 
 // eagerSQL are the statements of eager, by the names of their files; but for apply.
 var eagerSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
-	"born": (*Store).born, "guard": (*Store).guard, "read": (*Store).read, "gather": (*Store).gather,
+	"insert_instances": (*Store).insertInstances, "guard": (*Store).guard, "read": (*Store).read, "gather": (*Store).gather,
 	"gates": (*Store).gates, "gates_more": (*Store).gatesMore, "barriers": (*Store).barriers, "barriers_now": (*Store).barriersNow,
 	"clear": (*Store).clear, "unset": (*Store).unset, "end": (*Store).end, "workflows": (*Store).workflows,
 }, pgsim.QueueSQL(func(s *Store) *pgsim.Queue[nodeRow, *nodeRow] { return s.nodes }),
@@ -30,8 +30,8 @@ var eagerApplySQL = func() string {
 	return text
 }()
 
-// born: see born.sql.
-func (s *Store) born(a *pgsim.Statement, args []any) {
+// insertInstances: see insert_instances.sql.
+func (s *Store) insertInstances(a *pgsim.Statement, args []any) {
 	ids, statuses, results, failures := args[1].([][16]byte), args[4].([]string), args[5].([]*string), args[6].([]*string)
 	a.Write = true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
@@ -41,7 +41,7 @@ func (s *Store) born(a *pgsim.Statement, args []any) {
 		if !ok || err != nil {
 			return err
 		}
-		a.Give(ids[i], pgsim.XID(x))
+		a.AddRow(ids[i], pgsim.XID(x))
 		if row.Status != backend.Running {
 			x.Note(judge.Ended{Inst: row.Inst, Status: row.Status})
 		}
@@ -56,11 +56,11 @@ func (s *Store) guard(a *pgsim.Statement, args []any) {
 		if s.Running(x, ids[i]) == nil && s.World.Bug != cases.BugEndedTwice {
 			return nil
 		}
-		v, err := pgsim.LockOne(x, s.nodes.Table, s.Key(ids[i], nodes[i], places[i]), db.ForUpdate, func(r nodeRow) bool {
+		v, err := pgsim.LockRow(x, s.nodes.Table, s.Key(ids[i], nodes[i], places[i]), db.ForUpdate, func(r nodeRow) bool {
 			return (r.Token == tokens[i] || s.World.Bug == cases.BugTokenIgnored) && r.Leased()
 		})
 		if v != nil {
-			a.Give(ords[i], v.Value.path, v.Value.Attempt, int32(1), pgsim.XID(x))
+			a.AddRow(ords[i], v.Value.path, v.Value.Attempt, int32(1), pgsim.XID(x))
 		}
 		return err
 	})
@@ -72,7 +72,7 @@ func (s *Store) read(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for i := range ords {
 			for _, v := range pgsim.ValuesOf(x, s.context, s.Key(ids[i], vars[i], scopes[i]).Value(pgsim.FirstElement)) {
-				a.Give(ords[i], vars[i], scopes[i], v.Row.Key.Element, []byte(v.Value))
+				a.AddRow(ords[i], vars[i], scopes[i], v.Row.Key.Element, []byte(v.Value))
 			}
 		}
 		return nil
@@ -98,7 +98,7 @@ func (s *Store) gather(a *pgsim.Statement, args []any) {
 	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
 		ok, err := s.pending.Delete(x, all[i].v)
 		if ok {
-			a.Give(all[i].ord, all[i].v.Row.Key.Element, []byte(all[i].v.Value))
+			a.AddRow(all[i].ord, all[i].v.Row.Key.Element, []byte(all[i].v.Value))
 		}
 		return err
 	})
@@ -118,7 +118,7 @@ func (s *Store) gatesMore(a *pgsim.Statement, args []any) { s.lockGates(a, args,
 
 func (s *Store) lockGates(a *pgsim.Statement, args []any, policy db.Policy) {
 	ids, nodes, lows, highs := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string)
-	pgsim.Hold(&s.Base, a, s.nodes.Table, policy, func(x *db.Exec) (found []*db.Version[pgsim.RunKey, nodeRow]) {
+	pgsim.LockAndCheck(&s.Base, a, s.nodes.Table, policy, func(x *db.Exec) (found []*db.Version[pgsim.RunKey, nodeRow]) {
 		for i := range ids {
 			found = append(found, s.between(x, ids[i], nodes[i], lows[i], highs[i])...)
 		}
@@ -158,7 +158,7 @@ func (s *Store) workflows(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for _, id := range args[1].([][16]byte) {
 			if s.Running(x, id) != nil {
-				a.Give(id, int32(1))
+				a.AddRow(id, int32(1))
 			}
 		}
 		return nil

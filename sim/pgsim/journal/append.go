@@ -22,37 +22,37 @@ import (
 func (s *Store) append(a *pgsim.Statement, p journal.Prepared, ap journal.Append) {
 	holds := s.fence(a, ap.Shard, ap.Epoch)
 	var born, ended []pgsim.InstanceRow
-	if !ap.Known {
+	if !ap.SkipExisting {
 		s.snapshots(a, ap, holds)
 	}
-	s.births(a, ap, holds, &born)
-	if ap.Known {
+	s.insertInstances(a, ap, holds, &born)
+	if ap.SkipExisting {
 		s.snapshots(a, ap, holds)
 	}
 	s.ends(a, ap, holds, &ended)
-	s.happenings(a, ap, holds)
+	s.insertEvents(a, ap, holds)
 	a.Then(func(x *db.Exec) error {
 		s.report(x, a, p, ap, *holds, born, ended)
 		return nil
 	})
 }
 
-// births stores new instances.
-func (s *Store) births(a *pgsim.Statement, ap journal.Append, holds *bool, born *[]pgsim.InstanceRow) {
-	if s.World.Bug != cases.BugBirthsUnordered {
-		slices.SortFunc(ap.Births, func(a, b journal.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
+// insertInstances stores new instances.
+func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bool, born *[]pgsim.InstanceRow) {
+	if s.World.Bug != cases.BugSubmissionsUnordered {
+		slices.SortFunc(ap.Created, func(a, b journal.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
 	}
-	a.Each(func() int { return len(ap.Births) }, func(x *db.Exec, i int) error {
+	a.Each(func() int { return len(ap.Created) }, func(x *db.Exec, i int) error {
 		if !*holds {
 			return nil
 		}
-		e := &ap.Births[i]
+		e := &ap.Created[i]
 		row := pgsim.InstanceRow{
 			Inst: s.InstanceOf(e.Instance.ID), Status: e.Instance.Status, Result: e.Instance.Result, Failure: e.Instance.Failure,
 			EndedBy: e.Token, Submitted: s.World.Server.Clock(),
 		}
 		ok, err := s.Instances.InsertNew(x, int32(row.Inst.Index), row)
-		if err == nil && !ok && !ap.Known {
+		if err == nil && !ok && !ap.SkipExisting {
 			return db.ErrUnique
 		}
 		if ok {
@@ -62,8 +62,8 @@ func (s *Store) births(a *pgsim.Statement, ap journal.Append, holds *bool, born 
 	})
 }
 
-// happenings stores events.
-func (s *Store) happenings(a *pgsim.Statement, ap journal.Append, holds *bool) {
+// insertEvents stores events.
+func (s *Store) insertEvents(a *pgsim.Statement, ap journal.Append, holds *bool) {
 	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
 		if !*holds || e.Seq == 0 || e.Kind == journal.KindRetry && s.World.Bug == cases.BugAttemptsForgotten ||
@@ -71,9 +71,9 @@ func (s *Store) happenings(a *pgsim.Statement, ap journal.Append, holds *bool) {
 			e.Kind == journal.KindDelivery && s.World.Bug == cases.BugDeliveriesForgotten {
 			return nil
 		}
-		row := eventRow{epoch: ap.Epoch, kind: e.Kind, inst: s.InstanceOf(e.Instance), run: e.Run, data: e.Data, happened: pgsim.Never}
+		row := eventRow{epoch: ap.Epoch, kind: e.Kind, inst: s.InstanceOf(e.Instance), run: e.Run, data: e.Data, happenedAt: pgsim.Never}
 		if e.Timed {
-			row.happened = s.World.Server.Clock()
+			row.happenedAt = s.World.Server.Clock()
 		}
 		return s.events.Insert(x, eventKey{ap.Shard, e.Seq}, row)
 	})
@@ -109,7 +109,7 @@ func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
 		if !*holds || e.Seq == 0 || e.Kind != journal.KindSnapshot {
 			return nil
 		}
-		v, err := pgsim.LockOne(x, s.Instances, int32(s.InstanceOf(e.Instance).Index), db.ForUpdate, func(pgsim.InstanceRow) bool { return true })
+		v, err := pgsim.LockRow(x, s.Instances, int32(s.InstanceOf(e.Instance).Index), db.ForUpdate, func(pgsim.InstanceRow) bool { return true })
 		if v == nil || err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
 	})
 }
 
-// report gives the answer, and leaves notes of what took place.
+// report gives the answer, and leaves notes of what was applied.
 func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap journal.Append, holds bool, born, ended []pgsim.InstanceRow) {
 	ids := postgres.UUIDs()
 	if !holds {
@@ -131,7 +131,7 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 	x.Note(judge.Do(func() { s.last = p }))
 	for _, row := range born {
 		ids.UUID(row.Inst.ID)
-		s.bornNotes(x, row)
+		s.addCreatedNotes(x, row)
 	}
 	a.Wire = answered(ap, 1, ids)
 	for i := range ap.Events {
@@ -161,7 +161,7 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 
 // answered is the row that an append gives.
 func answered(ap journal.Append, holds int, born postgres.Array) [][]byte {
-	if ap.Known {
+	if ap.SkipExisting {
 		return [][]byte{bigEndian4(holds), born.Append(nil)}
 	}
 	return [][]byte{bigEndian4(holds)}

@@ -41,10 +41,10 @@ func (s *Store) Open(on *world.Host) (world.Backend, error) {
 		s.World.Judge.Granted(s.World.InstanceOf(id), run, token, attempt, deliveries)
 	}
 	given := func(id uuid.UUID, run graph.Run, left int) {
-		s.World.Judge.GivenBack(s.World.InstanceOf(id), run, left)
+		s.World.Judge.LeaseReturned(s.World.InstanceOf(id), run, left)
 	}
-	return journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased, GivenBack: given}, journal.Config{
-		Jitter: s.World.Rand.Float64, Lease: time.Duration(world.NS(s.World.LeaseUS)), Park: time.Duration(world.NS(s.World.ParkUS)),
+	return journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased, LeaseReturned: given}, journal.Config{
+		Jitter: s.World.Rand.Float64, Lease: time.Duration(world.NS(s.World.LeaseUS)), EvictAfter: time.Duration(world.NS(s.World.EvictAfterUS)),
 	})
 }
 
@@ -64,8 +64,8 @@ func (h *host) batch(ctx context.Context, list ...db.Statement) (sent bool, err 
 	return true, err
 }
 
-// ask makes a statement by itself.
-func (h *host) ask(ctx context.Context, counts bool, sql string, args []any) (*pgsim.Statement, bool, error) {
+// exec makes a statement by itself.
+func (h *host) exec(ctx context.Context, counts bool, sql string, args []any) (*pgsim.Statement, bool, error) {
 	a := h.s.statement(h, sql, args)
 	a.Counts = counts
 	sent, err := h.batch(ctx, a.Batch()...)
@@ -75,7 +75,7 @@ func (h *host) ask(ctx context.Context, counts bool, sql string, args []any) (*p
 // Query implements journal.Pool. As the driver does, it gives an error itself only if nothing was sent; others are those
 // of the rows.
 func (h *host) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	a, sent, err := h.ask(ctx, false, sql, args)
+	a, sent, err := h.exec(ctx, false, sql, args)
 	if !sent {
 		return nil, err
 	}
@@ -84,13 +84,13 @@ func (h *host) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 
 // QueryRow implements journal.Pool.
 func (h *host) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	a, _, err := h.ask(ctx, false, sql, args)
+	a, _, err := h.exec(ctx, false, sql, args)
 	return (*pgsim.OneRow)(a.Answer(err))
 }
 
 // Exec implements journal.Pool.
 func (h *host) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	a, _, err := h.ask(ctx, true, sql, args)
+	a, _, err := h.exec(ctx, true, sql, args)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
@@ -132,8 +132,8 @@ func (h *host) Program(context.Context, int32) (*plan.Program, error) {
 	return h.Process.World.Workload.Compiled, nil
 }
 
-// Life implements journal.Store.
-func (h *host) Life(ctx context.Context) (string, error) { return h.pg.Life(ctx) }
+// Incarnation implements journal.Store.
+func (h *host) Incarnation(ctx context.Context) (string, error) { return h.pg.Incarnation(ctx) }
 
 // Outlived implements journal.Store.
 func (h *host) Outlived(life string) { h.pg.Outlived(life) }
@@ -204,15 +204,15 @@ func (h *host) listen(ctx context.Context, channel string, heard func(payload st
 	if err != nil {
 		return err
 	}
-	e := &world.Ear{Channel: channel, Conn: at, Heard: heard}
-	h.Ears = append(h.Ears, e)
+	e := &world.ListenConn{Channel: channel, Conn: at, OnNotify: heard}
+	h.ListenConns = append(h.ListenConns, e)
 	if channel != "" {
 		heard("") // something may have been told before
 	}
 	err = h.Process.Await(ctx, func(end func(error)) { at.Watch(end) }, func(error) {})
-	for i := range h.Ears {
-		if h.Ears[i] == e {
-			h.Ears = append(h.Ears[:i], h.Ears[i+1:]...)
+	for i := range h.ListenConns {
+		if h.ListenConns[i] == e {
+			h.ListenConns = append(h.ListenConns[:i], h.ListenConns[i+1:]...)
 			break
 		}
 	}

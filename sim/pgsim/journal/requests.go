@@ -43,7 +43,7 @@ func (s *Store) dropRange(a *pgsim.Statement, args []any) {
 	})
 }
 
-func (s *Store) dropSome(a *pgsim.Statement, args []any) {
+func (s *Store) deleteSome(a *pgsim.Statement, args []any) {
 	shard, seqs := args[0].(int), args[2].([]int64)
 	a.Write = true
 	holds := s.fence(a, shard, args[1].(int64))
@@ -58,7 +58,7 @@ func (s *Store) dropSome(a *pgsim.Statement, args []any) {
 	})
 }
 
-func (s *Store) ask(a *pgsim.Statement, args []any) {
+func (s *Store) insertRequest(a *pgsim.Statement, args []any) {
 	shard, id, drop := args[0].(int), uuid.UUID(args[1].([16]byte)), args[5].([][16]byte)
 	a.Write, a.Affected = true, 1
 	a.Each(func() int { return len(drop) }, func(x *db.Exec, i int) error {
@@ -70,7 +70,7 @@ func (s *Store) ask(a *pgsim.Statement, args []any) {
 		return err
 	})
 	a.Then(func(x *db.Exec) error {
-		x.Note(judge.Step{What: world.Asks, Shard: int64(shard), Epoch: 0})
+		x.Note(judge.Step{What: world.Requests, Shard: int64(shard), Epoch: 0})
 		return s.requests.Insert(x, requestKey{shard, id}, requestRow{body: args[2].([]byte), sent: s.World.Server.Clock()})
 	})
 	a.Notify(args[3].(string), args[4].(string))
@@ -79,13 +79,13 @@ func (s *Store) ask(a *pgsim.Statement, args []any) {
 func (s *Store) fetchAnswer(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		if v := s.requests.Get(x, requestKey{args[0].(int), args[1].([16]byte)}); v != nil {
-			a.Give(v.Value.answer)
+			a.AddRow(v.Value.answer)
 		}
 		return nil
 	})
 }
 
-func (s *Store) takeRequests(a *pgsim.Statement, args []any) {
+func (s *Store) fetchRequests(a *pgsim.Statement, args []any) {
 	shard, after := args[0].(int), args[1].(int64)*1000
 	a.Write = true
 	a.Then(func(x *db.Exec) error {
@@ -102,30 +102,30 @@ func (s *Store) takeRequests(a *pgsim.Statement, args []any) {
 			return true
 		})
 		if len(found)+len(stale) > 0 {
-			s.takeOpen(a, found, stale, after)
+			s.fetchOpen(a, found, stale, after)
 		}
 		return nil
 	})
 }
 
 // open says whether nobody has taken the request, and who made it waits.
-func (r requestRow) open() bool { return !r.taken && !r.withdrawn }
+func (r requestRow) open() bool { return !r.isTaken && !r.withdrawn }
 
 // forgets says whether a request that is dealt with was sent so long ago that it goes.
 func (s *Store) forgets(r requestRow, after int64) bool {
 	return !r.open() && r.sent < s.World.Server.Clock()-after
 }
 
-// takeOpen gives requests, and removes old ones.
-func (s *Store) takeOpen(a *pgsim.Statement, found, stale []*db.Version[requestKey, requestRow], after int64) {
+// fetchOpen gives requests, and removes old ones.
+func (s *Store) fetchOpen(a *pgsim.Statement, found, stale []*db.Version[requestKey, requestRow], after int64) {
 	a.Each(func() int { return len(found) }, func(x *db.Exec, i int) error {
 		key := found[i].Row.Key
 		row, ok, err := s.requests.UpdateWhere(x, key, db.NoKeyUpdate, requestRow.open, func(r requestRow) requestRow {
-			r.taken = true
+			r.isTaken = true
 			return r
 		})
 		if ok {
-			a.Give(key.id, row.body)
+			a.AddRow(key.id, row.body)
 		}
 		return err
 	})
@@ -152,9 +152,9 @@ func (s *Store) answer(a *pgsim.Statement, args []any) {
 	})
 }
 
-// giveRequest adds what a request has come to to the answer.
-func giveRequest(a *pgsim.Statement, r requestRow, alive bool) {
-	a.Give(r.taken, r.answer, slices.Clone(r.applied), alive)
+// addRequest adds what a request has come to to the answer.
+func addRequest(a *pgsim.Statement, r requestRow, alive bool) {
+	a.AddRow(r.isTaken, r.answer, slices.Clone(r.applied), alive)
 }
 
 func (s *Store) withdraw(a *pgsim.Statement, args []any) {
@@ -168,13 +168,13 @@ func (s *Store) withdraw(a *pgsim.Statement, args []any) {
 			})
 		if ok {
 			x.Note(judge.Step{What: world.Withdraws, Shard: 0, Epoch: 0})
-			giveRequest(a, row, true)
+			addRequest(a, row, true)
 		}
 		return err
 	})
 }
 
-func (s *Store) callOff(a *pgsim.Statement, args []any) {
+func (s *Store) cancelRequest(a *pgsim.Statement, args []any) {
 	a.Write = true
 	a.Then(func(x *db.Exec) error {
 		row := requestRow{withdrawn: true, sent: s.World.Server.Clock()}
@@ -183,8 +183,8 @@ func (s *Store) callOff(a *pgsim.Statement, args []any) {
 			return old, true, nil
 		})
 		if ok {
-			life := s.Lives.Get(x, 0)
-			giveRequest(a, row, life != nil && life.Value == args[2].(string) || s.World.Bug == cases.BugCrashedRequest)
+			life := s.Incarnations.Get(x, 0)
+			addRequest(a, row, life != nil && life.Value == args[2].(string) || s.World.Bug == cases.BugCrashedRequest)
 		}
 		return err
 	})
@@ -199,7 +199,7 @@ func (s *Store) cancelFree(a *pgsim.Statement, args []any) {
 	fenced, epoch, missed := false, int64(-1), 0
 	a.Write = true
 	a.Then(func(x *db.Exec) error {
-		v, err := pgsim.LockOne(x, s.shards, shard, db.NoKeyUpdate, s.free)
+		v, err := pgsim.LockRow(x, s.shards, shard, db.NoKeyUpdate, s.free)
 		if v != nil {
 			epoch = v.Value.epoch
 		}
@@ -217,7 +217,7 @@ func (s *Store) cancelFree(a *pgsim.Statement, args []any) {
 			return nil
 		}
 		inst := s.InstanceOf(ids[i])
-		v, err := pgsim.LockOne(x, s.Instances, int32(inst.Index), db.ForUpdate, func(r pgsim.InstanceRow) bool { return r.Status == backend.Running })
+		v, err := pgsim.LockRow(x, s.Instances, int32(inst.Index), db.ForUpdate, func(r pgsim.InstanceRow) bool { return r.Status == backend.Running })
 		if v == nil || err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (s *Store) cancelFree(a *pgsim.Statement, args []any) {
 		if fenced {
 			n = 1
 		}
-		a.Give(n, missed)
+		a.AddRow(n, missed)
 		return nil
 	})
 }
@@ -257,7 +257,7 @@ func (s *Store) prepared(_ *host, p journal.Prepared) *pgsim.Statement {
 	}
 	switch p.Name {
 	case "journal_mark":
-		s.mark(a, p)
+		s.markRequest(a, p)
 	case "journal_submit_pending":
 		s.submitPending(a, p)
 	default:
@@ -266,7 +266,7 @@ func (s *Store) prepared(_ *host, p journal.Prepared) *pgsim.Statement {
 	return a
 }
 
-func (s *Store) mark(a *pgsim.Statement, p journal.Prepared) {
+func (s *Store) markRequest(a *pgsim.Statement, p journal.Prepared) {
 	shard, epoch := int(binary.BigEndian.Uint16(p.Params[0])), postgres.Int8(p.Params[1])
 	id := uuid.UUID(p.Params[2])
 	var tokens []int64
@@ -305,7 +305,7 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 		row.Pending = row.Status == backend.Running
 		all = append(all, row)
 	}
-	if s.World.Bug != cases.BugBirthsUnordered {
+	if s.World.Bug != cases.BugSubmissionsUnordered {
 		slices.SortFunc(all, func(a, b pgsim.InstanceRow) int { return bytes.Compare(a.Inst.ID[:], b.Inst.ID[:]) })
 	}
 	channel, payload := string(p.Params[7]), string(p.Params[8])
@@ -316,7 +316,7 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 		ok, err := s.Instances.InsertNew(x, int32(row.Inst.Index), row)
 		if ok {
 			born.UUID(row.Inst.ID)
-			s.bornNotes(x, row)
+			s.addCreatedNotes(x, row)
 		}
 		return err
 	})
@@ -327,9 +327,9 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 	})
 }
 
-// bornNotes leaves notes of a new instance.
-func (s *Store) bornNotes(x *db.Exec, row pgsim.InstanceRow) {
-	x.Note(&judge.Event{Inst: row.Inst, Born: true, Later: row.Pending, Snapshot: x.Begun()})
+// addCreatedNotes leaves notes of a new instance.
+func (s *Store) addCreatedNotes(x *db.Exec, row pgsim.InstanceRow) {
+	x.Note(&judge.Event{Inst: row.Inst, Creates: true, BegunLater: row.Pending, Snapshot: x.Begun()})
 	if row.Status != backend.Running {
 		x.Note(judge.Ended{Inst: row.Inst, Status: row.Status})
 	}

@@ -20,16 +20,16 @@ import (
 
 // design is the journal to a shadow.
 var design = shadow.Design{
-	Name: "journal",
-	Make: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+	Name:      "journal",
+	NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
 	Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
 		return journal.Open(ctx, journal.Config{Store: cfg})
 	},
-	Cases: 48,
-	Fill:  `INSERT INTO shards (shard, expires_at) SELECT n, timestamptz '2000-01-01 00:00:00+00' FROM generate_series(0, $1::int - 1) AS n`,
-	Heard: "owner",
-	Own:   map[string]int{"life": 0},
-	Loose: map[string]bool{"take_requests": true, "renew": true, "settle": true, "ended_by": true},
+	Cases:            48,
+	Fill:             `INSERT INTO shards (shard, expires_at) SELECT n, timestamptz '2000-01-01 00:00:00+00' FROM generate_series(0, $1::int - 1) AS n`,
+	NotifyChannel:    "owner",
+	GeneratedColumns: map[string]int{"incarnation": 0},
+	Loose:            map[string]bool{"fetch_requests": true, "renew": true, "resolve": true, "ended_by": true},
 	Tables: []shadow.Table{
 		shadow.Rows("shards", "shard epoch since owner micros(expires_at) counted", func(s *Store) *db.Table[int, shardRow] { return s.shards },
 			func(shard int, r shardRow) []any {
@@ -40,8 +40,8 @@ var design = shadow.Design{
 		shadow.Rows("events", "shard seq epoch kind instance_id node path micros(happened_at) encode(data,'hex')",
 			func(s *Store) *db.Table[eventKey, eventRow] { return s.events }, func(k eventKey, e eventRow) []any {
 				var at any
-				if e.happened != pgsim.Never {
-					at = shadow.Micros(e.happened)
+				if e.happenedAt != pgsim.Never {
+					at = shadow.Micros(e.happenedAt)
 				}
 				return []any{k.shard, k.seq, e.epoch, e.kind, e.inst.ID, int32(e.run.Node), e.run.Path, at, hex.EncodeToString(e.data)}
 			}),
@@ -49,13 +49,13 @@ var design = shadow.Design{
 			func(k leaseKey, l leaseRow) []any {
 				return []any{k.shard, l.inst.ID, k.Node, k.Path, l.token, shadow.Micros(l.expires)}
 			}),
-		shadow.Rows("requests", "shard id taken withdrawn micros(sent_at) applied encode(body,'hex') encode(answer,'hex')",
+		shadow.Rows("requests", "shard id fetched withdrawn micros(sent_at) applied encode(body,'hex') encode(answer,'hex')",
 			func(s *Store) *db.Table[requestKey, requestRow] { return s.requests }, func(k requestKey, r requestRow) []any {
 				var applied any
 				if r.applied != nil {
 					applied = r.applied
 				}
-				return []any{k.shard, k.id, r.taken, r.withdrawn, shadow.Micros(r.sent), applied, hex.EncodeToString(r.body), hex.EncodeToString(r.answer)}
+				return []any{k.shard, k.id, r.isTaken, r.withdrawn, shadow.Micros(r.sent), applied, hex.EncodeToString(r.body), hex.EncodeToString(r.answer)}
 			}),
 		shadow.Rows("instances", "id pending ended_by snapshot", func(s *Store) *db.Table[int32, pgsim.InstanceRow] { return s.Instances },
 			func(_ int32, r pgsim.InstanceRow) []any {
@@ -93,7 +93,7 @@ func TestNoticed(t *testing.T) {
 		{What: "no fence", Bug: cases.BugEpochIgnored, From: 340},
 		{What: "an epoch that is no key", Bug: cases.BugEpochNoKey, From: 2300, Want: "waits"},
 		{What: "an epoch that stays", Bug: cases.BugEpochKept, Want: "acquire"},
-		{What: "leases that are not seen", Bug: cases.BugLeasesForgotten, Want: "take_leases"},
+		{What: "leases that are not seen", Bug: cases.BugLeasesForgotten, Want: "adopt_leases"},
 		{What: "an order", Bug: cases.BugReplayOrder, From: 10, Want: "load_events"},
 		{What: "a request that was withdrawn", Bug: cases.BugWithdrawnApplied, From: 1820, Want: "journal_mark"},
 		{What: "states that are not stored", Bug: cases.BugStateForgotten, From: 140, Want: "durable"},
@@ -102,10 +102,10 @@ func TestNoticed(t *testing.T) {
 		{What: "shards that stay with their dead", Bug: cases.BugNeverReclaimed, Want: "acquire"},
 		{What: "an end after the end", Bug: cases.BugEndedTwice, From: 110, Want: "durable"},
 		{What: "an owner of before", Bug: cases.BugRenewUnfenced, From: 16},
-		{What: "a lost append that is found", Bug: cases.BugUnknownIsSuccess, From: 330, Want: "settle"},
+		{What: "a lost append that is found", Bug: cases.BugUnknownIsSuccess, From: 330, Want: "resolve"},
 	})
 }
 
 func TestStatements(t *testing.T) {
-	fingerprint.Unchanged(t, "testdata/statements.txt", journal.SQL, append(slices.Sorted(maps.Keys(journalSQL)), "append", "mark", "submit_pending"))
+	fingerprint.Unchanged(t, "testdata/statements.txt", journal.SQL, append(slices.Sorted(maps.Keys(journalSQL)), "append", "mark_request", "submit_pending"))
 }

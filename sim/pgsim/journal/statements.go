@@ -18,15 +18,15 @@ import (
 
 // journalSQL are the statements of the journal that stand for themselves, by the names of their files.
 var journalSQL = map[string]func(*Store, *pgsim.Statement, []any){
-	"standing": (*Store).standing, "acquire": (*Store).acquire, "renew": (*Store).renew, "release": (*Store).release,
-	"take_leases": (*Store).takeLeases, "drop_leases": (*Store).dropLeases,
+	"shard_view": (*Store).shardView, "acquire": (*Store).acquire, "renew": (*Store).renew, "release": (*Store).release,
+	"adopt_leases": (*Store).adoptLeases, "drop_leases": (*Store).dropLeases,
 	"see_owner": (*Store).seeOwner, "forget_owner": (*Store).forgetOwner,
 	"load_instances": (*Store).loadInstances, "load_events": (*Store).loadEvents,
-	"load_parked": (*Store).loadParked, "load_named": (*Store).loadNamed,
-	"settle": (*Store).settle, "absent": (*Store).absent, "adopt": (*Store).adopt,
-	"drop_range": (*Store).dropRange, "drop_some": (*Store).dropSome,
-	"ask": (*Store).ask, "fetch_answer": (*Store).fetchAnswer, "take_requests": (*Store).takeRequests,
-	"answer": (*Store).answer, "withdraw": (*Store).withdraw, "call_off": (*Store).callOff,
+	"load_evicted": (*Store).loadEvicted, "load_named": (*Store).loadNamed,
+	"resolve": (*Store).resolve, "absent": (*Store).absent, "adopt": (*Store).adopt,
+	"drop_range": (*Store).dropRange, "drop_some": (*Store).deleteSome,
+	"insert_request": (*Store).insertRequest, "fetch_answer": (*Store).fetchAnswer, "fetch_requests": (*Store).fetchRequests,
+	"answer": (*Store).answer, "withdraw": (*Store).withdraw, "cancel_request": (*Store).cancelRequest,
 	"ended_by": (*Store).endedBy, "cancel_free": (*Store).cancelFree,
 }
 
@@ -51,14 +51,14 @@ func (s *Store) statement(_ *host, sql string, args []any) *pgsim.Statement {
 	return a
 }
 
-func (s *Store) standing(a *pgsim.Statement, args []any) {
+func (s *Store) shardView(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		if v := s.shards.Get(x, args[0].(int)); v != nil {
 			rest := int64(0)
 			if v.Value.owner != "" {
 				rest = max(0, (v.Value.expires-s.World.Server.Clock())/1000)
 			}
-			a.Give(v.Value.epoch, v.Value.owner, rest)
+			a.AddRow(v.Value.epoch, v.Value.owner, rest)
 		}
 		return nil
 	})
@@ -88,7 +88,7 @@ func (s *Store) acquire(a *pgsim.Statement, args []any) {
 				return shardRow{raised, since, name, max(r.expires, s.World.Server.Clock()+span), r.counted && r.owner == ""}
 			})
 		if ok {
-			a.Give(row.epoch, row.since <= known || s.World.Bug == cases.BugOtherUnseen)
+			a.AddRow(row.epoch, row.since <= known || s.World.Bug == cases.BugOtherUnseen)
 			x.Note(judge.Step{What: world.Owns, Shard: int64(shard), Epoch: row.epoch})
 		}
 		return err
@@ -99,7 +99,7 @@ func (s *Store) renew(a *pgsim.Statement, args []any) {
 	name, span, numbers, epochs := args[0].(string), args[1].(int64)*1000, args[2].([]int16), args[3].([]int64)
 	a.Write = true
 	a.Each(func() int { return len(numbers) }, func(x *db.Exec, i int) error {
-		v, err := pgsim.LockOne(x, s.shards, int(numbers[i]), db.NoKeyUpdate, func(r shardRow) bool {
+		v, err := pgsim.LockRow(x, s.shards, int(numbers[i]), db.NoKeyUpdate, func(r shardRow) bool {
 			return r.epoch == epochs[i] && r.owner == name || s.World.Bug == cases.BugRenewUnfenced
 		})
 		if err != nil || v == nil {
@@ -109,7 +109,7 @@ func (s *Store) renew(a *pgsim.Statement, args []any) {
 		row.expires = max(row.expires, s.World.Server.Clock()+span)
 		ok, err := s.shards.Update(x, v, db.NoKeyUpdate, row)
 		if ok {
-			a.Give(numbers[i])
+			a.AddRow(numbers[i])
 		}
 		return err
 	})
@@ -137,7 +137,7 @@ func (s *Store) release(a *pgsim.Statement, args []any) {
 		}
 		inst := s.InstanceOf(ids[i])
 		key := leaseKey{shard, pgsim.KeyOf(inst, pgsim.RunOf(nodes[i], paths[i]))}
-		x.Note(judge.Step{What: world.HandsOver, Shard: int64(inst.Index), Epoch: tokens[i]})
+		x.Note(judge.Step{What: world.ReleasesShard, Shard: int64(inst.Index), Epoch: tokens[i]})
 		_, err := s.leases.InsertNew(x, key, leaseRow{inst, tokens[i], s.World.Server.Clock() + rests[i]*1000})
 		return err
 	})
@@ -162,7 +162,7 @@ func (s *Store) leasesOf(x *db.Exec, shard int) (found []*db.Version[leaseKey, l
 	return found
 }
 
-func (s *Store) takeLeases(a *pgsim.Statement, args []any) {
+func (s *Store) adoptLeases(a *pgsim.Statement, args []any) {
 	shard, epoch := args[0].(int), args[1].(int64)
 	latest := int64(math.MinInt64)
 	var found []*db.Version[leaseKey, leaseRow]
@@ -178,10 +178,10 @@ func (s *Store) takeLeases(a *pgsim.Statement, args []any) {
 		counted := s.shards.Get(x, shard).Value.counted
 		for _, v := range found {
 			latest = max(latest, v.Value.expires)
-			a.Give([16]byte(v.Value.inst.ID), v.Row.Key.Node, v.Row.Key.Path, v.Value.token, -s.micros(v.Value.expires), counted)
+			a.AddRow([16]byte(v.Value.inst.ID), v.Row.Key.Node, v.Row.Key.Path, v.Value.token, -s.micros(v.Value.expires), counted)
 		}
 		if len(found) == 0 {
-			a.Give(nil, nil, nil, nil, nil, counted)
+			a.AddRow(nil, nil, nil, nil, nil, counted)
 		}
 		return nil
 	})
@@ -242,7 +242,7 @@ func (s *Store) seeOwner(a *pgsim.Statement, args []any) {
 			x.Note(world.Notice{Channel: args[3].(string), Payload: args[4].(string)})
 			told = ""
 		}
-		a.Give(others, free, told)
+		a.AddRow(others, free, told)
 		if looks {
 			now := s.World.Server.Clock() // however long it waits for the row
 			a.Then(func(x *db.Exec) error {
@@ -283,14 +283,14 @@ func (s *Store) forgetOwner(a *pgsim.Statement, args []any) {
 }
 
 // give a stored instance to who loads it.
-func (s *Store) giveInstance(a *pgsim.Statement, r pgsim.InstanceRow) {
+func (s *Store) addInstance(a *pgsim.Statement, r pgsim.InstanceRow) {
 	var input []byte
 	if r.Snapshot == 0 {
 		input = s.World.Workload.Input
 	} else {
 		s.World.Note(world.ReadsState, 0, int64(r.Inst.Index), r.Snapshot, 0)
 	}
-	a.Give([16]byte(r.Inst.ID), int32(1), input, s.micros(r.Submitted), r.Snapshot)
+	a.AddRow([16]byte(r.Inst.ID), int32(1), input, s.micros(r.Submitted), r.Snapshot)
 }
 
 func bySubmission(a, b pgsim.InstanceRow) int {
@@ -311,18 +311,18 @@ func (s *Store) loadInstances(a *pgsim.Statement, args []any) {
 		})
 		slices.SortFunc(found, bySubmission)
 		for _, r := range found {
-			s.giveInstance(a, r)
+			s.addInstance(a, r)
 		}
 		return nil
 	})
 }
 
-func (s *Store) giveEvent(a *pgsim.Statement, seq int64, e eventRow) {
+func (s *Store) addEvent(a *pgsim.Statement, seq int64, e eventRow) {
 	age := int64(0)
-	if e.happened != pgsim.Never {
-		age = s.micros(e.happened)
+	if e.happenedAt != pgsim.Never {
+		age = s.micros(e.happenedAt)
 	}
-	a.Give(seq, [16]byte(e.inst.ID), e.kind, int32(e.run.Node), string(e.run.Path), age, e.data)
+	a.AddRow(seq, [16]byte(e.inst.ID), e.kind, int32(e.run.Node), string(e.run.Path), age, e.data)
 }
 
 func (s *Store) loadEvents(a *pgsim.Statement, args []any) {
@@ -333,7 +333,7 @@ func (s *Store) loadEvents(a *pgsim.Statement, args []any) {
 			if v.Row.Key.shard != shard || len(a.Out.List) == args[2].(int) {
 				return false
 			}
-			s.giveEvent(a, v.Row.Key.seq, v.Value)
+			s.addEvent(a, v.Row.Key.seq, v.Value)
 			return true
 		})
 		if s.World.Bug == cases.BugReplayOrder {
@@ -343,11 +343,11 @@ func (s *Store) loadEvents(a *pgsim.Statement, args []any) {
 	})
 }
 
-func (s *Store) loadParked(a *pgsim.Statement, args []any) {
+func (s *Store) loadEvicted(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for _, id := range args[1].([][16]byte) {
 			if v := s.Instances.Get(x, int32(s.InstanceOf(id).Index)); v != nil && v.Value.Status == backend.Running {
-				s.giveInstance(a, v.Value)
+				s.addInstance(a, v.Value)
 			}
 		}
 		return nil
@@ -358,26 +358,26 @@ func (s *Store) loadNamed(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for _, seq := range args[1].([]int64) {
 			if v := s.events.Get(x, eventKey{args[0].(int), seq}); v != nil {
-				s.giveEvent(a, seq, v.Value)
+				s.addEvent(a, seq, v.Value)
 			}
 		}
 		return nil
 	})
 }
 
-func (s *Store) settle(a *pgsim.Statement, args []any) {
+func (s *Store) resolve(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
-		s.World.Note(world.Settles, 0, 0, 0, 0)
-		still := s.shards.Get(x, args[0].(int)).Value.epoch == args[4].(int64) || s.World.Bug == cases.BugLookUnfenced
+		s.World.Note(world.Resolves, 0, 0, 0, 0)
+		still := s.shards.Get(x, args[0].(int)).Value.epoch == args[4].(int64) || s.World.Bug == cases.BugResolveUnfenced
 		v := s.events.Get(x, eventKey{args[0].(int), args[1].(int64)})
 		there := v != nil && v.Value.epoch == args[2].(int64) || s.World.Bug == cases.BugUnknownIsSuccess
 		for _, id := range args[3].([][16]byte) {
 			if in := s.Instances.Get(x, int32(s.InstanceOf(id).Index)); in != nil {
-				a.Give(still, there, id, string(in.Value.Status), in.Value.EndedBy, in.Value.Pending)
+				a.AddRow(still, there, id, string(in.Value.Status), in.Value.EndedBy, in.Value.Pending)
 			}
 		}
 		if len(a.Out.List) == 0 {
-			a.Give(still, there, nil, nil, int64(0), nil)
+			a.AddRow(still, there, nil, nil, int64(0), nil)
 		}
 		return nil
 	})
@@ -406,7 +406,7 @@ func (s *Store) absent(a *pgsim.Statement, args []any) {
 			})
 			proved = proved || !later
 		}
-		a.Give(there, proved)
+		a.AddRow(there, proved)
 		return nil
 	})
 }
@@ -427,18 +427,18 @@ func (s *Store) adopt(a *pgsim.Statement, args []any) {
 			return len(found) < most
 		})
 		if len(found) > 0 {
-			s.take(a, found)
+			s.adoptRows(a, found)
 		}
 		return nil
 	})
 }
 
-// take gives instances that were stored to be adopted.
-func (s *Store) take(a *pgsim.Statement, found []*db.Version[int32, pgsim.InstanceRow]) {
+// adoptRows gives instances that were stored to be adopted.
+func (s *Store) adoptRows(a *pgsim.Statement, found []*db.Version[int32, pgsim.InstanceRow]) {
 	var locked []*db.Version[int32, pgsim.InstanceRow]
 	var taken []pgsim.InstanceRow
 	a.Each(func() int { return len(found) }, func(x *db.Exec, i int) error {
-		v, err := pgsim.LockOne(x, s.Instances, found[i].Row.Key, db.ForUpdate, func(r pgsim.InstanceRow) bool { return r.Pending })
+		v, err := pgsim.LockRow(x, s.Instances, found[i].Row.Key, db.ForUpdate, func(r pgsim.InstanceRow) bool { return r.Pending })
 		if v != nil {
 			locked = append(locked, v)
 		}
@@ -458,7 +458,7 @@ func (s *Store) take(a *pgsim.Statement, found []*db.Version[int32, pgsim.Instan
 		slices.SortFunc(taken, bySubmission)
 		for _, r := range taken {
 			if r.Status == backend.Running {
-				a.Give([16]byte(r.Inst.ID), int32(1), []byte(s.World.Workload.Input), s.micros(r.Submitted), int64(0))
+				a.AddRow([16]byte(r.Inst.ID), int32(1), []byte(s.World.Workload.Input), s.micros(r.Submitted), int64(0))
 			}
 		}
 		return nil
@@ -470,7 +470,7 @@ func (s *Store) endedBy(a *pgsim.Statement, args []any) {
 		for i, id := range args[1].([][16]byte) {
 			v := s.Instances.Get(x, int32(s.InstanceOf(id).Index))
 			if v != nil && v.Value.Status != backend.Running && v.Value.EndedBy == args[2].([]int64)[i] {
-				a.Give(uuid.UUID(id))
+				a.AddRow(uuid.UUID(id))
 			}
 		}
 		return nil

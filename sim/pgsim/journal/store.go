@@ -31,12 +31,12 @@ type (
 		seq   int64
 	}
 	eventRow struct {
-		epoch    int64
-		kind     int16
-		inst     *world.Instance
-		run      graph.Run
-		data     []byte
-		happened int64 // on the server's clock; never: null
+		epoch      int64
+		kind       int16
+		inst       *world.Instance
+		run        graph.Run
+		data       []byte
+		happenedAt int64 // on the server's clock; never: null
 	}
 	leaseKey struct {
 		shard int
@@ -51,10 +51,10 @@ type (
 		id    uuid.UUID
 	}
 	requestRow struct {
-		taken, withdrawn bool
-		body, answer     []byte
-		applied          []int64
-		sent             int64
+		isTaken, withdrawn bool
+		body, answer       []byte
+		applied            []int64
+		sent               int64
 	}
 )
 
@@ -102,13 +102,13 @@ func (s *Store) micros(since int64) int64 { return (s.World.Server.Clock() - sin
 
 // fence locks the key of a shard's row, if its epoch is the one.
 func (s *Store) fence(a *pgsim.Statement, shard int, epoch int64) (holds *bool) {
-	holds = &a.Holds
+	holds = &a.FenceHolds
 	a.Then(func(x *db.Exec) error {
 		if s.World.Bug == cases.BugEpochIgnored {
 			*holds = true
 			return nil
 		}
-		v, err := pgsim.LockOne(x, s.shards, shard, db.KeyShare, func(r shardRow) bool { return r.epoch == epoch })
+		v, err := pgsim.LockRow(x, s.shards, shard, db.KeyShare, func(r shardRow) bool { return r.epoch == epoch })
 		if *holds = v != nil; err == nil && v == nil {
 			s.World.Note(world.Loses, 0, int64(shard), epoch, 0)
 		}
@@ -118,13 +118,13 @@ func (s *Store) fence(a *pgsim.Statement, shard int, epoch int64) (holds *bool) 
 }
 
 // Leftovers implements store.
-func (s *Store) Leftovers() map[world.Leftover]int {
-	out := map[world.Leftover]int{}
-	s.events.Committed(func(_ eventKey, e eventRow) bool { s.Left(out, "events", int32(e.inst.Index)); return true })
-	s.leases.Committed(func(_ leaseKey, l leaseRow) bool { s.Left(out, "leases", int32(l.inst.Index)); return true })
+func (s *Store) Leftovers() map[world.LeftoverRows]int {
+	out := map[world.LeftoverRows]int{}
+	s.events.Committed(func(_ eventKey, e eventRow) bool { s.CountLeftover(out, "events", int32(e.inst.Index)); return true })
+	s.leases.Committed(func(_ leaseKey, l leaseRow) bool { s.CountLeftover(out, "leases", int32(l.inst.Index)); return true })
 	s.Instances.Committed(func(index int32, r pgsim.InstanceRow) bool {
 		if r.Pending {
-			s.Left(out, "pending", index)
+			s.CountLeftover(out, "pending", index)
 		}
 		return true
 	})
@@ -135,7 +135,7 @@ func (s *Store) Leftovers() map[world.Leftover]int {
 // the instance's model has (I1, I2, I4, I6).
 func (s *Store) Committed(m *judge.Model) {
 	inst := m.Inst
-	if m.Unborn {
+	if m.NotStarted {
 		return
 	}
 	runs, counters, values := 0, 0, 0

@@ -41,7 +41,7 @@ func (s *Store) claim(a *pgsim.Statement, args []any) {
 		return nil
 	})
 	a.Each(func() int { return len(locked) }, func(x *db.Exec, i int) error {
-		return s.ledger.Take(x, a, locked[i], locked[i].Value, args)
+		return s.ledger.LeaseRow(x, a, locked[i], locked[i].Value, args)
 	})
 }
 
@@ -61,7 +61,7 @@ func (s *Store) arguments(x *db.Exec, key pgsim.RunKey, r *ledgerRow) []byte {
 // nextDue: see next_due.sql.
 func (s *Store) nextDue(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
-		s.ledger.GiveNext(a, s.due(x, args[0].(int), args[1].([]int32), (*ledgerRow).Ready))
+		s.ledger.AddNextDue(a, s.due(x, args[0].(int), args[1].([]int32), (*ledgerRow).Ready))
 		return nil
 	})
 }

@@ -16,7 +16,7 @@ import (
 type group struct {
 	key               pgsim.RunKey
 	required, arrived int
-	reached           int32
+	reachedCount      int32
 	watched, resumed  bool
 	args, finish      *string
 	wait              *int64
@@ -24,7 +24,7 @@ type group struct {
 
 // add takes a step in.
 func (g *group) add(source string, r *arrivalRow) {
-	g.required, g.reached = max(g.required, int(r.required)), max(g.reached, r.reached)
+	g.required, g.reachedCount = max(g.required, int(r.required)), max(g.reachedCount, r.reachedCount)
 	if source != "open" {
 		g.arrived++
 	}
@@ -42,7 +42,7 @@ func greater[T cmp.Ordered](a, b *T) *T {
 
 func (g *group) enough() bool {
 	if g.watched {
-		return g.arrived > int(g.reached)
+		return g.arrived > int(g.reachedCount)
 	}
 	return g.arrived >= g.required
 }
@@ -63,7 +63,7 @@ func (s *Store) runnable(a *pgsim.Statement, args []any) {
 			for i := range groups {
 				g := &groups[i]
 				if g.enough() && s.ledger.Get(x, g.key) == nil {
-					a.Give(id, int32(1), g.key.Node, g.key.Path, g.required, g.arrived, g.reached, g.watched, g.resumed, value(g.args), value(g.wait), value(g.finish))
+					a.AddRow(id, int32(1), g.key.Node, g.key.Path, g.required, g.arrived, g.reachedCount, g.watched, g.resumed, value(g.args), value(g.wait), value(g.finish))
 				}
 			}
 		}
@@ -106,7 +106,7 @@ func (s *Store) addArrivals(a *pgsim.Statement, args []any) {
 	})
 }
 
-func (s *Store) mark(a *pgsim.Statement, args []any) {
+func (s *Store) markOpened(a *pgsim.Statement, args []any) {
 	ids, nodes, paths := args[1].([][16]byte), args[2].([]int32), args[3].([]string)
 	rows := make([]ledgerRow, len(ids))
 	a.Write, a.Counts = true, true
@@ -135,13 +135,13 @@ func (s *Store) slots(a *pgsim.Statement, args []any, from int32, give func(ord 
 
 func (s *Store) read(a *pgsim.Statement, args []any) {
 	s.slots(a, args, -1, func(ord int32, v *db.Version[pgsim.ValueKey, json.RawMessage]) {
-		a.Give(ord, v.Row.Key.ID, v.Row.Key.Path, v.Row.Key.Element, []byte(v.Value))
+		a.AddRow(ord, v.Row.Key.ID, v.Row.Key.Path, v.Row.Key.Element, []byte(v.Value))
 	})
 }
 
 func (s *Store) gather(a *pgsim.Statement, args []any) {
 	s.slots(a, args, 0, func(ord int32, v *db.Version[pgsim.ValueKey, json.RawMessage]) {
-		a.Give(ord, v.Row.Key.Element, []byte(v.Value))
+		a.AddRow(ord, v.Row.Key.Element, []byte(v.Value))
 	})
 }
 
@@ -180,7 +180,7 @@ func (s *Store) reached(a *pgsim.Statement, args []any) {
 			return nil
 		}
 		row := v.Value
-		row.reached = counts[i]
+		row.reachedCount = counts[i]
 		ok, err := s.arrivals.Update(x, v, db.NoKeyUpdate, row)
 		a.Affect(ok)
 		return err

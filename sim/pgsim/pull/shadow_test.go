@@ -20,8 +20,8 @@ import (
 // designOf is pull in one of its scans to a shadow.
 func designOf(name string, scan pull.Scan) shadow.Design {
 	return shadow.Design{
-		Name: name,
-		Make: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
+		Name:      name,
+		NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
 		Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
 			return pull.Open(ctx, pull.Config{Store: cfg, Scan: scan})
 		},
@@ -33,13 +33,13 @@ func designOf(name string, scan pull.Scan) shadow.Design {
 				}),
 			shadow.InstanceRows("arrivals", "node path source required reached watched args wait finish",
 				func(s *Store) *db.Table[arrivalKey, arrivalRow] { return s.arrivals }, func(k arrivalKey, r arrivalRow) []any {
-					return []any{k.Node, k.Path, k.source, r.required, r.reached, r.watched, r.args, r.wait, r.finish}
+					return []any{k.Node, k.Path, k.source, r.required, r.reachedCount, r.watched, r.args, r.wait, r.finish}
 				}),
 			shadow.Values("inbox", "variable path element value", func(s *Store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.inbox }),
 		},
-		Sequences: map[string]func(*world.World) int64{"tokens": shadow.Tokens},
-		Own:       map[string]int{"lock_cycle": 1, "life": 0},
-		Loose:     map[string]bool{"runnable": true},
+		Sequences:        map[string]func(*world.World) int64{"tokens": shadow.Tokens},
+		GeneratedColumns: map[string]int{"lock_scan": 1, "incarnation": 0},
+		Loose:            map[string]bool{"runnable": true},
 	}
 }
 
@@ -59,15 +59,15 @@ func TestNoticed(t *testing.T) {
 			return shadow.Planted(w, s.ledger.Table, func(r ledgerRow) ledgerRow { r.Due += 1000; return r })
 		})},
 		{What: "a step", Want: "simulated: arrivals", Plant: shadow.On(func(w *world.World, s *Store) bool {
-			return shadow.Planted(w, s.arrivals, func(r arrivalRow) arrivalRow { r.reached++; return r })
+			return shadow.Planted(w, s.arrivals, func(r arrivalRow) arrivalRow { r.reachedCount++; return r })
 		})},
 		{What: "a value", Want: "simulated: inbox", Plant: shadow.On(func(w *world.World, s *Store) bool {
 			return shadow.Planted(w, s.inbox, func(v json.RawMessage) json.RawMessage { return append(slices.Clone(v), ' ') })
 		})},
 		{What: "an instance", Want: "simulated: instances", Plant: shadow.On(func(w *world.World, s *Store) bool {
-			return shadow.Planted(w, s.Instances, func(i pgsim.InstanceRow) pgsim.InstanceRow { i.Untidy = true; return i })
+			return shadow.Planted(w, s.Instances, func(i pgsim.InstanceRow) pgsim.InstanceRow { i.NeedsCleanup = true; return i })
 		})},
-		{What: "cycles beside each other", Bug: cases.BugCyclesTogether, Want: "waits"},
+		{What: "cycles beside each other", Bug: cases.BugScansTogether, Want: "waits"},
 		{What: "a token that is not asked for", Bug: cases.BugTokenIgnored, Want: "complete"},
 		{What: "a lease with the token of before", Bug: cases.BugLeaseNotFenced, Want: "claim"},
 		{What: "what stays with its dead", Bug: cases.BugNeverReclaimed, Want: "claim"},

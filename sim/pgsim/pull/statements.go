@@ -16,15 +16,15 @@ import (
 
 // pullSQL are the statements of pull, by the names of their files.
 var pullSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
-	"lock_cycle": (*Store).lockCycle, "submit": (*Store).submit, "complete": (*Store).complete,
+	"lock_scan": (*Store).lockScan, "submit": (*Store).submit, "complete": (*Store).complete,
 	"running": (*Store).listRunning, "inputs": (*Store).inputs, "scan": (*Store).scanLedger,
-	"enter": (*Store).enter, "drop": (*Store).drop, "call_off": (*Store).callOff, "lock_runs": (*Store).lockRuns,
+	"enter": (*Store).enter, "drop": (*Store).drop, "cancel_runs": (*Store).cancelRuns, "lock_runs": (*Store).lockRuns,
 	"end": (*Store).end, "lock_open": (*Store).lockOpen, "end_ledger": (*Store).endLedger,
 	"claim": (*Store).claim, "next_due": (*Store).nextDue,
 	"end_arrivals": (*Store).endArrivals, "end_inbox": (*Store).endInbox,
 	"runnable": (*Store).runnable, "add_values": (*Store).addValues, "add_arrivals": (*Store).addArrivals,
-	"mark": (*Store).mark, "read": (*Store).read, "gather": (*Store).gather, "unset": (*Store).unset,
-	"resumed": (*Store).resumed, "reached": (*Store).reached, "clear_ledger": (*Store).clearLedger,
+	"mark_opened": (*Store).markOpened, "read": (*Store).read, "gather": (*Store).gather, "unset": (*Store).unset,
+	"resumed": (*Store).resumed, "reached_counts": (*Store).reached, "clear_ledger": (*Store).clearLedger,
 	"clear_arrivals": (*Store).clearArrivals, "clear_inbox": (*Store).clearInbox,
 }, pgsim.QueueSQL(func(s *Store) *pgsim.Queue[ledgerRow, *ledgerRow] { return s.ledger }))
 
@@ -48,23 +48,23 @@ func endRows[K pgsim.InstanceKey[K], V any](s *Store, a *pgsim.Statement, t *db.
 	pgsim.DeleteAll(a, t, func(x *db.Exec) []*db.Version[K, V] { return pgsim.OfInstances(x, &s.Base, t, args[1].([][16]byte)) })
 }
 
-func (s *Store) lockCycle(a *pgsim.Statement, args []any) {
+func (s *Store) lockScan(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
-		at := s.cycles.Get(x, args[0].(int))
+		at := s.scanLocks.Get(x, args[0].(int))
 		switch s.World.Bug {
-		case cases.BugCyclesTogether:
+		case cases.BugScansTogether:
 			return nil
-		case cases.BugCycleLeft: // the engine that has the turn looks anyway
-			had, err := s.cycles.Lock(x, at, db.ForUpdate, db.SkipLocked)
+		case cases.BugScanLeft: // the engine that has the turn looks anyway
+			had, err := s.scanLocks.Lock(x, at, db.ForUpdate, db.SkipLocked)
 			s.leaves[x.Number()] = had == nil
 			return err
 		}
-		_, err := s.cycles.Lock(x, at, db.ForUpdate, db.Wait)
+		_, err := s.scanLocks.Lock(x, at, db.ForUpdate, db.Wait)
 		return err
 	})
 	a.Then(func(x *db.Exec) error {
-		x.Note(judge.Step{What: world.Cycles, Shard: int64(args[0].(int)), Epoch: 0})
-		a.Give("", pgsim.XID(x))
+		x.Note(judge.Step{What: world.Scans, Shard: int64(args[0].(int)), Epoch: 0})
+		a.AddRow("", pgsim.XID(x))
 		return nil
 	})
 }
@@ -77,8 +77,8 @@ func (s *Store) submit(a *pgsim.Statement, args []any) {
 		row := pgsim.InstanceRow{Inst: inst, Status: backend.Running, Submitted: s.Now()}
 		ok, err := s.Instances.InsertNew(x, int32(inst.Index), row)
 		if ok {
-			a.Give(ids[i])
-			x.Note(&judge.Event{Inst: inst, Born: true, Snapshot: x.Begun()})
+			a.AddRow(ids[i])
+			x.Note(&judge.Event{Inst: inst, Creates: true, Snapshot: x.Begun()})
 		}
 		return err
 	})
@@ -122,7 +122,7 @@ func (s *Store) complete(a *pgsim.Statement, args []any) {
 		if _, err = s.ledger.Replace(x, v, row); err != nil {
 			return err
 		}
-		a.Give(ords[i], true)
+		a.AddRow(ords[i], true)
 		if results[i] != nil {
 			h.Result = json.RawMessage(*results[i])
 		}
@@ -144,7 +144,7 @@ func (s *Store) complete(a *pgsim.Statement, args []any) {
 			x.Note(h)
 		}
 		for _, ord := range missed {
-			a.Give(ord, false)
+			a.AddRow(ord, false)
 		}
 		return nil
 	})
@@ -154,7 +154,7 @@ func (s *Store) listRunning(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		s.Instances.All(x, func(v *db.Version[int32, pgsim.InstanceRow]) bool {
 			if inst := v.Value.Inst; inst.Shard == args[0].(int) && v.Value.Status == backend.Running {
-				a.Give([16]byte(inst.ID))
+				a.AddRow([16]byte(inst.ID))
 			}
 			return true
 		})
@@ -166,7 +166,7 @@ func (s *Store) inputs(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for i, id := range args[1].([][16]byte) {
 			if s.runs(x, id) && !s.leaves[x.Number()] {
-				a.Give(int32(i+1), int32(1), []byte(s.World.Workload.Input))
+				a.AddRow(int32(i+1), int32(1), []byte(s.World.Workload.Input))
 			}
 		}
 		return nil
@@ -182,7 +182,7 @@ func (s *Store) scanLedger(a *pgsim.Statement, args []any) {
 				if r.done != 0 {
 					done = r.done
 				}
-				a.Give(int32(i+1), v.Row.Key.Node, v.Row.Key.Path, done, text(r.result), text(r.failure))
+				a.AddRow(int32(i+1), v.Row.Key.Node, v.Row.Key.Path, done, text(r.result), text(r.failure))
 			}
 		}
 		return nil
@@ -214,15 +214,15 @@ func (s *Store) enter(a *pgsim.Statement, args []any) {
 		}
 		err := s.ledger.Insert(x, key, row)
 		if err == nil && leased[i] {
-			a.Give(ids[i], nodes[i], paths[i], row.Token)
+			a.AddRow(ids[i], nodes[i], paths[i], row.Token)
 			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: key.Run(), Token: row.Token, Attempt: 1, Deliveries: 1, Snapshot: x.Begun()})
 		}
 		return err
 	})
 }
 
-// taken says, of rows that go, that what was completed with them has been cancelled.
-func (s *Store) taken(r ledgerRow) {
+// isRemoved says, of rows that go, that what was completed with them has been cancelled.
+func (s *Store) isRemoved(r ledgerRow) {
 	if r.completed != nil {
 		r.completed.Dropped = true
 	}
@@ -233,17 +233,17 @@ func (s *Store) drop(a *pgsim.Statement, args []any) {
 	a.Write, a.Counts = true, true
 	pgsim.DeletePart(a, s.ledger.Table, func(x *db.Exec) (found []*db.Version[pgsim.RunKey, ledgerRow]) {
 		for i := range ids {
-			if v := s.ledger.Get(x, s.Key(ids[i], nodes[i], paths[i])); v != nil && s.World.Bug != cases.BugNotCalledOff {
+			if v := s.ledger.Get(x, s.Key(ids[i], nodes[i], paths[i])); v != nil && s.World.Bug != cases.BugNotCancelled {
 				found = append(found, v)
 			}
 		}
 		return found
-	}, s.taken, func(ledgerRow) { a.Affected++ })
+	}, s.isRemoved, func(ledgerRow) { a.Affected++ })
 }
 
-func (s *Store) callOff(a *pgsim.Statement, args []any) {
+func (s *Store) cancelRuns(a *pgsim.Statement, args []any) {
 	pgsim.DeleteAll(a, s.ledger.Table, func(x *db.Exec) []*db.Version[pgsim.RunKey, ledgerRow] {
-		if s.World.Bug == cases.BugNotCalledOff {
+		if s.World.Bug == cases.BugNotCancelled {
 			return nil
 		}
 		return slices.DeleteFunc(s.ledgerWithin(x, args), func(v *db.Version[pgsim.RunKey, ledgerRow]) bool { return !v.Value.Ready() })
@@ -262,7 +262,7 @@ func (s *Store) end(a *pgsim.Statement, args []any) {
 	a.Write = true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
 		inst := s.InstanceOf(ids[i])
-		v, err := pgsim.LockOne(x, s.Instances, int32(inst.Index), db.ForUpdate, running)
+		v, err := pgsim.LockRow(x, s.Instances, int32(inst.Index), db.ForUpdate, running)
 		if v == nil || err != nil {
 			return err
 		}
@@ -271,7 +271,7 @@ func (s *Store) end(a *pgsim.Statement, args []any) {
 		row.End(results[i], failures[i])
 		ok, err := s.Instances.Update(x, v, db.NoKeyUpdate, row)
 		if ok {
-			a.Give(ids[i])
+			a.AddRow(ids[i])
 			x.Note(judge.Ended{Inst: inst, Status: row.Status})
 		}
 		return err

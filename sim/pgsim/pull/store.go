@@ -28,11 +28,11 @@ type (
 		source string
 	}
 	arrivalRow struct {
-		required, reached int32
-		watched           bool
-		args              *string
-		wait              *int64 // in µs
-		finish            *string
+		required, reachedCount int32
+		watched                bool
+		args                   *string
+		wait                   *int64 // in µs
+		finish                 *string
 	}
 )
 
@@ -70,11 +70,11 @@ func compareArrival(a, b arrivalKey) int {
 // Store is what is on the server.
 type Store struct {
 	pgsim.Base
-	scan     pull.Scan
-	cycles   *db.Table[int, struct{}] // what the advisory locks stand for
-	ledger   *pgsim.Queue[ledgerRow, *ledgerRow]
-	arrivals *db.Table[arrivalKey, arrivalRow]
-	inbox    *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
+	scan      pull.Scan
+	scanLocks *db.Table[int, struct{}] // what the advisory locks stand for
+	ledger    *pgsim.Queue[ledgerRow, *ledgerRow]
+	arrivals  *db.Table[arrivalKey, arrivalRow]
+	inbox     *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
 
 	leaves map[uint64]bool // transactions that leave their cycle to another, which is a bug
 }
@@ -85,7 +85,7 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 	if w.Backend == "pull:scan=sql" {
 		s.scan = pull.ScanSQL
 	}
-	s.cycles = db.NewTable[int, struct{}](w.Server.Server, "cycles", cmp.Compare[int])
+	s.scanLocks = db.NewTable[int, struct{}](w.Server.Server, "cycles", cmp.Compare[int])
 	s.ledger = pgsim.NewQueue[ledgerRow](&s.Base, "ledger")
 	s.ledger.ByToken, s.ledger.Arguments = true, s.arguments
 	s.ledger.PutFirst = func(x *db.Exec, inst *world.Instance, r *ledgerRow) {
@@ -94,7 +94,7 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 	s.arrivals = pgsim.NewTable[arrivalKey, arrivalRow](&s.Base, "arrivals", compareArrival)
 	s.inbox = pgsim.NewTable[pgsim.ValueKey, json.RawMessage](&s.Base, "inbox", pgsim.CompareValue)
 	w.Server.SetUp((&pgsim.Statement{}).Each(func() int { return w.Shards }, func(x *db.Exec, i int) error {
-		return s.cycles.Insert(x, i, struct{}{})
+		return s.scanLocks.Insert(x, i, struct{}{})
 	}))
 	return s
 }

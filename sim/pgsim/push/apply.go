@@ -22,18 +22,18 @@ type application struct {
 	*cutApply
 	args []any
 
-	offered []offeredRun
-	done    []int // of these, those that took place
-	born    []bool
-	gone    []int32 // ords of what did not take place
-	moved   []int32
-	sums    []counting
-	reached []counting // barriers, as they are now
-	tokens  []int64    // of node runs; zero: its event did not take place
-	leased  []int64
-	ending  []ending
-	ended   []int32
-	parted  []elementPart
+	offered  []offeredRun
+	done     []int // of these, those that was applied
+	created  []bool
+	stale    []int32 // ords of what did not are applied
+	retry    []int32
+	sums     []counting
+	barriers []counting // barriers, as they are now
+	tokens   []int64    // of node runs; zero: its event did not are applied
+	leased   []int64
+	ending   []ending
+	ended    []int32
+	parted   []elementPart
 }
 
 type offeredRun struct {
@@ -60,8 +60,8 @@ type elementPart struct {
 	collected
 }
 
-// given is a parameter, by the number that it has in the file: nil where the statement takes it not.
-func given[T any](p *application, number int) (v T) {
+// parameter is a parameter, by the number that it has in the file: nil where the statement takes it not.
+func parameter[T any](p *application, number int) (v T) {
 	if place := p.cutApply.place[number]; place > 0 {
 		v, _ = p.args[place-1].(T)
 	}
@@ -142,12 +142,12 @@ func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut *cutApply) {
 	})
 }
 
-func (p *application) lost(ord int32) bool { return slices.Contains(p.gone, ord) }
+func (p *application) lost(ord int32) bool { return slices.Contains(p.stale, ord) }
 
 // offer looks up the completions' rows by their keys and tokens, of instances that run.
 func (p *application) offer(a *pgsim.Statement) {
 	s := p.s
-	ords, ids, nodes, paths, tokens := given[[]int32](p, 8), given[[][16]byte](p, 9), given[[]int32](p, 10), given[[]string](p, 11), given[[]*int64](p, 12)
+	ords, ids, nodes, paths, tokens := parameter[[]int32](p, 8), parameter[[][16]byte](p, 9), parameter[[]int32](p, 10), parameter[[]string](p, 11), parameter[[]*int64](p, 12)
 	a.Then(func(x *db.Exec) error {
 		for i := range ords {
 			v := s.queue.Get(x, s.Key(ids[i], nodes[i], paths[i]))
@@ -175,34 +175,34 @@ func (p *application) complete(a *pgsim.Statement) {
 			p.done = append(p.done, i)
 			p.s.occupy(x, p.place())
 		} else if err == nil {
-			p.moved = append(p.moved, p.offered[i].ord)
+			p.retry = append(p.retry, p.offered[i].ord)
 		}
 		return err
 	})
 }
 
-// bear stores new instances, and then it is known what does not take place.
+// bear stores new instances, and then it is known what does not are applied.
 func (p *application) bear(a *pgsim.Statement) {
 	s := p.s
-	ords, ids, statuses := given[[]int32](p, 14), given[[][16]byte](p, 15), given[[]string](p, 18)
-	results, failures := given[[]*string](p, 19), given[[]*string](p, 20)
-	p.born = make([]bool, len(ords))
+	ords, ids, statuses := parameter[[]int32](p, 14), parameter[[][16]byte](p, 15), parameter[[]string](p, 18)
+	results, failures := parameter[[]*string](p, 19), parameter[[]*string](p, 20)
+	p.created = make([]bool, len(ords))
 	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) (err error) {
 		row := pgsim.InstanceRow{Inst: s.InstanceOf(ids[i]), Status: backend.Status(statuses[i]), Submitted: s.Now()}
 		row.End(results[i], failures[i])
-		p.born[i], err = s.Instances.InsertNew(x, int32(row.Inst.Index), row)
+		p.created[i], err = s.Instances.InsertNew(x, int32(row.Inst.Index), row)
 		return err
 	})
 	a.Then(func(*db.Exec) error {
-		p.gone = []int32{}
-		for at, ord := range given[[]int32](p, 8) {
+		p.stale = []int32{}
+		for at, ord := range parameter[[]int32](p, 8) {
 			if !slices.ContainsFunc(p.done, func(i int) bool { return p.offered[i].at == at }) {
-				p.gone = append(p.gone, ord)
+				p.stale = append(p.stale, ord)
 			}
 		}
 		for i, ord := range ords {
-			if !p.born[i] {
-				p.gone = append(p.gone, ord)
+			if !p.created[i] {
+				p.stale = append(p.stale, ord)
 			}
 		}
 		return nil
@@ -211,8 +211,8 @@ func (p *application) bear(a *pgsim.Statement) {
 
 // sum groups arrivals by barrier, in the order of keys.
 func (p *application) sum() {
-	ords, ids, nodes, paths := given[[]int32](p, 33), given[[][16]byte](p, 34), given[[]int32](p, 35), given[[]string](p, 36)
-	required, hard, soft := given[[]int32](p, 37), given[[]int32](p, 38), given[[]int32](p, 39)
+	ords, ids, nodes, paths := parameter[[]int32](p, 33), parameter[[][16]byte](p, 34), parameter[[]int32](p, 35), parameter[[]string](p, 36)
+	required, hard, soft := parameter[[]int32](p, 37), parameter[[]int32](p, 38), parameter[[]int32](p, 39)
 	at := map[pgsim.RunKey]int{}
 	for i, ord := range ords {
 		if p.lost(ord) && p.s.World.Bug != cases.BugReadinessBeforeGuard {
@@ -233,7 +233,7 @@ func (p *application) sum() {
 	for i := range p.sums {
 		c := &p.sums[i]
 		if c.required == 0 {
-			c.required = neverReached
+			c.required = unopenedCount
 		}
 		if c.soft {
 			c.completed++
@@ -271,15 +271,15 @@ func (p *application) arrive(a *pgsim.Statement) {
 			return old, true, nil
 		})
 		if ok {
-			p.reached = append(p.reached, counting{c.id, c.key, now})
+			p.barriers = append(p.barriers, counting{c.id, c.key, now})
 		}
 		return err
 	})
 }
 
-// draw gives tokens to the node runs of what took place.
+// draw gives tokens to the node runs of what was applied.
 func (p *application) draw(a *pgsim.Statement) {
-	ords, waits := given[[]int32](p, 40), given[[]*int64](p, 45)
+	ords, waits := parameter[[]int32](p, 40), parameter[[]*int64](p, 45)
 	p.tokens, p.leased = make([]int64, len(ords)), []int64{}
 	a.Then(func(*db.Exec) error {
 		for i, ord := range ords {
@@ -297,8 +297,8 @@ func (p *application) draw(a *pgsim.Statement) {
 // end ends instances: all of their rows are locked, and then, by the address, one is changed for each.
 func (p *application) end(a *pgsim.Statement) {
 	s := p.s
-	ords, ids, statuses := given[[]int32](p, 46), given[[][16]byte](p, 47), given[[]string](p, 48)
-	results, failures := given[[]*string](p, 49), given[[]*string](p, 50)
+	ords, ids, statuses := parameter[[]int32](p, 46), parameter[[][16]byte](p, 47), parameter[[]string](p, 48)
+	results, failures := parameter[[]*string](p, 49), parameter[[]*string](p, 50)
 	p.ended = []int32{}
 	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
 		v := s.Instances.Get(x, int32(s.InstanceOf(ids[i]).Index))
@@ -333,11 +333,11 @@ func (p *application) end(a *pgsim.Statement) {
 
 // answer gives the row that comes back.
 func (p *application) answer(a *pgsim.Statement) {
-	row := []any{p.gone}
+	row := []any{p.stale}
 	if p.parts["completions"] {
 		var moved []int32
 		for _, o := range p.offered {
-			if slices.Contains(p.moved, o.ord) {
+			if slices.Contains(p.retry, o.ord) {
 				moved = append(moved, o.ord)
 			}
 		}
@@ -352,7 +352,7 @@ func (p *application) answer(a *pgsim.Statement) {
 	if p.parts["arrivals"] {
 		row = append(row, p.full()...)
 	}
-	a.Give(row...)
+	a.AddRow(row...)
 }
 
 // full gives the columns of barriers that were reached.
@@ -360,9 +360,9 @@ func (p *application) full() []any {
 	var ids [][16]byte
 	var nodes, required, completed []int32
 	var paths []string
-	watched := given[bool](p, 7)
-	for _, c := range p.reached {
-		if !watched && c.completed != c.required && c.required != neverReached {
+	watched := parameter[bool](p, 7)
+	for _, c := range p.barriers {
+		if !watched && c.completed != c.required && c.required != unopenedCount {
 			continue
 		}
 		for range p.times(c) {
@@ -383,9 +383,9 @@ func (p *application) times(c counting) int {
 		return 1
 	}
 	n := 0
-	for i, ord := range given[[]int32](p, 33) {
-		if !p.lost(ord) && given[[]int32](p, 38)[i]+given[[]int32](p, 39)[i] > 0 &&
-			c.key == p.s.Key(given[[][16]byte](p, 34)[i], given[[]int32](p, 35)[i], given[[]string](p, 36)[i]) {
+	for i, ord := range parameter[[]int32](p, 33) {
+		if !p.lost(ord) && parameter[[]int32](p, 38)[i]+parameter[[]int32](p, 39)[i] > 0 &&
+			c.key == p.s.Key(parameter[[][16]byte](p, 34)[i], parameter[[]int32](p, 35)[i], parameter[[]string](p, 36)[i]) {
 			n++
 		}
 	}
@@ -395,7 +395,7 @@ func (p *application) times(c counting) int {
 // requeue puts runs that are tried again into the queue anew.
 func (p *application) requeue(a *pgsim.Statement) {
 	s := p.s
-	waits := given[[]*int64](p, 13)
+	waits := parameter[[]*int64](p, 13)
 	if waits == nil {
 		return
 	}
@@ -417,9 +417,9 @@ func (p *application) requeue(a *pgsim.Statement) {
 
 func (p *application) enqueue(a *pgsim.Statement) {
 	s := p.s
-	ids, nodes, paths := given[[][16]byte](p, 41), given[[]int32](p, 42), given[[]string](p, 43)
-	args, waits := given[[]*string](p, 44), given[[]*int64](p, 45)
-	owner, lease := given[int32](p, 5), given[int64](p, 6)
+	ids, nodes, paths := parameter[[][16]byte](p, 41), parameter[[]int32](p, 42), parameter[[]string](p, 43)
+	args, waits := parameter[[]*string](p, 44), parameter[[]*int64](p, 45)
+	owner, lease := parameter[int32](p, 5), parameter[int64](p, 6)
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
 		if p.tokens[i] == 0 {
 			return nil
@@ -434,8 +434,8 @@ func (p *application) enqueue(a *pgsim.Statement) {
 
 // collect adds elements: those that stand together in the list in one row.
 func (p *application) collect(a *pgsim.Statement) {
-	ords, ids, nodes, paths := given[[]int32](p, 27), given[[][16]byte](p, 28), given[[]int32](p, 29), given[[]string](p, 30)
-	places, values := given[[]int32](p, 31), given[[]*string](p, 32)
+	ords, ids, nodes, paths := parameter[[]int32](p, 27), parameter[[][16]byte](p, 28), parameter[[]int32](p, 29), parameter[[]string](p, 30)
+	places, values := parameter[[]int32](p, 31), parameter[[]*string](p, 32)
 	a.Then(func(*db.Exec) error {
 		at := map[pgsim.ValueKey]int{}
 		for i, ord := range ords {
@@ -478,8 +478,8 @@ func (p *application) outside(h *pgsim.Host) {
 
 func (p *application) values(a *pgsim.Statement, lost func(ord int32) bool) {
 	s := p.s
-	ords, ids, vars, paths := given[[]int32](p, 21), given[[][16]byte](p, 22), given[[]int32](p, 23), given[[]string](p, 24)
-	elements, values := given[[]int32](p, 25), given[[]*string](p, 26)
+	ords, ids, vars, paths := parameter[[]int32](p, 21), parameter[[][16]byte](p, 22), parameter[[]int32](p, 23), parameter[[]string](p, 24)
+	elements, values := parameter[[]int32](p, 25), parameter[[]*string](p, 26)
 	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
 		if lost(ords[i]) {
 			return nil
@@ -493,7 +493,7 @@ func (p *application) values(a *pgsim.Statement, lost func(ord int32) bool) {
 
 // place is where the commit leaves its mark.
 func (p *application) place() commitKey {
-	return commitKey{given[int](p, 1), given[int64](p, 2), given[int32](p, 3)}
+	return commitKey{parameter[int](p, 1), parameter[int64](p, 2), parameter[int32](p, 3)}
 }
 
 // leave leaves the commit's mark.
@@ -506,7 +506,7 @@ func (p *application) leave(a *pgsim.Statement) {
 		if len(p.done) == 0 {
 			return nil
 		}
-		row := commitRow{given[int64](p, 4), p.gone, p.s.Now()}
+		row := commitRow{parameter[int64](p, 4), p.stale, p.s.Now()}
 		_, _, err := p.s.commits.Upsert(x, key, row, func(old commitRow) (commitRow, bool, error) {
 			return row, old.number < row.number, nil
 		})
@@ -514,23 +514,23 @@ func (p *application) leave(a *pgsim.Statement) {
 	})
 }
 
-// report leaves notes of what took place.
+// report leaves notes of what was applied.
 func (p *application) report(x *db.Exec, events []push.Applied) {
 	s := p.s
 	for i := range events {
 		if e := &events[i]; !p.lost(e.Ord) {
 			x.Note(&judge.Event{
-				Inst: s.InstanceOf(e.Instance), Born: e.Born, Run: e.Run, Token: e.Token, Lease: e.Lease, Attempt: e.Attempt, Failed: e.Failed,
+				Inst: s.InstanceOf(e.Instance), Creates: e.CreatesInstance, Run: e.Run, Token: e.Token, Lease: e.Lease, Attempt: e.Attempt, Failed: e.Failed,
 				Inbox: &e.Inbox, Plan: &e.Plan, Snapshot: x.Begun(),
 			})
 		}
 	}
-	for i, status := range given[[]string](p, 18) {
-		if p.born[i] && backend.Status(status) != backend.Running {
-			x.Note(judge.Ended{Inst: s.InstanceOf(given[[][16]byte](p, 15)[i]), Status: backend.Status(status)})
+	for i, status := range parameter[[]string](p, 18) {
+		if p.created[i] && backend.Status(status) != backend.Running {
+			x.Note(judge.Ended{Inst: s.InstanceOf(parameter[[][16]byte](p, 15)[i]), Status: backend.Status(status)})
 		}
 	}
-	ids, nodes, paths, waits := given[[][16]byte](p, 41), given[[]int32](p, 42), given[[]string](p, 43), given[[]*int64](p, 45)
+	ids, nodes, paths, waits := parameter[[][16]byte](p, 41), parameter[[]int32](p, 42), parameter[[]string](p, 43), parameter[[]*int64](p, 45)
 	for i, token := range p.tokens {
 		if token != 0 && *waits[i] < 0 {
 			x.Note(judge.Leased{Inst: s.InstanceOf(ids[i]), Run: pgsim.RunOf(nodes[i], paths[i]), Token: token, Attempt: 1, Deliveries: 1, Snapshot: x.Begun()})

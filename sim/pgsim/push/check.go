@@ -34,7 +34,7 @@ func (s *Store) Committed(m *judge.Model) {
 	if n != len(m.Counters) {
 		m.Wrong("I2", "%d barriers have counters; there should be %d", n, len(m.Counters))
 	}
-	m.HoldsValues(pgsim.StoredValues(m, id, s.inbox))
+	m.CheckValues(pgsim.StoredValues(m, id, s.inbox))
 	n = 0
 	pgsim.CommittedOf(s.elements, id, func(k pgsim.ValueKey, c collected) {
 		n += len(c.places)
@@ -42,5 +42,5 @@ func (s *Store) Committed(m *judge.Model) {
 			m.Wrong("I6", "elements are stored of an aggregate that has none")
 		}
 	})
-	m.HoldsElements(n)
+	m.CheckElements(n)
 }

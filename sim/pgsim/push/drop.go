@@ -11,7 +11,7 @@ import (
 
 // ranges are what statements take that are about ranges of keys.
 type ranges struct {
-	ords      []int32 // nil: all take place
+	ords      []int32 // nil: all are applied
 	instances [][16]byte
 	ids       []int32
 	lows      []string
@@ -28,9 +28,9 @@ func dropped(args []any) ranges {
 	return r
 }
 
-// took says which events of a statement that takes something away took place: all, or those that the mark of this transaction
+// appliedOrds says which events of a statement that takes something away was applied: all, or those that the mark of this transaction
 // does not name.
-func (s *Store) took(x *db.Exec, args []any) func(ord int32) bool {
+func (s *Store) appliedOrds(x *db.Exec, args []any) func(ord int32) bool {
 	if args[4].(bool) {
 		return func(int32) bool { return true }
 	}
@@ -64,7 +64,7 @@ func dropRows[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.RunKey, V],
 		if s.World.Bug == cases.BugLoopReset {
 			return nil
 		}
-		return rowsIn(x, s, t, dropped(args), s.took(x, args))
+		return rowsIn(x, s, t, dropped(args), s.appliedOrds(x, args))
 	})
 }
 
@@ -77,7 +77,7 @@ func (s *Store) dropValues(a *pgsim.Statement, args []any) { dropValues(s, a, s.
 // dropValues is dropRows of a table of values.
 func dropValues[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.ValueKey, V], args []any) {
 	pgsim.DeleteAll(a, t, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, V]) {
-		r, took := dropped(args), s.took(x, args)
+		r, took := dropped(args), s.appliedOrds(x, args)
 		for i := range r.ids {
 			if !took(r.ords[i]) || s.World.Bug == cases.BugLoopReset && !strings.HasSuffix(r.highs[i], " ") {
 				continue
@@ -99,17 +99,17 @@ func (s *Store) endInstances(a *pgsim.Statement, args []any) {
 	var all []pgsim.Ended
 	var of []int32 // the ord of each
 	a.Then(func(x *db.Exec) error {
-		took := s.took(x, args)
+		took := s.appliedOrds(x, args)
 		for i, id := range ids {
 			if took(ords[i]) {
 				inst := int32(s.InstanceOf(id).Index)
 				isBusy := func() bool { return len(pgsim.OfInstance(x, s.queue.Table, inst)) > 0 }
-				all, of = append(all, s.LookAtEnd(x, inst, shared[i], isBusy)), append(of, ords[i])
+				all, of = append(all, s.CleanupAtEnd(x, inst, shared[i], isBusy)), append(of, ords[i])
 			}
 		}
 		return nil
 	})
-	s.MarkShared(a, &all, func(i int) { a.Give(of[i]) })
+	s.MarkNeedsCleanup(a, &all, func(i int) { a.AddRow(of[i]) })
 	dropEnded(s, a, s.elements, &all)
 	dropEnded(s, a, s.inbox, &all)
 	dropEnded(s, a, s.readiness, &all)
@@ -125,19 +125,19 @@ func dropEnded[K pgsim.InstanceKey[K], V any](s *Store, a *pgsim.Statement, t *d
 	})
 }
 
-// callOff: see call_off.sql.
-func (s *Store) callOff(a *pgsim.Statement, args []any) { s.lockRuns(a, args, db.Wait) }
+// lockCancelled: see lock_cancelled.sql.
+func (s *Store) lockCancelled(a *pgsim.Statement, args []any) { s.lockRuns(a, args, db.Wait) }
 
-// callOffMore: see call_off_more.sql.
-func (s *Store) callOffMore(a *pgsim.Statement, args []any) { s.lockRuns(a, args, db.NoWait) }
+// lockCancelledMore: see call_off_more.sql.
+func (s *Store) lockCancelledMore(a *pgsim.Statement, args []any) { s.lockRuns(a, args, db.NoWait) }
 
 func (s *Store) lockRuns(a *pgsim.Statement, args []any, policy db.Policy) {
 	r := ranges{nil, args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string), nil}
-	pgsim.Hold(&s.Base, a, s.queue.Table, policy, func(x *db.Exec) []*db.Version[pgsim.RunKey, queued] { return rowsIn(x, s, s.queue.Table, r, nil) }, pgsim.Any)
+	pgsim.LockAndCheck(&s.Base, a, s.queue.Table, policy, func(x *db.Exec) []*db.Version[pgsim.RunKey, queued] { return rowsIn(x, s, s.queue.Table, r, nil) }, pgsim.Any)
 }
 
-// holdCounters: see hold_counters.sql.
-func (s *Store) holdCounters(a *pgsim.Statement, args []any) {
+// lockCounters: see lock_counters.sql.
+func (s *Store) lockCounters(a *pgsim.Statement, args []any) {
 	ids, nodes, paths := args[1].([][16]byte), args[2].([]int32), args[3].([]string)
 	pgsim.LockAll(a, s.readiness, db.Wait, func(x *db.Exec) []*db.Version[pgsim.RunKey, readiness] { return s.counters(x, ids, nodes, paths) }, pgsim.Any)
 }

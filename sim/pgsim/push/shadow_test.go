@@ -20,14 +20,14 @@ import (
 // design is push to a shadow.
 var design = shadow.Design{
 	Name: "push",
-	Make: func(w *world.World, m *pgsim.Memory) pgsim.Design {
+	NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design {
 		s := New(w, m)
 		s.queue.ByToken = true
 		return s
 	},
 	// push says nothing of the order of node runs that are due at the same moment. Postgres has them in the order of their places, which
 	// depends on the pages that its sessions write to; here they are in that of their tokens, on both sides.
-	Settle: []string{"DROP INDEX queue_due", "CREATE INDEX queue_due ON queue (shard, due_at, token) WHERE due_at IS NOT NULL"},
+	SchemaStatements: []string{"DROP INDEX queue_due", "CREATE INDEX queue_due ON queue (shard, due_at, token) WHERE due_at IS NOT NULL"},
 	Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
 		return push.Open(ctx, push.Config{Store: cfg})
 	},
@@ -85,20 +85,20 @@ func TestNoticed(t *testing.T) {
 			return shadow.Planted(w, s.owners, func(id int32) int32 { return id + 1000 })
 		})},
 		{What: "an instance", Want: "simulated: instances", Plant: shadow.On(func(w *world.World, s *Store) bool {
-			return shadow.Planted(w, s.Instances, func(i pgsim.InstanceRow) pgsim.InstanceRow { i.Untidy = !i.Untidy; return i })
+			return shadow.Planted(w, s.Instances, func(i pgsim.InstanceRow) pgsim.InstanceRow { i.NeedsCleanup = !i.NeedsCleanup; return i })
 		})},
 		{What: "a token that is not asked for", Bug: cases.BugTokenIgnored, Want: "apply"},
 		{What: "a count of what is stale", Bug: cases.BugReadinessBeforeGuard},
 		{What: "a lease with the token of before", Bug: cases.BugLeaseNotFenced, Want: "claim"},
 		{What: "what stays with its dead", Bug: cases.BugNeverReclaimed, Want: "claim"},
 		{What: "attempts that are counted anew", Bug: cases.BugAttemptsForgotten, Want: "claim"},
-		{What: "leases that are not renewed", Bug: cases.BugExtension, Want: "durable"},
+		{What: "leases that are not renewed", Bug: cases.BugRenewalInWordsOnly, Want: "durable"},
 		{What: "what an end takes not away", Bug: cases.BugLoopReset, Want: "durable"},
-		{What: "rounds that stay", Bug: cases.BugLoopReset, From: 32, Want: "drop_"},
+		{What: "rounds that stay", Bug: cases.BugLoopReset, From: 32, Want: "delete_"},
 		{What: "an end after the end", Bug: cases.BugEndedTwice},
-		{What: "a lost commit that is found", Bug: cases.BugUnknownIsSuccess, Want: "mark"},
+		{What: "a lost commit that is found", Bug: cases.BugUnknownIsSuccess, Want: "commit_slot"},
 		{What: "a lost commit that is fenced", Bug: cases.BugUnknownIsSuccess, From: 8, Want: "fence"},
-		{What: "what an end has left", Bug: cases.BugTidyUnseen, From: 336, Want: "durable"},
+		{What: "what an end has left", Bug: cases.BugCleanedUnseen, From: 336, Want: "durable"},
 		{What: "others at work at the end", Bug: cases.BugEndsAlone, Want: "end"},
 	})
 }

@@ -14,10 +14,10 @@ import (
 // pushSQL are the statements of push, by the names of their files; but for apply.
 var pushSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 	"read": (*Store).read, "gather": (*Store).gather, "owner": (*Store).owner,
-	"fence": (*Store).fence, "mark": (*Store).mark, "forget": (*Store).forget,
-	"call_off": (*Store).callOff, "call_off_more": (*Store).callOffMore, "hold_counters": (*Store).holdCounters,
-	"drop_runs": (*Store).dropRuns, "drop_counters": (*Store).dropCounters, "drop_elements": (*Store).dropElements,
-	"drop_values": (*Store).dropValues, "end": (*Store).endInstances,
+	"fence": (*Store).fence, "commit_slot": (*Store).commitSlot, "delete_old_slots": (*Store).forget,
+	"lock_cancelled": (*Store).lockCancelled, "lock_cancelled_more": (*Store).lockCancelledMore, "lock_counters": (*Store).lockCounters,
+	"delete_runs": (*Store).dropRuns, "delete_counters": (*Store).dropCounters, "delete_elements": (*Store).dropElements,
+	"delete_values": (*Store).dropValues, "end": (*Store).endInstances,
 }, pgsim.QueueSQL(func(s *Store) *pgsim.Queue[queued, *queued] { return s.queue }),
 	pgsim.CleanupSQL[*Store](db.Wait, "queue", "readiness", "elements", "inbox"))
 
@@ -29,7 +29,7 @@ func (s *Store) read(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for i := range numbers {
 			for _, v := range pgsim.ValuesOf(x, s.inbox, s.Key(ids[i], vars[i], paths[i]).Value(pgsim.FirstElement)) {
-				a.Give(numbers[i], v.Row.Key.Element, []byte(v.Value))
+				a.AddRow(numbers[i], v.Row.Key.Element, []byte(v.Value))
 			}
 		}
 		return nil
@@ -56,7 +56,7 @@ func (s *Store) gather(a *pgsim.Statement, args []any) {
 	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
 		ok, err := s.elements.Delete(x, all[i].v)
 		if ok {
-			a.Give(all[i].ord, all[i].v.Value.places, all[i].v.Value.vals)
+			a.AddRow(all[i].ord, all[i].v.Value.places, all[i].v.Value.vals)
 		}
 		return err
 	})
@@ -83,14 +83,14 @@ func (s *Store) owner(a *pgsim.Statement, args []any) {
 		}
 		id, ok, err := s.owners.Upsert(x, args[0].(string), drawn, func(old int32) (int32, bool, error) { return old, true, nil })
 		if ok {
-			a.Give(id)
+			a.AddRow(id)
 		}
 		return err
 	})
 }
 
-// settlesBlindly says whether a bug is planted by which nobody looks what became of a commit.
-func (s *Store) settlesBlindly() bool {
+// resolvesBlindly says whether a bug is planted by which nobody looks what became of a commit.
+func (s *Store) resolvesBlindly() bool {
 	return s.World.Bug == cases.BugUnknownIsSuccess || s.World.Bug == cases.BugUnknownIsFailure
 }
 
@@ -98,40 +98,40 @@ func (s *Store) settlesBlindly() bool {
 func (s *Store) fence(a *pgsim.Statement, args []any) {
 	a.Write = true
 	a.Then(func(*db.Exec) error {
-		s.World.Note(world.Settles, 0, int64(len(args[1].([]int32))), 0, 0)
+		s.World.Note(world.Resolves, 0, int64(len(args[1].([]int32))), 0, 0)
 		return nil
 	})
-	if s.settlesBlindly() {
+	if s.resolvesBlindly() {
 		return
 	}
-	s.queue.LockHeld(a, args, func(x *db.Exec, ord int32, v *db.Version[pgsim.RunKey, queued]) error {
+	s.queue.LockLeased(a, args, func(x *db.Exec, ord int32, v *db.Version[pgsim.RunKey, queued]) error {
 		row := v.Value
 		row.Token = s.Tokens.Next()
 		ok, err := s.queue.Replace(x, v, row)
 		if ok {
 			k := v.Row.Key
 			x.Note(judge.Fenced{Inst: s.World.Instances[k.Inst], Run: k.Run(), Token: row.Token})
-			a.Give(ord, row.Token)
+			a.AddRow(ord, row.Token)
 		}
 		return err
 	})
 }
 
-// mark: see mark.sql.
-func (s *Store) mark(a *pgsim.Statement, args []any) {
+// commitSlot: see commit_slot.sql.
+func (s *Store) commitSlot(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		v := s.commits.Get(x, commitKey{args[0].(int), args[1].(int64), args[2].(int32)})
 		switch took := v != nil && v.Value.number == args[3].(int64); {
 		case s.World.Bug == cases.BugUnknownIsSuccess:
-			a.Give([]int32{})
+			a.AddRow([]int32{})
 		case took && s.World.Bug != cases.BugUnknownIsFailure:
-			a.Give(v.Value.stale)
+			a.AddRow(v.Value.stale)
 		}
 		return nil
 	})
 }
 
-// forget: see forget.sql.
+// forget: see delete_old_slots.sql.
 func (s *Store) forget(a *pgsim.Statement, args []any) {
 	shard, age := args[0].(int), args[1].(int64)*1000
 	var before int64

@@ -58,25 +58,25 @@ func compareCommit(a, b commitKey) int {
 	return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.backend, b.backend), cmp.Compare(a.slot, b.slot))
 }
 
-// neverReached is the count of a barrier that nobody has opened.
-const neverReached = math.MaxInt32
+// unopenedCount is the count of a barrier that nobody has opened.
+const unopenedCount = math.MaxInt32
 
 // Store is what is on the server, for push.
 type Store struct {
 	pgsim.Base
-	queue     *pgsim.Queue[queued, *queued]
-	readiness *db.Table[pgsim.RunKey, readiness]
-	inbox     *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
-	elements  *db.Table[pgsim.ValueKey, collected]       // by node, and the first place
-	commits   *db.Table[commitKey, commitRow]
-	owners    *db.Table[string, int32]
-	ownerIDs  db.Sequence
-	marking   map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
+	queue       *pgsim.Queue[queued, *queued]
+	readiness   *db.Table[pgsim.RunKey, readiness]
+	inbox       *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
+	elements    *db.Table[pgsim.ValueKey, collected]       // by node, and the first place
+	commits     *db.Table[commitKey, commitRow]
+	owners      *db.Table[string, int32]
+	ownerIDs    db.Sequence
+	slotWriters map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
 }
 
 // New makes the tables, on the server of a world.
 func New(w *world.World, memory *pgsim.Memory) *Store {
-	s := &Store{Base: pgsim.NewBase(w, memory), marking: map[commitKey]uint64{}}
+	s := &Store{Base: pgsim.NewBase(w, memory), slotWriters: map[commitKey]uint64{}}
 	s.queue = pgsim.NewQueue[queued](&s.Base, "queue")
 	s.queue.Arguments = func(_ *db.Exec, _ pgsim.RunKey, q *queued) []byte { return []byte(q.args) }
 	s.queue.PutFirst = func(x *db.Exec, inst *world.Instance, q *queued) {
@@ -94,17 +94,17 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 func (s *Store) Crashed() {
 	s.Base.Crashed()
 	s.ownerIDs.Crash()
-	clear(s.marking)
+	clear(s.slotWriters)
 }
 
 // occupy wants the place of a mark to belong to one transaction at a time that has completed something: the server may still be
 // at one whose connection was lost, and what that has done would have no mark (D7).
 func (s *Store) occupy(x *db.Exec, place commitKey) {
-	before, now := s.marking[place], x.Number()
+	before, now := s.slotWriters[place], x.Number()
 	if before != 0 && before != now && s.World.Server.Status(before) == db.InProgress {
 		s.World.Violate("D7", "a transaction is to leave its mark in place %d of shard %d, and so is another that is under way", place.slot, place.shard)
 	}
-	s.marking[place] = now
+	s.slotWriters[place] = now
 }
 
 // Open implements store: a push.Backend, the real code.

@@ -22,7 +22,7 @@ import (
 // Conformance runs the suite of backends, each case in a schema of its own. Held counts what is stored; nil: that is not looked at.
 func Conformance[B Backend](t *testing.T, design string, open func(testing.TB, postgres.Config) B, held func(B, context.Context) (map[string]int, error)) {
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
-		cfg := Lent(t, design, opts.Shards)
+		cfg := SharedConfig(t, design, opts.Shards)
 		b := open(t, cfg)
 		checker := sync.OnceValue(func() B { return open(t, cfg) }) // many cases need none
 		store := backendtest.Store{
@@ -31,34 +31,34 @@ func Conformance[B Backend](t *testing.T, design string, open func(testing.TB, p
 			Leftovers: func(ctx context.Context) (map[string]int, error) { return checker().Leftovers(ctx) },
 		}
 		if held != nil {
-			store.Held = func(ctx context.Context) (map[string]int, error) { return held(checker(), ctx) }
+			store.StoredCounts = func(ctx context.Context) (map[string]int, error) { return held(checker(), ctx) }
 		}
 		return store
 	})
 }
 
-// keeping is a clock that keeps what is to go on in the background.
-type keeping struct {
+// deferringClock is a clock that keeps what is to go on in the background.
+type deferringClock struct {
 	postgres.Clock
 	*backendtest.Background
 }
 
-func (k keeping) Go(job func()) { k.Keep(job) }
+func (k deferringClock) Go(job func()) { k.Keep(job) }
 
 // EndIsAnsweredBeforeTheCleanup holds a design to backendtest.Cleaning. The table is that of node runs.
 func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing.TB, postgres.Config) (Backend, *postgres.Store)) {
 	var n pgtest.Statements
 	b, store := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
 	background := &backendtest.Background{}
-	store.Clock = keeping{store.Clock, background}
-	c := backendtest.Cleaning{Backend: b, Background: background, Statements: n.Sent.Load, Left: func() int {
+	store.Clock = deferringClock{store.Clock, background}
+	c := backendtest.Cleaning{Backend: b, Background: background, Statements: n.Sent.Load, Leftovers: func() int {
 		rows, err := b.Leftovers(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return rows[table]
-	}, Marked: func() (marked int) {
-		if err := store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM instances WHERE untidy").Scan(&marked); err != nil {
+	}, NeedCleanup: func() (marked int) {
+		if err := store.Pool.QueryRow(t.Context(), "SELECT count(*) FROM instances WHERE needs_cleanup").Scan(&marked); err != nil {
 			t.Fatal(err)
 		}
 		return marked
@@ -66,16 +66,16 @@ func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing
 	c.TestEnds(t)
 }
 
-// UnsweptIsNotProlonged has an instance be canceled by a process that dies before it removes what was leased: the
+// UnsweptIsNotRenewed has an instance be canceled by a process that dies before it removes what was leased: the
 // holder is told, although its row is still there.
-func (w *World) UnsweptIsNotProlonged() {
+func (w *World) UnsweptIsNotRenewed() {
 	w.Helper()
 	lease := []backend.Lease{w.Launch(Sequence)[0].Lease}
-	if kept, err := w.B.Extend(w.Ctx, 0, lease, backendtest.Granted(0)); err != nil || !kept[0] {
+	if kept, err := w.B.Renew(w.Ctx, 0, lease, backendtest.Granted(0)); err != nil || !kept[0] {
 		w.Fatalf("before: held is %v, %v", kept, err)
 	}
-	w.Exec("UPDATE instances SET status = 'canceled', untidy = true, failure = '{}', ended_at = clock_timestamp() WHERE id = $1", lease[0].Key.Instance)
-	if kept, err := w.B.Extend(w.Ctx, 0, lease, backendtest.Granted(0)); err != nil || kept[0] {
+	w.Exec("UPDATE instances SET status = 'canceled', needs_cleanup = true, failure = '{}', ended_at = clock_timestamp() WHERE id = $1", lease[0].Key.Instance)
+	if kept, err := w.B.Renew(w.Ctx, 0, lease, backendtest.Granted(0)); err != nil || kept[0] {
 		w.Errorf("a lease of a canceled instance is held: %v, %v", kept, err)
 	}
 }
@@ -123,9 +123,9 @@ func Slope(xs, ys []float64) float64 {
 func (w *World) LostLeases(p *pgtest.Proxy, c pgtest.Cut, fresh func() backend.Backend) {
 	w.Helper()
 	lost := 0
-	for c = c.At(1); c.K <= messagesMost; c = c.At(c.K + 1) {
+	for c = c.At(1); c.K <= messagesMax; c = c.At(c.K + 1) {
 		through := fresh()
-		if _, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(leasesMost)); err != nil { // what a call left that was cut off
+		if _, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(leasesMax)); err != nil { // what a call left that was cut off
 			w.Fatal(err)
 		}
 		task := w.Launch(Sequence)[0]
@@ -149,9 +149,9 @@ func (w *World) LostLeases(p *pgtest.Proxy, c pgtest.Cut, fresh func() backend.B
 	}
 }
 
-// CalledOffInOneCall completes runs of CaughtTwice together, in an order, of which one calls the others off: the handler runs once. It
+// CancelledInOneCall completes runs of CaughtTwice together, in an order, of which one calls the others off: the handler runs once. It
 // gives the answers; what is offered again is stale.
-func (w *World) CalledOffInOneCall(order []int) (answers string) {
+func (w *World) CancelledInOneCall(order []int) (answers string) {
 	w.Helper()
 	tasks := w.Launch(CaughtTwice)
 	var cs []backend.Completion
@@ -168,10 +168,10 @@ func (w *World) CalledOffInOneCall(order []int) (answers string) {
 	return answers
 }
 
-// CallOffRaces lets several processes complete the branches of spreads of which some fail, in small
+// CancelRaces lets several processes complete the branches of spreads of which some fail, in small
 // batches and at the same time: one error of each spread is caught, nobody waits in a circle (D5), and
 // nothing is left of the others. End closes the processes, so that the server has counted what they met.
-func (w *World) CallOffRaces(processes []backend.Backend, end func()) {
+func (w *World) CancelRaces(processes []backend.Backend, end func()) {
 	w.Helper()
 	before := w.Deadlocks()
 	rec, err := backendtest.Drive(w.Ctx, processes[0], w.Instances(backendtest.Races, 30), backendtest.DriveConfig{Peers: processes[1:], Workers: 8, Max: 20, Seed: 5})
@@ -194,18 +194,18 @@ func (w *World) EndLooksForOthers(b backend.Backend) {
 	for others, wf := range map[bool]backendtest.Workflow{false: FailsAlone, true: Failing} {
 		tasks := w.Launch(wf)
 		failed := FailureOf(tasks)
-		release := w.look(tasks, failed)
+		release := w.holdRows(tasks, failed)
 		out, err := b.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
 		if err != nil || backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
 			w.Fatalf("%s, %+v, %v; want it applied, and the end", backendtest.Answers(out), out.Ended, err)
 		}
 		id := failed.Lease.Key.Instance
-		var untidy bool
-		if err := w.Ask.QueryRow(w.Ctx, "SELECT untidy FROM instances WHERE id = $1", id).Scan(&untidy); err != nil {
+		var needsCleanup bool
+		if err := w.Querier.QueryRow(w.Ctx, "SELECT needs_cleanup FROM instances WHERE id = $1", id).Scan(&needsCleanup); err != nil {
 			w.Fatal(err)
 		}
-		if rows := strings.Count(w.Dump(id), "\n"); untidy != others || (rows > 0) != others {
-			w.Errorf("others at work: %t; the instance is untidy: %t, with these rows:\n%s", others, untidy, w.Dump(id))
+		if rows := strings.Count(w.Dump(id), "\n"); needsCleanup != others || (rows > 0) != others {
+			w.Errorf("others at work: %t; the instance needs cleanup: %t, with these rows:\n%s", others, needsCleanup, w.Dump(id))
 		}
 		release()
 		w.Forget(id)
@@ -213,8 +213,8 @@ func (w *World) EndLooksForOthers(b backend.Backend) {
 	w.Finish()
 }
 
-// look keeps the rows of tasks but one from being removed, until it is released.
-func (w *World) look(tasks []backend.Task, but backend.Task) (release func()) {
+// holdRows keeps the rows of tasks but one from being removed, until it is released.
+func (w *World) holdRows(tasks []backend.Task, but backend.Task) (release func()) {
 	w.Helper()
 	conn, err := pgx.Connect(w.Ctx, w.Cfg.DSN)
 	if err != nil {
@@ -236,10 +236,10 @@ func (w *World) look(tasks []backend.Task, but backend.Task) (release func()) {
 	return func() { do("COMMIT") }
 }
 
-// CalledOffBehindItsClaim calls runs off between their claim and the reading of what their arguments refer to, which has another
+// CancelledAfterClaim calls runs off between their claim and the reading of what their arguments refer to, which has another
 // value by then: nobody is to run them, least of all with that. Claiming is what tells the claims of the design from those of others,
 // for an owner.
-func (w *World) CalledOffBehindItsClaim(store *postgres.Store, claiming func(owner string) postgres.Claiming) {
+func (w *World) CancelledAfterClaim(store *postgres.Store, claiming func(owner string) postgres.Claiming) {
 	w.Helper()
 	claim := func(between func()) []backend.Task {
 		by := claiming("another")

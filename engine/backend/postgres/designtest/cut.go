@@ -25,14 +25,14 @@ type Trial struct {
 	Judge func(err error) error
 }
 
-// messagesMost bounds the messages of a call.
-const messagesMost = 1_000
+// messagesMax bounds the messages of a call.
+const messagesMax = 1_000
 
 // EveryMessage makes trials with the cut at the first message, the second, and so on, until a trial is over before its cut is due, and
 // gives how often it was cut. One that has less messages than least shows nothing.
 func EveryMessage(t testing.TB, p *pgtest.Proxy, c pgtest.Cut, least int, trial func(c pgtest.Cut) Trial) int {
 	t.Helper()
-	for c = c.At(1); c.K <= messagesMost; c = c.At(c.K + 1) {
+	for c = c.At(1); c.K <= messagesMax; c = c.At(c.K + 1) {
 		tr := trial(c)
 		p.Set(c)
 		err := tr.Call()

@@ -48,33 +48,33 @@ type Design struct {
 // World is a store of one shard, and what was started in it. What it does, it does by a backend whose connections are not cut.
 type World struct {
 	*testing.T
-	Ctx    context.Context
-	Cfg    postgres.Config
-	Design Design
-	B      Backend
-	Ask    postgres.Querier                   // of the store
-	Subs   []backend.Submission               // of every instance that came to be
-	Want   map[uuid.UUID]backendtest.Workflow // that they are of
+	Ctx     context.Context
+	Cfg     postgres.Config
+	Design  Design
+	B       Backend
+	Querier postgres.Querier                   // of the store
+	Subs    []backend.Submission               // of every instance that came to be
+	Want    map[uuid.UUID]backendtest.Workflow // that they are of
 
 	programs map[string]*plan.Program
 }
 
-// patience bounds all that a World does.
-const patience = 15 * time.Minute
+// worldTimeout bounds all that a World does.
+const worldTimeout = 15 * time.Minute
 
-// Lent gives the configuration of a schema of a design that a test has for itself.
-func Lent(t testing.TB, design string, shards int) postgres.Config {
+// SharedConfig gives the configuration of a schema of a design that a test has for itself.
+func SharedConfig(t testing.TB, design string, shards int) postgres.Config {
 	t.Helper()
-	dsn, schema := pgtest.Lend(t, design)
+	dsn, schema := pgtest.SharedSchema(t, design)
 	return postgres.Config{DSN: dsn, Schema: schema, Shards: shards}
 }
 
 // NewWorld makes one of a store that is open.
 func NewWorld(t *testing.T, cfg postgres.Config, design Design, b Backend, ask postgres.Querier) *World {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), worldTimeout)
 	t.Cleanup(cancel)
-	return &World{T: t, Ctx: ctx, Cfg: cfg, Design: design, B: b, Ask: ask, Want: map[uuid.UUID]backendtest.Workflow{}, programs: map[string]*plan.Program{}}
+	return &World{T: t, Ctx: ctx, Cfg: cfg, Design: design, B: b, Querier: ask, Want: map[uuid.UUID]backendtest.Workflow{}, programs: map[string]*plan.Program{}}
 }
 
 // Program compiles a workflow, once.
@@ -113,8 +113,8 @@ func (w *World) Forget(id uuid.UUID) {
 	w.Subs = slices.DeleteFunc(w.Subs, func(s backend.Submission) bool { return s.ID == id })
 }
 
-// leasesMost is how many node runs one call of a World leases.
-const leasesMost = 2_000
+// leasesMax is how many node runs one call of a World leases.
+const leasesMax = 2_000
 
 // Launch starts an instance and gives its first tasks.
 func (w *World) Launch(wf backendtest.Workflow) []backend.Task {
@@ -125,7 +125,7 @@ func (w *World) Launch(wf backendtest.Workflow) []backend.Task {
 // Submit starts instances and gives their first tasks.
 func (w *World) Submit(subs ...backend.Submission) []backend.Task {
 	w.Helper()
-	out, err := w.B.Submit(w.Ctx, subs, backendtest.Granted(leasesMost))
+	out, err := w.B.Submit(w.Ctx, subs, backendtest.Granted(leasesMax))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (w *World) Submit(subs ...backend.Submission) []backend.Task {
 // Complete offers completions.
 func (w *World) Complete(cs ...backend.Completion) backend.Committed {
 	w.Helper()
-	out, err := w.B.Complete(w.Ctx, 0, cs, backendtest.Granted(leasesMost))
+	out, err := w.B.Complete(w.Ctx, 0, cs, backendtest.Granted(leasesMax))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func Ran(tasks ...backend.Task) []backend.Completion {
 // Exec changes the store behind the backend's back.
 func (w *World) Exec(sql string, args ...any) {
 	w.Helper()
-	if _, err := w.Ask.Exec(w.Ctx, sql, args...); err != nil {
+	if _, err := w.Querier.Exec(w.Ctx, sql, args...); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -168,7 +168,7 @@ func (w *World) Exec(sql string, args ...any) {
 // Number asks the store for a number.
 func (w *World) Number(sql string, args ...any) (n int64) {
 	w.Helper()
-	if err := w.Ask.QueryRow(w.Ctx, sql, args...).Scan(&n); err != nil {
+	if err := w.Querier.QueryRow(w.Ctx, sql, args...).Scan(&n); err != nil {
 		w.Fatal(err)
 	}
 	return n
@@ -187,7 +187,7 @@ func (w *World) Eventually(what, sql string, args ...any) {
 	defer tick.Stop()
 	for {
 		var yes bool
-		if err := w.Ask.QueryRow(w.Ctx, sql, args...).Scan(&yes); err != nil {
+		if err := w.Querier.QueryRow(w.Ctx, sql, args...).Scan(&yes); err != nil {
 			w.Fatalf("%s: %v", what, err)
 		}
 		if yes {
@@ -212,7 +212,7 @@ func (w *World) SessionsEnd(application string) {
 func (w *World) Dump(ids ...uuid.UUID) string {
 	w.Helper()
 	if ids == nil {
-		if err := w.Ask.QueryRow(w.Ctx, "SELECT array_agg(id) FROM instances").Scan(&ids); err != nil {
+		if err := w.Querier.QueryRow(w.Ctx, "SELECT array_agg(id) FROM instances").Scan(&ids); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -220,7 +220,7 @@ func (w *World) Dump(ids ...uuid.UUID) string {
 	for _, table := range append([]string{w.Design.Table}, w.Design.Others...) {
 		sql += fmt.Sprintf(" UNION ALL SELECT '%s ' || t::text FROM %s t WHERE shard = 0 AND instance_id = ANY ($1)", table, table)
 	}
-	rows, err := w.Ask.Query(w.Ctx, sql+" ORDER BY 1", ids)
+	rows, err := w.Querier.Query(w.Ctx, sql+" ORDER BY 1", ids)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -25,8 +25,8 @@ func (r *rows) add(instance uuid.UUID, node graph.NodeID, place graph.Path) {
 	r.place = append(r.place, string(place))
 }
 
-// newborn are the parameters of born.sql.
-type newborn struct {
+// newInstances are the parameters of insert_instances.sql.
+type newInstances struct {
 	instance [][16]byte
 	workflow []int32
 	input    []string
@@ -35,7 +35,7 @@ type newborn struct {
 	failure  []*string
 }
 
-func (n *newborn) add(e *event) error {
+func (n *newInstances) add(e *commitEvent) error {
 	status, result, failure := string(backend.Running), json.RawMessage(nil), json.RawMessage(nil)
 	if e.plan.End != nil {
 		var err error
@@ -52,7 +52,7 @@ func (n *newborn) add(e *event) error {
 	return nil
 }
 
-func (n *newborn) parameters(shard int) []any {
+func (n *newInstances) parameters(shard int) []any {
 	return []any{shard, n.instance, n.workflow, n.input, n.status, n.result, n.failure}
 }
 
@@ -107,23 +107,23 @@ type arrays struct {
 		first    []int32
 	}
 
-	arrived map[backend.Key]arrivals
-	ready   map[backend.Key]ready
-	ends    map[[16]byte]*event
-	places  map[valueKey]int
-	leased  int
-	left    bool // something is ready that was not leased
+	arrived     map[backend.Key]arrivals
+	ready       map[backend.Key]ready
+	ends        map[[16]byte]*commitEvent
+	places      map[valueKey]int
+	leased      int
+	leavesReady bool // something is ready that was not leased
 }
 
 // arrivals are those at one barrier: by which event, and how many hard ones.
 type arrivals struct {
-	event *event
+	event *commitEvent
 	sent  int
 }
 
 // ready is a run that an event made ready.
 type ready struct {
-	event *event
+	event *commitEvent
 	run   *plan.Enqueue
 }
 
@@ -135,7 +135,7 @@ type valueKey struct {
 }
 
 // add appends what an event changes.
-func (a *arrays) add(e *event) error {
+func (a *arrays) add(e *commitEvent) error {
 	if e.plan.End != nil {
 		return a.addEnd(e)
 	}
@@ -168,27 +168,27 @@ func (a *arrays) add(e *event) error {
 }
 
 // addDone marks the event's run as completed, or as ready once more; not if it stands for another round
-// from now on, or is called off.
-func (a *arrays) addDone(e *event) {
-	if e.submission != nil || a.c.calledOff(e) || e.what.Fired && !e.program.Graph().Waits(e.shape.graph.Nodes[e.what.Run.Node]) {
+// from now on, or is cancelled.
+func (a *arrays) addDone(e *commitEvent) {
+	if e.submission != nil || a.c.isCancelled(e) || e.coreEvent.Fired && !e.program.Graph().Waits(e.shape.graph.Nodes[e.coreEvent.Run.Node]) {
 		return
 	}
 	for i := range e.plan.Enqueues {
-		if e.plan.Enqueues[i].Run == e.what.Run { // a barrier that is an action
+		if e.plan.Enqueues[i].Run == e.coreEvent.Run { // a barrier that is an action
 			return
 		}
 	}
-	a.done.rows.add(e.instance, e.what.Run.Node, e.place)
+	a.done.rows.add(e.instance, e.coreEvent.Run.Node, e.place)
 	var wait *int64
 	if e.plan.Retry != nil {
 		us := e.plan.Retry.After.Microseconds()
 		wait = &us
-		a.left = a.left || us == 0
+		a.leavesReady = a.leavesReady || us == 0
 	}
 	a.done.wait = append(a.done.wait, wait)
 }
 
-func (a *arrays) addWrite(e *event, w plan.Write) {
+func (a *arrays) addWrite(e *commitEvent, w plan.Write) {
 	if w.Value != nil {
 		a.addValue(e, w.Slot, -1, w.Value)
 	}
@@ -208,7 +208,7 @@ func (a *arrays) addWrite(e *event, w plan.Write) {
 
 // addValue puts a value into the context. A statement meets each row once: of several events that write
 // one variable, the last counts.
-func (a *arrays) addValue(e *event, slot plan.Slot, element int, value json.RawMessage) {
+func (a *arrays) addValue(e *commitEvent, slot plan.Slot, element int, value json.RawMessage) {
 	v := &a.values
 	key := valueKey{e.instance, slot, element}
 	if at, ok := a.places[key]; ok {
@@ -226,14 +226,14 @@ func (a *arrays) addValue(e *event, slot plan.Slot, element int, value json.RawM
 	v.value = append(v.value, string(value))
 }
 
-func (a *arrays) addPushed(e *event, run graph.Run, element int, payload []byte) {
+func (a *arrays) addPushed(e *commitEvent, run graph.Run, element int, payload []byte) {
 	a.pushed.rows.add(e.instance, run.Node, e.shape.run(run))
 	a.pushed.element = append(a.pushed.element, int32(element))
 	a.pushed.payload = append(a.pushed.payload, string(payload))
 }
 
 // addArrival counts a step towards a barrier, or makes its count known. It gives the row.
-func (a *arrays) addArrival(e *event, ar plan.Arrival, open bool) graph.Run {
+func (a *arrays) addArrival(e *commitEvent, ar plan.Arrival, open bool) graph.Run {
 	place := e.shape.run(ar.Run)
 	hard, soft := int32(1), int32(0)
 	switch {
@@ -259,14 +259,14 @@ func (a *arrays) addArrival(e *event, ar plan.Arrival, open bool) graph.Run {
 }
 
 // addRun makes a run ready, leased as far as the grant goes. It gives the row.
-func (a *arrays) addRun(e *event, q *plan.Enqueue) (graph.Run, error) {
+func (a *arrays) addRun(e *commitEvent, q *plan.Enqueue) (graph.Run, error) {
 	place := e.shape.run(q.Run)
 	leased := q.After <= 0 && len(a.c.result.Tasks)+a.leased < a.c.grant.Max
 	switch {
 	case leased:
 		a.leased++
 	case q.After <= 0:
-		a.left = true
+		a.leavesReady = true
 	}
 	r := &a.runs
 	r.rows.add(e.instance, q.Run.Node, place)
@@ -293,7 +293,7 @@ func (a *arrays) addRun(e *event, q *plan.Enqueue) (graph.Run, error) {
 
 // addExpected gives nodes their rows, but those that the event has touched: at the start of an instance all
 // nodes outside of spreads, and once the number of a spread's elements is known, those of each element.
-func (a *arrays) addExpected(e *event, touched map[graph.Run]bool) {
+func (a *arrays) addExpected(e *commitEvent, touched map[graph.Run]bool) {
 	expect := func(nodes []graph.NodeID, place graph.Path) {
 		for _, n := range nodes {
 			if !touched[graph.Run{Node: n, Path: place}] {
@@ -314,9 +314,9 @@ func (a *arrays) addExpected(e *event, touched map[graph.Run]bool) {
 }
 
 // addEnd ends the event's instance; one that ends as it starts is stored so from the beginning.
-func (a *arrays) addEnd(e *event) error {
+func (a *arrays) addEnd(e *commitEvent) error {
 	if a.ends == nil {
-		a.ends = map[[16]byte]*event{}
+		a.ends = map[[16]byte]*commitEvent{}
 	}
 	a.ends[e.instance] = e
 	if e.submission != nil {
@@ -328,7 +328,7 @@ func (a *arrays) addEnd(e *event) error {
 		return err
 	}
 	n := &a.end
-	n.rows.add(e.instance, e.what.Run.Node, e.place)
+	n.rows.add(e.instance, e.coreEvent.Run.Node, e.place)
 	n.status = append(n.status, status)
 	n.result = append(n.result, postgres.NullableText(result))
 	n.failure = append(n.failure, postgres.NullableText(failure))

@@ -18,31 +18,31 @@ import (
 
 // commit is one transaction that applies events of one shard, and what it found.
 type commit struct {
-	b     *Backend
-	shard int
-	grant backend.Grant
-	sent  time.Time // before the first message: leases are counted from here on the local clock
-	conn  postgres.Conn
-	life  string // of the server
-	xid   string // of the transaction
+	b                 *Backend
+	shard             int
+	grant             backend.Grant
+	sent              time.Time // before the first message: leases are counted from here on the local clock
+	conn              postgres.Conn
+	serverIncarnation string // of the server
+	xid               string // of the transaction
 
-	contest *contest // what earlier tries have learned
+	contest *lockSet // what earlier tries have learned
 	rounds  int      // of apply.sql so far
 
-	live   map[*event]bool // what takes place
-	next   []*event        // what follows from the last round
-	called map[uuid.UUID]*calls
-	result backend.Committed
-	shared []uuid.UUID // instances that ended while others were at work on them
+	live      map[*commitEvent]bool // what is applied
+	next      []*commitEvent        // what follows from the last round
+	cancelled map[uuid.UUID]*cancelledScopes
+	result    backend.Committed
+	shared    []uuid.UUID // instances that ended while others were at work on them
 }
 
-// apply commits the events, all that are not stale, in one transaction. It is answered for by c.live.
-// An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if the transaction took place.
-// A connection that is given back inside of a transaction is closed by the pool.
-func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant backend.Grant, met *contest) (*commit, error) {
-	c := &commit{b: b, shard: shard, grant: grant, contest: met, sent: b.store.Clock.Now(), live: map[*event]bool{}, called: map[uuid.UUID]*calls{}}
+// applyEvents commits the events, all that are not stale, in one transaction. It is answered for by c.live.
+// An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if the transaction was applied.
+// A connection that is returned inside of a transaction is closed by the pool.
+func (b *Backend) applyEvents(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, met *lockSet) (*commit, error) {
+	c := &commit{b: b, shard: shard, grant: grant, contest: met, sent: b.store.Clock.Now(), live: map[*commitEvent]bool{}, cancelled: map[uuid.UUID]*cancelledScopes{}}
 	var err error
-	if c.life, err = b.store.Life(ctx); err != nil {
+	if c.serverIncarnation, err = b.store.Incarnation(ctx); err != nil {
 		return nil, err
 	}
 	conn, err := b.store.Pool.Acquire(ctx)
@@ -51,15 +51,15 @@ func (b *Backend) apply(ctx context.Context, shard int, events []*event, grant b
 	}
 	defer conn.Release()
 	c.conn = conn
-	err = c.transaction(ctx, events)
+	err = c.applyInTransaction(ctx, events)
 	if postgres.Contended(err) || errors.Is(err, errGates) { // it will be tried again, at best on this connection
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
 	return c, err
 }
 
-// transaction applies the events and what follows from them, and commits.
-func (c *commit) transaction(ctx context.Context, events []*event) error {
+// applyInTransaction applies the events and what follows from them, and commits.
+func (c *commit) applyInTransaction(ctx context.Context, events []*commitEvent) error {
 	planned, err := c.begin(ctx, events, nil)
 	if err != nil {
 		return err
@@ -74,22 +74,22 @@ func (c *commit) transaction(ctx context.Context, events []*event) error {
 		return err
 	}
 	for committed := false; !committed; {
-		if committed, err = c.round(ctx, c.rivals(planned)); err != nil || committed {
+		if committed, err = c.applyRound(ctx, c.dropConflicting(planned)); err != nil || committed {
 			return err
 		}
-		if planned, err = c.follow(ctx, c.next); err != nil {
+		if planned, err = c.planContinuations(ctx, c.next); err != nil {
 			return err
 		}
-		if err = c.holdNext(ctx, planned); err != nil {
+		if err = c.lockAllNext(ctx, planned); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// begin opens the transaction, finds out which events take place, reads what they need and plans them. Where
-// runs are called off it opens the transaction anew, and locks those first.
-func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event, error) {
+// begin opens the transaction, finds out which events are applied, reads what they need and plans them. Where
+// runs are cancelled it opens the transaction anew, and locks those first.
+func (c *commit) begin(ctx context.Context, events []*commitEvent, g gates) ([]*commitEvent, error) {
 	clear(c.live)
 	batch := &pgx.Batch{}
 	held := true
@@ -97,17 +97,17 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 		batch.Queue("ROLLBACK")
 	}
 	batch.Queue("BEGIN")
-	if slices.ContainsFunc(events, func(e *event) bool { return e.completion != nil && e.shape.recycles }) {
+	if slices.ContainsFunc(events, func(e *commitEvent) bool { return e.completion != nil && e.shape.recycles }) {
 		batch.Queue(c.b.store.AnyOf(lockTimeoutSQL))
 	}
 	if len(g) > 0 {
 		g.queue(batch, c.shard, &held)
 	}
 	var l postgres.Leases
-	var n newborn
+	var n newInstances
 	var r reads
-	byOrd := map[int32]*event{}
-	byID := map[[16]byte]*event{}
+	byOrd := map[int32]*commitEvent{}
+	byID := map[[16]byte]*commitEvent{}
 	for _, e := range events {
 		// What an earlier try has read is out of date.
 		e.inbox = plan.Inbox{}
@@ -123,7 +123,7 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 		r.need(e)
 	}
 	if len(n.instance) > 0 {
-		batch.Queue(bornSQL, n.parameters(c.shard)...).Query(func(rows pgx.Rows) error { return c.born(rows, byID) })
+		batch.Queue(insertInstancesSQL, n.parameters(c.shard)...).Query(func(rows pgx.Rows) error { return c.readCreated(rows, byID) })
 	}
 	if len(l.Ord) > 0 {
 		batch.Queue(guardSQL, l.Parameters(c.shard)...).Query(func(rows pgx.Rows) error { return c.guarded(rows, byOrd) })
@@ -132,10 +132,10 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 	if err := c.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, err
 	}
-	if err := c.hold(ctx, g, held); err != nil {
+	if err := c.lockAllSeen(ctx, g, held); err != nil {
 		return nil, err
 	}
-	var planned []*event
+	var planned []*commitEvent
 	for _, e := range events {
 		if !c.live[e] {
 			continue
@@ -150,8 +150,8 @@ func (c *commit) begin(ctx context.Context, events []*event, g gates) ([]*event,
 	return planned, nil
 }
 
-// born takes in which instances are new.
-func (c *commit) born(rows pgx.Rows, byID map[[16]byte]*event) error {
+// readCreated takes in which instances are new.
+func (c *commit) readCreated(rows pgx.Rows, byID map[[16]byte]*commitEvent) error {
 	var id [16]byte
 	_, err := pgx.ForEachRow(rows, []any{&id, &c.xid}, func() error {
 		c.live[byID[id]] = true
@@ -160,27 +160,27 @@ func (c *commit) born(rows pgx.Rows, byID map[[16]byte]*event) error {
 	return err
 }
 
-// guarded takes in which completions take place. The attempt is that of the row.
-func (c *commit) guarded(rows pgx.Rows, byOrd map[int32]*event) error {
+// guarded takes in which completions are applied. The attempt is that of the row.
+func (c *commit) guarded(rows pgx.Rows, byOrd map[int32]*commitEvent) error {
 	var ord, attempt, workflow int32
 	var path string
 	_, err := pgx.ForEachRow(rows, []any{&ord, &path, &attempt, &workflow, &c.xid}, func() error {
 		e := byOrd[ord]
-		if graph.Path(path) != e.what.Run.Path {
+		if graph.Path(path) != e.coreEvent.Run.Path {
 			return nil
 		}
 		if workflow != e.workflow {
 			return e.unfit(fmt.Errorf("the instance runs another workflow than the one it is completed with"))
 		}
 		c.live[e] = true
-		e.what.Attempt = int(attempt)
+		e.coreEvent.Attempt = int(attempt)
 		return nil
 	})
 	return err
 }
 
-// round applies the plans of events, and commits where nothing can follow from them.
-func (c *commit) round(ctx context.Context, events []*event) (committed bool, err error) {
+// applyRound applies the plans of events, and commits where nothing can follow from them.
+func (c *commit) applyRound(ctx context.Context, events []*commitEvent) (committed bool, err error) {
 	a := arrays{c: c}
 	batch := &pgx.Batch{}
 	last := true
@@ -195,7 +195,7 @@ func (c *commit) round(ctx context.Context, events []*event) (committed bool, er
 	c.clear(batch, events)
 	a.queueUnset(batch)
 	if len(events) > 0 {
-		batch.Queue(applySQL, a.parameters()...).Query(func(rows pgx.Rows) error { return c.took(rows, &a) })
+		batch.Queue(applySQL, a.parameters()...).Query(func(rows pgx.Rows) error { return c.readResult(rows, &a) })
 	}
 	if n := &a.end; len(n.instance) > 0 {
 		batch.Queue(endSQL, c.shard, n.instance, n.node, n.place, n.shared).Query(c.readShared)
@@ -206,22 +206,22 @@ func (c *commit) round(ctx context.Context, events []*event) (committed bool, er
 	c.next = c.next[:0]
 	for _, e := range events {
 		for _, run := range e.plan.Resumes {
-			c.next = append(c.next, e.follows(plan.Event{Run: run, Fired: true}))
+			c.next = append(c.next, e.continuation(plan.Event{Run: run, Fired: true}))
 		}
-		c.waits(&e.plan)
+		c.noteDue(&e.plan)
 	}
 	c.applied(events)
 	if err = c.conn.SendBatch(ctx, batch).Close(); err == nil {
-		c.result.More = c.result.More || a.left
+		c.result.More = c.result.More || a.leavesReady
 	}
 	if last {
-		err = postgres.MarkUnknown(err)
+		err = postgres.WrapUnknown(err)
 	}
 	return last, err
 }
 
-// took takes in what an apply statement did.
-func (c *commit) took(rows pgx.Rows, a *arrays) error {
+// readResult takes in what an apply statement did.
+func (c *commit) readResult(rows pgx.Rows, a *arrays) error {
 	var what, path string
 	var instance [16]byte
 	var node int32
@@ -265,18 +265,18 @@ func (c *commit) counted(at arrivals, run graph.Run, required *int32, satisfied 
 	if required == nil {
 		return e.unfit(fmt.Errorf("%w: it arrives at %s, whose count is not known", backend.ErrOverflow, e.program.RunName(run)))
 	}
-	for _, what := range e.program.Reached(run, int(*required), satisfied-at.sent, satisfied) {
-		c.next = append(c.next, e.follows(what))
+	for _, what := range e.program.BarrierEvents(run, int(*required), satisfied-at.sent, satisfied) {
+		c.next = append(c.next, e.continuation(what))
 	}
 	return nil
 }
 
-// follow reads what the events of the next round need, and plans them.
-func (c *commit) follow(ctx context.Context, next []*event) ([]*event, error) {
+// planContinuations reads what the events of the next round need, and plans them.
+func (c *commit) planContinuations(ctx context.Context, next []*commitEvent) ([]*commitEvent, error) {
 	var r reads
-	var events []*event
+	var events []*commitEvent
 	for _, e := range next {
-		if c.calledOff(e) {
+		if c.isCancelled(e) {
 			continue
 		}
 		e.ord = int32(len(events))
@@ -298,8 +298,8 @@ func (c *commit) follow(ctx context.Context, next []*event) ([]*event, error) {
 	return events, nil
 }
 
-// waits notes when what a plan leaves for later is due.
-func (c *commit) waits(p *plan.Plan) {
+// noteDue notes when what a plan leaves for later is due.
+func (c *commit) noteDue(p *plan.Plan) {
 	if p.Retry != nil {
 		c.result.DueAt(c.sent.Add(p.Retry.After))
 	}

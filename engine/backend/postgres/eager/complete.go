@@ -23,19 +23,19 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	slices.SortStableFunc(events, func(a, b *event) int {
+	slices.SortStableFunc(events, func(a, b *commitEvent) int {
 		return cmp.Or(a.key().Compare(b.key()), cmp.Compare(a.completion.Lease.Token, b.completion.Lease.Token))
 	})
-	events = postgres.Distinct(out, events, func(e *event) backend.Lease { return e.completion.Lease })
-	if err := b.commit(ctx, shard, events, grant, out); err != nil {
+	events = postgres.Distinct(out, events, func(e *commitEvent) backend.Lease { return e.completion.Lease })
+	if err := b.commitBatch(ctx, shard, events, grant, out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	return out.Committed(), nil
 }
 
 // completed makes events of completions, and answers those that can be none.
-func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *postgres.Outcomes) ([]*event, error) {
-	var events []*event
+func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *postgres.Outcomes) ([]*commitEvent, error) {
+	var events []*commitEvent
 	for i := range completions {
 		c := &completions[i]
 		if !out.Accept(i, c, shard, b.Shards()) {
@@ -46,8 +46,8 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 			return nil, err
 		}
 		run := c.Lease.Key.Run
-		e := &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, shape: b.shape(c.Program), workflow: number, completion: c}
-		e.what = plan.Event{Run: run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
+		e := &commitEvent{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, shape: b.shape(c.Program), workflow: number, completion: c}
+		e.coreEvent = plan.Event{Run: run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
 		e.place = e.shape.run(run)
 		events = append(events, e)
 	}
@@ -55,17 +55,17 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 }
 
 // add takes in a commit.
-func (c *commit) add(out *postgres.Outcomes, events []*event) {
+func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
 	for _, e := range events {
 		out.Conclude(e.ord, c.live[e], e.submission != nil)
 	}
 	out.Add(&c.result)
 }
 
-// commit applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
+// commitBatch applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
 // whole call: what one transaction leased is no longer granted to the next.
-func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
-	return postgres.Halve(out, events, func(events []*event) error {
+func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
+	return postgres.Halve(out, events, func(events []*commitEvent) error {
 		c, err := b.commitOnce(ctx, shard, events, grant, out)
 		if len(events) == 1 && postgres.Unfit(err) {
 			// Its instance may have ended meanwhile, and what it needs been swept: the guard sees that now.
@@ -80,25 +80,25 @@ func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant 
 	})
 }
 
-// commitOnce applies events in one transaction, which is tried until it takes place; see postgres.Store.Commit.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (c *commit, err error) {
+// commitOnce applies events in one transaction, which is tried until it is applied; see postgres.Store.Commit.
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (c *commit, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
-	met := &contest{barriers: map[rowKey]bool{}}
+	met := &lockSet{barriers: map[rowKey]bool{}}
 	err = b.store.Commit(ctx, postgres.Transaction{
-		Doing: fmt.Sprintf("committing on shard %d", shard),
+		Purpose: fmt.Sprintf("committing on shard %d", shard),
 		Run: func() (err error) {
-			if c, err = b.apply(ctx, shard, events, grant, met); errors.Is(err, errGates) {
+			if c, err = b.applyEvents(ctx, shard, events, grant, met); errors.Is(err, errGates) {
 				err = postgres.Retryable(err)
 			}
 			return err
 		},
-		ID:      func() (life, xid string) { return c.life, c.xid },
+		ID:      func() (life, xid string) { return c.serverIncarnation, c.xid },
 		Release: func() { b.release(ctx, c) },
 	})
 	return c, err
 }
 
-// release gives up the leases of a transaction that took place, of which not all may have been heard: they
+// release gives up the leases of a transaction that was applied, of which not all may have been heard: they
 // are to be claimed.
 func (b *Backend) release(ctx context.Context, c *commit) {
 	var ids [][16]byte

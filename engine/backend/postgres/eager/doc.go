@@ -47,7 +47,7 @@
 // # Locks
 //
 // Rows are locked in key order (D5): first those of completions, then the barriers at which they arrive. What
-// calls off runs that may be at work begins with locks on all of them and on its own, in that order, and so
+// cancels runs that may be at work begins with locks on all of them and on its own, in that order, and so
 // waits for what is being completed there; what that has made ready is then locked without waiting, until a
 // statement has got hold of all that it saw. What follows from events locks behind what those hold, and waits for nobody: where another
 // has such a row, the transaction begins again, with it in its place in the order. Rows that are reset or removed
@@ -59,12 +59,12 @@
 //
 // A row that stands for the next round cannot tell whether the round before was committed. The transaction's
 // id can: it is known before the COMMIT is sent, and the server is asked what became of it. Only where it did
-// not take place are the completions committed again.
+// not are applied are the completions committed again.
 //
 // # The end of an instance
 //
 // An instance that ends takes its rows with it, if nothing else is at work on it. Where that is not known from its workflow, the
 // last statement of the transaction looks for runs of it that are not completed: whoever is at work on the instance has one. If there
-// are any, the instance is marked untidy, as one that is canceled is. Its rows are removed in key order, in the background, since
+// are any, the instance is marked with needs_cleanup, as a cancelled one is. Its rows are removed in key order, in the background, since
 // that can be long; what that does not come to, Sweep finds by the mark: completions that overlap with the end may still add some.
 package eager

@@ -29,19 +29,19 @@ var runs = postgres.NewQueue(postgres.Table{
 })
 
 var (
-	guardSQL       = runs.MustSQL("guard")
-	bornSQL        = runs.MustSQL("born")
-	readSQL        = runs.MustSQL("read")
-	gatherSQL      = runs.MustSQL("gather")
-	gatesSQL       = runs.MustSQL("gates")
-	gatesMoreSQL   = runs.MustSQL("gates_more")
-	barriersSQL    = runs.MustSQL("barriers")
-	barriersNowSQL = runs.MustSQL("barriers_now")
-	clearSQL       = runs.MustSQL("clear")
-	unsetSQL       = runs.MustSQL("unset")
-	applySQL       = runs.MustSQL("apply")
-	endSQL         = runs.MustSQL("end")
-	workflowsSQL   = runs.MustSQL("workflows")
+	guardSQL           = runs.MustSQL("guard")
+	insertInstancesSQL = runs.MustSQL("insert_instances")
+	readSQL            = runs.MustSQL("read")
+	gatherSQL          = runs.MustSQL("gather")
+	gatesSQL           = runs.MustSQL("gates")
+	gatesMoreSQL       = runs.MustSQL("gates_more")
+	barriersSQL        = runs.MustSQL("barriers")
+	barriersNowSQL     = runs.MustSQL("barriers_now")
+	clearSQL           = runs.MustSQL("clear")
+	unsetSQL           = runs.MustSQL("unset")
+	applySQL           = runs.MustSQL("apply")
+	endSQL             = runs.MustSQL("end")
+	workflowsSQL       = runs.MustSQL("workflows")
 )
 
 // DefaultSchema holds the tables where Config names no other.
@@ -83,11 +83,11 @@ func On(store *postgres.Store) *Backend {
 	return &Backend{SweptBase: postgres.NewSweptBase(sweeper), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
 }
 
-// quiet says whether nothing else can be at work on an instance of the program when it completes: no
+// endsCleanly says whether nothing else can be at work on an instance of the program when it completes: no
 // node of it goes on after the first of several.
-func quiet(p *plan.Program) bool { return !p.EndsEarly() }
+func endsCleanly(p *plan.Program) bool { return !p.EndsEarly() }
 
 // unfit says why an event cannot be committed.
-func (e *event) unfit(err error) error {
-	return &postgres.UnfitError{Err: fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.what.Run), err)}
+func (e *commitEvent) unfit(err error) error {
+	return &postgres.UnfitError{Err: fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.coreEvent.Run), err)}
 }

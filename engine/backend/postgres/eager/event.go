@@ -14,9 +14,9 @@ import (
 	"pulley/engine/plan"
 )
 
-// event is one thing to be committed: a completion, a new instance, or what follows from one of them in
+// commitEvent is one thing to be committed: a completion, a new instance, or what follows from one of them in
 // the same transaction.
-type event struct {
+type commitEvent struct {
 	ord        int32 // its place in the call, or, of what follows, in its round
 	instance   uuid.UUID
 	program    *plan.Program
@@ -24,58 +24,62 @@ type event struct {
 	workflow   int32
 	submission *backend.Submission
 	completion *backend.Completion
-	what       plan.Event // of a completion and of what follows
+	coreEvent  plan.Event // of a completion and of what follows
 	place      graph.Path // of its run
 	inbox      plan.Inbox
 	plan       plan.Plan
 }
 
 // Ord and Of implement postgres.Member.
-func (e *event) Ord() int32    { return e.ord }
-func (e *event) Of() uuid.UUID { return e.instance }
+func (e *commitEvent) Ord() int32    { return e.ord }
+func (e *commitEvent) Of() uuid.UUID { return e.instance }
 
 // key is the row that the event holds: the order of keys is that of locks (D5).
-func (e *event) key() backend.Key {
-	return backend.Key{Instance: e.instance, Run: graph.Run{Node: e.what.Run.Node, Path: e.place}}
+func (e *commitEvent) key() backend.Key {
+	return backend.Key{Instance: e.instance, Run: graph.Run{Node: e.coreEvent.Run.Node, Path: e.place}}
 }
 
-// follows gives what follows from an event in the same transaction.
-func (e *event) follows(what plan.Event) *event {
-	return &event{instance: e.instance, program: e.program, shape: e.shape, workflow: e.workflow, what: what, place: e.shape.run(what.Run)}
+// continuation gives what follows from an event in the same transaction.
+func (e *commitEvent) continuation(what plan.Event) *commitEvent {
+	return &commitEvent{instance: e.instance, program: e.program, shape: e.shape, workflow: e.workflow, coreEvent: what, place: e.shape.run(what.Run)}
 }
 
 // isAlone says whether nothing else can be at work on the instance that the event ends.
-func (e *event) isAlone() bool {
-	return e.plan.End != nil && e.plan.End.Failure == nil && quiet(e.program)
+func (e *commitEvent) isAlone() bool {
+	return e.plan.End != nil && e.plan.End.Failure == nil && endsCleanly(e.program)
 }
 
 // outcome gives the instance that the event ended.
-func (e *event) outcome() backend.Instance { return postgres.EndedInstance(e.instance, e.plan.End) }
+func (e *commitEvent) outcome() backend.Instance {
+	return postgres.EndedInstance(e.instance, e.plan.End)
+}
 
 // value gives what a slot holds once the event's plan is applied.
-func (e *event) value(slot plan.Slot) (json.RawMessage, bool) { return e.plan.Value(slot, &e.inbox) }
+func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
+	return e.plan.Value(slot, &e.inbox)
+}
 
 // reads are the parameters of read.sql and gather.sql: what events need.
 type reads struct {
-	events            map[int32]*event
+	events            map[int32]*commitEvent
 	slots, aggregates postgres.Keys
 }
 
 // add asks for slots.
-func (r *reads) add(e *event, slots []plan.Slot) {
+func (r *reads) add(e *commitEvent, slots []plan.Slot) {
 	if r.events == nil {
-		r.events = map[int32]*event{}
+		r.events = map[int32]*commitEvent{}
 	}
 	r.events[e.ord] = e
 	r.slots.AddSlots(e.ord, e.instance, slots)
 }
 
 // need asks for all that an event needs.
-func (r *reads) need(e *event) {
-	needs := e.program.Needs(e.what)
+func (r *reads) need(e *commitEvent) {
+	needs := e.program.Needs(e.coreEvent)
 	r.add(e, needs.Slots)
 	if needs.Elements {
-		r.aggregates.Add(e.ord, e.instance, int32(e.what.Run.Node), e.place)
+		r.aggregates.Add(e.ord, e.instance, int32(e.coreEvent.Run.Node), e.place)
 	}
 }
 
@@ -83,7 +87,7 @@ func (r *reads) need(e *event) {
 func (r *reads) queue(batch *pgx.Batch, shard int) {
 	if len(r.slots.Ord) > 0 {
 		batch.Queue(readSQL, r.slots.Parameters(shard)...).Query(func(rows pgx.Rows) error {
-			return postgres.TakeValues(rows, func(ord int32) *plan.Inbox { return &r.events[ord].inbox })
+			return postgres.CollectValues(rows, func(ord int32) *plan.Inbox { return &r.events[ord].inbox })
 		})
 	}
 	if len(r.aggregates.Ord) > 0 {
@@ -97,23 +101,23 @@ func (r *reads) gather(rows pgx.Rows) error {
 	var payload []byte
 	_, err := pgx.ForEachRow(rows, []any{&ord, &element, &payload}, func() error {
 		e := r.events[ord]
-		e.inbox.Elements = append(e.inbox.Elements, plan.Element{Barrier: e.what.Run, Index: int(element), Value: slices.Clone(payload)})
+		e.inbox.Elements = append(e.inbox.Elements, plan.Element{Barrier: e.coreEvent.Run, Index: int(element), Value: slices.Clone(payload)})
 		return nil
 	})
 	return err
 }
 
 // step plans the event.
-func (e *event) step(jitter float64) error {
+func (e *commitEvent) step(jitter float64) error {
 	var err error
-	if e.plan, err = e.program.Step(e.what, e.inbox, jitter); err != nil {
+	if e.plan, err = e.program.Step(e.coreEvent, e.inbox, jitter); err != nil {
 		return e.unfit(err)
 	}
 	return nil
 }
 
 // lease makes the task of a run that the event made ready.
-func (e *event) lease(q *plan.Enqueue, token int64) (backend.Task, error) {
+func (e *commitEvent) lease(q *plan.Enqueue, token int64) (backend.Task, error) {
 	args, err := backend.AssembleArgs(q.Args, e.value)
 	if err != nil {
 		return backend.Task{}, e.unfit(fmt.Errorf("arguments of %s: %w", e.program.RunName(q.Run), err))

@@ -26,7 +26,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return worldIn(t, designtest.Lent(t, "eager", 1))
+	return worldIn(t, designtest.SharedConfig(t, "eager", 1))
 }
 
 // worldIn is a world in a schema of a database.
@@ -59,6 +59,6 @@ func TestEndIsAnsweredBeforeTheCleanup(t *testing.T) {
 	})
 }
 
-func TestUnsweptIsNotProlonged(t *testing.T) { newWorld(t).UnsweptIsNotProlonged() }
+func TestUnsweptIsNotProlonged(t *testing.T) { newWorld(t).UnsweptIsNotRenewed() }
 
 func TestOverdueComesFirst(t *testing.T) { newWorld(t).OverdueComesFirst() }

@@ -13,9 +13,9 @@ import (
 	"pulley/engine/plan"
 )
 
-// Extend implements backend.Backend. The rows of leases are found by their places, which only the
+// Renew implements backend.Backend. The rows of leases are found by their places, which only the
 // instances' workflows tell.
-func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
+func (b *Backend) Renew(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (b *Backend) Extend(ctx context.Context, shard int, held []backend.Lease, g
 			placed[i].Key.Run.Path = b.shape(p).run(l.Key.Run)
 		}
 	}
-	return b.Base.Extend(ctx, shard, placed, grant)
+	return b.Base.Renew(ctx, shard, placed, grant)
 }
 
 // programs gives the workflows of instances that run.
@@ -79,7 +79,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 type claimValues struct{ reads }
 
 func (v *claimValues) Need(instance uuid.UUID, number int32, slots []plan.Slot) {
-	v.add(&event{ord: number, instance: instance}, slots)
+	v.add(&commitEvent{ord: number, instance: instance}, slots)
 }
 
 func (v *claimValues) Read(batch *pgx.Batch, shard int) { v.queue(batch, shard) }

@@ -15,7 +15,7 @@ import (
 	"pulley/engine/graph"
 )
 
-// gatesPasses bounds how often one transaction looks for runs that are to be called off.
+// gatesPasses bounds how often one transaction looks for runs that are to be cancelled.
 const gatesPasses = 5
 
 // lockTimeout is how long, and half as long again at most, a transaction waits for a row where rows are recycled, see shape.recycles. A row for
@@ -26,12 +26,12 @@ const lockTimeout = 100 * time.Millisecond
 
 var lockTimeoutSQL = postgres.LockTimeouts(lockTimeout)
 
-// errGates is in the error of a transaction that could not get hold of all that it calls off.
+// errGates is in the error of a transaction that could not get hold of all that it cancels.
 var errGates = errors.New("runs that are to be called off go on and on")
 
-// contest is what a call has learned, in tries that were given up, of the rows that what follows from its
+// lockSet is what a call has learned, in tries that were given up, of the rows that what follows from its
 // events locks. The next try locks them in their order (D5), before it could hold one behind them.
-type contest struct {
+type lockSet struct {
 	gates    gates
 	barriers map[rowKey]bool
 }
@@ -48,7 +48,7 @@ func compareRows(a, b rowKey) int {
 }
 
 // gates are the runs that a transaction locks before anything else, where it is to call runs off that may be
-// at work: two that each hold a run and call off the other's would wait in a circle.
+// at work: two that each hold a run and cancel the other's would wait in a circle.
 type gates []gate
 
 type gate struct {
@@ -57,8 +57,8 @@ type gate struct {
 	low, high string
 }
 
-// atWork gives where runs may be under way that events call off.
-func atWork(events []*event) gates {
+// atWork gives where runs may be under way that events cancel.
+func atWork(events []*commitEvent) gates {
 	var out gates
 	for _, e := range events {
 		for _, c := range e.plan.Clears {
@@ -75,11 +75,11 @@ func atWork(events []*event) gates {
 }
 
 // with adds the completions themselves.
-func (g gates) with(events []*event) gates {
+func (g gates) with(events []*commitEvent) gates {
 	out := slices.Clone(g)
 	for _, e := range events {
 		if e.completion != nil {
-			out = append(out, gate{e.instance, e.what.Run.Node, string(e.place), string(e.place)})
+			out = append(out, gate{e.instance, e.coreEvent.Run.Node, string(e.place), string(e.place)})
 		}
 	}
 	return out
@@ -107,9 +107,9 @@ func (g gates) queue(batch *pgx.Batch, shard int, held *bool) {
 	batch.Queue(gatesMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(held) })
 }
 
-// hold locks what has become ready behind the gates since, without waiting, until a statement has got hold of all that it saw: whoever
+// lockAllSeen locks what has become ready behind the gates since, without waiting, until a statement has got hold of all that it saw: whoever
 // changes anything there must have held a part of that before, so that nobody does from then on.
-func (c *commit) hold(ctx context.Context, g gates, held bool) error {
+func (c *commit) lockAllSeen(ctx context.Context, g gates, held bool) error {
 	parameters := g.parameters(c.shard)
 	for pass := 0; !held; pass++ {
 		if pass == gatesPasses {
@@ -122,21 +122,21 @@ func (c *commit) hold(ctx context.Context, g gates, held bool) error {
 	return nil
 }
 
-// holdNext locks what is called off by events that follow, of which nothing was known when the transaction
+// lockAllNext locks what is cancelled by events that follow, of which nothing was known when the transaction
 // began. What another has locked is not waited for, out of order as that would be.
-func (c *commit) holdNext(ctx context.Context, events []*event) error {
+func (c *commit) lockAllNext(ctx context.Context, events []*commitEvent) error {
 	g := atWork(events)
 	if len(g) == 0 {
 		return nil
 	}
 	c.contest.gates = append(c.contest.gates, g...)
-	return c.hold(ctx, g, false)
+	return c.lockAllSeen(ctx, g, false)
 }
 
 // queueBarriers adds the statement that locks the barriers at which events arrive, where apply.sql does not
 // meet them in order. What follows from events arrives behind what those hold: it waits for nobody, and
 // where that cannot be, the transaction begins again by locking them all.
-func (c *commit) queueBarriers(batch *pgx.Batch, events []*event) {
+func (c *commit) queueBarriers(batch *pgx.Batch, events []*commitEvent) {
 	wanted := map[rowKey]bool{}
 	for _, e := range events {
 		for _, a := range e.plan.Arrivals {

@@ -141,7 +141,7 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 				leases = append(leases, c.Lease)
 			}
 			return func(b *Backend) {
-				held, err := b.Extend(w.Ctx, 0, leases, backendtest.Granted(0))
+				held, err := b.Renew(w.Ctx, 0, leases, backendtest.Granted(0))
 				if err != nil || !held[0] {
 					w.Fatalf("held %t, %v", held[0], err)
 				}

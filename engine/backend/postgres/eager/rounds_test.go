@@ -88,7 +88,7 @@ func TestLoopsAreLinear(t *testing.T) {
 // loopCosts runs a loop on a store of its own.
 func loopCosts(t *testing.T, n int) map[string]float64 {
 	t.Helper()
-	w := worldIn(t, postgres.Config{DSN: pgtest.Quiet(t).DSN(), Schema: pgtest.Schema(t), Shards: 1})
+	w := worldIn(t, postgres.Config{DSN: pgtest.Undisturbed(t).DSN(), Schema: pgtest.Schema(t), Shards: 1})
 	w.Cfg.Application = w.Cfg.Schema
 	wf := designtest.Collecting
 	wf.Input = fmt.Sprintf(`{"n": %d}`, n)

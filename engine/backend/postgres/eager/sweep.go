@@ -12,6 +12,6 @@ var cleanup = postgres.NewCleanup(runs,
 // cleanUpAfter has removed, in the background, what instances left that a commit ended while others were at work on them.
 func (b *Backend) cleanUpAfter(c *commit) {
 	for _, id := range c.shared {
-		b.sweeper.Later(c.shard, id)
+		b.sweeper.CleanInBackground(c.shard, id)
 	}
 }

@@ -18,9 +18,9 @@ func SQL(name string) (string, error) { return runs.SQL(name) }
 type Applied = postgres.Applied
 
 // applied says what the next apply.sql on the connection stands for.
-func (c *commit) applied(events []*event) {
-	postgres.Tell(c.conn, events, func(e *event) Applied {
-		a := Applied{Instance: e.instance, Born: e.submission != nil, Run: e.what.Run, Attempt: e.what.Attempt, Failed: e.what.Failure != nil, Inbox: e.inbox, Plan: e.plan}
+func (c *commit) applied(events []*commitEvent) {
+	postgres.AnnounceApplied(c.conn, events, func(e *commitEvent) Applied {
+		a := Applied{Instance: e.instance, CreatesInstance: e.submission != nil, Run: e.coreEvent.Run, Attempt: e.coreEvent.Attempt, Failed: e.coreEvent.Failure != nil, Inbox: e.inbox, Plan: e.plan}
 		if e.completion != nil {
 			a.Token, a.Lease = e.completion.Lease.Token, e.completion.Lease.Token
 		}

@@ -26,7 +26,7 @@ func (deaf) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{}) int
 	if ctx.Err() != nil {
 		return postgres.Ended
 	}
-	return postgres.Rested
+	return postgres.TimedOut
 }
 
 // lookCounter is a pool that counts how often somebody looks for an answer.

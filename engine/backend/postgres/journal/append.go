@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// settleTimeout bounds finding out what became of an append, when the caller's context has ended.
-	settleTimeout = 10 * time.Second
-	// settleTries bounds how often it is tried, and settlePause is between two tries. A store that cannot be asked
+	// resolveTimeout bounds finding out what became of an append, when the caller's context has ended.
+	resolveTimeout = 10 * time.Second
+	// resolveTries bounds how often it is tried, and resolvePause is between two tries. A store that cannot be asked
 	// by then is down: the shard is loaded anew when it is back.
-	settleTries = 3
-	settlePause = 20 * time.Millisecond
+	resolveTries = 3
+	resolvePause = 20 * time.Millisecond
 )
 
 // appendTries bounds how often one call appends again after unknown outcomes.
 const appendTries = 3
 
-// errLost is the error of an append to a shard that is another's by now: nothing of it took place.
+// errLost is the error of an append to a shard that is another's by now: nothing of it was applied.
 var errLost = errors.New("the shard has another owner")
 
-// errGone is the error of settling an append where another has owned the shard since, and what the append would have
+// errOwnerChanged is the error of settling an append where another has owned the shard since, and what the append would have
 // left could be gone by now.
-var errGone = errors.New("another has owned the shard since, and has dropped what would tell")
+var errOwnerChanged = errors.New("another has owned the shard since, and has dropped what would tell")
 
 // appended is what the store said to an append.
 type appended struct {
-	born map[uuid.UUID]bool // of a submission: those that were new; nil: all
-	lost bool               // it took place, but the shard is another's since
+	created map[uuid.UUID]bool // of a submission: those that were new; nil: all
+	lost    bool               // it was applied, but the shard is another's since
 }
 
-// append makes a transaction durable. After an error nothing of it took place, in the store or in memory, unless
+// append makes a transaction durable. After an error nothing of it was applied, in the store or in memory, unless
 // the error is backend.ErrUnknown; then the shard has been suspended.
 func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 	for try := 1; ; try++ {
@@ -55,12 +55,12 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 			t.rollback(savepoint{})
 			return out, err
 		}
-		happened, out, settled := sh.settle(ctx, t)
+		happened, out, settled := sh.resolveAppend(ctx, t)
 		switch {
 		case settled != nil && errors.Is(settled, errLost):
 			sh.forget()
 			return out, settled
-		case errors.Is(settled, errGone):
+		case errors.Is(settled, errOwnerChanged):
 			sh.forget()
 			return out, fmt.Errorf("%w: %w (%w)", backend.ErrUnknown, err, settled)
 		case settled != nil:
@@ -84,21 +84,21 @@ func (sh *shardState) send(ctx context.Context, t *tx) (appended, error) {
 		return appended{}, notSent{err}
 	}
 	row, err := sh.exec(ctx, t, sh.buf.kinds, p)
-	if isDuplicate(err) && len(t.births) > 0 {
-		sh.buf.kinds |= known
+	if isDuplicate(err) && len(t.created) > 0 {
+		sh.buf.kinds |= skipExisting
 		row, err = sh.exec(ctx, t, sh.buf.kinds, p)
 	}
 	if err != nil {
 		return appended{}, err
 	}
-	if err := fenced(row); err != nil || sh.buf.kinds&known == 0 {
+	if err := fenced(row); err != nil || sh.buf.kinds&skipExisting == 0 {
 		return appended{}, err
 	}
 	born, err := readUUIDs(row[1])
-	if err != nil || len(born) == len(t.births) {
+	if err != nil || len(born) == len(t.created) {
 		return appended{}, err
 	}
-	return appended{born: born}, nil
+	return appended{created: born}, nil
 }
 
 // isDuplicate says whether the server has a row of that key already.
@@ -144,8 +144,8 @@ func (sh *shardState) exec(ctx context.Context, t *tx, k kinds, args [][]byte) (
 	}
 	p := Prepared{Name: s.name, SQL: s.sql, Params: sh.params, tx: t}
 	var result *pgconn.Result
-	if sh.letter != nil {
-		result = sh.marked(ctx, p)
+	if sh.inFlight != nil {
+		result = sh.appendMarked(ctx, p)
 	} else {
 		results, err := sh.b.store.Pool.Prepared(ctx, p)
 		if err != nil {
@@ -162,7 +162,7 @@ func (sh *shardState) exec(ctx context.Context, t *tx, k kinds, args [][]byte) (
 	return result.Rows[0], nil
 }
 
-// notSent is an error before anything was sent: nothing took place, whatever it was.
+// notSent is an error before anything was sent: nothing was applied, whatever it was.
 type notSent struct{ err error }
 
 func (e notSent) Error() string { return e.err.Error() }
@@ -173,24 +173,24 @@ func isNotSent(err error) bool {
 	return errors.As(err, &n)
 }
 
-// settle finds out what became of a transaction whose answer was lost. It takes a new epoch first, so that what
-// may still be under way can no longer take place, and then looks.
-func (sh *shardState) settle(ctx context.Context, t *tx) (happened bool, out appended, err error) {
-	ctx, cancel := sh.b.clock.Within(context.WithoutCancel(ctx), settleTimeout)
+// resolveAppend finds out what became of a transaction whose answer was lost. It takes a new epoch first, so that what
+// may still be under way can no longer are applied, and then looks.
+func (sh *shardState) resolveAppend(ctx context.Context, t *tx) (happened bool, out appended, err error) {
+	ctx, cancel := sh.b.clock.Within(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		if happened, out, err = sh.look(ctx, t); err == nil || errors.Is(err, errLost) || errors.Is(err, errGone) {
+		if happened, out, err = sh.readOutcome(ctx, t); err == nil || errors.Is(err, errLost) || errors.Is(err, errOwnerChanged) {
 			return happened, out, err
 		}
-		if try == settleTries || !sh.b.rest(ctx, settlePause) {
+		if try == resolveTries || !sh.b.pause(ctx, resolvePause) {
 			return false, out, err
 		}
 	}
 }
 
-// look takes a new epoch and reads what a transaction would have left. Another may have had the shard since the transaction was
+// readOutcome takes a new epoch and reads what a transaction would have left. Another may have had the shard since the transaction was
 // sent, or may take it before the reading, which says so: whatever makes that late may have made the lease end.
-func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appended, err error) {
+func (sh *shardState) readOutcome(ctx context.Context, t *tx) (happened bool, out appended, err error) {
 	sent, span := sh.b.now(), sh.b.span.Load()
 	epoch, mine, err := sh.acquire(ctx, span, sh.epoch.Load())
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -198,12 +198,12 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 	}
 	lost := !mine // what is known here is not all, even if the shard is free again
 	w := t.witness()
-	rows, err := sh.b.store.Pool.Query(ctx, settleSQL, sh.number, w.seq, sh.epoch.Load(), w.ids, epoch)
+	rows, err := sh.b.store.Pool.Query(ctx, resolveSQL, sh.number, w.seq, sh.epoch.Load(), w.ids, epoch)
 	if err != nil {
 		return false, out, err
 	}
 	defer rows.Close()
-	out.born = map[uuid.UUID]bool{}
+	out.created = map[uuid.UUID]bool{}
 	stored := 0
 	for rows.Next() {
 		var still, there bool
@@ -215,19 +215,19 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 			return false, out, err
 		}
 		lost = lost || !still
-		if id != nil && w.births[*id] {
+		if id != nil && w.created[*id] {
 			stored++
 		}
 		wrote := id != nil && w.wrote(*id, backend.Status(*status), by, *pending)
 		if wrote {
-			out.born[*id] = true
+			out.created[*id] = true
 		}
 		happened = happened || w.seq != 0 && there || w.seq == 0 && wrote
 	}
 	if err := rows.Err(); err != nil {
 		return false, out, err
 	}
-	if lost && w.seq == 0 && stored < len(w.births) {
+	if lost && w.seq == 0 && stored < len(w.created) {
 		happened = false // a transaction stores all or none: what is there another has stored, and taken up
 	}
 	if lost && !happened {
@@ -245,21 +245,21 @@ func (sh *shardState) look(ctx context.Context, t *tx) (happened bool, out appen
 		sh.epoch.Store(epoch)
 		sh.tokens = epoch << tokenBits
 	}
-	if len(t.births) == 0 {
-		out.born = nil
+	if len(t.created) == 0 {
+		out.created = nil
 	}
 	return happened, out, nil
 }
 
 // another looks for other traces of a transaction than its witness in a shard that is another's: nil says that there is one,
-// and errLost that it did not take place. An event is dropped only once its instance has ended or has a later state: where
+// and errLost that it did not are applied. An event is dropped only once its instance has ended or has a later state: where
 // none is there, and one of the transaction's should be, it never was. Else nobody can tell.
 func (sh *shardState) another(ctx context.Context, t *tx) error {
 	var ids [][16]byte
 	var seqs []int64
 	seq := sh.seq
 	for _, e := range t.events {
-		if !e.inst.Gone {
+		if !e.inst.Detached {
 			ids, seqs = append(ids, e.inst.ID), append(seqs, seq)
 			seq++
 		}
@@ -277,30 +277,30 @@ func (sh *shardState) another(ctx context.Context, t *tx) error {
 	case proved:
 		return errLost
 	}
-	return errGone
+	return errOwnerChanged
 }
 
 // witness is that by which a transaction is found again: its last event, or, where it has none, the instances that it
 // ended or stored. Those that it stored are looked up in any case: some may have been there before.
 type witness struct {
-	seq    int64 // of the last event; zero: there is none
-	ids    [][16]byte
-	tokens map[uuid.UUID]int64 // by which they ended
-	births map[uuid.UUID]bool
+	seq     int64 // of the last event; zero: there is none
+	ids     [][16]byte
+	tokens  map[uuid.UUID]int64 // by which they ended
+	created map[uuid.UUID]bool
 }
 
 func (t *tx) witness() witness {
-	w := witness{tokens: map[uuid.UUID]int64{}, births: map[uuid.UUID]bool{}}
+	w := witness{tokens: map[uuid.UUID]int64{}, created: map[uuid.UUID]bool{}}
 	seq := t.sh.seq
 	for _, e := range t.events {
-		if !e.inst.Gone {
+		if !e.inst.Detached {
 			w.seq = seq
 			seq++
 		}
 	}
-	for _, e := range t.births {
+	for _, e := range t.created {
 		w.add(e)
-		w.births[e.public.ID] = true
+		w.created[e.public.ID] = true
 	}
 	for _, e := range t.ends {
 		if w.seq == 0 {
@@ -317,7 +317,7 @@ func (w *witness) add(e ending) {
 
 // wrote says whether an instance stands as the transaction would have left it.
 func (w *witness) wrote(id uuid.UUID, status backend.Status, by int64, pending bool) bool {
-	if w.births[id] && status == backend.Running {
+	if w.created[id] && status == backend.Running {
 		return !pending // another's would be, or it would have been known here
 	}
 	return status != backend.Running && by != 0 && by == w.tokens[id]

@@ -19,9 +19,9 @@ type instance struct {
 	program  *plan.Program
 	workflow int32 // the program's number in the store
 
-	events   []int64 // the seqs of what is stored of it
-	look     int     // at how many events it is asked next whether the state is to be written down
-	snapshot int64   // the seq of the event that has its state, when it was loaded; zero: none
+	events            []int64 // the seqs of what is stored of it
+	nextSnapshotCheck int     // at how many events it is asked next whether the state is to be written down
+	snapshot          int64   // the seq of the event that has its state, when it was loaded; zero: none
 }
 
 // newInstance makes an instance in which nothing is yet.
@@ -90,7 +90,7 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	if err != nil {
 		return err
 	}
-	e := event{inst: inst, key: r.Key, token: r.Token, data: ev.Result}
+	e := pendingEvent{inst: inst, key: r.Key, token: r.Token, data: ev.Result}
 	if c.Failure != nil {
 		e.kind = kindFailure
 		if e.data, err = json.Marshal(c.Failure); err != nil {
@@ -110,7 +110,7 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	}
 	e.timed = t.Timed
 	t.events = append(t.events, e)
-	if !inst.Gone && inst.snapshotDue() && !t.snapped(inst) {
+	if !inst.Detached && inst.snapshotDue() && !t.snapped(inst) {
 		return t.snapshot(inst, e.token)
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 var errForeign = forward.ErrForeign
 
 // foreign is errForeign of a shard whose owner was seen just now.
-type foreign struct{ ownership.Standing }
+type foreign struct{ ownership.ShardView }
 
 // Error implements error.
 func (foreign) Error() string { return errForeign.Error() }
@@ -26,35 +26,35 @@ func (foreign) Error() string { return errForeign.Error() }
 func (foreign) Is(target error) bool { return target == errForeign }
 
 // seen gives how the store saw a shard when a call on it failed; nil: it did not look.
-func seen(err error) *ownership.Standing {
+func seen(err error) *ownership.ShardView {
 	if f := (foreign{}); errors.As(err, &f) {
-		return &f.Standing
+		return &f.ShardView
 	}
 	return nil
 }
 
 const (
-	// heardFor is how long after another engine told of work the owners of all shards are asked for some.
-	heardFor = 500 * time.Millisecond
-	// askRarely is the pause between two such claims where nobody told of any.
-	askRarely = time.Second
+	// workHeardFor is how long after another engine told of work the owners of all shards are asked for some.
+	workHeardFor = 500 * time.Millisecond
+	// forwardClaimPause is the pause between two such claims where nobody told of any.
+	forwardClaimPause = time.Second
 )
 
 // ownerTries bounds how often one call finds that the shard has gone to another owner meanwhile.
 const ownerTries = 20
 
-// taking says whether a call takes a shard that is free.
-type taking int
+// acquirePolicy says whether a call takes a shard that is free.
+type acquirePolicy int
 
 const (
-	takeNever taking = iota
-	takeFair         // if it is of this backend's part
-	takeLate         // so, or if nobody has come for it for yieldFor
-	takeAny
+	acquireNever acquirePolicy = iota
+	acquireFair                // if it is of this backend's part
+	acquireLate                // so, or if nobody has come for it for yieldFor
+	acquireAny
 )
 
 // locally makes a call on the memory of a shard, if it is this backend's or may be.
-func (b *Backend) locally(ctx context.Context, shard int, take taking, call func(*shardState) error) error {
+func (b *Backend) locally(ctx context.Context, shard int, take acquirePolicy, call func(*shardState) error) error {
 	sh := b.shards[shard]
 	if err := sh.lock(ctx); err != nil {
 		return err
@@ -62,11 +62,11 @@ func (b *Backend) locally(ctx context.Context, shard int, take taking, call func
 	defer sh.unlock()
 	own := sh.owned
 	switch {
-	case sh.epoch.Load() != 0 && take != takeNever, take == takeAny:
-		own = sh.own
-	case take != takeNever && b.reserve(sh):
-		defer b.reserved(sh)
-		own = sh.own
+	case sh.epoch.Load() != 0 && take != acquireNever, take == acquireAny:
+		own = sh.acquireShard
+	case take != acquireNever && b.reserve(sh):
+		defer b.unreserve(sh)
+		own = sh.acquireShard
 	}
 	ok, err := own(ctx)
 	switch {
@@ -82,12 +82,12 @@ func (b *Backend) locally(ctx context.Context, shard int, take taking, call func
 }
 
 // anywhere makes a call where the shard's owner is: here, or by asking it, which is told what has been seen of it; nil: nothing.
-func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call func(*shardState) error, ask func(*ownership.Standing) error) error {
+func (b *Backend) anywhere(ctx context.Context, shard int, take acquirePolicy, call func(*shardState) error, ask func(*ownership.ShardView) error) error {
 	var err error
 	began := b.now()
 	for range ownerTries {
-		if take == takeLate && b.now()-began > int64(yieldFor) {
-			take = takeAny
+		if take == acquireLate && b.now()-began > int64(yieldFor) {
+			take = acquireAny
 		}
 		if err = b.locally(ctx, shard, take, call); !errors.Is(err, errForeign) {
 			return err
@@ -95,7 +95,7 @@ func (b *Backend) anywhere(ctx context.Context, shard int, take taking, call fun
 		if err = ask(seen(err)); !errors.Is(err, errForeign) {
 			return err
 		}
-		if take == takeLate && !b.rest(ctx, yieldPause) {
+		if take == acquireLate && !b.pause(ctx, yieldPause) {
 			return ctx.Err()
 		}
 	}
@@ -108,36 +108,36 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 		return out, err
 	}
 	b.claimed.Store(b.now())
-	b.keep()
-	err = b.anywhere(ctx, shard, takeFair,
+	b.startBackground()
+	err = b.anywhere(ctx, shard, acquireFair,
 		func(sh *shardState) error { return sh.claimTo(ctx, grant, &out) },
-		func(s *ownership.Standing) error {
+		func(s *ownership.ShardView) error {
 			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || b.owners.Free(*s) {
 				return err // others' part, who will find it
 			}
-			if !b.asks(b.shards[shard]) {
+			if !b.forwardsClaim(b.shards[shard]) {
 				return nil
 			}
-			return b.askCommitted(ctx, shard, forward.Request{Op: forward.Claim, Grant: grant}, s, &out)
+			return b.forwardCommitted(ctx, shard, forward.Request{Op: forward.Claim, Grant: grant}, s, &out)
 		})
 	return out, postgres.Explain(err)
 }
 
-// asks says whether a claim goes to the owner of a shard, who has an engine as a rule, and work of its own in the
+// forwardsClaim says whether a claim goes to the owner of a shard, who has an engine as a rule, and work of its own in the
 // hands of that: if this backend owns none, if somebody told of work a moment ago, and otherwise at times.
-func (b *Backend) asks(sh *shardState) bool {
+func (b *Backend) forwardsClaim(sh *shardState) bool {
 	now := b.now()
-	if heard := b.heard.Load(); len(b.held()) > 0 && (heard == 0 || now-heard > int64(heardFor)) && now-sh.asked.Load() < int64(askRarely) {
+	if heard := b.workHeardAt.Load(); len(b.ownedShards()) > 0 && (heard == 0 || now-heard > int64(workHeardFor)) && now-sh.lastForwarded.Load() < int64(forwardClaimPause) {
 		return false
 	}
-	sh.asked.Store(now)
+	sh.lastForwarded.Store(now)
 	return true
 }
 
 // claimTo leases what is ready; where nothing is, it looks for what others have stored.
 func (sh *shardState) claimTo(ctx context.Context, grant backend.Grant, out *backend.Committed) error {
 	sh.promote(sh.b.now())
-	if err := sh.wakeDue(ctx, sh.b.now()); err != nil {
+	if err := sh.reloadDue(ctx, sh.b.now()); err != nil {
 		return err
 	}
 	if sh.promote(sh.b.now()); sh.ready.Peek() == nil {
@@ -166,14 +166,14 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if len(completions) == 0 {
 		return out, nil
 	}
-	err = b.anywhere(ctx, shard, takeLate,
+	err = b.anywhere(ctx, shard, acquireLate,
 		func(sh *shardState) error { return sh.complete(ctx, completions, grant, &out) },
-		func(s *ownership.Standing) error {
+		func(s *ownership.ShardView) error {
 			req := forward.Request{Op: forward.Complete, Grant: grant}
 			if req.Completions, err = b.desk.Send(ctx, completions); err != nil {
 				return err
 			}
-			return b.askCommitted(ctx, shard, req, s, &out)
+			return b.forwardCommitted(ctx, shard, req, s, &out)
 		})
 	return out, postgres.Explain(err)
 }
@@ -185,7 +185,7 @@ func (sh *shardState) complete(ctx context.Context, completions []backend.Comple
 	t := sh.begin()
 	for i := range completions {
 		c := &completions[i]
-		r := sh.held(c.Lease)
+		r := sh.heldRun(c.Lease)
 		if r == nil {
 			out.Outcomes[i].Answer = backend.Stale
 			continue
@@ -198,7 +198,7 @@ func (sh *shardState) complete(ctx context.Context, completions []backend.Comple
 		}
 		out.Outcomes[i].Answer = backend.Applied
 	}
-	sh.letter.applies(t)
+	sh.inFlight.noteApplied(t)
 	err := sh.finish(ctx, t, grant, out)
 	if err == nil || !postgres.Poisoned(err) {
 		return err
@@ -207,11 +207,11 @@ func (sh *shardState) complete(ctx context.Context, completions []backend.Comple
 		out.Outcomes[0] = backend.Outcome{Answer: backend.Refused, Err: postgres.Explain(err)}
 		return nil
 	}
-	return sh.halves(ctx, completions, grant, out)
+	return sh.completeHalves(ctx, completions, grant, out)
 }
 
-// halves completes a batch in two parts. Once one of them is durable, an error of the other is that of its members.
-func (sh *shardState) halves(ctx context.Context, completions []backend.Completion, grant backend.Grant, out *backend.Committed) error {
+// completeHalves completes a batch in two parts. Once one of them is durable, an error of the other is that of its members.
+func (sh *shardState) completeHalves(ctx context.Context, completions []backend.Completion, grant backend.Grant, out *backend.Committed) error {
 	half := len(completions) / 2
 	var first, second backend.Committed
 	if err := sh.complete(ctx, completions[:half], grant, &first); err != nil {
@@ -237,7 +237,7 @@ func (sh *shardState) halves(ctx context.Context, completions []backend.Completi
 
 // finish makes a transaction durable and hands out what it made ready.
 func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, out *backend.Committed) error {
-	if len(t.events)+len(t.ends)+len(t.births) == 0 {
+	if len(t.events)+len(t.ends)+len(t.created) == 0 {
 		sh.outlook(t.Now, out)
 		return nil
 	}
@@ -260,34 +260,34 @@ func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, ou
 	return nil
 }
 
-// Extend implements backend.Backend.
-func (b *Backend) Extend(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
+// Renew implements backend.Backend.
+func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	if err := b.check(ctx, shard, grant); err != nil {
 		return nil, err
 	}
-	if err := grant.CheckExtension(); err != nil {
+	if err := grant.CheckRenewal(); err != nil {
 		return nil, fmt.Errorf("journal: extend: %w", err)
 	}
 	kept := make([]bool, len(leases))
 	if len(leases) == 0 {
 		return kept, nil
 	}
-	err := b.anywhere(ctx, shard, takeLate,
+	err := b.anywhere(ctx, shard, acquireLate,
 		func(sh *shardState) error {
-			return sh.extend(ctx, leases, grant, kept)
+			return sh.renewLeases(ctx, leases, grant, kept)
 		},
-		func(s *ownership.Standing) error {
-			answer, err := b.ask(ctx, shard, forward.Request{Op: forward.Extend, Grant: grant, Leases: leases}, s)
+		func(s *ownership.ShardView) error {
+			answer, err := b.forward(ctx, shard, forward.Request{Op: forward.Renew, Grant: grant, Leases: leases}, s)
 			copy(kept, answer.Held)
 			return err
 		})
 	return kept, postgres.Explain(err)
 }
 
-// extend renews the leases that are held, or gives them back.
-func (sh *shardState) extend(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
+// renewLeases renews the leases that are held, or gives them back.
+func (sh *shardState) renewLeases(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
 	if grant.Lease == 0 {
-		return sh.giveBack(ctx, leases, kept)
+		return sh.returnLeases(ctx, leases, kept)
 	}
 	grant.Max = 1
 	now, grant, err := sh.cover(ctx, grant)
@@ -299,7 +299,7 @@ func (sh *shardState) extend(ctx context.Context, leases []backend.Lease, grant 
 	}
 	until := now + int64(grant.Lease)
 	for i, l := range leases {
-		r := sh.held(l)
+		r := sh.heldRun(l)
 		if kept[i] = r != nil; r == nil {
 			continue
 		}
@@ -314,16 +314,16 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (swept backend.Swept, er
 	if err := b.check(ctx, shard, backend.Grant{}); err != nil {
 		return swept, err
 	}
-	err = b.anywhere(ctx, shard, takeFair,
+	err = b.anywhere(ctx, shard, acquireFair,
 		func(sh *shardState) error {
 			swept, err = sh.sweep(ctx)
 			return err
 		},
-		func(s *ownership.Standing) error {
+		func(s *ownership.ShardView) error {
 			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || b.owners.Free(*s) {
 				return err
 			}
-			answer, err := b.ask(ctx, shard, forward.Request{Op: forward.Sweep}, s)
+			answer, err := b.forward(ctx, shard, forward.Request{Op: forward.Sweep}, s)
 			swept = answer.Swept
 			return err
 		})

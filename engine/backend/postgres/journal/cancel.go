@@ -49,15 +49,15 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reason string) error {
 	failure := &plan.Failure{Type: backend.CanceledType, Message: reason}
 	partly := false // what a statement has not missed is canceled
-	err := b.anywhere(ctx, shard, takeNever,
+	err := b.anywhere(ctx, shard, acquireNever,
 		func(sh *shardState) error { return sh.cancel(ctx, ids, failure) },
-		func(s *ownership.Standing) error {
+		func(s *ownership.ShardView) error {
 			free, err := b.cancelFree(ctx, shard, ids, failure)
 			if err != nil || free {
 				partly = partly || errors.Is(err, errForeign)
 				return err
 			}
-			_, err = b.ask(ctx, shard, forward.Request{Op: forward.Cancel, IDs: ids, Reason: reason}, s)
+			_, err = b.forward(ctx, shard, forward.Request{Op: forward.Cancel, IDs: ids, Reason: reason}, s)
 			return err
 		})
 	if err != nil && partly && !backend.IsUnknown(err) {
@@ -89,7 +89,7 @@ func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, fa
 }
 
 // cancel ends instances, and also those that run in the store and are not known here: they are broken, or were
-// stored a moment ago, or are parked.
+// stored a moment ago, or are evicted.
 func (sh *shardState) cancel(ctx context.Context, ids []uuid.UUID, failure *plan.Failure) error {
 	t := sh.begin()
 	for _, id := range ids {
@@ -99,10 +99,10 @@ func (sh *shardState) cancel(ctx context.Context, ids []uuid.UUID, failure *plan
 			continue
 		}
 		inst := newInstance(id, nil, 0)
-		inst.Gone = true
-		if p := sh.lot.by[id]; p != nil {
+		inst.Detached = true
+		if p := sh.evicted.by[id]; p != nil {
 			inst.events = p.events
-			t.unpark(p)
+			t.removeEvicted(p)
 		}
 		t.ends = append(t.ends, ending{
 			inst: inst, token: sh.tokens,

@@ -32,9 +32,9 @@ func (sh *shardState) note(ctx context.Context, runs []*state.Run, count func(*s
 	}
 	t := sh.begin()
 	for _, r := range runs {
-		t.events = append(t.events, event{inst: instanceOf(r), key: r.Key, kind: kindDelivery, data: appendInt(nil, int64(count(r)))})
+		t.events = append(t.events, pendingEvent{inst: instanceOf(r), key: r.Key, kind: kindDelivery, data: appendInt(nil, int64(count(r)))})
 	}
-	sh.letter.applies(t)
+	sh.inFlight.noteApplied(t)
 	done, err := sh.append(ctx, t)
 	switch {
 	case err != nil:
@@ -49,12 +49,12 @@ func (sh *shardState) note(ctx context.Context, runs []*state.Run, count func(*s
 	return err
 }
 
-// giveBack makes runs ready again whose holders give up their leases, before all others: the deliveries do not count.
-func (sh *shardState) giveBack(ctx context.Context, leases []backend.Lease, kept []bool) error {
+// returnLeases makes runs ready again whose holders give up their leases, before all others: the deliveries do not count.
+func (sh *shardState) returnLeases(ctx context.Context, leases []backend.Lease, kept []bool) error {
 	runs := make([]*state.Run, len(leases))
 	var noted []*state.Run
 	for i, l := range leases {
-		if runs[i] = sh.held(l); runs[i] != nil && runs[i].Noted >= runs[i].Counted {
+		if runs[i] = sh.heldRun(l); runs[i] != nil && runs[i].Noted >= runs[i].Counted {
 			noted = append(noted, runs[i])
 		}
 	}
@@ -69,7 +69,7 @@ func (sh *shardState) giveBack(ctx context.Context, leases []backend.Lease, kept
 		r.Place, r.Token, r.Due = state.Ready, 0, sh.b.now()
 		r.Counted--
 		sh.file(r)
-		if given := sh.b.givenBack; given != nil {
+		if given := sh.b.leaseReturned; given != nil {
 			given(r.Inst.ID, r.Key, int(r.Counted))
 		}
 	}

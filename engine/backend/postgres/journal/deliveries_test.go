@@ -51,7 +51,7 @@ func TestInnocentsLoseOneDelivery(t *testing.T) {
 		b = w.open()
 		w.await(b, func() bool {
 			_, err := b.Claim(w.ctx, 0, w.granted(0))
-			return err == nil && len(b.held()) == 1
+			return err == nil && len(b.ownedShards()) == 1
 		})
 	}
 	b.Close() // which hands on what was presumed
@@ -78,7 +78,7 @@ func TestSilentTakeoverCountsNothingAsKnown(t *testing.T) {
 	freeze(other)
 	sh := b.shards[0]
 	w.await(b, func() bool {
-		standing, err := sh.standing(w.ctx)
+		standing, err := sh.ownership(w.ctx)
 		return err == nil && b.owners.Free(standing)
 	})
 	if _, _, err := sh.acquire(w.ctx, b.span.Load(), 0); err != nil { // whose answer nobody hears
@@ -139,7 +139,7 @@ func TestDeliveriesAreInWrittenState(t *testing.T) {
 func (w *world) await(b *Backend, so func() bool) {
 	w.Helper()
 	for !so() {
-		if !b.rest(w.ctx, 5*time.Millisecond) {
+		if !b.pause(w.ctx, 5*time.Millisecond) {
 			w.Fatal("it did not come about in time")
 		}
 	}

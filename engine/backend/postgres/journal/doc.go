@@ -17,18 +17,18 @@
 // # Who decides
 //
 // A shard has one owner, a Backend that is open somewhere. Its row in shards says who, in which epoch, and until
-// when, on the server's clock; the owner prolongs it sixteen times over, and reckons its end from before it asked, so
+// when, on the server's clock; the owner renews it sixteen times over, and reckons its end from before it asked, so
 // that its own view ends first. No lease on a node run ends after that of its shard: it is an eighth longer than the
-// longest of them, and what would end later all the same is granted only once the shard is prolonged (I11). Whoever finds the shard free, or the owner's time over, takes it with the next
+// longest of them, and what would end later all the same is granted only once the shard is renewed (I11). Whoever finds the shard free, or the owner's time over, takes it with the next
 // epoch. The epoch is part of a key: changing it waits for appends under way, which lock the key, and whatever an
-// earlier owner sends later finds another epoch, and nothing of it takes place. Tokens have the epoch in their high
+// earlier owner sends later finds another epoch, and nothing of it is applied. Tokens have the epoch in their high
 // bits and a counter below, so that they grow from owner to owner with nothing durable.
 //
 // In memory are the running instances: node runs that are ready, waiting or leased, barriers, and values. What the
 // core plans for a completion is applied there, in place, each change with what undoes it. Then one statement appends
 // a row for each completion of the batch, and the ends of instances, if the epoch still holds. After it, and not
 // before, outcomes are answered and tasks handed out; a batch that the server refuses is undone. Claiming and
-// prolonging leases of tasks touch nothing but memory. One call at a time uses a shard; shards do not wait for one another.
+// renewing leases of tasks touch nothing but memory. One call at a time uses a shard; shards do not wait for one another.
 //
 // # What is durable
 //
@@ -57,13 +57,13 @@
 // What they submit they store, marked as pending, and tell the owner, who takes it up. Completions, claims and the rest
 // they send to the owner through the table requests, and wait for the answer, of which a notification tells them; if the owner is
 // gone, they take the shard.
-// Who gives up waiting withdraws the request: its row, which the append that is made for it marks, says what took place,
+// Who gives up waiting withdraws the request: its row, which the append that is made for it marks, says what was applied,
 // and what did not cannot any more. A crash of the server empties the table: then what became of a request is not known.
 // So every backend can do everything, and those that own shards do it fast.
 //
 // # Unknown commits
 //
-// If a connection dies during an append, the owner takes a new epoch, so that the lost append can no longer take place,
+// If a connection dies during an append, the owner takes a new epoch, so that the lost append can no longer are applied,
 // and looks for its last row (D7). Found: it happened. Not found: it is appended again. Where the server cannot be
 // asked, the shard is dropped from memory, the caller told so, and the shard loaded when the server is back.
 //

@@ -25,8 +25,8 @@ type Host struct {
 	// Leased is told of each lease that is given in memory, before anybody else is; nil: nobody.
 	Leased func(instance uuid.UUID, run graph.Run, token int64, attempt, deliveries int)
 
-	// GivenBack is told of each lease that its holder gives back, and how many deliveries of the attempt count then; nil: nobody.
-	GivenBack func(instance uuid.UUID, run graph.Run, left int)
+	// LeaseReturned is told of each lease that its holder returns, and how many deliveries of the attempt count then; nil: nobody.
+	LeaseReturned func(instance uuid.UUID, run graph.Run, left int)
 }
 
 // Store is what designs on Postgres share, as package postgres has it.
@@ -35,7 +35,7 @@ type Store interface {
 	Number(ctx context.Context, p *plan.Program) (int32, error)
 	Program(ctx context.Context, number int32) (*plan.Program, error)
 	Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error)
-	Life(ctx context.Context) (string, error)
+	Incarnation(ctx context.Context) (string, error)
 	Outlived(life string)
 	Retry(ctx context.Context, doing, remedy string, try func() error) error
 	Channel(topic string) string
@@ -69,8 +69,8 @@ type Clock = postgres.Clock
 
 // What Clock.Wait gives besides a place.
 const (
-	Rested = postgres.Rested
-	Ended  = postgres.Ended
+	TimedOut = postgres.TimedOut
+	Ended    = postgres.Ended
 )
 
 // server is a store with its pool.
@@ -106,31 +106,31 @@ func (p pool) Prepared(ctx context.Context, list ...Prepared) ([]*pgconn.Result,
 	return conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
 }
 
-// NotSent marks an error before anything was sent: nothing took place, whatever it was.
+// NotSent marks an error before anything was sent: nothing was applied, whatever it was.
 func NotSent(err error) error { return notSent{err} }
 
-// beside begins something that goes on until the backend is closed.
-func (b *Backend) beside(f func()) {
+// runInBackground begins something that goes on until the backend is closed.
+func (b *Backend) runInBackground(f func()) {
 	b.tasks.Add(1)
 	b.clock.Go(func() {
 		defer func() {
 			b.tasks.Add(-1)
-			postgres.Nudge(b.idle)
+			postgres.Signal(b.backgroundEnded)
 		}()
 		f()
 	})
 }
 
-// besidesOver waits until nothing goes on beside the calls.
-func (b *Backend) besidesOver() {
+// awaitBackground waits until nothing goes on beside the calls.
+func (b *Backend) awaitBackground() {
 	for b.tasks.Load() > 0 {
-		b.clock.Wait(context.Background(), -1, b.idle)
+		b.clock.Wait(context.Background(), -1, b.backgroundEnded)
 	}
 }
 
-// rest waits, and says whether the context still lives.
-func (b *Backend) rest(ctx context.Context, pause time.Duration) bool {
-	return b.clock.Wait(ctx, pause) == Rested
+// pause waits, and says whether the context still lives.
+func (b *Backend) pause(ctx context.Context, pause time.Duration) bool {
+	return b.clock.Wait(ctx, pause) == TimedOut
 }
 
 var _ Store = (*postgres.Store)(nil)

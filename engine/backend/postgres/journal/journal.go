@@ -30,25 +30,25 @@ var (
 	//go:embed sql/adopt.sql
 	adoptSQL string
 	//go:embed sql/make_shards.sql
-	makeShardsSQL string
+	insertShardsSQL string
 	//go:embed sql/load_instances.sql
 	loadInstancesSQL string
 	//go:embed sql/load_events.sql
 	loadEventsSQL string
-	//go:embed sql/load_parked.sql
-	loadParkedSQL string
+	//go:embed sql/load_evicted.sql
+	loadEvictedSQL string
 	//go:embed sql/load_named.sql
 	loadNamedSQL string
-	//go:embed sql/settle.sql
-	settleSQL string
+	//go:embed sql/resolve.sql
+	resolveSQL string
 	//go:embed sql/absent.sql
 	absentSQL string
 	//go:embed sql/drop_range.sql
 	dropRangeSQL string
 	//go:embed sql/drop_some.sql
 	dropSomeSQL string
-	//go:embed sql/mark.sql
-	markSQL string
+	//go:embed sql/mark_request.sql
+	markRequestSQL string
 	//go:embed sql/cancel_free.sql
 	cancelFreeSQL string
 	//go:embed sql/leftovers.sql
@@ -61,8 +61,8 @@ const DefaultSchema = "pulley_journal"
 // DefaultLease is how long a shard stays with an owner that is not heard of.
 const DefaultLease = 10 * time.Second
 
-// DefaultPark is how long an instance has to wait to leave memory where Config says nothing.
-const DefaultPark = 5 * time.Second
+// DefaultEvictAfter is how long an instance has to wait to leave memory where Config says nothing.
+const DefaultEvictAfter = 5 * time.Second
 
 // DefaultMemory is how many bytes running instances may take where Config says nothing.
 const DefaultMemory = 1 << 30
@@ -83,9 +83,9 @@ type Config struct {
 	// is stored, and begun when others have ended. Zero: DefaultMemory. From 1 MiB
 	Memory int
 
-	// Park is how long an instance of which nothing is ready or under way must have to wait for its next node run, at
-	// least, to leave memory until then. Zero: DefaultPark. From 10 ms
-	Park time.Duration
+	// EvictAfter is how long an instance of which nothing is ready or under way must have to wait for its next node run, at
+	// least, to leave memory until then. Zero: DefaultEvictAfter. From 10 ms
+	EvictAfter time.Duration
 }
 
 func (c Config) validate() error {
@@ -95,8 +95,8 @@ func (c Config) validate() error {
 	if c.Memory != 0 && c.Memory < 1<<20 {
 		return fmt.Errorf("journal: Memory is %d, must be at least 1 MiB", c.Memory)
 	}
-	if c.Park != 0 && c.Park < 10*time.Millisecond {
-		return fmt.Errorf("journal: Park is %s, must be at least 10ms", c.Park)
+	if c.EvictAfter != 0 && c.EvictAfter < 10*time.Millisecond {
+		return fmt.Errorf("journal: Park is %s, must be at least 10ms", c.EvictAfter)
 	}
 	return nil
 }
@@ -112,8 +112,8 @@ func (c Config) withDefaults() Config {
 	if c.Memory == 0 {
 		c.Memory = DefaultMemory
 	}
-	if c.Park == 0 {
-		c.Park = DefaultPark
+	if c.EvictAfter == 0 {
+		c.EvictAfter = DefaultEvictAfter
 	}
 	if c.Jitter == nil {
 		c.Jitter = rand.Float64
@@ -123,36 +123,36 @@ func (c Config) withDefaults() Config {
 
 // Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
 type Backend struct {
-	store     server
-	desk      *forward.Desk
-	owners    *ownership.Registry
-	clock     Clock
-	leased    func(id uuid.UUID, run graph.Run, token int64, attempt, deliveries int) // nil: nobody is told of leases
-	givenBack func(id uuid.UUID, run graph.Run, left int)                             // nil: nobody is told
-	jitter    func() float64
-	lease     time.Duration // of a shard, at least
-	span      atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
-	begun     time.Time     // where its clock begins
-	shards    []*shardState
+	store         server
+	desk          *forward.Forwarder
+	owners        *ownership.Registry
+	clock         Clock
+	leased        func(id uuid.UUID, run graph.Run, token int64, attempt, deliveries int) // nil: nobody is told of leases
+	leaseReturned func(id uuid.UUID, run graph.Run, left int)                             // nil: nobody is told
+	jitter        func() float64
+	lease         time.Duration // of a shard, at least
+	span          atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
+	begun         time.Time     // where its clock begins
+	shards        []*shardState
 
-	heard   atomic.Int64 // when another engine last told of work that it has no room for, on this one's clock
-	claimed atomic.Int64 // when it last looked for work, on its clock; zero: never
-	fair    atomic.Int32 // how many shards are its part
+	workHeardAt atomic.Int64 // when another engine last told of work that it has no room for, on this one's clock
+	claimed     atomic.Int64 // when it last looked for work, on its clock; zero: never
+	fair        atomic.Int32 // how many shards are its part
 
-	park     time.Duration // how long an instance must have to wait to leave memory
-	bytesMax int
-	bytes    atomic.Int64 // that the instances of all shards take, as of each shard's last call
+	evictAfter time.Duration // how long an instance must have to wait to leave memory
+	bytesMax   int
+	bytes      atomic.Int64 // that the instances of all shards take, as of each shard's last call
 
-	mu     sync.Mutex
-	wakers map[*waker]struct{} // of those who want to hear of work
-	life   context.Context     // of what goes on in the background
-	stop   context.CancelFunc
-	tasks  atomic.Int32  // how much goes on in the background
-	idle   chan struct{} // something of that has ended
-	kept   bool          // they have been started
-	closed bool
-	mail   chan struct{} // somebody has asked for something
-	news   chan struct{} // an engine has come or gone
+	mu              sync.Mutex
+	wakers          map[*waker]struct{} // of those who want to hear of work
+	background      context.Context     // of what runs in the background
+	stop            context.CancelFunc
+	tasks           atomic.Int32  // how much runs in the background
+	backgroundEnded chan struct{} // something of that has ended
+	started         bool          // they have been started
+	closed          bool
+	requestHeard    chan struct{} // somebody has asked for something
+	peersChanged    chan struct{} // an engine has come or gone
 }
 
 // waker is somebody who wants to hear of work.
@@ -177,7 +177,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := store.Pool.Exec(ctx, makeShardsSQL); err != nil {
+	if _, err := store.Pool.Exec(ctx, insertShardsSQL); err != nil {
 		store.Close()
 		return nil, postgres.Explain(err)
 	}
@@ -194,15 +194,15 @@ func On(h Host, cfg Config) (*Backend, error) {
 
 func newBackend(cfg Config, h Host) *Backend {
 	b := &Backend{
-		store: server{h.Store, h.Pool}, clock: h.Clock, leased: h.Leased, givenBack: h.GivenBack,
+		store: server{h.Store, h.Pool}, clock: h.Clock, leased: h.Leased, leaseReturned: h.LeaseReturned,
 		jitter: cfg.Jitter, lease: cfg.Lease, begun: h.Clock.Now(),
-		bytesMax: cfg.Memory, park: cfg.Park, idle: make(chan struct{}, 1),
-		wakers: map[*waker]struct{}{}, mail: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		bytesMax: cfg.Memory, evictAfter: cfg.EvictAfter, backgroundEnded: make(chan struct{}, 1),
+		wakers: map[*waker]struct{}{}, requestHeard: make(chan struct{}, 1), peersChanged: make(chan struct{}, 1),
 	}
 	b.span.Store(int64(cfg.Lease))
-	b.life, b.stop = context.WithCancel(context.Background())
-	b.desk = &forward.Desk{Store: h.Store, Pool: h.Pool, Clock: h.Clock, Channel: h.Store.Channel(topic), Life: b.life}
-	b.owners = &ownership.Registry{Pool: h.Pool, Name: h.Clock.NewID().String(), Channel: h.Store.Channel(topic), News: engines}
+	b.background, b.stop = context.WithCancel(context.Background())
+	b.desk = &forward.Forwarder{Store: h.Store, Pool: h.Pool, Clock: h.Clock, Channel: h.Store.Channel(topic), Context: b.background}
+	b.owners = &ownership.Registry{Pool: h.Pool, Name: h.Clock.NewID().String(), Channel: h.Store.Channel(topic), PeersChanged: engines}
 	b.fair.Store(int32(h.Store.Shards()))
 	for i := range h.Store.Shards() {
 		b.shards = append(b.shards, newShard(b, i))
@@ -226,7 +226,7 @@ func (b *Backend) Close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.stop()
-	b.besidesOver()
+	b.awaitBackground()
 	if closed {
 		return
 	}
@@ -266,9 +266,9 @@ func (b *Backend) check(ctx context.Context, shard int, grant backend.Grant) err
 	return b.usable(ctx)
 }
 
-// Near implements backend.Placer: an engine that has shards is to place what is new there.
-func (b *Backend) Near(shard int) bool {
-	return b.shards[shard].epoch.Load() != 0 || len(b.held()) == 0
+// IsLocal implements backend.Placer: an engine that has shards is to place what is new there.
+func (b *Backend) IsLocal(shard int) bool {
+	return b.shards[shard].epoch.Load() != 0 || len(b.ownedShards()) == 0
 }
 
 // Lookup implements backend.Backend.
@@ -305,7 +305,7 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error {
 		b.mu.Unlock()
 	}()
 	return b.store.Listen(ctx, func() {
-		b.heard.Store(b.now())
+		b.workHeardAt.Store(b.now())
 		wake()
 	})
 }

@@ -19,45 +19,45 @@ const (
 	yieldPause = 20 * time.Millisecond
 )
 
-// keep starts what goes on in the background: prolonging, answering others, spreading the shards.
-func (b *Backend) keep() {
+// startBackground starts what runs in the background: renewing, answering others, spreading the shards.
+func (b *Backend) startBackground() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.kept || b.closed {
+	if b.started || b.closed {
 		return
 	}
-	b.kept = true
-	b.beside(b.keeper)
-	b.beside(b.server)
-	b.beside(b.listener)
+	b.started = true
+	b.runInBackground(b.renewLoop)
+	b.runInBackground(b.serveLoop)
+	b.runInBackground(b.listenLoop)
 }
 
-// topic is what those say who ask the owner of a shard, by its number, who answer that, see forward.Desk.Hear, and engines that
+// topic is what those say who ask the owner of a shard, by its number, who answer that, see forward.Forwarder.Hear, and engines that
 // have come or gone.
 const (
 	topic   = "owner"
 	engines = "engines"
 )
 
-// listener hears of what others ask and answer.
-func (b *Backend) listener() {
+// listenLoop hears of what others ask and answer.
+func (b *Backend) listenLoop() {
 	heard := func(payload string) {
 		switch {
 		case payload == engines:
-			postgres.Nudge(b.news)
+			postgres.Signal(b.peersChanged)
 			return
-		case b.desk.Hear(payload):
+		case b.desk.HandleNotification(payload):
 			return
 		}
 		if shard, err := strconv.Atoi(payload); err == nil && shard >= 0 && shard < len(b.shards) && b.shards[shard].epoch.Load() == 0 {
 			return
 		}
-		postgres.Nudge(b.mail)
+		postgres.Signal(b.requestHeard)
 	}
 	for {
-		err := b.store.ListenTo(b.life, topic, heard)
-		b.store.Problem(b.life, "listening for requests of other engines", err) // until it can, the keeper looks by itself
-		if !b.rest(b.life, b.tick()) {
+		err := b.store.ListenTo(b.background, topic, heard)
+		b.store.Problem(b.background, "listening for requests of other engines", err) // until it can, the keeper looks by itself
+		if !b.pause(b.background, b.tick()) {
 			return
 		}
 	}
@@ -66,17 +66,17 @@ func (b *Backend) listener() {
 // tick is the pause between two rounds of the keeper.
 func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())/spanTicks, tickMax) }
 
-// keeper renews the leases on the shards until the backend is closed, and never waits for a shard that is in use. A lease that it
+// renewLoop renews the leases on the shards until the backend is closed, and never waits for a shard that is in use. A lease that it
 // cannot renew runs out here before it does in the store.
-func (b *Backend) keeper() {
+func (b *Backend) renewLoop() {
 	next := b.now() + int64(b.tick())
 	for {
-		b.renewHeld()
-		b.look()
-		switch b.clock.Wait(b.life, b.left(next), b.news) {
+		b.renewOwned()
+		b.updateFairShare()
+		switch b.clock.Wait(b.background, b.remaining(next), b.peersChanged) {
 		case Ended:
 			return
-		case Rested:
+		case TimedOut:
 			next = b.now() + int64(b.tick())
 		default:
 			b.wakeAll() // there may be shards to take
@@ -84,37 +84,37 @@ func (b *Backend) keeper() {
 	}
 }
 
-// renewHeld prolongs the shards that are owned.
-func (b *Backend) renewHeld() {
-	if held := b.held(); len(held) > 0 {
-		ctx, cancel := b.clock.Within(b.life, b.lease)
+// renewOwned renews the shards that are owned.
+func (b *Backend) renewOwned() {
+	if held := b.ownedShards(); len(held) > 0 {
+		ctx, cancel := b.clock.Within(b.background, b.lease)
 		defer cancel()
-		b.store.Problem(b.life, "renewing the leases on shards", b.renew(ctx, held))
+		b.store.Problem(b.background, "renewing the leases on shards", b.renew(ctx, held))
 	}
 }
 
-// server answers what others ask, and gives back shards that are others' part.
-func (b *Backend) server() {
+// serveLoop answers what others ask, and returns shards that are others' part.
+func (b *Backend) serveLoop() {
 	tick := b.tick()
 	next := b.now() + int64(tick)
 	for {
-		switch b.clock.Wait(b.life, b.left(next), b.mail) {
+		switch b.clock.Wait(b.background, b.remaining(next), b.requestHeard) {
 		case Ended:
 			return
-		case Rested:
+		case TimedOut:
 			next = b.now() + int64(tick)
-			b.tend(b.life)
+			b.evictAndReloadOwned(b.background)
 		}
-		b.spread(b.life)
-		b.serve(b.life)
+		b.releaseExcess(b.background)
+		b.answerRequests(b.background)
 	}
 }
 
-// left is how long it is until an instant; not below zero.
-func (b *Backend) left(until int64) time.Duration { return time.Duration(max(until-b.now(), 0)) }
+// remaining is how long it is until an instant; not below zero.
+func (b *Backend) remaining(until int64) time.Duration { return time.Duration(max(until-b.now(), 0)) }
 
-// held lists the shards that are owned.
-func (b *Backend) held() []*shardState {
+// ownedShards lists the shards that are owned.
+func (b *Backend) ownedShards() []*shardState {
 	var held []*shardState
 	for _, sh := range b.shards {
 		if sh.epoch.Load() != 0 {
@@ -124,19 +124,19 @@ func (b *Backend) held() []*shardState {
 	return held
 }
 
-// look finds out how many shards are this backend's part. An engine that does not look for work any more has no
+// updateFairShare finds out how many shards are this backend's part. An engine that does not look for work any more has no
 // part where another does.
 //
 // The end of the backend does not cut it off: a server could note the engine after Close has had it forgotten, and the
 // others would leave shards to an engine that is gone, for a lease.
-func (b *Backend) look() {
-	ctx, cancel := b.clock.Within(context.WithoutCancel(b.life), min(b.lease, closeTimeout))
+func (b *Backend) updateFairShare() {
+	ctx, cancel := b.clock.Within(context.WithoutCancel(b.background), min(b.lease, closeTimeout))
 	defer cancel()
 	claimed := b.claimed.Load()
 	looks := claimed > 0 && b.now()-claimed < int64(b.lease)
 	others, free, err := b.owners.See(ctx, b.lease, looks)
 	if err != nil {
-		b.store.Problem(b.life, "looking for other engines", err)
+		b.store.Problem(b.background, "looking for other engines", err)
 		return
 	}
 	fair := len(b.shards)
@@ -147,17 +147,17 @@ func (b *Backend) look() {
 		fair = 0
 	}
 	b.fair.Store(int32(fair))
-	switch held := len(b.held()); {
+	switch held := len(b.ownedShards()); {
 	case held > fair:
-		postgres.Nudge(b.mail) // to give back what is too much
+		postgres.Signal(b.requestHeard) // to give back what is too much
 	case held < fair && free > 0:
 		b.wakeAll() // nobody else tells of shards whose owner is gone, and of what is ready in them
 	}
 }
 
-// spread gives shards back that are more than this backend's part, all at once; the others hear of each.
-func (b *Backend) spread(ctx context.Context) {
-	held := b.held()
+// releaseExcess gives shards back that are more than this backend's part, all at once; the others hear of each.
+func (b *Backend) releaseExcess(ctx context.Context) {
+	held := b.ownedShards()
 	fair := int(b.fair.Load())
 	if len(held) <= fair {
 		return
@@ -178,34 +178,34 @@ func (b *Backend) reserve(sh *shardState) bool {
 	defer b.mu.Unlock()
 	count := 0
 	for _, s := range b.shards {
-		if s.epoch.Load() != 0 || s.wanted {
+		if s.epoch.Load() != 0 || s.isReserved {
 			count++
 		}
 	}
-	sh.wanted = count < int(b.fair.Load())
-	return sh.wanted
+	sh.isReserved = count < int(b.fair.Load())
+	return sh.isReserved
 }
 
-// reserved ends a reservation.
-func (b *Backend) reserved(sh *shardState) {
+// unreserve ends a reservation.
+func (b *Backend) unreserve(sh *shardState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	sh.wanted = false
+	sh.isReserved = false
 }
 
-// tend loads what is due soon and parks what only waits, in all shards that are owned. What the store refuses now is
+// evictAndReloadOwned loads what is due soon and evicts what only waits, in all shards that are owned. What the store refuses now is
 // tried again at the next tick.
-func (b *Backend) tend(ctx context.Context) {
-	for _, sh := range b.held() {
+func (b *Backend) evictAndReloadOwned(ctx context.Context) {
+	for _, sh := range b.ownedShards() {
 		if ctx.Err() == nil {
-			b.store.Problem(ctx, "loading what is due", sh.tend(ctx))
+			b.store.Problem(ctx, "loading what is due", sh.evictAndReload(ctx))
 		}
 	}
 }
 
-// serve answers what others ask, in all shards that are owned.
-func (b *Backend) serve(ctx context.Context) {
-	for _, sh := range b.held() {
+// answerRequests answers what others ask, in all shards that are owned.
+func (b *Backend) answerRequests(ctx context.Context) {
+	for _, sh := range b.ownedShards() {
 		if ctx.Err() != nil {
 			return
 		}
@@ -214,11 +214,11 @@ func (b *Backend) serve(ctx context.Context) {
 		if adopted > 0 {
 			b.wakeAll()
 		}
-		b.serveShard(ctx, sh)
+		b.answerShardRequests(ctx, sh)
 	}
 }
 
-// adoptLocked takes up what others have stored.
+// adoptLocked adopts what others have stored.
 func (sh *shardState) adoptLocked(ctx context.Context) (int, error) {
 	if err := sh.lock(ctx); err != nil {
 		return 0, err

@@ -41,7 +41,7 @@ func newWorld(t *testing.T, shards int) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	t.Cleanup(cancel)
-	dsn, schema := pgtest.Lend(t, "journal")
+	dsn, schema := pgtest.SharedSchema(t, "journal")
 	cfg := Config{Store: postgres.Config{DSN: dsn, Schema: schema, Shards: shards, Connections: 4}, Lease: shortLease}
 	return &world{T: t, ctx: ctx, cfg: cfg, want: map[uuid.UUID]backendtest.Workflow{}, lease: 10 * time.Minute}
 }
@@ -109,7 +109,7 @@ func kill(b *Backend) {
 	b.closed = true
 	b.mu.Unlock()
 	b.stop()
-	b.besidesOver()
+	b.awaitBackground()
 	b.store.Close()
 }
 
@@ -120,7 +120,7 @@ func freeze(b *Backend) {
 		defer sh.unlock()
 	}
 	b.stop()
-	b.besidesOver()
+	b.awaitBackground()
 }
 
 // finish drives every instance to its end, and wants the right results (I7, I9) and nothing left behind (I10).

@@ -37,7 +37,7 @@ func TestLeasesEndFirst(t *testing.T) {
 			task := w.launch(first, alone)[0]
 			w.lease = long
 			sent := time.Now()
-			kept, err := first.Extend(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0))
+			kept, err := first.Renew(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0))
 			if err != nil || !kept[0] {
 				w.Fatalf("prolonged: %v, %v", kept, err)
 			}
@@ -47,8 +47,8 @@ func TestLeasesEndFirst(t *testing.T) {
 			task := w.launch(first, alone)[0]
 			first.Close()
 			next := w.open()
-			if _, err := next.Claim(w.ctx, 0, w.granted(0)); err != nil || len(next.held()) != 1 {
-				w.Fatalf("%d shards are taken over (%v)", len(next.held()), err)
+			if _, err := next.Claim(w.ctx, 0, w.granted(0)); err != nil || len(next.ownedShards()) != 1 {
+				w.Fatalf("%d shards are taken over (%v)", len(next.ownedShards()), err)
 			}
 			freeze(next)
 			return task, task.Expires
@@ -70,7 +70,7 @@ func TestLeasesEndFirst(t *testing.T) {
 	}
 }
 
-// TestGrantsWaitForTheShard has the prolonging of a shard fail where a grant is for longer than that: nothing is leased,
+// TestGrantsWaitForTheShard has the renewing of a shard fail where a grant is for longer than that: nothing is leased,
 // and what was completed is completed all the same.
 func TestGrantsWaitForTheShard(t *testing.T) {
 	w := newWorld(t, 1)
@@ -86,7 +86,7 @@ func TestGrantsWaitForTheShard(t *testing.T) {
 	if out := w.complete(b, ran(task)); out.Outcomes[0].Answer != backend.Applied || len(out.Tasks) != 0 || !out.More {
 		t.Errorf("answered %+v; want it applied, and nothing leased yet", out)
 	}
-	if _, err := b.Extend(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0)); err == nil {
+	if _, err := b.Renew(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0)); err == nil {
 		t.Error("a lease was prolonged beyond that of its shard")
 	}
 	name(b.owners.Name)
@@ -96,7 +96,7 @@ func TestGrantsWaitForTheShard(t *testing.T) {
 }
 
 // TestDeadOwnersShardRestsLittleLonger has a shard's lease no more than an eighth longer than what was leased on its node
-// runs, which is what the work of an owner that dies rests for beyond those, and has it prolonged often enough all the
+// runs, which is what the work of an owner that dies rests for beyond those, and has it renewed often enough all the
 // same that what is granted between two times fits.
 func TestDeadOwnersShardRestsLittleLonger(t *testing.T) {
 	w := newWorld(t, 1)

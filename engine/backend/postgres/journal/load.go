@@ -22,8 +22,8 @@ import (
 const (
 	// loadEvents is how many events are read at once.
 	loadEvents = 20_000
-	// adoptMost is how many instances that others stored are taken up in one statement.
-	adoptMost = 50
+	// adoptMax is how many instances that others stored are taken up in one statement.
+	adoptMax = 50
 )
 
 // stored is an instance as the store has it.
@@ -63,7 +63,7 @@ func scanEvent(row pgx.CollectableRow) (storedEvent, error) {
 // happened to them, in its order, through the code that applied it first. Node runs that somebody was at work on
 // are ready again, but for those whose leases came along. mine says that all deliveries are known here which are not in the store.
 func (sh *shardState) load(ctx context.Context, epoch int64, mine bool) error {
-	sh.instances, sh.broken, sh.lot = map[uuid.UUID]*instance{}, map[uuid.UUID]error{}, lot{}
+	sh.instances, sh.broken, sh.evicted = map[uuid.UUID]*instance{}, map[uuid.UUID]error{}, evictedSet{}
 	sh.tokens, sh.seq = epoch<<tokenBits, 1
 	rows, err := sh.b.store.Pool.Query(ctx, loadInstancesSQL, sh.number)
 	if err != nil {
@@ -77,7 +77,7 @@ func (sh *shardState) load(ctx context.Context, epoch int64, mine bool) error {
 	if err != nil {
 		return err
 	}
-	counted, err := sh.takeLeases(ctx, epoch)
+	counted, err := sh.adoptLeases(ctx, epoch)
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,12 @@ func (sh *shardState) load(ctx context.Context, epoch int64, mine bool) error {
 	sh.attach(sh.lost)
 	sh.lost, sh.counts = nil, true
 	sh.fileAll(slices.Collect(maps.Values(sh.instances)))
-	sh.weigh()
+	sh.addLoaded()
 	return sh.endAll(ctx, ends)
 }
 
 // replay begins instances and applies all that happened. Those whose state is written down come with it, and stay
-// parked where they only wait; those of which more happened since have that read again at the end. Given are the ends of
+// evicted where they only wait; those of which more happened since have that read again at the end. Given are the ends of
 // those whose beginning is their end: who took them up died before they ended.
 func (sh *shardState) replay(ctx context.Context, found []stored) (ends []ending, err error) {
 	programs, err := sh.programs(ctx, found)
@@ -108,18 +108,18 @@ func (sh *shardState) replay(ctx context.Context, found []stored) (ends []ending
 		}
 	}
 	for n := loadEvents; n == loadEvents; {
-		if n, err = r.some(ctx); err != nil {
+		if n, err = r.applyNext(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for id := range r.awaited {
-		sh.setAside(newInstance(id, nil, 0), fmt.Errorf("instance %s: its state is not stored", id))
+		sh.markBroken(newInstance(id, nil, 0), fmt.Errorf("instance %s: its state is not stored", id))
 	}
-	for list := range slices.Chunk(r.later, wakeMost) {
+	for list := range slices.Chunk(r.deferred, wakeMax) {
 		for _, p := range list {
-			sh.lot.take(p)
+			sh.evicted.remove(p)
 		}
-		if _, err := sh.wake(ctx, list); err != nil {
+		if _, err := sh.reload(ctx, list); err != nil {
 			return nil, err
 		}
 	}
@@ -171,11 +171,11 @@ func (sh *shardState) begins(program *plan.Program, s stored, ends *[]ending) {
 	t.Now -= int64(s.age)
 	if err := t.start(inst, p); err != nil {
 		t.rollback(savepoint{})
-		sh.setAside(inst, err)
+		sh.markBroken(inst, err)
 		return
 	}
 	if len(t.ends) > 0 && ends == nil {
-		sh.setAside(inst, fmt.Errorf("instance %s ends with its beginning, and is stored as running", s.id))
+		sh.markBroken(inst, fmt.Errorf("instance %s ends with its beginning, and is stored as running", s.id))
 		return
 	}
 	if ends != nil {
@@ -183,20 +183,20 @@ func (sh *shardState) begins(program *plan.Program, s stored, ends *[]ending) {
 	}
 }
 
-// awaits puts an instance into memory whose state comes with an event.
-func (sh *shardState) awaits(program *plan.Program, s stored) *instance {
+// addSnapshotted puts an instance into memory whose state comes with an event.
+func (sh *shardState) addSnapshotted(program *plan.Program, s stored) *instance {
 	inst := newInstance(s.id, program, s.workflow)
 	inst.snapshot = s.snapshot
 	sh.instances[s.id] = inst
 	return inst
 }
 
-func (sh *shardState) setAside(inst *instance, err error) {
+func (sh *shardState) markBroken(inst *instance, err error) {
 	delete(sh.instances, inst.ID)
-	if !inst.Gone {
+	if !inst.Detached {
 		sh.space.Bytes -= inst.Bytes
 	}
-	inst.Gone = true
+	inst.Detached = true
 	sh.broken[inst.ID] = err
 }
 
@@ -205,11 +205,11 @@ type replayer struct {
 	sh       *shardState
 	programs map[int32]*plan.Program
 	awaited  map[uuid.UUID]stored // instances whose state has not come yet
-	later    []*parked            // those that seemed to wait, until more came
+	deferred []*evictedInstance   // those that seemed to wait, until more came
 }
 
-// some applies the next events, and gives how many were read.
-func (r *replayer) some(ctx context.Context) (int, error) {
+// applyNext applies the next events, and gives how many were read.
+func (r *replayer) applyNext(ctx context.Context) (int, error) {
 	sh := r.sh
 	rows, err := sh.b.store.Pool.Query(ctx, loadEventsSQL, sh.number, sh.seq, loadEvents)
 	if err != nil {
@@ -224,44 +224,44 @@ func (r *replayer) some(ctx context.Context) (int, error) {
 		n++
 		sh.seq = e.seq + 1
 		sh.pages.add(e.seq)
-		r.one(t, now, &e)
+		r.applyEvent(t, now, &e)
 		return nil
 	})
 	return n, err
 }
 
-// one applies an event.
-func (r *replayer) one(t *tx, now int64, e *storedEvent) {
+// applyEvent applies an event.
+func (r *replayer) applyEvent(t *tx, now int64, e *storedEvent) {
 	sh := r.sh
 	if inst := sh.instances[e.id]; inst != nil {
-		sh.happened(t, inst, now, e)
+		sh.applyStored(t, inst, now, e)
 		return
 	}
 	s, awaited := r.awaited[e.id]
-	p := sh.lot.by[e.id]
+	p := sh.evicted.by[e.id]
 	switch {
 	case p != nil:
 		if p.events = append(p.events, e.seq); len(p.events) == 2 {
-			r.later = append(r.later, p)
+			r.deferred = append(r.deferred, p)
 		}
 	case awaited && e.seq == s.snapshot:
 		delete(r.awaited, e.id)
-		inst := sh.awaits(r.programs[s.workflow], s)
-		sh.happened(t, inst, now, e)
-		if at, waits := inst.wakes(); waits && at-now >= int64(sh.b.park) {
-			sh.shelve(inst)
+		inst := sh.addSnapshotted(r.programs[s.workflow], s)
+		sh.applyStored(t, inst, now, e)
+		if at, waits := inst.nextDue(); waits && at-now >= int64(sh.b.evictAfter) {
+			sh.evictInstance(inst)
 		}
 	case sh.broken[e.id] == nil:
 		sh.pages.drop([]int64{e.seq})
 	}
 }
 
-// happened applies an event that is stored of an instance.
-func (sh *shardState) happened(t *tx, inst *instance, now int64, e *storedEvent) {
+// applyStored applies an event that is stored of an instance.
+func (sh *shardState) applyStored(t *tx, inst *instance, now int64, e *storedEvent) {
 	inst.events = append(inst.events, e.seq)
 	t.Now = now - e.age*1000
 	if err := t.again(inst, e.kind, e.key, bytes.Clone(e.data)); err != nil {
-		sh.setAside(inst, fmt.Errorf("event %d: %w", e.seq, err))
+		sh.markBroken(inst, fmt.Errorf("event %d: %w", e.seq, err))
 	}
 }
 
@@ -310,11 +310,11 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	return t.completed(r, p, 0)
 }
 
-// takeLeases takes over the leases that came with the shard. They are read first, and removed once they are known here:
+// adoptLeases takes over the leases that came with the shard. They are read first, and removed once they are known here:
 // the reply to either may be lost, and taking the shard again must find them. With errLost the shard has a later epoch,
 // be it of a call of this backend that was given up and came late: what is not seen may still be there. counted says that
 // all deliveries are among them or among the events.
-func (sh *shardState) takeLeases(ctx context.Context, epoch int64) (counted bool, err error) {
+func (sh *shardState) adoptLeases(ctx context.Context, epoch int64) (counted bool, err error) {
 	found, counted, owned, err := sh.b.owners.Leases(ctx, sh.number, epoch, sh.b.now)
 	switch {
 	case err != nil:
@@ -347,11 +347,11 @@ func (sh *shardState) fileAll(instances []*instance) {
 	}
 }
 
-// adopt takes up instances that others have stored, and gives how many.
+// adopt adopts instances that others have stored, and gives how many.
 func (sh *shardState) adopt(ctx context.Context) (int, error) {
 	adopted := 0
-	for n := adoptMost; n == adoptMost && sh.room(ctx); {
-		rows, err := sh.b.store.Pool.Query(ctx, adoptSQL, sh.number, sh.epoch.Load(), adoptMost)
+	for n := adoptMax; n == adoptMax && sh.hasRoom(ctx); {
+		rows, err := sh.b.store.Pool.Query(ctx, adoptSQL, sh.number, sh.epoch.Load(), adoptMax)
 		if err != nil {
 			return adopted, err
 		}
@@ -363,7 +363,7 @@ func (sh *shardState) adopt(ctx context.Context) (int, error) {
 			return adopted, err
 		}
 		n = len(found)
-		if err := sh.takeUp(ctx, found); err != nil {
+		if err := sh.startAdopted(ctx, found); err != nil {
 			sh.suspend()
 			return adopted, err
 		}
@@ -372,8 +372,8 @@ func (sh *shardState) adopt(ctx context.Context) (int, error) {
 	return adopted, nil
 }
 
-// takeUp begins instances that are new here.
-func (sh *shardState) takeUp(ctx context.Context, found []stored) error {
+// startAdopted begins instances that are new here.
+func (sh *shardState) startAdopted(ctx context.Context, found []stored) error {
 	programs, err := sh.programs(ctx, found)
 	if err != nil {
 		return err
@@ -381,7 +381,7 @@ func (sh *shardState) takeUp(ctx context.Context, found []stored) error {
 	var ends []ending
 	var fresh []*instance
 	for _, s := range found {
-		if sh.knows(s.id) {
+		if sh.hasInstance(s.id) {
 			continue
 		}
 		sh.begins(programs[s.workflow], s, &ends)

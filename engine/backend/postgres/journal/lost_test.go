@@ -24,7 +24,7 @@ type cutWorld struct {
 func newCutWorld(t *testing.T) *cutWorld {
 	t.Helper()
 	w := newWorld(t, 1)
-	w.cfg.Lease = time.Minute // its prolonging is not what is cut
+	w.cfg.Lease = time.Minute // its renewing is not what is cut
 	c := &cutWorld{world: w, proxy: pgtest.StartProxy(t, w.cfg.Store.DSN)}
 	cfg := w.cfg
 	cfg.Store.DSN, cfg.Store.Connections = c.proxy.DSN(), 2
@@ -178,7 +178,7 @@ func (w *cutWorld) canceling() designtest.Trial {
 	})
 }
 
-// TestLostHandOver cuts the connection at every message by which a shard is given back and taken again: the leases that go
+// TestLostHandOver cuts the connection at every message by which a shard is returned and taken again: the leases that go
 // with it hold, whichever reply is lost (I11).
 func TestLostHandOver(t *testing.T) {
 	cuts := append(slices.Clone(designtest.OnceCuts), pgtest.Cut{Mode: pgtest.CutBefore, Client: true, Dead: true})

@@ -13,9 +13,9 @@ const eventBytes = 8
 type Stats struct {
 	Shards    int // that it owns
 	Instances int // running ones of theirs that are in memory
-	Parked    int // running ones that are not: they wait for their time
+	Evicted   int // running ones that are not: they wait for their time
 	Broken    int // running ones whose events cannot be applied; they rest until they are canceled
-	Bytes     int // that the instances take, parked ones too, an estimate
+	Bytes     int // that the instances take, evicted ones too, an estimate
 	BytesMax  int // beyond which what is submitted is stored and begun later
 }
 
@@ -29,7 +29,7 @@ func (b *Backend) Stats(ctx context.Context) (Stats, error) {
 		if sh.epoch.Load() != 0 {
 			s.Shards++
 			s.Instances += len(sh.instances)
-			s.Parked += len(sh.lot.heap)
+			s.Evicted += len(sh.evicted.heap)
 			s.Broken += len(sh.broken)
 			s.Bytes += sh.space.Bytes
 		}
@@ -52,14 +52,14 @@ func (sh *shardState) publish() {
 // size adds up what an instance takes.
 func (inst *instance) size() int { return inst.Size() + eventBytes*len(inst.events) }
 
-// weigh adds up what instances take that were loaded.
-func (sh *shardState) weigh() {
+// addLoaded adds up what instances take that were loaded.
+func (sh *shardState) addLoaded() {
 	sh.space.Bytes = 0
 	for _, inst := range sh.instances {
 		inst.Bytes = inst.size()
 		sh.space.Bytes += inst.Bytes
 	}
-	for _, p := range sh.lot.heap {
+	for _, p := range sh.evicted.heap {
 		sh.space.Bytes += p.size()
 	}
 	sh.publish()

@@ -61,7 +61,7 @@ fn main(input: [v], output: [n]):
 		held = append(held[1:], out.Tasks...)
 		ended += len(out.Ended)
 	}
-	if limit := w.cfg.Memory + adoptMost*(large+4096); most > limit || most < w.cfg.Memory/2 {
+	if limit := w.cfg.Memory + adoptMax*(large+4096); most > limit || most < w.cfg.Memory/2 {
 		t.Errorf("the instances took %d bytes at most; want up to %d", most, limit)
 	}
 	w.finish(b)

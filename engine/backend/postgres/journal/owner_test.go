@@ -159,7 +159,7 @@ func TestClosedIsForgotten(t *testing.T) {
 	}
 	late.armed.Store(true)
 	w.eventually("its note is on the way", func() bool {
-		postgres.Nudge(closing.news)
+		postgres.Signal(closing.peersChanged)
 		return late.held.Load() > 0
 	})
 	closed := make(chan struct{})
@@ -200,7 +200,7 @@ func TestShardsAreSpread(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for len(first.held()) != 2 || len(second.held()) != 2 {
+	for len(first.ownedShards()) != 2 || len(second.ownedShards()) != 2 {
 		for _, b := range []*Backend{first, second} {
 			for shard := range 4 {
 				if _, err := b.Claim(w.ctx, shard, granted(0)); err != nil {
@@ -211,13 +211,13 @@ func TestShardsAreSpread(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-w.ctx.Done():
-			t.Fatalf("the first has %d shards and the second %d", len(first.held()), len(second.held()))
+			t.Fatalf("the first has %d shards and the second %d", len(first.ownedShards()), len(second.ownedShards()))
 		}
 	}
 	stranger := w.open() // which has none, and begins what it is given wherever that lies
 	for shard := range 4 {
-		if first.Near(shard) == second.Near(shard) || !stranger.Near(shard) {
-			t.Errorf("shard %d is near the first: %v, the second: %v, one without any: %v", shard, first.Near(shard), second.Near(shard), stranger.Near(shard))
+		if first.IsLocal(shard) == second.IsLocal(shard) || !stranger.IsLocal(shard) {
+			t.Errorf("shard %d is near the first: %v, the second: %v, one without any: %v", shard, first.IsLocal(shard), second.IsLocal(shard), stranger.IsLocal(shard))
 		}
 	}
 	for _, task := range held {
@@ -259,7 +259,7 @@ fn main(input: [n], output: [x]):
 			t.Fatalf("answered %s", a)
 		}
 	}
-	if n := len(other.held()); n != 0 {
+	if n := len(other.ownedShards()); n != 0 {
 		t.Errorf("who wants no tasks has taken %d shards", n)
 	}
 	if got := w.claimed(owner); len(got) != 2 {

@@ -24,12 +24,12 @@ import (
 const tokenBits = 32
 
 // spanMore is which part of the longest lease on a node run that on a shard is longer, and spanTicks how many times the
-// latter is prolonged in its length: what is granted between two times fits, without another round trip. The work of an
-// owner that has died rests for what the shard's lease is longer, too: so it is little, and prolonged often.
+// latter is renewed in its length: what is granted between two times fits, without another round trip. The work of an
+// owner that has died rests for what the shard's lease is longer, too: so it is little, and renewed often.
 const (
 	spanMore  = 8
 	spanTicks = 2 * spanMore // of a length that is 1 + spanMore times the part
-	// renewTries bounds how often one grant has the shard prolonged.
+	// renewTries bounds how often one grant has the shard renewed.
 	renewTries = 3
 )
 
@@ -39,34 +39,34 @@ type shardState struct {
 	number int
 	free   chan struct{} // holds one value while nobody uses the shard
 
-	wanted bool // it is about to be taken; guarded by the backend's mu
+	isReserved bool // it is about to be taken; guarded by the backend's mu
 
-	epoch atomic.Int64 // of the ownership; zero: it is not owned. Read by the keeper, too
-	asked atomic.Int64 // when its owner, who is another, was last asked for work, on the backend's clock
-	until atomic.Int64 // the ownership's end on the backend's clock, never later than the store's; set by the keeper, too
+	epoch         atomic.Int64 // of the ownership; zero: it is not owned. Read by the keeper, too
+	lastForwarded atomic.Int64 // when its owner, who is another, was last asked for work, on the backend's clock
+	until         atomic.Int64 // the ownership's end on the backend's clock, never later than the store's; set by the keeper, too
 
-	tokens    int64 // the last one given
-	seq       int64 // of the next event
-	space     state.Space
-	instances map[uuid.UUID]*instance
-	broken    map[uuid.UUID]error // running instances whose events cannot be applied
-	lot       lot                 // running instances that are not in memory
-	looked    int                 // where the last look for such has stopped
-	parkNext  int64               // before which no other is made where memory is full
-	ready     state.FIFO
-	waiting   state.Heap // for their time
-	leased    state.Heap
-	pages     pages
-	published int // of the bytes that the instances take, what the backend knows of
-	buf       buffers
-	params    [][]byte
-	spare     []event // memory for the next transaction
-	letter    *letter // the request of another that the shard deals with; nil: it is a call from here
+	tokens        int64 // the last one given
+	seq           int64 // of the next event
+	space         state.Space
+	instances     map[uuid.UUID]*instance
+	broken        map[uuid.UUID]error // running instances whose events cannot be applied
+	evicted       evictedSet          // running instances that are not in memory
+	evictCursor   int                 // where the last look for such has stopped
+	nextEvictScan int64               // before which no other is made where memory is full
+	ready         state.FIFO
+	waiting       state.Heap // for their time
+	leased        state.Heap
+	pages         pages
+	published     int // of the bytes that the instances take, what the backend knows of
+	buf           buffers
+	params        [][]byte
+	spare         []pendingEvent   // memory for the next transaction
+	inFlight      *inFlightRequest // the request of another that the shard deals with; nil: it is a call from here
 
-	lost   []ownership.Lease // leases that hold, though what is known of the shard was dropped
-	counts bool              // deliveries that are not in the store are all among what is known of the shard, or in lost
-	known  int64             // the epoch in which lost and counts were so; 0: in none
-	named  bool              // the store may name this backend as the owner, whether or not it is known here
+	lost        []ownership.Lease // leases that hold, though what is known of the shard was dropped
+	counts      bool              // deliveries that are not in the store are all among what is known of the shard, or in lost
+	countsEpoch int64             // the epoch in which lost and counts were so; 0: in none
+	named       bool              // the store may name this backend as the owner, whether or not it is known here
 }
 
 func newShard(b *Backend, number int) *shardState {
@@ -90,20 +90,20 @@ func (sh *shardState) lock(ctx context.Context) error {
 
 func (sh *shardState) unlock() { sh.free <- struct{}{} }
 
-func (sh *shardState) standing(ctx context.Context) (ownership.Standing, error) {
-	return sh.b.owners.Standing(ctx, sh.number)
+func (sh *shardState) ownership(ctx context.Context) (ownership.ShardView, error) {
+	return sh.b.owners.ViewShard(ctx, sh.number)
 }
 
 // unlessSeen looks how the store sees the shard, unless that is known.
-func (sh *shardState) unlessSeen(ctx context.Context, s *ownership.Standing) (*ownership.Standing, error) {
+func (sh *shardState) unlessSeen(ctx context.Context, s *ownership.ShardView) (*ownership.ShardView, error) {
 	if s != nil {
 		return s, nil
 	}
-	now, err := sh.standing(ctx)
+	now, err := sh.ownership(ctx)
 	return &now, err
 }
 
-// owned says whether the shard may be acted upon. Where the local view of the lease is over it is prolonged
+// owned says whether the shard may be acted upon. Where the local view of the lease is over it is renewed
 // first, and where it was lost, all that was known is dropped.
 func (sh *shardState) owned(ctx context.Context) (bool, error) {
 	if sh.epoch.Load() == 0 {
@@ -122,12 +122,12 @@ func (sh *shardState) owned(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// own makes the shard this backend's own if nobody else owns it. Where somebody does, the error is foreign.
-func (sh *shardState) own(ctx context.Context) (bool, error) {
+// acquireShard makes the shard this backend's own if nobody else owns it. Where somebody does, the error is foreign.
+func (sh *shardState) acquireShard(ctx context.Context) (bool, error) {
 	if ok, err := sh.owned(ctx); ok || err != nil {
 		return ok, err
 	}
-	s, err := sh.standing(ctx)
+	s, err := sh.ownership(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -137,7 +137,7 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 	sent := sh.b.now()
 	span := sh.b.span.Load()
 	sh.named = true
-	epoch, mine, err := sh.acquire(ctx, span, sh.known)
+	epoch, mine, err := sh.acquire(ctx, span, sh.countsEpoch)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil // somebody was faster
 	}
@@ -148,10 +148,10 @@ func (sh *shardState) own(ctx context.Context) (bool, error) {
 		sh.lost = nil // what was leased is over
 	}
 	mine = mine && sh.counts
-	sh.counts, sh.known = false, epoch // leases that come with the shard are known in this one, also where loading fails
+	sh.counts, sh.countsEpoch = false, epoch // leases that come with the shard are known in this one, also where loading fails
 	sh.until.Store(sent + span)
-	sh.epoch.Store(epoch) // from here on the lease is prolonged, however long loading takes
-	sh.b.keep()
+	sh.epoch.Store(epoch) // from here on the lease is renewed, however long loading takes
+	sh.b.startBackground()
 	switch err := sh.load(ctx, epoch, mine); {
 	case errors.Is(err, errLost):
 		sh.forget()
@@ -169,16 +169,16 @@ func (sh *shardState) acquire(ctx context.Context, span, known int64) (epoch int
 	return sh.b.owners.Acquire(ctx, sh.number, known, time.Duration(span))
 }
 
-// knows says whether an instance runs in the shard, which is owned.
-func (sh *shardState) knows(id uuid.UUID) bool {
-	return sh.instances[id] != nil || sh.lot.by[id] != nil || sh.broken[id] != nil
+// hasInstance says whether an instance runs in the shard, which is owned.
+func (sh *shardState) hasInstance(id uuid.UUID) bool {
+	return sh.instances[id] != nil || sh.evicted.by[id] != nil || sh.broken[id] != nil
 }
 
 // forget drops all that is known of the shard: it is another's, or what is durable of it has to be looked up.
 func (sh *shardState) forget() {
 	sh.epoch.Store(0)
 	sh.until.Store(0)
-	sh.instances, sh.broken, sh.lot = nil, nil, lot{}
+	sh.instances, sh.broken, sh.evicted = nil, nil, evictedSet{}
 	sh.ready, sh.waiting, sh.leased = state.FIFO{}, nil, nil
 	sh.pages, sh.counts = pages{}, false
 	sh.space.Bytes = 0
@@ -193,7 +193,7 @@ func (sh *shardState) suspend() {
 	}
 	lost, counts, known := sh.leases(), sh.counts, sh.epoch.Load()
 	sh.forget()
-	sh.lost, sh.counts, sh.known = lost, counts, known
+	sh.lost, sh.counts, sh.countsEpoch = lost, counts, known
 }
 
 // leases gives those that somebody may hold, in the order of their keys: what is leased, and what was, and nobody has
@@ -232,7 +232,7 @@ func (sh *shardState) attach(leases []ownership.Lease) {
 
 // release gives the shard back, with the leases on its node runs. Where that fails they hold if nobody else has it meanwhile.
 // The store goes by the owner's name: a shard that was suspended, or acquired by a call whose answer did not come, is
-// given back as well.
+// returned as well.
 func (sh *shardState) release(ctx context.Context) error {
 	if sh.epoch.Load() != 0 {
 		sh.suspend()
@@ -240,18 +240,18 @@ func (sh *shardState) release(ctx context.Context) error {
 	if !sh.named {
 		return nil
 	}
-	given, err := sh.b.owners.Release(ctx, sh.number, sh.known, sh.lost, sh.counts, sh.b.now())
+	given, err := sh.b.owners.Release(ctx, sh.number, sh.countsEpoch, sh.lost, sh.counts, sh.b.now())
 	if err != nil {
 		return postgres.Explain(err)
 	}
 	sh.named = false
 	if given { // else another has the shard, and nothing was handed over
-		sh.lost, sh.counts, sh.known = nil, false, 0
+		sh.lost, sh.counts, sh.countsEpoch = nil, false, 0
 	}
 	return nil
 }
 
-// renew prolongs shards. The local end of a lease is reckoned from before the call.
+// renew renews shards. The local end of a lease is reckoned from before the call.
 func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 	numbers, epochs := make([]int16, len(held)), make([]int64, len(held))
 	by := map[int16]int{}
@@ -283,7 +283,7 @@ func raise(n *atomic.Int64, to int64) {
 }
 
 // cover gives the instant at which a grant's leases may begin, so that they end before that on the shard does: who takes
-// the shard from an owner that is not heard of finds them over (I11). Where they would not, the shard is prolonged first.
+// the shard from an owner that is not heard of finds them over (I11). Where they would not, the shard is renewed first.
 // After an error, or where that was not enough, the grant leases nothing.
 func (sh *shardState) cover(ctx context.Context, grant backend.Grant) (int64, backend.Grant, error) {
 	b, lease := sh.b, int64(grant.Lease)

@@ -20,11 +20,11 @@ const snapshotEvents = 256
 // state is counted at times only, each a quarter more events later than the last.
 func (inst *instance) snapshotDue() bool {
 	n := len(inst.events)
-	if n < snapshotEvents || n < inst.look {
+	if n < snapshotEvents || n < inst.nextSnapshotCheck {
 		return false
 	}
 	need := snapshotEvents + inst.weight()
-	inst.look = max(need, n+n/4)
+	inst.nextSnapshotCheck = max(need, n+n/4)
 	return n >= need
 }
 
@@ -106,7 +106,7 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 	if err != nil {
 		return fmt.Errorf("instance %s: its state: %w", inst.ID, err)
 	}
-	t.events = append(t.events, event{inst: inst, kind: kindSnapshot, timed: true, token: token, data: data})
+	t.events = append(t.events, pendingEvent{inst: inst, kind: kindSnapshot, timed: true, token: token, data: data})
 	return nil
 }
 

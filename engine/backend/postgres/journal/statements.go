@@ -18,22 +18,22 @@ const (
 	eventKinds       // some are no results, or time matters
 	ends
 	endKinds // some did not complete
-	births
-	birthKinds // some ended at once
-	known      // some are there already
+	creations
+	creationKinds // some ended at once
+	skipExisting  // some are there already
 	snapshots
 
 	everything kinds = 1<<iota - 1
 )
 
-// wants says for each mark of append.sql whether its part is needed.
-var wants = map[string]func(kinds) bool{
+// partNeeded says for each mark of append.sql whether its part is needed.
+var partNeeded = map[string]func(kinds) bool{
 	"events": func(k kinds) bool { return k&events != 0 }, "kinds": func(k kinds) bool { return k&eventKinds != 0 },
 	"results": func(k kinds) bool { return k&eventKinds == 0 },
 	"ends":    func(k kinds) bool { return k&ends != 0 }, "statuses": func(k kinds) bool { return k&endKinds != 0 },
 	"completed": func(k kinds) bool { return k&endKinds == 0 },
-	"births":    func(k kinds) bool { return k&births != 0 }, "over": func(k kinds) bool { return k&birthKinds != 0 },
-	"running": func(k kinds) bool { return k&birthKinds == 0 }, "known": func(k kinds) bool { return k&known != 0 },
+	"births":    func(k kinds) bool { return k&creations != 0 }, "over": func(k kinds) bool { return k&creationKinds != 0 },
+	"running": func(k kinds) bool { return k&creationKinds == 0 }, "known": func(k kinds) bool { return k&skipExisting != 0 },
 	"snapshots": func(k kinds) bool { return k&snapshots != 0 },
 }
 
@@ -49,7 +49,7 @@ var statements [int(everything) + 1]func() statement
 func init() {
 	for k := range statements {
 		statements[k] = sync.OnceValue(func() statement {
-			sql, parameters := postgres.CutDown(appendSQL, func(part string) bool { return wants[part](kinds(k)) })
+			sql, parameters := postgres.CutDown(appendSQL, func(part string) bool { return partNeeded[part](kinds(k)) })
 			return statement{fmt.Sprintf("journal_append_%d", k), sql, parameters}
 		})
 	}
@@ -60,10 +60,10 @@ func init() {
 type buffers struct {
 	kinds kinds
 
-	instance, node, path, data, kind, timed                            postgres.Array // of events
-	ended, result, by, status, failure                                 postgres.Array // of ends
-	born, workflow, input, bornStatus, bornResult, bornFailure, bornBy postgres.Array
-	snapped, snapshot                                                  postgres.Array
+	instance, node, path, data, kind, timed                                           postgres.Array // of events
+	ended, result, by, status, failure                                                postgres.Array // of ends
+	created, workflow, input, createdStatus, createdResult, createdFailure, createdBy postgres.Array
+	snapped, snapshot                                                                 postgres.Array
 
 	wire []byte   // all parameters, one behind the other
 	cuts []int    // where each ends
@@ -75,8 +75,8 @@ func newBuffers() buffers {
 		instance: postgres.UUIDs(), node: postgres.Int4s(), path: postgres.Texts(), data: postgres.Byteas(),
 		kind: postgres.Int4s(), timed: postgres.Bools(),
 		ended: postgres.UUIDs(), result: postgres.JSONs(), by: postgres.Int8s(), status: postgres.Texts(), failure: postgres.JSONs(),
-		born: postgres.UUIDs(), workflow: postgres.Int4s(), input: postgres.JSONs(),
-		bornStatus: postgres.Texts(), bornResult: postgres.JSONs(), bornFailure: postgres.JSONs(), bornBy: postgres.Int8s(),
+		created: postgres.UUIDs(), workflow: postgres.Int4s(), input: postgres.JSONs(),
+		createdStatus: postgres.Texts(), createdResult: postgres.JSONs(), createdFailure: postgres.JSONs(), createdBy: postgres.Int8s(),
 		snapped: postgres.UUIDs(), snapshot: postgres.Int8s(),
 	}
 }
@@ -86,7 +86,7 @@ func (b *buffers) arrays() []*postgres.Array {
 	return []*postgres.Array{
 		&b.instance, &b.node, &b.path, &b.data, &b.kind, &b.timed,
 		&b.ended, &b.result, &b.by, &b.status, &b.failure,
-		&b.born, &b.workflow, &b.input, &b.bornStatus, &b.bornResult, &b.bornFailure, &b.bornBy,
+		&b.created, &b.workflow, &b.input, &b.createdStatus, &b.createdResult, &b.createdFailure, &b.createdBy,
 		&b.snapped, &b.snapshot,
 	}
 }
@@ -104,8 +104,8 @@ func (b *buffers) write(t *tx, seq int64) ([][]byte, error) {
 			return nil, err
 		}
 	}
-	for i := range t.births {
-		if err := b.birth(&t.births[i]); err != nil {
+	for i := range t.created {
+		if err := b.addCreated(&t.created[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -127,10 +127,10 @@ func (b *buffers) write(t *tx, seq int64) ([][]byte, error) {
 }
 
 // events writes those that say more than the end of their instance does.
-func (b *buffers) events(list []event, seq int64) {
+func (b *buffers) events(list []pendingEvent, seq int64) {
 	for i := range list {
 		e := &list[i]
-		if e.inst.Gone {
+		if e.inst.Detached {
 			continue
 		}
 		b.kinds |= events
@@ -170,23 +170,23 @@ func (b *buffers) end(e *ending) error {
 	return nil
 }
 
-// birth writes a new instance.
-func (b *buffers) birth(e *ending) error {
+// addCreated writes a new instance.
+func (b *buffers) addCreated(e *ending) error {
 	failure, err := failureOf(e)
 	if err != nil {
 		return err
 	}
-	b.kinds |= births
+	b.kinds |= creations
 	if e.public.Status != backend.Running {
-		b.kinds |= birthKinds
+		b.kinds |= creationKinds
 	}
-	b.born.UUID(e.public.ID)
+	b.created.UUID(e.public.ID)
 	b.workflow.Int4(e.inst.workflow)
 	b.input.Bytes(e.input)
-	b.bornStatus.Text(string(e.public.Status))
-	b.bornResult.Bytes(e.public.Result)
-	b.bornFailure.Bytes(failure)
-	b.bornBy.Int8(e.token)
+	b.createdStatus.Text(string(e.public.Status))
+	b.createdResult.Bytes(e.public.Result)
+	b.createdFailure.Bytes(failure)
+	b.createdBy.Int8(e.token)
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // TestStatements has the server prepare append.sql for every kind of work, and wants a part for every mark.
 func TestStatements(t *testing.T) {
 	for line := range strings.Lines(appendSQL) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--[ "); ok && wants[name] == nil {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--[ "); ok && partNeeded[name] == nil {
 			t.Errorf("append.sql has a part %q that nobody knows", name)
 		}
 	}
@@ -24,7 +24,7 @@ func TestStatements(t *testing.T) {
 	defer conn.Release()
 	seen := map[string]kinds{}
 	for k := kinds(0); ; k++ {
-		meant := (k&eventKinds == 0 || k&events != 0) && (k&endKinds == 0 || k&ends != 0) && (k&(birthKinds|known) == 0 || k&births != 0)
+		meant := (k&eventKinds == 0 || k&events != 0) && (k&endKinds == 0 || k&ends != 0) && (k&(creationKinds|skipExisting) == 0 || k&creations != 0)
 		if s := statements[k](); meant {
 			if other, there := seen[s.sql]; there {
 				t.Errorf("kinds %b and %b have one statement", k, other)

@@ -89,23 +89,23 @@ func (b *Backend) newcomer(ctx context.Context, s *backend.Submission) (newcomer
 }
 
 // submitTo stores the instances of a shard. A backend that wants tasks takes the shard if it is free; otherwise, and
-// where the shard has another owner, the instances are left for the owner to take up.
+// where the shard has another owner, the instances are left for the owner to adopt.
 func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, grant backend.Grant, out *backend.Committed) error {
 	grant.Max -= len(out.Tasks)
-	take := takeNever
+	take := acquireNever
 	if grant.Max > 0 {
-		take = takeFair
+		take = acquireFair
 	}
 	return b.anywhere(ctx, shard, take,
 		func(sh *shardState) error {
-			if room := sh.room(ctx); sh.epoch.Load() == 0 {
+			if room := sh.hasRoom(ctx); sh.epoch.Load() == 0 {
 				return errForeign
 			} else if !room {
 				return b.submitPending(ctx, shard, list, out)
 			}
 			return sh.submit(ctx, list, grant, out)
 		},
-		func(*ownership.Standing) error { return b.submitPending(ctx, shard, list, out) })
+		func(*ownership.ShardView) error { return b.submitPending(ctx, shard, list, out) })
 }
 
 // submit stores instances of a shard that is owned, and begins them.
@@ -116,12 +116,12 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 	var places []int
 	for i := range list {
 		n := &list[i]
-		if sh.knows(n.id) {
+		if sh.hasInstance(n.id) {
 			answers[i] = backend.Duplicate
 			continue
 		}
 		sp := t.savepoint()
-		if err := t.birth(n); err != nil {
+		if err := t.createInstance(n); err != nil {
 			t.rollback(sp)
 			answers[i], errs[i] = backend.Refused, err
 			continue
@@ -129,7 +129,7 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 		answers[i] = backend.Applied
 		places = append(places, i)
 	}
-	if len(t.births) > 0 {
+	if len(t.created) > 0 {
 		done, err := sh.append(ctx, t)
 		if err != nil {
 			if postgres.Poisoned(err) {
@@ -137,7 +137,7 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 			}
 			return err
 		}
-		sh.settleBirths(t, places, answers, done, out)
+		sh.answerCreated(t, places, answers, done, out)
 		if !done.lost {
 			now, grant, _ := sh.cover(ctx, grant)
 			t.Now = now
@@ -157,16 +157,16 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 	return nil
 }
 
-// settleBirths answers what the store said to new instances: those that were there already are none.
-func (sh *shardState) settleBirths(t *tx, places []int, answers []backend.Answer, done appended, out *backend.Committed) {
-	for k, e := range t.births {
+// answerCreated answers what the store said to new instances: those that were there already are none.
+func (sh *shardState) answerCreated(t *tx, places []int, answers []backend.Answer, done appended, out *backend.Committed) {
+	for k, e := range t.created {
 		switch {
-		case done.born != nil && !done.born[e.public.ID]:
+		case done.created != nil && !done.created[e.public.ID]:
 			answers[places[k]] = backend.Duplicate
-			if !e.inst.Gone {
+			if !e.inst.Detached {
 				sh.space.Bytes -= e.inst.Bytes
 			}
-			e.inst.Gone = true
+			e.inst.Detached = true
 			delete(sh.instances, e.public.ID)
 		case e.public.Status != backend.Running:
 			out.Ended = append(out.Ended, e.public)
@@ -193,21 +193,21 @@ func (sh *shardState) submitHalves(ctx context.Context, list []newcomer, grant b
 	return nil
 }
 
-// birth begins an instance in memory.
-func (t *tx) birth(n *newcomer) error {
+// createInstance begins an instance in memory.
+func (t *tx) createInstance(n *newcomer) error {
 	inst := newInstance(n.id, n.program, n.workflow)
 	e := ending{inst: inst, input: n.input, public: backend.Instance{ID: n.id, Status: backend.Running}}
 	ends := len(t.ends)
 	if err := t.start(inst, n.begin); err != nil {
 		return err
 	}
-	if inst.Gone {
+	if inst.Detached {
 		e.public = t.ends[ends].public
 		t.sh.tokens++
 		e.token = t.sh.tokens
 		t.ends = t.ends[:ends] // it is born with its end
 	}
-	t.births = append(t.births, e)
+	t.created = append(t.created, e)
 	return nil
 }
 
@@ -225,7 +225,7 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 			}
 			ended[n.id] = e.public
 		}
-		if err := buf.birth(&e); err != nil {
+		if err := buf.addCreated(&e); err != nil {
 			return err
 		}
 	}
@@ -259,8 +259,8 @@ func (b *Backend) pending(ctx context.Context, shard int, buf *buffers) (map[uui
 	const name = "journal_submit_pending"
 	number := []byte{byte(shard >> 8), byte(shard)}
 	params := [][]byte{
-		number, buf.born.Append(nil), buf.workflow.Append(nil), buf.input.Append(nil), buf.bornStatus.Append(nil),
-		buf.bornResult.Append(nil), buf.bornFailure.Append(nil), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
+		number, buf.created.Append(nil), buf.workflow.Append(nil), buf.input.Append(nil), buf.createdStatus.Append(nil),
+		buf.createdResult.Append(nil), buf.createdFailure.Append(nil), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
 	}
 	results, err := b.store.Pool.Prepared(ctx, Prepared{Name: name, SQL: submitPendingSQL, Params: params})
 	if err != nil {

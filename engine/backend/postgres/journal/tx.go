@@ -18,8 +18,8 @@ const (
 	kindDelivery = 4
 )
 
-// event is a row to append.
-type event struct {
+// pendingEvent is a row to append.
+type pendingEvent struct {
 	inst  *instance
 	key   graph.Run
 	kind  int16
@@ -43,15 +43,15 @@ type tx struct {
 	b  *Backend
 	sh *shardState
 
-	events []event
-	ends   []ending
-	births []ending
+	events  []pendingEvent
+	ends    []ending
+	created []ending
 }
 
 // savepoint is a place in a transaction to go back to.
 type savepoint struct {
 	state.Savepoint
-	events, ends, births int
+	events, ends, created int
 }
 
 // begin begins a transaction, in memory that one before has left.
@@ -62,14 +62,14 @@ func (sh *shardState) begin() *tx {
 }
 
 func (t *tx) savepoint() savepoint {
-	return savepoint{t.Savepoint(), len(t.events), len(t.ends), len(t.births)}
+	return savepoint{t.Savepoint(), len(t.events), len(t.ends), len(t.created)}
 }
 
 // rollback undoes what was changed since, last change first.
 func (t *tx) rollback(to savepoint) {
 	t.Rollback(to.Savepoint)
 	clear(t.events[to.events:])
-	t.events, t.ends, t.births = t.events[:to.events], t.ends[:to.ends], t.births[:to.births]
+	t.events, t.ends, t.created = t.events[:to.events], t.ends[:to.ends], t.created[:to.created]
 }
 
 // leave ends a committed transaction, and leaves its memory to the next.
@@ -92,11 +92,11 @@ func (t *tx) end(inst *instance, status backend.Status, end plan.End, token int6
 func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 	sh := t.sh
 	for _, e := range t.events {
-		if !e.inst.Gone {
+		if !e.inst.Detached {
 			if e.kind == kindSnapshot { // it stands for all before
 				sh.pages.drop(e.inst.events)
 				t.Grow(&e.inst.Instance, -eventBytes*len(e.inst.events))
-				e.inst.events, e.inst.look = e.inst.events[:0], 0
+				e.inst.events, e.inst.nextSnapshotCheck = e.inst.events[:0], 0
 			}
 			t.Grow(&e.inst.Instance, eventBytes)
 			e.inst.events = append(e.inst.events, sh.seq)
@@ -113,8 +113,8 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 		tasks = make([]backend.Task, 0, n)
 	}
 	var failed error
-	for _, r := range t.Moved {
-		if r.Place == state.Ready && !r.Inst.Gone && len(tasks) < grant.Max && !r.Queued() && failed == nil && deliverable(r) {
+	for _, r := range t.Requeued {
+		if r.Place == state.Ready && !r.Inst.Detached && len(tasks) < grant.Max && !r.Queued() && failed == nil && deliverable(r) {
 			sh.lease(r, t.Now, grant)
 			task, err := t.b.task(r)
 			if err == nil {
@@ -133,7 +133,7 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 // grants is how many tasks a grant may bring at most.
 func (t *tx) grants(grant backend.Grant) int {
 	n := 0
-	for _, r := range t.Moved {
+	for _, r := range t.Requeued {
 		if r.Place == state.Ready {
 			n++
 		}
@@ -145,7 +145,7 @@ func (t *tx) grants(grant backend.Grant) int {
 func (sh *shardState) file(r *state.Run) {
 	var to *state.Heap
 	switch {
-	case r.Inst.Gone:
+	case r.Inst.Detached:
 	case r.Place == state.Ready:
 		sh.ready.Push(r)
 	case r.Place == state.Waiting:
@@ -209,8 +209,8 @@ func (sh *shardState) outlook(now int64, out *backend.Committed) {
 	if len(sh.waiting) > 0 {
 		sh.outlookAt(sh.waiting[0].Due, out)
 	}
-	if len(sh.lot.heap) > 0 {
-		sh.outlookAt(sh.lot.heap[0].due, out)
+	if len(sh.evicted.heap) > 0 {
+		sh.outlookAt(sh.evicted.heap[0].due, out)
 	}
 }
 
@@ -220,8 +220,8 @@ func (sh *shardState) outlookAt(at int64, out *backend.Committed) {
 	}
 }
 
-// held finds the run of a lease that is the current one; nil where it is not.
-func (sh *shardState) held(l backend.Lease) *state.Run {
+// heldRun finds the run of a lease that is the current one; nil where it is not.
+func (sh *shardState) heldRun(l backend.Lease) *state.Run {
 	inst := sh.instances[l.Key.Instance]
 	if inst == nil || l.Token == 0 {
 		return nil

@@ -32,12 +32,12 @@ func SQL(name string) (string, error) {
 
 // Append is what one append is to make durable.
 type Append struct {
-	Shard  int
-	Epoch  int64
-	Known  bool // new instances that are there already are left out, instead of an error
-	Events []AppendedEvent
-	Ends   []AppendedEnd
-	Births []AppendedEnd
+	Shard        int
+	Epoch        int64
+	SkipExisting bool // new instances that are there already are left out, instead of an error
+	Events       []AppendedEvent
+	Ends         []AppendedEnd
+	Created      []AppendedEnd
 }
 
 // AppendedEvent is the end of an attempt, or an instance's state.
@@ -73,12 +73,12 @@ func (p Prepared) Append() (a Append, ok bool) {
 	if t == nil {
 		return a, false
 	}
-	a = Append{Shard: t.sh.number, Epoch: t.sh.epoch.Load(), Known: t.sh.buf.kinds&known != 0}
+	a = Append{Shard: t.sh.number, Epoch: t.sh.epoch.Load(), SkipExisting: t.sh.buf.kinds&skipExisting != 0}
 	seq := t.sh.seq
 	for i := range t.events {
 		e := &t.events[i]
 		out := AppendedEvent{Instance: e.inst.ID, Run: e.key, Kind: e.kind, Timed: e.timed, Token: e.token, Data: e.data}
-		if !e.inst.Gone {
+		if !e.inst.Detached {
 			out.Seq = seq
 			seq++
 		}
@@ -87,8 +87,8 @@ func (p Prepared) Append() (a Append, ok bool) {
 	for i := range t.ends {
 		a.Ends = append(a.Ends, AppendedEnd{Instance: t.ends[i].public, Token: t.ends[i].token})
 	}
-	for i := range t.births {
-		a.Births = append(a.Births, AppendedEnd{Instance: t.births[i].public, Input: t.births[i].input, Token: t.births[i].token})
+	for i := range t.created {
+		a.Created = append(a.Created, AppendedEnd{Instance: t.created[i].public, Input: t.created[i].input, Token: t.created[i].token})
 	}
 	return a, true
 }

@@ -28,7 +28,7 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 // Doing it again is always right.
 func (b *Backend) endAll(ctx context.Context, shard int, instances []backend.Instance) (ended []backend.Instance, err error) {
 	err = b.store.RetryContended(ctx, fmt.Sprintf("ending instances of shard %d", shard), func() error {
-		c := b.cycling(shard, backend.Grant{}, nil, nil)
+		c := b.newScanTx(shard, backend.Grant{}, nil, nil)
 		c.bare, c.ends = true, instances
 		for _, in := range instances {
 			c.ids = append(c.ids, in.ID)

@@ -25,7 +25,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	if missed {
 		ids = nil
 	}
-	out, err := b.cycle(ctx, shard, grant, ids, true)
+	out, err := b.scanAndClaim(ctx, shard, grant, ids, true)
 	if err != nil && missed {
 		b.missed[shard].Store(true)
 	}
@@ -42,12 +42,12 @@ type claimed struct {
 	args     []byte
 }
 
-// take leases what is due, as far as there is room.
-func (c *cycling) take(ctx context.Context) error {
+// leaseDue leases what is due, as far as there is room.
+func (c *scanTx) leaseDue(ctx context.Context) error {
 	sent := c.b.store.Clock.Now()
 	var rows []claimed
 	unread := []int32{} // not null, which would be unlike none
-	for number, p := range c.known.read {
+	for number, p := range c.programs.read {
 		if p == nil {
 			unread = append(unread, number)
 		}
@@ -87,7 +87,7 @@ func (c *cycling) take(ctx context.Context) error {
 		}
 		args, called, err := c.called(r)
 		if err != nil {
-			c.spoil(r.key.Instance, err)
+			c.endCorrupt(r.key.Instance, err)
 		}
 		if err != nil || !called {
 			continue
@@ -100,10 +100,10 @@ func (c *cycling) take(ctx context.Context) error {
 }
 
 // replayAlso replays instances of claimed runs that the cycle has not looked at.
-func (c *cycling) replayAlso(ctx context.Context, rows []claimed) error {
+func (c *scanTx) replayAlso(ctx context.Context, rows []claimed) error {
 	var ids [][16]byte
 	for _, r := range rows {
-		if id := r.key.Instance; c.replays[id] == nil && !c.over[id] {
+		if id := r.key.Instance; c.replays[id] == nil && !c.endedInstances[id] {
 			ids = append(ids, id)
 		}
 	}
@@ -127,7 +127,7 @@ func (c *cycling) replayAlso(ctx context.Context, rows []claimed) error {
 			c.replays[in.id], err = rebuild(in.id, p, in.input, in.completions)
 		}
 		if err != nil {
-			c.spoil(in.id, err)
+			c.endCorrupt(in.id, err)
 		}
 	}
 	return nil
@@ -144,8 +144,8 @@ func scanClaimed(row pgx.CollectableRow) (claimed, error) {
 }
 
 // called gives what a claimed row is called with: in scan=app what the replay says, in scan=sql what was
-// written down. One to which nothing leads any more has been called off meanwhile.
-func (c *cycling) called(r claimed) (args []plan.Arg, called bool, err error) {
+// written down. One to which nothing leads any more has been cancelled meanwhile.
+func (c *scanTx) called(r claimed) (args []plan.Arg, called bool, err error) {
 	if c.b.scan == ScanSQL {
 		args, err = backend.DecodeArgs(r.args)
 		return args, err == nil, err
@@ -162,7 +162,7 @@ func (c *cycling) called(r claimed) (args []plan.Arg, called bool, err error) {
 }
 
 // assemble puts the arguments of what is leased together. Where that fails, the instance is ended.
-func (c *cycling) assemble(ctx context.Context) error {
+func (c *scanTx) assemble(ctx context.Context) error {
 	var all []*assembly
 	for i := range c.entries {
 		if e := &c.entries[i]; e.leased {
@@ -189,7 +189,7 @@ func (c *cycling) assemble(ctx context.Context) error {
 		}
 		var err error
 		if *a.to, err = backend.AssembleArgs(a.args, value); err != nil {
-			c.spoil(a.id, err)
+			c.endCorrupt(a.id, err)
 		}
 	}
 	return nil

@@ -12,17 +12,17 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// commit writes events in as few transactions as their data allows; see postgres.Halve.
-func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
-	return postgres.Halve(out, events, func(events []*event) error { return b.commitOnce(ctx, shard, events, grant, out) })
+// commitBatch writes events in as few transactions as their data allows; see postgres.Halve.
+func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
+	return postgres.Halve(out, events, func(events []*commitEvent) error { return b.commitOnce(ctx, shard, events, grant, out) })
 }
 
 // commitOnce writes events in one transaction with their cycle, and those again whose rows were being changed.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
 	committed := false
 	err := b.store.Retry(ctx, fmt.Sprintf("committing on shard %d what others were changing", shard), postgres.LockRemedy, func() error {
-		c, err := b.attempt(ctx, shard, func(known *reading) *cycling {
-			c := b.cycling(shard, grant, out, known)
+		c, err := b.attempt(ctx, shard, func(known *reading) *scanTx {
+			c := b.newScanTx(shard, grant, out, known)
 			c.events, c.ids = events, instancesOf(events)
 			return c
 		})
@@ -30,7 +30,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 			return err
 		}
 		committed, events = true, c.answer(out)
-		b.tell(ctx, c, grant, out)
+		b.addResult(ctx, c, grant, out)
 		if len(events) > 0 {
 			return postgres.Retryable(fmt.Errorf("the rows of %d completions were being changed", len(events)))
 		}
@@ -44,7 +44,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 }
 
 // instancesOf gives the instances of events that are in key order.
-func instancesOf(events []*event) [][16]byte {
+func instancesOf(events []*commitEvent) [][16]byte {
 	var out [][16]byte
 	for _, e := range events {
 		if id := e.lease.Key.Instance; len(out) == 0 || out[len(out)-1] != id {
@@ -54,9 +54,9 @@ func instancesOf(events []*event) [][16]byte {
 	return out
 }
 
-// answer answers the events of a transaction that took place, and gives those whose rows were being changed.
-func (c *cycling) answer(out *postgres.Outcomes) []*event {
-	var moved []*event
+// answer answers the events of a transaction that was applied, and gives those whose rows were being changed.
+func (c *scanTx) answer(out *postgres.Outcomes) []*commitEvent {
+	var moved []*commitEvent
 	for _, e := range c.events {
 		if done, found := c.applied[e.ord]; found && !done {
 			moved = append(moved, e)
@@ -68,7 +68,7 @@ func (c *cycling) answer(out *postgres.Outcomes) []*event {
 }
 
 // queueComplete adds the statement that writes the ends of attempts.
-func (c *cycling) queueComplete(batch *pgx.Batch) error {
+func (c *scanTx) queueComplete(batch *pgx.Batch) error {
 	parameters, err := completeParameters(c.shard, c.events)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *cycling) queueComplete(batch *pgx.Batch) error {
 }
 
 // completeParameters gives the values of complete.sql.
-func completeParameters(shard int, events []*event) ([]any, error) {
+func completeParameters(shard int, events []*commitEvent) ([]any, error) {
 	var l postgres.Leases
 	var wait []*int64
 	var results, failures []*string
@@ -115,13 +115,13 @@ func completeParameters(shard int, events []*event) ([]any, error) {
 	return append(l.Parameters(shard), wait, results, failures), nil
 }
 
-// callsOff says whether a completion may call off what runs beside it.
-func (c *cycling) callsOff() bool {
-	return slices.ContainsFunc(c.events, func(e *event) bool { return e.off != nil })
+// mayCancel says whether a completion may cancel what runs beside it.
+func (c *scanTx) mayCancel() bool {
+	return slices.ContainsFunc(c.events, func(e *commitEvent) bool { return e.cancels != nil })
 }
 
-// advance writes down what follows from what is committed: in scan=app only that runs are called off.
-func (c *cycling) advance(ctx context.Context) error {
+// advance writes down what follows from what is committed: in scan=app only that runs are cancelled.
+func (c *scanTx) advance(ctx context.Context) error {
 	var f effects
 	if c.submitted != nil && c.b.scan == ScanSQL {
 		if err := c.start(&f); err != nil {
@@ -135,14 +135,14 @@ func (c *cycling) advance(ctx context.Context) error {
 			if err := f.add(e.program, e.lease.Key.Instance, sourceOf(e.lease.Key.Run), e.plan); err != nil {
 				return err
 			}
-		case e.off != nil:
-			f.clear(e.program, e.lease.Key.Instance, *e.off)
+		case e.cancels != nil:
+			f.clear(e.program, e.lease.Key.Instance, *e.cancels)
 		}
 	}
 	batch := &pgx.Batch{}
 	if s := &f.rows; c.b.scan == ScanApp && len(s.instance) > 0 {
 		s.lock(batch, c.shard)
-		batch.Queue(callOffSQL, c.shard, s.instance, s.id, s.first, s.last)
+		batch.Queue(cancelRunsSQL, c.shard, s.instance, s.id, s.first, s.last)
 	}
 	if c.b.scan == ScanSQL {
 		f.queue(batch, c.shard)

@@ -14,18 +14,18 @@ import (
 	"pulley/engine/plan"
 )
 
-// event is a completion, judged.
-type event struct {
+// commitEvent is a completion, judged.
+type commitEvent struct {
 	ord   int32
 	lease backend.Lease
 	ended plan.Event
 	retry *plan.Retry
 
-	// alone says that it may end its instance or call off what runs beside it: completions of the instance
+	// alone says that it may end its instance or cancel what runs beside it: completions of the instance
 	// that came earlier are committed before it, and those that came later after the cycle that follows.
 	alone bool
 
-	off     *plan.Clear // what its error calls off
+	cancels *plan.Clear // what its error cancels
 	program *plan.Program
 	plan    plan.Plan // of scan=sql, without a retry
 	inbox   plan.Inbox
@@ -33,8 +33,8 @@ type event struct {
 }
 
 // Ord and Of implement postgres.Member.
-func (e *event) Ord() int32    { return e.ord }
-func (e *event) Of() uuid.UUID { return e.lease.Key.Instance }
+func (e *commitEvent) Ord() int32    { return e.ord }
+func (e *commitEvent) Of() uuid.UUID { return e.lease.Key.Instance }
 
 // Complete implements backend.Backend: the ends of attempts go into the ledger, and in the same transaction a cycle
 // finds what follows from them.
@@ -53,8 +53,8 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 		}
 		if err == nil {
 			part = inOrder(part)
-			part = postgres.Distinct(out, part, func(e *event) backend.Lease { return e.lease })
-			err = b.commit(ctx, shard, part, grant, out)
+			part = postgres.Distinct(out, part, func(e *commitEvent) backend.Lease { return e.lease })
+			err = b.commitBatch(ctx, shard, part, grant, out)
 		}
 		if err != nil && i == 0 {
 			return backend.Committed{}, postgres.Explain(err)
@@ -69,7 +69,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 }
 
 // retries notes when what is to be tried again will be due.
-func retries(part []*event, now time.Time, out *postgres.Outcomes) {
+func retries(part []*commitEvent, now time.Time, out *postgres.Outcomes) {
 	for _, e := range part {
 		if out.Answers[e.ord].Answer == backend.Applied && e.retry != nil {
 			out.Result.DueAt(now.Add(e.retry.After))
@@ -78,18 +78,18 @@ func retries(part []*event, now time.Time, out *postgres.Outcomes) {
 }
 
 // judged makes events of completions, and answers those that can be none.
-func (b *Backend) judged(shard int, completions []backend.Completion, out *postgres.Outcomes) []*event {
-	var events []*event
+func (b *Backend) judged(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
+	var events []*commitEvent
 	for i := range completions {
 		c := &completions[i]
 		if !out.Accept(i, c, shard, b.Shards()) {
 			continue
 		}
-		e := &event{ord: int32(i), lease: c.Lease, program: c.Program}
+		e := &commitEvent{ord: int32(i), lease: c.Lease, program: c.Program}
 		ev := plan.Event{Run: c.Lease.Key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
-		if e.ended, e.retry, e.unfit = c.Program.Settle(ev, b.store.Jitter()); e.unfit == nil && e.retry == nil && e.ended.Failure != nil {
-			e.off = callsOff(c.Program.Graph(), c.Lease.Key.Run, e.ended.Failure.Type)
-			e.alone = e.off != nil || c.Program.Fatal(e.ended)
+		if e.ended, e.retry, e.unfit = c.Program.JudgeAttempt(ev, b.store.Jitter()); e.unfit == nil && e.retry == nil && e.ended.Failure != nil {
+			e.cancels = cancelledScope(c.Program.Graph(), c.Lease.Key.Run, e.ended.Failure.Type)
+			e.alone = e.cancels != nil || c.Program.Fatal(e.ended)
 		}
 		events = append(events, e)
 	}
@@ -98,13 +98,13 @@ func (b *Backend) judged(shard int, completions []backend.Completion, out *postg
 
 // planned plans, in scan=sql, what follows from completions, and answers those that are unfit: whoever
 // holds the lease hears why, and for anyone else it is stale.
-func (b *Backend) planned(ctx context.Context, shard int, events []*event, out *postgres.Outcomes) ([]*event, error) {
+func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent, out *postgres.Outcomes) ([]*commitEvent, error) {
 	if b.scan == ScanSQL {
 		if err := b.planAll(ctx, shard, events); err != nil {
 			return nil, err
 		}
 	}
-	var fit []*event
+	var fit []*commitEvent
 	for _, e := range events {
 		if e.unfit == nil {
 			fit = append(fit, e)
@@ -112,7 +112,7 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*event, out *
 		}
 		var l postgres.Leases // one at a time, as Extend
 		l.Add(e.ord, e.lease)
-		held, err := b.store.Held(ctx, ledger, shard, &l)
+		held, err := b.store.HeldLeases(ctx, ledger, shard, &l)
 		if err != nil {
 			return nil, err
 		}
@@ -125,9 +125,9 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*event, out *
 }
 
 // planAll reads what the completions need and plans what follows from them.
-func (b *Backend) planAll(ctx context.Context, shard int, events []*event) error {
+func (b *Backend) planAll(ctx context.Context, shard int, events []*commitEvent) error {
 	var wanted postgres.Keys
-	byOrd := map[int32]*event{}
+	byOrd := map[int32]*commitEvent{}
 	for _, e := range events {
 		if byOrd[e.ord] = e; e.unfit == nil && e.retry == nil {
 			e.inbox = plan.Inbox{}
@@ -149,9 +149,9 @@ func (b *Backend) planAll(ctx context.Context, shard int, events []*event) error
 	return nil
 }
 
-// callsOff gives what an error calls off that is caught outside of a spread or parallel around its node, and
+// cancelledScope gives what an error cancels that is caught outside of a spread or parallel around its node, and
 // nil if there is no such handler.
-func callsOff(g *graph.Graph, run graph.Run, typ string) *plan.Clear {
+func cancelledScope(g *graph.Graph, run graph.Run, typ string) *plan.Clear {
 	handler := g.Handler(run.Node, typ)
 	if handler == nil {
 		return nil
@@ -174,12 +174,12 @@ func callsOff(g *graph.Graph, run graph.Run, typ string) *plan.Clear {
 }
 
 // inParts divides completions so that one which is to be alone is the only one of its instance in its part.
-func inParts(events []*event) [][]*event {
+func inParts(events []*commitEvent) [][]*commitEvent {
 	type open struct {
 		part int
 		used bool // by another of the instance
 	}
-	var parts [][]*event
+	var parts [][]*commitEvent
 	instances := map[uuid.UUID]open{}
 	for _, e := range events {
 		in := instances[e.lease.Key.Instance]
@@ -199,6 +199,6 @@ func inParts(events []*event) [][]*event {
 }
 
 // inOrder gives events in the order in which every commit locks rows.
-func inOrder(events []*event) []*event {
-	return slices.SortedStableFunc(slices.Values(events), func(a, b *event) int { return a.lease.Key.Compare(b.lease.Key) })
+func inOrder(events []*commitEvent) []*commitEvent {
+	return slices.SortedStableFunc(slices.Values(events), func(a, b *commitEvent) int { return a.lease.Key.Compare(b.lease.Key) })
 }

@@ -30,7 +30,7 @@
 // well, due when it is over.
 //
 // What may have been committed without its cycle is looked at by the next claim, over all running instances; that is
-// what was there when the backend was opened, and what an instance with spoilt data stood beside. Sweep does it for
+// what was there when the backend was opened, and what an instance with corrupt data stood beside. Sweep does it for
 // what other processes left.
 //
 // # scan=app
@@ -58,13 +58,13 @@
 //
 // # Calling off
 //
-// An error that is caught outside of a spread or parallel calls off what runs beside it: the completion with
+// An error that is caught outside of a spread or parallel cancels what runs beside it: the completion with
 // the error removes the rows of such runs, which fences them, and in scan=sql what leads there as well. Whatever is
 // completed beside it waits for the lock of cycles: it comes before, with its own cycle, or is stale. Completions of
 // an instance that come in one call with such an error, or with one that ends the instance, are committed before it
 // or after it; those that scan=app finds in its replay to come after one that calls them off are stale as well.
 //
-// # What is spoilt
+// # What is corrupt
 //
 // Cycles are shared, so that one instance could fail them for all. One whose ledger the core cannot follow,
 // or of which a row makes no sense, is ended with an error of the type LedgerError, in the cycle that finds
@@ -74,10 +74,10 @@
 //
 // # Leases, tokens, unknown commits
 //
-// Leases and tokens are as in package push. A cycle locks rows of runs that it calls off, or that its instance leaves, behind those
+// Leases and tokens are as in package push. A cycle locks rows of runs that it cancels, or that its instance leaves, behind those
 // that have been completed, in no order with these: nobody may have one row and wait for another but cycles, of which a shard has
 // one at a time. Where a COMMIT is lost, the server is asked by the transaction's id
-// what became of it, unless it has crashed since: then nobody knows, which is the answer. Of one that took place not all leases may have been heard of; they are given up, and claimed.
+// what became of it, unless it has crashed since: then nobody knows, which is the answer. Of one that was applied not all leases may have been heard of; they are given up, and claimed.
 //
 // # The end of an instance
 //

@@ -39,15 +39,15 @@ type effects struct {
 		wait     []*int64
 		finish   []*string
 	}
-	reached struct {
+	reachedCounts struct {
 		runs
 		count []int32
 	}
-	resumed runs  // gone on from
-	marks   runs  // barriers that have opened
-	atWork  scope // what is called off of runs
-	rows    scope
-	slots   scope
+	resumed        runs  // gone on from
+	openedBarriers runs  // barriers that have opened
+	atWork         scope // what is cancelled of runs
+	rows           scope
+	slots          scope
 }
 
 // scope is where rows are cleared: of nodes or variables, under paths from first to before last.
@@ -112,11 +112,11 @@ func (f *effects) write(p *plan.Program, instance uuid.UUID, pl plan.Plan) {
 	for _, w := range pl.Writes {
 		switch {
 		case w.Value == nil && w.Drops:
-			f.take(instance, w.Slot, base, math.MaxInt32)
+			f.removeElements(instance, w.Slot, base, math.MaxInt32)
 		case w.Value == nil:
-			f.take(instance, w.Slot, base, base)
+			f.removeElements(instance, w.Slot, base, base)
 		case w.Drops:
-			f.take(instance, w.Slot, 0, math.MaxInt32)
+			f.removeElements(instance, w.Slot, 0, math.MaxInt32)
 		}
 		if w.Value != nil {
 			f.value(instance, w.Slot, base, w.Value)
@@ -158,8 +158,8 @@ func (f *effects) value(instance uuid.UUID, slot plan.Slot, element int, value j
 	v.value = append(v.value, string(value))
 }
 
-// take takes elements of a slot away.
-func (f *effects) take(instance uuid.UUID, slot plan.Slot, first, last int32) {
+// removeElements takes elements of a slot away.
+func (f *effects) removeElements(instance uuid.UUID, slot plan.Slot, first, last int32) {
 	u := &f.unset
 	u.instance = append(u.instance, instance)
 	u.variable = append(u.variable, int32(slot.Var))
@@ -184,13 +184,13 @@ func (f *effects) arrive(instance uuid.UUID, a arrival) {
 	t.source = append(t.source, a.source)
 	t.required = append(t.required, int32(a.required))
 	t.watched = append(t.watched, a.watched)
-	t.args = append(t.args, some(a.args))
+	t.args = append(t.args, textOrNull(a.args))
 	t.wait = append(t.wait, a.wait)
-	t.finish = append(t.finish, some(a.finish))
+	t.finish = append(t.finish, textOrNull(a.finish))
 }
 
-// some gives a text, or null for none.
-func some(s string) *string {
+// textOrNull gives a text, or null for none.
+func textOrNull(s string) *string {
 	if s == "" {
 		return nil
 	}
@@ -203,8 +203,8 @@ func (f *effects) handled(r *ready) {
 	case r.resumed:
 		f.resumed.add(r.key)
 	case r.watched:
-		f.reached.add(r.key)
-		f.reached.count = append(f.reached.count, int32(r.arrived))
+		f.reachedCounts.add(r.key)
+		f.reachedCounts.count = append(f.reachedCounts.count, int32(r.arrived))
 	}
 }
 
@@ -257,10 +257,10 @@ func (f *effects) queue(batch *pgx.Batch, shard int) {
 	if a := &f.arrivals; len(a.instance) > 0 {
 		batch.Queue(addArrivalsSQL, shard, a.instance, a.node, a.path, a.source, a.required, a.watched, a.args, a.wait, a.finish)
 	}
-	if r := &f.reached; len(r.instance) > 0 {
-		batch.Queue(reachedSQL, shard, r.instance, r.node, r.path, r.count)
+	if r := &f.reachedCounts; len(r.instance) > 0 {
+		batch.Queue(reachedCountsSQL, shard, r.instance, r.node, r.path, r.count)
 	}
-	if m := &f.marks; len(m.instance) > 0 {
+	if m := &f.openedBarriers; len(m.instance) > 0 {
 		batch.Queue(markSQL, shard, m.instance, m.node, m.path)
 	}
 	f.atWork.lock(batch, shard)

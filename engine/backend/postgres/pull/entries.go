@@ -17,11 +17,11 @@ import (
 
 // program gives a workflow. It gives nil where that must be read first, which is noted, and where this
 // process cannot read it: then its instances rest until a process that can goes on with them.
-func (c *cycling) program(number int32) *plan.Program {
-	if p, tried := c.known.read[number]; tried {
+func (c *scanTx) program(number int32) *plan.Program {
+	if p, tried := c.programs.read[number]; tried {
 		return p
 	}
-	p := c.b.store.Known(number)
+	p := c.b.store.CachedProgram(number)
 	if p == nil {
 		put(&c.missing, number, true)
 	}
@@ -29,27 +29,27 @@ func (c *cycling) program(number int32) *plan.Program {
 }
 
 // end notes that an instance is over.
-func (c *cycling) end(id uuid.UUID, end *plan.End) {
-	c.over[id] = true
+func (c *scanTx) end(id uuid.UUID, end *plan.End) {
+	c.endedInstances[id] = true
 	c.ends = append(c.ends, postgres.EndedInstance(id, end))
 }
 
-// spoil ends an instance that the core cannot go on with: it must not stop the others of its shard.
-func (c *cycling) spoil(id uuid.UUID, err error) {
-	if !c.over[id] {
-		c.over[id] = true
-		c.ends = append(c.ends, spoilt(id, err))
+// endCorrupt ends an instance that the core cannot go on with: it must not stop the others of its shard.
+func (c *scanTx) endCorrupt(id uuid.UUID, err error) {
+	if !c.endedInstances[id] {
+		c.endedInstances[id] = true
+		c.ends = append(c.ends, corruptEnd(id, err))
 	}
 }
 
-// spoilt is the end of an instance that cannot be gone on with.
-func spoilt(id uuid.UUID, err error) backend.Instance {
+// corruptEnd is the end of an instance that cannot be gone on with.
+func corruptEnd(id uuid.UUID, err error) backend.Instance {
 	return backend.Instance{ID: id, Status: backend.Failed, Failure: &plan.Failure{Type: "LedgerError", Message: err.Error()}}
 }
 
 // allot decides which of the runnable runs are leased at once: as many as there is room for, the first of them.
-func (c *cycling) allot() {
-	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.over[e.key.Instance] })
+func (c *scanTx) allot() {
+	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.endedInstances[e.key.Instance] })
 	room := c.grant.Max
 	for i := range c.entries {
 		e := &c.entries[i]
@@ -60,8 +60,8 @@ func (c *cycling) allot() {
 }
 
 // queueEntries adds the statement that enters what is runnable.
-func (c *cycling) queueEntries(batch *pgx.Batch) {
-	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.over[e.key.Instance] })
+func (c *scanTx) queueEntries(batch *pgx.Batch) {
+	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.endedInstances[e.key.Instance] })
 	if len(c.entries) == 0 {
 		return
 	}
@@ -72,7 +72,7 @@ func (c *cycling) queueEntries(batch *pgx.Batch) {
 	var leased []bool
 	for _, e := range c.entries {
 		r.add(e.key)
-		args = append(args, e.kept)
+		args = append(args, e.storedArgs)
 		waits = append(waits, e.wait.Microseconds())
 		leased = append(leased, e.leased)
 		switch {
@@ -88,7 +88,7 @@ func (c *cycling) queueEntries(batch *pgx.Batch) {
 }
 
 // entered makes tasks of the rows that were leased at once.
-func (c *cycling) entered(rows pgx.Rows, sent time.Time) error {
+func (c *scanTx) entered(rows pgx.Rows, sent time.Time) error {
 	entries := make(map[backend.Key]*entry, len(c.entries))
 	for i := range c.entries {
 		entries[c.entries[i].key] = &c.entries[i]
@@ -119,7 +119,7 @@ func keyOf(instance [16]byte, node int32, path string) backend.Key {
 }
 
 // queueEnds adds the statements that end instances and take all there is of them, and empties c.ends.
-func (c *cycling) queueEnds(batch *pgx.Batch) error {
+func (c *scanTx) queueEnds(batch *pgx.Batch) error {
 	if len(c.ends) == 0 {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (c *cycling) queueEnds(batch *pgx.Batch) error {
 		ids, statuses = append(ids, in.ID), append(statuses, status)
 		results, failures = append(results, postgres.NullableText(result)), append(failures, postgres.NullableText(failure))
 		byID[in.ID] = in
-		if !c.idle[in.ID] {
+		if !c.notOpen[in.ID] {
 			open = append(open, in.ID)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // alone is a schema of a test's own, with one shard.
 func alone(t *testing.T, scan pull.Scan) postgres.Config {
 	t.Helper()
-	return designtest.Lent(t, "pull:scan="+string(scan), 1)
+	return designtest.SharedConfig(t, "pull:scan="+string(scan), 1)
 }
 
 // both runs a test with each scan on a schema of its own.

@@ -34,16 +34,16 @@ var (
 	runnableSQL      = ledger.MustSQL("runnable")
 	addValuesSQL     = ledger.MustSQL("add_values")
 	addArrivalsSQL   = ledger.MustSQL("add_arrivals")
-	markSQL          = ledger.MustSQL("mark")
+	markSQL          = ledger.MustSQL("mark_opened")
 	readSQL          = ledger.MustSQL("read")
 	gatherSQL        = ledger.MustSQL("gather")
 	unsetSQL         = ledger.MustSQL("unset")
 	resumedSQL       = ledger.MustSQL("resumed")
-	reachedSQL       = ledger.MustSQL("reached")
+	reachedCountsSQL = ledger.MustSQL("reached_counts")
 	lockRunsSQL      = ledger.MustSQL("lock_runs")
 	dropSQL          = ledger.MustSQL("drop")
-	callOffSQL       = ledger.MustSQL("call_off")
-	lockCycleSQL     = ledger.MustSQL("lock_cycle")
+	cancelRunsSQL    = ledger.MustSQL("cancel_runs")
+	lockScanSQL      = ledger.MustSQL("lock_scan")
 	runningSQL       = ledger.MustSQL("running")
 	inputsSQL        = ledger.MustSQL("inputs")
 	scanSQL          = ledger.MustSQL("scan")
@@ -151,6 +151,6 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := b.store.Overdue(ctx, ledger, shard); err != nil {
 		return backend.Swept{}, err
 	}
-	_, err := b.cycle(ctx, shard, backend.Grant{}, nil, false)
+	_, err := b.scanAndClaim(ctx, shard, backend.Grant{}, nil, false)
 	return backend.Swept{}, postgres.Explain(err)
 }

@@ -29,7 +29,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestUnsweptIsNotProlonged(t *testing.T) {
-	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) { newRig(t, cfg, scan).UnsweptIsNotProlonged() })
+	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) { newRig(t, cfg, scan).UnsweptIsNotRenewed() })
 }
 
 func TestOverdueComesFirst(t *testing.T) {

@@ -69,5 +69,5 @@ func rebuild(id uuid.UUID, p *plan.Program, input json.RawMessage, completions [
 // open gives a run that is to be executed and has not ended.
 func (r *replay) open(run graph.Run) (*state.Run, bool) {
 	q, ok := r.inst.Runs.Get(state.OfRun(run))
-	return q, ok && q.Place != state.Over
+	return q, ok && q.Place != state.NoQueue
 }

@@ -19,8 +19,8 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 
 // begin stores the instances of one shard, with their cycle.
 func (b *Backend) begin(ctx context.Context, shard int, started []postgres.Started, grant backend.Grant, out *postgres.Outcomes) error {
-	c, err := b.attempt(ctx, shard, func(known *reading) *cycling {
-		c := b.cycling(shard, grant, out, known)
+	c, err := b.attempt(ctx, shard, func(known *reading) *scanTx {
+		c := b.newScanTx(shard, grant, out, known)
 		c.submitted = started
 		for _, s := range started {
 			c.ids = append(c.ids, s.Submission.ID)
@@ -33,12 +33,12 @@ func (b *Backend) begin(ctx context.Context, shard int, started []postgres.Start
 	for _, s := range started {
 		out.Conclude(s.Place, c.fresh[s.Submission.ID], true)
 	}
-	b.tell(ctx, c, grant, out)
+	b.addResult(ctx, c, grant, out)
 	return nil
 }
 
 // queueSubmit adds the statement that stores instances.
-func (c *cycling) queueSubmit(batch *pgx.Batch) {
+func (c *scanTx) queueSubmit(batch *pgx.Batch) {
 	var workflows []int32
 	var inputs []string
 	for _, s := range c.submitted {
@@ -56,7 +56,7 @@ func (c *cycling) queueSubmit(batch *pgx.Batch) {
 }
 
 // start writes the first steps of the instances that are new.
-func (c *cycling) start(f *effects) error {
+func (c *scanTx) start(f *effects) error {
 	for _, s := range c.submitted {
 		if !c.fresh[s.Submission.ID] {
 			continue

@@ -16,8 +16,8 @@ import (
 
 // arrays are the parameters of apply.sql. Arrays of one group have the same length.
 type arrays struct {
-	done struct{ ord, instance, node, path, token, wait postgres.Array }
-	born struct {
+	done    struct{ ord, instance, node, path, token, wait postgres.Array }
+	created struct {
 		ord, instance, workflow, input, status, result, failure postgres.Array
 	}
 	values   struct{ ord, instance, variable, path, element, value postgres.Array }
@@ -30,7 +30,7 @@ type arrays struct {
 	retries bool
 	ends    struct{ ord, instance, status, result, failure postgres.Array }
 	args    []any // all of them, in the order of apply.sql
-	given   []any // those that its statement takes
+	chosen  []any // those that its statement takes
 }
 
 // The places of what is no array, in arrays.args.
@@ -51,7 +51,7 @@ var arraysPool = sync.Pool{New: func() any { return newArrays() }}
 func newArrays() *arrays {
 	int4, int8, id, text, value := postgres.Int4s(), postgres.Int8s(), postgres.UUIDs(), postgres.Texts(), postgres.JSONs()
 	a := &arrays{}
-	d, b, v, e, r, q, n := &a.done, &a.born, &a.values, &a.elements, &a.arrivals, &a.runs, &a.ends
+	d, b, v, e, r, q, n := &a.done, &a.created, &a.values, &a.elements, &a.arrivals, &a.runs, &a.ends
 	d.ord, d.instance, d.node, d.path, d.token, d.wait = int4, id, int4, text, int8, int8
 	b.ord, b.instance, b.workflow, b.input, b.status, b.result, b.failure = int4, id, int4, value, text, value, value
 	v.ord, v.instance, v.variable, v.path, v.element, v.value = int4, id, int4, text, int4, value
@@ -96,7 +96,7 @@ func (a *arrays) kinds() kinds {
 		}
 	}
 	has(&a.done.ord, completions)
-	has(&a.born.ord, instances)
+	has(&a.created.ord, instances)
 	has(&a.values.ord, values)
 	has(&a.elements.ord, elements)
 	has(&a.arrivals.ord, arrivals)
@@ -109,7 +109,7 @@ func (a *arrays) kinds() kinds {
 }
 
 // add appends what an event changes, but for its node runs.
-func (a *arrays) add(e *event) error {
+func (a *arrays) add(e *commitEvent) error {
 	switch {
 	case e.completion != nil:
 		a.addCompletion(e)
@@ -152,7 +152,7 @@ func (a *arrays) add(e *event) error {
 	return nil
 }
 
-func (a *arrays) addCompletion(e *event) {
+func (a *arrays) addCompletion(e *commitEvent) {
 	d, run := &a.done, &e.completion.Lease.Key.Run
 	d.ord.Int4(e.ord)
 	d.instance.UUID(e.instance)
@@ -167,7 +167,7 @@ func (a *arrays) addCompletion(e *event) {
 	}
 }
 
-func (a *arrays) addSubmission(e *event) error {
+func (a *arrays) addSubmission(e *commitEvent) error {
 	status, result, failure := string(backend.Running), json.RawMessage(nil), json.RawMessage(nil)
 	if e.plan.End != nil {
 		var err error
@@ -175,7 +175,7 @@ func (a *arrays) addSubmission(e *event) error {
 			return err
 		}
 	}
-	b := &a.born
+	b := &a.created
 	b.ord.Int4(e.ord)
 	b.instance.UUID(e.instance)
 	b.workflow.Int4(e.workflow)
@@ -186,7 +186,7 @@ func (a *arrays) addSubmission(e *event) error {
 	return nil
 }
 
-func (a *arrays) addValue(e *event, slot plan.Slot, element int, value json.RawMessage) {
+func (a *arrays) addValue(e *commitEvent, slot plan.Slot, element int, value json.RawMessage) {
 	v := &a.values
 	v.ord.Int4(e.ord)
 	v.instance.UUID(e.instance)
@@ -196,7 +196,7 @@ func (a *arrays) addValue(e *event, slot plan.Slot, element int, value json.RawM
 	v.value.Bytes(value)
 }
 
-func (a *arrays) addArrival(e *event, run graph.Run, required int, hard, soft int32) {
+func (a *arrays) addArrival(e *commitEvent, run graph.Run, required int, hard, soft int32) {
 	r := &a.arrivals
 	r.ord.Int4(e.ord)
 	r.instance.UUID(e.instance)
@@ -211,7 +211,7 @@ func (a *arrays) addArrival(e *event, run graph.Run, required int, hard, soft in
 const atOnce = -1
 
 // addRun appends a node run that became ready, with its arguments as EncodeArgs writes them.
-func (a *arrays) addRun(e *event, run graph.Run, args []byte, wait int64) {
+func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64) {
 	q := &a.runs
 	q.ord.Int4(e.ord)
 	q.instance.UUID(e.instance)
@@ -221,7 +221,7 @@ func (a *arrays) addRun(e *event, run graph.Run, args []byte, wait int64) {
 	q.wait.Int8(wait)
 }
 
-func (a *arrays) addEnd(e *event) error {
+func (a *arrays) addEnd(e *commitEvent) error {
 	status, result, failure, err := postgres.EndColumns(postgres.EndedInstance(e.instance, e.plan.End))
 	if err != nil {
 		return err
@@ -236,8 +236,8 @@ func (a *arrays) addEnd(e *event) error {
 }
 
 // inOrder sorts events by instance, node and path: the order in which every commit locks rows.
-func inOrder(events []*event) {
-	slices.SortStableFunc(events, func(a, b *event) int {
+func inOrder(events []*commitEvent) {
+	slices.SortStableFunc(events, func(a, b *commitEvent) int {
 		if c := bytes.Compare(a.instance[:], b.instance[:]); c != 0 {
 			return c
 		}
@@ -246,9 +246,9 @@ func inOrder(events []*event) {
 	})
 }
 
-func (e *event) run() *graph.Run {
+func (e *commitEvent) run() *graph.Run {
 	if e.completion == nil {
-		return &e.fired
+		return &e.continuation
 	}
 	return &e.completion.Lease.Key.Run
 }

@@ -16,7 +16,7 @@ func TestBacklogOfEndedInstances(t *testing.T) {
 	tasks := w.Launch(designtest.Sequence)
 	living := tasks[0].Lease.Key
 	w.fillTables(ended)
-	w.Exec("UPDATE instances SET status = 'failed', untidy = true, failure = '{}' WHERE id <> $1", living.Instance)
+	w.Exec("UPDATE instances SET status = 'failed', needs_cleanup = true, failure = '{}' WHERE id <> $1", living.Instance)
 	w.Exec("UPDATE queue SET due_at = clock_timestamp() - interval '1 hour' WHERE instance_id <> $1", living.Instance)
 	w.Exec("UPDATE queue SET due_at = clock_timestamp() WHERE instance_id = $1", living.Instance)
 	out, err := w.direct.Claim(w.Ctx, 0, backendtest.Granted(1))
@@ -63,7 +63,7 @@ func TestMarks(t *testing.T) {
 	}
 	var marks, own int
 	if err := w.direct.store.Pool.QueryRow(w.Ctx, "SELECT count(*), count(*) FILTER (WHERE backend = $1 AND stale = '{}') FROM commits",
-		w.direct.marks.backend).Scan(&marks, &own); err != nil || marks != 1 || own != 1 {
+		w.direct.slots.backend).Scan(&marks, &own); err != nil || marks != 1 || own != 1 {
 		t.Errorf("%d marks, %d of them of the backend that completes, %v; want its one", marks, own, err)
 	}
 	w.finish()

@@ -12,14 +12,14 @@ import (
 	"pulley/engine/plan"
 )
 
-// settleTimeout bounds finding out what became of a commit, when the caller's context has ended.
-const settleTimeout = 10 * time.Second
+// resolveTimeout bounds finding out what became of a commit, when the caller's context has ended.
+const resolveTimeout = 10 * time.Second
 
-// happened gives a completion, or a run that goes on, as the core's event.
-func (e *event) happened() plan.Event {
+// coreEvent gives a completion, or a run that goes on, as the core's event.
+func (e *commitEvent) coreEvent() plan.Event {
 	c := e.completion
 	if c == nil {
-		return plan.Event{Run: e.fired, Fired: true}
+		return plan.Event{Run: e.continuation, Fired: true}
 	}
 	return plan.Event{Run: c.Lease.Key.Run, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
 }
@@ -34,9 +34,9 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.read(ctx, shard, events); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	var planned, unfit []*event
+	var planned, unfit []*commitEvent
 	for _, e := range events {
-		if e.plan, e.refused = e.program.Step(e.happened(), e.inbox, b.store.Jitter()); e.refused != nil {
+		if e.plan, e.refused = e.program.Step(e.coreEvent(), e.inbox, b.store.Jitter()); e.refused != nil {
 			unfit = append(unfit, e)
 		} else {
 			planned = append(planned, e)
@@ -47,11 +47,11 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	}
 	for i, group := range groups(planned) {
 		inOrder(group)
-		group = postgres.Distinct(out, group, func(e *event) backend.Lease { return e.completion.Lease })
+		group = postgres.Distinct(out, group, func(e *commitEvent) backend.Lease { return e.completion.Lease })
 		if i > 0 {
 			group = spared(group, planned, out)
 		}
-		err := b.commit(ctx, shard, group, grant, out)
+		err := b.commitBatch(ctx, shard, group, grant, out)
 		if err != nil && i == 0 {
 			return backend.Committed{}, postgres.Explain(err)
 		}
@@ -63,11 +63,11 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 }
 
 // completed makes events of completions, and answers those that can be none.
-func (b *Backend) completed(shard int, completions []backend.Completion, out *postgres.Outcomes) []*event {
-	events := make([]*event, 0, len(completions))
+func (b *Backend) completed(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
+	events := make([]*commitEvent, 0, len(completions))
 	for i := range completions {
 		if c := &completions[i]; out.Accept(i, c, shard, b.Shards()) {
-			events = append(events, &event{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, completion: c, token: c.Lease.Token})
+			events = append(events, &commitEvent{ord: int32(i), instance: c.Lease.Key.Instance, program: c.Program, completion: c, token: c.Lease.Token})
 		}
 	}
 	return events
@@ -75,7 +75,7 @@ func (b *Backend) completed(shard int, completions []backend.Completion, out *po
 
 // refuse answers completions that the core would not plan. Where the lease is not held either, they
 // are stale like any other.
-func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *postgres.Outcomes) error {
+func (b *Backend) refuse(ctx context.Context, shard int, unfit []*commitEvent, out *postgres.Outcomes) error {
 	if len(unfit) == 0 {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *po
 	for _, e := range unfit {
 		l.Add(e.ord, e.completion.Lease)
 	}
-	held, err := b.store.Held(ctx, queue, shard, &l)
+	held, err := b.store.HeldLeases(ctx, queue, shard, &l)
 	if err != nil {
 		return err
 	}
@@ -97,9 +97,9 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*event, out *po
 }
 
 // add takes in a commit.
-func (c *commit) add(out *postgres.Outcomes, events []*event) {
+func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
 	for _, e := range events {
-		out.Conclude(e.ord, !c.gone[e.ord], e.submission != nil)
+		out.Conclude(e.ord, !c.stale[e.ord], e.submission != nil)
 	}
 	var ended map[[16]byte]bool
 	for _, e := range c.ended {
@@ -115,25 +115,25 @@ func (c *commit) add(out *postgres.Outcomes, events []*event) {
 	out.Add(&c.result)
 }
 
-// commit applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
+// commitBatch applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
 // whole call: what one transaction leased is no longer granted to the next.
-func (b *Backend) commit(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) error {
-	return postgres.Halve(out, events, func(events []*event) error {
+func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
+	return postgres.Halve(out, events, func(events []*commitEvent) error {
 		events = unanswered(events, out)
 		if len(events) == 0 {
 			return nil
 		}
-		moved, err := b.commitSome(ctx, shard, events, grant, out)
+		moved, err := b.commitUncontended(ctx, shard, events, grant, out)
 		if err == nil && len(moved) > 0 {
-			b.commitMoved(ctx, shard, moved, grant, out)
+			b.commitRetries(ctx, shard, moved, grant, out)
 		}
 		return err
 	})
 }
 
-// commitSome applies events, and gives those that are to be committed again since another transaction was changing their rows, such as one that
+// commitUncontended applies events, and gives those that are to be committed again since another transaction was changing their rows, such as one that
 // renews leases.
-func (b *Backend) commitSome(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (moved []*event, err error) {
+func (b *Backend) commitUncontended(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (moved []*commitEvent, err error) {
 	c, open, err := b.commitOnce(ctx, shard, events, grant, out)
 	if err != nil || c == nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (b *Backend) commitSome(ctx context.Context, shard int, events []*event, gr
 	c.add(out, open)
 	b.cleanUpAfter(c)
 	for _, e := range open {
-		if c.moved[e.ord] {
+		if c.retry[e.ord] {
 			moved = append(moved, e)
 			out.Answer(e.ord, "")
 		}
@@ -149,16 +149,16 @@ func (b *Backend) commitSome(ctx context.Context, shard int, events []*event, gr
 	return moved, nil
 }
 
-// commitMoved commits completions again whose rows others were changing. Those that others change on and on are to be offered again.
-func (b *Backend) commitMoved(ctx context.Context, shard int, moved []*event, grant backend.Grant, out *postgres.Outcomes) {
+// commitRetries commits completions again whose rows others were changing. Those that others change on and on are to be offered again.
+func (b *Backend) commitRetries(ctx context.Context, shard int, moved []*commitEvent, grant backend.Grant, out *postgres.Outcomes) {
 	doing := fmt.Sprintf("committing on shard %d what others were changing", shard)
 	err := b.store.Retry(ctx, doing, postgres.LockRemedy, func() error {
-		err := postgres.Halve(out, unanswered(moved, out), func(events []*event) error {
+		err := postgres.Halve(out, unanswered(moved, out), func(events []*commitEvent) error {
 			events = unanswered(events, out)
 			if len(events) == 0 {
 				return nil
 			}
-			_, err := b.commitSome(ctx, shard, events, grant, out)
+			_, err := b.commitUncontended(ctx, shard, events, grant, out)
 			return err
 		})
 		if n := len(unanswered(moved, out)); err == nil && n > 0 {
@@ -173,8 +173,8 @@ func (b *Backend) commitMoved(ctx context.Context, shard int, moved []*event, gr
 
 // unanswered leaves the events of which it is not known yet what became of them. The others were settled after a lost
 // commit, and are not offered again with those that are halved.
-func unanswered(events []*event, out *postgres.Outcomes) []*event {
-	answered := func(e *event) bool { return out.Answers[e.ord].Answer != "" }
+func unanswered(events []*commitEvent, out *postgres.Outcomes) []*commitEvent {
+	answered := func(e *commitEvent) bool { return out.Answers[e.ord].Answer != "" }
 	if !slices.ContainsFunc(events, answered) {
 		return events
 	}
@@ -184,39 +184,39 @@ func unanswered(events []*event, out *postgres.Outcomes) []*event {
 // commitOnce applies events in one transaction, again where the server gave it up for another, and
 // settles what an unconfirmed commit did. It gives the last commit with the events that were in it, none where all
 // were settled: those that were are answered, and their answers stand.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, grant backend.Grant, out *postgres.Outcomes) (c *commit, of []*event, err error) {
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (c *commit, of []*commitEvent, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
-	slot, settled := b.marks.take(shard), true
+	slot, settled := b.slots.acquire(shard), true
 	defer func() {
 		if settled {
-			b.marks.give(shard, slot)
+			b.slots.release(shard, slot)
 		}
 	}()
 	var locks lockSet
 	lost := 0
 	err = b.store.Retry(ctx, fmt.Sprintf("committing on shard %d", shard), postgres.LockRemedy, func() (err error) {
-		m, begun := b.marks.at(slot), b.store.Clock.Now()
-		c, err = b.apply(ctx, shard, events, grant, locks, m)
+		m, begun := b.slots.next(slot), b.store.Clock.Now()
+		c, err = b.applyEvents(ctx, shard, events, grant, locks, m)
 		switch {
 		case err == nil:
 			return nil
-		case postgres.Contended(err) || errors.Is(err, errCallOff):
+		case postgres.Contended(err) || errors.Is(err, errCancelLocks):
 			if c != nil {
 				locks = c.nextLocks()
 			}
 			return postgres.Retryable(err)
 		case !backend.IsUnknown(err):
-			settled = over(c, err)
+			settled = hasEnded(c, err)
 			return err
 		}
 		if lost++; events[0].submission != nil {
-			if lost == postgres.CommitsMost {
+			if lost == postgres.CommitsMax {
 				return err
 			}
 			return postgres.Retryable(err) // submitting again is always right: the id decides
 		}
-		open, unclear := b.settle(ctx, shard, events, m, begun, out)
-		if unclear != nil || lost == postgres.CommitsMost && len(open) > 0 {
+		open, unclear := b.resolveCommit(ctx, shard, events, m, begun, out)
+		if unclear != nil || lost == postgres.CommitsMax && len(open) > 0 {
 			settled = unclear == nil
 			return errors.Join(err, unclear)
 		}
@@ -235,19 +235,19 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*event, gr
 	return c, events, nil
 }
 
-// over says whether a transaction that failed before its COMMIT is over, or was never begun. One that is not may yet take locks,
+// hasEnded says whether a transaction that failed before its COMMIT is over, or was never begun. One that is not may yet take locks,
 // that of its mark among them, behind others: whoever had the same place would hold that first, and they would wait for each
 // other in a circle.
-func over(c *commit, err error) bool {
-	return c == nil || errors.Is(err, errCallOff) || !postgres.Abandoned(err)
+func hasEnded(c *commit, err error) bool {
+	return c == nil || errors.Is(err, errCancelLocks) || !postgres.Abandoned(err)
 }
 
-// settle finds out what an unconfirmed commit did. Completions that are open still get a new token,
-// so that the lost commit cannot take place any more, and are given back to be committed again. Of the
-// others, those are applied that the commit did, if it has left its mark: all of it took place then. Where the engine stood
+// resolveCommit finds out what an unconfirmed commit did. Completions that are open still get a new token,
+// so that the lost commit cannot are applied any more, and are returned to be committed again. Of the
+// others, those are applied that the commit did, if it has left its mark: all of it was applied then. Where the engine stood
 // still for so long, since the commit begun, that the mark may be forgotten, they are to be offered again.
-func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark, begun time.Time, out *postgres.Outcomes) ([]*event, error) {
-	ctx, cancel := b.store.Clock.Within(context.WithoutCancel(ctx), settleTimeout)
+func (b *Backend) resolveCommit(ctx context.Context, shard int, events []*commitEvent, m commitSlot, begun time.Time, out *postgres.Outcomes) ([]*commitEvent, error) {
+	ctx, cancel := b.store.Clock.Within(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
 	var l postgres.Leases
 	for _, e := range events {
@@ -261,8 +261,8 @@ func (b *Backend) settle(ctx context.Context, shard int, events []*event, m mark
 	if err != nil {
 		return nil, err
 	}
-	var open, unclear []*event
-	forgotten := !took && b.store.Clock.Now().Sub(begun) > b.marks.kept/2
+	var open, unclear []*commitEvent
+	forgotten := !took && b.store.Clock.Now().Sub(begun) > b.slots.retention/2
 	for _, e := range events {
 		token, isOpen := fenced[e.ord]
 		switch {

@@ -65,7 +65,7 @@ func TestMoved(t *testing.T) {
 		for range 2 {
 			extending.Go(func() {
 				for stop.Err() == nil {
-					if _, err := w.through.Extend(w.Ctx, 0, leases, backendtest.Granted(0)); err != nil {
+					if _, err := w.through.Renew(w.Ctx, 0, leases, backendtest.Granted(0)); err != nil {
 						t.Errorf("Extend: %v", err)
 						return
 					}
@@ -156,7 +156,7 @@ func TestCommitsLockInOrder(t *testing.T) {
 	}
 	looked, completed := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := w.through.store.Held(w.Ctx, queue, 0, &held)
+		_, err := w.through.store.HeldLeases(w.Ctx, queue, 0, &held)
 		looked <- err
 	}()
 	first := w.waits(looked, 1)
@@ -262,7 +262,7 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 		case <-tick.C:
 		}
 		if err := w.direct.store.Pool.QueryRow(w.Ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1 AND application_name = left($2, 63))`, holdCountersSQL, w.cuttable().Application).Scan(&first); err != nil {
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1 AND application_name = left($2, 63))`, lockCountersSQL, w.cuttable().Application).Scan(&first); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -375,7 +375,7 @@ fn main(input: [], output: [r]):
 	if got := w.Dump(living[0].Lease.Key.Instance); got != stored {
 		t.Errorf("an instance that lives was changed from\n%s\nto\n%s", stored, got)
 	}
-	w.Eventually("an instance is still said to be untidy", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
+	w.Eventually("an instance still needs cleanup", "SELECT NOT EXISTS (SELECT FROM instances WHERE needs_cleanup)")
 	w.finish()
 }
 

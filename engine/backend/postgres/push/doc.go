@@ -26,7 +26,7 @@
 // What the core needs is read in one query, or none; a value that several completions need is read once. Its
 // plan is committed by one set-based statement, which carries any number of completions: take the task's row
 // away if the token is the current one and the instance runs (otherwise the completion is stale, and nothing
-// of it takes place), put values into inboxes, count arrivals, enqueue what became ready — leased at once to
+// of it is applied), put values into inboxes, count arrivals, enqueue what became ready — leased at once to
 // the engine that asks, as far as it has room; a sleep becomes due later and is leased then —, and end
 // instances. A small commit takes a statement that has no parts but those its events need.
 //
@@ -48,7 +48,7 @@
 // When a round of a loop ends, its values and counters go with the same commit: they are found by the whole key
 // of each node and a range of paths, in which what follows a path with a dot stands together. Where nothing
 // else goes on, that is still one round trip: the statements behind the first do something for completions
-// only that the transaction's own mark says took place. A list that grows is stored by its elements, behind
+// only that the transaction's own mark says was applied. A list that grows is stored by its elements, behind
 // the value of its slot, and read where somebody wants it.
 //
 // # Calling off
@@ -57,7 +57,7 @@
 // instance in its transaction, which begins with locks on all runs of the region, its own among them, in key
 // order. So it waits for what is being completed there, and then locks what that has queued, without waiting,
 // until it has got hold of all that it sees; whoever completes a sibling afterwards finds no row, and is stale. What a run
-// that goes on calls off, of which nothing was known before, is locked without waiting as well; where that
+// that goes on cancels, of which nothing was known before, is locked without waiting as well; where that
 // cannot be, the transaction begins again with those locks.
 //
 // # The order of locks
@@ -84,7 +84,7 @@
 // were stale. The row belongs to a place in which the backend makes one commit after the other, and is changed
 // by each; it costs a commit one row, and its completions next to nothing. If a connection dies at COMMIT, the
 // open completions are given new tokens first, which waits for a commit that is in flight, and after which the
-// lost commit can no longer take place; then the mark says whether it has, and what of it; the rest is
+// lost commit can no longer are applied; then the mark says whether it has, and what of it; the rest is
 // committed again. A commit that comes late finds no row with its tokens, and leaves no mark. The place of a transaction whose
 // connection was lost before its COMMIT is not used again: the server may still be at it, and whoever held that mark could wait
 // for it in a circle.
@@ -93,7 +93,7 @@
 //
 // An instance that ends takes its rows with it, if nothing else is at work on it. Where that is not known from its workflow, the
 // last statement of the transaction looks for its node runs: whoever is at work on the instance has one in the queue. If there are any, the
-// instance is marked untidy, as one that is canceled is. Its rows are removed in key order, in the background, since that can
+// instance is marked with needs_cleanup, as a cancelled one is. Its rows are removed in key order, in the background, since that can
 // be long and wait for others; what that does not come to, Sweep finds by the mark: completions that overlap with the end may
 // still add some.
 package push

@@ -64,7 +64,7 @@ func TestOverflow(t *testing.T) {
 				t.Errorf("a refused completion changed\n%s\nto\n%s", stored, got)
 			}
 			delete(w.Want, bad)
-			w.Exec("UPDATE instances SET status = 'failed', untidy = true, failure = '{}' WHERE id = $1", bad)
+			w.Exec("UPDATE instances SET status = 'failed', needs_cleanup = true, failure = '{}' WHERE id = $1", bad)
 			w.finish()
 		})
 	}
@@ -145,7 +145,7 @@ func TestMalformed(t *testing.T) {
 		if got := out.Outcomes[0].Answer; got != backend.Stale {
 			t.Errorf("path %.10q: %s (%v); want stale", path, got, out.Outcomes[0].Err)
 		}
-		held, err := w.direct.Extend(w.Ctx, 0, []backend.Lease{c.Lease, good.Lease}, backendtest.Granted(0))
+		held, err := w.direct.Renew(w.Ctx, 0, []backend.Lease{c.Lease, good.Lease}, backendtest.Granted(0))
 		if err != nil || held[0] || !held[1] {
 			t.Errorf("path %.10q: extended %v, %v; want the good lease only", path, held, err)
 		}
@@ -204,7 +204,7 @@ func TestTransient(t *testing.T) {
 // hasty is a clock that does not pause.
 type hasty struct{ postgres.Machine }
 
-func (hasty) Wait(context.Context, time.Duration, ...<-chan struct{}) int { return postgres.Rested }
+func (hasty) Wait(context.Context, time.Duration, ...<-chan struct{}) int { return postgres.TimedOut }
 
 // TestChangedForEver has the row of a completion be changed by others whenever it is to be taken away: the completion is to be offered again
 // after a bounded number of tries, and its answer says why. Another of the call is applied.

@@ -29,7 +29,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return worldIn(t, designtest.Lent(t, "push", 1))
+	return worldIn(t, designtest.SharedConfig(t, "push", 1))
 }
 
 // worldIn is a world in a schema of a database.
@@ -110,6 +110,6 @@ func TestEndIsAnsweredBeforeTheCleanup(t *testing.T) {
 	})
 }
 
-func TestUnsweptIsNotProlonged(t *testing.T) { newWorld(t).UnsweptIsNotProlonged() }
+func TestUnsweptIsNotProlonged(t *testing.T) { newWorld(t).UnsweptIsNotRenewed() }
 
 func TestOverdueComesFirst(t *testing.T) { newWorld(t).OverdueComesFirst() }

@@ -135,7 +135,7 @@ func TestUnreachable(t *testing.T) {
 		},
 		"claim": func() error { _, err := w.through.Claim(w.Ctx, 0, backendtest.Granted(1)); return err },
 		"extend": func() error {
-			_, err := w.through.Extend(w.Ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
+			_, err := w.through.Renew(w.Ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
 			return err
 		},
 		"submit": func() error {
@@ -156,43 +156,43 @@ func TestUnreachable(t *testing.T) {
 	w.finish()
 }
 
-// TestSettle asks what became of commits whose answer is taken as lost: one that took place; one that did not,
+// TestSettle asks what became of commits whose answer is taken as lost: one that was applied; one that did not,
 // of a completion that another process has made, which nobody can tell from one whose mark is forgotten if it is asked too late;
 // and one of a completion that is open still.
 func TestSettle(t *testing.T) {
 	w := newWorld(t)
 	b := w.through
-	took := func(cs []backend.Completion, m mark) error {
+	took := func(cs []backend.Completion, m commitSlot) error {
 		events := b.completed(0, cs, postgres.NewOutcomes(len(cs)))
 		var err error
-		if events[0].plan, err = events[0].program.Step(events[0].happened(), plan.Inbox{}, 0); err == nil {
-			_, err = b.apply(w.Ctx, 0, events, backendtest.Granted(1), lockSet{}, m)
+		if events[0].plan, err = events[0].program.Step(events[0].coreEvent(), plan.Inbox{}, 0); err == nil {
+			_, err = b.applyEvents(w.Ctx, 0, events, backendtest.Granted(1), lockSet{}, m)
 		}
 		return err
 	}
-	another := func(cs []backend.Completion, _ mark) error {
+	another := func(cs []backend.Completion, _ commitSlot) error {
 		_, err := w.direct.Complete(w.Ctx, 0, cs, backendtest.Granted(1))
 		return err
 	}
 	for name, c := range map[string]struct {
-		before func(cs []backend.Completion, m mark) error
+		before func(cs []backend.Completion, m commitSlot) error
 		late   time.Duration
 		want   backend.Answer // empty: it is open, and to be committed again
 	}{
 		"took place":                  {took, 0, backend.Applied},
-		"took place, asked late":      {took, marksKept, backend.Applied},
+		"took place, asked late":      {took, commitSlotRetention, backend.Applied},
 		"made by another":             {another, 0, backend.Stale},
-		"made by another, asked late": {another, marksKept, backend.Again},
-		"open":                        {func([]backend.Completion, mark) error { return nil }, 0, ""},
-		"open, asked late":            {func([]backend.Completion, mark) error { return nil }, marksKept, ""},
+		"made by another, asked late": {another, commitSlotRetention, backend.Again},
+		"open":                        {func([]backend.Completion, commitSlot) error { return nil }, 0, ""},
+		"open, asked late":            {func([]backend.Completion, commitSlot) error { return nil }, commitSlotRetention, ""},
 	} {
 		cs := []backend.Completion{backendtest.Ran(w.Launch(designtest.Sequence)[0])}
-		m := b.marks.at(b.marks.take(0))
+		m := b.slots.next(b.slots.acquire(0))
 		if err := c.before(cs, m); err != nil {
 			t.Fatal(name, err)
 		}
 		out := postgres.NewOutcomes(1)
-		open, err := b.settle(w.Ctx, 0, b.completed(0, cs, out), m, time.Now().Add(-c.late), out)
+		open, err := b.resolveCommit(w.Ctx, 0, b.completed(0, cs, out), m, time.Now().Add(-c.late), out)
 		if got := out.Answers[0].Answer; err != nil || got != c.want || (len(open) == 1) != (c.want == "") {
 			t.Errorf("%s: answered %q, %d open, %v; want %q", name, got, len(open), err, c.want)
 		}
@@ -209,7 +209,7 @@ func TestPlaceOfALostTransaction(t *testing.T) {
 	w := newWorld(t)
 	all := scenes()
 	s := all[slices.IndexFunc(all, func(s scene) bool { return s.name == "opens a barrier" })]
-	marks := w.through.marks
+	marks := w.through.slots
 	lost := 0
 	for k := 1; ; k++ {
 		w.warm(s)
@@ -247,7 +247,7 @@ func TestPlaceOfAnUnclearCommit(t *testing.T) {
 	w := newWorld(t)
 	all := scenes()
 	s := all[slices.IndexFunc(all, func(s scene) bool { return s.name == "opens a barrier" })]
-	marks := w.through.marks
+	marks := w.through.slots
 	unclear := 0
 	for k := 1; ; k++ {
 		w.warm(s)

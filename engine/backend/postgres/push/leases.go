@@ -21,26 +21,26 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	return b.store.Claim(ctx, shard, grant, postgres.Claiming{Queue: queue, Owner: owner, Values: claimValues{&reads{}, map[uuid.UUID]*event{}}})
+	return b.store.Claim(ctx, shard, grant, postgres.Claiming{Queue: queue, Owner: owner, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}})
 }
 
 // claimValues implements postgres.Values: the claimed runs of an instance have one event that reads.
 type claimValues struct {
 	*reads
-	events map[uuid.UUID]*event
+	events map[uuid.UUID]*commitEvent
 }
 
 func (v claimValues) Need(instance uuid.UUID, _ int32, slots []plan.Slot) {
 	e := v.events[instance]
 	if e == nil {
-		e = &event{instance: instance}
+		e = &commitEvent{instance: instance}
 		v.events[instance] = e
 	}
 	v.add(e, slots)
 }
 
 func (v claimValues) Read(batch *pgx.Batch, shard int) {
-	batch.Queue(readSQL, v.parameters(shard)...).Query(v.take)
+	batch.Queue(readSQL, v.parameters(shard)...).Query(v.fillInboxes)
 }
 
 func (v claimValues) Value(instance uuid.UUID, _ int32, slot plan.Slot) (json.RawMessage, bool) {

@@ -68,7 +68,7 @@ func newMeter(t testing.TB) *meter {
 	t.Helper()
 	schema := pgtest.Schema(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	conn, err := pgx.Connect(ctx, pgtest.Quiet(t).DSN())
+	conn, err := pgx.Connect(ctx, pgtest.Undisturbed(t).DSN())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func (m *meter) read() cost {
 // config opens the schema that is measured.
 func (m *meter) config() postgres.Config {
 	m.Helper()
-	return postgres.Config{DSN: pgtest.Quiet(m).DSN(), Schema: m.schema, Shards: 1, Application: m.schema}
+	return postgres.Config{DSN: pgtest.Undisturbed(m).DSN(), Schema: m.schema, Shards: 1, Application: m.schema}
 }
 
 // wal gives the bytes of WAL that were ever written on the server.

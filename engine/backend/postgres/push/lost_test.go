@@ -231,7 +231,7 @@ func (w *world) extending(task backend.Task) designtest.Trial {
 	before := w.Dump(task.Lease.Key.Instance)
 	return designtest.Trial{
 		Call: func() error {
-			held, err := w.through.Extend(w.Ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
+			held, err := w.through.Renew(w.Ctx, 0, []backend.Lease{task.Lease}, backendtest.Granted(0))
 			if err == nil && !held[0] {
 				err = fmt.Errorf("the lease is said to be lost")
 			}

@@ -116,7 +116,7 @@ func (w *world) analyze() {
 }
 
 // fillTables adds instances that are in the same shard and run, each with a leased node run, a
-// counter, a value and one that arrived at an aggregate; and as many marks of commits.
+// counter, a value and one that arrived at an aggregate; and as many commit slots.
 func (w *world) fillTables(n int) {
 	w.Helper()
 	for _, sql := range []string{
@@ -163,8 +163,8 @@ func newSubject(w *world, n int) *subject {
 	failed := w.Launch(designtest.Failing)
 	s.ended = failed[0].Lease.Key.Instance
 	w.Complete(backendtest.Ran(designtest.FailureOf(failed)))
-	w.Eventually("it is not cleaned up in the background", "SELECT NOT EXISTS (SELECT FROM instances WHERE untidy)")
-	w.Exec("UPDATE instances SET untidy = true WHERE id = $1", s.ended)
+	w.Eventually("it is not cleaned up in the background", "SELECT NOT EXISTS (SELECT FROM instances WHERE needs_cleanup)")
+	w.Exec("UPDATE instances SET needs_cleanup = true WHERE id = $1", s.ended)
 	return s
 }
 
@@ -184,8 +184,8 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 		"claim":           func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
 		"overdue":         func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
 		"the next due":    func(conn postgres.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
-		"untidy instances": func(conn postgres.Conn, _ int) error {
-			return s.rows(conn, s.sql("untidy"), 1, 0, postgres.SweepInstances)
+		"instances that need cleanup": func(conn postgres.Conn, _ int) error {
+			return s.rows(conn, s.sql("needs_cleanup"), 1, 0, postgres.SweepInstances)
 		},
 		"mark as cleaned": func(conn postgres.Conn, _ int) error {
 			return s.rows(conn, s.sql("mark_cleaned"), -1, 0, [][16]byte{s.ended})
@@ -209,9 +209,11 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 	}
 	probes["hold counters"] = func(conn postgres.Conn, n int) error {
 		l := leasesOf(s.steps[:n])
-		return s.rows(conn, holdCountersSQL, 1, 0, l.Instance, l.Number, l.Path)
+		return s.rows(conn, lockCountersSQL, 1, 0, l.Instance, l.Number, l.Path)
 	}
-	probes["a mark"] = func(conn postgres.Conn, n int) error { return s.rows(conn, markSQL, -1, 0, int64(n), 0, int64(1)) }
+	probes["a mark"] = func(conn postgres.Conn, n int) error {
+		return s.rows(conn, commitSlotSQL, -1, 0, int64(n), 0, int64(1))
+	}
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
 		for _, name := range []string{"held", "leased", "standing", "fence", "renew"} {
 			sql := s.sql(name)
@@ -267,30 +269,30 @@ func (s *subject) apply(conn postgres.Conn, cs []backend.Completion) error {
 	if err := b.read(s.w.Ctx, 0, events); err != nil {
 		return err
 	}
-	slot := b.marks.take(0)
-	defer b.marks.give(0, slot)
-	c := &commit{b: b, shard: 0, grant: backendtest.Granted(10), sent: time.Now(), mark: b.marks.at(slot)}
-	if err := c.own(s.w.Ctx); err != nil {
+	slot := b.slots.acquire(0)
+	defer b.slots.release(0, slot)
+	c := &commit{b: b, shard: 0, grant: backendtest.Granted(10), sent: time.Now(), slot: b.slots.next(slot)}
+	if err := c.resolveOwnerID(s.w.Ctx); err != nil {
 		return err
 	}
 	for _, e := range events {
-		c.know(e)
+		c.registerEvent(e)
 		var err error
-		if e.plan, err = e.program.Step(e.happened(), e.inbox, 0); err != nil {
+		if e.plan, err = e.program.Step(e.coreEvent(), e.inbox, 0); err != nil {
 			return err
 		}
 	}
 	inOrder(events)
-	if _, err := c.callOff(s.w.Ctx, conn, events); err != nil {
+	if _, err := c.lockCancelled(s.w.Ctx, conn, events); err != nil {
 		return err
 	}
 	batch := &pgx.Batch{}
-	c.drop(batch, events, events, false)
-	if err := c.round(s.w.Ctx, conn, events, "", batch); err != nil {
+	c.queueDeletes(batch, events, events, false)
+	if err := c.applyRound(s.w.Ctx, conn, events, "", batch); err != nil {
 		return err
 	}
-	if len(c.gone) > 0 {
-		return fmt.Errorf("%d of %d completions did not take place", len(c.gone), len(cs))
+	if len(c.stale) > 0 {
+		return fmt.Errorf("%d of %d completions did not take place", len(c.stale), len(cs))
 	}
 	return nil
 }

@@ -23,29 +23,29 @@ var queue = postgres.NewQueue(postgres.Table{
 	Name: "queue", Path: "path", Ready: "true",
 	Leased: "q.owner IS NOT NULL", Lease: "owner = $3::int", Free: "owner = NULL", Due: []string{"q.due_at"},
 }, statementFiles, map[string]postgres.Variant{
-	"drop_runs":     {File: "drop", Names: []string{"{table}", "queue"}},
-	"drop_counters": {File: "drop", Names: []string{"{table}", "readiness"}},
-	"drop_elements": {File: "drop", Names: []string{"{table}", "elements"}},
-	"call_off":      {File: "call_off"},
-	"call_off_more": {File: "call_off", Parts: []string{"now"}},
+	"delete_runs":         {File: "delete", Names: []string{"{table}", "queue"}},
+	"delete_counters":     {File: "delete", Names: []string{"{table}", "readiness"}},
+	"delete_elements":     {File: "delete", Names: []string{"{table}", "elements"}},
+	"lock_cancelled":      {File: "lock_cancelled"},
+	"lock_cancelled_more": {File: "lock_cancelled", Parts: []string{"now"}},
 })
 
 var (
-	applySQL        = queue.MustSQL("apply")
-	readSQL         = queue.MustSQL("read")
-	gatherSQL       = queue.MustSQL("gather")
-	fenceSQL        = queue.MustSQL("fence")
-	markSQL         = queue.MustSQL("mark")
-	forgetSQL       = queue.MustSQL("forget")
-	ownerSQL        = queue.MustSQL("owner")
-	dropRunsSQL     = queue.MustSQL("drop_runs")
-	dropCountersSQL = queue.MustSQL("drop_counters")
-	dropElementsSQL = queue.MustSQL("drop_elements")
-	dropValuesSQL   = queue.MustSQL("drop_values")
-	endSQL          = queue.MustSQL("end")
-	holdCountersSQL = queue.MustSQL("hold_counters")
-	callOffSQL      = queue.MustSQL("call_off")
-	callOffMoreSQL  = queue.MustSQL("call_off_more")
+	applySQL             = queue.MustSQL("apply")
+	readSQL              = queue.MustSQL("read")
+	gatherSQL            = queue.MustSQL("gather")
+	fenceSQL             = queue.MustSQL("fence")
+	commitSlotSQL        = queue.MustSQL("commit_slot")
+	deleteOldSlotsSQL    = queue.MustSQL("delete_old_slots")
+	ownerSQL             = queue.MustSQL("owner")
+	deleteRunsSQL        = queue.MustSQL("delete_runs")
+	deleteCountersSQL    = queue.MustSQL("delete_counters")
+	deleteElementsSQL    = queue.MustSQL("delete_elements")
+	deleteValuesSQL      = queue.MustSQL("delete_values")
+	endSQL               = queue.MustSQL("end")
+	lockCountersSQL      = queue.MustSQL("lock_counters")
+	lockCancelledSQL     = queue.MustSQL("lock_cancelled")
+	lockCancelledMoreSQL = queue.MustSQL("lock_cancelled_more")
 )
 
 // DefaultSchema holds the tables where Config names no other.
@@ -62,7 +62,7 @@ type Backend struct {
 	store   *postgres.Store
 	sweeper *postgres.Sweeper
 	peers   *postgres.Peers
-	marks   *marks
+	slots   *commitSlots
 	owners  owners
 }
 
@@ -88,43 +88,45 @@ func On(store *postgres.Store) *Backend {
 	sweeper := postgres.NewSweeper(store, cleanup)
 	return &Backend{
 		SweptBase: postgres.NewSweptBase(sweeper), store: store, sweeper: sweeper,
-		peers: postgres.NewPeers(store), marks: newMarks(store), owners: owners{numbers: map[string]int32{}},
+		peers: postgres.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}},
 	}
 }
 
 // Listen implements backend.Listener.
 func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.peers.Listen(ctx, wake) }
 
-// Near implements backend.Placer. Everybody works on every shard; but where engines prefer different ones for what is
+// IsLocal implements backend.Placer. Everybody works on every shard; but where engines prefer different ones for what is
 // new, a commit of each has more in it.
-func (b *Backend) Near(shard int) bool { return b.peers.Prefers(shard) }
+func (b *Backend) IsLocal(shard int) bool { return b.peers.Prefers(shard) }
 
-// event is one thing to be committed: a completion, a new instance, or a run that goes on because of
+// commitEvent is one thing to be committed: a completion, a new instance, or a run that goes on because of
 // another event of the transaction.
-type event struct {
-	ord        int32 // its place in the call; of a run that goes on, a number after those
-	instance   uuid.UUID
-	program    *plan.Program
-	workflow   int32 // of a submission
-	submission *backend.Submission
-	completion *backend.Completion
-	fired      graph.Run // that goes on; neither a submission nor a completion
-	token      int64     // of a completion
-	inbox      plan.Inbox
-	plan       plan.Plan
-	waits      bool  // a node run that it makes ready is due, and not leased at once
-	refused    error // the core would not plan it
+type commitEvent struct {
+	ord          int32 // its place in the call; of a run that goes on, a number after those
+	instance     uuid.UUID
+	program      *plan.Program
+	workflow     int32 // of a submission
+	submission   *backend.Submission
+	completion   *backend.Completion
+	continuation graph.Run // that goes on; neither a submission nor a completion
+	token        int64     // of a completion
+	inbox        plan.Inbox
+	plan         plan.Plan
+	leavesReady  bool  // a node run that it makes ready is due, and not leased at once
+	refused      error // the core would not plan it
 }
 
 // Ord and Of implement postgres.Member.
-func (e *event) Ord() int32    { return e.ord }
-func (e *event) Of() uuid.UUID { return e.instance }
+func (e *commitEvent) Ord() int32    { return e.ord }
+func (e *commitEvent) Of() uuid.UUID { return e.instance }
 
 // key is that of the event's run; of a new instance, nothing.
-func (e *event) key() backend.Key { return backend.Key{Instance: e.instance, Run: *e.run()} }
+func (e *commitEvent) key() backend.Key { return backend.Key{Instance: e.instance, Run: *e.run()} }
 
 // value gives what a slot holds once the event's plan is applied.
-func (e *event) value(slot plan.Slot) (json.RawMessage, bool) { return e.plan.Value(slot, &e.inbox) }
+func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
+	return e.plan.Value(slot, &e.inbox)
+}
 
 // refusedError words why the core would not plan an event.
 func refusedError(p *plan.Program, key backend.Key, err error) error {

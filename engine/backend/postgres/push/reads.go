@@ -13,7 +13,7 @@ import (
 // reads are slots that events need. One that several of them need is read once.
 type reads struct {
 	slots []ownedSlot
-	by    map[ownedSlot][]*event // who needs it
+	by    map[ownedSlot][]*commitEvent // who needs it
 }
 
 // ownedSlot is a slot of an instance.
@@ -22,11 +22,11 @@ type ownedSlot struct {
 	slot     plan.Slot
 }
 
-func (r *reads) add(e *event, slots []plan.Slot) {
+func (r *reads) add(e *commitEvent, slots []plan.Slot) {
 	for _, s := range slots {
 		o := ownedSlot{e.instance, s}
 		if r.by == nil {
-			r.by = map[ownedSlot][]*event{}
+			r.by = map[ownedSlot][]*commitEvent{}
 		}
 		by := r.by[o]
 		if by == nil {
@@ -47,8 +47,8 @@ func (r *reads) parameters(shard int) []any {
 	return keys.Parameters(shard)
 }
 
-// take puts what was read into the inboxes of the events.
-func (r *reads) take(rows pgx.Rows) error {
+// fillInboxes puts what was read into the inboxes of the events.
+func (r *reads) fillInboxes(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
 		var number, element int32
@@ -73,14 +73,14 @@ func (r *reads) fill(ctx context.Context, store *postgres.Store, shard int) erro
 	if err != nil {
 		return err
 	}
-	return r.take(rows)
+	return r.fillInboxes(rows)
 }
 
 // read fills the inboxes of completions.
-func (b *Backend) read(ctx context.Context, shard int, events []*event) error {
+func (b *Backend) read(ctx context.Context, shard int, events []*commitEvent) error {
 	var r reads
 	for _, e := range events {
-		r.add(e, e.program.Needs(e.happened()).Slots)
+		r.add(e, e.program.Needs(e.coreEvent()).Slots)
 	}
 	return r.fill(ctx, b.store, shard)
 }

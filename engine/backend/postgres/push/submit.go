@@ -10,10 +10,10 @@ import (
 // Submit implements backend.Backend. Instances of several shards are committed shard by shard.
 func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	return b.store.Submit(ctx, subs, grant, func(shard int, started []postgres.Started, out *postgres.Outcomes) error {
-		events := make([]*event, len(started))
+		events := make([]*commitEvent, len(started))
 		for i, s := range started {
-			events[i] = &event{ord: s.Place, instance: s.Submission.ID, program: s.Submission.Program, workflow: s.Workflow, submission: s.Submission, plan: s.Plan}
+			events[i] = &commitEvent{ord: s.Place, instance: s.Submission.ID, program: s.Submission.Program, workflow: s.Workflow, submission: s.Submission, plan: s.Plan}
 		}
-		return b.commit(ctx, shard, events, grant, out)
+		return b.commitBatch(ctx, shard, events, grant, out)
 	})
 }

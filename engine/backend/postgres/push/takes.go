@@ -16,23 +16,23 @@ import (
 
 // What stands here decides without the database.
 
-// callsOff says whether a plan calls off runs that may be at work.
-func callsOff(p *plan.Plan) bool {
+// cancelsRuns says whether a plan cancels runs that may be at work.
+func cancelsRuns(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Clears, func(c plan.Clear) bool { return c.AtWork })
 }
 
-// callsOffRun says whether an event clears away a node run.
-func callsOffRun(e *event, key backend.Key) bool {
+// cancelsRun says whether an event clears away a node run.
+func cancelsRun(e *commitEvent, key backend.Key) bool {
 	return len(e.plan.Clears) > 0 && e.instance == key.Instance && slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool {
 		return key.Run.Path.Under(c.Path) && slices.Contains(e.program.Cleared(c.Region).Runs, key.Run.Node)
 	})
 }
 
 // clearsRows says whether an event takes rows away besides those that it completes or replaces.
-func clearsRows(e *event) bool { return len(e.plan.Clears) > 0 || e.plan.End != nil }
+func clearsRows(e *commitEvent) bool { return len(e.plan.Clears) > 0 || e.plan.End != nil }
 
 // isAlone says whether nothing else can be at work on an instance that an event ends: it completes, and could not have done so before.
-func isAlone(e *event) bool { return e.plan.End.Failure == nil && !e.program.EndsEarly() }
+func isAlone(e *commitEvent) bool { return e.plan.End.Failure == nil && !e.program.EndsEarly() }
 
 // span is a range of a table's keys: those of a node or variable whose path is low or greater, but less
 // than high. Of a variable, it begins with an element: -1 is its value, and 0 what was appended first.
@@ -51,20 +51,20 @@ func sortSpans(all []span) {
 	})
 }
 
-// ownRun gives the span of the run that an event is of.
-func ownRun(e *event) span {
+// spanOfRun gives the span of the run that an event is of.
+func spanOfRun(e *commitEvent) span {
 	run := e.key().Run
 	return only(e, int32(run.Node), run.Path)
 }
 
 // only gives the span of one path, without what follows that: there, a dot stands or more.
-func only(e *event, id int32, path graph.Path) span {
+func only(e *commitEvent, id int32, path graph.Path) span {
 	return span{ord: e.ord, instance: e.instance, id: id, low: string(path), high: string(path) + " "}
 }
 
 // spans gives what stands under a path for some nodes or variables. In the order of paths, what follows
 // a path with a dot ends before the path with a slash; no path has a character beyond 'c'.
-func spans[ID ~int32](to []span, e *event, ids []ID, under graph.Path) []span {
+func spans[ID ~int32](to []span, e *commitEvent, ids []ID, under graph.Path) []span {
 	s := span{ord: e.ord, instance: e.instance, low: string(under), high: string(under) + "/", first: -1}
 	if under == "" {
 		s.high = "~"
@@ -79,11 +79,11 @@ func spans[ID ~int32](to []span, e *event, ids []ID, under graph.Path) []span {
 // drops are what events take away, by table, in the order of keys.
 type drops struct {
 	runs, counters, elements, values []span
-	ended                            []*event // what is left of their instances goes, too, if they can
+	ended                            []*commitEvent // what is left of their instances goes, too, if they can
 }
 
 // dropsOf gives what events unset, and what others clear.
-func dropsOf(unset, clear []*event) *drops {
+func dropsOf(unset, clear []*commitEvent) *drops {
 	var d drops
 	for _, e := range unset {
 		d.unset(e)
@@ -99,7 +99,7 @@ func dropsOf(unset, clear []*event) *drops {
 
 // unset takes away the values that an event takes away, and those that were appended to what it replaces.
 // An instance that is new has none.
-func (d *drops) unset(e *event) {
+func (d *drops) unset(e *commitEvent) {
 	if e.submission != nil {
 		return
 	}
@@ -117,7 +117,7 @@ func (d *drops) unset(e *event) {
 
 // clear takes away what is over or cancelled, and all of an instance that has ended, unless something else
 // works on it.
-func (d *drops) clear(e *event) {
+func (d *drops) clear(e *commitEvent) {
 	if e.submission != nil {
 		return
 	}
@@ -135,8 +135,8 @@ func (d *drops) clear(e *event) {
 	}
 }
 
-// atWork gives where runs may be under way that events call off.
-func atWork(events []*event) []span {
+// atWork gives where runs may be under way that events cancel.
+func atWork(events []*commitEvent) []span {
 	var all []span
 	for _, e := range events {
 		for _, cl := range e.plan.Clears {
@@ -150,12 +150,12 @@ func atWork(events []*event) []span {
 
 // lockSet is what a transaction locks before it changes anything, in the order of keys, since one before it met others there.
 type lockSet struct {
-	runs     []span // that are called off
+	runs     []span // that are cancelled
 	counters []span // of barriers, each with the path that low is
 }
 
-// meet adds the barriers that events arrive at, or open.
-func (c *lockSet) meet(e *event) {
+// addBarriers adds the barriers that events arrive at, or open.
+func (c *lockSet) addBarriers(e *commitEvent) {
 	for _, o := range e.plan.Opens {
 		c.counters = append(c.counters, span{instance: e.instance, id: int32(o.Run.Node), low: string(o.Run.Path)})
 	}
@@ -171,40 +171,40 @@ func (c *lockSet) sort() {
 	c.counters = slices.Compact(c.counters)
 }
 
-// laterLockTimeout is how long, and half as long again at most, a transaction waits for each row after its first round, or after what it has locked first.
+// lockTimeout is how long, and half as long again at most, a transaction waits for each row after its first round, or after what it has locked first.
 // That is out of order: who has the row may be waiting for one of this transaction's own. Postgres cannot insert or count
 // without waiting at all, so the wait is short, and far below deadlock_timeout; after it the transaction begins again with
 // what it met locked first.
-const laterLockTimeout = 10 * time.Millisecond
+const lockTimeout = 10 * time.Millisecond
 
 // mayWait says whether runs that go on change rows that others change, too.
-func mayWait(events []*event) bool {
-	return slices.ContainsFunc(events, func(e *event) bool {
+func mayWait(events []*commitEvent) bool {
+	return slices.ContainsFunc(events, func(e *commitEvent) bool {
 		return len(e.plan.Arrivals)+len(e.plan.Opens) > 0 || e.plan.End != nil
 	})
 }
 
 // groups says which completions go into one transaction. One that comes after another which would end
 // their instance belongs to a later one, in which it is stale if that did. One that calls others off is
-// alone of its instance, so that each of those takes place before it or not at all.
-func groups(events []*event) [][]*event {
-	var out [][]*event
-	if !slices.ContainsFunc(events, func(e *event) bool {
-		return e.plan.End != nil || callsOff(&e.plan)
+// alone of its instance, so that each of those is applied before it or not at all.
+func groups(events []*commitEvent) [][]*commitEvent {
+	var out [][]*commitEvent
+	if !slices.ContainsFunc(events, func(e *commitEvent) bool {
+		return e.plan.End != nil || cancelsRuns(&e.plan)
 	}) {
 		return append(out, events)
 	}
-	place := func(i int, e *event) {
+	place := func(i int, e *commitEvent) {
 		for len(out) <= i {
 			out = append(out, nil)
 		}
 		out[i] = append(out[i], e)
 	}
 	next := map[uuid.UUID]int{}
-	var last []*event
+	var last []*commitEvent
 	for _, e := range events {
 		switch p := &e.plan; {
-		case callsOff(p):
+		case cancelsRuns(p):
 			last = append(last, e)
 		case p.End != nil:
 			place(next[e.instance], e)
@@ -222,12 +222,12 @@ func groups(events []*event) [][]*event {
 	return out
 }
 
-// spared leaves those of a group that no completion of the call has called off yet. The others are stale,
+// spared leaves those of a group that no completion of the call has cancelled yet. The others are stale,
 // as the store would say.
-func spared(group, all []*event, out *postgres.Outcomes) []*event {
-	return slices.DeleteFunc(group, func(e *event) bool {
-		off := slices.ContainsFunc(all, func(by *event) bool {
-			return callsOff(&by.plan) && out.Answers[by.ord].Answer == backend.Applied && callsOffRun(by, e.key())
+func spared(group, all []*commitEvent, out *postgres.Outcomes) []*commitEvent {
+	return slices.DeleteFunc(group, func(e *commitEvent) bool {
+		off := slices.ContainsFunc(all, func(by *commitEvent) bool {
+			return cancelsRuns(&by.plan) && out.Answers[by.ord].Answer == backend.Applied && cancelsRun(by, e.key())
 		})
 		if off {
 			out.Answer(e.ord, backend.Stale)

@@ -18,10 +18,10 @@ func SQL(name string) (string, error) { return queue.SQL(name) }
 // Applied is an event whose plan a transaction is about to apply.
 type Applied = postgres.Applied
 
-// tell says what the next apply.sql on a connection stands for.
-func (c *commit) tell(on postgres.Conn, events []*event) {
-	postgres.Tell(on, events, func(e *event) Applied {
-		a := Applied{Ord: e.ord, Instance: e.instance, Born: e.submission != nil, Run: *e.run(), Inbox: e.inbox, Plan: e.plan}
+// announceApplied says what the next apply.sql on a connection stands for.
+func (c *commit) announceApplied(on postgres.Conn, events []*commitEvent) {
+	postgres.AnnounceApplied(on, events, func(e *commitEvent) Applied {
+		a := Applied{Ord: e.ord, Instance: e.instance, CreatesInstance: e.submission != nil, Run: *e.run(), Inbox: e.inbox, Plan: e.plan}
 		if done := e.completion; done != nil {
 			a.Token, a.Lease, a.Attempt, a.Failed = e.token, done.Lease.Token, done.Attempt, done.Failure != nil
 		}

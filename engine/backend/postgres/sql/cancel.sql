@@ -7,7 +7,7 @@ WITH running AS MATERIALIZED (
     ) i
 )
 UPDATE instances i
-SET status = 'canceled', untidy = true, failure = $3::json, ended_at = clock_timestamp()
+SET status = 'canceled', needs_cleanup = true, failure = $3::json, ended_at = clock_timestamp()
 FROM running r
 WHERE i.ctid = r.at
 RETURNING i.id

@@ -43,8 +43,8 @@ func keyIn(body []byte) string {
 	return ""
 }
 
-// pageMost bounds a page of executions.
-const pageMost = 100
+// pageMax bounds a page of executions.
+const pageMax = 100
 
 // cloudRun answers below /v2/.
 func (s *Server) cloudRun(r *http.Request, path string, body []byte) reply {
@@ -104,8 +104,8 @@ func (s *Server) run(name string, body []byte) reply {
 // list gives executions, the newest first; a page's token is where the next one begins, counted from the oldest.
 func (s *Server) list(r *http.Request, name string) reply {
 	size, err := strconv.Atoi(r.URL.Query().Get("pageSize"))
-	if err != nil || size < 1 || size > pageMost {
-		size = pageMost
+	if err != nil || size < 1 || size > pageMax {
+		size = pageMax
 	}
 	end := len(s.jobs)
 	if token := r.URL.Query().Get("pageToken"); token != "" {

@@ -16,7 +16,7 @@ import (
 
 // What Options mean that do not say.
 const (
-	PatienceDefault     = 5 * time.Second
+	TimeoutDefault      = 5 * time.Second
 	HelloTimeoutDefault = 30 * time.Second
 )
 
@@ -37,8 +37,8 @@ type Options struct {
 	// Slow may be run, and takes longer than Patience; nil: there is none.
 	Slow *Call
 
-	// Patience is how long an answer, a heartbeat beyond the worker's own interval, and the end may take; zero means PatienceDefault.
-	Patience time.Duration
+	// Timeout is how long an answer, a heartbeat beyond the worker's own interval, and the end may take; zero means TimeoutDefault.
+	Timeout time.Duration
 
 	// HelloTimeout is how long a worker may take to say hello; zero means HelloTimeoutDefault.
 	HelloTimeout time.Duration
@@ -85,7 +85,7 @@ type Report struct {
 type kit struct {
 	options Options
 	argv    []string
-	keeper  *procgroup.Keeper
+	keeper  *procgroup.Supervisor
 	report  Report
 	lastID  int
 }
@@ -100,7 +100,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 			return nil, fmt.Errorf("%s %s is no action with its arguments; write such as mail.send {\"to\": \"x\"}", c.Action, c.Args)
 		}
 	}
-	o.Patience = cmp.Or(o.Patience, PatienceDefault)
+	o.Timeout = cmp.Or(o.Timeout, TimeoutDefault)
 	o.HelloTimeout = cmp.Or(o.HelloTimeout, HelloTimeoutDefault)
 	program, err := procgroup.Find(o.Command[0], ".")
 	if err != nil {
@@ -115,7 +115,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		defer cancel()
 		err = errors.Join(err, k.keeper.Close(closing))
 	}()
-	for _, life := range []func(*session){(*session).wholeLife, (*session).byeAtWork, (*session).inputEnds} {
+	for _, life := range []func(*session){(*session).checkLifecycle, (*session).checkGoodbyeAtWork, (*session).inputEnds} {
 		if err := k.session(ctx, life); err != nil {
 			return nil, err
 		}

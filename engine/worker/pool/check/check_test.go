@@ -66,7 +66,7 @@ func TestGoodWorkers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.options.Patience, c.options.HelloTimeout = time.Minute, time.Minute
+			c.options.Timeout, c.options.HelloTimeout = time.Minute, time.Minute
 			r, err := check.Run(t.Context(), c.options)
 			if err != nil {
 				t.Fatal(err)
@@ -138,7 +138,7 @@ func TestWrongWorkers(t *testing.T) {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			r, err := check.Run(t.Context(), check.Options{
-				Command: []string{"python3", file}, Patience: c.patience(name), HelloTimeout: short(strings.Contains(c.want, "a hello within 2s; came nothing")),
+				Command: []string{"python3", file}, Timeout: c.patience(name), HelloTimeout: short(strings.Contains(c.want, "a hello within 2s; came nothing")),
 				Run: shout, Slow: nap,
 			})
 			if err != nil {

@@ -18,14 +18,14 @@ const checkHello = "hello"
 // longBytes is the length of a text in the arguments of one attempt.
 const longBytes = 1 << 20
 
-// wholeLife is the worker's life with everything in it that it can bear.
-func (s *session) wholeLife() {
+// checkLifecycle is the worker's life with everything in it that it can bear.
+func (s *session) checkLifecycle() {
 	for _, check := range []func(*session){
 		(*session).hello, (*session).unknownActions, (*session).together, (*session).pieces, (*session).later, (*session).long,
-		(*session).strangeCancel, (*session).arguments, (*session).beats, (*session).runs, (*session).slow, (*session).bye,
+		(*session).checkUnknownCancel, (*session).arguments, (*session).beats, (*session).runs, (*session).slow, (*session).checkGoodbye,
 	} {
 		check(s)
-		if s.dead {
+		if s.exited {
 			return
 		}
 	}
@@ -56,7 +56,7 @@ func (s *session) hello() {
 		s.passes(checkHello)
 		return
 	}
-	s.dead = true
+	s.exited = true
 }
 
 // ask sends a text, and wants each of the attempts in it to fail as one at an action that is unknown does.
@@ -118,7 +118,7 @@ func (s *session) long() {
 	s.ask("a long line", fmt.Sprintf("a run of %d bytes", len(line)), line, fmt.Sprintf("take lines of up to %d bytes", protocol.LineBytes), id)
 }
 
-func (s *session) strangeCancel() {
+func (s *session) checkUnknownCancel() {
 	line, id := s.unknown()
 	text := `{"pulley":"cancel","id":"0"}` + "\n" + line
 	s.ask("cancel of what is not there", text, text, "ignore cancels of ids that you do not have: they have been answered", id)
@@ -135,7 +135,7 @@ func (s *session) arguments() {
 	a := s.greeting.Actions[i]
 	s.passes(check)
 	s.wrongArguments(check, a.Name, `{"pulley_check_no_such_argument":1}`)
-	if !s.dead && len(a.Args) > 0 && (a.Required == nil || len(a.Required) > 0) {
+	if !s.exited && len(a.Args) > 0 && (a.Required == nil || len(a.Required) > 0) {
 		s.wrongArguments(check, a.Name, `{}`)
 	}
 }
@@ -158,7 +158,7 @@ func (s *session) wrongArguments(check, action, args string) {
 }
 
 // silence is how long a worker with heartbeats may be silent.
-func (s *session) silence() time.Duration { return 10*s.greeting.Heartbeat() + s.options.Patience }
+func (s *session) silence() time.Duration { return 10*s.greeting.Heartbeat() + s.options.Timeout }
 
 func (s *session) beats() {
 	const check = "heartbeats while idle"
@@ -222,11 +222,11 @@ func (s *session) slow() {
 			}
 		}
 	}
-	if s.greeting.SlotCount() > 1 && !s.dead {
+	if s.greeting.SlotCount() > 1 && !s.exited {
 		other, id := s.unknown()
 		s.ask("attempts beside each other", line+other, other, "work on as many attempts at once as hello has slots, or say slots: 1", id)
 	}
-	if s.dead {
+	if s.exited {
 		return
 	}
 	if !s.expecting[slow] {
@@ -238,7 +238,7 @@ func (s *session) slow() {
 	s.send(cancel)
 	if m, came := s.awaitAnswer(slow); m == nil {
 		s.find(Finding{
-			Check: "cancel", Sent: line + cancel, Expected: fmt.Sprintf("an answer to the attempt within %v", s.options.Patience), Came: came,
+			Check: "cancel", Sent: line + cancel, Expected: fmt.Sprintf("an answer to the attempt within %v", s.options.Timeout), Came: came,
 			Advice: "end what was cancelled, and answer it by result or error; pulley kills a worker that does not",
 		})
 		return
@@ -247,8 +247,8 @@ func (s *session) slow() {
 	s.ask("work after a cancel", cancel+other, other, "a cancel ends one attempt, and not the worker", id)
 }
 
-// bye ends the worker in order.
-func (s *session) bye() {
+// checkGoodbye ends the worker in order.
+func (s *session) checkGoodbye() {
 	const check = "bye"
 	s.send(string(protocol.Bye()))
 	_ = s.in.Close()
@@ -258,8 +258,8 @@ func (s *session) bye() {
 
 // end wants the worker to end, with status 0.
 func (s *session) end(check, sent, advice string) {
-	_, came := s.await(s.options.Patience, func(*protocol.Message) bool { return false })
-	s.dead = true
+	_, came := s.await(s.options.Timeout, func(*protocol.Message) bool { return false })
+	s.exited = true
 	select {
 	case <-s.group.Done():
 		if state := s.group.State(); state != nil && state.Success() {
@@ -270,10 +270,10 @@ func (s *session) end(check, sent, advice string) {
 	s.find(Finding{Check: check, Sent: sent, Expected: "its end with status 0", Came: came, Advice: advice})
 }
 
-// byeAtWork sends bye right behind an attempt.
-func (s *session) byeAtWork() {
+// checkGoodbyeAtWork sends bye right behind an attempt.
+func (s *session) checkGoodbyeAtWork() {
 	const check = "bye behind an attempt"
-	if s.hello(); s.dead {
+	if s.hello(); s.exited {
 		return
 	}
 	line, id := s.unknown()
@@ -294,7 +294,7 @@ func (s *session) byeAtWork() {
 // inputEnds closes standard input without bye, as the death of an engine does.
 func (s *session) inputEnds() {
 	const check = "end of standard input"
-	if s.hello(); s.dead {
+	if s.hello(); s.exited {
 		return
 	}
 	_ = s.in.Close()

@@ -33,7 +33,7 @@ type session struct {
 	greeting  *protocol.Greeting
 	expecting map[string]bool // the ids that were sent: whether their answer is still to come
 	answers   map[string]*protocol.Message
-	dead      bool // it has ended, or is not to be asked any more
+	exited    bool // it has ended, or is not to be asked any more
 }
 
 // readLine is what came in a line.
@@ -139,7 +139,7 @@ func (s *session) said() string {
 
 // send writes to the worker, for as long as patience lasts.
 func (s *session) send(text string) {
-	_ = s.in.SetWriteDeadline(time.Now().Add(s.options.Patience))
+	_ = s.in.SetWriteDeadline(time.Now().Add(s.options.Timeout))
 	_, _ = s.in.WriteString(text) // that nobody reads it shows in what does not come
 }
 
@@ -167,7 +167,7 @@ func (s *session) await(most time.Duration, wanted func(*protocol.Message) bool)
 		select {
 		case line, more := <-s.lines:
 			if !more {
-				s.dead = true
+				s.exited = true
 				return nil, s.ended()
 			}
 			s.note(line)
@@ -177,7 +177,7 @@ func (s *session) await(most time.Duration, wanted func(*protocol.Message) bool)
 		case <-timer.C:
 			return nil, fmt.Sprintf("nothing for %v", most)
 		case <-s.ctx.Done():
-			s.dead = true
+			s.exited = true
 			return nil, "nothing"
 		}
 	}
@@ -185,7 +185,7 @@ func (s *session) await(most time.Duration, wanted func(*protocol.Message) bool)
 
 // ended tells how the worker ended, once its standard output has.
 func (s *session) ended() string {
-	timer := time.NewTimer(s.options.Patience)
+	timer := time.NewTimer(s.options.Timeout)
 	defer timer.Stop()
 	select {
 	case <-s.group.Done():
@@ -204,7 +204,7 @@ func (s *session) awaitAnswer(id string) (*protocol.Message, string) {
 	if m := s.answers[id]; m != nil { // before the one that was awaited
 		return m, ""
 	}
-	return s.await(s.options.Patience, func(m *protocol.Message) bool { return isAnswer(m) && m.ID == id })
+	return s.await(s.options.Timeout, func(m *protocol.Message) bool { return isAnswer(m) && m.ID == id })
 }
 
 func isAnswer(m *protocol.Message) bool {

@@ -1,13 +1,13 @@
--- Removes all that instances hold which this transaction ended. If something else is at work on one, it is marked as untidy instead,
+-- Removes all that instances hold which this transaction ended. If something else is at work on one, it is marked as needs_cleanup instead,
 -- and comes back. Who is at work on an instance has a run of it that is not completed: a completion that is not committed is seen as
 -- such a run; of one that is, what it has made ready is seen. If there is none but the one that ends the instance, nobody can begin.
 -- A row of a node can still be locked by whoever had waited for it in vain, and waits for us elsewhere: that is not waited for, and the
 -- transaction begins again. $1 shard; $2 instance, $3 node, $4 place of the run that ends it, $5 whether others may be at work
 WITH ended AS MATERIALIZED (
-    SELECT e.instance_id, i.at, i.untidy OR i.busy AS left_alone, i.untidy
+    SELECT e.instance_id, i.at, i.needs_cleanup OR i.busy AS left_alone, i.needs_cleanup
     FROM unnest($2::uuid[], $3::int[], $4::text[], $5::boolean[]) AS e (instance_id, node, place, shared)
     LEFT JOIN LATERAL (
-        SELECT r.ctid AS at, r.untidy, EXISTS (
+        SELECT r.ctid AS at, r.needs_cleanup, EXISTS (
             SELECT FROM node_ready_state q
             WHERE q.shard = $1 AND q.instance_id = e.instance_id AND q.token IS NOT NULL AND NOT q.is_completed
                 AND (q.node, q.place) <> (e.node, e.place)
@@ -39,7 +39,7 @@ WITH ended AS MATERIALIZED (
 ), without_values AS (
     DELETE FROM instance_eval_context t USING known WHERE t.ctid = known.at
 )
-UPDATE instances i SET untidy = true
+UPDATE instances i SET needs_cleanup = true
 FROM ended e
-WHERE i.ctid = e.at AND e.left_alone AND NOT e.untidy
+WHERE i.ctid = e.at AND e.left_alone AND NOT e.needs_cleanup
 RETURNING e.instance_id

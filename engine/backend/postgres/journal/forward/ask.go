@@ -17,33 +17,33 @@ import (
 )
 
 var (
-	//go:embed sql/ask.sql
-	askSQL string
+	//go:embed sql/insert_request.sql
+	insertRequestSQL string
 	//go:embed sql/fetch_answer.sql
 	fetchAnswerSQL string
 	//go:embed sql/withdraw.sql
 	withdrawSQL string
-	//go:embed sql/call_off.sql
-	callOffSQL string
+	//go:embed sql/cancel_request.sql
+	cancelRequestSQL string
 	//go:embed sql/ended_by.sql
 	endedBySQL string
 )
 
 const (
-	// lookPauseMin is the pause before an engine looks for an answer of which it has not heard, since a notification can be lost.
+	// pollPauseMin is the pause before an engine looks for an answer of which it has not heard, since a notification can be lost.
 	// The pause is doubled from look to look, up to the next.
-	lookPauseMin = 10 * time.Millisecond
-	lookPauseMax = 80 * time.Millisecond
-	// askCheck is how often an engine that waits for an answer looks whether the owner is still there.
-	askCheck = 100 * time.Millisecond
+	pollPauseMin = 10 * time.Millisecond
+	pollPauseMax = 80 * time.Millisecond
+	// ownerCheckPause is how often an engine that waits for an answer looks whether the owner is still there.
+	ownerCheckPause = 100 * time.Millisecond
 
-	// insistMost bounds how long one call that may be repeated is, until the server has said something to it.
-	insistMost = 5 * time.Second
+	// insistMax bounds how long one call that may be repeated is, until the server has said something to it.
+	insistMax = 5 * time.Second
 	// insistRemedy is what a person can do where the server says nothing.
 	insistRemedy = "check the network, and the server's log"
-	// dropMost bounds how many requests to a shard whose answers were read wait to be dropped; those beyond it are dropped
+	// dropMax bounds how many requests to a shard whose answers were read wait to be dropped; those beyond it are dropped
 	// for their age.
-	dropMost = 1000
+	dropMax = 1000
 )
 
 // errCrashed is why nobody can tell any more what became of a request.
@@ -52,10 +52,10 @@ var errCrashed = errors.New("the server has crashed, and requests with it")
 // Owner looks who owns a shard, and whether its lease still runs.
 type Owner func(ctx context.Context) (name string, alive bool, err error)
 
-// AskCommitted asks the owner for what a claim or a completion would give; see Ask.
-func (d *Desk) AskCommitted(ctx context.Context, shard int, req Request, was string, owner Owner) (backend.Committed, error) {
+// ForwardCommitted asks the owner for what a claim or a completion would give; see Ask.
+func (d *Forwarder) ForwardCommitted(ctx context.Context, shard int, req Request, was string, owner Owner) (backend.Committed, error) {
 	sent := d.Clock.Now()
-	r, err := d.Ask(ctx, shard, req, was, owner)
+	r, err := d.Forward(ctx, shard, req, was, owner)
 	if err != nil {
 		return backend.Committed{}, err
 	}
@@ -84,28 +84,28 @@ func (d *Desk) AskCommitted(ctx context.Context, shard int, req Request, was str
 	return out, nil
 }
 
-// Ask sends a request to the owner of a shard, which was seen just now under the name was, and waits for the answer. ErrForeign says that
+// Forward sends a request to the owner of a shard, which was seen just now under the name was, and waits for the answer. ErrForeign says that
 // there is no such owner, or not any more, and that nothing was done.
-func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owner Owner) (Response, error) {
+func (d *Forwarder) Forward(ctx context.Context, shard int, req Request, was string, owner Owner) (Response, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return Response{}, err
 	}
-	life, err := d.Store.Life(ctx)
+	life, err := d.Store.Incarnation(ctx)
 	if err != nil {
 		return Response{}, err
 	}
 	id := d.Clock.NewID()
 	told := d.expectAnswer(id) // the answer may be there before the server has said that the request is
 	defer d.stopExpecting(id)
-	_, err = d.Pool.Exec(ctx, askSQL, shard, [16]byte(id), body, d.Channel, strconv.Itoa(shard), d.toDrop(shard))
+	_, err = d.Pool.Exec(ctx, insertRequestSQL, shard, [16]byte(id), body, d.Channel, strconv.Itoa(shard), d.toDrop(shard))
 	switch {
 	case err != nil && postgres.Unconfirmed(err):
 		return d.Withdraw(shard, id, req, life, err)
 	case err != nil:
 		return Response{}, err
 	}
-	data, err := d.await(ctx, shard, id, told, was, owner)
+	data, err := d.awaitAnswer(ctx, shard, id, told, was, owner)
 	if err != nil {
 		return d.Withdraw(shard, id, req, "", err)
 	}
@@ -113,15 +113,15 @@ func (d *Desk) Ask(ctx context.Context, shard int, req Request, was string, owne
 	if backend.IsUnknown(err) && req.Op == Complete {
 		return d.Withdraw(shard, id, req, "", ErrForeign) // from then on it is known, and can be asked again
 	}
-	d.dropLater(shard, id)
+	d.deleteLater(shard, id)
 	return r, err
 }
 
-// await waits to be told of an answer, for as long as the owner to whom the request went is there, and reads it.
-func (d *Desk) await(ctx context.Context, shard int, id uuid.UUID, told <-chan struct{}, was string, owner Owner) ([]byte, error) {
+// awaitAnswer waits to be told of an answer, for as long as the owner to whom the request went is there, and reads it.
+func (d *Forwarder) awaitAnswer(ctx context.Context, shard int, id uuid.UUID, told <-chan struct{}, was string, owner Owner) ([]byte, error) {
 	checked := d.Clock.Now()
-	for pause := lookPauseMin; ; {
-		left := askCheck - d.Clock.Now().Sub(checked)
+	for pause := pollPauseMin; ; {
+		left := ownerCheckPause - d.Clock.Now().Sub(checked)
 		woken := d.Clock.Wait(ctx, max(min(pause, left), 0), told)
 		var data []byte
 		err := d.Pool.QueryRow(ctx, fetchAnswerSQL, shard, [16]byte(id)).Scan(&data)
@@ -133,10 +133,10 @@ func (d *Desk) await(ctx context.Context, shard int, id uuid.UUID, told <-chan s
 		case err != nil:
 			return nil, err
 		}
-		if woken == postgres.Rested {
-			pause = min(2*pause, lookPauseMax)
+		if woken == postgres.TimedOut {
+			pause = min(2*pause, pollPauseMax)
 		}
-		if d.Clock.Now().Sub(checked) < askCheck {
+		if d.Clock.Now().Sub(checked) < ownerCheckPause {
 			continue
 		}
 		checked = d.Clock.Now()
@@ -152,22 +152,22 @@ func (d *Desk) await(ctx context.Context, shard int, id uuid.UUID, told <-chan s
 
 // finding is what the row of a withdrawn request says.
 type finding struct {
-	taken   bool    // it was begun with
+	begun   bool    // it was begun with
 	answer  []byte  // nil: there is none
-	applied []int64 // the tokens of the completions that took place
+	applied []int64 // the tokens of the completions that was applied
 	alive   bool    // the server lives on since it was sent: what is not there never came
 }
 
 // Withdraw takes a request back, and gives the answer if it is there already, or what can be said without it. Where
-// nothing took place, the error is the cause. life is the server's when the request was sent, where it may not have come; else empty.
-func (d *Desk) Withdraw(shard int, id uuid.UUID, req Request, life string, cause error) (Response, error) {
+// nothing was applied, the error is the cause. life is the server's when the request was sent, where it may not have come; else empty.
+func (d *Forwarder) Withdraw(shard int, id uuid.UUID, req Request, life string, cause error) (Response, error) {
 	sql, args := withdrawSQL, []any{shard, [16]byte(id)}
 	if life != "" {
-		sql, args = callOffSQL, append(args, life)
+		sql, args = cancelRequestSQL, append(args, life)
 	}
 	var f finding
 	err := d.insist("withdrawing a request to the owner of a shard", func(ctx context.Context) error {
-		return d.Pool.QueryRow(ctx, sql, args...).Scan(&f.taken, &f.answer, &f.applied, &f.alive)
+		return d.Pool.QueryRow(ctx, sql, args...).Scan(&f.begun, &f.answer, &f.applied, &f.alive)
 	})
 	unknown := func(err error) error {
 		return fmt.Errorf("%w: a request to the owner of shard %d: %w", backend.ErrUnknown, shard, errors.Join(cause, err))
@@ -183,11 +183,11 @@ func (d *Desk) Withdraw(shard int, id uuid.UUID, req Request, life string, cause
 	}
 	switch {
 	case req.Op == Complete && len(f.applied) > 0:
-		return d.settled(shard, req, f.applied), nil
+		return d.resolveAnswers(shard, req, f.applied), nil
 	case !f.alive:
 		d.Store.Outlived(life)
 		return Response{}, unknown(errCrashed)
-	case !f.taken, req.Op == Complete, req.Op == Claim:
+	case !f.begun, req.Op == Complete, req.Op == Claim:
 		return Response{}, cause
 	}
 	return Response{}, unknown(nil)
@@ -195,21 +195,21 @@ func (d *Desk) Withdraw(shard int, id uuid.UUID, req Request, life string, cause
 
 // insist makes a call that may be repeated until the server has said something to it, for a bounded time, and not after the
 // engine's life.
-func (d *Desk) insist(doing string, call func(context.Context) error) error {
-	ctx, cancel := d.Clock.Within(context.Background(), insistMost)
+func (d *Forwarder) insist(doing string, call func(context.Context) error) error {
+	ctx, cancel := d.Clock.Within(context.Background(), insistMax)
 	defer cancel()
 	return d.Store.Retry(ctx, doing, insistRemedy, func() error {
 		err := call(ctx)
-		if err == nil || errors.Is(err, pgx.ErrNoRows) || d.Life.Err() != nil {
+		if err == nil || errors.Is(err, pgx.ErrNoRows) || d.Context.Err() != nil {
 			return err
 		}
 		return postgres.Retryable(err)
 	})
 }
 
-// settled answers completions of which some were applied, as the request's row says: what is not known of the others
+// resolveAnswers answers completions of which some were applied, as the request's row says: what is not known of the others
 // is asked again. The instances that they ended are looked up; where that fails, the engine that waits for one finds it.
-func (d *Desk) settled(shard int, req Request, applied []int64) Response {
+func (d *Forwarder) resolveAnswers(shard int, req Request, applied []int64) Response {
 	took := make(map[int64]bool, len(applied))
 	for _, token := range applied {
 		took[token] = true
@@ -255,20 +255,20 @@ func readResponse(data []byte) (r Response, err error) {
 	return r, nil
 }
 
-// dropLater has the next request to a shard drop one whose answer was read.
-func (d *Desk) dropLater(shard int, id uuid.UUID) {
+// deleteLater has the next request to a shard drop one whose answer was read.
+func (d *Forwarder) deleteLater(shard int, id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.answered == nil {
 		d.answered = map[int][]uuid.UUID{}
 	}
-	if len(d.answered[shard]) < dropMost {
+	if len(d.answered[shard]) < dropMax {
 		d.answered[shard] = append(d.answered[shard], id)
 	}
 }
 
 // toDrop gives the requests to a shard that are to be dropped, each once.
-func (d *Desk) toDrop(shard int) [][16]byte {
+func (d *Forwarder) toDrop(shard int) [][16]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	ids := make([][16]byte, len(d.answered[shard]))

@@ -2,8 +2,8 @@
 //
 // A [Request] is a row of the table requests; the owner takes it, and writes its [Response] beside it. A notification goes with
 // each: the owner hears of the request, and the engine that asks hears of the answer, which it then reads. Should a notification
-// be lost, each looks by itself, rarely. The engine that asks waits for as long as that owner is there. Where no answer comes, it withdraws the request, whose row says what took place: an append that
-// is made for a request marks it in its own transaction, and does not take place once it is withdrawn. A crash of the server empties the
+// be lost, each looks by itself, rarely. The engine that asks waits for as long as that owner is there. Where no answer comes, it withdraws the request, whose row says what was applied: an append that
+// is made for a request marks it in its own transaction, and does not are applied once it is withdrawn. A crash of the server empties the
 // table; then what became of a request is not known.
 package forward
 
@@ -23,7 +23,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// ErrForeign is the error of a call to a shard that somebody else owns, or nobody: nothing of it took place.
+// ErrForeign is the error of a call to a shard that somebody else owns, or nobody: nothing of it was applied.
 var ErrForeign = errors.New("the shard has another owner")
 
 // Operation names a call.
@@ -33,7 +33,7 @@ type Operation string
 const (
 	Claim    Operation = "claim"
 	Complete Operation = "complete"
-	Extend   Operation = "extend"
+	Renew    Operation = "extend"
 	Sweep    Operation = "sweep"
 	Cancel   Operation = "cancel"
 )
@@ -93,7 +93,7 @@ type Store interface {
 	Number(ctx context.Context, p *plan.Program) (int32, error)
 	Program(ctx context.Context, number int32) (*plan.Program, error)
 	Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error)
-	Life(ctx context.Context) (string, error)
+	Incarnation(ctx context.Context) (string, error)
 	Outlived(life string)
 	Retry(ctx context.Context, doing, remedy string, try func() error) error
 }
@@ -105,13 +105,13 @@ type Pool interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// Desk is where an engine's requests leave from and arrive at. It is safe for concurrent use.
-type Desk struct {
+// Forwarder is where an engine's requests leave from and arrive at. It is safe for concurrent use.
+type Forwarder struct {
 	Store   Store
 	Pool    Pool
 	Clock   postgres.Clock
 	Channel string          // by which owners are told of requests, and engines of answers
-	Life    context.Context // of the engine: nothing is insisted on after it
+	Context context.Context // of the engine: nothing is insisted on after it
 
 	mu       sync.Mutex
 	awaited  map[uuid.UUID]chan struct{} // of requests in flight: each is told when its answer is there
@@ -125,7 +125,7 @@ var statementFiles embed.FS
 func SQL(name string) (string, error) { return postgres.Statement(statementFiles, name) }
 
 // Send puts completions into the form in which they are sent.
-func (d *Desk) Send(ctx context.Context, completions []backend.Completion) ([]Completion, error) {
+func (d *Forwarder) Send(ctx context.Context, completions []backend.Completion) ([]Completion, error) {
 	out := make([]Completion, len(completions))
 	for i, c := range completions {
 		out[i] = Completion{Lease: c.Lease, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}
@@ -141,7 +141,7 @@ func (d *Desk) Send(ctx context.Context, completions []backend.Completion) ([]Co
 }
 
 // Receive is the opposite of Send.
-func (d *Desk) Receive(ctx context.Context, sent []Completion) ([]backend.Completion, error) {
+func (d *Forwarder) Receive(ctx context.Context, sent []Completion) ([]backend.Completion, error) {
 	out := make([]backend.Completion, len(sent))
 	for i, c := range sent {
 		out[i] = backend.Completion{Lease: c.Lease, Attempt: c.Attempt, Result: c.Result, Failure: c.Failure}

@@ -14,14 +14,14 @@ import (
 )
 
 var (
-	//go:embed sql/take_requests.sql
-	takeRequestsSQL string
+	//go:embed sql/fetch_requests.sql
+	fetchRequestsSQL string
 	//go:embed sql/answer.sql
 	answerSQL string
 )
 
-// ageMost is when a request that was begun with is given up by everybody.
-const ageMost = 5 * time.Minute
+// ageMax is when a request that was begun with is given up by everybody.
+const ageMax = 5 * time.Minute
 
 // Message is a request as its owner takes it.
 type Message struct {
@@ -32,9 +32,9 @@ type Message struct {
 // Request reads what is asked.
 func (m Message) Request() (req Request, err error) { return req, json.Unmarshal(m.Body, &req) }
 
-// Take takes what others ask of a shard. After an error the engines that asked give up in time.
-func (d *Desk) Take(ctx context.Context, shard int) ([]Message, error) {
-	rows, err := d.Pool.Query(ctx, takeRequestsSQL, shard, ageMost.Microseconds())
+// FetchRequests takes what others ask of a shard. After an error the engines that asked give up in time.
+func (d *Forwarder) FetchRequests(ctx context.Context, shard int) ([]Message, error) {
+	rows, err := d.Pool.Query(ctx, fetchRequestsSQL, shard, ageMax.Microseconds())
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (d *Desk) Take(ctx context.Context, shard int) ([]Message, error) {
 }
 
 // Reply sends an answer, of which who asked is told, and says whether somebody waits for it.
-func (d *Desk) Reply(ctx context.Context, shard int, m Message, r Response) (waited bool, err error) {
+func (d *Forwarder) Reply(ctx context.Context, shard int, m Message, r Response) (waited bool, err error) {
 	data, err := json.Marshal(r)
 	if err != nil {
 		data = []byte(`{"error":"the answer cannot be written","unknown":true}`)
@@ -55,7 +55,7 @@ func (d *Desk) Reply(ctx context.Context, shard int, m Message, r Response) (wai
 }
 
 // Fill puts what a call came to into an answer.
-func (d *Desk) Fill(ctx context.Context, r *Response, out backend.Committed) error {
+func (d *Forwarder) Fill(ctx context.Context, r *Response, out backend.Committed) error {
 	r.Ended, r.More = out.Ended, out.More
 	if !out.NextDue.IsZero() {
 		r.DueAfter = max(out.NextDue.Sub(d.Clock.Now()), 1)

@@ -21,16 +21,16 @@ import (
 )
 
 var (
-	//go:embed sql/standing.sql
-	standingSQL string
+	//go:embed sql/shard_view.sql
+	shardViewSQL string
 	//go:embed sql/acquire.sql
 	acquireSQL string
 	//go:embed sql/renew.sql
 	renewSQL string
 	//go:embed sql/release.sql
 	releaseSQL string
-	//go:embed sql/take_leases.sql
-	takeLeasesSQL string
+	//go:embed sql/adopt_leases.sql
+	adoptLeasesSQL string
 	//go:embed sql/drop_leases.sql
 	dropLeasesSQL string
 	//go:embed sql/see_owner.sql
@@ -53,17 +53,17 @@ type Pool interface {
 
 // Registry is the store's books of owners, as one owner uses them.
 type Registry struct {
-	Pool    Pool
-	Name    string // of this owner among all
-	Channel string // by which owners are told of others
-	News    string // what they are told then
+	Pool         Pool
+	Name         string // of this owner among all
+	Channel      string // by which owners are told of others
+	PeersChanged string // what they are told then
 }
 
-// Standing is how the store sees a shard.
-type Standing struct {
-	Epoch int64
-	Owner string
-	Rest  time.Duration // of the owner's lease
+// ShardView is how the store sees a shard.
+type ShardView struct {
+	Epoch     int64
+	Owner     string
+	Remaining time.Duration // of the owner's lease
 }
 
 // Lease is one on a node run that goes with a shard from owner to owner. Due is an instant of the owner's clock, in nanoseconds.
@@ -76,14 +76,16 @@ type Lease struct {
 }
 
 // Free says whether this owner may take a shard.
-func (r *Registry) Free(s Standing) bool { return s.Owner == "" || s.Owner == r.Name || s.Rest <= 0 }
+func (r *Registry) Free(s ShardView) bool {
+	return s.Owner == "" || s.Owner == r.Name || s.Remaining <= 0
+}
 
-// Standing looks how the store sees a shard.
-func (r *Registry) Standing(ctx context.Context, shard int) (Standing, error) {
-	var s Standing
+// ViewShard looks how the store sees a shard.
+func (r *Registry) ViewShard(ctx context.Context, shard int) (ShardView, error) {
+	var s ShardView
 	var micros int64
-	err := r.Pool.QueryRow(ctx, standingSQL, shard).Scan(&s.Epoch, &s.Owner, &micros)
-	s.Rest = time.Duration(micros) * time.Microsecond
+	err := r.Pool.QueryRow(ctx, shardViewSQL, shard).Scan(&s.Epoch, &s.Owner, &micros)
+	s.Remaining = time.Duration(micros) * time.Microsecond
 	return s, err
 }
 
@@ -113,7 +115,7 @@ func (r *Registry) Release(ctx context.Context, shard int, known int64, leases [
 		ids[i], nodes[i], paths[i] = l.Instance, int32(l.Key.Node), string(l.Key.Path)
 		tokens[i], rests[i] = l.Token, (l.Due-now)/1000
 	}
-	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.News, counted, known)
+	tag, err := r.Pool.Exec(ctx, releaseSQL, shard, r.Name, ids, nodes, paths, tokens, rests, r.Channel, r.PeersChanged, counted, known)
 	return tag.RowsAffected() > 0, err
 }
 
@@ -121,7 +123,7 @@ func (r *Registry) Release(ctx context.Context, shard int, known int64, leases [
 // the shard is owned in the epoch still. The store says how long each lasts
 // yet; now, this owner's clock, is read when it has answered: a lease must not end here before it ends with its holder.
 func (r *Registry) Leases(ctx context.Context, shard int, epoch int64, now func() int64) (came []Lease, counted, owned bool, err error) {
-	rows, err := r.Pool.Query(ctx, takeLeasesSQL, shard, epoch)
+	rows, err := r.Pool.Query(ctx, adoptLeasesSQL, shard, epoch)
 	if err != nil {
 		return nil, false, false, err
 	}
@@ -158,12 +160,12 @@ func (r *Registry) DropLeases(ctx context.Context, shard int, epoch int64) (owne
 // heard of for so long is gone.
 func (r *Registry) See(ctx context.Context, gone time.Duration, looks bool) (others, free int, err error) {
 	var told *string
-	err = r.Pool.QueryRow(ctx, seeOwnerSQL, r.Name, gone.Microseconds(), looks, r.Channel, r.News).Scan(&others, &free, &told)
+	err = r.Pool.QueryRow(ctx, seeOwnerSQL, r.Name, gone.Microseconds(), looks, r.Channel, r.PeersChanged).Scan(&others, &free, &told)
 	return others, free, err
 }
 
 // Forget has the others know that this owner is gone.
 func (r *Registry) Forget(ctx context.Context) error {
-	_, err := r.Pool.Exec(ctx, forgetOwnerSQL, r.Name, r.Channel, r.News)
+	_, err := r.Pool.Exec(ctx, forgetOwnerSQL, r.Name, r.Channel, r.PeersChanged)
 	return err
 }

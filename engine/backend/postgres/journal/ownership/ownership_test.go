@@ -107,7 +107,7 @@ func TestLeasesAreDatedByTheAnswer(t *testing.T) {
 func TestReleaseHandsLeasesOver(t *testing.T) {
 	for tag, want := range map[string]bool{"UPDATE 1": true, "UPDATE 0": false} {
 		s := &store{tag: tag}
-		r := &Registry{Pool: s, Name: "me", Channel: "c", News: "n"}
+		r := &Registry{Pool: s, Name: "me", Channel: "c", PeersChanged: "n"}
 		given, err := r.Release(t.Context(), 3, 4, []Lease{lease(7, 905_000), lease(8, 899_000)}, true, 900_000)
 		if err != nil || given != want {
 			t.Errorf("after %s the shard was given back: %t (%v)", tag, given, err)
@@ -123,11 +123,11 @@ func TestReleaseHandsLeasesOver(t *testing.T) {
 // TestFree wants a shard to be free that nobody owns, that this owner does, or whose owner's time is over.
 func TestFree(t *testing.T) {
 	r := &Registry{Name: "me"}
-	for s, want := range map[Standing]bool{
-		{}:                        true,
-		{Owner: "me", Rest: 1}:    true,
-		{Owner: "other", Rest: 0}: true,
-		{Owner: "other", Rest: 1}: false,
+	for s, want := range map[ShardView]bool{
+		{}:                             true,
+		{Owner: "me", Remaining: 1}:    true,
+		{Owner: "other", Remaining: 0}: true,
+		{Owner: "other", Remaining: 1}: false,
 	} {
 		if got := r.Free(s); got != want {
 			t.Errorf("%+v is free: %t; want %t", s, got, want)

@@ -1,5 +1,5 @@
 -- Removes all counters and values of instances that this transaction ended. If something else is at work on one, it is marked
--- as untidy instead, and its ord comes back. Who is at work on an instance has a node run of it in the queue: one that another
+-- as needs_cleanup instead, and its ord comes back. Who is at work on an instance has a node run of it in the queue: one that another
 -- transaction takes away is seen until that commits, and then what it has added is. If there is none, nobody can begin.
 -- Of what took place, see drop_values.sql.
 -- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place
@@ -7,10 +7,10 @@
 WITH mark AS MATERIALIZED (
     SELECT m.stale FROM commits m WHERE m.shard = $1 AND m.backend = $2 AND m.slot = $3 AND m.number = $4
 ), ended AS MATERIALIZED (
-    SELECT e.ord, e.instance_id, i.at, i.untidy OR i.busy AS left_alone, i.untidy
+    SELECT e.ord, e.instance_id, i.at, i.needs_cleanup OR i.busy AS left_alone, i.needs_cleanup
     FROM unnest($6::int[], $7::uuid[], $8::boolean[]) AS e (ord, instance_id, shared)
     LEFT JOIN LATERAL (
-        SELECT r.ctid AS at, r.untidy, EXISTS (
+        SELECT r.ctid AS at, r.needs_cleanup, EXISTS (
             SELECT FROM queue q WHERE q.shard = $1 AND q.instance_id = e.instance_id OFFSET 0
         ) AS busy
         FROM instances r
@@ -36,7 +36,7 @@ WITH mark AS MATERIALIZED (
 ), unparted AS (
     DELETE FROM elements t USING parts p WHERE t.ctid = p.at
 )
-UPDATE instances i SET untidy = true
+UPDATE instances i SET needs_cleanup = true
 FROM ended e
-WHERE i.ctid = e.at AND e.left_alone AND NOT e.untidy
+WHERE i.ctid = e.at AND e.left_alone AND NOT e.needs_cleanup
 RETURNING e.ord

@@ -1,0 +1,141 @@
+package ceiling
+
+import "context"
+
+// instanceModel are the instances that begin and end beside the completions of a stream, each of the same number of node runs:
+// with the completion that is its last an instance ends, and another is submitted. They hold the arrays of that.
+type instanceModel struct {
+	nodes int64 // node runs of an instance; 0: there are no instances
+
+	ords, ended, results, tokens, created, workflows, inputs array
+}
+
+// workflow is the number of all instances' program.
+const workflow = 1
+
+// before is how many instances have ended before a completion.
+func (l *instanceModel) before(n int64) int64 {
+	if l.nodes == 0 {
+		return 0
+	}
+	return n / l.nodes
+}
+
+// ahead is how many instances run at any time: as many as have the node runs of the queue, and those around them.
+func (l *instanceModel) ahead(depth int64) int64 {
+	if l.nodes == 0 {
+		return 0
+	}
+	return depth/l.nodes + 2
+}
+
+// last says whether an instance ends with the completion.
+func (l *instanceModel) last(n int64) bool { return l.nodes != 0 && (n+1)%l.nodes == 0 }
+
+func (l *instanceModel) begin() {
+	l.ords.begin(intType)
+	l.ended.begin(uuidType)
+	l.results.begin(jsonType)
+	l.tokens.begin(bigintType)
+	l.created.begin(uuidType)
+	l.workflows.begin(intType)
+	l.inputs.begin(jsonType)
+}
+
+// turn fills the arrays with the instances that end in the next call, and as many that are submitted; it gives how
+// many that are.
+func (s *stream) turn() int64 {
+	l := &s.modelled
+	from, to := l.before(s.next), l.before(s.next+s.size)
+	if from == to {
+		return 0
+	}
+	l.begin()
+	for k := from; k < to; k++ {
+		last := (k+1)*l.nodes - 1
+		id := s.id(k)
+		l.ords.int32(int32(last - s.next))
+		l.ended.raw(id[:])
+		l.results.raw(payload)
+		l.tokens.int64(s.token(last))
+		s.bear(k + l.ahead(s.depth))
+	}
+	return to - from
+}
+
+// bear adds an instance to those that are submitted.
+func (s *stream) bear(k int64) {
+	id := s.id(k)
+	s.modelled.created.raw(id[:])
+	s.modelled.workflows.int32(workflow)
+	s.modelled.inputs.raw(payload)
+}
+
+// bearFirst submits the instances that run at the beginning.
+func (s *stream) bearFirst(ctx context.Context) error {
+	first := s.modelled.ahead(s.depth)
+	if first == 0 {
+		return nil
+	}
+	s.modelled.begin()
+	for k := range first {
+		s.bear(k)
+	}
+	return s.bearAll(ctx, first)
+}
+
+// bearAll submits the instances that are in the arrays, in a statement of its own.
+func (s *stream) bearAll(ctx context.Context, rows int64) error {
+	l := &s.modelled
+	s.param(bigShort(s.shard), l.created.bytes(), l.workflows.bytes(), l.inputs.bytes())
+	return s.exec(ctx, "bear", rows)
+}
+
+// endAll ends those that are in the arrays, in a statement of its own.
+func (s *stream) endAll(ctx context.Context, name string, rows int64) error {
+	l := &s.modelled
+	s.param(bigShort(s.shard), l.ended.bytes(), l.results.bytes(), l.tokens.bytes())
+	return s.exec(ctx, name, rows)
+}
+
+// tally is what writers have made durable, by which the rows in the tables are counted.
+type tally struct {
+	completions int64
+	queued      int64 // runs that stand in the queue at any time between calls
+	running     int64 // instances
+	ended       int64
+
+	values, elements, raises int64
+}
+
+func (t *tally) add(o tally) {
+	t.completions += o.completions
+	t.queued += o.queued
+	t.running += o.running
+	t.ended += o.ended
+	t.values += o.values
+	t.elements += o.elements
+	t.raises += o.raises
+}
+
+// rows is what the counting statements are to find under a name. A completion that ends its instance is told by the
+// instance's row, and has no event.
+func (t *tally) rows(name string) int64 {
+	switch name {
+	case "queue":
+		return t.queued
+	case "inbox":
+		return t.values
+	case "elements":
+		return t.elements
+	case "readiness":
+		return t.raises
+	case "events":
+		return t.completions - t.ended
+	case "instances that run":
+		return t.running
+	case "instances that ended":
+		return t.ended
+	}
+	return t.completions
+}

@@ -1,0 +1,224 @@
+package push
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/backend/backendtest"
+	"pulley/engine/backend/postgres"
+	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/graph"
+)
+
+// TestCalledOffInOneCall completes runs together of which one calls the others off: what comes of it is
+// what one of the orders gives.
+func TestCalledOffInOneCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		order []int
+		want  string
+	}{
+		"with all":      {[]int{2, 0, 1}, "applied applied stale"},
+		"fails first":   {[]int{0, 2, 1}, "applied applied stale"},
+		"offered twice": {[]int{1, 0, 1, 0}, "applied stale stale stale"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if got := w.CancelledInOneCall(c.order); got != c.want {
+				t.Errorf("%s; want %s", got, c.want)
+			}
+			w.finish()
+		})
+	}
+}
+
+// branches has a run that fails beside two in a row.
+var branches = backendtest.Workflow{Name: "branches", Input: `{}`, Want: `"Bad"`, Source: `
+fn branch(input: [n], output: [b]):
+    a = @double(value=n)
+    b = @double(value=a)
+
+fn main(input: [], output: [r]):
+    try:
+        a, b = parallel:
+            branch(n=1)
+            @fail(type="Bad", message="no")
+        r = @add(a=a, b=b)
+    except Bad as e:
+        r = @echo(value=e["type"])
+`}
+
+// TestCallOffHoldsWhatIsQueuedMeanwhile is the same, and stops the transaction that cancels when it has its
+// locks and enqueues the handler: what the sibling has queued is held as well, so that nobody can complete it
+// and go on.
+func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	release := w.stopAt(`BEFORE INSERT ON queue FOR EACH ROW WHEN (NEW.args::text LIKE '%"value":"Bad"%')`)
+	_, out := w.besideItsSibling(branches, true, func(id uuid.UUID) {
+		w.stopped(1)
+		var open, free int
+		if err := w.Querier.QueryRow(w.Ctx, `SELECT (SELECT count(*) FROM queue WHERE instance_id = $1),
+			(SELECT count(*) FROM (SELECT FROM queue WHERE instance_id = $1 FOR UPDATE SKIP LOCKED) f)`, id).Scan(&open, &free); err != nil {
+			t.Fatal(err)
+		}
+		if open != 2 || free != 0 {
+			t.Errorf("of %d open runs %d are not held; want 2, the one that failed and what its sibling has queued, and none", open, free)
+		}
+		release()
+	})
+	if backendtest.Answers(out) != "applied" || len(out.Tasks) != 1 {
+		t.Errorf("%s with %d tasks; want it applied, and the handler's task", backendtest.Answers(out), len(out.Tasks))
+	}
+	w.finish()
+}
+
+// TestCallOffWaits lets a run be completed by another process while its sibling calls it off: what that has
+// queued meanwhile is cancelled as well, and nothing stays of the branches.
+func TestCallOffWaits(t *testing.T) {
+	w := newWorld(t)
+	id, out := w.besideItsSibling(branches, true, func(uuid.UUID) {})
+	if backendtest.Answers(out) != "applied" || len(out.Tasks) != 1 {
+		t.Fatalf("%s with %d tasks; want it applied, and the handler's task", backendtest.Answers(out), len(out.Tasks))
+	}
+	if rows := strings.Count(w.Dump(id), "queue "); rows != 1 {
+		t.Errorf("%d node runs are stored; want the handler's:\n%s", rows, w.Dump(id))
+	}
+	w.finish()
+}
+
+// TestEndWaitsForNobody is the same where the error ends the instance at once: the answer does not wait for the sibling,
+// which is committed after the end, and of which nothing is left once that was swept (I10).
+func TestEndWaitsForNobody(t *testing.T) {
+	w := newWorld(t)
+	wf := backendtest.Workflow{Name: "ends", Input: `{}`, Want: `"Bad"`, Source: `
+fn branch(input: [n], output: [b]):
+    a = @double(value=n)
+    b = @double(value=a)
+
+fn main(input: [], output: [r]):
+    try:
+        a, b = parallel:
+            branch(n=1)
+            @fail(type="Bad", message="no")
+        r = @add(a=a, b=b)
+    except Bad as e:
+        r = e["type"]
+`}
+	id, out := w.besideItsSibling(wf, false, func(uuid.UUID) {})
+	if backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
+		t.Fatalf("%s, %+v; want it applied, and the end", backendtest.Answers(out), out.Ended)
+	}
+	w.finish()
+	if rows := strings.Count(w.Dump(id), "\n"); rows != 0 {
+		t.Errorf("rows are left:\n%s", w.Dump(id))
+	}
+}
+
+func TestEndLooksForOthers(t *testing.T) {
+	w := newWorld(t)
+	w.EndLooksForOthers(w.through)
+	w.noLeak()
+}
+
+// besideItsSibling completes the run of an instance that fails, while another process has applied the
+// completion of the other run, and not committed yet, for which it waits or not. Meanwhile is called when that has been committed.
+func (w *world) besideItsSibling(wf backendtest.Workflow, waits bool, meanwhile func(uuid.UUID)) (id uuid.UUID, out backend.Committed) {
+	w.Helper()
+	t := w.T
+	tasks := w.Launch(wf)
+	id = tasks[0].Lease.Key.Instance
+	failed := designtest.FailureOf(tasks)
+	other := tasks[0]
+	if other.Action == "fail" {
+		other = tasks[1]
+	}
+	conn, err := w.direct.store.Pool.Acquire(w.Ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(w.Ctx, "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&subject{w: w}).apply(conn, []backend.Completion{backendtest.Ran(other)}); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	var reply backend.Committed // read once answered has said how the call ended
+	go func() {
+		var err error
+		reply, err = w.through.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
+		answered <- err
+	}()
+	if waited := w.waits(answered, 1); waited != waits {
+		t.Errorf("it waited for its sibling: %t; want %t", waited, waits)
+	}
+	if _, err := conn.Exec(w.Ctx, "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	meanwhile(id)
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	return id, reply
+}
+
+func TestCallOffRaces(t *testing.T) {
+	w := newWorld(t)
+	processes := []backend.Backend{w.through}
+	for range 3 {
+		processes = append(processes, open(t, w.cuttable()))
+	}
+	w.CancelRaces(processes, func() {
+		var closing sync.WaitGroup
+		for _, b := range processes[1:] {
+			closing.Go(b.Close)
+		}
+		closing.Wait()
+		w.finish()
+	})
+}
+
+func TestCalledOffBehindItsClaim(t *testing.T) {
+	w := newWorld(t)
+	w.CancelledAfterClaim(w.direct.store, func(owner string) postgres.Claiming {
+		number, err := w.direct.owner(w.Ctx, owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return postgres.Claiming{Queue: queue, Owner: number, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}}
+	})
+	w.noLeak()
+}
+
+// ahead ends each of its rounds with the first of two chains of actions.
+var ahead = backendtest.Workflow{Name: "ahead", Input: `{"ns": [1, 2]}`, Want: `[1,2]`, Build: func() *graph.Builder {
+	b := graph.New("ahead", "ns")
+	round := b.Each("rounds", "n", "ns")
+	value := graph.Arg{Name: "value", Value: graph.X("n")}
+	long := round.Action("long", "double", value)
+	longer := round.Action("longer", "double", value).After(long)
+	round.Output("n").AfterAny(longer, round.Action("short", "double", value))
+	b.Output("rounds").After(round.For())
+	return b
+}}
+
+// TestCalledOffByItsOwnTransaction completes two runs together: one lets the next of its chain begin, and the other ends the
+// round, which calls that off. Nobody is to run it.
+func TestCalledOffByItsOwnTransaction(t *testing.T) {
+	w := newWorld(t)
+	tasks := w.Launch(ahead)
+	out := w.Complete(backendtest.Ran(tasks[0]), backendtest.Ran(tasks[1]))
+	if backendtest.Answers(out) != "applied applied" || len(out.Tasks) < 2 {
+		t.Errorf("%s with %d tasks; want both applied, and the two of the next round", backendtest.Answers(out), len(out.Tasks))
+	}
+	for _, task := range out.Tasks {
+		if run := task.Lease.Key.Run; run.Path != "1" {
+			t.Errorf("I10: %s is handed out, and the round is over", w.Program(ahead).RunName(run))
+		}
+	}
+	w.finish()
+}

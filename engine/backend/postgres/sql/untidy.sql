@@ -1,2 +1,0 @@
--- Instances that have ended and may have left rows. $1 shard, $2 most.
-SELECT id FROM instances WHERE shard = $1 AND untidy ORDER BY id LIMIT $2
