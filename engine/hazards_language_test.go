@@ -192,7 +192,7 @@ func TestHazardEmptySpreadNeverWakesItsAggregate(t *testing.T) {
 
 // TestHazardIfWithoutElseDoesNotGoOn has ifs without an else whose cases are not taken, where something
 // is to follow them.
-func TestHazardIfWithoutElseDoesNotGoOn(t *testing.T) {
+func TestHazardIfWithoutElseStops(t *testing.T) {
 	const never = "if x > 0:\n        y = @mark(value='never')\n"
 	const after = "    @mark(value='after')\n"
 	marked := []string{"after"}

@@ -221,7 +221,7 @@ func (s *site) number(sql string, args ...any) (n int64) {
 
 // settled waits until all sessions of closed hosts are over: only then have they told the server all
 // that they counted.
-func (s *site) settled() {
+func (s *site) resolved() {
 	s.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -18,23 +18,23 @@ import (
 // suite, or tests of a design; go run ./chaos/mutants --list names them all.
 
 // deaf is a way to the store on which no notification ever arrives.
-type deaf struct{ backend.Backend }
+type missing struct{ backend.Backend }
 
 // Listen hears nothing.
-func (deaf) Listen(ctx context.Context, _ func()) error {
+func (missing) Listen(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
 // Notify wakes nobody.
-func (deaf) Notify(context.Context) error { return nil }
+func (missing) Notify(context.Context) error { return nil }
 
 // TestRivalLostWakeUp has work made ready by another process, and every notification lost: an engine that has
 // nothing to do finds it when it looks again by itself (I9; absurd#61).
-func TestRivalLostWakeUp(t *testing.T) {
+func TestLostWakeUp(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		p := program(s.T, "fn main(input: [x], output: [y]):\n    y = @double(value=x)\n    y = @double(value=y)\n", ir.Limits{})
-		e := s.host(deaf{s.open()}, engine.Config{Poll: 50 * time.Millisecond, Lease: time.Second})
+		e := s.host(missing{s.open()}, engine.Config{Poll: 50 * time.Millisecond, Lease: time.Second})
 		if inst := s.ends(e, p, `{"x": 1}`); string(inst.Result) != "4" { // it has looked, and found nothing more
 			s.Fatalf("it gives %s (%v)", inst.Result, inst.Failure)
 		}
@@ -56,7 +56,7 @@ func TestRivalLostWakeUp(t *testing.T) {
 // marks, which stay in their page and leave the indexes alone: with an index on what changes none would, and each
 // would leave a dead entry behind in every index (multica#7389). The leases of push's node runs are not held to
 // this: they are indexed by their end, which is how they are found.
-func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
+func TestHeartbeatOnAnIndexedColumn(t *testing.T) {
 	width := depth.Of(100, 600)
 	design, err := designs.Parse("push")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
 	}
 	s.stop(e)
 	b.Close()
-	s.settled()
+	s.resolved()
 	updates := s.number("SELECT n_tup_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
 	hot := s.number("SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
 	if updates < int64(width/2) {

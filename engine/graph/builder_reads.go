@@ -94,7 +94,7 @@ func newSequence(g *Graph) *sequence {
 // judge refuses the readings of a node that do not wait for it.
 func (s *sequence) judge(by *NodeBuilder, rs []reading) {
 	after := map[*NodeBuilder]bool{by: true}   // what comes after it on some way
-	settled := map[*NodeBuilder]bool{by: true} // once it has ended, so has the node that is read, or it never runs
+	certain := map[*NodeBuilder]bool{by: true} // once it has ended, so has the node that is read, or it never runs
 	for _, n := range by.body.nodes[slices.Index(by.body.nodes, by)+1:] {
 		after[n] = slices.ContainsFunc(n.before(), func(from *NodeBuilder) bool { return after[from] })
 	}
@@ -102,15 +102,15 @@ func (s *sequence) judge(by *NodeBuilder, rs []reading) {
 		if n == by {
 			continue
 		}
-		safe := func(from *NodeBuilder) bool { return settled[from] || s.apart(by, from) }
+		safe := func(from *NodeBuilder) bool { return certain[from] || s.apart(by, from) }
 		any := slices.Concat(n.soft, n.from)
-		settled[n] = slices.ContainsFunc(n.hard, safe) || len(any) > 0 && !slices.ContainsFunc(any, func(from *NodeBuilder) bool { return !safe(from) })
+		certain[n] = slices.ContainsFunc(n.hard, safe) || len(any) > 0 && !slices.ContainsFunc(any, func(from *NodeBuilder) bool { return !safe(from) })
 	}
 	for _, r := range rs {
 		switch {
 		case r.in == by || !after[r.in]:
 			r.at.mistake("%q reads %s, which does not come before it; use After", r.text, r.name)
-		case !settled[r.in]:
+		case !certain[r.in]:
 			r.at.mistake("%q reads %s, which may still be at work then; use After instead of AfterAny", r.text, r.name)
 		}
 	}

@@ -237,7 +237,7 @@ func (d *delivery) checkCancelled() {
 	}
 	for _, line := range slices.Concat(d.leased, d.answered) {
 		if e := &d.history[line]; line > d.cancellations[0] && (e.Kind == Leased || e.Answer == AnswerApplied) {
-			d.violate([]int{d.cancellations[0], line}, "%s was %s after it had been called off", d.key, e.Kind)
+			d.violate([]int{d.cancellations[0], line}, "%s was %s after it had been cancelled", d.key, e.Kind)
 		}
 	}
 }

@@ -143,13 +143,13 @@ func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
 	var longest, other *belief // the one that lasts longest, and the one that does of other owners
 	for i := range all {
 		b := &all[i]
-		rival := longest
-		if rival != nil && rival.owner == b.owner {
-			rival = other
+		earlier := longest
+		if earlier != nil && earlier.owner == b.owner {
+			earlier = other
 		}
-		if rival != nil && rival.to > b.from && !j.mayBeRetry(*rival, *b) {
-			j.violate([]int{rival.line, b.line}, "%s has a lease on %s (token %d) for %d ns during which %s may believe in its own (token %d)",
-				b.owner, r.key, j.history[b.line].Token, min(rival.to, b.to)-b.from, rival.owner, j.history[rival.line].Token)
+		if earlier != nil && earlier.to > b.from && !j.mayBeRetry(*earlier, *b) {
+			j.violate([]int{earlier.line, b.line}, "%s has a lease on %s (token %d) for %d ns during which %s may believe in its own (token %d)",
+				b.owner, r.key, j.history[b.line].Token, min(earlier.to, b.to)-b.from, earlier.owner, j.history[earlier.line].Token)
 		}
 		switch {
 		case longest == nil || b.to > longest.to:

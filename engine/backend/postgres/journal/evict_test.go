@@ -48,7 +48,7 @@ fn main(input: [n], output: [r]):
 )
 
 // newParkWorld makes a world of one shard, and a backend that owns it and evicts when it is told to.
-func newParkWorld(t *testing.T) (*world, *Backend) {
+func newEvictWorld(t *testing.T) (*world, *Backend) {
 	w := newWorld(t, 1)
 	w.cfg.Memory = 3 << 20
 	return w, w.owner()
@@ -80,7 +80,7 @@ func (w *world) stats(b *Backend) Stats {
 }
 
 // evicts has a backend evict what it can.
-func (w *world) parks(b *Backend) Stats {
+func (w *world) evictions(b *Backend) Stats {
 	w.Helper()
 	for _, sh := range b.ownedShards() {
 		if err := sh.evictAndReload(w.ctx); err != nil {
@@ -93,7 +93,7 @@ func (w *world) parks(b *Backend) Stats {
 // later evicts what waits and lets two hours pass: what has happened is longer ago.
 func (w *world) later(b *Backend) {
 	w.Helper()
-	w.parks(b)
+	w.evictions(b)
 	for _, sql := range []string{
 		"UPDATE events SET happened_at = happened_at - interval '2 hours'",
 		"UPDATE instances SET submitted_at = submitted_at - interval '2 hours'",
@@ -115,8 +115,8 @@ func (w *world) later(b *Backend) {
 
 // TestParked has thousands of instances sleep: they leave memory, others are taken on where there would not be room
 // for all, and when their time has come they end as they would have.
-func TestParked(t *testing.T) {
-	w, b := newParkWorld(t)
+func TestEvicted(t *testing.T) {
+	w, b := newEvictWorld(t)
 	const batch = 500
 	instances := depth.Of(10_000, 20_000) // for which there is no room
 	p := dreaming.Program(t)
@@ -145,7 +145,7 @@ func TestParked(t *testing.T) {
 	if instances*whole < w.cfg.Memory {
 		t.Errorf("inconclusive: an instance takes %d bytes, so that there was room for all", whole)
 	}
-	s := w.parks(b)
+	s := w.evictions(b)
 	if s.Instances != 0 || s.Evicted != instances || 4*s.Bytes > instances*whole || s.Bytes > s.BytesMax {
 		t.Errorf("what sleeps takes %+v; in memory it took %d bytes each", s, whole)
 	}
@@ -162,7 +162,7 @@ func TestParked(t *testing.T) {
 // TestParkedAnywhere evicts instances of all kinds, some twice, and lets their time pass with the owner that evicted
 // them, with one that they were handed to, with one that takes them over from the dead, and beside one that was cut
 // off: each ends as it would have.
-func TestParkedAnywhere(t *testing.T) {
+func TestEvictedAnywhere(t *testing.T) {
 	ways := map[string]func(w *world, b *Backend) *Backend{
 		"the same owner": func(_ *world, b *Backend) *Backend { return b },
 		"handed over": func(w *world, b *Backend) *Backend {
@@ -183,14 +183,14 @@ func TestParkedAnywhere(t *testing.T) {
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			w, b := newParkWorld(t)
+			w, b := newEvictWorld(t)
 			for range 5 {
 				for _, wf := range []backendtest.Workflow{dreaming, resting, hoping, hoarding, sequence} {
 					w.until(b, w.launch(b, wf))
 				}
 			}
-			if s := w.parks(b); s.Evicted != 20 || s.Instances != 0 {
-				t.Fatalf("%+v; want all that sleep to be parked", s)
+			if s := w.evictions(b); s.Evicted != 20 || s.Instances != 0 {
+				t.Fatalf("%+v; want all that sleep to be evicted", s)
 			}
 			states := w.number(b, "SELECT count(*) FROM events WHERE kind = 3")
 			if states != 20 {
@@ -198,13 +198,13 @@ func TestParkedAnywhere(t *testing.T) {
 			}
 			b = way(w, b)
 			w.until(b, nil)
-			if s := w.parks(b); s.Evicted != 20 || s.Instances != 0 || s.Broken != 0 {
-				t.Fatalf("%+v; want all that sleep to be parked still", s)
+			if s := w.evictions(b); s.Evicted != 20 || s.Instances != 0 || s.Broken != 0 {
+				t.Fatalf("%+v; want all that sleep to be evicted still", s)
 			}
 			w.later(b)
 			w.until(b, w.claimed(b)) // hoarding sleeps again
-			if s := w.parks(b); s.Evicted != 5 || s.Broken != 0 {
-				t.Fatalf("%+v; want what sleeps again to be parked", s)
+			if s := w.evictions(b); s.Evicted != 5 || s.Broken != 0 {
+				t.Fatalf("%+v; want what sleeps again to be evicted", s)
 			}
 			if n := w.number(b, "SELECT count(*) FROM events WHERE kind = 3"); n != states {
 				t.Errorf("a large state was written down %d times again, after a few events", n-states)
@@ -241,7 +241,7 @@ func (w *world) until(b *Backend, tasks []backend.Task) {
 // TestParkedAreKnown asks things of evicted instances: they are canceled, here and by others, with nothing left behind;
 // who comes late with a completion is told so; a submission of one that is there is a duplicate; and a shard that
 // was loaded knows when the next is due.
-func TestParkedAreKnown(t *testing.T) {
+func TestEvictedAreKnown(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Lease = time.Hour
 	b, other := w.open(), w.open()
@@ -252,15 +252,15 @@ func TestParkedAreKnown(t *testing.T) {
 		w.complete(b, ran(task))
 		w.until(b, w.launch(b, resting))
 	}
-	if s := w.parks(b); s.Evicted != 6 {
-		t.Fatalf("%+v; want all parked", s)
+	if s := w.evictions(b); s.Evicted != 6 {
+		t.Fatalf("%+v; want all evicted", s)
 	}
 	for _, c := range late {
 		if out := w.complete(b, c); out.Outcomes[0].Answer != backend.Stale || len(out.Tasks) > 0 {
 			t.Errorf("a late completion is answered %+v", out)
 		}
 		if kept, err := b.Renew(w.ctx, 0, []backend.Lease{c.Lease}, granted(0)); err != nil || kept[0] {
-			t.Errorf("a lease that is over was prolonged: %v, %v", kept, err)
+			t.Errorf("a lease that is over was renewed: %v, %v", kept, err)
 		}
 	}
 	if out, err := b.Submit(w.ctx, w.subs[:1], granted(1)); err != nil || out.Outcomes[0].Answer != backend.Duplicate {
@@ -281,7 +281,7 @@ func TestParkedAreKnown(t *testing.T) {
 	w.subs = w.subs[2:]
 	s := w.stats(b)
 	if s.Evicted != 4 || s.Bytes != int(b.bytes.Load()) {
-		t.Errorf("%+v; want four parked, and %d bytes", s, b.bytes.Load())
+		t.Errorf("%+v; want four evicted, and %d bytes", s, b.bytes.Load())
 	}
 	w.clean(b)
 	w.later(b)
@@ -292,10 +292,10 @@ func TestParkedAreKnown(t *testing.T) {
 }
 
 // TestParkedCancelFails lets the cancel of a evicted instance fail: it is evicted as before.
-func TestParkedCancelFails(t *testing.T) {
-	w, b := newParkWorld(t)
+func TestCancelOfEvictedFails(t *testing.T) {
+	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
-	before := w.parks(b)
+	before := w.evictions(b)
 	ctx, cancel := context.WithCancel(w.ctx)
 	sh := b.shards[0]
 	if err := sh.lock(w.ctx); err != nil {
@@ -314,8 +314,8 @@ func TestParkedCancelFails(t *testing.T) {
 }
 
 // TestParkedClockBack sets the store's clock back: what was evicted and has gone on since seems to wait, and does not.
-func TestParkedClockBack(t *testing.T) {
-	w, b := newParkWorld(t)
+func TestEvictedClockBack(t *testing.T) {
+	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
 	w.later(b)
 	sleep := w.claimed(b)[0]
@@ -338,7 +338,7 @@ func TestParkedClockBack(t *testing.T) {
 
 // TestParkedInTime has hundreds of instances sleep for a moment, and be evicted and loaded meanwhile by what goes on in
 // the background.
-func TestParkedInTime(t *testing.T) {
+func TestReloadedInTime(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cfg.EvictAfter = 20 * time.Millisecond
 	b := w.open()
@@ -360,6 +360,6 @@ fn main(input: [n], output: [r]):
 	}
 	w.finish(b)
 	if n := w.number(b, "SELECT count(*) FROM instances WHERE snapshot IS NOT NULL"); n < depth.Of(50, 200) {
-		t.Errorf("inconclusive: %d instances were parked", n)
+		t.Errorf("inconclusive: %d instances were evicted", n)
 	}
 }

@@ -13,7 +13,7 @@ var refuseUpdates = []string{
 }
 
 // TestProblemsAreTold lets an owner renew no lease on its shards: the observer hears of it.
-func TestProblemsAreTold(t *testing.T) {
+func TestProblemsAreReported(t *testing.T) {
 	w := newWorld(t, 1)
 	told := make(chan error, 1000)
 	w.cfg.Store.Problem = func(err error) {

@@ -151,7 +151,7 @@ func TestAnswerLost(t *testing.T) {
 		m, done := p.ask(ctx, cs...)
 		cancel()
 		if a := p.wait(done); !errors.Is(a.err, context.Canceled) || backend.IsUnknown(a.err) {
-			t.Fatalf("answered %+v (%v); want that nothing took place", a.out, a.err)
+			t.Fatalf("answered %+v (%v); want that nothing was applied", a.out, a.err)
 		}
 		if r := p.owner.answer(p.ctx, p.owner.shards[0], m); r.Error == "" || r.Unknown {
 			t.Errorf("the owner answers %+v to what was withdrawn", r)
@@ -166,7 +166,7 @@ func TestAnswerLost(t *testing.T) {
 // TestCrashTakesMail loses a request, which its owner has dealt with, in a crash: who asked is told that nobody knows what became
 // of it, whether the request was heard to have come or not, and not that nothing did (I3). Without a crash, what is not there
 // never came.
-func TestCrashTakesMail(t *testing.T) {
+func TestCrashTakesRequests(t *testing.T) {
 	p := newPost(t)
 	cs := p.two()
 	life, err := p.asker.store.Incarnation(p.ctx)
@@ -176,7 +176,7 @@ func TestCrashTakesMail(t *testing.T) {
 	cut := errors.New("the connection is cut")
 	req := forward.Request{Op: forward.Complete}
 	if _, err := p.asker.desk.Withdraw(0, p.asker.clock.NewID(), req, life, cut); !errors.Is(err, cut) || backend.IsUnknown(err) {
-		t.Errorf("a request that never came: %v; want that nothing took place", err)
+		t.Errorf("a request that never came: %v; want that nothing was applied", err)
 	}
 	m, done := p.ask(p.ctx, cs...)
 	p.owner.answer(p.ctx, p.owner.shards[0], m)
@@ -198,7 +198,7 @@ func TestCrashTakesMail(t *testing.T) {
 
 // TestLostMail cuts the connection of one who is not the owner at every message of a completion that it offers: the
 // answer is what happened, and never that it is not known, for the server is there.
-func TestLostMail(t *testing.T) {
+func TestLostRequests(t *testing.T) {
 	w := newCutWorld(t)
 	owner := w.open()
 	asker := w.b

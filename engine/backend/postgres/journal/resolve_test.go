@@ -11,7 +11,7 @@ import (
 
 // TestSettleUnderAnotherOwner settles an append whose answer came too late: another owns the shard by then. What it left
 // says that it was applied; that nothing is there says so only where it could not have been dropped since (D7).
-func TestSettleUnderAnotherOwner(t *testing.T) {
+func TestResolveUnderAnotherOwner(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		sent     bool // the append is applied
@@ -77,7 +77,7 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 
 // TestSettleBirthsUnderAnotherOwner settles submissions whose answer came too late, of which the next owner has one too: that says
 // nothing of the others, which a transaction stores with it or not at all (I8).
-func TestSettleBirthsUnderAnotherOwner(t *testing.T) {
+func TestResolveCreationsUnderAnotherOwner(t *testing.T) {
 	for name, sent := range map[string]bool{"stored": true, "never": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)

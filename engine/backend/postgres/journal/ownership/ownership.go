@@ -158,9 +158,9 @@ func (r *Registry) DropLeases(ctx context.Context, shard int, epoch int64) (owne
 
 // See notes whether this owner looks for work, and counts the others that do, and the shards that are free. An owner that was not
 // heard of for so long is gone.
-func (r *Registry) See(ctx context.Context, gone time.Duration, looks bool) (others, free int, err error) {
+func (r *Registry) See(ctx context.Context, removed time.Duration, looks bool) (others, free int, err error) {
 	var told *string
-	err = r.Pool.QueryRow(ctx, seeOwnerSQL, r.Name, gone.Microseconds(), looks, r.Channel, r.PeersChanged).Scan(&others, &free, &told)
+	err = r.Pool.QueryRow(ctx, seeOwnerSQL, r.Name, removed.Microseconds(), looks, r.Channel, r.PeersChanged).Scan(&others, &free, &told)
 	return others, free, err
 }
 

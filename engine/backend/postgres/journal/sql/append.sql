@@ -6,7 +6,7 @@
 -- matters for: $8 kind, $9 whether time matters
 -- Whoever else changes a running instance of the shard takes a new epoch first, so that rows need no lock before they change.
 -- ends: $10 instance, $11 result, $12 token; where some did not complete: $13 status, $14 failure
--- births: $15 instance, $16 workflow, $17 input; where some ended at once: $18 status, $19 result, $20 failure, $21 token
+-- created: $15 instance, $16 workflow, $17 input; where some ended at once: $18 status, $19 result, $20 failure, $21 token
 -- instances whose state is among the events: $22 instance, $23 seq
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1::smallint AND s.epoch = $2::bigint FOR KEY SHARE
@@ -55,8 +55,8 @@ WITH fence AS MATERIALIZED (
     WHERE i.ctid = e.at
 )
 --]
---[ births
-, born AS (
+--[ created
+, created AS (
 --[ running
     INSERT INTO instances (shard, id, workflow, input, status)
     SELECT $1::smallint, n.id, n.workflow, n.input, 'running'
@@ -93,6 +93,6 @@ WITH fence AS MATERIALIZED (
 --]
 SELECT count(*)::int
 --[ known
-    , ARRAY(SELECT id FROM born)
+    , ARRAY(SELECT id FROM created)
 --]
 FROM fence
