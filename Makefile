@@ -24,7 +24,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test flakes nightly bench claims chaos sim-coverage mutants fuzz soak-language peers setup clean
+.PHONY: help demo check test flakes nightly bench claims chaos sim-coverage mutants fuzz soak-language peers module setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -134,6 +134,13 @@ peers: ## Race ours against River and Temporal on one server (the first build ta
 	@scripts/setup.sh postgres
 	cd bench/peers && GO=$(GO) ../../scripts/go.sh build -mod=mod -buildvcs=auto $(PEERS_BUILD) -o ../../out/peers/peers .
 	out/peers/peers $(PEERS_FLAGS)
+
+# The path under which others import the module.
+MODULE ?=
+
+module: ## Give the module the path MODULE=example.org/team/pulley, everywhere it is named, and test the result
+	@scripts/module.sh '$(MODULE)'
+	@$(MAKE) check
 
 setup: ## Install what demo and test need, if it is missing
 	@scripts/setup.sh

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-const module = "pulley"
+const module = "pulley" // the module's path
 
 // row is a line of the first table in doc.go.
 type row struct {

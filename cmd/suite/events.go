@@ -48,8 +48,11 @@ func (r result) name() string {
 	return short(r.Package) + " " + r.Test
 }
 
+// modulePrefix is what the path of each package begins with.
+const modulePrefix = "pulley/" // the module's path
+
 // short is a package's name without the module.
-func short(name string) string { return strings.TrimPrefix(name, "pulley/") }
+func short(name string) string { return strings.TrimPrefix(name, modulePrefix) }
 
 // tally is what the tests of several packages came to.
 type tally struct {

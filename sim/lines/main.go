@@ -22,7 +22,7 @@ import (
 )
 
 // module is the prefix of the paths in a profile, which is read in the module's folder.
-const module = "pulley/"
+const module = "pulley/" // the module's path
 
 func main() {
 	if len(os.Args) != 2 {

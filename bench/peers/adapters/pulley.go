@@ -33,7 +33,7 @@ const (
 // ours is the adapter of one of pulley's backends.
 func ours(spec designs.Spec) *peer.Adapter {
 	return &peer.Adapter{
-		Name: spec.String(), Title: "pulley " + spec.String(), Modules: []string{"pulley"}, Databases: 1, Submitters: ourSubmitters,
+		Name: spec.String(), Title: "pulley " + spec.String(), Modules: []string{peer.OurModule}, Databases: 1, Submitters: ourSubmitters,
 		Options: []peer.Option{
 			{Name: "slots", Doc: "tasks at once", Default: peer.Fixed(strconv.Itoa(ourSlots))},
 			{Name: "prefetch", Doc: "tasks leased ahead", Default: peer.Fixed(strconv.Itoa(ourPrefetch))},

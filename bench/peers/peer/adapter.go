@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// OurModule is the module whose version is written down for our own backends.
+const OurModule = "pulley" // the module's path
+
 // Adapter is a system that can be raced.
 type Adapter struct {
 	Name    string   // as it is asked for: "river"

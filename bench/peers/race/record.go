@@ -214,7 +214,7 @@ func (r *Record) Write(path string) error {
 // describe says what an entry is, and how it runs each workload.
 func describe(e peer.Entry, workloads []peer.Workload) System {
 	s := System{
-		Name: e.Text, Title: e.Adapter.Title, Ours: slices.Contains(e.Adapter.Modules, "pulley"), Store: e.Adapter.Store,
+		Name: e.Text, Title: e.Adapter.Title, Ours: slices.Contains(e.Adapter.Modules, peer.OurModule), Store: e.Adapter.Store,
 		Versions: versions(e.Adapter.Modules), Settings: map[string]peer.Options{}, Notes: map[string]string{}, NotRun: map[string]string{},
 	}
 	if s.Store == "" {

@@ -179,8 +179,8 @@ func TestResolve(t *testing.T) {
 		late   time.Duration
 		want   backend.Answer // empty: it is open, and to be committed again
 	}{
-		"was applied":                  {took, 0, backend.Applied},
-		"was applied, asked late":      {took, commitSlotRetention, backend.Applied},
+		"was applied":                 {took, 0, backend.Applied},
+		"was applied, asked late":     {took, commitSlotRetention, backend.Applied},
 		"made by another":             {another, 0, backend.Stale},
 		"made by another, asked late": {another, commitSlotRetention, backend.Again},
 		"open":                        {func([]backend.Completion, commitSlot) error { return nil }, 0, ""},

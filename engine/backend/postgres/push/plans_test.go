@@ -180,7 +180,7 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 		"apply to steps":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
 		"apply to a join": func(conn postgres.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
 		"apply to rounds": func(conn postgres.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
-		"cancel":        func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
+		"cancel":          func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
 		"claim":           func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
 		"overdue":         func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
 		"the next due":    func(conn postgres.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
