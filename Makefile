@@ -54,8 +54,8 @@ flakes: ## Run all tests N times, every other time on a busy machine, and list w
 	@CGO_ENABLED=1 $(RUN_GO) build -race -o $(SUITE) ./cmd/suite
 	@$(SUITE) flakes --n $(N)
 
-# How long the night is. NIGHT_FLAGS=--only=seeds,chaos chooses parts, which share it; with --goals the part chaos goes on until enough
-# has gone wrong: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message.
+# How long the night is. NIGHT_FLAGS=--only=seeds,chaos chooses parts, which share it; with --goals the part chaos runs until enough
+# went wrong: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message.
 NIGHT ?= 5h
 NIGHT_FLAGS ?=
 

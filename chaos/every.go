@@ -108,7 +108,7 @@ func (r *run) exhaustMessages(ctx context.Context) error {
 			idle = false
 			f := fault.Fault{Kind: kind.Name, Engine: turn % r.Engines, HoldMS: r.LeaseMS * (1 + turn%exhaustiveLeases), K: everyGapMS}
 			if _, err := r.inject(ctx, kind, f); err != nil {
-				return fmt.Errorf("going on with %s: %w", f, err)
+				return fmt.Errorf("continuing with %s: %w", f, err)
 			}
 		}
 		if idle {

@@ -25,7 +25,7 @@ func (l LostReplies) text() string {
 	if l.Commits == 0 {
 		return ""
 	}
-	return fmt.Sprintf("  %d commits whose reply was lost: %d settled at once, %d later, %d by another process, %d of no call; %d of %d rightly\n",
+	return fmt.Sprintf("  %d commits whose reply was lost: %d resolved at once, %d later, %d by another process, %d of no call; %d of %d rightly\n",
 		l.Commits, l.AtOnce, l.Resolved, l.NoAnswer, l.Background, l.Commits-l.Wrong, l.Commits)
 }
 

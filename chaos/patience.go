@@ -83,7 +83,7 @@ func (r *run) grow(ctx context.Context) error {
 }
 
 // errStill says that nothing goes on any more.
-var errStill = errors.New("nothing went on")
+var errStill = errors.New("nothing continued")
 
 // live waits until every instance has ended, for as long as that may take (I9): as long as one goes on, which is slow where
 // the machine is, and then for as long as it may take until somebody has what an engine left.
@@ -100,7 +100,7 @@ func (r *run) live(ctx context.Context) error {
 		r.say("liveness: all instances have ended, after %d ms", r.result.LivenessMS)
 	case errors.Is(err, errStill):
 		_, open := r.load.count()
-		r.say("liveness: %d instances have not ended after %d ms, and nothing went on for %v", open, r.result.LivenessMS, bound)
+		r.say("liveness: %d instances have not ended after %d ms, and nothing continued for %v", open, r.result.LivenessMS, bound)
 	default:
 		return err
 	}

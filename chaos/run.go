@@ -326,7 +326,7 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 		}
 		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMax)
 		if err := r.asSpan("longer times", func() error { return r.grow(ctx) }); err != nil {
-			return false, fmt.Errorf("going on with longer times: %w", err)
+			return false, fmt.Errorf("continuing with longer times: %w", err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestTimeOfThePlan(t *testing.T) {
 	}
 	r.faulty = oracle.MachineClock() - int64(time.Second)
 	if !r.timeIsOver() {
-		t.Error("a second after their begin, faults of 50 ms go on")
+		t.Error("a second after their begin, faults of 50 ms continue")
 	}
 	if got := r.longestFault(fault.Fault{HoldMS: 1000}); got != overtime {
 		t.Errorf("a fault that begins when the time is over may take %v", got)

@@ -128,7 +128,7 @@ func (t *Totals) Line() string {
 	for _, goal := range slices.Sorted(maps.Keys(t.Wanted)) {
 		parts = append(parts, fmt.Sprintf("%d of %d %s", t.Reached[goal], t.Wanted[goal], goal))
 	}
-	parts = append(parts, fmt.Sprintf("of the lost commits %d settled rightly", t.LostReplies.Commits-t.LostReplies.Wrong))
+	parts = append(parts, fmt.Sprintf("of the lost commits %d resolved rightly", t.LostReplies.Commits-t.LostReplies.Wrong))
 	parts = append(parts, fmt.Sprintf("%d completions", t.Completions), fmt.Sprintf("%d deadlocks", max(t.Deadlocks.Server, int64(t.Deadlocks.Engines))))
 	return strings.Join(parts, ", ")
 }

@@ -239,7 +239,7 @@ func (s *site) besideNeighbours(corrupt func(*backend.Completion)) backend.Outco
 		}
 	}
 	if len(out.Tasks) != neighbours {
-		s.Errorf("%d neighbours go on, not %d", len(out.Tasks), neighbours)
+		s.Errorf("%d neighbours continue, not %d", len(out.Tasks), neighbours)
 	}
 	return out.Outcomes[bad]
 }

@@ -88,7 +88,7 @@ func recoveryTable(r record.Recovery) *table {
 		return nil
 	}
 	t := &table{Label: "Recovery after faults", Heads: []head{{Name: "kind", Text: true}, {Name: "faults"}}}
-	for _, what := range []string{"first completion", "95 % of the rate", "all went on", "all had ended"} {
+	for _, what := range []string{"first completion", "95 % of the rate", "all continued", "all had ended"} {
 		for _, q := range []string{"p50", "p99", "max"} {
 			t.Heads = append(t.Heads, head{Name: what, Unit: q})
 		}

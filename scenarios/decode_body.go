@@ -48,7 +48,7 @@ func (d *decoder) readProgram(v *yamlfile.Value) body {
 	file := alongside(d.file, name)
 	text, err := d.files.read(file, ir.Limits{}.WithDefaults().SourceBytes)
 	if err != nil {
-		d.Add(v.Pos, "the program cannot be read: %s; name one that stands beside the scenario", err)
+		d.Add(v.Pos, "the program cannot be read: %s; name one in the scenario's folder", err)
 		return nil
 	}
 	return &programBody{pos: v.Pos, file: d.files.display(file), text: text}

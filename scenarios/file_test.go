@@ -353,7 +353,7 @@ func TestMistakes(t *testing.T) {
 		"nothing in it":             {"about:\nprogram:\n", "", "f.yaml:1:1: the key about is missing; say in one line what the scenario is\nf.yaml:1:1: the scenario runs nothing; name a program, as in program: orders.ir, or write generate, trace or mix"},
 		"two bodies":                {p + "trace: x.json\n", "fn main(input: [], output: []):\n    pass\n", "f.yaml:3:8: the scenario has program and trace; leave one of both out"},
 		"nothing to press on":       {p + "actions: {a: {payload: \"const:1kB\"}}\npressure: {payload: \"const:100kB\"}\n", "fn main(input: [], output: [x]):\n    x = @a(b=1)\n", "f.yaml:4:21: payload has no action to press on; describe one of the scenario's own under actions that says nothing of its payload"},
-		"no program":                {p, "", "f.yaml:2:10: the program cannot be read: p.ir: no such file or directory; name one that stands beside the scenario"},
+		"no program":                {p, "", "f.yaml:2:10: the program cannot be read: p.ir: no such file or directory; name one in the scenario's folder"},
 		"a program in line":         {"about: x\nprogram: |\n  fn main(input: [], output: []):\n      pass\n", "", "f.yaml:2:10: program has several lines; write one, and what is longer behind a #"},
 		"a bad program":             {p, "fn main(input: [], output: [x]):\n    x = @add(a=1\n", "p.ir:2:"},
 		"a bad call":                {p, "fn main(input: [], output: [x]):\n    x = @ad(a=1, b=2)\n", "p.ir:2:9: @ad is no action; did you mean @add?"},

@@ -2,7 +2,7 @@ package scenarios
 
 // Help lists the keys of a scenario's file, one a line.
 const Help = `about       one line
-program     a file with a program, beside the scenario; or one of:
+program     a file with a program, in the scenario's folder; or one of:
 generate    {shape, …}: chain, fanout, loop, spread, branches, layered or diamond, with its parameters
 trace       a file in WfFormat, or {shape, tasks, seed, time_scale}
 mix         a list of {scenario, size, weight, parameters} that take turns
@@ -17,6 +17,6 @@ expect      {result, nodes, failure: {type, message, action}}
 checks      which of results and nodes are checked; both if it is not there
 run         {warm_up, measure, drain, in_flight, workers, engines}: how commands measure it
 objective   latencies that percentiles must keep
-pressure    what is put on the store beside the load, such as {readers: 4}, or makes its results large: {payload: "const:100kB"}
+pressure    what is put on the store in addition to the load, such as {readers: 4}, or makes its results large: {payload: "const:100kB"}
 x-…         anything, for aliases to stand for
 `

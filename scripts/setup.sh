@@ -36,7 +36,7 @@ may_install() {
 
 apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
 
-# Debian's package would make a cluster and start it. It is told not to, and the file that says so is
+# Debian's package would make a cluster and start it. A file keeps it from that; its earlier text is
 # put back afterwards.
 apt_postgres() {
 	apt_get update || return 1
@@ -128,7 +128,7 @@ setup_binaries() {
 	return 1
 }
 
-# compiles says whether the C compiler works, its headers included, which a package may lack.
+# compiles reports whether the C compiler works, its headers included, which a package may lack.
 compiles() {
 	cc=$(go env CC 2>/dev/null) || cc=cc
 	# shellcheck disable=SC2086 # it may hold flags
@@ -147,7 +147,7 @@ setup_compiler() {
 	return 1
 }
 
-# has_tools says whether programs that tests run are here.
+# has_tools reports whether programs that tests run are here.
 has_tools() { have debootstrap && have python3 && have perl && perl -MJSON::PP -e 1 2>/dev/null; }
 
 setup_ci() {

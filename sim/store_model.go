@@ -95,7 +95,7 @@ func (t *storeModel) apply(p plan.Plan) {
 	end, err := t.Fixpoint(p, func(ev plan.Event) (plan.Plan, error) {
 		p, err := t.Step(ev, 0)
 		if err != nil {
-			err = fmt.Errorf("%s goes on, and the core refuses that: %w", t.Program.RunName(ev.Run), err)
+			err = fmt.Errorf("%s continues, and the core refuses that: %w", t.Program.RunName(ev.Run), err)
 		}
 		return p, err
 	})

@@ -169,7 +169,7 @@ func (s *searching) enclose(ctx context.Context) error {
 			return err
 		}
 		s.out.Check = nil // of a knee that is none
-		s.say("%.0f %% of the knee holds, so something disturbed the runs that broke below it; the search goes on", 100*aboveShare)
+		s.say("%.0f %% of the knee holds, so something disturbed the runs that broke below it; the search continues", 100*aboveShare)
 	}
 }
 

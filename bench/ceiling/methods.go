@@ -21,7 +21,7 @@ func Methods(cfg Config) []record.Method {
 			"packed: the same with as many events in a row as a page takes, in a table of its own; copy: a row for each by COPY, behind a fence in the same transaction.%s Each point for %s after a quarter of that as warm-up; of the median over measurements (of two: their mean) "+
 			"the best point. The rows were counted afterwards.",
 			numbers(cfg.Connections, "connections"), graphsText(cfg.Graphs), numbers(cfg.Batches, ""), numbers(cfg.Batches, ""), instances(cfg.Nodes), cfg.Duration.Round(time.Microsecond))},
-		{Figure: "idle", Text: "durations of single calls on one connection while nothing else went on. commit: the update of one row in a transaction of its own; transaction: " +
+		{Figure: "idle", Text: "durations of single calls on one connection while nothing else continued. commit: the update of one row in a transaction of its own; transaction: " +
 			"one completion's four writes, an element and a raise among them, as four statements between BEGIN and COMMIT, each waiting for the one before; call: the same in one " +
 			"statement; append: the appended, fenced row of one completion. HdrHistogram over all measurements."},
 	}

@@ -130,7 +130,7 @@ type never struct{}
 // Execute implements worker.Executor.
 func (never) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	<-ctx.Done()
-	return nil, &plan.Failure{Type: "Stopped", Message: "it was told to return", Action: task.Action}
+	return nil, &plan.Failure{Type: "Stopped", Message: "it was asked to return", Action: task.Action}
 }
 
 // Check implements worker.Executor.

@@ -94,7 +94,7 @@ func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
 	c := Claim{
 		ID: "tasks", Source: sourceGoals, Text: "500 concurrent tasks take at most 25 MB of resident memory of a program that embeds the engine.",
 		Method: fmt.Sprintf("%s, built with the Go tool: a program of its own that embeds the engine and push, and nothing else of pulley; %d instances, whose tasks all wait until all are "+
-			"at work; its whole resident memory, code included, at its peak, as the kernel counts it. Beside it the same with one task.", embeddedPackage, tasks),
+			"at work; its whole resident memory, code included, at its peak, as the kernel counts it. The same with one task is given, too.", embeddedPackage, tasks),
 	}
 	many := Figure{Name: push + ", the whole process with 500 tasks", Unit: "MiB", Bound: AtMax, Claimed: 25e6 / mebi}
 	single := Figure{Name: push + ", the whole process with 1 task", Unit: "MiB"}

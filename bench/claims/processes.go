@@ -27,7 +27,7 @@ func processes(ctx context.Context, l *lab) ([]Claim, error) {
 			{ID: "processes-throughput", Source: sourceTech + ", Measured performance", Text: "155 tasks/s, and 737 in a later document, are sustained where tasks are processes.", Method: method,
 				Figures: []Figure{rate, later}},
 			{ID: "processes-latency", Source: sourceTech + ", Measured performance", Text: "From creating a task to its end takes less than 700 ms (p99), where tasks are processes.",
-				Method:  method + " From when the engine is told of a task, by the commit that made it, to when the commit of its completion is answered.",
+				Method:  method + " From when the engine receives a task, by the commit that made it, to when the commit of its completion is answered.",
 				Figures: []Figure{latency}, Why: "With so many at once, a rate of 500/0.7 s is needed for a mean of 700 ms (Little's law)"},
 			{ID: "processes-memory", Source: sourceTech + ", Measured performance", Text: "500 concurrent tasks take about 10 MB of resident memory of the scheduler, where tasks are processes.",
 				Method:  method + " The program's whole resident memory, code included, at its peak, without the processes.",

@@ -19,7 +19,7 @@ func slopeMethod(scenario string, sizes []int) string {
 
 // addedMethod says what the exponent of the added cost is, of which the plain one knows nothing.
 const addedMethod = "An instance costs something by itself, of which each node's part is the smaller the more nodes there are: that takes the plain exponent below 1. " +
-	"So beside it stands the exponent of what is added: between neighbouring sizes, (difference of the costs) / (difference of the nodes) is what one more node costs; " +
+	"So the table also gives the exponent of what is added: between neighbouring sizes, (difference of the costs) / (difference of the nodes) is what one more node costs; " +
 	"1 + the slope of its ln against ln of the sizes' geometric mean is 1 if that is the same at every size, 2 if it grows with the size."
 
 // point is what an instance of so many nodes costs.

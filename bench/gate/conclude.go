@@ -22,7 +22,7 @@ func (j *judging) conclude(baseline, candidate Side) {
 		}
 	}
 	for _, key := range strange(baseline, candidate) {
-		r.Notes = append(r.Notes, key+" is left out: nobody says whether more or less is better; a line \"Unit NAME better=lower\" does")
+		r.Notes = append(r.Notes, key+" is left out: nothing tells whether more or less is better; a line \"Unit NAME better=lower\" does")
 	}
 	reasons := map[string]int{}
 	for _, l := range r.Lines {

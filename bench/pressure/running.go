@@ -228,7 +228,7 @@ func (r *Running) release(ctx context.Context, out *Report) error {
 	err := conn.QueryRow(ctx, heldSQL, conn.PgConn().PID()).Scan(&holds, &out.HeldAge)
 	switch {
 	case err != nil:
-		out.Missing = append(out.Missing, fmt.Sprintf("the held transaction is gone: %v", err))
+		out.Missing = append(out.Missing, fmt.Sprintf("the held transaction has ended: %v", err))
 	case !holds:
 		out.Missing = append(out.Missing, "the held transaction keeps nothing")
 	}

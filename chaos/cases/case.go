@@ -128,7 +128,7 @@ func (c Case) Validate() error {
 	within("instances", c.Instances, 0, instancesMax)
 	within("slots", c.Slots, 1, slotsMax)
 	if c.Soak && (c.Engines < 2 || c.LastMS < SoakLeastMS) {
-		errs = append(errs, fmt.Errorf("a soak has %d engines for %d ms; it needs 2, of which one lives long, and %d ms", c.Engines, c.LastMS, SoakLeastMS))
+		errs = append(errs, fmt.Errorf("a soak has %d engines for %d ms; it needs 2, one of them for the whole run, and %d ms", c.Engines, c.LastMS, SoakLeastMS))
 	}
 	if c.RatePerS < 0 || c.RatePerS > rateMax {
 		errs = append(errs, fmt.Errorf("rate_per_s is %v, must be from 0 to %d", c.RatePerS, rateMax))

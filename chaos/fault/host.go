@@ -47,7 +47,7 @@ var hostKill = Kind{
 // hostPause has it happen to the container that an engine is in.
 var hostPause = Kind{
 	Name:   "host.pause",
-	Doc:    "every process of an engine's container stands still for longer than a lease, and goes on as if nothing had been",
+	Doc:    "every process of an engine's container stands still for longer than a lease, and continues as if nothing had been",
 	Lacks:  inHost.lacks,
 	Draw:   func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
 	Inject: inHost.have(pauseContainer),

@@ -13,7 +13,7 @@ import (
 // processPause stops an engine for longer than its leases last.
 var processPause = Kind{
 	Name: "process.pause",
-	Doc:  "an engine's process stands still for longer than a lease (SIGSTOP), and goes on as if nothing had been",
+	Doc:  "an engine's process stands still for longer than a lease (SIGSTOP), and continues as if nothing had been",
 	Draw: func(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = beyondLease(r, t) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		e := w.Engine(f.Engine)

@@ -121,7 +121,7 @@ func (h *Host) Pause(ctx context.Context) error {
 
 // Unpause has them go on.
 func (h *Host) Unpause(ctx context.Context) error {
-	return h.callDocker(ctx, "having it go on", func(ctx context.Context, id string) error {
+	return h.callDocker(ctx, "having it continue", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 		return err
 	})

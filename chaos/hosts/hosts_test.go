@@ -288,7 +288,7 @@ func TestMishaps(t *testing.T) {
 	}
 	do("connect", host.Connect)
 	if !arrives("2", patience) {
-		t.Error("the connection does not go on")
+		t.Error("the connection does not continue")
 	}
 	do("pause", host.Pause)
 	p.tell("send 3")
@@ -297,7 +297,7 @@ func TestMishaps(t *testing.T) {
 	}
 	do("unpause", host.Unpause)
 	if got := p.hear(); got != "3 <nil>" || !arrives("3", patience) {
-		t.Errorf("it says %q when it goes on", got)
+		t.Errorf("it says %q when it continues", got)
 	}
 	do("restart", host.Restart)
 	if how := p.end(); how == "" {

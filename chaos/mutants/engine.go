@@ -24,7 +24,7 @@ func engineMutants() []mutant {
 	events := b.completed`}},
 		Check: check{Case: "kills.json", Seeds: 3},
 	}, {
-		Name: "expired-lease-kept", What: "a task whose lease ran out here goes on", Invariant: "I11",
+		Name: "expired-lease-kept", What: "a task whose lease ran out here continues", Invariant: "I11",
 		Edits: []edit{{dispatchFolder + "/leases.go", `			case expired:
 				m.expire(t)`, `			case expired:
 				m.unwatch(t)`}},

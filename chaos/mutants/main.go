@@ -92,7 +92,7 @@ func parse(args []string, problems io.Writer) (options, error) {
 	flags.IntVar(&o.jobs, "jobs", 1, "mutants at once; more than one needs as many processors, since checks have deadlines")
 	flags.IntVar(&o.sim, "sim", 0, "instead of the checks, have pulley sim search so many times for each mutant whose code it plays, and tell how many seeds it took")
 	flags.StringVar(&o.tier, "tier", "", "test: only mutants that a test finds which runs before each change; night: only those that a chaos case finds")
-	flags.DurationVar(&o.most, "for", 0, "a `duration`: what is not done then is left, and the number is told at which to go on; 0: all is done")
+	flags.DurationVar(&o.most, "for", 0, "a `duration`: what is not done then is left, and the number at which to continue is printed; 0: all is done")
 	flags.IntVar(&o.start, "start", 0, "the `number`, from 0, of the chosen mutant to begin with; those before it come behind the last")
 	flags.BoolVar(&o.list, "list", false, "list the mutants, their tiers and the commands of their checks, and plant none")
 	flags.BoolVar(&o.race, "race", false, "build tests with the race detector")
@@ -222,7 +222,7 @@ func write(out io.Writer, done planting, format string) error {
 	_, err := fmt.Fprintf(out, "\n%d mutants: %d caught, %d survived, %d equivalent, %d broken\n",
 		len(outcomes), counts[caught], counts[survived], counts[equivalent], counts[broken])
 	if left := done.Of - len(outcomes); err == nil && left > 0 {
-		_, err = fmt.Fprintf(out, "%d of %d were left; --start %d goes on\n", left, done.Of, done.Next)
+		_, err = fmt.Fprintf(out, "%d of %d were left; --start %d continues\n", left, done.Of, done.Next)
 	}
 	return err
 }

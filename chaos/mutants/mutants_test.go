@@ -165,7 +165,7 @@ func TestHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := held.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("its child goes on: %v", err)
+		t.Errorf("its child continues: %v", err)
 	}
 	if r, err := p.output(ctx, words, "", "sh", "-c", `echo else; exit 3`); err == nil || r.ended || r.text != "else\n" {
 		t.Errorf("it says %q and ended by %v, %v; want it to end by itself", r.text, r.ended, err)
@@ -238,10 +238,10 @@ func TestTimeIsOver(t *testing.T) {
 	same := []mutant{{Name: "none", Equivalent: "it is none"}, small, small}
 	over, err := plantAll(t.Context(), root, same, options{jobs: 1, start: 7, most: time.Nanosecond}, io.Discard)
 	if err != nil || len(over.Mutants) != 0 || over.Next != 1 || over.Of != 3 {
-		t.Errorf("%+v, %v; want nothing planted, and to go on with 1 of 3", over, err)
+		t.Errorf("%+v, %v; want nothing planted, and to continue with 1 of 3", over, err)
 	}
 	var text bytes.Buffer
-	if err := write(&text, over, "text"); err != nil || !strings.Contains(text.String(), "3 of 3 were left; --start 1 goes on") {
+	if err := write(&text, over, "text"); err != nil || !strings.Contains(text.String(), "3 of 3 were left; --start 1 continues") {
 		t.Errorf("it prints %v:\n%s", err, text.String())
 	}
 	ctx, interrupt := context.WithCancel(t.Context())

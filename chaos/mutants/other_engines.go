@@ -52,7 +52,7 @@ func queueMutants() []mutant {
 		Edits: []edit{twoCommits},
 		Check: hazard("TestHazardReadyButNeverQueued"), Says: "ready and not queued",
 	}, {
-		Name: "vercel-workflow-4210-cut-between-two-commits", What: "the same, and the connection is cut between the two: the instance never goes on", Invariant: "I9",
+		Name: "vercel-workflow-4210-cut-between-two-commits", What: "the same, and the connection is cut between the two: the instance never continues", Invariant: "I9",
 		Edits: []edit{twoCommits},
 		Check: check{Package: pushFolder, Run: "^TestLostCommit$/^opens_a_barrier$"}, Says: "I9: .* nothing of them is queued",
 	}, {
@@ -65,7 +65,7 @@ func queueMutants() []mutant {
 // taskGraphMutants are of engines that run graphs of tasks: pgflow and Hatchet.
 func taskGraphMutants() []mutant {
 	return []mutant{{
-		Name: "pgflow-645-siblings-left", What: "what was queued or runs beside the action that failed the instance stays", Invariant: "I10",
+		Name: "pgflow-645-siblings-left", What: "what was queued or runs concurrently with the action that failed the instance stays", Invariant: "I10",
 		Edits: []edit{{pushFolder + "/sql/end.sql", `i.needs_cleanup OR i.busy AS left_alone`, `i.needs_cleanup AS left_alone`}},
 		Check: onPush("error/the_end_while"), Says: "I10",
 	}, {
@@ -101,7 +101,7 @@ func laterMutants() []mutant {
 		Edits: []edit{{claimSQL, `SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', token`, `SET due_at = CASE WHEN $4::bigint > 0 THEN clock_timestamp() + interval '100 years' END, token`}},
 		Check: endless(onPush("claim/tokens_grow")), Says: "Claim: .*deadline exceeded",
 	}, {
-		Name: "waymark-149-ready-never-queued", What: "of the barriers that a commit fills, only one goes on", Invariant: "I2",
+		Name: "waymark-149-ready-never-queued", What: "of the barriers that a commit fills, only one continues", Invariant: "I2",
 		Edits: []edit{{pushFolder + "/commit.go", `	for _, r := range c.reachedBarriers {
 		p := c.from`, `	for _, r := range c.reachedBarriers[:min(1, len(c.reachedBarriers))] {
 		p := c.from`}},

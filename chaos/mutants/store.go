@@ -103,7 +103,7 @@ func outcomeMutants() []mutant {
 )`}},
 		Check: onPush("complete/mixed_batch"), Says: "\"stale\" .* want \"applied\"",
 	}, {
-		Name: "extension-in-words-only", What: "a renewed lease ends when it would have", Invariant: "I11",
+		Name: "renewal-in-words-only", What: "a renewed lease ends when it would have", Invariant: "I11",
 		Edits: []edit{{postgresFolder + "/sql/queue/renew.sql", `SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'`, `SET due_at = CASE WHEN $7::bigint > 0 THEN q.due_at END`}},
 		Check: onPush("renew/keeps_the_lease"), Says: "whose lease was extended was handed out",
 	}}

@@ -59,7 +59,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err 
 	}
 	var s Setup
 	if err := json.Unmarshal(input.Bytes(), &s); err != nil {
-		return fmt.Errorf("what an engine of a chaos run is told first: %w", err)
+		return fmt.Errorf("the first message to an engine of a chaos run: %w", err)
 	}
 	h, err := newHost(ctx, s, out, hooks)
 	if err != nil {

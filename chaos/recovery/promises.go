@@ -50,14 +50,14 @@ func itself(takeover time.Duration) time.Duration { return takeover }
 func promisesOfKills(kind string) []promise {
 	return []promise{
 		{
-			kind: kind, what: "what the engine had in hand went on", words: "lease and two sweeps", bound: itself,
+			kind: kind, what: "what the engine had in hand continued", words: "lease and two sweeps", bound: itself,
 			measure: func(s seen) int64 { return s.inHand.recovered },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.inHand.n == 0 },
 			beyond:  func(s seen) string { return recoveredText(s, s.inHand) },
 		},
 		{
-			kind: kind, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: itself, addsOwnWork: true,
+			kind: kind, what: "each instance that was open continued", words: "lease, two sweeps and its own work", bound: itself, addsOwnWork: true,
 			measure: func(s seen) int64 { return s.open.recovered },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.open.n == 0 },
@@ -67,7 +67,7 @@ func promisesOfKills(kind string) []promise {
 }
 
 func recoveredText(s seen, c recovered) string {
-	return fmt.Sprintf("engine %d was killed, and instance %s went on", s.Fault.Engine, c.last)
+	return fmt.Sprintf("engine %d was killed, and instance %s continued", s.Fault.Engine, c.last)
 }
 
 // verdicts holds what was seen against what is promised; own is how long an instance takes to go on by itself, and

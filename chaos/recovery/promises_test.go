@@ -51,10 +51,10 @@ func TestRecoveryVerdict(t *testing.T) {
 		beyond    []string
 	}{
 		"in time":               {[]int64{10 * second, 20 * second}, [][]time.Duration{{soon, soon}, {1, 1}}, record.RecoveryMet, 2, nil},
-		"late":                  {[]int64{10 * second, 20 * second}, [][]time.Duration{{1, 1}, {soon, late}}, record.RecoveryMissed, 2, []string{"20.0 s: engine 1 was killed, and instance b went on after 1600 ms"}},
-		"not before the next":   {[]int64{10 * second, 12 * second}, [][]time.Duration{{0, soon}, {1, 1}}, record.RecoveryMissed, 2, []string{"10.0 s: engine 1 was killed, and instance a went on not within 2000 ms"}},
+		"late":                  {[]int64{10 * second, 20 * second}, [][]time.Duration{{1, 1}, {soon, late}}, record.RecoveryMissed, 2, []string{"20.0 s: engine 1 was killed, and instance b continued after 1600 ms"}},
+		"not before the next":   {[]int64{10 * second, 12 * second}, [][]time.Duration{{0, soon}, {1, 1}}, record.RecoveryMissed, 2, []string{"10.0 s: engine 1 was killed, and instance a continued not within 2000 ms"}},
 		"the next comes sooner": {[]int64{10 * second, 11 * second}, [][]time.Duration{{0, soon}, {1, 1}}, record.RecoveryUndecided, 1, nil},
-		"stuck":                 {[]int64{10 * second}, [][]time.Duration{{1}, {0}}, record.RecoveryMissed, 1, []string{"instance b went on never"}},
+		"stuck":                 {[]int64{10 * second}, [][]time.Duration{{1}, {0}}, record.RecoveryMissed, 1, []string{"instance b continued never"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, spans := killedAt(w.kills, w.instances...)
@@ -243,7 +243,7 @@ func TestRecovery(t *testing.T) {
 	}
 	want("first", got.First, 2000)
 	want("rate", got.Rate, 2000)
-	want("went on", got.Recovered, 2000)
+	want("continued", got.Recovered, 2000)
 	want("finished", got.Finished, 7000)
 	want("first, of its kind", got.Kinds["process.kill"].First, 2000)
 	line := Run{Applied: Completions(h), Spans: spans}.Timeline()

@@ -41,13 +41,13 @@ func Text(r record.Recovery) string {
 	}
 	line("to the first completion", r.First, r.Faults)
 	line(fmt.Sprintf("to 95 %% of the earlier rate (first %.0f/s)", r.RateWas), r.Rate, r.Faults)
-	line("until each instance that was open went on", r.Recovered, r.Faults)
+	line("until each instance that was open continued", r.Recovered, r.Faults)
 	line("until all that was open had ended", r.Finished, r.Faults)
 	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
 		if k := r.Kinds[kind]; len(r.Kinds) > 1 {
 			line(kind+": first completion", k.First, k.Faults)
 			line(kind+": 95 % of the rate", k.Rate, k.Faults)
-			line(kind+": all went on", k.Recovered, k.Faults)
+			line(kind+": all continued", k.Recovered, k.Faults)
 			line(kind+": all had ended", k.Finished, k.Faults)
 		}
 	}

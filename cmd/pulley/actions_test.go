@@ -222,7 +222,7 @@ func TestInterruptedWork(t *testing.T) {
 	}
 	for isAtWork(sleeper) {
 		if <-tick.C; ctx.Err() != nil {
-			t.Fatalf("process %d, which the action has started, goes on", sleeper)
+			t.Fatalf("process %d, which the action has started, continues", sleeper)
 		}
 	}
 	found, err := store.Lookup(t.Context(), ids)

@@ -39,7 +39,7 @@ type chaosCmd struct {
 	console.BackendFlag
 	Faults           []string      `default:"all" placeholder:"KIND,…" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas; pulley list faults names them. Default: all."`
 	Exhaustive       bool          `help:"Also go to every message of every kind of transaction: cut connections there, and kill engines."`
-	MaxDuration      time.Duration `default:"5m" placeholder:"TIME" help:"How much longer --exhaustive may go on until it was at every message. Default: 5m."`
+	MaxDuration      time.Duration `default:"5m" placeholder:"TIME" help:"How much longer --exhaustive may continue until it was at every message. Default: 5m."`
 	Server           string        `enum:"any,docker" default:"any" help:"any: Postgres from binaries of this machine, or what else there is; docker: in a container, as faults of containers need it. Default: docker if --faults names container, any otherwise."`
 	Hosts            string        `enum:"none,docker" default:"none" help:"none: engines are processes of this machine; docker: each is in a container of its own, as faults of hosts need it. Default: docker if --faults names host, none otherwise."`
 	console.SeedFlag `set:"drawn=the plan of faults"`
@@ -51,7 +51,7 @@ type chaosCmd struct {
 	Rate             string        `placeholder:"RATE" help:"Instances submitted in a second, evenly, with --in-flight as the most at once; 60% for a share of the highest rate, which is then found first. Default: whenever one ends."`
 	Every            time.Duration `placeholder:"TIME" help:"From one fault's begin to the next, at least. Default: no longer than the plan says."`
 	Soak             bool          `help:"Look for growth: memory, goroutines, connections, tables. The load is --rate 60% if nothing else is said, faults are --every 10s, for --duration; ended instances are removed."`
-	Instances        int           `placeholder:"N" help:"The load goes on until so many have ended, even if no fault is left. Default: 0."`
+	Instances        int           `placeholder:"N" help:"The load continues until so many have ended, even if no fault is left. Default: 0."`
 	Lease            time.Duration `default:"2s" placeholder:"TIME" help:"Of tasks. Default: 2s."`
 	Replay           string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
 	console.OutFlag  `set:"folder=out/chaos" set:"files=case.json, result.json, report.html and history.ndjson"`

@@ -40,7 +40,7 @@ type chaosNightCmd struct {
 func (chaosNightCmd) Help() string {
 	return "Each round has three runs on each scheduler: one with every kind of fault, or those of --faults, one with many cuts, lost replies, ended " +
 		"sessions and crashes, and one with many kills; what is reached is not run for again. In the end each scheduler is cut and killed " +
-		"at the messages at which no run has done so. A run that does not pass is kept in a folder of its own, and the others go on. " +
+		"at the messages at which no run has done so. A run that does not pass is kept in a folder of its own, and the others continue. " +
 		"With --duration, the numbers are no goals, and a run that is under way when the time is over counts for nothing: " +
 		"the next night begins with it, as DIR/state.json says.\n\n" +
 		"The last line, and totals.json after each run, say what has happened over all.\n\n" +

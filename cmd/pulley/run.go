@@ -29,7 +29,7 @@ type runCmd struct {
 	console.InputFlag
 	console.BackendFlag
 	Schema              string `placeholder:"NAME" help:"The schema that holds the instance. Default: pulley_push, pulley_journal, pulley_eager, pulley_pull or, with scan=sql, pulley_pull_sql. It is kept in a database that a DSN names."`
-	ID                  string `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already goes on, or gives its result. Default: a new one."`
+	ID                  string `name:"id" placeholder:"UUID" help:"The instance's id. An id that is in the schema already continues, or gives its result. Default: a new one."`
 	Workers             int    `default:"64" placeholder:"N" help:"Actions that run at once. Default: 64."`
 	Processes           int    `placeholder:"N" help:"Processes of Python that run the actions of a FILE.py. Default: one for each CPU, at most 8."`
 	console.TimeoutFlag `set:"wait=10m" set:"answer=the end of the instance"`
@@ -43,7 +43,7 @@ func (runCmd) Help() string {
 	return "Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no result. With --format json, " +
 		"statuses 0 and 1 come with one line on standard output:\n\n" +
 		`  {"status":"completed"|"failed"|"canceled","result":…,"error":{"type","message","action","position"}|null}` +
-		"\n\nInterrupted, it leaves the instance in a database that a DSN names: --id goes on with it, pulley cancel ends it." +
+		"\n\nInterrupted, it leaves the instance in a database that a DSN names: --id continues with it, pulley cancel ends it." +
 		"\n\nActions are the built-in ones, which pulley list actions names, and those of --actions. " + actionsHelp
 }
 
@@ -252,7 +252,7 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 		return in, nil
 	}
 	if kept {
-		err = fmt.Errorf("%w; instance %s stays in schema %s: with --id %s the same command goes on", err, j.id, j.schema, j.id)
+		err = fmt.Errorf("%w; instance %s stays in schema %s: with --id %s the same command continues", err, j.id, j.schema, j.id)
 	}
 	return in, console.Ended(ctx, err)
 }

@@ -36,7 +36,7 @@ func (scenariosCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("A scenario is a YAML file and a program. pulley list scenarios names those that ship. Wherever a command takes a scenario's name, it takes the path of a file too: " +
 		"pulley compare my/orders.yaml. pulley scenarios export shop writes one to begin with.\n\n" +
-		"Exit status: 0; 2 for a mistake in a file or in the command line, and all mistakes of a file are told.\n\nKeys of a file:\n\n")
+		"Exit status: 0; 2 for a mistake in a file or in the command line, and all mistakes of a file are reported.\n\nKeys of a file:\n\n")
 	for line := range strings.Lines(scenarios.Help) {
 		b.WriteString("  " + line)
 	}

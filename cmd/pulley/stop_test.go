@@ -161,7 +161,7 @@ func TestAnInstanceContinuesUnderItsID(t *testing.T) {
 	if code != 130 || s.stdout.Len() != 0 {
 		t.Fatalf("exit status %d, output %q, %q", code, s.stdout.String(), last)
 	}
-	id := regexp.MustCompile(`with --id (\S+) the same command goes on$`).FindStringSubmatch(last)
+	id := regexp.MustCompile(`with --id (\S+) the same command continues$`).FindStringSubmatch(last)
 	if id == nil {
 		t.Fatalf("no id in %q", last)
 	}

@@ -166,7 +166,7 @@ func TestAnInterruptEndsCompiledTests(t *testing.T) {
 		begun := &firstWrite{told: cancel}
 		err = p.runBinaries(ctx, tests{packages: []string{"pulley"}, atOnce: 1, timeout: time.Hour, built: b}, begun)
 		if ctx.Err() == nil || err == nil {
-			t.Errorf("%v, and the tests went on", err)
+			t.Errorf("%v, and the tests continued", err)
 		}
 		return nil
 	})

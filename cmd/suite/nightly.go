@@ -20,7 +20,7 @@ import (
 type nightlyCmd struct {
 	Night    time.Duration `default:"5h" help:"How long all of it may take, at least 10m; it ends at most a tenth later. Default: 5h."`
 	Only     []string      `placeholder:"PART" help:"These parts only, joined by commas; they share the night. Default: all."`
-	Goals    bool          `help:"The part chaos goes on until 10,000 connections were cut, 5,000 engines killed, 1,000 sessions ended, 1,000 replies lost and 100 servers crashed, for the night at most. Default: for its time."`
+	Goals    bool          `help:"The part chaos continues until 10,000 connections were cut, 5,000 engines killed, 1,000 sessions ended, 1,000 replies lost and 100 servers crashed, for the night at most. Default: for its time."`
 	Baseline string        `placeholder:"REV" help:"The git revision that tonight and later nights are held against. Default: that of the first night."`
 	Out      string        `default:"out/nightly" help:"Where totals.json, report.html, what failed and the place where each part stopped are kept. Default: out/nightly."`
 }

@@ -141,7 +141,7 @@ func TestKilledRunsAreRemoved(t *testing.T) {
 		t.Error("what the killed run left is still there")
 	}
 	if !exists(running.dir) {
-		t.Error("the directory of a run that goes on was removed")
+		t.Error("the directory of a run that continues was removed")
 	}
 	if err := running.leave(); err != nil {
 		t.Error(err)

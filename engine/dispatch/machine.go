@@ -334,7 +334,7 @@ func errorOf(f *plan.Failure) error {
 
 // fail ends an attempt that was delivered so often, which is as often as it may be. cause is what is known of the last one's end, if anything is.
 func (m *Machine) fail(t *task, deliveries int, cause *plan.Failure) {
-	text := fmt.Sprintf("action %s: attempt %d was delivered %d times, and each time whoever ran it died before it ended", t.task.Action, t.task.Attempt, deliveries)
+	text := fmt.Sprintf("action %s: attempt %d was delivered %d times, and each time its worker or engine died before it ended", t.task.Action, t.task.Attempt, deliveries)
 	if cause != nil && cause.Message != "" {
 		text += ", the last time with: " + cause.Message
 	}
@@ -381,12 +381,12 @@ func (m *Machine) abandonTask(t *task) {
 	m.running--
 	m.abandoned[t.id] = true
 	if t.lost {
-		m.report(fmt.Errorf("%s: it does not return %v after it was cancelled, and goes on unheeded", describe(t.task), m.cfg.Grace))
+		m.report(fmt.Errorf("%s: it does not return %v after it was cancelled, and continues unheeded", describe(t.task), m.cfg.Grace))
 		m.remove(t)
 		return
 	}
 	text := fmt.Sprintf("action %s did not return within %v of its timeout of %v", t.task.Action, m.cfg.Grace, timeout(t.task))
-	m.report(fmt.Errorf("%s: %w, and it does not return: it is cancelled, and goes on unheeded", describe(t.task), ErrOverdue))
+	m.report(fmt.Errorf("%s: %w, and it does not return: it is cancelled, and continues unheeded", describe(t.task), ErrOverdue))
 	m.offer(t, nil, &plan.Failure{Type: TimeoutType, Message: text, Action: t.task.Action})
 	instead := t.completion()
 	m.do(Cancel{ID: t.id, Cause: ErrOverdue, Instead: &instead})

@@ -123,7 +123,7 @@ func TestEachMistakes(t *testing.T) {
 			"node xs: OnError is for actions, and takes Continue; without it an error ends the instance",
 			"node xs: only a branch has cases; add one after it",
 		}},
-		{"errors go on by Continue", func(b *graph.Builder) { b.Output("x").After(echo(b, "x", "n").OnError(graph.Exception)) },
+		{"errors continue by Continue", func(b *graph.Builder) { b.Output("x").After(echo(b, "x", "n").OnError(graph.Exception)) },
 			[]string{"node x: OnError is for actions, and takes Continue; without it an error ends the instance"}},
 		{"timeout below zero", func(b *graph.Builder) { b.Output("x").After(echo(b, "x", "n").Timeout(-1)) },
 			[]string{"node x: a timeout is for actions, and not below 0"}},

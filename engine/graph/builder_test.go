@@ -62,7 +62,7 @@ func TestBuilderMistakes(t *testing.T) {
 			b.Output("1").After(x)
 		}, []string{"node b: a retry is for actions, and its count and backoff are not below 0"}},
 		{"retry below zero", func(b *graph.Builder) { b.Output("1").After(echo(b, "x").Retry(graph.Retry{Count: -1})) }, []string{"node x: a retry is for actions, and its count and backoff are not below 0"}},
-		{"go on from an output", func(b *graph.Builder) { b.Output("1").OnError(graph.Continue) }, []string{"node output: OnError is for actions, and takes Continue; without it an error ends the instance"}},
+		{"continue from an output", func(b *graph.Builder) { b.Output("1").OnError(graph.Continue) }, []string{"node output: OnError is for actions, and takes Continue; without it an error ends the instance"}},
 		{"cycle", func(b *graph.Builder) {
 			x, y := echo(b, "x"), echo(b, "y")
 			x.After(y)

@@ -82,7 +82,7 @@ func (g *Graph) details(n *Node) []string {
 		out = append(out, fmt.Sprintf("limit %d", n.Limit))
 	}
 	if n.Continue {
-		out = append(out, "goes on after an error")
+		out = append(out, "continues after an error")
 	}
 	return out
 }

@@ -126,9 +126,9 @@ func (p *parser) vetWord(i int, before token) error {
 	case reserved[word]:
 		return p.wrong(t, "%s", nameFault(word))
 	case p.functions[word] && p.isOp(next, "(") && !p.isOp(before, "."):
-		return p.wrong(t, "fn %s must be called on a line of its own; write r = %s(...) and go on with r", word, word)
+		return p.wrong(t, "fn %s must be called on a line of its own; write r = %s(...) and continue with r", word, word)
 	case word == wordSpread && next.kind == kName && !operatorWords[p.text(next)]:
-		return p.wrong(t, "a spread stands alone right of an equals sign; write rs = spread ... and go on with rs")
+		return p.wrong(t, "a spread stands alone right of an equals sign; write rs = spread ... and continue with rs")
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (p *parser) vetWord(i int, before token) error {
 func (p *parser) vetOp(t token) error {
 	switch op := p.text(t); op {
 	case "@":
-		return p.wrong(t, "an action must be run on a line of its own; write r = @name(...) and go on with r")
+		return p.wrong(t, "an action must be run on a line of its own; write r = @name(...) and continue with r")
 	case "|", "&", "^", "~", "<<", ">>":
 		return p.wrong(t, "%q is not in the language; write or, and, not for conditions", op)
 	case "**":

@@ -55,7 +55,7 @@ func (p *parser) endInvocation(value RHS) error {
 	t := p.tok()
 	operator := t.kind == kOp && !isAssignment(p.text(t)) || t.kind == kName && operatorWords[p.text(t)]
 	if operator {
-		return p.wrong(t, "%s must be assigned before its result is used; write r = %s and go on with r", what, what)
+		return p.wrong(t, "%s must be assigned before its result is used; write r = %s and continue with r", what, what)
 	}
 	return p.endLine(what)
 }

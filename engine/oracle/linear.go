@@ -245,6 +245,6 @@ func (l *linear) judge(r *runRecord) {
 			}
 		}
 		slices.Sort(lines)
-		l.violate(slices.Compact(lines), "in no order can the deliveries of %s have happened: %d leases, completions and extensions", r.key, len(l.ops))
+		l.violate(slices.Compact(lines), "in no order can the deliveries of %s have happened: %d leases, completions and renewals", r.key, len(l.ops))
 	}
 }

@@ -86,7 +86,7 @@ func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	case errdefs.IsNotFound(err):
 		return false, nil
 	}
-	return false, fmt.Errorf("the engine does not say whether it has %s: %s", image, oneLine(err.Error()))
+	return false, fmt.Errorf("the engine does not report whether it has %s: %s", image, oneLine(err.Error()))
 }
 
 // ensureImage pulls the image where the engine lacks it. It tries once: a registry that cannot be

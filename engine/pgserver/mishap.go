@@ -41,7 +41,7 @@ func (c *Container) Unpause(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := c.engine.ContainerUnpause(ctx, c.id, client.ContainerUnpauseOptions{}); err != nil {
-		return fmt.Errorf("having the container %.12s go on: %w", c.id, err)
+		return fmt.Errorf("having the container %.12s continue: %w", c.id, err)
 	}
 	return nil
 }

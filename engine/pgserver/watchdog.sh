@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Ends a Postgres that pulley started, once pulley is gone, and removes its directories.
+# Ends a Postgres that pulley started, once pulley has exited, and removes its directories.
 #
 # Standard input is a pipe whose writing end only pulley's process holds: it ends when that process
 # does, however it ends. PULLEY_DIRS names the directories, one a line. They are not arguments, so

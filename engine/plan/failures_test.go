@@ -86,7 +86,7 @@ func TestProgramIdentity(t *testing.T) {
 	b := graph.New("soft", "n")
 	graphs[1].build(b)
 	if p.EndsEarly() || !built(t, b).EndsEarly() {
-		t.Error("only a graph that goes on after the first of several can end early")
+		t.Error("only a graph that continues after the first of several can end early")
 	}
 	for body, want := range map[string]bool{
 		"try:\n        parallel:\n            @a()\n            @b()\n    except:\n        pass":   true,

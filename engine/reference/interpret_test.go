@@ -104,7 +104,7 @@ fn main(input: [x], output: [y]):
 		{name: "elif", body: ifs, input: `{"x": 2}`, want: `"two"`, calls: `echo("two")`},
 		{name: "a guard that fails", body: ifs, input: `{"x": 3}`, want: "failed: test.ir:6:10: ExpressionError: floating-point division by zero"},
 		{name: "else", body: "\tif []:\n\t\ty = 1\n\telse:\n\t\ty = 2\n\treturn y", want: "2"},
-		{name: "no else goes on", body: "\ty = 1\n\tif y > 1:\n\t\ty = 5\n\treturn y", want: "1"},
+		{name: "no else continues", body: "\ty = 1\n\tif y > 1:\n\t\ty = 5\n\treturn y", want: "1"},
 		{name: "what counts as true", body: "\tn = 0\n\tfor v in [0, 1, \"\", \"a\", [], [0], {}, {\"a\": 1}, None, 0.0, 0.5, False, True]:\n\t\tif v:\n\t\t\tn = n + 1\n\treturn n", want: "6"},
 		{name: "nested", body: "\tif True:\n\t\tif False:\n\t\t\ty = 1\n\t\telse:\n\t\t\ty = 2\n\treturn y", want: "2"},
 	})

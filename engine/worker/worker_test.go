@@ -298,7 +298,7 @@ func TestCancelledActionsEnd(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
 		if _, failure := builtins(t).Execute(ctx, task(c.action, c.args)); failure == nil || failure.Message != "lease lost" {
-			t.Errorf("%s went on: %v", c.action, failure)
+			t.Errorf("%s continued: %v", c.action, failure)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestNeeds(t *testing.T) {
 			t.Setenv(AloneVariable, c.value)
 			t.Cleanup(func() {
 				if on != c.goes || t.Skipped() == c.goes {
-					t.Errorf("the test went on: %t, and was skipped: %t", on, t.Skipped())
+					t.Errorf("the test continued: %t, and was skipped: %t", on, t.Skipped())
 				}
 			})
 			Needs(t, "a server")

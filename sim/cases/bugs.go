@@ -16,7 +16,7 @@ const (
 	BugEndedTwice             = "ended-twice"
 	BugSweptBack              = "sweeper-overwrites-finished"
 	BugNeverReclaimed         = "never-reclaimed"
-	BugRenewalInWordsOnly     = "extension-in-words-only"
+	BugRenewalInWordsOnly     = "renewal-in-words-only"
 	BugAttemptsForgotten      = "attempts-forgotten-in-a-crash"
 	BugAcknowledged           = "acknowledged-before-commit"
 	BugUnknownIsFailure       = "unknown-commit-is-a-failure"
@@ -38,14 +38,14 @@ const (
 	BugCancelledBehindOwnLock = "called-off-behind-its-own-lock"
 	BugCleanedUnseen          = "cleanup-unseen"
 	BugEndsAlone              = "ends-as-if-alone"
-	BugIncarnationIgnored     = "crash-forgotten-when-a-commit-is-settled"
+	BugIncarnationIgnored     = "crash-forgotten-when-a-commit-is-resolved"
 	BugScansTogether          = "cycles-side-by-side"
 	BugScanLeft               = "cycle-left-to-another"
 	BugNotCancelled           = "called-off-and-left"
 	BugEndUnlocked            = "ended-without-its-locks"
 	BugReleasedOthers         = "leases-of-others-released"
 	BugDeliveriesForgotten    = "deliveries-not-counted"
-	BugRenewalWaits           = "extension-waits-with-rows-in-hand" // in eager a completion gives up waiting in such a circle
+	BugRenewalWaits           = "renewal-waits-with-rows-in-hand" // in eager a completion gives up waiting in such a circle
 )
 
 // Bugs that were there, and that a search seldom finds: their cases show them (testdata).
@@ -91,8 +91,8 @@ func InvariantOf(violation string) string {
 // bugs are all, in the order in which INVARIANTS.md has those that it names.
 var bugs = inBothScans([]Bug{
 	{"push", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
-	{"push", BugAtOrAbove, "each of the arrivals that are committed together finds the count full, and has the barrier go on", "I2 I9 I12"},
-	{"push", BugIncrementAlone, "a counter is filled in one transaction, and what goes on then is in another", "I2 I3"},
+	{"push", BugAtOrAbove, "each of the arrivals that are committed together finds the count full, and has the barrier continue", "I2 I9 I12"},
+	{"push", BugIncrementAlone, "a counter is filled in one transaction, and what continues then is in another", "I2 I3"},
 	{"push", BugReadinessBeforeGuard, "a stale completion counts at the barriers behind it", "I2 I10 I12"},
 	{"push", BugInboxOutside, "values are written by a transaction of their own, before the one that has the guard", "I4 I10"},
 	{"push", BugLoopReset, "what a round of a loop leaves is not taken away by the next", "I2 I4 I10"},
@@ -108,13 +108,13 @@ var bugs = inBothScans([]Bug{
 	{"push", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"push", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
 	{"push", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
-	{"push", BugCleanedUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
-	{"push", BugEndsAlone, "who ends an instance does not look whether others are at work on it", "I10"},
+	{"push", BugCleanedUnseen, "what an ended instance has left is taken to be removed without another check", "I10"},
+	{"push", BugEndsAlone, "a commit that ends an instance does not check whether others are at work on it", "I10"},
 	{"push", BugMapOrder, "completions and counters are locked in any order", "D5"},
 
-	{"eager", BugEndsAlone, "who ends an instance does not look whether others are at work on it", "I10"},
+	{"eager", BugEndsAlone, "a commit that ends an instance does not check whether others are at work on it", "I10"},
 	{"eager", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
-	{"eager", BugIncrementAlone, "a counter is filled in one transaction, and what goes on then is in none", "I2"},
+	{"eager", BugIncrementAlone, "a counter is filled in one transaction, and what continues then is in none", "I2"},
 	{"eager", BugLoopReset, "the rows of a loop's body are not reset for the next round", "I2 I4 I10 I12"},
 	{"eager", BugEndedTwice, "an instance that has ended takes completions, and ends again", "I7"},
 	{"eager", BugNeverReclaimed, "what was leased once is never given to anybody else", "I9"},
@@ -128,7 +128,7 @@ var bugs = inBothScans([]Bug{
 	{"eager", BugMapOrder, "rows are locked in any order", "D5"},
 	{"eager", BugCancelledBehindOwnLock, "a commit that cancels runs waits for those at work after it has locked its own", "D5"},
 	{"eager", BugGatesOpen, "runs that are cancelled are not locked first", "I2 I4 I10 I12"},
-	{"eager", BugCleanedUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
+	{"eager", BugCleanedUnseen, "what an ended instance has left is taken to be removed without another check", "I10"},
 	{"eager", BugIncarnationIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
 
 	{"journal", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
@@ -143,7 +143,7 @@ var bugs = inBothScans([]Bug{
 	{"journal", BugAdoptedTwice, "a new instance is adopted again and again", anyOfThem},
 	{"journal", BugUnknownIsFailure, "an append whose reply was lost counts as one that was not applied", anyOfThem},
 	{"journal", BugUnknownIsSuccess, "an append whose reply was lost counts as one that was applied", anyOfThem},
-	{"journal", BugNeverReclaimed, "a shard whose owner is gone is never given to anybody else", anyOfThem},
+	{"journal", BugNeverReclaimed, "a shard whose owner has exited is never given to anybody else", anyOfThem},
 	{"journal", BugEndedTwice, "an instance that has ended ends again", anyOfThem},
 	{"journal", BugAttemptsForgotten, "that a run is to be tried again is not written down", anyOfThem},
 	{"journal", BugDeliveriesForgotten, "that a run is delivered again is not written down", "I14"},

@@ -251,7 +251,7 @@ func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r disp
 	for _, e := range r.Committed.Ended {
 		inst := w.InstanceOf(e.ID)
 		if m := j.model(inst); !inst.Ended || m.status != e.Status {
-			m.Wrong("I8", "an engine was told that it ended as %s, and it has not", e.Status)
+			m.Wrong("I8", "an engine was notified that it ended as %s, and it has not", e.Status)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (m *Model) applyCommitted(h *Event) {
 	default:
 		i := slices.Index(m.continuations, h.Run)
 		if i < 0 {
-			m.Wrong("I2", "%s goes on, and nothing says that it may", m.Name(h.Run))
+			m.Wrong("I2", "%s continues, and no plan allows it", m.Name(h.Run))
 			return
 		}
 		m.continuations = slices.Delete(m.continuations, i, i+1)
@@ -247,7 +247,7 @@ func (m *Model) endTransaction(seq uint64) {
 	if m.End == nil {
 		for _, run := range m.continuations {
 			if !m.isCancelled(run) {
-				m.Wrong("I2", "%s should go on, and did not", m.Name(run))
+				m.Wrong("I2", "%s should continue, and did not", m.Name(run))
 			}
 		}
 		m.Clear()

@@ -64,7 +64,7 @@ func pid(c *pgx.Conn) int32 { return int32(c.PgConn().PID()) }
 // the two is taken back. The other must draw the first number, and who comes after it the second.
 func TestNumbers(t *testing.T, design Design) {
 	p, d := newPostgres(t, design), &cases.Programs{}
-	for what, takenBack := range map[string]int{"who got the lock is taken back": 0, "who waits for it still is taken back": 1} {
+	for what, takenBack := range map[string]int{"who got the lock is taken back": 0, "a statement that still waits for it is rolled back": 1} {
 		t.Run(what, func(t *testing.T) {
 			w, all := shadowWorld(t, d, design, 0, "") // it is not played
 			defer all.Release()

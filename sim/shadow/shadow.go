@@ -531,7 +531,7 @@ func oneSided(sim, real []string) string {
 
 // listen compares what those were told who listen.
 func (p *Postgres) listen() {
-	const mark = "all that was told before"
+	const mark = "all notifications before"
 	p.exec("SELECT pg_notify($1, $2)", p.design.channel(), mark)
 	var heard []string
 	for {

@@ -53,7 +53,7 @@ func (p *Postgres) runBatch(t *turn, batch []db.Statement) []returned {
 			if p.wakes(t) {
 				p.race("overtaken")
 			}
-			p.differ("%s goes on; on Postgres it waits for a lock", texts(t.batch))
+			p.differ("%s continues; on Postgres it waits for a lock", texts(t.batch))
 			p.cancel(t)
 			return nil
 		}
@@ -116,7 +116,7 @@ func (p *Postgres) awaitReplies(t *turn) []returned {
 			break
 		}
 	}
-	p.differ("%s goes on; on Postgres it waits still", texts(t.batch))
+	p.differ("%s continues; on Postgres it waits still", texts(t.batch))
 	p.cancel(t)
 	return nil
 }

@@ -116,7 +116,7 @@ func Test(t *testing.T, designs ...Design) {
 			}()
 			for ; next < to; next++ {
 				if err := depth.Interrupted().Err(); err != nil {
-					t.Fatalf("%v; go on with -real-from %d -real-cases %d", err, next, to-next)
+					t.Fatalf("%v; continue with -real-from %d -real-cases %d", err, next, to-next)
 				}
 				seed := next
 				p.every = 24

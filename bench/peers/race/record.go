@@ -262,7 +262,7 @@ func versions(paths []string) []Module {
 func methods() []record.Method {
 	return []record.Method{
 		{Figure: "tasks_per_s", Text: "tasks of the timed instances, divided by the wall time from the first submission to the last end of one; new databases, new sessions and a warm-up in every run. Median over the valid runs."},
-		{Figure: "latency_ns", Text: "from the call that submits an instance, or the batch that it is in, to the moment when the client is told of its durable end, in the client's process. Percentiles of each run; the median of those over the valid runs."},
+		{Figure: "latency_ns", Text: "from the call that submits an instance, or the batch that it is in, to the moment when the client receives its durable end, in the client's process. Percentiles of each run; the median of those over the valid runs."},
 		{Figure: "commits_per_task", Text: "xact_commit of pg_stat_database over all databases of the system, without the one that Postgres counts for the opening of a session, from before the system was opened until after it was closed, divided by all tasks, those of the warm-up included. Transactions that only read are in it. Median over the valid runs."},
 		{Figure: "wal_bytes_per_task", Text: "distance between pg_current_wal_insert_lsn at the same two moments, divided likewise. This is of the whole server, and includes full-page images after a checkpoint. Median over the valid runs."},
 		{Figure: "ratios", Text: "of runs with the same number, which were neighbours in time; the median of the ratios, and their range."},

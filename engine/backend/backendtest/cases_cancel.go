@@ -192,7 +192,7 @@ func cancelRace(r *rig) {
 	for i := range answers[0] {
 		id := ids[i*2]
 		if end := rec.Instances[id]; !same(answers[0][i], end) || !same(answers[1][i], end) {
-			r.Errorf("I7: instance %s ended as %s, and was told to have ended as %s and as %s",
+			r.Errorf("I7: instance %s ended as %s, and was reported to have ended as %s and as %s",
 				id, describe(end), describe(answers[0][i]), describe(answers[1][i]))
 		}
 	}

@@ -22,7 +22,7 @@ var storeCases = []testCase{
 	{name: "lookup/order and unknown", run: lookupOrder},
 	{name: "sweep/leaves the living alone", shards: 2, run: sweepRunning},
 	{name: "sweep/empty store", shards: 3, run: sweepEmpty},
-	{name: "sweep/finished meanwhile", run: sweepFinished},
+	{name: "sweep/finished concurrently", run: sweepFinished},
 	{name: "reopen/continues", run: reopenContinues},
 	{name: "reopen/counters survive", run: reopenBarrier},
 	{name: "reopen/retries are counted", run: reopenRetries},
@@ -265,7 +265,7 @@ fn main(input: [], output: [r]):
 		out := r.applied(grant(0), failed(task, "Flaky"))
 		if attempt == 3 {
 			if len(out.Ended) != 1 {
-				r.Fatal("the retries are used up, and the instance goes on")
+				r.Fatal("the retries are used up, and the instance continues")
 			}
 			return
 		}
@@ -356,6 +356,6 @@ func listen(r *rig) {
 			r.Errorf("Listen ended with %v; want nil after its context", err)
 		}
 	case <-r.ctx.Done():
-		r.Error("Listen goes on after its context has ended")
+		r.Error("Listen continues after its context has ended")
 	}
 }

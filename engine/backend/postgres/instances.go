@@ -193,7 +193,7 @@ func (s *Store) untilEnded(ctx context.Context, cancel func() ([]backend.Instanc
 		}
 		i := slices.IndexFunc(found, func(in backend.Instance) bool { return in.Status == backend.Running })
 		if i >= 0 {
-			return Retryable(partly(true, fmt.Errorf("instance %s was submitted meanwhile, and runs", found[i].ID)))
+			return Retryable(partly(true, fmt.Errorf("instance %s was submitted in the meantime, and runs", found[i].ID)))
 		}
 		return nil
 	})

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The entry point of the test image: as much of the official image's as a client can tell from
 # outside. It makes a database on the first start, from POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB
-# and POSTGRES_INITDB_ARGS, is not reachable over the network meanwhile, and then becomes the server,
+# and POSTGRES_INITDB_ARGS, is not reachable over the network until then, and then becomes the server,
 # as the user postgres.
 set -eu
 

@@ -165,7 +165,7 @@ func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	events := m.Program.BarrierEvents(a.Run, c.Required, c.Completed-1, c.Completed)
 	for _, ev := range events {
 		if ev.Run != a.Run && !a.Watched {
-			m.Wrong("I5", "%s goes on from %s, whose arrivals nobody watches", m.Program.RunName(ev.Run), m.Program.RunName(a.Run))
+			m.Wrong("I5", "%s continues from %s, whose arrivals nobody watches", m.Program.RunName(ev.Run), m.Program.RunName(a.Run))
 		}
 	}
 	return events

@@ -222,7 +222,7 @@ func (a *action) release(s start, id string) {
 		name = s.key
 	}
 	log := func(why any) {
-		j.client.config.Log(fmt.Sprintf("the job %s could not be cancelled, and may go on: %v", name, why))
+		j.client.config.Log(fmt.Sprintf("the job %s could not be cancelled, and may continue: %v", name, why))
 	}
 	select {
 	case j.cancel <- struct{}{}:

@@ -205,7 +205,7 @@ func TestCancelEnds(t *testing.T) {
 		if err := b.jobs.Close(ctx); err == nil || time.Since(begun) != 3*second {
 			b.Errorf("Close ends after %v with %v", time.Since(begun), err)
 		}
-		if len(b.logged) != 1 || !strings.Contains(b.logged[0], "could not be cancelled, and may go on: ") {
+		if len(b.logged) != 1 || !strings.Contains(b.logged[0], "could not be cancelled, and may continue: ") {
 			b.Errorf("told were %q", b.logged)
 		}
 	})

@@ -304,7 +304,7 @@ func TestKill(t *testing.T) {
 		t.Errorf("its attempt gives %s", got)
 	}
 	if after := execute(t.Context(), p, "pid", `{}`); after == before {
-		t.Errorf("worker %s goes on", after)
+		t.Errorf("worker %s continues", after)
 	}
 }
 

@@ -278,7 +278,7 @@ func TestCloseWhileOthersStart(t *testing.T) {
 				select {
 				case started <- struct{}{}:
 				default:
-					t.Error("the keeper goes on starting processes")
+					t.Error("the keeper continues starting processes")
 					return
 				}
 				if g.Pid()%2 == 0 {

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Kills the processes that pulley started, once pulley is gone.
+# Kills the processes that pulley started, once pulley has exited.
 #
 # Standard input is a pipe whose writing end only pulley's process holds: it ends when that process does, however it ends.
 # The line "done" says that there is nothing to do. PULLEY_MARK is what the processes have in their environment, as a part of

@@ -272,7 +272,7 @@ class Expressions(Function):
         name = self.temporary()
         return Value(f"[{write(name)} for {name} in [{v.text}]][0]", kind, PRIMARY, v.raises)
 
-    # What can be gone through
+    # What can be iterated over
 
     def iterable(self, node: ast.expr) -> Value:
         """Translates what a for goes through; the value is a list."""
@@ -297,8 +297,8 @@ class Expressions(Function):
             return Value(f"{v.bound(PRIMARY)}.codepoints()", t.List(t.STR), PRIMARY, v.raises)
         self.refuse_none(node, v)
         if v.type == t.ANY:
-            raise Refused(node, "it is not known what this is, and only a list can be gone through in the same way; say it with a hint: xs: List[int] = ...")
-        raise Refused(node, f"{self.article(v.type)} cannot be gone through; write a list")
+            raise Refused(node, "it is not known what this is, and only a list is iterated over in the same way; say it with a hint: xs: List[int] = ...")
+        raise Refused(node, f"{self.article(v.type)} cannot be iterated over; write a list")
 
     def refuse_none(self, node: ast.AST, v: Value) -> None:
         if isinstance(v.type, t.Union) and t.NONE in v.type.members:

@@ -286,7 +286,7 @@ class Invocations(Methods):
         """Checks that no call needs a statement between its branches: Python evaluates all arguments first."""
 
     def branch(self, node: ast.expr) -> Rhs:
-        """Translates a call that runs beside others."""
+        """Translates a call that runs concurrently with others."""
         if isinstance(node, ast.Starred):
             raise Refused(node, "* beside other calls is not compiled; gather the list alone")
         if isinstance(node, ast.Await):

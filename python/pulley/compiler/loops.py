@@ -136,7 +136,7 @@ class Loops(Statements):
             said += self.unit.back(problems)
             self.temporaries = temporaries
         else:
-            raise Refused(node, "the types of the variables of this loop do not settle; say them with hints")
+            raise Refused(node, "the types of the variables of this loop do not become certain; say them with hints")
         if any(v.type == t.BROKEN for v in entry.variables.values()):
             self.unit.problems.found += [p for p in said if p not in self.unit.problems.found]  # the last round is silent about them
         if not orelse:

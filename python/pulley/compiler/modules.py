@@ -55,7 +55,7 @@ def _known(values: Iterable[Any]) -> List[str]:
 
 
 def _imported_inside(file: str, package: Optional[str]) -> List[str]:
-    """The modules that the functions of a file import.  One that cannot be imported is left out: whoever runs the function is told."""
+    """The modules that the functions of a file import.  One that cannot be imported is left out: the run of the function reports it."""
     try:
         with open(file, "rb") as f:
             tree = ast.parse(f.read())

@@ -218,7 +218,7 @@ class Statements(Invocations):
             elif isinstance(e, ast.Subscript):
                 self.set_item(node, e, lambda at, part=part: part)
             else:
-                raise Refused(e, "unpack into names, and go on with these")
+                raise Refused(e, "unpack into names, and continue with these")
 
     def kinds_of(self, target: ast.expr, v: Value, count: int) -> Optional[Tuple[t.Type, ...]]:
         """The types of what is unpacked; None if only running it shows how many there are."""
@@ -309,7 +309,7 @@ class Statements(Invocations):
                 self.expr(node)
             return node.id, self.need_owned(node, node.id)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self.source.self_name:
-            raise Refused(node, "a workflow object has no state: it may go on in another process; use a variable, and return it")
+            raise Refused(node, "a workflow object has no state: it may continue in another process; use a variable, and return it")
         raise Refused(node, f"{what} inside another object is not compiled; take the part out, change it, and put it back: x = dict(d[k]); ...; d[k] = x")
 
     def set_item(self, node: ast.AST, target: ast.Subscript, compute: Callable[[Value], Value]) -> None:
@@ -358,7 +358,7 @@ class Statements(Invocations):
     def set_field(self, node: ast.AST, target: ast.Attribute, compute: Callable[[Value], Value]) -> None:
         """x.name = value"""
         if isinstance(target.value, ast.Name) and target.value.id == self.source.self_name:
-            raise Refused(target, "a workflow object has no state: it may go on in another process; use a variable, and return it")
+            raise Refused(target, "a workflow object has no state: it may continue in another process; use a variable, and return it")
         name, variable = self.changed_variable(target.value, "a change")
         if not isinstance(variable.type, t.Record):
             raise Refused(target, f"{self.article(variable.type)} has no fields that can be set")

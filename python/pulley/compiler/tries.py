@@ -115,7 +115,7 @@ class Tries(Loops):
     # finally
 
     def with_finally(self, node: ast.Try) -> None:
-        """Writes the block of finally twice: after the others, and where an error goes on after it."""
+        """Writes the block of finally twice: after the others, and where an error propagates after it."""
         leaving = leaves(node.body + [s for h in node.handlers for s in h.body] + node.orelse)
         if leaving is not None:
             raise Refused(leaving, "this leaves a try that has a finally; keep what is wanted in a variable, and leave after the finally")

@@ -1,6 +1,6 @@
 """What the compiler knows of values: types, made of the codecs by which values travel.
 
-A type says which operations mean the same in Python and in the language.  ANY is a JSON value of which nothing
+A type says which operations mean the same in Python and in the language.  ANY is a JSON value about which nothing
 is known.
 """
 

@@ -423,7 +423,7 @@ class Unit:
         if isinstance(init, python_types.FunctionType) and self.source_of(init) is not None:
             own = self.source_of(init)
             assert own is not None
-            self.problem(own, own.node, "a workflow object has no state: it may go on in another process; write constants in the class, and pass the rest as arguments of run")
+            self.problem(own, own.node, "a workflow object has no state: it may continue in another process; write constants in the class, and pass the rest as arguments of run")
         try:
             made = self.translate(source, "main", frozenset())
         except Refused as e:

@@ -49,7 +49,7 @@ class Service:
         self._ending = False
 
     async def serve(self) -> int:
-        """Says hello, works until the engine says bye or is gone, and gives the exit status."""
+        """Says hello, works until the engine says bye or exits, and gives the exit status."""
         self._loop = asyncio.get_running_loop()
         self._done: "asyncio.Future[int]" = self._loop.create_future()
         self._write(encode(self._hello()))
@@ -90,7 +90,7 @@ class Service:
             pass
 
     def _take_plain(self, message: Message) -> bool:
-        """Takes a message that concerns a plain function, and says whether it was one; of the reader's thread."""
+        """Takes a message that concerns a plain function, and reports whether it was one; of the reader's thread."""
         number = message.get("id")
         if message[KIND] == "cancel":
             job = self._running.get(number)
@@ -214,7 +214,7 @@ class Service:
     def _write(self, lines: bytes) -> None:
         try:
             self._wire.write(lines)
-        except OSError:  # the engine is gone: nobody could be told anything any more
+        except OSError:  # the engine has exited: nobody reads an answer any more
             os._exit(1)
 
     def _beat(self) -> None:

@@ -52,7 +52,7 @@ func TestSeeds(t *testing.T) {
 			}
 			depth.Done(t, "worlds=%d from=%d steps=%d faults=%d seconds=%.0f", f.Counts.Seeds, from, f.Counts.Steps, faultsOf(&f.Counts), time.Since(began).Seconds())
 			if err != nil {
-				t.Fatalf("%v; go on with: %s%d..%d", err, again, from, from+count-1)
+				t.Fatalf("%v; continue with: %s%d..%d", err, again, from, from+count-1)
 			}
 			if f.Bad != nil {
 				t.Fatalf("seed %d: %s\nsee it with: %s%d..%d --twice", f.Bad.Seed, strings.Join(f.Why, "\n"), again, f.Bad.Seed, f.Bad.Seed)
@@ -70,9 +70,9 @@ func TestSeeds(t *testing.T) {
 // farBugs are bugs that a search from the first seed on finds after a minute or more: one search begins with the seeds of the
 // program with which they were found.
 var farBugs = map[string]uint64{
-	"push/extension-in-words-only": 2496, "push/map-order": 2704, "eager/called-off-unlocked": 2240, "journal/withdrawn-request-applied": 1952,
-	"pull/ended-without-its-locks": 7328, "pull/extension-waits-with-rows-in-hand": 5696, "pull:scan=sql/extension-waits-with-rows-in-hand": 5280,
-	"pull/crash-forgotten-when-a-commit-is-settled": 2336, "pull:scan=sql/crash-forgotten-when-a-commit-is-settled": 1984,
+	"push/renewal-in-words-only": 2496, "push/map-order": 2704, "eager/called-off-unlocked": 2240, "journal/withdrawn-request-applied": 1952,
+	"pull/ended-without-its-locks": 7328, "pull/renewal-waits-with-rows-in-hand": 5696, "pull:scan=sql/renewal-waits-with-rows-in-hand": 5280,
+	"pull/crash-forgotten-when-a-commit-is-resolved": 2336, "pull:scan=sql/crash-forgotten-when-a-commit-is-resolved": 1984,
 }
 
 // nearBugs are bugs that a search from the first seed on finds in moments: those that are looked for before each change. All

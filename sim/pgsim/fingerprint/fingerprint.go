@@ -37,7 +37,7 @@ func Unchanged(t *testing.T, file string, sql func(string) (string, error), name
 	for line := range strings.Lines(now.String()) {
 		if !slices.Contains(old, strings.TrimSuffix(line, "\n")) {
 			name, _, _ := strings.Cut(line, " ")
-			t.Errorf("%s.sql has changed: look whether the simulated statement still does the same, and run this test with -update", name)
+			t.Errorf("%s.sql has changed: check that the simulated statement still does the same, and run this test with -update", name)
 		}
 	}
 }

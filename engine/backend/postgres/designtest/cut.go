@@ -107,7 +107,7 @@ var Offers = map[string]func(w *World) []backend.Completion{
 		return Ran(tasks[1])
 	},
 	"ends an instance": func(w *World) []backend.Completion { return Ran(w.Launch(Alone)[0]) },
-	"ends an instance that went on": func(w *World) []backend.Completion {
+	"ends an instance that continued": func(w *World) []backend.Completion {
 		return Ran(w.CompleteTasks(w.Launch(Sequence)[0]).Tasks...)
 	},
 	"begins another round": func(w *World) []backend.Completion {

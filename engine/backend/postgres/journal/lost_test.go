@@ -37,7 +37,7 @@ var scenes = []struct {
 	name  string
 	trial func(w *cutWorld) designtest.Trial
 }{
-	{"goes on", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, sequence)[0])) }},
+	{"continues", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, sequence)[0])) }},
 	{"opens a barrier", func(w *cutWorld) designtest.Trial {
 		tasks := w.launch(w.b, joining)
 		return w.offering(ran(tasks[0]), ran(tasks[1]))
@@ -45,7 +45,7 @@ var scenes = []struct {
 	{"is tried again", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, flaky)[0])) }},
 	{"ends", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, alone)[0])) }},
 	{"fails", func(w *cutWorld) designtest.Trial { return w.offering(ran(w.launch(w.b, failing)[0])) }},
-	{"goes on and ends", func(w *cutWorld) designtest.Trial {
+	{"continues and ends", func(w *cutWorld) designtest.Trial {
 		return w.offering(ran(w.launch(w.b, sequence)[0]), ran(w.launch(w.b, alone)[0]))
 	}},
 	{"submission", func(w *cutWorld) designtest.Trial { return w.submitting() }},

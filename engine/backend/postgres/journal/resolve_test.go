@@ -24,7 +24,7 @@ func TestResolveUnderAnotherOwner(t *testing.T) {
 		{name: "dropped", sent: true, ended: true, err: errOwnerChanged},
 		{name: "dropped, but for another instance's", sent: true, ended: true, open: true, happened: true},
 		{name: "never", err: errLost},
-		{name: "never, and another instance goes on", ended: true, open: true, err: errLost},
+		{name: "never, and another instance continues", ended: true, open: true, err: errLost},
 		{name: "never, and another's events are dropped", ended: true, err: errOwnerChanged},
 	} {
 		t.Run(c.name, func(t *testing.T) {

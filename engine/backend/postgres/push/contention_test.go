@@ -222,7 +222,7 @@ func TestLaterRoundsLockInOrder(t *testing.T) {
 			w.completeInACircle(calls)
 			w.finish() // the sessions are over then, and have said what they counted
 			if n := w.Deadlocks() - before; n != 0 {
-				t.Errorf("D5: %d deadlocks between transactions that go on", n)
+				t.Errorf("D5: %d deadlocks between transactions that continue", n)
 			}
 		})
 	}

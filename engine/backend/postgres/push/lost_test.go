@@ -76,7 +76,7 @@ func (w *world) besideStale(stale []backend.Completion, open ...backend.Completi
 			return err
 		}
 		if n := w.stuck(open); n > 0 {
-			return fmt.Errorf("I9: %d instances go on, and nothing of them is queued", n)
+			return fmt.Errorf("I9: %d instances continue, and nothing of them is queued", n)
 		}
 		return nil
 	}

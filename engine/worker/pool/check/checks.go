@@ -144,7 +144,7 @@ func (s *session) wrongArguments(check, action, args string) {
 	line, id := s.run(action, json.RawMessage(args), "")
 	s.send(line)
 	m, came := s.awaitAnswer(id)
-	f := Finding{Check: check, Sent: line, Expected: "an error of type " + worker.TypeArgument, Came: came, Advice: "check the arguments before the action is called, and go on afterwards"}
+	f := Finding{Check: check, Sent: line, Expected: "an error of type " + worker.TypeArgument, Came: came, Advice: "check the arguments before the action is called, and continue afterwards"}
 	switch {
 	case m == nil:
 	case m.Kind == protocol.KindResult:
@@ -299,7 +299,7 @@ func (s *session) inputEnds() {
 	}
 	_ = s.in.Close()
 	s.passes(check)
-	s.end(check, "the end of standard input", "exit when standard input ends: the engine is gone")
+	s.end(check, "the end of standard input", "exit when standard input ends: the engine has exited")
 }
 
 var errNoCall = errors.New("write the name of an action and its arguments, an object, such as mail.send {\"to\": \"x\"}")
