@@ -30,10 +30,10 @@ import (
 // plantVariable names the bug that an engine's process plants in itself.
 const plantVariable = "PULLEY_CHAOS_PLANT"
 
-// untilInterrupted ends when somebody interrupts the tests: every run then removes what it has made, and fails its test.
+// untilInterrupted ends when the tests are interrupted; every run then cleans up and fails its test.
 var untilInterrupted context.Context
 
-// TestMain makes this test binary an engine's process where it is started as one.
+// TestMain makes this test binary an engine's process if it is started as one.
 func TestMain(m *testing.M) {
 	if os.Getenv(process.EngineVariable) == "" {
 		var stop context.CancelFunc
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// shortCase is small enough to be run with the race detector in seconds.
+// shortCase takes only seconds, even with the race detector.
 func shortCase(backend string) cases.Case {
 	return cases.Case{
 		Workloads: []cases.Workload{{Scenario: "fanout", Size: 6}, {Scenario: "chain", Size: 5}, {Scenario: "retry_in_spread"}},
@@ -56,11 +56,11 @@ func shortCase(backend string) cases.Case {
 	}.WithDefaults()
 }
 
-// runsWithin bounds a run on a machine with much other work.
+// runsWithin bounds a run on a busy machine.
 const runsWithin = 10 * time.Minute
 
-// easy has a case's load leave time to others: before each change, many tests run at once. At night it is as much as the
-// engines can do, in shorter calls.
+// easy reduces a case's load before each change, when many tests run concurrently. At night the load is as much as the engines
+// can do, with shorter calls.
 func easy(c cases.Case) cases.Case {
 	if !depth.Night() {
 		c.RatePerS, c.InFlight, c.CallMS = 6, 6, 1500
@@ -68,15 +68,14 @@ func easy(c cases.Case) cases.Case {
 	return c
 }
 
-// runCase runs a case on engines that are processes of this test binary, with more in their environment. The
-// race detector's runtime waits for a second at the end of every process unless it is told not to.
+// runCase runs a case on engines that are processes of this test binary, with additional environment. The race detector's runtime
+// would wait for a second at the end of every process.
 func runCase(t *testing.T, c cases.Case, environment ...string) *Result {
 	t.Helper()
 	return runUntil(t, c, nil, environment...)
 }
 
-// runUntil is runCase for a case that goes from message to message: until enough says of what was covered that it is. Nil:
-// until it was at all.
+// runUntil is runCase for exhaustive faults: until enough accepts their coverage. Nil: until they have reached every message.
 func runUntil(t *testing.T, c cases.Case, enough func(fault.Coverage) bool, environment ...string) *Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(untilInterrupted, runsWithin, fmt.Errorf("the run of the case was not over within %v", runsWithin))
@@ -90,7 +89,7 @@ func runUntil(t *testing.T, c cases.Case, enough func(fault.Coverage) bool, envi
 	return res
 }
 
-// TestLostReplies counts commits by what the engine made of them.
+// TestLostReplies checks how commits are counted by how the engine resolved them.
 func TestLostReplies(t *testing.T) {
 	answered := func(call int64, instance string, a oracle.Answer) oracle.Event {
 		return oracle.Event{Kind: oracle.Answered, Source: "e", Call: call, Instance: instance, Answer: a}
@@ -103,8 +102,7 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// TestWhatDidNotHappenIsInconclusive has a fault whose moment never comes, and one without which nothing was
-// asked for.
+// TestWhatDidNotHappenIsInconclusive checks a fault whose moment never comes, and a missing one.
 func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 	c := shortCase("push")
 	r := &run{Case: c, watch: newWatch(), ledger: fault.NewLedger(), result: newResult(c), find: func(string) (fault.Kind, error) {
@@ -125,7 +123,7 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 	}
 }
 
-// TestMissedFaultsAreTriedSooner tries a fault at the K-th of something again at half of that, and any other as it is.
+// TestMissedFaultsAreTriedSooner checks that a fault at the K-th of something is retried at half of K, and any other unchanged.
 func TestMissedFaultsAreTriedSooner(t *testing.T) {
 	for nth, want := range map[bool][]int{true: {40, 20, 10, 5, 2, 1, 1, 1}, false: slices.Repeat([]int{40}, triesMax)} {
 		var tried []int
@@ -147,15 +145,15 @@ func TestMissedFaultsAreTriedSooner(t *testing.T) {
 	}
 }
 
-// TestMissedFaultsOnASlowMachine has a fault happen only once its time is four times as long. Where the machine had no time for the run,
-// its times are doubled until then; elsewhere, and where four times is not enough, the run decides nothing.
+// TestMissedFaultsOnASlowMachine has a fault that happens only once its time is four times as long. It checks that the times are
+// doubled until then if the machine is slow. Otherwise, and if four times is not enough, the run must be inconclusive.
 func TestMissedFaultsOnASlowMachine(t *testing.T) {
 	for _, c := range []struct {
 		slow  bool
 		needs int
 		tries int
 		want  Verdict
-		spans int // that fault, and each new begin with longer times, which ends every engine, too
+		spans int // of that fault, and of each restart with longer times, which ends every engine, too
 	}{{true, 400, 2*triesMax + 1, Pass, 3}, {false, 400, triesMax, Inconclusive, 0}, {true, 1 << 20, (growthsMax + 1) * triesMax, Inconclusive, growthsMax}} {
 		tries := 0
 		r := &run{watch: newWatch(), ledger: fault.NewLedger(), world: &world.World{}, load: &load{}}
@@ -183,7 +181,8 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 	}
 }
 
-// TestCanceledAreCounted counts instances by how they ended, each once, whoever heard of it; without one, nothing was canceled.
+// TestCanceledAreCounted checks that instances are counted once by how they ended, whatever process read it, and that a run
+// without a cancelled one is doubted.
 func TestCanceledAreCounted(t *testing.T) {
 	looked := func(source, instance string, s reference.Status) oracle.Event {
 		return oracle.Event{Kind: oracle.LookedUp, Source: source, Instance: instance, Status: s}
@@ -200,7 +199,8 @@ func TestCanceledAreCounted(t *testing.T) {
 	}
 }
 
-// TestFaultsThatGoWrong has a fault fail itself: none comes after it, and the run goes on to its end, which decides nothing.
+// TestFaultsThatGoWrong checks that after a fault that fails itself there is no other, and that the run continues to its end and
+// is inconclusive.
 func TestFaultsThatGoWrong(t *testing.T) {
 	c, faulted := shortCase("push"), 0
 	r := &run{Case: c, watch: newWatch(), ledger: fault.NewLedger(), result: newResult(c), find: func(string) (fault.Kind, error) {
@@ -228,7 +228,7 @@ func TestFaultsThatGoWrong(t *testing.T) {
 	}
 }
 
-// TestShrink has cases fail that hold two of the faults, and finds the smallest of them.
+// TestShrink has cases fail that have two of the faults, and checks that the smallest is found.
 func TestShrink(t *testing.T) {
 	c := shortCase("push")
 	c.InFlight = 8
@@ -242,7 +242,7 @@ func TestShrink(t *testing.T) {
 		}
 		if has(3) && has(11) && c.InFlight > 1 {
 			res.Violations = append(res.Violations, Violation{Invariant: "I3"})
-		} else if has(5) { // something else: not what is looked for
+		} else if has(5) { // another violation, which does not count
 			res.Violations = append(res.Violations, Violation{Invariant: "I7"})
 		}
 		res.conclude()
@@ -257,7 +257,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestACaseIsAFile saves a case and reads it again, and refuses one that is none.
+// TestACaseIsAFile checks that a case can be saved and read, and that an invalid one is refused.
 func TestACaseIsAFile(t *testing.T) {
 	c := shortCase("journal")
 	c.Faults = c.Plan(fault.Kinds(), 10*time.Second)
@@ -284,8 +284,8 @@ func TestACaseIsAFile(t *testing.T) {
 	}
 }
 
-// TestContention reads a made-up history: of two joins of four completions each, one has its completions from two
-// engines, one from two lives of the same.
+// TestContention counts the joins of a made-up history: one has completions from two engines, one from two incarnations of an
+// engine.
 func TestContention(t *testing.T) {
 	built, err := cases.Case{Workloads: []cases.Workload{{Scenario: "fanout", Size: 6}}}.Build(false)
 	if err != nil {
@@ -305,7 +305,7 @@ func TestContention(t *testing.T) {
 	}
 }
 
-// TestPace has instances fall due at a rate, with a bound of open ones, and at once where there is none.
+// TestPace checks how many instances are due: at a rate with a bound of open ones, and without a rate.
 func TestPace(t *testing.T) {
 	begin := time.Unix(0, 0)
 	p := pace{most: 5, perS: 10, since: begin}

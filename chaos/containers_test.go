@@ -22,7 +22,7 @@ import (
 	"pulley/reports/record"
 )
 
-// TestContainers has everything happen to a container that can, and at night several times each.
+// TestContainers applies every fault of containers, at night several times each.
 func TestContainers(t *testing.T) {
 	pgtest.NeedImage(t)
 	kinds, err := fault.Select([]string{"container"})
@@ -38,8 +38,8 @@ func TestContainers(t *testing.T) {
 	runAll(t, c)
 }
 
-// TestHosts has everything happen to hosts of engines that can, and engines be killed and stopped in their hosts in all the
-// ways that there are; at night on every design, and twice.
+// TestHosts applies every fault of engines' hosts, and every way of killing and stopping engines in them; at night on every
+// design, twice.
 func TestHosts(t *testing.T) {
 	pgtest.NeedImage(t)
 	kinds, err := fault.Select([]string{"host", "process.kill", "process.edge", "process.pause", "process.stop"})
@@ -48,7 +48,7 @@ func TestHosts(t *testing.T) {
 	}
 	for _, design := range depth.Of(durable[1:2], durable) {
 		t.Run(design, func(t *testing.T) {
-			c := shortCase(design) // as much load as there can be: a host that is killed must have something in hand
+			c := shortCase(design) // full load: a killed host must hold something
 			c.Hosts = cases.HostsDocker
 			for range depth.Of(1, 2) {
 				c.Faults = append(c.Faults, c.Plan(kinds, 0)...)
@@ -63,12 +63,11 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRunLeavesNoHosts ends a run while a host is paused, and finds none of its containers and networks, nor
-// its folder.
+// TestAnInterruptedRunLeavesNoHosts ends a run while a host is paused. It checks that no container, network or folder is left.
 func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
 	pgtest.NeedImage(t)
 	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir) // by which the run's containers are told from others
+	t.Setenv("TMPDIR", dir) // distinguishes the run's containers
 	docker, err := client.New(client.FromEnv)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +80,7 @@ func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
 	paused := false
 	var watching sync.WaitGroup
 	defer watching.Wait()
-	watching.Go(func() { // until the run has ended
+	watching.Go(func() {
 		for ctx.Err() == nil && !paused {
 			paused = slices.ContainsFunc(hostsIn(ctx, t, docker, dir), func(state string) bool { return state == "paused" })
 			_ = pause.For(ctx, 10*time.Millisecond)
@@ -101,7 +100,7 @@ func TestAnInterruptedRunLeavesNoHosts(t *testing.T) {
 	}
 }
 
-// hostsIn lists the states of containers, and the names of networks, of runs whose folder is in a folder.
+// hostsIn lists the states of the containers, and the names of the networks, of runs with their folder in dir.
 func hostsIn(ctx context.Context, t *testing.T, docker *client.Client, dir string) []string {
 	const label = "pulley.chaos.hosts"
 	filter := make(client.Filters).Add("label", label)
@@ -124,10 +123,10 @@ func hostsIn(ctx context.Context, t *testing.T, docker *client.Client, dir strin
 	return out
 }
 
-// runAll runs a case, which is to pass with every fault having happened.
+// runAll runs a case and checks that it passes and that every fault has happened.
 func runAll(t *testing.T, c cases.Case) *Result {
 	t.Helper()
-	c.Cancel = 3 // containers take their time: with fewer, none may be canceled before it ends
+	c.Cancel = 3 // containers are slow: with fewer, all may end before their cancel
 	want := map[string]int{}
 	for _, f := range c.Faults {
 		want[f.Kind]++

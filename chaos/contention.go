@@ -7,8 +7,8 @@ import (
 	"pulley/engine/oracle"
 )
 
-// Joins counts the runs of nodes that wait for several others. Of one that is contended, completions that it
-// waited for were applied by several engines, so that their commits met in its counter.
+// Joins counts the runs of nodes that wait for several others. A join is contended if several engines applied the completions
+// that it waited for, so that their commits met at its counter.
 type Joins struct {
 	All       int `json:"all"`
 	Contended int `json:"contended"`
@@ -21,9 +21,8 @@ type join struct {
 	path     string
 }
 
-// contention counts joins by the completions right before them.
 func contention(h oracle.History, of func(instance string) *graph.Graph) Joins {
-	places := map[join]string{} // whose engine's completion was the first, and then more
+	places := map[join]string{} // the engine of the first completion, or several
 	out := Joins{}
 	names := map[*graph.Graph]map[string]*graph.Node{}
 	for i := range h {
@@ -42,7 +41,7 @@ func contention(h oracle.History, of func(instance string) *graph.Graph) Joins {
 		if from == nil {
 			continue
 		}
-		place, _, _ := strings.Cut(e.Source, ".") // each life of an engine is a source of its own
+		place, _, _ := strings.Cut(e.Source, ".") // each incarnation of an engine is a source of its own
 		for _, edge := range g.Out(from.ID) {
 			to := g.Nodes[edge.To]
 			if !joins(edge, to) {
@@ -62,10 +61,9 @@ func contention(h oracle.History, of func(instance string) *graph.Graph) Joins {
 	return out
 }
 
-// several stands for more than one engine.
 const several = "several"
 
-// joins says whether an edge is one of several that its target waits for.
+// joins reports whether an edge is one of several that its target waits for.
 func joins(e *graph.Edge, to *graph.Node) bool {
 	return (e.Kind == graph.Forward || e.Kind == graph.Soft) && (to.Required > 1 || to.Kind == graph.Aggregate)
 }
@@ -78,7 +76,6 @@ func nodesOf(g *graph.Graph) map[string]*graph.Node {
 	return out
 }
 
-// outer keeps so many numbers of a path, from the outside.
 func outer(path string, depth int) string {
 	parts := strings.Split(path, ".")
 	return strings.Join(parts[:min(depth, len(parts))], ".")

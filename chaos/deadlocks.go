@@ -14,20 +14,19 @@ import (
 //go:embed sql/deadlocks.sql
 var deadlocksSQL string
 
-// Deadlocks counts those of a run. A crash of the server loses its own count since it was last looked at, before
-// each fault; what the engines saw is not lost.
+// Deadlocks counts a run's deadlocks. A server crash loses its own count since the last reading, before each fault, but not the
+// engines' count.
 type Deadlocks struct {
 	Server  int64 `json:"server"`  // by pg_stat_database
-	Engines int   `json:"engines"` // statements of engines that were ended by one
+	Engines int   `json:"engines"` // statements of engines that a deadlock ended
 }
 
-// deadlocks follows the server's count, which begins anew after a crash.
+// deadlocks tracks the server's count, which restarts after a crash.
 type deadlocks struct {
 	admin       func(context.Context) (*pgx.Conn, error)
 	last, total int64
 }
 
-// readCount takes in the count as it is now, and says whether it could be read.
 func (d *deadlocks) readCount(ctx context.Context) bool {
 	if d.admin == nil {
 		return false
@@ -49,11 +48,10 @@ func (d *deadlocks) readCount(ctx context.Context) bool {
 	return true
 }
 
-// locksTables are the kinds of faults that take locks of the engines' tables themselves: a deadlock with one is not the
-// engines' doing.
+// locksTables are the kinds that lock the engines' tables themselves, so that deadlocks are not the engines' fault.
 var locksTables = []string{"postgres.locks", "postgres.timeout", "postgres.deadlocks"}
 
-// deadlocked notes the counts, and a violation where the engines have deadlocks of their own.
+// deadlocked records the counts, and a violation if the engines have deadlocks of their own.
 func (r *run) deadlocked() {
 	res := r.result
 	r.watch.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"pulley/chaos/world"
 )
 
-// TestDeadlocksAreViolations has a deadlock of the engines fail a run, unless a fault locks tables itself.
+// TestDeadlocksAreViolations checks that a deadlock of the engines fails a run, unless a fault locks tables itself.
 func TestDeadlocksAreViolations(t *testing.T) {
 	for kind, want := range map[string]Verdict{"wire.cut": Fail, locksTables[0]: Pass, locksTables[2]: Pass} {
 		r := &run{Case: cases.Case{Faults: []fault.Fault{{Kind: kind}}}, watch: newWatch(), result: newResult(cases.Case{})}
@@ -26,7 +26,7 @@ func TestDeadlocksAreViolations(t *testing.T) {
 	}
 }
 
-// TestDeadlocksOfTheServer makes one, and finds it in the server's count.
+// TestDeadlocksOfTheServer causes a deadlock and checks the server's count.
 func TestDeadlocksOfTheServer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -58,7 +58,7 @@ func TestDeadlocksOfTheServer(t *testing.T) {
 	other := make(chan error, 1)
 	go func() { other <- do(0, "SELECT pg_advisory_xact_lock(1)") }()
 	failed := errors.Join(do(1, "SELECT pg_advisory_xact_lock(0)"), <-other)
-	for _, conn := range conns { // a session that ends tells of what it counted
+	for _, conn := range conns { // a session reports its counts when it ends
 		_ = conn.Close(ctx)
 	}
 	if failed == nil {
@@ -73,7 +73,7 @@ func TestDeadlocksOfTheServer(t *testing.T) {
 	if d.readCount(ctx); d.total != 1 {
 		t.Errorf("%d deadlocks were counted, want 1", d.total)
 	}
-	if d.last = 5; !d.readCount(ctx) || d.total != 2 { // as if the server had crashed, and counted anew
+	if d.last = 5; !d.readCount(ctx) || d.total != 2 { // as after a crash, which resets the count
 		t.Errorf("%d deadlocks were counted over a crash, want 2", d.total)
 	}
 }

@@ -1,40 +1,34 @@
-// Package chaos runs scenarios on engines in processes of their own while things go wrong, and decides
-// whether anything that must hold did not.
+// Package chaos runs scenarios on engines in processes of their own under faults, and decides whether every invariant held.
 //
 // # A run
 //
-// A [cases.Case] is all of it as data: the scenarios, the backend, how many engines, and the plan of faults. [Run]
-// gives it a Postgres of its own; each engine is a process ([process.Engine] is its main function) that reaches the
-// server by a wire of its own. Every process writes what it sees into a pipe, a line for each event, before
-// it goes on: of a process that is killed all is known but what it had not said.
+// A [cases.Case] describes a run as data: the scenarios, the backend, the engines and the plan of faults. [Run] starts a Postgres
+// of its own. Each engine is a process ([process.Engine] is its main function) that reaches the server through a wire of its own.
+// Each process logs an event per line to a pipe before it acts, so that a killed process loses only what it had not logged.
 //
-//  1. Load: instances are kept in flight until enough have ended and every engine has worked.
-//     Where faults of the plan go from message to message, engines stop, are killed and start before the first:
-//     the messages that came by then are the baseline.
-//  2. Faults: the plan, one after the other, under the same load. A fault whose moment never came is tried
-//     again, and so is one that is to make statements fail, and of whose SQLSTATEs no engine got one. What goes
-//     from message to message goes on until it was at all of the baseline.
-//  3. Liveness: nothing more is submitted, and every instance must end within the lease, two sweeps, the
-//     longest call and its own work.
-//  4. Inspection: every instance is read once more, the engines stop, the store is swept, and what it still
-//     holds is counted.
-//  5. Judgement: the histories of all processes together are held against the invariants.
+//  1. Load: instances are kept in flight until enough have ended and every engine has worked. If the plan has exhaustive faults,
+//     engines first stop, are killed and start; the messages seen until then are the baseline.
+//  2. Faults: the plan is applied, one fault after another, under the same load. A fault is retried if its moment never came, or
+//     if it is to fail statements and none of its SQLSTATEs reached an engine. Exhaustive faults continue until they were at
+//     every message of the baseline.
+//  3. Liveness: nothing more is submitted, and every instance must end within the lease, two sweeps, the longest call and its own
+//     work.
+//  4. Inspection: every instance is read again, the engines stop, the store is swept, and leftovers are counted.
+//  5. Judgement: the merged histories of all processes are checked against the invariants.
 //
-// # Where the engines are
+// # Where engines run
 //
-// They are children of the run's process, or, if the case says so, each is in a container of its own, which
-// package hosts makes: then a host can be paused, killed and taken off its network as well. An engine's only way to the
-// server is its wire, which listens where the host reaches it. What it says comes by a pipe that needs no network. All
-// kinds of faults happen to both.
+// Engines are children of the run's process or, if the case says so, each in a container that package hosts makes; hosts can also
+// be paused, killed and disconnected. An engine's only way to the server is its wire, which listens where the engine reaches it.
+// Its log uses a pipe, which needs no network. All kinds of faults can hit both.
 //
 // # The verdict
 //
-// [Fail] where an invariant is violated or an engine's process ended by itself. [Inconclusive] where the run
-// shows less than was asked for: a planned fault did not happen, or not at every message at which it should have,
-// the load was not there, an oracle had nothing to judge, or the world broke. [Pass] else. A failing case can be
-// made smaller with [Shrink], is saved as a file, and can be run again; since the moments are those of real
-// processes, it need not fail each time.
+// [Fail]: an invariant is violated, or an engine's process ended by itself. [Inconclusive]: the run shows less than was asked
+// for, because a planned fault did not happen, or not at every message that it should have reached, the load was missing, an
+// oracle had nothing to judge, or the world broke. [Pass]: otherwise. A failing case can be reduced with [Shrink]; it is saved as
+// a file and can be run again. Since its moments are those of real processes, it need not fail each time.
 //
-// How work came back after faults is measured beside that, and held against what is promised of it
-// (Result.RecoveryMS); the verdict does not go by it, since it depends on what else the machine does.
+// A run also measures how work recovered after faults and compares that with what is promised (Result.RecoveryMS). The verdict
+// ignores it, because it depends on what else the machine does.
 package chaos

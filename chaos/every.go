@@ -14,7 +14,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// everyKinds are the kinds of the plan that go from one message to the next, each once.
 func (r *run) everyKinds() []fault.Kind {
 	if r.MessagesMS < 0 {
 		return nil
@@ -29,8 +28,8 @@ func (r *run) everyKinds() []fault.Kind {
 	return out
 }
 
-// rehearse has every kind of transaction happen without a message being lost, where the plan has faults that go to each:
-// engines stop and start, one is killed, and its leases are taken back. What came by then is the baseline.
+// rehearse makes every kind of transaction happen without a lost message, if the plan has exhaustive faults: engines stop and
+// start, one is killed and its leases are taken over. The messages seen until then are the baseline.
 func (r *run) rehearse(ctx context.Context) error {
 	if len(r.everyKinds()) > 0 {
 		if err := r.asSpan("rehearsal", func() error { return r.restartAll(ctx) }); err != nil {
@@ -41,8 +40,7 @@ func (r *run) rehearse(ctx context.Context) error {
 	return nil
 }
 
-// asSpan has something that ends engines, and is no fault of the plan, stand among the faults: what comes back after it is not
-// counted for the fault before it.
+// asSpan records an action that ends engines among the faults, so that recovery after it is not counted for the fault before it.
 func (r *run) asSpan(kind string, do func() error) error {
 	s := recovery.Span{Fault: fault.Fault{Kind: kind}, Begun: oracle.MachineClock()}
 	if err := do(); err != nil {
@@ -53,14 +51,14 @@ func (r *run) asSpan(kind string, do func() error) error {
 	return nil
 }
 
-// rehearsalRounds is how often what is rare is rehearsed: twice seen, a message belongs to the baseline.
+// rehearsalRounds is how often rare events are rehearsed: a message seen twice belongs to the baseline.
 const rehearsalRounds = 3
 
 func (r *run) restartAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, world.StartWithin)
 	defer cancel()
 	rounds := rehearsalRounds
-	if r.covered != nil { // not all is to be gone to
+	if r.covered != nil { // not every message must be reached
 		rounds = 1
 	}
 	for range rounds {
@@ -85,13 +83,13 @@ func (r *run) restartAll(ctx context.Context) error {
 		if err := h.Start(ctx); err != nil {
 			return err
 		}
-		_ = pause.For(ctx, r.Lease()+r.Sweep()) // the leases run out, and are taken back
+		_ = pause.For(ctx, r.Lease()+r.Sweep()) // the leases expire and are taken over
 		r.watch.awaitEvents(ctx, string(oracle.Ended), r.InFlight, r.Lease())
 	}
 	return nil
 }
 
-// exhaustMessages has the faults that go from message to message go on until they were at all of the baseline.
+// exhaustMessages repeats the exhaustive faults until each has been at every message of the baseline.
 func (r *run) exhaustMessages(ctx context.Context) error {
 	places := r.ledger.Places
 	r.everywhere = true
@@ -125,9 +123,9 @@ func (r *run) exhaustMessages(ctx context.Context) error {
 	return nil
 }
 
-// exhaustiveLeases is how many leases the faults last by turns while what is left is gone to, at most: some messages come only
-// where engines and connections live for a while, others where they do not.
+// exhaustiveLeases is the maximum duration of these faults in leases, which varies by turns. Some messages occur only if engines
+// and connections live for a while, others only if they do not.
 const exhaustiveLeases = 3
 
-// everyGapMS is the least time between two cuts while what is left is gone to.
+// everyGapMS is the minimum time between two cuts of these faults.
 const everyGapMS = 5

@@ -10,15 +10,14 @@ import (
 	"pulley/engine/oracle"
 )
 
-// LostReplies counts the commits of calls of the store that was applied and whose reply was lost, by what the engine
-// made of them.
+// LostReplies counts the applied commits of store calls whose reply was lost, by how the engine resolved them.
 type LostReplies struct {
 	Commits    int `json:"commits"`
-	AtOnce     int `json:"at_once"`  // the call's answer says what happened: the engine looked
-	Resolved   int `json:"later"`    // the call's answer was that it is not known; it was found out afterwards
+	AtOnce     int `json:"at_once"`  // the call's answer says what happened: the engine resolved the commit
+	Resolved   int `json:"later"`    // the call's answer was unknown; the commit was resolved later
 	NoAnswer   int `json:"no_reply"` // the process ended before it had an answer
-	Background int `json:"own"`      // no call's: what a store does by itself
-	Wrong      int `json:"wrong"`    // of all of these: an invariant was violated for an instance of the call
+	Background int `json:"own"`      // of no call: background work of a store
+	Wrong      int `json:"wrong"`    // of all these: an invariant was violated for an instance of the call
 }
 
 func (l LostReplies) text() string {
@@ -29,7 +28,6 @@ func (l LostReplies) text() string {
 		l.Commits, l.AtOnce, l.Resolved, l.NoAnswer, l.Background, l.Commits-l.Wrong, l.Commits)
 }
 
-// add counts those of another run too.
 func (l *LostReplies) add(o LostReplies) {
 	l.Commits += o.Commits
 	l.AtOnce += o.AtOnce
@@ -39,13 +37,11 @@ func (l *LostReplies) add(o LostReplies) {
 	l.Wrong += o.Wrong
 }
 
-// callKey names a call of a process.
 type callKey struct {
 	source string
 	call   int64
 }
 
-// lostReplies reads from a history what became of commits. bad are instances for which an invariant is violated.
 func lostReplies(lost []fault.ConnUse, h oracle.History, bad map[string]bool) LostReplies {
 	out := LostReplies{Commits: len(lost)}
 	answers, touched := map[callKey]oracle.Answer{}, map[callKey][]string{}
@@ -82,7 +78,6 @@ func lostReplies(lost []fault.ConnUse, h oracle.History, bad map[string]bool) Lo
 	return out
 }
 
-// badInstances are those that violations show.
 func badInstances(violations []Violation) map[string]bool {
 	bad := map[string]bool{}
 	for _, v := range violations {
@@ -106,7 +101,6 @@ func statesText(states map[string]int) string {
 	return "   errors:" + b.String()
 }
 
-// coverageText writes the coverage as a table: an operation a line, of the baseline.
 func coverageText(b *strings.Builder, c fault.Coverage) {
 	ways := slices.Sorted(maps.Keys(c.Done))
 	if len(ways) == 0 {

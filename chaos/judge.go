@@ -12,14 +12,13 @@ import (
 	"pulley/engine/reference"
 )
 
-// The invariants that a history of calls can show. A run in which one of the first has nothing to judge is
-// inconclusive; what the others are about need not happen in each.
+// The invariants that a history can show. A run is inconclusive if a needed one has nothing to judge; the others need not occur
+// in each run.
 var (
 	needed = []string{"I3", "I4", "I5", "I7", "I8", "I9", "I10"}
 	judged = append(slices.Clone(needed), "I1", "I11", "I12")
 )
 
-// judge holds what was seen against the invariants, and concludes.
 func (r *run) judge() error {
 	h, err := r.watch.history()
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *run) judge() error {
 		res.Violations = append(res.Violations, Violation{Invariant: "process", Message: text})
 	}
 	for i, p := range r.watch.problems {
-		if res.Total() == 0 && i < 3 { // with faults, there are problems
+		if res.Total() == 0 && i < 3 { // faults cause problems, too
 			res.warn("%s", p)
 		}
 	}
@@ -69,7 +68,6 @@ func (r *run) judge() error {
 	return nil
 }
 
-// times notes how the run went over time, and how work came back after faults.
 func (r *run) times(h oracle.History) {
 	applied := recovery.Completions(h)
 	if r.watch.share > 1 {
@@ -85,15 +83,15 @@ func (r *run) times(h oracle.History) {
 	r.result.Timeline, r.result.RecoveryMS = found.Timeline(), found.Judge()
 }
 
-// excuseUnended drops what instances violate that have not ended, where a fault or a phase went wrong itself before they could.
+// excuseUnended drops violations by instances that have not ended, if a fault or phase itself failed before they could.
 func (r *run) excuseUnended() {
 	if r.broken && !r.isLive {
 		r.result.Violations = slices.DeleteFunc(r.result.Violations, func(v Violation) bool { return v.Invariant == "I9" || v.Invariant == "queue" })
 	}
 }
 
-// missing doubts a run in which something of the load did not happen that was asked for. Whoever canceled an instance may
-// not have been told so: what counts is how it ended.
+// missing doubts a run in which no instance was cancelled although some should have been. How instances ended counts, because a
+// cancel's answer may be lost.
 func (r *run) missing(h oracle.History) {
 	canceled := map[string]bool{}
 	for i := range h {
@@ -106,7 +104,6 @@ func (r *run) missing(h oracle.History) {
 	}
 }
 
-// oracles asks them.
 func (r *run) oracles(h oracle.History) error {
 	truth, err := newTruth(r.Case, r.load.workloadOf())
 	if err != nil {
@@ -118,7 +115,7 @@ func (r *run) oracles(h oracle.History) error {
 	r.result.Joins = contention(h, truth.graph)
 	report, err := oracle.Check(h, oracle.Rules{
 		Invariants: judged, Graph: truth.graph, Outcomes: truth.outcome,
-		Revokes: r.revokes, // every call is recorded before it is made, so that nothing is missing
+		Revokes: r.revokes, // every call is recorded before it is made, so nothing is missing
 	})
 	if err != nil {
 		return fmt.Errorf("the history is not valid: %w", err)
@@ -135,9 +132,8 @@ func (r *run) oracles(h oracle.History) error {
 	return nil
 }
 
-// truth is what the instances of a run should have done.
 type truth struct {
-	of       map[string]int // workload, by instance
+	of       map[string]int // by instance: its workload
 	graphs   []*graph.Graph
 	outcomes [][]reference.Outcome
 }

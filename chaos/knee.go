@@ -8,16 +8,16 @@ import (
 	"pulley/internal/pause"
 )
 
-// The knee is the rate beyond which more instances at once do not end sooner. It is looked for in steps, each with
-// twice as many instances at once as the one before.
+// The knee is the rate beyond which more concurrent instances do not end sooner. It is searched in steps, each with twice as many
+// concurrent instances.
 const (
-	kneeFirst  = 2               // instances at once for each engine
-	kneeWarmUp = time.Second     // at the begin of a step, which is not counted
-	kneeStep   = 3 * time.Second // that is
-	kneeGain   = 1.1             // a step that brings less is the last
+	kneeFirst  = 2               // concurrent instances for each engine
+	kneeWarmUp = time.Second     // begin of a step, not counted
+	kneeStep   = 3 * time.Second // rest of a step, counted
+	kneeGain   = 1.1             // a step that gains less is the last
 )
 
-// knee finds it, in instances ended per second.
+// knee searches it, in instances ended per second.
 func (r *run) knee(ctx context.Context) float64 {
 	best := 0.0
 	for open := kneeFirst * r.Engines; ctx.Err() == nil; open *= 2 {
@@ -37,7 +37,7 @@ func (r *run) knee(ctx context.Context) float64 {
 	return best
 }
 
-// pacing begins the load that the run is about: at the case's rate, or at its share of the knee.
+// pacing begins the measured load: at the case's rate, or at its share of the knee.
 func (r *run) pacing(ctx context.Context) {
 	if share := r.KneeShare; share > 0 {
 		knee := r.knee(ctx)
@@ -50,5 +50,5 @@ func (r *run) pacing(ctx context.Context) {
 	r.steady = oracle.MachineClock()
 }
 
-// rateLeastPerS is a rate at which something happens, on the slowest machine.
+// rateLeastPerS is a minimum rate, even on the slowest machine.
 const rateLeastPerS = 0.5

@@ -16,54 +16,52 @@ import (
 	"pulley/internal/pause"
 )
 
-// load keeps instances in flight. Engines are asked in turn to submit them; a submission that was not
-// acknowledged is made again by another engine, under the same id.
+// load keeps instances in flight. Engines submit them in turn. A submission without acknowledgement is retried by another engine,
+// under the same id.
 type load struct {
-	of            func(i int) int                              // the workload of the i-th instance; nil: the same for all
-	cancelOf      int                                          // of so many one is canceled; zero: none
-	canceled      bool                                         // one was, and not only asked to be; until then each is to be, from the first on
-	cancels       []flight                                     // to be canceled now
-	cancel        func(engine int, id uuid.UUID)               // asks for it
-	send          func(engine int, s process.Submission) error // fails where the engine's process has ended
+	of            func(i int) int // workload of the i-th instance; nil: the same for all
+	cancelOf      int             // one of so many is cancelled; zero: none
+	canceled      bool            // one was cancelled; until then every instance from the first on is to be
+	cancels       []flight
+	cancel        func(engine int, id uuid.UUID)               // requests it
+	send          func(engine int, s process.Submission) error // fails if the engine's process has ended
 	engines       int
 	record        func(oracle.Event)
-	resubmitAfter time.Duration // after which a submission is made again
+	resubmitAfter time.Duration // when a submission is retried
 
 	mu      sync.Mutex
 	pace    pace
 	open    map[uuid.UUID]*flight
-	all     []uuid.UUID // ever submitted
+	all     []uuid.UUID
 	ended   int
-	done    []done // ended and not cleared, of a soak; in the order of their ends
+	done    []done // in a soak: ended and not removed, in the order of their ends
 	soak    bool
 	cleared map[uuid.UUID]bool
-	longest time.Duration // from the first request to submit an instance to its end
+	longest time.Duration // from an instance's first submission to its end
 	next    int           // engine
 	closing bool
-	change  chan struct{} // has one place: something ended, or has to be submitted again
+	change  chan struct{} // buffered, one element: something ended or is to be submitted again
 	idle    chan struct{} // closed when nothing is open after closing
-	orphans int           // ends that were found by looking
+	orphans int           // ends found by readOpen
 }
 
-// flight is an instance that has not ended, as far as is known.
+// flight is an instance that is not known to have ended.
 type flight struct {
 	process.Submission
-	engine int  // which was asked last; -1: none
+	engine int  // the last one to submit it; -1: none
 	stored bool // it was acknowledged
 	begun  time.Time
-	cancel bool // it is to be canceled
+	cancel bool
 	asked  time.Time
 }
 
-// pace is how instances are submitted.
 type pace struct {
-	most  int     // that are open
-	perS  float64 // evenly, from since on; zero: whenever one ends
+	most  int     // maximum open
+	perS  float64 // evenly from since; zero: when another ends
 	since time.Time
 	begun int // since then
 }
 
-// due is how many more are to be submitted now, with so many open.
 func (p *pace) due(open int, now time.Time) int {
 	free := p.most - open
 	if p.perS == 0 {
@@ -72,7 +70,6 @@ func (p *pace) due(open int, now time.Time) int {
 	return max(0, min(free, int(p.perS*now.Sub(p.since).Seconds())-p.begun))
 }
 
-// next is when it is worth while to ask again, if nothing ends before.
 func (p *pace) next(now time.Time) time.Duration {
 	if p.perS == 0 {
 		return lookupPause
@@ -81,7 +78,6 @@ func (p *pace) next(now time.Time) time.Duration {
 	return min(lookupPause, max(time.Millisecond, at.Sub(now)))
 }
 
-// setPace has instances submitted in another way from now on.
 func (l *load) setPace(most int, perS float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,10 +93,8 @@ func newLoad(c cases.Case, send func(int, process.Submission) error, record func
 	}
 }
 
-// resubmitAfter is how long a submission has that is not acknowledged.
 func resubmitAfter(c cases.Case) time.Duration { return 3 * c.Call() }
 
-// setResubmitAfter has submissions have the time from now on that a case gives them.
 func (l *load) setResubmitAfter(c cases.Case) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +108,6 @@ func (l *load) changed() {
 	}
 }
 
-// handleEvent takes in an event of an instance.
 func (l *load) handleEvent(e oracle.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +130,7 @@ func (l *load) handleEvent(e oracle.Event) {
 	}
 }
 
-// end takes an instance out. The lock must be held.
+// end removes an instance. The lock must be held.
 func (l *load) end(f *flight) {
 	delete(l.open, f.ID)
 	l.ended++
@@ -151,7 +144,6 @@ func (l *load) end(f *flight) {
 	}
 }
 
-// unsubmitted says that a submission failed.
 func (l *load) unsubmitted(id uuid.UUID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +153,7 @@ func (l *load) unsubmitted(id uuid.UUID) {
 	}
 }
 
-// lost says that an engine's process has ended: what it was asked to submit may not be stored.
+// lost notes that an engine's process has ended: its unacknowledged instances may not be stored.
 func (l *load) lost(engine int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,17 +165,17 @@ func (l *load) lost(engine int) {
 	l.changed()
 }
 
-// cancelMoreOf is how many instances there are to one that is canceled, where cancels are wanted soon.
+// cancelMoreOf is one in how many instances is cancelled when cancels are wanted soon.
 const cancelMoreOf = 3
 
-// cancelMore has more instances be canceled, if some are.
+// cancelMore cancels more instances, if any are cancelled.
 func (l *load) cancelMore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cancelOf = min(l.cancelOf, cancelMoreOf)
 }
 
-// close has nothing more submitted that is new. idle is closed when all has ended.
+// close stops new submissions. idle is closed when all instances have ended.
 func (l *load) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,27 +188,24 @@ func (l *load) close() {
 	}
 }
 
-// count gives how many instances have ended, and how many are open.
 func (l *load) count() (ended, open int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended, len(l.open)
 }
 
-// hasCanceled says whether an instance was canceled, as far as was heard.
 func (l *load) hasCanceled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.canceled
 }
 
-// done is an instance that has ended.
 type done struct {
 	id uuid.UUID
 	at time.Time
 }
 
-// removeEnded gives the instances that had ended at a time, each once.
+// removeEnded returns the instances that had ended at a time, each once.
 func (l *load) removeEnded(until time.Time) []uuid.UUID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +220,7 @@ func (l *load) removeEnded(until time.Time) []uuid.UUID {
 	return out
 }
 
-// returnEnded has them taken again later.
+// returnEnded puts instances back, so that a later pass removes them.
 func (l *load) returnEnded(ids []uuid.UUID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +231,6 @@ func (l *load) returnEnded(ids []uuid.UUID) {
 	l.done = append(back, l.done...)
 }
 
-// removeInstances notes that instances were removed, or will be no more.
 func (l *load) removeInstances(ids []uuid.UUID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -251,28 +239,24 @@ func (l *load) removeInstances(ids []uuid.UUID) {
 	}
 }
 
-// remaining gives every instance that was not cleared.
 func (l *load) remaining() []uuid.UUID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(l.all), func(id uuid.UUID) bool { return l.cleared[id] })
 }
 
-// slowest is the longest that an instance took that has ended.
 func (l *load) slowest() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.longest
 }
 
-// ids gives every instance that anybody was asked to submit.
 func (l *load) ids() []uuid.UUID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]uuid.UUID(nil), l.all...)
 }
 
-// workload is that of the i-th instance.
 func (l *load) workload(i int) int {
 	if l.of == nil {
 		return 0
@@ -280,7 +264,6 @@ func (l *load) workload(i int) int {
 	return l.of(i)
 }
 
-// workloadOf gives each instance's workload.
 func (l *load) workloadOf() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,11 +274,10 @@ func (l *load) workloadOf() map[string]int {
 	return out
 }
 
-// lookupPause is the time between looks at instances whose end nobody told of.
 const lookupPause = 250 * time.Millisecond
 
-// run submits until ctx ends, and looks meanwhile at what may have ended: beside submitting, since a server that is away
-// may let a look wait, and since there is always something to be submitted where there is load.
+// run submits until ctx ends. readOpen runs in parallel, because it may wait for an absent server, and because under load there
+// is always something to submit.
 func (l *load) run(ctx context.Context, store backend.Backend) {
 	var looks sync.WaitGroup
 	defer looks.Wait()
@@ -313,14 +295,13 @@ func (l *load) run(ctx context.Context, store backend.Backend) {
 	}
 }
 
-// readOpenLoop looks again and again until ctx ends.
 func (l *load) readOpenLoop(ctx context.Context, store backend.Backend) {
 	for range pause.Ticks(ctx, lookupPause) {
 		l.readOpen(ctx, store)
 	}
 }
 
-// fill has submitted what is missing, and says when more may be.
+// fill submits what is missing and returns when more may be due.
 func (l *load) fill() time.Duration {
 	l.mu.Lock()
 	more := 0
@@ -350,12 +331,12 @@ func (l *load) fill() time.Duration {
 		l.submitTo(f)
 	}
 	for _, f := range canceling {
-		l.cancel((f.engine+1)%l.engines, f.ID) // another than the one that has its first tasks
+		l.cancel((f.engine+1)%l.engines, f.ID) // another engine than the one that has its first tasks
 	}
 	return wait
 }
 
-// submitTo has an engine submit an instance: the one that is meant to, or, where it has ended, another.
+// submitTo has an engine submit an instance. If that engine has exited, another one does.
 func (l *load) submitTo(f flight) {
 	for range l.engines {
 		if l.send(f.engine, f.Submission) == nil {
@@ -370,7 +351,7 @@ func (l *load) submitTo(f flight) {
 	}
 }
 
-// readOpen reads instances that have been open for some time: whoever was to tell of their end may be dead.
+// readOpen reads instances that have been open for a while: the process that would report their end may have died.
 func (l *load) readOpen(ctx context.Context, store backend.Backend) {
 	l.mu.Lock()
 	var ids []uuid.UUID
@@ -388,7 +369,7 @@ func (l *load) readOpen(ctx context.Context, store backend.Backend) {
 	defer cancel()
 	found, err := store.Lookup(ctx, ids)
 	if err != nil {
-		return // the server may be down; it is asked again
+		return // the server may be down; it is read again later
 	}
 	for _, in := range found {
 		if in.Status == backend.Running || in.Status == "" {
@@ -408,5 +389,4 @@ func (l *load) readOpen(ctx context.Context, store backend.Backend) {
 	}
 }
 
-// lookupBatch is how many instances are read at once.
 const lookupBatch = 500

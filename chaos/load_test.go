@@ -16,7 +16,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// endedStore says of every instance that it has ended.
+// endedStore reports every instance as ended.
 type endedStore struct{ backend.Backend }
 
 func (endedStore) Lookup(_ context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
@@ -27,9 +27,8 @@ func (endedStore) Lookup(_ context.Context, ids []uuid.UUID) ([]backend.Instance
 	return out, nil
 }
 
-// TestEndsAreFoundUnderLoad has an instance end whose engine dies before it tells, while others end all the time: it is
-// found to have ended soon, and not only once nothing else happens for a while. Else its end would count as the
-// recovery from what killed the engine.
+// TestEndsAreFoundUnderLoad has an engine die before it reports an instance's end, while others end all the time. It checks that
+// the end is soon found; otherwise it would count as the recovery from what killed the engine.
 func TestEndsAreFoundUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -48,7 +47,7 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 			l.run(ctx, endedStore{})
 		}()
 		for range 1000 {
-			time.Sleep(time.Millisecond) // of the bubble's own time
+			time.Sleep(time.Millisecond) // in the bubble's time
 			l.changed()
 		}
 		stop()
@@ -59,8 +58,8 @@ func TestEndsAreFoundUnderLoad(t *testing.T) {
 	})
 }
 
-// TestCancelsUntilOneIsCanceled wants every instance behind the first that was to be canceled to be, too, until one was; and then
-// one of so many again.
+// TestCancelsUntilOneIsCanceled checks that from the first cancel on every instance is to be cancelled until one is, and then one
+// of so many again.
 func TestCancelsUntilOneIsCanceled(t *testing.T) {
 	l := newLoad(cases.Case{InFlight: 1, Workloads: make([]cases.Workload, 1), Engines: 1, CallMS: 1000, Cancel: 4},
 		func(int, process.Submission) error { return nil }, func(oracle.Event) {})

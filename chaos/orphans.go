@@ -9,8 +9,8 @@ import (
 	"pulley/engine/oracle"
 )
 
-// orphans are the leases of engines' processes that have ended, until others have them: whoever claims work in their
-// shards when their time is over takes them back.
+// orphans are the leases of ended engine processes until others have them: a claim in their shard takes them over once they have
+// expired.
 type orphans struct {
 	mu     sync.Mutex
 	shards int
@@ -30,7 +30,7 @@ func newOrphans(shards int) *orphans {
 
 func keyOf(e *oracle.Event) orphanKey { return orphanKey{e.Instance, e.Node, e.Path} }
 
-// leave reads from what a process said which leases it had.
+// leave reads the leases that a process held from what it logged.
 func (o *orphans) leave(said []byte) {
 	held := map[orphanKey]orphan{}
 	for line := range bytes.Lines(said) {
@@ -60,7 +60,6 @@ func (o *orphans) leave(said []byte) {
 	}
 }
 
-// handleEvent takes in an event, after which a lease may not be one of them any more.
 func (o *orphans) handleEvent(kind oracle.Kind, line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,7 +81,7 @@ func (o *orphans) handleEvent(kind oracle.Kind, line []byte) {
 	}
 }
 
-// due says whether some have run out in a shard.
+// due reports whether some have expired in a shard.
 func (o *orphans) due(shard int) bool {
 	now := oracle.MachineClock()
 	o.mu.Lock()

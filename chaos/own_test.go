@@ -11,7 +11,7 @@ import (
 	"pulley/scenarios"
 )
 
-// ownFiles are scenarios as a person would write them. Both describe charge, and not alike.
+// ownFiles are scenarios as a user would write them. Both describe charge, differently.
 var ownFiles = map[string]string{
 	"orders.yaml": `about: Orders that are charged and reserved.
 program: orders.ir
@@ -40,7 +40,7 @@ arrivals: poisson:200/s
 	"diamond.yaml": "about: a graph\ngenerate: {shape: diamond, layers: 1}\n",
 }
 
-// ownWorkload is one of these scenarios, whose file is gone.
+// ownWorkload makes one of these scenarios, whose files no longer exist.
 func ownWorkload(t *testing.T, name string) cases.Workload {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func ownWorkload(t *testing.T, name string) cases.Workload {
 	return cases.Workload{Scenario: s.Name, Bundle: s.Bundle()}
 }
 
-// TestOwnScenario runs a person's own scenarios while things go wrong, in processes that have no other file than the case.
+// TestOwnScenario runs a user's own scenarios under faults, in processes that have only the case.
 func TestOwnScenario(t *testing.T) {
 	c := easy(shortCase("push"))
 	both := ownWorkload(t, "both.yaml")
@@ -90,7 +90,7 @@ func TestOwnScenario(t *testing.T) {
 	}
 }
 
-// TestStreams deals the workloads of several mixes out to the instances in turn.
+// TestStreams checks that instances take the workloads of several mixes in turn.
 func TestStreams(t *testing.T) {
 	c := cases.Case{Workloads: []cases.Workload{ownWorkload(t, "orders.yaml"), {Scenario: "chain", Size: 2}, {Scenario: "shop", Size: 1, Set: map[string]string{"region": "us"}}}}
 	s, err := c.Build(true)
@@ -114,7 +114,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestOwnScenariosThatCannotBeJudged refuses what nobody could judge while things go wrong.
+// TestOwnScenariosThatCannotBeJudged checks that scenarios are refused whose right result is unknown under faults.
 func TestOwnScenariosThatCannotBeJudged(t *testing.T) {
 	for name, want := range map[string]string{
 		"late.yaml": "late.ir:2:9: @charge has a timeout of 5s, which may pass", "vague.yaml": "results are not checked", "diamond.yaml": "is a graph without a program",

@@ -11,22 +11,21 @@ import (
 	"pulley/engine/oracle"
 )
 
-// What a run waits for are events, and no verdict goes by how fast the machine is. The bounds here say when an event is
-// not going to come any more.
+// A run waits for events; no verdict depends on the machine's speed. The bounds here say when an event is not expected any more.
 const (
-	warmWithin  = 30 * time.Second // for the load before the first fault, with the times that the case begins with
-	growthsMax  = 3                // so often are its times doubled where the load was not there, and it is waited for twice as long
-	livenessMin = 10 * time.Second // an instance's own work, and never less than this
-	livenessMax = 10 * time.Minute // of all of the work that is left
+	warmWithin  = 30 * time.Second // for the load before the first fault, with the case's own times
+	growthsMax  = 3                // how often the times, and this bound, are doubled if the load is not there
+	livenessMin = 10 * time.Second // minimum for an instance's own work
+	livenessMax = 10 * time.Minute // for all the remaining work
 	beat        = 10 * time.Millisecond
 )
 
-// warm waits until enough instances have ended and every engine has worked. Where that does not come about, the machine is
-// too slow for the case's times: a lease runs out before its work is done, and a call before its answer comes. The engines
-// begin again then with longer ones.
+// warm waits until enough instances have ended and every engine has worked. If that fails, the machine is too slow for the case's
+// times: leases expire before their work is done, and calls before their answer arrives. The engines then restart with longer
+// times.
 func (r *run) warm(ctx context.Context) error {
 	want := warmRounds * r.InFlight
-	if r.RatePerS > 0 { // InFlight is a bound then
+	if r.RatePerS > 0 { // InFlight is only a bound then
 		want = min(want, warmRounds*warmPaced*r.Engines)
 	}
 	within := warmWithin + r.Every()
@@ -48,7 +47,6 @@ func (r *run) warm(ctx context.Context) error {
 	}
 }
 
-// warmFor waits for so long, and says whether the load is there.
 func (r *run) warmFor(ctx context.Context, want int, within time.Duration) (there bool, err error) {
 	for begun := time.Now(); ; {
 		ended, _ := r.load.count()
@@ -66,15 +64,14 @@ func (r *run) warmFor(ctx context.Context, want int, within time.Duration) (ther
 	}
 }
 
-// grow has every engine begin again, with all times of the case twice as long. Nothing is done to the case of whoever
-// called Run; the result has the times that were used.
+// grow restarts every engine with all times of the case doubled. The caller's case is unchanged; the result has the times used.
 func (r *run) grow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, world.StartWithin)
 	defer cancel()
 	r.LeaseMS, r.SweepMS, r.CallMS = 2*r.LeaseMS, 2*r.SweepMS, 2*r.CallMS
 	r.Faults = slices.Clone(r.Faults)
 	for i := range r.Faults {
-		r.Faults[i].HoldMS *= 2 // what is to be longer than a lease still is
+		r.Faults[i].HoldMS *= 2 // stays longer than a lease if it was
 	}
 	r.result.Case = r.Case
 	r.result.warn("the machine is slow: the run had leases of %v, and calls of at most %v", r.Lease(), r.Call())
@@ -82,11 +79,10 @@ func (r *run) grow(ctx context.Context) error {
 	return r.world.Restart(ctx, r.Case)
 }
 
-// errStill says that nothing goes on any more.
 var errStill = errors.New("nothing continued")
 
-// live waits until every instance has ended, for as long as that may take (I9): as long as one goes on, which is slow where
-// the machine is, and then for as long as it may take until somebody has what an engine left.
+// live waits until every instance has ended (I9): while instances make progress, which is slow on a slow machine, and then for
+// the longest time until others take over what an engine left.
 func (r *run) live(ctx context.Context) error {
 	begun := time.Now()
 	bound := r.Takeover() + r.Call() + max(livenessMin, livenessSlow*r.longest)
@@ -107,8 +103,8 @@ func (r *run) live(ctx context.Context) error {
 	return nil
 }
 
-// awaitIdle waits until nothing is open. It gives errStill where no instance goes on for so long, or for livenessMax they go
-// on and on. The time is counted in beats: while the machine has no time for the run, none is.
+// awaitIdle waits until nothing is open. It returns errStill if no instance makes progress for still, or after livenessMax. It
+// counts time in beats, so that time in which the machine stalls does not count.
 func (r *run) awaitIdle(ctx context.Context, still time.Duration) error {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()

@@ -13,7 +13,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// plants are bugs, by name. An engine's process of these tests plants the one that its environment names.
+// plants are bugs by name. An engine's process plants the one that its environment names.
 var plants = map[string]func(process.Store) process.Store{
 	"forgets":           func(s process.Store) process.Store { return &forgets{Store: s} },
 	"applies twice":     func(s process.Store) process.Store { return appliesTwice{s} },
@@ -22,7 +22,7 @@ var plants = map[string]func(process.Store) process.Store{
 	"leaves goroutines": func(s process.Store) process.Store { return leavesGoroutines{s} },
 }
 
-// forgets answers some completions as applied and forgets them.
+// forgets answers some completions as applied and drops them.
 type forgets struct {
 	process.Store
 	calls atomic.Int64
@@ -39,7 +39,6 @@ func allApplied(done []backend.Completion) backend.Committed {
 	return backend.Committed{Outcomes: slices.Repeat([]backend.Outcome{{Answer: backend.Applied}}, len(done))}
 }
 
-// appliesTwice says of stale completions that they were applied.
 type appliesTwice struct{ process.Store }
 
 func (a appliesTwice) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
@@ -52,7 +51,6 @@ func (a appliesTwice) Complete(ctx context.Context, shard int, done []backend.Co
 	return out, err
 }
 
-// answersEarly answers completions as applied, and commits them a little later.
 type answersEarly struct{ process.Store }
 
 func (a answersEarly) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
@@ -63,10 +61,9 @@ func (a answersEarly) Complete(ctx context.Context, shard int, done []backend.Co
 	return allApplied(done), nil
 }
 
-// givesNothingOut never gives out what was leased to an engine that died.
+// givesNothingOut never hands out what was leased to a dead engine.
 type givesNothingOut struct{ process.Store }
 
-// Claim gives nothing to anybody.
 func (d givesNothingOut) Claim(context.Context, int, backend.Grant) (backend.Committed, error) {
 	return backend.Committed{}, nil
 }
@@ -81,17 +78,17 @@ func (l leavesGoroutines) Complete(ctx context.Context, shard int, done []backen
 	return l.Store.Complete(ctx, shard, done, grant)
 }
 
-// TestPlantedBugsAreCaught plants bugs, and wants each to be found by its invariant. Before every change there are two of them:
-// that the oracles find the others is what their own tests say.
+// TestPlantedBugsAreCaught checks that planted bugs are found by their invariants. Before each change there are two; the oracles'
+// own tests cover the others.
 func TestPlantedBugsAreCaught(t *testing.T) {
 	kills := slices.Repeat([]fault.Fault{{Kind: "process.kill", When: fault.When{Event: "answered", N: 10}}}, 6)
 	type planted struct {
 		bug        string
-		invariants []string // of which one is violated
+		invariants []string // one of them is violated
 		faults     []fault.Fault
 	}
 	all := []planted{
-		{"forgets", []string{"I8", "I3"}, nil}, // a failure that is forgotten, and then tried again, is applied twice
+		{"forgets", []string{"I8", "I3"}, nil}, // a forgotten failure that is retried is applied twice
 		{"applies twice", []string{"I3"}, []fault.Fault{{Kind: "process.repeat", K: 100, HoldMS: 300}}},
 		{"answers early", []string{"I8"}, kills},
 		{"gives nothing out", []string{"I9"}, kills[:1]},
@@ -102,7 +99,7 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 			c := shortCase("push")
 			c.Faults = p.faults
 			if p.bug == "gives nothing out" {
-				c.Workloads = c.Workloads[:2] // none is tried again: that too goes by Claim, and the load would not come about
+				c.Workloads = c.Workloads[:2] // without retries, which also need Claim: the load would not come about
 			}
 			res := runCase(t, c, plantVariable+"="+p.bug)
 			found := slices.ContainsFunc(res.Invariants(), func(i string) bool { return slices.Contains(p.invariants, i) })

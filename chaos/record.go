@@ -7,7 +7,7 @@ import (
 	"pulley/reports/record"
 )
 
-// Record is what the report on the result shows.
+// Record returns what a report shows of the result.
 func (r *Result) Record() *record.Chaos {
 	out := &record.Chaos{
 		Verdict: string(r.Verdict), Why: append([]string{}, r.Why...), Backend: r.Backend, Engines: r.Engines, Seed: r.Seed,
@@ -30,7 +30,6 @@ func (r *Result) Record() *record.Chaos {
 	return out
 }
 
-// loadFact says what was submitted.
 func (r *Result) loadFact() string {
 	var names []string
 	for _, w := range r.Workloads {

@@ -30,51 +30,51 @@ type Result struct {
 	Why        []string          `json:"why"`        // it is inconclusive
 	Faults     map[string]int    `json:"faults"`     // that happened, by kind
 	Missed     map[string]int    `json:"missed"`     // tries of faults whose moment did not come, by kind
-	LeftOut    map[string]string `json:"left_out"`   // kinds that were asked for and cannot be had here, and why
+	LeftOut    map[string]string `json:"left_out"`   // requested kinds that are impossible here, with the reason
 	Violations []Violation       `json:"violations"` // the first few of each invariant
 
-	// States are errors of the server that reached engines while a kind of fault was there, by SQLSTATE.
+	// States counts the server's errors that reached engines during a kind of fault, by SQLSTATE.
 	States map[string]map[string]int `json:"states"`
 
-	// Lost is what became of commits that was applied and whose reply was lost.
+	// Lost is how applied commits whose reply was lost were resolved.
 	Lost LostReplies `json:"lost_replies"`
 
-	Messages   fault.Coverage  `json:"messages"` // that were seen, and how many of them something happened at
+	Messages   fault.Coverage  `json:"messages"` // seen, and at how many something was done
 	RecoveryMS record.Recovery `json:"recovery_ms"`
 	Seed       uint64          `json:"seed"`
 
 	Backend     string           `json:"backend"`
 	Workloads   []cases.Workload `json:"workloads"`
 	Engines     int              `json:"engines"`
-	Judged      map[string]int   `json:"judged"`      // how much each oracle looked at
-	Queue       oracle.Queue     `json:"queue"`       // what went in and came out, counted by itself
-	Instances   int              `json:"instances"`   // that were submitted
-	Canceled    int              `json:"canceled"`    // of these, as far as was heard
-	Completions int              `json:"completions"` // that were applied, as far as was heard
-	Unknown     int              `json:"unknown"`     // calls whose outcome could not be found out at once
-	Stale       int              `json:"stale"`       // completions that were turned down
-	Events      int              `json:"events"`      // lines of the history
-	RatePerS    float64          `json:"rate_per_s"`  // instances that were submitted in a second; 0: whenever one had ended
-	KneePerS    float64          `json:"knee_per_s"`  // the highest rate of instances that was reached; 0: it was not looked for
+	Judged      map[string]int   `json:"judged"` // how much each oracle judged
+	Queue       oracle.Queue     `json:"queue"`  // what was submitted and what ended, counted separately
+	Instances   int              `json:"instances"`
+	Canceled    int              `json:"canceled"`    // of these, as far as known
+	Completions int              `json:"completions"` // applied, as far as known
+	Unknown     int              `json:"unknown"`     // calls with an outcome unknown at first
+	Stale       int              `json:"stale"`
+	Events      int              `json:"events"`
+	RatePerS    float64          `json:"rate_per_s"` // instances submitted per second; 0: when another had ended
+	KneePerS    float64          `json:"knee_per_s"` // the highest rate reached, in instances; 0: not searched
 	Deadlocks   Deadlocks        `json:"deadlocks"`
 	Joins       Joins            `json:"joins"`
 	LivenessMS  int64            `json:"liveness_ms"` // from the last fault's end until every instance had ended
 	Warnings    []string         `json:"warnings"`
-	Repeat      string           `json:"repeat,omitempty"` // the command that runs the case again
+	Repeat      string           `json:"repeat,omitempty"`
 
 	Timeline record.Timeline `json:"timeline"`
 	Soak     *record.Soak    `json:"soak,omitempty"`
 
 	Case    cases.Case     `json:"-"`
-	Places  *fault.Places  `json:"-"` // what was done at which messages, with what was known before
+	Places  *fault.Places  `json:"-"` // what was done at which messages, including Config.Known
 	History oracle.History `json:"-"`
 }
 
-// Violation is one thing that must not happen and did.
+// Violation is a violation of an invariant.
 type Violation struct {
-	Invariant string        `json:"invariant"` // "process": an engine's process ended by itself; "queue": something was lost, or came out twice
+	Invariant string        `json:"invariant"` // "process": an engine's process ended by itself; "queue": something was lost or came out twice
 	Message   string        `json:"message"`
-	Lines     []oracle.Line `json:"lines,omitempty"` // of the history, around it
+	Lines     []oracle.Line `json:"lines,omitempty"`
 }
 
 func newResult(c cases.Case) *Result {
@@ -89,7 +89,7 @@ func newResult(c cases.Case) *Result {
 	}
 }
 
-// doubt notes a reason for which the run shows less than was asked for.
+// doubt notes why the run shows less than was asked for.
 func (r *Result) doubt(format string, args ...any) {
 	r.Why = append(r.Why, fmt.Sprintf(format, args...))
 }
@@ -98,7 +98,6 @@ func (r *Result) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
-// conclude gives the verdict that follows from what was noted.
 func (r *Result) conclude() {
 	switch {
 	case len(r.Violations) > 0:
@@ -110,7 +109,7 @@ func (r *Result) conclude() {
 	}
 }
 
-// Invariants lists those that are violated.
+// Invariants lists the violated invariants.
 func (r *Result) Invariants() []string {
 	var out []string
 	for _, v := range r.Violations {
@@ -120,7 +119,7 @@ func (r *Result) Invariants() []string {
 	return slices.Compact(out)
 }
 
-// Total is how many faults happened.
+// Total counts the faults that happened.
 func (r *Result) Total() int {
 	n := 0
 	for _, count := range r.Faults {
@@ -129,13 +128,13 @@ func (r *Result) Total() int {
 	return n
 }
 
-// JSON is the result as one object.
+// JSON returns the result as one object.
 func (r *Result) JSON() ([]byte, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	return append(text, '\n'), err
 }
 
-// Text is the result for a person to read.
+// Text returns the result for people.
 func (r *Result) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %d engines, seed %d: %d instances, %d completions, %d faults\n",
@@ -178,7 +177,6 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// soakText words what is judged of a soak.
 func soakText(b *strings.Builder, s *record.Soak) {
 	fmt.Fprintf(b, "  growth: %s\n", s.Method)
 	for _, g := range s.Growth {
@@ -188,10 +186,8 @@ func soakText(b *strings.Builder, s *record.Soak) {
 	}
 }
 
-// textMax is how many violations of an invariant a text shows.
 const textMax = 2
 
-// text writes the violation with its lines of the history.
 func (v Violation) text(b *strings.Builder) {
 	fmt.Fprintf(b, "  %s: %s\n", v.Invariant, v.Message)
 	for _, l := range v.Lines {
@@ -199,7 +195,7 @@ func (v Violation) text(b *strings.Builder) {
 		if l.Shows {
 			mark = ">"
 		}
-		text, _ := json.Marshal(l.Event) // it was read from JSON
+		text, _ := json.Marshal(l.Event)
 		fmt.Fprintf(b, "  %s %6d  %.200s\n", mark, l.Number, text)
 	}
 }

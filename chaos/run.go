@@ -26,19 +26,19 @@ import (
 	"pulley/reports/record"
 )
 
-// Config is what a run needs beside its case.
+// Config is what a run needs besides its case.
 type Config struct {
-	// Command is the program, with its arguments, whose main function is process.Engine. Not empty.
+	// Command is a program, with arguments, that calls process.Engine. Not empty.
 	Command []string
 
-	// Progress hears of what goes on, a line each, without a newline. Nil: nobody does.
+	// Progress receives progress, a line each, without a newline. Nil: none.
 	Progress func(line string)
 
-	// Known is what earlier runs of the backend have done at which messages: this one comes to the others first. It is
-	// not changed. Nil: nothing.
+	// Known is what earlier runs of the backend did at which messages, so that this one reaches others first. It is not changed.
+	// Nil: nothing.
 	Known *fault.Places
 
-	// covered says that faults which go from message to message have come to enough. Nil: they go to all.
+	// covered reports whether exhaustive faults have reached enough messages. Nil: they must reach all.
 	covered func(fault.Coverage) bool
 }
 
@@ -48,19 +48,18 @@ func (c Config) say(format string, args ...any) {
 	}
 }
 
-// Bounds of the phases. What depends on the case's own times is worked out from them.
+// Bounds of the phases; those that depend on the case's times are computed from them.
 const (
-	warmRounds   = 2               // so many instances for each that is in flight end before the first fault
-	warmPaced    = 4               // in flight for each engine, where a rate is given
+	warmRounds   = 2               // so many instances for each one in flight end before the first fault
+	warmPaced    = 4               // in flight for each engine, if there is a rate
 	triesMax     = 8               // of a fault whose moment does not come
-	enoughWithin = 4 * time.Minute // between two ends of instances, where so many are asked for, and until one is canceled
-	whenWithin   = 3 * time.Second // how long an event is waited for that a fault is to begin at
-	faultWithin  = 5 * time.Minute // of one fault, beyond its own time
-	livenessSlow = 10              // so many times the longest instance before the faults is an instance's own work afterwards
-	sweepWithin  = 2 * time.Minute // of the sweeping at the end
+	enoughWithin = 4 * time.Minute // between two ends if a number of instances is requested, and until one is cancelled
+	whenWithin   = 3 * time.Second // wait for the event at which a fault is to begin
+	faultWithin  = 5 * time.Minute // for a fault, beyond its own duration
+	livenessSlow = 10              // an instance's own work afterwards, in longest instances before the faults
+	sweepWithin  = 2 * time.Minute // for the sweeps at the end
 )
 
-// run is a run under way.
 type run struct {
 	cases.Case
 	Config
@@ -69,31 +68,31 @@ type run struct {
 	load   *load
 	store  backend.Backend // past all wires
 	result *Result
-	spans  []recovery.Span // of the faults that happened
+	spans  []recovery.Span
 
 	deadlocks  deadlocks
-	soak       *soak         // nil: this is none
-	longest    time.Duration // that an instance took before the first fault
-	steady     int64         // on oracle.MachineClock: since when the load is what the run is about
-	closed     int64         // and until when
-	faulty     int64         // on the same clock: since when faults happen
-	everywhere bool          // the faults of the plan are over, and those go on that go to every message
+	soak       *soak
+	longest    time.Duration // time of an instance before the first fault
+	steady     int64         // on oracle.MachineClock: begin of the measured load
+	closed     int64         // and its end
+	faulty     int64         // on the same clock: begin of the faults
+	everywhere bool          // the plan is over and exhaustMessages runs
 	find       func(kind string) (fault.Kind, error)
 
-	stalls            recovery.Stalls // of the machine
+	stalls            recovery.Stalls
 	recorder          *oracle.Recorder
-	disk              *world.Disk // the server's own; nil: it has none
+	disk              *world.Disk
 	front             *pgwire.Proxy
 	ledger            *fault.Ledger
-	unreachedMessages []string // messages to which faults of the plan should have come
-	revokes           bool     // the store's leases die with the owner of a shard
-	broken            bool     // a fault or a phase went wrong itself
-	cutShort          bool     // of which a fault was ended before it had
-	isLive            bool     // all instances ended in the liveness phase
+	unreachedMessages []string // of the baseline, not reached by faults of the plan
+	revokes           bool     // leases end with the ownership of a shard
+	broken            bool     // a fault or a phase itself failed
+	cutShort          bool     // because a fault was ended early
+	isLive            bool     // every instance ended within the liveness phase
 }
 
-// Run runs a case. An error means that there was no run: the case is not valid, there is no server, or ctx
-// has ended. Everything that a run finds, or that goes wrong once it has begun, is in the result.
+// Run runs a case. It returns an error if there was no run: the case is invalid, there is no server, or ctx has ended. Everything
+// found in a run, or that goes wrong in it, is in the result.
 func Run(ctx context.Context, c cases.Case, cfg Config) (*Result, error) {
 	c = c.WithDefaults()
 	if err := c.Validate(); err != nil {
@@ -128,7 +127,7 @@ func Run(ctx context.Context, c cases.Case, cfg Config) (*Result, error) {
 	return r.result, nil
 }
 
-// perform goes through the phases. An error is ctx's; every other is in the result.
+// perform runs the phases. Its error is ctx's; all others are in the result.
 func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	spec, err := r.Spec()
 	if err != nil {
@@ -179,7 +178,6 @@ func (r *run) perform(ctx context.Context, server *pgserver.Server) error {
 	return r.judge()
 }
 
-// lacking is for the kinds of the plan.
 func (r *run) lacking() map[string]string {
 	var kinds []fault.Kind
 	for _, f := range r.Faults {
@@ -190,7 +188,7 @@ func (r *run) lacking() map[string]string {
 	return r.world.Lacks(kinds)
 }
 
-// phases has the load, the faults, the liveness phase and the inspection. An error says where it ended.
+// phases runs the load, the faults, the liveness phase and the inspection. An error says where it ended.
 func (r *run) phases(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, world.StartWithin)
 	err := r.world.Start(starting)
@@ -235,18 +233,16 @@ func (r *run) phases(ctx context.Context) error {
 	return r.inspect(ctx)
 }
 
-// timeIsOver says whether the faults of the plan have gone on for as long as they may.
 func (r *run) timeIsOver() bool {
 	return r.WithinMS > 0 && oracle.MachineClock()-r.faulty > int64(r.WithinMS)*int64(time.Millisecond)
 }
 
-// errCutShort is of a fault that was under way when the time of the faults was over, and for a while after that.
+// errCutShort is the error of a fault that was still running overtime after the faults' time.
 var errCutShort = errors.New("the time of the faults is over")
 
-// overtime is how long a fault that has begun may go on when the time of the faults is over.
+// overtime is how long a fault may continue after the faults' time.
 const overtime = 10 * time.Second
 
-// longestFault is how long a fault may take.
 func (r *run) longestFault(f fault.Fault) time.Duration {
 	longest := f.Hold() + faultWithin
 	if r.WithinMS > 0 && !r.everywhere {
@@ -256,7 +252,6 @@ func (r *run) longestFault(f fault.Fault) time.Duration {
 	return longest
 }
 
-// unbegun lists the kinds of those faults of the plan from the i-th on that have not happened.
 func (r *run) unbegun(i int) []string {
 	var kinds []string
 	for _, f := range r.Faults[i:] {
@@ -268,7 +263,6 @@ func (r *run) unbegun(i int) []string {
 	return kinds
 }
 
-// faults injects the plan, as far as there is time for it.
 func (r *run) faults(ctx context.Context) error {
 	r.faulty = oracle.MachineClock()
 	for i := range r.Faults {
@@ -293,7 +287,7 @@ func (r *run) faults(ctx context.Context) error {
 			r.result.warn("%s was cut short, since the time of the faults was over; a longer --duration has it", r.Faults[i])
 			return nil
 		}
-		if err != nil { // no further ones, but what was begun is to be seen to its end
+		if err != nil { // no further faults, but the load is run to its end
 			r.broken = true
 			r.result.doubt("fault %d, %s: %v", i+1, r.Faults[i], err)
 			return nil
@@ -302,14 +296,14 @@ func (r *run) faults(ctx context.Context) error {
 			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], triesMax)
 		}
 	}
-	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be seen
+	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be measured
 		r.watch.awaitEvents(ctx, string(oracle.Ended), r.InFlight, r.Lease())
 	}
 	return nil
 }
 
-// tryFault tries one fault of the plan until it happens. Where it does not, and the machine had no time for the run, calls may have been
-// given up before the fault could come to them: every time of the case is doubled then, and it is tried anew.
+// tryFault tries a fault of the plan until it happens. If it does not and the machine was slow, calls may have timed out before
+// the fault could reach them; then it doubles every time of the case and tries again.
 func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
 	for growths := 0; ; growths++ {
 		begun, f := oracle.MachineClock(), r.Faults[i]
@@ -331,14 +325,14 @@ func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bo
 	}
 }
 
-// space waits until the next fault may begin, for the sake of what is to be seen before it.
+// space waits until the next fault may begin, so that the recovery before it can be measured.
 func (r *run) space(ctx context.Context) {
 	if n := len(r.spans); n > 0 {
 		_ = pause.For(ctx, r.Every()-time.Duration(oracle.MachineClock()-r.spans[n-1].Begun))
 	}
 }
 
-// enough waits until the load has lasted, and as many instances have ended, as was asked for.
+// enough waits until the load has lasted as long, and as many instances have ended, as was asked for.
 func (r *run) enough(ctx context.Context) error {
 	_ = pause.For(ctx, time.Duration(r.LastMS)*time.Millisecond-time.Duration(oracle.MachineClock()-r.steady))
 	for ended, _ := r.load.count(); ended < r.Instances; {
@@ -350,7 +344,7 @@ func (r *run) enough(ctx context.Context) error {
 		}
 		ended, _ = r.load.count()
 	}
-	for begun := time.Now(); r.Cancel > 0 && !r.load.hasCanceled() && time.Since(begun) < enoughWithin; { // the load goes on until one is
+	for begun := time.Now(); r.Cancel > 0 && !r.load.hasCanceled() && time.Since(begun) < enoughWithin; { // the load continues until one is
 		if r.watch.awaitEvents(ctx, string(oracle.Ended), 1, lookupPause); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -358,7 +352,6 @@ func (r *run) enough(ctx context.Context) error {
 	return nil
 }
 
-// inject waits for a fault's moment, and has it happen.
 func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happened bool, err error) {
 	_ = pause.For(ctx, time.Duration(f.When.AfterMS)*time.Millisecond)
 	if f.When.Event != "" {
@@ -399,11 +392,11 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	return true, nil
 }
 
-// failedWithin is how long an error may be on its way when a fault is over.
+// failedWithin is how long an error may still be in flight after a fault.
 const failedWithin = 3 * time.Second
 
-// countInjected counts the errors that a fault made reach engines, and says whether those came without which it has not
-// happened.
+// countInjected counts the errors that a fault caused at engines. It returns false if the errors that the fault must cause are
+// missing.
 func (r *run) countInjected(ctx context.Context, kind fault.Kind, before map[string]int) bool {
 	after := r.ledger.Failed()
 	for end := time.Now().Add(failedWithin); !kind.HasHappened(before, after) && time.Now().Before(end) && ctx.Err() == nil; after = r.ledger.Failed() {
@@ -422,7 +415,6 @@ func (r *run) countInjected(ctx context.Context, kind fault.Kind, before map[str
 	return kind.HasHappened(before, after)
 }
 
-// inspect reads every instance, stops the engines, sweeps, and counts what is left.
 func (r *run) inspect(ctx context.Context) error {
 	ids := r.load.remaining()
 	for begin := 0; begin < len(ids); begin += lookupBatch {
@@ -448,8 +440,8 @@ func (r *run) inspect(ctx context.Context) error {
 	return nil
 }
 
-// clear sweeps the store until nothing is left of instances that have ended, and says what is. An owner that was killed
-// may keep a part of the store until its lease is over, and somebody else's turn comes a sweep later.
+// clear sweeps the store until no rows of ended instances are left, and returns what is left. A killed owner may keep a part
+// until its lease expires; the next owner follows a sweep later.
 func (r *run) clear(ctx context.Context) (left map[string]int, err error) {
 	counter, ok := r.store.(interface {
 		Leftovers(ctx context.Context) (map[string]int, error)
@@ -473,7 +465,7 @@ func (r *run) clear(ctx context.Context) (left map[string]int, err error) {
 		if total(left) == 0 || time.Now().After(until) {
 			return left, nil
 		}
-		_ = pause.For(ctx, r.Sweep()) // of a ctx that has ended the next sweep tells
+		_ = pause.For(ctx, r.Sweep()) // the next sweep reports the end of ctx
 	}
 }
 
@@ -495,14 +487,13 @@ func (r *run) lookUp(ctx context.Context, ids []uuid.UUID) error {
 	return nil
 }
 
-// insistTries bounds how often the run's own store is asked at the end, and insistPause is between two times.
+// insistTries bounds the tries of the run's own store calls at the end, with insistPause in between.
 const (
 	insistTries = 20
 	insistPause = 50 * time.Millisecond
 )
 
-// insist asks the run's own store again where that fails: a fault may have ended each of its connections, which it
-// notices one by one.
+// insist retries a call of the run's own store: a fault may have ended all of its connections, which it notices one by one.
 func insist(ctx context.Context, ask func() error) error {
 	for try := 1; ; try++ {
 		err := ask()
@@ -513,15 +504,13 @@ func insist(ctx context.Context, ask func() error) error {
 	}
 }
 
-// send asks an engine for a submission.
 func (r *run) send(engine int, s process.Submission) error {
 	return r.world.SendOrder(engine, process.Order{Submit: &s})
 }
 
-// ownSource is the source of what the run itself records.
 const ownSource = "chaos"
 
-// Write implements io.Writer, for the run's own recorder, which writes whole lines.
+// Write implements io.Writer for the run's own recorder, which writes whole lines.
 func (r *run) Write(text []byte) (int, error) {
 	for line := range bytes.Lines(text) {
 		r.watch.handleLine(noEngine, ownSource, line)
@@ -529,5 +518,4 @@ func (r *run) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// record writes events of the run's own.
 func (r *run) record(events ...oracle.Event) { r.recorder.Record(events...) }

@@ -13,7 +13,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// durable are all designs that keep their books in Postgres: push first, then the journal.
+// durable are all designs on Postgres: push first, then the journal.
 var durable = func() (names []string) {
 	for _, design := range designs.Durable() {
 		names = append(names, design.String())
@@ -21,15 +21,15 @@ var durable = func() (names []string) {
 	return names
 }()
 
-// onEach are the kinds that each design has before every change. The others are dealt out to the designs.
+// onEach are the kinds that hit each design before every change. The others are distributed among the designs.
 var onEach = []string{"wire.cut", lostCommits, "process.kill"}
 
-// lostCommits is the kind that loses the replies to commits again and again, for a time.
+// lostCommits is the kind that loses replies to commits repeatedly for a time.
 const lostCommits = "wire.commits"
 
-// TestEveryKindOfFault has each kind of fault happen on one of the designs at least, and on each of them a cut, a kill and
-// replies to COMMIT that are lost again and again: what became of each must be found out, and rightly. At night every kind
-// happens on every design, and replies are lost for longer.
+// TestEveryKindOfFault applies each kind of fault to at least one design, and a cut, a kill and repeatedly lost COMMIT replies to
+// each. It checks that each lost commit is resolved, rightly. At night every kind hits every design, and replies are lost for
+// longer.
 func TestEveryKindOfFault(t *testing.T) {
 	lacking, err := world.Lacking(t.Context(), cases.Case{}, fault.Kinds(), func(string) {})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestEveryKindOfFault(t *testing.T) {
 	}
 	t.Logf("not here: %v", lacking)
 	for name, why := range lacking {
-		if os.Getenv("CI") == "true" && !strings.HasPrefix(name, "container.") && !strings.HasPrefix(name, "host.") && !strings.HasPrefix(name, "worker.") { // which have tests of their own
+		if os.Getenv("CI") == "true" && !strings.HasPrefix(name, "container.") && !strings.HasPrefix(name, "host.") && !strings.HasPrefix(name, "worker.") { // these have tests of their own
 			t.Errorf("CI must be able to have %s: %s", name, why)
 		}
 	}
@@ -77,9 +77,8 @@ func TestEveryKindOfFault(t *testing.T) {
 	}
 }
 
-// TestEveryMessage goes from message to message until every operation has been cut, or hit by a kill. At night it goes on for
-// minutes, on every design: that none of their messages is left takes longer still, and is what pulley chaos says of such a
-// run.
+// TestEveryMessage applies exhaustive faults until every operation was cut or killed. At night it continues for minutes on every
+// design; reaching all of their messages takes longer and is left to pulley chaos.
 func TestEveryMessage(t *testing.T) {
 	for _, design := range depth.Of(durable[:1], durable) {
 		t.Run(design, func(t *testing.T) {
@@ -104,13 +103,13 @@ func TestEveryMessage(t *testing.T) {
 	}
 }
 
-// operations are those whose messages something is to be done at. Some need not come before the first fault, such as a reclaim
-// where no lease ran out; the first ones always do.
+// operations are those at whose messages something must be done. Some, such as a reclaim without an expired lease, need not occur
+// before the first fault; the first alwaysCome always do.
 var operations = []string{"submit", fault.Claiming, "complete", fault.Starting, fault.Reclaiming, "group commit", "retry", "cancel"}
 
 const alwaysCome = 4
 
-// missingIn says what was not done at any message of a run that goes to every message.
+// missingIn says at which operations a run of exhaustive faults did nothing.
 func missingIn(seen fault.Coverage) (what []string) {
 	for i, name := range operations {
 		o := seen.Operations[name]

@@ -9,10 +9,9 @@ import (
 	"pulley/chaos/fault"
 )
 
-// Shrink looks for a smaller case that fails by one of the same invariants, for so long at most: with fewer
-// faults, fewer workloads, fewer instances in flight. It gives the smallest that did, with its result; that
-// is the case itself where none did. A smaller one that did not fail may have done so by chance. Growth is nothing to make
-// smaller: it takes a soak's whole time.
+// Shrink looks for a smaller case that fails by one of the same invariants: with fewer faults, workloads and instances in flight.
+// It returns the result of the smallest that failed before most had passed, or else failed. A smaller case may have passed by
+// chance. A case of growth is not shrunk, because it takes a soak's whole time.
 func Shrink(ctx context.Context, failed *Result, cfg Config, most time.Duration) *Result {
 	if slices.Equal(failed.Invariants(), []string{growth}) {
 		return failed
@@ -32,7 +31,7 @@ func Shrink(ctx context.Context, failed *Result, cfg Config, most time.Duration)
 	})
 }
 
-// shrinkTries is how often a smaller case may pass before it counts as one that does.
+// shrinkTries is how often a smaller case must pass to count as passing.
 const shrinkTries = 2
 
 // shrink tries smaller cases with a function that runs one; nil: there was no run.
@@ -74,7 +73,6 @@ func shrink(failed *Result, try func(cases.Case) *Result) *Result {
 	return best
 }
 
-// without leaves out some faults from a place on.
 func without(faults []fault.Fault, from, n int) []fault.Fault {
 	return slices.Delete(slices.Clone(faults), from, min(len(faults), from+n))
 }

@@ -33,24 +33,21 @@ var (
 	clearSQL string
 )
 
-// What a soak goes by.
 const (
 	soakSamples = 360             // over its length, about
-	soakClear   = 2 * time.Second // between two times that ended instances are cleared
-	soakMax     = 1.1             // the last window's median may be so many times the first's
+	soakClear   = 2 * time.Second // interval of removing ended instances
+	soakMax     = 1.1             // the last window's median may exceed the first's by this factor
 )
 
-// growth stands for an invariant in violations: what must not grow grew.
 const growth = "growth"
 
-// soak samples what may grow, and clears ended instances as a user would.
+// soak samples what may grow, and removes ended instances as a user would.
 type soak struct {
 	*run
 	series  map[string]*record.SoakSeries
 	cleared int
 }
 
-// sampleLoop samples and clears until ctx ends.
 func (s *soak) sampleLoop(ctx context.Context) {
 	every := min(5*time.Second, max(200*time.Millisecond, time.Duration(s.LastMS)*time.Millisecond/soakSamples))
 	cleared := time.Now()
@@ -65,7 +62,7 @@ func (s *soak) sampleLoop(ctx context.Context) {
 	}
 }
 
-// add takes in one value; ok is false where it could not be had.
+// add adds a value; ok is false if it is missing.
 func (s *soak) add(at float64, name, unit string, v float64, ok bool) {
 	one := s.series[name]
 	if one == nil {
@@ -80,7 +77,6 @@ func (s *soak) add(at float64, name, unit string, v float64, ok bool) {
 	one.Values = append(one.Values, &v)
 }
 
-// The series that are judged.
 const (
 	seriesMemory      = "memory of engine 0"
 	seriesGoroutines  = "goroutines of engine 0"
@@ -89,8 +85,8 @@ const (
 	seriesIndexes     = "indexes"
 )
 
-// bounded are the series that must not grow, and by how much each goes up and down with the load, however long a soak lasts. What
-// grows with every instance or with time is soon above that: in a soak of 90 seconds there are some 100,000 completions.
+// bounded are the series that must not grow, and how much each varies with the load in a soak of any length. Growth with
+// instances or time soon exceeds that: 90 seconds have some 100,000 completions.
 var bounded = []struct {
 	name  string
 	sways float64
@@ -141,7 +137,6 @@ func (s *soak) sample(ctx context.Context) {
 	s.add(at, seriesIndexes, bytesUnit, indexes, true)
 }
 
-// residentBytes is the memory that a process has now, where the system tells.
 func residentBytes(pid int) (float64, bool) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	fields := strings.Fields(string(text))
@@ -152,13 +147,12 @@ func residentBytes(pid int) (float64, bool) {
 	return float64(pages) * float64(os.Getpagesize()), err == nil && pages > 0
 }
 
-// clear reads instances that ended some time ago once more, and removes them.
 func (s *soak) clear(ctx context.Context) {
 	ids := s.load.removeEnded(time.Now().Add(-s.Retained()))
 	for len(ids) > 0 {
 		n := min(len(ids), lookupBatch)
 		if err := s.clearBatch(ctx, ids[:n]); err != nil {
-			s.load.returnEnded(ids) // the server may be down
+			s.load.returnEnded(ids)
 			return
 		}
 		ids = ids[n:]
@@ -189,11 +183,11 @@ func (s *soak) clearBatch(ctx context.Context, ids []uuid.UUID) error {
 	return nil
 }
 
-// recordLookups records how instances stand that must have ended. Of those that the history does not have, one that has
-// not is a violation at once.
+// recordLookups records the state of instances that must have ended. An instance that is not in the history and has not ended is
+// a violation at once.
 func (r *run) recordLookups(ids []uuid.UUID, found []backend.Instance) {
 	for i, in := range found {
-		in.ID = ids[i] // of an unknown one too
+		in.ID = ids[i] // of an unknown one, too
 		if r.watch.isRecorded(in.ID.String()) {
 			r.record(process.InstanceEvent(oracle.LookedUp, in))
 		} else if in.Status == backend.Running || in.Status == "" {
@@ -204,22 +198,21 @@ func (r *run) recordLookups(ids []uuid.UUID, found []backend.Instance) {
 	}
 }
 
-// judge holds the end of each series against its begin.
 func (s *soak) judge() *record.Soak {
 	length := float64(s.LastMS) / 1000
-	isSteady, long := s.Windows()
+	steadyFrom, long := s.Windows()
 	out := &record.Soak{
 		EveryS: length / soakSamples,
 		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
 			"last %.0f s. What is judged may end %.0f %% above its begin, and by so much more as it goes up and down with the load (%s). The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
-			length, isSteady, long, long, 100*(soakMax-1), swayText(), s.cleared, s.Retained(), s.VacuumPauseText()),
+			length, steadyFrom, long, long, 100*(soakMax-1), swayText(), s.cleared, s.Retained(), s.VacuumPauseText()),
 	}
 	names := slices.Sorted(maps.Keys(s.series))
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	for _, name := range names {
 		one := s.series[name]
 		out.Series = append(out.Series, *one)
-		begin, first := window(one, isSteady, isSteady+long)
+		begin, first := window(one, steadyFrom, steadyFrom+long)
 		end, last := window(one, length-long, length)
 		g := record.Growth{Name: name, Unit: one.Unit, Begin: begin, End: end, Judged: rank(name) < len(bounded)}
 		most := soakMax * begin
@@ -240,7 +233,6 @@ func (s *soak) judge() *record.Soak {
 	return out
 }
 
-// swayText words by how much each of the judged series may sway.
 func swayText() string {
 	var texts []string
 	for _, one := range bounded {
@@ -253,7 +245,7 @@ func swayText() string {
 	return strings.Join(texts, ", ")
 }
 
-// rank is a series' place among the judged ones, their number if it is none.
+// rank returns a series' index among the judged ones; their number: it is none.
 func rank(name string) int {
 	for i, one := range bounded {
 		if one.name == name {
@@ -263,7 +255,6 @@ func rank(name string) int {
 	return len(bounded)
 }
 
-// window is the median of a series from one time to another.
 func window(s *record.SoakSeries, from, to float64) (median float64, ok bool) {
 	var values []float64
 	for i, at := range s.AtS {

@@ -13,23 +13,23 @@ import (
 	"pulley/reports/record"
 )
 
-// soakSeries is made up: a value for each second of a minute.
+// soakSeries makes a series with a value for each second of a minute.
 func soakSeries(value func(second int) float64) *record.SoakSeries {
 	s := &record.SoakSeries{}
 	for i := range 60 {
 		v := value(i)
 		s.AtS, s.Values = append(s.AtS, float64(i)), append(s.Values, &v)
 	}
-	s.Values[12] = nil // a sample that could not be had
+	s.Values[12] = nil
 	return s
 }
 
-// TestGrowth tells what grows from what rises at the begin, or for a moment.
+// TestGrowth distinguishes growth from a rise at the begin or for a moment.
 func TestGrowth(t *testing.T) {
 	s := &soak{run: &run{Case: cases.Case{LastMS: 60_000}, result: newResult(cases.Case{})}, series: map[string]*record.SoakSeries{
 		seriesMemory:      soakSeries(func(i int) float64 { return min(10, float64(i)+1) * 100 * mebibyte }),
 		seriesGoroutines:  soakSeries(func(i int) float64 { return 1000 + 90*float64(i%2) }),
-		seriesConnections: soakSeries(func(i int) float64 { return float64(10 + 90*(i/59)) }), // its last sample only
+		seriesConnections: soakSeries(func(i int) float64 { return float64(10 + 90*(i/59)) }), // only its last sample
 		seriesTables:      soakSeries(func(i int) float64 { return float64(100+10*i) * mebibyte }),
 		seriesIndexes:     soakSeries(func(int) float64 { return 100 }),
 		"table other":     soakSeries(func(i int) float64 { return float64(i * i) }),
@@ -56,8 +56,8 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestEveryLeakIsFound has each of the judged series grow from one window to the other by a little more than it may, by a little
-// less, and go up and down by as much as the load has it do.
+// TestEveryLeakIsFound has each judged series grow by slightly more and slightly less than it may, and vary as much as with the
+// load.
 func TestEveryLeakIsFound(t *testing.T) {
 	for _, one := range bounded {
 		for _, base := range []float64{0, 100 * one.sways} {
@@ -79,7 +79,7 @@ func TestEveryLeakIsFound(t *testing.T) {
 	}
 }
 
-// TestKeeps has the history of a long run be of some instances, each of them whole.
+// TestKeeps checks that the history of a long run has some of the instances, each completely.
 func TestKeeps(t *testing.T) {
 	c := cases.Case{Soak: true, LastMS: int((20 * time.Minute).Milliseconds())}
 	w := newWatch()
@@ -97,8 +97,8 @@ func TestKeeps(t *testing.T) {
 	}
 }
 
-// TestSoak has a short one, in which ended instances are removed, and a bug that leaves goroutines behind is found. At night
-// there is one without the bug, too: in so short a time, what still grows is no bug yet.
+// TestSoak runs a short soak that removes ended instances, and checks that leaked goroutines are found. At night there is a soak
+// without the bug, too: in a shorter time, growth is no bug yet.
 func TestSoak(t *testing.T) {
 	for _, bug := range depth.Of([]string{"leaves goroutines"}, []string{"leaves goroutines", ""}) {
 		t.Run(bug, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestSoak(t *testing.T) {
 func testSoak(t *testing.T, bug string) {
 	c := shortCase("push")
 	c.Soak, c.LastMS, c.RatePerS, c.InFlight, c.EveryMS = true, depth.Of(cases.SoakLeastMS, 60_000), depth.Of(4.0, 8), 50, 3000
-	c.CallMS = 5000 // a sample that takes longer is none
+	c.CallMS = 5000 // a slower sample is dropped
 	c.Faults = []fault.Fault{{Kind: "process.kill", Engine: 1}}
 	res := runCase(t, c, plantVariable+"="+bug)
 	found := slices.ContainsFunc(res.Violations, func(v Violation) bool { return v.Invariant == growth && strings.HasPrefix(v.Message, seriesGoroutines) })

@@ -10,7 +10,7 @@ import (
 	"pulley/engine/oracle"
 )
 
-// TestTimeOfThePlan has the time of the faults be over, and wants the kinds named for which there was none.
+// TestTimeOfThePlan checks that kinds are named for which the plan's time did not suffice.
 func TestTimeOfThePlan(t *testing.T) {
 	r := &run{Case: cases.Case{WithinMS: 50, Faults: []fault.Fault{{Kind: "wire.cut"}, {Kind: "process.kill"}, {Kind: "wire.cut"}, {Kind: "postgres.kill"}, {Kind: "process.kill"}}}}
 	r.result = newResult(r.Case)

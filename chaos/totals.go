@@ -9,19 +9,19 @@ import (
 	"pulley/chaos/fault"
 )
 
-// Goal is a number of things that have to happen over many runs.
+// Goal is something that must happen often enough over many runs.
 type Goal string
 
 // The goals.
 const (
-	Cuts       Goal = "cuts"       // of connections, at a message or all at once
-	Kills      Goal = "kills"      // of engines' processes
-	Terminated Goal = "terminated" // sessions that the server ended
+	Cuts       Goal = "cuts" // of connections, singly or all at once
+	Kills      Goal = "kills"
+	Terminated Goal = "terminated" // sessions ended by the server
 	Crashes    Goal = "crashes"    // of the server, without a checkpoint
-	Lost       Goal = "lost"       // commits that was applied and whose reply was lost
+	Lost       Goal = "lost"       // applied commits whose reply was lost
 )
 
-// goalOf says what a kind of fault counts for.
+// goalOf says which goal a kind of fault counts for.
 var goalOf = map[string]Goal{
 	"wire.cut": Cuts, "wire.reset": Cuts, "wire.drop": Cuts, "wire.swallow": Cuts, "wire.commit": Cuts, "wire.commits": Cuts,
 	"wire.every":   Cuts,
@@ -36,7 +36,7 @@ type Totals struct {
 	Verdicts    map[Verdict]int           `json:"verdicts"`
 	Reached     map[Goal]int              `json:"reached"`
 	Wanted      map[Goal]int              `json:"wanted"`
-	Faults      map[string]map[string]int `json:"faults"` // by backend and kind
+	Faults      map[string]map[string]int `json:"faults"`
 	Instances   int                       `json:"instances"`
 	Completions int                       `json:"completions"`
 	LostReplies LostReplies               `json:"lost_replies"`
@@ -46,10 +46,10 @@ type Totals struct {
 	Seconds     float64                   `json:"seconds"`
 	Kept        []string                  `json:"kept"` // folders of the runs that did not pass
 
-	places map[string]*fault.Places // by backend
+	places map[string]*fault.Places
 }
 
-// NewTotals makes one that has counted nothing.
+// NewTotals makes empty totals.
 func NewTotals(wanted map[Goal]int) *Totals {
 	return &Totals{
 		Verdicts: map[Verdict]int{}, Reached: map[Goal]int{}, Wanted: wanted, Faults: map[string]map[string]int{}, Kept: []string{},
@@ -81,7 +81,6 @@ func (t *Totals) Add(r *Result) {
 	}
 }
 
-// cover takes in what a run did at which messages.
 func (t *Totals) cover(r *Result) {
 	if r.Places == nil {
 		return
@@ -97,7 +96,7 @@ func (t *Totals) cover(r *Result) {
 	t.Messages[r.Backend] = c
 }
 
-// Known is what the runs of a backend have done at which messages, as Config.Known. It is a copy.
+// Known returns what the runs of a backend did at which messages, for Config.Known. It is a copy.
 func (t *Totals) Known(backend string) *fault.Places {
 	p := fault.NewPlaces()
 	if known := t.places[backend]; known != nil {
@@ -106,10 +105,10 @@ func (t *Totals) Known(backend string) *fault.Places {
 	return p
 }
 
-// Lacks says whether a goal is not reached.
+// Lacks reports whether a goal is not reached.
 func (t *Totals) Lacks(goal Goal) bool { return t.Reached[goal] < t.Wanted[goal] }
 
-// Enough says whether every goal is reached.
+// Enough reports whether every goal is reached.
 func (t *Totals) Enough() bool {
 	for goal := range t.Wanted {
 		if t.Lacks(goal) {
@@ -119,10 +118,10 @@ func (t *Totals) Enough() bool {
 	return true
 }
 
-// Passed says whether every goal is reached and every run passed.
+// Passed reports whether every goal is reached and every run passed.
 func (t *Totals) Passed() bool { return t.Enough() && t.Verdicts[Pass] == t.Runs }
 
-// Line is the totals on one line.
+// Line returns the totals on one line.
 func (t *Totals) Line() string {
 	parts := []string{fmt.Sprintf("%d runs (%d pass, %d fail, %d inconclusive) in %.0f s", t.Runs, t.Verdicts[Pass], t.Verdicts[Fail], t.Verdicts[Inconclusive], t.Seconds)}
 	for _, goal := range slices.Sorted(maps.Keys(t.Wanted)) {

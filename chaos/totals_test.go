@@ -9,7 +9,7 @@ import (
 	"pulley/chaos/fault"
 )
 
-// TestTotals counts runs until the goals are reached, and one that fails.
+// TestTotals counts runs until the goals are reached, and a failing one.
 func TestTotals(t *testing.T) {
 	totals := NewTotals(map[Goal]int{Cuts: 10, Crashes: 1})
 	add := func(verdict Verdict, faults map[string]int) {
@@ -32,7 +32,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestTotalsCover has what a run did at messages be known to the next of its backend, and to no other.
+// TestTotalsCover checks that what a run did at messages is known to the next run of its backend only.
 func TestTotalsCover(t *testing.T) {
 	totals := NewTotals(nil)
 	totals.Add(&Result{Backend: "push", Verdict: Pass, Places: fault.NewPlaces()})
@@ -45,7 +45,7 @@ func TestTotalsCover(t *testing.T) {
 	}
 }
 
-// TestAKilledHostIsAKilledEngine counts one, and has a soak spare its first engine.
+// TestAKilledHostIsAKilledEngine checks that a killed host counts as a kill, and that a soak spares its first engine.
 func TestAKilledHostIsAKilledEngine(t *testing.T) {
 	totals := NewTotals(map[Goal]int{Kills: 2})
 	totals.Add(&Result{Backend: "push", Verdict: Pass, Faults: map[string]int{"host.kill": 2}})

@@ -16,36 +16,33 @@ import (
 	"pulley/engine/oracle"
 )
 
-// watch hears what the processes say while they say it: it keeps the history, counts its events for whoever
-// waits for some, and tells the load of what concerns it.
+// watch receives the processes' lines: it keeps the history, counts events for the goroutines that wait for some, and passes
+// events to the load.
 type watch struct {
 	load    *load
 	orphans *orphans
 
-	mu        sync.Mutex
-	sources   map[string][]byte // histories, by who wrote them; only ever appended to
-	counts    map[string]int    // events, by kind
-	worked    map[int]bool      // engines that had a completion answered
-	waiting   []*awaited
-	problems  []string    // the first few of the engines
-	gauges    map[int]int // goroutines, by engine
-	share     uint32      // of so many instances one is kept in the history
-	applied   []int64     // when completions were, where the history does not have them all
-	recovered int         // completions that were applied, and ends
-	deadlock  int         // statements of the engines that were victims of one
+	mu         sync.Mutex
+	sources    map[string][]byte // by source: its history; only ever appended to
+	counts     map[string]int    // events, by kind
+	worked     map[int]bool      // engines with an answered completion
+	waiting    []*awaited
+	problems   []string    // the first few of the engines
+	gauges     map[int]int // goroutines, by engine
+	share      uint32      // one of so many instances is in the history
+	applied    []int64     // when completions were applied, if the history does not have them all
+	progressed int         // applied completions, and ends
+	deadlock   int         // statements of engines that were a deadlock's victim
 }
 
-// awaited is somebody who waits for events.
 type awaited struct {
 	kind string
 	left int
 	done chan struct{}
 }
 
-// noEngine stands for the run itself.
 const noEngine = -1
 
-// problemsMax bounds what is repeated of the engines' complaints.
 const problemsMax = 20
 
 func newWatch() *watch {
@@ -55,7 +52,7 @@ func newWatch() *watch {
 // eventPrefix begins every event's line: the kind is its first field.
 const eventPrefix = `{"kind":"`
 
-// handleLine takes a line, and gives what it says if it is no event.
+// handleLine handles a line; it returns its word if it is no event.
 func (w *watch) handleLine(engine int, source string, line []byte) process.Word {
 	kind, isEvent := bytes.CutPrefix(line, []byte(eventPrefix))
 	if !isEvent {
@@ -85,10 +82,10 @@ func (w *watch) note(engine int, source, kind string, line []byte) {
 	}
 	applied := kind == string(oracle.Answered) && bytes.Contains(line, []byte(appliedText))
 	if applied || kind == string(oracle.Ended) {
-		w.recovered++
+		w.progressed++
 	}
 	if w.share > 1 && applied {
-		w.applied = append(w.applied, oracle.MachineClock()) // about when it was said
+		w.applied = append(w.applied, oracle.MachineClock()) // about when it was logged
 	}
 	w.counts[kind]++
 	if kind == string(oracle.Answered) {
@@ -109,13 +106,11 @@ func (w *watch) note(engine int, source, kind string, line []byte) {
 	w.waiting = kept
 }
 
-// What is looked for in the line of an event.
 const (
 	appliedText  = `"answer":"applied"`
 	instanceText = `"instance":"`
 )
 
-// instanceIn is the instance that an event's line is about; "" for none.
 func instanceIn(line []byte) string {
 	_, rest, found := bytes.Cut(line, []byte(instanceText))
 	if !found {
@@ -125,13 +120,12 @@ func instanceIn(line []byte) string {
 	return string(id)
 }
 
-// isRecorded says whether the history has the events of an instance. It has all that are about none.
+// isRecorded reports whether the history has an instance's events. It has all events of no instance.
 func (w *watch) isRecorded(instance string) bool {
 	n, err := strconv.ParseUint(instance[:min(8, len(instance))], 16, 32) // ids are random
 	return err != nil || uint32(n)%w.share == 0
 }
 
-// gauge is what an engine said last about its goroutines.
 func (w *watch) gauge(engine int) (n int, said bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,7 +133,6 @@ func (w *watch) gauge(engine int) (n int, said bool) {
 	return n, said
 }
 
-// listen takes a saying.
 func (w *watch) listen(engine int, line []byte) process.Word {
 	var s process.Message
 	if json.Unmarshal(line, &s) != nil {
@@ -170,7 +163,6 @@ func (w *watch) problem(text string) {
 	}
 }
 
-// lost says that an engine's process has ended.
 func (w *watch) lost(engine int, source string) {
 	w.load.lost(engine)
 	w.mu.Lock()
@@ -179,7 +171,7 @@ func (w *watch) lost(engine int, source string) {
 	w.orphans.leave(said)
 }
 
-// awaitEvents waits until n more events of a kind have come, for so long at most, and says whether they came.
+// awaitEvents waits until n more events of a kind have come and reports whether they have, for at most most.
 func (w *watch) awaitEvents(ctx context.Context, kind string, n int, most time.Duration) bool {
 	a := &awaited{kind: kind, left: n, done: make(chan struct{})}
 	w.mu.Lock()
@@ -204,24 +196,22 @@ func (w *watch) awaitEvents(ctx context.Context, kind string, n int, most time.D
 	return false
 }
 
-// working is how many engines have had a completion answered.
 func (w *watch) working() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.worked)
 }
 
-// progress counts what has brought instances nearer to their ends. It changes whenever one goes on.
+// progress counts events that bring instances nearer to their ends.
 func (w *watch) progress() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.recovered
+	return w.progressed
 }
 
-// history gives everything that was said, in the order of its times.
 func (w *watch) history() (oracle.History, error) {
 	w.mu.Lock()
-	sources := maps.Clone(w.sources) // it is not read under the lock: who says something waits for that
+	sources := maps.Clone(w.sources) // not read under the lock, for which the processes' lines wait
 	w.mu.Unlock()
 	var parts []oracle.History
 	for source, text := range sources {
@@ -234,7 +224,6 @@ func (w *watch) history() (oracle.History, error) {
 	return oracle.Merge(parts...), nil
 }
 
-// idOf reads an instance's id in an event.
 func idOf(e oracle.Event) uuid.UUID {
 	id, err := uuid.Parse(e.Instance)
 	if err != nil {

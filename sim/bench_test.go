@@ -10,7 +10,7 @@ import (
 	"pulley/sim"
 )
 
-// BenchmarkSeeds simulates a random program of 40 nodes, another one for every seed, on two engines.
+// BenchmarkSeeds simulates random programs of 40 nodes, one for each seed, on two engines.
 func BenchmarkSeeds(b *testing.B) {
 	worlds := make([]sim.Config, 32)
 	for i := range worlds {
@@ -35,8 +35,8 @@ func BenchmarkSeeds(b *testing.B) {
 	b.ReportMetric(float64(events)/float64(b.N), "events/seed")
 }
 
-// BenchmarkGraph simulates a graph of 100,000 jobs on 1,000 workers. One of a million on 10,000 takes ten times as
-// long; both fit into a minute and 2 GiB.
+// BenchmarkGraph simulates a graph of 100,000 jobs on 1,000 workers. A million jobs on 10,000 workers take ten times as long;
+// both fit into a minute and 2 GiB.
 func BenchmarkGraph(b *testing.B) {
 	jobs := layered(100_000, 2_000, 100*time.Millisecond, 1)
 	for b.Loop() {

@@ -14,12 +14,12 @@ import (
 // Job is a task of a workflow whose shape and times are known beforehand.
 type Job struct {
 	Time    time.Duration // not negative
-	Parents []int         // jobs that must have ended before, by index; none twice, and no cycle
-	Name    string        // for people; empty: its place, t1 being the first
+	Parents []int         // indices of jobs that must end before; no duplicates, no cycle
+	Name    string        // for people; empty: t and its number, from t1
 }
 
-// Bounds are what the makespan of any greedy schedule lies between, where only the tasks take time. With
-// C the critical path, W the work and m the workers:
+// Bounds bound the makespan of any greedy schedule, if only tasks take time. With C the critical path, W the work and m the
+// workers:
 //
 //	Lower = max(C, W/m)              no schedule is shorter
 //	Upper = W/m + (1 - 1/m) · C      no schedule is longer that leaves no worker idle beside a ready task (Graham, 1966)
@@ -28,10 +28,10 @@ type Job struct {
 type Bounds struct {
 	CriticalPath time.Duration // the longest sum of times along a path
 	Work         time.Duration // the sum of all times
-	Lower, Upper time.Duration // each rounded by less than a nanosecond, to the side on which it stays true
+	Lower, Upper time.Duration // each rounded by less than 1 ns, so that it stays a bound
 }
 
-// Bound gives the bounds for so many instances of a workflow that start together on so many workers.
+// Bound computes the bounds for instances of a workflow that start together.
 func Bound(jobs []Job, instances, workers int) (Bounds, error) {
 	if instances < 1 {
 		return Bounds{}, fmt.Errorf("sim: bounds for %d instances; give at least one", instances)
@@ -53,22 +53,22 @@ func Bound(jobs []Job, instances, workers int) (Bounds, error) {
 // Load is an instance's part in the bounds.
 type Load struct {
 	Arrived      time.Duration
-	CriticalPath time.Duration // how long it takes where there are always enough workers
-	Work         time.Duration // of all its attempts
-	Pauses       bool          // part of the critical path may be pauses, in which nobody works: sleeps, waits before a retry
+	CriticalPath time.Duration // its duration with enough workers
+	Work         time.Duration
+	Pauses       bool // the critical path may contain pauses without work: sleeps, waits before a retry
 }
 
 var errTooLong = errors.New("sim: the work of all jobs is over a hundred years; scale it down")
 
-// BoundLoads gives the bounds for instances that need not be alike nor arrive together. The makespan counts from time zero. With
+// BoundLoads computes the bounds for instances that may differ and arrive at any time. The makespan counts from time zero. With
 // rᵢ the arrivals, Cᵢ the critical paths, W the work of all and m the workers:
 //
 //	Lower = max(rᵢ + Cᵢ, W/m)
 //	Upper = W/m + max(rᵢ + (1 - 1/m) · Cᵢ)
 //
-// For Upper, follow the critical chain back from the instance that ends last: at any time before, either all workers
-// are busy, or a job of the chain is running, so that m - 1 may be idle, or its instance has not arrived. Where a
-// chain has pauses, all m may be idle in them, and Cᵢ counts whole.
+// For Upper, follow the critical chain back from the instance that ends last. At any earlier time either all workers are busy; or
+// a job of the chain runs, so that at most m - 1 are idle; or the instance has not arrived. In a pause of the chain all m may be
+// idle, so Cᵢ counts whole.
 func BoundLoads(loads []Load, workers int) (Bounds, error) {
 	var path, work, lower, upper time.Duration
 	m := time.Duration(max(workers, 1))
@@ -87,7 +87,7 @@ func BoundLoads(loads []Load, workers int) (Bounds, error) {
 	return boundsOf(path, work, lower, upper, workers)
 }
 
-// boundsOf adds the area: what all workers need if none is ever idle.
+// boundsOf adds the area bound: the time that all workers need if none is ever idle.
 func boundsOf(path, work, lower, upper time.Duration, workers int) (Bounds, error) {
 	if workers < 1 {
 		return Bounds{}, fmt.Errorf("sim: bounds for %d workers; give at least one", workers)
@@ -97,7 +97,7 @@ func boundsOf(path, work, lower, upper time.Duration, workers int) (Bounds, erro
 	return Bounds{CriticalPath: path, Work: work, Lower: max(lower, area), Upper: area + upper}, nil
 }
 
-// finishTimes gives when each job ends where there are always enough workers.
+// finishTimes returns when each job ends with enough workers.
 func finishTimes(jobs []Job) ([]time.Duration, error) {
 	for i, j := range jobs {
 		if j.Time < 0 || j.Time > longest {
@@ -112,7 +112,7 @@ func finishTimes(jobs []Job) ([]time.Duration, error) {
 	return finish, follow(jobs, order, func(job int) time.Duration { return jobs[job].Time }, finish)
 }
 
-// follow fills in when each job ends where there are always enough workers, with times of their own.
+// follow fills in when each job ends with enough workers. takes gives the jobs' times.
 func follow(jobs []Job, order []int32, takes func(job int) time.Duration, finish []time.Duration) error {
 	for _, i := range order {
 		var ready time.Duration
@@ -126,12 +126,12 @@ func follow(jobs []Job, order []int32, takes func(job int) time.Duration, finish
 	return nil
 }
 
-// jobOrder gives an order in which jobs can be done one by one.
+// jobOrder returns a topological order of the jobs.
 func jobOrder(jobs []Job) ([]int32, error) {
 	if len(jobs) >= math.MaxInt32 {
 		return nil, fmt.Errorf("sim: %d jobs; give at most two thousand million", len(jobs))
 	}
-	first := make([]int32, len(jobs)+1) // where the children of each begin
+	first := make([]int32, len(jobs)+1) // where each job's children begin in kids
 	waits := make([]int32, len(jobs))
 	edges := 0
 	for i, j := range jobs {
@@ -174,7 +174,7 @@ func jobOrder(jobs []Job) ([]int32, error) {
 	return order, nil
 }
 
-// TraceJobs gives the tasks of a trace, each as long as its graph has it wait at the time scale.
+// TraceJobs returns the tasks of a trace, with the scaled times that its graph has them wait.
 func TraceJobs(t *wfformat.Trace, timeScale float64) []Job {
 	jobs := make([]Job, len(t.Tasks))
 	for i, task := range t.Tasks {
@@ -183,12 +183,11 @@ func TraceJobs(t *wfformat.Trace, timeScale float64) []Job {
 	return jobs
 }
 
-// GraphJobs gives the actions of a workflow in the order of its nodes, each as long as the function
-// says. A workflow in which what is run depends on values (a branch, a loop, a spread), or where one
-// of several ways is enough (soft edges), is refused by name.
+// GraphJobs returns a workflow's actions in the order of its nodes, with the times that takes gives. It refuses a workflow whose
+// shape depends on values (a branch, a loop, a spread) or that has soft edges, and names the node.
 func GraphJobs(g *graph.Graph, takes func(*graph.Node) time.Duration) ([]Job, error) {
 	var jobs []Job
-	place := map[graph.NodeID]int{} // of an action among the jobs
+	place := map[graph.NodeID]int{} // index of an action's job
 	for _, n := range g.Nodes {
 		if n.Depth > 0 || n.Kind == graph.Branch || n.Kind == graph.Spread || n.Kind == graph.LoopInit {
 			return nil, fmt.Errorf("sim: node %s: what runs depends on values, so there are no bounds beforehand", n.Name)
@@ -211,7 +210,7 @@ func GraphJobs(g *graph.Graph, takes func(*graph.Node) time.Duration) ([]Job, er
 	return jobs, nil
 }
 
-// actionsBefore finds the actions from which a way leads to a node with no other action on it.
+// actionsBefore finds the actions from which a path without another action leads to a node.
 func actionsBefore(g *graph.Graph, to graph.NodeID, place map[graph.NodeID]int) ([]int, error) {
 	var found []int
 	seen := map[graph.NodeID]bool{to: true}

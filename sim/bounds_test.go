@@ -19,7 +19,6 @@ import (
 	"pulley/sim"
 )
 
-// compiled makes a workload of a program without input.
 func compiled(t testing.TB, source string) scenarios.Workload {
 	t.Helper()
 	prog, err := ir.Parse("test.ir", []byte(source), ir.Limits{})
@@ -33,8 +32,8 @@ func compiled(t testing.TB, source string) scenarios.Workload {
 	return scenarios.Workload{Name: "test", Graph: g, Source: source, Input: []byte("{}")}
 }
 
-// traces gives generated traces of every shape and the recorded ones in PULLEY_WFINSTANCES or, without
-// it, in the folder that stands beside the project where there are some.
+// traces returns generated traces of every shape, and the recorded ones in PULLEY_WFINSTANCES or in the folder next to the
+// project.
 func traces(t *testing.T) []*wfformat.Trace {
 	t.Helper()
 	dir := cmp.Or(os.Getenv("PULLEY_WFINSTANCES"), filepath.Join("..", "..", "shared", "wfinstances"))
@@ -67,8 +66,7 @@ func traces(t *testing.T) []*wfformat.Trace {
 	return found
 }
 
-// inTurn gives what a test of many traces does with the one of a number: everything at night, else one thing, and another one
-// with the next trace.
+// inTurn returns what to test with a trace: everything at night, otherwise one alternative that changes from trace to trace.
 func inTurn(trace int, all ...int) []int {
 	if depth.Night() {
 		return all
@@ -76,9 +74,8 @@ func inTurn(trace int, all ...int) []int {
 	return []int{all[trace%len(all)]}
 }
 
-// TestTracesKeepTheBounds simulates traces without latencies: then the makespan lies between what no
-// schedule can beat and what no greedy one exceeds, and equals the critical path where every task has
-// a worker.
+// TestTracesKeepTheBounds checks that without latencies a makespan lies within its bounds, and equals the critical path if every
+// task has a worker.
 func TestTracesKeepTheBounds(t *testing.T) {
 	s, err := scenarios.Find("trace")
 	if err != nil {
@@ -116,7 +113,7 @@ func TestTracesKeepTheBounds(t *testing.T) {
 	}
 }
 
-// TestLatencyNeverBeatsTheBound adds latencies, engines and instances: the lower bound stays.
+// TestLatencyNeverBeatsTheBound checks that the lower bound holds with latencies, engines and instances.
 func TestLatencyNeverBeatsTheBound(t *testing.T) {
 	trace, err := wfformat.Generate(wfformat.Montage, 60, 8)
 	if err != nil {
@@ -145,8 +142,7 @@ func TestLatencyNeverBeatsTheBound(t *testing.T) {
 	}
 }
 
-// TestGraphJobs compares the bounds of a graph with those of the trace that it was made from, and sees
-// through nodes that run inline.
+// TestGraphJobs checks that a graph's bounds equal those of its trace, also with nodes that run inline.
 func TestGraphJobs(t *testing.T) {
 	for _, trace := range traces(t) {
 		g, err := trace.Graph(wfformat.GraphOptions{})
@@ -188,7 +184,7 @@ fn main(input: [], output: [y]):
 	}
 }
 
-// TestBound works out small cases by hand.
+// TestBound checks small cases that were worked out by hand.
 func TestBound(t *testing.T) {
 	diamond := []sim.Job{{Time: 1}, {Time: 5, Parents: []int{0}}, {Time: 2, Parents: []int{0}}, {Time: 1, Parents: []int{1, 2}}}
 	for _, c := range []struct {

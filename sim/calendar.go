@@ -8,7 +8,6 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// kind says what happens.
 type kind string
 
 const (
@@ -23,43 +22,39 @@ const (
 	cancel   kind = "cancel"
 )
 
-// anyIncarnation is the life of an event that concerns whatever process is in the engine's place.
+// anyIncarnation is the incarnation of an event for whichever process the engine has then.
 const anyIncarnation = -1
 
-// never is the time of no event.
 const never = time.Duration(math.MaxInt64)
 
-// occurrence is an event on the calendar.
 type occurrence struct {
 	at  time.Duration
-	tie uint32 // drawn: the order of what happens at the same moment
-	seq uint64 // in which they were made, where the draw is a tie too
+	tie uint32 // random; orders events of the same moment
+	seq uint64 // order of creation, where tie is equal too
 
 	kind        kind
 	engine      *engine
-	incarnation int // of the engine, for which the event is; anyIncarnation
+	incarnation int // of the engine; or anyIncarnation
 	tick        int
 	instance    *instance      // of arrive and cancel
 	attempt     *attempt       // of done
 	call        *dispatch.Call // of apply and reply
-	due         time.Duration  // of apply: when the answer arrives
+	due         time.Duration  // of apply: when the reply arrives
 	event       dispatch.Event // of reply, done and drain
 }
 
-// at puts an event on the calendar.
 func (w *world) at(at time.Duration, o occurrence) {
 	w.seq++
 	o.at, o.tie, o.seq = at, w.rng.Uint32(), w.seq
 	heap.Push(&w.queue, &o)
 }
 
-// isCurrent says that the event is for the engine's present process and will make it decide. A deadline
-// may be an old one by then.
+// isCurrent reports whether the event will make the engine's current process decide. It excludes ticks, whose deadline may have
+// changed.
 func (o *occurrence) isCurrent(e *engine) bool {
 	return o.engine == e && o.kind != apply && o.kind != tick && (o.incarnation == e.incarnation || o.incarnation == anyIncarnation)
 }
 
-// events is the calendar, a container/heap.
 type events []*occurrence
 
 func (h events) peek() *occurrence {
@@ -71,7 +66,6 @@ func (h events) peek() *occurrence {
 
 func (h events) Len() int { return len(h) }
 
-// Less orders by time, then as drawn.
 func (h events) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	switch {
@@ -85,10 +79,8 @@ func (h events) Less(i, j int) bool {
 
 func (h events) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push adds an event, for container/heap.
 func (h *events) Push(x any) { *h = append(*h, x.(*occurrence)) }
 
-// Pop takes the last event, for container/heap.
 func (h *events) Pop() any {
 	last := len(*h) - 1
 	o := (*h)[last]

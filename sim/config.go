@@ -18,74 +18,73 @@ import (
 	"pulley/scenarios/dist"
 )
 
-// Act gives the result of one attempt at an action, or its failure, of which Type and Message are
-// enough. Arguments are a JSON object and must not be changed; attempts count from 1. For a run to be
-// repeatable it must depend on what it is given only.
+// Act returns the result of an attempt at an action, or its failure, which needs only Type and Message. Arguments are a JSON
+// object and must not be changed; attempts count from 1. A run is repeatable only if the result depends on nothing but the
+// arguments of Act.
 type Act func(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
 
-// Config is a world. Workload, Mix or Jobs must be set; the zero value of every other field means what is
-// said there. Functions are called from the goroutine of Run.
+// Config describes a world. Workload, Mix or Jobs must be set; each other field documents its zero value. Run calls the functions
+// from its own goroutine.
 type Config struct {
-	Seed uint64 // of the one generator
+	Seed uint64
 
 	Workload scenarios.Workload
-	Mix      *scenarios.Mix // in the place of Workload: its workloads take turns
+	Mix      *scenarios.Mix // replaces Workload: its workloads take turns
 
-	// Jobs stand in the place of Workload, Mix and Act: a workflow whose readiness is counted in plain arrays, by
-	// this package, and not by the core and the in-memory store. For graphs that these have no room for. Engines
-	// are the same; actions are called JobAction, without arguments, and there is nothing for twins and
-	// oracles to hold against, so Faults, Cancels, Record and CheckEach are refused.
+	// Jobs replaces Workload, Mix and Act: a workflow whose readiness this package counts in plain arrays, for graphs too large
+	// for the core and the in-memory store. The engines are the same. Actions are called JobAction and have no arguments. Models
+	// and oracles cannot check it, so Faults, Cancels, Record and CheckEach are refused.
 	Jobs []Job
 
 	Instances int          // of the workload; zero: 1
-	Between   Distribution // time from one submission to the next; nil: all at once, at the start
+	Between   Distribution // time between submissions; nil: all at the start
 
-	// Arrivals, in the place of Between, is a process of which the first arrival is the start of the world. A closed one
-	// has the next instance arrive when one ends; of several numbers in flight it takes the first.
+	// Arrivals replaces Between; its first arrival is the start of the world. With a closed process, the next instance arrives
+	// when one ends; of several numbers in flight, the first is used.
 	Arrivals *arrivals.Arrivals
 
 	Engines int // zero: 1. Submissions go to them in turn
 	Workers int // tasks that one engine runs at once; zero: 1
 
-	Act     Act          // nil: the actions of the workloads, without the time that they take
-	Service Service      // how long an attempt takes; nil: no time, and of Jobs their own
-	Latency Distribution // how long a call of the store takes; nil: no time
+	Act     Act          // nil: the workloads' own actions, without their duration
+	Service Service      // duration of an attempt; nil: no time, or the jobs' own
+	Latency Distribution // duration of a store call; nil: no time
 
-	// Dispatch bounds each engine's machine. Owner, Shards, Slots and Notify are set by the simulator. Of
-	// the others, zero means: Prefetch and NotifyEvery zero, Batch 128, BatchBytes 1 MiB, Committers 4,
-	// Pending 256, Queue 1024, MaxDeliveries without a bound, Lease 30 s, Poll 1 s, Sweep 30 s, RetryMin 10 ms, RetryMax 1 s.
+	// Dispatch bounds each engine's machine. The simulator sets Owner, Shards, Slots and Notify. Zero means: Prefetch and
+	// NotifyEvery zero, Batch 128, BatchBytes 1 MiB, Committers 4, Pending 256, Queue 1024, MaxDeliveries unbounded, Lease 30 s,
+	// Poll 1 s, Sweep 30 s, RetryMin 10 ms, RetryMax 1 s.
 	Dispatch dispatch.Config
 	Shards   int // of the store; zero: 1
 
-	Faults  []Fault  // in any order; each happens at most once
+	Faults  []Fault  // in any order; each is applied at most once
 	Cancels []Cancel // in any order
 
-	Trace     io.Writer // takes every event as a line of text; nil: nobody
-	Quiet     bool      // no event is written as text, and Result.Hash is empty; Trace must be nil
-	Record    bool      // keeps a history
-	CheckEach bool      // holds the store against its own invariants after every call, not only at the end; slow
-	EventsMax int       // a run with more has failed; zero: 10,000,000
+	Trace     io.Writer // receives every event as a line of text; nil: no trace
+	Quiet     bool      // writes no events as text; Result.Hash is then empty and Trace must be nil
+	Record    bool
+	CheckEach bool // checks the store's own invariants after every call, not only at the end; slow
+	EventsMax int  // a longer run fails; zero: 10,000,000
 }
 
-// FaultKind says what befalls an engine.
+// FaultKind is the kind of a fault.
 type FaultKind string
 
 // The kinds of faults.
 const (
-	Crash  FaultKind = "crash"  // the process dies, and another one starts in its place
-	Freeze FaultKind = "freeze" // the process is stopped, and goes on
+	Crash  FaultKind = "crash"  // the process dies, and another one starts
+	Freeze FaultKind = "freeze" // the process is paused
 )
 
-// Fault befalls one engine.
+// Fault is a fault that hits one engine.
 type Fault struct {
 	Kind   FaultKind
 	Engine int           // from zero
-	After  int           // events that came to the engine before, in all of its lives
+	After  int           // after so many events of the engine, over all incarnations
 	For    time.Duration // until it is back; zero: at once
 }
 
-// Cancel is a client's that wants an instance to end. One that has not been taken yet is canceled as soon as
-// it has, and one that has ended stays as it is.
+// Cancel is a client's request to end an instance. If the store does not have the instance yet, the client retries; an ended
+// instance stays as it is.
 type Cancel struct {
 	Instance int           // by arrival, from zero
 	At       time.Duration // after its arrival
@@ -96,7 +95,6 @@ const (
 	enginesMax = 10_000
 )
 
-// withDefaults fills in what is zero.
 func (c Config) withDefaults() Config {
 	c.Instances = cmp.Or(c.Instances, 1)
 	c.Engines = cmp.Or(c.Engines, 1)
@@ -140,7 +138,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// closed is how many instances are in flight where they arrive as others end; zero where they do not.
+// closed returns how many instances are in flight in a closed process; zero: the process is open.
 func (c Config) closed() int {
 	if c.Arrivals == nil || c.Arrivals.Open() {
 		return 0
@@ -148,7 +146,7 @@ func (c Config) closed() int {
 	return c.Arrivals.InFlight()[0]
 }
 
-// validate reports every field that is out of its bounds. Defaults must have been filled in.
+// validate reports every field that is out of bounds. Defaults must have been filled in.
 func (c Config) validate() error {
 	var errs []error
 	no := func(format string, args ...any) { errs = append(errs, fmt.Errorf("sim: "+format, args...)) }

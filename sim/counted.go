@@ -14,19 +14,18 @@ import (
 	"pulley/engine/graph"
 )
 
-// JobAction is the action that jobs are, for Service.
+// JobAction is the action of every job, for Service.
 const JobAction = "job"
 
-// counted is a store for graphs of jobs: what each waits for is a number in an array. A job is a node
-// run without a path, whose node is the job's index. It keeps the contract of backend.Backend where nothing fails:
-// leases do not run out, and every completion is a success. It orders by readiness, then by the order in which
-// it became ready, as the in-memory store does, so both give the same schedule.
+// counted is a store for graphs of jobs that counts readiness in arrays. A job is a node run without a path; its node is the
+// job's index. While nothing fails, it keeps the contract of backend.Backend: leases do not expire and every completion succeeds.
+// It orders node runs as the in-memory store does, by when they became ready, so both give the same schedule.
 type counted struct {
 	w     *world
-	waits []int32 // parents of each job
+	waits []int32 // number of parents of each job
 	roots []int32
-	first []int32 // where a job's children begin in kids; one more than there are jobs
-	kids  []int32 // ascending
+	first []int32 // where a job's children begin in kids; one entry more than jobs
+	kids  []int32
 
 	instances map[uuid.UUID]*countedInstance
 	shards    []countedShard
@@ -37,13 +36,13 @@ type countedInstance struct {
 	id        uuid.UUID
 	shard     *countedShard
 	remaining int
-	waits     []int32 // parents of each job that have not ended
+	waits     []int32 // number of parents that have not ended
 }
 
-// countedShard is a queue of what is ready, in that order, and the leases that are held.
+// countedShard is the queue of ready node runs, in order, and the held leases.
 type countedShard struct {
 	ready []countedRun
-	head  int // of those that are not leased yet
+	head  int // index of the first that is not leased
 	held  map[backend.Lease]bool
 }
 
@@ -107,7 +106,6 @@ func newCounted(w *world, jobs []Job) (*counted, error) {
 func (c *counted) Shards() int { return len(c.shards) }
 func (c *counted) Close()      {}
 
-// Submit makes the jobs ready that wait for none.
 func (c *counted) Submit(_ context.Context, subs []backend.Submission, grant backend.Grant) (out backend.Committed, err error) {
 	touched := make([]bool, len(c.shards))
 	var fresh []countedRun
@@ -132,7 +130,6 @@ func (c *counted) Submit(_ context.Context, subs []backend.Submission, grant bac
 	return out, nil
 }
 
-// Claim leases what is ready.
 func (c *counted) Claim(_ context.Context, shard int, grant backend.Grant) (out backend.Committed, err error) {
 	s := &c.shards[shard]
 	for len(out.Tasks) < grant.Max && s.len() > 0 {
@@ -142,7 +139,7 @@ func (c *counted) Claim(_ context.Context, shard int, grant backend.Grant) (out 
 	return out, nil
 }
 
-// Complete counts for the children of each job. A lease that is not held is stale, as in every store.
+// Complete counts arrivals at the children of each job. A lease that is not held is stale, as in every store.
 func (c *counted) Complete(_ context.Context, shard int, done []backend.Completion, grant backend.Grant) (out backend.Committed, err error) {
 	s := &c.shards[shard]
 	var fresh []countedRun
@@ -155,7 +152,7 @@ func (c *counted) Complete(_ context.Context, shard int, done []backend.Completi
 		out.Outcomes = append(out.Outcomes, backend.Outcome{Answer: backend.Applied})
 		inst, job := c.instances[d.Lease.Key.Instance], d.Lease.Key.Run.Node
 		kids := c.kids[c.first[job]:c.first[job+1]]
-		for _, single := range []bool{true, false} { // what has one parent needs no counter, and the core enqueues it first
+		for _, single := range []bool{true, false} { // a job with one parent needs no counter, and the core enqueues such jobs first
 			for _, kid := range kids {
 				if single != (c.waits[kid] == 1) {
 					continue
@@ -175,14 +172,13 @@ func (c *counted) Complete(_ context.Context, shard int, done []backend.Completi
 	return out, nil
 }
 
-// enqueue makes a job ready.
 func (c *counted) enqueue(inst *countedInstance, job int32) countedRun {
 	r := countedRun{inst, job}
 	c.w.becomes(r.key(), c.w.now)
 	return r
 }
 
-// hand leases what a call made ready itself, as far as its grant goes, and queues the rest.
+// hand leases what a call made ready, up to the grant, and queues the rest.
 func (c *counted) hand(fresh []countedRun, grant backend.Grant, out *backend.Committed) {
 	for i, r := range fresh {
 		if i < grant.Max {
@@ -203,7 +199,6 @@ func (c *counted) lease(r countedRun, grant backend.Grant) backend.Task {
 	return t
 }
 
-// Renew says which leases are held; they do not run out.
 func (c *counted) Renew(_ context.Context, shard int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
 	kept := make([]bool, len(leases))
 	for i, l := range leases {
@@ -212,10 +207,9 @@ func (c *counted) Renew(_ context.Context, shard int, leases []backend.Lease, _ 
 	return kept, nil
 }
 
-// Sweep finds nothing: what an instance held goes with its end.
+// Sweep finds nothing: an ended instance leaves nothing behind.
 func (c *counted) Sweep(context.Context, int) (backend.Swept, error) { return backend.Swept{}, nil }
 
-// Lookup reads instances.
 func (c *counted) Lookup(_ context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	out := make([]backend.Instance, len(ids))
 	for i, id := range ids {
@@ -226,12 +220,11 @@ func (c *counted) Lookup(_ context.Context, ids []uuid.UUID) ([]backend.Instance
 	return out, nil
 }
 
-// Cancel is not for jobs.
 func (c *counted) Cancel(context.Context, []uuid.UUID, string) ([]backend.Instance, error) {
 	return nil, errors.New("sim: jobs are not canceled")
 }
 
-// Leftovers counts what is queued or leased, though every instance has ended.
+// Leftovers counts what is queued or leased once every instance has ended.
 func (c *counted) Leftovers(context.Context) (map[string]int, error) {
 	left := map[string]int{}
 	for i := range c.shards {
@@ -241,7 +234,6 @@ func (c *counted) Leftovers(context.Context) (map[string]int, error) {
 	return left, nil
 }
 
-// Check says what is wrong: a job that went on before its parents, or never.
 func (c *counted) Check() error {
 	for id, inst := range c.instances {
 		for job, n := range inst.waits {
@@ -265,7 +257,6 @@ func (c *countedInstance) public() backend.Instance {
 	return backend.Instance{ID: c.id, Status: status}
 }
 
-// nodeName names a node for people.
 func (w *world) nodeName(inst *instance, id graph.NodeID) string {
 	if inst.program != nil {
 		return inst.program.Graph().Nodes[id].Name

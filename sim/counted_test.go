@@ -13,8 +13,8 @@ import (
 	"pulley/sim"
 )
 
-// TestCountedEqualsPlanned simulates traces twice: planned by the core over the in-memory store, and counted in
-// arrays. The schedules must be the same, line by line: who ran what, where, and when.
+// TestCountedEqualsPlanned checks that traces have the same schedule, line by line, whether the core plans them over the
+// in-memory store or they are counted in arrays.
 func TestCountedEqualsPlanned(t *testing.T) {
 	s, err := scenarios.Find("trace")
 	if err != nil {
@@ -44,7 +44,6 @@ func TestCountedEqualsPlanned(t *testing.T) {
 	}
 }
 
-// same demands the same schedule.
 func same(t *testing.T, a, b *sim.Result) {
 	t.Helper()
 	if len(a.Schedule) != len(b.Schedule) || len(a.Schedule) == 0 {
@@ -60,7 +59,7 @@ func same(t *testing.T, a, b *sim.Result) {
 	}
 }
 
-// layered makes a graph of jobs in layers: each job has a parent in the layer before it and mostly a second one.
+// layered makes jobs in layers: each has a parent in the layer before, and mostly a second one.
 func layered(jobs, width int, mean time.Duration, seed uint64) []sim.Job {
 	r := rand.New(rand.NewPCG(seed, 1))
 	made := make([]sim.Job, jobs)
@@ -78,7 +77,7 @@ func layered(jobs, width int, mean time.Duration, seed uint64) []sim.Job {
 	return made
 }
 
-// TestJobsStandAlone refuses what jobs cannot have.
+// TestJobsStandAlone checks that Jobs refuses what it cannot be combined with.
 func TestJobsStandAlone(t *testing.T) {
 	jobs := layered(20, 4, time.Second, 1)
 	for want, cfg := range map[string]sim.Config{
@@ -93,8 +92,8 @@ func TestJobsStandAlone(t *testing.T) {
 	}
 }
 
-// TestLargeGraphsStaySmall bounds what a job costs in memory, all that is allocated and let go of included: a million of them
-// have to fit into 2 GiB with room to spare. Measured are about 2.5 KB, of which most is garbage.
+// TestLargeGraphsStaySmall bounds the memory that a job allocates, including garbage: a million jobs must fit into 2 GiB with
+// room to spare. A job takes about 2.5 KB, mostly garbage.
 func TestLargeGraphsStaySmall(t *testing.T) {
 	n := depth.Of(10_000, 100_000)
 	jobs := layered(n, 1_000, time.Second, 3)

@@ -17,8 +17,8 @@ import (
 	"pulley/scenarios"
 )
 
-// engine is a process in the world: what package engine's loop is to the real one. It outlives its
-// process, of which there is another one after a crash.
+// engine is a simulated engine; it plays the part of package engine's loop. It outlives its process: after a crash another one
+// starts.
 type engine struct {
 	w           *world
 	index       int
@@ -26,34 +26,32 @@ type engine struct {
 	machine     *dispatch.Machine
 	batch       []dispatch.Event
 
-	backlog []*instance                   // submissions that the machine has no room for, in order
-	pending map[dispatch.Ticket]*instance // that have no answer yet
-	tickets dispatch.Ticket               // the last one given
-	running map[dispatch.TaskID]*attempt  // tasks under way
-	free    []int                         // workers without work, a heap; for the schedule only, the machine counts on its own
-	name    string                        // of the process
+	backlog []*instance // submissions that the machine has no capacity for, in order
+	pending map[dispatch.Ticket]*instance
+	tickets dispatch.Ticket
+	running map[dispatch.TaskID]*attempt
+	free    []int // idle workers, a heap; only for the schedule, since the machine counts by itself
+	name    string
 
-	ticks    int           // numbers deadlines; an event with another number is of one that was moved
-	deadline time.Duration // for which there is an event; never: none
+	ticks    int           // number of the current deadline; ticks with another number are obsolete
+	deadline time.Duration // scheduled; never: none
 
-	eventCount int     // events so far, in all lives
-	faults     []Fault // to come
+	eventCount int // in all incarnations
+	faults     []Fault
 	frozen     time.Duration
 	down       bool
 	stopped    bool
 }
 
-// attempt is a task under way.
 type attempt struct {
 	id        dispatch.TaskID
 	task      backend.Task
 	record    *Attempt
-	cancelled bool // it was cancelled
+	cancelled bool
 }
 
 func (e *engine) String() string { return e.name }
 
-// begin starts a process.
 func (e *engine) begin() error {
 	e.rename()
 	cfg := e.w.cfg.Dispatch
@@ -68,18 +66,16 @@ func (e *engine) begin() error {
 	e.ticks, e.deadline = e.ticks+1, never
 	e.free = make([]int, e.w.cfg.Workers)
 	for i := range e.free {
-		e.free[i] = i // in ascending order, which is a heap
+		e.free[i] = i // ascending, which is a heap
 	}
 	return nil
 }
 
-// rename begins another life.
 func (e *engine) rename() {
 	e.incarnation++
 	e.name = fmt.Sprintf("e%d.%d", e.index, e.incarnation)
 }
 
-// queueEvent notes an event for the next step.
 func (e *engine) queueEvent(o *occurrence) {
 	e.eventCount++
 	switch o.kind {
@@ -107,8 +103,8 @@ func (e *engine) queueEvent(o *occurrence) {
 	}
 }
 
-// applyFault lets the next fault happen if its time has come, and says whether the engine is gone or
-// stands still. Events that it was told of in the same moment are lost or delayed with it.
+// applyFault applies the next fault if it is due and reports whether the engine has crashed or is frozen. Queued events are lost
+// or delayed with it.
 func (e *engine) applyFault() bool {
 	for i, f := range e.faults {
 		if e.eventCount < f.After || e.w.draining {
@@ -123,14 +119,14 @@ func (e *engine) applyFault() bool {
 		}
 		e.frozen = e.w.now + f.For
 		e.ticks++
-		e.deadline = e.frozen // it decides on what it has been told when it goes on
+		e.deadline = e.frozen // then it decides on the queued events
 		e.w.at(e.frozen, occurrence{kind: tick, engine: e, incarnation: e.incarnation, tick: e.ticks})
 		return true
 	}
 	return false
 }
 
-// crash ends the process. Its clients try again with the next one.
+// crash ends the process. Its clients repeat their submissions to the next one.
 func (e *engine) crash(after time.Duration) {
 	for _, id := range slices.Sorted(maps.Keys(e.running)) {
 		e.close(e.running[id], Lost)
@@ -143,11 +139,10 @@ func (e *engine) crash(after time.Duration) {
 	}
 	e.backlog = append(again, e.backlog...)
 	e.down, e.batch, e.deadline = true, nil, never
-	e.rename() // nothing that was under way finds it
+	e.rename() // so that nothing in flight reaches the next process
 	e.w.at(e.w.now+after, occurrence{kind: restart, engine: e, incarnation: e.incarnation})
 }
 
-// step has the machine decide, and begins what it says.
 func (e *engine) step() {
 	for again := true; again; {
 		e.submitArrived()
@@ -170,7 +165,6 @@ func (e *engine) step() {
 	}
 }
 
-// submitArrived hands over as many submissions as the machine takes.
 func (e *engine) submitArrived() {
 	n := min(len(e.backlog), e.machine.SubmitCapacity())
 	for _, inst := range e.backlog[:n] {
@@ -183,7 +177,6 @@ func (e *engine) submitArrived() {
 	e.backlog = slices.Delete(e.backlog, 0, n)
 }
 
-// do begins what a command says.
 func (e *engine) do(c dispatch.Command) {
 	switch c := c.(type) {
 	case dispatch.Call:
@@ -203,7 +196,7 @@ func (e *engine) do(c dispatch.Command) {
 	}
 }
 
-// call sends a call on its way. The store carries it out at some moment before the answer arrives.
+// call sends a call. The store executes it at some moment before the answer arrives.
 func (e *engine) call(c dispatch.Call) {
 	w := e.w
 	w.log(e.String(), "call %d %s shard %d max %d", c.ID, c.Op, c.Shard, c.Grant.Max)
@@ -213,7 +206,7 @@ func (e *engine) call(c dispatch.Call) {
 			break
 		}
 		if key := done.Lease.Key; w.byID[key.Instance].program.Graph().Nodes[key.Run.Node].Kind == graph.Sleep {
-			ev := w.of(oracle.Offered, w.byID[key.Instance], key.Run) // the machine's own: no attempt of it ends in the world
+			ev := w.of(oracle.Offered, w.byID[key.Instance], key.Run) // a sleep is the machine's own: its attempt does not end in the world
 			ev.Token, ev.Attempt = done.Lease.Token, done.Attempt
 			w.record(ev)
 		}
@@ -226,7 +219,7 @@ func (e *engine) call(c dispatch.Call) {
 	w.at(reached, occurrence{kind: apply, engine: e, incarnation: e.incarnation, call: &c, due: w.now + latency})
 }
 
-// start begins an attempt. What it will return is known now, and told when its time is over.
+// start begins an attempt. Its result is computed now and delivered when its time is over.
 func (e *engine) start(c dispatch.Start) {
 	w := e.w
 	key := c.Task.Lease.Key
@@ -259,8 +252,8 @@ func (e *engine) start(c dispatch.Start) {
 	w.at(w.now+takes, occurrence{kind: done, engine: e, incarnation: e.incarnation, attempt: a, event: end})
 }
 
-// work gives how long an attempt takes and how it ends, by the rules of the engine's executors: a
-// timeout that passes is a failure, whatever the action would have returned.
+// work returns an attempt's duration and end, by the rules of the engine's executors: after its timeout an attempt fails,
+// whatever the action would have returned.
 func (w *world) work(inst *instance, c dispatch.Start) (time.Duration, dispatch.Done, error) {
 	end := dispatch.Done{Task: c.ID}
 	takes, err := w.cfg.Service(w.rng, c.Task)
@@ -285,7 +278,7 @@ func (w *world) work(inst *instance, c dispatch.Start) (time.Duration, dispatch.
 	return takes, end, nil
 }
 
-// actOf is what stands for the workers of a workload: its own actions, if nothing else does.
+// actOf returns act or, if it is nil, the workload's own actions.
 func actOf(act Act, w *scenarios.Workload) Act {
 	if act != nil {
 		return act
@@ -295,7 +288,6 @@ func actOf(act Act, w *scenarios.Workload) Act {
 	}
 }
 
-// input is that of the instance's workload.
 func (i *instance) input() json.RawMessage {
 	if i.workload == nil {
 		return nil
@@ -303,7 +295,6 @@ func (i *instance) input() json.RawMessage {
 	return i.workload.Input
 }
 
-// ended takes an attempt's end to the machine.
 func (e *engine) ended(o *occurrence) {
 	a, end := o.attempt, o.event.(dispatch.Done)
 	if a.cancelled {
@@ -322,15 +313,15 @@ func (e *engine) ended(o *occurrence) {
 		ev.Token, ev.Attempt = a.task.Lease.Token, a.task.Attempt
 		e.w.record(ev)
 	}
-	e.close(a, Unanswered) // so far
+	e.close(a, Unanswered) // until the store answers
 	e.batch = append(e.batch, end)
 }
 
-// cancel cuts an attempt off. It gives in at once, as a well-behaved action does.
+// cancel cancels an attempt, which returns at once, as a well-behaved action does.
 func (e *engine) cancel(c dispatch.Cancel) {
 	a, ok := e.running[c.ID]
 	if !ok {
-		return // it has ended in this very moment
+		return // it has ended at this very moment
 	}
 	e.w.log(e.String(), "cancel %d %v", c.ID, c.Cause)
 	a.cancelled = true
@@ -344,10 +335,9 @@ func (e *engine) cancel(c dispatch.Cancel) {
 	e.w.at(e.w.now, occurrence{kind: done, engine: e, incarnation: e.incarnation, attempt: removed, event: end})
 }
 
-// close takes an attempt off its slot and into the schedule.
 func (e *engine) close(a *attempt, fate Fate) {
 	if e.running[a.id] != a {
-		return // cut off before, and counted then
+		return // cancelled before, and counted then
 	}
 	delete(e.running, a.id)
 	push(&e.free, a.record.Worker)
@@ -356,7 +346,6 @@ func (e *engine) close(a *attempt, fate Fate) {
 	e.w.result.Schedule = append(e.w.result.Schedule, a.record)
 }
 
-// answer tells the client.
 func (e *engine) answer(c dispatch.Answer) {
 	inst := e.pending[c.Ticket]
 	delete(e.pending, c.Ticket)

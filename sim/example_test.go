@@ -12,8 +12,7 @@ import (
 	"pulley/sim"
 )
 
-// A trace of a hundred tasks, of which each takes as long as recorded, on four workers: minutes of
-// virtual time in a moment of real time.
+// A trace of a hundred tasks with recorded times runs on four workers: minutes of virtual time in a moment of real time.
 func Example() {
 	trace, err := wfformat.Generate(wfformat.Scatter, 100, 1)
 	if err != nil {

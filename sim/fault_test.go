@@ -18,7 +18,7 @@ import (
 	"pulley/sim"
 )
 
-// faulty is a world of one or two engines, each of which is struck at a moment that the seed chooses.
+// faulty makes a world of one or two engines, each hit by a fault at a moment that the seed chooses.
 func faulty(t testing.TB, seed uint64, w scenarios.Workload, kind sim.FaultKind) sim.Config {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -35,8 +35,8 @@ func faulty(t testing.TB, seed uint64, w scenarios.Workload, kind sim.FaultKind)
 	return cfg
 }
 
-// TestFaults strikes engines at many different moments. Every instance must end all the same (I9), with
-// its expected result, whatever was lost and done twice.
+// TestFaults hits engines at many moments. It checks that every instance still ends (I9) with its expected result, whatever was
+// lost or done twice.
 func TestFaults(t *testing.T) {
 	seeds := depth.Of(3, 64)
 	for _, kind := range []sim.FaultKind{sim.Crash, sim.Freeze} {
@@ -80,7 +80,7 @@ fn main(input: [], output: [n]):
 	}
 }
 
-// TestTimeout gives an action less time than it takes: that is a failure, at that moment.
+// TestTimeout checks that an action fails at the moment of its timeout.
 func TestTimeout(t *testing.T) {
 	w := compiled(t, `
 fn main(input: [], output: [n]):
@@ -106,7 +106,7 @@ fn main(input: [], output: [n]):
 	}
 }
 
-// TestViolationsAreSeen plants an action that returns something wrong.
+// TestViolationsAreSeen plants an action with a wrong result.
 func TestViolationsAreSeen(t *testing.T) {
 	w := workload(t, "fanout", 10, scenarios.Options{})
 	right := act(t)
@@ -125,7 +125,7 @@ func TestViolationsAreSeen(t *testing.T) {
 	}
 }
 
-// TestRunThatDoesNotEnd wants an error that says what was left and how to see it again.
+// TestRunThatDoesNotEnd checks that the error says what was left and with which seed.
 func TestRunThatDoesNotEnd(t *testing.T) {
 	_, err := sim.Run(sim.Config{Seed: 77, Workload: workload(t, "chain", 50, scenarios.Options{}), Act: act(t), EventsMax: 60})
 	if err == nil || !strings.Contains(err.Error(), "seed 77") || !strings.Contains(err.Error(), "1 of 1 instances have not ended (I9)") {
@@ -133,7 +133,7 @@ func TestRunThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestRefusedConfigs wants every mistake to be named.
+// TestRefusedConfigs checks that every mistake is named.
 func TestRefusedConfigs(t *testing.T) {
 	w := workload(t, "chain", 3, scenarios.Options{})
 	negative := dist.Constant(-time.Second)

@@ -10,23 +10,22 @@ import (
 	"pulley/engine/graph"
 )
 
-// Forecast is a run without faults, beside what no schedule can beat.
+// Forecast is a run without faults, with the bounds that no schedule can beat.
 type Forecast struct {
 	*Result
 
 	Work    time.Duration // of all attempts
-	SpeedUp float64       // Work / Makespan: how many workers were at work, on an average; zero where Makespan is
+	SpeedUp float64       // Work / Makespan, the mean number of busy workers; zero if Makespan is
 
-	// Bounds are those of the work that was done, for whatever arrived when. Bounds.Upper is zero where no upper
-	// one is known, Bounds.CriticalPath where that is not either; Unbounded says why then.
+	// Bounds are the bounds for the work that was done, with its arrivals. Bounds.Upper is zero if no upper bound is known; so is
+	// Bounds.CriticalPath if it is unknown too. Unbounded then says why.
 	Bounds    Bounds
 	Unbounded string
 }
 
-// Predict simulates a world and works out the bounds for its work. Of graphs of jobs these are computed; of a
-// workload, whose shape may depend on values, the same instances are simulated once more with as many
-// workers as there is work, without latencies. For that, Service must not use its generator: what Keyed and Recorded give does
-// not. Faults and Cancels are refused.
+// Predict simulates a world and computes the bounds for its work. For graphs of jobs it computes them directly. A workload's
+// shape may depend on values, so Predict simulates the same instances again with unlimited workers and without latencies. Service
+// must therefore not use its generator, as with Keyed and Recorded. Faults and Cancels are refused.
 func Predict(cfg Config) (*Forecast, error) {
 	if len(cfg.Faults)+len(cfg.Cancels) > 0 {
 		return nil, fmt.Errorf("sim: a forecast is for a world in which nothing fails; leave out Faults and Cancels")
@@ -63,7 +62,7 @@ func Predict(cfg Config) (*Forecast, error) {
 	return f, nil
 }
 
-// sameWork says why loads are not those of a run, if they are not.
+// sameWork explains why loads differ from a run's work; empty: they do not.
 func sameWork(r *Result, loads []Load) string {
 	for i, work := range r.work() {
 		if work != loads[i].Work {
@@ -73,11 +72,10 @@ func sameWork(r *Result, loads []Load) string {
 	return ""
 }
 
-// unlimited is more workers than an instance can use that ends before it has begun most of its work. With more attempts
-// than workers the work would differ.
+// unlimited is a number of workers that suffices for an instance that ends early. With more attempts than workers, the work would
+// differ.
 const unlimited = 1 << 16
 
-// nodes are those of all workloads.
 func (c Config) nodes() []*graph.Node {
 	mix := c.withDefaults().Mix
 	var all []*graph.Node
@@ -89,7 +87,7 @@ func (c Config) nodes() []*graph.Node {
 	return all
 }
 
-// loads gives each instance's part in the bounds, or why there are none.
+// loads returns each instance's part in the bounds, or the reason why there are none.
 func (c Config) loads(r *Result) ([]Load, string, error) {
 	if c.closed() > 0 {
 		return nil, "instances arrive when others end, so there is no critical path of all", nil
@@ -124,7 +122,6 @@ func (c Config) loads(r *Result) ([]Load, string, error) {
 	return loads, sameWork(r, loads), nil
 }
 
-// work sums up the attempts of each instance.
 func (r *Result) work() []time.Duration {
 	work := make([]time.Duration, len(r.Instances))
 	for _, a := range r.Schedule {
@@ -133,14 +130,14 @@ func (r *Result) work() []time.Duration {
 	return work
 }
 
-// jobLoads asks for the service times again, which are the same.
+// jobLoads calls Service for the times again; it returns the same ones.
 func (c Config) jobLoads(r *Result) ([]Load, error) {
 	service := c.withDefaults().Service
 	order, err := jobOrder(c.Jobs)
 	if err != nil {
 		return nil, err
 	}
-	nobody := rand.New(rand.NewPCG(c.Seed, 0)) // it is not drawn from
+	nobody := rand.New(rand.NewPCG(c.Seed, 0)) // Service does not draw from it
 	finish := make([]time.Duration, len(c.Jobs))
 	loads := make([]Load, len(r.Instances))
 	for i, inst := range r.Instances {

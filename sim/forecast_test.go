@@ -19,7 +19,6 @@ func keyed(t testing.TB, law string, seed uint64) sim.Service {
 	return sim.Keyed(seed, func(string) sim.Distribution { return l.Times() })
 }
 
-// within demands a makespan between the bounds.
 func within(t *testing.T, f *sim.Forecast) {
 	t.Helper()
 	right(t, f.Result)
@@ -32,16 +31,15 @@ func within(t *testing.T, f *sim.Forecast) {
 	}
 }
 
-// TestListSchedules simulates traces on several numbers of workers: with their recorded times, with drawn ones, and with
-// several instances that arrive one by one. Every makespan lies between what no schedule can beat and what no greedy
-// one exceeds.
+// TestListSchedules checks the bounds of traces on several numbers of workers: with recorded times, with drawn times and with
+// several instances that arrive one by one.
 func TestListSchedules(t *testing.T) {
 	for i, trace := range traces(t) {
 		t.Run(trace.Label(), func(t *testing.T) {
 			jobs := sim.TraceJobs(trace, 1)
 			several := inTurn(i, 1, 3, 8, 32, len(jobs))
 			if len(jobs) > 400 {
-				several = inTurn(i, 2, 128) // enough of a large one
+				several = inTurn(i, 2, 128) // enough for a large one
 			}
 			for _, workers := range several {
 				cfg := sim.Config{Seed: 3, Jobs: jobs, Workers: workers}
@@ -65,7 +63,7 @@ func TestListSchedules(t *testing.T) {
 	}
 }
 
-// TestBoundsAreTight wants bounds that a lazy schedule breaks: that of one worker is no greedy one for many.
+// TestBoundsAreTight checks that a lazy schedule exceeds the upper bound: one worker's schedule is not greedy for many.
 func TestBoundsAreTight(t *testing.T) {
 	jobs := layered(400, 20, time.Second, 1)
 	one, err := sim.Predict(sim.Config{Jobs: jobs})
@@ -86,7 +84,7 @@ func TestBoundsAreTight(t *testing.T) {
 	}
 }
 
-// TestPredictedPrograms finds the bounds of workloads whose shape depends on values: loops, spreads, sleeps, retries.
+// TestPredictedPrograms checks the bounds of workloads whose shape depends on values: loops, spreads, sleeps, retries.
 func TestPredictedPrograms(t *testing.T) {
 	sleeps := compiled(t, `
 fn main(input: [], output: [x]):
@@ -113,7 +111,7 @@ fn main(input: [], output: [x]):
 	}
 }
 
-// TestUnbounded says why there are no bounds, or no upper one.
+// TestUnbounded checks the reasons why there are no bounds, or no upper one.
 func TestUnbounded(t *testing.T) {
 	limited := compiled(t, `
 fn main(input: [], output: [x]):
@@ -149,7 +147,7 @@ fn main(input: [], output: [y]):
 	}
 }
 
-// TestKeyedTimes wants the same times for the same work, in whatever order it is done.
+// TestKeyedTimes checks that the same work takes the same time in any order.
 func TestKeyedTimes(t *testing.T) {
 	w := workload(t, "pipeline", 30, scenarios.Options{})
 	times := map[int]map[string]time.Duration{}

@@ -1,6 +1,5 @@
 package sim
 
-// push adds a number to a heap with the least in front.
 func push(h *[]int, v int) {
 	s := append(*h, v)
 	i := len(s) - 1
@@ -11,7 +10,6 @@ func push(h *[]int, v int) {
 	*h = s
 }
 
-// pop takes the least number off a heap that is not empty.
 func pop(h *[]int) int {
 	s := *h
 	least, last := s[0], len(s)-1

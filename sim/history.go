@@ -7,26 +7,22 @@ import (
 	"pulley/engine/reference"
 )
 
-// record keeps an event of the history, if one is kept.
 func (w *world) record(e oracle.Event) {
 	if w.cfg.Record {
 		w.result.History = append(w.result.History, e)
 	}
 }
 
-// about makes an event of an instance.
 func (w *world) about(k oracle.Kind, inst *instance) oracle.Event {
 	return oracle.Event{Kind: k, AtNS: int64(w.now), Source: "sim", Instance: inst.id.String()}
 }
 
-// of makes an event of a node run.
 func (w *world) of(k oracle.Kind, inst *instance, run graph.Run) oracle.Event {
 	e := w.about(k, inst)
 	e.Node, e.Path = inst.program.Graph().Nodes[run.Node].Name, string(run.Path)
 	return e
 }
 
-// endOf makes an event that tells an instance's state.
 func (w *world) endOf(k oracle.Kind, inst *instance, found backend.Instance) oracle.Event {
 	e := w.about(k, inst)
 	e.Status, e.Result, e.Error = reference.Status(found.Status), found.Result, errorOf(found.Failure)

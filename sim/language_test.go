@@ -12,8 +12,7 @@ import (
 	"pulley/sim"
 )
 
-// everything is a program with loops, spreads with limits, lists that grow, sleeps, and errors that call
-// siblings off.
+// everything is a program with loops, limited spreads, growing lists, sleeps, and errors that cancel siblings.
 func everything(t *testing.T) scenarios.Workload {
 	t.Helper()
 	w := compiled(t, `
@@ -44,8 +43,8 @@ fn main(input: [], output: [r]):
 	return w
 }
 
-// TestLanguage has engines die and freeze in the middle of everything. An hour of sleep takes an hour of
-// the world's time, and no more events than any other.
+// TestLanguage crashes and freezes engines within that program. It checks that an hour of sleep takes an hour of virtual time and
+// no extra events.
 func TestLanguage(t *testing.T) {
 	calm := twice(t, sim.Config{Workload: everything(t), Act: act(t), Record: true, CheckEach: true})
 	if calm.Makespan < time.Hour || calm.Makespan > time.Hour+time.Minute {
@@ -54,7 +53,7 @@ func TestLanguage(t *testing.T) {
 	for seed := range depth.Of[uint64](2, 16) {
 		for _, kind := range []sim.FaultKind{sim.Crash, sim.Freeze} {
 			cfg := faulty(t, seed, everything(t), kind)
-			cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 10*time.Second, time.Hour // polls through an hour are events, too
+			cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 10*time.Second, time.Hour // polls during an hour are events, too
 			r := twice(t, cfg)
 			if r.Makespan < time.Hour {
 				t.Errorf("seed %d: the makespan is %v; nobody can sleep faster", seed, r.Makespan)
@@ -63,8 +62,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestCancels ends instances from outside: before they run, while they work, while they sleep, twice, and
-// when they have ended. The others go on.
+// TestCancels cancels instances before they run, while they work, while they sleep, twice, and after their end. It checks that
+// the others continue.
 func TestCancels(t *testing.T) {
 	cfg := sim.Config{
 		Workload: everything(t), Instances: 6, Engines: 2, Workers: 2, Act: act(t), Record: true, CheckEach: true,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// wide is a sum of durations that may be longer than a time.Duration holds, in nanoseconds: hi·2⁶⁴ + lo.
+// wide is a sum of durations in ns that may overflow a time.Duration: hi·2⁶⁴ + lo.
 type wide struct{ hi, lo uint64 }
 
 // add adds n durations d, both not negative.
@@ -21,16 +21,15 @@ func (w wide) dividedBy(d time.Duration) float64 {
 	return (float64(w.hi)*(1<<64) + float64(w.lo)) / float64(d)
 }
 
-// level counts what is in a system, and adds up two things that Little's law says are equal where the system was empty
-// before and after: the area under the count over time, which looks at the system from outside, and the
-// times that each one has spent there.
+// level counts what is in a system and sums both sides of Little's law, which are equal if the system is empty before and after:
+// the area under the count, and the times spent by each member.
 //
-//	∫ n(t) dt = Σ (left - entered), so with T the time and N those who came: mean of n = (N/T) · mean time spent
+//	∫ n(t) dt = Σ (left - entered), so with T the time and N the members: mean of n = (N/T) · mean time spent
 type level struct {
 	n     int
 	since time.Duration // when n last changed
-	area  wide          // ∫ n dt until then
-	spent wide          // of those who have left
+	area  wide          // ∫ n dt until since
+	spent wide          // by members that have left
 }
 
 func (l *level) change(now time.Duration, by int) {
@@ -45,5 +44,5 @@ func (l *level) leave(now, entered time.Duration) {
 	l.spent.add(1, now-entered)
 }
 
-// lawful says whether Little's law holds: exactly, not nearly.
+// lawful reports whether Little's law holds exactly.
 func (l *level) lawful() bool { return l.n == 0 && l.area == l.spent }

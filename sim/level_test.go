@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestLittle wants the law to hold for what came and left, with sums beyond 64 bits, and to be broken by one nanosecond.
+// TestLittle checks that the law holds after all have left, with sums beyond 64 bits, and that one nanosecond breaks it.
 func TestLittle(t *testing.T) {
 	var l level
 	for i := range 100 {
@@ -33,7 +33,7 @@ func TestLittle(t *testing.T) {
 	}
 }
 
-// TestLittleIsHeld spoils each count of a world that is over.
+// TestLittleIsHeld checks that a corrupt count of a finished world is reported.
 func TestLittleIsHeld(t *testing.T) {
 	for _, l := range []func(*world) *level{
 		func(w *world) *level { return &w.present }, func(w *world) *level { return &w.waiting }, func(w *world) *level { return &w.running },

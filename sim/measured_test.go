@@ -19,7 +19,6 @@ import (
 	"pulley/sim"
 )
 
-// exported is the trace of the only instance of a run.
 func exported(t *testing.T, g *graph.Graph, r *sim.Result) *wfformat.Trace {
 	t.Helper()
 	nodes := map[string]graph.NodeID{}
@@ -40,7 +39,7 @@ func exported(t *testing.T, g *graph.Graph, r *sim.Result) *wfformat.Trace {
 	return trace
 }
 
-// pauses says whether something else than actions takes time in a graph, or decides when they begin.
+// pauses reports whether something other than actions takes time in a graph or determines when they begin.
 func pauses(g *graph.Graph) bool {
 	for _, n := range g.Nodes {
 		if n.Kind == graph.Sleep || n.Limit > 0 || len(n.Retries) > 0 || n.Timeout > 0 {
@@ -50,9 +49,9 @@ func pauses(g *graph.Graph) bool {
 	return false
 }
 
-// TestExportedTracesHaveTheDependenciesOfTheRun simulates programs on more workers than they can use, with calls that take no
-// time, so that every action begins at the moment at which the last of what it waits for has ended. A trace that is
-// exported must say just that of each task: with a dependency less it would begin earlier, and with one too many later.
+// TestExportedTracesHaveTheDependenciesOfTheRun simulates programs on more workers than they can use, without latencies, so that
+// every action begins when the last of its dependencies ends. It checks that the exported trace implies the same start of each
+// task: a missing dependency would make it earlier, an extra one later.
 func TestExportedTracesHaveTheDependenciesOfTheRun(t *testing.T) {
 	var all []scenarios.Workload
 	for _, s := range scenarios.Library() {
@@ -80,7 +79,7 @@ func TestExportedTracesHaveTheDependenciesOfTheRun(t *testing.T) {
 	}
 	compared := 0
 	for _, w := range all {
-		w.Ends, w.Expected = nil, nil // they are not what is looked at
+		w.Ends, w.Expected = nil, nil // not checked here
 		for seed := range depth.Of[uint64](2, 20) {
 			r, err := sim.Run(sim.Config{
 				Seed: seed, Workload: w, Workers: 5000, Quiet: true,
@@ -94,7 +93,7 @@ func TestExportedTracesHaveTheDependenciesOfTheRun(t *testing.T) {
 			}
 			trace := exported(t, w.Graph, r)
 			if pauses(w.Graph) || r.Instances[0].Status != backend.Completed || strings.HasPrefix(w.Name, "diamond") {
-				continue // the trace is right in itself, but more than its tasks decides
+				continue // the trace is valid, but more than its tasks determines the starts
 			}
 			compared++
 			compareStarts(t, w, r, trace)
@@ -105,7 +104,7 @@ func TestExportedTracesHaveTheDependenciesOfTheRun(t *testing.T) {
 	}
 }
 
-// compareStarts holds when each task could begin by the trace against when it began.
+// compareStarts compares when each task could begin by the trace with when it began.
 func compareStarts(t *testing.T, w scenarios.Workload, r *sim.Result, trace *wfformat.Trace) {
 	t.Helper()
 	if len(trace.Tasks) != len(r.Schedule) {
@@ -140,7 +139,7 @@ func names(trace *wfformat.Trace, tasks []int) (out []string) {
 	return out
 }
 
-// TestExportedTracesAreReadBack writes a measured run, reads it again, and runs the same as a workflow.
+// TestExportedTracesAreReadBack checks that a measured run can be written, read, and run as a workflow.
 func TestExportedTracesAreReadBack(t *testing.T) {
 	w := workload(t, "pipeline", 9, scenarios.Options{})
 	r, err := sim.Run(sim.Config{Seed: 1, Workload: w, Workers: 3, Quiet: true, Service: sim.Keyed(1, func(string) sim.Distribution { return dist.Exponential(time.Second) })})

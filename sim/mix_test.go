@@ -13,7 +13,6 @@ import (
 	"pulley/sim"
 )
 
-// mixOf builds a scenario that ships.
 func mixOf(t *testing.T, name string, size int) *scenarios.Mix {
 	t.Helper()
 	s, err := scenarios.Find(name)
@@ -27,8 +26,8 @@ func mixOf(t *testing.T, name string, size int) *scenarios.Mix {
 	return m
 }
 
-// TestMixes simulates scenarios whose instances take turns at several workloads, with the actions that they describe, on several
-// engines that crash: every instance must end as its own workload says, and the oracles must find nothing.
+// TestMixes simulates scenarios with several workloads on engines that crash. It checks that every instance ends as its own
+// workload says, and that the oracles find nothing.
 func TestMixes(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -66,7 +65,7 @@ func TestMixes(t *testing.T) {
 	}
 }
 
-// TestMixesAreCompared plants a wrong end of one of the workloads.
+// TestMixesAreCompared checks that a wrong expected end of one workload is noticed.
 func TestMixesAreCompared(t *testing.T) {
 	m := mixOf(t, "branches", 5)
 	m.Workloads[3].Expected = []byte("1")
@@ -79,7 +78,7 @@ func TestMixesAreCompared(t *testing.T) {
 	}
 }
 
-// TestArrivals wants instances to arrive as a process says: at its times, or when others end.
+// TestArrivals checks that instances arrive as a process says: at its times, or when others end.
 func TestArrivals(t *testing.T) {
 	w := workload(t, "chain", 2, scenarios.Options{})
 	parse := func(text string) *arrivals.Arrivals {
@@ -103,7 +102,7 @@ func TestArrivals(t *testing.T) {
 		return r
 	}
 	steps := run("steps:100/s*50ms,1000/s", 12)
-	want := []int{0, 10, 20, 30, 40, 45, 46, 47, 48, 49, 50, 51} // milliseconds after the first, which comes at 5 ms
+	want := []int{0, 10, 20, 30, 40, 45, 46, 47, 48, 49, 50, 51} // ms after the first, which arrives at 5 ms
 	for i, inst := range steps.Instances {
 		if got := inst.Arrived; got/time.Millisecond != time.Duration(want[i]) && got.Round(time.Millisecond) != time.Duration(want[i])*time.Millisecond {
 			t.Errorf("instance %d arrives after %v, want %d ms", i, got, want[i])

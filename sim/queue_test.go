@@ -18,11 +18,11 @@ import (
 	"pulley/sim"
 )
 
-// queue is a model of the textbooks: Poisson arrivals, one queue, some servers. Times are in units of the mean service time.
+// queue is a textbook queue: Poisson arrivals, one queue, some servers. Times are in units of the mean service time.
 type queue struct {
 	servers int
 	load    float64 // of a server, from 0 to 1
-	fixed   bool    // every service takes the same; else it is exponential
+	fixed   bool    // every service takes the same time; otherwise it is exponential
 }
 
 func (q queue) String() string {
@@ -31,10 +31,9 @@ func (q queue) String() string {
 
 var queues = []queue{{1, 0.5, false}, {1, 0.8, false}, {3, 0.6, false}, {8, 0.9, false}, {1, 0.6, true}}
 
-// unit is the mean service time in the world.
 const unit = 10 * time.Millisecond
 
-// waits is the probability that one has to wait. With a = load·c the offered load, Erlang's C formula:
+// waits returns the probability of a wait. With a = load·c the offered load, Erlang's C formula:
 //
 //	C = (a^c/c!) / ((a^c/c!) + (1 - load) · Σ_{k<c} a^k/k!)
 func (q queue) waits() float64 {
@@ -46,8 +45,8 @@ func (q queue) waits() float64 {
 	return term / (term + (1-q.load)*sum)
 }
 
-// wait is the mean time in the queue: C / (c·(1 - load)) for M/M/c, and load / (2·(1 - load)) for M/D/1, which is half of
-// that (Pollaczek and Khinchine).
+// wait returns the mean time in the queue: C / (c·(1 - load)) for M/M/c; half of that, load / (2·(1 - load)), for M/D/1
+// (Pollaczek and Khinchine).
 func (q queue) wait() float64 {
 	wait := q.waits() / (float64(q.servers) * (1 - q.load))
 	if q.fixed {
@@ -56,7 +55,7 @@ func (q queue) wait() float64 {
 	return wait
 }
 
-// quantile is the time that a part p of those who come to M/M/c does not wait longer than: P(wait > t) = C · e^(-c·(1 - load)·t).
+// quantile returns the time that a part p of the customers of M/M/c does not exceed: P(wait > t) = C · e^(-c·(1 - load)·t).
 func (q queue) quantile(p float64) float64 {
 	return math.Log(q.waits()/(1-p)) / (float64(q.servers) * (1 - q.load))
 }
@@ -72,7 +71,7 @@ func (q queue) service() sim.Distribution {
 	return dist.Exponential(unit)
 }
 
-// world is the queue as a world: instances of one job that arrive from outside.
+// world returns the queue as a world: instances of one job that arrive from outside.
 func (q queue) world(seed uint64, customers int) sim.Config {
 	return sim.Config{
 		Seed: seed, Jobs: []sim.Job{{}}, Instances: customers, Between: dist.Exponential(q.between()), Workers: q.servers,
@@ -80,14 +79,13 @@ func (q queue) world(seed uint64, customers int) sim.Config {
 	}
 }
 
-// replications is how many independent runs an interval is made of, and t995 the 99.5 % quantile of Student's t with one
-// degree of freedom less, so that the mean ± t995 · s/√n covers the true mean in 99 % of all cases.
+// An interval is made of replications independent runs. t995 is the 99.5 % quantile of Student's t with one degree of freedom
+// less, so that mean ± t995 · s/√n covers the true mean in 99 % of all cases.
 const (
 	replications = 40
 	t995         = 2.7079
 )
 
-// interval is a mean with its 99 % confidence interval.
 type interval struct{ mean, half float64 }
 
 func over(values []float64) interval {
@@ -103,7 +101,7 @@ func over(values []float64) interval {
 
 func (i interval) holds(v float64) bool { return math.Abs(v-i.mean) <= i.half }
 
-// sample is what one replication showed, its first tenth left out, while the queue fills.
+// sample is the result of a replication without its first tenth, in which the queue fills.
 type sample struct{ wait, waited, above, busy float64 }
 
 func (q queue) sample(waits []float64, busy float64) sample {
@@ -122,7 +120,7 @@ func (q queue) sample(waits []float64, busy float64) sample {
 	return s
 }
 
-// hold demands that theory lies in the intervals of the replications.
+// hold checks that theory lies within the intervals of the replications.
 func (q queue) hold(t *testing.T, samples []sample) (wait interval) {
 	t.Helper()
 	column := func(of func(sample) float64) interval {
@@ -154,7 +152,7 @@ func (q queue) hold(t *testing.T, samples []sample) (wait interval) {
 	return wait
 }
 
-// customers is how many come in a replication: few before each change, more at night, and as many as PULLEY_SIM_CUSTOMERS says.
+// customers returns how many arrive in a replication: few before each change, more at night, or PULLEY_SIM_CUSTOMERS.
 func customers(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("PULLEY_SIM_CUSTOMERS"), depth.Of("150", "5000")))
@@ -164,13 +162,13 @@ func customers(t *testing.T) int {
 	return n
 }
 
-// TestQueues simulates queues whose figures theory knows, in worlds with the real machine. That the machine keeps the queue in
-// every single case, and theory to within one percent, TestQueueIsFirstComeFirstServed and TestRecursion show together.
+// TestQueues compares queues in worlds with the real machine with theory. Together, TestQueueIsFirstComeFirstServed and
+// TestRecursion show that the machine keeps the queue in every case, and theory to within one percent.
 func TestQueues(t *testing.T) {
 	n := customers(t)
 	for k, q := range queues {
 		if n < 5_000 && q.load > 0.6 {
-			continue // it takes longer to settle than this run lasts
+			continue // it takes longer to reach its steady part than this run lasts
 		}
 		var samples []sample
 		for seed := range uint64(replications) {
@@ -178,7 +176,7 @@ func TestQueues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			right(t, r) // Little's law is among what is right
+			right(t, r) // right checks Little's law, too
 			samples = append(samples, q.sample(waitsOf(r), r.Utilisation))
 			if spent := r.Latency.Mean.Seconds() * float64(n); math.Abs(r.InSystem*r.Makespan.Seconds()-spent) > 1e-6*spent {
 				t.Errorf("%s: %v in the system, on an average, for %v; together they spent %v s", q, r.InSystem, r.Makespan, spent)
@@ -188,7 +186,6 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// waitsOf gives the waits in the order of the arrivals, in units.
 func waitsOf(r *sim.Result) []float64 {
 	waits := make([]float64, len(r.Instances))
 	for _, a := range r.Schedule {
@@ -197,8 +194,8 @@ func waitsOf(r *sim.Result) []float64 {
 	return waits
 }
 
-// starts is the plainest queue there is, by the recursion of Kiefer and Wolfowitz (of Lindley, with one server): whoever comes
-// starts when the server that is free first is free, and not before arriving.
+// starts computes starts by the recursion of Kiefer and Wolfowitz (Lindley's with one server): a customer starts at its arrival
+// or when the first server is free, whichever is later.
 func starts[T cmp.Ordered](arrivals, services []T, servers int, end func(T, T) T) []T {
 	free := make([]T, servers)
 	out := make([]T, len(arrivals))
@@ -215,8 +212,8 @@ func starts[T cmp.Ordered](arrivals, services []T, servers int, end func(T, T) T
 	return out
 }
 
-// TestQueueIsFirstComeFirstServed holds worlds against the recursion, customer by customer, to the nanosecond: those in
-// which jobs are counted, and those of the core and the in-memory store.
+// TestQueueIsFirstComeFirstServed compares worlds with the recursion, customer by customer, to the nanosecond: with counted jobs,
+// and with the core and the in-memory store.
 func TestQueueIsFirstComeFirstServed(t *testing.T) {
 	trace, err := wfformat.Generate(wfformat.Pipelines, 1, 1)
 	if err != nil {
@@ -271,8 +268,8 @@ func firstCome(t *testing.T, r *sim.Result, servers int) {
 	}
 }
 
-// TestRecursion holds the recursion against theory, with millions of customers: wrong formulas and an error of a few percent, of
-// three at night, must fall out of the intervals.
+// TestRecursion compares the recursion with theory, with millions of customers. Wrong formulas and errors of a few percent, three
+// at night, must lie outside the intervals.
 func TestRecursion(t *testing.T) {
 	n, off := depth.Of(15_000, 100_000), depth.Of(1.08, 1.03)
 	for _, q := range queues {
@@ -297,7 +294,7 @@ func TestRecursion(t *testing.T) {
 		wait := q.hold(t, samples)
 		wrong := []float64{q.wait() * off, q.wait() / off, q.wait() / 2, q.wait() * 2}
 		if q.load > 0.85 || q.load > 0.7 && q.servers == 1 {
-			wrong = wrong[2:] // so full a queue varies too much for a few percent
+			wrong = wrong[2:] // such a full queue varies too much to detect a few percent
 		}
 		if i := slices.IndexFunc(wrong, wait.holds); i >= 0 {
 			t.Errorf("%s: the interval %.4f ± %.4f would take %.4f too", q, wait.mean, wait.half, wrong[i])

@@ -11,9 +11,9 @@ import (
 	"pulley/scenarios"
 )
 
-// outcomes asks the reference interpreter what an instance of a workload may rightly come to. There is
-// no answer, and no error, for a workload that was not written as a program, for one whose actions can
-// run out of time, which the reference does not know, and where there are too many outcomes to try.
+// outcomes returns the outcomes that the reference interpreter allows for an instance of a workload. It returns none, and no
+// error, if the workload was not written as a program, if its actions have timeouts, which the reference does not know, or if
+// there are too many outcomes to try.
 func outcomes(w *scenarios.Workload, act Act) ([]reference.Outcome, error) {
 	if w.Source == "" || timed(w.Graph) {
 		return nil, nil
@@ -34,12 +34,10 @@ func outcomes(w *scenarios.Workload, act Act) ([]reference.Outcome, error) {
 	return possible, nil
 }
 
-// timed says whether actions of a graph can run out of time.
 func timed(g *graph.Graph) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Timeout > 0 })
 }
 
-// interpreted has the reference call the same actions as the engines.
 func interpreted(act Act, limits ir.Limits) reference.Action {
 	return reference.OnJSON(limits, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := act(name, args, attempt)

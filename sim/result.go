@@ -22,43 +22,42 @@ import (
 	"pulley/scenarios"
 )
 
-// Result is what a simulated run showed. Times are virtual, and count from the start of the world,
-// which is the arrival of the first instance.
+// Result is the outcome of a simulated run. Times are virtual and count from the start of the world, which is the arrival of the
+// first instance.
 type Result struct {
 	Seed   uint64
 	Hash   string // SHA-256 of the trace, in hexadecimal
-	Events int    // that happened; at least one
+	Events int
 
-	// Makespan is when the last instance ended: when the commit did, not when somebody heard of it.
+	// Makespan is when the last instance's end was committed.
 	Makespan time.Duration
 
-	// Utilisation is the part of all workers' time until Makespan in which they were busy, from 0 to 1; zero
-	// where Makespan is. Attempts whose result was of no use count as well.
+	// Utilisation is the busy part of all workers' time until Makespan, from 0 to 1; zero if Makespan is. It includes attempts
+	// whose result was of no use.
 	Utilisation float64
 
-	// Waiting is, of each attempt at a node run, from when it was ready until it was first started. A
-	// delivery after a lost lease does not count, since the attempt was started before.
+	// Waiting is the time of each attempt from being ready to its first start. A delivery after a lost lease does not count.
 	Waiting Percentiles
-	// Latency is, of each instance, from its arrival until it ended.
+	// Latency is the time of each instance from arrival to end.
 	Latency Percentiles
 
-	// InSystem is how many instances were there, on an average over Makespan, and InQueue how many attempts waited that
-	// could have been started. Both are counted as time goes by, and not computed from Latency and Waiting; the world
-	// holds them against these by Little's law, exactly.
+	// InSystem is the mean number of instances present over Makespan; InQueue is the mean number of attempts that waited and
+	// could have started. Both are counted over time, not computed from Latency and Waiting. The world checks them against these
+	// by Little's law, exactly.
 	InSystem, InQueue float64
 
-	Schedule  []*Attempt  // in the order in which they ended
-	Instances []*Instance // in the order in which they arrived
+	Schedule  []*Attempt  // in the order of their ends
+	Instances []*Instance // in the order of their arrivals
 	Calls     map[dispatch.Op]int
-	Problems  int // that engines reported: calls that failed, leases that were lost
-	Faults    int // of Config.Faults, that happened before the work was done
+	Problems  int // reported by engines: failed calls, lost leases
+	Faults    int // of Config.Faults, applied before the work was done
 
-	// Violations are invariants that did not hold, and results that were not as expected, a line each;
-	// the first hundred of ViolationsTotal. A run is right only if there are none.
+	// Violations has a line for each invariant that did not hold and each unexpected result; only the first hundred of
+	// ViolationsTotal. A run is right only if it is empty.
 	Violations      []string
 	ViolationsTotal int
 
-	// History is the run as its oracles read it; nil without Config.Record.
+	// History is what the oracles read; nil without Config.Record.
 	History oracle.History
 
 	mix       *scenarios.Mix
@@ -67,20 +66,20 @@ type Result struct {
 	latencies []time.Duration
 }
 
-// Fate is what became of an attempt.
+// Fate is the outcome of an attempt.
 type Fate string
 
 // The fates.
 const (
 	Applied    Fate = "applied"    // its completion counts
-	Stale      Fate = "stale"      // another attempt's does, or the instance had ended
-	Refused    Fate = "refused"    // the store could not take its result; a failure was offered in its place
+	Stale      Fate = "stale"      // another attempt's counts, or the instance had ended
+	Refused    Fate = "refused"    // the store refused its result, and a failure replaced it
 	Lost       Fate = "lost"       // its engine died or lost the lease while it ran
 	Dropped    Fate = "dropped"    // its instance ended while it ran
 	Unanswered Fate = "unanswered" // its completion never reached the store
 )
 
-// Attempt is one line of the schedule: a task, where it ran, and when.
+// Attempt is one line of the schedule.
 type Attempt struct {
 	Instance   int // by arrival, from 0
 	Node       string
@@ -88,23 +87,22 @@ type Attempt struct {
 	Attempt    int           // from 1
 	Engine     int           // from 0
 	Worker     int           // of the engine, from 0
-	Ready      time.Duration // since when it could have been started; of a delivery after a lost lease its start
+	Ready      time.Duration // since when it could have started; for a delivery after a lost lease, its start
 	Start, End time.Duration
 	Fate       Fate
 }
 
-// Instance is one that was simulated.
+// Instance is a simulated instance.
 type Instance struct {
 	ID      uuid.UUID
 	Arrived time.Duration
 	Ended   time.Duration
 	Status  backend.Status
-	Result  json.RawMessage // where it completed
-	Failure *plan.Failure   // where it failed
+	Result  json.RawMessage // if completed
+	Failure *plan.Failure   // if failed
 }
 
-// Percentiles sum up durations by nearest rank: the p-th of n sorted ones is number ⌈p·n/100⌉. All are zero where
-// Count is.
+// Percentiles summarise durations by nearest rank: the p-th of n sorted ones is number ⌈p·n/100⌉. All are zero if Count is.
 type Percentiles struct {
 	Count                    int
 	Mean, P50, P90, P99, Max time.Duration
@@ -131,14 +129,13 @@ func (r *Result) count(op dispatch.Op) {
 	r.Calls[op]++
 }
 
-// Judge holds the history against the numbered invariants, or all that there are oracles for. It needs
-// Config.Record. Where the workload has a source, the reference interpreter says what should have been
-// called with what, and how it should have ended (I4, I7); it calls Config.Act for that.
+// Judge checks the history against the numbered invariants, or against all that have oracles. It needs Config.Record. If the
+// workload has a source, the reference interpreter determines the right calls and ends (I4, I7); it calls Config.Act for that.
 func (r *Result) Judge(invariants ...string) (oracle.Report, error) {
 	if r.History == nil {
 		return nil, fmt.Errorf("sim: there is no history to judge; set Config.Record")
 	}
-	of := map[string]int{} // the workload of each instance
+	of := map[string]int{}
 	for i, inst := range r.Instances {
 		of[inst.ID.String()] = r.mix.Order[i%len(r.mix.Order)]
 	}
@@ -157,7 +154,6 @@ func (r *Result) Judge(invariants ...string) (oracle.Report, error) {
 	})
 }
 
-// finish looks at what the run has left.
 func (w *world) finish() (*Result, error) {
 	r := &w.result
 	r.Seed, r.Events, r.mix, r.act = w.cfg.Seed, w.events, w.cfg.Mix, w.cfg.Act
@@ -183,7 +179,6 @@ func (w *world) finish() (*Result, error) {
 	return r, nil
 }
 
-// inspect sweeps the store, looks up every instance, and counts what is left of them.
 func (w *world) inspect() error {
 	ctx := context.Background()
 	for shard := range w.cfg.Shards {
@@ -244,12 +239,11 @@ func (w *world) noteLookup(inst *instance, found backend.Instance) {
 	}
 }
 
-// endIn is how an instance that was looked up has ended.
 func endIn(found backend.Instance) reference.End {
 	return reference.End{Status: reference.Status(found.Status), Result: found.Result, Error: errorOf(found.Failure)}
 }
 
-// WriteSchedule writes the attempts as CSV, in the order in which they ended. Times are nanoseconds since the start of the world.
+// WriteSchedule writes the attempts as CSV, in the order of their ends. Times are ns since the start of the world.
 func (r *Result) WriteSchedule(w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	line := []byte("instance,node,path,attempt,engine,worker,ready_ns,start_ns,end_ns,fate\n")

@@ -13,10 +13,10 @@ import (
 // Distribution draws a duration, which must not be negative.
 type Distribution = dist.Times
 
-// longest bounds what the world adds to its clock at once: that a run cannot reach the end of time.Duration.
+// longest bounds each step of the clock, so that a run cannot overflow time.Duration.
 const longest = dist.Longest
 
-// Service gives how long an attempt takes.
+// Service returns how long an attempt takes.
 type Service func(r *rand.Rand, task backend.Task) (time.Duration, error)
 
 // Each draws every attempt's time from one distribution.
@@ -24,8 +24,7 @@ func Each(d Distribution) Service {
 	return func(r *rand.Rand, _ backend.Task) (time.Duration, error) { return d(r), nil }
 }
 
-// Recorded is the run time that a trace's task carries in its arguments, times the scale that its
-// graph was built with. Other actions have none, which is an error.
+// Recorded returns the scaled run time in the arguments of a trace's task. Other actions are an error.
 func Recorded(_ *rand.Rand, task backend.Task) (time.Duration, error) {
 	if task.Action != wfformat.ActionTask {
 		return 0, fmt.Errorf("action %s is no task of a trace, and has no recorded time", task.Action)
@@ -37,9 +36,8 @@ func Recorded(_ *rand.Rand, task backend.Task) (time.Duration, error) {
 	return args.Wait(), nil
 }
 
-// Keyed draws a time for each attempt that depends only on the seed, the instance, the node run and the attempt, and
-// not on when it starts: so the same work is done whatever the number of workers, and runs that differ in
-// it can be compared. The distribution is chosen by action.
+// Keyed draws for each attempt a time that depends only on the seed, the instance, the node run and the attempt. The work is
+// therefore the same for any number of workers, and runs can be compared. The action selects the distribution.
 func Keyed(seed uint64, of func(action string) Distribution) Service {
 	return KeyedBy(seed, func(r *rand.Rand, task backend.Task) (time.Duration, error) {
 		d := of(task.Action)
@@ -50,7 +48,7 @@ func Keyed(seed uint64, of func(action string) Distribution) Service {
 	})
 }
 
-// KeyedBy is Keyed where another service chooses and draws, from the generator that it is given.
+// KeyedBy is Keyed with a service that draws from the generator it is given.
 func KeyedBy(seed uint64, draw Service) Service {
 	source := rand.NewPCG(0, 0)
 	r := rand.New(source)
@@ -60,7 +58,6 @@ func KeyedBy(seed uint64, draw Service) Service {
 	}
 }
 
-// keyOf hashes what names an attempt.
 func keyOf(task backend.Task) uint64 {
 	key := task.Lease.Key
 	k := dist.NewKey().Bytes(key.Instance[:])

@@ -21,7 +21,7 @@ import (
 	"pulley/sim"
 )
 
-// act runs the actions that pulley comes with, and that of traces, without any waiting.
+// act executes pulley's built-in actions, and those of traces without waiting.
 func act(t testing.TB) sim.Act {
 	t.Helper()
 	registry, err := worker.NewRegistry(worker.Builtins()...)
@@ -53,7 +53,7 @@ func workload(t testing.TB, name string, size int, opts scenarios.Options) scena
 	return w
 }
 
-// twice simulates a world two times, demands the same trace byte for byte (I13), and gives the result.
+// twice simulates a world two times, checks that the traces are equal byte for byte (I13), and returns the result.
 func twice(t testing.TB, cfg sim.Config) *sim.Result {
 	t.Helper()
 	var traces [2]strings.Builder
@@ -85,8 +85,8 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%d and %d lines", len(la), len(lb))
 }
 
-// right demands that nothing went wrong, by the world's own account and by the oracles, if there is a
-// history for them. What every workload gives evidence of must be judged, not only not be violated.
+// right checks that nothing went wrong, by the world's own checks and, with a history, by the oracles. What every workload gives
+// evidence of must be judged, not only not be violated.
 func right(t testing.TB, r *sim.Result) {
 	t.Helper()
 	for _, v := range r.Violations {
@@ -107,8 +107,8 @@ func right(t testing.TB, r *sim.Result) {
 	}
 }
 
-// TestReference holds programs against the reference interpreter, by arguments and by end; and wants it
-// to see that an action was told something else than what the program says.
+// TestReference compares programs with the reference interpreter, by arguments and end. It also checks that wrong arguments of an
+// action are noticed.
 func TestReference(t *testing.T) {
 	for _, w := range []scenarios.Workload{
 		workload(t, "pipeline", 8, scenarios.Options{}), workload(t, "spread", 7, scenarios.Options{Set: map[string]string{"rounds": "2"}}), workload(t, "loop", 5, scenarios.Options{}),
@@ -139,7 +139,7 @@ fn main(input: [], output: [n]):
 	}
 }
 
-// TestOraclesHaveEvidence wants a workload with barriers to be judged on counters and on order too.
+// TestOraclesHaveEvidence checks that a workload with barriers is judged on counters and order, too.
 func TestOraclesHaveEvidence(t *testing.T) {
 	r := twice(t, sim.Config{Workload: workload(t, "trace", 40, scenarios.Options{}), Workers: 3, Act: act(t), Record: true})
 	report, err := r.Judge("I2", "I5")
@@ -157,8 +157,8 @@ func TestOraclesHaveEvidence(t *testing.T) {
 	}
 }
 
-// TestScenarios simulates every scenario, on one engine or on several, with latencies that let them
-// race for work, and counts that every node run was applied exactly once.
+// TestScenarios simulates every scenario on one or several engines, with latencies that let them race for work. It checks that
+// every node run was applied exactly once.
 func TestScenarios(t *testing.T) {
 	sizes := map[string]int{"fanout": 33, "loop": 9, "spread": 17, "chain": 20, "diamond": 5, "pipeline": 9, "trace": 40}
 	for i, s := range scenarios.All() {
@@ -188,7 +188,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// options keep the hashes of a spread few.
+// options keeps the number of a spread's hashes small.
 func options(scenario string) scenarios.Options {
 	o := scenarios.Options{Seed: 4}
 	if scenario == "spread" {
@@ -197,7 +197,6 @@ func options(scenario string) scenarios.Options {
 	return o
 }
 
-// account checks the figures of a run without retries against each other.
 func account(t *testing.T, w scenarios.Workload, r *sim.Result) {
 	t.Helper()
 	applied := 0
@@ -222,12 +221,11 @@ func account(t *testing.T, w scenarios.Workload, r *sim.Result) {
 	overlap(t, r)
 }
 
-// overlap demands that no worker does two things at once.
 func overlap(t *testing.T, r *sim.Result) {
 	t.Helper()
 	type place struct{ engine, worker int }
 	until := map[place]time.Duration{}
-	for _, a := range r.Schedule { // in the order of their ends
+	for _, a := range r.Schedule {
 		p := place{a.Engine, a.Worker}
 		if a.Start < until[p] {
 			t.Errorf("%+v starts while the worker is busy until %v", a, until[p])

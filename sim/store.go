@@ -16,7 +16,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// store is what a world's engines call, and what the world looks into at the end.
+// store is what engines call and what the world inspects at the end.
 type store interface {
 	backend.Backend
 	backend.Canceler
@@ -26,8 +26,7 @@ type store interface {
 
 var _ store = (*memory.Backend)(nil)
 
-// apply is the moment at which a call reaches the store. Where the process that sent it has died, it
-// may have been cut off on the way.
+// apply executes a call when it reaches the store. If its sender has died, the call may have been lost.
 func (w *world) apply(o *occurrence) {
 	dead := o.incarnation != o.engine.incarnation
 	who := fmt.Sprintf("e%d.%d", o.engine.index, o.incarnation)
@@ -51,9 +50,8 @@ func (w *world) apply(o *occurrence) {
 	}
 }
 
-// callStore makes the call.
 func (w *world) callStore(c *dispatch.Call) (r dispatch.Reply) {
-	ctx := context.Background() // nothing in virtual time can be cut off by a real clock
+	ctx := context.Background() // virtual time needs no deadline
 	switch c.Op {
 	case dispatch.OpSubmit:
 		r.Committed, r.Err = w.store.Submit(ctx, c.Submissions, c.Grant)
@@ -66,14 +64,13 @@ func (w *world) callStore(c *dispatch.Call) (r dispatch.Reply) {
 	case dispatch.OpSweep:
 		r.Swept, r.Err = w.store.Sweep(ctx, c.Shard)
 	case dispatch.OpNotify:
-		// The store's own Listen would need a goroutine; the calendar takes its place.
+		// The calendar replaces the store's Listen, which would need a goroutine.
 	default:
 		r.Err = fmt.Errorf("sim: no such call: %s", c.Op)
 	}
 	return r
 }
 
-// observe holds what a call changed against the twins.
 func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Committed) {
 	if c.Op == dispatch.OpNotify {
 		w.wake(e)
@@ -109,7 +106,6 @@ func (w *world) observe(e *engine, who string, c *dispatch.Call, done backend.Co
 	}
 }
 
-// wake has a notification travel to all other engines.
 func (w *world) wake(from *engine) {
 	for _, e := range w.engines {
 		if e != from && !e.down {
@@ -134,8 +130,8 @@ func (w *world) submitted(sub backend.Submission, out backend.Outcome) {
 	}
 }
 
-// answered notes what became of a completion. One that is offered a second time, because its first
-// answer was lost, stays applied.
+// answered notes the outcome of a completion. A completion that is offered again, because its first answer was lost, stays
+// applied.
 func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	inst := w.byID[c.Lease.Key.Instance]
 	var ev oracle.Event
@@ -162,7 +158,7 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	case backend.Refused:
 		fate, ev.Answer = Refused, oracle.AnswerRefused
 	default:
-		return // it comes again
+		return // it is offered again
 	}
 	w.record(ev)
 	if record := w.results[c.Lease]; record != nil && record.Fate == Unanswered {
@@ -171,7 +167,7 @@ func (w *world) answered(c backend.Completion, out backend.Outcome) {
 	}
 }
 
-// ended notes that a commit ended an instance, which is the moment from which it lasts.
+// ended notes that a commit ended an instance. Its duration ends at this moment.
 func (w *world) ended(who string, end backend.Instance) {
 	inst := w.byID[end.ID]
 	if inst == nil || !inst.stored || inst.ended {
@@ -191,10 +187,9 @@ func (w *world) ended(who string, end backend.Instance) {
 	w.followed()
 }
 
-// retryCancel is after how long a client cancels again what was not taken yet.
+// retryCancel is when a client retries to cancel an instance that is not stored yet.
 const retryCancel = 100 * time.Millisecond
 
-// cancel is the moment at which a client's wish to end an instance reaches the store.
 func (w *world) cancel(inst *instance) {
 	const who, reason = "client", "its client wants it no more"
 	w.events++

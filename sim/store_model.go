@@ -11,12 +11,12 @@ import (
 	"pulley/engine/plan/model"
 )
 
-// storeModel holds what the store does with one instance against a model of it.
+// storeModel compares what the store does to an instance with a model.
 type storeModel struct {
 	*model.Instance[struct{}]
 	w             *world
 	inst          *instance
-	done          map[graph.Run]bool // their last attempt was applied (I3, I8)
+	done          map[graph.Run]bool // whose last attempt was applied (I3, I8)
 	cancelledRuns map[graph.Run]bool // cancelled before they were done (I10)
 	end           *plan.End
 	canceled      bool // from outside
@@ -30,7 +30,6 @@ func newStoreModel(w *world, inst *instance, program *plan.Program) *storeModel 
 	return t
 }
 
-// start is the submission that the store took.
 func (t *storeModel) start(input json.RawMessage) {
 	p, err := t.Program.Start(input)
 	if err != nil {
@@ -40,8 +39,8 @@ func (t *storeModel) start(input json.RawMessage) {
 	t.apply(p)
 }
 
-// complete is a completion that the store applied, and says whether its run is tried again. The
-// jitter is that which the store was given.
+// complete checks a completion that the store applied, and reports whether its run is retried. jitter is the one that the store
+// used.
 func (t *storeModel) complete(c backend.Completion, jitter float64) (again bool) {
 	run := c.Lease.Key.Run
 	switch {
@@ -69,12 +68,11 @@ func (t *storeModel) complete(c backend.Completion, jitter float64) (again bool)
 	}
 	t.done[run] = true
 	delete(t.Runs, run)
-	t.w.leaves(c.Lease.Key) // of a sleep, which nobody starts
+	t.w.leaves(c.Lease.Key) // a sleep ends without being started
 	t.apply(p)
 	return false
 }
 
-// leased is a lease that the store gave.
 func (t *storeModel) leased(run graph.Run) {
 	switch {
 	case t.end != nil:
@@ -90,7 +88,6 @@ func (t *storeModel) leased(run graph.Run) {
 	}
 }
 
-// apply obeys a plan and those of the events that follow, and then clears.
 func (t *storeModel) apply(p plan.Plan) {
 	end, err := t.Fixpoint(p, func(ev plan.Event) (plan.Plan, error) {
 		p, err := t.Step(ev, 0)
@@ -107,7 +104,7 @@ func (t *storeModel) apply(p plan.Plan) {
 	}
 }
 
-// arrived is an arrival. A barrier that no worker executes runs at once, within the same commit.
+// arrived notes an arrival. A complete barrier that no worker executes runs at once, within the same commit.
 func (t *storeModel) arrived(run graph.Run, c model.Counter) {
 	ev := t.w.of(oracle.Arrived, t.inst, run)
 	ev.Completed, ev.Required = c.Completed, c.Required
@@ -131,7 +128,6 @@ func (t *storeModel) cancelled(run graph.Run, _ struct{}, _ plan.Clear) {
 	t.w.leaves(t.key(run))
 }
 
-// cancel ends it from outside, if it runs.
 func (t *storeModel) cancel(reason string) {
 	if t.end == nil {
 		t.canceled = true
@@ -139,10 +135,10 @@ func (t *storeModel) cancel(reason string) {
 	}
 }
 
-// finish ends it. What is ready then is started no more.
+// finish ends it. Its ready runs no longer wait to be started.
 func (t *storeModel) finish(end *plan.End) {
 	t.end = end
-	for run := range t.Runs { // in any order: all of it happens at once
+	for run := range t.Runs { // in any order: all happen at one moment
 		t.w.leaves(t.key(run))
 	}
 }
@@ -151,7 +147,6 @@ func (t *storeModel) key(run graph.Run) backend.Key {
 	return backend.Key{Instance: t.inst.id, Run: run}
 }
 
-// status is that of the end.
 func (t *storeModel) status() backend.Status {
 	switch {
 	case t.canceled:
@@ -162,7 +157,7 @@ func (t *storeModel) status() backend.Status {
 	return backend.Completed
 }
 
-// ended holds the store's end against the twin's.
+// ended compares the store's end with the model's.
 func (t *storeModel) ended(inst backend.Instance) {
 	switch {
 	case t.end == nil:
@@ -176,7 +171,6 @@ func (t *storeModel) wrong(invariant, format string, args ...any) {
 	t.w.violate("%s: instance %d: %s", invariant, t.inst.index, fmt.Sprintf(format, args...))
 }
 
-// brief shortens a value for a message.
 func brief(v json.RawMessage) string {
 	const most = 120
 	if len(v) <= most {

@@ -16,7 +16,7 @@ import (
 	"pulley/scenarios/dist"
 )
 
-// tinyWorld is one of two actions in a row that has not begun.
+// tinyWorld makes a world with two actions in a row that has not begun.
 func tinyWorld(t *testing.T) (*world, backend.Submission) {
 	t.Helper()
 	b := graph.New("tiny")
@@ -29,8 +29,8 @@ func tinyWorld(t *testing.T) (*world, backend.Submission) {
 	return worldOf(t, g)
 }
 
-// callingOff is a world of two actions side by side, of which the first is cancelled when the second fails,
-// and of a sleep behind them; it has not begun.
+// cancelling makes a world that has not begun: two concurrent actions, the first cancelled when the second fails, and then a
+// sleep.
 func cancelling(t *testing.T) (*world, backend.Submission) {
 	t.Helper()
 	tree, err := ir.Parse("test.ir", []byte(`
@@ -67,14 +67,13 @@ func worldOf(t *testing.T, g *graph.Graph) (*world, backend.Submission) {
 	return w, backend.Submission{ID: w.instances[0].id, Program: w.program, Input: cfg.Workload.Input}
 }
 
-// TestTheTwinSeesWhatAStoreMustNotDo tells the world of a store that breaks one invariant after the
-// other.
+// TestTheModelSeesWhatAStoreMustNotDo reports stores to the world that break one invariant after another.
 func TestTheModelSeesWhatAStoreMustNotDo(t *testing.T) {
 	type told struct {
 		op    dispatch.Op
-		runs  []string // completed, or leased where op is claim
+		runs  []string // completed, or leased if op is claim
 		ends  bool
-		fails bool // the completions
+		fails bool
 	}
 	submit := told{op: dispatch.OpSubmit}
 	complete := func(runs ...string) told { return told{op: dispatch.OpComplete, runs: runs} }
@@ -151,7 +150,7 @@ func nodeOf(t *testing.T, w *world, name string) graph.NodeID {
 	return 0
 }
 
-// TestPercentiles takes ranks from lists whose ranks are plain to see.
+// TestPercentiles checks ranks in lists with obvious ranks.
 func TestPercentiles(t *testing.T) {
 	var d []time.Duration
 	for i := range 100 {
@@ -168,7 +167,7 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// TestDistributions holds what is drawn against its bounds and its mean.
+// TestDistributions checks bounds and means of drawn values.
 func TestDistributions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 20_000

@@ -6,13 +6,12 @@ import (
 	"pulley/engine/backend"
 )
 
-// readiness is since when, or from when on, an attempt can be started.
+// readiness is when an attempt can be started, in the past or future.
 type readiness struct {
 	at     time.Duration
-	counts bool // for the law of the queue: it was ready when that was known
+	counts bool // for Little's law: it was known at that moment
 }
 
-// becomes notes since when, or from when on, an attempt can be started.
 func (w *world) becomes(key backend.Key, at time.Duration) {
 	w.leaves(key)
 	w.ready[key] = readiness{at, at == w.now}
@@ -21,7 +20,6 @@ func (w *world) becomes(key backend.Key, at time.Duration) {
 	}
 }
 
-// leaves ends the waiting of an attempt, if it waits.
 func (w *world) leaves(key backend.Key) {
 	r, ok := w.ready[key]
 	if !ok {
@@ -33,18 +31,17 @@ func (w *world) leaves(key backend.Key) {
 	}
 }
 
-// waited takes the time from readiness to the first start of an attempt, and gives the time of readiness.
+// waited records how long an attempt waited for its first start, and returns when it was ready.
 func (w *world) waited(key backend.Key) time.Duration {
 	r, ok := w.ready[key]
 	if !ok {
-		return w.now // delivered again after its lease was lost: it was ready all the time
+		return w.now // redelivered after its lease was lost
 	}
 	w.leaves(key)
 	w.result.waits = append(w.result.waits, max(0, w.now-r.at))
 	return min(r.at, w.now)
 }
 
-// little holds the world against Little's law.
 func (w *world) little() {
 	for _, l := range []struct {
 		what string

@@ -19,15 +19,14 @@ import (
 	"pulley/scenarios"
 )
 
-// epoch is where the clock begins. Any moment would do that is not the zero time, which means none.
+// epoch is where the clock begins. It may be any time but the zero time, which means none.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // violationsMax bounds the violations that are kept; one bug breaks many runs.
 const violationsMax = 100
 
-// Run simulates a world until every instance has ended and every engine has stopped. The error tells
-// of a configuration that makes no sense, an instance that the store refused, or a run that did not
-// end; what went wrong in a run that did is in Result.Violations.
+// Run simulates a world until every instance has ended and every engine has stopped. It returns an error for an invalid
+// configuration, a refused instance or a run that did not end. What went wrong in a run that ended is in Result.Violations.
 func Run(cfg Config) (*Result, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -47,48 +46,46 @@ func Run(cfg Config) (*Result, error) {
 	return w.finish()
 }
 
-// world is all that there is.
 type world struct {
 	cfg     Config
 	rng     *rand.Rand
-	program *plan.Program // of the first workload; nil where jobs are counted
+	program *plan.Program // of the first workload; nil with Jobs
 	store   store
 	queue   events
-	now     time.Duration // since epoch; never goes back
-	seq     uint64        // of the last event made
-	events  int           // that have happened
+	now     time.Duration // since epoch; never decreases
+	seq     uint64        // of the last scheduled event
+	events  int
 
 	engines     []*engine
 	instances   []*instance
 	byID        map[uuid.UUID]*instance
 	remaining   int // instances that have not ended
-	nextArrival int // the next instance that arrives, where one does when another ends
+	nextArrival int // next instance to arrive in a closed process
 
-	jitter                    float64                   // of the call that the store carries out
-	ready                     map[backend.Key]readiness // runs whose current attempt was not started
-	present, waiting, running level                     // instances; of ready, those that count; attempts
+	jitter                    float64                   // of the call being applied
+	ready                     map[backend.Key]readiness // node runs whose current attempt has not started
+	present, waiting, running level                     // instances; ready attempts that count; attempts
 
-	results  map[backend.Lease]*Attempt // of all attempts that started
+	results  map[backend.Lease]*Attempt // of attempts whose fate is open
 	result   Result
 	hash     hash.Hash
 	line     []byte
-	err      error // ends the run
+	err      error
 	draining bool
 }
 
-// instance is one that a client wants to have run.
 type instance struct {
 	index    int
 	id       uuid.UUID
-	workload *scenarios.Workload // nil where jobs are counted, as is program
+	workload *scenarios.Workload // nil with Jobs, as is program
 	program  *plan.Program
 	arrived  time.Duration
 	answered bool // the client knows that it is stored
-	here     bool // it has arrived
+	here     bool
 	ended    bool
 	endedAt  time.Duration
-	stored   bool        // by the store
-	model    *storeModel // nil until the store has it, and where jobs are counted
+	stored   bool
+	model    *storeModel // nil until it is stored, and with Jobs
 }
 
 func newWorld(cfg Config) (*world, error) {
@@ -120,7 +117,6 @@ func newWorld(cfg Config) (*world, error) {
 	return w, w.arrivals(programs)
 }
 
-// open sets the store up, and gives the program of each workload.
 func (w *world) open() ([]*plan.Program, error) {
 	if len(w.cfg.Jobs) > 0 {
 		counted, err := newCounted(w, w.cfg.Jobs)
@@ -148,7 +144,6 @@ func (w *world) open() ([]*plan.Program, error) {
 	return programs, nil
 }
 
-// arrivals puts all submissions on the calendar.
 func (w *world) arrivals(programs []*plan.Program) error {
 	next := w.times()
 	closed := w.cfg.closed()
@@ -183,14 +178,13 @@ func (w *world) arrivals(programs []*plan.Program) error {
 	return nil
 }
 
-// arrive puts the arrival of the next instance on the calendar.
 func (w *world) arrive(inst *instance) {
 	e := w.engines[inst.index%len(w.engines)]
 	w.at(inst.arrived, occurrence{kind: arrive, engine: e, incarnation: anyIncarnation, instance: inst})
 	w.nextArrival = inst.index + 1
 }
 
-// followed has another instance arrive where one has ended, if that is how they arrive.
+// followed lets the next instance of a closed process arrive.
 func (w *world) followed() {
 	if w.cfg.closed() > 0 && w.nextArrival < len(w.instances) {
 		inst := w.instances[w.nextArrival]
@@ -199,7 +193,7 @@ func (w *world) followed() {
 	}
 }
 
-// times gives the times of arrival, one after the other; of a closed process they are not known yet, and zero.
+// times returns an iterator over arrival times; zeros for a closed process, whose times are not known yet.
 func (w *world) times() func() (time.Duration, error) {
 	switch a := w.cfg.Arrivals; {
 	case w.cfg.closed() > 0:
@@ -235,7 +229,6 @@ func (w *world) times() func() (time.Duration, error) {
 	}
 }
 
-// newID draws an id in the form of a random UUID.
 func (w *world) newID() uuid.UUID {
 	var id uuid.UUID
 	for taken := true; taken; _, taken = w.byID[id] {
@@ -247,10 +240,9 @@ func (w *world) newID() uuid.UUID {
 	return id
 }
 
-// clock is the time of the store and of every engine.
 func (w *world) clock() time.Time { return epoch.Add(w.now) }
 
-// span checks what a configured function gave.
+// span checks a duration from a configured function.
 func (w *world) span(what string, d time.Duration) (time.Duration, error) {
 	if d < 0 || d > longest-w.now {
 		return 0, fmt.Errorf("%s is %v; give one that is not negative and ends within a hundred years", what, d)
@@ -258,7 +250,6 @@ func (w *world) span(what string, d time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// latency draws how long a call takes.
 func (w *world) latency() time.Duration {
 	d, err := w.span("the latency of a call", w.cfg.Latency(w.rng))
 	if err != nil {
@@ -267,7 +258,6 @@ func (w *world) latency() time.Duration {
 	return d
 }
 
-// run lets one event after the other happen.
 func (w *world) run() error {
 	for w.err == nil && !w.isDone() {
 		if len(w.queue) == 0 {
@@ -286,8 +276,8 @@ func (w *world) run() error {
 	return w.err
 }
 
-// deliver passes an event to whom it concerns. Those for an engine that is frozen wait; those for a
-// life that is over come to nothing, but a call under way may have reached the store.
+// deliver passes an event to its engine. Events wait while the engine is frozen; events for an ended incarnation are dropped, but
+// its call in flight may still reach the store.
 func (w *world) deliver(o *occurrence) {
 	e := o.engine
 	if o.kind == arrive && !o.instance.here {
@@ -311,13 +301,13 @@ func (w *world) deliver(o *occurrence) {
 	}
 	if e.down && o.kind != restart {
 		if o.kind == arrive {
-			e.backlog = append(e.backlog, o.instance) // the client tries until somebody listens
+			e.backlog = append(e.backlog, o.instance) // the client retries until an engine accepts
 		}
 		return
 	}
 	if o.kind == tick {
 		if o.tick != e.ticks {
-			return // another deadline has taken its place
+			return // a newer deadline has replaced it
 		}
 		e.ticks++
 		e.deadline = never
@@ -328,12 +318,11 @@ func (w *world) deliver(o *occurrence) {
 		return
 	}
 	if next := w.queue.peek(); next != nil && next.at == w.now && next.isCurrent(e) && w.rng.Uint32()&1 == 0 {
-		return // the loop sees both at once
+		return // the loop receives both together
 	}
 	e.step()
 }
 
-// isDone says whether all is done.
 func (w *world) isDone() bool {
 	if w.remaining > 0 {
 		return false
@@ -346,12 +335,11 @@ func (w *world) isDone() bool {
 	return true
 }
 
-// drain stops the engines once there is nothing left to do.
 func (w *world) drain() {
 	w.draining = true
 	for _, e := range w.engines {
 		if e.down {
-			e.stopped = true // it has nothing to put down
+			e.stopped = true // it holds nothing
 			continue
 		}
 		w.at(w.now, occurrence{kind: drain, engine: e, incarnation: e.incarnation, event: dispatch.Drain{Until: w.clock()}})
@@ -380,7 +368,6 @@ func (w *world) violate(format string, args ...any) {
 	}
 }
 
-// log writes a line of the trace.
 func (w *world) log(who string, format string, args ...any) {
 	if w.cfg.Quiet {
 		return

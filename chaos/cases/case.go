@@ -1,4 +1,4 @@
-// Package cases has the runs of package chaos as data: what a run is of, and the plan of its faults.
+// Package cases describes runs of package chaos as data: the workloads, the engines and the plan of faults.
 package cases
 
 import (
@@ -17,54 +17,52 @@ import (
 
 // Case is a run as data.
 type Case struct {
-	Why       string        `json:"why,omitempty"`    // what it showed
-	Workloads []Workload    `json:"workloads"`        // instances take them in turn
-	Backend   string        `json:"backend"`          // as designs.Parse reads it
-	Seed      uint64        `json:"seed"`             // of the plan, and of what the processes draw
-	Engines   int           `json:"engines"`          // processes
-	Server    string        `json:"server,omitempty"` // ServerAny or ServerDocker
-	Hosts     string        `json:"hosts,omitempty"`  // HostsNone or HostsDocker
-	InFlight  int           `json:"in_flight"`        // instances at once
-	Cancel    int           `json:"cancel"`           // of so many instances one is canceled while it runs; zero: none is
-	Faults    []fault.Fault `json:"faults"`           // the plan, in order
+	Why       string        `json:"why,omitempty"` // what it showed
+	Workloads []Workload    `json:"workloads"`     // instances take them in turn
+	Backend   string        `json:"backend"`       // as designs.Parse reads it
+	Seed      uint64        `json:"seed"`          // of the plan and of the processes' randomness
+	Engines   int           `json:"engines"`
+	Server    string        `json:"server,omitempty"`
+	Hosts     string        `json:"hosts,omitempty"`
+	InFlight  int           `json:"in_flight"` // open instances
+	Cancel    int           `json:"cancel"`    // one of so many instances is cancelled while it runs; zero: none
+	Faults    []fault.Fault `json:"faults"`
 
-	// RatePerS is how many instances are submitted in a second, evenly, with InFlight as the most that are open.
-	// KneeShare has it be that share of the highest rate that was reached at the run's begin, when that had been
-	// looked for. Without either, whenever one ends, the next is submitted.
+	// RatePerS is how many instances are submitted per second, evenly, with at most InFlight open. KneeShare sets the rate to a
+	// share of the highest rate that a search at the begin of the run reaches. If both are zero, the end of an instance triggers
+	// the next submission.
 	RatePerS  float64 `json:"rate_per_s,omitempty"`
 	KneeShare float64 `json:"knee_share,omitempty"`
 
-	EveryMS   int `json:"every_ms,omitempty"`  // from a fault's begin to the next one's at least, and before the first and after the last
-	Instances int `json:"instances,omitempty"` // so many have ended before the load ends
-	LastMS    int `json:"last_ms,omitempty"`   // how long the load goes on at least
-	Slots     int `json:"slots,omitempty"`     // actions that an engine runs at once; zero: 16
+	EveryMS   int `json:"every_ms,omitempty"`  // minimum from a fault's begin to the next one's, before the first and after the last
+	Instances int `json:"instances,omitempty"` // the load ends after so many have ended
+	LastMS    int `json:"last_ms,omitempty"`   // minimum duration of the load
+	Slots     int `json:"slots,omitempty"`     // actions that an engine executes at once; zero: 16
 
-	// WithinMS is how long the faults of the plan go on: those that have not begun by then are left out. Zero: all of them happen.
+	// WithinMS is when the plan ends: faults that have not begun by then are dropped. Zero: all are applied.
 	WithinMS int `json:"within_ms,omitempty"`
 
-	// Soak has what may grow looked at all the while, ended instances removed, and only some of the instances kept in
-	// the history.
+	// Soak samples what may grow, removes ended instances and keeps only some instances in the history.
 	Soak bool `json:"soak,omitempty"`
 
-	LeaseMS    int `json:"lease_ms"`    // of tasks, and of shards where they have owners
-	SweepMS    int `json:"sweep_ms"`    // the longest between two looks for work, or for what ended instances left
-	CallMS     int `json:"call_ms"`     // the longest call of the store
-	MessagesMS int `json:"messages_ms"` // how much longer faults go on that go from message to message, until they were at all; -1: they need not be
+	LeaseMS    int `json:"lease_ms"`    // of tasks, and of shards that have owners
+	SweepMS    int `json:"sweep_ms"`    // maximum between two sweeps
+	CallMS     int `json:"call_ms"`     // timeout of a store call
+	MessagesMS int `json:"messages_ms"` // how much longer exhaustive faults continue, until they were at every message; -1: they need not be
 }
 
 // The servers that a case can ask for.
 const (
-	ServerAny    = ""       // from binaries on this machine; else in a container; else from a download
-	ServerDocker = "docker" // in a container
+	ServerAny    = "" // from local binaries; else in a container; else from a download
+	ServerDocker = "docker"
 )
 
-// The hosts that it can ask for: where its engines are.
+// Where engines run.
 const (
-	HostsNone   = ""       // children of the run's process
-	HostsDocker = "docker" // each in a container of its own
+	HostsNone   = "" // as children of the run's process
+	HostsDocker = "docker"
 )
 
-// Bounds of a case.
 const (
 	enginesMax   = 64
 	inFlightMax  = 10_000
@@ -74,11 +72,11 @@ const (
 	lastMax      = 7 * 24 * 3_600_000
 
 	slotsMax = 1000
-	rateMax  = 1_000_000 // instances in a second
+	rateMax  = 1_000_000 // instances per second
 )
 
-// WithDefaults fills in what is zero: two engines, eight instances in flight, a lease of 2 s, sweeps every
-// 500 ms, calls of at most 2 s, five minutes for going to every message.
+// WithDefaults fills in zero fields: two engines, eight instances in flight, a lease of 2 s, sweeps every 500 ms, calls of at
+// most 2 s, five minutes more for exhaustive faults.
 func (c Case) WithDefaults() Case {
 	c.Engines = cmp.Or(c.Engines, 2)
 	c.InFlight = cmp.Or(c.InFlight, 8)
@@ -90,25 +88,25 @@ func (c Case) WithDefaults() Case {
 	return c
 }
 
-// Lease is that of tasks, and of shards.
+// Lease is the lease of tasks and shards.
 func (c Case) Lease() time.Duration { return time.Duration(c.LeaseMS) * time.Millisecond }
 
-// Sweep is the longest time between two looks for work.
+// Sweep is the maximum time between two sweeps.
 func (c Case) Sweep() time.Duration { return time.Duration(c.SweepMS) * time.Millisecond }
 
-// Every is the least time from a fault's begin to the next one's.
+// Every is the minimum time from a fault's begin to the next one's.
 func (c Case) Every() time.Duration { return time.Duration(c.EveryMS) * time.Millisecond }
 
-// Call is the longest call of the store.
+// Call is the timeout of a store call.
 func (c Case) Call() time.Duration { return time.Duration(c.CallMS) * time.Millisecond }
 
-// Takeover is how long an engine's end may keep its work from others.
+// Takeover is how long the end of an engine may keep its work from others.
 func (c Case) Takeover() time.Duration { return c.Lease() + 2*c.Sweep() }
 
-// Timing is what faults are drawn by.
+// Timing is what faults' durations are drawn from.
 func (c Case) Timing() fault.Timing { return fault.Timing{Lease: c.Lease(), Call: c.Call()} }
 
-// Validate says all that is wrong with a case that has its defaults.
+// Validate names all mistakes of a case with defaults.
 func (c Case) Validate() error {
 	var errs []error
 	within := func(name string, n, least, most int) {
@@ -160,7 +158,7 @@ func (c Case) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Spec is the backend, which must be durable: there is nothing to be found out about another.
+// Spec is the backend. It must be durable, because nothing can be learned about others.
 func (c Case) Spec() (designs.Spec, error) {
 	spec, err := designs.Parse(c.Backend)
 	if err == nil && !spec.NeedsPostgres() {
@@ -188,7 +186,7 @@ func Load(file string) (Case, error) {
 	return c, nil
 }
 
-// Save writes a case, and makes the folder.
+// Save writes a case to a file and creates its folder.
 func (c Case) Save(file string) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

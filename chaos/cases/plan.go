@@ -6,10 +6,10 @@ import (
 	"pulley/chaos/fault"
 )
 
-// faultCost is what a fault takes beside its own time, about: until its moment comes, and to repair things.
+// faultCost is what a fault takes besides its own duration: waiting for its moment, and repairs.
 const faultCost = 400 * time.Millisecond
 
-// Plan draws the case's faults from its seed: as many of the kinds as take about so long, each once at least.
+// Plan draws faults from the case's seed: each kind at least once, and as many as fit into length.
 func (c Case) Plan(kinds []fault.Kind, length time.Duration) []fault.Fault {
 	most := len(kinds) + int(length/faultCost)
 	plan := fault.Draw(c.Seed, kinds, min(most, faultsMax), c.Engines, c.Timing())

@@ -10,22 +10,20 @@ import (
 	"pulley/scenarios"
 )
 
-// Program is a workflow of a person's own whose actions each engine runs in processes that it starts.
+// Program is a user's own workflow whose actions run in processes that each engine starts.
 type Program struct {
-	File  string          `json:"file"`  // that the actions are in; an absolute path, since a case is read anywhere
+	File  string          `json:"file"`  // with the actions; an absolute path, since a case may be read anywhere
 	Text  string          `json:"text"`  // in the workflow language
 	Input json.RawMessage `json:"input"` // of every instance
 
-	// Answers are what the actions gave when the reference interpreter asked for them, before anything went wrong. Whoever only
-	// runs the program needs none.
+	// Answers are what the actions returned to the reference interpreter before any fault. Only judging needs them.
 	Answers []scenarios.Answer `json:"answers,omitempty"`
 
-	// Unsteady are actions that gave something else when they were asked again. Where there is one, nobody knows what actions
-	// receive and how an instance ends, and these two are not judged.
+	// Unsteady are actions that returned something else when called again. If there are any, neither the actions' arguments nor
+	// the instances' ends are judged.
 	Unsteady []string `json:"unsteady,omitempty"`
 }
 
-// workload builds that of the program.
 func (p *Program) workload(name string) (*scenarios.Mix, error) {
 	g, err := graph.CompileText(name, []byte(p.Text), ir.Limits{})
 	if err != nil {
@@ -36,7 +34,7 @@ func (p *Program) workload(name string) (*scenarios.Mix, error) {
 	}), nil
 }
 
-// doubt says what is not judged of a program, in one line; "" where all is.
+// doubt says in a line what is not judged of the program; "": everything is.
 func (p *Program) doubt(name string) string {
 	if len(p.Unsteady) == 0 {
 		return ""
@@ -44,7 +42,7 @@ func (p *Program) doubt(name string) string {
 	return fmt.Sprintf("%s: asked twice, @%s gave different values; how its instances end, and what its actions receive, was compared with nothing", name, strings.Join(p.Unsteady, ", @"))
 }
 
-// Doubts are what is not judged of the case's programs, a line each.
+// Doubts lists what is not judged of the case's programs, a line each.
 func (c Case) Doubts() []string {
 	var all []string
 	for _, w := range c.Workloads {
@@ -58,7 +56,7 @@ func (c Case) Doubts() []string {
 	return all
 }
 
-// HasPrograms says whether engines run actions in processes of their own.
+// HasPrograms reports whether engines run actions in processes.
 func (c Case) HasPrograms() bool {
 	for _, w := range c.Workloads {
 		if w.Program != nil {
@@ -68,7 +66,7 @@ func (c Case) HasPrograms() bool {
 	return false
 }
 
-// ForEngines is what engines are told of the case: neither its faults, nor what its programs' actions give.
+// ForEngines returns the case without what engines must not know: faults and recorded answers.
 func (c Case) ForEngines() Case {
 	c.Faults = nil
 	workloads := make([]Workload, len(c.Workloads))

@@ -8,12 +8,12 @@ import (
 	"pulley/chaos/fault"
 )
 
-// TestSoakPlan spares the first engine, and only from what ends processes.
+// TestSoakPlan checks that the first engine is spared, but only from faults that end processes.
 func TestSoakPlan(t *testing.T) {
 	c := Case{Engines: 2, Seed: 3, EveryMS: 1000, LeaseMS: 1000, CallMS: 1000}
 	first := 0
 	plan := c.SoakPlan(fault.Kinds(), 10*time.Minute)
-	kinds := len(fault.Kinds()) - 1 // process.every is none of a soak
+	kinds := len(fault.Kinds()) - 1 // a soak has no process.every
 	longest := map[string]int{}
 	for _, f := range plan[:kinds] {
 		longest[f.Kind] = f.HoldMS
@@ -40,7 +40,7 @@ func TestSoakPlan(t *testing.T) {
 	}
 }
 
-// TestNap has a soak see as many rounds of the server's vacuum as the day that it stands for.
+// TestVacuumPause checks that a soak has as many autovacuum runs as the day that it stands for.
 func TestVacuumPause(t *testing.T) {
 	for _, c := range []struct{ length, pause time.Duration }{
 		{10 * time.Second, time.Second}, {30 * time.Minute, time.Second}, {8 * time.Hour, 20 * time.Second}, {24 * time.Hour, 0},
@@ -51,16 +51,16 @@ func TestVacuumPause(t *testing.T) {
 	}
 }
 
-// TestWindows has both windows of a soak see every kind of fault, where there is the time.
+// TestWindows checks that both windows of a soak have every kind of fault, if there is time.
 func TestWindows(t *testing.T) {
 	plan := []fault.Fault{{Kind: "a"}, {Kind: "b"}, {Kind: "a"}}
 	for _, c := range []struct {
-		last, every      int // seconds
-		isSteady, window float64
+		last, every        int // seconds
+		steadyFrom, window float64
 	}{{1800, 10, 300, 180}, {1800, 100, 300, 200}, {60, 100, 10, 25}} {
-		isSteady, window := Case{Soak: true, LastMS: 1000 * c.last, EveryMS: 1000 * c.every, Faults: plan}.Windows()
-		if isSteady != c.isSteady || window != c.window {
-			t.Errorf("a soak of %d s with a fault every %d s has windows of %v s after %v s; want %v and %v", c.last, c.every, window, isSteady, c.window, c.isSteady)
+		steadyFrom, window := Case{Soak: true, LastMS: 1000 * c.last, EveryMS: 1000 * c.every, Faults: plan}.Windows()
+		if steadyFrom != c.steadyFrom || window != c.window {
+			t.Errorf("a soak of %d s with a fault every %d s has windows of %v s after %v s; want %v and %v", c.last, c.every, window, steadyFrom, c.window, c.steadyFrom)
 		}
 	}
 }

@@ -10,35 +10,35 @@ import (
 	"pulley/scenarios"
 )
 
-// Workload is a scenario in a size, or one of scenarios.Programs, which have none.
+// Workload is a scenario with a size, or a program of scenarios.Programs, which has none.
 type Workload struct {
 	Scenario string            `json:"scenario"`
 	Size     int               `json:"size,omitempty"` // zero: the scenario's smallest default
-	Set      map[string]string `json:"set,omitempty"`  // parameters of the scenario, with other values
+	Set      map[string]string `json:"set,omitempty"`  // changed parameters of the scenario
 
-	// Bundle is the text of a scenario that does not ship: a case can be run again when the scenario's files have changed.
+	// Bundle is the text of a scenario that is not built in, so that the case can be repeated after its files have changed.
 	Bundle *scenarios.Bundle `json:"bundle,omitempty"`
 
-	// Program is what is run instead of a scenario; Scenario is its name then, FILE.py:Class.
+	// Program replaces the scenario; Scenario is then its name, FILE.py:Class.
 	Program *Program `json:"program,omitempty"`
 }
 
-// Streams are what the instances of a case run: each of several mixes in turn.
+// Streams are the workloads of a case's instances, which take the mixes in turn.
 type Streams struct {
 	mixes     []*scenarios.Mix
-	first     []int                // of each mix, where its workloads begin among all
-	Workloads []scenarios.Workload // of all mixes
-	Programs  []*Program           // of each of them, whose actions run in processes; nil: the engine runs them itself
+	first     []int // by mix: index of its first workload
+	Workloads []scenarios.Workload
+	Programs  []*Program // by workload: the program whose actions run in processes; nil: the engine runs them
 }
 
-// Of gives the i-th instance's workload, by its place among all.
+// Of returns the index of the i-th instance's workload.
 func (s *Streams) Of(i int) int {
 	m := i % len(s.mixes)
 	order := s.mixes[m].Order
 	return s.first[m] + order[i/len(s.mixes)%len(order)]
 }
 
-// Build makes the workloads. Whoever only runs them needs no judgment.
+// Build makes the workloads; unjudged omits what only judging needs.
 func (c Case) Build(unjudged bool) (*Streams, error) {
 	if len(c.Workloads) == 0 {
 		return nil, errors.New("no workload; name a scenario")
@@ -63,11 +63,11 @@ func (c Case) Build(unjudged bool) (*Streams, error) {
 	return s, nil
 }
 
-// timeoutLeases is how many leases a timeout lasts at least that no process stands still for.
+// timeoutLeases is the minimum of a timeout in leases, so that no paused process exceeds it.
 const timeoutLeases = 10
 
-// judgeable refuses a workload of which nobody knows what is right while things go wrong. Timeouts of a scenario that does
-// not ship last so long at least.
+// judgeable refuses a workload whose right result is unknown under faults. A workload that is not built in must have no timeout
+// below the given one.
 func (l Workload) judgeable(w *scenarios.Workload, timeout time.Duration) error {
 	switch {
 	case w.Source == "":
@@ -83,7 +83,7 @@ func (l Workload) judgeable(w *scenarios.Workload, timeout time.Duration) error 
 	return nil
 }
 
-// place says where a node is. Places in the text that a program was translated to are of no use to a person.
+// place names a node's position. Positions in a program's translation mean nothing to its author.
 func place(l Workload, at ir.Pos) string {
 	if l.Program != nil {
 		return l.Scenario
@@ -91,7 +91,7 @@ func place(l Workload, at ir.Pos) string {
 	return at.String()
 }
 
-// Name is the scenario as a person names it.
+// Name returns the scenario as a user names it.
 func (l Workload) Name() string {
 	if l.Size > 0 {
 		return fmt.Sprintf("%s=%d", l.Scenario, l.Size)
@@ -120,7 +120,6 @@ func (l Workload) build(unjudged bool) (*scenarios.Mix, error) {
 	return s.Mix(size, scenarios.Options{Seed: 1, Set: l.Set, Unjudged: unjudged})
 }
 
-// program builds the workload of one of the programs. noScenario is why it is none of a scenario.
 func (l Workload) program(noScenario error) (*scenarios.Mix, error) {
 	list, err := scenarios.Programs()
 	if err != nil {

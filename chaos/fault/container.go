@@ -9,7 +9,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// containerDisconnect has it happen to the container that the server is in.
 var containerDisconnect = Kind{
 	Name:   "container.disconnect",
 	Doc:    "the server's container is taken off its network, so that nothing arrives or is refused, and put into it again, with another address",
@@ -18,7 +17,6 @@ var containerDisconnect = Kind{
 	Inject: inServer.have(disconnectContainer),
 }
 
-// disconnectContainer has a container be in no network for a fault's time.
 func disconnectContainer(ctx context.Context, c Container, f Fault, over func()) error {
 	if err := c.Disconnect(ctx); err != nil {
 		return err
@@ -29,7 +27,6 @@ func disconnectContainer(ctx context.Context, c Container, f Fault, over func())
 	return err
 }
 
-// containerKill has it happen to the container that the server is in.
 var containerKill = Kind{
 	Name:  "container.kill",
 	Doc:   "the server's container is killed with SIGKILL, every process in it, and started again",
@@ -43,7 +40,6 @@ var containerKill = Kind{
 	}),
 }
 
-// containerPause has it happen to the container that the server is in.
 var containerPause = Kind{
 	Name:   "container.pause",
 	Doc:    "every process of the server's container stands still for a while, up to longer than a lease",
@@ -52,10 +48,9 @@ var containerPause = Kind{
 	Inject: inServer.have(pauseContainer),
 }
 
-// pauseContainer has a container stand still for a fault's time.
 func pauseContainer(ctx context.Context, c Container, f Fault, over func()) error {
-	if err := c.Pause(ctx); err != nil { // a kernel with much to do may not get all processes to stand still
-		_ = c.Unpause(context.WithoutCancel(ctx)) // nothing is to stay paused; it fails where nothing was
+	if err := c.Pause(ctx); err != nil { // a busy kernel may fail to pause all processes
+		_ = c.Unpause(context.WithoutCancel(ctx)) // nothing must stay paused; it fails if nothing was
 		return fmt.Errorf("%w: %w", ErrMissed, err)
 	}
 	err := pause.For(ctx, f.Hold())
@@ -64,16 +59,16 @@ func pauseContainer(ctx context.Context, c Container, f Fault, over func()) erro
 	return err
 }
 
-// target is the container that a fault hits.
+// target selects the container that a fault hits.
 type target func(w World, f Fault) (Container, error)
 
-// inServer is the container that the server is in, inHost that of an engine.
+// inServer selects the server's container, inHost an engine's.
 var (
 	inServer target = func(w World, _ Fault) (Container, error) { return w.Container() }
 	inHost   target = func(w World, f Fault) (Container, error) { return w.Host(f.Engine) }
 )
 
-// have has something happen to the container.
+// have makes an Inject that applies do to the container.
 func (t target) have(do func(ctx context.Context, c Container, f Fault, over func()) error) func(context.Context, World, Fault, func()) error {
 	return func(ctx context.Context, w World, f Fault, over func()) error {
 		c, err := t(w, f)
@@ -84,7 +79,7 @@ func (t target) have(do func(ctx context.Context, c Container, f Fault, over fun
 	}
 }
 
-// lacks says why a world has no such container.
+// lacks says why a world has no such container; "": it has.
 func (t target) lacks(w World) string {
 	if _, err := t(w, Fault{}); err != nil {
 		return err.Error()

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// failingWorld is one of which engines tell what errors reached them.
 type failingWorld struct {
 	World
 	failed map[string]int
@@ -14,7 +13,7 @@ type failingWorld struct {
 
 func (w failingWorld) Failed() map[string]int { return w.failed }
 
-// TestAFullDiskHasHappened tells apart what a full disk does to engines, a crash of the server among it, and what it has no part in.
+// TestAFullDiskHasHappened distinguishes the errors of a full disk, including a server crash, from others.
 func TestAFullDiskHasHappened(t *testing.T) {
 	before := map[string]int{"53100": 2, "57P03": 1}
 	for _, c := range []struct {
@@ -22,7 +21,7 @@ func TestAFullDiskHasHappened(t *testing.T) {
 		happened bool
 	}{
 		{map[string]int{"53100": 3, "57P03": 1}, true},
-		{map[string]int{"53100": 2, "57P03": 2}, true}, // its log had no room: it recovers
+		{map[string]int{"53100": 2, "57P03": 2}, true}, // its log had no space, and it recovers
 		{map[string]int{"53100": 2, "57P03": 1, "57014": 1}, false},
 	} {
 		if got := postgresDisk.HasHappened(before, c.after); got != c.happened {
@@ -30,7 +29,7 @@ func TestAFullDiskHasHappened(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		if !c.happened {
-			cancel() // what would be waited for does not come
+			cancel() // the awaited error does not come
 		}
 		err := until(ctx, failingWorld{failed: c.after}, Fault{}, postgresDisk.States, before, nil)
 		if c.happened != (err == nil) || err != nil && !errors.Is(err, context.Canceled) {

@@ -1,14 +1,13 @@
-// Package fault holds what can go wrong; the kinds stand by what they hit. A [Fault] is data: its kind, when it begins,
-// whom it hits and how hard. [Find] gives the kind of a name, whose Inject makes it happen in a [World].
+// Package fault has the kinds of faults, in files named after what they hit. A [Fault] is data: its kind, its begin, its target
+// and its parameters. [Find] returns a kind, whose Inject applies the fault to a [World].
 //
 // # Protocol
 //
-// Whoever runs faults draws them with [Draw], or reads them from a file, waits for a fault's When, and
-// calls its kind's Inject. That calls over at the moment at which nothing is wrong any more, or, where
-// something was destroyed, at the moment of that; then it repairs what the world does not repair by itself,
-// such as a killed engine, and returns. Afterwards everything that the kind touched works again, also where
-// Inject failed. An error that wraps [ErrMissed] says that the fault did not happen: its moment never came.
-// Any other error means that the world is broken, and the run with it.
+// The caller draws faults with [Draw] or reads them from a file, waits for a fault's When and calls its kind's Inject. Inject
+// calls over when nothing is wrong any more or, if it destroyed something, at that moment. Then it repairs what the world does
+// not repair by itself, such as a killed engine, and returns. Afterwards everything that it touched works again, even if it
+// failed. An error that wraps [ErrMissed] says that the fault did not happen, because its moment never came. Any other error
+// means that the world, and so the run, is broken.
 //
-// What a kind cannot do on a machine, or with a server, its Lacks says.
+// Lacks says what a kind cannot do on a machine or with a server.
 package fault

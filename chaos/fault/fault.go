@@ -17,28 +17,27 @@ import (
 	"pulley/internal/pause"
 )
 
-// Fault is one thing that goes wrong.
+// Fault is a planned disturbance.
 type Fault struct {
 	Kind   string `json:"kind"`
 	When   When   `json:"when,omitzero"`
-	Engine int    `json:"engine"` // whom it hits, from 0; a fault of the server hits all
+	Engine int    `json:"engine"` // its target, from 0; a fault of the server hits all
 
-	HoldMS int  `json:"hold_ms,omitempty"` // how long it lasts
-	K      int  `json:"k,omitempty"`       // which message, commit or statement edge, from 1; of a delay, a slow worker or a jump of a clock, milliseconds
-	Server bool `json:"server,omitempty"`  // it counts the server's messages, not the client's
-	Late   bool `json:"late,omitempty"`    // the message arrives, and nothing after it
-	Bytes  int  `json:"bytes,omitempty"`   // of a piece
+	HoldMS int  `json:"hold_ms,omitempty"`
+	K      int  `json:"k,omitempty"`      // number of the message, commit or statement edge, from 1; for a delay, a slow worker or a clock's jump: ms
+	Server bool `json:"server,omitempty"` // counts the server's messages, not the client's
+	Late   bool `json:"late,omitempty"`   // the message arrives, but nothing after it
+	Bytes  int  `json:"bytes,omitempty"`  // size of a piece
 }
 
-// When says at which moment a fault begins, counted from the end of the fault before it. Both conditions
-// hold.
+// When is when a fault begins, counted from the end of the previous fault. Both conditions must hold.
 type When struct {
 	AfterMS int    `json:"after_ms,omitempty"`
-	Event   string `json:"event,omitempty"` // a kind of event of a history, such as "answered"; empty: none is waited for
+	Event   string `json:"event,omitempty"` // a kind of event of a history, such as "answered"; empty: none
 	N       int    `json:"n,omitempty"`     // so many of them after AfterMS, from 1
 }
 
-// String words the fault for a person.
+// String describes the fault for people.
 func (f Fault) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s engine=%d", f.Kind, f.Engine)
@@ -50,13 +49,13 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// Hold is HoldMS.
+// Hold is HoldMS as a duration.
 func (f Fault) Hold() time.Duration { return time.Duration(f.HoldMS) * time.Millisecond }
 
-// Timing is what the lengths of faults are drawn by.
+// Timing is what faults' durations are drawn from.
 type Timing struct {
-	Lease time.Duration // of tasks, and of shards where they have owners
-	Call  time.Duration // the longest call of the store
+	Lease time.Duration // of tasks, and of shards that have owners
+	Call  time.Duration // timeout of a store call
 }
 
 // Kind is a kind of fault.
@@ -64,107 +63,106 @@ type Kind struct {
 	Name string // GROUP.WHAT
 	Doc  string // one line
 
-	// Lacks says in a few words why a world cannot have it, and gives "" where it can. Nil: every world can.
+	// Lacks says in a few words why a world cannot have it; "": it can. Nil: every world can.
 	Lacks func(World) string
 
-	// States are SQLSTATEs. It has not happened unless an error with one of them has reached an engine. Nil: it
-	// need not make a statement fail.
+	// States are SQLSTATEs. It has not happened until an error with one of them has reached an engine. Nil: it need not fail a
+	// statement.
 	States []string
 
-	// Unvisited lists the messages of the baseline to which it has not come, if it goes from one to the next. Nil: it
-	// does not.
+	// Unvisited lists the messages of the baseline that an exhaustive kind has not visited. Nil: it is not exhaustive.
 	Unvisited func(*Places) []string
 
-	// Nth says that K is how many of something are to pass until it happens, so that a smaller K is a sooner one.
+	// Nth says that K counts how many of something pass before it happens, so that a smaller K means earlier.
 	Nth bool
 
-	// Draw fills in the parameters that the kind has. Nil: it has none.
+	// Draw fills in the kind's parameters. Nil: it has none.
 	Draw func(r *rand.Rand, t Timing, f *Fault)
 
-	// Inject makes it happen; see the package's description. It calls over once for each time that it did.
+	// Inject applies the fault; see the package's protocol. It calls over once for each time that it happened.
 	Inject func(ctx context.Context, w World, f Fault, over func()) error
 }
 
-// Group is the first half of the name.
+// Group returns the first half of the name.
 func (k Kind) Group() string {
 	group, _, _ := strings.Cut(k.Name, ".")
 	return group
 }
 
-// ErrMissed is in the error of a fault that did not happen.
+// ErrMissed is wrapped by the error of a fault that did not happen.
 var ErrMissed = errors.New("the fault did not happen")
 
-// World is what faults happen in.
+// World is what faults hit.
 type World interface {
 	Engines() int
 	Engine(i int) Engine
-	Wire(i int) *Wire                             // between an engine and the server
+	Wire(i int) *Wire
 	Server() Server                               // nil: it cannot be stopped
-	Standby() (Standby, error)                    // the server's; an error says why it can have none
+	Standby() (Standby, error)                    // of the server; an error says why it can have none
 	Container() (Container, error)                // the server's; an error says why it is in none
 	Host(i int) (Container, error)                // an engine's; an error says why engines are in none
 	Disk() (Disk, error)                          // the server's; an error says why it has none of its own
-	HasWorkers() bool                             // engines run actions in processes of their own
+	HasWorkers() bool                             // engines run actions in processes
 	Failed() map[string]int                       // errors that have reached engines, by SQLSTATE
 	Admin(ctx context.Context) (*pgx.Conn, error) // a superuser's connection past all wires; the caller closes it
 }
 
-// Engine is a process with an engine.
+// Engine is an engine's process.
 type Engine interface {
-	// Signal sends the process a signal.
+	// Signal sends a signal to the process.
 	Signal(s syscall.Signal) error
 
-	// Exited is closed when the process has ended, as it is now: the next one has another.
+	// Exited is closed when the current process has ended. Each new process has its own channel.
 	Exited() <-chan struct{}
 
-	// Stop has the engine stop in an orderly way, and its process end.
+	// Stop stops the engine in an orderly way and ends its process.
 	Stop(ctx context.Context) error
 
-	// Start starts a new process where the one before has ended, and returns when its engine works.
+	// Start starts a new process after the last one has ended. It returns when the engine works.
 	Start(ctx context.Context) error
 
 	// Order tells the process to misbehave.
 	Order(o Order) error
 
-	// OrdersDone is how often the process has said that it did so.
+	// OrdersDone returns how often the process has reported that it did.
 	OrdersDone() int
 }
 
-// Server is a server that can be stopped. *pgserver.Server is one.
+// Server is a server that can be stopped, such as *pgserver.Server.
 type Server interface {
 	Stop(ctx context.Context, mode pgserver.StopMode) error
 	Start(ctx context.Context) error
 }
 
-// Standby is what a server does that can have a standby. *pgserver.Server does.
+// Standby is a server that can have a standby, such as *pgserver.Server.
 type Standby interface {
-	AddStandby(ctx context.Context) error    // there is one, and every commit waits for it
-	RemoveStandby(ctx context.Context) error // there is none
-	Promote(ctx context.Context) error       // the server is killed, and its standby takes its place
+	AddStandby(ctx context.Context) error // adds a standby that every commit waits for
+	RemoveStandby(ctx context.Context) error
+	Promote(ctx context.Context) error // kills the server; its standby replaces it
 }
 
-// Container is what can happen to the container that the server is in, or an engine.
+// Container is the container of the server or of an engine.
 type Container interface {
-	Pause(ctx context.Context) error      // its processes stand still
-	Unpause(ctx context.Context) error    // they go on
-	Restart(ctx context.Context) error    // it is killed and started again, and its server answers; an engine is not in it again
-	Disconnect(ctx context.Context) error // it is in no network
-	Connect(ctx context.Context) error    // it is again, and its server answers
+	Pause(ctx context.Context) error
+	Unpause(ctx context.Context) error
+	Restart(ctx context.Context) error // kills and starts it; its server answers then, but an engine in it is not started
+	Disconnect(ctx context.Context) error
+	Connect(ctx context.Context) error // connects it again; its server answers then
 }
 
-// Disk is a small disk that a server has its data on, and nobody else.
+// Disk is a small disk with nothing but a server's data.
 type Disk interface {
 	Fill() error // no byte is left
-	Free() error // what filled it goes
+	Free() error // removes what filled it
 }
 
-// Order is what a process is told to do. One field is set.
+// Order tells a process what to do. One field is set.
 type Order struct {
-	SlowMS     int  `json:"slow_ms,omitempty"`     // every action takes so much longer, until the next order
-	Die        int  `json:"die,omitempty"`         // it kills itself at this edge of a statement, from 1
-	JumpMS     int  `json:"jump_ms,omitempty"`     // its clock is so far ahead, or behind, until the next order
-	KillWorker bool `json:"kill_worker,omitempty"` // it kills one of the processes that run its actions, which has some
-	Repeat     int  `json:"repeat,omitempty"`      // completions are offered in another order and again, in so many of a hundred calls, until the next order
+	SlowMS     int  `json:"slow_ms,omitempty"` // every action takes so much longer, until the next order
+	Die        int  `json:"die,omitempty"`     // it kills itself at this statement edge, from 1
+	JumpMS     int  `json:"jump_ms,omitempty"` // its clock is ahead by so much, or behind, until the next order
+	KillWorker bool `json:"kill_worker,omitempty"`
+	Repeat     int  `json:"repeat,omitempty"` // in so many percent of calls, completions are reordered and repeated, until the next order
 }
 
 // Kinds lists all kinds, by group.
@@ -180,7 +178,7 @@ func Kinds() []Kind {
 	}
 }
 
-// Find gives the kind of a name.
+// Find returns the kind of a name.
 func Find(name string) (Kind, error) {
 	kinds := Kinds()
 	if i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
@@ -198,10 +196,10 @@ func Names(kinds []Kind) []string {
 	return names
 }
 
-// Exhaustive says whether the kind goes from one message to the next, until it has come to all.
+// Exhaustive reports whether the kind visits one message after another until it was at all.
 func (k Kind) Exhaustive() bool { return k.Unvisited != nil }
 
-// Select gives the kinds that words name: all, none, the name of a kind or of a group. Those that are exhaustive are named one by one.
+// Select returns the kinds that words name: all, none, a kind or a group. Exhaustive kinds must be named singly.
 func Select(words []string) ([]Kind, error) {
 	var out []Kind
 	known := append(Names(Kinds()), "all", "none")
@@ -222,13 +220,12 @@ func Select(words []string) ([]Kind, error) {
 	return out, nil
 }
 
-// Every lists the kinds that are exhaustive.
+// Every lists the exhaustive kinds.
 func Every() []Kind {
 	return slices.DeleteFunc(Kinds(), func(k Kind) bool { return !k.Exhaustive() })
 }
 
-// Draw makes a plan of n faults of the kinds, from a seed, for so many engines: each kind as often as the
-// others, in random order. Without kinds it is empty.
+// Draw makes a plan of n faults from a seed: each kind equally often, in random order. Without kinds it is empty.
 func Draw(seed uint64, kinds []Kind, n, engines int, t Timing) []Fault {
 	r := rand.New(rand.NewPCG(seed, 0xfa017))
 	var plan []Fault
@@ -243,11 +240,9 @@ func Draw(seed uint64, kinds []Kind, n, engines int, t Timing) []Fault {
 	return plan
 }
 
-// longestOf is how many faults of a kind Longest chooses from.
 const longestOf = 32
 
-// Longest makes a plan of one fault of each kind, from a seed, for so many engines, in random order: each lasts nearly as
-// long as any that Draw gives.
+// Longest makes a plan of one fault of each kind from a seed, in random order. Each lasts nearly as long as any from Draw.
 func Longest(seed uint64, kinds []Kind, engines int, t Timing) []Fault {
 	r := rand.New(rand.NewPCG(seed, 0x10f6))
 	plan := make([]Fault, 0, len(kinds))
@@ -275,16 +270,14 @@ func (k Kind) draw(r *rand.Rand, engines int, t Timing) Fault {
 	return f
 }
 
-// upToLease has a fault go on for up to a lease.
 func upToLease(r *rand.Rand, t Timing, f *Fault) { f.HoldMS = between(r, t.Lease/4, t.Lease) }
 
-// between draws milliseconds between two lengths.
 func between(r *rand.Rand, least, most time.Duration) int {
 	return int((least + time.Duration(r.Int64N(int64(most-least)+1))).Milliseconds())
 }
 
-// until has a fault go on for its time, and then until an error with one of the states has reached an engine that was not among
-// those before, as World.Failed counted them, if that takes no longer than armedFor. Meanwhile something may be done again and again; nil: nothing.
+// until lets a fault last for its duration, and then until a new error with one of the states has reached an engine, for at most
+// armedFor. before is an earlier result of World.Failed. concurrently, if not nil, is called repeatedly.
 func until(ctx context.Context, w World, f Fault, states []string, before map[string]int, concurrently func() error) error {
 	kind := Kind{States: states}
 	for end := time.Now().Add(f.Hold()); time.Now().Before(end) || !kind.HasHappened(before, w.Failed()); {
@@ -303,7 +296,7 @@ func until(ctx context.Context, w World, f Fault, states []string, before map[st
 	return nil
 }
 
-// HasHappened says whether one of the kind's states, if it has some, came between two counts of World.Failed.
+// HasHappened reports whether one of the kind's states occurred between two results of World.Failed; true if it has none.
 func (k Kind) HasHappened(before, after map[string]int) bool {
 	return len(k.States) == 0 || slices.ContainsFunc(k.States, func(s string) bool { return after[s] > before[s] })
 }

@@ -76,14 +76,12 @@ func TestEveryDrawnFaultHasItsLength(t *testing.T) {
 	}
 }
 
-// message makes one of the protocol.
 func message(client bool, kind byte, body string) *pgwire.Message {
 	data := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4))
 	return &pgwire.Message{Client: client, Data: append(data, body...)}
 }
 
-// TestSessionKnowsItsCommits follows conversations, in which > is the client, and wants the messages in
-// capitals' brackets to tell of a commit.
+// TestSessionKnowsItsCommits checks which messages of conversations tell of a commit.
 func TestSessionKnowsItsCommits(t *testing.T) {
 	const z = "\x00"
 	type said struct {
@@ -122,7 +120,7 @@ func TestSessionKnowsItsCommits(t *testing.T) {
 	}
 }
 
-// TestPlacesOfATransaction follows one connection, and wants each message to have its place.
+// TestPlacesOfATransaction checks the place of each message of a connection.
 func TestPlacesOfATransaction(t *testing.T) {
 	const z = "\x00"
 	s := newSession()
@@ -207,7 +205,8 @@ func TestPlacesAreTakenOnce(t *testing.T) {
 	}
 }
 
-// TestPlacesGoOn has a run come to what the one before has left, and not take what that saw under faults for its baseline.
+// TestPlacesContinue checks that a run does what the previous one left, and that its baseline excludes what that one saw under
+// faults.
 func TestPlacesContinue(t *testing.T) {
 	one, two, rare := Place{Operation: "a", K: 1}, Place{Operation: "b", K: 2}, Place{Operation: "rare", K: 1}
 	first, all := NewPlaces(), NewPlaces()
@@ -245,7 +244,7 @@ func TestPlacesContinue(t *testing.T) {
 	}
 }
 
-// TestMarksAndErrorsAreSeen has an engine say what it does, and the server fail.
+// TestMarksAndErrorsAreSeen checks that a wire sees an engine's ConnUse and the server's errors.
 func TestMarksAndErrorsAreSeen(t *testing.T) {
 	var sent bytes.Buffer
 	want := ConnUse{Operation: Claiming, Shard: 3, Source: "engine 0.1", Call: 7}
@@ -279,7 +278,7 @@ func TestMarksAndErrorsAreSeen(t *testing.T) {
 	}
 }
 
-// TestPurposeOfStatements tells a journal's appends and its recovery from other statements.
+// TestPurposeOfStatements checks that a journal's appends and recovery are distinguished from other statements.
 func TestPurposeOfStatements(t *testing.T) {
 	for sql, want := range map[string]string{
 		"WITH x AS (SELECT 1) INSERT INTO events SELECT 1":                           "complete, append",

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 )
 
-// hostDisconnect has it happen to the container that an engine is in.
 var hostDisconnect = Kind{
 	Name:   "host.disconnect",
 	Doc:    "an engine's container is taken off its network for longer than a lease, so that its connections hang, and put into it again, with the same address",
@@ -14,7 +13,6 @@ var hostDisconnect = Kind{
 	Inject: inHost.have(disconnectContainer),
 }
 
-// hostKill has it happen to the container that an engine is in.
 var hostKill = Kind{
 	Name:  "host.kill",
 	Doc:   "an engine's container is killed with SIGKILL, every process in it, and started again, and the engine in it",
@@ -26,7 +24,7 @@ var hostKill = Kind{
 		}
 		e := w.Engine(f.Engine)
 		exited, restarted := e.Exited(), make(chan error, 1)
-		go func() { restarted <- c.Restart(context.WithoutCancel(ctx)) }() // it ends with the call, which is waited for
+		go func() { restarted <- c.Restart(context.WithoutCancel(ctx)) }() // it ends with the call, which is awaited
 		select {
 		case <-exited:
 			over()
@@ -44,7 +42,6 @@ var hostKill = Kind{
 	},
 }
 
-// hostPause has it happen to the container that an engine is in.
 var hostPause = Kind{
 	Name:   "host.pause",
 	Doc:    "every process of an engine's container stands still for longer than a lease, and continues as if nothing had been",

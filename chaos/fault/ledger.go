@@ -12,33 +12,32 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// Ledger is what all wires of a run note together. It is safe for concurrent use.
+// Ledger has what all wires of a run note. It is safe for concurrent use.
 type Ledger struct {
 	Places *Places
 
 	mu     sync.Mutex
 	failed map[string]int // errors that reached an engine, by SQLSTATE
-	lost   []ConnUse      // commits that was applied and whose reply was lost
+	lost   []ConnUse      // applied commits whose reply was lost
 }
 
-// NewLedger makes an empty one.
+// NewLedger makes an empty ledger.
 func NewLedger() *Ledger { return &Ledger{Places: NewPlaces(), failed: map[string]int{}} }
 
-// Failed gives how many errors of the server have reached an engine, by SQLSTATE. The caller owns the map.
+// Failed counts the server's errors that have reached an engine, by SQLSTATE. The caller owns the map.
 func (l *Ledger) Failed() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.failed)
 }
 
-// Lost lists the commits that was applied and whose reply was lost, by what they were of. The caller owns the slice.
+// Lost lists the uses of connections whose commit was applied and its reply lost. The caller owns the slice.
 func (l *Ledger) Lost() []ConnUse {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.lost)
 }
 
-// passed notes a message that reaches its side.
 func (l *Ledger) passed(m *pgwire.Message) {
 	if m.Client || m.Type() != 'E' {
 		return
@@ -48,14 +47,13 @@ func (l *Ledger) passed(m *pgwire.Message) {
 	l.failed[stateOf(m.Body())]++
 }
 
-// lose notes a commit whose reply is lost.
 func (l *Ledger) lose(of ConnUse) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost = append(l.lost, of)
 }
 
-// stateOf reads the SQLSTATE in the body of an error.
+// stateOf reads the SQLSTATE of an error message.
 func stateOf(body []byte) string {
 	for len(body) > 1 && body[0] != 0 {
 		field := body[0]
@@ -67,32 +65,32 @@ func stateOf(body []byte) string {
 	return ""
 }
 
-// ConnUse says what an engine uses a connection for from now on, until the next one. It goes over the connection itself,
-// so that it comes between the right messages, and a Wire keeps it from the server.
+// ConnUse says what an engine uses a connection for from now on. It is sent over the connection itself, to keep its place among
+// the messages; a Wire does not pass it to the server.
 type ConnUse struct {
 	Operation string `json:"operation"`
 	Shard     int    `json:"shard"`
-	Source    string `json:"source"` // the engine's process
-	Call      int64  `json:"call"`   // of the store, as in the history; zero: none
+	Source    string `json:"source"`
+	Call      int64  `json:"call"` // number of the store call in the history; zero: none
 }
 
-// Claiming is the operation of a mark that a claim has.
+// Claiming is the operation of a claim.
 const Claiming = "claim"
 
-// Operations that marks do not name.
+// Operations that a ConnUse does not name.
 const (
 	Starting   = "start"      // until a new process is ready
-	Connecting = "connect"    // a connection's beginning, or one that nothing was said of
-	Background = "background" // what an engine's store does by itself
-	Reclaiming = "reclaim"    // a claim while leases of an engine that is gone have run out in the shard
-	Recovering = "recovery"   // taking over what a former owner of a shard, or others for it, have left
-	Learning   = "program"    // reading a program that the process has not met
+	Connecting = "connect"    // the begin of a connection, or unknown use
+	Background = "background" // what an engine's store does in the background
+	Reclaiming = "reclaim"    // a claim while leases of an exited engine have expired in the shard
+	Recovering = "recovery"   // taking over what a shard's former owner, or others for it, left
+	Learning   = "program"    // reading a program that the process does not know
 )
 
-// connUseType is that of a mark's message. The protocol has none such.
+// connUseType is its message type, which the protocol does not use.
 const connUseType = 1
 
-// Send writes the mark to a connection on which nothing is under way.
+// Send writes it to an idle connection.
 func (m ConnUse) Send(conn io.Writer) error {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -102,7 +100,6 @@ func (m ConnUse) Send(conn io.Writer) error {
 	return err
 }
 
-// readConnUse reads the mark that a message is, if it is one.
 func readConnUse(m *pgwire.Message) (mark ConnUse, ok bool) {
 	if !m.Client || m.Startup || m.Type() != connUseType {
 		return mark, false
@@ -118,14 +115,14 @@ var (
 	pings  = statementsOf(`-- ping`)
 )
 
-// statementsOf finds statements that begin in one of some ways, behind their comments.
+// statementsOf matches statements that begin in certain ways, after comments.
 func statementsOf(begins ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(prepare )?(\s*--[^\n]*\n)*\s*(` + strings.Join(begins, "|") + `)`)
 }
 
-// purpose tells apart, by the statement, what one operation does in ways that its name does not say: appending to a
-// journal, and reading it again. A shard's taking over begins the latter. What any operation does where it is the first
-// to need it is of none of them: otherwise each message of it would have to come in each.
+// purpose distinguishes, by its first statement, what a transaction of one operation does: appending to a journal, or reading it,
+// which begins with taking over a shard. What any operation does when it is the first to need it gets an operation of its own;
+// otherwise each of its messages would have to occur in each operation.
 func purpose(of statement, operation string) string {
 	switch {
 	case operation == Starting || of.purpose == "":
@@ -136,10 +133,10 @@ func purpose(of statement, operation string) string {
 	return of.purpose
 }
 
-// appending is behind the name of an operation that appends to a journal.
+// appending is the suffix of an operation that appends to a journal.
 const appending = ", append"
 
-// purposeOf is appending, an operation that marks do not name, or nothing.
+// purposeOf returns appending, an operation that a ConnUse does not name, or "".
 func purposeOf(sql string) string {
 	switch {
 	case pings.MatchString(sql):

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// lateEngine does what it is told after some time.
 type lateEngine struct {
 	Engine
 	after   time.Duration
@@ -31,8 +30,8 @@ func (e *lateEngine) OrdersDone() int {
 	return 0
 }
 
-// TestMisbehaveWaitsForWhatWasOrdered gives an engine that has nothing to do for a while more time, and says of one that
-// never comes to it that the fault was missed.
+// TestMisbehaveWaitsForWhatWasOrdered checks that an idle engine gets more time, and that a fault is missed if the engine never
+// executes its order.
 func TestMisbehaveWaitsForWhatWasOrdered(t *testing.T) {
 	for _, c := range []struct {
 		after, lasts time.Duration

@@ -10,14 +10,13 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// Place is a message of a kind of transaction. Transactions are told apart by the operation that they are of and
-// the statement that they begin with, and messages by the statement that they belong to, and how many of it came before
-// on their side; messages of one type in a row, such as rows of a result, count as the first of them. A transaction that
-// makes the same statements round after round has the places of one round.
+// Place is a message of a kind of transaction. A kind is an operation and a first statement. Its messages differ by statement,
+// side and number; consecutive messages of one type, such as rows of a result, count as the first of them. A transaction that
+// repeats its statements in rounds has the places of one round.
 type Place struct {
-	Operation string // see Mark; Starting, Connecting
-	Statement string // how it begins; empty: before the first
-	At        string // the statement that the message belongs to, if it is another
+	Operation string // see ConnUse; Starting, Connecting
+	Statement string // the transaction's first; empty: before it
+	At        string // the message's statement, if it is another
 	Server    bool   // the server's message; else the client's
 	K         int    // from 1
 }
@@ -27,23 +26,22 @@ type Way string
 
 // The ways.
 const (
-	Before Way = "lost"      // the message was lost, and its connection with it
+	Before Way = "lost"      // the message was lost, with its connection
 	After  Way = "last"      // it arrived, and nothing after it
-	Kill   Way = "killed at" // the engine was killed before it arrived, which is after the one before had
+	Kill   Way = "killed at" // the engine was killed before it arrived, which is after the previous message
 )
 
-// placesMax bounds the messages of one statement and side that are told apart.
+// placesMax bounds the messages of a statement and side that are distinguished.
 const placesMax = 64
 
-// Places remembers the places that came, which of them belong to the baseline, and what was done at which. It is
-// safe for concurrent use.
+// Places records which places occurred, which belong to the baseline, and what was done at each. It is safe for concurrent use.
 type Places struct {
 	mu     sync.Mutex
-	seen   map[Place]int // how often
+	seen   map[Place]int
 	base   map[Place]bool
-	done   map[Way]map[Place]int // how often
-	rounds map[Way]int           // how often it may be done at a place, beyond once
-	only   bool                  // places of the baseline are gone to, once, and no others
+	done   map[Way]map[Place]int
+	rounds map[Way]int // how often it may be done at a place, beyond once
+	only   bool        // only places of the baseline are used, once each
 }
 
 // NewPlaces makes an empty one.
@@ -51,7 +49,6 @@ func NewPlaces() *Places {
 	return &Places{seen: map[Place]int{}, base: map[Place]bool{}, done: map[Way]map[Place]int{}, rounds: map[Way]int{}}
 }
 
-// see notes a place.
 func (p *Places) see(at Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,10 +57,10 @@ func (p *Places) see(at Place) {
 	}
 }
 
-// baselineLeast is how often a place must have come to belong to the baseline: what came once need not come again.
+// baselineLeast is how often a place must occur to belong to the baseline: one occurrence may not repeat.
 const baselineLeast = 2
 
-// Baseline has the places that came so far be those at which something is to be done.
+// Baseline makes the places seen so far the ones at which something is to be done.
 func (p *Places) Baseline() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,11 +71,10 @@ func (p *Places) Baseline() {
 	}
 }
 
-// Resume begins where others have stopped: their baseline belongs to this one's, and what they did need not be done again.
-// Which messages come without faults is seen anew.
+// Resume continues others: it adds their baseline and what they did. What occurs without faults is recorded anew.
 func (p *Places) Resume(from *Places) { p.include(from, false) }
 
-// Add takes in what others have seen and done.
+// Add adds what others have seen and done.
 func (p *Places) Add(o *Places) { p.include(o, true) }
 
 func (p *Places) include(o *Places, seen bool) {
@@ -103,13 +99,13 @@ func (p *Places) include(o *Places, seen bool) {
 		}
 		for at, times := range places {
 			if times > 0 {
-				p.done[way][at] = 1 // how often is of the rounds of each
+				p.done[way][at] = 1 // rounds count by themselves
 			}
 		}
 	}
 }
 
-// again has each of the ways gone at every place once more.
+// again allows each of the ways once more at every place.
 func (p *Places) again(ways ...Way) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,8 +116,7 @@ func (p *Places) again(ways ...Way) {
 	}
 }
 
-// nextWay gives the first of the ways that has not been gone at a place in this round, and notes that it is; "" if
-// there is none.
+// nextWay returns and records the first of the ways that is still to be used at a place in this round; "": none.
 func (p *Places) nextWay(at Place, ways ...Way) Way {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,34 +135,34 @@ func (p *Places) nextWay(at Place, ways ...Way) Way {
 	return ""
 }
 
-// Only says whether nothing is done any more at places that are not of the baseline.
+// Only restricts ways to places of the baseline, or lifts that.
 func (p *Places) Only(baseline bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.only = baseline
 }
 
-// Coverage is how much of what was seen something was done at.
+// Coverage counts the places at which something was done.
 type Coverage struct {
-	Transactions int         `json:"transactions"` // kinds of them
-	Messages     int         `json:"messages"`     // of all of these
-	Done         map[Way]int `json:"done"`         // messages, by what was done at them
+	Transactions int         `json:"transactions"`
+	Messages     int         `json:"messages"`
+	Done         map[Way]int `json:"done"`
 
-	Baseline   int                          `json:"baseline"`   // messages that came before the first fault
-	Covered    map[Way]int                  `json:"covered"`    // of these, by what was done at them
+	Baseline   int                          `json:"baseline"`   // number of messages before the first fault
+	Covered    map[Way]int                  `json:"covered"`    // number of these
 	Operations map[string]OperationCoverage `json:"operations"` // the baseline by operation
-	Unvisited  []string                     `json:"left"`       // places and ways to which the plan's faults should have gone, and did not
+	Unvisited  []string                     `json:"left"`       // places and ways that the plan's faults should have reached and did not
 }
 
-// OperationCoverage is that of the baseline's transactions of one operation.
+// OperationCoverage is the coverage of the baseline's transactions of one operation.
 type OperationCoverage struct {
-	Transactions int         `json:"transactions"` // kinds of them, by the statement that they begin with
-	Client       int         `json:"client"`       // messages
+	Transactions int         `json:"transactions"` // kinds, by first statement
+	Client       int         `json:"client"`
 	Server       int         `json:"server"`
 	Covered      map[Way]int `json:"covered"`
 }
 
-// Coverage gives it.
+// Coverage returns the coverage.
 func (p *Places) Coverage() Coverage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,8 +204,7 @@ func (p *Places) Coverage() Coverage {
 	return c
 }
 
-// Unvisited lists the places of the baseline, those of starts or the others, to which some of the ways have not been gone,
-// with the way, in order.
+// Unvisited lists, in order, the baseline's places, of starts or of the others, at which some of the ways were not used.
 func (p *Places) Unvisited(starts bool, ways ...Way) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,7 +220,7 @@ func (p *Places) Unvisited(starts bool, ways ...Way) []string {
 	return left
 }
 
-// String words the place for a person.
+// String describes the place for people.
 func (p Place) String() string {
 	side := "client"
 	if p.Server {
@@ -242,24 +236,22 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s%s: message %02d of the %s", p.Operation, statement, p.K, side)
 }
 
-// transaction follows one transaction of a connection.
 type transaction struct {
 	operation string
 	name      string // empty: before the first statement
 	client    segment
 	server    segment
 	asked     []string // statements that the server has not answered, in order
-	answered  bool     // the server has answered the statement that it spoke of last
+	answered  bool     // the server has finished its last answer
 }
 
-// segment is what one side says of one statement.
 type segment struct {
 	statement string
 	count     int
-	last      byte // type of the message
+	last      byte
 }
 
-// next counts a message, and says whether it is told apart from the one before.
+// next counts a message. It returns false if the message is not distinguished from the one before.
 func (s *segment) next(kind byte) bool {
 	if s.count > 0 && kind == s.last {
 		return false
@@ -268,8 +260,8 @@ func (s *segment) next(kind byte) bool {
 	return s.count <= placesMax
 }
 
-// handleMessage takes a message in and gives its place; statement is the SQL that it names, if it does. The message
-// by which the server is ready outside of a transaction is the last of one, and the next is of the operation.
+// handleMessage tracks a message and returns its place. statement is the SQL that the message names, if any. A transaction ends
+// when the server is ready outside a transaction; the next one belongs to operation.
 func (t *transaction) handleMessage(m *pgwire.Message, statement, operation string) Place {
 	if statement != "" && (t.name == "" || t.name == beginning) {
 		of := read(statement)
@@ -280,7 +272,7 @@ func (t *transaction) handleMessage(m *pgwire.Message, statement, operation stri
 	}
 	side := &t.client
 	if statement != "" {
-		t.client = segment{statement: read(statement).name} // anew, where it is the same again
+		t.client = segment{statement: read(statement).name} // reset, also for the same statement again
 		t.asked = append(t.asked, t.client.statement)
 	}
 	if !m.Client {
@@ -303,31 +295,29 @@ func (t *transaction) handleMessage(m *pgwire.Message, statement, operation stri
 	return at
 }
 
-// handleAnswer takes in what the server has answered by a message.
 func (t *transaction) handleAnswer(m *pgwire.Message) {
 	switch kind := m.Type(); {
 	case ready(m):
 		*t = transaction{}
-	case kind == 'Z': // after an error, what was asked meanwhile is not answered any more
+	case kind == 'Z': // after an error, outstanding statements are not answered
 		t.asked, t.answered = nil, true
 	case len(t.asked) > 0 && (kind == 'C' || kind == '1' && t.asked[0] == preparing):
 		t.asked, t.answered = t.asked[1:], true
 	}
 }
 
-// ready says whether a message is the server's that it waits for a statement, outside of a transaction.
+// ready reports whether the server waits for a statement outside a transaction.
 func ready(m *pgwire.Message) bool {
 	return !m.Client && m.Type() == 'Z' && string(m.Body()) == "I"
 }
 
-// beginning names a transaction of which only the BEGIN has been seen.
+// beginning names a transaction whose BEGIN alone was seen.
 const beginning = "begin"
 
-// preparing begins the name of a statement that is prepared. What is prepared has no names of its own.
+// preparing is the name of a statement that is prepared, whatever it is.
 const preparing = "prepare "
 
-// nameOf names a transaction by the statement that it begins with: by its first words, which parts that are left out
-// of it do not change.
+// nameOf names a transaction by the first words of its first statement, which optional parts of it do not change.
 func nameOf(sql string) string {
 	words := strings.Join(strings.Fields(sql), " ")
 	switch {

@@ -10,10 +10,8 @@ import (
 	"pulley/internal/pause"
 )
 
-// postgresRestart restarts the server in an orderly way.
 var postgresRestart = serverStop("postgres.restart", "the server is restarted under load, in the fast way: sessions are ended, a checkpoint is written", pgserver.StopFast)
 
-// serverStop makes a kind that stops the server in a mode, and starts it again a little later.
 func serverStop(name, doc string, mode pgserver.StopMode) Kind {
 	return Kind{
 		Name: name, Doc: doc,
@@ -38,14 +36,12 @@ func serverStop(name, doc string, mode pgserver.StopMode) Kind {
 	}
 }
 
-// postgresImmediate stops the server without a checkpoint.
 var postgresImmediate = serverStop("postgres.immediate", "the server is stopped at once, without a checkpoint, and recovers from its log", pgserver.StopImmediate)
 
-// postgresKill kills the server's first process.
 var postgresKill = serverStop("postgres.kill", "the server's first process is killed with SIGKILL; it recovers from its log when it starts again", pgserver.StopKill)
 
-// postgresPromote has the server fail over. The standby is there for the fault only: so it is made under load, the next
-// one is made of the server that this one becomes, and nothing waits for it in between.
+// postgresPromote fails over to a standby that exists only for the fault. The standby is therefore made under load, the next one
+// is made from the promoted server, and commits wait for none in between.
 var postgresPromote = Kind{
 	Name: "postgres.promote",
 	Doc:  "the server gets a synchronous standby and, a while later, is killed with SIGKILL; the standby takes its place under the same address",

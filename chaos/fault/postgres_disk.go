@@ -12,12 +12,12 @@ import (
 // DiskKind is the kind that needs a server on a disk of its own.
 const DiskKind = "postgres.disk"
 
-// diskFullStates are what an engine is told when the disk is full: that a statement had no room, or, where the server
-// crashed since its log had none, that it recovers and takes no connection yet.
+// diskFullStates are the errors of a full disk: no space for a statement; or, if the server crashed because its log had none, a
+// recovering server.
 var diskFullStates = []string{"53100", "57P03"}
 
-// postgresDisk fills the disk that the server has its data on. The server may crash by that, since it cannot write its
-// log, and cannot always recover before there is room again.
+// postgresDisk fills the disk of the server's data. The server may crash, because it cannot write its log, and may be unable to
+// recover before there is space.
 var postgresDisk = Kind{
 	Name:   DiskKind,
 	Doc:    "the disk of the server's data is full for a while, so that statements fail, or the server does; then there is room again",
@@ -53,10 +53,9 @@ var postgresDisk = Kind{
 	},
 }
 
-// backWithin bounds how long a server may take to answer again.
 const backWithin = 4 * time.Minute
 
-// back waits until the server answers, and starts it where it has ended.
+// back waits until the server answers, and starts it if it has ended.
 func back(ctx context.Context, w World) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, backWithin, fmt.Errorf("the server does not answer within %v", backWithin))
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 //go:embed sql/lock.sql
 var lockSQL string
 
-// postgresLocks locks the store's tables, so that every statement waits until it gives up; postgresTimeout has statements run out of the time
-// that the server gives them.
+// postgresLocks locks the store's tables until statements exceed the lock timeout; postgresTimeout does until they exceed the
+// statement timeout.
 var (
 	postgresLocks = locks("postgres.locks", "lock_timeout", lockNotAvailable,
 		"every table of the store is locked for a while, and statements that wait for 50 ms fail with a lock timeout")
@@ -25,7 +25,7 @@ var (
 		"every table of the store is locked for a while, and statements that take 50 ms fail with a statement timeout")
 )
 
-// locks is a kind that has every table of the store be locked, and statements give up after a while by a setting, with a state.
+// locks makes a kind that locks every table of the store while a timeout setting makes statements fail with a state.
 func locks(name, setting, state, doc string) Kind {
 	return Kind{
 		Name: name, Doc: doc, States: []string{state}, Draw: upToLease,
@@ -43,11 +43,10 @@ func locks(name, setting, state, doc string) Kind {
 	}
 }
 
-// lockNotAvailable is the server's code for a lock that was waited for in vain.
 const lockNotAvailable = "55P03"
 
-// lockTries is how often the tables are locked anew where the fault's own session was the victim of a deadlock with an
-// engine's: it locks them all, in an order that is not the engines'.
+// lockTries is how often the tables are locked again if the fault's own session was a deadlock's victim: it locks them in another
+// order than the engines.
 const lockTries = 5
 
 func lockedOnce(ctx context.Context, w World, f Fault, admin *pgx.Conn, state string, before map[string]int) error {
@@ -68,8 +67,8 @@ var (
 	setDefaultSQL string
 )
 
-// withDefault has a setting in force for new sessions while something is done. The sessions of the engines are
-// ended before and after it, so that they have it, and lose it again.
+// withDefault runs do while new sessions have a setting. It ends the engines' sessions before and after, so that they get and
+// lose it.
 func withDefault(ctx context.Context, w World, name, value string, over func(), do func(admin *pgx.Conn) error) error {
 	admin, err := w.Admin(ctx)
 	if err != nil {
@@ -101,10 +100,8 @@ func setDefault(ctx context.Context, admin *pgx.Conn, name, value string) error 
 //go:embed sql/deadlock.sql
 var deadlockSQL string
 
-// deadlockDetected is the server's code for it.
 const deadlockDetected = "40P01"
 
-// postgresDeadlocks has the engines' statements be the victims of deadlocks.
 var postgresDeadlocks = Kind{
 	Name:   "postgres.deadlocks",
 	Doc:    "for a while another session locks tables of the store in other orders than the engines do, so that their statements end as victims of deadlocks",
@@ -112,19 +109,19 @@ var postgresDeadlocks = Kind{
 	Draw:   upToLease,
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		before := w.Failed()
-		// The engines look for a circle while the other session still waits, and so are the victims.
+		// The engines' sessions look for a deadlock while the other session still waits, so that they are the victims.
 		return withDefault(ctx, w, "deadlock_timeout", "50ms", over, func(admin *pgx.Conn) error {
 			return until(ctx, w, f, []string{deadlockDetected}, before, func() error {
 				if err := crossLocks(ctx, admin); err != nil {
 					return err
 				}
-				return pause.For(ctx, 4*time.Millisecond) // the engines have the tables for a moment
+				return pause.For(ctx, 4*time.Millisecond) // lets the engines lock the tables for a moment
 			})
 		})
 	},
 }
 
-// crossLocks takes locks once and lets go of them. It may be a victim itself.
+// crossLocks takes and releases locks once. It may be a victim itself.
 func crossLocks(ctx context.Context, admin *pgx.Conn) error {
 	_, err := admin.Exec(ctx, deadlockSQL)
 	if err != nil && !isDeadlockVictim(err) {
@@ -133,7 +130,6 @@ func crossLocks(ctx context.Context, admin *pgx.Conn) error {
 	return nil
 }
 
-// isDeadlockVictim says whether a statement was ended to end a deadlock.
 func isDeadlockVictim(err error) bool {
 	var failed *pgconn.PgError
 	return errors.As(err, &failed) && failed.Code == deadlockDetected

@@ -17,7 +17,6 @@ var terminateSQL string
 // Application begins the application_name of every session that faults may hit.
 const Application = "pulley chaos"
 
-// postgresTerminate ends the server's sessions.
 var postgresTerminate = Kind{
 	Name:   "postgres.terminate",
 	Doc:    "every session of the engines is ended with pg_terminate_backend; each counts",
@@ -42,13 +41,10 @@ var postgresTerminate = Kind{
 	},
 }
 
-// tooManyConnections is the server's code for having none left.
 const tooManyConnections = "53300"
 
-// connectionsMax bounds how many are opened to exhaust a server.
 const connectionsMax = 2000
 
-// postgresConnections takes every connection that the server has, and the engines' too.
 var postgresConnections = Kind{
 	Name:   "postgres.connections",
 	Doc:    "the engines' sessions are ended, and for a while others have all connections of the server",
@@ -66,7 +62,7 @@ var postgresConnections = Kind{
 			}
 			over()
 		}()
-		// What is free is taken, then what the engines have; they may get some of it back meanwhile.
+		// Takes the free connections, then the engines', which may get some back in between.
 		for range 3 {
 			if taken, err = exhaust(ctx, w, taken); err != nil {
 				return err
@@ -82,7 +78,6 @@ var postgresConnections = Kind{
 	},
 }
 
-// exhaust opens connections until the server refuses one.
 func exhaust(ctx context.Context, w World, taken []*pgx.Conn) ([]*pgx.Conn, error) {
 	for len(taken) < connectionsMax {
 		conn, err := w.Admin(ctx)
@@ -102,10 +97,9 @@ func exhaust(ctx context.Context, w World, taken []*pgx.Conn) ([]*pgx.Conn, erro
 //go:embed sql/cancel.sql
 var cancelSQL string
 
-// queryCanceled is the server's code for a statement that was canceled, or ran out of its time.
 const queryCanceled = "57014"
 
-// postgresCancel has statements end as a statement timeout ends them, with the same error.
+// postgresCancel cancels statements, which fails them with the error of a statement timeout.
 var postgresCancel = Kind{
 	Name:   "postgres.cancel",
 	Doc:    "for a while, statements of the engines that happen to run are canceled, as by a statement timeout",
@@ -132,7 +126,6 @@ var postgresCancel = Kind{
 	},
 }
 
-// postgresSerializable provokes serialization failures.
 var postgresSerializable = Kind{
 	Name:   "postgres.serializable",
 	Doc:    "for a while, transactions are serializable unless they say otherwise, so that those at once fail with serialization failures",
@@ -146,5 +139,4 @@ var postgresSerializable = Kind{
 	},
 }
 
-// serializationFailure is the server's code for it.
 const serializationFailure = "40001"

@@ -11,7 +11,6 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// processKill kills an engine.
 var processKill = Kind{
 	Name: "process.kill",
 	Doc:  "an engine's process is killed with SIGKILL, and started again",
@@ -20,7 +19,6 @@ var processKill = Kind{
 	},
 }
 
-// kill kills an engine, and starts it again.
 func kill(ctx context.Context, e Engine, over func()) error {
 	if err := e.Signal(syscall.SIGKILL); err != nil {
 		return fmt.Errorf("killing an engine: %w", err)
@@ -32,7 +30,6 @@ func kill(ctx context.Context, e Engine, over func()) error {
 	return e.Start(ctx)
 }
 
-// processEdge has an engine kill itself just before or after a statement.
 var processEdge = Kind{
 	Name: "process.edge",
 	Doc:  "an engine's process kills itself at its k-th statement edge, before or after a statement, and is started again",
@@ -52,7 +49,7 @@ var processEdge = Kind{
 		case <-timer.C:
 		case <-ctx.Done():
 		}
-		// It would die some time later, unasked.
+		// It would otherwise die later.
 		if err := kill(ctx, e, over); err != nil {
 			return err
 		}
@@ -60,7 +57,6 @@ var processEdge = Kind{
 	},
 }
 
-// processStop stops an engine in an orderly way while it has work.
 var processStop = Kind{
 	Name: "process.stop",
 	Doc:  "an engine stops in an orderly way under load, and another process takes its place",
@@ -74,10 +70,8 @@ var processStop = Kind{
 	},
 }
 
-// startWays are the ways that are gone at the messages of a start.
 var startWays = []Way{Before, Kill}
 
-// processStart has starts of an engine go wrong at their messages.
 var processStart = Kind{
 	Name:      "process.start",
 	Doc:       "engines are killed and started again, and a start goes wrong: at each of its messages the connection ends, or the process is killed; then it is started once more",
@@ -100,7 +94,7 @@ var processStart = Kind{
 	},
 }
 
-// startAtNewPlace kills an engine, has its start go wrong at the first message at which none did, and starts it again.
+// startAtNewPlace kills an engine, disturbs its start at the first message at which no start was disturbed, and starts it again.
 func startAtNewPlace(ctx context.Context, w World, engine int, over func()) (happened bool, err error) {
 	wire, e := w.Wire(engine), w.Engine(engine)
 	if err := e.Signal(syscall.SIGKILL); err != nil {
@@ -121,7 +115,7 @@ func startAtNewPlace(ctx context.Context, w World, engine int, over func()) (hap
 			return pass
 		}
 		if way == Kill && e.Signal(syscall.SIGKILL) != nil {
-			way = Before // the message was one of the process before, which is gone
+			way = Before // the message came from the previous process, which has exited
 		}
 		return pgwire.Verdict{End: pgwire.Close}
 	})
@@ -144,7 +138,6 @@ func startAtNewPlace(ctx context.Context, w World, engine int, over func()) (hap
 	return true, nil
 }
 
-// ended waits until a killed engine's process has.
 func ended(ctx context.Context, e Engine) error {
 	select {
 	case <-e.Exited():

@@ -13,8 +13,7 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// processEvery kills an engine at messages at which none was killed before: in the end at each edge of each
-// statement, and more.
+// processEvery kills engines at messages at which none was killed, finally at each edge of each statement and more.
 var processEvery = Kind{
 	Name:      "process.every",
 	Doc:       "engines are killed at every message of every kind of transaction that comes, started again, and so on",
@@ -28,7 +27,7 @@ var processEvery = Kind{
 			if err != nil || ctx.Err() != nil || i != f.Engine {
 				return count, err
 			}
-			// Where nothing new came in the whole time, it never came to stopping, by which some messages come only.
+			// If nothing new came in the whole time, the engine was never stopped; some messages occur only then.
 			happened, err := newKilling(w, i).whileStopping(ctx, over)
 			if happened {
 				count++
@@ -38,7 +37,6 @@ var processEvery = Kind{
 	},
 }
 
-// everyEngine does something with all engines at once that counts what happened.
 func everyEngine(ctx context.Context, w World, do func(engine int) (int, error)) error {
 	errs, counts := make([]error, w.Engines()), make([]int, w.Engines())
 	var all sync.WaitGroup
@@ -55,10 +53,9 @@ func everyEngine(ctx context.Context, w World, do func(engine int) (int, error))
 	return context.Cause(ctx)
 }
 
-// stopEvery is how often an engine is told to stop while it is to be killed: each so many-th time.
+// stopEvery is how often an engine that is to be killed is also stopped: each so many-th time.
 const stopEvery = 4
 
-// killAtNewPlaces does so with one engine, and counts how often.
 func killAtNewPlaces(ctx, hold context.Context, w World, engine int, over func()) (count int, err error) {
 	for turn := 1; hold.Err() == nil; turn++ {
 		k := newKilling(w, engine)
@@ -82,14 +79,14 @@ func killAtNewPlaces(ctx, hold context.Context, w World, engine int, over func()
 type killing struct {
 	wire   *Wire
 	engine Engine
-	killed chan error // has a place
+	killed chan error
 
 	mu    sync.Mutex
-	spent bool // it happened, or must not any more
+	spent bool // it has happened, or must not happen any more
 	begun time.Time
 }
 
-// noNewPlace is how long a place is waited for at which no engine was killed, before each is taken again.
+// noNewPlace is how long a new place is awaited before used places are allowed again.
 const noNewPlace = 100 * time.Millisecond
 
 func newKilling(w World, engine int) *killing {
@@ -116,7 +113,7 @@ func (k *killing) judge(_ *pgwire.Message, s sight) pgwire.Verdict {
 	return pgwire.Verdict{End: pgwire.Close}
 }
 
-// disarm says whether the engine was killed; it is not any more.
+// disarm prevents the killing and reports whether it has happened.
 func (k *killing) disarm() bool {
 	k.wire.set(nil)
 	k.mu.Lock()
@@ -126,7 +123,7 @@ func (k *killing) disarm() bool {
 	return was
 }
 
-// before waits for the place until hold ends, and starts a killed engine again.
+// before waits for the place until hold ends, and restarts a killed engine.
 func (k *killing) before(ctx, hold context.Context, over func()) (happened bool, err error) {
 	select {
 	case err = <-k.killed:
@@ -147,7 +144,7 @@ func (k *killing) before(ctx, hold context.Context, over func()) (happened bool,
 	return true, k.engine.Start(ctx)
 }
 
-// whileStopping has the engine stop meanwhile in an orderly way, so that it can be killed at that too.
+// whileStopping stops the engine in an orderly way, so that it can be killed during that, too.
 func (k *killing) whileStopping(ctx context.Context, over func()) (happened bool, err error) {
 	stopped := k.engine.Stop(ctx)
 	if k.disarm() {

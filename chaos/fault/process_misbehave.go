@@ -10,7 +10,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// processPause stops an engine for longer than its leases last.
 var processPause = Kind{
 	Name: "process.pause",
 	Doc:  "an engine's process stands still for longer than a lease (SIGSTOP), and continues as if nothing had been",
@@ -27,10 +26,9 @@ var processPause = Kind{
 	},
 }
 
-// beyondLease draws a time that no lease outlasts.
+// beyondLease draws a duration longer than any lease.
 func beyondLease(r *rand.Rand, t Timing) int { return between(r, 11*t.Lease/10, 2*t.Lease) }
 
-// processSlow makes an engine's workers slow.
 var processSlow = Kind{
 	Name: "process.slow",
 	Doc:  "every action of an engine takes longer for a while, up to longer than a lease",
@@ -42,8 +40,8 @@ var processSlow = Kind{
 	},
 }
 
-// orderFault has an engine follow an order for a time. It must say that it did: an engine that has nothing to do in that
-// time is given more, armedFor.
+// orderFault has an engine follow an order for the fault's duration. If the engine has had nothing to do in that time and so has
+// not reported that it did, it gets armedFor more.
 func orderFault(ctx context.Context, e Engine, o Order, f Fault, over func()) error {
 	before := e.OrdersDone()
 	if err := e.Order(o); err != nil {
@@ -61,8 +59,8 @@ func orderFault(ctx context.Context, e Engine, o Order, f Fault, over func()) er
 	return err
 }
 
-// processClock has an engine's clock jump. The engine goes by readings that include the monotonic one, which no setting
-// of a wall clock moves: so both jump here, as both do in a machine that stood still and then says so.
+// processClock makes an engine's clock jump. Go's readings include the monotonic clock, which no wall clock setting changes; here
+// both jump, as on a machine that was suspended and reports it.
 var processClock = Kind{
 	Name: "process.clock",
 	Doc:  "the clock of an engine's process jumps ahead by up to two leases, back, behind, and back again",
@@ -81,7 +79,6 @@ var processClock = Kind{
 	},
 }
 
-// processRepeat has completions delivered twice, and in another order.
 var processRepeat = Kind{
 	Name: "process.repeat",
 	Doc:  "an engine's completions reach the store in another order than they were offered in, and again later, for a while",

@@ -10,12 +10,12 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// startedEngine is an engine of one wire, whose starts say something on a connection that another engine, or it itself, has opened.
+// startedEngine is an engine with one wire. Its starts send messages on a connection that it or another engine has opened.
 type startedEngine struct {
 	Engine
 	wire   *Wire
-	says   func() // at a start
-	dead   bool   // a signal comes too late for its process
+	says   func()
+	dead   bool // its process has ended before a signal
 	exited chan struct{}
 }
 
@@ -42,7 +42,6 @@ func (e *startedEngine) Start(context.Context) error {
 	}
 }
 
-// startedWorld has that engine.
 type startedWorld struct {
 	World
 	engine *startedEngine
@@ -51,11 +50,10 @@ type startedWorld struct {
 func (w startedWorld) Engine(int) Engine { return w.engine }
 func (w startedWorld) Wire(int) *Wire    { return w.engine.wire }
 
-// hello is a message of a process that starts.
 func hello() *pgwire.Message { return message(true, 'Q', "SELECT 1\x00") }
 
-// TestWhatIsLeftOfAProcessIsNoStart has a connection of the process before say something while the next one starts: that is no message
-// of a start, and those of a connection that is opened then are.
+// TestWhatIsLeftOfAProcessIsNoStart checks that messages of the previous process are not part of a start, and that those of a
+// connection opened during it are.
 func TestWhatIsLeftOfAProcessIsNoStart(t *testing.T) {
 	w := &Wire{ledger: NewLedger()}
 	var seen []string
@@ -76,8 +74,8 @@ func TestWhatIsLeftOfAProcessIsNoStart(t *testing.T) {
 	}
 }
 
-// TestAKillThatComesTooLateIsNotAwaited has starts go wrong at their first message: the connection ends, then the process is killed,
-// and then a kill meets a process that has ended. Nobody waits for the end of one that lives.
+// TestAKillThatComesTooLateIsNotAwaited disturbs starts at their first message: the connection ends; the process is killed; a
+// kill hits a process that has ended. It checks that only the end of a killed process is awaited.
 func TestAKillThatComesTooLateIsNotAwaited(t *testing.T) {
 	w := &Wire{ledger: NewLedger()}
 	e := &startedEngine{wire: w, exited: make(chan struct{})}
@@ -92,7 +90,7 @@ func TestAKillThatComesTooLateIsNotAwaited(t *testing.T) {
 	}
 	w.ledger.Places.done[Kill] = nil
 	e.says = func() {
-		e.dead = true // as where the message is one of the process before
+		e.dead = true // as if the message came from the previous process
 		w.open(1)(hello())
 	}
 	if happened, err := startAtNewPlace(t.Context(), world, 0, func() { over++ }); !happened || err != nil || over != 3 {
@@ -100,7 +98,6 @@ func TestAKillThatComesTooLateIsNotAwaited(t *testing.T) {
 	}
 }
 
-// placeOfHello is where the first message of a start stands.
 func placeOfHello(t *testing.T) (at Place) {
 	t.Helper()
 	_, at, _ = newSession().handleMessage(hello(), true)

@@ -2,24 +2,22 @@ package fault
 
 import "sync"
 
-// statement is what is read of the text of one.
 type statement struct {
 	name    string
-	writes  bool   // it changes rows
-	purpose string // see purposeOf
+	writes  bool
+	purpose string
 }
 
-// statementsMax bounds the statements that are remembered.
 const statementsMax = 4096
 
-// statements remembers what was read of the texts that came: the same few come with every message, and to read them anew
-// took more time than all else that a wire does.
+// statements caches by text, because the same few texts come with every message and parsing took more time than all else that a
+// wire does.
 var statements = struct {
 	mu     sync.Mutex
 	byText map[string]statement
 }{byText: map[string]statement{}}
 
-// read reads a statement, once.
+// read parses a statement, once.
 func read(sql string) statement {
 	statements.mu.Lock()
 	defer statements.mu.Unlock()

@@ -16,12 +16,11 @@ import (
 // armedFor is how long a fault at the k-th message waits for it.
 const armedFor = 5 * time.Second
 
-// Wire is the connections between one engine and the server. It lets everything pass until a fault gives it
-// a rule.
+// Wire is the connections between one engine and the server. It passes everything unless a fault sets a rule.
 type Wire struct {
 	proxy  *pgwire.Proxy
 	ledger *Ledger
-	due    func(shard int) bool // leases of engines that are gone have run out
+	due    func(shard int) bool // reports whether leases of exited engines have expired
 
 	mu       sync.Mutex
 	rule     rule
@@ -29,21 +28,19 @@ type Wire struct {
 	starts   int // how often the engine's process was started
 }
 
-// rule says what is done about a message. It is called as a pgwire.Judge is.
+// rule decides what is done about a message. It is called as a pgwire.Judge is.
 type rule func(m *pgwire.Message, s sight) pgwire.Verdict
 
-// sight is what is known of a message.
 type sight struct {
 	conn   uint64
-	commit bool  // by it the client learns of a commit that wrote something
-	place  Place // zero: none that is told apart
+	commit bool  // it tells the client of a commit that wrote something
+	place  Place // zero: not distinguished
 }
 
-// pass lets a message through.
 var pass = pgwire.Verdict{Deliver: true}
 
-// NewWire makes one from a listener, which is the wire's from then on, to the server of a DSN. It notes what it sees in a
-// ledger; due says whether leases of engines that are gone have run out in a shard. The caller closes it.
+// NewWire makes a wire from a listener, which it owns then, to the server of a DSN. It notes what it sees in a ledger. due
+// reports whether leases of exited engines have expired in a shard. The caller closes the wire.
 func NewWire(listener net.Listener, dsn string, ledger *Ledger, due func(shard int) bool) (*Wire, error) {
 	w := &Wire{ledger: ledger, due: due}
 	var err error
@@ -51,14 +48,14 @@ func NewWire(listener net.Listener, dsn string, ledger *Ledger, due func(shard i
 	return w, err
 }
 
-// DSN leads to the server by this wire.
+// DSN returns a DSN that leads to the server through this wire.
 func (w *Wire) DSN() string { return w.proxy.DSN() }
 
-// Point has the engine's new connections go to the server of another DSN, where that has moved.
+// Point directs new connections to another DSN when the server has moved.
 func (w *Wire) Point(dsn string) error { return w.proxy.Point(dsn) }
 
-// Starting says whether the engine's process is being started: what it does then belongs to that. What is left of the process before,
-// whose messages may still be on their way, does not.
+// Starting says that the engine's process is being started, or has been. Messages of the new process then belong to its start;
+// those still in flight from the previous process do not.
 func (w *Wire) Starting(yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,14 +67,13 @@ func (w *Wire) Starting(yes bool) {
 // Close ends all connections.
 func (w *Wire) Close() { w.proxy.Close() }
 
-// state is the rule in force, and whether the process that was started last still starts, and is the one of a start's number.
+// state returns the current rule, and whether start is the number of the last start, which has not finished.
 func (w *Wire) state(start int) (rule, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rule, w.starting && start == w.starts
 }
 
-// start is the number of the last start.
 func (w *Wire) start() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,21 +107,19 @@ func (w *Wire) open(conn uint64) pgwire.Judge {
 	}
 }
 
-// set puts a rule in force; nil: none.
 func (w *Wire) set(r rule) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rule = r
 }
 
-// during has a rule in force for a time.
 func (w *Wire) during(ctx context.Context, r rule, d time.Duration) error {
 	w.set(r)
 	defer w.set(nil)
 	return pause.For(ctx, d)
 }
 
-// counter counts messages, and says when the k-th has come.
+// counter counts messages and fires at the k-th.
 type counter struct {
 	mu    sync.Mutex
 	left  int
@@ -134,7 +128,7 @@ type counter struct {
 
 func newCounter(k int) *counter { return &counter{left: k, fired: make(chan struct{})} }
 
-// hit counts, and is true once.
+// hit counts; it returns true once.
 func (c *counter) hit() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,7 +139,6 @@ func (c *counter) hit() bool {
 	return false
 }
 
-// awaitFired waits until the counter has fired.
 func (c *counter) awaitFired(ctx context.Context, what string) error {
 	timer := time.NewTimer(armedFor)
 	defer timer.Stop()
@@ -159,34 +152,32 @@ func (c *counter) awaitFired(ctx context.Context, what string) error {
 	}
 }
 
-// session follows one connection as far as it takes to know its transactions and commits.
 type session struct {
 	mu         sync.Mutex
-	statements map[string]string // prepared ones
-	writes     bool              // the transaction has written
-	failed     bool              // it cannot commit any more
+	statements map[string]string
+	writes     bool
+	failed     bool // it can no longer commit
 	of         ConnUse
 	now        transaction
 }
 
 func newSession() *session { return &session{statements: map[string]string{}} }
 
-// writing finds statements that change rows. What only locks them does not.
+// writing matches statements that change rows, not those that only lock them.
 var writing = regexp.MustCompile(`(?i)\b(insert\s+into|delete\s+from|merge\s+into)\b|(?:^|\s|\()update\s`)
 
 func writesRows(sql string) bool {
 	return writing.MatchString(strings.NewReplacer("FOR UPDATE", "", "for update", "").Replace(sql))
 }
 
-// setUse says what the next transactions are of.
 func (s *session) setUse(of ConnUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.of, s.now = of, transaction{}
 }
 
-// handleMessage takes a message in, and says where it stands, what it is of, and whether it tells the client of a commit that
-// wrote something: the completion of COMMIT, or, without a BEGIN, that the server is ready again.
+// handleMessage tracks a message. It returns the message's place, its use, and whether it tells the client of a commit that wrote
+// something: the completion of COMMIT or, without BEGIN, that the server is ready again.
 func (s *session) handleMessage(m *pgwire.Message, starting bool) (commit bool, at Place, of ConnUse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +214,6 @@ func (s *session) handleServerMessage(m *pgwire.Message) (commit bool) {
 	return commit
 }
 
-// handleClientMessage gives the statement that a message names.
 func (s *session) handleClientMessage(m *pgwire.Message) (statement string) {
 	switch m.Type() {
 	case 'Q':

@@ -9,7 +9,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// wireCommit loses the reply to a commit: it was applied, and the engine cannot know.
+// wireCommit loses the reply to an applied commit, so that the engine does not know its outcome.
 var wireCommit = Kind{
 	Name: "wire.commit",
 	Doc:  "the server's reply to the k-th commit of an engine that wrote something is lost, and the connection with it",
@@ -32,7 +32,7 @@ var wireCommit = Kind{
 	},
 }
 
-// wireCommits loses the replies to many commits, one after the other: after each the engine has to find out by itself.
+// wireCommits loses the replies to many commits; the engine must resolve each.
 var wireCommits = Kind{
 	Name: "wire.commits",
 	Doc:  "for a while, the server's replies to commits of all engines that wrote something are lost again and again, and the connections with them",
@@ -54,5 +54,5 @@ var wireCommits = Kind{
 	},
 }
 
-// commitsGap is the least time between two losses, in milliseconds.
+// commitsGap is the minimum time between two losses, in ms.
 const commitsGap = 10

@@ -10,7 +10,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// wireCut closes every connection of an engine at once.
 var wireCut = Kind{
 	Name: "wire.cut",
 	Doc:  "every connection of an engine is closed",
@@ -27,7 +26,6 @@ func sever(w *Wire, reset bool, over func()) error {
 	return nil
 }
 
-// wireReset resets every connection of an engine at once.
 var wireReset = Kind{
 	Name: "wire.reset",
 	Doc:  "every connection of an engine is reset",
@@ -36,7 +34,6 @@ var wireReset = Kind{
 	},
 }
 
-// wireDrop ends a connection at its k-th message.
 var wireDrop = Kind{
 	Name: "wire.drop",
 	Doc:  "the k-th message of a side, over all connections of an engine, is the last of its connection, or the first that is lost",
@@ -61,8 +58,8 @@ var wireDrop = Kind{
 	},
 }
 
-// wireSwallow makes a connection deaf in one direction: it stays open, and from the k-th message on nothing
-// arrives. TCP does not lose one message of many.
+// wireSwallow blocks one direction of a connection: it stays open, but from the k-th message on nothing arrives. Single messages
+// cannot be lost, because TCP does not lose them.
 var wireSwallow = Kind{
 	Name: "wire.swallow",
 	Doc:  "from the k-th message of a side on, its connection loses what that side says, and stays open until somebody gives up",
@@ -72,19 +69,19 @@ var wireSwallow = Kind{
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		wire, count := w.Wire(f.Engine), newCounter(f.K)
-		var missesNotifications atomic.Uint64
+		var silenced atomic.Uint64
 		given := make(chan struct{})
 		wire.set(func(m *pgwire.Message, s sight) pgwire.Verdict {
 			if m.Client == f.Server {
 				return pass
 			}
 			if count.hit() {
-				missesNotifications.Store(s.conn)
+				silenced.Store(s.conn)
 			}
-			if missesNotifications.Load() != s.conn {
+			if silenced.Load() != s.conn {
 				return pass
 			}
-			select { // nothing behind it arrives either
+			select { // nothing after it arrives either
 			case <-m.Done:
 			case <-given:
 			}

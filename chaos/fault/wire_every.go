@@ -10,8 +10,8 @@ import (
 	"pulley/internal/pause"
 )
 
-// wireEvery cuts connections at messages at which none was cut before, whichever come: in the end at each
-// message of each kind of transaction, once before it and once after.
+// wireEvery cuts connections at messages at which none was cut, finally at each message of each kind of transaction, once before
+// it and once after.
 var wireEvery = Kind{
 	Name:      "wire.every",
 	Doc:       "connections of all engines end at every message of every kind of transaction that comes, before it and after, and then again",
@@ -38,25 +38,24 @@ var wireEvery = Kind{
 			defer wire.set(nil)
 		}
 		err := pause.For(ctx, f.Hold())
-		if err == nil { // what is done once in a life is met as well
+		if err == nil { // reaches what happens once in an incarnation
 			err = anew(ctx, w.Engine(f.Engine))
 		}
 		return pace.close(err)
 	},
 }
 
-// anew has an engine stop in an orderly way, and a new one take its place.
 func anew(ctx context.Context, e Engine) error {
 	if err := e.Stop(ctx); err != nil && ctx.Err() != nil {
 		return err
 	}
-	return e.Start(ctx) // also where it gave up stopping, since its connections are cut
+	return e.Start(ctx) // even if the stop failed, since its connections are cut
 }
 
-// everyGap is the least time between two cuts, in milliseconds: work must go on meanwhile.
+// everyGap is the minimum time between two cuts in ms, so that work continues in between.
 const everyGap = 15
 
-// pacer keeps faults apart, and counts them.
+// pacer spaces faults and counts them.
 type pacer struct {
 	mu     sync.Mutex
 	gap    time.Duration
@@ -69,14 +68,13 @@ func newPacer(gapMS int) *pacer {
 	return &pacer{gap: time.Duration(gapMS) * time.Millisecond, next: time.Now()}
 }
 
-// due says whether the next may happen.
 func (p *pacer) due() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.closed && !time.Now().Before(p.next)
 }
 
-// isIdle says that nothing has happened for a while, though it might have, once for each while.
+// isIdle reports, once for each idle period, that nothing has happened although it might have.
 func (p *pacer) isIdle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,10 +85,9 @@ func (p *pacer) isIdle() bool {
 	return true
 }
 
-// idleGaps is how long a while is, in gaps.
+// idleGaps is the length of an idle period, in gaps.
 const idleGaps = 5
 
-// went notes that one happens.
 func (p *pacer) went(over func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +97,7 @@ func (p *pacer) went(over func()) {
 	}
 }
 
-// close ends it, and gives what is to be said about it: err, or that nothing happened.
+// close ends it. It returns err, or ErrMissed if nothing happened.
 func (p *pacer) close(err error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// wireDelay makes every message of an engine late.
 var wireDelay = Kind{
 	Name: "wire.delay",
 	Doc:  "every message between an engine and the server is late by some milliseconds for a while",
@@ -30,7 +29,6 @@ var wireDelay = Kind{
 	},
 }
 
-// wireStall holds up everything between an engine and the server, and lets it go on later.
 var wireStall = Kind{
 	Name: "wire.stall",
 	Doc:  "nothing passes between an engine and the server for a while, and then everything does",
@@ -50,7 +48,6 @@ var wireStall = Kind{
 	},
 }
 
-// wireSlice has messages arrive in pieces.
 var wireSlice = Kind{
 	Name: "wire.slice",
 	Doc:  "every message between an engine and the server arrives in pieces of a few bytes for a while",

@@ -2,7 +2,6 @@ package fault
 
 import "context"
 
-// workerKill kills a process that runs actions.
 var workerKill = Kind{
 	Name: "worker.kill",
 	Doc:  "one of the processes that run an engine's actions is killed with SIGKILL while it has some, and another takes its place",

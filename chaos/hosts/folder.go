@@ -7,16 +7,15 @@ import (
 	"syscall"
 )
 
-// folderPrefix begins the names of the folders, and of nothing else that is removed.
+// folderPrefix begins the names of the folders; nothing else is removed.
 const folderPrefix = "pulley-hosts-"
 
-// folder is where the pipes of a run are. It is locked as long as the run's process lives.
+// folder has the pipes of a run. It is locked while the run's process lives.
 type folder struct {
 	path string
-	lock *os.File // the folder itself
+	lock *os.File
 }
 
-// makeFolder makes one that nobody else can enter, and locks it.
 func makeFolder() (*folder, error) {
 	path, err := os.MkdirTemp("", folderPrefix)
 	if err != nil {
@@ -32,7 +31,7 @@ func makeFolder() (*folder, error) {
 	return f, nil
 }
 
-// drop removes the folder, and gives up the lock. A nil folder has neither.
+// drop removes and unlocks the folder. It accepts nil.
 func (f *folder) drop() error {
 	if f == nil {
 		return nil
@@ -48,13 +47,12 @@ func (f *folder) drop() error {
 	return nil
 }
 
-// isLeftover says of a folder whether the run that made it has ended. It does not where that is not certain, as with
-// another user's.
+// isLeftover reports whether the run that made a folder has certainly ended.
 func isLeftover(path string) bool {
 	dir, err := os.Open(path)
 	if err != nil {
 		return errors.Is(err, os.ErrNotExist)
 	}
-	defer func() { _ = dir.Close() }() // and with it the lock
+	defer func() { _ = dir.Close() }() // unlocks it, too
 	return syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

@@ -20,22 +20,20 @@ import (
 	"pulley/internal/pause"
 )
 
-// pipes is where a container sees the run's folder.
 const pipes = "/pulley/pipes"
 
 //go:embed lifeline.sh
 var lifelineScript string
 
-// Host is a container in which processes are started. What happens to it is not to happen at once with another such thing,
-// but for Close.
+// Host is a container for processes. Its methods must not be called concurrently, except Close.
 type Host struct {
 	hosts   *Hosts
-	address netip.Addr // the same for its whole life
+	address netip.Addr // never changes
 	started atomic.Int64
 
 	mu    sync.Mutex
-	id    string                   // of the container; empty: there is none
-	stdin *client.HijackedResponse // its first process's standard input
+	id    string // of the container; empty: none
+	stdin *client.HijackedResponse
 }
 
 // Add starts a host.
@@ -51,8 +49,8 @@ func (h *Hosts) Add(ctx context.Context) (*Host, error) {
 	return one, one.up(ctx)
 }
 
-// up makes the container, takes hold of its first process and starts it, in this order: it never runs without somebody who
-// ends it.
+// up makes the container, attaches to its first process and starts it, in this order, so that it never runs without something
+// that ends it.
 func (h *Host) up(ctx context.Context) error {
 	docker := h.hosts.docker
 	created, err := docker.ContainerCreate(ctx, h.options())
@@ -75,15 +73,14 @@ func (h *Host) up(ctx context.Context) error {
 	return nil
 }
 
-// container is its id.
 func (h *Host) container() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.id
 }
 
-// options say what the container is: it has one address, this process's user without privileges, two things to read, and
-// nothing to write to.
+// options describe the container: one address, this process's user without privileges, two read-only mounts, and nothing
+// writable.
 func (h *Host) options() client.ContainerCreateOptions {
 	hs := h.hosts
 	return client.ContainerCreateOptions{
@@ -108,10 +105,9 @@ func (h *Host) endpoint() *network.EndpointSettings {
 	return &network.EndpointSettings{IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: h.address}}
 }
 
-// callTimeout bounds what is asked of the Docker engine for a host.
 const callTimeout = time.Minute
 
-// Pause has every process of the host stand still.
+// Pause pauses every process of the host.
 func (h *Host) Pause(ctx context.Context) error {
 	return h.callDocker(ctx, "pausing it", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.ContainerPause(ctx, id, client.ContainerPauseOptions{})
@@ -119,7 +115,7 @@ func (h *Host) Pause(ctx context.Context) error {
 	})
 }
 
-// Unpause has them go on.
+// Unpause continues them.
 func (h *Host) Unpause(ctx context.Context) error {
 	return h.callDocker(ctx, "having it continue", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
@@ -127,9 +123,8 @@ func (h *Host) Unpause(ctx context.Context) error {
 	})
 }
 
-// Restart kills the container with SIGKILL, which is every process in it, and starts another, with nothing in it, under
-// the address that it had. It is another since the Docker engine removes one that has ended; to have it started again
-// instead works most of the time only.
+// Restart kills the container with all its processes, by SIGKILL, and starts an empty one at its address. Docker removes ended
+// containers; having it restart one instead is not reliable.
 func (h *Host) Restart(ctx context.Context) error {
 	return h.callDocker(ctx, "killing it and starting it again", func(ctx context.Context, _ string) error {
 		if err := h.Close(ctx); err != nil {
@@ -139,7 +134,7 @@ func (h *Host) Restart(ctx context.Context) error {
 	})
 }
 
-// Disconnect takes the host off its network. Its connections know nothing of it: what is written to them waits.
+// Disconnect takes the host off its network. Its connections do not notice: what is written to them waits.
 func (h *Host) Disconnect(ctx context.Context) error {
 	return h.callDocker(ctx, "taking it off its network", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.NetworkDisconnect(ctx, h.hosts.network, client.NetworkDisconnectOptions{Container: id, Force: true})
@@ -147,7 +142,7 @@ func (h *Host) Disconnect(ctx context.Context) error {
 	})
 }
 
-// Connect puts it into the network again, under the address that it had: connections go on that nobody has given up.
+// Connect connects the host at its old address. Connections that neither end has given up continue.
 func (h *Host) Connect(ctx context.Context) error {
 	return h.callDocker(ctx, "putting it into its network again", func(ctx context.Context, id string) error {
 		_, err := h.hosts.docker.NetworkConnect(ctx, h.hosts.network, client.NetworkConnectOptions{Container: id, EndpointConfig: h.endpoint()})
@@ -155,7 +150,6 @@ func (h *Host) Connect(ctx context.Context) error {
 	})
 }
 
-// callDocker asks the Docker engine for something about the container, within callTimeout.
 func (h *Host) callDocker(ctx context.Context, what string, do func(ctx context.Context, id string) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("Docker has not answered within %v", callTimeout))
 	defer cancel()
@@ -166,10 +160,9 @@ func (h *Host) callDocker(ctx context.Context, what string, do func(ctx context.
 	return nil
 }
 
-// exitPollPause is the time between two looks whether a container has gone.
 const exitPollPause = 20 * time.Millisecond
 
-// Close ends the host with SIGKILL and every process in it, whatever state it is in, and waits until it is gone.
+// Close kills the host's processes by SIGKILL, whatever its state, and waits until it is removed.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	id, life := h.id, h.stdin
@@ -179,7 +172,7 @@ func (h *Host) Close(ctx context.Context) error {
 		return nil
 	}
 	if life != nil {
-		defer life.Close() // not before: its first process would end by itself
+		defer life.Close() // not earlier: its first process would end by itself
 	}
 	if err := remove(ctx, h.hosts.docker, id); err != nil {
 		return fmt.Errorf("the host %.12s is left, remove it with docker rm -f: %w", id, err)
@@ -187,10 +180,9 @@ func (h *Host) Close(ctx context.Context) error {
 	return nil
 }
 
-// remove kills a container and waits until it is gone.
 func remove(ctx context.Context, docker *pgserver.Docker, id string) error {
 	_, err := docker.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // in conflict with its removing itself
+	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // a conflict means that it is removing itself
 		return err
 	}
 	for range pause.Tries(ctx, exitPollPause) {

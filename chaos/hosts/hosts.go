@@ -18,34 +18,34 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// Program is where a host's processes find this process's own program.
+// Program is the path of this process's own program in a host.
 const Program = "/pulley/engine"
 
 const (
 	closeTimeout = 2 * time.Minute // bounds Close, whatever its context says
-	sweepTimeout = 2 * time.Minute // bounds the removal of what earlier runs left
-	networkTries = 5               // somebody else may take the addresses that were found free
+	sweepTimeout = 2 * time.Minute // bounds the removal of earlier runs' leftovers
+	networkTries = 5               // others may take the free addresses that were found
 )
 
-// label is that of containers and networks of ours; its value is the run's folder. Tests of this package have another, so that
-// runs beside them do not remove what a test leaves on purpose.
+// label is the label of a run's containers and networks; its value is the run's folder. Tests of this package use another, so
+// that concurrent runs do not remove what a test leaves on purpose.
 var label = "pulley.chaos.hosts"
 
-// Hosts are those of one run.
+// Hosts are the hosts of one run.
 type Hosts struct {
 	docker  *pgserver.Docker
 	folder  *folder
 	program string // this process's own file
-	network string // its name
+	network string
 	subnet  netip.Prefix
 	gateway netip.Addr
 
 	mu   sync.Mutex
-	last netip.Addr // that was given to a host
+	last netip.Addr // last address given to a host
 	all  []*Host
 }
 
-// Open makes the network of a run, and removes what earlier runs left that were killed. log may be nil.
+// Open makes the network of a run and removes what killed runs left. log may be nil.
 func Open(ctx context.Context, log func(line string)) (*Hosts, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -68,7 +68,7 @@ func Open(ctx context.Context, log func(line string)) (*Hosts, error) {
 	return h, nil
 }
 
-// prepare makes the folder and the network, and tries whether this process can be reached by it.
+// prepare makes the folder and the network, and checks that hosts can reach this process.
 func (h *Hosts) prepare(ctx context.Context) (err error) {
 	if h.docker.Remote {
 		return errors.New("the Docker engine is on another machine, from where an engine's process does not reach this one; use one here")
@@ -87,8 +87,8 @@ func (h *Hosts) prepare(ctx context.Context) (err error) {
 	return listener.Close()
 }
 
-// makeNetwork has the engine choose addresses, which nobody else has on this machine, and makes the network with them: a
-// container can have the same address again only in a network whose addresses were named.
+// makeNetwork lets Docker choose free addresses and then makes the network with them named: only then can a container get its old
+// address again.
 func (h *Hosts) makeNetwork(ctx context.Context) (err error) {
 	name := filepath.Base(h.folder.path)
 	for range networkTries {
@@ -129,11 +129,11 @@ func (h *Hosts) tryNetwork(ctx context.Context, name string, addresses *network.
 	return nil
 }
 
-// Gateway is the address of this machine under which processes of hosts reach it, and no other.
+// Gateway returns this machine's only address for processes of hosts.
 func (h *Hosts) Gateway() netip.Addr { return h.gateway }
 
-// Listen listens at the gateway. A connection is given up when nothing has come from its host for patience, though it was
-// asked for: a server would not wait for ever either for one that is off its network.
+// Listen listens at the gateway. A connection ends if its host does not answer for patience, as a server would end one to a
+// disconnected host.
 func (h *Hosts) Listen(ctx context.Context, patience time.Duration) (net.Listener, error) {
 	config := net.ListenConfig{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Second, Interval: time.Second, Count: max(1, int(patience/time.Second))},
@@ -142,8 +142,7 @@ func (h *Hosts) Listen(ctx context.Context, patience time.Duration) (net.Listene
 	return config.Listen(ctx, "tcp", net.JoinHostPort(h.gateway.String(), "0"))
 }
 
-// Close ends every host and the network. It goes on when ctx is canceled, for two minutes at most. Closing twice is
-// safe.
+// Close ends every host and removes the network. It ignores the end of ctx, for at most two minutes. Closing twice is safe.
 func (h *Hosts) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
@@ -166,7 +165,7 @@ func (h *Hosts) Close(ctx context.Context) error {
 	return errors.Join(append(errs, h.folder.drop(), h.docker.Close())...)
 }
 
-// sweep removes what runs left that were killed. It never fails a run: what it could not do is logged.
+// sweep removes what killed runs left. It logs failures and never fails a run.
 func (h *Hosts) sweep(ctx context.Context, log func(string)) {
 	dead := map[string]bool{}
 	isDead := func(labels map[string]string) bool {
@@ -201,7 +200,7 @@ func (h *Hosts) sweep(ctx context.Context, log func(string)) {
 	}
 	for path, is := range dead {
 		if is && strings.HasPrefix(filepath.Base(path), folderPrefix) {
-			_ = os.RemoveAll(path) // it may have gone already
+			_ = os.RemoveAll(path)
 		}
 	}
 }

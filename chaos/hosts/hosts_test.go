@@ -22,10 +22,9 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// roleVariable makes this test binary something else.
 const roleVariable = "PULLEY_HOSTS_TEST"
 
-// patience bounds everything that is to happen; quiet is how long something may be waited for that is not to.
+// patience bounds the wait for what must happen, quiet the wait for what must not.
 const (
 	patience = 4 * time.Minute
 	quiet    = 300 * time.Millisecond
@@ -46,14 +45,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hosted is a process in a host. It does what it reads: say WORDS, exit, die, dial ADDRESS, send.
+// hosted is a process in a host. It executes what it reads: say WORDS, exit, die, dial ADDRESS, send.
 func hosted() {
 	var conn net.Conn
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		word, rest, _ := strings.Cut(in.Text(), " ")
 		var err error
 		switch word {
-		case "die": // what it says before that is not lost, though nobody reads yet
+		case "die": // its output must not be lost although it is not being read
 			for i := range 1000 {
 				fmt.Println("word", i)
 			}
@@ -63,7 +62,7 @@ func hosted() {
 			select {}
 		case "exit":
 			fmt.Fprintln(os.Stderr, "last words")
-			syscall.Exit(3) // at once: the end of os.Exit may have words of its own, such as of coverage
+			syscall.Exit(3) // os.Exit may print something at the end, such as coverage
 		case "dial":
 			conn, err = net.Dial("tcp", rest)
 		case "send":
@@ -73,7 +72,7 @@ func hosted() {
 	}
 }
 
-// abandon is a run that is killed: of its two hosts one is paused.
+// abandon is a run with two hosts, one paused, that is killed.
 func abandon() error {
 	ctx := context.Background()
 	h, err := Open(ctx, nil)
@@ -95,7 +94,7 @@ func abandon() error {
 	return err
 }
 
-// open opens hosts until the test ends, and keeps what is logged.
+// open opens hosts until the test ends, and keeps the log.
 func open(t *testing.T) (h *Hosts, logged func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -129,11 +128,11 @@ func add(t *testing.T, h *Hosts) *Host {
 	return one
 }
 
-// running is a process and what it says.
+// running is a process and its output.
 type running struct {
 	*Process
 	t    *testing.T
-	said *strings.Builder // on its standard error; read after it has ended
+	said *strings.Builder // its standard error; read after it has ended
 	out  *bufio.Reader
 }
 
@@ -157,7 +156,7 @@ func (r *running) tell(words string) {
 	}
 }
 
-// hear gives the next line, or how the output ended.
+// hear returns the next line, or how the output ended.
 func (r *running) hear() string {
 	line, err := r.out.ReadString('\n')
 	if err != nil {
@@ -166,7 +165,7 @@ func (r *running) hear() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// want tells it something and wants an answer.
+// want sends words and checks the answer.
 func (r *running) want(words, answer string) {
 	r.t.Helper()
 	if r.tell(words); answer != "" {
@@ -176,7 +175,7 @@ func (r *running) want(words, answer string) {
 	}
 }
 
-// end wants its output to be over, and says how it ended.
+// end checks that the output has ended and returns how the process ended.
 func (r *running) end() string {
 	r.t.Helper()
 	if rest, err := io.ReadAll(r.out); err != nil || len(rest) > 0 {
@@ -189,7 +188,7 @@ func (r *running) end() string {
 	return ""
 }
 
-// TestProcesses runs some in one host, one after the other, that end in every way that there is.
+// TestProcesses runs processes in a host, one after another, that end in every way.
 func TestProcesses(t *testing.T) {
 	pgtest.NeedImage(t)
 	h, _ := open(t)
@@ -232,7 +231,7 @@ func TestProcesses(t *testing.T) {
 
 	var said strings.Builder
 	none, err := host.Start(t.Context(), []string{"/no/such/program"}, nil, &said)
-	if err == nil { // it has ended a moment later
+	if err == nil { // it ends a moment later
 		_, _ = io.Copy(io.Discard, none.Stdout)
 		_ = none.Stdin.Close()
 		err = none.Wait()
@@ -242,8 +241,8 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestMishaps has everything happen to a host that can. Its pipes work while it is off its network, and a connection that
-// it had goes on afterwards.
+// TestMishaps applies everything that can happen to a host. It checks that its pipes work while it is disconnected and that its
+// connection continues afterwards.
 func TestMishaps(t *testing.T) {
 	pgtest.NeedImage(t)
 	h, _ := open(t)
@@ -319,8 +318,7 @@ func TestMishaps(t *testing.T) {
 
 func addressOf(c net.Conn) string { return c.RemoteAddr().(*net.TCPAddr).IP.String() }
 
-// TestLeftovers kills a run with a paused host, and finds nothing of it after the next one was opened; while one that lives
-// is let alone.
+// TestLeftovers kills a run with a paused host. It checks that the next Open removes what it left, and nothing of a living run.
 func TestLeftovers(t *testing.T) {
 	pgtest.NeedImage(t)
 	living, _ := open(t)
@@ -367,7 +365,7 @@ func TestLeftovers(t *testing.T) {
 	p.end()
 }
 
-// leftBy lists the containers and networks of a run, but for one that is about to end by itself.
+// leftBy lists the containers and networks of a run, except a container that is about to end by itself.
 func leftBy(t *testing.T, h *Hosts, path string) []string {
 	t.Helper()
 	filter := make(client.Filters).Add("label", label+"="+path)

@@ -20,39 +20,38 @@ import (
 )
 
 const (
-	startTick  = 2 * time.Millisecond // between two looks whether a process has begun
+	startTick  = 2 * time.Millisecond // interval of checks whether a process has begun
 	endTick    = 5 * time.Millisecond // or has ended
-	endTimeout = 2 * time.Minute      // bounds how long the engine may take to say how it ended
+	endTimeout = 2 * time.Minute      // bounds how long Docker may take to report the end
 
-	stderrTimeout = 10 * time.Second // the last words of a process that has ended are heard
-	stderrGrace   = time.Second      // and those of one that has ended with its container
+	stderrTimeout = 10 * time.Second // bounds the wait for an ended process's last output
+	stderrGrace   = time.Second      // the same, if it ended with its container
 )
 
-// redirect has a process's standard output and input be pipes. The order matters: whoever sees the input open knows that
-// the output is.
+// redirect connects a process's standard output and input to pipes. In this order, an open input implies an open output.
 const redirect = `exec "$@" >"$0.out" <"$0.in"`
 
-// Process is one that was started in a host.
+// Process is a process in a host.
 type Process struct {
 	Stdin  io.WriteCloser // the caller closes it
 	Stdout io.Reader      // ends with the process
 
 	docker       *pgserver.Docker
-	host         string // the container's id
-	exec         string // the engine's name of it
+	host         string
+	exec         string
 	system       *os.Process
 	stdout       *os.File
 	stream       client.HijackedResponse
 	stderrClosed chan struct{} // closed when its standard error has ended
 }
 
-// Start runs a command in the host, with more in its environment; what it says on its standard error goes to said, until
-// Wait has returned. The caller calls Wait, after Stdout has ended.
+// Start runs a command in the host, with additional environment. said receives its standard error until Wait returns. The caller
+// calls Wait after Stdout has ended.
 func (h *Host) Start(ctx context.Context, command, environment []string, said io.Writer) (*Process, error) {
 	p := &Process{docker: h.hosts.docker, host: h.container(), stderrClosed: make(chan struct{})}
 	name := fmt.Sprintf("%.12s-%d", p.host, h.started.Add(1))
 	path := filepath.Join(h.hosts.folder.path, name)
-	defer func() { // whoever needs them has them open
+	defer func() { // both ends have them open by then
 		_ = os.Remove(path + ".in")
 		_ = os.Remove(path + ".out")
 	}()
@@ -77,7 +76,6 @@ func (h *Host) Start(ctx context.Context, command, environment []string, said io
 	return p, nil
 }
 
-// run has the engine run the command.
 func (p *Process) run(ctx context.Context, pipe string, command, environment []string, said io.Writer) error {
 	created, err := p.docker.ExecCreate(ctx, p.host, client.ExecCreateOptions{
 		AttachStdout: true, AttachStderr: true, Env: environment,
@@ -99,8 +97,7 @@ func (p *Process) run(ctx context.Context, pipe string, command, environment []s
 	return nil
 }
 
-// begin waits until the process has its pipes, and the engine says which one it is. From then on it waits for what it is
-// told.
+// begin waits until the process has opened its pipes and Docker reports its number. The process then waits for input.
 func (p *Process) begin(ctx context.Context, input string) error {
 	tick := time.NewTicker(startTick)
 	defer tick.Stop()
@@ -124,7 +121,7 @@ func (p *Process) begin(ctx context.Context, input string) error {
 func (p *Process) begun(ctx context.Context, input string) (bool, error) {
 	if p.Stdin == nil {
 		stdin, err := os.OpenFile(input, os.O_WRONLY|syscall.O_NONBLOCK, 0)
-		if errors.Is(err, syscall.ENXIO) { // nobody reads from it yet
+		if errors.Is(err, syscall.ENXIO) { // not open for reading yet
 			return false, nil
 		}
 		if err != nil {
@@ -139,13 +136,12 @@ func (p *Process) begun(ctx context.Context, input string) (bool, error) {
 	return found.PID != 0, p.identify(found)
 }
 
-// identify takes hold of the process by its number.
 func (p *Process) identify(found client.ExecInspectResult) error {
 	if found.PID == 0 {
 		return nil
 	}
-	// Signals go to the number that the engine knows it by. Where that is no machine of its own, another process may
-	// have the number here.
+	// Signals go to the number that Docker reports. If Docker runs in a virtual machine, another process may have that number
+	// here.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", found.PID))
 	if err == nil && !strings.Contains(string(text), p.host) {
 		err = errors.New("it is another's")
@@ -157,13 +153,12 @@ func (p *Process) identify(found client.ExecInspectResult) error {
 	return err
 }
 
-// PID is the process's number outside its container.
+// PID returns the process's number outside its container.
 func (p *Process) PID() int { return p.system.Pid }
 
 // Signal sends it a signal.
 func (p *Process) Signal(s os.Signal) error { return p.system.Signal(s) }
 
-// kill ends one that has not begun.
 func (p *Process) kill() {
 	if p.system != nil {
 		_ = p.system.Kill() // it may have ended
@@ -173,12 +168,12 @@ func (p *Process) kill() {
 	}
 }
 
-// Wait says how the process ended: nil, if with status 0. It is called once.
+// Wait returns how the process ended; nil: with status 0. It is called once.
 func (p *Process) Wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	err, within := p.status(ctx), stderrTimeout
-	if errors.Is(err, errContainerEnded) { // the engine may keep it open
+	if errors.Is(err, errContainerEnded) { // Docker may keep it open
 		within = stderrGrace
 	}
 	hearing := time.NewTimer(within)
@@ -195,10 +190,9 @@ func (p *Process) Wait() error {
 	return errors.Join(err, p.stdout.Close())
 }
 
-// errContainerEnded says of a process that there is nothing more to be found out about it.
+// errContainerEnded says that nothing more can be learned about a process.
 var errContainerEnded = errors.New("it ended with its container")
 
-// status asks for the exit status until there is one.
 func (p *Process) status(ctx context.Context) error {
 	for range pause.Tries(ctx, endTick) {
 		found, err := p.docker.ExecInspect(ctx, p.exec, client.ExecInspectOptions{})

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connTimeout has a listener's connections end when what was sent, or asked, has had no answer for so long.
+// connTimeout makes a listener's connections end when sent data or probes stay unanswered for patience.
 func connTimeout(patience time.Duration) func(network, address string, conn syscall.RawConn) error {
 	return func(_, _ string, conn syscall.RawConn) error {
 		var err error
@@ -27,8 +27,7 @@ func connTimeout(patience time.Duration) func(network, address string, conn sysc
 	}
 }
 
-// processors lists those that this process may use, as Docker takes them: a host gets no others, as a child would not.
-// Empty: all.
+// processors lists the processors of this process in Docker's format, so that a host gets the same as a child. Empty: all.
 func processors() string {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

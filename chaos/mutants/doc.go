@@ -1,5 +1,5 @@
-// Command mutants plants bugs in the engine, one at a time, and shows that what must find them does. A check
-// that has never failed may be one that cannot.
+// Command mutants plants bugs in the engine, one at a time, and shows that the checks which must find them do. A check that has
+// never failed may be unable to.
 //
 //	make mutants
 //	go run ./chaos/mutants --only river-1302
@@ -9,48 +9,45 @@
 //
 // # A mutant
 //
-// It is data: files with a passage that is replaced by another, what that amounts to, the check that must catch
-// it, and the invariant by which. Each passage must stand in its file exactly once, so that a mutant cannot
-// outlive the code that it is about; an ordinary test holds all of them to that.
+// A mutant is data: passages of files and their replacements, a description, the check that must catch it, and the invariant by
+// which. Each passage must occur in its file exactly once, so that a mutant cannot outlive its code; an ordinary test checks
+// that.
 //
-// The go command's -overlay builds the changed files in the place of the real ones, SQL that is embedded among
-// them. Nothing of this is in the sources that are built otherwise: there are no hooks, no tags, nothing to be
-// switched off. The files themselves are never written.
+// The go command's -overlay builds the changed files, including embedded SQL, instead of the real ones, which are never written.
+// The sources have no hooks and no tags for this.
 //
 // # A run
 //
-//  1. Its check is run on the code as it is, once for all mutants that it is the check of, and must pass: what fails
-//     anyway catches nothing. Nor may it say there what the mutant has it say.
-//  2. The mutant is built. One that does not build is an error of the table, not a catch.
-//  3. The check is run on it, and must fail, and say what the mutant says it must: the invariant's number or the words
-//     of the test about it. To fail in another way is to survive. Names of tests and stacks say nothing.
+//  1. The check runs on the unchanged code, once for all mutants that share it. It must pass and must not say what the mutant has
+//     it say.
+//  2. The mutant is built. If it does not build, the table is wrong; that is no catch.
+//  3. The check runs on the mutant. It must fail and say what the mutant demands: the invariant's number, or the test's words
+//     about it. Any other failure means survival. Names of tests and stacks do not count.
 //
-// A test that has said its words, and does not end soon, is ended: bugs make tests hang. Its process group is
-// killed then, in which everything is that it started but its server; that ends with it (package pgserver).
+// Bugs make tests hang. A test that has said its words and does not end soon is therefore killed, with its process group. Only
+// its server is not in that group; it ends with the test (package pgserver).
 //
-// A check is a test of a package, or a case of pulley chaos, which must come out as fail by the mutant's
-// invariant. Cases with processes, faults and real moments may miss a bug by chance: they have a number of
-// seeds, and the table says which of them found it.
+// A check is a test, or a case of pulley chaos that must fail by the mutant's invariant. A case with processes, faults and real
+// moments may miss a bug by chance. It is therefore tried with several seeds; the table says which one found the bug.
 //
-// The 43 that there were on 2026-11-23 were all caught, on two processors with --jobs 2: 38 by tests, 5 by chaos cases. Of the six
-// in push's Go code that came the day after, tests caught five, and simulations all.
+// The 43 mutants of 2026-11-23 were all caught, on two processors with --jobs 2: 38 by tests, 5 by chaos cases. Of the six in
+// push's Go code that followed the day after, tests caught five and simulations all.
 //
-// Each mutant has a tier: test, where its check is a test that runs before each change, and runs here as it does there; night,
-// where it is a chaos case. --tier chooses one. --for has a run end in time, and --start begin at some mutant: whoever has half an
-// hour each night is told where to go on.
+// The tier of a mutant is test if its check is a test that runs before each change, and night if it is a chaos case. --tier
+// selects one. --for bounds a run's time, and --start selects the first mutant, so that half an hour each night can continue
+// where the last one ended.
 //
 // # In simulations
 //
-// With --sim no check is run. The program is built with each mutant of the core, and of push, that simulations can see, and pulley sim
-// searches several times, each time in seeds of its own. All searches must come to a violation of one of the invariants
-// that the table names; the median of the seeds that they took is told.
+// With --sim no check runs. The program is built with each mutant that simulations can see, of the core and of push, and pulley
+// sim searches several times, each time with its own seeds. All searches must find a violation of an invariant that the table
+// names. The median of the seeds that they took is printed.
 //
-// A mutant that changes nothing that can be seen is marked equivalent, with the reason; it is not run. The exit
-// status is 1 where another survives, and 2 where the table or the machine is at fault.
+// A mutant without visible effect is marked equivalent, with the reason, and does not run. The exit status is 1 if another one
+// survives, and 2 if the table or the machine is at fault.
 //
-// # Bugs that others had
+// # Bugs of other projects
 //
-// A mutant whose name begins with a project and a number is a bug that was reported there, brought to this
-// engine. Its check is the regression scenario: unmutated it runs with the other tests, and --list gives the
-// command of each.
+// A mutant whose name begins with a project and a number is a bug reported there, planted in this engine. Its check is the
+// regression scenario, which also runs with the other tests; --list prints the commands.
 package main

@@ -2,10 +2,10 @@ package main
 
 const dispatchFolder = "engine/dispatch"
 
-// promises holds the machine that decides against its promises, over random histories.
+// promises checks the dispatch machine's promises over random histories.
 var promises = check{Package: dispatchFolder, Run: "^TestMachineKeepsItsPromises$", Args: []string{"-rapid.seed=1", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 
-// engineMutants are bugs of the machine that decides what is called when, and of the goroutines that call.
+// engineMutants are bugs of the dispatch machine and of the goroutines around it.
 func engineMutants() []mutant {
 	return []mutant{{
 		Name: "acknowledged-before-commit", What: "completions are answered as applied, and committed a moment later", Invariant: "I8",

@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// verdict is what is read of a chaos run's result.json.
 type verdict struct {
 	Verdict    string   `json:"verdict"`
 	Why        []string `json:"why"`
@@ -31,7 +30,6 @@ func readVerdict(dir string) (verdict, error) {
 	return v, json.Unmarshal(text, &v)
 }
 
-// invariants lists those that are violated.
 func (v verdict) invariants() []string {
 	var out []string
 	for _, x := range v.Violations {
@@ -41,7 +39,6 @@ func (v verdict) invariants() []string {
 	return slices.Compact(out)
 }
 
-// text words what was found, a line each.
 func (v verdict) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", v.Verdict, strings.Join(v.Why, "; "))
@@ -51,7 +48,6 @@ func (v verdict) text() string {
 	return b.String()
 }
 
-// seeded writes a case with a seed, and gives the file.
 func (p *planter) seeded(c check, dir string, seed int) (string, error) {
 	text, err := os.ReadFile(casePath(p.root, c.Case))
 	if err != nil {
@@ -93,7 +89,6 @@ func triedOf(text string) string {
 	return ""
 }
 
-// The ends of a mutant.
 const (
 	caught     = "caught"
 	survived   = "SURVIVED"
@@ -101,29 +96,26 @@ const (
 	broken     = "BROKEN" // the table or the machine is at fault
 )
 
-// outcome is what became of a mutant. It is a row of the table.
 type outcome struct {
 	Mutant    string  `json:"mutant"`
 	What      string  `json:"what"`
 	Outcome   string  `json:"outcome"`
-	Tier      string  `json:"tier"` // who finds it: a test that runs before each change, or the night
+	Tier      string  `json:"tier"`
 	Invariant string  `json:"invariant"`
-	By        string  `json:"by,omitempty"`   // the tests that failed, or the invariants
-	Says      string  `json:"says,omitempty"` // the line that tells
-	Seconds   float64 `json:"seconds"`        // of the check
+	By        string  `json:"by,omitempty"`   // the failed tests, or the violated invariants
+	Says      string  `json:"says,omitempty"` // the line that shows it
+	Seconds   float64 `json:"seconds"`
 	After     string  `json:"after,omitempty"`
 	Seed      int     `json:"seed,omitempty"`
-	Command   string  `json:"command"` // the check, on the code as it is
+	Command   string  `json:"command"` // the check, on the unchanged code
 	Why       string  `json:"why,omitempty"`
 }
 
-// baseline is how a check ended on the code as it is.
 type baseline struct {
-	text string // what it said
-	err  error  // why it is no check
+	text string
+	err  error // why it cannot be used
 }
 
-// baseline runs a check on the code as it is.
 func (p *planter) baseline(ctx context.Context, c check) baseline {
 	c.Seeds = 1
 	program, err := p.plain(ctx, c)
@@ -141,7 +133,7 @@ func (p *planter) baseline(ctx context.Context, c check) baseline {
 	return baseline{f.text, err}
 }
 
-// unfit says why a check of which this is the baseline cannot catch a mutant.
+// unfit says why a check with this baseline cannot catch a mutant.
 func (b baseline) unfit(m mutant) error {
 	if b.err != nil {
 		return b.err
@@ -160,7 +152,7 @@ func (m mutant) words() *regexp.Regexp {
 	return regexp.MustCompile(m.Says)
 }
 
-// try plants a mutant and runs its check, which ended in some way without it.
+// try plants a mutant and runs its check. without is the check's baseline.
 func (p *planter) try(ctx context.Context, m mutant, without baseline) outcome {
 	o := outcome{Mutant: m.Name, What: m.What, Tier: m.tier(), Invariant: m.Invariant, Command: m.Check.command()}
 	if m.Equivalent != "" {
@@ -186,11 +178,11 @@ func (p *planter) plant(ctx context.Context, m mutant) (finding, error) {
 	if err != nil {
 		return finding{}, err
 	}
-	defer func() { _ = os.Remove(program) }() // they are large; the folder goes at the end in any case
+	defer func() { _ = os.Remove(program) }() // programs are large
 	return p.run(ctx, m.Check, m.words(), program)
 }
 
-// judge says whether a check that was run on a mutant has caught it, by what line, and why not.
+// judge decides whether a check has caught a mutant. It returns the outcome, the line that shows it, and why it was not caught.
 func judge(m mutant, f finding) (end, says, why string) {
 	if !f.failed {
 		why = "its check passes"
@@ -209,7 +201,6 @@ func judge(m mutant, f finding) (end, says, why string) {
 	return caught, strings.TrimSpace(line), ""
 }
 
-// tailMax is how much of what a check said is shown where it went wrong.
 const tailMax = 4000
 
 func tail(text string) string {

@@ -19,7 +19,6 @@ import (
 	"time"
 )
 
-// The exit statuses.
 const (
 	exitSurvived = 1
 	exitMistake  = 2
@@ -27,7 +26,6 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// options are the command line.
 type options struct {
 	only   string
 	format string
@@ -40,7 +38,6 @@ type options struct {
 	race   bool
 }
 
-// run is the program.
 func run(args []string, out, problems io.Writer) int {
 	o, err := parse(args, problems)
 	if errors.Is(err, flag.ErrHelp) {
@@ -116,7 +113,6 @@ func parse(args []string, problems io.Writer) (options, error) {
 	return o, nil
 }
 
-// moduleRoot is the folder of go.mod.
 func moduleRoot() (string, error) {
 	text, err := exec.Command("go", "env", "GOMOD").Output()
 	file := strings.TrimSpace(string(text))
@@ -126,7 +122,6 @@ func moduleRoot() (string, error) {
 	return filepath.Dir(file), nil
 }
 
-// choose gives the mutants of a tier whose names match, all of which must be in order. Without a tier, it is every one's.
 func choose(all []mutant, root, only, tier string) ([]mutant, error) {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
@@ -148,7 +143,7 @@ func choose(all []mutant, root, only, tier string) ([]mutant, error) {
 	return chosen, nil
 }
 
-// each does n things, some at once, until ctx ends.
+// each calls do for n indices, several concurrently, until ctx ends.
 func each(ctx context.Context, jobs, n int, do func(int)) {
 	var wg sync.WaitGroup
 	places := make(chan struct{}, jobs)
@@ -162,7 +157,6 @@ func each(ctx context.Context, jobs, n int, do func(int)) {
 	wg.Wait()
 }
 
-// status is the exit status that follows from outcomes.
 func status(outcomes []outcome) int {
 	code := 0
 	for _, o := range outcomes {
@@ -176,7 +170,6 @@ func status(outcomes []outcome) int {
 	return code
 }
 
-// list prints mutants with the commands of their checks.
 func list(out io.Writer, mutants []mutant) {
 	tiers := map[string]int{}
 	for _, m := range mutants {
@@ -189,7 +182,6 @@ func list(out io.Writer, mutants []mutant) {
 	fmt.Fprintf(out, "%d mutants: %d are found by tests that run before each change, %d at night\n", len(mutants), tiers[tierTest], tiers[tierNight])
 }
 
-// write prints what became of the mutants.
 func write(out io.Writer, done planting, format string) error {
 	outcomes := done.Mutants
 	if format == "json" {

@@ -12,34 +12,32 @@ import (
 
 // mutant is a bug to be planted.
 type mutant struct {
-	Name       string // of a bug that others had: project-number-what
-	What       string // the bug, in a line
+	Name       string // of another project's bug: project-number-what
+	What       string
 	Edits      []edit
 	Check      check
-	Invariant  string // by which it must be caught
-	Says       string // a pattern of what the failing check must say; of a chaos case, the invariant is enough
-	Equivalent string // why nothing can be seen of it; such a one is not run
+	Invariant  string
+	Says       string // pattern of what the failing check must say; a chaos case needs only the invariant
+	Equivalent string // why it has no visible effect; it does not run then
 
-	Sim []search // in the designs in which the simulation plays its code
+	Sim []search // where the simulation runs its code
 }
 
-// edit replaces a passage of a file by another.
 type edit struct {
 	File string // from the module's root
-	Old  string // stands there exactly once
+	Old  string // occurs exactly once
 	New  string
 }
 
-// check is what must catch a mutant: a test, or a chaos case.
+// check is what must catch a mutant: a test or a chaos case.
 type check struct {
-	Package string   // of the test, from the module's root
-	Run     string   // as go test -run takes it
-	Args    []string // more, for the test's binary
+	Package string
+	Run     string   // as for go test -run
+	Args    []string // further arguments of the test's binary
 	Case    string   // a file of testdata, instead of a test
-	Seeds   int      // of the case, tried one after the other until one finds it; at least one
+	Seeds   int      // seeds of the case, tried until one finds it; at least one
 }
 
-// command is how a person runs the check.
 func (c check) command() string {
 	if c.Case != "" {
 		return "go run ./cmd/pulley chaos --replay chaos/mutants/testdata/" + c.Case
@@ -47,12 +45,11 @@ func (c check) command() string {
 	return strings.Join(append([]string{"go test ./" + c.Package + " -run '" + c.Run + "'"}, c.Args...), " ")
 }
 
-// table lists all mutants.
 func table() []mutant {
 	return slices.Concat(coreMutants(), storeMutants(), pushMutants(), engineMutants(), otherEngineMutants())
 }
 
-// validate says all that is wrong with a mutant, its files included.
+// validate names all mistakes of a mutant, including its files.
 func (m mutant) validate(root string) error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -85,7 +82,6 @@ func casePath(root, name string) string {
 	return filepath.Join(root, "chaos", "mutants", "testdata", name)
 }
 
-// mutated gives the changed texts, by file.
 func (m mutant) mutated(root string) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range m.Edits {

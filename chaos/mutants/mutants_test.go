@@ -17,7 +17,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestTable holds every mutant against the code as it stands: what it replaces is there, once.
+// TestTable checks that each mutant's passages occur in the code exactly once.
 func TestTable(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestTable(t *testing.T) {
 	if len(seen) < 20 {
 		t.Errorf("there are %d mutants, want 20 at least", len(seen))
 	}
-	// Each report that was read of another system, by its project and number.
+	// The reports of other systems that were read, by project and number.
 	for _, report := range []string{
 		"river-1302", "river-1258", "river-1318", "dbos-java-491", "vercel-workflow-3081", "absurd-61", "pgflow-645", "pgflow-621",
 		"hatchet-2475", "hatchet-1540", "waymark-132", "waymark-149", "waymark-152", "awa-246", "multica-7389", "job-queue-benchmarking",
@@ -50,10 +50,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// testNames gives the tests that a pattern of -run may name.
 func testNames(run string) []string { return regexp.MustCompile(`Test\w+`).FindAllString(run, -1) }
 
-// defined says whether a package's tests have a function of the name.
 func defined(t *testing.T, root, pkg, name string) bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
@@ -66,7 +64,7 @@ func defined(t *testing.T, root, pkg, name string) bool {
 	})
 }
 
-// TestValidate refuses mutants that cannot be planted, or that nothing could catch.
+// TestValidate checks that mutants are refused that cannot be planted or caught.
 func TestValidate(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "f"), []byte("a b a\n"), 0o644); err != nil {
@@ -97,7 +95,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestJudge says of ends of checks which of them have caught a mutant.
+// TestJudge checks which ends of checks have caught a mutant.
 func TestJudge(t *testing.T) {
 	test := mutant{Invariant: "I3", Says: "answered \\w+", Check: check{Package: "p", Run: "T"}}
 	run := mutant{Invariant: "I8", Check: check{Case: "c.json"}}
@@ -125,7 +123,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestSaid finds words in what a test says itself: in no name of a test, no stack, and no line before its end.
+// TestSaid checks that words are found in what a test says itself: not in test names, stacks or unfinished lines.
 func TestSaid(t *testing.T) {
 	for text, want := range map[string]string{
 		"=== RUN   TestWords\n    --- FAIL: TestWords (0.00s)\n": "",
@@ -141,8 +139,8 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// TestHangs has a check say what it must and then hang, with a child: it is ended, and so is the child. One that
-// says nothing of it runs to its end.
+// TestHangs has a check with a child say its words and hang. It checks that both are killed, and that a check without the words
+// runs to its end.
 func TestHangs(t *testing.T) {
 	alive := filepath.Join(t.TempDir(), "alive")
 	if err := syscall.Mkfifo(alive, 0o600); err != nil {
@@ -172,14 +170,13 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// small is a bug in a package that little is built for.
 var small = mutant{
 	Name: "small", What: "tests go deep unless they are to", Invariant: "I6",
 	Edits: []edit{{"internal/depth/depth.go", `os.Getenv(Variable) == "night"`, `os.Getenv(Variable) != "night"`}},
 	Check: check{Package: "internal/depth", Run: "^TestVariableChoosesTheSize$"}, Says: "without the variable, tests go deep",
 }
 
-// spoilable is a mutant, and a passage of the package that its check is of.
+// spoilable returns a mutant and a passage of its check's package.
 func spoilable(t *testing.T, root string) (m mutant, file, passage string) {
 	t.Helper()
 	if !depth.Night() {
@@ -192,9 +189,9 @@ func spoilable(t *testing.T, root string) (m mutant, file, passage string) {
 	return chosen[0], "engine/backend/memory/store.go", "package memory"
 }
 
-// TestHandful plants a bug that needs no server, one that changes nothing, one that does not build, and one whose
-// words are said anyway: the second survives, the others are no catches, and the exit status says so. At night the bug is one
-// of the engine's.
+// TestHandful plants a bug that needs no server, one that changes nothing, one that does not build, and one whose words are said
+// anyway. It checks that the second survives, the last two are broken, and the exit status says so. At night the bug is one of
+// the engine's.
 func TestHandful(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -227,8 +224,8 @@ func TestHandful(t *testing.T) {
 	}
 }
 
-// TestTimeIsOver has a run end before anything was planted, since its time is over, and one that is interrupted: both tell
-// where to go on, the first as a run that went well, and nothing is left of them.
+// TestTimeIsOver checks a run whose time is over before anything was planted, and an interrupted one: both say where to continue,
+// only the first without an error, and both leave nothing behind.
 func TestTimeIsOver(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	root, err := moduleRoot()
@@ -254,8 +251,8 @@ func TestTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestSearches has a program's searches find a bug; to be found by another invariant than the table's is not to be caught. At
-// night it is the simulation that finds one of the core's.
+// TestSearches checks that a program's searches find a bug, and that another invariant than the table's does not count. At night
+// the simulation finds one of the core's.
 func TestSearches(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -289,8 +286,8 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// searched gives what two searches for a mutant come to in each of its designs: of a program that prints what the simulation
-// does, and at night of the simulation.
+// searched returns the result of two searches for a mutant in each of its designs: of a program that prints what the simulation
+// would, and at night of the simulation.
 func searched(t *testing.T, root string, m mutant) []simRow {
 	t.Helper()
 	if depth.Night() {
@@ -323,7 +320,7 @@ exit 1
 	return rows
 }
 
-// TestCommandLine has mistakes told in one line, and a list given.
+// TestCommandLine checks that mistakes are reported in one line, and --list.
 func TestCommandLine(t *testing.T) {
 	for says, args := range map[string][]string{
 		"it takes no arguments": {"x"},

@@ -2,5 +2,4 @@
 
 package main
 
-// raced says that the tests run with the race detector; they do not.
 const raced = false

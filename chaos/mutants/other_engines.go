@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// twoCommits has what a completion counted committed before what that makes ready.
+// twoCommits commits a completion's counts before its continuations.
 var twoCommits = edit{pushFolder + "/commit.go", `	for err == nil && len(c.continuations) > 0 {
 		if events`, `	for err == nil && len(c.continuations) > 0 {
 		if _, err = conn.Exec(ctx, "COMMIT"); err == nil {
@@ -13,16 +13,14 @@ var twoCommits = edit{pushFolder + "/commit.go", `	for err == nil && len(c.conti
 		}
 		if events`}
 
-// hazard is a test of the engine on push.
 func hazard(name string) check { return check{Package: "engine", Run: "^" + name + "$/^push$"} }
 
-// otherEngineMutants are bugs that others had, as far as this engine can have them. Names begin with where each was
-// reported.
+// otherEngineMutants are bugs of other projects that this engine can have. Names begin with where each was reported.
 func otherEngineMutants() []mutant {
 	return slices.Concat(queueMutants(), taskGraphMutants(), laterMutants())
 }
 
-// queueMutants are of job queues and of engines that are built on one: River, DBOS, Vercel's Workflow and Absurd.
+// queueMutants come from job queues and engines built on one: River, DBOS, Vercel's Workflow and Absurd.
 func queueMutants() []mutant {
 	return []mutant{{
 		Name: "river-1302-sweeper-overwrites-finished", What: "a sweep puts stuck runs back that have been completed since it saw them", Invariant: "I1",
@@ -62,7 +60,7 @@ func queueMutants() []mutant {
 	}}
 }
 
-// taskGraphMutants are of engines that run graphs of tasks: pgflow and Hatchet.
+// taskGraphMutants come from engines that run task graphs: pgflow and Hatchet.
 func taskGraphMutants() []mutant {
 	return []mutant{{
 		Name: "pgflow-645-siblings-left", What: "what was queued or runs concurrently with the action that failed the instance stays", Invariant: "I10",
@@ -79,7 +77,7 @@ func taskGraphMutants() []mutant {
     ON CONFLICT`}},
 		Check: hazard("TestHazardCountersUpsertedInMapOrder"), Says: "deadlock",
 	}, {
-		// Counters are in order by the statement; rows of the queue are met in the order of the arrays.
+		// The statement orders counters; it meets rows of the queue in the order of the arrays.
 		Name: "hatchet-3906-order-of-arrival", What: "completions of a batch are locked in the order in which they came, as that of a map", Invariant: "D5",
 		Edits: []edit{{pushFolder + "/arrays.go", `	slices.SortStableFunc(events, func(a, b *commitEvent) int {`, `	slices.SortStableFunc(events[:0], func(a, b *commitEvent) int {`}},
 		Check: pushTest("TestCommitsLockInOrder"), Says: "\\d+ deadlocks between",
@@ -94,7 +92,7 @@ func taskGraphMutants() []mutant {
 	}}
 }
 
-// laterMutants are of Waymark, and of engines and queues of which one bug each was looked at.
+// laterMutants come from Waymark, and from other engines and queues with one bug each.
 func laterMutants() []mutant {
 	return []mutant{{
 		Name: "waymark-132-queue-drained-before-dispatch", What: "what is claimed is out of the queue before it has been done", Invariant: "I8",

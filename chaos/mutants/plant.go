@@ -14,32 +14,28 @@ import (
 	"time"
 )
 
-// planter builds and runs mutants.
 type planter struct {
-	root string // of the module
-	dir  string // for what is written; it is removed at the end
-	race bool   // tests are built with the race detector
+	root string
+	dir  string // for output; removed at the end
+	race bool
 
-	lingers time.Duration // how long a check may go on after it has said what it must
+	lingers time.Duration // how long a check may continue after its words
 
 	mu     sync.Mutex
-	builds map[string]*build // of the code as it is, by what is built
+	builds map[string]*build // of the unchanged code, by target
 }
 
-// build is a program, made once.
 type build struct {
 	once sync.Once
 	path string
 	err  error
 }
 
-// buildWithin and checkWithin bound a build and a check.
 const (
 	buildWithin = 10 * time.Minute
 	checkWithin = 5 * time.Minute
 )
 
-// target is what must be built for a check.
 func (c check) target() string {
 	if c.Case != "" {
 		return "cmd/pulley"
@@ -47,7 +43,6 @@ func (c check) target() string {
 	return c.Package
 }
 
-// overlay writes the mutant's files and gives the file that tells the go command of them.
 func (p *planter) overlay(m mutant) (string, error) {
 	texts, err := m.mutated(p.root)
 	if err != nil {
@@ -73,7 +68,6 @@ func (p *planter) overlay(m mutant) (string, error) {
 	return file, os.WriteFile(file, text, 0o644)
 }
 
-// buildProgram builds a check's program, with an overlay unless that is empty.
 func (p *planter) buildProgram(ctx context.Context, c check, name, overlay string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, buildWithin)
 	defer cancel()
@@ -89,7 +83,7 @@ func (p *planter) buildProgram(ctx context.Context, c check, name, overlay strin
 		args = append(args, "-overlay", overlay)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "-o", out, "./"+c.target())...)
-	cmd.Dir, cmd.Env = p.root, append(os.Environ(), "TMPDIR="+p.dir) // where the go command leaves nothing, should it be killed
+	cmd.Dir, cmd.Env = p.root, append(os.Environ(), "TMPDIR="+p.dir) // a killed go command leaves its files there
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = endsWithin
 	if text, err := cmd.CombinedOutput(); err != nil {
@@ -98,7 +92,6 @@ func (p *planter) buildProgram(ctx context.Context, c check, name, overlay strin
 	return out, nil
 }
 
-// plain gives a check's program as it is, which several checks may share.
 func (p *planter) plain(ctx context.Context, c check) (string, error) {
 	p.mu.Lock()
 	b := p.builds[c.target()]
@@ -111,18 +104,17 @@ func (p *planter) plain(ctx context.Context, c check) (string, error) {
 	return b.path, b.err
 }
 
-// finding is how a check ended.
 type finding struct {
 	failed    bool
-	names     []string // of the tests that failed, or of the invariants
-	text      string   // all that it said
-	cases     string   // after how many programs or instances
+	names     []string // of the failed tests, or of the invariants
+	text      string
+	cases     string // how many programs or instances it took
 	seconds   float64
-	seed      int // of the case that found it
+	seed      int
 	undecided string
 }
 
-// run runs a check's program. It need not go on once it has said the words, if there are any.
+// run runs a check's program. It may end the check once it has said the words, if there are any.
 func (p *planter) run(ctx context.Context, c check, words *regexp.Regexp, program string) (finding, error) {
 	dir, err := os.MkdirTemp(p.dir, "check-")
 	if err != nil {
@@ -156,7 +148,6 @@ func (p *planter) runTest(ctx context.Context, c check, words *regexp.Regexp, pr
 	return f, nil
 }
 
-// runCase runs a chaos case, with as many seeds as it takes.
 func (p *planter) runCase(ctx context.Context, c check, program, dir string) (finding, error) {
 	began, instances := time.Now(), 0
 	var f finding

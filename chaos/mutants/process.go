@@ -11,18 +11,16 @@ import (
 	"time"
 )
 
-// lingersWithin is how long a check may go on after it has said what it must: to tell which test failed, and to
-// end in good order. What hangs, as bugs make it, is ended then.
+// lingersWithin is how long a check may continue after its words, to name the failed test and to end in good order. A hanging
+// check is killed then.
 const lingersWithin = 3 * time.Second
 
-// endsWithin is how long a check that is interrupted may take to end in good order.
 const endsWithin = 20 * time.Second
 
-// ordinary are the variables that have tests be others than those that run before each change, or have them use a server whose
-// tables were made by code without the mutant.
+// ordinary unsets the variables that change tests, or that have them use a server whose tables were made without the mutant.
 var ordinary = []string{"PULLEY_TEST_DEPTH=", "PULLEY_TEST_SERVER=", "PULLEY_TEST_TEMPLATE=", "PULLEY_TEST_ALONE="}
 
-// environment is that of a check: what it writes is in the planter's folder, and goes with that, however the check ends.
+// environment is a check's environment. The check writes to the planter's folder, which is removed however the check ends.
 func (p *planter) environment() []string {
 	env := append(os.Environ(), ordinary...)
 	if p.dir != "" {
@@ -31,30 +29,28 @@ func (p *planter) environment() []string {
 	return env
 }
 
-// errMatched ends a check that has said what it must.
 var errMatched = errors.New("the check has said what it must, and did not end")
 
-// The lines of a test's output in which the test itself says nothing.
+// The lines of a test's output that the test itself does not write.
 var (
 	frame = regexp.MustCompile(`^\s*(=== |--- )`)
 	names = regexp.MustCompile(`^=== (?:RUN|CONT|NAME)\s+(\S+)`)
 	stack = regexp.MustCompile(`^(panic: test timed out|goroutine \d+ )`)
 )
 
-// outputScanner takes what a check says, and listens for words: line by line, but not in names of tests, nor in stacks.
+// outputScanner searches a check's output for words, line by line. It skips test names and stack traces.
 type outputScanner struct {
-	words   *regexp.Regexp // nil: for none
-	onMatch func()         // is called when a line has them, once
+	words   *regexp.Regexp // nil: none
+	onMatch func()         // called once, when a line has them
 
 	text    bytes.Buffer
-	read    int    // how much of text has been listened to
+	read    int    // how much of text was searched
 	inStack bool   // stacks have begun
-	test    string // that speaks
+	test    string // that is writing
 	line    string // that has the words
-	by      string // the test that said them
+	by      string // the test that wrote it
 }
 
-// Write implements io.Writer.
 func (e *outputScanner) Write(text []byte) (int, error) {
 	e.text.Write(text)
 	for {
@@ -67,7 +63,6 @@ func (e *outputScanner) Write(text []byte) (int, error) {
 	}
 }
 
-// listen takes one line.
 func (e *outputScanner) listen(line string) {
 	if m := names.FindStringSubmatch(line); m != nil {
 		e.test = m[1]
@@ -82,23 +77,21 @@ func (e *outputScanner) listen(line string) {
 	}
 }
 
-// firstMatch gives the first line of a text that has the words.
 func firstMatch(words *regexp.Regexp, text string) (string, bool) {
 	e := outputScanner{words: words}
-	_, _ = e.Write(append([]byte(text), '\n')) // it never fails
+	_, _ = e.Write(append([]byte(text), '\n'))
 	return e.line, e.line != ""
 }
 
-// process is a program that was run to its end, or to its words.
 type process struct {
 	text  string
-	after time.Duration // until it had said the words, or else had ended
-	ended bool          // it went on after them, and was ended
+	after time.Duration // until its words, or else its end
+	ended bool          // it was killed after its words
 	by    string        // the test that said them
 }
 
-// output runs a program until it ends, or goes on for long after it has said the words. All that it leaves is
-// killed with it, but for servers: those have a session of their own, and end with what started them.
+// output runs a program until it ends or lingers too long after its words. It kills what the program leaves, except servers:
+// those have a session of their own and end with their starter.
 func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program string, args ...string) (process, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -107,7 +100,7 @@ func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program
 	cmd.WaitDelay = endsWithin
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
-		end := syscall.SIGINT // it removes what it has made, where it can
+		end := syscall.SIGINT // lets it remove its files
 		if errors.Is(context.Cause(ctx), errMatched) {
 			end = syscall.SIGKILL
 		}
@@ -126,7 +119,7 @@ func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program
 		lingers.Stop()
 	}
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // of the group, mostly nothing is left
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // of the group; mostly nothing is left
 	}
 	cause := context.Cause(ctx)
 	if after == 0 {

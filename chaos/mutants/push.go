@@ -1,14 +1,13 @@
 package main
 
-// inPush has the simulation find a mutant of package push.
 func inPush(invariants string) []search { return []search{{"push", invariants}} }
 
-// pushMutants are bugs of what push decides in Go around its statements, which the simulation runs as it is.
+// pushMutants are bugs of push's Go code, which the simulation runs as it is.
 func pushMutants() []mutant {
 	return []mutant{{
 		Name: "place-of-an-unclear-commit", What: "the place of a mark is given back although nobody knows what became of its commit", Invariant: "D7",
 		Edits: []edit{{pushFolder + "/complete.go", `			resolved = unclear == nil
-`, `			settled = true
+`, `			resolved = true
 `}},
 		Check: pushTest("TestPlaceOfAnUnclearCommit"), Says: "and place \\d+ is free",
 		Sim: inPush("D5 D7 I10"),

@@ -2,5 +2,5 @@
 
 package main
 
-// raced says that the tests run with the race detector: what they build has what it needs in the cache then.
+// raced reports whether the tests run with the race detector, whose build cache their own builds can then use.
 const raced = true

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// The tiers: who finds a mutant.
+// The tiers: what finds a mutant.
 const (
-	tierTest  = "test"  // a test that runs before each change
+	tierTest  = "test"
 	tierNight = "night" // a chaos case, which takes processes and minutes
 )
 
-// tier says which tier finds the mutant.
 func (m mutant) tier() string {
 	if m.Check.Case != "" {
 		return tierNight
@@ -24,24 +23,22 @@ func (m mutant) tier() string {
 	return tierTest
 }
 
-// rotate gives the mutants from the one with a number on, counted from 0, with those before it behind the last.
+// rotate returns the mutants from a number on, counted from 0, and then those before it.
 func rotate(mutants []mutant, start int) []mutant {
 	n := start % len(mutants)
 	return append(append([]mutant{}, mutants[n:]...), mutants[:n]...)
 }
 
-// planting is what became of a run.
 type planting struct {
 	Mutants []outcome `json:"mutants"`
-	Next    int       `json:"next"` // the number of the first that was not planted, among those that were chosen: --start takes it
-	Of      int       `json:"of"`   // so many were chosen
+	Next    int       `json:"next"` // number of the first chosen mutant that was not planted, for --start
+	Of      int       `json:"of"`
 }
 
-// errTimeUp ends what is under way when the time of a run is over.
 var errTimeUp = errors.New("the time is over")
 
-// plantAll plants the mutants from o.start on, until the time is over, each after its check was run on the code as it is.
-// Interrupted, it gives what it has.
+// plantAll plants the mutants from o.start on until the time is over, each after the baseline of its check. If interrupted, it
+// returns what it has.
 func plantAll(ctx context.Context, root string, mutants []mutant, o options, progress io.Writer) (planting, error) {
 	dir, err := os.MkdirTemp("", "pulley-mutants-")
 	if err != nil {
@@ -84,7 +81,6 @@ func plantAll(ctx context.Context, root string, mutants []mutant, o options, pro
 	return done, nil
 }
 
-// reporter is who hears of what goes on, a line at a time.
 type reporter struct {
 	mu sync.Mutex
 	to io.Writer
@@ -96,13 +92,12 @@ func (t *reporter) printf(format string, args ...any) {
 	fmt.Fprintf(t.to, format+"\n", args...)
 }
 
-// unplanted is a check's run on the code as it is, made when the first mutant needs it.
+// unplanted is a check's baseline, made when a mutant first needs it.
 type unplanted struct {
 	once sync.Once
 	end  baseline
 }
 
-// checksOf gives the checks that mutants name, by their commands.
 func checksOf(mutants []mutant) map[string]*unplanted {
 	checks := map[string]*unplanted{}
 	for _, m := range mutants {
@@ -111,7 +106,7 @@ func checksOf(mutants []mutant) map[string]*unplanted {
 	return checks
 }
 
-// of runs the check, if it was not.
+// of returns the baseline, and runs the check the first time.
 func (u *unplanted) of(ctx context.Context, p *planter, c check, t *reporter) baseline {
 	u.once.Do(func() {
 		began, word := time.Now(), "sound"
@@ -126,12 +121,12 @@ func (u *unplanted) of(ctx context.Context, p *planter, c check, t *reporter) ba
 	return u.end
 }
 
-// removedWithin is how long what was killed may still write to a folder that is removed.
+// removedWithin is how long killed processes may still write to a folder that is being removed.
 const removedWithin = 10 * time.Second
 
-// removeAll removes a folder. A server that has ended with its check may write to it for a moment.
+// removeAll removes a folder. A server that ended with its check may write to it for a moment.
 func removeAll(dir string) {
 	for end := time.Now().Add(removedWithin); os.RemoveAll(dir) != nil && time.Now().Before(end); {
-		time.Sleep(100 * time.Millisecond) // what cannot be removed harms nobody
+		time.Sleep(100 * time.Millisecond) // leftovers do no harm
 	}
 }

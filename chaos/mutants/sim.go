@@ -13,28 +13,25 @@ import (
 	"text/tabwriter"
 )
 
-// search is how the simulation is to find a mutant whose code it plays.
 type search struct {
 	Backend    string
-	Invariants string // one of which is violated first
+	Invariants string // one of them is violated first
 }
 
-// simSeeds is how many seeds a search has: each has its own, behind those of the one before.
+// simSeeds is how many seeds each search has, directly after the previous one's.
 const simSeeds = 4096
 
-// simRow is what searches for a mutant came to. It is a row of a table.
 type simRow struct {
 	Mutant  string         `json:"mutant"`
 	Backend string         `json:"backend"`
 	What    string         `json:"what"`
 	Outcome string         `json:"outcome"`
-	Median  uint64         `json:"median"` // seeds that a search took
-	Took    []uint64       `json:"took"`   // sorted
-	By      map[string]int `json:"by"`     // searches by the invariant that was violated
+	Median  uint64         `json:"median"`
+	Took    []uint64       `json:"took"` // sorted
+	By      map[string]int `json:"by"`   // number of searches, by violated invariant
 	Why     string         `json:"why,omitempty"`
 }
 
-// searchAll plants those of the mutants that the simulation plays, and has it look for each several times.
 func searchAll(ctx context.Context, root string, mutants []mutant, o options, progress io.Writer) ([]simRow, error) {
 	dir, err := os.MkdirTemp("", "pulley-mutants-")
 	if err != nil {
@@ -57,12 +54,11 @@ func searchAll(ctx context.Context, root string, mutants []mutant, o options, pr
 	return slices.Concat(all...), context.Cause(ctx)
 }
 
-// searches builds the program with a mutant, and has it search in each of its designs.
 func (p *planter) searches(ctx context.Context, m mutant, times int) []simRow {
 	var rows []simRow
 	program, err := p.mutant(ctx, m, check{Case: "sim"})
 	if err == nil {
-		defer func() { _ = os.Remove(program) }() // they are large; the folder goes at the end in any case
+		defer func() { _ = os.Remove(program) }() // programs are large
 	}
 	for _, s := range m.Sim {
 		row := simRow{Mutant: m.Name, Backend: s.Backend, What: m.What}
@@ -79,7 +75,6 @@ func (p *planter) searches(ctx context.Context, m mutant, times int) []simRow {
 	return rows
 }
 
-// mutant builds a check's program with a mutant.
 func (p *planter) mutant(ctx context.Context, m mutant, c check) (string, error) {
 	overlay, err := p.overlay(m)
 	if err != nil {
@@ -88,7 +83,6 @@ func (p *planter) mutant(ctx context.Context, m mutant, c check) (string, error)
 	return p.buildProgram(ctx, c, m.Name, overlay)
 }
 
-// search makes the searches in one design, and takes in what they came to.
 func (p *planter) search(ctx context.Context, program string, s search, times int, row *simRow) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWithin*2)
 	defer cancel()
@@ -115,7 +109,7 @@ func (p *planter) search(ctx context.Context, program string, s search, times in
 	return nil
 }
 
-// judge says whether each search found the mutant, and by an invariant that it breaks.
+// judge sets the outcome: whether each search found the mutant, by an invariant that it breaks.
 func (r *simRow) judge(s search, times int) {
 	r.Outcome = caught
 	if len(r.Took) < times {
@@ -128,7 +122,6 @@ func (r *simRow) judge(s search, times int) {
 	}
 }
 
-// by words by which invariants it was found.
 func (r *simRow) by() string {
 	var words []string
 	for invariant, n := range r.By {
@@ -138,7 +131,6 @@ func (r *simRow) by() string {
 	return strings.Join(words, ", ")
 }
 
-// writeSearches prints rows, and gives the exit status that follows from them.
 func writeSearches(out io.Writer, rows []simRow, format string) (int, error) {
 	code := 0
 	for _, r := range rows {

@@ -9,22 +9,20 @@ const (
 	claimSQL       = postgresFolder + "/sql/queue/claim.sql"
 )
 
-// onPush is a case of the conformance suite on push.
 func onPush(name string) check { return check{Package: pushFolder, Run: "^TestConformance$/" + name} }
 
-// endless is a check that waits with the bug until all tests are to end.
+// endless is a check that hangs with the bug until the tests time out.
 func endless(c check) check {
 	c.Args = append(c.Args, "-test.timeout=75s")
 	return c
 }
 
-// pushTest is a test of package push.
 func pushTest(name string) check { return check{Package: pushFolder, Run: "^" + name + "$"} }
 
-// storeMutants are bugs of the SQL of push, and of what sends it.
+// storeMutants are bugs of push's SQL and of the code that sends it.
 func storeMutants() []mutant { return slices.Concat(guardMutants(), outcomeMutants()) }
 
-// guardMutants are bugs of what keeps a stale completion from changing anything.
+// guardMutants are bugs that let a stale completion change something.
 func guardMutants() []mutant {
 	return []mutant{{
 		Name: "token-ignored", What: "a completion is applied whatever token it has", Invariant: "I3",
@@ -72,7 +70,7 @@ func guardMutants() []mutant {
 	}}
 }
 
-// outcomeMutants are bugs of leases that end, of commits whose reply was lost, and of what a call says of its members.
+// outcomeMutants are bugs of expired leases, lost replies and answers to a call's members.
 func outcomeMutants() []mutant {
 	return []mutant{{
 		Name: "never-reclaimed", What: "what was leased once is never given to anybody else", Invariant: "I9",

@@ -28,29 +28,28 @@ import (
 // EngineVariable is set in the environment of a process that is to call Engine.
 const EngineVariable = "PULLEY_CHAOS_ENGINE"
 
-// Hooks say what an engine is made of: for tests that plant a bug in it, and for programs whose actions are not its own.
+// Hooks change an engine: for tests that plant a bug in it, and for programs that have actions of their own.
 type Hooks struct {
-	Wrap func(Store) Store // what the engine works on; nil: as it is
+	Wrap func(Store) Store // wraps the engine's store; nil: not wrapped
 
-	// Workers starts what runs the actions of a program of the case. Nil: nothing does, and no case may have one.
+	// Workers starts the processes for the actions of a case's program. Nil: no case may have a program.
 	Workers func(WorkersConfig) (*Workers, error)
 }
 
-// Store is what an engine of a run works on.
+// Store is the store of an engine.
 type Store interface {
 	backend.Backend
 	backend.Listener
 	backend.Canceler
 }
 
-// stopWithin bounds an orderly stop of an engine, in calls of the store.
 const stopWithin = 10
 
-// setupMax bounds what an engine is told first, of which the text of scenarios is the most.
+// setupMax bounds the setup, which mostly is texts of scenarios.
 const setupMax = 256 << 20
 
-// Engine is the main function of an engine's process: it reads what it is and what it shall do from in, and
-// writes what it sees to out, until in ends. It is no use but to chaos.Run.
+// Engine is the main function of an engine's process. It reads its setup and orders from in, until in ends, and writes what it
+// sees to out. Only chaos.Run can use it.
 func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err error) {
 	input := bufio.NewScanner(in)
 	input.Buffer(nil, setupMax)
@@ -92,7 +91,6 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err 
 	return err
 }
 
-// host is an engine's process from within.
 type host struct {
 	Setup
 	lines    *lines
@@ -104,7 +102,7 @@ type host struct {
 	edges    *edges
 	slow     *slowness
 	kills    *kills
-	workers  []*Workers // of the case's programs
+	workers  []*Workers
 	clock    *clock
 	repeats  *repeats
 	submits  sync.WaitGroup
@@ -135,7 +133,7 @@ func newHost(ctx context.Context, s Setup, out io.Writer, hooks Hooks) (*host, e
 	return h, nil
 }
 
-// begin makes the engine and its store, with what can make them misbehave around them.
+// begin makes the engine and its store, with what can make them misbehave.
 func (h *host) begin(ctx context.Context, built *cases.Streams, hooks Hooks) error {
 	s := h.Setup
 	actions, err := scenarios.Executor(built.Workloads...)
@@ -165,10 +163,9 @@ func (h *host) begin(ctx context.Context, built *cases.Streams, hooks Hooks) err
 	return err
 }
 
-// maxDeliveries leaves it to the faults how often attempts are delivered: no action kills its engine, so none may fail by that.
+// maxDeliveries is unlimited, because faults determine how often attempts are delivered, and actions kill no engine.
 const maxDeliveries = 1_000_000_000
 
-// open opens the store with what can make it misbehave around it.
 func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 	options := OpenOptions(h.Case, h.DSN, h.Source, h.edges)
 	options.Problem = h.problem
@@ -190,10 +187,8 @@ func (h *host) open(ctx context.Context, spec designs.Spec, hooks Hooks) error {
 	return nil
 }
 
-// gaugeEvery is the time between two of a process's own figures.
 const gaugeEvery = time.Second
 
-// gauge tells of the process until ctx ends.
 func (h *host) gauge(ctx context.Context) {
 	for range pause.Tries(ctx, gaugeEvery) {
 		h.lines.write(Message{Say: SayGoroutines, N: runtime.NumGoroutine()})
@@ -204,7 +199,6 @@ func (h *host) reportMisbehaved() { h.lines.write(Message{Say: SayMisbehaved}) }
 
 func (h *host) problem(err error) { h.lines.write(Message{Say: SayProblem, Text: err.Error()}) }
 
-// obeyOrder does what an order says.
 func (h *host) executeOrder(ctx context.Context, o Order) {
 	if o.Submit != nil {
 		h.submits.Go(func() { h.submit(ctx, *o.Submit) })
@@ -221,7 +215,7 @@ func (h *host) executeOrder(ctx context.Context, o Order) {
 	}
 }
 
-// cancel asks once: where it is not known what came of that, the instance may go on to its own end.
+// cancel tries once. If the outcome is unknown, the instance may continue to its own end.
 func (h *host) cancel(ctx context.Context, id uuid.UUID) {
 	ctx, cancel := context.WithTimeout(ctx, h.Case.Call())
 	defer cancel()
@@ -230,7 +224,7 @@ func (h *host) cancel(ctx context.Context, id uuid.UUID) {
 	}
 }
 
-// submit has an instance stored. There are no more of these at once than instances in flight.
+// submit submits an instance. At most as many run at once as instances are in flight.
 func (h *host) submit(ctx context.Context, s Submission) {
 	ctx, cancel := context.WithTimeout(ctx, 2*h.Case.Call())
 	defer cancel()
@@ -240,12 +234,12 @@ func (h *host) submit(ctx context.Context, s Submission) {
 	}
 }
 
-// OpenOptions say how somebody opens the store of a case; tracer may be nil.
+// OpenOptions returns how a case's store is opened; tracer may be nil.
 func OpenOptions(c cases.Case, dsn, who string, tracer pgx.QueryTracer) designs.OpenOptions {
 	return designs.OpenOptions{
 		DSN: dsn, Application: Application(who), Lease: c.Lease(), Tracer: tracer,
 	}
 }
 
-// Application is the application_name of the sessions of a process.
+// Application returns the application_name of a process's sessions.
 func Application(who string) string { return fault.Application + " " + who }

@@ -11,18 +11,18 @@ import (
 	"pulley/chaos/fault"
 )
 
-// Setup is the first line that an engine's process reads: what it is.
+// Setup is the first line that an engine's process reads.
 type Setup struct {
 	Case   cases.Case `json:"case"` // without faults
 	DSN    string     `json:"dsn"`
-	Index  int        `json:"index"`  // of the engine
-	Source string     `json:"source"` // what it calls itself in the history
+	Index  int        `json:"index"`
+	Source string     `json:"source"` // its name in the history
 }
 
-// Order is every later line. One field is set. The end of the input has the process stop in an orderly way.
+// Order is every later line. One field is set. At the end of input the process stops in an orderly way.
 type Order struct {
 	Submit *Submission  `json:"submit,omitempty"`
-	Cancel uuid.UUID    `json:"cancel,omitzero"` // an instance
+	Cancel uuid.UUID    `json:"cancel,omitzero"`
 	Fault  *fault.Order `json:"fault,omitempty"`
 }
 
@@ -40,36 +40,33 @@ type Message struct {
 	N    int       `json:"n,omitempty"`
 }
 
-// Word is what a process says.
+// Word is the kind of a message.
 type Word string
 
-// What processes say.
+// The kinds of messages.
 const (
-	SayReady       Word = "ready"       // the engine works
-	SayUnsubmitted Word = "unsubmitted" // of an instance, whose submission has to be made again elsewhere
-	SayMisbehaved  Word = "misbehaved"  // it followed a fault's order for once
-	SayGoroutines  Word = "goroutines"  // N of them
-	SayProblem     Word = "problem"     // the engine told of one
-	SayDeadlock    Word = "deadlock"    // a statement of its own was the victim of one
+	SayReady       Word = "ready"
+	SayUnsubmitted Word = "unsubmitted" // an instance must be submitted again elsewhere
+	SayMisbehaved  Word = "misbehaved"  // it followed a fault's order once
+	SayGoroutines  Word = "goroutines"
+	SayProblem     Word = "problem"
+	SayDeadlock    Word = "deadlock" // one of its statements was a deadlock's victim
 )
 
-// isSaying tells a saying from an event, by how its line begins.
 const isSaying = `{"say":`
 
-// lines writes whole lines from many goroutines.
 type lines struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-// Write implements io.Writer; what it is given is whole lines.
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.out.Write(p)
 }
 
-// write writes a saying. Nobody can be told that it failed.
+// write writes a message. Failures cannot be reported anywhere.
 func (l *lines) write(s Message) {
 	if text, err := json.Marshal(s); err == nil {
 		_, _ = l.Write(append(text, '\n'))

@@ -21,10 +21,10 @@ import (
 	"pulley/internal/pause"
 )
 
-// edges kills its own process at an edge of a statement: its beginning, or its end. It sees batches, copies
-// and preparations as well. It tells of statements that a deadlock ended.
+// edges kills its own process at a statement edge, the begin or end of a statement, batch, copy or preparation. It also reports
+// deadlocks.
 type edges struct {
-	source     string // the process
+	source     string
 	left       atomic.Int64
 	deadlocked func()
 }
@@ -38,35 +38,32 @@ var (
 	_ pgxpool.AcquireTracer = (*edges)(nil)
 )
 
-// TraceAcquireStart implements pgxpool.AcquireTracer.
 func (e *edges) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
 	return ctx
 }
 
-// TraceAcquireEnd implements pgxpool.AcquireTracer: the wire is told what the connection will be used for.
+// TraceAcquireEnd implements pgxpool.AcquireTracer: it tells the wire what the connection is used for.
 func (e *edges) TraceAcquireEnd(ctx context.Context, _ *pgxpool.Pool, got pgxpool.TraceAcquireEndData) {
 	if got.Err != nil || got.Conn == nil {
 		return
 	}
 	mark := connUseOf(ctx)
 	mark.Source = e.source
-	_ = mark.Send(got.Conn.PgConn().Conn()) // a connection that is lost is noticed by its user
+	_ = mark.Send(got.Conn.PgConn().Conn()) // the connection's user notices its loss
 }
 
-// arm has the k-th edge from now on be the last; zero: none.
+// arm makes the k-th edge from now the last one; zero: none.
 func (e *edges) arm(k int) { e.left.Store(int64(k)) }
 
 func (e *edges) pass() {
 	if e.left.Load() > 0 && e.left.Add(-1) == 0 {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // the signal is on its way
+		select {} // until the signal arrives
 	}
 }
 
-// deadlockDetected is the server's code for a statement that it ended because of a deadlock.
 const deadlockDetected = "40P01"
 
-// failed looks at how a statement ended.
 func (e *edges) failed(err error) {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && failed.Code == deadlockDetected {
@@ -74,77 +71,65 @@ func (e *edges) failed(err error) {
 	}
 }
 
-// TraceQueryStart implements pgx.QueryTracer.
 func (e *edges) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	e.pass()
 	return ctx
 }
 
-// TraceQueryEnd implements pgx.QueryTracer.
 func (e *edges) TraceQueryEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
 	e.failed(data.Err)
 	e.pass()
 }
 
-// TraceBatchStart implements pgx.BatchTracer.
 func (e *edges) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	e.pass()
 	return ctx
 }
 
-// TraceBatchQuery implements pgx.BatchTracer.
 func (e *edges) TraceBatchQuery(_ context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
 	e.failed(data.Err)
 	e.pass()
 }
 
-// TraceBatchEnd implements pgx.BatchTracer.
 func (e *edges) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) { e.pass() }
 
-// TraceCopyFromStart implements pgx.CopyFromTracer.
 func (e *edges) TraceCopyFromStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceCopyFromStartData) context.Context {
 	e.pass()
 	return ctx
 }
 
-// TraceCopyFromEnd implements pgx.CopyFromTracer.
 func (e *edges) TraceCopyFromEnd(context.Context, *pgx.Conn, pgx.TraceCopyFromEndData) { e.pass() }
 
-// TracePrepareStart implements pgx.PrepareTracer.
 func (e *edges) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
 	e.pass()
 	return ctx
 }
 
-// TracePrepareEnd implements pgx.PrepareTracer.
 func (e *edges) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) { e.pass() }
 
-// slowness makes every action take longer.
 type slowness struct {
 	worker.Executor
-	onSlowed func() // that it did
+	onSlowed func() // called when it did
 	delay    atomic.Int64
 }
 
 func (s *slowness) set(d time.Duration) { s.delay.Store(int64(d)) }
 
-// Execute implements worker.Executor.
 func (s *slowness) Execute(ctx context.Context, t backend.Task) (json.RawMessage, *plan.Failure) {
 	if d := time.Duration(s.delay.Load()); d > 0 {
 		s.onSlowed()
-		_ = pause.For(ctx, d) // the action sees itself that ctx has ended
+		_ = pause.For(ctx, d) // the action notices by itself that ctx has ended
 	}
 	return s.Executor.Execute(ctx, t)
 }
 
-// clock is an engine's, which can be wrong.
+// clock is an engine's clock, which can be wrong.
 type clock struct {
-	onRead func() // that somebody has read it since it jumped
+	onRead func() // called at the first reading after a jump
 	ahead  atomic.Int64
-	fresh  atomic.Bool // nobody has
+	fresh  atomic.Bool // not read since the jump
 }
 
-// jump has it be so far ahead of the right time.
 func (c *clock) jump(ahead time.Duration) {
 	if c.ahead.Swap(int64(ahead)) != int64(ahead) && ahead != 0 {
 		c.fresh.Store(true)
@@ -158,18 +143,17 @@ func (c *clock) now() time.Time {
 	return time.Now().Add(time.Duration(c.ahead.Load()))
 }
 
-// repeats has completions reach the store in another order, and some of them again after a later call.
+// repeats reorders completions and offers some of them again after a later call.
 type repeats struct {
 	Store
-	onRepeated func() // that the store has answered something again
+	onRepeated func() // called when the store has answered a repetition
 
 	mu       sync.Mutex
 	rand     *rand.Rand
 	percent  int
-	recorded map[int][]backend.Completion // to be offered again, by shard
+	recorded map[int][]backend.Completion // by shard: to be offered again
 }
 
-// repeatMax bounds what is offered again with one call.
 const repeatMax = 32
 
 func newRepeats(s Store, seed uint64, told func()) *repeats {
@@ -183,7 +167,7 @@ func (r *repeats) set(percent int) {
 	clear(r.recorded)
 }
 
-// draw decides for one call: the order of its completions, nil for theirs, and what is offered again.
+// draw decides for a call the order of its completions, nil if unchanged, and what is offered again.
 func (r *repeats) draw(shard, n int) (order []int, again []backend.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +179,6 @@ func (r *repeats) draw(shard, n int) (order []int, again []backend.Completion) {
 	return r.rand.Perm(n), again
 }
 
-// record notes completions that were answered, to be offered again.
 func (r *repeats) record(shard int, completions []backend.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,7 +188,6 @@ func (r *repeats) record(shard int, completions []backend.Completion) {
 	}
 }
 
-// Complete implements backend.Backend.
 func (r *repeats) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	order, again := r.draw(shard, len(completions))
 	if order == nil {
@@ -232,8 +214,7 @@ func (r *repeats) Complete(ctx context.Context, shard int, completions []backend
 	return out, err
 }
 
-// offerAgain offers completions that have been answered. Nobody waits for what the store says to that, but it
-// is in the history.
+// offerAgain repeats answered completions. The answer goes only into the history.
 func (r *repeats) offerAgain(ctx context.Context, shard int, again []backend.Completion, grant backend.Grant) {
 	if len(again) == 0 {
 		return

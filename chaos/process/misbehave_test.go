@@ -8,7 +8,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// applying answers every completion as applied, and counts what it was offered.
 type applying struct {
 	Store
 	offered int
@@ -19,15 +18,14 @@ func (a *applying) Complete(_ context.Context, _ int, done []backend.Completion,
 	return backend.Committed{Outcomes: slices.Repeat([]backend.Outcome{{Answer: backend.Applied}}, len(done))}, nil
 }
 
-// TestRepeatsTellOfWhatWasRepeated has nothing told of a completion that was offered once only: a run in which
-// nothing was repeated would pass for one that was.
+// TestRepeatsTellOfWhatWasRepeated checks that only actual repetitions are reported; otherwise a run without any would pass.
 func TestRepeatsTellOfWhatWasRepeated(t *testing.T) {
 	var store applying
 	told := 0
 	r := newRepeats(&store, 1, func() { told++ })
 	r.set(100)
 	for call, want := range []struct{ told, offered int }{{0, 1}, {1, 3}, {1, 4}} {
-		shard := call / 2 // the third call is of another shard
+		shard := call / 2 // the third call is on another shard
 		if _, err := r.Complete(t.Context(), shard, make([]backend.Completion, 1), backend.Grant{}); err != nil {
 			t.Fatal(err)
 		}

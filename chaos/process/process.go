@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// Process is one run of an engine's process, seen from whoever started it.
+// Process is one run of an engine's process, as its starter sees it.
 type Process struct {
 	source string
 	system Execution
 	ready  chan struct{} // closed when its engine works
-	exited chan struct{} // closed when it has ended and all that it said was heard
+	exited chan struct{} // closed when it has ended and all its lines were handled
 	stderr tail
 
-	mu     sync.Mutex // of stdin
+	mu     sync.Mutex
 	stdin  io.WriteCloser
 	closed bool
-	err    error // how it ended; read after gone
+	err    error // how it ended; read after exited is closed
 }
 
-// Source is what it calls itself in the history.
+// Source returns its name in the history.
 func (p *Process) Source() string { return p.source }
 
-// PID is the system's number for it, on this machine.
+// PID returns its number on this machine.
 func (p *Process) PID() int { return p.system.PID() }
 
 // Signal signals it.
@@ -41,39 +41,35 @@ func (p *Process) Signal(s os.Signal) error { return p.system.Signal(s) }
 // Ready is closed when its engine works.
 func (p *Process) Ready() <-chan struct{} { return p.ready }
 
-// Exited is closed when it has ended and all that it said was heard.
+// Exited is closed when it has ended and all its lines were handled.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Err is how it ended, once it is gone.
+// Err returns how it ended, once it has exited.
 func (p *Process) Err() error { return p.err }
 
-// Complaint is the end of what it wrote to its standard error, on one line.
+// Complaint returns the end of its standard error, on one line.
 func (p *Process) Complaint() string { return p.stderr.String() }
 
-// LineHandler takes what a process says, a line at a time, from one goroutine for each process.
+// LineHandler receives a process's lines, from one goroutine for each process.
 type LineHandler func(p *Process, line []byte)
 
 // Execution is a process of the system.
 type Execution interface {
 	PID() int // on this machine
 	Signal(s os.Signal) error
-	Wait() error // once its output has ended; how it ended
+	Wait() error // returns how it ended; called once its output has ended
 }
 
-// Launcher starts processes, which have their input and output with them. What they say on their standard error goes to
-// said.
+// Launcher starts a process with pipes for its input and output. said receives its standard error.
 type Launcher func(ctx context.Context, said io.Writer) (system Execution, in io.WriteCloser, out io.Reader, err error)
 
-// child is a child of this process.
 type child struct{ *exec.Cmd }
 
-// PID implements Execution.
 func (c child) PID() int { return c.Process.Pid }
 
-// Signal implements Execution.
 func (c child) Signal(s os.Signal) error { return c.Process.Signal(s) }
 
-// LaunchChild launches a command, which is the program and its arguments, as a child.
+// LaunchChild launches a command as a child.
 func LaunchChild(command []string) Launcher {
 	return func(_ context.Context, said io.Writer) (Execution, io.WriteCloser, io.Reader, error) {
 		cmd := exec.Command(command[0], command[1:]...)
@@ -92,8 +88,8 @@ func LaunchChild(command []string) Launcher {
 	}
 }
 
-// Start starts an engine. Its process is handed to launched before the engine does anything, so that a caller that kills the
-// engine for what it does kills this process; orders that launched gives are read after the setup.
+// Start starts an engine. launched receives the process before the engine does anything, so that a caller that reacts to the
+// engine by killing it kills this process. Orders that launched sends are read after the setup.
 func Start(ctx context.Context, launch Launcher, s Setup, hear LineHandler, launched func(*Process)) (*Process, error) {
 	p := &Process{source: s.Source, ready: make(chan struct{}), exited: make(chan struct{})}
 	p.mu.Lock()
@@ -103,18 +99,18 @@ func Start(ctx context.Context, launch Launcher, s Setup, hear LineHandler, laun
 	if p.system, p.stdin, out, err = launch(ctx, &p.stderr); err != nil {
 		return nil, fmt.Errorf("starting an engine's process: %w: %s", err, p.stderr.String())
 	}
-	// It ends with the process's output, which ends with the process.
+	// It ends with the process's output.
 	go func() {
 		defer close(p.exited)
 		p.listen(out, hear)
 		p.err = p.system.Wait()
 	}()
 	launched(p)
-	_ = p.write(s) // one that cannot be told has ended
+	_ = p.write(s) // fails only if the process has ended
 	return p, nil
 }
 
-// listen hears whole lines; what a killed process had not finished it has not said.
+// listen handles whole lines; a killed process may leave an unfinished one.
 func (p *Process) listen(out io.Reader, hear LineHandler) {
 	in := bufio.NewReaderSize(out, 1<<16)
 	ready := false
@@ -131,7 +127,7 @@ func (p *Process) listen(out io.Reader, hear LineHandler) {
 	}
 }
 
-// ErrExited says that a process cannot be told anything any more.
+// ErrExited says that a process can receive nothing any more.
 var ErrExited = errors.New("the engine's process has ended")
 
 // Send writes a line to the process.
@@ -141,7 +137,7 @@ func (p *Process) Send(what any) error {
 	return p.write(what)
 }
 
-// write is Tell for a caller that has the lock.
+// write is Send for a caller that holds the lock.
 func (p *Process) write(what any) error {
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -156,15 +152,15 @@ func (p *Process) write(what any) error {
 	return nil
 }
 
-// Finish asks the process to stop in an orderly way.
+// Finish tells the process to stop in an orderly way.
 func (p *Process) Finish() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	_ = p.stdin.Close() // of a process that has ended it is closed
+	_ = p.stdin.Close() // closed already if the process has ended
 }
 
-// Alive says whether the process can be worked with.
+// Alive reports whether the process accepts orders.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.exited:
@@ -184,7 +180,6 @@ type tail struct {
 
 const tailBytes = 8 << 10
 
-// Write implements io.Writer.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -193,7 +188,6 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is the kept text on one line.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,22 +19,20 @@ import (
 	"pulley/engine/reference"
 )
 
-// witness is a store that writes the history of all that is asked of it and answered: every event is in the
-// pipe before the call goes on, or its answer is acted upon.
+// witness is a store that records a history. Every event is in the pipe before the call continues or its answer is used.
 type witness struct {
 	Store
 	recorder *oracle.Recorder
 	calls    atomic.Int64
 	lease    time.Duration
-	graphs   sync.Map // by instance, of what was leased here: leases name nodes by number
+	graphs   sync.Map // by instance with leases from here: leases name nodes by number
 }
 
-// newWitness makes that of an engine whose leases are so long.
 func newWitness(s Store, lease time.Duration, out *lines, source string) *witness {
 	return &witness{Store: s, lease: lease, recorder: oracle.NewRecorder(out, oracle.Recording{Source: source})}
 }
 
-// observer tells of what happens between calls.
+// observer records what happens between calls.
 func (w *witness) observer(problem func(error)) engine.Observer {
 	return engine.Observer{
 		Started: func(t backend.Task, _ time.Time) {
@@ -46,7 +44,6 @@ func (w *witness) observer(problem func(error)) engine.Observer {
 	}
 }
 
-// Submit implements backend.Backend.
 func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
 	ctx = c.withConnUse(ctx, "submit", 0)
@@ -66,7 +63,6 @@ func (w *witness) Submit(ctx context.Context, subs []backend.Submission, grant b
 	return out, err
 }
 
-// Claim implements backend.Backend.
 func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
 	ctx = c.withConnUse(ctx, fault.Claiming, shard)
@@ -80,7 +76,6 @@ func (w *witness) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	return out, err
 }
 
-// Complete implements backend.Backend.
 func (w *witness) Complete(ctx context.Context, shard int, done []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	c := w.begin()
 	ctx = c.withConnUse(ctx, completing(done), shard)
@@ -107,11 +102,10 @@ func (w *witness) Complete(ctx context.Context, shard int, done []backend.Comple
 	return out, err
 }
 
-// Renew implements backend.Backend.
 func (w *witness) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	c := w.begin()
 	asking, answering, operation := oracle.Renewing, oracle.Renewed, "renew"
-	if grant.Lease < w.lease { // they are returned, or are to end since their workers died: nobody believes in them from here on
+	if grant.Lease < w.lease { // returned, or shortened since their workers died: from here on they do not count
 		asking, answering, operation = oracle.Released, "", "release"
 	}
 	ctx = c.withConnUse(ctx, operation, shard)
@@ -136,7 +130,6 @@ func (w *witness) Renew(ctx context.Context, shard int, leases []backend.Lease, 
 	return held, err
 }
 
-// Cancel implements backend.Canceler.
 func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	c := w.begin()
 	ctx = c.withConnUse(ctx, "cancel", 0)
@@ -148,29 +141,25 @@ func (w *witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 	found, err := w.Store.Cancel(ctx, ids, reason)
 	events = events[:0]
 	for i, in := range found {
-		in.ID = ids[i] // of an unknown one too
+		in.ID = ids[i] // of an unknown one, too
 		events = append(events, InstanceEvent(oracle.LookedUp, in))
 	}
 	w.recorder.Record(events...)
 	return found, err
 }
 
-// Sweep implements backend.Backend.
 func (w *witness) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return w.Store.Sweep(call{}.withConnUse(ctx, "sweep", shard), shard)
 }
 
-// Lookup implements backend.Backend.
 func (w *witness) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	return w.Store.Lookup(call{}.withConnUse(ctx, "lookup", 0), ids)
 }
 
-// Notify implements backend.Listener.
 func (w *witness) Notify(ctx context.Context) error {
 	return w.Store.Notify(call{}.withConnUse(ctx, "notify", 0))
 }
 
-// completing names the operation of a call.
 func completing(done []backend.Completion) string {
 	switch {
 	case slices.ContainsFunc(done, func(d backend.Completion) bool { return d.Failure != nil && retried(d) }):
@@ -181,10 +170,8 @@ func completing(done []backend.Completion) string {
 	return "complete"
 }
 
-// connUseKey is of what a context says is done on the connections that are acquired with it.
 type connUseKey struct{}
 
-// withConnUse notes what the call does.
 func (c call) withConnUse(ctx context.Context, operation string, shard int) context.Context {
 	return context.WithValue(ctx, connUseKey{}, fault.ConnUse{Operation: operation, Shard: shard, Call: c.number})
 }
@@ -196,12 +183,10 @@ func connUseOf(ctx context.Context) fault.ConnUse {
 	return fault.ConnUse{Operation: fault.Background}
 }
 
-// call is a call of the store under way.
 type call struct{ number, since int64 }
 
 func (w *witness) begin() call { return call{number: w.calls.Add(1), since: oracle.MachineClock()} }
 
-// event is one of the call's; of none of the instances where id is zero.
 func (c call) event(k oracle.Kind, id uuid.UUID) oracle.Event {
 	e := oracle.Event{Kind: k, Call: c.number}
 	if id != uuid.Nil {
@@ -210,7 +195,7 @@ func (c call) event(k oracle.Kind, id uuid.UUID) oracle.Event {
 	return e
 }
 
-// brought tells of the tasks that a call leased, and the instances that it ended.
+// brought returns events of what a call leased and ended.
 func (w *witness) brought(c call, out backend.Committed) []oracle.Event {
 	var events []oracle.Event
 	for _, t := range out.Tasks {
@@ -227,12 +212,12 @@ func (w *witness) brought(c call, out backend.Committed) []oracle.Event {
 	return events
 }
 
-// leases tells of a call about leases. All of them were leased here.
+// leases returns events of a call about leases, all of which were granted here.
 func (w *witness) leases(c call, k oracle.Kind, leases []backend.Lease) []oracle.Event {
 	var events []oracle.Event
 	for _, l := range leases {
 		g, known := w.graphs.Load(l.Key.Instance)
-		if !known { // it was not
+		if !known {
 			panic(fmt.Sprintf("chaos: a lease of instance %s is renewed that was not given here", l.Key.Instance))
 		}
 		e := runEvent(k, g.(*graph.Graph), l)
@@ -242,7 +227,6 @@ func (w *witness) leases(c call, k oracle.Kind, leases []backend.Lease) []oracle
 	return events
 }
 
-// answerOf is the answer to the i-th of a call.
 func answerOf(outcomes []backend.Outcome, i int, err error) oracle.Answer {
 	switch {
 	case backend.IsUnknown(err), err == nil && i < len(outcomes) && backend.IsUnknown(outcomes[i].Err):
@@ -253,19 +237,17 @@ func answerOf(outcomes []backend.Outcome, i int, err error) oracle.Answer {
 	return oracle.Answer(outcomes[i].Answer)
 }
 
-// retried says whether the program has a failed attempt tried again.
 func retried(c backend.Completion) bool {
 	return oracle.Retried(c.Program.Graph().Nodes[c.Lease.Key.Run.Node], c.Failure.Type, c.Attempt)
 }
 
-// InstanceEvent tells how an instance stands.
+// InstanceEvent makes an event with an instance's state.
 func InstanceEvent(k oracle.Kind, in backend.Instance) oracle.Event {
 	return oracle.Event{
 		Kind: k, Instance: in.ID.String(), Status: reference.Status(in.Status), Result: in.Result, Error: errorOf(in.Failure),
 	}
 }
 
-// attempt is an event of an attempt.
 func attempt(k oracle.Kind, p *plan.Program, l backend.Lease, attempt int) oracle.Event {
 	e := runEvent(k, p.Graph(), l)
 	e.Attempt = attempt

@@ -18,7 +18,7 @@ import (
 	"pulley/engine/oracle"
 )
 
-// TestAnswerOfACallOfUnknownOutcome tells what may have been applied from what was not.
+// TestAnswerOfACallOfUnknownOutcome distinguishes what may have been applied from what was not.
 func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
 	unknown := fmt.Errorf("lost: %w", backend.ErrUnknown)
 	for i, c := range []struct {
@@ -38,7 +38,7 @@ func TestAnswerOfACallOfUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestGivingBackIsARelease has leases returned as the engine does it: nobody may believe in them from then on.
+// TestGivingBackIsARelease checks that leases returned by the engine are recorded as released.
 func TestGivingBackIsARelease(t *testing.T) {
 	for lease, want := range map[time.Duration][]string{0: {"released"}, time.Millisecond: {"released"}, time.Second: {"extending", "extended"}} {
 		var out bytes.Buffer
@@ -65,14 +65,13 @@ func TestGivingBackIsARelease(t *testing.T) {
 	}
 }
 
-// noStore renews every lease.
 type noStore struct{ Store }
 
 func (noStore) Renew(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
 	return slices.Repeat([]bool{true}, len(leases)), nil
 }
 
-// TestDeadlocksAreTold tells of statements that a deadlock ended, and of no other error.
+// TestDeadlocksAreReported checks that statements ended by a deadlock are reported, and no other error.
 func TestDeadlocksAreReported(t *testing.T) {
 	seen := 0
 	e := &edges{deadlocked: func() { seen++ }}

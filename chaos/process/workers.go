@@ -16,22 +16,22 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// Workers run the actions of a program in processes that end with the engine's, however that ends.
+// Workers run a program's actions in processes that end with the engine's process, however it ends.
 type Workers struct {
 	Actions *worker.Registry
-	Kill    func() bool // kills a process that has attempts, and says whether there was one
+	Kill    func() bool // kills a process with attempts; false: there was none
 	Close   func() error
 }
 
 // WorkersConfig says what workers are started for.
 type WorkersConfig struct {
 	Program cases.Program
-	Actions []string    // that it calls
+	Actions []string
 	AtOnce  int         // attempts in all of them together
-	Problem func(error) // is told of workers that died; from several goroutines
+	Problem func(error) // is called when workers die, from several goroutines
 }
 
-// startWorkers starts what runs the actions of the case's programs. The caller closes them also where one cannot be started.
+// startWorkers starts workers for the case's programs. The caller closes them, also after an error.
 func (h *host) startWorkers(built *cases.Streams, start func(WorkersConfig) (*Workers, error)) error {
 	for i, p := range built.Programs {
 		if p == nil {
@@ -51,7 +51,6 @@ func (h *host) startWorkers(built *cases.Streams, start func(WorkersConfig) (*Wo
 	return nil
 }
 
-// killWorker kills a process that has attempts, and says whether there was one.
 func (h *host) killWorker() bool {
 	for _, w := range h.workers {
 		if w.Kill() {
@@ -61,7 +60,6 @@ func (h *host) killWorker() bool {
 	return false
 }
 
-// closeWorkers ends what runs the actions of the case's programs.
 func (h *host) closeWorkers() error {
 	var errs []error
 	for _, w := range h.workers {
@@ -70,11 +68,11 @@ func (h *host) closeWorkers() error {
 	return errors.Join(errs...)
 }
 
-// kills has a worker be killed while it has attempts.
+// kills kills a worker that has attempts.
 type kills struct {
 	worker.Executor
 	kill     func() bool
-	onKilled func() // that it was
+	onKilled func() // called when it did
 
 	mu      sync.Mutex
 	isArmed bool
@@ -86,7 +84,7 @@ func (k *kills) set(wanted bool) {
 	k.isArmed = wanted
 }
 
-// try kills a worker if that is wanted, and says whether it is wanted still.
+// try kills a worker if ordered, and reports whether the order still stands.
 func (k *kills) try() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,10 +95,9 @@ func (k *kills) try() bool {
 	return k.isArmed
 }
 
-// killEvery is between two looks for a worker that has attempts.
 const killEvery = time.Millisecond
 
-// Execute implements worker.Executor. An attempt that comes while a worker is to be killed has one be killed beside it.
+// Execute implements worker.Executor. While a kill is ordered, an attempt is executed and kills are tried in parallel.
 func (k *kills) Execute(ctx context.Context, t backend.Task) (json.RawMessage, *plan.Failure) {
 	if !k.try() {
 		return k.Executor.Execute(ctx, t)

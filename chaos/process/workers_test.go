@@ -10,7 +10,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// during is an action's executor that does something.
+// during is an executor that calls do for each task.
 type during struct {
 	worker.Executor
 	do func(ctx context.Context)
@@ -21,7 +21,7 @@ func (d during) Execute(ctx context.Context, _ backend.Task) (json.RawMessage, *
 	return nil, nil
 }
 
-// TestKills kills one worker for an order, while it has an attempt, and none without an order.
+// TestKills checks that an order kills one worker while it has an attempt, and that none is killed without an order.
 func TestKills(t *testing.T) {
 	killed, told := 0, 0
 	working, died := make(chan struct{}), make(chan struct{})
@@ -50,13 +50,13 @@ func TestKills(t *testing.T) {
 		return true
 	}
 	k.Executor = during{do: func(context.Context) {}}
-	k.Execute(t.Context(), backend.Task{}) // the order was followed
+	k.Execute(t.Context(), backend.Task{})
 	k.set(true)
 	k.set(false)
-	k.Execute(t.Context(), backend.Task{}) // it was taken back
+	k.Execute(t.Context(), backend.Task{}) // the order was withdrawn
 }
 
-// TestKillsGiveUp waits for no worker that has work beyond the attempt that looks for one.
+// TestKillsGiveUp checks that an attempt does not wait for another worker to be busy.
 func TestKillsGiveUp(t *testing.T) {
 	looked := 0
 	k := &kills{onKilled: func() { t.Error("it was told of a kill") }, kill: func() bool { looked++; return false }}

@@ -7,19 +7,19 @@ import (
 	"pulley/engine/oracle"
 )
 
-// instanceSpan is an instance from its submission to its end; ended is never where none was seen.
+// instanceSpan is an instance from submission to end. ended is never if no end was seen.
 type instanceSpan struct {
 	id           string
 	begun, ended int64
-	applied      []int64 // when completions of it were, in order
+	applied      []int64 // when its completions were applied, in order
 	holds        []heldSpan
 }
 
-// heldSpan is a time in which an engine's process had something of an instance in hand: it had leased a node run, and no
-// answer to its completion, or it had been asked to submit the instance, and had no answer either.
+// heldSpan is a time in which an engine's process held something of an instance: a leased node run, until its completion was
+// answered; or a submission, until it was answered.
 type heldSpan struct {
 	process  string
-	from, to int64 // never: it did not get one
+	from, to int64 // never: no answer
 }
 
 func (l *instanceSpan) isInHand(process string, at int64) bool {
@@ -28,13 +28,11 @@ func (l *instanceSpan) isInHand(process string, at int64) bool {
 
 type instanceSpans []instanceSpan
 
-// holding is what begins and ends a hold, of an instance.
 type holding struct {
 	process     string
 	token, call int64
 }
 
-// addHold notes what an event says of what its process has in hand. begun are holds of the instance, by their places.
 func (l *instanceSpan) addHold(e *oracle.Event, begun map[holding]int) {
 	var of holding
 	switch e.Kind {
@@ -53,7 +51,7 @@ func (l *instanceSpan) addHold(e *oracle.Event, begun map[holding]int) {
 	}
 }
 
-// instanceSpansOf collects the instances of a history. An end that nobody told of is when it was found.
+// instanceSpansOf collects the instances of a history. An end that no process reported counts from when it was found.
 func instanceSpansOf(h oracle.History) instanceSpans {
 	by := map[string]*instanceSpan{}
 	begun := map[string]map[holding]int{}
@@ -86,8 +84,8 @@ func instanceSpansOf(h oracle.History) instanceSpans {
 	return out
 }
 
-// after gives how the instances that were open at a moment came back in the time from it on, or those of them that a process
-// had in hand then: until each had a completion applied or had ended.
+// after returns how the open instances, or those that a process held, recovered within a window from a moment: when each had a
+// completion applied or had ended.
 func (l instanceSpans) after(at, window int64, process string) recovered {
 	var c recovered
 	for i := range l {

@@ -8,30 +8,28 @@ import (
 	"pulley/reports/record"
 )
 
-// promise is what is promised of how work comes back after a kind of fault.
 type promise struct {
 	kind        string
-	what        string                                     // comes within the bound
+	what        string                                     // it happens within the bound
 	words       string                                     // of the bound
 	bound       func(takeover time.Duration) time.Duration // from the fault's end
-	addsOwnWork bool                                       // and an instance's own work besides
-	measure     func(seen) int64                           // nanoseconds; never: it was not seen
+	addsOwnWork bool                                       // plus an instance's own work
+	measure     func(seen) int64                           // ns; never: not seen
 	watched     func(seen) int64                           // how long it would have been seen
-	nothing     func(seen) bool                            // the fault found nothing that could come back
+	nothing     func(seen) bool                            // the fault left nothing to recover
 	beyond      func(seen) string                          // what came too late
 }
 
-// rateBound is how long work may take to be as fast as before once a killed Postgres is there again.
+// rateBound bounds the time until the earlier rate is reached after a killed Postgres is back.
 const rateBound = 5 * time.Second
 
-// The kinds of which something is promised.
 const (
 	killing  = "process.kill"
-	felling  = "host.kill" // kills the engine too
+	felling  = "host.kill" // kills the engine, too
 	crashing = "postgres.kill"
 )
 
-// KillsEngine says whether faults of a kind kill their engine, once.
+// KillsEngine reports whether faults of a kind kill their engine, once.
 func KillsEngine(kind string) bool { return kind == killing || kind == felling }
 
 var promises = slices.Concat(promisesOfKills(killing), promisesOfKills(felling), []promise{
@@ -46,7 +44,6 @@ var promises = slices.Concat(promisesOfKills(killing), promisesOfKills(felling),
 
 func itself(takeover time.Duration) time.Duration { return takeover }
 
-// promisesOfKills are those of a kind that kills an engine.
 func promisesOfKills(kind string) []promise {
 	return []promise{
 		{
@@ -70,9 +67,8 @@ func recoveredText(s seen, c recovered) string {
 	return fmt.Sprintf("engine %d was killed, and instance %s continued", s.Fault.Engine, c.last)
 }
 
-// verdicts holds what was seen against what is promised; own is how long an instance takes to go on by itself, and
-// origin when the run's time begins. They are no part of the run's own verdict: on a machine that has other things to do
-// everything takes longer.
+// verdicts compares what was seen with the promises. own is how long an instance takes by itself; origin is when the run's time
+// begins. They are no part of the run's verdict, because everything takes longer on a busy machine.
 func verdicts(all []seen, takeover, own time.Duration, origin int64) []record.RecoveryVerdict {
 	out := []record.RecoveryVerdict{}
 	for _, p := range promises {
@@ -91,14 +87,14 @@ func verdicts(all []seen, takeover, own time.Duration, origin int64) []record.Re
 	return out
 }
 
-// isExcused says that what took longer than the bound would not have, as far as one can tell, had the machine had time for it.
+// isExcused reports whether a time beyond the bound would be within it without the machine's stalls.
 func (s seen) isExcused(took, bound int64) bool {
 	return s.stalled != nil && took != never && took-s.stalled(took) <= bound
 }
 
-// judge holds faults of the kind against the bound. One after which it was not seen, though it would have been, is beyond
-// the bound; one that was followed too soon by another is not decided, nor is one beside which the machine had no time
-// for the run. The verdict is one that these cannot change.
+// judge compares the faults of the kind with the bound. A recovery that should have been seen and was not is beyond the bound. A
+// fault that another followed too soon, or during which the machine stalled, decides nothing. The verdict is one that undecided
+// faults cannot change.
 func (p promise) judge(all []seen, bound time.Duration, origin int64) record.RecoveryVerdict {
 	v := record.RecoveryVerdict{
 		Kind: p.kind, What: p.what, Bound: p.words, BoundMS: milliseconds(int64(bound)), Faults: len(all), Beyond: []string{},
@@ -130,11 +126,11 @@ func (p promise) judge(all []seen, bound time.Duration, origin int64) record.Rec
 	return v
 }
 
-// usualPauseQuantile is how many of the pauses before the first fault are no longer than what counts as an instance's own work.
+// usualPauseQuantile is the quantile of the pauses before the first fault that counts as an instance's own work.
 const usualPauseQuantile = 0.99
 
-// usualPause is how long instances went without a completion while nothing had gone wrong: what there was to do for the next
-// one, and the wait for a turn at it. It goes by those that ended within a time.
+// usualPause is how long instances went without a completion before any fault: the work for the next one and the wait for a turn.
+// It uses pauses that ended within a time.
 func (l instanceSpans) usualPause(since, until int64) time.Duration {
 	var pauses []int64
 	for _, one := range l {
@@ -156,7 +152,6 @@ func (l instanceSpans) usualPause(since, until int64) time.Duration {
 	return time.Duration(pauses[min(len(pauses)-1, int(usualPauseQuantile*float64(len(pauses))))])
 }
 
-// tooLate names a fault that cost more than it may.
 func (p promise) tooLate(s seen, origin int64) string {
 	text := fmt.Sprintf("%s at %.1f s: %s", s.Fault.Kind, float64(s.Over-origin)/1e9, p.beyond(s))
 	if took := p.measure(s); took != never {
@@ -168,7 +163,6 @@ func (p promise) tooLate(s seen, origin int64) string {
 	return text + " never"
 }
 
-// verdictText words a verdict.
 func verdictText(v record.RecoveryVerdict) string {
 	text := fmt.Sprintf("%s: %s within %s (%.0f ms", v.Verdict, v.What, v.Bound, v.BoundMS)
 	if v.OwnMS > 0 {

@@ -15,8 +15,8 @@ import (
 // takeover is a lease of a second and two sweeps of a quarter.
 const takeover = 1500 * time.Millisecond
 
-// killedAt makes a history of instances, open from before the kills on, and kills: each instance has a completion applied
-// so long after each, and ends so long after all; zero: never.
+// killedAt makes a history of kills and of instances that are open before them. Each instance has a completion applied so long
+// after each kill, and ends so long after all; zero: never.
 func killedAt(kills []int64, instances ...[]time.Duration) (oracle.History, []Span) {
 	var h oracle.History
 	var spans []Span
@@ -38,8 +38,8 @@ func killedAt(kills []int64, instances ...[]time.Duration) (oracle.History, []Sp
 	return h, spans
 }
 
-// TestRecoveryVerdict holds kills against the bound of 1.5 s. A kill after which an instance did not go on at all is
-// beyond it, as is one that the next kill follows later than that; one that the next follows sooner decides nothing.
+// TestRecoveryVerdict compares kills with the bound of 1.5 s. A kill is beyond it if an instance never continued before the next
+// kill or the end; it decides nothing if the next kill follows within the bound.
 func TestRecoveryVerdict(t *testing.T) {
 	const second = int64(time.Second)
 	soon, late := 1400*time.Millisecond, 1600*time.Millisecond
@@ -72,12 +72,12 @@ func TestRecoveryVerdict(t *testing.T) {
 	}
 }
 
-// TestRateVerdict holds a killed Postgres against the earlier rate: reached in time, too late, not while there was load,
-// or not to be seen since the load ended.
+// TestRateVerdict checks when a killed Postgres reaches the earlier rate: in time, too late, never under load, or unknown because
+// the load ended.
 func TestRateVerdict(t *testing.T) {
 	const second = int64(time.Second)
 	for name, w := range map[string]struct {
-		resumes, closed int64 // seconds after the kill; resumes 0: it does not
+		resumes, closed int64 // seconds after the kill; resumes 0: never
 		verdict         string
 	}{
 		"in time":      {4, 20, record.RecoveryMet},
@@ -104,7 +104,7 @@ func TestRateVerdict(t *testing.T) {
 	}
 }
 
-// TestNothingInHand has an engine be killed where there is nothing that could come back: nothing is said of that.
+// TestNothingInHand checks that a kill which left nothing to recover has no verdict.
 func TestNothingInHand(t *testing.T) {
 	h, spans := killedAt([]int64{int64(time.Minute)})
 	_, all := measure(Completions(h), instanceSpansOf(h), spans, 0, never)
@@ -113,8 +113,8 @@ func TestNothingInHand(t *testing.T) {
 	}
 }
 
-// TestOwnWork has instances go on every second, two late: p99 of a hundred and more pauses leaves the latest out. What
-// lies after the first fault counts for nothing; and what is an instance's own work comes on top of the bound.
+// TestOwnWork has instances with a completion each second, two of them late. It checks that p99 of their pauses ignores the
+// latest, that pauses after the first fault do not count, and that an instance's own work is added to the bound.
 func TestOwnWork(t *testing.T) {
 	second := int64(time.Second)
 	var all instanceSpans
@@ -138,8 +138,8 @@ func TestOwnWork(t *testing.T) {
 	}
 }
 
-// TestEarlierRate has the machine be half as fast from the second kill of the server on as before: after the third the rate
-// is held against what it was before that, and after the second against what it was before that.
+// TestEarlierRate has the machine slow down to half from the second server kill on. It checks that the rate after each kill is
+// compared with the rate before that kill.
 func TestEarlierRate(t *testing.T) {
 	const second = int64(time.Second)
 	var applied []int64
@@ -159,8 +159,8 @@ func TestEarlierRate(t *testing.T) {
 	}
 }
 
-// TestInHand has an engine be killed while it holds a lease and is submitting, and another hold a lease. Of the first alone
-// is counted when instances went on; what it had been answered before it had not in hand any more.
+// TestInHand kills an engine that holds a lease and is submitting while another engine holds a lease. It checks that only the
+// first one's unanswered work counts.
 func TestInHand(t *testing.T) {
 	const second = int64(time.Second)
 	h := oracle.History{
@@ -192,8 +192,8 @@ func TestInHand(t *testing.T) {
 	}
 }
 
-// TestStalls has a look at the clock be late by 300 ms after a kill: what took that much too long is not decided, what took
-// longer still is too late all the same.
+// TestStalls has the clock read 300 ms late after a kill. It checks that a recovery which is too late by at most that decides
+// nothing, and a later one is beyond the bound.
 func TestStalls(t *testing.T) {
 	const second = int64(time.Second)
 	at := 10 * second
@@ -217,8 +217,7 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// TestRecovery reads a made-up history: ten completions a second before a fault, none for two seconds, then
-// the same rate.
+// TestRecovery reads a made-up history: ten completions per second before a fault, none for two seconds, then the same rate.
 func TestRecovery(t *testing.T) {
 	var h oracle.History
 	second := int64(time.Second)
@@ -262,7 +261,7 @@ func sum(numbers []int) (total int) {
 	return total
 }
 
-// TestAKilledHostIsAKilledEngine holds one against the promises.
+// TestAKilledHostIsAKilledEngine checks that a killed host is compared with the promises.
 func TestAKilledHostIsAKilledEngine(t *testing.T) {
 	h, spans := killedAt([]int64{int64(time.Minute)}, []time.Duration{1600 * time.Millisecond})
 	for i := range spans {

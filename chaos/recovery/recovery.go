@@ -1,9 +1,9 @@
-// Package recovery measures how work came back after faults, and holds that against what is promised of it.
+// Package recovery measures how work recovered after faults and compares that with what is promised.
 //
-// A [Run] is read from its history: for each fault, when the first completion came, when they came as fast again as before, and
-// when every instance that was open had gone on and had ended. What is promised has a bound, which p99 of the faults must be
-// within. A fault after which the next came too soon, or beside which the machine had no time for the run ([Stalls]), decides
-// nothing. None of this is part of a run's own verdict: on a machine that has other things to do everything takes longer.
+// A [Run] is read from its history: for each fault, when the first completion came, when the earlier rate was reached, and when
+// every open instance had continued and had ended. A promise has a bound, which p99 of the faults must meet. A fault decides
+// nothing if the next one came too soon or if the machine stalled ([Stalls]). None of this is part of a run's verdict, because
+// everything takes longer on a busy machine.
 package recovery
 
 import (
@@ -19,7 +19,6 @@ import (
 	"pulley/reports/record"
 )
 
-// beyondMax is how many of the faults that cost too much a text names.
 const beyondMax = 2
 
 func percentiles(ms []float64) record.RecoveryPercentiles {
@@ -31,7 +30,7 @@ func percentiles(ms []float64) record.RecoveryPercentiles {
 	return record.RecoveryPercentiles{N: len(ms), P50: at(0.5), P99: at(0.99), Max: ms[len(ms)-1]}
 }
 
-// Text words how work came back, over all faults and by kind, and how that stands to what is promised.
+// Text describes the recovery, over all faults and by kind, and the verdicts.
 func Text(r record.Recovery) string {
 	var b strings.Builder
 	line := func(what string, p record.RecoveryPercentiles, of int) {
@@ -67,7 +66,7 @@ func Text(r record.Recovery) string {
 type Span struct {
 	Fault       fault.Fault
 	Begun, Over int64  // on oracle.MachineClock
-	Killed      string // the engine's process that it ended, if that is what it does
+	Killed      string // the engine's process that it ended, if any
 }
 
 // Run is what is known of a run.
@@ -75,13 +74,13 @@ type Run struct {
 	History  oracle.History
 	Applied  []int64 // when completions were applied, in order
 	Spans    []Span  // of the faults that happened, in order
-	Since    int64   // what was before it says nothing about the rate
-	Closed   int64   // nothing new was submitted from it on
+	Since    int64   // what was before says nothing about the rate
+	Closed   int64   // nothing was submitted after it
 	Takeover time.Duration
-	Stalls   *Stalls // of the machine
+	Stalls   *Stalls
 }
 
-// Judge measures how work came back after the faults, and holds it against what is promised.
+// Judge measures the recovery after faults and compares it with the promises.
 func (r Run) Judge() record.Recovery {
 	lives := instanceSpansOf(r.History)
 	rateWas, all := measure(r.Applied, lives, r.Spans, r.Since, r.Closed)
@@ -89,7 +88,7 @@ func (r Run) Judge() record.Recovery {
 	out.BoundMS = milliseconds(int64(r.Takeover))
 	origin, own := int64(0), time.Duration(0)
 	if len(r.Applied) > 0 {
-		origin = r.Applied[0] // as in the timeline
+		origin = r.Applied[0]
 	}
 	if len(r.Spans) > 0 {
 		own = lives.usualPause(r.Since, r.Spans[0].Begun)
@@ -105,11 +104,11 @@ func (r Run) Judge() record.Recovery {
 
 const (
 	rateShare  = 0.95
-	rateWindow = 0.25 // seconds of the earlier rate that a window has the completions of
-	rateLeast  = 10   // completions that it has at least
+	rateWindow = 0.25 // a window has so many seconds' completions at the earlier rate
+	rateLeast  = 10   // and at least so many
 )
 
-// Completions are the moments at which completions were applied, in order.
+// Completions returns when completions were applied, in order.
 func Completions(h oracle.History) []int64 {
 	var applied []int64
 	for i := range h {
@@ -121,29 +120,28 @@ func Completions(h oracle.History) []int64 {
 	return applied
 }
 
-// seen is how work came back after a fault, in nanoseconds from its end; never: that was not seen.
+// seen is how work recovered after a fault, in ns from its end; never: not seen.
 type seen struct {
 	Span
-	window      int64 // until the next fault begins, or without end
-	loaded      int64 // of this, as long as there was load, with a rate to reach
+	window      int64 // until the next fault, or never
+	loaded      int64 // the part of it with load and a rate to reach
 	first, rate int64
-	stalled     func(ns int64) int64 // of so long after it, how long the machine had no time for the run; nil: it always had
+	stalled     func(ns int64) int64 // how long the machine stalled within ns after the fault; nil: it did not
 
-	open, inHand recovered // of all instances that were open at its end, and of those that a killed engine had in hand
+	open, inHand recovered // of all instances open at its end; of those that a killed engine held
 }
 
-// recovered is how some instances went on after a fault.
+// recovered is the recovery of some instances after a fault.
 type recovered struct {
-	n         int    // instances
-	recovered int64  // all of them
-	finished  int64  // they had all ended
-	last      string // the one that went on last
+	n         int
+	recovered int64 // all had continued
+	finished  int64
+	last      string // the last to continue
 }
 
-// never is when something happens that does not.
 const never = math.MaxInt64
 
-// within is a time after a fault, or never where it is not before the end of what is the fault's own.
+// within returns a time after a fault, or never if it is not before the end of the fault's window.
 func within(at, over, window int64) int64 {
 	if at == never || at-over >= window {
 		return never
@@ -151,9 +149,8 @@ func within(at, over, window int64) int64 {
 	return at - over
 }
 
-// measure reads from the completions and instances of a history how work came back after each fault. The earlier rate is
-// that since the fault before, or before the first; what was before a moment says nothing about it, and from closed on
-// nothing new is submitted.
+// measure measures the recovery after each fault. The earlier rate counts from the previous fault, or from since before the first
+// one. After closed nothing is submitted.
 func measure(applied []int64, all instanceSpans, spans []Span, since, closed int64) (rateWas float64, seenOf []seen) {
 	if len(spans) == 0 {
 		return 0, nil
@@ -168,7 +165,7 @@ func measure(applied []int64, all instanceSpans, spans []Span, since, closed int
 			one.window = next - s.Over
 		}
 		earlier := rateWas
-		if i > 0 { // a machine that others use as well is not as fast all the time
+		if i > 0 { // a shared machine's speed changes
 			begin, _ = slices.BinarySearch(applied, spans[i-1].Over)
 			earlier = rateBefore(applied[begin:], s.Begun)
 		}
@@ -194,7 +191,6 @@ func measure(applied []int64, all instanceSpans, spans []Span, since, closed int
 	return rateWas, seenOf
 }
 
-// summarize has the percentiles over all faults, and by kind.
 func summarize(rateWas float64, all []seen) record.Recovery {
 	kinds := map[string][]seen{}
 	for _, s := range all {
@@ -226,7 +222,7 @@ func timesOf(all []seen) record.RecoveryTimes {
 
 func milliseconds(ns int64) float64 { return float64(ns/1000) / 1000 }
 
-// rateBefore is completions per second up to a moment, the first half of them left out: engines start.
+// rateBefore returns completions per second before a moment, without the first half, in which engines start.
 func rateBefore(applied []int64, until int64) float64 {
 	n, _ := slices.BinarySearch(applied, until)
 	half := applied[n/2 : n]
@@ -236,7 +232,7 @@ func rateBefore(applied []int64, until int64) float64 {
 	return float64(len(half)-1) / (float64(half[len(half)-1]-half[0]) / 1e9)
 }
 
-// regained is when completions began to come at the share of a rate.
+// regained returns when completions reached the share of a rate.
 func regained(applied []int64, rate float64) (at int64, found bool) {
 	n := max(rateLeast, int(rateWindow*rate))
 	most := int64(float64(n-1) / (rateShare * rate) * 1e9)
@@ -248,13 +244,13 @@ func regained(applied []int64, rate float64) (at int64, found bool) {
 	return 0, false
 }
 
-// windowsMax bounds the windows of a timeline; one is no shorter than windowLeast.
+// windowsMax bounds the windows of a timeline, windowLeast their length.
 const (
 	windowsMax  = 600
 	windowLeast = 100 * time.Millisecond
 )
 
-// Timeline counts completions by time, with the faults beside them.
+// Timeline counts completions by time, with the faults.
 func (r Run) Timeline() record.Timeline {
 	applied := r.Applied
 	out := record.Timeline{Completions: []int{}, Faults: []record.FaultTime{}}

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	stallBeat  = 10 * time.Millisecond // between two looks at the clock
-	stallLeast = 40 * time.Millisecond // by which a look is late where the machine has no time for the run
-	slowPart   = 20                    // one part in so many without time for the run makes a machine slow
+	stallBeat  = 10 * time.Millisecond // interval between two readings of the clock
+	stallLeast = 40 * time.Millisecond // a reading that late is a stall
+	slowPart   = 20                    // a machine is slow if it stalls for one part in so many
 )
 
-// stall is a time in which the machine had none for the run: it was busy with something else, or stood still.
+// stall is a time in which the machine did not run the process: it was busy or suspended.
 type stall struct {
 	from, to int64 // on oracle.MachineClock
 }
 
-// Stalls are those of a run, in order.
+// Stalls are the stalls of a run, in order.
 type Stalls struct {
 	mu  sync.Mutex
 	all []stall
@@ -34,7 +34,7 @@ func (s *Stalls) Watch(ctx context.Context) {
 	}
 }
 
-// beat takes a look at the clock, and gives its time.
+// beat notes a late reading of the clock and returns it.
 func (s *Stalls) beat(last, now int64) int64 {
 	if due := last + int64(stallBeat); now-due >= int64(stallLeast) {
 		s.Add(due, now)
@@ -42,14 +42,14 @@ func (s *Stalls) beat(last, now int64) int64 {
 	return now
 }
 
-// Add notes one.
+// Add notes a stall.
 func (s *Stalls) Add(from, to int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, stall{from, to})
 }
 
-// Within is how long the machine had no time for the run in a time.
+// Within returns for how many ns the machine stalled within a time.
 func (s *Stalls) Within(from, to int64) (ns int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,5 +59,5 @@ func (s *Stalls) Within(from, to int64) (ns int64) {
 	return ns
 }
 
-// Slow says whether the machine had so little time for the run in a time that what it waited for may only be late.
+// Slow reports whether the machine stalled so long within a time that what is missing may only be late.
 func (s *Stalls) Slow(from, to int64) bool { return slowPart*s.Within(from, to) > to-from }

@@ -8,7 +8,7 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// relocatedServer is the container of a world's server. Where it comes back under another address, the wires lead there.
+// relocatedServer is the container of a world's server. When its address changes, it redirects the wires.
 type relocatedServer struct {
 	*pgserver.Container
 	world *World
@@ -16,17 +16,14 @@ type relocatedServer struct {
 
 var _ fault.Container = relocatedServer{}
 
-// Restart implements fault.Container.
 func (m relocatedServer) Restart(ctx context.Context) error {
 	return errors.Join(m.Container.Restart(ctx), m.world.point())
 }
 
-// Connect implements fault.Container.
 func (m relocatedServer) Connect(ctx context.Context) error {
 	return errors.Join(m.Container.Connect(ctx), m.world.point())
 }
 
-// errNoContainer says what to do about a server without one.
 var errNoContainer = errors.New("the server is in no container; with Docker, --server docker has it in one")
 
 // Container implements fault.World.
@@ -38,7 +35,7 @@ func (w *World) Container() (fault.Container, error) {
 	return relocatedServer{c, w}, nil
 }
 
-// point has all wires lead to where the server is now.
+// point directs all wires to the server's current address.
 func (w *World) point() error {
 	dsn := w.server.DSN()
 	errs := []error{w.front.Point(dsn)}

@@ -15,8 +15,8 @@ import (
 	"pulley/chaos/fault"
 )
 
-// Disk is a small disk in memory, mounted for a server to have its data on. It is in a directory of its own, beside a
-// lock: the kernel gives that up with the process, so that others can tell what is in use from what was left.
+// Disk is a small tmpfs for a server's data. Its directory has a lock file, which the kernel unlocks when the process ends, so
+// that abandoned disks can be told from used ones.
 type Disk struct {
 	home string
 	lock *os.File
@@ -25,13 +25,13 @@ type Disk struct {
 var _ fault.Disk = (*Disk)(nil)
 
 const (
-	// diskSize has room for a server and some minutes of its log.
+	// diskSize suffices for a server and some minutes of its log.
 	diskSize   = "768m"
 	diskPrefix = "pulley-disk-"
 	diskLock   = "lock"
 )
 
-// mountDisk makes one. Only who may mount can have it: root, on Linux. What runs that were killed have left goes.
+// mountDisk mounts a disk, which needs root on Linux. It removes what killed runs have left.
 func mountDisk() (*Disk, error) {
 	unmountLeft(os.TempDir())
 	home, err := os.MkdirTemp("", diskPrefix)
@@ -55,7 +55,7 @@ func (d *Disk) mount() (err error) {
 	return command("mount", "-t", "tmpfs", "-o", "mode=0755,size="+diskSize, "tmpfs", d.dir())
 }
 
-// lockDisk takes the lock of a disk; an error says that somebody has it, or that there is none.
+// lockDisk locks a disk; an error says that it is in use or does not exist.
 func lockDisk(home string, flags int) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(home, diskLock), os.O_RDWR|flags, 0o600)
 	if err != nil {
@@ -67,10 +67,9 @@ func lockDisk(home string, flags int) (*os.File, error) {
 	return lock, nil
 }
 
-// unmountLeft unmounts the disks in a directory that nobody has. One that is busy still is left to the next run: the
-// server on it is about to be ended.
+// unmountLeft unmounts abandoned disks in a directory. A busy one is left to the next run, since its server is about to end.
 func unmountLeft(root string) {
-	homes, _ := filepath.Glob(filepath.Join(root, diskPrefix+"*")) // fails for a malformed pattern only
+	homes, _ := filepath.Glob(filepath.Join(root, diskPrefix+"*")) // fails only for a malformed pattern
 	for _, home := range homes {
 		if lock, err := lockDisk(home, 0); err == nil {
 			_ = (&Disk{home: home, lock: lock}).Close()
@@ -78,7 +77,6 @@ func unmountLeft(root string) {
 	}
 }
 
-// command runs a program, whose output explains an error.
 func command(name string, args ...string) error {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
@@ -87,7 +85,7 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-// MountDisk makes the disk that the plan's faults need, if they need one.
+// MountDisk mounts a disk if the plan's faults need one.
 func MountDisk(c cases.Case) (*Disk, error) {
 	if !slices.ContainsFunc(c.Faults, func(f fault.Fault) bool { return f.Kind == fault.DiskKind }) {
 		return nil, nil
@@ -95,12 +93,10 @@ func MountDisk(c cases.Case) (*Disk, error) {
 	return mountDisk()
 }
 
-// dir is where it is mounted.
 func (d *Disk) dir() string { return filepath.Join(d.home, "disk") }
 
 func (d *Disk) ballast() string { return filepath.Join(d.dir(), "ballast") }
 
-// zeros are without end.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
@@ -121,19 +117,18 @@ func (d *Disk) Fill() error {
 // Free implements fault.Disk.
 func (d *Disk) Free() error { return os.Remove(d.ballast()) }
 
-// Close unmounts it. Nothing on it may be in use. Closing none is fine.
+// Close unmounts the disk. Nothing on it may be in use. A nil disk is fine.
 func (d *Disk) Close() error {
 	if d == nil {
 		return nil
 	}
 	err := command("umount", d.dir())
-	if still := os.Remove(d.dir()); still != nil { // it is a mount
+	if still := os.Remove(d.dir()); still != nil { // still mounted
 		return errors.Join(err, still, d.lock.Close())
 	}
 	return d.remove()
 }
 
-// remove removes what is there when nothing is mounted.
 func (d *Disk) remove() error {
 	err := os.RemoveAll(d.home)
 	if d.lock != nil {

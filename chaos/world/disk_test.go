@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestADiskThatIsLeftGoes mounts disks, of which one is nobody's any more, and looks for what was left.
+// TestADiskThatIsLeftGoes checks that abandoned disks are removed and used ones are not.
 func TestADiskThatIsLeftGoes(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	left, err := mountDisk()

@@ -21,36 +21,34 @@ import (
 //go:embed sql/sessions.sql
 var sessionsSQL string
 
-// engineHost is the place of one engine: a wire, and the process that has it now. It implements
-// fault.Engine.
+// engineHost is the place of one engine: a wire and the current process. It implements fault.Engine.
 type engineHost struct {
 	index         int
 	kase          cases.Case
 	launch        process.Launcher
-	host          *hosts.Host // nil: it is in none
+	host          *hosts.Host
 	wire          *fault.Wire
 	onLine        func(engine int, source string, line []byte) process.Word
 	lost          func(engine int, source string)
 	record        func(...oracle.Event)
 	admin         func(context.Context) (*pgx.Conn, error)
-	background    context.Context // of what goes on after a process
+	background    context.Context // of the work after a process's end
 	endBackground context.CancelFunc
 
 	mu         sync.Mutex
 	current    *run
 	runs       int
 	ordersDone int
-	unasked    []string // how processes ended that nobody had killed or stopped
+	unasked    []string
 	past       sync.WaitGroup
 }
 
-// run is a process that has, or had, the place.
+// run is a process of the place.
 type run struct {
 	*process.Process
-	expected bool // its end was asked for; under the host's lock
+	expected bool // its end was requested; under the host's lock
 }
 
-// Start implements fault.Engine.
 func (h *engineHost) Start(ctx context.Context) error {
 	h.mu.Lock()
 	h.runs++
@@ -78,7 +76,7 @@ func (h *engineHost) Start(ctx context.Context) error {
 	}
 }
 
-// ended waits for the end of a process, and notes one that nobody asked for.
+// ended waits for the end of a process and notes an unexpected one.
 func (h *engineHost) ended(p *run) {
 	<-p.Exited()
 	p.Finish()
@@ -97,11 +95,10 @@ func (h *engineHost) ended(p *run) {
 	h.past.Go(func() { h.forget(p) })
 }
 
-// exitTimeout bounds how long the sessions of a process that has ended are watched.
 const exitTimeout = 20 * time.Second
 
-// forget waits until the server has no session of a process that has ended, and records that. Where that
-// cannot be seen, it is not recorded: then its last calls may have happened at any time.
+// forget waits until the server has no session of an ended process and records that. If it cannot be seen, it is not recorded,
+// and the process's last calls may be executed at any time.
 func (h *engineHost) forget(p *run) {
 	ctx, cancel := context.WithTimeout(h.background, exitTimeout)
 	defer cancel()
@@ -114,7 +111,6 @@ func (h *engineHost) forget(p *run) {
 	}
 }
 
-// sessions counts those of a process.
 func (h *engineHost) sessions(ctx context.Context, source string) (n int, err error) {
 	conn, err := h.admin(ctx)
 	if err != nil {
@@ -124,14 +120,12 @@ func (h *engineHost) sessions(ctx context.Context, source string) (n int, err er
 	return n, conn.QueryRow(ctx, sessionsSQL, process.Application(source)).Scan(&n)
 }
 
-// use has the processes that are started from now on have the times of a case.
 func (h *engineHost) use(c cases.Case) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.kase = c
 }
 
-// handleLine takes a line of a process.
 func (h *engineHost) handleLine(p *process.Process, line []byte) {
 	if h.onLine(h.index, p.Source(), line) == process.SayMisbehaved {
 		h.mu.Lock()
@@ -140,14 +134,13 @@ func (h *engineHost) handleLine(p *process.Process, line []byte) {
 	}
 }
 
-// process is the one that has the place now.
 func (h *engineHost) process() *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.current
 }
 
-// expect says that the current process is about to be ended.
+// expect notes that the current process is about to be ended.
 func (h *engineHost) expect() *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,7 +150,6 @@ func (h *engineHost) expect() *run {
 	return h.current
 }
 
-// Signal implements fault.Engine.
 func (h *engineHost) Signal(s syscall.Signal) error {
 	p := h.process()
 	if s == syscall.SIGKILL {
@@ -169,17 +161,14 @@ func (h *engineHost) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// expectKill says that the current process is about to be killed.
 func (h *engineHost) expectKill() *run {
 	p := h.expect()
 	h.record(oracle.Event{Kind: oracle.Killed, Process: p.Source()})
 	return p
 }
 
-// Exited implements fault.Engine.
 func (h *engineHost) Exited() <-chan struct{} { return h.process().Exited() }
 
-// Stop implements fault.Engine.
 func (h *engineHost) Stop(ctx context.Context) error {
 	p := h.expect()
 	p.Finish()
@@ -194,7 +183,6 @@ func (h *engineHost) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Order implements fault.Engine.
 func (h *engineHost) Order(o fault.Order) error {
 	p := h.process()
 	if o.Die > 0 {
@@ -203,17 +191,15 @@ func (h *engineHost) Order(o fault.Order) error {
 	return p.Send(process.Order{Fault: &o})
 }
 
-// OrdersDone implements fault.Engine.
 func (h *engineHost) OrdersDone() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ordersDone
 }
 
-// close kills what is left, and waits for it.
 func (h *engineHost) close() {
 	if p := h.expect(); p != nil {
-		_ = p.Signal(syscall.SIGKILL) // it may have ended
+		_ = p.Signal(syscall.SIGKILL)
 		<-p.Exited()
 	}
 	h.endBackground()

@@ -12,7 +12,6 @@ import (
 	"pulley/chaos/process"
 )
 
-// errNoHosts says what to do about engines without containers.
 var errNoHosts = errors.New("the engines are in no containers; with Docker, --hosts docker has each in one of its own")
 
 // Host implements fault.World.
@@ -20,13 +19,12 @@ func (w *World) Host(i int) (fault.Container, error) {
 	if !w.hosted {
 		return nil, errNoHosts
 	}
-	if i >= len(w.engines) { // there are none yet
+	if i >= len(w.engines) {
 		return nil, nil
 	}
 	return engineContainer{w.engines[i].host, w.engines[i]}, nil
 }
 
-// engineContainer is the container that an engine is in.
 type engineContainer struct {
 	*hosts.Host
 	engine *engineHost
@@ -34,13 +32,11 @@ type engineContainer struct {
 
 var _ fault.Container = engineContainer{}
 
-// Restart implements fault.Container.
 func (c engineContainer) Restart(ctx context.Context) error {
 	c.engine.expectKill()
 	return c.Host.Restart(ctx)
 }
 
-// openHosts makes the network of the engines' hosts, if they have some.
 func (w *World) openHosts(ctx context.Context, say func(line string)) (err error) {
 	if w.hosted {
 		w.hosts, err = hosts.Open(ctx, say)
@@ -48,7 +44,6 @@ func (w *World) openHosts(ctx context.Context, say func(line string)) (err error
 	return err
 }
 
-// assignHost gives an engine a host, if engines have some.
 func (w *World) assignHost(ctx context.Context, h *engineHost, command []string) (err error) {
 	if w.hosts == nil {
 		return nil
@@ -59,7 +54,7 @@ func (w *World) assignHost(ctx context.Context, h *engineHost, command []string)
 	return err
 }
 
-// hostedCommand is a command as a host has it: this process's own file is elsewhere there.
+// hostedCommand adapts a command to a host, where this program's file has another path.
 func hostedCommand(command []string) []string {
 	hosted := slices.Clone(command)
 	own, err := os.Executable()
@@ -78,7 +73,6 @@ func hostedCommand(command []string) []string {
 	return hosted
 }
 
-// launchHosted launches a command in a host.
 func launchHosted(host *hosts.Host, command []string) process.Launcher {
 	return func(ctx context.Context, said io.Writer) (process.Execution, io.WriteCloser, io.Reader, error) {
 		p, err := host.Start(ctx, command, []string{process.EngineVariable + "=1"}, said)

@@ -11,7 +11,7 @@ import (
 	"pulley/chaos/hosts"
 )
 
-// TestFaultsOfHostsNeedHosts has the kinds left out, with what to do, unless a case has hosts.
+// TestFaultsOfHostsNeedHosts checks that the kinds are left out, with advice, unless a case has hosts.
 func TestFaultsOfHostsNeedHosts(t *testing.T) {
 	kinds, err := fault.Select([]string{"host"})
 	if err != nil || len(kinds) != 3 {
@@ -28,7 +28,7 @@ func TestFaultsOfHostsNeedHosts(t *testing.T) {
 	}
 }
 
-// TestHostedCommand has this program's own file be elsewhere, whatever it is called, and nothing else.
+// TestHostedCommand checks that only this program's own file is replaced, by whatever name.
 func TestHostedCommand(t *testing.T) {
 	own, err := os.Executable()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"pulley/engine/oracle"
 )
 
-// toldProcess is a process that lives until it is killed, and whose first message comes as soon as it has been told anything.
+// toldProcess is a process that lives until it is killed and sends its first message once it has received something.
 type toldProcess struct {
 	first  func()
 	output *io.PipeWriter
@@ -41,7 +41,7 @@ func (p *toldProcess) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// newToldProcess makes one with what it says.
+// newToldProcess makes one and returns its output.
 func newToldProcess(first func()) (*toldProcess, io.Reader) {
 	p := &toldProcess{first: first}
 	var out *io.PipeReader
@@ -50,8 +50,8 @@ func newToldProcess(first func()) (*toldProcess, io.Reader) {
 	return p, out
 }
 
-// TestAProcessIsKilledAtItsFirstMessage kills an engine at the first message of its start, as soon as that may be: it is the new
-// process that is killed, and not the one before, which has ended.
+// TestAProcessIsKilledAtItsFirstMessage kills an engine at the first message of its start, as early as possible. It checks that
+// the new process is killed, not the previous one, which has ended.
 func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -90,7 +90,7 @@ func TestAProcessIsKilledAtItsFirstMessage(t *testing.T) {
 	}
 }
 
-// TestASetupComesFirst has somebody tell a process something as soon as there is one: it is told that behind its setup.
+// TestASetupComesFirst sends to a process as soon as it exists. It checks that the process receives its setup first.
 func TestASetupComesFirst(t *testing.T) {
 	told, out := newToldProcess(func() {})
 	launch := func(context.Context, io.Writer) (process.Execution, io.WriteCloser, io.Reader, error) {
@@ -100,7 +100,7 @@ func TestASetupComesFirst(t *testing.T) {
 	p, err := process.Start(t.Context(), launch, process.Setup{Source: "engine 0.1"}, func(*process.Process, []byte) {}, func(p *process.Process) {
 		go func() { telling <- p.Send(process.Order{}) }()
 		for range 1000 {
-			runtime.Gosched() // it has every opportunity to come first
+			runtime.Gosched() // gives it every opportunity to be first
 		}
 	})
 	if err == nil {

@@ -14,18 +14,18 @@ import (
 // StartWithin bounds the start of the server and of the engines.
 const StartWithin = 4 * time.Minute
 
-// Connections of a run's server: few, so that they can be exhausted soon.
+// A run's server has few connections, so that they are soon exhausted.
 const (
-	connectionsOwn    = 30 // for the run itself, and for what is being made anew
+	connectionsOwn    = 30 // for the run itself, and for those being replaced
 	connectionsEngine = 20
 )
 
-// noticingLoss has a server that is taken off its network notice soon that nobody is there any more.
+// noticingLoss makes a disconnected server notice the loss of its clients soon.
 var noticingLoss = map[string]string{
 	"tcp_keepalives_idle": "1", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "2", "tcp_user_timeout": "2000",
 }
 
-// OpenServer starts a Postgres that is the run's own, on a disk of its own if one is given.
+// OpenServer starts the run's own Postgres, on the given disk if there is one.
 func OpenServer(ctx context.Context, c cases.Case, d *Disk, log func(string)) (*pgserver.Server, error) {
 	settings := map[string]string{"max_connections": strconv.Itoa(connectionsOwn + connectionsEngine*c.Engines)}
 	if pause := c.VacuumPause(); pause > 0 {
@@ -47,7 +47,7 @@ func OpenServer(ctx context.Context, c cases.Case, d *Disk, log func(string)) (*
 	})
 }
 
-// OpenFront makes the wire of the run itself, which lets everything pass.
+// OpenFront makes the run's own wire, which passes everything.
 func OpenFront(server *pgserver.Server) (*pgwire.Proxy, error) {
 	return pgwire.Listen(server.DSN(), func(uint64) pgwire.Judge {
 		return func(*pgwire.Message) pgwire.Verdict { return pgwire.Verdict{Deliver: true} }

@@ -1,5 +1,4 @@
-// Package world is what a chaos run happens to: a server that is the run's own, engines in processes, and a wire from each of
-// them to the server. Faults of package fault happen to it.
+// Package world has what a chaos run disturbs: a server of its own, engines in processes, and a wire from each to the server.
 package world
 
 import (
@@ -22,14 +21,14 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// World is the server, the wires and the engines of a run. It implements fault.World.
+// World is the server, wires and engines of a run. It implements fault.World.
 type World struct {
 	server  *pgserver.Server
-	front   *pgwire.Proxy // to the server, wherever that is, for the run itself
-	disk    *Disk         // the server's; nil: it has none of its own, and noDisk says why
+	front   *pgwire.Proxy // the run's own connection to the server, wherever it is
+	disk    *Disk         // the server's; nil: none, and noDisk says why
 	noDisk  error
 	hosted  bool // engines are in containers
-	workers bool // engines run actions in processes of their own
+	workers bool // engines run actions in processes
 	hosts   *hosts.Hosts
 	ledger  *fault.Ledger
 	engines []*engineHost
@@ -79,23 +78,23 @@ func (w *World) Admin(ctx context.Context) (*pgx.Conn, error) {
 // Config is what a world is made of.
 type Config struct {
 	Case    cases.Case
-	Command []string // the program, with its arguments, whose main function is process.Engine
+	Command []string // a program, with arguments, that calls process.Engine
 	Server  *pgserver.Server
-	Front   *pgwire.Proxy // the wire of the run itself
-	Disk    *Disk         // the server's own; nil: it has none
+	Front   *pgwire.Proxy
+	Disk    *Disk // the server's own; nil: none
 	Ledger  *fault.Ledger
 
-	OnLine func(engine int, source string, line []byte) process.Word // takes a line of a process, and gives what it says if it is no event
-	Lost   func(engine int, source string)                           // takes note that a process has ended
-	Due    func(shard int) bool                                      // says whether leases of such processes have run out
+	OnLine func(engine int, source string, line []byte) process.Word // handles a line of a process; returns its word if it is no event
+	Lost   func(engine int, source string)
+	Due    func(shard int) bool // reports whether leases of such processes have expired
 	Record func(...oracle.Event)
 	Say    func(line string)
 }
 
-// Open makes a wire and a place for each engine; Start starts them.
+// Open makes a wire and a place for each engine; Start starts the engines.
 func Open(ctx context.Context, cfg Config) (*World, error) {
 	w := &World{server: cfg.Server, front: cfg.Front, disk: cfg.Disk, ledger: cfg.Ledger, hosted: cfg.Case.Hosts == cases.HostsDocker, workers: cfg.Case.HasPrograms()}
-	err := w.openHosts(ctx, cfg.Say) // which may take its time, for an image
+	err := w.openHosts(ctx, cfg.Say) // an image may take its time
 	ctx, cancel := context.WithTimeout(ctx, StartWithin)
 	defer cancel()
 	for i := 0; i < cfg.Case.Engines && err == nil; i++ {
@@ -124,7 +123,7 @@ func (w *World) addEngine(ctx context.Context, cfg Config, i int) error {
 	return w.assignHost(ctx, h, cfg.Command)
 }
 
-// SendOrder gives an engine an order.
+// SendOrder sends an order to an engine.
 func (w *World) SendOrder(engine int, o process.Order) error {
 	p := w.engines[engine].process()
 	if !p.Alive() {
@@ -133,10 +132,10 @@ func (w *World) SendOrder(engine int, o process.Order) error {
 	return p.Send(o)
 }
 
-// Process is the one that is an engine now.
+// Process returns an engine's current process.
 func (w *World) Process(engine int) *process.Process { return w.engines[engine].process().Process }
 
-// Restart kills every engine, and starts it anew with the times of a case.
+// Restart kills every engine and starts it with a case's times.
 func (w *World) Restart(ctx context.Context, c cases.Case) error {
 	return w.all(func(h *engineHost) error {
 		if err := h.Signal(syscall.SIGKILL); err != nil {
@@ -152,8 +151,8 @@ func (w *World) Restart(ctx context.Context, c cases.Case) error {
 	})
 }
 
-// Lacking says of each kind that a run of a case on this machine cannot have, why not. It starts a server as the case
-// names it to find out, if it has to; of the case nothing else counts but its hosts, and whether it has programs.
+// Lacking says why a run of a case on this machine cannot have each of the kinds that it lacks. It may start the case's server to
+// find out. Of the case it uses the server, the hosts, and whether it has programs.
 func Lacking(ctx context.Context, c cases.Case, kinds []fault.Kind, log func(string)) (map[string]string, error) {
 	if !slices.ContainsFunc(kinds, func(k fault.Kind) bool { return k.Lacks != nil }) {
 		return map[string]string{}, nil
@@ -167,7 +166,7 @@ func Lacking(ctx context.Context, c cases.Case, kinds []fault.Kind, log func(str
 	return w.Lacks(kinds), errors.Join(opened.Close(context.WithoutCancel(ctx)), w.disk.Close())
 }
 
-// Lacks says of each kind that the world cannot have, why not.
+// Lacks says why the world cannot have each of the kinds that it lacks.
 func (w *World) Lacks(kinds []fault.Kind) map[string]string {
 	out := map[string]string{}
 	for _, k := range kinds {
@@ -181,7 +180,6 @@ func (w *World) Lacks(kinds []fault.Kind) map[string]string {
 	return out
 }
 
-// listen listens where an engine reaches its wire.
 func (w *World) listen(ctx context.Context, c cases.Case) (net.Listener, error) {
 	if w.hosts != nil {
 		return w.hosts.Listen(ctx, 3*c.Lease()/2)
@@ -189,12 +187,12 @@ func (w *World) listen(ctx context.Context, c cases.Case) (net.Listener, error) 
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// Start starts all engines, at once.
+// Start starts all engines concurrently.
 func (w *World) Start(ctx context.Context) error {
 	return w.all(func(h *engineHost) error { return h.Start(ctx) })
 }
 
-// Stop stops all engines in an orderly way, at once.
+// Stop stops all engines concurrently, in an orderly way.
 func (w *World) Stop(ctx context.Context) error {
 	return w.all(func(h *engineHost) error { return h.Stop(ctx) })
 }
@@ -209,7 +207,7 @@ func (w *World) all(do func(*engineHost) error) error {
 	return errors.Join(errs...)
 }
 
-// Unasked lists the ends of processes that nobody asked for.
+// Unasked lists unexpected ends of processes.
 func (w *World) Unasked() []string {
 	var out []string
 	for _, h := range w.engines {
@@ -220,9 +218,9 @@ func (w *World) Unasked() []string {
 	return out
 }
 
-// Close ends what is left of the engines, and their hosts.
+// Close ends the engines and their hosts.
 func (w *World) Close() (err error) {
-	if w.hosts != nil { // what is in them ends with them, even if it stands still
+	if w.hosts != nil { // ends what is in them, even if it is paused
 		err = w.hosts.Close(context.Background())
 	}
 	for _, h := range w.engines {

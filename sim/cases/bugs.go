@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The bugs that can be planted in a design, by the names that they have in package mutants where it has them.
+// The bugs that can be planted in a design. A bug that package mutants has too has the same name there.
 const (
 	BugTokenIgnored           = "token-ignored"
 	BugLeaseNotFenced         = "lease-not-fenced"
@@ -45,50 +45,50 @@ const (
 	BugEndUnlocked            = "ended-without-its-locks"
 	BugReleasedOthers         = "leases-of-others-released"
 	BugDeliveriesForgotten    = "deliveries-not-counted"
-	BugRenewalWaits           = "renewal-waits-with-rows-in-hand" // in eager a completion gives up waiting in such a circle
+	BugRenewalWaits           = "renewal-waits-with-rows-in-hand" // in eager, a completion's lock timeout ends such a circle
 )
 
-// Bugs that were there, and that a search seldom finds: their cases show them (testdata).
+// Bugs that existed and that a search seldom finds. Cases in testdata show them.
 const (
-	// What became of an append is read although another has had the shard since it was taken for that.
+	// An append is resolved although another engine owned the shard since the resolver acquired it.
 	BugResolveUnfenced = "looked-after-another-had-the-shard"
-	// A request that is not there when it is cancelled never came, whatever a crash may have taken.
+	// A request that does not exist when it is cancelled counts as never sent, even if a crash removed it.
 	BugCrashedRequest = "crashed-request-never-came"
-	// Instances that are submitted are stored in any order.
+	// Submitted instances are inserted in any order.
 	BugSubmissionsUnordered = "submissions-in-any-order"
-	// Nothing bounds how long a transaction waits for rows out of order: later rounds for counters that others have (push), completions
-	// where a round that was cancelled has left its rows to the next (eager).
+	// Transactions have no lock timeout for rows locked out of order: later rounds for counters (push), completions for rows of a
+	// cancelled round (eager).
 	BugNoLockTimeout = "later-rounds-wait"
-	// The rows of an instance that ends are waited for, whoever has them.
+	// An ending instance waits for its locked rows.
 	BugRemovalWaits = "removal-waits"
-	// What arguments refer to is read behind the claim, and given to a run that was cancelled in between.
+	// Arguments are read after the claim, so a run that was cancelled in between is handed out.
 	BugCancelledHandedOut = "called-off-and-given-out"
-	// Runs that were seen count as locked, although they were completed before they could be.
+	// Runs that were read count as locked, although they were completed before they could be locked.
 	BugSeenCountsAsLocked = "seen-is-held"
-	// Who takes a shard in which it had answers lost does not learn that another had it before.
+	// An engine that acquires a shard after lost answers does not learn that another engine owned it before.
 	BugOtherUnseen = "another-had-the-shard-unseen"
 )
 
-// Bug is one that can be planted in a design.
+// Bug is a bug that can be planted in a design.
 type Bug struct {
 	Backend    string `json:"backend"`
 	Name       string `json:"bug"`
 	What       string `json:"what"`
-	Invariants string `json:"invariants"` // one of which finds it; where there are several, chance decides which breaks first
+	Invariants string `json:"invariants"` // violating any of them finds it; chance decides which comes first
 }
 
-// FoundBy says whether a violation is one by which the bug is to be found.
+// FoundBy reports whether a violation finds the bug.
 func (b Bug) FoundBy(violation string) bool {
 	return slices.Contains(strings.Fields(b.Invariants), InvariantOf(violation))
 }
 
-// InvariantOf gives the invariant that a violation begins with.
+// InvariantOf returns the invariant that a violation begins with.
 func InvariantOf(violation string) string {
 	invariant, _, _ := strings.Cut(violation, ":")
 	return invariant
 }
 
-// bugs are all, in the order in which INVARIANTS.md has those that it names.
+// bugs lists all, in the order of INVARIANTS.md where it names them.
 var bugs = inBothScans([]Bug{
 	{"push", BugTokenIgnored, "a completion is applied whatever token it has: in the place of another, or of another attempt", "I3 I4"},
 	{"push", BugAtOrAbove, "each of the arrivals that are committed together finds the count full, and has the barrier continue", "I2 I9 I12"},
@@ -170,8 +170,8 @@ var bugs = inBothScans([]Bug{
 	{"pull:scan=sql", BugLoopReset, "what a round of a loop leaves in the ledger is not taken away", "I2 I4 I10 I12"},
 })
 
-// inBothScans adds the bugs of pull that its other scan has as well. That calls runs off with the statement that takes away
-// what a round of a loop leaves.
+// inBothScans adds pull's bugs for its other scan. BugNotCancelled is excluded: scan=sql cancels with the statement that also
+// clears a loop's round.
 func inBothScans(all []Bug) []Bug {
 	for _, b := range all {
 		if b.Backend == "pull" && b.Name != BugNotCancelled {
@@ -184,7 +184,7 @@ func inBothScans(all []Bug) []Bug {
 
 const anyOfThem = "I1 I2 I3 I4 I6 I7 I8 I9 I10 I11 I12"
 
-// Bugs lists the bugs that can be planted in a design, or in any.
+// Bugs lists a design's bugs, or all if backend is empty.
 func Bugs(backend string) []Bug {
 	var all []Bug
 	for _, b := range bugs {
@@ -195,7 +195,7 @@ func Bugs(backend string) []Bug {
 	return all
 }
 
-// BugNames lists their names, each once.
+// BugNames lists their names without duplicates.
 func BugNames(backend string) []string {
 	var names []string
 	for _, b := range Bugs(backend) {

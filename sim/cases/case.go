@@ -10,20 +10,20 @@ import (
 	"pulley/scenarios"
 )
 
-// Case is a world with everything that it needs: what was drawn is here, and Seed decides only what nobody would write
-// down, such as how long a message takes.
+// Case describes a world completely. Seed decides only what a case does not describe, such as how long a message takes.
 type Case struct {
 	Why     string `json:"why,omitempty"` // what it shows, or what went wrong
 	Backend string `json:"backend"`
-	Bug     string `json:"bug,omitempty"` // that is planted
+	Bug     string `json:"bug,omitempty"` // the planted bug
 	Seed    uint64 `json:"seed"`
 	programs.Program
 
-	// Graph is run instead of what the source compiles to, which makes all of its calls and comes to its end; nil: it is not.
+	// Graph runs instead of the compiled source. The source makes all calls of the graph and has the same end. Nil: the source
+	// runs.
 	Graph json.RawMessage `json:"graph,omitempty"`
-	// Scenario describes the program's actions, as text; nil: they need no description.
+	// Scenario describes the program's actions, as text; nil: not needed.
 	Scenario *scenarios.Bundle `json:"scenario,omitempty"`
-	// Answers are what the program's actions come to, of a program whose actions are not run; nil: they are.
+	// Answers are recorded results of the program's actions; nil: the actions are executed.
 	Answers []scenarios.Answer `json:"answers,omitempty"`
 
 	Shards     int `json:"shards"`
@@ -36,30 +36,30 @@ type Case struct {
 	LeaseUS               int64 `json:"lease_us"`
 	PollUS                int64 `json:"poll_us"`
 	SweepUS               int64 `json:"sweep_us"`
-	LatencyUS             int64 `json:"latency_us"`         // of a message, in the mean
-	ServiceUS             int64 `json:"service_us"`         // of an action, in the mean
-	EvictAfterUS          int64 `json:"park_us,omitempty"`  // of the journal
-	CommitSlotRetentionUS int64 `json:"marks_us,omitempty"` // that push keeps commit slots; zero: 12 leases
-	Grain                 int   `json:"grain"`              // others may go first at one in so many steps of a statement; zero: never
+	LatencyUS             int64 `json:"latency_us"` // mean, of a message
+	ServiceUS             int64 `json:"service_us"` // mean, of an action
+	EvictAfterUS          int64 `json:"park_us,omitempty"`
+	CommitSlotRetentionUS int64 `json:"marks_us,omitempty"` // of push; zero: 12 leases
+	Grain                 int   `json:"grain"`              // a statement yields at one in so many steps; zero: never
 
 	Arrivals []Arrival `json:"arrivals"`
 	Faults   []Fault   `json:"faults,omitempty"`
 }
 
-// Arrival is an instance that a client wants to have run.
+// Arrival is an instance that a client submits.
 type Arrival struct {
-	AtUS     int64 `json:"at_us"` // -1: when all before have ended, as long as there are faults to come
+	AtUS     int64 `json:"at_us"` // -1: when all earlier ones have ended, while there are faults to come
 	Engine   int   `json:"engine"`
-	CancelUS int64 `json:"cancel_us,omitempty"` // after its arrival; zero: nobody cancels it
+	CancelUS int64 `json:"cancel_us,omitempty"` // after its arrival; zero: never
 }
 
-// Fault befalls something when so many things have happened. One that finds nothing to befall does not happen.
+// Fault is applied after a number of steps. If it finds no target, it is skipped.
 type Fault struct {
 	Kind   Kind  `json:"kind"`
-	After  int   `json:"after"`            // things that happened before
-	Target int   `json:"who,omitempty"`    // engine, or connection among those that there are
-	ForUS  int64 `json:"for_us,omitempty"` // until it is over
-	By     int64 `json:"by,omitempty"`     // how much: a clock's jump in µs, or its drift in parts of a million
+	After  int   `json:"after"`         // steps before it
+	Target int   `json:"who,omitempty"` // number of an engine, or of an open connection
+	ForUS  int64 `json:"for_us,omitempty"`
+	By     int64 `json:"by,omitempty"` // a clock's jump in µs, or its drift in parts per million
 }
 
 // Load reads a case.
@@ -89,7 +89,7 @@ func (c Case) Save(file string) error {
 	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
-// Validate says what is wrong with a case.
+// Validate checks the case's fields.
 func (c Case) Validate() error {
 	for name, value := range map[string]int64{
 		"shards": int64(c.Shards), "engines": int64(c.Engines), "slots": int64(c.Slots), "batch": int64(c.Batch),

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRefusedCases wants a case that makes no sense to be named.
+// TestRefusedCases checks that the mistake in an invalid case is named.
 func TestRefusedCases(t *testing.T) {
 	var d Programs
 	load, err := d.Of(0, "push")

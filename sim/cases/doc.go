@@ -1,7 +1,7 @@
-// Package cases has what simulated worlds are made from: programs, whose results the reference interpreter knows; the faults that
-// befall them; the bugs that can be planted; and the case, drawn by a seed, in which all of that is written down.
+// Package cases has what simulated worlds are made from: programs with results that the reference interpreter knows, faults,
+// planted bugs, and the case, drawn by a seed, that describes all of it.
 //
-// A [Workload] is a program made ready: compiled, with every end and every call that the interpreter gives it. Programs are drawn from
-// those that the language is tested with, and one in eight is a graph that the language has no words for, in which chains of
-// actions race. SeedsPerProgram seeds share one, since making it ready costs more than a world.
+// A [Workload] is a prepared program: compiled, with every end and every call that the interpreter allows. Programs come from the
+// language's own generator. One in eight is a graph that the language cannot express, in which chains of actions race.
+// SeedsPerProgram seeds share a program, because preparing one costs more than a world.
 package cases

@@ -8,17 +8,17 @@ import (
 	"pulley/engine/ir/programs"
 )
 
-// SeedsPerProgram is how many seeds, one after the other, share a program: making one ready costs more than a world.
+// SeedsPerProgram is how many consecutive seeds share a program, because preparing one costs more than a world.
 const SeedsPerProgram = 16
 
-// Programs are programs as they come, by their number.
+// Programs draws programs by number and keeps the last one.
 type Programs struct {
 	number uint64
 	load   *Workload
 }
 
-// Of gives the program of a seed: a graph that races, or the first program that the reference interpreter decides of those
-// that follow from it. Pull has no races: who is first there is not known before a cycle has looked.
+// Of returns a seed's program: a racing graph, or a generated program that the reference interpreter decides. Pull gets no races,
+// because a scan decides there who is first.
 func (d *Programs) Of(seed uint64, backend string) (*Workload, error) {
 	number := seed / SeedsPerProgram
 	if d.load != nil && d.number == number {
@@ -51,16 +51,16 @@ func (d *Programs) Of(seed uint64, backend string) (*Workload, error) {
 	return nil, errUndecided
 }
 
-// racingPrograms: one program in so many is a graph that the language has no words for.
+// racingPrograms says that one program in so many is a racing graph.
 const racingPrograms = 8
 
-// smallPrograms: one program in so many is as it comes. Of the others there are two, and the one with more nodes is taken:
-// they have forty in the median.
+// smallPrograms says that one program in so many is used as generated. Otherwise the larger of two is used; these have forty nodes
+// in the median.
 const smallPrograms = 4
 
 func (w *Workload) nodes() int { return len(w.graph.Nodes) }
 
-// stretched has every other program wait long where it waits at all, so that designs that tell the two apart do both.
+// stretched lengthens the waits of every other program, because designs treat long waits differently.
 func stretched(number uint64, p programs.Program) programs.Program {
 	if number%2 == 1 {
 		p.Source = waits.Replace(p.Source)
@@ -70,13 +70,12 @@ func stretched(number uint64, p programs.Program) programs.Program {
 
 var waits = strings.NewReplacer("0.001", "0.1", "0.002", "0.4", "backoff: 1ms", "backoff: 150ms")
 
-// arrivalsMax is how many instances a world has at most.
 const arrivalsMax = 24
 
-// faultsMean is how many faults are planned in the mean; some 80 of them find what they can befall.
+// faultsMean is the mean number of planned faults; some 80 of them hit.
 const faultsMean = 115
 
-// Draw makes the case of a seed.
+// Draw draws the case of a seed.
 func Draw(seed uint64, backend string, w *Workload) Case {
 	r := rand.New(rand.NewPCG(seed, 0x6361736573))
 	pick := func(of ...int) int { return of[r.IntN(len(of))] }
@@ -91,10 +90,10 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 	if backend == "journal" {
 		c.EvictAfterUS = int64(pick(10_000, 10_000, 50_000, 5_000_000))
 		c.Shards = pick(1, 2, 2, 3, 4)
-		c.LeaseUS, c.SweepUS = int64(pick(120_000, 250_000, 600_000)), int64(pick(60_000, 200_000)) // its engines ask more often
+		c.LeaseUS, c.SweepUS = int64(pick(120_000, 250_000, 600_000)), int64(pick(60_000, 200_000)) // its engines call more often
 	}
 	at, together, apart := int64(0), pick(1, 2, 2, 3), int64(100_000)
-	if r.IntN(4) == 0 { // a crowd: what is committed together is of several instances, and meets what others commit
+	if r.IntN(4) == 0 { // a crowd: batches have several instances and conflict with other batches
 		together, apart, c.Slots, c.Batch, c.Grain, c.ServiceUS = 5, 500, 8, 128, pick(2, 4, 8), 500
 		c.Engines, c.Shards = pick(2, 3, 4), 1
 	}
@@ -123,7 +122,6 @@ func Draw(seed uint64, backend string, w *Workload) Case {
 	return c
 }
 
-// mix draws which kinds of faults a world has: all, a few, or one.
 func mix(r *rand.Rand) []Kind {
 	all := Kinds()
 	switch r.IntN(4) {

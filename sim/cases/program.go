@@ -20,38 +20,35 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// Workload is a program with what the reference interpreter says of it. Many worlds share it, one after the other.
+// Workload is a program with the ends and calls that the reference interpreter allows. Many worlds share it, one after another.
 type Workload struct {
 	programs.Program
-	definition      json.RawMessage // of the graph; nil: the source is
+	definition      json.RawMessage // of the graph; nil: the source runs
 	graph           *graph.Graph
 	Compiled        *plan.Program
 	outcomes        []reference.Outcome
 	actions         *behaviour.Actions
-	scenario        *scenarios.Bundle  // that describes the actions; nil: they need no description
-	recordedAnswers []scenarios.Answer // that the actions have given before; nil: they are run
+	scenario        *scenarios.Bundle  // describes the actions; nil: not needed
+	recordedAnswers []scenarios.Answer // of the actions; nil: they are executed
 
-	answers map[string]answer // of actions, by what they were asked
-	table   scenarios.Table   // of answers that are given; nil: none is
-	calls   map[string]int    // what actions may be asked, canonically, and the most attempts
-	mayFail map[string]bool   // whether they may, by what they were asked
-	ends    map[string]string // how an end differs from all outcomes, by the end
-	begin   *plan.Plan        // of an instance; nil: it was not asked for yet
+	answers map[string]answer // of actions, by call
+	table   scenarios.Table   // of recorded answers; nil: none
+	calls   map[string]int    // allowed calls in canonical form, with the most attempts
+	mayFail map[string]bool   // by call: whether it is allowed
+	ends    map[string]string // by end: how it differs from all outcomes
+	begin   *plan.Plan        // plan of a start; nil: not made yet
 }
 
-// answer is what an action gives.
 type answer struct {
 	result  json.RawMessage
 	failure *plan.Failure
 }
 
-// errUndecided says that the reference interpreter does not decide how a program ends.
 var errUndecided = errors.New("cases: the reference interpreter does not decide how the program ends")
 
-// outcomesMax is how many runs of the reference are tried.
 const outcomesMax = 100
 
-// Prepare compiles a case's program, whose actions a scenario describes if there is one, and asks the reference interpreter.
+// Prepare compiles a case's program and lets the reference interpreter run it.
 func Prepare(c Case) (*Workload, error) {
 	w, err := interpreted(c)
 	if err != nil {
@@ -66,7 +63,6 @@ func Prepare(c Case) (*Workload, error) {
 	return w, w.compile()
 }
 
-// compile makes the program ready to run.
 func (w *Workload) compile() error {
 	compiled, err := plan.Compile(w.graph)
 	if err != nil {
@@ -76,7 +72,7 @@ func (w *Workload) compile() error {
 	return nil
 }
 
-// interpreted is the program of a case with what the reference interpreter says of it, not yet compiled.
+// interpreted makes a case's workload, not yet compiled.
 func interpreted(c Case) (*Workload, error) {
 	p, scenario := c.Program, c.Scenario
 	tree, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
@@ -119,7 +115,7 @@ func interpreted(c Case) (*Workload, error) {
 		for _, c := range o.Calls {
 			args := starlark.NewDict(len(c.Args))
 			for _, a := range c.Args {
-				_ = args.SetKey(starlark.String(a.Name), a.Value) // a new dict takes every string
+				_ = args.SetKey(starlark.String(a.Name), a.Value) // a new dict accepts every string
 			}
 			key := callKey(c.Action, c.Path, args)
 			w.calls[key] = max(w.calls[key], c.Attempt)
@@ -132,7 +128,7 @@ func callKey(action, path string, args expr.Value) string {
 	return action + "\n" + path + "\n" + reference.Canonical(args)
 }
 
-// Start plans the beginning of an instance, once for all.
+// Start returns the plan of an instance's start.
 func (w *Workload) Start() (*plan.Plan, error) {
 	if w.begin == nil {
 		p, err := w.Compiled.Start(w.Input)
@@ -144,8 +140,7 @@ func (w *Workload) Start() (*plan.Plan, error) {
 	return w.begin, nil
 }
 
-// workOut gives what an attempt comes to that was not asked for before. Where answers are given, only what is wrong with a design,
-// or a program that was made smaller, makes a call that has none.
+// workOut executes an attempt. With recorded answers, only a defect or a shrunk program makes a call that has none.
 func (w *Workload) workOut(action string, args json.RawMessage, attempt int) (got answer) {
 	if w.table != nil {
 		got.result, got.failure = w.table.Answer(action, args, attempt)
@@ -155,7 +150,7 @@ func (w *Workload) workOut(action string, args json.RawMessage, attempt int) (go
 	return got
 }
 
-// Act gives what an attempt at an action comes to; each is worked out once.
+// Act returns the result of an attempt; each is worked out once.
 func (w *Workload) Act(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 	key := action + string(rune('0'+attempt)) + string(args)
 	got, ok := w.answers[key]
@@ -166,7 +161,6 @@ func (w *Workload) Act(action string, args json.RawMessage, attempt int) (json.R
 	return got.result, got.failure
 }
 
-// reference has the interpreter call the same actions.
 func (w *Workload) reference() reference.Action {
 	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := w.Act(name, args, attempt)
@@ -177,7 +171,7 @@ func (w *Workload) reference() reference.Action {
 	})
 }
 
-// Expects says whether the reference interpreter makes a call, in some outcome and with so many attempts (I4).
+// Expects reports whether the reference interpreter makes this call with so many attempts in some outcome (I4).
 func (w *Workload) Expects(action string, path graph.Path, args json.RawMessage, attempt int) bool {
 	key := action + "\n" + string(path) + string(rune('0'+attempt)) + string(args)
 	ok, known := w.mayFail[key]
@@ -190,7 +184,7 @@ func (w *Workload) Expects(action string, path graph.Path, args json.RawMessage,
 	return ok
 }
 
-// Differs says how an end differs from every one that the reference interpreter gives; "" where it agrees with one (I7).
+// Differs says how an end differs from every outcome of the reference interpreter; "": it equals one (I7).
 func (w *Workload) Differs(status backend.Status, result json.RawMessage, failure *plan.Failure) string {
 	var key strings.Builder
 	key.WriteString(string(status))

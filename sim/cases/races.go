@@ -10,9 +10,9 @@ import (
 	"pulley/engine/ir/programs"
 )
 
-// racing makes a case of a graph whose loop ends each round with the first of several chains of actions: what is still under
-// way in the others is cancelled, by what goes on and not by a completion. The program beside it has one chain after the other,
-// and so makes all calls that the graph may make, and ends as it does.
+// racing makes a case of a graph whose loop ends each round with the first of several chains of actions. A continuation, not a
+// completion, then cancels the other chains. The source runs one chain after another, so it makes all calls of the graph and ends
+// like it.
 func racing(number uint64) Case {
 	r := rand.New(rand.NewPCG(number, 0x72616365))
 	b := graph.New("racing", "ns")
@@ -38,12 +38,12 @@ func racing(number uint64) Case {
 	b.Output("rounds").After(round.For())
 	g, err := b.Build()
 	if err != nil {
-		panic(err) // such graphs are right
+		panic(err)
 	}
 	definition, err := graph.Encode(g)
 	if err != nil {
-		panic(err) // any graph can be
+		panic(err)
 	}
-	ns, _ := json.Marshal([]int{5, 6, 7, 8}[:2+r.IntN(3)]) // numbers can be
+	ns, _ := json.Marshal([]int{5, 6, 7, 8}[:2+r.IntN(3)]) // numbers can be encoded
 	return Case{Program: programs.Program{Source: source.String(), Input: json.RawMessage(`{"ns":` + string(ns) + `}`)}, Graph: definition}
 }

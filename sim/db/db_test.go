@@ -8,7 +8,7 @@ import (
 	"pulley/sim/db"
 )
 
-// rig is a server with one table, and sessions that are taken forward by hand.
+// rig is a server with one table; the test runs its sessions step by step.
 type rig struct {
 	*db.Server
 	table *db.Table[int, int]
@@ -22,12 +22,10 @@ func newRig() *rig {
 	return r
 }
 
-// statement is a function as a statement.
 type statement func(x *db.Exec) error
 
 func (s statement) Run(x *db.Exec) error { return s(x) }
 
-// put upserts a value.
 func (r *rig) put(key, value int) db.Statement {
 	return statement(func(x *db.Exec) error {
 		_, _, err := r.table.Upsert(x, key, value, func(int) (int, bool, error) { return value, true, nil })
@@ -35,7 +33,7 @@ func (r *rig) put(key, value int) db.Statement {
 	})
 }
 
-// do executes a batch and gives its error, or a state where it waits.
+// do executes a batch. It returns its error, or errWaits.
 func (r *rig) do(s *db.Session, batch ...db.Statement) (err error) {
 	err = errWaits
 	s.Execute(batch, func(e error) { err = e })
@@ -45,7 +43,7 @@ func (r *rig) do(s *db.Session, batch ...db.Statement) (err error) {
 
 var errWaits = errors.New("it waits")
 
-// goOn has those go on that were told that they can.
+// resumed runs the sessions that are ready.
 func (r *rig) resumed() {
 	for len(r.ready) > 0 {
 		s := r.ready[0]
@@ -54,7 +52,6 @@ func (r *rig) resumed() {
 	}
 }
 
-// value gives what is committed; -1: nothing.
 func (r *rig) value(key int) int {
 	got := -1
 	r.table.Committed(func(k, v int) bool {
@@ -73,7 +70,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestIsolation wants nothing to be seen before it is committed, or after it was rolled back.
+// TestIsolation checks that uncommitted and rolled-back changes are invisible.
 func TestIsolation(t *testing.T) {
 	r := newRig()
 	a, b := r.Open(1), r.Open(2)
@@ -102,8 +99,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// TestWaitersReadAgain wants who waits for a row to go on with what it is then, in the order of coming; and a row that
-// was found by its address to be missed once it is another version.
+// TestWaitersReadAgain checks that waiters continue with a row's newest version, in order, and that a row found by address is
+// missed once it has another version.
 func TestWaitersReadAgain(t *testing.T) {
 	r := newRig()
 	a, b, c := r.Open(1), r.Open(2), r.Open(3)
@@ -145,7 +142,7 @@ func TestWaitersReadAgain(t *testing.T) {
 	}
 }
 
-// TestDeadlock wants the one that closes a circle to be given up, and the other to go on.
+// TestDeadlock checks that the transaction that closes a circle fails and the other continues.
 func TestDeadlock(t *testing.T) {
 	r := newRig()
 	a, b := r.Open(1), r.Open(2)
@@ -168,8 +165,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestLockTimeout has one of two that wait in a circle not wait for long: neither is given up for that, and the one is failed
-// when it has waited, which is when the server's owner says so.
+// TestLockTimeout checks that a circle with a lock timeout is no deadlock. The waiter with the timeout fails when the server's
+// owner ends its wait.
 func TestLockTimeout(t *testing.T) {
 	r := newRig()
 	a, b := r.Open(1), r.Open(2)
@@ -210,7 +207,7 @@ func TestLockTimeout(t *testing.T) {
 	}
 }
 
-// TestUnique wants an insert to wait for another of its key, and to fail if that is committed.
+// TestUnique checks that an insert waits for another one of its key, and fails if that is committed.
 func TestUnique(t *testing.T) {
 	for _, end := range []db.Statement{db.Commit, db.Rollback} {
 		r := newRig()
@@ -230,8 +227,7 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// TestLockModes wants an append's lock on a key to let others through, but no change of the key; and those who do not
-// want to wait, not to.
+// TestLockModes checks that a key-share lock admits others but no change of the key, and that SkipLocked and NoWait do not wait.
 func TestLockModes(t *testing.T) {
 	r := newRig()
 	a, b, c := r.Open(1), r.Open(2), r.Open(3)
@@ -263,8 +259,8 @@ func TestLockModes(t *testing.T) {
 	}
 }
 
-// TestOvertaken has one come who gets on with the holder of a row, and another that waits for the holder does not: who comes
-// goes first, as with Postgres, where nobody queues who need not wait. One that has waited behind the other does not.
+// TestOvertaken checks that a transaction that is compatible with a row's holder passes an incompatible waiter, as in Postgres,
+// unless it has waited behind that one.
 func TestOvertaken(t *testing.T) {
 	r := newRig()
 	a, b, c, d := r.Open(1), r.Open(2), r.Open(3), r.Open(4)
@@ -295,7 +291,7 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestCrash wants what was committed to stay, and nothing else; and steps of a statement to be where others can go first.
+// TestCrash checks that exactly the committed rows survive a crash, and that others can run between a statement's steps.
 func TestCrash(t *testing.T) {
 	r := newRig()
 	unlogged := db.NewTable[int, int](r.Server, "u", cmp.Compare[int])
@@ -327,8 +323,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestPassedRow has a transaction wait for a row that its statement then passes by, and wait for another: who comes for
-// the first does not stand behind it.
+// TestPassedRow checks that a transaction which waited for a row, skipped it and waits for another no longer blocks the first.
 func TestPassedRow(t *testing.T) {
 	r := newRig()
 	a, b, c, d := r.Open(1), r.Open(2), r.Open(3), r.Open(4)
@@ -358,8 +353,8 @@ func TestPassedRow(t *testing.T) {
 	}
 }
 
-// TestWaitersLeaveWhatIsReplaced wants who waits for a row that is taken away to get nothing, and to lock nothing, although
-// whoever took it away has put another one under its key.
+// TestWaitersLeaveWhatIsReplaced checks that a waiter for a deleted row gets nothing and locks nothing, even if its key was
+// inserted again.
 func TestWaitersLeaveWhatIsReplaced(t *testing.T) {
 	r := newRig()
 	a, b, c := r.Open(1), r.Open(2), r.Open(3)
@@ -385,7 +380,7 @@ func TestWaitersLeaveWhatIsReplaced(t *testing.T) {
 	if got != nil {
 		t.Errorf("it locked %v", got.Value)
 	}
-	must(t, r.do(c, r.put(1, 3))) // others are not kept from the new one
+	must(t, r.do(c, r.put(1, 3))) // the new row is not locked
 	if seen = nil; r.do(b, lock) != nil || got == nil || got.Value != 3 {
 		t.Errorf("the next statement locks %v, want 3", got)
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errWait says that a statement stands still and is to be called again.
+// errWait says that a statement waits or yields and is to be called again.
 var errWait = errors.New("db: the statement is not over")
 
-// Waits says whether a statement's error only says that it is to be called again.
+// Waits reports whether a statement's error only says that it is to be called again.
 func Waits(err error) bool { return errors.Is(err, errWait) }
 
-// The server's errors, worded as its driver words them, so that what reads real ones reads these.
+// The server's errors, worded as by the driver, so that the code that reads real errors reads these.
 var (
 	ErrDeadlock    error = &pgconn.PgError{Severity: "ERROR", Code: "40P01", Message: "deadlock detected"}
 	ErrLocked      error = &pgconn.PgError{Severity: "ERROR", Code: "55P03", Message: "could not obtain lock on row"}
@@ -30,7 +30,7 @@ var (
 	ErrNoRollback        = errors.New("db: commit of a transaction that had failed")
 )
 
-// CheckViolation is the error of a row that a table's constraint refuses.
+// CheckViolation returns the error of a row that violates a constraint.
 func CheckViolation(constraint string) error {
 	return &pgconn.PgError{Severity: "ERROR", Code: "23514", Message: "new row violates check constraint", ConstraintName: constraint}
 }

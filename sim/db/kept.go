@@ -1,15 +1,13 @@
 package db
 
-// computedRow is what a statement has computed for a row before it had to wait for it. It is computed anew only if another version of
-// the row has come meanwhile: after a holder that has left the row alone, a clock that the statement has read stays what
-// it was.
+// computedRow is the value that a statement computed before it waited for a row's lock. It is computed again only if a newer
+// version has come since then. Otherwise, for instance, a clock reading must stay.
 type computedRow[K, V any] struct {
 	key   K
-	of    *Version[K, V] // that was found; nil: an insertion
+	of    *Version[K, V] // the version found; nil: an insertion
 	value V
 }
 
-// takeComputed gives what a statement has kept for a row of the table, and forgets it.
 func (t *Table[K, V]) takeComputed(x *Exec, key K, of *Version[K, V]) (value V, ok bool) {
 	k, ok := x.computed.(*computedRow[K, V])
 	if !ok || t.compare(k.key, key) != 0 || k.of != of {
@@ -19,9 +17,9 @@ func (t *Table[K, V]) takeComputed(x *Exec, key K, of *Version[K, V]) (value V, 
 	return k.value, true
 }
 
-// UpdateWhere is UPDATE … WHERE of the row of a key: what the statement sees is held against the condition, and replaced. If the
-// statement has had to wait, and another version has come, that takes its place in both. It gives the new value, and
-// whether there is one.
+// UpdateWhere is UPDATE … WHERE of a key's row. It checks the condition and computes the new value from the visible version. If
+// it has waited and a newer version has come, it does both again with that one. It returns the new value and whether the row was
+// updated.
 func (t *Table[K, V]) UpdateWhere(x *Exec, key K, mode Mode, holds func(V) bool, to func(V) V) (V, bool, error) {
 	var none V
 	seen := t.Get(x, key)

@@ -6,8 +6,7 @@ import (
 	"pulley/sim/db"
 )
 
-// TestKept wants what a statement has computed before it waited for a row to stay, unless the row has changed meanwhile: the
-// statement reads a clock that goes on.
+// TestKept checks that a value computed before a wait stays unless the row has changed. The statement reads a running clock.
 func TestKept(t *testing.T) {
 	always := func(int) bool { return true }
 	for _, c := range []struct {
@@ -42,7 +41,6 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// lockRow locks row 1 and leaves it alone.
 func lockRow(r *rig) db.Statement {
 	return statement(func(x *db.Exec) error {
 		_, err := r.table.Lock(x, r.table.Get(x, 1), db.ForUpdate, db.Wait)
@@ -50,7 +48,6 @@ func lockRow(r *rig) db.Statement {
 	})
 }
 
-// update sets row 1 to what a clock says, where a condition holds.
 func update(holds func(int) bool) func(*rig, *int) db.Statement {
 	return func(r *rig, clock *int) db.Statement {
 		return statement(func(x *db.Exec) error {
@@ -60,7 +57,6 @@ func update(holds func(int) bool) func(*rig, *int) db.Statement {
 	}
 }
 
-// onceOf is a condition that holds so many times.
 func onceOf(times int) func(int) bool {
 	return func(int) bool {
 		times--
@@ -68,7 +64,6 @@ func onceOf(times int) func(int) bool {
 	}
 }
 
-// insert adds row 2 with what a clock says.
 func insert(r *rig, clock *int) db.Statement {
 	return statement(func(x *db.Exec) error { return r.table.Insert(x, 2, *clock) })
 }

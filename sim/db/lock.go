@@ -2,17 +2,17 @@ package db
 
 import "slices"
 
-// Mode is how strongly a row is locked.
+// Mode is the strength of a row lock.
 type Mode uint8
 
 // The modes, weakest first.
 const (
 	KeyShare    Mode = iota + 1 // FOR KEY SHARE: the key stays
-	NoKeyUpdate                 // FOR NO KEY UPDATE, and updates that leave the key alone
+	NoKeyUpdate                 // FOR NO KEY UPDATE, and updates that keep the key
 	ForUpdate                   // FOR UPDATE, deletes, and updates of a key
 )
 
-// conflicts says whether two transactions cannot have a row in these modes together.
+// conflicts reports whether two transactions cannot lock a row in these modes together.
 func conflicts(a, b Mode) bool {
 	if a > b {
 		a, b = b, a
@@ -20,11 +20,11 @@ func conflicts(a, b Mode) bool {
 	return a == KeyShare && b == ForUpdate || a >= NoKeyUpdate
 }
 
-// lock is a row's: who has it, and who waits for it, in the order in which they came.
+// lock is a row's lock: its holders, and its waiters in order.
 type lock struct {
 	holders []rowLock
 	waiters []rowLock
-	inline  [1]rowLock // where holders begin: most rows never have more
+	inline  [1]rowLock // backs holders: most rows have one
 }
 
 type rowLock struct {
@@ -32,7 +32,6 @@ type rowLock struct {
 	mode Mode
 }
 
-// holds says whether a transaction has the row in the mode or a stronger one.
 func (l *lock) holds(tx *Tx, mode Mode) bool {
 	for _, g := range l.holders {
 		if g.tx == tx && g.mode >= mode {
@@ -42,7 +41,7 @@ func (l *lock) holds(tx *Tx, mode Mode) bool {
 	return false
 }
 
-// free says whether nothing keeps a transaction from the row: no holder, and nobody who came before.
+// free reports whether a transaction can lock the row now: no other holder conflicts, and no earlier waiter does.
 func (l *lock) free(tx *Tx, mode Mode) bool {
 	has := false
 	for _, g := range l.holders {
@@ -53,7 +52,7 @@ func (l *lock) free(tx *Tx, mode Mode) bool {
 		}
 	}
 	if has || len(l.holders) > 0 && tx.waits != l {
-		return true // who has it already goes first, and so does who comes and gets on with all that have it
+		return true // a holder passes the waiters, and so does a newcomer that conflicts with no holder
 	}
 	for _, g := range l.waiters {
 		if g.tx == tx {
@@ -66,7 +65,6 @@ func (l *lock) free(tx *Tx, mode Mode) bool {
 	return true
 }
 
-// grant gives the row to a transaction, which stops waiting.
 func (l *lock) grant(tx *Tx, mode Mode) {
 	if tx.waits == l {
 		l.leave(tx)
@@ -84,11 +82,10 @@ func (l *lock) grant(tx *Tx, mode Mode) {
 	tx.locks = append(tx.locks, l)
 }
 
-// wait puts a transaction behind the others that wait. It fails where that closes a circle, but for one in which somebody
-// will soon give up waiting.
+// wait queues a transaction. It fails if that closes a circle, unless a waiter in the circle has a lock timeout.
 func (l *lock) wait(tx *Tx, mode Mode) error {
 	if tx.waits != l {
-		tx.stopWaiting() // for a row that has changed meanwhile, so that the statement passes it by
+		tx.stopWaiting() // for a row that has changed since, so that the statement no longer needs it
 		l.waiters = append(l.waiters, rowLock{tx, mode})
 		tx.waits = l
 		tx.waitMode = mode
@@ -102,8 +99,8 @@ func (l *lock) wait(tx *Tx, mode Mode) error {
 	return errWait
 }
 
-// blockedBy says whether a transaction that waits in the mode waits, directly or by others, for a goal. Whom the look has
-// come by before does not lead there.
+// blockedBy reports whether a waiting transaction waits, directly or through others, for goal. Transactions that this check has
+// visited are skipped.
 func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, look uint64) bool {
 	reaches := func(g rowLock) bool {
 		if g.tx == tx || !conflicts(g.mode, mode) {
@@ -124,7 +121,7 @@ func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, look uint64) bool {
 	}
 	for _, g := range l.holders {
 		if g.tx == tx {
-			return false // who has the row in a weaker mode goes before those that wait
+			return false // a holder of a weaker mode passes the waiters
 		}
 	}
 	for _, g := range l.waiters {
@@ -138,13 +135,12 @@ func (l *lock) blockedBy(tx *Tx, mode Mode, goal *Tx, look uint64) bool {
 	return false
 }
 
-// leave takes a transaction from those that wait.
 func (l *lock) leave(tx *Tx) {
 	l.waiters = slices.DeleteFunc(l.waiters, func(g rowLock) bool { return g.tx == tx })
 	tx.waits = nil
 }
 
-// stopWaiting takes a transaction from where it waits, if it does, and lets those go on that stood behind it.
+// stopWaiting ends a transaction's wait, if there is one, and resumes those behind it.
 func (tx *Tx) stopWaiting() {
 	if l := tx.waits; l != nil {
 		l.leave(tx)
@@ -152,13 +148,11 @@ func (tx *Tx) stopWaiting() {
 	}
 }
 
-// drop takes the row from a transaction that is over, and lets those go on that can.
 func (l *lock) drop(tx *Tx) {
 	l.holders = slices.DeleteFunc(l.holders, func(g rowLock) bool { return g.tx == tx })
 	l.wake()
 }
 
-// wake tells those that waited and can go on.
 func (l *lock) wake() {
 	for _, g := range l.waiters {
 		if l.free(g.tx, g.mode) {

@@ -6,7 +6,6 @@ import (
 	"pulley/sim/db"
 )
 
-// number notes the transaction's number.
 func number(to *uint64) db.Statement {
 	return statement(func(x *db.Exec) error {
 		*to = x.Number()
@@ -14,8 +13,8 @@ func number(to *uint64) db.Statement {
 	})
 }
 
-// TestStatus wants the end of a transaction to be told by its number, and numbers to be given again after a crash that had
-// not come to disk: those that are greater than all that were given when the last transaction was committed.
+// TestStatus checks a transaction's status by its number, and that a crash reuses the numbers greater than all that existed at
+// the last commit.
 func TestStatus(t *testing.T) {
 	r := newRig()
 	var first, second, third, fourth, again uint64
@@ -25,7 +24,7 @@ func TestStatus(t *testing.T) {
 	must(t, r.do(a, db.Commit))
 	must(t, r.do(b, db.Rollback))
 	must(t, r.do(b, db.Begin, number(&third), r.put(3, 3)))
-	must(t, r.do(c, r.put(4, 4))) // it has all that is before on disk
+	must(t, r.do(c, r.put(4, 4))) // its commit writes all earlier numbers
 	must(t, r.do(c, db.Begin, number(&fourth)))
 	for n, want := range map[uint64]db.TxStatus{first: db.Done, second: db.Aborted, third: db.InProgress, fourth: db.InProgress, fourth + 1: "", 0: ""} {
 		if got := r.Status(n); got != want {
@@ -44,8 +43,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestCrowd has many wait for one row, each behind all before: the look for a circle comes by each of them once, not once
-// for each way to it.
+// TestCrowd lets many wait for one row, each behind all earlier ones. It checks that a deadlock check visits each waiter once,
+// not once for each path.
 func TestCrowd(t *testing.T) {
 	const crowd = 200
 	r := newRig()

@@ -4,48 +4,48 @@ import "slices"
 
 // Server is a database server.
 type Server struct {
-	// Yield is asked before each lock and change whether others go on first; nil: they do not.
+	// Yield reports, before each lock and change, whether others run first; nil: never.
 	Yield func() bool
-	// Ready is told of a session that can go on: Session.Run is to be called.
+	// Ready is called with a session that can continue: Session.Run is to be called.
 	Ready func(*Session)
-	// Committed is told of each transaction that has been committed, before anybody else can see it.
+	// Committed is called with each committed transaction before others can see it.
 	Committed func(*Tx)
 
 	tables         []computedResetter
 	sessions       []*Session
-	seq            uint64 // of the last commit
-	active         int    // statements under way, whose snapshots keep old versions
+	seq            uint64
+	active         int // running statements, whose snapshots keep old versions
 	garbage        []changed
-	lists          []lists    // of transactions that are over, empty
-	deadlockChecks uint64     // for circles of waiters
+	lists          []lists    // of ended transactions, for reuse
+	deadlockChecks uint64     // number of deadlock checks
 	ends           []TxStatus // of transactions, by their numbers from 1
-	onDisk         int        // how many of these numbers a crash does not give again
-	spare          []*Tx      // that are over, and that nothing refers to
+	onDisk         int        // how many of these numbers a crash does not reuse
+	spare          []*Tx      // ended and unreferenced, for reuse
 
-	Deadlocks int // that were found
-	Waits     int // of statements for others
+	Deadlocks int
+	Waits     int
 }
 
 type computedResetter interface{ crashed() }
 
-// changed is a row, to a transaction.
+// changed is a row as its transaction needs it.
 type changed interface {
 	undo(*Tx)
 	prune()
 }
 
-// TxStatus is what has become of a transaction, in the server's words.
+// TxStatus is a transaction's status, in the server's words.
 type TxStatus string
 
-// The ends of a transaction.
+// The states of a transaction.
 const (
 	InProgress TxStatus = "in progress"
 	Done       TxStatus = "committed"
 	Aborted    TxStatus = "aborted"
 )
 
-// Status says what has become of the transaction that has a number; empty: none has it yet. After a crash it may be another
-// one than before.
+// Status returns the status of the transaction with a number; empty: none has it yet. A crash can give the number to another
+// transaction.
 func (s *Server) Status(number uint64) TxStatus {
 	if number == 0 || number > uint64(len(s.ends)) {
 		return ""
@@ -53,7 +53,7 @@ func (s *Server) Status(number uint64) TxStatus {
 	return s.ends[number-1]
 }
 
-// number gives a transaction its number, which it has from its first change on.
+// number returns a transaction's number, and assigns one at its first change.
 func (s *Server) number(t *Tx) uint64 {
 	if t.number == 0 {
 		s.ends = append(s.ends, InProgress)
@@ -65,27 +65,26 @@ func (s *Server) number(t *Tx) uint64 {
 // Tx is a transaction.
 type Tx struct {
 	Session *Session
-	Notes   []any // of its statements, for who is told of the commit
+	Notes   []any // of its statements, for Server.Committed
 
 	session *Session
 	begun   uint64
-	number  uint64 // zero: it has none yet
-	seq     uint64 // of the commit; zero: it is not committed
+	number  uint64 // zero: none yet
+	seq     uint64 // of the commit; zero: not committed
 	command int
 	lists
 	waits         *lock
 	waitMode      Mode
-	deadlockCheck uint64 // for a circle, the last time that somebody came by
-	timesOut      bool   // it does not wait for long
+	deadlockCheck uint64 // the last deadlock check that visited it
+	timesOut      bool   // its lock waits time out
 }
 
-// TimesOut says whether a statement of the transaction that waits is to be failed with ErrLockTimeout soon.
+// TimesOut reports whether the transaction's lock waits are to fail with ErrLockTimeout.
 func (tx *Tx) TimesOut() bool { return tx.timesOut }
 
-// Seq is the number of the commit; zero: there was none.
+// Seq returns the number of the commit; zero: there was none.
 func (tx *Tx) Seq() uint64 { return tx.seq }
 
-// lists are what a transaction has locked and changed.
 type lists struct {
 	locks   []*lock
 	changed []changed
@@ -105,7 +104,6 @@ func (s *Server) begin(session *Session) *Tx {
 	return t
 }
 
-// commit makes a transaction durable and visible.
 func (s *Server) commit(t *Tx) {
 	if len(t.changed) > 0 || len(t.Notes) > 0 {
 		s.seq++
@@ -120,7 +118,6 @@ func (s *Server) commit(t *Tx) {
 	s.releaseLocks(t, Done)
 }
 
-// abort takes back what a transaction did.
 func (s *Server) abort(t *Tx) {
 	for _, c := range slices.Backward(t.changed) {
 		c.undo(t)
@@ -128,7 +125,6 @@ func (s *Server) abort(t *Tx) {
 	s.releaseLocks(t, Aborted)
 }
 
-// releaseLocks lets go of what a transaction has locked.
 func (s *Server) releaseLocks(t *Tx, end TxStatus) {
 	if t.number != 0 {
 		s.ends[t.number-1] = end
@@ -148,7 +144,7 @@ func (s *Server) releaseLocks(t *Tx, end TxStatus) {
 	s.collect()
 }
 
-// collect forgets old versions if no statement can see them.
+// collect removes old versions if no statement is running.
 func (s *Server) collect() {
 	if s.active > 0 || len(s.garbage) == 0 {
 		return
@@ -160,7 +156,7 @@ func (s *Server) collect() {
 	s.garbage = s.garbage[:0]
 }
 
-// Crash ends all sessions and what they had under way. What was committed stays.
+// Crash ends all sessions and aborts their transactions.
 func (s *Server) Crash() {
 	for _, session := range slices.Clone(s.sessions) {
 		session.end()
@@ -171,16 +167,16 @@ func (s *Server) Crash() {
 	s.ends = s.ends[:s.onDisk]
 }
 
-// Sessions gives those that are open, in the order in which they began.
+// Sessions returns the open sessions in the order in which they began.
 func (s *Server) Sessions() []*Session { return s.sessions }
 
-// Sequence counts; what was counted stays counted.
+// Sequence counts; rollbacks do not affect it.
 type Sequence struct{ last, logged int64 }
 
 // sequenceAhead is how many numbers are logged ahead.
 const sequenceAhead = 32
 
-// Next gives the next number.
+// Next returns the next number.
 func (q *Sequence) Next() int64 {
 	q.last++
 	if q.last > q.logged {
@@ -189,8 +185,8 @@ func (q *Sequence) Next() int64 {
 	return q.last
 }
 
-// Last is the number that was given last; zero: none was.
+// Last returns the last number drawn; zero: none.
 func (q *Sequence) Last() int64 { return q.last }
 
-// Crash leaves out what was logged ahead.
+// Crash skips the numbers logged ahead.
 func (q *Sequence) Crash() { q.last = q.logged }

@@ -2,35 +2,35 @@ package db
 
 import "slices"
 
-// Statement is something that a session executes. Run is called until it gives anything but a wait; how far it is, the
-// statement keeps itself, and so it does with its result.
+// Statement is what a session executes. Run is called again as long as it returns a wait. The statement keeps its own progress
+// and result.
 type Statement interface {
 	Run(x *Exec) error
 }
 
-// Exec is what a statement is given.
+// Exec is the context of a running statement.
 type Exec struct {
 	Server   *Server
 	tx       *Tx
 	snapshot uint64
-	passed   bool // it was interrupted here before, and goes on now
+	passed   bool // it yielded here and continues now
 	yielded  bool
-	computed any // of the row that the statement waits for
+	computed any // for the row that the statement waits for
 }
 
-// Note tells who is told of the commit.
+// Note adds a note for Server.Committed.
 func (x *Exec) Note(note any) { x.tx.Notes = append(x.tx.Notes, note) }
 
-// Begun is the number of the last commit before the transaction began.
+// Begun returns the number of the last commit before the transaction began.
 func (x *Exec) Begun() uint64 { return x.tx.begun }
 
-// Session is the one that asks.
+// Session returns the executing session.
 func (x *Exec) Session() *Session { return x.tx.session }
 
-// Number is the transaction's, by which Server.Status knows it: pg_current_xact_id.
+// Number returns the transaction's number: pg_current_xact_id.
 func (x *Exec) Number() uint64 { return x.Server.number(x.tx) }
 
-// Yield gives a wait if others are to go on first.
+// Yield returns a wait if others are to run first.
 func (x *Exec) Yield() error {
 	if x.yields() {
 		return errWait
@@ -47,7 +47,7 @@ func (x *Exec) yields() bool {
 	return true
 }
 
-// skipDeleted leaves a row alone that is gone, also where the transaction waited for whoever took it away.
+// skipDeleted skips a deleted row, even if the transaction waited for the one that deleted it.
 func (x *Exec) skipDeleted(l *lock) {
 	x.passed = false
 	if x.tx.waits == l {
@@ -57,27 +57,27 @@ func (x *Exec) skipDeleted(l *lock) {
 
 type control uint8
 
-// Begin, Commit and Rollback are statements of their own.
+// Begin, Commit and Rollback are statements about transactions.
 const (
 	Begin control = iota + 1
 	Commit
 	Rollback
-	LockTimeout // SET LOCAL lock_timeout: what waits for another's lock is to be failed soon
+	LockTimeout // SET LOCAL lock_timeout: lock waits time out
 )
 
-// Run is the session's.
+// Run implements Statement; the session executes a control itself.
 func (control) Run(*Exec) error { return nil }
 
-// State is what a session is doing.
+// State is a session's state.
 type State uint8
 
 // The states.
 const (
-	Idle      State = iota // outside of a transaction
-	InTx                   // between two batches of a transaction
-	Running                // a statement is under way
-	Waiting                // for another's lock
-	TxEnded                // it has ended
+	Idle State = iota // outside a transaction
+	InTx              // between two batches of a transaction
+	Running
+	Waiting // for a lock
+	TxEnded
 	StatesMax = iota
 )
 
@@ -85,22 +85,22 @@ func (s State) String() string {
 	return [...]string{"idle", "between statements", "in a statement", "waiting for a lock", "gone"}[s]
 }
 
-// Session is a connection, as the server has it.
+// Session is the server's end of a connection.
 type Session struct {
 	ID   int
-	Data any // of who opened it
+	Data any
 
 	server   *Server
 	tx       *Tx
-	explicit bool // Begin was given
+	explicit bool
 	failed   bool // and then something failed
 	batch    []Statement
 	at       int
 	exec     Exec
-	started  bool // the statement at hand has its snapshot
+	started  bool // the current statement has its snapshot
 	done     func(error)
 	state    State
-	ready    bool // it has been told to go on
+	ready    bool // resumed and not yet run
 }
 
 // Open begins a session.
@@ -110,26 +110,25 @@ func (s *Server) Open(id int) *Session {
 	return session
 }
 
-// State says what the session does.
+// State returns the session's state.
 func (s *Session) State() State { return s.state }
 
-// OnlyCommitLeft says whether nothing is left of the batch at hand but its commit.
+// OnlyCommitLeft reports whether only the commit of the batch is left.
 func (s *Session) OnlyCommitLeft() bool {
 	return s.at == len(s.batch) || s.batch[s.at] == Statement(Commit)
 }
 
-// Tx is the transaction that is under way; nil: there is none.
+// Tx returns the open transaction; nil: none.
 func (s *Session) Tx() *Tx { return s.tx }
 
-// Execute begins with a batch; done is told of its end, with the first error, which ends it. Run does it.
+// Execute begins a batch, which Run executes. The first error ends it. done is called at its end.
 func (s *Session) Execute(batch []Statement, done func(error)) {
 	s.batch, s.at, s.done, s.state = batch, 0, done, Running
 	s.started = false
 	s.exec = Exec{Server: s.server}
 }
 
-// Run goes on with a batch until it is over, waits, or is interrupted, and says whether it was: then Run is to be
-// called again.
+// Run executes the batch until it ends, waits or yields. It returns true if it yielded and is to be called again.
 func (s *Session) Run() (again bool) {
 	s.ready = false
 	for s.state == Running || s.state == Waiting {
@@ -164,7 +163,6 @@ func (s *Session) Run() (again bool) {
 	return false
 }
 
-// stepStatement takes the statement at hand forward.
 func (s *Session) stepStatement(statement Statement) error {
 	if c, ok := statement.(control); ok {
 		return s.control(c)
@@ -230,12 +228,11 @@ func (s *Session) control(c control) error {
 	return nil
 }
 
-// finish ends the batch.
 func (s *Session) finish(err error) {
 	switch {
 	case err != nil && s.explicit:
 		if !s.failed && s.tx != nil {
-			s.server.abort(s.tx) // its locks go at once
+			s.server.abort(s.tx) // its locks are released at once
 			s.tx = s.server.begin(s)
 		}
 		s.failed = true
@@ -259,7 +256,7 @@ func (s *Session) finish(err error) {
 	}
 }
 
-// Fail ends the batch that is under way, if there is one, with an error.
+// Fail ends the running batch, if there is one, with an error.
 func (s *Session) Fail(err error) {
 	if s.state != Running && s.state != Waiting {
 		return
@@ -271,7 +268,7 @@ func (s *Session) Fail(err error) {
 	s.finish(err)
 }
 
-// End closes the session. What is under way is taken back, and nobody is told.
+// End closes the session and aborts its transaction. It does not call done.
 func (s *Session) End() { s.end() }
 
 func (s *Session) end() {
@@ -292,7 +289,6 @@ func (s *Session) end() {
 	s.server.collect()
 }
 
-// resume has the session go on where it waited.
 func (s *Session) resume() {
 	if s.state != Waiting || s.ready {
 		return

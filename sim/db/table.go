@@ -2,7 +2,7 @@ package db
 
 import "slices"
 
-// Table is rows by key, in the order of keys.
+// Table is rows in the order of their keys.
 type Table[K, V any] struct {
 	Name     string
 	Unlogged bool // a crash empties it
@@ -12,28 +12,28 @@ type Table[K, V any] struct {
 	rows    []*Row[K, V]
 }
 
-// Row is all versions of what stands under a key.
+// Row is all versions of the row with a key.
 type Row[K, V any] struct {
 	Key         K
 	table       *Table[K, V]
-	head        *Version[K, V] // the newest; nil: there was never one, or it was undone
-	generations int            // how often the key was put where it was not
+	head        *Version[K, V] // the newest; nil: none, or undone
+	generations int            // how often the key was inserted
 	lock        lock
-	deleted     bool // from the table
+	deleted     bool
 }
 
-// Version is a row as one statement made it. It is a row's address, too.
+// Version is one version of a row, and its address.
 type Version[K, V any] struct {
 	Row        *Row[K, V]
 	Value      V
 	by         *Tx
 	command    int
-	generation int // of the key: a row that is put in anew is another one
+	generation int // of the key: a row that is inserted again is another row
 	deleted    bool
 	older      *Version[K, V]
 }
 
-// By is the number of the transaction that made the version: xmin.
+// By returns the number of the transaction that made the version: xmin.
 func (v *Version[K, V]) By() uint64 { return v.by.number }
 
 // NewTable adds a table to a server.
@@ -43,7 +43,6 @@ func NewTable[K, V any](s *Server, name string, compare func(a, b K) int) *Table
 	return t
 }
 
-// place finds a key's place.
 func (t *Table[K, V]) place(key K) (int, bool) {
 	lo, hi := 0, len(t.rows)
 	for lo < hi {
@@ -64,7 +63,6 @@ func (t *Table[K, V]) row(key K) *Row[K, V] {
 	return nil
 }
 
-// visible gives the version that a statement sees.
 func (r *Row[K, V]) visible(x *Exec) *Version[K, V] {
 	for v := r.head; v != nil; v = v.older {
 		if v.seen(x) {
@@ -84,7 +82,7 @@ func (v *Version[K, V]) seen(x *Exec) bool {
 	return v.by.seq != 0 && v.by.seq <= x.snapshot
 }
 
-// Get gives what a statement sees under a key, without a lock; nil: nothing.
+// Get returns the version that a statement sees, without a lock; nil: none.
 func (t *Table[K, V]) Get(x *Exec, key K) *Version[K, V] {
 	if r := t.row(key); r != nil {
 		return r.visible(x)
@@ -92,7 +90,7 @@ func (t *Table[K, V]) Get(x *Exec, key K) *Version[K, V] {
 	return nil
 }
 
-// Each calls f with what a statement sees from a key on, in order, until f says no. f must not add rows.
+// Each calls f with the visible versions from a key on, in order, until f returns false. f must not add rows.
 func (t *Table[K, V]) Each(x *Exec, from K, f func(*Version[K, V]) bool) {
 	i, _ := t.place(from)
 	for ; i < len(t.rows); i++ {
@@ -102,7 +100,7 @@ func (t *Table[K, V]) Each(x *Exec, from K, f func(*Version[K, V]) bool) {
 	}
 }
 
-// All calls f with what a statement sees, in the order of keys. f must not add rows.
+// All is Each from the first key on.
 func (t *Table[K, V]) All(x *Exec, f func(*Version[K, V]) bool) {
 	for i := 0; i < len(t.rows); i++ {
 		if v := t.rows[i].visible(x); v != nil && !f(v) {
@@ -111,8 +109,8 @@ func (t *Table[K, V]) All(x *Exec, f func(*Version[K, V]) bool) {
 	}
 }
 
-// replaced says whether the row of a version is no more, as far as its transaction can know without waiting: it was taken away,
-// and there may be another one under its key.
+// replaced reports whether the version's row was deleted, as far as the transaction can know without waiting. Its key may have
+// another row since.
 func (v *Version[K, V]) replaced(tx *Tx) bool {
 	newest := v.Row.head
 	for newest != nil && newest.by.seq == 0 && newest.by != tx {
@@ -121,18 +119,18 @@ func (v *Version[K, V]) replaced(tx *Tx) bool {
 	return newest == nil || newest.deleted || newest.generation != v.generation
 }
 
-// Policy says what happens to a statement that finds a row locked.
+// Policy is what a statement does at a locked row.
 type Policy uint8
 
 // The policies.
 const (
-	Wait       Policy = iota
-	SkipLocked        // the row is left out
-	NoWait            // the statement fails
+	Wait Policy = iota
+	SkipLocked
+	NoWait
 )
 
-// Lock locks the row of a version that the statement sees, and gives its newest version; nil: it is gone, whatever has come under
-// its key since, and there is nothing to lock; or it was skipped. The newest version may be one that the statement does not see.
+// Lock locks the row of a visible version and returns the row's newest version, which the statement may not see. Nil: the row was
+// deleted, even if its key has another row since; or it was skipped.
 func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) (*Version[K, V], error) {
 	r := v.Row
 	if !r.lock.holds(x.tx, mode) {
@@ -161,8 +159,7 @@ func (t *Table[K, V]) Lock(x *Exec, v *Version[K, V], mode Mode, policy Policy) 
 	return r.head, nil
 }
 
-// Update replaces a version that was found by its address, and says whether it was met: it is not if the statement
-// does not see it, or something newer has come.
+// Update replaces a version found by address. It returns false if the statement does not see the version or a newer one has come.
 func (t *Table[K, V]) Update(x *Exec, v *Version[K, V], mode Mode, value V) (bool, error) {
 	if ok, err := t.lockVersion(x, v, mode); !ok || err != nil {
 		return false, err
@@ -171,7 +168,7 @@ func (t *Table[K, V]) Update(x *Exec, v *Version[K, V], mode Mode, value V) (boo
 	return true, nil
 }
 
-// Delete takes away a version that was found by its address, and says whether it was met.
+// Delete deletes a version found by address, on the same terms.
 func (t *Table[K, V]) Delete(x *Exec, v *Version[K, V]) (bool, error) {
 	if ok, err := t.lockVersion(x, v, ForUpdate); !ok || err != nil {
 		return false, err
@@ -203,7 +200,6 @@ func (t *Table[K, V]) lockVersion(x *Exec, v *Version[K, V], mode Mode) (bool, e
 	return r.head == v, nil
 }
 
-// add puts a version on top.
 func (t *Table[K, V]) add(x *Exec, r *Row[K, V], value V, deleted bool) {
 	x.Server.number(x.tx)
 	if r.head == nil || r.head.deleted {
@@ -213,18 +209,17 @@ func (t *Table[K, V]) add(x *Exec, r *Row[K, V], value V, deleted bool) {
 	x.tx.changed = append(x.tx.changed, r)
 }
 
-// Change replaces the newest version of a row that the transaction has locked, whether the statement sees it or not: what
-// an UPDATE does with a row that it had to wait for, and whose condition holds still.
+// Change replaces the newest version of a locked row, whether the statement sees it or not. An UPDATE does so with a row that it
+// waited for and whose condition still holds.
 func (t *Table[K, V]) Change(x *Exec, v *Version[K, V], value V) { t.add(x, v.Row, value, false) }
 
-// Remove takes away a row that the transaction has locked for update, as Change replaces it.
+// Remove deletes a row that is locked for update, as Change replaces it.
 func (t *Table[K, V]) Remove(x *Exec, v *Version[K, V]) {
 	var none V
 	t.add(x, v.Row, none, true)
 }
 
-// claim finds the row of a key, for one who wants to insert it: locked, and with its newest version, which is nil if
-// there is none.
+// claim locks a key for an insertion. It returns the key's row and the newest version; nil: there is none.
 func (t *Table[K, V]) claim(x *Exec, key K, mode Mode) (*Row[K, V], *Version[K, V], error) {
 	if x.yields() {
 		return nil, nil, errWait
@@ -239,7 +234,7 @@ func (t *Table[K, V]) claim(x *Exec, key K, mode Mode) (*Row[K, V], *Version[K, 
 	}
 	r := t.rows[i]
 	if r.head == nil || r.head.deleted || r.head.by.seq == 0 && r.head.by != x.tx {
-		mode = ForUpdate // whoever is to put the key here, or takes it away, is waited for
+		mode = ForUpdate // wait for the transaction that inserts or deletes the key
 	}
 	if !r.lock.holds(x.tx, mode) {
 		if !r.lock.free(x.tx, mode) {
@@ -263,11 +258,11 @@ func (t *Table[K, V]) Insert(x *Exec, key K, value V) error {
 	return err
 }
 
-// InsertNew adds a row unless there is one: ON CONFLICT DO NOTHING.
+// InsertNew adds a row unless the key exists: ON CONFLICT DO NOTHING.
 func (t *Table[K, V]) InsertNew(x *Exec, key K, value V) (bool, error) {
 	r := t.row(key)
 	if r != nil && r.head != nil && !r.head.deleted && (r.head.by.seq != 0 || r.head.by == x.tx) {
-		return false, nil // it is there, and nobody has to be waited for: who deletes it, deletes it later
+		return false, nil // no wait: a deletion in progress counts as later
 	}
 	r, v, err := t.claimWith(x, key, ForUpdate, &value)
 	if err != nil || v != nil {
@@ -277,7 +272,7 @@ func (t *Table[K, V]) InsertNew(x *Exec, key K, value V) (bool, error) {
 	return true, nil
 }
 
-// claimWith is claim for a value, which is the one of the first try.
+// claimWith is claim for a value; after a wait it restores the value of the first try.
 func (t *Table[K, V]) claimWith(x *Exec, key K, mode Mode, value *V) (*Row[K, V], *Version[K, V], error) {
 	if first, ok := t.takeComputed(x, key, nil); ok {
 		*value = first
@@ -289,8 +284,8 @@ func (t *Table[K, V]) claimWith(x *Exec, key K, mode Mode, value *V) (*Row[K, V]
 	return r, v, err
 }
 
-// Upsert adds a row, or changes the newest version of what is there, unless the statement itself has made that: ON CONFLICT
-// DO UPDATE. change may refuse that, and may fail.
+// Upsert adds a row or changes the existing newest version: ON CONFLICT DO UPDATE. It fails if the statement itself made that
+// version. change may refuse or fail.
 func (t *Table[K, V]) Upsert(x *Exec, key K, value V, change func(old V) (V, bool, error)) (V, bool, error) {
 	r, v, err := t.claimWith(x, key, NoKeyUpdate, &value)
 	if err != nil {
@@ -309,21 +304,20 @@ func (t *Table[K, V]) Upsert(x *Exec, key K, value V, change func(old V) (V, boo
 	return value, true, nil
 }
 
-// undo takes back what a transaction did to the row.
 func (r *Row[K, V]) undo(tx *Tx) {
 	for r.head != nil && r.head.by == tx {
 		r.head = r.head.older
 	}
 }
 
-// prune forgets what nobody can see any more.
+// prune removes what no statement can see.
 func (r *Row[K, V]) prune() {
 	if r.deleted {
 		return
 	}
 	if r.head != nil {
 		if r.head.by.seq == 0 {
-			return // somebody is at it: he prunes
+			return // its transaction prunes later
 		}
 		r.head.older = nil
 	}
@@ -335,7 +329,7 @@ func (r *Row[K, V]) prune() {
 	}
 }
 
-// Committed calls f with what is committed, in the order of keys: for checks from outside.
+// Committed calls f with the committed rows in key order, for checks from outside.
 func (t *Table[K, V]) Committed(f func(key K, value V) bool) {
 	for _, r := range t.rows {
 		if !r.report(f) {
@@ -362,7 +356,6 @@ func (r *Row[K, V]) report(f func(key K, value V) bool) bool {
 	return v == nil || v.deleted || f(r.Key, v.Value)
 }
 
-// crashed empties a table that a crash does not keep.
 func (t *Table[K, V]) crashed() {
 	if t.Unlogged {
 		t.rows = nil

@@ -1,30 +1,29 @@
-// Package explore plays designs of the engine in seeded worlds of their own, and looks for a schedule that breaks an
-// invariant.
+// Package explore plays the engine's designs in seeded worlds and looks for schedules that break an invariant.
 //
-// # Where it is
+// # Packages
 //
-//	sim/cases     what worlds are made from: programs, faults, planted bugs
-//	sim/world     the world: calendar, threads, engines, network, faults, trace
-//	sim/judge     what must be: a model of each instance, and the invariants
-//	sim/pgsim     the simulated Postgres, and below it the tables and the statements of each design
-//	sim/shadow    for tests: a world on Postgres beside the simulated one
-//	here          designs put into worlds, seeds played, what was covered; and past findings as cases (testdata)
-//	search        seeds on all processors, and violations made smaller
+//	sim/cases     programs, faults, planted bugs
+//	sim/world     calendar, threads, engines, network, faults, trace
+//	sim/judge     a model of each instance, and the invariants
+//	sim/pgsim     the simulated Postgres; below it, each design's tables and statements
+//	sim/shadow    for tests: the simulated server compared with Postgres
+//	here          designs in worlds, seeds, coverage; past findings as cases (testdata)
+//	search        searching on all processors, and shrinking
 //
-// Designs are the real ones: what is simulated is what they stand on. Transactions never wait for each other in a circle, where the
-// design says so (D5). A call that panics would take its engine with it (I12). At the end faults are over: everything must end within
-// its bound (I9), nothing may be left (I10).
+// The designs' code is real; only its surroundings are simulated. If a design promises no deadlocks, none may occur (D5). A panic
+// counts as the end of its engine (I12). After the last fault everything must end within its bound (I9), and nothing may be left
+// over (I10).
 //
 // # Searching
 //
-// Package search plays one seed after the other on all processors. A violation is made smaller by Shrink, and shown by Replay: in
-// words, and as a space–time diagram.
+// Package search plays seeds on all processors. Shrink reduces the case of a violation; Replay shows it in words and as a
+// space–time diagram.
 //
 // # Planted bugs
 //
-// Bugs can be planted in a design: in a simulated statement, or in what is around the real code, never in that. Each
-// names the invariants that it breaks, one of which must be violated first. So many seeds ten searches took in the median, and at
-// least and at most, each in 32,768 seeds of its own, when this was written:
+// A bug can be planted in a simulated statement or in the surroundings of the real code. One of the invariants that it names must
+// be violated first. The tables show the seeds that ten searches took: the median, and the least and the most. Each search had
+// 32,768 seeds of its own.
 //
 //	bug                                  push                 eager              journal
 //	token-ignored                        4 (1–18)             21 (2–34)          –
@@ -37,7 +36,7 @@
 //	sweeper-overwrites-finished          42 (6–271)           –                  –
 //	never-reclaimed                      1 (1–2)              10 (1–34)          7 (1–33)
 //	lease-not-fenced                     1 (1–2)              9 (1–34)           –
-//	extension-in-words-only              2497 (one search)    –                  –
+//	renewal-in-words-only                2497 (one search)    –                  –
 //	acknowledged-before-commit           1 (1–1)              9 (1–33)           9 (1–33)
 //	unknown-commit-is-a-failure          5 (1–11)             11 (1–34)          24 (2–162)
 //	unknown-commit-is-a-success          6 (1–113)            3 (1–4)            47 (2–300)
@@ -48,16 +47,16 @@
 //	epoch-ignored                        –                    –                  186 (40–684)
 //	epoch-is-no-key                      –                    –                  1178 (93–6395)
 //	epoch-not-raised                     –                    –                  12 (1–34)
-//	shard-renewed-by-an-earlier-owner  –                    –                  89 (11–735)
+//	shard-renewed-by-an-earlier-owner    –                    –                  89 (11–735)
 //	handed-over-leases-forgotten         –                    –                  11 (1–37)
 //	replay-out-of-order                  –                    –                  19 (1–66)
 //	withdrawn-request-applied            –                    –                  2816 (1240–6120)
 //	written-state-not-stored             –                    –                  274 (17–977)
 //	taken-up-again-and-again             –                    –                  18 (3–56)
 //	called-off-unlocked                  –                    1637 (352–6942)    –
-//	tidy-unseen                          33 (one search)      110 (21–596)       –
+//	cleanup-unseen                       33 (one search)      110 (21–596)       –
 //
-// And of pull, in its two scans:
+// The same for pull, with its two scans:
 //
 //	bug                                       pull                 pull:scan=sql
 //	token-ignored                             20 (5–37)            19 (1–96)
@@ -69,18 +68,18 @@
 //	never-reclaimed                           12 (1–34)            11 (1–38)
 //	lease-not-fenced                          10 (1–34)            10 (1–33)
 //	leases-of-others-released                 121 (4–291)          173 (20–364)
-//	extension-waits-with-rows-in-hand         2330 (241–11923)     2374 (245–5357)
+//	renewal-waits-with-rows-in-hand           2330 (241–11923)     2374 (245–5357)
 //	acknowledged-before-commit                9 (1–33)             9 (1–33)
 //	unknown-commit-is-a-failure               11 (1–34)            17 (1–64)
 //	unknown-commit-is-a-success               5 (1–34)             6 (1–34)
-//	crash-forgotten-when-a-commit-is-settled  2579 (206–6188)      2963 (99–24816)
+//	crash-forgotten-when-a-commit-is-resolved 2579 (206–6188)      2963 (99–24816)
 //	lost-wake-up                              46 (16–257)          136 (20–905)
 //	attempts-forgotten-in-a-crash             137 (1–817)          137 (1–817)
 //	loop-reset-forgotten                      –                    417 (49–785)
 //
-// The same for all designs is printed by pulley sim --backends all --bug all --seeds 0..32767; a minute of one processor is some
-// ten thousand seeds. Bugs of the core, and of push, are planted in their code itself, by package mutants with --sim, which builds the program
-// with each (make sim-bugs):
+// The command pulley sim --backends all --bug all --seeds 0..32767 prints the same for all designs; one processor plays some ten
+// thousand seeds a minute. Package mutants plants bugs in the code of the core and of push and builds the program with each (make
+// sim-bugs):
 //
 //	mutant of package plan               push and journal     by
 //	spread-index-ignored                 41 (1–97)            I12, I6
@@ -101,9 +100,9 @@
 //	mutant of package dispatch           push                 journal              by
 //	failed-commit-forgotten              1 (1–4)              4 (2–24)             I9
 //
-// Two mutants of dispatch, a lease that is kept after it is over and one that is renewed from the reply on, are found by its own
-// tests of what it promises, and not here: tasks are short beside their leases.
+// Two mutants of dispatch are found by its own tests and not here, because tasks are short compared with their leases: an expired
+// lease that is kept, and a lease that counts from the reply.
 //
-// A core that forgets to clear what a round of a loop leaves is not found here, in 40,960 seeds: models clear what plans say,
-// and what is left goes with the instance. The conformance suite finds it.
+// A core that forgets to clear a loop's round is not found here in 40,960 seeds: models clear what plans say, and the rest is
+// deleted with the instance. The conformance suite finds it.
 package explore

@@ -8,8 +8,8 @@ import (
 	"pulley/sim/cases"
 )
 
-// TestPastBugs plays the cases of bugs that were found, each named after what it showed. Where a case says which bug that was,
-// it shows it again with that planted.
+// TestPastBugs plays the cases of past bugs, each named after what it showed. If a case names its bug, the test checks that
+// planting the bug shows it again.
 func TestPastBugs(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -38,8 +38,8 @@ func TestPastBugs(t *testing.T) {
 	}
 }
 
-// TestDrawing plays seeds of several programs with one Drawing, one of them twice: what a world leaves to the next must not
-// change what that shows.
+// TestDrawing checks that what a world leaves to the next one has no effect, by playing seeds of several programs with one
+// Drawing.
 func TestDrawing(t *testing.T) {
 	for _, backend := range Backends() {
 		all := Drawing{Backend: backend}
@@ -55,7 +55,6 @@ func TestDrawing(t *testing.T) {
 	}
 }
 
-// play plays a seed and gives the hash of its trace.
 func play(t *testing.T, d *Drawing, seed uint64) string {
 	t.Helper()
 	c, load, err := d.Case(seed)
@@ -65,7 +64,7 @@ func play(t *testing.T, d *Drawing, seed uint64) string {
 	return load.Play(c).Hash
 }
 
-// TestDrawingOfMix wants the programs of a mix to take turns.
+// TestDrawingOfMix checks that the programs of a mix take turns.
 func TestDrawingOfMix(t *testing.T) {
 	var mix scenarios.Mix
 	for i := range uint64(2) {

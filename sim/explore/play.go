@@ -15,26 +15,25 @@ import (
 // Backends lists the designs that can be searched.
 func Backends() []string { return []string{"push", "eager", "journal", "pull", "pull:scan=sql"} }
 
-// Prepared is the program of cases, made ready: compiled, and run by the reference interpreter. One case at a time may be played.
-// That of a Drawing is each of its programs in turn.
+// Prepared is a compiled program with its reference outcomes. It plays one case at a time. A Drawing's Prepared has each of its
+// programs in turn.
 type Prepared struct {
 	worlds pgsim.Worlds
-	again  bool // there will be another case; what they leave is ended after the last
+	again  bool // there will be another case; resources are released after the last
 }
 
-// Prepare makes the program of a case ready.
+// Prepare prepares a case's program.
 func Prepare(c cases.Case) (*Prepared, error) {
 	load, err := cases.Prepare(c)
 	return &Prepared{worlds: pgsim.Worlds{Workload: load}}, err
 }
 
-// Source is the program's text.
+// Source returns the program's text.
 func (p *Prepared) Source() string { return p.worlds.Workload.Source }
 
 // Play plays a case of the program.
 func (p *Prepared) Play(c cases.Case) *world.Result { return p.run(c, nil) }
 
-// run plays a case to its end.
 func (p *Prepared) run(c cases.Case, trace *world.Trace) *world.Result {
 	w := p.worlds.Begin(c, newDesign, trace)
 	w.Play()
@@ -44,7 +43,6 @@ func (p *Prepared) run(c cases.Case, trace *world.Trace) *world.Result {
 	return &w.Result
 }
 
-// newDesign makes the one of the case.
 func newDesign(w *world.World, memory *pgsim.Memory) pgsim.Design {
 	switch w.Backend {
 	case "journal":
@@ -58,14 +56,13 @@ func newDesign(w *world.World, memory *pgsim.Memory) pgsim.Design {
 	}
 }
 
-// Drawing draws cases of a design by their seeds. Seeds that follow each other share a program; all of them share the memory and the
-// coroutines that it takes to play one.
+// Drawing draws a design's cases by seed. Consecutive seeds share a program; all share memory and threads.
 type Drawing struct {
 	Backend string
-	Mix     *scenarios.Mix // instead of random programs, its workloads in turn; nil: those
+	Mix     *scenarios.Mix // its workloads in turn; nil: random programs
 	drawn   cases.Programs
-	mixed   *cases.Workload // of the mix, that it is at
-	number  uint64          // of the program that this is
+	mixed   *cases.Workload
+	number  uint64
 	at      Prepared
 }
 
@@ -94,10 +91,10 @@ func (d *Drawing) workload(seed uint64) (*cases.Workload, error) {
 	return d.mixed, err
 }
 
-// Close lets go of what the last case has left.
+// Close releases the last case's resources.
 func (d *Drawing) Close() { d.at.worlds.Release() }
 
-// Replay plays a case again and gives its trace.
+// Replay plays a case and returns its trace.
 func Replay(c cases.Case) (*world.Result, *world.Trace, error) {
 	p, err := Prepare(c)
 	if err != nil {

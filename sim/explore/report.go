@@ -9,14 +9,14 @@ import (
 	"pulley/sim/world"
 )
 
-// Coverage is how often things happened in worlds of a design, and how long it took to play them.
+// Coverage counts what happened in a design's worlds, and the time to play them.
 type Coverage struct {
 	Backend string
 	Counts  world.Counts
 	Elapsed time.Duration
 }
 
-// String is it on one line.
+// String returns one line.
 func (f *Coverage) String() string {
 	c := &f.Counts
 	faults := 0
@@ -29,7 +29,7 @@ func (f *Coverage) String() string {
 
 func rate(n int, in time.Duration) float64 { return float64(n) / max(in.Seconds(), 1e-9) }
 
-// Never lists what never happened: kinds of steps and of faults. A violation is not missed.
+// Never lists the kinds of steps and faults that never happened, without violations.
 func (f *Coverage) Never() []string {
 	var out []string
 	c := &f.Counts
@@ -46,8 +46,8 @@ func (f *Coverage) Never() []string {
 	return out
 }
 
-// Summary says in words what a search has covered, on a screen: how often each kind of step and of fault happened, and of
-// the states that a fault can meet, how many it met.
+// Summary describes a search's coverage for a screen: how often each kind of step and fault happened, and how many of the
+// possible target states each fault hit.
 func (f *Coverage) Summary() string {
 	var b strings.Builder
 	f.head(&b)
@@ -84,14 +84,13 @@ func (f *Coverage) Summary() string {
 	return b.String()
 }
 
-// The widths of what Summary prints side by side.
 const (
 	columns    = 3
 	whatWidth  = 24
 	countWidth = 10
 )
 
-// Report is the whole of what a search has covered: faults by each state that they met, and the states that they did not.
+// Report describes a search's coverage completely: how often each fault hit each target state, and which it never hit.
 func (f *Coverage) Report() string {
 	var b strings.Builder
 	f.head(&b)
@@ -131,7 +130,6 @@ func (f *Coverage) foot(b *strings.Builder) {
 	}
 }
 
-// states lists those that some fault met.
 func (f *Coverage) states() (seen []world.TargetState) {
 	for m := range world.TargetState(world.TargetStates) {
 		for i := range f.Counts.Met {
@@ -144,7 +142,6 @@ func (f *Coverage) states() (seen []world.TargetState) {
 	return seen
 }
 
-// unmet lists those of the states that a fault can meet and never did.
 func (f *Coverage) unmet(k cases.Kind, states []world.TargetState) (out []world.TargetState) {
 	for _, m := range states {
 		if canHit(k, m) && f.Counts.Met[cases.KindNumber(k)][m] == 0 {
@@ -154,7 +151,7 @@ func (f *Coverage) unmet(k cases.Kind, states []world.TargetState) (out []world.
 	return out
 }
 
-// canHit says whether a fault can meet a state at all: those of connections need one, and a timeout one at work.
+// canHit reports whether a fault can hit a state: some kinds need a connection, and a timeout needs a busy one.
 func canHit(k cases.Kind, m world.TargetState) bool {
 	switch k {
 	case cases.Cut, cases.Hang, cases.Lost, cases.Terminate:

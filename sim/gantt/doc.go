@@ -1,4 +1,3 @@
-// Package gantt draws the schedule of a simulated run, as SVG or PNG: which worker did what and when, and below it how
-// many attempts ran and waited. Where there are too many workers or attempts to be told apart, colour says how busy a
-// group of workers was.
+// Package gantt draws the schedule of a simulated run as SVG or PNG: what each worker did and when, and below it how many
+// attempts ran and waited. If there are too many workers or attempts, colour shows how busy groups of workers were.
 package gantt

@@ -23,36 +23,36 @@ import (
 
 // Chart is a schedule to draw.
 type Chart struct {
-	Title   string // one line
-	Workers int    // of all engines, at least 1
-	Engine  int    // workers of one engine; zero: all
+	Title   string
+	Workers int // of all engines, at least 1
+	Engine  int // workers of one engine; zero: all
 	Result  *sim.Result
-	Kind    func(*sim.Attempt) string // what is drawn in one colour; nil: KindOf of the node's name
+	Kind    func(*sim.Attempt) string // groups attempts by colour; nil: KindOf of the node's name
 	Marks   []Mark
 }
 
-// Mark is a moment to point at, such as a bound of the makespan. Later ones than the axis reaches are not drawn.
+// Mark is a labelled moment, such as a bound of the makespan. Marks beyond the axis are not drawn.
 type Mark struct {
 	At   time.Duration
 	Name string
 }
 
-// What a drawing is made of; lengths in points.
+// Dimensions of a drawing; lengths in points.
 const (
 	width, margin, gutter = 960, 16, 64
 	titleSize, textSize   = 13, 10
-	lanesMax              = 480 // height of all lanes
-	laneMax               = 22  // height of one
+	lanesMax              = 480
+	laneMax               = 22
 	curves                = 130
 	dpi                   = 144
 
-	// With more than these, colour says how busy a group of workers is.
+	// With more than these, colour shows how busy groups of workers are.
 	singleWorkers, singleAttempts = 64, 3000
 
-	kindsMax = 7 // that have a colour of their own
+	kindsMax = 7 // with a colour of their own
 )
 
-// The colours are Okabe and Ito's, darkened: they keep apart under the common kinds of colour blindness.
+// Okabe and Ito's colours, darkened; they stay distinct under the common kinds of colour blindness.
 var (
 	paper = rgb(0xffffff)
 	ink   = rgb(0x1c2430)
@@ -90,15 +90,15 @@ func (c Chart) Write(w io.Writer, format string) error {
 	return nil
 }
 
-// drawing is a chart on its way to a canvas. Its y goes down, from the top, as one reads.
+// drawing is a chart being drawn. Its y axis points down.
 type drawing struct {
 	Chart
 	draw.Canvas
 	height vg.Length
-	end    time.Duration // of the axis
-	lane   vg.Length     // height of a worker's lane
-	lanes  vg.Length     // height of all
-	kinds  []string      // of actions, in the order in which they first appear
+	end    time.Duration
+	lane   vg.Length // height of a worker's lane
+	lanes  vg.Length
+	kinds  []string // of actions, in order of first appearance
 	load   load
 }
 
@@ -120,10 +120,9 @@ func newDrawing(c Chart) *drawing {
 	return d
 }
 
-// place is the lane of an attempt, from zero.
 func (c Chart) place(a *sim.Attempt) int { return a.Engine*c.Engine + a.Worker }
 
-// KindOf is a name without the number at its end, and without _ID before that.
+// KindOf returns a name without its trailing number, and without _ID before that.
 func KindOf(node string) string {
 	k := strings.TrimRight(node, "0123456789")
 	if k = strings.TrimRight(strings.TrimSuffix(k, "_ID"), "_"); k != "" {
@@ -176,7 +175,7 @@ func (d *drawing) line(x1, y1, x2, y2 vg.Length, c color.Color, dashes ...vg.Len
 	d.StrokeLine2(draw.LineStyle{Color: c, Width: 0.8, Dashes: dashes}, x1, d.height-y1, x2, d.height-y2)
 }
 
-// color is that of a kind; the last one is for all further kinds.
+// color returns the colour of a kind; all further kinds share the last one.
 func (d *drawing) color(kind string) color.RGBA {
 	i := slices.Index(d.kinds, kind)
 	if i < 0 || i >= kindsMax {
@@ -185,7 +184,6 @@ func (d *drawing) color(kind string) color.RGBA {
 	return kinds[i]
 }
 
-// legend names the kinds.
 func (d *drawing) legend() {
 	x, y := vg.Length(margin), vg.Length(margin+titleSize+8)
 	for i, k := range d.kinds {
@@ -204,7 +202,7 @@ func (d *drawing) legend() {
 	}
 }
 
-// bars draws every attempt. One whose result was of no use is pale.
+// bars draws every attempt; those whose result was of no use are pale.
 func (d *drawing) bars() {
 	gap := min(1, d.lane/8)
 	for _, a := range d.Result.Schedule {
@@ -217,7 +215,6 @@ func (d *drawing) bars() {
 	}
 }
 
-// workers numbers the lanes.
 func (d *drawing) workers() {
 	d.text(gutter-6, d.top()-14, "worker", textSize, faint, text.XRight, text.YTop)
 	step := max(1, int(14/d.lane))
@@ -232,7 +229,6 @@ func (d *drawing) workers() {
 	}
 }
 
-// axis draws lines at round times, and names them below.
 func (d *drawing) axis(top, height vg.Length) {
 	step := roundStep(d.end)
 	for at := time.Duration(0); at <= d.end; at += step {
@@ -242,7 +238,7 @@ func (d *drawing) axis(top, height vg.Length) {
 	}
 }
 
-// short writes a round duration without what is zero at its end.
+// short formats a round duration without trailing zero units.
 func short(d time.Duration) string {
 	s := d.String()
 	if d >= time.Minute {
@@ -254,8 +250,8 @@ func short(d time.Duration) string {
 	return s
 }
 
-// roundStep is a step of about an eighth of a duration: one, two or five of a decimal unit up to a minute, and then of
-// minutes, hours and days.
+// roundStep returns about an eighth of a duration: one, two or five of a decimal unit up to a minute, then of minutes, hours and
+// days.
 func roundStep(d time.Duration) time.Duration {
 	for unit := time.Duration(1); unit < time.Minute; unit *= 10 {
 		for _, n := range []time.Duration{1, 2, 5} {
@@ -274,7 +270,6 @@ func roundStep(d time.Duration) time.Duration {
 	return d/8 + 1
 }
 
-// marks draws the bounds and the makespan.
 func (d *drawing) marks() {
 	for i, m := range d.Marks {
 		if m.At > d.end {

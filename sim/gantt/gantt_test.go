@@ -15,7 +15,7 @@ import (
 	"pulley/sim/gantt"
 )
 
-// two is a schedule in which the first worker is busy for the first half and the second for the second.
+// two is a schedule with one worker busy in the first half and another in the second.
 func two() gantt.Chart {
 	return gantt.Chart{
 		Title: "two halves", Workers: 2, Marks: []gantt.Mark{{At: time.Second, Name: "half"}, {At: time.Hour, Name: "never"}},
@@ -26,7 +26,7 @@ func two() gantt.Chart {
 	}
 }
 
-// many is the same with a hundred times as many workers, too many to be told apart.
+// many is the same with a hundred times as many workers, too many to draw singly.
 func many() gantt.Chart {
 	c := two()
 	c.Workers = 200
@@ -40,7 +40,7 @@ func many() gantt.Chart {
 	return c
 }
 
-// TestPictures looks at pixels: a worker that is busy has a colour, one that is not has none.
+// TestPictures checks pixels: busy workers are coloured, idle ones are not.
 func TestPictures(t *testing.T) {
 	for name, c := range map[string]gantt.Chart{"single": two(), "heat": many()} {
 		var out bytes.Buffer
@@ -55,7 +55,7 @@ func TestPictures(t *testing.T) {
 		if name == "heat" {
 			height = 480
 		}
-		// Places in points from the top left: lanes begin at 83, and the time axis goes from 64 to 944.
+		// Places in points from the top left: lanes begin at 83, the time axis extends from 64 to 944.
 		at := func(part float64, lane float64) color.Color {
 			return pixel(img, 64+part*880, 83+lane*height)
 		}
@@ -83,7 +83,7 @@ func pale(c color.Color) bool {
 	return min(r, g, b) > 0xe000
 }
 
-// TestDrawings wants drawings that can be read as XML and name what they show.
+// TestDrawings checks that drawings are valid XML and name what they show.
 func TestDrawings(t *testing.T) {
 	for name, c := range map[string]gantt.Chart{"single": two(), "heat": many()} {
 		var out bytes.Buffer
@@ -108,7 +108,7 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-// TestNothingToDraw refuses charts on which nothing could be seen.
+// TestNothingToDraw checks that charts without content are refused.
 func TestNothingToDraw(t *testing.T) {
 	none, flat := two(), two()
 	none.Workers, flat.Result = 0, &sim.Result{}

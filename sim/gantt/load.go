@@ -13,13 +13,13 @@ import (
 	"pulley/sim"
 )
 
-// columns is how many moments the curves and the heat of a drawing tell apart.
+// columns is how many moments the curves and the heat map distinguish.
 const columns = 860
 
-// load is how many attempts ran and waited on an average in each column.
+// load is the mean number of running and waiting attempts in each column.
 type load struct {
 	running, waiting [columns]float64
-	column           time.Duration // that one of them lasts
+	column           time.Duration
 	place            func(*sim.Attempt) int
 }
 
@@ -32,7 +32,7 @@ func loadOf(schedule []*sim.Attempt, end time.Duration, place func(*sim.Attempt)
 	return l
 }
 
-// spread divides a span among columns, by the part of each that it takes.
+// spread divides a span among columns, by the part of each that it covers.
 func spread(column, from, to time.Duration, add func(i int, part float64)) {
 	for i := int(from / column); from < to && i < columns; i++ {
 		next := min(to, time.Duration(i+1)*column)
@@ -41,10 +41,9 @@ func spread(column, from, to time.Duration, add func(i int, part float64)) {
 	}
 }
 
-// rowsMax is how many groups of workers the heat tells apart.
+// rowsMax is how many groups of workers the heat map distinguishes.
 const rowsMax = 240
 
-// heat draws how busy groups of workers were, as a picture.
 func (d *drawing) heat() {
 	rows := min(rowsMax, d.Workers)
 	busy := make([]float64, rows*columns)
@@ -65,7 +64,7 @@ func (d *drawing) heat() {
 	}, img)
 }
 
-// curves draws, below the lanes, how many attempts ran, and how many waited although they could have been started.
+// curves draws below the lanes how many attempts ran, and how many were ready and waited.
 func (d *drawing) curves() {
 	top := d.top() + d.lanes + 44
 	most := 0.0
@@ -79,7 +78,7 @@ func (d *drawing) curves() {
 	height := func(v float64) vg.Length { return curves * vg.Length(v/most) }
 	wide := (d.x(d.end) - gutter) / columns
 	d.axis(top, curves)
-	var area vg.Path // in one piece: edges between columns would shine through
+	var area vg.Path // in one piece: edges between columns would be visible
 	at := func(x, y vg.Length) vg.Point { return vg.Point{X: x, Y: d.height - y} }
 	area.Move(at(gutter, top+curves))
 	for i := range columns {

@@ -11,32 +11,32 @@ import (
 	"pulley/sim/world"
 )
 
-// Judge holds what happens in a world against the invariants, step by step.
+// Judge checks a world against the invariants, step by step.
 type Judge struct {
 	w       *world.World
 	tables  Tables
-	models  []Model // of instances
+	models  []Model
 	touched []*world.Instance
-	offers  map[int64]int  // how often a completion was offered, by its token
-	undone  map[int64]bool // tokens of leases that the transaction which gave them has taken back
-	clocks  bool           // the server's clock has jumped: leases end when nobody expects it
-	ahead   int64          // ns that it was put forward by, altogether
-	late    uint64         // the shards that an engine has taken when it had given up trying: it loses them to itself, and all leases that it gave
+	offers  map[int64]int  // by token: how often a completion was offered
+	undone  map[int64]bool // tokens of leases that their own transaction cancelled
+	clocks  bool           // the server's clock has jumped, so leases can end at any time
+	ahead   int64          // sum of its forward jumps, in ns
+	late    uint64         // bits of shards that an engine acquired after giving up: it loses them, and the leases in them, to itself
 }
 
-// Tables are those of a design, on the server.
+// Tables are a design's tables on the server.
 type Tables interface {
-	Committed(m *Model) // holds what is stored of an instance that runs against its model
+	Committed(m *Model) // compares the stored rows of a running instance with its model
 	Instance(index int) world.Stored
-	Status(index int) backend.Status // of an instance, as is committed; empty: it is not stored
+	Status(index int) backend.Status // committed status of an instance; empty: not stored
 }
 
-// New makes the one of a world whose instances are known.
+// New makes the judge of a world whose instances are known.
 func New(w *world.World, tables Tables) *Judge {
 	return &Judge{w: w, tables: tables, models: make([]Model, len(w.Instances))}
 }
 
-// model is that of an instance. It is made when something happens to the instance: most never come to that.
+// model returns an instance's model. It makes the model at the first use, because most instances need none.
 func (j *Judge) model(inst *world.Instance) *Model {
 	m := &j.models[inst.Index]
 	if m.Inst == nil {
@@ -51,15 +51,15 @@ func (j *Judge) Describe(inst *world.Instance) string { return j.model(inst).Des
 // Final implements judge.
 func (j *Judge) Final(inst *world.Instance) { j.model(inst).final(j.tables.Instance(inst.Index)) }
 
-// Jumped implements judge: leases end when nobody expects it.
+// Jumped implements judge.
 func (j *Judge) Jumped(by int64) {
 	j.clocks = true
 	j.ahead += max(by, 0)
 }
 
-// The notes that statements leave in their transactions, beside Event.
+// The notes, besides Event, that statements leave in their transactions.
 type (
-	// Leased is a lease that a transaction gave.
+	// Leased notes a lease that a transaction grants.
 	Leased struct {
 		Inst     *world.Instance
 		Run      graph.Run
@@ -67,42 +67,42 @@ type (
 		Attempt  int
 		Snapshot uint64 // the last commit before the transaction began
 
-		Deliveries int // of the attempt, with this one
+		Deliveries int // of the attempt, including this one
 	}
-	// LeaseReturned is a lease that does not count: its holder gave it back, or never heard of it. Token is the run's next; zero: it
-	// keeps the one that it has.
+	// LeaseReturned notes a lease that does not count: its holder returned it or never received it. Token is the node run's new
+	// token; zero: unchanged.
 	LeaseReturned struct {
 		Inst  *world.Instance
 		Run   graph.Run
 		Token int64
 	}
-	// Delivery is a count of deliveries that is durable before the next one is.
+	// Delivery notes a count of deliveries that is stored before the next delivery.
 	Delivery struct {
 		Inst  *world.Instance
 		Run   graph.Run
 		Count int
 	}
-	// Fenced is a new token for what is leased.
+	// Fenced notes a new token for a leased node run.
 	Fenced struct {
 		Inst  *world.Instance
 		Run   graph.Run
 		Token int64
 	}
-	// Do is done where it stands among the notes.
+	// Do is called at its place among the notes.
 	Do func()
-	// Step is one that concerns a shard, such as that it changes hands.
+	// Step notes a step of a shard, such as a change of its owner.
 	Step struct {
 		What         world.StepKind
 		Shard, Epoch int64
 	}
-	// Ended is an instance whose row says that it has ended.
+	// Ended notes that an instance's row says that it has ended.
 	Ended struct {
 		Inst   *world.Instance
 		Status backend.Status
 	}
 )
 
-// Committed takes in the notes of a transaction.
+// Committed applies a transaction's notes.
 func (j *Judge) Committed(tx *db.Tx) {
 	w, notes := j.w, tx.Notes
 	j.touched = j.touched[:0]
@@ -139,7 +139,7 @@ func (j *Judge) Committed(tx *db.Tx) {
 			touch(n.Inst).noted(n.Run, n.Count)
 		case Ended:
 			if m := touch(n.Inst); n.Status != backend.Canceled {
-				m.bear()
+				m.create()
 			}
 		}
 	}
@@ -170,7 +170,7 @@ func (j *Judge) Committed(tx *db.Tx) {
 	}
 }
 
-// lease takes in a lease. One that the same transaction has cancelled is over with it, and nobody may be told of it.
+// lease checks a granted lease. A lease that the same transaction has cancelled is stale, and no engine may receive it.
 func (j *Judge) lease(m *Model, l Leased, seq uint64) {
 	if m.End != nil && l.Snapshot >= m.endSeq {
 		m.Wrong("I10", "%s was leased after the end", m.Name(l.Run))
@@ -186,7 +186,6 @@ func (j *Judge) lease(m *Model, l Leased, seq uint64) {
 	}
 }
 
-// end holds an end that the store has against the model.
 func (j *Judge) end(m *Model, status backend.Status, seq uint64) {
 	if status == backend.Canceled {
 		m.cancel(seq)
@@ -206,12 +205,12 @@ func (j *Judge) Offered(completions []backend.Completion) {
 	}
 }
 
-// Reply looks at what an engine is told, of the completions that it has offered, if the call was for those.
+// Reply checks what an engine receives. completions are the ones that the call offered, if it did.
 func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r dispatch.Reply) {
 	w := j.w
 	if r.Err != nil {
 		if len(completions) > 0 && !backend.IsUnknown(r.Err) {
-			for i := range completions { // none of them has taken place, nor will
+			for i := range completions { // none of them was applied, nor will be
 				j.offers[completions[i].Lease.Token]--
 			}
 		}
@@ -219,7 +218,7 @@ func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r disp
 	}
 	for i, out := range r.Committed.Outcomes {
 		if len(completions) == 0 {
-			break // they are of submissions
+			break // the outcomes are of submissions
 		}
 		l := completions[i].Lease
 		inst := w.InstanceOf(l.Key.Instance)
@@ -231,7 +230,7 @@ func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r disp
 			}
 		case backend.Stale:
 			w.Note(world.Stale, p.Index, int64(inst.Index), l.Token, 0)
-			if m.Applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.CommitSlotRetention()) { // else its mark may be gone
+			if m.Applied[l.Token] && j.offers[l.Token] == 1 && (w.Backend != "push" || j.ahead < w.CommitSlotRetention()) { // else its commit slot may be removed
 				m.Wrong("I3", "%s was answered as stale with token %d, and was applied", m.Name(l.Key.Run), l.Token)
 			}
 			if r := m.Runs[l.Key.Run]; r != nil && m.End == nil && !j.clocks && j.late>>inst.Shard&1 == 0 && !m.Applied[l.Token] && r.Token == l.Token && r.begun.token == l.Token &&
@@ -256,11 +255,11 @@ func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r disp
 	}
 }
 
-// Started looks at an attempt that begins: its arguments (I4), and who else may be at it (I11).
+// Started checks an attempt that begins: its arguments (I4), and that no other engine holds it (I11).
 func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Task) {
 	w, m, l := j.w, j.model(inst), task.Lease
 	if m.End != nil {
-		return // it does not know yet
+		return // its engine does not know yet
 	}
 	if !m.Ever[l.Key.Run] {
 		m.Wrong("I5", "%s began, and was never enqueued", m.Name(l.Key.Run))
@@ -271,7 +270,7 @@ func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Ta
 	}
 	r := m.Runs[l.Key.Run]
 	if r == nil {
-		return // cancelled, or done by another after this lease was lost
+		return // cancelled, or completed by another engine after this lease was lost
 	}
 	if r.Token == l.Token && task.Deliveries != r.Deliveries {
 		m.Wrong("I14", "%s begins as delivery %d of its attempt; it is delivery %d", m.Name(l.Key.Run), task.Deliveries, r.Deliveries)
@@ -288,11 +287,11 @@ func (j *Judge) Started(p *world.Process, inst *world.Instance, task *backend.Ta
 	r.holders = append(slices.DeleteFunc(r.holders, func(h holder) bool { return h.incarnation != h.p.Incarnation }), holder{p: p, incarnation: p.Incarnation, until: until, token: l.Token})
 }
 
-// driftMax is how many parts of a million too slow an engine's clock may be, and more: it believes for so much longer that its
-// leases hold, and designs make no allowance for it.
+// driftMax bounds how many parts per million too slow an engine's clock is. The engine believes for that much longer that its
+// leases hold; designs make no allowance for it.
 const driftMax = 250
 
-// Dropped notes that an engine is not at a task any more.
+// Dropped notes that an engine has stopped working on a task.
 func (j *Judge) Dropped(p *world.Process, l backend.Lease) {
 	inst := j.w.InstanceOf(l.Key.Instance)
 	if r := j.model(inst).Runs[l.Key.Run]; r != nil {

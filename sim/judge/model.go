@@ -13,48 +13,46 @@ import (
 	"pulley/sim/world"
 )
 
-// Model is the plainest thing that has one instance, and holds what the store commits of that against itself. It holds what the
-// design gave the core against what it has, and obeys the plan that the core made of it, since the same event and the same values
-// give the same plan.
+// Model is the plain state of one instance, compared with what the store commits. It compares what the design gave the core with
+// its own values, and then applies the design's plan: the same event and values give the same plan.
 type Model struct {
 	*model.Instance[*runModel]
 	World         *world.World
 	Inst          *world.Instance
-	NotStarted    bool        // it is stored, and nobody is known to have begun it
-	continuations []graph.Run // runs that must go on before the transaction ends
-	ending        *plan.End   // by the transaction at hand
+	NotStarted    bool        // it is stored and not known to have started
+	continuations []graph.Run // runs that must continue within the transaction
+	ending        *plan.End
 	End           *plan.End
 	status        backend.Status
-	endSeq        uint64         // of the commit that ended it
+	endSeq        uint64         // the commit that ended it
 	Applied       map[int64]bool // tokens of completions (I3, I8)
 }
 
-// runModel is a node run that is enqueued and not done.
+// runModel is a node run that is enqueued and not completed.
 type runModel struct {
 	Attempt int
-	Token   int64 // of the last lease
+	Token   int64
 
-	Deliveries int  // of the attempt, as the store tells
-	leases     int  // of the attempt that were given and not returned
-	noted      int  // events that count its deliveries
-	waits      bool // for its time, at first
+	Deliveries int  // of the attempt, as the store counts them
+	leases     int  // of the attempt, granted and not returned
+	noted      int  // notes that counted its deliveries
+	waits      bool // it began with a wait for its time
 
 	args    []plan.Arg
 	action  string
 	holders []holder
 	since   int64
-	begun   holder // who began it last
+	begun   holder // the engine that began it last
 }
 
 // holder is an engine that runs a task and may believe that its lease holds.
 type holder struct {
 	p           *world.Process
 	incarnation uint32
-	until       int64 // on its clock
+	until       int64 // on its own clock
 	token       int64
 }
 
-// begin makes the model of an instance that is not stored yet.
 func (m *Model) begin(w *world.World, inst *world.Instance) {
 	m.World, m.Inst, m.Applied = w, inst, map[int64]bool{}
 	m.Instance = model.New(w.Workload.Compiled, model.Watch[*runModel]{
@@ -65,7 +63,7 @@ func (m *Model) begin(w *world.World, inst *world.Instance) {
 	})
 }
 
-// Wrong notes that an invariant does not hold for it.
+// Wrong records a violation by this instance.
 func (m *Model) Wrong(invariant, format string, args ...any) {
 	m.World.Violation(invariant, format, fmt.Sprintf("instance %d: %s", m.Inst.Index, fmt.Sprintf(format, args...)))
 }
@@ -86,26 +84,25 @@ func (m *Model) Describe() string {
 	return fmt.Sprintf("open are %q", names)
 }
 
-// Event is an event that a design has planned and committed.
+// Event notes an event that a design has planned and committed.
 type Event struct {
 	Inst       *world.Instance
 	Creates    bool
 	Run        graph.Run
-	Token      int64 // of a completion; zero: the run goes on by itself
-	Lease      int64 // the token that its engine has, where it was fenced since
+	Token      int64 // of a completion; zero: a continuation
+	Lease      int64 // the token that its engine has, if the run was fenced since
 	Attempt    int
 	Failed     bool
 	Inbox      *plan.Inbox
-	Plan       *plan.Plan // nil: the model plans by itself, with what follows
-	BegunLater bool       // of these: it is stored, and somebody begins it
-	Retried    bool       // of these: what failed is to be tried again
-	Dropped    bool       // what the same transaction has cancelled before: it is as if it had not happened
+	Plan       *plan.Plan // nil: the model plans it, with its continuations
+	BegunLater bool       // without Plan: the instance is stored and starts later
+	Retried    bool       // without Plan: the failed attempt is retried
+	Dropped    bool       // the same transaction has cancelled it before: it has no effect
 	Result     json.RawMessage
 	Failure    *plan.Failure
 	Snapshot   uint64 // the last commit before the transaction began
 }
 
-// applyCommitted obeys a committed event.
 func (m *Model) applyCommitted(h *Event) {
 	w := m.World
 	switch {
@@ -118,13 +115,13 @@ func (m *Model) applyCommitted(h *Event) {
 		m.Wrong("I8", "%s was applied, and it is not stored", m.Name(h.Run))
 		return
 	case m.End != nil:
-		// What had begun before the end was committed may still are applied; its rows are swept.
+		// A transaction that began before the end was committed may still be applied; a sweep removes its rows.
 		if m.Applied[h.Token], m.Applied[h.Lease] = true, true; h.Snapshot >= m.endSeq {
 			m.Wrong("I7", "%s was applied after the end", m.Name(h.Run))
 		}
 		return
 	case h.Token != 0:
-		if m.bear(); !m.completes(h) {
+		if m.create(); !m.completes(h) {
 			return
 		}
 	default:
@@ -155,7 +152,6 @@ func (m *Model) applyCommitted(h *Event) {
 	m.applyPlan(h.Plan)
 }
 
-// completes checks a completion that was applied.
 func (m *Model) completes(h *Event) bool {
 	w := m.World
 	w.Note(world.Applied, m.Inst.Index, int64(h.Run.Node), h.Token, int64(h.Attempt))
@@ -178,7 +174,7 @@ func (m *Model) completes(h *Event) bool {
 	return false
 }
 
-// compareInbox holds what the design read for an event against what it should have (I4, I6).
+// compareInbox compares what the design read for an event with the model's values (I4, I6).
 func (m *Model) compareInbox(h *Event) {
 	ev := plan.Event{Run: h.Run, Attempt: h.Attempt, Fired: h.Token == 0}
 	if h.Failed {
@@ -228,17 +224,17 @@ func sameElements(a, b []plan.Element) bool {
 	return true
 }
 
-// applyPlan makes a plan's changes; its clears come when the transaction is over.
+// applyPlan applies a plan; its clears follow at the end of the transaction.
 func (m *Model) applyPlan(p *plan.Plan) {
 	for _, ev := range m.ApplyPlan(p) {
 		m.continuations = append(m.continuations, ev.Run)
 	}
-	if p.End != nil && m.ending == nil { // of two in one transaction the first counts
+	if p.End != nil && m.ending == nil { // the first of two ends in a transaction counts
 		m.ending = p.End
 	}
 }
 
-// endTransaction ends a transaction.
+// endTransaction applies what follows at the end of a transaction.
 func (m *Model) endTransaction(seq uint64) {
 	if m.ending != nil {
 		m.endSeq = seq
@@ -255,7 +251,7 @@ func (m *Model) endTransaction(seq uint64) {
 	m.continuations, m.Clears = m.continuations[:0], m.Clears[:0]
 }
 
-// isCancelled says whether the transaction at hand clears what a run stands in: it does not go on then.
+// isCancelled reports whether the current transaction clears the scope of a run, which then does not continue.
 func (m *Model) isCancelled(run graph.Run) bool {
 	g := m.World.Workload.Compiled.Graph()
 	return slices.ContainsFunc(m.Clears, func(c plan.Clear) bool {
@@ -263,13 +259,11 @@ func (m *Model) isCancelled(run graph.Run) bool {
 	})
 }
 
-// again begins the next attempt.
 func (r *runModel) again() {
 	r.Attempt++
 	r.Deliveries, r.leases, r.noted, r.waits = 0, 0, 0, true
 }
 
-// leased is a lease that the store gave: its token, the attempt that it is for, and which of its deliveries it is.
 func (m *Model) leased(run graph.Run, token int64, attempt, deliveries int) {
 	r := m.Runs[run]
 	switch {
@@ -292,7 +286,7 @@ func (m *Model) leased(run graph.Run, token int64, attempt, deliveries int) {
 	}
 }
 
-// returnLease is a lease that does not count: the token of its run afterwards, zero for the one before.
+// returnLease undoes a lease that does not count. token is the run's new one; zero: unchanged.
 func (m *Model) returnLease(run graph.Run, token int64) {
 	if r := m.Runs[run]; r != nil {
 		r.leases--
@@ -303,18 +297,18 @@ func (m *Model) returnLease(run graph.Run, token int64) {
 	}
 }
 
-// noted is a count of deliveries that a design has written down before it gives the next lease, or since one was returned.
+// noted checks a count of deliveries that a design stores before the next lease, or after one was returned.
 func (m *Model) noted(run graph.Run, count int) {
-	m.bear()
+	m.create()
 	if r := m.Runs[run]; r != nil {
 		if r.noted++; count < r.leases-1 {
 			m.Wrong("I14", "%s is written down as delivered %d times; it was, %d times", m.Name(run), count, r.leases)
 		}
-		r.leases = min(r.leases, count) // the last lease is returned, whether or not its holder will hear of that
+		r.leases = min(r.leases, count) // the last lease is returned, even if its holder never receives that answer
 	}
 }
 
-// retoken is a new token for what is leased, so that a commit that may still come finds another.
+// retoken changes the token of a leased run, so that a commit still in flight is fenced.
 func (m *Model) retoken(run graph.Run, token int64) {
 	if r := m.Runs[run]; r != nil {
 		if token <= r.Token {
@@ -324,7 +318,6 @@ func (m *Model) retoken(run graph.Run, token int64) {
 	}
 }
 
-// cancel ends it from outside.
 func (m *Model) cancel(seq uint64) {
 	if m.End != nil {
 		m.Wrong("I7", "it was canceled after its end")
@@ -337,7 +330,7 @@ func (m *Model) cancel(seq uint64) {
 	m.End, m.status, m.endSeq = &plan.End{Failure: &plan.Failure{Type: backend.CanceledType}}, backend.Canceled, seq
 }
 
-// ended holds the store's end against the model's, and that against the reference interpreter's.
+// ended compares the end in the model with the reference interpreter's.
 func (m *Model) ended() {
 	w := m.World
 	if m.Inst.Ended {
@@ -354,7 +347,6 @@ func (m *Model) ended() {
 	}
 }
 
-// final looks at what the store says of it in the end.
 func (m *Model) final(s world.Stored) {
 	want := world.Stored{Status: m.status, Result: string(m.End.Result)}
 	if s.Status != want.Status || s.Result != want.Result {
@@ -362,7 +354,7 @@ func (m *Model) final(s world.Stored) {
 	}
 }
 
-// Collected says whether an aggregate of a node, in some round, has an element.
+// Collected reports whether an aggregate of a node has this element in some round.
 func (m *Model) Collected(node graph.NodeID, index int, value json.RawMessage) bool {
 	for run, list := range m.Elements {
 		if run.Node != node {
@@ -377,7 +369,7 @@ func (m *Model) Collected(node graph.NodeID, index int, value json.RawMessage) b
 	return false
 }
 
-// CheckValues wants so many values, and what was appended to them, and no more.
+// CheckValues checks the number of stored values and appended values.
 func (m *Model) CheckValues(values, appended int) {
 	want := 0
 	for _, list := range m.Appended {
@@ -388,7 +380,7 @@ func (m *Model) CheckValues(values, appended int) {
 	}
 }
 
-// CheckElements wants so many elements of aggregates, and no more.
+// CheckElements checks the number of stored elements of aggregates.
 func (m *Model) CheckElements(elements int) {
 	want := 0
 	for _, list := range m.Elements {

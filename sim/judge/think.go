@@ -6,17 +6,17 @@ import (
 	"pulley/sim/world"
 )
 
-// A design that does not say what it has planned has the model plan by itself.
+// The model plans for a design that does not note its plans.
 
-// think plans what happened, and all that follows from it.
+// think plans an event and its continuations.
 func (m *Model) think(h *Event) {
 	if h.Creates {
 		if m.NotStarted = true; !h.BegunLater {
-			m.bear()
+			m.create()
 		}
 		return
 	}
-	m.bear()
+	m.create()
 	r := m.Runs[h.Run]
 	if h.Retried {
 		m.retry(h, r)
@@ -35,8 +35,8 @@ func (m *Model) think(h *Event) {
 	m.planContinuations()
 }
 
-// bear begins an instance that was stored to be begun later.
-func (m *Model) bear() {
+// create starts an instance that was stored to be started later.
+func (m *Model) create() {
 	if !m.NotStarted {
 		return
 	}
@@ -55,7 +55,6 @@ func (m *Model) retry(h *Event, r *runModel) {
 	r.again()
 }
 
-// step plans an event with the values that the model has.
 func (m *Model) step(ev plan.Event) (plan.Plan, bool) {
 	in := m.Inbox(ev)
 	if m.Program.Needs(ev).Elements {
@@ -68,7 +67,7 @@ func (m *Model) step(ev plan.Event) (plan.Plan, bool) {
 	return p, err == nil
 }
 
-// planContinuations plans the runs that go on, one after the other, and clears what is over in the end.
+// planContinuations plans the continuations one after another, then clears ended scopes.
 func (m *Model) planContinuations() {
 	for len(m.continuations) > 0 && m.ending == nil {
 		run := m.continuations[0]
@@ -85,22 +84,22 @@ func (m *Model) planContinuations() {
 	m.continuations, m.Clears = nil, m.Clears[:0]
 }
 
-// Granted is a lease that an owner gave in memory.
+// Granted checks a lease that an owner granted in memory.
 func (j *Judge) Granted(inst *world.Instance, run graph.Run, token int64, attempt, deliveries int) {
 	j.w.Note(world.Leased, inst.Index, int64(run.Node), token, int64(attempt))
 	m := j.model(inst)
-	m.bear()
+	m.create()
 	r := m.Runs[run]
 	if j.clocks && (m.End != nil || r == nil || token < r.Token) {
-		return // who gives it cannot know that the shard is another's; what comes of it is fenced
+		return // the owner cannot know that it lost the shard; later use of the lease is fenced
 	}
 	if j.clocks && r != nil && m.End == nil && r.waits {
-		r.leases = min(r.leases, deliveries-1) // an owner that takes a shard over assumes that a wait which is not over by the clock never was
+		r.leases = min(r.leases, deliveries-1) // a new owner assumes that a wait that is not over by its clock was never leased
 	}
 	m.leased(run, token, attempt, deliveries)
 }
 
-// LeaseReturned is a lease that its holder gave back to an owner in memory, and how many deliveries of the attempt are left.
+// LeaseReturned notes a lease returned to an owner in memory; left deliveries of the attempt count.
 func (j *Judge) LeaseReturned(inst *world.Instance, run graph.Run, left int) {
 	j.w.Note(world.ReturnsLease, inst.Index, int64(run.Node), 0, 0)
 	if r := j.model(inst).Runs[run]; r != nil {

@@ -1,5 +1,5 @@
-// Command lines says which lines of the deciding code simulations have reached, from the profile of a run with coverage,
-// and names those that they have not, by function.
+// Command lines reports which statements of the decision code simulations have reached, from a coverage profile, and lists the
+// unreached lines by function.
 //
 //	make sim-coverage
 //	go run ./sim/lines out/sim/lines.txt
@@ -48,16 +48,15 @@ func run(profile string, out io.Writer) error {
 	return report(out, blocks)
 }
 
-// block is a stretch of statements that run together.
 type block struct {
 	file        string
-	first, last int // lines
+	first, last int
 	statements  int
 	reached     bool
 }
 
-// read reads a profile in the text form of go tool covdata or go test. A block that stands there twice was reached if it
-// was once.
+// read reads a profile in the text form of go tool covdata or go test. A block that appears twice counts as reached if it was
+// reached once.
 func read(from io.Reader) ([]block, error) {
 	all := map[string]*block{}
 	lines := bufio.NewScanner(from)
@@ -97,7 +96,7 @@ func read(from io.Reader) ([]block, error) {
 	return out, lines.Err()
 }
 
-// place reads file:line.column,line.column.
+// place parses file:line.column,line.column.
 func place(at string) (*block, error) {
 	file, span, ok := strings.Cut(at, ":")
 	from, to, ok2 := strings.Cut(span, ",")
@@ -114,7 +113,6 @@ func before(s string) string {
 	return s
 }
 
-// report writes what was reached of each package, and the stretches of each function that were not.
 func report(out io.Writer, blocks []block) error {
 	var missed strings.Builder
 	reached, statements := map[string]int{}, map[string]int{}
@@ -148,7 +146,6 @@ func report(out io.Writer, blocks []block) error {
 	return err
 }
 
-// misses lists the stretches of a file that were not reached, by function.
 func misses(out *strings.Builder, blocks []block) error {
 	files := token.NewFileSet()
 	tree, err := parser.ParseFile(files, blocks[0].file, nil, parser.SkipObjectResolution)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReport wants what was not reached to be named, and a block that was reached once to count as reached.
+// TestReport checks that unreached lines are named, and that a block reached once counts as reached.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -8,9 +8,8 @@ import (
 	"pulley/sim/world"
 )
 
-// What stands here is of the cleanup of designs on a Host.
+// This file simulates the cleanup of designs.
 
-// needsCleanup: see needs_cleanup.sql.
 func (b *Base) needsCleanup(a *Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		b.Instances.All(x, func(v *db.Version[int32, InstanceRow]) bool {
@@ -23,17 +22,16 @@ func (b *Base) needsCleanup(a *Statement, args []any) {
 	})
 }
 
-// instanceTable is a table with rows of instances.
 type instanceTable interface {
 	name() string
-	rows(x *db.Exec, inst int32) int                           // of an instance, as a statement sees them
+	rows(x *db.Exec, inst int32) int                           // counts an instance's rows that a statement sees
 	clean(b *Base, a *Statement, args []any, policy db.Policy) // see cleanup/rows.sql
-	committed(f func(inst int32))                              // calls f with the instance of each row that is committed
+	committed(f func(inst int32))                              // calls f with the instance of each committed row
 }
 
 type instanceRows[K InstanceKey[K], V any] struct{ *db.Table[K, V] }
 
-// NewTable adds a table with rows of instances to the server of a design.
+// NewTable adds a table with rows of instances to a design.
 func NewTable[K InstanceKey[K], V any](b *Base, name string, compare func(a, b K) int) *db.Table[K, V] {
 	t := db.NewTable[K, V](b.World.Server.Server, name, compare)
 	b.tables = append(b.tables, instanceRows[K, V]{t})
@@ -77,8 +75,8 @@ func (t instanceRows[K, V]) clean(b *Base, a *Statement, args []any, policy db.P
 	})
 }
 
-// CleanupSQL are the statements that clean up tables after instances that have ended, and mark those. The policy is for rows that
-// somebody holds.
+// CleanupSQL returns the statements that clean up tables after ended instances and mark those instances. policy applies to rows
+// that another transaction has locked.
 func CleanupSQL[S Store](policy db.Policy, tables ...string) map[string]Build[S] {
 	all := map[string]Build[S]{"mark_cleaned": func(s S, a *Statement, args []any) { s.Common().markCleaned(a, args) }}
 	for _, name := range tables {
@@ -90,7 +88,6 @@ func CleanupSQL[S Store](policy db.Policy, tables ...string) map[string]Build[S]
 	return all
 }
 
-// markCleaned: see cleanup/mark.sql.
 func (b *Base) markCleaned(a *Statement, args []any) {
 	ids := args[1].([][16]byte)
 	a.Write = true
@@ -112,7 +109,7 @@ func (b *Base) markCleaned(a *Statement, args []any) {
 	})
 }
 
-// Leftovers implements store.
+// Leftovers implements world.Store.
 func (b *Base) Leftovers() map[world.LeftoverRows]int {
 	out := map[world.LeftoverRows]int{}
 	for _, t := range b.tables {
@@ -121,7 +118,7 @@ func (b *Base) Leftovers() map[world.LeftoverRows]int {
 	return out
 }
 
-// CountLeftover counts a row of an instance that has ended.
+// CountLeftover counts a row if its instance has ended.
 func (b *Base) CountLeftover(out map[world.LeftoverRows]int, table string, inst int32) {
 	if b.ended(inst) {
 		out[world.LeftoverRows{Table: table, Instance: inst}]++

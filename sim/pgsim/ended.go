@@ -5,16 +5,16 @@ import (
 	"pulley/sim/db"
 )
 
-// Ended is an instance of which the transaction that ended it takes the rows away, unless others are at work on it.
+// Ended is an instance that a transaction ends. The transaction deletes the instance's rows, unless another node run can be open.
 type Ended struct {
 	Inst int32
 
-	// NeedsCleanup is whether something else is at work on it, or it needed cleanup before.
+	// NeedsCleanup is whether another node run is open, or the instance needed cleanup before.
 	NeedsCleanup bool
-	row          *db.Version[int32, InstanceRow] // with needs_cleanup set; nil: it is not to be marked
+	row          *db.Version[int32, InstanceRow] // to be marked; nil: it is not
 }
 
-// CleanupAtEnd finds out what is to be done with an instance that has ended, where others may be at work on it: isBusy says whether they are.
+// CleanupAtEnd decides whether an ended instance needs cleanup. If shared, isBusy reports whether another node run is open.
 func (b *Base) CleanupAtEnd(x *db.Exec, inst int32, shared bool, isBusy func() bool) Ended {
 	e := Ended{Inst: inst}
 	if v := b.Instances.Get(x, inst); shared && v != nil {
@@ -26,7 +26,7 @@ func (b *Base) CleanupAtEnd(x *db.Exec, inst int32, shared bool, isBusy func() b
 	return e
 }
 
-// MarkNeedsCleanup adds the steps that mark instances with needs_cleanup on which others are at work. Give hears which those are.
+// MarkNeedsCleanup adds the step that marks instances as needing cleanup. give is called with the index of each.
 func (b *Base) MarkNeedsCleanup(a *Statement, all *[]Ended, give func(i int)) {
 	a.Write, a.Counts = true, true
 	a.Each(func() int { return len(*all) }, func(x *db.Exec, i int) error {
@@ -45,7 +45,7 @@ func (b *Base) MarkNeedsCleanup(a *Statement, all *[]Ended, give func(i int)) {
 	})
 }
 
-// OfEnded finds the rows of instances on which nothing else is at work.
+// OfEnded finds the rows of instances that need no cleanup.
 func OfEnded[K InstanceKey[K], V any](x *db.Exec, t *db.Table[K, V], all []Ended) (found []*db.Version[K, V]) {
 	for _, e := range all {
 		if !e.NeedsCleanup {

@@ -5,15 +5,15 @@ import (
 	"pulley/sim/db"
 )
 
-// What stands here is how statements find rows, and what they do with those that they have found.
+// This file has how statements find, lock and delete rows.
 
 // InstanceKey is a key that begins with an instance.
 type InstanceKey[K any] interface {
 	Instance() int32
-	First(inst int32) K // is before all keys of an instance
+	First(inst int32) K // sorts before all keys of an instance
 }
 
-// Find gives the rows of a table that a statement sees from a key on, as long as something holds of their keys.
+// Find returns the visible rows of a table from a key on, while within holds.
 func Find[K, V any](x *db.Exec, t *db.Table[K, V], from K, within func(K) bool) (found []*db.Version[K, V]) {
 	t.Each(x, from, func(v *db.Version[K, V]) bool {
 		if !within(v.Row.Key) {
@@ -25,13 +25,13 @@ func Find[K, V any](x *db.Exec, t *db.Table[K, V], from K, within func(K) bool) 
 	return found
 }
 
-// OfInstance gives all rows of an instance in a table.
+// OfInstance returns all rows of an instance.
 func OfInstance[K InstanceKey[K], V any](x *db.Exec, t *db.Table[K, V], inst int32) []*db.Version[K, V] {
 	var none K
 	return Find(x, t, none.First(inst), func(k K) bool { return k.Instance() == inst })
 }
 
-// OfInstances gives all rows of some instances in a table.
+// OfInstances returns all rows of some instances.
 func OfInstances[K InstanceKey[K], V any](x *db.Exec, b *Base, t *db.Table[K, V], ids [][16]byte) (found []*db.Version[K, V]) {
 	for _, id := range ids {
 		found = append(found, OfInstance(x, t, int32(b.InstanceOf(id).Index))...)
@@ -39,7 +39,7 @@ func OfInstances[K InstanceKey[K], V any](x *db.Exec, b *Base, t *db.Table[K, V]
 	return found
 }
 
-// CommittedOf calls f with what is committed of an instance in a table, in the order of keys.
+// CommittedOf calls f with the committed rows of an instance, in key order.
 func CommittedOf[K InstanceKey[K], V any](t *db.Table[K, V], inst int32, f func(key K, value V)) {
 	var none K
 	t.CommittedFrom(none.First(inst), func(key K, value V) bool {
@@ -51,12 +51,12 @@ func CommittedOf[K InstanceKey[K], V any](t *db.Table[K, V], inst int32, f func(
 	})
 }
 
-// ValuesOf gives what is stored of a variable, or of an aggregate, from an element on.
+// ValuesOf returns the stored elements of a variable or aggregate, from an element on.
 func ValuesOf[V any](x *db.Exec, t *db.Table[ValueKey, V], from ValueKey) []*db.Version[ValueKey, V] {
 	return Find(x, t, from, func(k ValueKey) bool { return k.SameID(from) && k.Path == from.Path })
 }
 
-// LockRow locks a row that the statement sees and gives its newest version, if a condition holds for both.
+// LockRow locks a visible row and returns its newest version, if the condition holds for both versions.
 func LockRow[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds func(V) bool) (*db.Version[K, V], error) {
 	v := t.Get(x, key)
 	if v == nil || !holds(v.Value) {
@@ -69,13 +69,12 @@ func LockRow[K, V any](x *db.Exec, t *db.Table[K, V], key K, mode db.Mode, holds
 	return v, nil
 }
 
-// LockAll adds the steps of a statement that locks the rows which it finds, in their order, and counts those of which a condition
-// holds then.
+// LockAll adds the steps that find rows and lock them in order. It returns the count of those for which the condition holds then.
 func LockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
 	lockAll(a, t, policy, find, holds, func(_, locked int64) any { return locked })
 }
 
-// LockAndCheck is LockAll, and says whether all that was found is locked, and the condition holds of it.
+// LockAndCheck is LockAll; it returns whether every found row is locked and fulfils the condition.
 func LockAndCheck[K, V any](b *Base, a *Statement, t *db.Table[K, V], policy db.Policy, find func(*db.Exec) []*db.Version[K, V], holds func(V) bool) {
 	lockAll(a, t, policy, find, holds, func(found, locked int64) any {
 		return found == locked || b.World.Bug == cases.BugSeenCountsAsLocked
@@ -102,7 +101,7 @@ func lockAll[K, V any](a *Statement, t *db.Table[K, V], policy db.Policy, find f
 	})
 }
 
-// Any is a condition that always holds.
+// Any always holds.
 func Any[V any](V) bool { return true }
 
 // Remove is DELETE … WHERE of one row.
@@ -115,13 +114,13 @@ func Remove[K, V any](x *db.Exec, t *db.Table[K, V], v *db.Version[K, V], holds 
 	return true, nil
 }
 
-// DeleteAll adds the steps of a statement that takes away the rows which it finds, by their addresses, and says how many they were.
+// DeleteAll adds the steps that find rows and delete them by address. It counts them as affected.
 func DeleteAll[K, V any](a *Statement, t *db.Table[K, V], find func(*db.Exec) []*db.Version[K, V]) {
 	a.Write, a.Counts = true, true
 	DeletePart(a, t, find, func(V) { a.Affected++ })
 }
 
-// DeletePart adds the steps of a part of a statement that takes away the rows which it finds. Those who want to are told of each.
+// DeletePart adds the steps of a part that finds rows and deletes them. It calls each of removed with each deleted row.
 func DeletePart[K, V any](a *Statement, t *db.Table[K, V], find func(*db.Exec) []*db.Version[K, V], removed ...func(V)) {
 	var found []*db.Version[K, V]
 	a.Then(func(x *db.Exec) error {

@@ -18,8 +18,8 @@ import (
 	"pulley/sim/world"
 )
 
-// Host is what a postgres.Store stands on in a process: the connections of a pool, and those that listen. What is asked
-// it has made a statement of by the design that it is for.
+// Host gives a postgres.Store the connections of a simulated process. statement is the design's; it turns a text into a simulated
+// statement.
 type Host struct {
 	*world.Host
 	statement func(on *Conn, sql string, args []any) *Statement
@@ -31,7 +31,7 @@ var (
 	_ postgres.ListenConn = (*ListenConn)(nil)
 )
 
-// NewStore makes the store of a process' life. All instances of a world run the same program, which every process knows.
+// NewStore makes the store of an incarnation. All instances of a world run one program, which every process knows.
 func NewStore(h *world.Host, statement func(on *Conn, sql string, args []any) *Statement) *postgres.Store {
 	p := &Host{h, statement}
 	return postgres.On(postgres.Host{
@@ -50,7 +50,7 @@ func (h *Host) Acquire(ctx context.Context) (postgres.Conn, error) {
 	return h.connFor(at), nil
 }
 
-// connFor gives a connection to somebody: each time as the same, which knows nothing of the time before.
+// connFor wraps a pooled connection. It reuses the wrapper and resets it.
 func (h *Host) connFor(at *world.Conn) *Conn {
 	c, ok := at.BorrowedAs.(*Conn)
 	if !ok {
@@ -64,7 +64,7 @@ func (h *Host) connFor(at *world.Conn) *Conn {
 // Close implements postgres.Pool.
 func (h *Host) Close() {}
 
-// Borrow lends a connection for one round trip.
+// UsePooled calls f with a pooled connection.
 func (h *Host) UsePooled(ctx context.Context, f func(*Conn)) error {
 	at, err := h.Connect(ctx)
 	if err != nil {
@@ -107,11 +107,11 @@ func (h *Host) SendBatch(ctx context.Context, b *pgx.Batch) (r pgx.BatchResults)
 	return r
 }
 
-// Conn is a connection that was lent.
+// Conn is a pooled connection.
 type Conn struct {
 	Host   *Host
 	at     *world.Conn
-	Events any // what the next statement that changes something stands for, as its design says
+	Events any // what the design says that its next writing statement applies
 }
 
 // InTransaction implements postgres.Conn.
@@ -123,7 +123,7 @@ func (c *Conn) Release() { c.at.Release() }
 // Applies implements postgres.Witness.
 func (c *Conn) Applies(events any) { c.Events = events }
 
-// Send makes a round trip, and says whether anything was sent.
+// Send makes a round trip and reports whether anything was sent.
 func (c *Conn) Send(ctx context.Context, list ...db.Statement) (sent bool, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -134,10 +134,9 @@ func (c *Conn) Send(ctx context.Context, list ...db.Statement) (sent bool, err e
 	return true, c.Host.Trip(ctx, c.at, list...)
 }
 
-// controls are the statements about transactions.
 var controls = map[string]db.Statement{"BEGIN": db.Begin, "COMMIT": db.Commit, "ROLLBACK": db.Rollback}
 
-// lockTimeout is how the statement begins that bounds waits for locks, in milliseconds.
+// lockTimeout begins the statement that sets the lock timeout in ms.
 const lockTimeout = "SET LOCAL lock_timeout = "
 
 func (c *Conn) of(sql string, args []any) db.Statement {
@@ -150,11 +149,10 @@ func (c *Conn) of(sql string, args []any) db.Statement {
 	return c.Host.statement(c, sql, args)
 }
 
-// setLockTimeout is a statement by which the rest of the transaction does not wait for longer than so many milliseconds.
 func (c *Conn) setLockTimeout(ms string) db.Statement {
 	n, err := strconv.Atoi(ms)
 	if err != nil {
-		panic(err) // a design has written it
+		panic(err)
 	}
 	if c.Host.Process.World.Bug == cases.BugNoLockTimeout {
 		return &Statement{}
@@ -173,8 +171,7 @@ func (c *Conn) statementFor(ctx context.Context, sql string, args []any) (a *Sta
 	return nil, sent, err
 }
 
-// Query implements postgres.Querier. As the driver does, it gives an error itself only if nothing was sent; others are
-// those of the rows.
+// Query implements postgres.Querier. Like the driver, it returns an error only if nothing was sent; other errors are in the rows.
 func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	a, sent, err := c.statementFor(ctx, sql, args)
 	if !sent {
@@ -195,7 +192,7 @@ func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 	return a.Tag(), err
 }
 
-// Tag is what the driver says of its end. One that is nil has affected nothing: it is about a transaction, or was not executed.
+// Tag returns the driver's command tag. A nil statement is about transactions or was not executed; it affects nothing.
 func (a *Statement) Tag() pgconn.CommandTag {
 	if a == nil || a.Affected == 0 {
 		return nothingAffected
@@ -205,7 +202,7 @@ func (a *Statement) Tag() pgconn.CommandTag {
 
 var nothingAffected = pgconn.NewCommandTag("UPDATE 0")
 
-// Answer gives the rows of a statement, or why there are none. One that is nil has no rows.
+// Answer returns a statement's rows, or err. A nil statement has no rows.
 func (a *Statement) Answer(err error) *Rows {
 	if a == nil {
 		return &Rows{err: err}
@@ -228,18 +225,18 @@ func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	return r
 }
 
-// answers are those to a batch. Of one that failed at the server, what came before is known.
+// answers are the results of a batch. If the batch fails at the server, the results before the failure are known.
 type answers struct {
 	batch  *pgx.Batch
 	list   []db.Statement
-	inline [4]db.Statement // where list begins
-	err    error           // of the round trip
-	next   int             // statement to be read
+	inline [4]db.Statement
+	err    error
+	next   int
 	failed error
 	closed bool
 }
 
-// nextAnswer gives the answer to the next statement; nil: it has none.
+// nextAnswer returns the next statement; nil: it has no rows.
 func (r *answers) nextAnswer() (*Statement, error) {
 	if r.failed != nil {
 		return nil, r.failed
@@ -259,7 +256,6 @@ func (r *answers) nextAnswer() (*Statement, error) {
 	return nil, r.err
 }
 
-// Exec implements pgx.BatchResults.
 func (r *answers) Exec() (pgconn.CommandTag, error) {
 	a, err := r.nextAnswer()
 	if r.failed == nil {
@@ -268,19 +264,16 @@ func (r *answers) Exec() (pgconn.CommandTag, error) {
 	return a.Tag(), err
 }
 
-// Query implements pgx.BatchResults.
 func (r *answers) Query() (pgx.Rows, error) {
 	a, err := r.nextAnswer()
 	return a.Answer(err), err
 }
 
-// QueryRow implements pgx.BatchResults.
 func (r *answers) QueryRow() pgx.Row {
 	a, err := r.nextAnswer()
 	return (*OneRow)(a.Answer(err))
 }
 
-// Close implements pgx.BatchResults.
 func (r *answers) Close() error {
 	if r.closed {
 		return r.failed
@@ -289,7 +282,7 @@ func (r *answers) Close() error {
 		if f := r.batch.QueuedQueries[r.next].Fn; f != nil {
 			r.failed = f(r)
 		} else {
-			_, _ = r.Exec() // its error is kept
+			_, _ = r.Exec() // r.failed keeps its error
 		}
 	}
 	if r.closed = true; r.failed == nil {
@@ -298,18 +291,16 @@ func (r *answers) Close() error {
 	return r.failed
 }
 
-// Tx implements pgx.BatchResults.
 func (r *answers) Tx() pgx.Tx { return nil }
 
-// ListenConn is a connection that listens.
+// ListenConn is a listening connection.
 type ListenConn struct {
 	Conn
 	conn     *world.ListenConn
 	payloads []string
-	onNotify func() // ends the wait for a notification; nil: nobody waits
+	onNotify func() // ends the wait for a notification; nil: no wait
 }
 
-// dial opens a connection outside of the pool.
 func (h *Host) dial(ctx context.Context) (postgres.ListenConn, error) {
 	at, err := h.Connect(ctx)
 	if err != nil {
@@ -377,8 +368,8 @@ func (e *ListenConn) Close(context.Context) error {
 	return nil
 }
 
-// plant changes what is sent where a bug is planted: what a round of a transaction has counted is committed before what follows
-// from it; or a transaction that is to begin anew goes on with the locks that it has.
+// plant changes a batch to plant a bug: a round's counts are committed before their continuations; or a restarted transaction
+// keeps its locks.
 func (c *Conn) plant(list []db.Statement) []db.Statement {
 	switch bug := c.Host.Process.World.Bug; {
 	case len(list) == 0:

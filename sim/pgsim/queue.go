@@ -12,7 +12,7 @@ import (
 	"pulley/sim/world"
 )
 
-// Queued are the columns that the rows of every queue have.
+// Queued are the columns that rows of every queue have.
 type Queued struct {
 	Token   int64 // zero: null
 	Due     int64 // on the server's clock
@@ -20,44 +20,43 @@ type Queued struct {
 
 	Redeliveries int32
 
-	place int64 // in the table: later versions stand behind earlier ones
+	place int64 // position in the table; later versions come after earlier ones
 }
 
-// Columns gives them.
+// Columns returns the columns.
 func (q *Queued) Columns() *Queued { return q }
 
-// Run is the node run of a row with a key.
+// Run returns the node run of a row with a key.
 func (*Queued) Run(key RunKey) graph.Run { return key.Run() }
 
-// QueueRow is what tells the rows of one queue from those of others, as a postgres.Table does.
+// QueueRow is a row of a design's queue. It differs between designs where their postgres.Table does.
 type QueueRow[V any] interface {
 	*V
 	Columns() *Queued
 	Run(key RunKey) graph.Run
-	Ready() bool     // it waits for nothing but its time, and has not been completed; it may be leased
-	Leased() bool    // somebody has leased it
-	Lease(owner any) // is for when somebody leases it
-	Free()           // is for when the lease is given up
+	Ready() bool     // it waits only for its due time and is not completed; it may be leased already
+	Leased() bool    // it has an owner
+	Lease(owner any) // records a new owner
+	Free()           // records that the lease was returned
 }
 
-// Queue is the table of a design in which its node runs are while they wait and are leased. It has the statements that are the same
-// on such tables.
+// Queue is a design's table of waiting and leased node runs, with the statements that designs share.
 type Queue[V any, Row QueueRow[V]] struct {
 	*db.Table[RunKey, V]
-	ByToken   bool                                            // rows that are due together are in the order of tokens; else of their places in the table
-	Arguments func(x *db.Exec, key RunKey, row *V) []byte     // as they are stored
-	PutFirst  func(x *db.Exec, inst *world.Instance, row Row) // hears of a row whose lease is over, and that is put first; nil: nobody does
+	ByToken   bool                                            // orders rows of equal due time by token; else by place
+	Arguments func(x *db.Exec, key RunKey, row *V) []byte     // as stored
+	PutFirst  func(x *db.Exec, inst *world.Instance, row Row) // called with a row that overdue puts first; nil: none
 
 	base   *Base
-	placed int64 // the last place
+	placed int64
 }
 
-// NewQueue adds a queue to the server of a design.
+// NewQueue adds a queue to a design.
 func NewQueue[V any, Row QueueRow[V]](b *Base, name string) *Queue[V, Row] {
 	return &Queue[V, Row]{Table: NewTable[RunKey, V](b, name, CompareRun), base: b}
 }
 
-// QueueSQL are the statements that are the same on all queues, by their names.
+// QueueSQL returns the statements that all queues share, by name.
 func QueueSQL[S Store, V any, Row QueueRow[V]](of func(S) *Queue[V, Row]) map[string]Build[S] {
 	all := map[string]Build[S]{}
 	for name, build := range map[string]func(*Queue[V, Row], *Statement, []any){
@@ -70,12 +69,12 @@ func QueueSQL[S Store, V any, Row QueueRow[V]](of func(S) *Queue[V, Row]) map[st
 	return all
 }
 
-// Insert adds a row behind all that were written before.
+// Insert adds a row after all earlier ones.
 func (q *Queue[V, Row]) Insert(x *db.Exec, key RunKey, row V) error {
 	return q.Table.Insert(x, key, q.behind(row))
 }
 
-// Replace replaces a version of a row that was found by its address, by one behind all that were written before.
+// Replace replaces a row's version, found by address, by one after all earlier ones.
 func (q *Queue[V, Row]) Replace(x *db.Exec, v *db.Version[RunKey, V], row V) (bool, error) {
 	return q.Update(x, v, db.NoKeyUpdate, q.behind(row))
 }
@@ -86,7 +85,6 @@ func (q *Queue[V, Row]) behind(row V) V {
 	return row
 }
 
-// compare orders rows by when they are due.
 func (q *Queue[V, Row]) compare(a, b *db.Version[RunKey, V]) int {
 	one, other := Row(&a.Value).Columns(), Row(&b.Value).Columns()
 	if c := cmp.Compare(one.Due, other.Due); c != 0 {
@@ -98,7 +96,7 @@ func (q *Queue[V, Row]) compare(a, b *db.Version[RunKey, V]) int {
 	return cmp.Compare(one.place, other.place)
 }
 
-// Sorted gives the rows of a shard that are wanted, by the time when they are due.
+// Sorted returns the wanted rows of a shard in the order of their due times.
 func (q *Queue[V, Row]) Sorted(x *db.Exec, shard int, wanted func(key RunKey, row Row) bool) (found []*db.Version[RunKey, V]) {
 	q.All(x, func(v *db.Version[RunKey, V]) bool {
 		if k := v.Row.Key; q.base.World.Instances[k.Inst].Shard == shard && wanted(k, &v.Value) {
@@ -110,7 +108,7 @@ func (q *Queue[V, Row]) Sorted(x *db.Exec, shard int, wanted func(key RunKey, ro
 	return found
 }
 
-// due is Sorted, of instances that run.
+// due is Sorted for running instances.
 func (q *Queue[V, Row]) due(x *db.Exec, shard int, wanted func(Row) bool) []*db.Version[RunKey, V] {
 	last, runs := int32(-1), false
 	return q.Sorted(x, shard, func(key RunKey, row Row) bool {
@@ -124,12 +122,11 @@ func (q *Queue[V, Row]) due(x *db.Exec, shard int, wanted func(Row) bool) []*db.
 	})
 }
 
-// Claimable is whether a row may be claimed at a time.
+// Claimable reports whether a row may be claimed at a time.
 func (q *Queue[V, Row]) Claimable(row Row, at int64) bool {
 	return row.Ready() && row.Columns().Due <= at && !(q.base.World.Bug == cases.BugNeverReclaimed && row.Leased())
 }
 
-// claim: see queue/claim.sql.
 func (q *Queue[V, Row]) claim(a *Statement, args []any) {
 	shard, most := args[0].(int), args[1].(int)
 	var begun int64
@@ -159,7 +156,7 @@ func (q *Queue[V, Row]) claim(a *Statement, args []any) {
 	})
 }
 
-// LeaseRow leases a row that is locked, for a claim: $3 owner, $4 lease in µs.
+// LeaseRow leases a locked row for a claim: $3 owner, $4 lease in µs.
 func (q *Queue[V, Row]) LeaseRow(x *db.Exec, a *Statement, v *db.Version[RunKey, V], row V, args []any) error {
 	c := Row(&row).Columns()
 	if Row(&row).Leased() && q.base.World.Bug != cases.BugDeliveriesForgotten {
@@ -180,7 +177,6 @@ func (q *Queue[V, Row]) LeaseRow(x *db.Exec, a *Statement, v *db.Version[RunKey,
 	return nil
 }
 
-// nextDue: see queue/next_due.sql.
 func (q *Queue[V, Row]) nextDue(a *Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		q.AddNextDue(a, q.due(x, args[0].(int), Row.Ready))
@@ -188,14 +184,13 @@ func (q *Queue[V, Row]) nextDue(a *Statement, args []any) {
 	})
 }
 
-// AddNextDue gives how long until the first of the rows is due, in µs.
+// AddNextDue returns the time until the first row is due, in µs.
 func (q *Queue[V, Row]) AddNextDue(a *Statement, due []*db.Version[RunKey, V]) {
 	if len(due) > 0 {
 		a.AddRow((Row(&due[0].Value).Columns().Due - q.base.Now()) / 1000)
 	}
 }
 
-// isLeasedWith says whether a row is leased with a token.
 func isLeasedWith[V any, Row QueueRow[V]](v *db.Version[RunKey, V], token int64) bool {
 	if v == nil {
 		return false
@@ -204,15 +199,12 @@ func isLeasedWith[V any, Row QueueRow[V]](v *db.Version[RunKey, V], token int64)
 	return row.Columns().Token == token && row.Leased()
 }
 
-// leased: see queue/leased.sql.
 func (q *Queue[V, Row]) leased(a *Statement, args []any) { q.findLeased(a, args, q.always) }
 
-// leasedRunning: see queue/leased.sql.
 func (q *Queue[V, Row]) leasedRunning(a *Statement, args []any) { q.findLeased(a, args, q.runs) }
 
 func (q *Queue[V, Row]) always(*db.Exec, [16]byte) bool { return true }
 
-// runs says whether an instance does.
 func (q *Queue[V, Row]) runs(x *db.Exec, id [16]byte) bool { return q.base.Running(x, id) != nil }
 
 func (q *Queue[V, Row]) findLeased(a *Statement, args []any, wanted func(x *db.Exec, id [16]byte) bool) {
@@ -228,7 +220,6 @@ func (q *Queue[V, Row]) findLeased(a *Statement, args []any, wanted func(x *db.E
 	})
 }
 
-// leasedRows: see queue/leased.sql.
 func (q *Queue[V, Row]) leasedRows(a *Statement, args []any) {
 	q.LockLeased(a, args, func(_ *db.Exec, ord int32, _ *db.Version[RunKey, V]) error {
 		a.AddRow(ord)
@@ -236,7 +227,7 @@ func (q *Queue[V, Row]) leasedRows(a *Statement, args []any) {
 	})
 }
 
-// LockLeased adds a step that looks rows up by their leases and locks them, and does something with those that are held.
+// LockLeased adds a step that locks rows by their leases and calls do with those still leased.
 func (q *Queue[V, Row]) LockLeased(a *Statement, args []any, do func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error) {
 	q.lock(a, args, db.Wait, q.always, do)
 }
@@ -257,7 +248,6 @@ func (q *Queue[V, Row]) lock(a *Statement, args []any, policy db.Policy, wanted 
 	})
 }
 
-// renew: see queue/renew.sql.
 func (q *Queue[V, Row]) renew(a *Statement, args []any) {
 	policy := db.SkipLocked
 	if bug := q.base.World.Bug; bug == cases.BugRenewalWaits || bug == cases.BugRemovalWaits {
@@ -277,7 +267,7 @@ func (q *Queue[V, Row]) renew(a *Statement, args []any) {
 	})
 }
 
-// returnLeases: see queue/renew.sql.
+// returnLeases is a variant of queue/renew.sql.
 func (q *Queue[V, Row]) returnLeases(a *Statement, args []any) {
 	a.Write = true
 	q.lock(a, args, db.SkipLocked, q.runs, func(x *db.Exec, ord int32, v *db.Version[RunKey, V]) error {
@@ -294,11 +284,10 @@ func (q *Queue[V, Row]) returnLeases(a *Statement, args []any) {
 	})
 }
 
-// release: see queue/release.sql.
 func (q *Queue[V, Row]) release(a *Statement, args []any) {
 	number, err := strconv.ParseUint(args[2].(string), 10, 64)
 	if err != nil {
-		panic(err) // the server has given it
+		panic(err)
 	}
 	lost := func(v *db.Version[RunKey, V]) bool {
 		return Row(&v.Value).Leased() && (v.By() == number || q.base.World.Bug == cases.BugReleasedOthers)
@@ -325,7 +314,6 @@ func (q *Queue[V, Row]) release(a *Statement, args []any) {
 	})
 }
 
-// overdue: see queue/overdue.sql.
 func (q *Queue[V, Row]) overdue(a *Statement, args []any) {
 	shard, most := args[0].(int), args[1].(int)
 	if q.base.World.Bug == cases.BugSweptBack {
@@ -350,7 +338,7 @@ func (q *Queue[V, Row]) overdue(a *Statement, args []any) {
 			return nil
 		}
 		v, err := q.Lock(x, recent[i], db.ForUpdate, db.SkipLocked)
-		if v == nil || err != nil || v != recent[i] { // it is looked for by its address
+		if v == nil || err != nil || v != recent[i] { // the statement finds it by address
 			return err
 		}
 		row := v.Value
@@ -363,7 +351,7 @@ func (q *Queue[V, Row]) overdue(a *Statement, args []any) {
 	})
 }
 
-// rescue is a bug: a sweep that puts runs back whose lease is over, as it saw them when it began.
+// rescue plants a bug: a sweep that restores rows of expired leases as it saw them when it began.
 func (q *Queue[V, Row]) rescue(a *Statement, shard int) {
 	var stuck []*db.Version[RunKey, V]
 	a.Write = true

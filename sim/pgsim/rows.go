@@ -13,10 +13,10 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// Rows is the answer to a query, as the driver gives it. A value stands for any that it can be converted to; nil is null.
+// Rows is the result of a query, as the driver returns it. Scan converts values to the target's type; nil is null.
 type Rows struct {
 	List [][]any
-	at   int // behind the row at hand
+	at   int
 	err  error
 }
 
@@ -49,7 +49,7 @@ func (r *Rows) Scan(to ...any) error {
 	}
 	for i, v := range row {
 		if to[i] == nil {
-			continue // nobody wants it
+			continue
 		}
 		if err := assign(to[i], v); err != nil {
 			return fmt.Errorf("pgsim: column %d: %w", i, err)
@@ -58,7 +58,6 @@ func (r *Rows) Scan(to ...any) error {
 	return nil
 }
 
-// assign puts a value where it is to go.
 func assign(to, v any) error {
 	done := false
 	switch to := to.(type) {
@@ -108,7 +107,6 @@ func assign(to, v any) error {
 	return nil
 }
 
-// put puts a value where one of its own type is to go, and says whether it is one.
 func put[T any](to *T, v any) bool {
 	value, ok := v.(T)
 	if ok {
@@ -120,7 +118,7 @@ func put[T any](to *T, v any) bool {
 // Values implements pgx.Rows.
 func (r *Rows) Values() ([]any, error) { return r.List[r.at-1], nil }
 
-// RawValues implements pgx.Rows: in binary, as the driver has the server send them.
+// RawValues implements pgx.Rows: values in binary, as the server sends them.
 func (r *Rows) RawValues() [][]byte {
 	row := r.List[r.at-1]
 	raw := make([][]byte, len(row))
@@ -130,7 +128,7 @@ func (r *Rows) RawValues() [][]byte {
 	return raw
 }
 
-// binaryOf is a value in the server's binary format; JSON and text are what they are.
+// binaryOf encodes a value in the server's binary format; JSON and text stay as they are.
 func binaryOf(v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -172,7 +170,7 @@ func (r *Rows) Conn() *pgx.Conn { return nil }
 // TypeMap implements pgx.Rows.
 func (r *Rows) TypeMap() *pgtype.Map { return nil }
 
-// OneRow is the answer to a query that wants one.
+// OneRow is the result of QueryRow.
 type OneRow Rows
 
 // Scan implements pgx.Row.

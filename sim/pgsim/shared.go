@@ -16,38 +16,37 @@ import (
 	"pulley/sim/world"
 )
 
-// The statements of a design on a Host are known by their text. Each is written anew for the simulated database: the same
-// rows, locks, conditions and order of parts. Of the parts of a statement the server does those first that its result is
-// read from, in their order, and then the others, the last first.
+// A design's statements are identified by their text and reimplemented with the same rows, locks, conditions and order of parts.
+// The server first runs the parts that a statement's result is read from, in order, and then the others, last first.
 
-// Store is that of a design.
+// Store is a design's simulated store.
 type Store interface{ Common() *Base }
 
-// Build makes the steps of a statement.
+// Build adds the steps of a statement.
 type Build[S Store] func(s S, a *Statement, args []any)
 
-// Catalog are the statements that a store knows, by their texts.
+// Catalog maps texts to the statements that a store knows.
 type Catalog[S Store] struct{ texts Texts[catalogEntry[S]] }
 
 type catalogEntry[S Store] struct {
-	name  string // of its file
+	name  string
 	build Build[S]
 }
 
-// Statements gives those of a design by their texts, which SQL gives by their names.
+// Statements makes the catalog of a design. sql returns a statement's text by name.
 func Statements[S Store](sql func(name string) (string, error), all map[string]Build[S]) Catalog[S] {
 	texts := Texts[catalogEntry[S]]{}
 	for name, build := range all {
 		text, err := sql(name)
 		if err != nil {
-			panic(err) // the files are part of the program
+			panic(err)
 		}
 		texts.Add(text, catalogEntry[S]{name, build})
 	}
 	return Catalog[S]{texts}
 }
 
-// Join adds statements that several designs have to those that one has of its own. Where it has one of a name, it is that.
+// Join merges shared statements with a design's own, which have precedence.
 func Join[S Store](own map[string]Build[S], shared ...map[string]Build[S]) map[string]Build[S] {
 	all := map[string]Build[S]{}
 	for _, more := range append(slices.Clone(shared), own) {
@@ -56,7 +55,6 @@ func Join[S Store](own map[string]Build[S], shared ...map[string]Build[S]) map[s
 	return all
 }
 
-// sharedSQL are the statements of package postgres.
 var sharedSQL = map[string]Build[*Base]{
 	"lookup": (*Base).lookup, "cancel": (*Base).cancel, "resolve": (*Base).resolve, "incarnation": (*Base).incarnation,
 	"needs_cleanup": (*Base).needsCleanup, "join": (*Base).join, "leave": (*Base).leave, "peers": (*Base).peers,
@@ -79,7 +77,7 @@ func (b *Base) Shared(sql string, args []any) *Statement {
 	return a
 }
 
-// Of makes a statement of a design, or one that all have.
+// Of makes a design's own or a shared statement.
 func (all Catalog[S]) Of(s S, sql string, args []any) *Statement {
 	if a, ok := all.of(s, sql, args); ok {
 		return a
@@ -97,7 +95,7 @@ func (all Catalog[S]) of(s S, sql string, args []any) (*Statement, bool) {
 	return a, true
 }
 
-// InstanceOf finds an instance by its id, which is one that there is.
+// InstanceOf finds an existing instance by its id.
 func (b *Base) InstanceOf(id [16]byte) *world.Instance {
 	inst := b.World.InstanceOf(id)
 	if inst == nil {
@@ -106,7 +104,7 @@ func (b *Base) InstanceOf(id [16]byte) *world.Instance {
 	return inst
 }
 
-// Running gives what a statement sees of an instance, if it runs.
+// Running returns the visible row of a running instance; nil: it does not run.
 func (b *Base) Running(x *db.Exec, id [16]byte) *db.Version[int32, InstanceRow] {
 	v := b.Instances.Get(x, int32(b.InstanceOf(id).Index))
 	if v == nil || v.Value.Status != backend.Running {
@@ -124,7 +122,7 @@ func (b *Base) lookup(a *Statement, args []any) {
 			}
 			var failure []byte
 			if f := v.Value.Failure; f != nil {
-				failure, _ = json.Marshal(f) // it was read from JSON, or made by the core
+				failure, _ = json.Marshal(f) // it comes from JSON or from the core
 			}
 			a.AddRow(id, string(v.Value.Status), []byte(v.Value.Result), failure)
 		}
@@ -135,7 +133,7 @@ func (b *Base) lookup(a *Statement, args []any) {
 func (b *Base) cancel(a *Statement, args []any) {
 	ids, failure := args[1].([][16]byte), &plan.Failure{}
 	if err := json.Unmarshal([]byte(args[2].(string)), failure); err != nil {
-		panic(err) // the store has written it
+		panic(err)
 	}
 	a.Write = true
 	a.Each(func() int { return len(ids) }, func(x *db.Exec, i int) error {
@@ -158,7 +156,7 @@ func (b *Base) cancel(a *Statement, args []any) {
 func (b *Base) resolve(a *Statement, args []any) {
 	number, err := strconv.ParseUint(args[0].(string), 10, 64)
 	if err != nil {
-		panic(err) // the server has given it
+		panic(err)
 	}
 	a.Then(func(x *db.Exec) error {
 		b.World.Note(world.Resolves, 0, 0, 0, 0)
@@ -202,14 +200,13 @@ func (b *Base) notify(a *Statement, args []any) {
 	a.AddRow("")
 }
 
-// join: see join.sql. Who is here is known by its session, for as long as that lasts.
+// join is join.sql. A session stands for its engine while it lasts.
 func (b *Base) join(a *Statement, args []any) { b.notifyPeers(a, args, true) }
 
-// leave: see leave.sql.
 func (b *Base) leave(a *Statement, args []any) { b.notifyPeers(a, args, false) }
 
-// notifyPeers says that an engine is here, or is not any more. Its lock is the connection's; to Postgres as a shadow, which lends
-// connections to sessions for their statements, only the notification is.
+// notifyPeers notes that an engine has joined or left. Its lock belongs to the connection. The shadow executes only the
+// notification, because there sessions share connections.
 func (b *Base) notifyPeers(a *Statement, args []any, here bool) {
 	a.SQL, a.Args = notifySQL, args[2:]
 	a.Then(func(x *db.Exec) error {
@@ -219,7 +216,7 @@ func (b *Base) notifyPeers(a *Statement, args []any, here bool) {
 	b.notify(a, a.Args)
 }
 
-// peers: see peers.sql. It has no shadow, on which those numbers are others.
+// peers is peers.sql. It has no shadow, where process ids differ.
 func (b *Base) peers(a *Statement, args []any) {
 	a.SQL = ""
 	a.Then(func(*db.Exec) error {
@@ -237,5 +234,5 @@ func (b *Base) peers(a *Statement, args []any) {
 	})
 }
 
-// XID gives a transaction's number as the server's text.
+// XID returns a transaction's number as the server's text.
 func XID(x *db.Exec) string { return strconv.FormatUint(x.Number(), 10) }

@@ -5,39 +5,36 @@ import (
 	"pulley/sim/world"
 )
 
-// Statement is a statement of a design, made of steps. Each is called until it does not wait any more; what a step has
-// done it must find done when it is called again.
+// Statement is a design's statement, made of steps. A step that waits is called again and must find what it has done before.
 type Statement struct {
 	Name       string // for people
 	steps      []stage
 	at         int
-	Write      bool     // it needs room on the disk
-	Out        Rows     // the answer
+	Write      bool
+	Out        Rows
 	Wire       [][]byte // of a prepared statement: its row
 	Affected   int
-	FenceHolds bool // what it is fenced by
-	Counts     bool // the design asks for the number of affected rows, and nothing else
+	FenceHolds bool // whether its fence holds
+	Counts     bool // the design reads only the number of affected rows
 
 	SQL    string
 	Args   []any
-	Params [][]byte // of a prepared statement, instead of args
+	Params [][]byte // of a prepared statement, instead of Args
 
-	alone [1]db.Statement // it, as a batch
+	alone [1]db.Statement
 }
 
-// Memory are the memory of a world's statements, which the next one has again.
+// Memory is the memory of a world's statements; the next world reuses it.
 type Memory struct {
 	blocks [][]Statement
 	used   int
 }
 
-// statementsBlock is how many are made at a time.
 const statementsBlock = 64
 
-// stepsUsual is how many steps most statements have at most.
 const stepsUsual = 4
 
-// Next makes one that is empty.
+// Next returns an empty statement.
 func (m *Memory) Next(name, sql string, args []any) *Statement {
 	block, at := m.used/statementsBlock, m.used%statementsBlock
 	if block == len(m.blocks) {
@@ -49,7 +46,7 @@ func (m *Memory) Next(name, sql string, args []any) *Statement {
 	return a
 }
 
-// reset empties those that were used. They keep the memory of their steps and of their rows.
+// reset empties the used statements; they keep the memory of their steps and rows.
 func (m *Memory) reset() {
 	for at := range m.used {
 		a := &m.blocks[at/statementsBlock][at%statementsBlock]
@@ -60,24 +57,24 @@ func (m *Memory) reset() {
 	m.used = 0
 }
 
-// stage is one step of a statement, or one for each of so many things.
+// stage is a step, or one step for each of several items.
 type stage struct {
 	once  func(*db.Exec) error
 	each  func(x *db.Exec, i int) error
-	count func() int // how many, when it has come to that
+	count func() int // called when the stage begins
 	i     int
 }
 
-// String names it for people.
+// String returns the name.
 func (a *Statement) String() string { return a.Name }
 
-// NeedsDisk says whether it needs room on the disk.
+// NeedsDisk reports whether the statement needs disk space.
 func (a *Statement) NeedsDisk() bool { return a.Write }
 
-// Done says whether the server has done all of it.
+// Done reports whether the server has executed all of it.
 func (a *Statement) Done() bool { return a.at == len(a.steps) }
 
-// Batch gives the statement alone.
+// Batch returns the statement as a batch.
 func (a *Statement) Batch() []db.Statement {
 	a.alone[0] = a
 	return a.alone[:]
@@ -116,12 +113,12 @@ func (a *Statement) add(s stage) *Statement {
 // Then adds a step.
 func (a *Statement) Then(step func(*db.Exec) error) *Statement { return a.add(stage{once: step}) }
 
-// Each adds a step for each of so many things, whose number is known when it comes to that.
+// Each adds a step for each of n items; n is called when the stage begins.
 func (a *Statement) Each(n func() int, do func(x *db.Exec, i int) error) *Statement {
 	return a.add(stage{each: do, count: n})
 }
 
-// Notify has those who listen hear of the commit.
+// Notify sends a notification with the commit.
 func (a *Statement) Notify(channel, payload string) *Statement {
 	return a.Then(func(x *db.Exec) error {
 		x.Note(world.Notice{Channel: channel, Payload: payload})
@@ -129,12 +126,12 @@ func (a *Statement) Notify(channel, payload string) *Statement {
 	})
 }
 
-// Affect counts a row if it was affected.
+// Affect counts an affected row.
 func (a *Statement) Affect(ok bool) {
 	if ok {
 		a.Affected++
 	}
 }
 
-// AddRow adds a row to the answer.
+// AddRow adds a row to the result.
 func (a *Statement) AddRow(row ...any) { a.Out.List = append(a.Out.List, row) }

@@ -14,7 +14,7 @@ import (
 	"pulley/sim/world"
 )
 
-// RunKey is a node run's, and a barrier's, in a table.
+// RunKey is the key of a node run or barrier.
 type RunKey struct {
 	Inst int32
 	Node int32
@@ -32,32 +32,32 @@ func CompareRun(a, b RunKey) int {
 	return strings.Compare(a.Path, b.Path)
 }
 
-// Run is the node run of a key.
+// Run returns the node run of a key.
 func (k RunKey) Run() graph.Run {
 	return graph.Run{Node: graph.NodeID(k.Node), Path: graph.Path(k.Path)}
 }
 
-// KeyOf is the key of a node run.
+// KeyOf returns the key of a node run.
 func KeyOf(inst *world.Instance, run graph.Run) RunKey {
 	return RunKey{int32(inst.Index), int32(run.Node), string(run.Path)}
 }
 
-// Instance is that of the row.
+// Instance returns the row's instance.
 func (k RunKey) Instance() int32 { return k.Inst }
 
-// First is before all keys of an instance.
+// First sorts before all keys of an instance.
 func (RunKey) First(inst int32) RunKey { return RunKey{Inst: inst, Node: firstID} }
 
-// SameNode says whether two are of runs of the same node, in the same instance.
+// SameNode reports whether two keys have the same instance and node.
 func (k RunKey) SameNode(o RunKey) bool { return k.Inst == o.Inst && k.Node == o.Node }
 
-// Value is the key of an element that a node run has in a table of values.
+// Value returns the key of an element of the node run.
 func (k RunKey) Value(element int32) ValueKey {
 	return ValueKey{Inst: k.Inst, ID: k.Node, Path: k.Path, Element: element}
 }
 
-// ValueKey is a value's: of a slot with element -1, of what was appended to it from 0; of an aggregate, with its node in
-// the place of the variable.
+// ValueKey is the key of a value. A slot has element -1, and what was appended to it has elements from 0. An aggregate has its
+// node instead of the variable.
 type ValueKey struct {
 	Inst    int32
 	ID      int32
@@ -78,20 +78,20 @@ func CompareValue(a, b ValueKey) int {
 	return cmp.Compare(a.Element, b.Element)
 }
 
-// Instance is that of the row.
+// Instance returns the row's instance.
 func (k ValueKey) Instance() int32 { return k.Inst }
 
-// First is before all keys of an instance.
+// First sorts before all keys of an instance.
 func (ValueKey) First(inst int32) ValueKey { return ValueKey{Inst: inst, ID: firstID} }
 
-// SameID says whether two are of the same variable, or of the same node, in the same instance.
+// SameID reports whether two keys have the same instance and variable or node.
 func (k ValueKey) SameID(o ValueKey) bool { return k.Inst == o.Inst && k.ID == o.ID }
 
 func (k ValueKey) slot() plan.Slot {
 	return plan.Slot{Var: graph.VarID(k.ID), Scope: graph.Path(k.Path)}
 }
 
-// InstanceRow is an instance's.
+// InstanceRow is a row of instances.
 type InstanceRow struct {
 	Inst         *world.Instance
 	Status       backend.Status
@@ -104,15 +104,15 @@ type InstanceRow struct {
 	Submitted    int64 // on the server's clock
 }
 
-// Base is what the stores of all designs on the database have.
+// Base is what the stores of all designs share.
 type Base struct {
 	World        *world.World
 	Memory       *Memory
 	Tokens       db.Sequence
 	Instances    *db.Table[int32, InstanceRow]
-	Incarnations *db.Table[int, string] // one row
-	here         map[int]bool           // the sessions of engines that listen
-	tables       []instanceTable        // of the design, by which it knows what is left of an instance
+	Incarnations *db.Table[int, string]
+	here         map[int]bool    // sessions of listening engines
+	tables       []instanceTable // the design's, with rows of instances
 }
 
 // NewBase makes the tables that all designs have.
@@ -125,21 +125,21 @@ func NewBase(w *world.World, memory *Memory) Base {
 	return b
 }
 
-// Common is what the stores of all designs have.
+// Common returns the base.
 func (b *Base) Common() *Base { return b }
 
-// Now is what the server's clock says.
+// Now returns the server's clock.
 func (b *Base) Now() int64 { return b.World.Server.Clock() }
 
-// Key is the key of a node run, or of a barrier.
+// Key returns the key of a node run or barrier.
 func (b *Base) Key(id [16]byte, node int32, path string) RunKey {
 	return RunKey{Inst: int32(b.InstanceOf(id).Index), Node: node, Path: path}
 }
 
-// Crashed implements store.
+// Crashed implements world.Store.
 func (b *Base) Crashed() { b.Tokens.Crash() }
 
-// Instance implements store.
+// Instance implements world.Store.
 func (b *Base) Instance(index int) world.Stored {
 	row := b.committed(int32(index))
 	return world.Stored{Status: row.Status, Result: string(row.Result)}
@@ -148,7 +148,6 @@ func (b *Base) Instance(index int) world.Stored {
 // Status implements judge.Tables.
 func (b *Base) Status(index int) backend.Status { return b.committed(int32(index)).Status }
 
-// committed is an instance as is committed; empty: it is not stored.
 func (b *Base) committed(index int32) (found InstanceRow) {
 	b.Instances.CommittedFrom(index, func(key int32, row InstanceRow) bool {
 		if key == index {
@@ -159,7 +158,6 @@ func (b *Base) committed(index int32) (found InstanceRow) {
 	return found
 }
 
-// ended says whether an instance has ended, as is committed.
 func (b *Base) ended(index int32) bool {
 	s := b.Status(int(index))
 	return s != "" && s != backend.Running
@@ -168,18 +166,18 @@ func (b *Base) ended(index int32) bool {
 // Never is later than everything.
 const Never = math.MaxInt64
 
-// RunOf is a node run of a row.
+// RunOf returns a row's node run.
 func RunOf(node int32, path string) graph.Run {
 	return graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}
 }
 
-// FirstElement is before every element.
+// FirstElement sorts before every element.
 const FirstElement = -1 << 31
 
-// firstID is before every node and variable.
+// firstID sorts before every node and variable.
 const firstID = -1 << 31
 
-// YearsBefore is an instant of the server's so many years before another.
+// YearsBefore returns a server time so many years earlier.
 func YearsBefore(at int64, years int) int64 {
 	return int64(world.Epoch.Add(time.Duration(at)).AddDate(-years, 0, 0).Sub(world.Epoch))
 }
@@ -194,7 +192,6 @@ func (r *InstanceRow) End(result, failure *string) {
 	}
 }
 
-// readFailure reads what a backend has written.
 func readFailure(text string) *plan.Failure {
 	f := &plan.Failure{}
 	if err := json.Unmarshal([]byte(text), f); err != nil {

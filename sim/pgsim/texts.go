@@ -1,7 +1,7 @@
 package pgsim
 
-// Texts holds what stands for statements, by their texts. These are long, and looked up for each statement that is sent: one is known
-// by its length, and compared with those that are as long only, which costs nothing where it is the same text in memory.
+// Texts maps texts of statements to values. Texts are long and looked up for every statement sent, so the map's key is their
+// length; equal lengths are compared, which is free for the same text in memory.
 type Texts[T any] map[int][]text[T]
 
 type text[T any] struct {
@@ -9,10 +9,10 @@ type text[T any] struct {
 	is   T
 }
 
-// Add says what a text stands for.
+// Add maps a text to a value.
 func (t Texts[T]) Add(sql string, is T) { t[len(sql)] = append(t[len(sql)], text[T]{sql, is}) }
 
-// Find gives what a text stands for, if it is known.
+// Find returns the value of a text, if it is known.
 func (t Texts[T]) Find(sql string) (is T, ok bool) {
 	for _, known := range t[len(sql)] {
 		if known.text == sql {

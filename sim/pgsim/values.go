@@ -8,8 +8,8 @@ import (
 	"pulley/sim/judge"
 )
 
-// StoredValues holds the values that are stored of an instance's variables against its model's, and counts them, and what is
-// stored as an element of something.
+// StoredValues compares the stored values of an instance's variables with the model's. It counts the values, and the stored
+// elements.
 func StoredValues(m *judge.Model, id int32, table *db.Table[ValueKey, json.RawMessage]) (values, appended int) {
 	CommittedOf(table, id, func(k ValueKey, v json.RawMessage) {
 		if k.Element >= 0 {

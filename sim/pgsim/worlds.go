@@ -6,22 +6,21 @@ import (
 	"pulley/sim/world"
 )
 
-// Design is one, simulated: what is on the server, and how it is held against what it should be.
+// Design is a simulated design: its state on the server and the comparison with the models.
 type Design interface {
 	Store
 	world.Store
 	judge.Tables
 }
 
-// Worlds are played one after the other, those of one program and then perhaps of another. Each has the coroutines and the memory
-// again that the one before it has left.
+// Worlds plays worlds one after another. Each reuses the threads and memory of the one before.
 type Worlds struct {
 	Workload *cases.Workload
 	spare    world.Spare
 	memory   Memory
 }
 
-// Begin makes the world of a case, in which nothing has happened yet.
+// Begin makes the world of a case before its first step.
 func (p *Worlds) Begin(c cases.Case, newDesign func(*world.World, *Memory) Design, trace *world.Trace) *world.World {
 	w := world.New(c, p.Workload, &p.spare, trace)
 	p.memory.reset()
@@ -30,5 +29,5 @@ func (p *Worlds) Begin(c cases.Case, newDesign func(*world.World, *Memory) Desig
 	return w
 }
 
-// Release ends what the last has left.
+// Release ends what the last world has left.
 func (p *Worlds) Release() { p.spare.Release() }

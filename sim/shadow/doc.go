@@ -1,10 +1,12 @@
-// Package shadow holds simulated statements against Postgres, for the tests of those who have them.
+// Package shadow compares simulated statements with Postgres, in the tests of the simulated designs.
 //
-// A world has a Postgres as its shadow, on which each statement is made that the simulated server makes, in the same order, on a clock
-// that says the same (a function of the schema takes the place of clock_timestamp, and another that of nextval, so that what goes on by
-// itself draws no number before the world comes to that). It must give the same rows, count or error; where a transaction is held up
-// before its commit and another waits for its lock, that waits there, too; connections that break and servers that crash take the
-// same with them; and all rows that are committed, and what those are told who listen, must be the same. A row that is
-// changed behind the back of the simulated server is noticed in every table, and so is a bug in a simulated statement. A world ends early where it comes to what Postgres leaves to chance: which of two that were woken together goes first,
-// and whether who was woken reads the clock before it jumps. How many did is told with what was played.
+// A world has a Postgres as its shadow, which executes each statement of the simulated server in the same order and with the same
+// clock. Functions of the schema replace clock_timestamp and nextval, the latter so that a statement that continues by itself
+// draws no number before the world lets it. Each statement must return the same rows, count or error. If it waits for the lock of
+// a transaction that is stopped before its commit, it must wait on both servers. Broken connections and crashes must have the
+// same effects, and committed rows and notifications must be equal. Tests plant a changed row in every table, and bugs in
+// simulated statements, to show that they are noticed.
+//
+// A world ends early where Postgres leaves the result to chance: which of two waiters that were woken together is first, and
+// whether a woken one reads the clock before it jumps. The tests log how many did.
 package shadow

@@ -10,8 +10,8 @@ import (
 	"pulley/sim/world"
 )
 
-// TestNoticed wants differences that are planted between the simulated server and Postgres to be noticed. Before each change those
-// are looked for that are in the first cases.
+// TestNoticed checks that planted differences between the simulated server and Postgres are noticed. Only those found in the
+// first cases are planted before each change; the others at night.
 func TestNoticed(t *testing.T, design Design, differences []Difference) {
 	p, d := newPostgres(t, design), &cases.Programs{}
 	for _, c := range differences {
@@ -21,28 +21,27 @@ func TestNoticed(t *testing.T, design Design, differences []Difference) {
 	}
 }
 
-// On is a change of what a design has on the server.
+// On adapts a change of a design's store.
 func On[S world.Store](change func(*world.World, S) bool) func(*world.World) bool {
 	return func(w *world.World) bool { return change(w, w.Store.(S)) }
 }
 
-// Difference is a difference that is planted.
+// Difference is a planted difference.
 type Difference struct {
-	What, Want string // is in what it is noticed by
+	What, Want string // a part of the difference by which it is noticed
 	Plant      func(*world.World) bool
 	Bug        string
-	From       uint64 // the case in which it is, or one before
+	From       uint64 // the case that shows it, or an earlier one
 }
 
-// now says whether it is looked for in this run: what is further on than the first cases is for the night.
+// now reports whether this run plants it.
 func (c Difference) now() bool { return c.From == 0 || depth.Night() }
 
-// noticed wants it to be.
 func (c Difference) noticed(t *testing.T, p *Postgres, d *cases.Programs) {
 	const most = 4096
 	for seed := c.From; seed < c.From+most; seed++ {
 		if c.Bug != "" && hashOf(t, p, d, seed, c.Bug) == hashOf(t, p, d, seed, "") {
-			continue // it does not come to that
+			continue
 		}
 		p.every, p.plant = 1, nil
 		if c.Plant != nil {
@@ -61,7 +60,6 @@ func (c Difference) noticed(t *testing.T, p *Postgres, d *cases.Programs) {
 	t.Errorf("not noticed in %d cases", most)
 }
 
-// hashOf plays a world by itself.
 func hashOf(t *testing.T, p *Postgres, d *cases.Programs, seed uint64, bug string) string {
 	w, all := shadowWorld(t, d, p.design, seed, bug)
 	defer all.Release()
@@ -71,10 +69,9 @@ func hashOf(t *testing.T, p *Postgres, d *cases.Programs, seed uint64, bug strin
 
 type tampering func(*db.Exec) error
 
-// Run implements db.Statement.
 func (t tampering) Run(x *db.Exec) error { return t(x) }
 
-// Planted changes the first row of a table that is simulated, and says whether there was one that nobody is at.
+// Planted changes the first row of a simulated table. It returns false if there is none or it is locked.
 func Planted[K, V any](w *world.World, table *db.Table[K, V], change func(V) V) bool {
 	changed, yield := false, w.Server.Yield
 	w.Server.Yield = nil

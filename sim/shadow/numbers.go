@@ -13,14 +13,13 @@ import (
 	"pulley/sim/world"
 )
 
-// On the real server a statement goes on by itself as soon as the lock is free for which it has waited; on the simulated one it does
-// so when the world comes to it. The world may end its session before that. A rollback undoes all that the statement has done by
-// then, except for the numbers that it has drawn from a sequence. Whether it has drawn any is chance, and setting the sequence back
-// is wrong: another statement that went on by itself may have drawn one, too. Therefore nextval is a function of the schema, as
-// clock_timestamp is, and waits until the world has the statement go on. Identity columns draw without calling nextval; no design
-// inserts into one behind a lock for which it may wait.
+// On the real server a statement continues as soon as it gets the lock that it waited for; on the simulated one it does when the
+// world lets it. The world may end its session before that. A rollback then undoes everything except numbers drawn from a
+// sequence. Setting the sequence back would be wrong, because another statement may have drawn one too. Therefore nextval is a
+// function of the schema that waits until the world lets the statement continue. Identity columns draw without calling nextval;
+// no design inserts into one after a lock that it may wait for.
 
-// numbersSQL makes that function. The keeper has a lock on the backend of each turn whose numbers are held back.
+// numbersSQL makes that function. The keeper locks the backend of each turn whose numbers are held back.
 const numbersSQL = `CREATE FUNCTION nextval(regclass) RETURNS bigint LANGUAGE plpgsql AS $$
 	DECLARE numbers CONSTANT int := hashtext('numbers'); me CONSTANT int := pg_backend_pid();
 	BEGIN
@@ -29,13 +28,12 @@ const numbersSQL = `CREATE FUNCTION nextval(regclass) RETURNS bigint LANGUAGE pl
 		RETURN pg_catalog.nextval($1);
 	END $$`
 
-// holdNumbers keeps what waits for a lock from drawing numbers when it gets it.
+// holdNumbers keeps a waiting statement from drawing numbers once it gets its lock.
 func (p *Postgres) holdNumbers(t *turn) {
 	p.execOn(p.keeper, "SELECT pg_advisory_lock(hashtext('numbers'), $1)", pid(t.real))
 	t.heldBack = true
 }
 
-// giveNumbers ends that.
 func (p *Postgres) giveNumbers(t *turn) {
 	if t.heldBack {
 		p.execOn(p.keeper, "SELECT pg_advisory_unlock(hashtext('numbers'), $1)", pid(t.real))
@@ -43,12 +41,11 @@ func (p *Postgres) giveNumbers(t *turn) {
 	}
 }
 
-// wantsNumber says whether what is under way on the real server would draw a number, and is kept from it.
+// wantsNumber reports whether the real statement is held back from drawing a number.
 func (p *Postgres) wantsNumber(t *turn) bool {
 	return t.heldBack && p.blockedBy(t, []int32{pid(p.keeper)})
 }
 
-// blockedBy says whether what is under way on the real server waits for one of some backends.
 func (p *Postgres) blockedBy(t *turn, pids []int32) (waits bool) {
 	err := p.admin.QueryRow(p.t.Context(), "SELECT pg_blocking_pids($1) && $2::int[]", pid(t.real), pids).Scan(&waits)
 	if err != nil {
@@ -57,16 +54,15 @@ func (p *Postgres) blockedBy(t *turn, pids []int32) (waits bool) {
 	return waits
 }
 
-// pid names the backend of a connection.
 func pid(c *pgx.Conn) int32 { return int32(c.PgConn().PID()) }
 
-// TestNumbers has two statements wait for a lock. The first gets it, and has all the time that it needs to draw a number. Then one of
-// the two is taken back. The other must draw the first number, and who comes after it the second.
+// TestNumbers has two statements wait for a lock. The first gets it and has enough time to draw a number. Then one of the two is
+// rolled back. It checks that the other draws the first number, and the next statement the second.
 func TestNumbers(t *testing.T, design Design) {
 	p, d := newPostgres(t, design), &cases.Programs{}
 	for what, takenBack := range map[string]int{"who got the lock is taken back": 0, "a statement that still waits for it is rolled back": 1} {
 		t.Run(what, func(t *testing.T) {
-			w, all := shadowWorld(t, d, design, 0, "") // it is not played
+			w, all := shadowWorld(t, d, design, 0, "")
 			defer all.Release()
 			p.attach(w)
 			lock := &pgsim.Statement{Name: "lock", SQL: "SELECT pg_advisory_xact_lock(1)"}

@@ -19,7 +19,6 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// statementsOf gives the statements of a batch.
 func statementsOf(batch []db.Statement) (out []*pgsim.Statement) {
 	for _, s := range batch {
 		if a, ok := s.(*pgsim.Statement); ok && a.SQL != "" {
@@ -37,7 +36,6 @@ func texts(batch []db.Statement) string {
 	return strings.Join(names, ", ")
 }
 
-// returned is the real server's to a statement.
 type returned struct {
 	fields   []pgconn.FieldDescription
 	rows     [][][]byte
@@ -46,15 +44,12 @@ type returned struct {
 	err      error
 }
 
-// sends says whether there is anything in a batch for the real server.
 func sends(batch []db.Statement) bool {
 	return len(statementsOf(batch)) > 0 || slices.ContainsFunc(batch, func(s db.Statement) bool { return controlSQL[s] != "" })
 }
 
-// controlSQL are the statements that begin and end transactions.
 var controlSQL = map[db.Statement]string{db.Begin: "BEGIN", db.Commit: "COMMIT", db.Rollback: "ROLLBACK"}
 
-// replies makes the statements of a batch, up to one that fails.
 func replies(c *pgx.Conn, batch []db.Statement) (out []returned) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*realTimeout)
 	defer cancel()
@@ -76,7 +71,6 @@ func replies(c *pgx.Conn, batch []db.Statement) (out []returned) {
 	return out
 }
 
-// execStatement makes a statement as the driver does.
 func execStatement(ctx context.Context, c *pgx.Conn, a *pgsim.Statement) (r returned) {
 	if a.Params != nil {
 		if _, r.err = c.Prepare(ctx, a.Name, a.SQL); r.err != nil {
@@ -104,7 +98,6 @@ func execStatement(ctx context.Context, c *pgx.Conn, a *pgsim.Statement) (r retu
 	return r
 }
 
-// lines are the rows of a reply for people, and to be compared.
 func (r returned) lines() (out []string) {
 	for _, row := range r.rows {
 		var words []string
@@ -125,7 +118,6 @@ func (r returned) lines() (out []string) {
 	return out
 }
 
-// simulated are the rows of a simulated statement as lines.
 func (r returned) simulated(a *pgsim.Statement) (out []string) {
 	if r.binary {
 		return returned{rows: [][][]byte{a.Wire}, binary: true}.lines()
@@ -144,7 +136,7 @@ func (r returned) simulated(a *pgsim.Statement) (out []string) {
 	return out
 }
 
-// word is a value as the server words one of its type.
+// word formats a value as the server formats one of its type.
 func word(oid uint32, v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -178,7 +170,6 @@ func word(oid uint32, v any) string {
 	return fmt.Sprint(v)
 }
 
-// words is an array as the server words one.
 func words[T any](list []T) string {
 	all := make([]string, len(list))
 	for i, v := range list {
@@ -191,7 +182,6 @@ func words[T any](list []T) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// shown words what a statement was asked with.
 func shown(a *pgsim.Statement) string {
 	if a.Params != nil {
 		return fmt.Sprintf("%x", a.Params)
@@ -199,10 +189,10 @@ func shown(a *pgsim.Statement) string {
 	return fmt.Sprintf("%v", a.Args)
 }
 
-// Micros is an instant of the simulated server as the real one's function of that name has it.
+// Micros converts a time of the simulated server to that of the real one.
 func Micros(at int64) int64 { return at / 1000 }
 
-// OrNull is a number, and null where that is zero.
+// OrNull returns n, or null if it is zero.
 func OrNull(n int64) any {
 	if n == 0 {
 		return nil
@@ -210,11 +200,10 @@ func OrNull(n int64) any {
 	return n
 }
 
-// failureText is a failure as it is stored, and nothing where there is none.
 func failureText(f *plan.Failure) []byte {
 	if f == nil {
 		return nil
 	}
-	text, _ := json.Marshal(f) // of strings only
+	text, _ := json.Marshal(f) // a struct of strings
 	return text
 }

@@ -19,49 +19,49 @@ import (
 	"pulley/sim/world"
 )
 
-// Postgres is Postgres as the shadow of a world's server. A statement that the simulated server has done is made there, too,
-// and must give the same; what waits there for a lock must wait here, and go on when it does there. Its clock is the
-// world's: a function of the schema takes the place of clock_timestamp. Another takes that of nextval, see numbersSQL.
+// Postgres is the shadow of a world's server. It executes each statement after the simulated server and must return the same. A
+// statement must wait for a lock on both servers, and continue on both. Its clock is the world's: functions of the schema replace
+// clock_timestamp and nextval (see numbersSQL).
 type Postgres struct {
 	t          *testing.T
 	design     Design
 	server     *pgserver.Server
 	cfg        postgres.Config
 	admin      *pgx.Conn
-	listenConn *pgx.Conn // hears of notifications
+	listenConn *pgx.Conn
 	keeper     *pgx.Conn // holds numbers back
 	free       []*pgx.Conn
 
 	w             *world.World
 	turns         map[*world.Conn]*turn
-	micros        int64             // what the clock says
-	names         map[string]string // of the real server, by those that stand for them on the simulated one
-	notifications []string          // notifications of the simulated server
-	every         int               // rows are compared after so many batches
-	batches       int               // since
-	crashes       int               // that are real ones; the others only empty what is not logged
-	recent        []string          // the last statements, for people
-	count         map[string]int    // what was applied
-	differs       error             // the first difference
-	plant         func() bool       // changes something on the simulated server, and says whether it has; nil: nobody does
+	micros        int64             // the clock's value
+	names         map[string]string // of the real server, by their simulated counterparts
+	notifications []string
+	every         int // rows are compared after so many batches
+	batches       int // since the last comparison
+	crashes       int // real ones still to come; other crashes only empty unlogged tables
+	recent        []string
+	count         map[string]int
+	differs       error
+	plant         func() bool // changes something on the simulated server, and returns whether it did; nil: nothing to plant
 }
 
-// turn is what a connection is at.
+// turn is the state of a connection.
 type turn struct {
 	batch       []db.Statement
 	state       turnState
-	real        *pgx.Conn // nil: there is nothing that it has to itself
-	tx          bool      // it is in a transaction that it has begun by itself
-	heldBack    bool      // the real one draws no number
-	unblockedAt int       // the world's step in which what it waits for came free, so that the real one may go on already; zero: none did
+	real        *pgx.Conn // nil: it needs none at present
+	tx          bool      // it has begun a transaction itself
+	heldBack    bool      // the real statement draws no number
+	unblockedAt int       // the step in which its awaited lock was released, so that the real statement may have continued; zero: not released
 	clock       int64     // at that step
 	got         chan []returned
 }
 
-// explicit says whether it is for the batch to say where its transaction begins and ends.
+// explicit reports whether the batch begins or ends its transaction itself.
 func (t *turn) explicit() bool { return t.tx || slices.Contains(t.batch, db.Statement(db.Begin)) }
 
-// body is the batch without the commit that it may end with.
+// body returns the batch without a final commit.
 func (t *turn) body() []db.Statement {
 	if n := len(t.batch); n > 0 && t.batch[n-1] == db.Statement(db.Commit) {
 		return t.batch[:n-1]
@@ -72,10 +72,10 @@ func (t *turn) body() []db.Statement {
 type turnState uint8
 
 const (
-	idle    turnState = iota
-	fresh             // the batch is yet to be made on the real server
-	held              // it was, but for its commit
-	blocked           // it waits there
+	idle  turnState = iota
+	fresh           // the batch is not executed on the real server yet
+	held            // executed except for its commit
+	blocked
 )
 
 func newPostgres(t *testing.T, d Design) *Postgres {
@@ -106,7 +106,6 @@ func newPostgres(t *testing.T, d Design) *Postgres {
 	return p
 }
 
-// open makes the connections that are always there.
 func (p *Postgres) open() {
 	p.admin, p.listenConn, p.keeper = p.dial(), p.dial(), p.dial()
 	if _, err := p.listenConn.Exec(p.t.Context(), "LISTEN "+pgx.Identifier{p.design.channel()}.Sanitize()); err != nil {
@@ -114,7 +113,6 @@ func (p *Postgres) open() {
 	}
 }
 
-// close ends all connections.
 func (p *Postgres) close() {
 	for _, c := range append(p.free, p.admin, p.listenConn, p.keeper) {
 		_ = c.Close(context.Background()) // it may be broken
@@ -122,12 +120,13 @@ func (p *Postgres) close() {
 	p.free = nil
 }
 
-// dial makes a connection as a design has them, but for what clock_timestamp is. What a crash must not take is flushed before.
+// dial opens a connection like a design's, except for clock_timestamp. Commits are asynchronous; crashReal flushes them before a
+// crash.
 func (p *Postgres) dial() *pgx.Conn {
 	c, err := postgres.Connect(p.t.Context(), p.cfg)
 	if err == nil {
 		_, err = c.Exec(p.t.Context(), "SET search_path TO "+pgx.Identifier{p.cfg.Schema}.Sanitize()+", pg_catalog; SET synchronous_commit TO off; "+
-			"SET deadlock_timeout TO '1h'") // the world decides when a transaction has waited for too long, and which; by itself the server ends none
+			"SET deadlock_timeout TO '1h'") // the world, not the server, decides which lock wait ends
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -143,7 +142,6 @@ func (p *Postgres) execOn(c *pgx.Conn, sql string, args ...any) {
 	}
 }
 
-// attach makes it the shadow of a new world's server.
 func (p *Postgres) attach(w *world.World) {
 	p.names = map[string]string{}
 	p.w, p.turns, p.notifications, p.recent, p.differs, p.batches = w, map[*world.Conn]*turn{}, nil, nil, nil, 0
@@ -172,7 +170,6 @@ func (p *Postgres) attach(w *world.World) {
 	}
 }
 
-// tick has the real server's clock say what the simulated one's does.
 func (p *Postgres) tick() {
 	if now := p.w.Server.Clock() / 1000; now != p.micros {
 		p.micros = now
@@ -180,7 +177,6 @@ func (p *Postgres) tick() {
 	}
 }
 
-// differ notes the first difference, and ends the world.
 func (p *Postgres) differ(format string, args ...any) {
 	if p.differs == nil {
 		p.differs = fmt.Errorf("%s\nafter:\n  %s", fmt.Sprintf(format, args...), strings.Join(p.recent, "\n  "))
@@ -188,7 +184,6 @@ func (p *Postgres) differ(format string, args ...any) {
 	}
 }
 
-// note notes what was applied, for people.
 func (p *Postgres) note(format string, args ...any) {
 	if len(p.recent) == 12 {
 		p.recent = p.recent[1:]
@@ -205,7 +200,6 @@ func (p *Postgres) turn(c *world.Conn) *turn {
 	return t
 }
 
-// assignConn gives a turn a connection to the real server.
 func (p *Postgres) assignConn(t *turn) {
 	if t.real != nil {
 		return
@@ -224,7 +218,7 @@ func (p *Postgres) release(t *turn) {
 	t.real = nil
 }
 
-// Began implements shadow.
+// Began implements the world's shadow.
 func (p *Postgres) Began(c *world.Conn, batch []db.Statement) {
 	t := p.turn(c)
 	if t.batch = batch; sends(batch) {
@@ -235,7 +229,6 @@ func (p *Postgres) Began(c *world.Conn, batch []db.Statement) {
 	}
 }
 
-// translated gives the parameters of a statement with the names that the real server knows.
 func (p *Postgres) translated(args []any) []any {
 	args = slices.Clone(args)
 	for i, v := range args {
@@ -246,7 +239,7 @@ func (p *Postgres) translated(args []any) []any {
 	return args
 }
 
-// learn takes the names that the real server has given for those of the simulated one.
+// learn records the names that the real server has generated.
 func (p *Postgres) learn(a *pgsim.Statement, r returned) {
 	column, names := p.design.GeneratedColumns[a.Name]
 	if !names || len(a.Out.List) != len(r.rows) {
@@ -259,7 +252,7 @@ func (p *Postgres) learn(a *pgsim.Statement, r returned) {
 	}
 }
 
-// Stepped implements shadow.
+// Stepped implements the world's shadow.
 func (p *Postgres) Stepped(c *world.Conn) {
 	t := p.turn(c)
 	if t.state == idle || p.differs != nil {
@@ -280,7 +273,7 @@ func (p *Postgres) Stepped(c *world.Conn) {
 		p.mustWait(t)
 	case waits:
 		p.mustWait(t)
-	case t.state == fresh: // it lets others go first
+	case t.state == fresh: // it yields before its commit
 		p.count["overlaps"]++
 		p.note("%s of %d, but for its commit", texts(t.batch), c.Session.ID)
 		p.enter(t)
@@ -292,7 +285,6 @@ func (p *Postgres) Stepped(c *world.Conn) {
 	}
 }
 
-// enter begins with a batch whose commit comes later.
 func (p *Postgres) enter(t *turn) {
 	p.assignConn(t)
 	if !t.explicit() {
@@ -300,7 +292,7 @@ func (p *Postgres) enter(t *turn) {
 	}
 }
 
-// Ended implements shadow.
+// Ended implements the world's shadow.
 func (p *Postgres) Ended(c *world.Conn, err error) {
 	t := p.turn(c)
 	state := t.state
@@ -310,12 +302,12 @@ func (p *Postgres) Ended(c *world.Conn, err error) {
 	t.state, t.unblockedAt = idle, 0
 	p.tick()
 	p.note("%s of %d: %v", texts(t.batch), c.Session.ID, err)
-	if state == idle { // nothing was sent to the real server, for which its disk has room
+	if state == idle { // nothing was sent to the real server, whose disk is not full
 		p.abort(c, t, state)
 		return
 	}
 	switch {
-	case errors.Is(err, db.ErrCanceled) || errors.Is(err, db.ErrShutdown) || errors.Is(err, db.ErrLockTimeout): // given up, for nothing that it did
+	case errors.Is(err, db.ErrCanceled) || errors.Is(err, db.ErrShutdown) || errors.Is(err, db.ErrLockTimeout): // ended from outside
 		p.count["given up"]++
 		p.abort(c, t, state)
 	default:
@@ -327,19 +319,18 @@ func (p *Postgres) Ended(c *world.Conn, err error) {
 	p.compareCommitted(false)
 }
 
-// abort has what is under way fail, for nothing that it did.
+// abort makes the transaction fail for an external reason.
 func (p *Postgres) abort(c *world.Conn, t *turn, state turnState) {
 	p.rollBack(t, state)
 	if c.Session.State() == db.InTx {
 		p.assignConn(t)
-		_, _ = t.real.Exec(p.t.Context(), "BEGIN; SELECT 1/0") // a transaction that has failed
+		_, _ = t.real.Exec(p.t.Context(), "BEGIN; SELECT 1/0") // leaves a failed transaction
 	}
 }
 
-// finish makes what is left of a batch, which has ended with an error or without.
 func (p *Postgres) finish(t *turn, state turnState, err error) {
 	var got []returned
-	around := !t.explicit() && (state != fresh || len(t.batch) > 1) // there is a transaction around it
+	around := !t.explicit() && (state != fresh || len(t.batch) > 1) // it is inside a transaction of its own
 	switch {
 	case state == blocked:
 		got = p.awaitReplies(t)
@@ -361,7 +352,7 @@ func (p *Postgres) finish(t *turn, state turnState, err error) {
 	}
 }
 
-// Closed implements shadow.
+// Closed implements the world's shadow.
 func (p *Postgres) Closed(c *world.Conn) {
 	if t := p.turns[c]; t != nil {
 		if t.real != nil {
@@ -374,7 +365,7 @@ func (p *Postgres) Closed(c *world.Conn) {
 	}
 }
 
-// rollBack undoes what is under way. What has waited has drawn no number since.
+// rollBack undoes a turn's transaction. A waiting statement has drawn no number since.
 func (p *Postgres) rollBack(t *turn, state turnState) {
 	if t.real == nil {
 		return
@@ -387,15 +378,15 @@ func (p *Postgres) rollBack(t *turn, state turnState) {
 	t.state = idle
 }
 
-// recount sets the real server's sequences to where the simulated one's are, while nothing is under way: in a new world, and
-// after a crash, which leaves numbers out on both.
+// recount sets the real sequences to the simulated ones while nothing runs: in a new world, and after a crash, which leaves gaps
+// on both.
 func (p *Postgres) recount() {
 	for name, last := range p.design.Sequences {
 		p.exec("SELECT setval($1::text::regclass, greatest($2::bigint, 1), $2::bigint > 0)", name, last(p.w))
 	}
 }
 
-// Crashed implements shadow.
+// Crashed implements the world's shadow.
 func (p *Postgres) Crashed() {
 	for _, t := range p.turns {
 		if t.real != nil {
@@ -412,7 +403,7 @@ func (p *Postgres) Crashed() {
 	if p.crashes > 0 {
 		p.crashes--
 		p.count["real crashes"]++
-		p.notifications = nil // nobody listens
+		p.notifications = nil // no listener survives
 		p.crashReal()
 	} else {
 		p.exec(`DO $$ DECLARE c record; BEGIN
@@ -423,7 +414,7 @@ func (p *Postgres) Crashed() {
 	p.compareCommitted(true)
 }
 
-// crashReal has the real server crash, with nothing left to write that was committed.
+// crashReal crashes the real server after flushing every commit.
 func (p *Postgres) crashReal() {
 	ctx, cancel := context.WithTimeout(p.t.Context(), realTimeout)
 	defer cancel()
@@ -441,7 +432,6 @@ func (p *Postgres) crashReal() {
 	p.open()
 }
 
-// judge holds the end of a batch against that of the real one.
 func (p *Postgres) judge(t *turn, got []returned, err error) {
 	var last error
 	if len(got) > 0 {
@@ -456,7 +446,6 @@ func (p *Postgres) judge(t *turn, got []returned, err error) {
 	}
 }
 
-// compare holds replies against the real ones.
 func (p *Postgres) compare(t *turn, got []returned) {
 	for i, a := range statementsOf(t.batch) {
 		if i >= len(got) || got[i].err != nil {
@@ -482,7 +471,7 @@ func (p *Postgres) compare(t *turn, got []returned) {
 	}
 }
 
-// compareCommitted compares all that is committed, and what was told: now, or when it is time.
+// compareCommitted compares committed rows and notifications: now, or after enough batches.
 func (p *Postgres) compareCommitted(now bool) {
 	if p.plant != nil && p.differs == nil && p.plant() {
 		p.plant, now = nil, true
@@ -510,7 +499,6 @@ func (p *Postgres) compareCommitted(now bool) {
 	p.listen()
 }
 
-// oneSided lists the lines that only one side has.
 func oneSided(sim, real []string) string {
 	var out strings.Builder
 	for _, l := range sim {
@@ -529,7 +517,6 @@ func oneSided(sim, real []string) string {
 	return out.String()
 }
 
-// listen compares what those were told who listen.
 func (p *Postgres) listen() {
 	const mark = "all notifications before"
 	p.exec("SELECT pg_notify($1, $2)", p.design.channel(), mark)

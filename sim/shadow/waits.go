@@ -10,15 +10,13 @@ import (
 	"pulley/sim/db"
 )
 
-// errRace ends a world in which Postgres has woken those who waited for the same transaction in another order than the simulated
-// server has. It promises none to those who wait for different rows of it, so that is no difference; but what comes after
-// it is another world.
+// errRace ends a world in which Postgres has woken the waiters of a transaction in another order than the simulated server.
+// Postgres promises no order to waiters for different rows, so it is no difference; but the worlds diverge from there.
 var errRace = errors.New("two that waited were woken in another order")
 
-// realTimeout is how long the real server may take for what it does in moments, on a machine that has other work.
+// realTimeout bounds quick operations of the real server on a busy machine.
 const realTimeout = 5 * time.Minute
 
-// control begins or ends a transaction.
 func (p *Postgres) control(t *turn, sql string) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), realTimeout)
 	defer cancel()
@@ -27,13 +25,12 @@ func (p *Postgres) control(t *turn, sql string) {
 	}
 }
 
-// send begins with a batch on the real server.
 func (t *turn) send(batch []db.Statement) {
 	t.got = make(chan []returned, 1)
 	go func(c *pgx.Conn, got chan<- []returned) { got <- replies(c, batch) }(t.real, t.got)
 }
 
-// runBatch makes a batch on the real server, which must not wait for a lock that another has.
+// runBatch executes a batch on the real server. The batch must not wait for a lock.
 func (p *Postgres) runBatch(t *turn, batch []db.Statement) []returned {
 	alone := true
 	for _, o := range p.turns {
@@ -60,13 +57,12 @@ func (p *Postgres) runBatch(t *turn, batch []db.Statement) []returned {
 	}
 }
 
-// waits says whether what is under way on the real server waits for a lock.
 func (p *Postgres) waits(t *turn) bool {
 	return p.waitsFor(t, func(*turn) bool { return true })
 }
 
-// waitsFor says whether it waits for a lock that one of some turns has, or is before it to get. Of what Postgres does by itself,
-// such as vacuuming, nobody here knows.
+// waitsFor reports whether it waits for a lock of one of some turns, or behind one. Postgres's own processes, such as vacuum, do
+// not count.
 func (p *Postgres) waitsFor(t *turn, those func(*turn) bool) bool {
 	var pids []int32
 	for _, o := range p.turns {
@@ -77,8 +73,8 @@ func (p *Postgres) waitsFor(t *turn, those func(*turn) bool) bool {
 	return len(pids) > 0 && p.blockedBy(t, pids)
 }
 
-// mustWait wants what is under way on the real server to wait for a lock. When it gets that, it draws no number until the world
-// has it go on.
+// mustWait checks that the real statement waits for a lock. Once it gets the lock, it draws no number until the world lets it
+// continue.
 func (p *Postgres) mustWait(t *turn) {
 	p.giveNumbers(t)
 	for until := time.Now().Add(realTimeout); ; {
@@ -102,7 +98,6 @@ func (p *Postgres) mustWait(t *turn) {
 	}
 }
 
-// awaitReplies gives the replies to what has waited.
 func (p *Postgres) awaitReplies(t *turn) []returned {
 	p.giveNumbers(t)
 	for until := time.Now().Add(realTimeout); time.Now().Before(until); {
@@ -121,8 +116,8 @@ func (p *Postgres) awaitReplies(t *turn) []returned {
 	return nil
 }
 
-// cancel ends what is under way on the real server. Between two statements of a batch there is nothing that a cancel could end, so
-// it is asked for until the batch is over.
+// cancel ends a batch on the real server. A cancel between two statements has no effect, so cancel repeats it until the batch is
+// over.
 func (p *Postgres) cancel(t *turn) {
 	for until := time.Now().Add(realTimeout); time.Now().Before(until); {
 		p.exec("SELECT pg_cancel_backend($1)", pid(t.real))
@@ -135,15 +130,13 @@ func (p *Postgres) cancel(t *turn) {
 	p.t.Fatalf("%s cannot be cancelled on Postgres", texts(t.batch))
 }
 
-// race ends the world.
 func (p *Postgres) race(kind string) {
 	p.count[kind]++
 	p.differs, p.w.Over = errRace, true
 }
 
-// overtakes says whether t goes on while another, woken before or with it, has yet to: which of the two is first is chance on the
-// real server; or whether the clock has jumped since t was woken, which the real server may read before that or after. That ends the
-// world, too.
+// overtakes ends the world where the result is chance. Either t continues before another statement that was woken earlier or with
+// it; or the clock has jumped since t was woken, and the real server may read it before or after.
 func (p *Postgres) overtakes(t *turn) bool {
 	if t.unblockedAt > 0 && t.clock != p.w.Server.Clock() {
 		p.race("overtaken")
@@ -158,8 +151,8 @@ func (p *Postgres) overtakes(t *turn) bool {
 	return false
 }
 
-// wakes says whether another has yet to go on that t's batch has woken, which begins by ending a transaction. On the simulated server
-// that one is next; on the real one the rest of the batch may be first at what both want.
+// wakes reports whether t's batch, which begins by ending a transaction, has woken a statement that has not continued yet. On the
+// simulated server that one is next; on the real one the rest of the batch may lock first.
 func (p *Postgres) wakes(t *turn) bool {
 	for _, o := range p.turns {
 		if o != t && o.state == blocked && o.unblockedAt > 0 {
@@ -169,7 +162,7 @@ func (p *Postgres) wakes(t *turn) bool {
 	return false
 }
 
-// wokenEarly says whether it has what it waited for on the real server, and not yet on the simulated one.
+// wokenEarly reports whether it has its lock on the real server and not yet on the simulated one.
 func (p *Postgres) wokenEarly(t *turn) bool {
 	return t.state == blocked && (len(t.got) > 0 || p.wantsNumber(t))
 }

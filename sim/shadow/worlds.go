@@ -15,7 +15,7 @@ import (
 	"pulley/sim/world"
 )
 
-// Main is the main function of tests that play worlds beside Postgres.
+// Main is TestMain of packages that play worlds beside Postgres.
 func Main(m *testing.M) {
 	debug.SetGCPercent(800) // worlds are small and short
 	pgtest.Main(m)
@@ -25,8 +25,8 @@ var realCases = flag.Uint64("real-cases", 0, "how many worlds of each design are
 
 var realFrom = flag.Uint64("real-from", 0, "the first of the worlds that are replayed on Postgres")
 
-// realWorlds gives the worlds of a design that are replayed on Postgres: those that the command line says, or many
-// at night, or few before each change, among which is one whose server dies.
+// realWorlds returns which worlds of a design are replayed on Postgres: those of the command line; otherwise many at night, and
+// few before each change, including one with a server crash.
 func realWorlds(night uint64) (from, to uint64) {
 	from, cases := *realFrom, *realCases
 	if cases == 0 {
@@ -36,14 +36,14 @@ func realWorlds(night uint64) (from, to uint64) {
 	return from, from + cases
 }
 
-// crashSeed is a seed whose world has a server that dies.
+// crashSeed is the seed of a world with a server crash.
 const crashSeed = 5
 
-// shadowFaults is how many faults such a world has at most: more programs are more than longer worlds.
+// shadowFaults bounds a world's faults: more programs find more than longer worlds.
 const shadowFaults = 36
 
-// shadowWorld makes a world in which servers can be compared: a statement's steps are the real server's own, so that others go
-// first only just before its commit, and what has waited goes on at once.
+// shadowWorld makes a world in which the servers can be compared. The real server's steps cannot be interrupted, so statements
+// yield only before their commit, and a waiter continues at once.
 func shadowWorld(t *testing.T, d *cases.Programs, of Design, seed uint64, bug string) (*world.World, *pgsim.Worlds) {
 	t.Helper()
 	load, err := d.Of(seed, of.Name)
@@ -61,7 +61,7 @@ func shadowWorld(t *testing.T, d *cases.Programs, of Design, seed uint64, bug st
 	return w, all
 }
 
-// shadowed plays a world on the simulated server and on Postgres, up to the first difference.
+// shadowed plays a world on both servers up to the first difference.
 func shadowed(t *testing.T, p *Postgres, d *cases.Programs, seed uint64, bug string) error {
 	t.Helper()
 	w, all := shadowWorld(t, d, p.design, seed, bug)
@@ -77,7 +77,7 @@ func shadowed(t *testing.T, p *Postgres, d *cases.Programs, seed uint64, bug str
 		p.rollBack(turn, turn.state)
 		p.release(turn)
 	}
-	if p.differs != nil { // who knows what state they are in
+	if p.differs != nil { // their state is unknown
 		p.close()
 		p.open()
 	}
@@ -101,10 +101,9 @@ func faultsOf(c *world.Counts) (n int) {
 	return n
 }
 
-// Test plays worlds full of faults on the simulated server and on Postgres side by side, statement by statement: several
-// engines on the real code of a design, whose statements are made on both servers in the same order, with the same
-// clock. Each must give the same rows, count or error; one that waits for another's lock must wait on both; what is
-// committed and what is told must be the same.
+// Test plays worlds with faults on the simulated server and on Postgres, statement by statement: several engines run a design's
+// real code, and both servers execute its statements in the same order with the same clock. It checks that rows, counts, errors,
+// lock waits, committed rows and notifications are equal.
 func Test(t *testing.T, designs ...Design) {
 	for _, design := range designs {
 		t.Run(design.Name, func(t *testing.T) {
@@ -121,7 +120,7 @@ func Test(t *testing.T, designs ...Design) {
 				seed := next
 				p.every = 24
 				err := shadowed(t, p, d, seed, "")
-				if err != nil { // see after which statement what is durable differs
+				if err != nil { // repeat, to see after which statement committed rows differ
 					p.every = 1
 					err = shadowed(t, p, d, seed, "")
 				}

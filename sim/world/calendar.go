@@ -1,39 +1,38 @@
 package world
 
-// occurrence is something that is to happen, to a process in one of its lives or, without one, to the world.
+// occurrence is a scheduled act of the world (to is nil) or of one incarnation of a process.
 type occurrence struct {
 	at          int64  // ns since the world began
-	tie         uint32 // drawn: the order of what happens at the same moment
-	incarnation uint32 // of the process
-	seq         uint64 // in which they were made, where the draw is a tie too
+	tie         uint32 // random; orders occurrences of the same moment
+	incarnation uint32
+	seq         uint64 // order of scheduling, where tie is equal too
 	to          *Process
 	actor       actor
 	act         int
 }
 
-// actor is who acts in an occurrence; act says which of his acts it is.
+// actor acts in an occurrence; act selects which of its acts.
 type actor interface {
-	// isStale says that the act has no object any more. It does not are applied then, and is no step of the world.
+	// isStale reports whether the act has become pointless. The world then skips it and does not count a step.
 	isStale(act int) bool
 	do(act int)
 }
 
-// actOnce is a function that acts once, and always.
+// actOnce is a function that acts once and is never stale.
 type actOnce func()
 
 func (actOnce) isStale(int) bool { return false }
 func (f actOnce) do(int)         { f() }
 
-// calendar is a heap of what is to happen. What the order hangs on is in the heap, small and without pointers; the rest
-// lies still.
+// calendar is a heap of occurrences. The heap holds only small keys without pointers; the occurrences stay in place in entries.
 type calendar struct {
 	heap    []place
 	entries []occurrence
-	free    []int32 // places in lies
-	moot    int     // how many were cancelled and are there still
+	free    []int32 // unused indices of entries
+	moot    int     // occurrences that were cancelled and may still be here
 }
 
-// place is where an occurrence is in the order, and where it lies.
+// place is the sort key of an occurrence and its index in entries.
 type place struct {
 	at    int64
 	tie   uint32
@@ -87,7 +86,6 @@ func (c *calendar) pop() occurrence {
 	return c.remove(first.entry)
 }
 
-// remove takes an occurrence from where it lies.
 func (c *calendar) remove(lie int32) occurrence {
 	o := c.entries[lie]
 	c.entries[lie] = occurrence{}
@@ -95,8 +93,8 @@ func (c *calendar) remove(lie int32) occurrence {
 	return o
 }
 
-// sink puts a place into the heap, at i or below. It comes from the heap's end and mostly belongs there: it is put below all that is
-// before its brother, and rises from there.
+// sink puts a place into the heap, at i or below. A place from the heap's end mostly belongs at the bottom: sink therefore moves
+// smaller children up all the way, and then lets the place rise.
 func (c *calendar) sink(i int, p place) {
 	h, top := c.heap, i
 	for {
@@ -121,10 +119,10 @@ func (c *calendar) sink(i int, p place) {
 	h[i] = p
 }
 
-// mootMin is how many occurrences may have been cancelled before they are looked for.
+// mootMin is how many cancelled occurrences there are before they are removed.
 const mootMin = 32
 
-// noteCancelled is told that an occurrence which is on the calendar has been cancelled. Once that is half of them, they go.
+// noteCancelled counts a cancelled occurrence. It removes stale ones once they make up half of the heap.
 func (c *calendar) noteCancelled() {
 	if c.moot++; c.moot < mootMin || 2*c.moot < len(c.heap) {
 		return

@@ -10,14 +10,14 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// Backend is a design whose real code stands on a simulated host.
+// Backend is a design whose real code runs on a simulated host.
 type Backend interface {
 	backend.Backend
 	backend.Listener
 	backend.Canceler
 }
 
-// Client is a design's real code in a process. Each call of it is a thread.
+// Client calls a design's real code in a process. Each call is a thread.
 type Client struct {
 	p             *Process
 	host          *Host
@@ -26,16 +26,15 @@ type Client struct {
 	background    context.Context
 }
 
-// The pauses between two tries to listen, and between two of a call that failed: doubled for each in a row.
+// The bounds of the pause before listening, or a failed call, is retried. The pause doubles with each failure in a row.
 const (
 	retryMin = 2 * time.Millisecond
 	retryMax = 100 * time.Millisecond
 )
 
-// callLeases is how many leases long a call may take.
+// callLeases bounds a call's duration, in leases.
 const callLeases = 2
 
-// run begins a design's life in a process.
 func (h *Host) run(b Backend) *Client {
 	c := &Client{p: h.Process, host: h, b: b}
 	c.background, c.endBackground = context.WithCancel(context.Background())
@@ -45,22 +44,22 @@ func (h *Host) run(b Backend) *Client {
 	return c
 }
 
-// listen is the engine's part of listening.
+// listen listens until the client is closed, as the engine does.
 func (c *Client) listen() {
 	pause := retryMin
 	for c.background.Err() == nil {
 		begun := c.host.Now()
 		_ = c.b.Listen(c.background, func() { c.p.queueEvent(dispatch.Notified{}) })
 		if c.host.Now().Sub(begun) > retryMax {
-			pause = retryMin // it had worked for a while
+			pause = retryMin // listening had worked for a while
 		}
 		c.host.Wait(c.background, pause)
 		pause = min(2*pause, retryMax)
-		c.p.queueEvent(dispatch.Notified{}) // something may have been missed
+		c.p.queueEvent(dispatch.Notified{}) // a notification may have been missed
 	}
 }
 
-// call makes a call, as the engine does: within a bounded time.
+// call makes a call with a bounded duration, as the engine does.
 func (c *Client) call(do func(ctx context.Context)) {
 	c.p.begins(func() {
 		ctx := c.p.within(c.background, NS(callLeases*c.p.World.LeaseUS))
@@ -100,7 +99,6 @@ func (c *Client) cancel(inst *Instance, k func(error)) {
 	})
 }
 
-// close is the end of the engine's life and Backend.Close.
 func (c *Client) close(k func()) {
 	c.p.begins(func() {
 		c.endBackground()

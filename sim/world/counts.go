@@ -64,10 +64,10 @@ var stepKindNames = [stepKindsMax]string{
 	"lease handed over", "state written down", "state read", "unknown commit resolved", "mark forgotten", "overdue run put first", "cycle", "violation",
 }
 
-// String is it in words.
+// String returns the kind in words.
 func (k StepKind) String() string { return stepKindNames[k] }
 
-// Of says whether a design has such a step at all.
+// Of reports whether a design can have such a step.
 func (k StepKind) Of(backend string) bool {
 	pull := strings.HasPrefix(backend, "pull")
 	switch {
@@ -83,11 +83,11 @@ func (k StepKind) Of(backend string) bool {
 	return true
 }
 
-// Counts are how often things happened.
+// Counts counts what happened in one or more worlds.
 type Counts struct {
 	StepKinds [stepKindsMax]int
 	Faults    [cases.KindsMax]int
-	Met       [cases.KindsMax][TargetStates]int // faults by what they met
+	Met       [cases.KindsMax][TargetStates]int // faults by the target state that they hit
 	Problems  int
 	Deadlocks int
 	Seeds     int
@@ -96,7 +96,7 @@ type Counts struct {
 	Programs  int
 }
 
-// Add takes in those of another world.
+// Add adds the counts of another world.
 func (c *Counts) Add(o *Counts) {
 	for i, n := range o.StepKinds {
 		c.StepKinds[i] += n

@@ -8,7 +8,6 @@ import (
 	"pulley/sim/db"
 )
 
-// applyFault lets a fault happen, if there is something that it can befall.
 func (w *World) applyFault(f *cases.Fault) {
 	p := w.engines[f.Target%len(w.engines)]
 	happened := true
@@ -41,7 +40,6 @@ func (w *World) applyFault(f *cases.Fault) {
 	}
 }
 
-// applyTo lets something happen to an engine.
 func (w *World) applyTo(p *Process, f *cases.Fault) bool {
 	until := w.Now + NS(f.ForUS)
 	switch f.Kind {
@@ -91,7 +89,7 @@ func (w *World) applyTo(p *Process, f *cases.Fault) bool {
 	return true
 }
 
-// sever lets something happen to a connection: to one at work, as long as there is one.
+// sever applies a fault to a connection, one with a request if there is any.
 func (w *World) sever(f *cases.Fault) (TargetState, bool) {
 	var at *Conn
 	conns := w.Server.conns
@@ -126,7 +124,7 @@ func (w *World) sever(f *cases.Fault) (TargetState, bool) {
 	return met, true
 }
 
-// terminate has the server end a session, which says so before it goes.
+// terminate has the server end a session. Running or waiting statements fail with its error.
 func (w *World) terminate(c *Conn) {
 	if s := c.Session.State(); s == db.Running || s == db.Waiting {
 		c.Session.Fail(db.ErrShutdown)
@@ -142,7 +140,6 @@ func (w *World) terminate(c *Conn) {
 	c.Broken = true
 }
 
-// heal ends all faults.
 func (w *World) heal() {
 	for _, p := range w.engines {
 		p.slow, p.missesUntil, p.disconnectedUntil = 0, 0, 0
@@ -153,7 +150,7 @@ func (w *World) heal() {
 	}
 }
 
-// faultsRemaining is how long the faults that have begun still last.
+// faultsRemaining returns how long the faults that have begun still last, and three leases more.
 func (w *World) faultsRemaining() int64 {
 	last := max(w.Server.full, w.Now+abs(w.Server.ahead))
 	for _, p := range w.engines {
@@ -169,10 +166,10 @@ func abs(n int64) int64 {
 	return n
 }
 
-// TargetState is in which state something is that a fault befalls: no transaction, then that of a connection.
+// TargetState is the state of the connection that a fault hits; zero: no connection.
 type TargetState uint8
 
-// TargetStates is how many there are: one without a connection, and each state of a session in each phase of its connection.
+// TargetStates is the number of target states: no connection, and each session state in each phase.
 const TargetStates = 1 + db.StatesMax*Phases
 
 func (m TargetState) String() string {
@@ -187,7 +184,7 @@ func (c *Conn) targetState() TargetState {
 	return TargetState(1 + int(c.Session.State())*Phases + int(c.phase))
 }
 
-// busiest is the mood of that connection of a process which is furthest in what it does.
+// busiest returns the highest target state among the process's connections.
 func (p *Process) busiest() TargetState {
 	var m TargetState
 	for _, c := range p.World.Server.conns {
@@ -210,7 +207,6 @@ func (w *World) busiest() TargetState {
 
 func (w *World) countMet(k cases.Kind, m TargetState) { w.Result.Counts.Met[cases.KindNumber(k)][m]++ }
 
-// notify has a notification travel to all other engines: if the server is there, and they listen.
 func (w *World) notify(from *Process) {
 	if !w.Server.up {
 		return

@@ -13,15 +13,14 @@ import (
 	"pulley/sim/db"
 )
 
-// Host is what the real code of a design stands on in a process: the world's server, network and time. Whatever waits,
-// waits in one of its calls, as the thread that made it.
+// Host gives a design's real code the world's server, network and time. The calling thread waits in its methods and nowhere else.
 type Host struct {
 	Process     *Process
 	Name        string // in notifications
 	ListenConns []*ListenConn
 }
 
-// ListenConn is a connection that listens.
+// ListenConn is a listening connection.
 type ListenConn struct {
 	Channel  string
 	Conn     *Conn
@@ -30,7 +29,6 @@ type ListenConn struct {
 
 var _ postgres.Clock = (*Host)(nil)
 
-// newHost is for one life of a process.
 func newHost(p *Process) *Host {
 	p.World.incarnations++
 	return &Host{Process: p, Name: string(rune('a'+p.Index)) + time.Duration(p.World.incarnations).String()}
@@ -56,7 +54,7 @@ func (h *Host) Wait(ctx context.Context, pause time.Duration, from ...<-chan str
 	return h.Process.pause(ctx, int64(pause), from...)
 }
 
-// Connect gives a connection of the process' own pool.
+// Connect takes a connection from the process's pool or opens one.
 func (h *Host) Connect(ctx context.Context) (*Conn, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -64,7 +62,7 @@ func (h *Host) Connect(ctx context.Context) (*Conn, error) {
 	return h.Process.connection(ctx)
 }
 
-// Trip makes a round trip on a connection. One whose context ends meanwhile closes it.
+// Trip makes a round trip on a connection. If the context ends first, it closes the connection.
 func (h *Host) Trip(ctx context.Context, at *Conn, list ...db.Statement) error {
 	err := h.Process.exchange(ctx, at, list)
 	if errors.Is(err, ErrEnded) {
@@ -74,7 +72,7 @@ func (h *Host) Trip(ctx context.Context, at *Conn, list ...db.Statement) error {
 	return err
 }
 
-// Names says for people which statements there are.
+// Names lists statements for people.
 func Names(list []db.Statement) string {
 	var out []string
 	for _, s := range list {
@@ -83,10 +81,10 @@ func Names(list []db.Statement) string {
 	return strings.Join(out, ", ")
 }
 
-// Notice is what a transaction tells those who listen.
+// Notice is a notification that a commit sends.
 type Notice struct{ Channel, Payload string }
 
-// Deliver has a notice travel to those who listen.
+// Deliver sends a notice to the listening connections.
 func (w *World) Deliver(n Notice) {
 	for _, p := range w.engines {
 		if p.client == nil || !p.alive {

@@ -14,14 +14,14 @@ type Server struct {
 	*db.Server
 	w     *World
 	up    bool
-	epoch int   // of its life
-	ahead int64 // how far its clock is ahead
-	ids   int   // of sessions
+	epoch int   // number of its incarnation
+	ahead int64 // how far its clock is ahead, in ns
+	ids   int   // last session id
 	full  int64 // until when its disk is full
 	conns []*Conn
 
-	Turn   *db.Session // whose it is
-	Shadow shadow      // nil: there is none
+	Turn   *db.Session
+	Shadow shadow // nil: none
 }
 
 func newServer(w *World) *Server {
@@ -34,7 +34,7 @@ func newServer(w *World) *Server {
 	return s
 }
 
-// SetUp executes a statement before anything else does.
+// SetUp executes a statement before the world begins.
 func (s *Server) SetUp(statement db.Statement) {
 	session, yield := s.Open(0), s.Yield
 	s.Yield = nil
@@ -44,22 +44,22 @@ func (s *Server) SetUp(statement db.Statement) {
 	session.End()
 }
 
-// shadow is a real server on which all is applied that does on the simulated one, and is held against it.
+// shadow is a real server that executes the same statements and compares the results.
 type shadow interface {
-	Began(c *Conn, batch []db.Statement) // the server has got a batch, and is about to begin with it
-	Stepped(c *Conn)                     // it has gone on with it; perhaps until its end, of which it has told before
-	Ended(c *Conn, err error)            // the batch is over
-	Closed(c *Conn)                      // the session is, and what it had under way is taken back
-	Crashed()                            // all of them are
+	Began(c *Conn, batch []db.Statement) // the server is about to execute a batch
+	Stepped(c *Conn)                     // the session has run; Ended may have come before
+	Ended(c *Conn, err error)            // the batch has ended
+	Closed(c *Conn)                      // the session was closed and its transaction rolled back
+	Crashed()                            // all sessions were closed by a crash
 }
 
-// Clock is the server's time, in ns since its epoch; it counts microseconds.
+// Clock returns the server's time in ns since Epoch, in whole microseconds.
 func (s *Server) Clock() int64 { return (s.w.Now + s.ahead) / 1000 * 1000 }
 
-// Ready has the session of a connection go on after a time.
+// Ready schedules the connection's session to run after a time.
 func (c *Conn) Ready(after int64) { c.p.World.put(c.p.World.Now+after, nil, c, connRun) }
 
-// run takes a connection's session forward until it waits, is over, or lets others go first.
+// run runs a connection's session until it waits, ends or yields.
 func (s *Server) run(c *Conn) {
 	session := c.Session
 	if session.State() == db.TxEnded {
@@ -80,7 +80,7 @@ func (s *Server) run(c *Conn) {
 	}
 }
 
-// stall is how long others go first: moments, and seldom as long as a process may wait for a disk or a processor.
+// stall draws how long a session yields: mostly moments, seldom as long as a process may wait for a disk or a processor.
 func (s *Server) stall() int64 {
 	if s.w.Rand.IntN(32) == 0 {
 		return s.w.Rand.Int64N(NS(s.w.LeaseUS) / 8)
@@ -88,14 +88,14 @@ func (s *Server) stall() int64 {
 	return s.w.Rand.Int64N(NS(300))
 }
 
-// Phase is where a connection's work is.
+// Phase is the stage of a connection's request.
 type Phase uint8
 
-// The phases, in the order in which a request goes through them, and how many there are.
+// The phases, in the order in which a request goes through them, and their count.
 const (
-	unused     Phase = iota // nothing is asked
-	requesting              // a request is on its way
-	Serving                 // the server is at it
+	unused     Phase = iota // no request
+	requesting              // the request is on its way
+	Serving                 // the server executes it
 	answering               // the answer is on its way
 	Phases     = iota
 )
@@ -110,21 +110,21 @@ type Conn struct {
 	Session     *db.Session
 	epoch       int
 	phase       Phase
-	Broken      bool           // one end knows it
-	clientDied  bool           // the client's process is
-	KnowsBroken bool           // the client knows that it is broken
-	reply       reply          // where the answer goes
-	lost        bool           // the next answer does not come
-	waitsUntil  int64          // until when its session waits
-	batch       []db.Statement // that is asked for
-	err         error          // the answer that is on its way
-	onServed    func(error)    // served
-	BorrowedAs  any            // what its process lends it as
+	Broken      bool  // one end knows that it is broken
+	clientDied  bool  // the client's end is closed
+	KnowsBroken bool  // the client knows that it is broken
+	reply       reply // who receives the answer
+	lost        bool  // the next answer is lost
+	waitsUntil  int64 // when the session's lock wait times out
+	batch       []db.Statement
+	err         error       // the answer that is on its way
+	onServed    func(error) // c.served, allocated once
+	BorrowedAs  any         // the process's own wrapper of this connection
 
-	LockTimeout int64 // how long its session waits, where its transaction has said so
+	LockTimeout int64 // the session's lock_timeout in ns, if its transaction has set one
 }
 
-// reply is who waits for an answer: a thread in one of its waits, or a function.
+// reply is the recipient of an answer: a wait of a thread, or a function.
 type reply struct {
 	t    *thread
 	wait int
@@ -141,12 +141,11 @@ func (r reply) send(err error) {
 	r.k(err)
 }
 
-// The acts of a connection.
 const (
-	connArrive = iota // its request, at the server
-	connRun           // its session, which can go on
-	connAnswer        // the answer to its request
-	connGiveUp        // its session, which has waited for as long as it may
+	connArrive = iota // its request reaches the server
+	connRun           // its session can run
+	connAnswer        // the answer reaches the client
+	connGiveUp        // its session's lock wait times out
 )
 
 func (*Conn) isStale(int) bool { return false }
@@ -166,13 +165,13 @@ func (c *Conn) do(act int) {
 	}
 }
 
-// What a process is told of a connection that was lost, and of one that it could not open.
+// The errors that a process receives for a lost connection and for one that it cannot open.
 var (
 	ErrConn    = io.ErrUnexpectedEOF
 	errConnect = errors.New("connection refused")
 )
 
-// Connect gives a process a connection; a new one takes a round trip.
+// Connect gives a process a connection. Opening a new one takes two messages' time.
 func (p *Process) Connect(k func(*Conn, error)) {
 	if c := p.pooled(); c != nil {
 		k(c, nil)
@@ -198,7 +197,6 @@ func (p *Process) Connect(k func(*Conn, error)) {
 	})
 }
 
-// pooled takes a connection that was returned; nil: there is none.
 func (p *Process) pooled() *Conn {
 	for len(p.free) > 0 {
 		c := p.free[len(p.free)-1]
@@ -210,13 +208,13 @@ func (p *Process) pooled() *Conn {
 	return nil
 }
 
-// Watch has somebody told when the connection is found broken, while nothing else is asked.
+// Watch has end called when the idle connection is found broken.
 func (c *Conn) Watch(end func(error)) { c.reply = reply{k: end} }
 
-// Unwatch ends that.
+// Unwatch undoes Watch.
 func (c *Conn) Unwatch() { c.reply = reply{} }
 
-// Release gives a connection back. One inside of a transaction is closed, as a pool does.
+// Release returns a connection to the pool. It closes one that is inside a transaction, as a real pool does.
 func (c *Conn) Release() {
 	switch {
 	case c.KnowsBroken || c.Broken && c.clientDied:
@@ -227,13 +225,13 @@ func (c *Conn) Release() {
 	}
 }
 
-// Close ends a connection from the client's side.
+// Close closes a connection at the client's end.
 func (c *Conn) Close() {
 	c.KnowsBroken, c.clientDied = true, true
 	c.p.World.after(c.p.latency(), nil, c.hangUp)
 }
 
-// hangUp has the server notice that the client is gone: at once, or after the batch that it is at.
+// hangUp closes the server's end, at once or after the current batch.
 func (c *Conn) hangUp() {
 	c.clientDied = true
 	if s := c.Session.State(); s == db.Idle || s == db.InTx {
@@ -241,7 +239,6 @@ func (c *Conn) hangUp() {
 	}
 }
 
-// end closes the server's side.
 func (c *Conn) end() {
 	c.Session.End()
 	s := c.p.World.Server
@@ -259,7 +256,7 @@ func (c *Conn) end() {
 // Send makes a round trip with a batch of statements.
 func (c *Conn) Send(batch []db.Statement, k func(error)) { c.request(batch, reply{k: k}) }
 
-// request is send with somebody who waits.
+// request is Send with any recipient of the answer.
 func (c *Conn) request(batch []db.Statement, from reply) {
 	w := c.p.World
 	c.reply, c.phase, c.batch = from, requesting, batch
@@ -271,7 +268,7 @@ func (c *Conn) request(batch []db.Statement, from reply) {
 	w.put(w.Now+c.p.latency(), nil, c, connArrive)
 }
 
-// arrive is when a request reaches the server. A process may be dead by then.
+// arrive handles a request at the server. Its client may be dead by then.
 func (c *Conn) arrive() {
 	w, batch := c.p.World, c.batch
 	c.batch = nil
@@ -289,13 +286,10 @@ func (c *Conn) arrive() {
 	w.Server.run(c)
 }
 
-// failing is a statement that the server cannot execute.
 type failing struct{ err error }
 
-// Run implements db.Statement.
 func (f failing) Run(*db.Exec) error { return f.err }
 
-// writes says whether a batch needs room on the disk.
 func writes(batch []db.Statement) bool {
 	for _, s := range batch {
 		if w, ok := s.(interface{ NeedsDisk() bool }); ok && w.NeedsDisk() {
@@ -305,7 +299,6 @@ func writes(batch []db.Statement) bool {
 	return false
 }
 
-// served is when the server has an answer.
 func (c *Conn) served(err error) {
 	w := c.p.World
 	c.phase = answering
@@ -329,7 +322,6 @@ func (c *Conn) served(err error) {
 	w.put(w.Now+c.p.latency(), c.p, c, connAnswer)
 }
 
-// answer is when an answer reaches the client.
 func (c *Conn) answer() {
 	if c.KnowsBroken {
 		return
@@ -346,7 +338,7 @@ func (c *Conn) answer() {
 	from.send(err)
 }
 
-// Fail tells the client that the connection is broken, if it waits for something.
+// Fail tells a client that waits for an answer that the connection is broken.
 func (c *Conn) Fail(err error) {
 	if c.KnowsBroken || !c.reply.awaited() {
 		return
@@ -371,7 +363,6 @@ func (c *Conn) snap(unnoticed int64) {
 	w.after(w.Rand.Int64N(NS(2000))+w.Rand.Int64N(unnoticed+1), nil, c.hangUp)
 }
 
-// crash ends the server's process and all that was under way.
 func (s *Server) crash(back int64) {
 	s.up = false
 	s.epoch++
@@ -392,7 +383,7 @@ func (s *Server) crash(back int64) {
 	})
 }
 
-// ErrorCode gives what kind of error it is as a number, for the trace: its text may take long to make.
+// ErrorCode returns a number for the kind of an error. The trace uses it, because an error's text can be slow to make.
 func ErrorCode(err error) int64 {
 	switch {
 	case err == nil:
@@ -411,7 +402,6 @@ func ErrorCode(err error) int64 {
 	return n
 }
 
-// latency is how long a message takes from here.
 func (p *Process) latency() int64 {
 	mean := NS(p.World.LatencyUS)
 	if p.World.Now < p.slow {

@@ -11,8 +11,8 @@ import (
 	"pulley/sim/cases"
 )
 
-// Process is an engine's: what package engine's shell is to the real one. It outlives its lives, of which there is
-// another after each death.
+// Process is a simulated engine process; it plays the part of package engine's shell. It outlives its incarnations: after each
+// crash another one begins.
 type Process struct {
 	World       *World
 	Index       int
@@ -20,13 +20,13 @@ type Process struct {
 
 	alive, stopped, draining, closing bool
 
-	frozen            int64 // until when it stands still
-	slow              int64 // until when its messages take long
-	disconnectedUntil int64 // until when the server cannot be reached
-	missesUntil       int64 // until when it hears of no notifications
-	rate              int64 // of its clock: parts of a million that it is too fast
-	since             int64 // when that began
-	base              int64 // what the clock said then
+	frozen            int64 // the process does nothing until then
+	slow              int64 // its messages are slow until then
+	disconnectedUntil int64 // it cannot reach the server until then
+	missesUntil       int64 // it receives no notifications until then
+	rate              int64 // how much too fast its clock is, in parts per million
+	since             int64 // when that rate began
+	base              int64 // what its clock showed then
 
 	machine *dispatch.Machine
 	client  *Client
@@ -34,28 +34,27 @@ type Process struct {
 	tasks   []*task
 	backlog []*Instance
 	pending []*Instance // by ticket; nil: answered
-	due     int64       // for which the next tick is on the calendar; -1: none
+	due     int64       // when the next tick is due; -1: none is scheduled
 	ticks   int
 	stepped bool
 
 	free []*Conn
 
 	threads     []*thread // in the order in which they began
-	back        int64     // how long after it has stopped another life begins
-	hasRunnable bool      // something has happened by which threads may go on
+	back        int64     // pause between a clean stop and the next incarnation
+	hasRunnable bool      // a thread may have become ready
 }
 
 // forever is longer than any world lasts.
 const forever = 1000 * time.Hour
 
-// task is an attempt under way.
 type task struct {
 	id       dispatch.TaskID
 	task     backend.Task
 	hasEnded bool
 }
 
-// Now is the process' clock, which never goes back, in ns since its epoch.
+// Now returns the process's clock in ns since Epoch. It never decreases.
 func (p *Process) Now() int64 {
 	d := p.World.Now - p.since
 	return p.base + d + d/1_000_000*p.rate + d%1_000_000*p.rate/1_000_000
@@ -63,7 +62,7 @@ func (p *Process) Now() int64 {
 
 func (p *Process) wall() time.Time { return Epoch.Add(time.Duration(p.Now())) }
 
-// until gives how long it is until the clock says something, at least 1.
+// until returns how long the world takes until the process's clock shows at; at least 1.
 func (p *Process) until(at int64) int64 {
 	d := at - p.Now()
 	if p.rate != 0 {
@@ -72,14 +71,12 @@ func (p *Process) until(at int64) int64 {
 	return max(d, 1)
 }
 
-// drift has the clock go at another rate.
 func (p *Process) drift(ppm int64) { p.base, p.since, p.rate = p.Now(), p.World.Now, ppm }
 
-// begin starts a life.
 func (p *Process) begin() {
 	w := p.World
 	if w.stopping {
-		return // nothing is left to do
+		return
 	}
 	p.Incarnation++
 	p.alive, p.stopped, p.draining, p.closing, p.frozen = true, false, false, false, 0
@@ -111,10 +108,10 @@ func (p *Process) begin() {
 	w.after(0, p, func() {})
 }
 
-// EngineNames are those of the processes, by their index.
+// EngineNames are the names of the processes by index.
 var EngineNames = [...]string{"e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7"}
 
-// crash ends a life; another begins later. What its clients wait for they ask again.
+// crash ends an incarnation; another starts after back ns. Clients repeat their pending submissions.
 func (p *Process) crash(back int64) {
 	w := p.World
 	w.Note(Died, p.Index, int64(p.Incarnation), 0, 0)
@@ -144,7 +141,7 @@ func (p *Process) crash(back int64) {
 	w.after(back, nil, p.begin)
 }
 
-// detectDelay is how long a server takes to notice that a client is gone, beyond moments: seldom long.
+// detectDelay draws how much longer than usual the server takes to notice a client's death; mostly zero.
 func (w *World) detectDelay() int64 {
 	if w.Rand.IntN(8) == 0 {
 		return w.Rand.Int64N(NS(w.LeaseUS))
@@ -152,10 +149,8 @@ func (w *World) detectDelay() int64 {
 	return 0
 }
 
-// queueEvent notes an event for the next step.
 func (p *Process) queueEvent(ev dispatch.Event) { p.inbox = append(p.inbox, ev) }
 
-// step has the machine decide, and begins what it says.
 func (p *Process) step() {
 	p.resumeThreads()
 	if !p.alive || p.stopped || p.closing {
@@ -191,20 +186,19 @@ func (p *Process) step() {
 	}
 }
 
-// tick has the process decide at its deadline, unless that is moved before.
 func (p *Process) tick() { p.World.put(p.World.Now+p.until(p.due), p, p, p.ticks) }
 
-// isStale implements actor: a deadline that was moved is none.
+// isStale implements actor: it reports whether the deadline has changed since.
 func (p *Process) isStale(number int) bool { return number != p.ticks }
 
-// do implements actor: a deadline has come, or is to come still, if the clock's rate was changed.
+// do implements actor. It schedules another tick if the clock has not reached the deadline, because its rate changed.
 func (p *Process) do(int) {
 	if p.Now() < p.due {
 		p.tick()
 	}
 }
 
-// submitArrived hands over as many submissions as the machine takes.
+// submitArrived passes to the machine as many submissions as it accepts.
 func (p *Process) submitArrived() {
 	n := min(len(p.backlog), p.machine.SubmitCapacity())
 	for _, inst := range p.backlog[:n] {
@@ -216,7 +210,6 @@ func (p *Process) submitArrived() {
 	p.backlog = p.backlog[n:]
 }
 
-// execute begins what a command says.
 func (p *Process) execute(c dispatch.Command) {
 	w := p.World
 	switch c := c.(type) {
@@ -245,7 +238,6 @@ func (p *Process) execute(c dispatch.Command) {
 	}
 }
 
-// call makes a call of the design.
 func (p *Process) call(c dispatch.Call) {
 	w := p.World
 	id, op, completions := c.ID, opNumber(c.Op), c.Completions
@@ -270,7 +262,7 @@ func (p *Process) call(c dispatch.Call) {
 		if w.Bug == cases.BugAcknowledged {
 			committed(early(len(c.Completions)), nil)
 			committed = func(backend.Committed, error) {}
-			c.Grant.Max = 0 // nobody would run it
+			c.Grant.Max = 0 // nobody would run the leased tasks
 		}
 		p.client.complete(c.Shard, c.Completions, c.Grant, committed)
 	case dispatch.OpRenew:
@@ -282,7 +274,7 @@ func (p *Process) call(c dispatch.Call) {
 	}
 }
 
-// early is a bug: the answer to completions before they are committed.
+// early plants a bug: it answers completions before they are committed.
 func early(completions int) backend.Committed {
 	out := backend.Committed{More: true}
 	for range completions {
@@ -300,7 +292,6 @@ func opNumber(op dispatch.Op) int {
 	return -1
 }
 
-// start runs a task.
 func (p *Process) start(c *dispatch.Start) {
 	w := p.World
 	t := &task{id: c.ID, task: c.Task}
@@ -314,7 +305,6 @@ func (p *Process) start(c *dispatch.Start) {
 	w.after(w.mean(NS(w.ServiceUS)), p, func() { p.end(t) })
 }
 
-// end is when a task's time is over.
 func (p *Process) end(t *task) {
 	if t.hasEnded {
 		return
@@ -342,7 +332,7 @@ func (p *Process) leave(t *task) {
 	p.World.Judge.Dropped(p, t.task.Lease)
 }
 
-// stop cuts a task off, which gives in at once or, as some do, later.
+// stop cancels a task, which returns a little later.
 func (p *Process) stop(c dispatch.Cancel) {
 	for _, t := range p.tasks {
 		if t.id != c.ID {
@@ -361,7 +351,6 @@ func (p *Process) stop(c dispatch.Cancel) {
 	}
 }
 
-// answer tells the client.
 func (p *Process) answer(c dispatch.Answer) {
 	w := p.World
 	inst := p.pending[c.Ticket-1]
@@ -386,7 +375,7 @@ func boolean(b bool) int64 {
 	return 0
 }
 
-// drain has an engine stop, within a time for the tasks at hand.
+// drain stops an engine. Its tasks may run for within ns more.
 func (p *Process) drain(within int64) {
 	if !p.alive || p.draining {
 		return
@@ -396,7 +385,7 @@ func (p *Process) drain(within int64) {
 	w.after(0, p, func() { p.queueEvent(dispatch.Drain{Until: p.wall().Add(time.Duration(within))}) })
 }
 
-// submit is a client's that hands an instance to an engine, or waits until one listens.
+// submit hands an instance to an engine, or tries another one later.
 func (w *World) submit(inst *Instance, engine int) {
 	if inst.acknowledged {
 		return
@@ -411,7 +400,7 @@ func (w *World) submit(inst *Instance, engine int) {
 	w.after(0, p, func() {})
 }
 
-// cancel is a client's that wants an instance to end: through some engine, until that has answered.
+// cancel has some engine cancel an instance, and repeats that until it has ended.
 func (w *World) cancel(inst *Instance) {
 	again := func() { w.after(w.mean(NS(30_000)), nil, func() { w.cancel(inst) }) }
 	p := w.engines[w.Rand.IntN(len(w.engines))]

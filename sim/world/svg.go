@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	svgRows  = 1500 // of the last steps
+	svgRows  = 1500
 	rowPX    = 14
 	lanePX   = 150
 	marginPX = 110
 	topPX    = 50
 )
 
-// SVG draws the trace as a space–time diagram: a line for each process, time downwards, a mark for each step, a slanted
-// line for each message, violations in red. Rows are steps, not spans of time, so that what happens at once can be told
-// apart; the margin says when. Of a long trace it draws the end.
+// SVG draws the trace as a space–time diagram: a vertical line for each process, a mark for each step, a slanted line for each
+// message, violations in red. Each row is a step, not a span of time, so that simultaneous steps can be told apart; the margin
+// shows the time.
 func (t *Trace) SVG(to io.Writer) error {
 	d := &diagram{Trace: t, to: to}
 	if d.first = len(t.Steps) - svgRows; d.first < 0 {
@@ -76,7 +76,6 @@ func (d *diagram) lane(s *Step) int {
 	return 1 + s.Who%d.case_.Engines
 }
 
-// messages draws requests and answers: from where they were sent to where they were heard of.
 func (d *diagram) messages() {
 	asked, answered := map[int64]int{}, map[int64]int{}
 	line := func(from, to int) {
@@ -120,7 +119,6 @@ func (d *diagram) mark(i int) {
 		y+3, time.Duration(s.At).Round(time.Microsecond), x, y, size, colour, text, x+9, y+3, colour, clip(text))
 }
 
-// clip keeps a text to what there is room for.
 func clip(text string) string {
 	const most = 110
 	if r := []rune(text); len(r) > most {

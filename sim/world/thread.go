@@ -11,9 +11,8 @@ import (
 	"pulley/sim/db"
 )
 
-// thread is code that waits where it stands, as the real code of a design does. It runs only when the world has it run,
-// and nothing else does meanwhile: it is a coroutine. One that waits when its process dies is unwound, and has another job
-// then.
+// thread is a coroutine that runs a design's real code. It runs only when the world resumes it, and nothing else runs at that
+// time. When its process dies, its job is unwound and the thread is reused.
 type thread struct {
 	p           *Process
 	incarnation uint32
@@ -21,33 +20,34 @@ type thread struct {
 	next        func() (struct{}, bool)
 	stop        func()
 	yield       func(struct{}) bool
-	killed      bool // it is being unwound
+	killed      bool
 
 	waiting bool
-	wait    int // of its waits, the present one: what belongs to an earlier comes too late
+	wait    int // number of the current wait; signals for earlier waits are ignored
 
-	// What it waits for beside being told: something from one of these, or the end of a context; nil: not for that.
+	// What can end the wait without a signal: a receive from one of these channels, or the end of the context. Nil is not waited
+	// for.
 	from [2]<-chan struct{}
 	ctx  context.Context
-	got  int // from which it came: its place, rested, or overdue
+	got  int // what ended the wait: index of a channel, timedOut or overdue
 
-	signalled bool // what it waits for has ended,
+	signalled bool // the awaited operation has ended, with err
 	err       error
 }
 
-// What a wait ended by, beside the place of a channel.
+// Values of thread.got that are no index of a channel.
 const (
-	timedOut = postgres.TimedOut // its time
-	overdue  = postgres.Ended    // the end of its context
+	timedOut = postgres.TimedOut // the span has passed
+	overdue  = postgres.Ended    // the context has ended
 )
 
-// Spare is what one world leaves to the next: threads without a job, and the memory of its calendar.
+// Spare is what a world leaves to the next one: idle threads and the memory of its calendar.
 type Spare struct {
 	threads  []*thread
 	calendar calendar
 }
 
-// reuseCalendar gives the memory of the last world's calendar, for an empty one.
+// reuseCalendar returns an empty calendar in the last world's memory.
 func (s *Spare) reuseCalendar() calendar {
 	c := s.calendar
 	s.calendar = calendar{}
@@ -55,7 +55,7 @@ func (s *Spare) reuseCalendar() calendar {
 	return calendar{heap: c.heap[:0], entries: c.entries[:0], free: c.free[:0]}
 }
 
-// Release ends the threads.
+// Release ends the idle threads.
 func (s *Spare) Release() {
 	for _, t := range s.threads {
 		t.stop()
@@ -66,7 +66,7 @@ func (s *Spare) Release() {
 // errKilled unwinds a thread whose process has died.
 var errKilled = errors.New("the process is dead")
 
-// begin has a process run something as a thread of its own, from the next moment on.
+// begins runs a job in a thread of the process, as a step of its own.
 func (p *Process) begins(job func()) {
 	w := p.World
 	w.after(0, p, func() {
@@ -83,7 +83,6 @@ func (p *Process) begins(job func()) {
 	})
 }
 
-// body does one job after the other.
 func (t *thread) body(yield func(struct{}) bool) {
 	t.yield = yield
 	for again := true; again; again = yield(struct{}{}) {
@@ -91,7 +90,6 @@ func (t *thread) body(yield func(struct{}) bool) {
 	}
 }
 
-// work does a job, or as much of it as is done when its process dies.
 func (t *thread) work() {
 	whole := false
 	defer func() {
@@ -107,7 +105,7 @@ func (t *thread) work() {
 	whole = true
 }
 
-// panicked notes that code of a design panics, which takes all with it that an engine runs (I12).
+// panicked records that a design's code panicked, which would end an engine's whole process (I12).
 func (w *World) panicked(cause any) {
 	if w.Trace != nil {
 		w.Trace.Say(string(debug.Stack()))
@@ -115,7 +113,7 @@ func (w *World) panicked(cause any) {
 	w.Violate("I12", "a call panics: %v", cause)
 }
 
-// run lets the thread go on until it waits or is done.
+// run resumes the thread until it waits or its job is done.
 func (t *thread) run() {
 	w, p := t.p.World, t.p
 	before := w.running
@@ -128,13 +126,11 @@ func (t *thread) run() {
 	}
 }
 
-// release puts a thread without a job aside.
 func (t *thread) release(w *World) {
 	t.p, t.ctx, t.err, t.from = nil, nil, nil, [2]<-chan struct{}{}
 	w.spare.threads = append(w.spare.threads, t)
 }
 
-// kill unwinds a thread that waits.
 func (t *thread) kill() {
 	w := t.p.World
 	before := w.running
@@ -145,14 +141,13 @@ func (t *thread) kill() {
 	t.release(w)
 }
 
-// begin begins a wait, and gives its number.
 func (t *thread) begin(ctx context.Context) int {
 	t.wait++
 	t.ctx, t.signalled, t.err = ctx, false, nil
 	return t.wait
 }
 
-// signal tells a thread in one of its waits that what it waits for has ended, and says whether it waits still.
+// signal tells the thread that the operation it awaits has ended. It returns false if the thread no longer is in that wait.
 func (t *thread) signal(wait int, err error) bool {
 	switch {
 	case t.wait != wait:
@@ -166,7 +161,7 @@ func (t *thread) signal(wait int, err error) bool {
 	return true
 }
 
-// waitSignal waits until it is told, or ready.
+// waitSignal blocks until the thread is signalled or ready.
 func (t *thread) waitSignal() {
 	if t.killed {
 		panic(errKilled)
@@ -179,7 +174,6 @@ func (t *thread) waitSignal() {
 	}
 }
 
-// ready says whether a thread can go on without being told.
 func (t *thread) ready() bool {
 	for i, c := range t.from {
 		if c == nil {
@@ -199,17 +193,16 @@ func (t *thread) ready() bool {
 	return false
 }
 
-// isStale implements actor: the end of a pause has no object once the wait, whose number it is, is over.
+// isStale implements actor: the timeout of an earlier wait is stale.
 func (t *thread) isStale(wait int) bool { return t.wait != wait }
 
-// do implements actor: a pause is over.
 func (t *thread) do(int) {
 	t.got = timedOut
 	t.run()
 }
 
-// pause waits until something comes from a channel, and gives which; or until a span of the process' clock is over, or the context
-// has ended. A span below zero has no end.
+// pause waits for a receive from a channel, the end of a span of the process's clock or the end of the context. It returns which
+// came: the channel's index, timedOut or overdue. A negative span has no end.
 func (p *Process) pause(ctx context.Context, span int64, from ...<-chan struct{}) int {
 	w := p.World
 	t := w.running
@@ -232,7 +225,7 @@ func (p *Process) pause(ctx context.Context, span int64, from ...<-chan struct{}
 	return t.got
 }
 
-// resumeThreads lets those threads go on whose wait is over because of what others of the process did.
+// resumeThreads resumes the threads whose wait another thread of the process has ended.
 func (p *Process) resumeThreads() {
 	for p.hasRunnable {
 		p.hasRunnable = false
@@ -245,7 +238,6 @@ func (p *Process) resumeThreads() {
 	}
 }
 
-// reap ends the threads of a process that is dead, or of a world that is over.
 func (p *Process) reap() {
 	threads := p.threads
 	p.threads = nil
@@ -257,8 +249,8 @@ func (p *Process) reap() {
 // ErrEnded is the error of a wait whose context has ended.
 var ErrEnded = errors.New("the context has ended")
 
-// Await begins something in the thread at hand and waits until that tells its end, or the context has ended: then what
-// it comes to is told to late.
+// Await begins an operation in the current thread and waits until it ends or the context does. If the context ends first, late
+// receives the operation's error.
 func (p *Process) Await(ctx context.Context, begin func(end func(error)), late func(error)) error {
 	t := p.World.running
 	wait := t.begin(ctx)
@@ -270,7 +262,6 @@ func (p *Process) Await(ctx context.Context, begin func(end func(error)), late f
 	return t.ended()
 }
 
-// connection gives a connection to the thread at hand, unless the context ends before.
 func (p *Process) connection(ctx context.Context) (*Conn, error) {
 	if c := p.pooled(); c != nil {
 		return c, nil
@@ -289,7 +280,6 @@ func (p *Process) connection(ctx context.Context) (*Conn, error) {
 	return at, err
 }
 
-// exchange makes a round trip in the thread at hand, unless the context ends before.
 func (p *Process) exchange(ctx context.Context, c *Conn, batch []db.Statement) error {
 	t := p.World.running
 	c.request(batch, reply{t: t, wait: t.begin(ctx)})
@@ -299,7 +289,6 @@ func (p *Process) exchange(ctx context.Context, c *Conn, batch []db.Statement) e
 	return t.ended()
 }
 
-// ended waits for the end of what the thread has begun.
 func (t *thread) ended() error {
 	if !t.signalled {
 		t.waitSignal()
@@ -311,24 +300,23 @@ func (t *thread) ended() error {
 	return t.err
 }
 
-// within is a context that ends after a time on the clock of a process.
+// within is a context with a deadline on a process's clock.
 type within struct {
-	context.Context // that it is within
+	context.Context // the parent
 	p               *Process
 	err             error
 }
 
-// within makes one. It is to be ended by cancel, which can be repeated.
+// within makes such a context. The caller ends it with cancel, which is idempotent.
 func (p *Process) within(ctx context.Context, span int64) *within {
 	c := &within{Context: ctx, p: p}
 	p.World.put(p.World.Now+p.until(p.Now()+span), p, c, 0)
 	return c
 }
 
-// Done implements context.Context: nobody may ask for it, since whoever waits here waits for the world.
+// Done implements context.Context. It panics: simulated code waits only in calls of its host.
 func (c *within) Done() <-chan struct{} { panic("world: a simulated context has no channel") }
 
-// Err implements context.Context.
 func (c *within) Err() error {
 	if c.err != nil {
 		return c.err
@@ -336,13 +324,10 @@ func (c *within) Err() error {
 	return c.Context.Err()
 }
 
-// isStale implements actor.
 func (c *within) isStale(int) bool { return c.err != nil }
 
-// do implements actor: its time is over.
 func (c *within) do(int) { c.err, c.p.hasRunnable = context.DeadlineExceeded, true }
 
-// cancel ends it.
 func (c *within) cancel() {
 	if c.err == nil {
 		c.err, c.p.hasRunnable = context.Canceled, true

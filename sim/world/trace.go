@@ -18,7 +18,7 @@ type Trace struct {
 	load  *cases.Workload
 }
 
-// NewTrace is that of a case, in which nothing has happened yet.
+// NewTrace makes an empty trace of a case.
 func NewTrace(c cases.Case, load *cases.Workload) *Trace { return &Trace{load: load, case_: c} }
 
 // Step is one line of a trace.
@@ -34,7 +34,7 @@ func (t *Trace) add(w *World, what StepKind, who int, a, b, c int64) {
 	t.Steps = append(t.Steps, Step{At: w.Now, What: what, Who: who, A: a, B: b, C: c})
 }
 
-// Say adds words to the last step.
+// Say adds a text to the last step.
 func (t *Trace) Say(text string) {
 	if n := len(t.Steps); n > 0 {
 		t.Steps[n-1].Text = text
@@ -52,7 +52,6 @@ func (t *Trace) Write(to io.Writer) error {
 	return nil
 }
 
-// place names where a step happened.
 func (s *Step) place() string {
 	switch s.What {
 	case Submits, Cancels, Answered:
@@ -65,7 +64,7 @@ func (s *Step) place() string {
 	return EngineNames[s.Who%len(EngineNames)]
 }
 
-// Words says what a step was.
+// Words describes a step.
 func (t *Trace) Words(s *Step) string {
 	text := t.words(s)
 	if s.Text != "" {

@@ -15,40 +15,40 @@ import (
 	"pulley/sim/db"
 )
 
-// Epoch is where all clocks begin. Any moment would do that is not the zero time, which means none.
+// Epoch is where all clocks begin. It may be any time but the zero time, which means none.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const (
-	stepsMax   = 200_000                 // a world with more does not end (I9)
-	violations = 10                      // that are kept; one bug breaks many things
-	calmPeriod = 90 * int64(time.Second) // after the last fault, in which everything must end (I9)
+	stepsMax   = 200_000                 // a world with more steps fails (I9)
+	violations = 10                      // kept at most; one bug breaks many things
+	calmPeriod = 90 * int64(time.Second) // after the last fault; everything must end in it (I9)
 )
 
-// World is all that there is.
+// World is the whole state of a simulation.
 type World struct {
 	cases.Case
 	Workload *cases.Workload
 	Rand     *rand.Rand
 	src      *rand.PCG
 
-	Now           int64 // ns; never goes back
+	Now           int64 // ns; never decreases
 	queue         calendar
 	seq           uint64
-	Steps         int   // that have happened
-	fault         int   // the next one
-	faultsEndedAt int64 // when the last fault was over; -1: it is not
+	Steps         int
+	fault         int   // index of the next fault
+	faultsEndedAt int64 // when the last fault ends; -1: not known yet
 
 	Server                   *Server
 	Store                    Store
 	engines                  []*Process
 	Instances                []*Instance
-	arrived                  int // instances that were submitted, or are to be
-	remaining                int // of these, that have not ended
+	arrived                  int // instances submitted or scheduled
+	remaining                int // arrived instances that have not ended
 	draining, stopping, Over bool
 
-	incarnations int     // of processes whose design stands on a host
-	ids          int     // that their clocks gave
-	running      *thread // at hand
+	incarnations int // hosts created
+	ids          int // drawn by FreshID
+	running      *thread
 	spare        *Spare
 
 	hash   [2]uint64
@@ -57,7 +57,7 @@ type World struct {
 	Judge  judge
 }
 
-// Result is what a world showed.
+// Result is the outcome of a world.
 type Result struct {
 	Seed       uint64
 	Hash       string
@@ -66,21 +66,21 @@ type Result struct {
 	Violations []string
 	Counts     Counts
 
-	Kind string // of the first violation: its invariant, and what is said of it but for what differs
+	Kind string // of the first violation: its invariant and message format
 }
 
-// Instance is one that a client wants to have run.
+// Instance is an instance that a client submits.
 type Instance struct {
 	Index        int
 	ID           uuid.UUID
 	Shard        int
 	acknowledged bool // the client knows that it is stored
-	Stored       bool // it is stored
+	Stored       bool
 	Ended        bool
-	Canceled     bool // somebody asked for that
+	Canceled     bool // a client asked to cancel it
 }
 
-// New makes the world of a case, in which nothing has happened yet. It is to be attached before it is played.
+// New makes the world of a case before its first step. Call Attach before Play.
 func New(c cases.Case, load *cases.Workload, spare *Spare, trace *Trace) *World {
 	w := &World{Case: c, Workload: load, Trace: trace, faultsEndedAt: -1, spare: spare, queue: spare.reuseCalendar()}
 	w.src = rand.NewPCG(c.Seed, 0x776f726c64)
@@ -106,13 +106,12 @@ func New(c cases.Case, load *cases.Workload, spare *Spare, trace *Trace) *World 
 	return w
 }
 
-// Attach gives a world its design, and who judges what happens.
+// Attach gives a world its design and its judge.
 func (w *World) Attach(s Store, j judge) {
 	w.Store, w.Judge = s, j
 	w.Server.Committed = w.committed
 }
 
-// arrive has the next instance submitted at a time.
 func (w *World) arrive(at int64) {
 	inst := w.Instances[w.arrived]
 	a := w.Arrivals[w.arrived]
@@ -124,13 +123,13 @@ func (w *World) arrive(at int64) {
 	}
 }
 
-// NS gives so many µs in ns.
+// NS converts µs to ns.
 func NS(n int64) int64 { return n * int64(time.Microsecond) }
 
-// slotRetentionLeases is for how many leases commit slots are kept: as many as of an engine with the lease that is usual.
+// slotRetentionLeases is how long commit slots are kept, in leases. It equals an engine's retention with the default lease.
 const slotRetentionLeases = 12
 
-// CommitSlotRetention is how long push keeps commit slots, in ns.
+// CommitSlotRetention returns how long push keeps commit slots, in ns.
 func (w *World) CommitSlotRetention() int64 {
 	if w.CommitSlotRetentionUS > 0 {
 		return NS(w.CommitSlotRetentionUS)
@@ -138,7 +137,7 @@ func (w *World) CommitSlotRetention() int64 {
 	return slotRetentionLeases * NS(w.LeaseUS)
 }
 
-// newID draws an id in the form of a random UUID. Ids are in the order of their instances.
+// newID draws an id in the form of a random UUID. Ids sort by index.
 func (w *World) newID(index int) uuid.UUID {
 	var id uuid.UUID
 	for i := range id {
@@ -149,7 +148,7 @@ func (w *World) newID(index int) uuid.UUID {
 	return id
 }
 
-// FreshID draws an id that is no instance's.
+// FreshID draws an id that no instance has.
 func (w *World) FreshID() uuid.UUID {
 	w.ids++
 	return w.newID(1<<12 + w.ids)
@@ -164,14 +163,14 @@ func (w *World) InstanceOf(id uuid.UUID) *Instance {
 	return w.Instances[i]
 }
 
-// at puts something on the calendar: for a process in its present life, or for the world.
+// at schedules do for the world (to is nil) or for the current incarnation of a process.
 func (w *World) at(at int64, to *Process, do func()) {
 	w.put(at, to, actOnce(do), 0)
 }
 
 func (w *World) after(d int64, to *Process, do func()) { w.put(w.Now+d, to, actOnce(do), 0) }
 
-// put is at for an act of somebody who may call it off.
+// put schedules an act that its actor can make stale.
 func (w *World) put(at int64, to *Process, who actor, act int) {
 	w.seq++
 	o := occurrence{at: at, tie: uint32(w.src.Uint64()), seq: w.seq, to: to, actor: who, act: act}
@@ -181,12 +180,12 @@ func (w *World) put(at int64, to *Process, who actor, act int) {
 	w.queue.push(o)
 }
 
-// mean draws a span that is exponential about a mean, in ns, and never more than twenty times that.
+// mean draws an exponentially distributed span with this mean, in ns, capped at twenty times the mean.
 func (w *World) mean(ns int64) int64 {
 	return int64(min(w.Rand.ExpFloat64(), 20) * float64(ns))
 }
 
-// Play lets one thing after the other happen.
+// Play runs the world until it is over or violates an invariant.
 func (w *World) Play() {
 	for !w.Over && len(w.Result.Violations) == 0 {
 		if w.queue.empty() {
@@ -232,7 +231,7 @@ func (w *World) Play() {
 	w.Result.Hash = fmt.Sprintf("%016x%016x", w.hash[0], w.hash[1])
 }
 
-// watch ends the world when it is time, or has taken too long.
+// watch ends a world that has finished or has taken too long.
 func (w *World) watch() {
 	if w.remaining == 0 && !w.draining {
 		if w.fault < len(w.Faults) && w.arrived < len(w.Instances) {
@@ -261,7 +260,7 @@ func (w *World) unfinished() string {
 	return "engines have not stopped"
 }
 
-// Note adds a step to the trace's hash and, if there is one, to the trace.
+// Note adds a step to the hash, to the counts and, if there is one, to the trace.
 func (w *World) Note(what StepKind, who int, a, b, c int64) {
 	w.mix(uint64(w.Now))
 	w.mix(uint64(what)<<32 | uint64(uint32(who)))
@@ -294,12 +293,12 @@ func (w *World) End(inst *Instance) {
 	w.remaining--
 }
 
-// Violate notes that an invariant does not hold.
+// Violate records that an invariant does not hold.
 func (w *World) Violate(invariant, format string, args ...any) {
 	w.Violation(invariant, format, fmt.Sprintf(format, args...))
 }
 
-// Violation notes one of a kind.
+// Violation records a violation with its kind.
 func (w *World) Violation(invariant, kind, text string) {
 	if len(w.Result.Violations) >= violations {
 		return
@@ -315,16 +314,16 @@ func (w *World) Violation(invariant, kind, text string) {
 	}
 }
 
-// drain has the engines stop once there is nothing left to do, and what ended instances left behind has been swept.
+// drain stops the engines once ended instances have been cleaned up.
 func (w *World) drain() {
 	w.draining = true
-	w.fault = len(w.Faults) // the rest does not happen
+	w.fault = len(w.Faults) // drops the remaining faults
 	patience := w.Now + w.faultsRemaining() + 2*NS(w.LeaseUS) + 10*NS(w.SweepUS) + 2*int64(time.Second)
 	w.heal()
 	w.after(NS(w.SweepUS)/4, nil, func() { w.stop(patience) })
 }
 
-// stop ends the engines' lives, when nothing is left (I10) or it should not be.
+// stop drains the engines once no rows are left over (I10), or when patience has passed.
 func (w *World) stop(patience int64) {
 	if len(w.Store.Leftovers()) > 0 && w.Now < patience {
 		w.after(NS(w.SweepUS)/4, nil, func() { w.stop(patience) })
@@ -337,7 +336,6 @@ func (w *World) stop(patience int64) {
 	w.after(NS(100), nil, w.stopped)
 }
 
-// stopped waits until all engines have stopped, and looks at what is left.
 func (w *World) stopped() {
 	for _, p := range w.engines {
 		if p.alive && !p.stopped {
@@ -349,7 +347,6 @@ func (w *World) stopped() {
 	w.inspect()
 }
 
-// inspect looks at what the world has left (I10).
 func (w *World) inspect() {
 	for of, n := range w.Store.Leftovers() {
 		if n > 0 {
@@ -364,41 +361,39 @@ func (w *World) inspect() {
 	}
 }
 
-// Store is what is on the server, of a design.
+// Store is a design's state on the server.
 type Store interface {
-	Open(h *Host) (Backend, error)   // the real code of the design, on the host of a process
-	Crashed()                        // what the server has in memory is gone
-	Leftovers() map[LeftoverRows]int // rows of instances that have ended; in no order
+	Open(h *Host) (Backend, error)   // opens the design's real code on a host
+	Crashed()                        // discards what the server keeps in memory
+	Leftovers() map[LeftoverRows]int // rows of ended instances
 	Instance(index int) Stored
 }
 
-// LeftoverRows is where rows of an instance that has ended are left.
+// LeftoverRows names a table with rows of an ended instance.
 type LeftoverRows struct {
 	Table    string
 	Instance int32
 }
 
-// judge holds what happens in a world against what must.
 type judge interface {
 	Committed(tx *db.Tx)
-	Offered(completions []backend.Completion)                                    // go to the store
-	Reply(p *Process, completions []backend.Completion, r dispatch.Reply)        // reaches an engine, whose call it answers
+	Offered(completions []backend.Completion)                                    // completions go to the store
+	Reply(p *Process, completions []backend.Completion, r dispatch.Reply)        // an engine receives the reply to its call
 	Started(p *Process, inst *Instance, task *backend.Task)                      // an attempt begins
-	Dropped(p *Process, l backend.Lease)                                         // an engine is not at a task any more
-	Granted(inst *Instance, run graph.Run, token int64, attempt, deliveries int) // a lease, by an owner in memory
-	LeaseReturned(inst *Instance, run graph.Run, left int)                       // a lease, to an owner; so many count
-	Jumped(by int64)                                                             // the server's clock has, by ns
-	Describe(inst *Instance) string                                              // what is still to happen to it
-	Final(inst *Instance)                                                        // looks at what is stored of it in the end
+	Dropped(p *Process, l backend.Lease)                                         // an engine stops working on a task
+	Granted(inst *Instance, run graph.Run, token int64, attempt, deliveries int) // an owner leased a node run in memory
+	LeaseReturned(inst *Instance, run graph.Run, left int)                       // an owner received a lease back; left deliveries count
+	Jumped(by int64)                                                             // the server's clock jumped by ns
+	Describe(inst *Instance) string
+	Final(inst *Instance)
 }
 
-// Stored is an instance as the store has it.
+// Stored is an instance as the store holds it.
 type Stored struct {
 	Status backend.Status
 	Result string
 }
 
-// committed is told of each commit.
 func (w *World) committed(tx *db.Tx) {
 	w.Note(Committed, tx.Session.ID, int64(len(tx.Notes)), int64(tx.Seq()), 0)
 	w.Judge.Committed(tx)

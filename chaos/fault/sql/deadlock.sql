@@ -1,5 +1,5 @@
--- Locks some tables of the stores one after the other, in an order by chance, so that others who have some of them and
--- want the next wait in a circle. Who waits longest before looking for one is not its victim.
+-- Locks some tables of the stores one after another in random order, to cause deadlocks. Its long deadlock_timeout makes the
+-- other sessions the victims.
 DO $$
 DECLARE
     t record;

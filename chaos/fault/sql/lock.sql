@@ -1,4 +1,4 @@
--- Locks every table of the stores, one after the other, until the transaction ends.
+-- Locks every table of the stores until the transaction ends.
 DO $$
 DECLARE
     t record;

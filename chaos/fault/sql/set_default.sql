@@ -1,4 +1,4 @@
--- Gives new sessions of the database a setting, or, where the value is empty, takes it away again.
+-- Sets a default for new sessions of the database, or resets it if the value is empty.
 DO $$
 BEGIN
     IF current_setting('chaos.value') = '' THEN

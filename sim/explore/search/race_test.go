@@ -4,6 +4,5 @@ package search
 
 import "pulley/internal/depth"
 
-// seedsPlayed is how many seeds of each design are played. The race detector takes ten times as long, and has one goroutine to
-// look at.
+// seedsPlayed is how many seeds of each design are played. The race detector takes ten times as long and sees one goroutine.
 var seedsPlayed = depth.Of[uint64](208, 2_000)

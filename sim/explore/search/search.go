@@ -1,4 +1,4 @@
-// Package search plays worlds of package explore, seed by seed, until one violates an invariant, and makes the case of that smaller.
+// Package search plays worlds of package explore, seed by seed, until one violates an invariant, and shrinks its case.
 package search
 
 import (
@@ -14,27 +14,27 @@ import (
 	"pulley/sim/world"
 )
 
-// Search is what is to be searched.
+// Search describes a search.
 type Search struct {
 	Backend string
-	Bug     string // that is planted; empty: none
+	Bug     string // planted; empty: none
 	From    uint64
 	To      uint64         // inclusive
-	Workers int            // zero: as many as there are processors
-	Mix     *scenarios.Mix // instead of random programs, its workloads in turn; nil: those
-	Twice   bool           // every seed is run twice, and the hashes compared (I13)
+	Workers int            // zero: one for each processor
+	Mix     *scenarios.Mix // its workloads in turn; nil: random programs
+	Twice   bool           // plays every seed twice and compares the hashes (I13)
 
-	Progress func(*explore.Coverage) // hears every second how far it is; nil: nobody does
+	Progress func(*explore.Coverage) // called every second; nil: not at all
 }
 
-// Found is what a search came to.
+// Found is the result of a search.
 type Found struct {
 	explore.Coverage
-	Bad *cases.Case // the case of the least seed with a violation; nil: there was none
-	Why []string    // its violations
+	Bad *cases.Case // the case of the least seed with a violation; nil: none
+	Why []string
 }
 
-// Do searches, and stops at a violation: of several that were found side by side, the least seed's is given.
+// Do searches until a violation. If several are found concurrently, it returns the least seed's.
 func (s Search) Do(ctx context.Context) (*Found, error) {
 	if s.Workers <= 0 {
 		s.Workers = runtime.GOMAXPROCS(0)
@@ -66,11 +66,10 @@ func (s Search) Do(ctx context.Context) (*Found, error) {
 	return h.found, h.err
 }
 
-// running is a search under way.
 type running struct {
 	Search
 	mu     sync.Mutex
-	next   uint64 // the next program
+	next   uint64
 	found  *Found
 	err    error
 	isOver bool
@@ -87,7 +86,6 @@ func (h *running) progress() {
 	h.Progress(&h.found.Coverage)
 }
 
-// work takes one program after the other, with its seeds.
 func (h *running) work(ctx context.Context) {
 	d := explore.Drawing{Backend: h.Backend, Mix: h.Mix}
 	defer d.Close()
@@ -116,7 +114,6 @@ func (h *running) work(ctx context.Context) {
 	}
 }
 
-// program plays the seeds of one program, up to one with a violation.
 func (h *running) program(d *explore.Drawing, number uint64, counts *world.Counts) (*cases.Case, []string, error) {
 	counts.Programs++
 	for seed := max(h.From, number*cases.SeedsPerProgram); seed <= min(h.To, number*cases.SeedsPerProgram+cases.SeedsPerProgram-1); seed++ {

@@ -21,12 +21,12 @@ var (
 	searches  = flag.Int("searches", 1, "how many searches look for each planted bug, each in 32,768 seeds of its own; their median is told")
 )
 
-// seedsMax is how far on in the seeds a run may begin.
+// seedsMax bounds the seed with which a run begins.
 const seedsMax = 1 << 40
 
-// TestSeeds plays seeds that nobody has played: no invariant may be violated. Some are played twice, and must give the same trace
-// (I13); at night all are. What there is must have happened where there are many. A world has one goroutine, and its search
-// nothing that races but its end: with the race detector, few are enough.
+// TestSeeds checks that new seeds violate no invariant, and that a repeated seed has the same trace (I13): for some seeds, and
+// for all at night. With many seeds, every kind of step and fault must occur. A world has one goroutine and only the end of a
+// search can race, so few seeds suffice with the race detector.
 func TestSeeds(t *testing.T) {
 	count := cmp.Or(*seeds, seedsPlayed)
 	from := uint64(max(*seedsFrom, 0))
@@ -67,23 +67,22 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// farBugs are bugs that a search from the first seed on finds after a minute or more: one search begins with the seeds of the
-// program with which they were found.
+// farBugs are bugs that a search from seed 0 finds after a minute or more. A single search begins with the seeds of the program
+// that shows the bug.
 var farBugs = map[string]uint64{
 	"push/renewal-in-words-only": 2496, "push/map-order": 2704, "eager/called-off-unlocked": 2240, "journal/withdrawn-request-applied": 1952,
 	"pull/ended-without-its-locks": 7328, "pull/renewal-waits-with-rows-in-hand": 5696, "pull:scan=sql/renewal-waits-with-rows-in-hand": 5280,
 	"pull/crash-forgotten-when-a-commit-is-resolved": 2336, "pull:scan=sql/crash-forgotten-when-a-commit-is-resolved": 1984,
 }
 
-// nearBugs are bugs that a search from the first seed on finds in moments: those that are looked for before each change. All
-// others are for the night.
+// nearBugs are bugs that a search from seed 0 finds in moments; they are searched before each change, the others at night.
 var nearBugs = []string{
 	"push/acknowledged-before-commit", "push/unknown-commit-is-a-failure", "push/never-reclaimed", "eager/acknowledged-before-commit", "eager/unknown-commit-is-a-success",
 	"journal/epoch-not-raised", "journal/handed-over-leases-forgotten", "pull/cycle-left-to-another", "pull/unknown-commit-is-a-success",
 	"pull:scan=sql/cycle-left-to-another", "pull:scan=sql/lease-not-fenced",
 }
 
-// TestBugs plants bugs. Each must be found, by one of the invariants that it breaks.
+// TestBugs checks that each planted bug is found by one of its invariants.
 func TestBugs(t *testing.T) {
 	for _, bug := range cases.Bugs("") {
 		if !depth.Night() && *searches == 1 && !slices.Contains(nearBugs, bug.Backend+"/"+bug.Name) {
@@ -110,7 +109,7 @@ func TestBugs(t *testing.T) {
 	}
 }
 
-// TestSearches looks for a bug several times, in seeds that none shares with another, and for none.
+// TestSearches checks repeated searches, each with its own seeds, for a bug and for none.
 func TestSearches(t *testing.T) {
 	s := Search{Backend: "push", Bug: "token-ignored", From: 100, To: 1123}
 	all, err := s.Times(t.Context(), 3)
@@ -146,7 +145,7 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// TestShrink makes the case of a planted bug smaller, which must show it still, when it was written and read.
+// TestShrink checks that the shrunk case of a planted bug still shows it after being written and read.
 func TestShrink(t *testing.T) {
 	f, err := Search{Backend: "push", Bug: "token-ignored", To: 1023}.Do(context.Background())
 	if err != nil || f.Bad == nil {
@@ -181,7 +180,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// BenchmarkSeeds plays worlds, with the making of their programs, on one processor.
+// BenchmarkSeeds plays worlds, including the preparation of programs, on one processor.
 func BenchmarkSeeds(b *testing.B) {
 	for _, backend := range explore.Backends() {
 		b.Run(backend, func(b *testing.B) {
@@ -205,7 +204,6 @@ func BenchmarkSeeds(b *testing.B) {
 	}
 }
 
-// faultsOf counts the faults that happened.
 func faultsOf(c *world.Counts) (n int) {
 	for _, times := range c.Faults {
 		n += times

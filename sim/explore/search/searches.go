@@ -12,17 +12,17 @@ import (
 	"pulley/sim/cases"
 )
 
-// Searches is what several searches for the same came to, each in seeds of its own.
+// Searches is the result of several searches for a bug, each with its own seeds.
 type Searches struct {
 	cases.Bug
 	Searches int            `json:"searches"`
-	Took     []uint64       `json:"took"` // seeds until a violation, of those that found one; sorted
-	By       map[string]int `json:"by"`   // searches by the invariant that was violated
-	First    *cases.Case    `json:"-"`    // the first case found; nil: none was
-	Why      []string       `json:"-"`    // its violations
+	Took     []uint64       `json:"took"` // seeds until the violation, of successful searches; sorted
+	By       map[string]int `json:"by"`   // number of searches, by violated invariant
+	First    *cases.Case    `json:"-"`    // the first case found; nil: none
+	Why      []string       `json:"-"`
 }
 
-// Times makes so many searches, each with the seeds behind those of the one before: as many as from From to To.
+// Times makes n searches. Each has as many seeds as the first, directly after the previous ones.
 func (s Search) Times(ctx context.Context, n int) (*Searches, error) {
 	out := &Searches{Searches: n, By: map[string]int{}, Bug: cases.Bug{Backend: s.Backend}}
 	if bug, ok := cases.BugOf(s.Backend, s.Bug); ok {
@@ -46,8 +46,7 @@ func (s Search) Times(ctx context.Context, n int) (*Searches, error) {
 	return out, nil
 }
 
-// Median gives the median of the seeds that it took, half a one rounded up; zero if at least half of the searches found
-// nothing.
+// Median returns the median number of seeds, rounded up; zero if at least half of the searches found nothing.
 func (s *Searches) Median() uint64 {
 	n := s.Searches
 	if len(s.Took) <= n/2 {
@@ -56,8 +55,7 @@ func (s *Searches) Median() uint64 {
 	return (s.Took[(n-1)/2] + s.Took[n/2] + 1) / 2
 }
 
-// Wrong says what is not as it should be: searches that found nothing, or another invariant violated than the bug's;
-// "" if nothing is.
+// Wrong names searches that found nothing or violated another invariant than the bug's; "": none.
 func (s *Searches) Wrong() string {
 	var wrong []string
 	if missed := s.Searches - len(s.Took); missed > 0 {
@@ -71,7 +69,7 @@ func (s *Searches) Wrong() string {
 	return strings.Join(wrong, "; ")
 }
 
-// by words by which invariants it was found, and in how many searches where there are several.
+// by names the violated invariants, with counts if there are several.
 func (s *Searches) by() string {
 	var words []string
 	for _, invariant := range slices.Sorted(maps.Keys(s.By)) {
@@ -83,7 +81,7 @@ func (s *Searches) by() string {
 	return strings.Join(words, ", ")
 }
 
-// WriteSearches writes a table: how many seeds each took, and by what it was found.
+// WriteSearches writes a table: how many seeds each took, and which invariants were violated.
 func WriteSearches(to io.Writer, all []*Searches) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "design\tbug\tseeds: median\tleast\tmost\tfound by\twhat it is")

@@ -9,11 +9,11 @@ import (
 	"pulley/sim/explore"
 )
 
-// shrinkSeeds is how many seeds a smaller case is tried with: what is left out changes what chance does after it.
+// shrinkSeeds is how many seeds a smaller case is tried with, because leaving something out changes what chance does after it.
 const shrinkSeeds = 6
 
-// Shrink looks for a smaller case that violates the same invariant in the same way: with fewer faults, instances, engines,
-// statements and steps. It stops after a while, and gives the least that it has found, with its violations.
+// Shrink looks for a smaller case with the same kind of violation: fewer faults, instances, engines, statements and steps. It
+// stops after most and returns the smallest case found, with its violations.
 func Shrink(c cases.Case, why []string, most time.Duration) (cases.Case, []string) {
 	s := &shrinker{best: c, why: why, until: time.Now().Add(most)}
 	if load, err := explore.Prepare(c); err == nil {
@@ -34,8 +34,8 @@ func Shrink(c cases.Case, why []string, most time.Duration) (cases.Case, []strin
 type shrinker struct {
 	best  cases.Case
 	why   []string
-	kind  string            // of the violation
-	load  *explore.Prepared // of the best
+	kind  string
+	load  *explore.Prepared
 	until time.Time
 }
 
@@ -46,7 +46,7 @@ func (s *shrinker) size() int {
 	return len(b.Faults) + len(b.Arrivals) + len(b.Source) + b.Engines + b.Slots + b.Shards + b.Grain
 }
 
-// try takes a case if it shows a violation of the same kind, with its seed or one of a few others.
+// try accepts a case if it has the same kind of violation, with its seed or one of a few others.
 func (s *shrinker) try(c cases.Case) bool {
 	if !s.time() || c.Validate() != nil {
 		return false
@@ -68,7 +68,7 @@ func (s *shrinker) try(c cases.Case) bool {
 	return false
 }
 
-// faults leaves out faults: half of them, quarters, and so on to single ones.
+// faults leaves out faults: halves, then quarters, down to single ones.
 func (s *shrinker) faults() {
 	for n := len(s.best.Faults); n > 0; n /= 2 {
 		for at := 0; at < len(s.best.Faults) && s.time(); {
@@ -98,7 +98,6 @@ func (s *shrinker) arrivals() {
 	}
 }
 
-// numbers makes what is counted as small as it can be.
 func (s *shrinker) numbers() {
 	for _, less := range []func(*cases.Case){
 		func(c *cases.Case) { c.Shards = 1 }, func(c *cases.Case) { c.Engines-- }, func(c *cases.Case) { c.Slots = max(c.Slots/2, 1) },
@@ -123,7 +122,7 @@ func same(a, b *cases.Case) bool {
 		a.Committers == b.Committers && a.Grain == b.Grain
 }
 
-// statements leaves out lines of the program, each with the block that is below it.
+// statements leaves out lines of the program, each with its block.
 func (s *shrinker) statements() {
 	for at := 0; s.best.Graph == nil && s.time(); {
 		lines := strings.SplitAfter(strings.TrimRight(s.best.Source, "\n")+"\n", "\n")
@@ -145,7 +144,6 @@ func (s *shrinker) statements() {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// steps looks for a seed with which it takes fewer.
 func (s *shrinker) steps() {
 	load, err := explore.Prepare(s.best)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// eagerApply are the parameters of apply.sql, by the part that they are of.
 type eagerApply struct {
 	s    *Store
 	args []any
@@ -21,8 +20,8 @@ type eagerApply struct {
 
 func column[T any](p *eagerApply, number int) []T { return p.args[number-1].([]T) }
 
-// apply is apply.sql: its parts in the order in which the server does them. What it gives is read from three of them, in
-// the order in which they stand; the others come then, the last first.
+// apply is apply.sql. Its parts run in the server's order: first the three that the result is read from, in the order of the
+// text; then the others, last first.
 func (s *Store) apply(a *pgsim.Statement, args []any, events []eager.Applied) {
 	p := &eagerApply{s, args}
 	a.Write = true
@@ -41,7 +40,6 @@ func (s *Store) apply(a *pgsim.Statement, args []any, events []eager.Applied) {
 	})
 }
 
-// judgeEvent is what a plan tells the instance's model.
 func (s *Store) judgeEvent(x *db.Exec, e *eager.Applied) *judge.Event {
 	return &judge.Event{
 		Inst: s.InstanceOf(e.Instance), Creates: e.CreatesInstance, Run: e.Run, Token: e.Token, Lease: e.Token, Attempt: e.Attempt, Failed: e.Failed,
@@ -49,7 +47,7 @@ func (s *Store) judgeEvent(x *db.Exec, e *eager.Applied) *judge.Event {
 	}
 }
 
-// counted are the arrivals at one barrier, summed up.
+// counted is the sum of the arrivals at one barrier.
 type counted struct {
 	id   [16]byte
 	key  pgsim.RunKey
@@ -57,7 +55,6 @@ type counted struct {
 	hard int32
 }
 
-// sums groups arrivals by barrier and path, in the order of keys.
 func (p *eagerApply) sums() (all []counted) {
 	ids, nodes, places, paths := column[[16]byte](p, 20), column[int32](p, 21), column[string](p, 22), column[string](p, 23)
 	required, hard, soft := column[int32](p, 24), column[int32](p, 25), column[int32](p, 26)
@@ -127,7 +124,6 @@ func (p *eagerApply) arrived(a *pgsim.Statement) {
 	})
 }
 
-// counts is the required count as the driver gives it.
 func (r nodeRow) counts() any {
 	if r.required == unknownCount {
 		return nil

@@ -1,5 +1,5 @@
-// Package eager has the tables and the statements of package eager of the engine, simulated.
+// Package eager simulates the tables and statements of the design eager.
 //
-// The design is the real one, on a postgres.Host. It says which events a statement is for, so that the model of an instance obeys its
-// plans.
+// The design's code is the real one, on a postgres.Host. It says which events a statement applies, so that the instances' models
+// can apply their plans.
 package eager

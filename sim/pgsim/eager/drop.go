@@ -9,7 +9,7 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// clear: see clear.sql. The rows of nodes are locked first; then the parts come, the last first.
+// clear is clear.sql. It locks the rows of nodes first; then its parts run, last first.
 func (s *Store) clear(a *pgsim.Statement, args []any) {
 	ids, nodes, lows, highs := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string)
 	vars := args[5].([][16]byte)
@@ -60,7 +60,6 @@ func (s *Store) clear(a *pgsim.Statement, args []any) {
 	})
 }
 
-// deleteBetween adds the steps of a part of a statement that takes values away from one place to another.
 func (s *Store) deleteBetween(a *pgsim.Statement, t *db.Table[pgsim.ValueKey, json.RawMessage], instances [][16]byte, ids []int32, lows, highs []string) {
 	pgsim.DeletePart(a, t, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, json.RawMessage]) {
 		for i := range ids {
@@ -71,7 +70,6 @@ func (s *Store) deleteBetween(a *pgsim.Statement, t *db.Table[pgsim.ValueKey, js
 	})
 }
 
-// unset: see unset.sql.
 func (s *Store) unset(a *pgsim.Statement, args []any) {
 	ids, vars, scopes, first := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]int32)
 	pgsim.DeleteAll(a, s.context, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, json.RawMessage]) {
@@ -82,7 +80,7 @@ func (s *Store) unset(a *pgsim.Statement, args []any) {
 	})
 }
 
-// end: see end.sql. What it is itself comes first, and then its parts, the last first; the rows of nodes are locked when theirs comes.
+// end is end.sql. Its main statement runs first, then its parts, last first; the part that deletes rows of nodes also locks them.
 func (s *Store) end(a *pgsim.Statement, args []any) {
 	ids, nodes, places, shared := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]bool)
 	var all []pgsim.Ended

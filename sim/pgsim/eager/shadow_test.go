@@ -17,7 +17,6 @@ import (
 	"pulley/sim/world"
 )
 
-// design is eager to a shadow.
 var design = shadow.Design{
 	Name:      "eager",
 	NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
@@ -35,7 +34,6 @@ var design = shadow.Design{
 	GeneratedColumns: map[string]int{"insert_instances": 1, "guard": 4, "incarnation": 0},
 }
 
-// columnsOf are those of the row of a node.
 func columnsOf(k pgsim.RunKey, r nodeRow) []any {
 	var due, required any
 	if r.Due != pgsim.Never {
@@ -51,8 +49,7 @@ func TestMain(m *testing.M) { shadow.Main(m) }
 
 func TestShadow(t *testing.T) { shadow.Test(t, design) }
 
-// TestNoticed plants differences between the simulated server and Postgres: a changed row in each simulated table, and
-// bugs in simulated statements.
+// TestNoticed plants a changed row in each simulated table, and bugs in simulated statements.
 func TestNoticed(t *testing.T) {
 	spaced := func(v json.RawMessage) json.RawMessage { return append(slices.Clone(v), ' ') }
 	shadow.TestNoticed(t, design, []shadow.Difference{

@@ -12,7 +12,6 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// eagerSQL are the statements of eager, by the names of their files; but for apply.
 var eagerSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 	"insert_instances": (*Store).insertInstances, "guard": (*Store).guard, "read": (*Store).read, "gather": (*Store).gather,
 	"gates": (*Store).gates, "gates_more": (*Store).gatesMore, "barriers": (*Store).barriers, "barriers_now": (*Store).barriersNow,
@@ -25,12 +24,11 @@ var texts = pgsim.Statements(eager.SQL, eagerSQL)
 var eagerApplySQL = func() string {
 	text, err := eager.SQL("apply")
 	if err != nil {
-		panic(err) // the file is part of the program
+		panic(err)
 	}
 	return text
 }()
 
-// insertInstances: see insert_instances.sql.
 func (s *Store) insertInstances(a *pgsim.Statement, args []any) {
 	ids, statuses, results, failures := args[1].([][16]byte), args[4].([]string), args[5].([]*string), args[6].([]*string)
 	a.Write = true
@@ -49,7 +47,6 @@ func (s *Store) insertInstances(a *pgsim.Statement, args []any) {
 	})
 }
 
-// guard: see guard.sql.
 func (s *Store) guard(a *pgsim.Statement, args []any) {
 	ords, ids, nodes, places, tokens := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string), args[5].([]int64)
 	a.Each(func() int { return len(ords) }, func(x *db.Exec, i int) error {
@@ -66,7 +63,6 @@ func (s *Store) guard(a *pgsim.Statement, args []any) {
 	})
 }
 
-// read: see read.sql.
 func (s *Store) read(a *pgsim.Statement, args []any) {
 	ords, ids, vars, scopes := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	a.Then(func(x *db.Exec) error {
@@ -79,7 +75,6 @@ func (s *Store) read(a *pgsim.Statement, args []any) {
 	})
 }
 
-// gather: see gather.sql.
 func (s *Store) gather(a *pgsim.Statement, args []any) {
 	ords, ids, nodes, places := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	type found struct {
@@ -104,16 +99,13 @@ func (s *Store) gather(a *pgsim.Statement, args []any) {
 	})
 }
 
-// between gives the rows of nodes from one place to another, in order.
 func (s *Store) between(x *db.Exec, id [16]byte, node int32, low, high string) []*db.Version[pgsim.RunKey, nodeRow] {
 	from := s.Key(id, node, low)
 	return pgsim.Find(x, s.nodes.Table, from, func(k pgsim.RunKey) bool { return k.SameNode(from) && k.Path <= high })
 }
 
-// gates: see gates.sql.
 func (s *Store) gates(a *pgsim.Statement, args []any) { s.lockGates(a, args, db.Wait) }
 
-// gatesMore: see gates_more.sql.
 func (s *Store) gatesMore(a *pgsim.Statement, args []any) { s.lockGates(a, args, db.NoWait) }
 
 func (s *Store) lockGates(a *pgsim.Statement, args []any, policy db.Policy) {
@@ -133,10 +125,8 @@ func (s *Store) lockGates(a *pgsim.Statement, args []any, policy db.Policy) {
 	}, nodeRow.open)
 }
 
-// barriers: see barriers.sql.
 func (s *Store) barriers(a *pgsim.Statement, args []any) { s.lockBarriers(a, args, db.Wait) }
 
-// barriersNow: see barriers_now.sql.
 func (s *Store) barriersNow(a *pgsim.Statement, args []any) {
 	s.lockBarriers(a, args, db.NoWait)
 }
@@ -153,7 +143,6 @@ func (s *Store) lockBarriers(a *pgsim.Statement, args []any, policy db.Policy) {
 	}, pgsim.Any)
 }
 
-// workflows: see workflows.sql.
 func (s *Store) workflows(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		for _, id := range args[1].([][16]byte) {

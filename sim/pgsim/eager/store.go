@@ -10,12 +10,11 @@ import (
 	"pulley/sim/world"
 )
 
-// unknownCount is a count that is null.
+// unknownCount stands for a null count.
 const unknownCount = -1
 
-// nodeRow is a row of node_ready_state.
 type nodeRow struct {
-	pgsim.Queued        // due never: null
+	pgsim.Queued        // Due never: null
 	path                string
 	required, satisfied int32
 	soft                bool
@@ -24,30 +23,25 @@ type nodeRow struct {
 	args                string // empty: null
 }
 
-// waiting are the columns of a row that nothing has come to.
+// waiting has the initial columns of a row.
 var waiting = pgsim.Queued{Due: pgsim.Never, Attempt: 1}
 
-// Run implements pgsim.QueueRow: the key has a place.
+// Run implements pgsim.QueueRow. The key's path is a place, so the row's own path is used.
 func (r *nodeRow) Run(key pgsim.RunKey) graph.Run { return pgsim.RunOf(key.Node, r.path) }
 
-// Ready implements pgsim.QueueRow: it is the condition of the index of ready nodes.
+// Ready implements pgsim.QueueRow. Its condition is that of the index of ready nodes.
 func (r *nodeRow) Ready() bool {
 	return r.required != unknownCount && r.satisfied >= r.required && !r.completed && r.Token != 0
 }
 
-// Leased implements pgsim.QueueRow.
 func (r *nodeRow) Leased() bool { return r.queued && !r.completed }
 
-// Lease implements pgsim.QueueRow.
 func (r *nodeRow) Lease(owner any) { r.queued, r.owner = true, owner.(string) }
 
-// Free implements pgsim.QueueRow.
 func (r *nodeRow) Free() { r.queued, r.owner = false, "" }
 
-// open says whether the run of the row is ready or at work.
 func (r nodeRow) open() bool { return r.Token != 0 && !r.completed }
 
-// check is what the table refuses.
 func (r nodeRow) check(pathNull bool) error {
 	switch {
 	case pathNull:
@@ -58,7 +52,7 @@ func (r nodeRow) check(pathNull bool) error {
 	return nil
 }
 
-// Store is what is on the server, for eager.
+// Store is eager's state on the server.
 type Store struct {
 	pgsim.Base
 	nodes   *pgsim.Queue[nodeRow, *nodeRow]            // by place
@@ -66,7 +60,7 @@ type Store struct {
 	context *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
 }
 
-// New makes the tables, on the server of a world.
+// New makes the tables on a world's server.
 func New(w *world.World, memory *pgsim.Memory) *Store {
 	s := &Store{Base: pgsim.NewBase(w, memory)}
 	s.nodes = pgsim.NewQueue[nodeRow](&s.Base, "node_ready_state")
@@ -83,12 +77,11 @@ func arguments(_ *db.Exec, _ pgsim.RunKey, r *nodeRow) []byte {
 	return []byte(r.args)
 }
 
-// Open implements store: an eager.Backend, the real code.
+// Open implements world.Store: it opens a real eager.Backend.
 func (s *Store) Open(h *world.Host) (world.Backend, error) {
 	return eager.On(pgsim.NewStore(h, s.statement)), nil
 }
 
-// statement is what a text stands for.
 func (s *Store) statement(on *pgsim.Conn, sql string, args []any) *pgsim.Statement {
 	if sql == eagerApplySQL {
 		a := s.Memory.Next("apply", sql, args)

@@ -1,2 +1,2 @@
-// Package fingerprint tells when a statement has changed that a simulated one was written for.
+// Package fingerprint detects that a real statement has changed since it was simulated.
 package fingerprint

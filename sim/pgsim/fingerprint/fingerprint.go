@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "take the statements as they are to be what the simulated ones were written for")
 
-// Unchanged wants the simulated statements of a design to have been written for the text that the real ones have: who
-// changes one has to look at the other.
+// Unchanged checks that a design's real statements still have the texts that were simulated. When one changes, its simulation
+// must be reviewed.
 func Unchanged(t *testing.T, file string, sql func(string) (string, error), names []string) {
 	t.Helper()
 	var now strings.Builder

@@ -17,8 +17,8 @@ import (
 	"pulley/sim/world"
 )
 
-// append is append.sql: its parts in the order in which the server does them, which is from the last to the first, since
-// nothing reads what they give; but for new instances where some may be known.
+// append is append.sql. Its parts run in the server's order: last first, since no result is read from them; except that new
+// instances come first if some may exist.
 func (s *Store) append(a *pgsim.Statement, p journal.Prepared, ap journal.Append) {
 	holds := s.fence(a, ap.Shard, ap.Epoch)
 	var created, ended []pgsim.InstanceRow
@@ -37,7 +37,6 @@ func (s *Store) append(a *pgsim.Statement, p journal.Prepared, ap journal.Append
 	})
 }
 
-// insertInstances stores new instances.
 func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bool, created *[]pgsim.InstanceRow) {
 	if s.World.Bug != cases.BugSubmissionsUnordered {
 		slices.SortFunc(ap.Created, func(a, b journal.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
@@ -62,7 +61,6 @@ func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bo
 	})
 }
 
-// insertEvents stores events.
 func (s *Store) insertEvents(a *pgsim.Statement, ap journal.Append, holds *bool) {
 	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
@@ -79,7 +77,6 @@ func (s *Store) insertEvents(a *pgsim.Statement, ap journal.Append, holds *bool)
 	})
 }
 
-// ends ends instances.
 func (s *Store) ends(a *pgsim.Statement, ap journal.Append, holds *bool, ended *[]pgsim.InstanceRow) {
 	running := func(r pgsim.InstanceRow) bool {
 		return r.Status == backend.Running || s.World.Bug == cases.BugEndedTwice
@@ -102,7 +99,7 @@ func (s *Store) ends(a *pgsim.Statement, ap journal.Append, holds *bool, ended *
 	})
 }
 
-// snapshots notes where instances have their state.
+// snapshots notes the events that hold the instances' snapshots.
 func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
 	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
@@ -121,7 +118,6 @@ func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
 	})
 }
 
-// report gives the answer, and leaves notes of what was applied.
 func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap journal.Append, holds bool, created, ended []pgsim.InstanceRow) {
 	ids := postgres.UUIDs()
 	if !holds {
@@ -150,7 +146,7 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 			h.Result = e.Data
 		case journal.KindFailure:
 			h.Failure = &plan.Failure{}
-			_ = json.Unmarshal(e.Data, h.Failure) // the backend has written it
+			_ = json.Unmarshal(e.Data, h.Failure) // written by the backend
 		}
 		x.Note(h)
 	}
@@ -159,7 +155,6 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 	}
 }
 
-// answered is the row that an append gives.
 func answered(ap journal.Append, holds int, created postgres.Array) [][]byte {
 	if ap.SkipExisting {
 		return [][]byte{bigEndian4(holds), created.Append(nil)}

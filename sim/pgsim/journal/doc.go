@@ -1,5 +1,5 @@
-// Package journal has the tables and the statements of package journal of the engine, simulated.
+// Package journal simulates the tables and statements of the design journal.
 //
-// The design is the real one, on a host of its own. It does not say what it has planned: the model plans by itself, and what the
-// owner of a shard remembers of an instance is held against it.
+// The design's code is the real one, on a host of its own. It does not note its plans: the model plans by itself and is compared
+// with what a shard's owner keeps in memory.
 package journal

@@ -21,11 +21,10 @@ import (
 	"pulley/sim/world"
 )
 
-// host is what a journal.Backend stands on in a process.
 type host struct {
 	*world.Host
 	s  *Store
-	pg *postgres.Store // for what that does itself
+	pg *postgres.Store // for the calls that package postgres implements
 }
 
 var (
@@ -33,7 +32,7 @@ var (
 	_ journal.Pool  = (*host)(nil)
 )
 
-// Open implements store: a journal.Backend, the real code.
+// Open implements world.Store: it opens a real journal.Backend.
 func (s *Store) Open(on *world.Host) (world.Backend, error) {
 	h := &host{Host: on, s: s}
 	h.pg = pgsim.NewStore(h.Host, func(_ *pgsim.Conn, sql string, args []any) *pgsim.Statement { return s.Shared(sql, args) })
@@ -48,7 +47,7 @@ func (s *Store) Open(on *world.Host) (world.Backend, error) {
 	})
 }
 
-// batch makes a round trip on a connection of the pool, and says whether anything was sent.
+// batch makes a round trip and reports whether anything was sent.
 func (h *host) batch(ctx context.Context, list ...db.Statement) (sent bool, err error) {
 	at, err := h.Connect(ctx)
 	if err != nil {
@@ -64,7 +63,6 @@ func (h *host) batch(ctx context.Context, list ...db.Statement) (sent bool, err 
 	return true, err
 }
 
-// exec makes a statement by itself.
 func (h *host) exec(ctx context.Context, counts bool, sql string, args []any) (*pgsim.Statement, bool, error) {
 	a := h.s.statement(h, sql, args)
 	a.Counts = counts
@@ -72,8 +70,7 @@ func (h *host) exec(ctx context.Context, counts bool, sql string, args []any) (*
 	return a, sent, err
 }
 
-// Query implements journal.Pool. As the driver does, it gives an error itself only if nothing was sent; others are those
-// of the rows.
+// Query implements journal.Pool. Like the driver, it returns an error only if nothing was sent; other errors are in the rows.
 func (h *host) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	a, sent, err := h.exec(ctx, false, sql, args)
 	if !sent {
@@ -82,13 +79,11 @@ func (h *host) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 	return a.Answer(err), nil
 }
 
-// QueryRow implements journal.Pool.
 func (h *host) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	a, _, err := h.exec(ctx, false, sql, args)
 	return (*pgsim.OneRow)(a.Answer(err))
 }
 
-// Exec implements journal.Pool.
 func (h *host) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	a, _, err := h.exec(ctx, true, sql, args)
 	if err != nil {
@@ -97,7 +92,6 @@ func (h *host) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 	return a.Tag(), nil
 }
 
-// Prepared implements journal.Pool.
 func (h *host) Prepared(ctx context.Context, list ...journal.Prepared) ([]*pgconn.Result, error) {
 	var batch []db.Statement
 	var all []*pgsim.Statement
@@ -121,29 +115,23 @@ func (h *host) Prepared(ctx context.Context, list ...journal.Prepared) ([]*pgcon
 	return out, err
 }
 
-// Shards implements journal.Store.
 func (h *host) Shards() int { return h.Process.World.Shards }
 
-// Number implements journal.Store. All instances of a world run the same program, which every process has met.
+// Number implements journal.Store. All instances of a world run one program.
 func (h *host) Number(context.Context, *plan.Program) (int32, error) { return 1, nil }
 
-// Program implements journal.Store.
 func (h *host) Program(context.Context, int32) (*plan.Program, error) {
 	return h.Process.World.Workload.Compiled, nil
 }
 
-// Incarnation implements journal.Store.
 func (h *host) Incarnation(ctx context.Context) (string, error) { return h.pg.Incarnation(ctx) }
 
-// Outlived implements journal.Store.
 func (h *host) Outlived(life string) { h.pg.Outlived(life) }
 
-// Retry implements journal.Store.
 func (h *host) Retry(ctx context.Context, doing, remedy string, try func() error) error {
 	return h.pg.Retry(ctx, doing, remedy, try)
 }
 
-// Lookup implements journal.Store.
 func (h *host) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	out := make([]backend.Instance, len(ids))
 	a := &pgsim.Statement{}
@@ -160,10 +148,8 @@ func (h *host) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance,
 	return out, err
 }
 
-// Channel implements journal.Store.
 func (h *host) Channel(topic string) string { return topic }
 
-// Notify implements journal.Store.
 func (h *host) Notify(ctx context.Context) error {
 	a := &pgsim.Statement{}
 	a.Notify("", h.Name)
@@ -171,7 +157,6 @@ func (h *host) Notify(ctx context.Context) error {
 	return err
 }
 
-// Listen implements journal.Store.
 func (h *host) Listen(ctx context.Context, wake func()) error {
 	return h.listen(ctx, "", func(payload string) {
 		if payload != h.Name {
@@ -180,12 +165,11 @@ func (h *host) Listen(ctx context.Context, wake func()) error {
 	})
 }
 
-// ListenTo implements journal.Store.
 func (h *host) ListenTo(ctx context.Context, topic string, heard func(payload string)) error {
 	return h.listen(ctx, topic, heard)
 }
 
-// listen holds a connection until it breaks or the context has ended.
+// listen listens until the connection breaks or the context ends.
 func (h *host) listen(ctx context.Context, channel string, heard func(payload string)) error {
 	var at *world.Conn
 	err := h.Process.Await(ctx, func(end func(error)) {
@@ -207,7 +191,7 @@ func (h *host) listen(ctx context.Context, channel string, heard func(payload st
 	e := &world.ListenConn{Channel: channel, Conn: at, OnNotify: heard}
 	h.ListenConns = append(h.ListenConns, e)
 	if channel != "" {
-		heard("") // something may have been told before
+		heard("") // a notification may have been missed
 	}
 	err = h.Process.Await(ctx, func(end func(error)) { at.Watch(end) }, func(error) {})
 	for i := range h.ListenConns {
@@ -224,8 +208,6 @@ func (h *host) listen(ctx context.Context, channel string, heard func(payload st
 	return err
 }
 
-// Close implements journal.Store.
 func (h *host) Close() {}
 
-// Problem implements journal.Store: nobody wants to know.
 func (h *host) Problem(context.Context, string, error) {}

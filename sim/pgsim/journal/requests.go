@@ -108,15 +108,15 @@ func (s *Store) fetchRequests(a *pgsim.Statement, args []any) {
 	})
 }
 
-// open says whether nobody has taken the request, and who made it waits.
+// open reports whether the request is neither fetched nor withdrawn.
 func (r requestRow) open() bool { return !r.isTaken && !r.withdrawn }
 
-// forgets says whether a request that is dealt with was sent so long ago that it goes.
+// forgets reports whether a finished request is old enough to be deleted.
 func (s *Store) forgets(r requestRow, after int64) bool {
 	return !r.open() && r.sent < s.World.Server.Clock()-after
 }
 
-// fetchOpen gives requests, and removes old ones.
+// fetchOpen returns open requests and deletes old ones.
 func (s *Store) fetchOpen(a *pgsim.Statement, found, stale []*db.Version[requestKey, requestRow], after int64) {
 	a.Each(func() int { return len(found) }, func(x *db.Exec, i int) error {
 		key := found[i].Row.Key
@@ -152,7 +152,6 @@ func (s *Store) answer(a *pgsim.Statement, args []any) {
 	})
 }
 
-// addRequest adds what a request has come to to the answer.
 func addRequest(a *pgsim.Statement, r requestRow, alive bool) {
 	a.AddRow(r.isTaken, r.answer, slices.Clone(r.applied), alive)
 }
@@ -194,7 +193,7 @@ func (s *Store) cancelFree(a *pgsim.Statement, args []any) {
 	shard, ids := args[0].(int), args[1].([][16]byte)
 	failure := &plan.Failure{}
 	if err := json.Unmarshal([]byte(args[2].(string)), failure); err != nil {
-		panic(err) // the backend has written it
+		panic(err)
 	}
 	fenced, epoch, missed := false, int64(-1), 0
 	a.Write = true
@@ -242,12 +241,11 @@ func (s *Store) cancelFree(a *pgsim.Statement, args []any) {
 	})
 }
 
-// prepared is what a prepared statement stands for.
 func (s *Store) prepared(_ *host, p journal.Prepared) *pgsim.Statement {
 	a := s.Memory.Next(p.Name, p.SQL, nil)
 	a.Write = true
 	if s.World.Server.Shadow != nil {
-		for _, param := range p.Params { // which are the caller's again, should it give up
+		for _, param := range p.Params { // the caller may reuse its memory if it gives up
 			a.Params = append(a.Params, slices.Clone(param))
 		}
 	}
@@ -299,7 +297,7 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 		if f := failures.Next(); f != nil {
 			row.Failure = &plan.Failure{}
 			if err := json.Unmarshal(f, row.Failure); err != nil {
-				panic(err) // the backend has written it
+				panic(err)
 			}
 		}
 		row.Pending = row.Status == backend.Running
@@ -327,7 +325,6 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 	})
 }
 
-// addCreatedNotes leaves notes of a new instance.
 func (s *Store) addCreatedNotes(x *db.Exec, row pgsim.InstanceRow) {
 	x.Note(&judge.Event{Inst: row.Inst, Creates: true, BegunLater: row.Pending, Snapshot: x.Begun()})
 	if row.Status != backend.Running {

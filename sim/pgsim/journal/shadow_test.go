@@ -18,7 +18,6 @@ import (
 	"pulley/sim/world"
 )
 
-// design is the journal to a shadow.
 var design = shadow.Design{
 	Name:      "journal",
 	NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design { return New(w, m) },
@@ -68,8 +67,7 @@ func TestMain(m *testing.M) { shadow.Main(m) }
 
 func TestShadow(t *testing.T) { shadow.Test(t, design) }
 
-// TestNoticed plants differences between the simulated server and Postgres: a changed row in each simulated table, and
-// bugs in simulated statements.
+// TestNoticed plants a changed row in each simulated table, and bugs in simulated statements.
 func TestNoticed(t *testing.T) {
 	shadow.TestNoticed(t, design, []shadow.Difference{
 		{What: "a shard", Want: "simulated: shards", Plant: shadow.On(func(w *world.World, s *Store) bool {

@@ -16,7 +16,6 @@ import (
 	"pulley/sim/world"
 )
 
-// journalSQL are the statements of the journal that stand for themselves, by the names of their files.
 var journalSQL = map[string]func(*Store, *pgsim.Statement, []any){
 	"shard_view": (*Store).shardView, "acquire": (*Store).acquire, "renew": (*Store).renew, "release": (*Store).release,
 	"adopt_leases": (*Store).adoptLeases, "drop_leases": (*Store).dropLeases,
@@ -30,20 +29,18 @@ var journalSQL = map[string]func(*Store, *pgsim.Statement, []any){
 	"ended_by": (*Store).endedBy, "cancel_free": (*Store).cancelFree,
 }
 
-// texts are their names, by what is sent.
 var texts = func() pgsim.Texts[string] {
 	out := pgsim.Texts[string]{}
 	for name := range journalSQL {
 		text, err := journal.SQL(name)
 		if err != nil {
-			panic(err) // the files are part of the program
+			panic(err)
 		}
 		out.Add(text, name)
 	}
 	return out
 }()
 
-// statement is what a text stands for.
 func (s *Store) statement(_ *host, sql string, args []any) *pgsim.Statement {
 	name, _ := texts.Find(sql)
 	a := s.Memory.Next(name, sql, args)
@@ -150,7 +147,6 @@ func (s *Store) release(a *pgsim.Statement, args []any) {
 	})
 }
 
-// leasesOf lists the leases that came with a shard.
 func (s *Store) leasesOf(x *db.Exec, shard int) (found []*db.Version[leaseKey, leaseRow]) {
 	s.leases.Each(x, leaseKey{shard, pgsim.RunKey{Inst: -1}}, func(v *db.Version[leaseKey, leaseRow]) bool {
 		if v.Row.Key.shard != shard {
@@ -244,7 +240,7 @@ func (s *Store) seeOwner(a *pgsim.Statement, args []any) {
 		}
 		a.AddRow(others, free, told)
 		if looks {
-			now := s.World.Server.Clock() // however long it waits for the row
+			now := s.World.Server.Clock() // taken before any wait for the row
 			a.Then(func(x *db.Exec) error {
 				_, _, err := s.owners.Upsert(x, name, now, func(int64) (int64, bool, error) { return now, true, nil })
 				return err
@@ -257,7 +253,6 @@ func (s *Store) seeOwner(a *pgsim.Statement, args []any) {
 	})
 }
 
-// dropOwners removes owners that have not been heard of for a time.
 func (s *Store) dropOwners(a *pgsim.Statement, removed []*db.Version[string, int64], after int64) {
 	a.Each(func() int { return len(removed) }, func(x *db.Exec, i int) error {
 		v, err := s.owners.Lock(x, removed[i], db.ForUpdate, db.SkipLocked)
@@ -282,7 +277,6 @@ func (s *Store) forgetOwner(a *pgsim.Statement, args []any) {
 	a.Notify(args[1].(string), args[2].(string))
 }
 
-// give a stored instance to who loads it.
 func (s *Store) addInstance(a *pgsim.Statement, r pgsim.InstanceRow) {
 	var input []byte
 	if r.Snapshot == 0 {
@@ -433,7 +427,6 @@ func (s *Store) adopt(a *pgsim.Statement, args []any) {
 	})
 }
 
-// adoptRows gives instances that were stored to be adopted.
 func (s *Store) adoptRows(a *pgsim.Statement, found []*db.Version[int32, pgsim.InstanceRow]) {
 	var locked []*db.Version[int32, pgsim.InstanceRow]
 	var taken []pgsim.InstanceRow

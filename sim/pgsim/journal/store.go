@@ -18,7 +18,6 @@ import (
 	"pulley/sim/world"
 )
 
-// The tables of the journal.
 type (
 	shardRow struct {
 		epoch, since int64
@@ -58,7 +57,7 @@ type (
 	}
 )
 
-// Store is what is on the server.
+// Store is the journal's state on the server.
 type Store struct {
 	pgsim.Base
 	shards   *db.Table[int, shardRow]
@@ -67,10 +66,10 @@ type Store struct {
 	leases   *db.Table[leaseKey, leaseRow]
 	requests *db.Table[requestKey, requestRow]
 
-	last journal.Prepared // the append whose commit is looked at
+	last journal.Prepared // the append whose commit is being checked
 }
 
-// New makes the tables, on the server of a world.
+// New makes the tables on a world's server.
 func New(w *world.World, memory *pgsim.Memory) *Store {
 	s := w.Server.Server
 	j := &Store{
@@ -94,13 +93,12 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 	return j
 }
 
-// free says whether somebody may take a shard.
 func (s *Store) free(r shardRow) bool { return r.owner == "" || r.expires <= s.World.Server.Clock() }
 
-// micros is how long ago something was, in µs.
+// micros returns the time since a moment, in µs.
 func (s *Store) micros(since int64) int64 { return (s.World.Server.Clock() - since) / 1000 }
 
-// fence locks the key of a shard's row, if its epoch is the one.
+// fence locks the key of a shard's row if it has the epoch, and reports in *holds whether it has.
 func (s *Store) fence(a *pgsim.Statement, shard int, epoch int64) (holds *bool) {
 	holds = &a.FenceHolds
 	a.Then(func(x *db.Exec) error {
@@ -117,7 +115,7 @@ func (s *Store) fence(a *pgsim.Statement, shard int, epoch int64) (holds *bool) 
 	return holds
 }
 
-// Leftovers implements store.
+// Leftovers implements world.Store.
 func (s *Store) Leftovers() map[world.LeftoverRows]int {
 	out := map[world.LeftoverRows]int{}
 	s.events.Committed(func(_ eventKey, e eventRow) bool { s.CountLeftover(out, "events", int32(e.inst.Index)); return true })
@@ -131,8 +129,8 @@ func (s *Store) Leftovers() map[world.LeftoverRows]int {
 	return out
 }
 
-// Committed implements store: what the owner of the shard remembers of an instance when its append is committed is what
-// the instance's model has (I1, I2, I4, I6).
+// Committed implements judge.Tables: once its append is committed, what the shard's owner keeps in memory of an instance equals
+// the model (I1, I2, I4, I6).
 func (s *Store) Committed(m *judge.Model) {
 	inst := m.Inst
 	if m.NotStarted {

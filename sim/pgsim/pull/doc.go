@@ -1,6 +1,6 @@
-// Package pull has the tables and the statements of package pull of the engine, simulated, for both of its scans.
+// Package pull simulates the tables and statements of the design pull, for both kinds of scan.
 //
-// The design is the real one, on a postgres.Host. It does not say what it has planned, as its cycles replay the ledger or ask the
-// database: the model plans by itself what the ends of attempts lead to, and what runs the ledger has, with their attempts, is held
-// against it; of scan=sql the values beside it as well. The lock of cycles is a row.
+// The design's code is the real one, on a postgres.Host. It does not note its plans, because its scans replay the ledger or query
+// the database. The model plans by itself and is compared with the ledger's node runs and attempts; with scan=sql also with the
+// stored values. A row stands for the scan lock.
 package pull

@@ -7,15 +7,14 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// due lists what is wanted of a shard by the time when it is due, of instances that do not rest.
+// due returns the wanted rows of a shard in the order of their due times. rest lists workflows whose instances are skipped.
 func (s *Store) due(x *db.Exec, shard int, rest []int32, wanted func(*ledgerRow) bool) []*db.Version[pgsim.RunKey, ledgerRow] {
 	if slices.Contains(rest, 1) {
-		return nil // every instance has that workflow
+		return nil // every instance has workflow 1
 	}
 	return s.ledger.Sorted(x, shard, func(_ pgsim.RunKey, r *ledgerRow) bool { return wanted(r) })
 }
 
-// claim: see claim.sql.
 func (s *Store) claim(a *pgsim.Statement, args []any) {
 	var begun int64
 	var due, locked []*db.Version[pgsim.RunKey, ledgerRow]
@@ -35,7 +34,7 @@ func (s *Store) claim(a *pgsim.Statement, args []any) {
 		if err != nil || v == nil || !claimable(&v.Value) {
 			return err
 		}
-		if n++; v == due[i] { // what has come meanwhile is not met by its address
+		if n++; v == due[i] { // a newer version has another address and is not found
 			locked = append(locked, v)
 		}
 		return nil
@@ -45,7 +44,7 @@ func (s *Store) claim(a *pgsim.Statement, args []any) {
 	})
 }
 
-// arguments are those of the ledger, or those that stand with the steps towards a run; nil: there are none.
+// arguments returns the arguments in the ledger, or else those in arrivals; nil: none.
 func (s *Store) arguments(x *db.Exec, key pgsim.RunKey, r *ledgerRow) []byte {
 	if r.args != nil {
 		return []byte(*r.args)
@@ -58,7 +57,6 @@ func (s *Store) arguments(x *db.Exec, key pgsim.RunKey, r *ledgerRow) []byte {
 	return nil
 }
 
-// nextDue: see next_due.sql.
 func (s *Store) nextDue(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		s.ledger.AddNextDue(a, s.due(x, args[0].(int), args[1].([]int32), (*ledgerRow).Ready))

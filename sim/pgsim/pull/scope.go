@@ -12,7 +12,7 @@ import (
 
 // The statements of scan=sql.
 
-// group is what the anti-join makes of the steps towards one run.
+// group is the aggregate that the anti-join makes of the arrivals at one node run.
 type group struct {
 	key               pgsim.RunKey
 	required, arrived int
@@ -22,7 +22,6 @@ type group struct {
 	wait              *int64
 }
 
-// add takes a step in.
 func (g *group) add(source string, r *arrivalRow) {
 	g.required, g.reachedCount = max(g.required, int(r.required)), max(g.reachedCount, r.reachedCount)
 	if source != "open" {
@@ -32,7 +31,6 @@ func (g *group) add(source string, r *arrivalRow) {
 	g.args, g.finish, g.wait = greater(g.args, r.args), greater(g.finish, r.finish), greater(g.wait, r.wait)
 }
 
-// greater is max of columns that can be null.
 func greater[T cmp.Ordered](a, b *T) *T {
 	if a == nil || b != nil && *b > *a {
 		return b
@@ -71,7 +69,6 @@ func (s *Store) runnable(a *pgsim.Statement, args []any) {
 	})
 }
 
-// value gives a column that can be null.
 func value[T any](v *T) any {
 	if v == nil {
 		return nil
@@ -120,7 +117,6 @@ func (s *Store) markOpened(a *pgsim.Statement, args []any) {
 	})
 }
 
-// slots has a step for what some events need.
 func (s *Store) slots(a *pgsim.Statement, args []any, from int32, give func(ord int32, v *db.Version[pgsim.ValueKey, json.RawMessage])) {
 	ords, ids, variables, paths := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	a.Then(func(x *db.Exec) error {
@@ -218,7 +214,6 @@ func (s *Store) clearInbox(a *pgsim.Statement, args []any) {
 	})
 }
 
-// compareScope holds steps and values against the model's.
 func (s *Store) compareScope(m *judge.Model, id int32) {
 	values, appended := pgsim.StoredValues(m, id, s.inbox)
 	want := 0

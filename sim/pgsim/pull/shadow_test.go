@@ -17,7 +17,7 @@ import (
 	"pulley/sim/world"
 )
 
-// designOf is pull in one of its scans to a shadow.
+// designOf describes pull with one of its scans to its shadow.
 func designOf(name string, scan pull.Scan) shadow.Design {
 	return shadow.Design{
 		Name:      name,
@@ -51,8 +51,7 @@ func TestShadow(t *testing.T) {
 
 func TestNumbers(t *testing.T) { shadow.TestNumbers(t, designOf("pull", pull.ScanApp)) }
 
-// TestNoticed plants differences between the simulated server and Postgres: a changed row in each simulated table, and
-// bugs in simulated statements.
+// TestNoticed plants a changed row in each simulated table, and bugs in simulated statements.
 func TestNoticed(t *testing.T) {
 	shadow.TestNoticed(t, designOf("pull:scan=sql", pull.ScanSQL), []shadow.Difference{
 		{What: "a run", Want: "simulated: ledger", Plant: shadow.On(func(w *world.World, s *Store) bool {

@@ -14,7 +14,6 @@ import (
 	"pulley/sim/world"
 )
 
-// pullSQL are the statements of pull, by the names of their files.
 var pullSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 	"lock_scan": (*Store).lockScan, "submit": (*Store).submit, "complete": (*Store).complete,
 	"running": (*Store).listRunning, "inputs": (*Store).inputs, "scan": (*Store).scanLedger,
@@ -30,10 +29,9 @@ var pullSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 
 var texts = pgsim.Statements(pull.SQL, pullSQL)
 
-// runs says whether an instance does, as a statement sees it.
 func (s *Store) runs(x *db.Exec, id [16]byte) bool { return s.Running(x, id) != nil }
 
-// ledgerWithin lists the rows of node runs under paths: $2 instance, $3 node, $4 path, $5 end of paths.
+// ledgerWithin returns the rows of node runs under paths: $2 instance, $3 node, $4 path, $5 end of paths.
 func (s *Store) ledgerWithin(x *db.Exec, args []any) (found []*db.Version[pgsim.RunKey, ledgerRow]) {
 	ids, nodes, first, last := args[1].([][16]byte), args[2].([]int32), args[3].([]string), args[4].([]string)
 	for i := range ids {
@@ -43,7 +41,6 @@ func (s *Store) ledgerWithin(x *db.Exec, args []any) (found []*db.Version[pgsim.
 	return found
 }
 
-// endRows takes the rows of instances away: see end_rows.sql.
 func endRows[K pgsim.InstanceKey[K], V any](s *Store, a *pgsim.Statement, t *db.Table[K, V], args []any) {
 	pgsim.DeleteAll(a, t, func(x *db.Exec) []*db.Version[K, V] { return pgsim.OfInstances(x, &s.Base, t, args[1].([][16]byte)) })
 }
@@ -54,7 +51,7 @@ func (s *Store) lockScan(a *pgsim.Statement, args []any) {
 		switch s.World.Bug {
 		case cases.BugScansTogether:
 			return nil
-		case cases.BugScanLeft: // the engine that has the turn looks anyway
+		case cases.BugScanLeft: // the scan proceeds although another engine holds the lock
 			had, err := s.scanLocks.Lock(x, at, db.ForUpdate, db.SkipLocked)
 			s.leaves[x.Number()] = had == nil
 			return err
@@ -103,7 +100,7 @@ func (s *Store) complete(a *pgsim.Statement, args []any) {
 		if err != nil || v == nil || !v.Value.Leased() || v.Value.Token != tokens[i] && s.World.Bug != cases.BugTokenIgnored {
 			return err
 		}
-		if v != seen { // what has come meanwhile is not met by its address
+		if v != seen { // a newer version has another address and is not found
 			missed = append(missed, ords[i])
 			return nil
 		}
@@ -129,7 +126,7 @@ func (s *Store) complete(a *pgsim.Statement, args []any) {
 		if failures[i] != nil {
 			h.Failure = &plan.Failure{}
 			if err := json.Unmarshal([]byte(*failures[i]), h.Failure); err != nil {
-				panic(err) // the backend has written it
+				panic(err)
 			}
 		}
 		if h.Retried {
@@ -140,7 +137,7 @@ func (s *Store) complete(a *pgsim.Statement, args []any) {
 		return nil
 	})
 	a.Then(func(x *db.Exec) error {
-		for _, h := range ended { // after those that are tried again, which they may cancel
+		for _, h := range ended { // after the retried ones, which they may cancel
 			x.Note(h)
 		}
 		for _, ord := range missed {
@@ -189,7 +186,6 @@ func (s *Store) scanLedger(a *pgsim.Statement, args []any) {
 	})
 }
 
-// text gives a column of JSON; nil: null.
 func text(s *string) any {
 	if s == nil {
 		return nil
@@ -221,7 +217,7 @@ func (s *Store) enter(a *pgsim.Statement, args []any) {
 	})
 }
 
-// isRemoved says, of rows that go, that what was completed with them has been cancelled.
+// isRemoved notes that the completion of a deleted row was cancelled.
 func (s *Store) isRemoved(r ledgerRow) {
 	if r.completed != nil {
 		r.completed.Dropped = true

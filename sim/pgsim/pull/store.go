@@ -12,7 +12,6 @@ import (
 	"pulley/sim/world"
 )
 
-// The tables of pull.
 type (
 	ledgerRow struct {
 		pgsim.Queued
@@ -36,7 +35,6 @@ type (
 	}
 )
 
-// ledgerStatus is ledger.status.
 type ledgerStatus string
 
 const (
@@ -45,19 +43,14 @@ const (
 	ledgerCompleted ledgerStatus = "completed"
 )
 
-// Ready implements pgsim.QueueRow.
 func (r *ledgerRow) Ready() bool { return r.status != ledgerCompleted }
 
-// Leased implements pgsim.QueueRow.
 func (r *ledgerRow) Leased() bool { return r.status == ledgerLeased }
 
-// Lease implements pgsim.QueueRow.
 func (r *ledgerRow) Lease(owner any) { r.status, r.owner = ledgerLeased, owner.(string) }
 
-// Free implements pgsim.QueueRow.
 func (r *ledgerRow) Free() { r.status, r.owner = ledgerQueued, "" }
 
-// First is before all keys of an instance.
 func (k arrivalKey) First(inst int32) arrivalKey { return arrivalKey{RunKey: k.RunKey.First(inst)} }
 
 func compareArrival(a, b arrivalKey) int {
@@ -67,19 +60,19 @@ func compareArrival(a, b arrivalKey) int {
 	return strings.Compare(a.source, b.source)
 }
 
-// Store is what is on the server.
+// Store is pull's state on the server.
 type Store struct {
 	pgsim.Base
 	scan      pull.Scan
-	scanLocks *db.Table[int, struct{}] // what the advisory locks stand for
+	scanLocks *db.Table[int, struct{}] // stand for the advisory locks
 	ledger    *pgsim.Queue[ledgerRow, *ledgerRow]
 	arrivals  *db.Table[arrivalKey, arrivalRow]
 	inbox     *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
 
-	leaves map[uint64]bool // transactions that leave their cycle to another, which is a bug
+	leaves map[uint64]bool // transactions that skip their scan; a planted bug
 }
 
-// New makes the tables, on the server of a world.
+// New makes the tables on a world's server.
 func New(w *world.World, memory *pgsim.Memory) *Store {
 	s := &Store{Base: pgsim.NewBase(w, memory), scan: pull.ScanApp, leaves: map[uint64]bool{}}
 	if w.Backend == "pull:scan=sql" {
@@ -99,7 +92,7 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 	return s
 }
 
-// Open implements store: a pull.Backend, the real code.
+// Open implements world.Store: it opens a real pull.Backend.
 func (s *Store) Open(h *world.Host) (world.Backend, error) {
 	store := pgsim.NewStore(h, func(_ *pgsim.Conn, sql string, args []any) *pgsim.Statement {
 		return texts.Of(s, sql, args)
@@ -107,14 +100,14 @@ func (s *Store) Open(h *world.Host) (world.Backend, error) {
 	return pull.On(store, pull.Config{Scan: s.scan}), nil
 }
 
-// Committed implements store: what the ledger has of an instance that runs is what its model has (I1, I2, I4), and of
-// scan=sql what stands beside it (I2, I4, I6).
+// Committed implements judge.Tables: the ledger of a running instance equals its model (I1, I2, I4); with scan=sql, so do the
+// stored values (I2, I4, I6).
 func (s *Store) Committed(m *judge.Model) {
 	id, open := int32(m.Inst.Index), 0
 	pgsim.CommittedOf(s.ledger.Table, id, func(k pgsim.RunKey, row ledgerRow) {
 		r := m.Runs[k.Run()]
 		switch {
-		case row.status == ledgerCompleted && row.completed == nil: // a barrier that has opened
+		case row.status == ledgerCompleted && row.completed == nil: // an opened barrier
 		case row.status == ledgerCompleted && (r != nil || !m.Applied[row.Token]):
 			m.Wrong("I3", "%s stands in the ledger as completed with token %d, and was not", m.Name(k.Run()), row.Token)
 		case row.status == ledgerCompleted:

@@ -16,20 +16,20 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// application is apply.sql: its parameters, and what its parts come to.
+// application is an execution of apply.sql: its parameters and the results of its parts.
 type application struct {
 	s *Store
 	*cutApply
 	args []any
 
 	offered  []offeredRun
-	done     []int // of these, those that was applied
+	done     []int // indices of offered rows that were deleted
 	created  []bool
-	stale    []int32 // ords of what did not are applied
+	stale    []int32 // ords of events that are not applied
 	retry    []int32
 	sums     []counting
-	barriers []counting // barriers, as they are now
-	tokens   []int64    // of node runs; zero: its event did not are applied
+	barriers []counting // as they are now
+	tokens   []int64    // of node runs; zero: their event is not applied
 	leased   []int64
 	ending   []ending
 	ended    []int32
@@ -37,19 +37,19 @@ type application struct {
 }
 
 type offeredRun struct {
-	at  int // in the completions
+	at  int // index in the completions
 	ord int32
 	v   *db.Version[pgsim.RunKey, queued]
 }
 
-// counting are the arrivals at one barrier, summed up.
+// counting is the sum of the arrivals at one barrier.
 type counting struct {
 	id  [16]byte
 	key pgsim.RunKey
 	readiness
 }
 
-// ending is an end: where it is given, and the row that is locked for it.
+// ending is an end: the index of its parameters, and the locked row.
 type ending struct {
 	at int
 	v  *db.Version[int32, pgsim.InstanceRow]
@@ -60,7 +60,7 @@ type elementPart struct {
 	collected
 }
 
-// parameter is a parameter, by the number that it has in the file: nil where the statement takes it not.
+// parameter returns a parameter by its number in the file; zero if the cut-down statement does not take it.
 func parameter[T any](p *application, number int) (v T) {
 	if place := p.cutApply.place[number]; place > 0 {
 		v, _ = p.args[place-1].(T)
@@ -68,7 +68,7 @@ func parameter[T any](p *application, number int) (v T) {
 	return v
 }
 
-// elementsOf reads an array that package postgres has written. Numbers of 64 bits and JSON can be null.
+// elementsOf decodes an array that package postgres has encoded. Elements of 64 bits or JSON may be null.
 func elementsOf(array *postgres.Array) any {
 	e := array.Elements()
 	switch array.ElementOID() {
@@ -95,7 +95,6 @@ func eachOf[T any](e postgres.Elements, read func([]byte) T) []T {
 	return list
 }
 
-// nullableOf is eachOf for elements that can be null.
 func nullableOf[T any](e postgres.Elements, read func([]byte) T) []*T {
 	values, list := make([]T, e.Len()), make([]*T, e.Len())
 	for i := range list {
@@ -107,8 +106,8 @@ func nullableOf[T any](e postgres.Elements, read func([]byte) T) []*T {
 	return list
 }
 
-// apply is apply.sql: its parts in the order in which the server does them. What it gives is read from some of them, in
-// the order in which they stand; the others come then, the last first. Who sends it uses the memory of its parameters again.
+// apply is apply.sql. Its parts run in the server's order: first those that the result is read from, in the order of the text;
+// then the others, last first. It decodes its arguments first, because the sender reuses their memory.
 func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut *cutApply) {
 	a.Args = slices.Clone(a.Args)
 	for i, v := range a.Args {
@@ -123,7 +122,7 @@ func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut *cutApply) {
 	a.Write = true
 	p.offer(a)
 	p.complete(a)
-	p.bear(a)
+	p.create(a)
 	p.arrive(a)
 	p.draw(a)
 	p.end(a)
@@ -144,7 +143,6 @@ func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut *cutApply) {
 
 func (p *application) lost(ord int32) bool { return slices.Contains(p.stale, ord) }
 
-// offer looks up the completions' rows by their keys and tokens, of instances that run.
 func (p *application) offer(a *pgsim.Statement) {
 	s := p.s
 	ords, ids, nodes, paths, tokens := parameter[[]int32](p, 8), parameter[[][16]byte](p, 9), parameter[[]int32](p, 10), parameter[[]string](p, 11), parameter[[]*int64](p, 12)
@@ -167,7 +165,6 @@ func (p *application) offer(a *pgsim.Statement) {
 	})
 }
 
-// complete takes the rows away, by their addresses.
 func (p *application) complete(a *pgsim.Statement) {
 	a.Each(func() int { return len(p.offered) }, func(x *db.Exec, i int) error {
 		ok, err := p.s.queue.Delete(x, p.offered[i].v)
@@ -181,8 +178,8 @@ func (p *application) complete(a *pgsim.Statement) {
 	})
 }
 
-// bear stores new instances, and then it is known what does not are applied.
-func (p *application) bear(a *pgsim.Statement) {
+// create inserts new instances; then the stale events are known.
+func (p *application) create(a *pgsim.Statement) {
 	s := p.s
 	ords, ids, statuses := parameter[[]int32](p, 14), parameter[[][16]byte](p, 15), parameter[[]string](p, 18)
 	results, failures := parameter[[]*string](p, 19), parameter[[]*string](p, 20)
@@ -209,7 +206,6 @@ func (p *application) bear(a *pgsim.Statement) {
 	})
 }
 
-// sum groups arrivals by barrier, in the order of keys.
 func (p *application) sum() {
 	ords, ids, nodes, paths := parameter[[]int32](p, 33), parameter[[][16]byte](p, 34), parameter[[]int32](p, 35), parameter[[]string](p, 36)
 	required, hard, soft := parameter[[]int32](p, 37), parameter[[]int32](p, 38), parameter[[]int32](p, 39)
@@ -277,7 +273,6 @@ func (p *application) arrive(a *pgsim.Statement) {
 	})
 }
 
-// draw gives tokens to the node runs of what was applied.
 func (p *application) draw(a *pgsim.Statement) {
 	ords, waits := parameter[[]int32](p, 40), parameter[[]*int64](p, 45)
 	p.tokens, p.leased = make([]int64, len(ords)), []int64{}
@@ -294,7 +289,7 @@ func (p *application) draw(a *pgsim.Statement) {
 	})
 }
 
-// end ends instances: all of their rows are locked, and then, by the address, one is changed for each.
+// end ends instances: it locks all their rows, and then updates one for each instance, by address.
 func (p *application) end(a *pgsim.Statement) {
 	s := p.s
 	ords, ids, statuses := parameter[[]int32](p, 46), parameter[[][16]byte](p, 47), parameter[[]string](p, 48)
@@ -331,7 +326,6 @@ func (p *application) end(a *pgsim.Statement) {
 	})
 }
 
-// answer gives the row that comes back.
 func (p *application) answer(a *pgsim.Statement) {
 	row := []any{p.stale}
 	if p.parts["completions"] {
@@ -355,7 +349,6 @@ func (p *application) answer(a *pgsim.Statement) {
 	a.AddRow(row...)
 }
 
-// full gives the columns of barriers that were reached.
 func (p *application) full() []any {
 	var ids [][16]byte
 	var nodes, required, completed []int32
@@ -376,8 +369,8 @@ func (p *application) full() []any {
 	return []any{ids, nodes, paths, required, completed}
 }
 
-// times is how often a barrier is told of. More than once is a bug: each arrival asks for itself whether the count is full or
-// beyond, and of those that are committed together each finds that it is.
+// times returns how often a barrier is reported. More than once is a planted bug: each arrival of a batch finds by itself that
+// the count is full or beyond.
 func (p *application) times(c counting) int {
 	if p.s.World.Bug != cases.BugAtOrAbove || c.completed < c.required {
 		return 1
@@ -392,7 +385,6 @@ func (p *application) times(c counting) int {
 	return max(n, 1)
 }
 
-// requeue puts runs that are tried again into the queue anew.
 func (p *application) requeue(a *pgsim.Statement) {
 	s := p.s
 	waits := parameter[[]*int64](p, 13)
@@ -432,7 +424,7 @@ func (p *application) enqueue(a *pgsim.Statement) {
 	})
 }
 
-// collect adds elements: those that stand together in the list in one row.
+// collect adds elements. Neighbours in the list share a row.
 func (p *application) collect(a *pgsim.Statement) {
 	ords, ids, nodes, paths := parameter[[]int32](p, 27), parameter[[][16]byte](p, 28), parameter[[]int32](p, 29), parameter[[]string](p, 30)
 	places, values := parameter[[]int32](p, 31), parameter[[]*string](p, 32)
@@ -461,19 +453,18 @@ func (p *application) collect(a *pgsim.Statement) {
 	})
 }
 
-// write puts values into inboxes.
 func (p *application) write(a *pgsim.Statement) {
 	if p.s.World.Bug != cases.BugInboxOutside {
 		p.values(a, p.lost)
 	}
 }
 
-// outside is a bug: a transaction of its own that writes the values of events, whatever becomes of these.
+// outside plants a bug: it writes the values of events in a transaction of its own, even if the events are not applied.
 func (p *application) outside(h *pgsim.Host) {
 	a := p.s.Memory.Next("values", "", nil)
 	p.values(a, func(int32) bool { return false })
 	ctx := context.Background()
-	_ = h.UsePooled(ctx, func(c *pgsim.Conn) { _, _ = c.Send(ctx, a) }) // errors are a part of it
+	_ = h.UsePooled(ctx, func(c *pgsim.Conn) { _, _ = c.Send(ctx, a) }) // errors belong to the bug
 }
 
 func (p *application) values(a *pgsim.Statement, lost func(ord int32) bool) {
@@ -491,12 +482,10 @@ func (p *application) values(a *pgsim.Statement, lost func(ord int32) bool) {
 	})
 }
 
-// place is where the commit leaves its mark.
 func (p *application) place() commitKey {
 	return commitKey{parameter[int](p, 1), parameter[int64](p, 2), parameter[int32](p, 3)}
 }
 
-// leave leaves the commit's mark.
 func (p *application) leave(a *pgsim.Statement) {
 	if !p.parts["completions"] {
 		return
@@ -514,7 +503,6 @@ func (p *application) leave(a *pgsim.Statement) {
 	})
 }
 
-// report leaves notes of what was applied.
 func (p *application) report(x *db.Exec, events []push.Applied) {
 	s := p.s
 	for i := range events {

@@ -5,7 +5,7 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// Committed implements store: what is stored of an instance that runs is what its model has (I1, I2, I4, I6).
+// Committed implements judge.Tables: the stored rows of a running instance equal its model (I1, I2, I4, I6).
 func (s *Store) Committed(m *judge.Model) {
 	id := int32(m.Inst.Index)
 	n := 0

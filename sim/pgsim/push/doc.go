@@ -1,6 +1,6 @@
-// Package push has the tables and the statements of package push of the engine, simulated.
+// Package push simulates the tables and statements of the design push.
 //
-// The design is the real one, on a postgres.Host. It says which events a statement is for, so that the model of an instance obeys its
-// plans. Of the statement that applies plans each text is known, and read with the parameters that it takes. The place of a commit's
-// mark belongs to one transaction at a time (D7).
+// The design's code is the real one, on a postgres.Host. It says which events a statement applies, so that the instances' models
+// can apply their plans. Every cut-down text of apply.sql is known, with the parameters that it takes. A commit slot belongs to
+// one transaction at a time (D7).
 package push

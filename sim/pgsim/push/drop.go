@@ -9,17 +9,15 @@ import (
 	"pulley/sim/pgsim"
 )
 
-// ranges are what statements take that are about ranges of keys.
 type ranges struct {
-	ords      []int32 // nil: all are applied
+	ords      []int32 // nil: all events are applied
 	instances [][16]byte
 	ids       []int32
 	lows      []string
 	highs     []string
-	firsts    []int32 // elements; nil: there are none
+	firsts    []int32 // first elements; nil: from the beginning
 }
 
-// dropped reads the parameters of a statement that takes ranges away.
 func dropped(args []any) ranges {
 	r := ranges{args[5].([]int32), args[6].([][16]byte), args[7].([]int32), args[8].([]string), args[9].([]string), nil}
 	if len(args) > 10 {
@@ -28,8 +26,8 @@ func dropped(args []any) ranges {
 	return r
 }
 
-// appliedOrds says which events of a statement that takes something away was applied: all, or those that the mark of this transaction
-// does not name.
+// appliedOrds returns which events of a deleting statement were applied: all, or those that this transaction's commit slot does
+// not list as stale.
 func (s *Store) appliedOrds(x *db.Exec, args []any) func(ord int32) bool {
 	if args[4].(bool) {
 		return func(int32) bool { return true }
@@ -41,7 +39,7 @@ func (s *Store) appliedOrds(x *db.Exec, args []any) func(ord int32) bool {
 	return func(ord int32) bool { return !slices.Contains(v.Value.stale, ord) }
 }
 
-// rowsIn gives those of a table that is by node run, each as often as it is in a range.
+// rowsIn returns the rows in ranges of node runs, once for each range that contains them.
 func rowsIn[V any](x *db.Exec, s *Store, t *db.Table[pgsim.RunKey, V], r ranges, took func(int32) bool) (found []*db.Version[pgsim.RunKey, V]) {
 	for i := range r.ids {
 		if r.ords != nil && !took(r.ords[i]) {
@@ -53,10 +51,8 @@ func rowsIn[V any](x *db.Exec, s *Store, t *db.Table[pgsim.RunKey, V], r ranges,
 	return found
 }
 
-// dropRuns: see drop_runs.sql.
 func (s *Store) dropRuns(a *pgsim.Statement, args []any) { dropRows(s, a, s.queue.Table, args) }
 
-// dropCounters: see drop_counters.sql.
 func (s *Store) dropCounters(a *pgsim.Statement, args []any) { dropRows(s, a, s.readiness, args) }
 
 func dropRows[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.RunKey, V], args []any) {
@@ -68,13 +64,12 @@ func dropRows[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.RunKey, V],
 	})
 }
 
-// dropElements: see drop_elements.sql.
 func (s *Store) dropElements(a *pgsim.Statement, args []any) { dropValues(s, a, s.elements, args) }
 
-// dropValues: see drop_values.sql.
+// dropValues is the statement delete_values.
 func (s *Store) dropValues(a *pgsim.Statement, args []any) { dropValues(s, a, s.inbox, args) }
 
-// dropValues is dropRows of a table of values.
+// dropValues is dropRows for a table of values.
 func dropValues[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.ValueKey, V], args []any) {
 	pgsim.DeleteAll(a, t, func(x *db.Exec) (found []*db.Version[pgsim.ValueKey, V]) {
 		r, took := dropped(args), s.appliedOrds(x, args)
@@ -93,11 +88,11 @@ func dropValues[V any](s *Store, a *pgsim.Statement, t *db.Table[pgsim.ValueKey,
 	})
 }
 
-// endInstances: see end.sql. What it is itself comes first, and then its parts, the last first.
+// endInstances is end.sql. Its main statement runs first, then its parts, last first.
 func (s *Store) endInstances(a *pgsim.Statement, args []any) {
 	ords, ids, shared := args[5].([]int32), args[6].([][16]byte), args[7].([]bool)
 	var all []pgsim.Ended
-	var of []int32 // the ord of each
+	var of []int32
 	a.Then(func(x *db.Exec) error {
 		took := s.appliedOrds(x, args)
 		for i, id := range ids {
@@ -115,7 +110,6 @@ func (s *Store) endInstances(a *pgsim.Statement, args []any) {
 	dropEnded(s, a, s.readiness, &all)
 }
 
-// dropEnded takes away the rows of instances on which nothing else is at work.
 func dropEnded[K pgsim.InstanceKey[K], V any](s *Store, a *pgsim.Statement, t *db.Table[K, V], all *[]pgsim.Ended) {
 	pgsim.DeletePart(a, t, func(x *db.Exec) []*db.Version[K, V] {
 		if s.World.Bug == cases.BugLoopReset {
@@ -125,10 +119,8 @@ func dropEnded[K pgsim.InstanceKey[K], V any](s *Store, a *pgsim.Statement, t *d
 	})
 }
 
-// lockCancelled: see lock_cancelled.sql.
 func (s *Store) lockCancelled(a *pgsim.Statement, args []any) { s.lockRuns(a, args, db.Wait) }
 
-// lockCancelledMore: see call_off_more.sql.
 func (s *Store) lockCancelledMore(a *pgsim.Statement, args []any) { s.lockRuns(a, args, db.NoWait) }
 
 func (s *Store) lockRuns(a *pgsim.Statement, args []any, policy db.Policy) {
@@ -136,7 +128,6 @@ func (s *Store) lockRuns(a *pgsim.Statement, args []any, policy db.Policy) {
 	pgsim.LockAndCheck(&s.Base, a, s.queue.Table, policy, func(x *db.Exec) []*db.Version[pgsim.RunKey, queued] { return rowsIn(x, s, s.queue.Table, r, nil) }, pgsim.Any)
 }
 
-// lockCounters: see lock_counters.sql.
 func (s *Store) lockCounters(a *pgsim.Statement, args []any) {
 	ids, nodes, paths := args[1].([][16]byte), args[2].([]int32), args[3].([]string)
 	pgsim.LockAll(a, s.readiness, db.Wait, func(x *db.Exec) []*db.Version[pgsim.RunKey, readiness] { return s.counters(x, ids, nodes, paths) }, pgsim.Any)

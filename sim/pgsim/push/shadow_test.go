@@ -17,7 +17,6 @@ import (
 	"pulley/sim/world"
 )
 
-// design is push to a shadow.
 var design = shadow.Design{
 	Name: "push",
 	NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design {
@@ -25,8 +24,8 @@ var design = shadow.Design{
 		s.queue.ByToken = true
 		return s
 	},
-	// push says nothing of the order of node runs that are due at the same moment. Postgres has them in the order of their places, which
-	// depends on the pages that its sessions write to; here they are in that of their tokens, on both sides.
+	// push leaves the order of node runs that are due at the same moment open. Postgres orders them by their position in the
+	// table, which depends on the sessions' pages; here both servers order them by token.
 	SchemaStatements: []string{"DROP INDEX queue_due", "CREATE INDEX queue_due ON queue (shard, due_at, token) WHERE due_at IS NOT NULL"},
 	Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
 		return push.Open(ctx, push.Config{Store: cfg})
@@ -58,8 +57,7 @@ func TestMain(m *testing.M) { shadow.Main(m) }
 
 func TestShadow(t *testing.T) { shadow.Test(t, design) }
 
-// TestNoticed plants differences between the simulated server and Postgres: a changed row in each simulated table, and
-// bugs in simulated statements.
+// TestNoticed plants a changed row in each simulated table, and bugs in simulated statements.
 func TestNoticed(t *testing.T) {
 	shadow.TestNoticed(t, design, []shadow.Difference{
 		{What: "an attempt", Want: "simulated: queue", Plant: shadow.On(func(w *world.World, s *Store) bool {

@@ -11,7 +11,6 @@ import (
 	"pulley/sim/world"
 )
 
-// pushSQL are the statements of push, by the names of their files; but for apply.
 var pushSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 	"read": (*Store).read, "gather": (*Store).gather, "owner": (*Store).owner,
 	"fence": (*Store).fence, "commit_slot": (*Store).commitSlot, "delete_old_slots": (*Store).forget,
@@ -23,7 +22,6 @@ var pushSQL = pgsim.Join(map[string]pgsim.Build[*Store]{
 
 var texts = pgsim.Statements(push.SQL, pushSQL)
 
-// read: see read.sql.
 func (s *Store) read(a *pgsim.Statement, args []any) {
 	numbers, ids, vars, paths := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	a.Then(func(x *db.Exec) error {
@@ -36,7 +34,7 @@ func (s *Store) read(a *pgsim.Statement, args []any) {
 	})
 }
 
-// gather: see gather.sql. The values come first, since they are what it gives.
+// gather is gather.sql. The elements come first, since they are its result.
 func (s *Store) gather(a *pgsim.Statement, args []any) {
 	ords, ids, nodes, paths := args[1].([]int32), args[2].([][16]byte), args[3].([]int32), args[4].([]string)
 	type found struct {
@@ -63,7 +61,6 @@ func (s *Store) gather(a *pgsim.Statement, args []any) {
 	pgsim.DeletePart(a, s.readiness, func(x *db.Exec) []*db.Version[pgsim.RunKey, readiness] { return s.counters(x, ids, nodes, paths) })
 }
 
-// counters gives the counters of barriers that are there.
 func (s *Store) counters(x *db.Exec, ids [][16]byte, nodes []int32, paths []string) (found []*db.Version[pgsim.RunKey, readiness]) {
 	for i := range ids {
 		if v := s.readiness.Get(x, s.Key(ids[i], nodes[i], paths[i])); v != nil {
@@ -73,7 +70,7 @@ func (s *Store) counters(x *db.Exec, ids [][16]byte, nodes []int32, paths []stri
 	return found
 }
 
-// owner: see owner.sql. The number that a new owner would have is drawn in any case.
+// owner is owner.sql. It draws an id even if the owner exists.
 func (s *Store) owner(a *pgsim.Statement, args []any) {
 	drawn := int32(0)
 	a.Write = true
@@ -89,12 +86,11 @@ func (s *Store) owner(a *pgsim.Statement, args []any) {
 	})
 }
 
-// resolvesBlindly says whether a bug is planted by which nobody looks what became of a commit.
+// resolvesBlindly reports whether the planted bug is that commits are not resolved.
 func (s *Store) resolvesBlindly() bool {
 	return s.World.Bug == cases.BugUnknownIsSuccess || s.World.Bug == cases.BugUnknownIsFailure
 }
 
-// fence: see fence.sql.
 func (s *Store) fence(a *pgsim.Statement, args []any) {
 	a.Write = true
 	a.Then(func(*db.Exec) error {
@@ -117,7 +113,6 @@ func (s *Store) fence(a *pgsim.Statement, args []any) {
 	})
 }
 
-// commitSlot: see commit_slot.sql.
 func (s *Store) commitSlot(a *pgsim.Statement, args []any) {
 	a.Then(func(x *db.Exec) error {
 		v := s.commits.Get(x, commitKey{args[0].(int), args[1].(int64), args[2].(int32)})
@@ -131,7 +126,6 @@ func (s *Store) commitSlot(a *pgsim.Statement, args []any) {
 	})
 }
 
-// forget: see delete_old_slots.sql.
 func (s *Store) forget(a *pgsim.Statement, args []any) {
 	shard, age := args[0].(int), args[1].(int64)*1000
 	var before int64

@@ -15,11 +15,10 @@ import (
 	"pulley/sim/world"
 )
 
-// The tables of push.
 type (
 	queued struct {
 		pgsim.Queued
-		owner int32 // of owners; zero: null
+		owner int32 // in table owners; zero: null
 		args  string
 	}
 	readiness struct {
@@ -42,39 +41,35 @@ type (
 	}
 )
 
-// Ready implements pgsim.QueueRow.
 func (q *queued) Ready() bool { return true }
 
-// Leased implements pgsim.QueueRow.
 func (q *queued) Leased() bool { return q.owner != 0 }
 
-// Lease implements pgsim.QueueRow.
 func (q *queued) Lease(owner any) { q.owner = owner.(int32) }
 
-// Free implements pgsim.QueueRow.
 func (q *queued) Free() { q.owner = 0 }
 
 func compareCommit(a, b commitKey) int {
 	return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.backend, b.backend), cmp.Compare(a.slot, b.slot))
 }
 
-// unopenedCount is the count of a barrier that nobody has opened.
+// unopenedCount is the required count of a barrier that is not open yet.
 const unopenedCount = math.MaxInt32
 
-// Store is what is on the server, for push.
+// Store is push's state on the server.
 type Store struct {
 	pgsim.Base
 	queue       *pgsim.Queue[queued, *queued]
 	readiness   *db.Table[pgsim.RunKey, readiness]
 	inbox       *db.Table[pgsim.ValueKey, json.RawMessage] // by variable
-	elements    *db.Table[pgsim.ValueKey, collected]       // by node, and the first place
+	elements    *db.Table[pgsim.ValueKey, collected]       // by node and first place
 	commits     *db.Table[commitKey, commitRow]
 	owners      *db.Table[string, int32]
 	ownerIDs    db.Sequence
-	slotWriters map[commitKey]uint64 // the number of the last transaction that is to leave its mark in a place
+	slotWriters map[commitKey]uint64 // the last transaction that is to write each commit slot
 }
 
-// New makes the tables, on the server of a world.
+// New makes the tables on a world's server.
 func New(w *world.World, memory *pgsim.Memory) *Store {
 	s := &Store{Base: pgsim.NewBase(w, memory), slotWriters: map[commitKey]uint64{}}
 	s.queue = pgsim.NewQueue[queued](&s.Base, "queue")
@@ -90,15 +85,15 @@ func New(w *world.World, memory *pgsim.Memory) *Store {
 	return s
 }
 
-// Crashed implements store.
+// Crashed implements world.Store.
 func (s *Store) Crashed() {
 	s.Base.Crashed()
 	s.ownerIDs.Crash()
 	clear(s.slotWriters)
 }
 
-// occupy wants the place of a mark to belong to one transaction at a time that has completed something: the server may still be
-// at one whose connection was lost, and what that has done would have no mark (D7).
+// occupy checks that a commit slot belongs to one transaction at a time: the server may still execute a transaction whose
+// connection was lost, and its slot must not be overwritten (D7).
 func (s *Store) occupy(x *db.Exec, place commitKey) {
 	before, now := s.slotWriters[place], x.Number()
 	if before != 0 && before != now && s.World.Server.Status(before) == db.InProgress {
@@ -107,7 +102,7 @@ func (s *Store) occupy(x *db.Exec, place commitKey) {
 	s.slotWriters[place] = now
 }
 
-// Open implements store: a push.Backend, the real code.
+// Open implements world.Store: it opens a real push.Backend.
 func (s *Store) Open(h *world.Host) (world.Backend, error) {
 	return push.On(pgsim.NewStore(h, s.statement)), nil
 }
@@ -115,20 +110,19 @@ func (s *Store) Open(h *world.Host) (world.Backend, error) {
 // cutApply is apply.sql without the parts that some events do not need.
 type cutApply struct {
 	parts map[string]bool
-	place [applyParameters + 1]int // by the numbers that parameters have in the file: where those that it takes stand, from 1; zero: it does not take it
+	place [applyParameters + 1]int // by parameter number in the file: its position in the cut-down statement, from 1; zero: not taken
 }
 
-// applyParameters is how many apply.sql has.
 const applyParameters = 51
 
 // optional are the parts that can be left out.
 var optional = [...]string{"completions", "retries", "instances", "values", "elements", "arrivals", "runs", "ends"}
 
-// applies are all texts that apply.sql is sent with.
+// applies returns all cut-down texts of apply.sql.
 var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {
 	text, err := push.SQL("apply")
 	if err != nil {
-		panic(err) // the file is part of the program
+		panic(err)
 	}
 	all := pgsim.Texts[*cutApply]{}
 	for set := range 1 << len(optional) {
@@ -137,7 +131,7 @@ var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {
 			parts[part] = set>>i&1 == 1
 		}
 		if parts["retries"] && !parts["completions"] {
-			continue // they are a part of that one
+			continue // retries are part of completions
 		}
 		sql, parameters := postgres.CutDown(text, func(part string) bool { return parts[part] })
 		cut := &cutApply{parts: parts}
@@ -149,7 +143,6 @@ var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {
 	return all
 })
 
-// statement is what a text stands for.
 func (s *Store) statement(on *pgsim.Conn, sql string, args []any) *pgsim.Statement {
 	if cut, ok := applies().Find(sql); ok {
 		a := s.Memory.Next("apply", sql, args)
