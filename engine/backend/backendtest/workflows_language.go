@@ -1,6 +1,6 @@
 package backendtest
 
-// catching are workflows in which errors are caught, or are not.
+// catching are workflows with caught and uncaught failures.
 var catching = []Workflow{
 	{Name: "except", Input: `{}`, Want: `["Bad","no","fail"]`, Source: `
 fn main(input: [], output: [r]):
@@ -190,7 +190,7 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// gathering are workflows whose loops and spreads collect what they find.
+// gathering are workflows whose loops and spreads collect values.
 var gathering = []Workflow{
 	{Name: "accumulator", Input: `{"n": 30}`, Want: "[" + join(30, func(i int) int { return 2 * i }) + "]", Source: `
 fn main(input: [n], output: [r]):
@@ -448,7 +448,6 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// filler is text of n bytes.
 func filler(n int) string {
 	out := make([]byte, n)
 	for i := range out {
