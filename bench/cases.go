@@ -73,9 +73,9 @@ func Cases(o CaseOptions) ([]Case, error) {
 			k := CaseOf(m, w.File())
 			k.Pressure, k.Run, k.Arriving, k.Objectives = w.Pressure, w.Run, w.Arriving, w.Objectives
 			if o.Undisturbed && !k.Pressure.None() {
-				twin := opts
-				twin.Undisturbed = true
-				if m, err = w.Mix(size, twin); err != nil {
+				duplicate := opts
+				duplicate.Undisturbed = true
+				if m, err = w.Mix(size, duplicate); err != nil {
 					return nil, err
 				}
 				out = append(out, k.undisturbed(m))
@@ -100,10 +100,10 @@ func CaseOf(m *scenarios.Mix, source string) Case {
 // pressure is a distance, its relay stays.
 func (c Case) undisturbed(m *scenarios.Mix) Case {
 	m.Name += undisturbedSuffix
-	twin := CaseOf(m, c.Source)
-	twin.Run, twin.Arriving, twin.Objectives = c.Run, c.Arriving, c.Objectives
-	twin.Pressure = scenarios.Pressure{Relayed: c.Pressure.RoundTrip > 0}
-	return twin
+	duplicate := CaseOf(m, c.Source)
+	duplicate.Run, duplicate.Arriving, duplicate.Objectives = c.Run, c.Arriving, c.Objectives
+	duplicate.Pressure = scenarios.Pressure{Relayed: c.Pressure.RoundTrip > 0}
+	return duplicate
 }
 
 // undisturbedSuffix ends the name of a case that is run without the pressure of its scenario.

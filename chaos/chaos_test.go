@@ -202,17 +202,17 @@ func TestCanceledAreCounted(t *testing.T) {
 
 // TestFaultsThatGoWrong has a fault fail itself: none comes after it, and the run goes on to its end, which decides nothing.
 func TestFaultsThatGoWrong(t *testing.T) {
-	c, struck := shortCase("push"), 0
+	c, faulted := shortCase("push"), 0
 	r := &run{Case: c, watch: newWatch(), ledger: fault.NewLedger(), result: newResult(c), find: func(string) (fault.Kind, error) {
 		return fault.Kind{Name: "wrong", Inject: func(context.Context, fault.World, fault.Fault, func()) error {
-			struck++
+			faulted++
 			return errors.New("no disk")
 		}}, nil
 	}}
 	r.recorder = oracle.NewRecorder(r, oracle.Recording{Source: ownSource})
 	r.Faults = []fault.Fault{{Kind: "wrong"}, {Kind: "wrong"}}
-	if err := r.faults(t.Context()); err != nil || struck != 1 || !r.broken {
-		t.Errorf("%d faults struck, broken %v, error %v; want one, true and none", struck, r.broken, err)
+	if err := r.faults(t.Context()); err != nil || faulted != 1 || !r.broken {
+		t.Errorf("%d faults struck, broken %v, error %v; want one, true and none", faulted, r.broken, err)
 	}
 	stuck := []Violation{{Invariant: "I9"}, {Invariant: "queue"}}
 	for lived, want := range map[bool]Verdict{false: Inconclusive, true: Fail} {

@@ -207,19 +207,19 @@ func (r *run) recordLookups(ids []uuid.UUID, found []backend.Instance) {
 // judge holds the end of each series against its begin.
 func (s *soak) judge() *record.Soak {
 	length := float64(s.LastMS) / 1000
-	settled, long := s.Windows()
+	isSteady, long := s.Windows()
 	out := &record.Soak{
 		EveryS: length / soakSamples,
 		Method: fmt.Sprintf("Over %.0f s of load, with faults. The first %.0f s are left out; begin and end are medians over the %.0f s after them and over the "+
 			"last %.0f s. What is judged may end %.0f %% above its begin, and by so much more as it goes up and down with the load (%s). The first fault of each kind is a long one. Engine 0 lives through the whole run; %d instances were removed %v after they had ended. %s",
-			length, settled, long, long, 100*(soakMax-1), swayText(), s.cleared, s.Retained(), s.VacuumPauseText()),
+			length, isSteady, long, long, 100*(soakMax-1), swayText(), s.cleared, s.Retained(), s.VacuumPauseText()),
 	}
 	names := slices.Sorted(maps.Keys(s.series))
 	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
 	for _, name := range names {
 		one := s.series[name]
 		out.Series = append(out.Series, *one)
-		begin, first := window(one, settled, settled+long)
+		begin, first := window(one, isSteady, isSteady+long)
 		end, last := window(one, length-long, length)
 		g := record.Growth{Name: name, Unit: one.Unit, Begin: begin, End: end, Judged: rank(name) < len(bounded)}
 		most := soakMax * begin

@@ -22,17 +22,17 @@ type watch struct {
 	load    *load
 	orphans *orphans
 
-	mu       sync.Mutex
-	sources  map[string][]byte // histories, by who wrote them; only ever appended to
-	counts   map[string]int    // events, by kind
-	worked   map[int]bool      // engines that had a completion answered
-	waiting  []*awaited
-	problems []string    // the first few of the engines
-	gauges   map[int]int // goroutines, by engine
-	share    uint32      // of so many instances one is kept in the history
-	applied  []int64     // when completions were, where the history does not have them all
-	wentOn   int         // completions that were applied, and ends
-	deadlock int         // statements of the engines that were victims of one
+	mu        sync.Mutex
+	sources   map[string][]byte // histories, by who wrote them; only ever appended to
+	counts    map[string]int    // events, by kind
+	worked    map[int]bool      // engines that had a completion answered
+	waiting   []*awaited
+	problems  []string    // the first few of the engines
+	gauges    map[int]int // goroutines, by engine
+	share     uint32      // of so many instances one is kept in the history
+	applied   []int64     // when completions were, where the history does not have them all
+	recovered int         // completions that were applied, and ends
+	deadlock  int         // statements of the engines that were victims of one
 }
 
 // awaited is somebody who waits for events.
@@ -85,7 +85,7 @@ func (w *watch) note(engine int, source, kind string, line []byte) {
 	}
 	applied := kind == string(oracle.Answered) && bytes.Contains(line, []byte(appliedText))
 	if applied || kind == string(oracle.Ended) {
-		w.wentOn++
+		w.recovered++
 	}
 	if w.share > 1 && applied {
 		w.applied = append(w.applied, oracle.MachineClock()) // about when it was said
@@ -215,7 +215,7 @@ func (w *watch) working() int {
 func (w *watch) progress() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.wentOn
+	return w.recovered
 }
 
 // history gives everything that was said, in the order of its times.

@@ -112,7 +112,7 @@ const childLease = 10 * time.Minute
 // lapseLeases moves all stored times to the past until the leases of a killed engine have expired. No other host may be open.
 func (s *site) lapseLeases() {
 	s.Helper()
-	s.settled()
+	s.resolved()
 	rows, err := s.conn.Query(s.ctx, `SELECT format('UPDATE %I SET ', table_name) ||
 		string_agg(format('%1$I = %1$I - $1::interval', column_name), ', ')
 		FROM information_schema.columns WHERE table_schema = $1 AND data_type = 'timestamp with time zone' AND is_generated = 'NEVER'

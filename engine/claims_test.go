@@ -32,7 +32,7 @@ func TestClaimsCostTheSameBesideABacklog(t *testing.T) {
 				}
 			}
 			b.Close()
-			s.settled()
+			s.resolved()
 			s.exec("ANALYZE")
 			first := s.claims(0, most)
 			return s.claims(claims, most).without(first).each(claims * most)
@@ -78,7 +78,7 @@ func (s *site) claims(times, most int) (cost claimCost) {
 		}
 	}
 	b.Close()
-	s.settled()
+	s.resolved()
 	after := s.reads().without(before)
 	cost.rows, cost.pages = after.rows, after.pages
 	return cost

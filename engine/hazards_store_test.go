@@ -166,7 +166,7 @@ func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 		for _, way := range ways {
 			way.Close()
 		}
-		s.settled() // sessions report their counts when they end
+		s.resolved() // sessions report their counts when they end
 		if n := s.number(deadlocks) - before; n > 0 {
 			s.Errorf("%d deadlocks", n)
 		}
@@ -208,7 +208,7 @@ func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 
 // besideNeighbours completes the second branch of 201 instances in one call, with one completion corrupt, and returns the answer
 // to that.
-func (s *site) besideNeighbours(spoil func(*backend.Completion)) backend.Outcome {
+func (s *site) besideNeighbours(corrupt func(*backend.Completion)) backend.Outcome {
 	s.Helper()
 	const neighbours, bad = 200, 77
 	p := program(s.T, "fn main(input: [], output: [c]):\n    a, b = parallel:\n        @echo(value=1)\n        @echo(value=2)\n    c = @echo(value=a + b)\n", ir.Limits{})
@@ -226,7 +226,7 @@ func (s *site) besideNeighbours(spoil func(*backend.Completion)) backend.Outcome
 	if _, err := b.Complete(s.ctx, 0, first, granted(0)); err != nil || len(second) != neighbours+1 {
 		s.Fatalf("%d instances have a second branch: %v", len(second), err)
 	}
-	spoil(&second[bad])
+	corrupt(&second[bad])
 	out, err := b.Complete(s.ctx, 0, second, granted(1000))
 	if err != nil {
 		s.Fatal(err)
@@ -255,12 +255,12 @@ func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
 		}
 		s.stop(e)
 		b.Close()
-		s.settled()
+		s.resolved()
 		const counters = "SELECT coalesce(sum(%s), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = $1 AND %s"
 		changed := s.number(fmt.Sprintf(counters, "n_tup_ins + n_tup_upd", "relname <> 'instances'"), s.schema)
-		born := s.number(fmt.Sprintf(counters, "n_tup_ins", "relname = 'instances'"), s.schema)
-		if changed < int64(width) || born != 1 {
-			s.Fatalf("inconclusive: %d rows were written beside %d instances", changed, born)
+		created := s.number(fmt.Sprintf(counters, "n_tup_ins", "relname = 'instances'"), s.schema)
+		if changed < int64(width) || created != 1 {
+			s.Fatalf("inconclusive: %d rows were written beside %d instances", changed, created)
 		}
 		// Its end, and its cleanup.
 		if n := s.number(fmt.Sprintf(counters, "n_tup_upd", "relname = 'instances'"), s.schema); n < 1 || n > 2 {

@@ -215,7 +215,7 @@ func (s *site) number(sql string, args ...any) (n int64) {
 }
 
 // settled waits until all sessions of closed hosts have ended: only then has the server all their counts.
-func (s *site) settled() {
+func (s *site) resolved() {
 	s.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

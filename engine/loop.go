@@ -126,9 +126,9 @@ func (l *loop) wait(timer *time.Timer) {
 		l.drainUntilThen(l.cfg.now().Add(l.cfg.Drain))
 	case <-timer.C:
 	}
-	mail := l.events.drain() // valid until the step is over
-	for i := range mail {
-		l.handle(&mail[i])
+	events := l.events.drain() // valid until the step is over
+	for i := range events {
+		l.handle(&events[i])
 	}
 	for len(l.batch) < eventsAtOnce {
 		select {

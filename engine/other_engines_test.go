@@ -18,23 +18,23 @@ import (
 // of a design; go run ./chaos/mutants --list lists all.
 
 // deaf is a backend that misses all notifications.
-type deaf struct{ backend.Backend }
+type missing struct{ backend.Backend }
 
 // Listen waits until ctx ends.
-func (deaf) Listen(ctx context.Context, _ func()) error {
+func (missing) Listen(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
 // Notify does nothing.
-func (deaf) Notify(context.Context) error { return nil }
+func (missing) Notify(context.Context) error { return nil }
 
 // TestRivalLostWakeUp loses every notification of work that another process makes ready: an idle engine must find it by polling
 // (I9; absurd#61).
-func TestRivalLostWakeUp(t *testing.T) {
+func TestLostWakeUp(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		p := program(s.T, "fn main(input: [x], output: [y]):\n    y = @double(value=x)\n    y = @double(value=y)\n", ir.Limits{})
-		e := s.host(deaf{s.open()}, engine.Config{Poll: 50 * time.Millisecond, Lease: time.Second})
+		e := s.host(missing{s.open()}, engine.Config{Poll: 50 * time.Millisecond, Lease: time.Second})
 		if inst := s.ends(e, p, `{"x": 1}`); string(inst.Result) != "4" { // it has polled, and found nothing more
 			s.Fatalf("it gives %s (%v)", inst.Result, inst.Failure)
 		}
@@ -55,7 +55,7 @@ func TestRivalLostWakeUp(t *testing.T) {
 // TestRivalHeartbeatOnAnIndexedColumn checks that push's updates of its commit slots, one with every commit, stay in their page
 // and change no index. With an index on a changed column each would leave a dead entry in every index (multica#7389). Leases of
 // push's node runs are exempt: they are found by an index on their end.
-func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
+func TestHeartbeatOnAnIndexedColumn(t *testing.T) {
 	width := depth.Of(100, 600)
 	design, err := designs.Parse("push")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestRivalHeartbeatOnAnIndexedColumn(t *testing.T) {
 	}
 	s.stop(e)
 	b.Close()
-	s.settled()
+	s.resolved()
 	updates := s.number("SELECT n_tup_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
 	hot := s.number("SELECT n_tup_hot_upd FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'commits'", s.schema)
 	if updates < int64(width/2) {

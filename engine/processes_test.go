@@ -240,11 +240,11 @@ func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 			if err := s.children[0].cmd.Process.Kill(); err != nil {
 				t.Error(err)
 			}
-			s.letGoOn(t, 1)
+			s.resume(t, 1)
 		}
 		if s.killAfter == 0 && len(s.applied[said.child]) == 1 && len(s.applied[1-said.child]) > 0 {
-			s.letGoOn(t, 0)
-			s.letGoOn(t, 1)
+			s.resume(t, 0)
+			s.resume(t, 1)
 		}
 	case "ended":
 		s.result = rest
@@ -255,7 +255,7 @@ func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 }
 
 // letGoOn releases what an engine holds back.
-func (s *sharing) letGoOn(t *testing.T, child int) {
+func (s *sharing) resume(t *testing.T, child int) {
 	t.Helper()
 	if _, err := fmt.Fprintln(s.children[child].stdin, "go on"); err != nil {
 		t.Error(err)

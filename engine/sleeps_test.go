@@ -12,7 +12,7 @@ import (
 // in time, and not before.
 func TestSleepOutlivesItsEngine(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
-		const nap = time.Second
+		const sleep = time.Second
 		s.lease = time.Second
 		p := program(s.T, "fn main(input: [x], output: [x]):\n    sleep x\n    x = @add(a=x, b=1)\n    sleep 0\n", ir.Limits{})
 		one := s.host(s.open(), engine.Config{Poll: time.Hour})
@@ -24,8 +24,8 @@ func TestSleepOutlivesItsEngine(t *testing.T) {
 		if err != nil || string(inst.Result) != "2" {
 			s.Errorf("%s %v, %v", inst.Result, inst.Failure, err)
 		}
-		if took := time.Since(begun); took < nap {
-			s.Errorf("it ended after %v, and sleeps for %v", took, nap)
+		if took := time.Since(begun); took < sleep {
+			s.Errorf("it ended after %v, and sleeps for %v", took, sleep)
 		}
 	})
 }

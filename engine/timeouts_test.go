@@ -30,7 +30,7 @@ func TestSleepsTakeNoSlot(t *testing.T) {
 
 // TestTimeouts checks how attempts end that run longer than they may.
 func TestTimeouts(t *testing.T) {
-	const deaf, heeding = "@deaf()", "@heeding()"
+	const uncancellable, heeding = "@deaf()", "@heeding()"
 	for _, c := range []struct {
 		name, body, want string
 		took             time.Duration
@@ -39,10 +39,10 @@ func TestTimeouts(t *testing.T) {
 		{"a heeding action, retried", "    x = " + heeding + " [Timeout -> retry: 2] [timeout: 2s]\n", "Timeout: action heeding took longer than its timeout of 2s (@heeding) at test.ir:2:9", 6 * time.Second},
 		{"a heeding action, not retried", "    x = " + heeding + " [Error -> retry: 2] [timeout: 2s]\n", "Timeout: action heeding took longer than its timeout of 2s (@heeding) at test.ir:2:9", 2 * time.Second},
 		{"a heeding action, caught", "    try:\n        x = " + heeding + " [timeout: 2s]\n    except Timeout as e:\n        x = e['action']\n", `"heeding"`, 2 * time.Second},
-		{"a deaf action, not caught", "    x = " + deaf + " [timeout: 2s]\n", "Timeout: action deaf did not return within 1s of its timeout of 2s (@deaf) at test.ir:2:9", 3 * time.Second},
-		{"a deaf action, retried", "    x = " + deaf + " [Timeout -> retry: 2] [timeout: 2s]\n", "Timeout: action deaf did not return within 1s of its timeout of 2s (@deaf) at test.ir:2:9", 9 * time.Second},
-		{"a deaf action, caught", "    try:\n        x = " + deaf + " [timeout: 2s]\n    except Timeout:\n        x = @add(a=1, b=1)\n", "2", 3 * time.Second},
-		{"a deaf action in a spread", "    try:\n        x = spread range(3):i -> " + deaf + " [timeout: 2s]\n    except Timeout:\n        x = @add(a=1, b=1)\n", "2", 3 * time.Second},
+		{"a deaf action, not caught", "    x = " + uncancellable + " [timeout: 2s]\n", "Timeout: action deaf did not return within 1s of its timeout of 2s (@deaf) at test.ir:2:9", 3 * time.Second},
+		{"a deaf action, retried", "    x = " + uncancellable + " [Timeout -> retry: 2] [timeout: 2s]\n", "Timeout: action deaf did not return within 1s of its timeout of 2s (@deaf) at test.ir:2:9", 9 * time.Second},
+		{"a deaf action, caught", "    try:\n        x = " + uncancellable + " [timeout: 2s]\n    except Timeout:\n        x = @add(a=1, b=1)\n", "2", 3 * time.Second},
+		{"a deaf action in a spread", "    try:\n        x = spread range(3):i -> " + uncancellable + " [timeout: 2s]\n    except Timeout:\n        x = @add(a=1, b=1)\n", "2", 3 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { timesOut(t, c.body, c.want, c.took) })
@@ -90,7 +90,7 @@ func timesOut(t *testing.T, body, want string, took time.Duration) {
 
 // TestDeafActionsHoldNoSlotForEver runs more actions that never return than there are slots. Others must continue while at most
 // that many hang; then the engine is full, until one returns.
-func TestDeafActionsHoldNoSlotForEver(t *testing.T) {
+func TestActionsThatIgnoreCancelHoldNoSlotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots = 2
 		release := make(chan struct{})
@@ -99,15 +99,15 @@ func TestDeafActionsHoldNoSlotForEver(t *testing.T) {
 			Backend: memoryBackend(t, 1), Slots: slots, Observer: log.observer(),
 			Workers: registry(t, map[string]worker.Func{"deaf": func(context.Context, worker.Call) (any, error) { <-release; return nil, nil }}),
 		})
-		deaf := compile(t, "fn main(input: [], output: [x]):\n    x = @deaf() [timeout: 1s]\n")
+		uncancellable := compile(t, "fn main(input: [], output: [x]):\n    x = @deaf() [timeout: 1s]\n")
 		for range slots {
-			if inst := run(t, e, deaf, `{}`); inst.Status != backend.Failed {
+			if inst := run(t, e, uncancellable, `{}`); inst.Status != backend.Failed {
 				t.Errorf("it is %s", inst.Status)
 			}
 		}
 		wantResult(t, run(t, e, chain(t, 5), `{"x": 0}`), "5")
 		for range slots {
-			if inst := run(t, e, deaf, `{}`); inst.Status != backend.Failed {
+			if inst := run(t, e, uncancellable, `{}`); inst.Status != backend.Failed {
 				t.Errorf("it is %s", inst.Status)
 			}
 		}

@@ -78,7 +78,7 @@ func TestPageShowsFractions(t *testing.T) {
 
 // TestPageOfHalfCeilings: figures may be missing, and names may be those of a later version, or hostile.
 func TestPageOfHalfCeilings(t *testing.T) {
-	for name, spoil := range map[string]func(*record.Summary){
+	for name, corrupt := range map[string]func(*record.Summary){
 		"no idle":      func(s *record.Summary) { s.Ceilings.Idle = nil },
 		"no rates":     func(s *record.Summary) { s.Ceilings.Rates = nil },
 		"no fractions": func(s *record.Summary) { dropFractions(s) },
@@ -87,7 +87,7 @@ func TestPageOfHalfCeilings(t *testing.T) {
 	} {
 		s, m := withCeilings()
 		s.Rows, s.Claims, m.Samples = s.Rows[:11], nil, nil // enough of a page
-		spoil(s)
+		corrupt(s)
 		if p := parse(t, render(t, s, m)); p.count["b"] != 0 || !p.ids["ceilings"] {
 			t.Errorf("%s: %v", name, p.count)
 		}

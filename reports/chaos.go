@@ -96,7 +96,7 @@ func recoveryTable(r record.Recovery) *table {
 	}
 	add := func(name string, times record.RecoveryTimes) {
 		cells := []cell{words(name), count(times.Faults)}
-		for _, p := range []record.RecoveryPercentiles{times.First, times.Rate, times.WentOn, times.Finished} {
+		for _, p := range []record.RecoveryPercentiles{times.First, times.Rate, times.Recovered, times.Finished} {
 			cells = append(cells, millisecondCell(p.P50, p.N), millisecondCell(p.P99, p.N), millisecondCell(p.Max, p.N), count(p.N))
 		}
 		t.Rows = append(t.Rows, tableRow{Cells: cells})

@@ -60,14 +60,14 @@ func TestCourseChartOfOneOrEqualValues(t *testing.T) {
 }
 
 func TestCourseChartRefuses(t *testing.T) {
-	for _, spoil := range []func(*reports.Course){
+	for _, corrupt := range []func(*reports.Course){
 		func(c *reports.Course) { c.Values = nil },
 		func(c *reports.Course) { c.Values[3] = math.NaN() },
 		func(c *reports.Course) { c.Levels[1].To++ },
 		func(c *reports.Course) { c.Levels[1].From = c.Levels[1].To },
 	} {
 		c := course(10)
-		spoil(&c)
+		corrupt(&c)
 		if _, err := reports.CourseChart(c); err == nil {
 			t.Errorf("%v, %v: no error", c.Values, c.Levels)
 		}

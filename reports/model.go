@@ -345,7 +345,7 @@ func (v *view) verdict() string {
 // otherSystems are the rows that the verdict speaks of: those of another kind than the baseline and with a database, as far as
 // there are such; a variant of the baseline and what is not durable stand in the tables.
 func (v *view) otherSystems(f *family, size int) []*record.Row {
-	var all, counted, rivals []*record.Row
+	var all, counted, otherSystems []*record.Row
 	for _, backend := range v.backends {
 		r := f.find(backend, size)
 		if r == nil || v.sentence(f, r) == "" {
@@ -357,10 +357,10 @@ func (v *view) otherSystems(f *family, size int) []*record.Row {
 		}
 		counted = append(counted, r)
 		if kind(backend) != kind(v.baseline) {
-			rivals = append(rivals, r)
+			otherSystems = append(otherSystems, r)
 		}
 	}
-	for _, choice := range [][]*record.Row{rivals, counted} {
+	for _, choice := range [][]*record.Row{otherSystems, counted} {
 		if len(choice) > 0 {
 			return choice
 		}

@@ -340,8 +340,8 @@ func (e *engine) cancel(c dispatch.Cancel) {
 	}
 	e.close(a, fate)
 	end := dispatch.Done{Task: c.ID, Failure: &plan.Failure{Type: "Cancelled", Message: c.Cause.Error(), Action: a.task.Action}}
-	gone := &attempt{id: c.ID, task: a.task, record: a.record}
-	e.w.at(e.w.now, occurrence{kind: done, engine: e, incarnation: e.incarnation, attempt: gone, event: end})
+	removed := &attempt{id: c.ID, task: a.task, record: a.record}
+	e.w.at(e.w.now, occurrence{kind: done, engine: e, incarnation: e.incarnation, attempt: removed, event: end})
 }
 
 // close takes an attempt off its slot and into the schedule.

@@ -42,20 +42,20 @@ func TestFaults(t *testing.T) {
 	for _, kind := range []sim.FaultKind{sim.Crash, sim.Freeze} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := workload(t, "trace", 40, scenarios.Options{Shape: wfformat.Layered, Seed: 3})
-			struck, fates := 0, map[sim.Fate]int{}
+			faulted, fates := 0, map[sim.Fate]int{}
 			for seed := range uint64(seeds) {
 				cfg := faulty(t, seed, w, kind)
 				r := twice(t, cfg)
 				if r.Faults != len(cfg.Faults) {
 					t.Errorf("seed %d: %d of %d faults happened", seed, r.Faults, len(cfg.Faults))
 				}
-				struck += r.Faults
+				faulted += r.Faults
 				for _, a := range r.Schedule {
 					fates[a.Fate]++
 				}
 				overlap(t, r)
 			}
-			t.Logf("%d faults; attempts by fate: %v", struck, fates)
+			t.Logf("%d faults; attempts by fate: %v", faulted, fates)
 			if fates[sim.Lost] == 0 || fates[sim.Applied] != seeds*3*w.Nodes {
 				t.Errorf("every node run is to be applied once, and some are to be lost on the way: %v", fates)
 			}

@@ -130,11 +130,11 @@ fn main(input: [], output: [n]):
 		}
 		for i, e := range r.History {
 			if e.Kind == oracle.Started && w.Name == "loop" {
-				r.History[i].Args = json.RawMessage(`{"spoilt":1}`)
+				r.History[i].Args = json.RawMessage(`{"corrupt":1}`)
 			}
 		}
 		if report, err = r.Judge("I4"); err != nil || w.Name == "loop" && report.Result() != oracle.Violated {
-			t.Errorf("%s: spoilt arguments are judged %v, %v", w.Name, report, err)
+			t.Errorf("%s: corrupt arguments are judged %v, %v", w.Name, report, err)
 		}
 	}
 }

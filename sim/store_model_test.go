@@ -31,7 +31,7 @@ func tinyWorld(t *testing.T) (*world, backend.Submission) {
 
 // callingOff is a world of two actions side by side, of which the first is cancelled when the second fails,
 // and of a sleep behind them; it has not begun.
-func callingOff(t *testing.T) (*world, backend.Submission) {
+func cancelling(t *testing.T) (*world, backend.Submission) {
 	t.Helper()
 	tree, err := ir.Parse("test.ir", []byte(`
 fn main(input: [], output: []):
@@ -69,7 +69,7 @@ func worldOf(t *testing.T, g *graph.Graph) (*world, backend.Submission) {
 
 // TestTheTwinSeesWhatAStoreMustNotDo tells the world of a store that breaks one invariant after the
 // other.
-func TestTheTwinSeesWhatAStoreMustNotDo(t *testing.T) {
+func TestTheModelSeesWhatAStoreMustNotDo(t *testing.T) {
 	type told struct {
 		op    dispatch.Op
 		runs  []string // completed, or leased where op is claim
@@ -107,7 +107,7 @@ func TestTheTwinSeesWhatAStoreMustNotDo(t *testing.T) {
 	} {
 		w, sub := tinyWorld(t)
 		if strings.HasPrefix(name, "off: ") {
-			w, sub = callingOff(t)
+			w, sub = cancelling(t)
 		}
 		for _, s := range c.story {
 			call, done := &dispatch.Call{Op: s.op}, backend.Committed{}

@@ -189,7 +189,7 @@ func waitForCalls(ctx context.Context, dsn string, times int) error {
 }
 
 func TestConfigRefuses(t *testing.T) {
-	for want, spoil := range map[string]func(*Config){
+	for want, corrupt := range map[string]func(*Config){
 		"there is no DSN":                    func(c *Config) { c.DSN = "" },
 		`way "fast" is unknown`:              func(c *Config) { c.Ways = []string{"fast"} },
 		`way "probe" is unknown`:             func(c *Config) { c.Ways = []string{probeWay} },
@@ -204,7 +204,7 @@ func TestConfigRefuses(t *testing.T) {
 		"a duration of -1s: choose from":     func(c *Config) { c.Duration = -time.Second },
 	} {
 		cfg := Config{DSN: "host=/nowhere"}
-		spoil(&cfg)
+		corrupt(&cfg)
 		if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -84,7 +84,7 @@ func (l *lab) hold(ctx context.Context, name, source string, instances int) (inE
 		}
 	}
 	if source == asleepSource {
-		if err := s.parked(ctx); err != nil {
+		if err := s.evicted(ctx); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -104,7 +104,7 @@ func heapBytes() int64 {
 }
 
 // evicted waits until a journal has no instance in memory that only waits.
-func (s *stage) parked(ctx context.Context) error {
+func (s *stage) evicted(ctx context.Context) error {
 	j, ok := s.backend.(*journal.Backend)
 	if !ok {
 		return nil

@@ -78,7 +78,7 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 	if err != nil {
 		return got, err
 	}
-	nap, err := plan.CompileText("burst.ir", []byte(burstSource), ir.Limits{})
+	pause, err := plan.CompileText("burst.ir", []byte(burstSource), ir.Limits{})
 	if err != nil {
 		return got, err
 	}
@@ -95,7 +95,7 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 		return got, err
 	}
 	defer s.close(ctx)
-	ids, err := s.submitAll(ctx, nap, []byte(`{"x": 3600}`), canceled)
+	ids, err := s.submitAll(ctx, pause, []byte(`{"x": 3600}`), canceled)
 	if err != nil {
 		return got, err
 	}

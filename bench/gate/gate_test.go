@@ -116,7 +116,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestOneSidedRowsAreTold(t *testing.T) {
+func TestOneSidedRowsAreReported(t *testing.T) {
 	steady := timed("r", "time", around(1, 8)...)
 	r := judge(t, side(steady, timed("gone", "time", 1), count("r", "rows", 1, 1)), side(steady, timed("new", "time", 1)), gate.Options{})
 	if strings.Join(r.OnlyBaseline, "|") != "gone|r: rows" || strings.Join(r.OnlyCandidate, "|") != "new" || r.Outcome != gate.Passed {

@@ -69,7 +69,7 @@ func TestReadKeepsMachinesApart(t *testing.T) {
 	}
 }
 
-func TestReadTellsFaultyLinesAndGoesOn(t *testing.T) {
+func TestReadReportsFaultyLinesAndContinues(t *testing.T) {
 	f := read(t, "BenchmarkX 1 5 ns/op\nBenchmarkX 1 notanumber ns/op\nBenchmarkX 1 NaN ns/op\nBenchmarkX 1 7 ns/op\n")
 	if len(f.Series) != 1 || len(f.Series[0].Values) != 2 {
 		t.Errorf("series %v: want one with two values", f.Series)

@@ -60,7 +60,7 @@ func TestAppendedRunsAreRead(t *testing.T) {
 	}
 }
 
-func TestTornAndForeignLinesAreToldAndSkipped(t *testing.T) {
+func TestTornAndForeignLinesAreReportedAndSkipped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), history.FileName)
 	mustAppend(t, path, 2, aRun(1, hostA, 10), aRun(2, hostA, 11))
 	whole, err := os.ReadFile(path)
@@ -153,7 +153,7 @@ func TestWritersDoNotMix(t *testing.T) {
 
 func TestAppendRefusesWhatCannotBeARun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), history.FileName)
-	for name, spoil := range map[string]func(*history.Run){
+	for name, corrupt := range map[string]func(*history.Run){
 		"no scenario": func(r *history.Run) { r.Scenario = "" },
 		"no time":     func(r *history.Run) { r.Time = time.Time{} },
 		"no machine":  func(r *history.Run) { r.Host = record.Host{} },
@@ -163,7 +163,7 @@ func TestAppendRefusesWhatCannotBeARun(t *testing.T) {
 		"direction":   func(r *history.Run) { r.Figures[0].Better = "more" },
 	} {
 		r := aRun(1, hostA, 1)
-		spoil(&r)
+		corrupt(&r)
 		if _, err := history.Append(path, []history.Run{aRun(0, hostA, 1), r}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v, want one that names the file", name, err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // TestProcessorsAreToldApart has the server work, and then this process: each is what grows, and the others did not do it.
-func TestProcessorsAreToldApart(t *testing.T) {
+func TestProcessorsAreDistinguished(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processor times of other processes are read on Linux only")
 	}

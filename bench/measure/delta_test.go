@@ -23,9 +23,9 @@ func counters(version int) *Counters {
 // TestDeltaOfWhatCannotBeMeasured covers servers that cannot be had for a test: standbys, old versions, resets.
 func TestDeltaOfWhatCannotBeMeasured(t *testing.T) {
 	cases := map[string]struct {
-		spoil func(before, after *Counters)
-		want  string
-		null  func(d *delta) bool
+		corrupt func(before, after *Counters)
+		want    string
+		null    func(d *delta) bool
 	}{
 		"standby": {func(_, a *Counters) { a.state.InRecovery, a.state.WALBytes = true, nil }, "standby",
 			func(d *delta) bool { return d.out.WALBytes == nil }},
@@ -54,7 +54,7 @@ func TestDeltaOfWhatCannotBeMeasured(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			before, after := counters(150000), counters(150000)
-			c.spoil(before, after)
+			c.corrupt(before, after)
 			out, warnings := Delta(before, after)
 			all := strings.Join(warnings, "\n")
 			if !strings.Contains(all, c.want) {

@@ -58,11 +58,11 @@ func run(args []string) int {
 func parse(args []string) (race.Config, options, error) {
 	var o options
 	f := flag.NewFlagSet(args[0], flag.ExitOnError)
-	var rivals []string
-	for _, a := range adapters.Rivals() {
-		rivals = append(rivals, a.Name)
+	var otherSystems []string
+	for _, a := range adapters.OtherSystems() {
+		otherSystems = append(otherSystems, a.Name)
 	}
-	f.StringVar(&o.systems, "systems", strings.Join(adapters.Default(), ","), "what is raced: pulley's backends with their options, and "+strings.Join(rivals, ", "))
+	f.StringVar(&o.systems, "systems", strings.Join(adapters.Default(), ","), "what is raced: pulley's backends with their options, and "+strings.Join(otherSystems, ", "))
 	var names []string
 	for _, w := range peer.Workloads() {
 		names = append(names, w.Name)

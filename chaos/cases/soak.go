@@ -49,15 +49,15 @@ func (c Case) VacuumPause() time.Duration {
 
 // Windows are the seconds in which what may grow begins and ends: at the end of the settling, and before the end of the
 // soak. Each has every kind of fault once if there is the time, since what they leave differs.
-func (c Case) Windows() (settled, window float64) {
+func (c Case) Windows() (isSteady, window float64) {
 	length := float64(c.LastMS) / 1000
-	settled = length / soakWarmUp
+	isSteady = length / soakWarmUp
 	kinds := map[string]bool{}
 	for _, f := range c.Faults {
 		kinds[f.Kind] = true
 	}
 	round := float64(len(kinds)) * c.Every().Seconds()
-	return settled, min(max(length/soakWindow, round), (length-settled)/2)
+	return isSteady, min(max(length/soakWindow, round), (length-isSteady)/2)
 }
 
 // ends are the kinds that end an engine's process. The first engine is spared by them in a soak: what grows in a

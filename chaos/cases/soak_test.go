@@ -41,12 +41,12 @@ func TestSoakPlan(t *testing.T) {
 }
 
 // TestNap has a soak see as many rounds of the server's vacuum as the day that it stands for.
-func TestNap(t *testing.T) {
-	for _, c := range []struct{ length, nap time.Duration }{
+func TestVacuumPause(t *testing.T) {
+	for _, c := range []struct{ length, pause time.Duration }{
 		{10 * time.Second, time.Second}, {30 * time.Minute, time.Second}, {8 * time.Hour, 20 * time.Second}, {24 * time.Hour, 0},
 	} {
-		if got := (Case{Soak: true, LastMS: int(c.length.Milliseconds())}).VacuumPause(); got != c.nap {
-			t.Errorf("in a soak of %v vacuum comes round every %v; want %v", c.length, got, c.nap)
+		if got := (Case{Soak: true, LastMS: int(c.length.Milliseconds())}).VacuumPause(); got != c.pause {
+			t.Errorf("in a soak of %v vacuum comes round every %v; want %v", c.length, got, c.pause)
 		}
 	}
 }
@@ -55,12 +55,12 @@ func TestNap(t *testing.T) {
 func TestWindows(t *testing.T) {
 	plan := []fault.Fault{{Kind: "a"}, {Kind: "b"}, {Kind: "a"}}
 	for _, c := range []struct {
-		last, every     int // seconds
-		settled, window float64
+		last, every      int // seconds
+		isSteady, window float64
 	}{{1800, 10, 300, 180}, {1800, 100, 300, 200}, {60, 100, 10, 25}} {
-		settled, window := Case{Soak: true, LastMS: 1000 * c.last, EveryMS: 1000 * c.every, Faults: plan}.Windows()
-		if settled != c.settled || window != c.window {
-			t.Errorf("a soak of %d s with a fault every %d s has windows of %v s after %v s; want %v and %v", c.last, c.every, window, settled, c.window, c.settled)
+		isSteady, window := Case{Soak: true, LastMS: 1000 * c.last, EveryMS: 1000 * c.every, Faults: plan}.Windows()
+		if isSteady != c.isSteady || window != c.window {
+			t.Errorf("a soak of %d s with a fault every %d s has windows of %v s after %v s; want %v and %v", c.last, c.every, window, isSteady, c.window, c.isSteady)
 		}
 	}
 }

@@ -285,14 +285,14 @@ func between(r *rand.Rand, least, most time.Duration) int {
 
 // until has a fault go on for its time, and then until an error with one of the states has reached an engine that was not among
 // those before, as World.Failed counted them, if that takes no longer than armedFor. Meanwhile something may be done again and again; nil: nothing.
-func until(ctx context.Context, w World, f Fault, states []string, before map[string]int, meanwhile func() error) error {
+func until(ctx context.Context, w World, f Fault, states []string, before map[string]int, concurrently func() error) error {
 	kind := Kind{States: states}
 	for end := time.Now().Add(f.Hold()); time.Now().Before(end) || !kind.HasHappened(before, w.Failed()); {
 		if time.Now().After(end.Add(armedFor)) {
 			return fmt.Errorf("%w: no statement failed with %s", ErrMissed, strings.Join(states, " or "))
 		}
-		if meanwhile != nil {
-			if err := meanwhile(); err != nil {
+		if concurrently != nil {
+			if err := concurrently(); err != nil {
 				return err
 			}
 		}

@@ -208,7 +208,7 @@ func TestPlacesAreTakenOnce(t *testing.T) {
 }
 
 // TestPlacesGoOn has a run come to what the one before has left, and not take what that saw under faults for its baseline.
-func TestPlacesGoOn(t *testing.T) {
+func TestPlacesContinue(t *testing.T) {
 	one, two, rare := Place{Operation: "a", K: 1}, Place{Operation: "b", K: 2}, Place{Operation: "rare", K: 1}
 	first, all := NewPlaces(), NewPlaces()
 	for _, at := range []Place{one, two, one, two} {

@@ -25,10 +25,10 @@ var hostKill = Kind{
 			return err
 		}
 		e := w.Engine(f.Engine)
-		gone, restarted := e.Exited(), make(chan error, 1)
+		exited, restarted := e.Exited(), make(chan error, 1)
 		go func() { restarted <- c.Restart(context.WithoutCancel(ctx)) }() // it ends with the call, which is waited for
 		select {
-		case <-gone:
+		case <-exited:
 			over()
 			err = <-restarted
 		case err = <-restarted:

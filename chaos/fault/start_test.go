@@ -13,29 +13,29 @@ import (
 // startedEngine is an engine of one wire, whose starts say something on a connection that another engine, or it itself, has opened.
 type startedEngine struct {
 	Engine
-	wire *Wire
-	says func() // at a start
-	dead bool   // a signal comes too late for its process
-	gone chan struct{}
+	wire   *Wire
+	says   func() // at a start
+	dead   bool   // a signal comes too late for its process
+	exited chan struct{}
 }
 
 func (e *startedEngine) Signal(syscall.Signal) error {
 	if e.dead {
 		return os.ErrProcessDone
 	}
-	close(e.gone)
+	close(e.exited)
 	return nil
 }
 
-func (e *startedEngine) Exited() <-chan struct{} { return e.gone }
+func (e *startedEngine) Exited() <-chan struct{} { return e.exited }
 
 func (e *startedEngine) Start(context.Context) error {
-	e.gone = make(chan struct{})
+	e.exited = make(chan struct{})
 	e.wire.Starting(true)
 	defer e.wire.Starting(false)
 	e.says()
 	select {
-	case <-e.gone:
+	case <-e.exited:
 		return errors.New("killed while it started")
 	default:
 		return nil
@@ -80,7 +80,7 @@ func TestWhatIsLeftOfAProcessIsNoStart(t *testing.T) {
 // and then a kill meets a process that has ended. Nobody waits for the end of one that lives.
 func TestAKillThatComesTooLateIsNotAwaited(t *testing.T) {
 	w := &Wire{ledger: NewLedger()}
-	e := &startedEngine{wire: w, gone: make(chan struct{})}
+	e := &startedEngine{wire: w, exited: make(chan struct{})}
 	e.says = func() { w.open(1)(hello()) }
 	world := startedWorld{engine: e}
 	over := 0

@@ -72,16 +72,16 @@ var wireSwallow = Kind{
 	},
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		wire, count := w.Wire(f.Engine), newCounter(f.K)
-		var deaf atomic.Uint64
+		var missesNotifications atomic.Uint64
 		given := make(chan struct{})
 		wire.set(func(m *pgwire.Message, s sight) pgwire.Verdict {
 			if m.Client == f.Server {
 				return pass
 			}
 			if count.hit() {
-				deaf.Store(s.conn)
+				missesNotifications.Store(s.conn)
 			}
-			if deaf.Load() != s.conn {
+			if missesNotifications.Load() != s.conn {
 				return pass
 			}
 			select { // nothing behind it arrives either

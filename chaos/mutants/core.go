@@ -33,13 +33,13 @@ func coreMutants() []mutant {
 	}, {
 		Name: "aggregate-count-off-by-one", What: "an aggregate waits for one element less than there are", Invariant: "I6",
 		Edits: []edit{{"engine/plan/forks.go", `Required: len(elements)})`, `Required: max(1, len(elements)-1)})`}},
-		Check: programs, Says: "is not the reference's twin",
+		Check: programs, Says: "is not the reference's model",
 		Sim: inBoth("I4 I7 I12"),
 	}, {
 		Name: "empty-spread-never-enqueued", What: "a spread over nothing does not wake its aggregate", Invariant: "I9",
 		Edits: []edit{{"engine/plan/forks.go", `		w.leave(agg, s)
 		return`, `		return`}},
-		Check: programs, Says: "is not the reference's twin",
+		Check: programs, Says: "is not the reference's model",
 		Sim: inBoth("I9"),
 	}, {
 		Name: "loop-reset-forgotten", What: "what a round of a loop leaves is not taken away by the next", Invariant: "I10",
@@ -61,12 +61,12 @@ func coreMutants() []mutant {
 	}, {
 		Name: "error-not-caught-by-type", What: "a handler takes every error, whatever types it names", Invariant: "I4",
 		Edits: []edit{{"engine/graph/graph.go", `e.Kind == Exception && namesType(e.Types, typ) {`, `e.Kind == Exception {`}},
-		Check: programs, Says: "is not the reference's twin",
+		Check: programs, Says: "is not the reference's model",
 		Sim: inBoth("I4 I7"),
 	}, {
 		Name: "value-not-written", What: "what a completion brings is not kept for those behind the next barrier", Invariant: "I4",
 		Edits: []edit{{"engine/plan/walk.go", `		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var {`, `		if false && w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var {`}},
-		Check: programs, Says: "is not the reference's twin",
+		Check: programs, Says: "is not the reference's model",
 		Sim: inBoth("I4 I7"),
 	}}
 }

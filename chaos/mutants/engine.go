@@ -30,7 +30,7 @@ func engineMutants() []mutant {
 				m.unwatch(t)`}},
 		Check: promises, Says: "held unwatched",
 	}, {
-		Name: "prolonged-from-the-reply", What: "a prolonged lease is taken to begin with the reply, not with the call", Invariant: "I11",
+		Name: "renewed-from-the-reply", What: "a renewed lease is taken to begin with the reply, not with the call", Invariant: "I11",
 		Edits: []edit{{dispatchFolder + "/reply.go", `			t.task.Expires = c.sent.Add(m.cfg.Lease)`, `			t.task.Expires = now.Add(m.cfg.Lease)`}},
 		Check: promises, Says: "I11: .* seems to be held",
 	}, {

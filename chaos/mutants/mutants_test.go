@@ -79,7 +79,7 @@ func TestValidate(t *testing.T) {
 	if texts, err := good.mutated(root); err != nil || texts["f"] != "a c a\n" {
 		t.Errorf("it becomes %q, %v", texts, err)
 	}
-	for says, spoil := range map[string]func(*mutant){
+	for says, corrupt := range map[string]func(*mutant){
 		"stands 2 times":     func(m *mutant) { m.Edits = []edit{{"f", "a", "c"}} },
 		"stands 0 times":     func(m *mutant) { m.Edits = []edit{{"f", "b", "c"}, {"f", "b", "d"}} },
 		"changes nothing":    func(m *mutant) { m.Edits = []edit{{"f", "b", "b"}} },
@@ -90,7 +90,7 @@ func TestValidate(t *testing.T) {
 		"error parsing rege": func(m *mutant) { m.Says = "(" },
 	} {
 		m := good
-		spoil(&m)
+		corrupt(&m)
 		if err := m.validate(root); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want an error that says %q", err, says)
 		}

@@ -58,7 +58,7 @@ func queueMutants() []mutant {
 	}, {
 		Name: "absurd-61-lost-wake-up", What: "an engine waits for a notification, which is lost, and never looks by itself", Invariant: "I9",
 		Edits: []edit{{dispatchFolder + "/decide.go", `	return !now.Before(s.poll) || !s.due.IsZero() && !now.Before(s.due)`, `	return !s.due.IsZero() && !now.Before(s.due)`}},
-		Check: hazard("TestRivalLostWakeUp"), Says: "I9: without a notification",
+		Check: hazard("TestLostWakeUp"), Says: "I9: without a notification",
 	}}
 }
 
@@ -114,18 +114,18 @@ func laterMutants() []mutant {
 		Name: "awa-246-hot-row", What: "every completion updates its instance's row", Invariant: "D5",
 		Edits: []edit{{applySQL, `--]
 --[ instances
-), born AS (`, `), touched AS (
+), created AS (`, `), touched AS (
     UPDATE instances t SET needs_cleanup = t.needs_cleanup WHERE t.shard = $1 AND t.id = ANY ($9::uuid[]) AND EXISTS (SELECT FROM done)
 --]
 --[ instances
-), born AS (`}},
+), created AS (`}},
 		Check: hazard("TestHazardInstanceRowUpdatedPerCompletion"), Says: "updated \\d+ times",
 	}, {
 		Name: "multica-7389-heartbeat-on-an-indexed-column", What: "what every commit changes stands in an index", Invariant: "D5",
 		Edits: []edit{{pushFolder + "/migrations/0002_push.sql", `-- One row for each barrier that something has arrived at`, `CREATE INDEX commits_at ON commits (at);
 
 -- One row for each barrier that something has arrived at`}},
-		Check: check{Package: "engine", Run: "^TestRivalHeartbeatOnAnIndexedColumn$"}, Says: "left the indexes alone",
+		Check: check{Package: "engine", Run: "^TestHeartbeatOnAnIndexedColumn$"}, Says: "left the indexes alone",
 	}, {
 		Name: "job-queue-benchmarking-dead-after-a-restart", What: "an engine whose calls failed while the server was restarted makes none again", Invariant: "I9",
 		Edits: []edit{{dispatchFolder + "/queue.go", `func (p *pause) isOver(now time.Time) bool { return !now.Before(p.until) }`, `func (p *pause) isOver(now time.Time) bool { return p.fails == 0 && !now.Before(p.until) }`}},

@@ -7,7 +7,7 @@ func inPush(invariants string) []search { return []search{{"push", invariants}} 
 func pushMutants() []mutant {
 	return []mutant{{
 		Name: "place-of-an-unclear-commit", What: "the place of a mark is given back although nobody knows what became of its commit", Invariant: "D7",
-		Edits: []edit{{pushFolder + "/complete.go", `			settled = unclear == nil
+		Edits: []edit{{pushFolder + "/complete.go", `			resolved = unclear == nil
 `, `			settled = true
 `}},
 		Check: pushTest("TestPlaceOfAnUnclearCommit"), Says: "and place \\d+ is free",
@@ -18,11 +18,11 @@ func pushMutants() []mutant {
 		Check: pushTest("TestPlaceOfALostTransaction"), Says: "and place \\d+ is free",
 		Sim: inPush("D5 D7 I10"),
 	}, {
-		Name: "called-off-and-handed-out", What: "runs that the transaction itself has called off are handed out", Invariant: "I10",
+		Name: "called-off-and-handed-out", What: "runs that the transaction itself has cancelled are handed out", Invariant: "I10",
 		Edits: []edit{{pushFolder + "/clears.go", `	c.result.Tasks = slices.DeleteFunc(c.result.Tasks, func(t backend.Task) bool {
 		return slices`, `	c.result.Tasks = slices.DeleteFunc(c.result.Tasks, func(t backend.Task) bool {
 		return false && slices`}},
-		Check: pushTest("TestCalledOffByItsOwnTransaction"), Says: "is handed out, and the round is over",
+		Check: pushTest("TestCancelledByItsOwnTransaction"), Says: "is handed out, and the round is over",
 		Sim: inPush("I10"),
 	}, {
 		Name: "moved-and-stale", What: "a completion whose row was being changed is answered as stale", Invariant: "I3",
@@ -35,11 +35,11 @@ func pushMutants() []mutant {
 		Check: pushTest("TestStaleClearsNothing"), Says: "and changed",
 		Sim: inPush("I2 I4 I6 I7 I12"),
 	}, {
-		Name: "called-off-unlocked", What: "runs that are called off are not locked first", Invariant: "I10",
+		Name: "called-off-unlocked", What: "runs that are cancelled are not locked first", Invariant: "I10",
 		Edits: []edit{{pushFolder + "/clears.go", `	if len(all)+len(c.locks.counters) == 0 {
 		return false, nil`, `	if all = nil; len(c.locks.counters) == 0 {
 		return false, nil`}},
-		Check: pushTest("TestCallOffWaits"), Says: "node runs are stored; want the handler's",
+		Check: pushTest("TestCancelWaits"), Says: "node runs are stored; want the handler's",
 		Sim: inPush("I1 I2 I4 I7 I10 I12 D5"),
 	}}
 }

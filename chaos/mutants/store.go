@@ -40,7 +40,7 @@ func guardMutants() []mutant {
 	}, {
 		Name: "readiness-before-guard", What: "a stale completion counts at the barriers behind it", Invariant: "I2",
 		Edits: []edit{{applySQL, `        AS a (ord, instance_id, node, path, required, hard, soft)
-    WHERE a.ord <> ALL ((SELECT ords FROM gone)::int[])`, `        AS a (ord, instance_id, node, path, required, hard, soft)
+    WHERE a.ord <> ALL ((SELECT ords FROM stale)::int[])`, `        AS a (ord, instance_id, node, path, required, hard, soft)
     WHERE true`}},
 		Check: pushTest("TestStaleCountsNothing"), Says: "and changed",
 	}, {
@@ -84,13 +84,13 @@ func outcomeMutants() []mutant {
 		Edits: []edit{{claimSQL, `token = nextval('tokens'), {lease}`, `token = nextval('tokens'), attempt = CASE WHEN q.owner IS NULL THEN q.attempt ELSE 1 END, {lease}`}},
 		Check: onPush("retry/counted_across_a_crash"), Says: "attempt 1 came; want 2",
 	}, {
-		Name: "unknown-commit-is-a-failure", What: "a commit whose reply was lost counts as one that did not take place", Invariant: "I3",
+		Name: "unknown-commit-is-a-failure", What: "a commit whose reply was lost counts as one that was not applied", Invariant: "I3",
 		Edits: []edit{{pushFolder + "/complete.go", `		case took && !stale[e.ord]:
 			out.Answer(e.ord, backend.Applied)`, `		case took && stale[e.ord] && false:
 			out.Answer(e.ord, backend.Applied)`}},
 		Check: check{Package: pushFolder, Run: "^TestLostCommit$/^a_step$"}, Says: "I3: .* want all applied",
 	}, {
-		Name: "unknown-commit-is-a-success", What: "a commit whose reply was lost counts as one that took place", Invariant: "I8",
+		Name: "unknown-commit-is-a-success", What: "a commit whose reply was lost counts as one that was applied", Invariant: "I8",
 		Edits: []edit{{pushFolder + "/complete.go", `			e.token = token
 			open = append(open, e)`, `			e.token = token
 			out.Answer(e.ord, backend.Applied)`}},
@@ -103,8 +103,8 @@ func outcomeMutants() []mutant {
 )`}},
 		Check: onPush("complete/mixed_batch"), Says: "\"stale\" .* want \"applied\"",
 	}, {
-		Name: "extension-in-words-only", What: "a prolonged lease ends when it would have", Invariant: "I11",
+		Name: "extension-in-words-only", What: "a renewed lease ends when it would have", Invariant: "I11",
 		Edits: []edit{{postgresFolder + "/sql/queue/renew.sql", `SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'`, `SET due_at = CASE WHEN $7::bigint > 0 THEN q.due_at END`}},
-		Check: onPush("extend/prolongs"), Says: "whose lease was extended was handed out",
+		Check: onPush("renew/keeps_the_lease"), Says: "whose lease was extended was handed out",
 	}}
 }

@@ -83,7 +83,7 @@ func Engine(ctx context.Context, in io.Reader, out io.Writer, hooks Hooks) (err 
 		if err := json.Unmarshal(input.Bytes(), &o); err != nil {
 			return fmt.Errorf("an order of a chaos run: %w", err)
 		}
-		h.obeyOrder(ctx, o)
+		h.executeOrder(ctx, o)
 	}
 	stopping, cancel := context.WithTimeout(ctx, stopWithin*s.Case.Call())
 	defer cancel()
@@ -205,7 +205,7 @@ func (h *host) reportMisbehaved() { h.lines.write(Message{Say: SayMisbehaved}) }
 func (h *host) problem(err error) { h.lines.write(Message{Say: SayProblem, Text: err.Error()}) }
 
 // obeyOrder does what an order says.
-func (h *host) obeyOrder(ctx context.Context, o Order) {
+func (h *host) executeOrder(ctx context.Context, o Order) {
 	if o.Submit != nil {
 		h.submits.Go(func() { h.submit(ctx, *o.Submit) })
 	}

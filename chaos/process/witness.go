@@ -110,7 +110,7 @@ func (w *witness) Complete(ctx context.Context, shard int, done []backend.Comple
 // Renew implements backend.Backend.
 func (w *witness) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	c := w.begin()
-	asking, answering, operation := oracle.Renewing, oracle.Renewed, "extend"
+	asking, answering, operation := oracle.Renewing, oracle.Renewed, "renew"
 	if grant.Lease < w.lease { // they are returned, or are to end since their workers died: nobody believes in them from here on
 		asking, answering, operation = oracle.Released, "", "release"
 	}
@@ -233,7 +233,7 @@ func (w *witness) leases(c call, k oracle.Kind, leases []backend.Lease) []oracle
 	for _, l := range leases {
 		g, known := w.graphs.Load(l.Key.Instance)
 		if !known { // it was not
-			panic(fmt.Sprintf("chaos: a lease of instance %s is prolonged that was not given here", l.Key.Instance))
+			panic(fmt.Sprintf("chaos: a lease of instance %s is renewed that was not given here", l.Key.Instance))
 		}
 		e := runEvent(k, g.(*graph.Graph), l)
 		e.Call, e.SinceNS = c.number, c.since

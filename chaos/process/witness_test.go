@@ -73,7 +73,7 @@ func (noStore) Renew(_ context.Context, _ int, leases []backend.Lease, _ backend
 }
 
 // TestDeadlocksAreTold tells of statements that a deadlock ended, and of no other error.
-func TestDeadlocksAreTold(t *testing.T) {
+func TestDeadlocksAreReported(t *testing.T) {
 	seen := 0
 	e := &edges{deadlocked: func() { seen++ }}
 	e.failed(fmt.Errorf("commit: %w", &pgconn.PgError{Code: "40P01"}))

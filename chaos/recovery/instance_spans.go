@@ -100,13 +100,13 @@ func (l instanceSpans) after(at, window int64, process string) recovered {
 		if i, _ := slices.BinarySearch(one.applied, at); i < len(one.applied) {
 			next = min(next, one.applied[i])
 		}
-		if c.finished = max(c.finished, one.ended); next > c.wentOn {
-			c.wentOn, c.last = next, one.id
+		if c.finished = max(c.finished, one.ended); next > c.recovered {
+			c.recovered, c.last = next, one.id
 		}
 	}
 	if c.n == 0 {
-		return recovered{wentOn: never, finished: never}
+		return recovered{recovered: never, finished: never}
 	}
-	c.wentOn, c.finished = within(c.wentOn, at, window), within(c.finished, at, window)
+	c.recovered, c.finished = within(c.recovered, at, window), within(c.finished, at, window)
 	return c
 }

@@ -51,22 +51,22 @@ func promisesOfKills(kind string) []promise {
 	return []promise{
 		{
 			kind: kind, what: "what the engine had in hand went on", words: "lease and two sweeps", bound: itself,
-			measure: func(s seen) int64 { return s.inHand.wentOn },
+			measure: func(s seen) int64 { return s.inHand.recovered },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.inHand.n == 0 },
-			beyond:  func(s seen) string { return wentOnText(s, s.inHand) },
+			beyond:  func(s seen) string { return recoveredText(s, s.inHand) },
 		},
 		{
 			kind: kind, what: "each instance that was open went on", words: "lease, two sweeps and its own work", bound: itself, addsOwnWork: true,
-			measure: func(s seen) int64 { return s.open.wentOn },
+			measure: func(s seen) int64 { return s.open.recovered },
 			watched: func(s seen) int64 { return s.window },
 			nothing: func(s seen) bool { return s.open.n == 0 },
-			beyond:  func(s seen) string { return wentOnText(s, s.open) },
+			beyond:  func(s seen) string { return recoveredText(s, s.open) },
 		},
 	}
 }
 
-func wentOnText(s seen, c recovered) string {
+func recoveredText(s seen, c recovered) string {
 	return fmt.Sprintf("engine %d was killed, and instance %s went on", s.Fault.Engine, c.last)
 }
 

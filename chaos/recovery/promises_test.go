@@ -179,10 +179,10 @@ func TestInHand(t *testing.T) {
 	}
 	at := 10 * second
 	_, all := measure(nil, instanceSpansOf(h), []Span{{Fault: fault.Fault{Kind: killing}, Begun: at, Over: at, Killed: "killed"}}, 0, never)
-	if got := all[0].inHand; got != (recovered{n: 2, wentOn: 2 * second, finished: 2 * second, last: "b"}) {
+	if got := all[0].inHand; got != (recovered{n: 2, recovered: 2 * second, finished: 2 * second, last: "b"}) {
 		t.Errorf("in hand: %+v, want a and b", got)
 	}
-	if got := all[0].open; got != (recovered{n: 3, wentOn: 9 * second, finished: 9 * second, last: "c"}) {
+	if got := all[0].open; got != (recovered{n: 3, recovered: 9 * second, finished: 9 * second, last: "c"}) {
 		t.Errorf("open: %+v, want all three", got)
 	}
 	for i, want := range []string{record.RecoveryMet, record.RecoveryMissed} {
@@ -243,7 +243,7 @@ func TestRecovery(t *testing.T) {
 	}
 	want("first", got.First, 2000)
 	want("rate", got.Rate, 2000)
-	want("went on", got.WentOn, 2000)
+	want("went on", got.Recovered, 2000)
 	want("finished", got.Finished, 7000)
 	want("first, of its kind", got.Kinds["process.kill"].First, 2000)
 	line := Run{Applied: Completions(h), Spans: spans}.Timeline()

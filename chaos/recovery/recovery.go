@@ -41,13 +41,13 @@ func Text(r record.Recovery) string {
 	}
 	line("to the first completion", r.First, r.Faults)
 	line(fmt.Sprintf("to 95 %% of the earlier rate (first %.0f/s)", r.RateWas), r.Rate, r.Faults)
-	line("until each instance that was open went on", r.WentOn, r.Faults)
+	line("until each instance that was open went on", r.Recovered, r.Faults)
 	line("until all that was open had ended", r.Finished, r.Faults)
 	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
 		if k := r.Kinds[kind]; len(r.Kinds) > 1 {
 			line(kind+": first completion", k.First, k.Faults)
 			line(kind+": 95 % of the rate", k.Rate, k.Faults)
-			line(kind+": all went on", k.WentOn, k.Faults)
+			line(kind+": all went on", k.Recovered, k.Faults)
 			line(kind+": all had ended", k.Finished, k.Faults)
 		}
 	}
@@ -134,10 +134,10 @@ type seen struct {
 
 // recovered is how some instances went on after a fault.
 type recovered struct {
-	n        int    // instances
-	wentOn   int64  // all of them
-	finished int64  // they had all ended
-	last     string // the one that went on last
+	n         int    // instances
+	recovered int64  // all of them
+	finished  int64  // they had all ended
+	last      string // the one that went on last
 }
 
 // never is when something happens that does not.
@@ -185,7 +185,7 @@ func measure(applied []int64, all instanceSpans, spans []Span, since, closed int
 			one.rate = at - s.Over
 		}
 		one.open = all.after(s.Over, one.window, "")
-		one.inHand = recovered{wentOn: never, finished: never}
+		one.inHand = recovered{recovered: never, finished: never}
 		if s.Killed != "" {
 			one.inHand = all.after(s.Over, one.window, s.Killed)
 		}
@@ -220,7 +220,7 @@ func timesOf(all []seen) record.RecoveryTimes {
 	return record.RecoveryTimes{
 		Faults: len(all),
 		First:  over(func(s seen) int64 { return s.first }), Rate: over(func(s seen) int64 { return s.rate }),
-		WentOn: over(func(s seen) int64 { return s.open.wentOn }), Finished: over(func(s seen) int64 { return s.open.finished }),
+		Recovered: over(func(s seen) int64 { return s.open.recovered }), Finished: over(func(s seen) int64 { return s.open.finished }),
 	}
 }
 

@@ -28,8 +28,8 @@ var noticingLoss = map[string]string{
 // OpenServer starts a Postgres that is the run's own, on a disk of its own if one is given.
 func OpenServer(ctx context.Context, c cases.Case, d *Disk, log func(string)) (*pgserver.Server, error) {
 	settings := map[string]string{"max_connections": strconv.Itoa(connectionsOwn + connectionsEngine*c.Engines)}
-	if nap := c.VacuumPause(); nap > 0 {
-		settings["autovacuum_naptime"] = strconv.Itoa(int(nap/time.Second)) + "s"
+	if pause := c.VacuumPause(); pause > 0 {
+		settings["autovacuum_naptime"] = strconv.Itoa(int(pause/time.Second)) + "s"
 	}
 	dir := ""
 	if d != nil {

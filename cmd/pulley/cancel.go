@@ -22,7 +22,7 @@ type cancelCmd struct {
 // Help is the end of the command's help.
 func (cancelCmd) Help() string {
 	return "What is queued of the instance is never run, and what runs changes nothing any more: engines cut it off when they " +
-		"next prolong its lease, a third of which is the longest that takes. An instance that has ended stays as it is.\n\n" +
+		"next renew its lease, a third of which is the longest that takes. An instance that has ended stays as it is.\n\n" +
 		"Exit status: 0 if the instance is canceled, 1 if it had ended otherwise, 2 if there is no such instance or it cannot be " +
 		"reached. With statuses 0 and 1 comes what pulley run prints.\n\n" +
 		"Example: pulley cancel 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"

@@ -126,7 +126,7 @@ func totalsOf(runs, kills, crashes int) totals {
 
 // TestNightsGoOn has nights with made-up times: runs go over the schedulers, then the sets of kinds, then the seeds; none begins
 // for which the time is too short, but for the first; and the next night begins with what was not done.
-func TestNightsGoOn(t *testing.T) {
+func TestNightsContinue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := &chaosNightCmd{Faults: []string{"all"}, RunDuration: time.Minute, MaxDuration: time.Hour}

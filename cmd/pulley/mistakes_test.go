@@ -101,7 +101,7 @@ func TestVerboseTellsRetries(t *testing.T) {
 
 // TestAllMistakesAreTold wants every mistake of a program in one go, in the order of the text, and wrong arguments of built-in actions before
 // anything runs.
-func TestAllMistakesAreTold(t *testing.T) {
+func TestAllMistakesAreReported(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    a = 1 +\n    b := 2\n    x = a ++ b\n")
 	got := call(t, nil, "run", prog, "--backend", "memory")

@@ -114,7 +114,7 @@ func TestFormats(t *testing.T) {
 // TestSpellings holds flags to one name for one idea: what was called otherwise once is not there, and short forms are few.
 func TestSpellings(t *testing.T) {
 	t.Parallel()
-	gone := []string{"run-time", "max-time", "for", "searches", "slots", "messages", "sizes", "length", "most", "patience", "ceiling", "run-timeout"}
+	exited := []string{"run-time", "max-time", "for", "searches", "slots", "messages", "sizes", "length", "most", "patience", "ceiling", "run-timeout"}
 	kinds := map[string]string{} // of the values of flags of one name
 	parser, _ := newParser(&console.Console{})
 	var walk func(node *kong.Node)
@@ -125,7 +125,7 @@ func TestSpellings(t *testing.T) {
 				continue
 			}
 			for _, f := range child.Flags {
-				if slices.Contains(gone, f.Name) {
+				if slices.Contains(exited, f.Name) {
 					t.Errorf("%s has --%s", child.FullPath(), f.Name)
 				}
 				if f.Short != 0 && f.Short != 'v' && f.Short != 'h' && f.Short != 'q' {

@@ -149,7 +149,7 @@ func wantNothingLeft(t *testing.T, dir string) {
 
 // TestAnInstanceGoesOnUnderItsID interrupts an instance in a database that stays, and has another
 // process end it.
-func TestAnInstanceGoesOnUnderItsID(t *testing.T) {
+func TestAnInstanceContinuesUnderItsID(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "steps.ir", "fn main(input: [n], output: [done]):\n    done = []\n    for i in range(n):\n        @sleep(ms=25)\n        done = done + [i]\n")
 	args := []string{prog, "--input", `{"n": 40}`, "--dsn", pgtest.DSN(t), "--schema", pgtest.Schema(t)}

@@ -83,7 +83,7 @@ func TestCompiledTestsRunAsGoTestRunsThem(t *testing.T) {
 }
 
 // TestWhatCannotBeCompiledIsTold has a package that does not compile: the compiler's words are in the error.
-func TestWhatCannotBeCompiledIsTold(t *testing.T) {
+func TestWhatCannotBeCompiledIsReported(t *testing.T) {
 	enterModule(t, map[string]string{"go.mod": someTests["go.mod"], "e_test.go": "package e\n\nvar x = undefinedName\n"})
 	err := within(func(p *workdir) error {
 		_, err := p.build(t.Context(), []string{"pulley"})
@@ -124,11 +124,11 @@ func TestLinesOfSeveralDoNotMix(t *testing.T) {
 	var mu sync.Mutex
 	var out bytes.Buffer
 	var all sync.WaitGroup
-	for _, letter := range []string{"a", "b", "c"} {
+	for _, message := range []string{"a", "b", "c"} {
 		all.Go(func() {
 			w := &lineWriter{mu: &mu, to: &out}
 			for range 200 {
-				for _, part := range []string{letter, letter + letter, letter + "\n" + letter} {
+				for _, part := range []string{message, message + message, message + "\n" + message} {
 					if _, err := io.WriteString(w, part); err != nil {
 						t.Error(err)
 					}

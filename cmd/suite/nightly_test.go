@@ -80,7 +80,7 @@ func TestChunksEndInTime(t *testing.T) {
 	}
 }
 
-func TestNextNightGoesOn(t *testing.T) {
+func TestNextNightContinues(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state.json")
 	s, err := readState(file)
 	if err != nil {

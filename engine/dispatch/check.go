@@ -30,7 +30,7 @@ func (m *Machine) Check() error {
 	must(m.running == states[running], "%d slots are counted, %d tasks run", m.running, states[running])
 	must(m.slots() <= m.cfg.Slots, "%d of %d slots are taken", m.slots(), m.cfg.Slots)
 	for id := range m.abandoned {
-		must(m.tasks.get(id) == nil || m.tasks.get(id).state >= offered, "task %d runs and is a stray", id)
+		must(m.tasks.get(id) == nil || m.tasks.get(id).state >= offered, "task %d runs and is abandoned", id)
 	}
 	must(m.ready.len() == states[waiting], "%d tasks queue, %d wait", m.ready.len(), states[waiting])
 	must(m.ready.len() == 0 || m.slots() == m.cfg.Slots, "%d tasks wait beside a free slot", m.ready.len())

@@ -77,7 +77,7 @@ const (
 	OpSubmit   Op = "submit"
 	OpClaim    Op = "claim"
 	OpComplete Op = "complete"
-	OpRenew    Op = "extend"
+	OpRenew    Op = "renew"
 	OpSweep    Op = "sweep"
 	OpNotify   Op = "notify"
 )

@@ -18,11 +18,11 @@ import (
 // world is a machine, a minimal store, and everything on the way between them. Each applied completion makes the instance's next
 // run ready, for steps runs.
 type world struct {
-	t    *rapid.T
-	m    *Machine
-	twin *Machine // receives the same, must answer the same
-	cfg  Config
-	now  time.Time
+	t     *rapid.T
+	m     *Machine
+	model *Machine // receives the same, must answer the same
+	cfg   Config
+	now   time.Time
 
 	rows      []*row
 	instances map[uuid.UUID]bool
@@ -83,12 +83,12 @@ func newWorld(t *rapid.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	twin, err := New(cfg)
+	model, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		t: t, m: m, twin: twin, cfg: cfg, now: time.Unix(1000, 0),
+		t: t, m: m, model: model, cfg: cfg, now: time.Unix(1000, 0),
 		instances: map[uuid.UUID]bool{}, cancelled: map[TaskID]bool{},
 		started: map[backend.Lease]bool{}, offered: map[backend.Lease]bool{},
 		answered: map[Ticket]int{}, forgotten: map[Ticket]bool{},
@@ -101,7 +101,7 @@ func newWorld(t *rapid.T) *world {
 func (w *world) step(events ...Event) {
 	w.t.Helper()
 	commands := slices.Clone(w.m.Step(w.now, events...))
-	if again := w.twin.Step(w.now, events...); len(again) != len(commands) {
+	if again := w.model.Step(w.now, events...); len(again) != len(commands) {
 		w.t.Fatalf("the same events gave %d commands, then %d", len(commands), len(again))
 	} else {
 		for i := range again {
@@ -361,7 +361,7 @@ func (w *world) pass(d time.Duration) {
 }
 
 // settle runs the world without faults while there is something to do, and reports whether everything ended within the bound.
-func (w *world) settle(over func() bool) bool {
+func (w *world) comeToRest(over func() bool) bool {
 	for range 2000 {
 		switch {
 		case over():
@@ -428,12 +428,12 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 		})
 		if rapid.Bool().Draw(t, "drain") {
 			w.step(Drain{Until: w.now.Add(time.Duration(rapid.IntRange(0, 50).Draw(t, "patience")) * time.Millisecond)})
-			if !w.settle(func() bool { return w.stopped }) {
+			if !w.comeToRest(func() bool { return w.stopped }) {
 				t.Fatalf("the drain does not end: %d held, %d calls", w.m.tasks.count, len(w.m.calls))
 			}
 			return
 		}
-		if !w.settle(w.allDone) {
+		if !w.comeToRest(w.allDone) {
 			t.Fatalf("not all came to its end: %d rows of %d instances, %d held", len(w.rows), len(w.instances), w.m.tasks.count)
 		}
 	})

@@ -18,8 +18,8 @@ import (
 // once, and counts are small.
 
 // twin evaluates text with plain Starlark.
-func twin(text string, env map[string]expr.Value) (expr.Value, error) {
-	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "twin", text, starlark.StringDict(env))
+func model(text string, env map[string]expr.Value) (expr.Value, error) {
+	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "model", text, starlark.StringDict(env))
 	if err != nil {
 		return nil, err
 	}
@@ -97,10 +97,10 @@ func TestEvalAgreesWithStarlark(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		got, err := eval(c, vars)
-		want, twinErr := twin(text, vars)
+		want, modelErr := model(text, vars)
 		switch {
-		case (err == nil) != (twinErr == nil):
-			t.Fatalf("%s is %v, %v; plain Starlark: %v, %v", text, got, err, want, twinErr)
+		case (err == nil) != (modelErr == nil):
+			t.Fatalf("%s is %v, %v; plain Starlark: %v, %v", text, got, err, want, modelErr)
 		case err != nil:
 			failed++
 		case !same(got, want):
@@ -126,9 +126,9 @@ func TestSliceAgreesWithStarlark(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := eval(compiled, c)
-		want, twinErr := twin(text, c)
-		if err != nil || twinErr != nil || !same(got, want) {
-			t.Fatalf("%s is %v, %v; plain Starlark: %v, %v", text, got, err, want, twinErr)
+		want, modelErr := model(text, c)
+		if err != nil || modelErr != nil || !same(got, want) {
+			t.Fatalf("%s is %v, %v; plain Starlark: %v, %v", text, got, err, want, modelErr)
 		}
 	})
 }
@@ -146,9 +146,9 @@ func TestOrderAgreesWithStarlark(t *testing.T) {
 		vars := map[string]expr.Value{"a": numbers.Draw(t, "a"), "b": numbers.Draw(t, "b")}
 		for op, c := range compiled {
 			got, err := eval(c, vars)
-			want, twinErr := twin("a "+op+" b", vars)
-			if err != nil || twinErr != nil || !same(got, want) {
-				t.Fatalf("%v %s %v is %v, %v; plain Starlark: %v, %v", vars["a"], op, vars["b"], got, err, want, twinErr)
+			want, modelErr := model("a "+op+" b", vars)
+			if err != nil || modelErr != nil || !same(got, want) {
+				t.Fatalf("%v %s %v is %v, %v; plain Starlark: %v, %v", vars["a"], op, vars["b"], got, err, want, modelErr)
 			}
 		}
 	})

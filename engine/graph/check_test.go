@@ -120,10 +120,10 @@ func appending(g *graph.Graph) *graph.Set {
 // TestCheck breaks every invariant once.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		hand  bool // of the diamond, not of the program
-		spoil func(g *graph.Graph)
-		want  string
+		name    string
+		hand    bool // of the diamond, not of the program
+		corrupt func(g *graph.Graph)
+		want    string
 	}{
 		{"no nodes", false, func(g *graph.Graph) { g.Nodes = nil }, "node 0 is not the input"},
 		{"no input", false, func(g *graph.Graph) { g.Nodes[0].Kind = graph.Assign }, "node 0 is not the input"},
@@ -201,7 +201,7 @@ func TestCheck(t *testing.T) {
 			if c.hand {
 				g = diamond(t)
 			}
-			c.spoil(g)
+			c.corrupt(g)
 			err := g.Check()
 			switch {
 			case c.want == "" && err != nil:
@@ -231,7 +231,7 @@ func TestHostileDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range rapid.IntRange(1, 3).Draw(t, "changes") {
-			tree = spoil(t, tree)
+			tree = corrupt(t, tree)
 		}
 		data, err := json.Marshal(tree)
 		if err != nil {
@@ -263,7 +263,7 @@ func TestHostileDefinitions(t *testing.T) {
 }
 
 // spoil changes one random place of a JSON document.
-func spoil(t *rapid.T, v any) any {
+func corrupt(t *rapid.T, v any) any {
 	if rapid.IntRange(0, 7).Draw(t, "here") > 0 {
 		switch v := v.(type) {
 		case map[string]any:
@@ -276,13 +276,13 @@ func spoil(t *rapid.T, v any) any {
 				if k == "limits" || k == "timeout_ns" { // any limit is a right one
 					return v
 				}
-				v[k] = spoil(t, v[k])
+				v[k] = corrupt(t, v[k])
 				return v
 			}
 		case []any:
 			if len(v) > 0 {
 				i := rapid.IntRange(0, len(v)-1).Draw(t, "index")
-				v[i] = spoil(t, v[i])
+				v[i] = corrupt(t, v[i])
 				return v
 			}
 		}

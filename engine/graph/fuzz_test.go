@@ -95,12 +95,12 @@ func compileAny(t *testing.T, prog *ir.Program, limits ir.Limits) {
 		}
 		return
 	}
-	twin, err := graph.Compile(again, limits)
+	model, err := graph.Compile(again, limits)
 	if err != nil {
 		t.Fatalf("%v, but only of the print:\n%s", err, text)
 	}
-	if len(twin.Nodes) != len(g.Nodes) || len(twin.Edges) != len(g.Edges) || len(twin.Vars) != len(g.Vars) {
-		t.Fatalf("the print makes another graph of\n%s\n%s\n%s", text, g.Text(), twin.Text())
+	if len(model.Nodes) != len(g.Nodes) || len(model.Edges) != len(g.Edges) || len(model.Vars) != len(g.Vars) {
+		t.Fatalf("the print makes another graph of\n%s\n%s\n%s", text, g.Text(), model.Text())
 	}
 	roundTrip(t, g)
 	if _, err := plan.Compile(g); err != nil {

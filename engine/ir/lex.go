@@ -49,11 +49,11 @@ var ops = set(
 const maxOp = 3
 
 // strays are characters that begin no token, and what to write instead.
-var strays = map[rune]string{
+var foreignRunes = map[rune]string{
 	'\t': "a tab; indent with four spaces a level, and use spaces elsewhere",
 	'\\': "a line cannot be continued with a backslash; put the expression in brackets",
 	';':  "one statement a line; begin a new line instead of writing a semicolon",
-	'!':  "a stray !; write not for a negation, != for unequal",
+	'!':  "a lone !; write not for a negation, != for unequal",
 }
 
 // lexer cuts a source into tokens. What it refuses becomes the last token, so that a mistake further
@@ -361,7 +361,7 @@ func (l *lexer) cutOp(r rune) {
 			return
 		}
 	}
-	if advice, ok := strays[r]; ok {
+	if advice, ok := foreignRunes[r]; ok {
 		l.refuse(l.pos(), "%s", advice)
 		return
 	}

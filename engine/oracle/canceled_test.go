@@ -21,12 +21,12 @@ ended i status=canceled
 looked i status=canceled
 inspected i rows=0`
 
-func TestCanceledAndCalledOff(t *testing.T) {
+func TestCanceledInstancesAndRuns(t *testing.T) {
 	for _, c := range []struct{ name, lines, red, says string }{
 		{"as it should be", canceled, "", ""},
 		{"nobody asked", drop(canceled, "canceling i"), "I7", "the instance was canceled, and nobody had asked for that"},
-		{"given out again", insert(canceled, "offered i b", "leased i b token=9 attempt=1"), "I3", "b was leased after it had been called off"},
-		{"applied all the same", swap(canceled, "token=2 attempt=1 answer=stale", "token=2 attempt=1 answer=applied"), "I3", "b was answered after it had been called off"},
+		{"given out again", insert(canceled, "offered i b", "leased i b token=9 attempt=1"), "I3", "b was leased after it had been cancelled"},
+		{"applied all the same", swap(canceled, "token=2 attempt=1 answer=stale", "token=2 attempt=1 answer=applied"), "I3", "b was answered after it had been cancelled"},
 		{"another end", swap(canceled, "looked i status=canceled", "looked i status=failed"), "I7", "the end changed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func needImage(t *testing.T, e *engine) string {
 	return ""
 }
 
-func containerGone(t *testing.T, e *engine, id string) func() bool {
+func isContainerRemoved(t *testing.T, e *engine, id string) func() bool {
 	return func() bool {
 		_, err := e.ContainerInspect(context.WithoutCancel(t.Context()), id, client.ContainerInspectOptions{})
 		return errdefs.IsNotFound(err)
@@ -83,7 +83,7 @@ func TestDocker(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !containerGone(t, e, id)() {
+	if !isContainerRemoved(t, e, id)() {
 		t.Error("the container is still there")
 	}
 	if err := s.Stop(t.Context(), StopFast); !errors.Is(err, ErrNotManaged) {
@@ -107,14 +107,14 @@ func TestContainerEndsWithProgram(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := startChild(t, selfAs(t, nil), childExit, nil, "CHILD_IMAGE="+image)
-			if c.Err != "" || containerGone(t, e, c.Container)() {
+			if c.Err != "" || isContainerRemoved(t, e, c.Container)() {
 				t.Fatalf("the child reports %+v", c.childReport)
 			}
 			if err := end(c); err != nil {
 				t.Fatal(err)
 			}
 			c.wait(t)
-			eventually(t, "the container is gone", containerGone(t, e, c.Container))
+			eventually(t, "the container is gone", isContainerRemoved(t, e, c.Container))
 		})
 	}
 }
@@ -125,14 +125,14 @@ func TestRestartedContainerEndsWithProgram(t *testing.T) {
 	e := needEngine(t)
 	image := needImage(t, e)
 	c := startChild(t, selfAs(t, nil), childExit, nil, "CHILD_IMAGE="+image, "CHILD_RESTARTS=1")
-	if c.Err != "" || containerGone(t, e, c.Container)() {
+	if c.Err != "" || isContainerRemoved(t, e, c.Container)() {
 		t.Fatalf("the child reports %+v", c.childReport)
 	}
 	if err := c.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	c.wait(t)
-	eventually(t, "the container is gone", containerGone(t, e, c.Container))
+	eventually(t, "the container is gone", isContainerRemoved(t, e, c.Container))
 }
 
 // An image that cannot be had, or is none of Postgres, ends in one line and leaves no container.
@@ -186,17 +186,17 @@ func TestNextRunRemovesContainers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := containerGone(t, e, created.ID)
+	removed := isContainerRemoved(t, e, created.ID)
 	o, err := Options{}.resolve()
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.sweep(t.Context(), o, time.Now())
-	if gone() {
+	if removed() {
 		t.Error("a container that was just created is removed")
 	}
 	e.sweep(t.Context(), o, time.Now().Add(createdGrace+time.Minute))
-	if !gone() {
+	if !removed() {
 		t.Error("an old one is left")
 	}
 }

@@ -55,12 +55,12 @@ func TestServerEndsWithProgram(t *testing.T) {
 			}
 			test.end(t, c)
 			c.wait(t)
-			assertGone(t, c)
+			assertExited(t, c)
 		})
 	}
 }
 
-func assertGone(t *testing.T, c *child) {
+func assertExited(t *testing.T, c *child) {
 	t.Helper()
 	eventually(t, "the server ended", func() bool { return !running(c.Server) })
 	for _, dir := range c.Dirs {
@@ -82,7 +82,7 @@ func TestInterruptOfGroupSparesServer(t *testing.T) {
 	if code := c.cmd.ProcessState.ExitCode(); code != 0 {
 		t.Errorf("the child ended with %d; %s", code, c.stderr)
 	}
-	assertGone(t, c)
+	assertExited(t, c)
 }
 
 // When the watchdog is killed along with the program, the next run ends the server and removes the
@@ -208,7 +208,7 @@ func TestLocalAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.wait(t)
-	assertGone(t, c)
+	assertExited(t, c)
 }
 
 func ordinaryUser(t *testing.T) *account {

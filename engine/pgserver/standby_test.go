@@ -82,11 +82,11 @@ func TestUnfollow(t *testing.T) {
 	if err := s.AddStandby(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	gone := s.cluster.standby
+	removed := s.cluster.standby
 	if err := s.RemoveStandby(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if exists(gone.place.cluster()) || gone.proc.alive() {
+	if exists(removed.place.cluster()) || removed.proc.alive() {
 		t.Error("the standby is still there")
 	}
 	execSQL(t, s.DSN(), "CREATE TABLE goes_on (n int)")

@@ -134,7 +134,7 @@ func (d *driver) commit(pl plan.Plan) (err error) {
 		return err
 	}
 	d.end, err = d.Fixpoint(pl, func(ev plan.Event) (plan.Plan, error) {
-		fmt.Fprintf(&d.trace, "%s %s\n", d.goesOn(ev.Run), d.Program.RunName(ev.Run))
+		fmt.Fprintf(&d.trace, "%s %s\n", d.continues(ev.Run), d.Program.RunName(ev.Run))
 		pl, err := d.step(ev)
 		if err != nil {
 			return pl, err
@@ -152,7 +152,7 @@ func (d *driver) commit(pl plan.Plan) (err error) {
 }
 
 // goesOn tells why a run continues.
-func (d *driver) goesOn(run graph.Run) string {
+func (d *driver) continues(run graph.Run) string {
 	c, counted := d.Counters[run]
 	switch {
 	case slices.Contains(d.resumes, run):

@@ -19,7 +19,7 @@ type machine struct {
 	surface  func([]*Error) int
 	stepsMax int
 	steps    int    // statements, rounds of loops and calls so far
-	path     []byte // iterations and indices around what runs now, joined by dots
+	path     []byte // current iterations and indices, joined by dots
 	depth    int    // of function calls
 	calls    []Call
 }
@@ -30,18 +30,17 @@ type frame struct {
 	result expr.Value // of the return that ends it
 }
 
-// fault is an error on its way outward. A caught one went through an except; a fatal one cannot be
-// caught.
+// fault is an error on its way outward. A fatal one cannot be caught.
 type fault struct {
 	err   *Error
 	fatal bool
 }
 
-// flow says how a statement ended.
+// flow tells how a statement ended.
 type flow int
 
 const (
-	onward flow = iota // go on with the next statement
+	onward flow = iota // continue with the next statement
 	breaking
 	continuing
 	returning
@@ -51,7 +50,7 @@ func fatal(pos ir.Pos, typ, format string, args ...any) *fault {
 	return &fault{fatal: true, err: &Error{Type: typ, Message: fmt.Sprintf(format, args...), Pos: pos}}
 }
 
-// limit refuses what is over one of ir.Limits, in the words of every such refusal.
+// limit refuses what is over one of ir.Limits.
 func limit(pos ir.Pos, what string, value, bound int) *fault {
 	return fatal(pos, TypeLimit, "%s", ir.LimitError(pos, what, value, bound).Msg)
 }
@@ -83,7 +82,7 @@ func (m *machine) function(fn *ir.Function, vars map[string]expr.Value) (expr.Va
 	return m.outputs(f, fn)
 }
 
-// outputs is the value of a function that falls off its end.
+// outputs returns the value of a function that ends without a return.
 func (m *machine) outputs(f *frame, fn *ir.Function) (expr.Value, *fault) {
 	values := make([]expr.Value, len(fn.Outputs))
 	for i, out := range fn.Outputs {
@@ -219,7 +218,7 @@ func (m *machine) round(f *frame, i int, body []ir.Stmt) (how flow, failed *faul
 	return how, failed
 }
 
-// within runs something with one more index at the inner end of the path.
+// within runs something with another index at the inner end of the path.
 func (m *machine) within(i int, run func()) {
 	outer := len(m.path)
 	if outer > 0 {
@@ -260,7 +259,7 @@ func (m *machine) try(f *frame, s *ir.Try) (flow, *fault) {
 	return onward, failed
 }
 
-// matches tells whether an error's type is among those named; no types, or Exception, name every one.
+// matches reports whether types include an error's type; no types, or Exception, mean every one.
 func matches(types []ir.Name, typ string) bool {
 	for _, t := range types {
 		if t.Text == typ || t.Text == "Exception" {
@@ -293,7 +292,7 @@ func (m *machine) returns(f *frame, s *ir.Return) (flow, *fault) {
 	return returning, nil
 }
 
-// sleep checks the number of seconds; a reference does not wait.
+// sleep checks the number of seconds; the interpreter does not wait.
 func (m *machine) sleep(f *frame, s *ir.Sleep) *fault {
 	v, failed := m.eval(f, s.Seconds)
 	if failed != nil {
@@ -330,7 +329,7 @@ func (m *machine) evaluate(f *frame, pos ir.Pos, c *expr.Compiled) (expr.Value, 
 	return v, nil
 }
 
-// evalFault turns an error of package expr into one of the workflow.
+// evalFault converts an error of package expr.
 func evalFault(pos ir.Pos, err error) *fault {
 	e, ok := err.(*expr.EvalError)
 	if !ok {
@@ -342,7 +341,7 @@ func evalFault(pos ir.Pos, err error) *fault {
 	return fatal(pos, e.Type, "%s", e.Msg)
 }
 
-// list makes a list value, which must fit the limit of one value.
+// list makes a list value within the limit.
 func (m *machine) list(pos ir.Pos, values []expr.Value) (expr.Value, *fault) {
 	v, err := expr.Normalize(starlark.NewList(values), m.limits)
 	if err != nil {

@@ -108,11 +108,11 @@ func (l load) serve(ctx context.Context, store backend.Backend, keeper *procgrou
 	if err != nil {
 		return got, err
 	}
-	nap, err := process.New(process.Config{Command: []string{"sh", "-c", "echo null; exec sleep " + strconv.FormatFloat(l.sleep.Seconds(), 'f', -1, 64)}, AtOnce: l.atOnce}, keeper)
+	sleep, err := process.New(process.Config{Command: []string{"sh", "-c", "echo null; exec sleep " + strconv.FormatFloat(l.sleep.Seconds(), 'f', -1, 64)}, AtOnce: l.atOnce}, keeper)
 	if err != nil {
 		return got, err
 	}
-	actions, err := worker.NewRegistry(worker.Action{Name: "nap", Args: []string{}, Run: nap.Run})
+	actions, err := worker.NewRegistry(worker.Action{Name: "nap", Args: []string{}, Run: sleep.Run})
 	if err != nil {
 		return got, err
 	}

@@ -51,11 +51,11 @@ const (
 
 // RecoveryTimes are percentiles over faults.
 type RecoveryTimes struct {
-	Faults   int                 `json:"faults"`   // that happened, those included of which less was seen
-	First    RecoveryPercentiles `json:"first"`    // until a completion was applied
-	Rate     RecoveryPercentiles `json:"rate_95"`  // until completions were applied at 95 % of the rate before the fault
-	WentOn   RecoveryPercentiles `json:"went_on"`  // until each instance that was open had a completion applied, or had ended
-	Finished RecoveryPercentiles `json:"finished"` // until all instances that were open had ended
+	Faults    int                 `json:"faults"`   // that happened, those included of which less was seen
+	First     RecoveryPercentiles `json:"first"`    // until a completion was applied
+	Rate      RecoveryPercentiles `json:"rate_95"`  // until completions were applied at 95 % of the rate before the fault
+	Recovered RecoveryPercentiles `json:"went_on"`  // until each instance that was open had a completion applied, or had ended
+	Finished  RecoveryPercentiles `json:"finished"` // until all instances that were open had ended
 }
 
 // RecoveryPercentiles are of so many faults; the others were followed by the next one, or the run's end, too soon.

@@ -173,8 +173,8 @@ func TestEmptyListsAreNotNull(t *testing.T) {
 
 func TestValidateRefuses(t *testing.T) {
 	cases := map[string]struct {
-		spoil func(*record.Summary)
-		want  string
+		corrupt func(*record.Summary)
+		want    string
 	}{
 		"twice":                  {func(s *record.Summary) { s.Rows = append(s.Rows, s.Rows[0]) }, "stands twice"},
 		"nameless":               {func(s *record.Summary) { s.Rows[0].Backend = "" }, "no backend"},
@@ -212,7 +212,7 @@ func TestValidateRefuses(t *testing.T) {
 			if err := s.Validate(); err != nil {
 				t.Fatalf("unspoilt: %v", err)
 			}
-			c.spoil(s)
+			c.corrupt(s)
 			dir := t.TempDir()
 			err := record.WriteSummary(dir, s)
 			if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -204,13 +204,13 @@ func TestWriteRefuses(t *testing.T) {
 		`trace: task "b": parents must be indices of tasks, ascending`:                     func(t *Trace) { t.Tasks[1].Parents = []int{2} },
 		`trace: task "a": the run time -1 is negative; give seconds, 0 if it is not known`: func(t *Trace) { t.Tasks[0].RuntimeSeconds = -1 },
 	}
-	for want, spoil := range cases {
+	for want, corrupt := range cases {
 		var b bytes.Buffer
 		trace := good()
 		if err := Write(&b, trace); err != nil {
 			t.Fatalf("a right trace: %v", err)
 		}
-		spoil(trace)
+		corrupt(trace)
 		b.Reset()
 		if err := Write(&b, trace); err == nil || err.Error() != want || b.Len() > 0 {
 			t.Errorf("got %v and %d bytes, want %s and none", err, b.Len(), want)

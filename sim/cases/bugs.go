@@ -31,12 +31,12 @@ const (
 	BugReplayOrder            = "replay-out-of-order"
 	BugWithdrawnApplied       = "withdrawn-request-applied"
 	BugEpochKept              = "epoch-not-raised"
-	BugRenewUnfenced          = "shard-prolonged-by-an-earlier-owner"
+	BugRenewUnfenced          = "shard-renewed-by-an-earlier-owner"
 	BugStateForgotten         = "written-state-not-stored"
 	BugAdoptedTwice           = "taken-up-again-and-again"
 	BugGatesOpen              = "called-off-unlocked"
 	BugCancelledBehindOwnLock = "called-off-behind-its-own-lock"
-	BugCleanedUnseen          = "tidy-unseen"
+	BugCleanedUnseen          = "cleanup-unseen"
 	BugEndsAlone              = "ends-as-if-alone"
 	BugIncarnationIgnored     = "crash-forgotten-when-a-commit-is-settled"
 	BugScansTogether          = "cycles-side-by-side"
@@ -102,8 +102,8 @@ var bugs = inBothScans([]Bug{
 	{"push", BugLeaseNotFenced, "who takes a lease over has the token of the holder before", "I11"},
 	{"push", BugRenewalInWordsOnly, "a renewed lease ends when it would have without that", "I11"},
 	{"push", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
-	{"push", BugUnknownIsFailure, "a commit whose reply was lost counts as one that did not take place", "I3"},
-	{"push", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
+	{"push", BugUnknownIsFailure, "a commit whose reply was lost counts as one that was not applied", "I3"},
+	{"push", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that was applied", "I8"},
 	{"push", BugStaleDrops, "one stale completion of a call takes the others with it", "I3"},
 	{"push", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"push", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
@@ -120,13 +120,13 @@ var bugs = inBothScans([]Bug{
 	{"eager", BugNeverReclaimed, "what was leased once is never given to anybody else", "I9"},
 	{"eager", BugLeaseNotFenced, "who takes a lease over has the token of the holder before", "I3 I11"},
 	{"eager", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
-	{"eager", BugUnknownIsFailure, "a commit whose reply was lost counts as one that did not take place", "I3 I8"},
-	{"eager", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
+	{"eager", BugUnknownIsFailure, "a commit whose reply was lost counts as one that was not applied", "I3 I8"},
+	{"eager", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that was applied", "I8"},
 	{"eager", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"eager", BugAttemptsForgotten, "who takes a lease over begins to count attempts anew", "I4"},
 	{"eager", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},
 	{"eager", BugMapOrder, "rows are locked in any order", "D5"},
-	{"eager", BugCancelledBehindOwnLock, "who calls runs off waits for those at work, and has locked its own before", "D5"},
+	{"eager", BugCancelledBehindOwnLock, "a commit that cancels runs waits for those at work after it has locked its own", "D5"},
 	{"eager", BugGatesOpen, "runs that are cancelled are not locked first", "I2 I4 I10 I12"},
 	{"eager", BugCleanedUnseen, "what an ended instance has left is taken to be gone without another look", "I10"},
 	{"eager", BugIncarnationIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
@@ -141,8 +141,8 @@ var bugs = inBothScans([]Bug{
 	{"journal", BugWithdrawnApplied, "the owner applies a request that was withdrawn", anyOfThem},
 	{"journal", BugStateForgotten, "the state of an instance that leaves memory is not stored", anyOfThem},
 	{"journal", BugAdoptedTwice, "a new instance is adopted again and again", anyOfThem},
-	{"journal", BugUnknownIsFailure, "an append whose reply was lost counts as one that did not take place", anyOfThem},
-	{"journal", BugUnknownIsSuccess, "an append whose reply was lost counts as one that took place", anyOfThem},
+	{"journal", BugUnknownIsFailure, "an append whose reply was lost counts as one that was not applied", anyOfThem},
+	{"journal", BugUnknownIsSuccess, "an append whose reply was lost counts as one that was applied", anyOfThem},
 	{"journal", BugNeverReclaimed, "a shard whose owner is gone is never given to anybody else", anyOfThem},
 	{"journal", BugEndedTwice, "an instance that has ended ends again", anyOfThem},
 	{"journal", BugAttemptsForgotten, "that a run is to be tried again is not written down", anyOfThem},
@@ -160,8 +160,8 @@ var bugs = inBothScans([]Bug{
 	{"pull", BugReleasedOthers, "who gives up the leases of a commit whose reply was lost gives up those of others, too", "I3 I11"},
 	{"pull", BugRenewalWaits, "a transaction that renews leases holds some of the rows while it waits for others", "D5"},
 	{"pull", BugAcknowledged, "completions are answered as applied, and committed a moment later", "I8"},
-	{"pull", BugUnknownIsFailure, "a commit whose reply was lost counts as one that did not take place", "I3 I8"},
-	{"pull", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that took place", "I8"},
+	{"pull", BugUnknownIsFailure, "a commit whose reply was lost counts as one that was not applied", "I3 I8"},
+	{"pull", BugUnknownIsSuccess, "a commit whose reply was lost counts as one that was applied", "I8"},
 	{"pull", BugIncarnationIgnored, "what became of a commit is asked for by a number that a crash has given to another", "I8 I12"},
 	{"pull", BugNoPolling, "an engine waits for a notification, which is lost, and never looks by itself", "I9"},
 	{"pull", BugDeliveriesForgotten, "who takes a lease over does not count it as a delivery", "I14"},

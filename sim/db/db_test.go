@@ -46,7 +46,7 @@ func (r *rig) do(s *db.Session, batch ...db.Statement) (err error) {
 var errWaits = errors.New("it waits")
 
 // goOn has those go on that were told that they can.
-func (r *rig) goOn() {
+func (r *rig) resumed() {
 	for len(r.ready) > 0 {
 		s := r.ready[0]
 		r.ready = r.ready[1:]
@@ -136,7 +136,7 @@ func TestWaitersReadAgain(t *testing.T) {
 		t.Fatalf("the third got %v", err)
 	}
 	must(t, r.do(a, db.Commit))
-	r.goOn()
+	r.resumed()
 	if got := r.value(1); got != 21 {
 		t.Errorf("the value is %d, not that of the first doubled by the second", got)
 	}
@@ -158,7 +158,7 @@ func TestDeadlock(t *testing.T) {
 	if err := r.do(b, r.put(1, 3)); !errors.Is(err, db.ErrDeadlock) {
 		t.Fatalf("who closed the circle got %v", err)
 	}
-	r.goOn()
+	r.resumed()
 	must(t, r.do(a, db.Commit))
 	if err := r.do(b, db.Commit); !errors.Is(err, db.ErrNoRollback) {
 		t.Errorf("the commit of what had failed gave %v", err)
@@ -183,7 +183,7 @@ func TestLockTimeout(t *testing.T) {
 		t.Fatalf("who closed the circle got %v; %d deadlocks", err, r.Deadlocks)
 	}
 	b.Fail(db.ErrLockTimeout)
-	r.goOn()
+	r.resumed()
 	if a.State() != db.InTx || b.State() != db.InTx {
 		t.Fatalf("after the one was failed, the other is %s", a.State())
 	}
@@ -223,7 +223,7 @@ func TestUnique(t *testing.T) {
 			t.Fatalf("the second insert is %s", b.State())
 		}
 		must(t, r.do(a, end))
-		r.goOn()
+		r.resumed()
 		if want := end == db.Commit; errors.Is(err, db.ErrUnique) != want || r.value(1) != 1 {
 			t.Errorf("after %v the second insert gave %v", end, err)
 		}
@@ -257,7 +257,7 @@ func TestLockModes(t *testing.T) {
 		t.Errorf("a change of the key got %v", err)
 	}
 	a.End()
-	r.goOn()
+	r.resumed()
 	if c.State() != db.Idle || !got {
 		t.Errorf("when the holder is gone, the waiter is %s", c.State())
 	}
@@ -284,12 +284,12 @@ func TestOvertaken(t *testing.T) {
 		t.Fatalf("who does not get on with one of the holders got %v", err)
 	}
 	must(t, r.do(c, db.Commit))
-	r.goOn()
+	r.resumed()
 	if d.State() != db.Waiting {
 		t.Error("who stands behind another has overtaken it")
 	}
 	must(t, r.do(a, db.Commit))
-	r.goOn()
+	r.resumed()
 	if b.State() != db.InTx || d.State() != db.Waiting {
 		t.Errorf("then the first is %s and the second %s", b.State(), d.State())
 	}
@@ -345,13 +345,13 @@ func TestPassedRow(t *testing.T) {
 		t.Fatalf("it does not wait for the first row: %v", err)
 	}
 	must(t, r.do(a, db.Commit))
-	r.goOn()
+	r.resumed()
 	if b.State() != db.Waiting {
 		t.Fatalf("it does not wait for the second row: %v", b.State())
 	}
 	must(t, r.do(d, r.put(1, 40)))
 	must(t, r.do(c, db.Commit))
-	r.goOn()
+	r.resumed()
 	must(t, r.do(b, db.Commit))
 	if r.value(1) != 40 || r.value(2) != 30 {
 		t.Errorf("the rows are %d and %d, want 40 and 30", r.value(1), r.value(2))
@@ -381,7 +381,7 @@ func TestWaitersLeaveWhatIsReplaced(t *testing.T) {
 		t.Fatalf("whoever is to lock what another takes away got %v", err)
 	}
 	must(t, r.do(a, r.put(1, 2), db.Commit))
-	r.goOn()
+	r.resumed()
 	if got != nil {
 		t.Errorf("it locked %v", got.Value)
 	}

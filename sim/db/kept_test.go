@@ -34,7 +34,7 @@ func TestKept(t *testing.T) {
 			}
 			clock++
 			must(t, r.do(a, c.ends))
-			r.goOn()
+			r.resumed()
 			if got := max(r.value(1)%100, r.value(2)); got != c.want {
 				t.Errorf("the row is %d; want %d", got, c.want)
 			}

@@ -60,7 +60,7 @@ func TestCrowd(t *testing.T) {
 		s.Run()
 	}
 	must(t, r.do(holder, db.Commit))
-	r.goOn()
+	r.resumed()
 	for i, err := range errs {
 		if err != nil {
 			t.Fatalf("number %d in the crowd: %v", i, err)

@@ -245,7 +245,7 @@ func (j *Judge) Reply(p *world.Process, completions []backend.Completion, r disp
 	for i := range r.Committed.Tasks {
 		if l := r.Committed.Tasks[i].Lease; j.undone[l.Token] {
 			m := j.model(w.InstanceOf(l.Key.Instance))
-			m.Wrong("I10", "%s was handed out with token %d, and the transaction that leased it has called it off", m.Name(l.Key.Run), l.Token)
+			m.Wrong("I10", "%s was handed out with token %d, and the transaction that leased it has cancelled it", m.Name(l.Key.Run), l.Token)
 		}
 	}
 	for _, e := range r.Committed.Ended {

@@ -122,7 +122,7 @@ func DeleteAll[K, V any](a *Statement, t *db.Table[K, V], find func(*db.Exec) []
 }
 
 // DeletePart adds the steps of a part of a statement that takes away the rows which it finds. Those who want to are told of each.
-func DeletePart[K, V any](a *Statement, t *db.Table[K, V], find func(*db.Exec) []*db.Version[K, V], gone ...func(V)) {
+func DeletePart[K, V any](a *Statement, t *db.Table[K, V], find func(*db.Exec) []*db.Version[K, V], removed ...func(V)) {
 	var found []*db.Version[K, V]
 	a.Then(func(x *db.Exec) error {
 		found = find(x)
@@ -130,7 +130,7 @@ func DeletePart[K, V any](a *Statement, t *db.Table[K, V], find func(*db.Exec) [
 	})
 	a.Each(func() int { return len(found) }, func(x *db.Exec, i int) error {
 		ok, err := t.Delete(x, found[i])
-		for _, tell := range gone {
+		for _, tell := range removed {
 			if ok {
 				tell(found[i].Value)
 			}

@@ -65,7 +65,7 @@ func (h *Host) connFor(at *world.Conn) *Conn {
 func (h *Host) Close() {}
 
 // Borrow lends a connection for one round trip.
-func (h *Host) Borrow(ctx context.Context, f func(*Conn)) error {
+func (h *Host) UsePooled(ctx context.Context, f func(*Conn)) error {
 	at, err := h.Connect(ctx)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (h *Host) Borrow(ctx context.Context, f func(*Conn)) error {
 
 // Query implements postgres.Querier.
 func (h *Host) Query(ctx context.Context, sql string, args ...any) (r pgx.Rows, err error) {
-	if none := h.Borrow(ctx, func(c *Conn) { r, err = c.Query(ctx, sql, args...) }); none != nil {
+	if none := h.UsePooled(ctx, func(c *Conn) { r, err = c.Query(ctx, sql, args...) }); none != nil {
 		return nil, none
 	}
 	return r, err
@@ -85,7 +85,7 @@ func (h *Host) Query(ctx context.Context, sql string, args ...any) (r pgx.Rows, 
 
 // QueryRow implements postgres.Querier.
 func (h *Host) QueryRow(ctx context.Context, sql string, args ...any) (r pgx.Row) {
-	if err := h.Borrow(ctx, func(c *Conn) { r = c.QueryRow(ctx, sql, args...) }); err != nil {
+	if err := h.UsePooled(ctx, func(c *Conn) { r = c.QueryRow(ctx, sql, args...) }); err != nil {
 		return &OneRow{err: err}
 	}
 	return r
@@ -93,7 +93,7 @@ func (h *Host) QueryRow(ctx context.Context, sql string, args ...any) (r pgx.Row
 
 // Exec implements postgres.Querier.
 func (h *Host) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
-	if none := h.Borrow(ctx, func(c *Conn) { tag, err = c.Exec(ctx, sql, args...) }); none != nil {
+	if none := h.UsePooled(ctx, func(c *Conn) { tag, err = c.Exec(ctx, sql, args...) }); none != nil {
 		return tag, none
 	}
 	return tag, err
@@ -101,7 +101,7 @@ func (h *Host) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.Co
 
 // SendBatch implements postgres.Querier.
 func (h *Host) SendBatch(ctx context.Context, b *pgx.Batch) (r pgx.BatchResults) {
-	if err := h.Borrow(ctx, func(c *Conn) { r = c.SendBatch(ctx, b) }); err != nil {
+	if err := h.UsePooled(ctx, func(c *Conn) { r = c.SendBatch(ctx, b) }); err != nil {
 		return &answers{batch: b, err: err}
 	}
 	return r

@@ -60,7 +60,7 @@ var stepKindNames = [stepKindsMax]string{
 	"process begins", "process dies", "client submits", "client cancels", "call", "answer", "request sent", "statement waits", "statement served",
 	"reply", "commit", "task starts", "task ends", "task cut off", "report", "submission answered", "woken", "notification not heard",
 	"fault", "server is up", "engine stops", "lease", "lease given back", "completion applied", "completion stale", "run tried again", "instance ends", "instance canceled",
-	"shard taken", "shard lost", "shard replayed", "instance taken up", "request to the owner", "request withdrawn",
+	"shard taken", "shard lost", "shard replayed", "instance adopted", "request to the owner", "request withdrawn",
 	"lease handed over", "state written down", "state read", "unknown commit settled", "mark forgotten", "overdue run put first", "cycle", "violation",
 }
 

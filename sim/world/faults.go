@@ -67,7 +67,7 @@ func (w *World) applyTo(p *Process, f *cases.Fault) bool {
 	case cases.Drift:
 		p.drift(f.By)
 	case cases.MissNotifications:
-		p.deafUntil = until
+		p.missesUntil = until
 	case cases.Repeat:
 		w.after(p.latency(), nil, func() { w.notify(w.engines[(p.Index+1)%len(w.engines)]) })
 	case cases.Stuck:
@@ -145,7 +145,7 @@ func (w *World) terminate(c *Conn) {
 // heal ends all faults.
 func (w *World) heal() {
 	for _, p := range w.engines {
-		p.slow, p.deafUntil, p.disconnectedUntil = 0, 0, 0
+		p.slow, p.missesUntil, p.disconnectedUntil = 0, 0, 0
 	}
 	w.Server.full = 0
 	for _, c := range w.Server.conns {
@@ -157,7 +157,7 @@ func (w *World) heal() {
 func (w *World) faultsRemaining() int64 {
 	last := max(w.Server.full, w.Now+abs(w.Server.ahead))
 	for _, p := range w.engines {
-		last = max(last, p.frozen, p.slow, p.disconnectedUntil, p.deafUntil)
+		last = max(last, p.frozen, p.slow, p.disconnectedUntil, p.missesUntil)
 	}
 	return last - w.Now + NS(3*w.LeaseUS)
 }
@@ -219,7 +219,7 @@ func (w *World) notify(from *Process) {
 		if p == from || !p.alive {
 			continue
 		}
-		if w.Now < p.deafUntil || w.Now < p.disconnectedUntil {
+		if w.Now < p.missesUntil || w.Now < p.disconnectedUntil {
 			w.Note(Unheard, p.Index, 0, 0, 0)
 			continue
 		}

@@ -99,7 +99,7 @@ func (w *World) Deliver(n Notice) {
 			w.after(p.latency(), p, func() {
 				switch {
 				case e.Conn.Broken || e.Conn.KnowsBroken:
-				case w.Now < p.deafUntil:
+				case w.Now < p.missesUntil:
 					w.Note(Unheard, p.Index, 0, 0, 0)
 				default:
 					w.Note(Notified, p.Index, int64(len(n.Channel)), 0, 0)

@@ -23,7 +23,7 @@ type Process struct {
 	frozen            int64 // until when it stands still
 	slow              int64 // until when its messages take long
 	disconnectedUntil int64 // until when the server cannot be reached
-	deafUntil         int64 // until when it hears of no notifications
+	missesUntil       int64 // until when it hears of no notifications
 	rate              int64 // of its clock: parts of a million that it is too fast
 	since             int64 // when that began
 	base              int64 // what the clock said then

@@ -2,7 +2,7 @@
 -- --[ and --] is left out where there is none of what the mark names; with instances, the count of the fence comes back.
 -- $1 shard, $2 epoch, $3 the seq before the first
 -- events: $4 instance, $5 node, $6 path, $7 data; packs: $14 the seq of the first event of each, $15 events
--- ends: $8 instance, $9 result, $10 token; births: $11 instance, $12 workflow, $13 input
+-- ends: $8 instance, $9 result, $10 token; created: $11 instance, $12 workflow, $13 input
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1::smallint AND s.epoch = $2::bigint FOR KEY SHARE
 )
@@ -19,7 +19,7 @@ WITH fence AS MATERIALIZED (
         WHERE EXISTS (SELECT FROM fence)
     ) e
     WHERE i.ctid = e.at
-), born AS (
+), created AS (
     INSERT INTO instances (shard, id, workflow, input, status)
     SELECT $1::smallint, n.id, n.workflow, n.input, 'running'
     FROM unnest($11::uuid[], $12::int[], $13::json[]) AS n (id, workflow, input)

@@ -6,7 +6,7 @@
 -- values: $7 ord, $8 instance, $9 place, $10 value; elements: $11 ord, $12 instance, $13 place, $14 value
 -- raises of counters: $15 ord, $16 instance, $17 node, $18 how many it waits for
 -- the runs that became ready: $19 instance, $20 token, $21 arguments, $22 path
--- ends: $23 ord, $24 instance, $25 result; births: $26 instance, $27 workflow, $28 input
+-- ends: $23 ord, $24 instance, $25 result; created: $26 instance, $27 workflow, $28 input
 WITH found AS MATERIALIZED (
     SELECT c.ord, q.at
     FROM unnest($2::int[], $3::uuid[], $5::text[], $6::bigint[]) AS c (ord, instance_id, path, token)
@@ -70,7 +70,7 @@ WITH found AS MATERIALIZED (
         WHERE (u.ord IN (SELECT ord FROM done)) IS TRUE
     ) e
     WHERE i.ctid = e.at
-), born AS (
+), created AS (
     INSERT INTO instances (shard, id, workflow, input, status)
     SELECT $1::smallint, n.id, n.workflow, n.input, 'running'
     FROM unnest($26::uuid[], $27::int[], $28::json[]) AS n (id, workflow, input)

@@ -32,7 +32,7 @@ func tiny() []peer.Workload {
 // every task run, what it cost is counted, and nothing of it is left.
 func TestContract(t *testing.T) {
 	texts := []string{"push", "push:batch=1", "eager", "pull"}
-	for _, a := range Rivals() {
+	for _, a := range OtherSystems() {
 		texts = append(texts, a.Name)
 	}
 	for _, text := range texts {

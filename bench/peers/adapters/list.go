@@ -10,19 +10,19 @@ import (
 	"pulley/engine/backend/designs"
 )
 
-var rivals []*peer.Adapter
+var otherSystems []*peer.Adapter
 
 // register adds a rival. Two of one name are a mistake in the program.
 func register(a *peer.Adapter) {
-	if a.Name == "" || strings.ContainsAny(a.Name, ": ") || slices.ContainsFunc(rivals, func(o *peer.Adapter) bool { return o.Name == a.Name }) {
+	if a.Name == "" || strings.ContainsAny(a.Name, ": ") || slices.ContainsFunc(otherSystems, func(o *peer.Adapter) bool { return o.Name == a.Name }) {
 		panic(fmt.Sprintf("adapters: the name %q cannot be used, or is there twice", a.Name))
 	}
-	rivals = append(rivals, a)
+	otherSystems = append(otherSystems, a)
 }
 
 // Rivals lists the systems that are not ours, by name.
-func Rivals() []*peer.Adapter {
-	return slices.SortedFunc(slices.Values(rivals), func(a, b *peer.Adapter) int { return cmp.Compare(a.Name, b.Name) })
+func OtherSystems() []*peer.Adapter {
+	return slices.SortedFunc(slices.Values(otherSystems), func(a, b *peer.Adapter) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Parse reads what is to be raced, NAME or NAME:OPTION=VALUE:… each. Errors say what there is.
@@ -47,7 +47,7 @@ func Parse(texts []string) ([]peer.Entry, error) {
 
 func parse(text string) (peer.Entry, error) {
 	name, _, _ := strings.Cut(text, ":")
-	for _, a := range rivals {
+	for _, a := range otherSystems {
 		if a.Name == name {
 			return peer.ParseEntry(text, a)
 		}
@@ -64,7 +64,7 @@ func parse(text string) (peer.Entry, error) {
 
 func names() string {
 	var out []string
-	for _, a := range Rivals() {
+	for _, a := range OtherSystems() {
 		out = append(out, a.Name)
 	}
 	return strings.Join(out, ", ")
@@ -76,7 +76,7 @@ func Default() []string {
 	if _, err := designs.Parse("journal"); err == nil {
 		out = append(out, "journal")
 	}
-	for _, a := range Rivals() {
+	for _, a := range OtherSystems() {
 		out = append(out, a.Name)
 	}
 	return out

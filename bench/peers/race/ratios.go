@@ -36,12 +36,12 @@ func ratios(r *Record) []Ratio {
 		if !mine.Ours {
 			continue
 		}
-		for _, rival := range families(r) {
+		for _, otherSystem := range families(r) {
 			for _, w := range r.Workloads {
 				if w.Load == peer.Single {
 					continue // latencies are compared in the table
 				}
-				if ratio, ok := compare(r, mine.Name, rival, w.Name); ok {
+				if ratio, ok := compare(r, mine.Name, otherSystem, w.Name); ok {
 					out = append(out, ratio)
 				}
 			}
@@ -69,7 +69,7 @@ func family(system string) string {
 
 // compare sets each run of mine against the run with the same number of the rival, in whichever way it
 // was fastest.
-func compare(r *Record, mine, rival, workload string) (Ratio, bool) {
+func compare(r *Record, mine, otherSystem, workload string) (Ratio, bool) {
 	ours, theirs := map[int]float64{}, map[int]float64{}
 	known := false
 	for _, s := range r.Samples {
@@ -81,18 +81,18 @@ func compare(r *Record, mine, rival, workload string) (Ratio, bool) {
 				ours[s.Run] = s.TasksPerS
 			}
 		case r.ours(s.System):
-		case family(s.System) == rival && s.Valid:
+		case family(s.System) == otherSystem && s.Valid:
 			theirs[s.Run] = max(theirs[s.Run], s.TasksPerS)
 		}
 	}
-	out := Ratio{Name: fmt.Sprintf("%s / %s, %s", mine, rival, workload), System: mine, Over: rival, Workload: workload}
+	out := Ratio{Name: fmt.Sprintf("%s / %s, %s", mine, otherSystem, workload), System: mine, Over: otherSystem, Workload: workload}
 	var a, b []float64
 	for run := 1; run <= r.Runs; run++ {
 		if ours[run] > 0 && theirs[run] > 0 {
 			a, b = append(a, ours[run]), append(b, theirs[run])
 		}
 	}
-	if target, ok := targets[workload]; ok && mine == "push" && rival == "river" {
+	if target, ok := targets[workload]; ok && mine == "push" && otherSystem == "river" {
 		out.Target = &target
 	}
 	if out.Pairs = len(a); out.Pairs == 0 {

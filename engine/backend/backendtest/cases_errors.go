@@ -12,7 +12,7 @@ import (
 )
 
 var errorCases = []testCase{
-	{name: "error/siblings are called off", run: errorSiblings},
+	{name: "error/siblings are cancelled", run: errorSiblings},
 	{name: "error/siblings in one batch", run: errorBatch},
 	{name: "error/caught once", run: errorTwice},
 	{name: "error/element of a spread", run: errorElement},
@@ -43,7 +43,7 @@ func errorSiblings(r *rig) {
 	id, tasks := r.several(caught, `{}`, 2)
 	handler := r.only(r.complete(grant(5), failed(tasks[0], "Bad")), "double")
 	if kept := r.renew(grant(0), tasks[1].Lease); kept[0] {
-		r.Error("the lease of a node run that was called off is held")
+		r.Error("the lease of a node run that was cancelled is held")
 	}
 	r.answers(r.complete(grant(5), done(tasks[1], `1`), failed(tasks[1], "Bad")), backend.Stale, backend.Stale)
 	last := r.only(r.complete(grant(5), done(handler, `6`)), "noop")
@@ -159,7 +159,7 @@ fn main(input: [], output: [r]):
 	handlers := r.claim(0, grant(100)).Tasks
 	for _, t := range handlers {
 		if t.Action != "double" {
-			r.Errorf("I10: %+v was handed out; it was called off", t.Lease.Key)
+			r.Errorf("I10: %+v was handed out; it was cancelled", t.Lease.Key)
 		}
 	}
 	if len(handlers) != instances {
@@ -265,7 +265,7 @@ fn main(input: [], output: [r]):
 	if r.Advance != nil {
 		r.Advance(time.Minute)
 		if out := r.claim(0, grant(5)); len(out.Tasks) > 0 {
-			r.Fatalf("%+v came; it was called off", out.Tasks)
+			r.Fatalf("%+v came; it was cancelled", out.Tasks)
 		}
 	}
 	r.applied(grant(5), done(handler, `"end"`))

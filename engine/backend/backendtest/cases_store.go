@@ -11,11 +11,11 @@ import (
 )
 
 var leaseCases = []testCase{
-	{name: "extend/kept and lost", run: renewKept},
-	{name: "extend/prolongs", run: renewKeepsLease},
-	{name: "extend/reclaimed", run: renewReclaimed},
-	{name: "extend/ended instance", run: renewEnded},
-	{name: "extend/nothing", run: renewNothing},
+	{name: "renew/kept and lost", run: renewKept},
+	{name: "renew/keeps the lease", run: renewKeepsLease},
+	{name: "renew/reclaimed", run: renewReclaimed},
+	{name: "renew/ended instance", run: renewEnded},
+	{name: "renew/nothing", run: renewNothing},
 }
 
 var storeCases = []testCase{

@@ -38,7 +38,7 @@ var submitCases = []testCase{
 	{name: "submit/ends at once", run: func(r *rig) { submitEnds(r, grant(3)) }},
 	{name: "submit/ends at once, of one who wants no tasks", run: func(r *rig) { submitEnds(r, backend.Grant{}) }},
 	{name: "submit/grant is a maximum", run: submitGrant},
-	{name: "submit/concurrent twins", run: submitRace},
+	{name: "submit/concurrent duplicates", run: submitRace},
 	{name: "submit/shards", shards: 4, run: submitShards},
 	{name: "submit/the caller's bytes stay the caller's", run: submitBytes},
 }

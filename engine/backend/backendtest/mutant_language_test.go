@@ -18,7 +18,7 @@ import (
 // languageMutants are planted bugs in what the whole language needs of a store. Deep ones are made by a change of the program: a
 // store that receives a spread without its limit behaves like one that ignores limits.
 var languageMutants = []mutant{
-	{name: "clears forgotten", catch: "error/siblings_are_called_off", plant: program(noRegions)},
+	{name: "clears forgotten", catch: "error/siblings_are_cancelled", plant: program(noRegions)},
 	{name: "rounds left behind", catch: "clear/a_loop_holds_no_more_for_more_rounds", store: func(s *backendtest.Store) {
 		rows := 0
 		s.StoredCounts = func(context.Context) (map[string]int, error) {
@@ -38,11 +38,11 @@ var languageMutants = []mutant{
 			return b.Backend.Complete(ctx, shard, cs, g)
 		}
 	}},
-	{name: "called off and handed out", catch: "error/siblings_are_called_off", plant: handOutAgain},
-	{name: "called off and completed", catch: "error/siblings_in_one_batch", plant: func(b *bug) {
+	{name: "cancelled and handed out", catch: "error/siblings_are_cancelled", plant: handOutAgain},
+	{name: "cancelled and completed", catch: "error/siblings_in_one_batch", plant: func(b *bug) {
 		b.after = answer(backend.Stale, backend.Applied)
 	}},
-	{name: "called off and still held", catch: "error/siblings_are_called_off", plant: func(b *bug) {
+	{name: "cancelled and still held", catch: "error/siblings_are_cancelled", plant: func(b *bug) {
 		b.extend = func(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
 			return slices.Repeat([]bool{true}, len(leases)), nil
 		}

@@ -186,12 +186,12 @@ var mutants = []mutant{
 			}
 		}
 	}},
-	{name: "lease kept in words only", catch: "extend/kept_and_lost", plant: func(b *bug) {
+	{name: "lease kept in words only", catch: "renew/kept_and_lost", plant: func(b *bug) {
 		b.extend = func(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
 			return slices.Repeat([]bool{true}, len(leases)), nil
 		}
 	}},
-	{name: "extension forgotten", catch: "extend/prolongs", plant: func(b *bug) {
+	{name: "extension forgotten", catch: "renew/keeps_the_lease", plant: func(b *bug) {
 		b.extend = func(_ context.Context, _ int, leases []backend.Lease, _ backend.Grant) ([]bool, error) {
 			return slices.Repeat([]bool{true}, len(leases)), nil
 		}

@@ -57,7 +57,7 @@ fn main(input: [], output: [r]):
     except Flaky as e:
         r = [e["type"], a]
 `},
-	{Name: "siblings called off", Input: `{}`, Want: `["Bad",6]`, Source: `
+	{Name: "siblings cancelled", Input: `{}`, Want: `["Bad",6]`, Source: `
 fn slow(input: [x], output: [y]):
     for i in range(5):
         x = @add(a=x, b=i)
@@ -75,7 +75,7 @@ fn main(input: [], output: [r]):
         r = @double(value=r)
         return [e["type"], r]
 `},
-	{Name: "elements called off", Input: `{"n": 20}`, Want: `["Bad",[0,1,2]]`, Source: `
+	{Name: "elements cancelled", Input: `{"n": 20}`, Want: `["Bad",[0,1,2]]`, Source: `
 fn one(input: [i, n], output: [y]):
     if i == n // 2:
         @fail(type="Bad", message="no")
@@ -89,7 +89,7 @@ fn main(input: [n], output: [r]):
         r = spread range(3):k -> @echo(value=k)
         return [e["type"], r]
 `},
-	{Name: "limited elements called off", Input: `{}`, Want: `"Bad"`, Source: `
+	{Name: "limited elements cancelled", Input: `{}`, Want: `"Bad"`, Source: `
 fn one(input: [i], output: [y]):
     if i == 4:
         @fail(type="Bad", message="no")

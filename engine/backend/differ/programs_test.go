@@ -221,7 +221,7 @@ func explain(c differ.Case, err error) string {
 		saved = "the case could not be saved: " + failed.Error()
 	}
 	schedule, _ := json.Marshal(c.Schedule) // only numbers
-	return fmt.Sprintf("%s is not the reference's twin on %#v\nschedule %s\n%s; to repeat it:\n\n    go test ./engine/backend/differ -run '^TestCase$' -case %s\n",
+	return fmt.Sprintf("%s is not the reference's model on %#v\nschedule %s\n%s; to repeat it:\n\n    go test ./engine/backend/differ -run '^TestCase$' -case %s\n",
 		c.Backend, c.Program, schedule, saved, file)
 }
 

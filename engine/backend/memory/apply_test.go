@@ -383,7 +383,7 @@ func TestClears(t *testing.T) {
 	other := tasks[1]
 	out, err := b.Complete(t.Context(), 0, []backend.Completion{completion(tasks[0]), completion(other)}, lease)
 	if err != nil || out.Outcomes[0].Answer != backend.Applied || out.Outcomes[1].Answer != backend.Stale {
-		t.Fatalf("Complete: %+v, %v; want what was called off to be stale", out.Outcomes, err)
+		t.Fatalf("Complete: %+v, %v; want what was cancelled to be stale", out.Outcomes, err)
 	}
 	if len(out.Tasks) != 1 || out.Tasks[0].Lease.Key.Run != at(2, "11") || !out.NextDue.IsZero() {
 		t.Errorf("tasks %+v, and the next at %s; want node 2 at 11 alone", out.Tasks, out.NextDue)
@@ -459,8 +459,8 @@ func TestCheckFinds(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		want  string
-		spoil func(*Backend, *instance, *state.Run)
+		want    string
+		corrupt func(*Backend, *instance, *state.Run)
 	}{
 		"nothing":        {"", func(*Backend, *instance, *state.Run) {}},
 		"counter":        {"I2", barrier(1, 2)},
@@ -479,7 +479,7 @@ func TestCheckFinds(t *testing.T) {
 		b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
 		inst := b.store.instances[tasks[0].Lease.Key.Instance]
 		r, _ := inst.Runs.Get(state.OfRun(run(1)))
-		c.spoil(b, inst, r)
+		c.corrupt(b, inst, r)
 		err := b.Check()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: Check says %v; want %q", name, err, c.want)

@@ -12,7 +12,7 @@ const (
 	opSubmit   operation = "submit"
 	opClaim    operation = "claim"
 	opComplete operation = "complete"
-	opRenew    operation = "extend"
+	opRenew    operation = "renew"
 	opCancel   operation = "cancel"
 )
 

@@ -222,29 +222,29 @@ func TestCrashEverywhere(t *testing.T) {
 func TestCrashAfterCommit(t *testing.T) {
 	c := &crasher{}
 	b := memory.New(memory.Options{Clock: newClock().Now, Crash: c.at})
-	twin := memory.New(memory.Options{Clock: newClock().Now})
+	model := memory.New(memory.Options{Clock: newClock().Now})
 	w := everything[0]
 	sub := []backend.Submission{{ID: uuid.UUID{9}, Program: w.Program(t), Input: json.RawMessage(w.Input)}}
 	g := backend.Grant{Owner: "o", Max: 5, Lease: time.Minute}
 
-	same := func(call string, out backend.Committed, err, twinErr error, answers ...backend.Answer) {
+	same := func(call string, out backend.Committed, err, modelErr error, answers ...backend.Answer) {
 		t.Helper()
-		if !backend.IsUnknown(err) || !errors.Is(err, errCrash) || twinErr != nil {
-			t.Fatalf("%s: %v, and without the crash %v", call, err, twinErr)
+		if !backend.IsUnknown(err) || !errors.Is(err, errCrash) || modelErr != nil {
+			t.Fatalf("%s: %v, and without the crash %v", call, err, modelErr)
 		}
 		if len(out.Outcomes)+len(out.Tasks)+len(out.Ended) > 0 {
 			t.Errorf("%s: an unknown outcome tells of %+v", call, out)
 		}
-		if b.Dump() != twin.Dump() {
-			t.Errorf("%s: the store is\n%s\nand without the crash\n%s", call, b.Dump(), twin.Dump())
+		if b.Dump() != model.Dump() {
+			t.Errorf("%s: the store is\n%s\nand without the crash\n%s", call, b.Dump(), model.Dump())
 		}
 	}
 	crashAt := func(point string) { c.mu.Lock(); c.point, c.pass = point, c.passes[point]+1; c.mu.Unlock() }
 
 	crashAt("submit.committed")
 	out, err := b.Submit(t.Context(), sub, g)
-	first, twinErr := twin.Submit(t.Context(), sub, g)
-	same("Submit", out, err, twinErr)
+	first, modelErr := model.Submit(t.Context(), sub, g)
+	same("Submit", out, err, modelErr)
 	if again, err := b.Submit(t.Context(), sub, g); err != nil || again.Outcomes[0].Answer != backend.Duplicate {
 		t.Errorf("Submit again: %+v, %v", again, err)
 	}
@@ -252,8 +252,8 @@ func TestCrashAfterCommit(t *testing.T) {
 	done := []backend.Completion{{Lease: first.Tasks[0].Lease, Program: sub[0].Program, Attempt: 1, Result: json.RawMessage("0")}}
 	crashAt("complete.committed")
 	out, err = b.Complete(t.Context(), 0, done, g)
-	_, twinErr = twin.Complete(t.Context(), 0, done, g)
-	same("Complete", out, err, twinErr)
+	_, modelErr = model.Complete(t.Context(), 0, done, g)
+	same("Complete", out, err, modelErr)
 	if again, err := b.Complete(t.Context(), 0, done, g); err != nil || again.Outcomes[0].Answer != backend.Stale {
 		t.Errorf("Complete again: %+v, %v", again, err)
 	}

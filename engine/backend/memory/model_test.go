@@ -22,7 +22,7 @@ import (
 )
 
 // twinRow is a node run in the model: one list, no heaps, no undo.
-type twinRow struct {
+type modelRow struct {
 	key     backend.Key
 	at      time.Time // ready or due since, or leased until
 	seq     int
@@ -38,7 +38,7 @@ type machine struct {
 	p     *plan.Program
 	clock *clock
 	crash int // calls of the crash hook until it fails; zero: never
-	rows  []*twinRow
+	rows  []*modelRow
 	over  map[uuid.UUID]backend.Status
 	left  map[uuid.UUID]int // elements that have not completed
 	held  []backend.Task    // everything ever leased
@@ -68,8 +68,8 @@ func (m *machine) point(point string) error {
 }
 
 // claimable lists the model's due rows in the order of their leases.
-func (m *machine) claimable() []*twinRow {
-	var due []*twinRow
+func (m *machine) claimable() []*modelRow {
+	var due []*modelRow
 	for _, r := range m.rows {
 		if !r.done && m.over[r.key.Instance] == "" && !r.at.After(m.clock.Now()) {
 			due = append(due, r)
@@ -84,8 +84,8 @@ func (m *machine) claimable() []*twinRow {
 	return due
 }
 
-func (m *machine) row(key backend.Key) *twinRow {
-	i := slices.IndexFunc(m.rows, func(r *twinRow) bool { return r.key == key })
+func (m *machine) row(key backend.Key) *modelRow {
+	i := slices.IndexFunc(m.rows, func(r *modelRow) bool { return r.key == key })
 	return m.rows[i]
 }
 
@@ -96,7 +96,7 @@ func (m *machine) current(task backend.Task) bool {
 }
 
 // leased checks that tasks are the first of these rows, and records their leases.
-func (m *machine) leased(t *rapid.T, tasks []backend.Task, from []*twinRow, g backend.Grant) {
+func (m *machine) leased(t *rapid.T, tasks []backend.Task, from []*modelRow, g backend.Grant) {
 	if want := min(len(from), g.Max); len(tasks) != want {
 		t.Fatalf("%d tasks; want %d", len(tasks), want)
 	}
@@ -149,9 +149,9 @@ func (m *machine) Submit(t *rapid.T) {
 	out := m.call(t, func() (backend.Committed, error) {
 		return m.b.Submit(context.Background(), []backend.Submission{{ID: id, Program: m.p, Input: json.RawMessage(`{}`)}}, g)
 	})
-	var fresh []*twinRow
+	var fresh []*modelRow
 	for i := range fanSize {
-		r := &twinRow{at: m.clock.Now(), seq: len(m.rows) + 1, attempt: 1}
+		r := &modelRow{at: m.clock.Now(), seq: len(m.rows) + 1, attempt: 1}
 		r.key = backend.Key{Instance: id, Run: m.node(graph.Action)}
 		r.key.Run.Path = r.key.Run.Path.Push(i)
 		m.rows, fresh = append(m.rows, r), append(fresh, r)
@@ -230,7 +230,7 @@ func (m *machine) Complete(t *rapid.T) {
 	}
 	id := task.Lease.Key.Instance
 	if ended := len(out.Ended) == 1 && out.Ended[0].Status == m.over[id]; ended != (current && m.over[id] != "") {
-		t.Fatalf("ended: %+v; the twin is %q", out.Ended, m.over[id])
+		t.Fatalf("ended: %+v; the model is %q", out.Ended, m.over[id])
 	}
 	m.leased(t, out.Tasks, nil, g)
 	m.outlook(t, out)
@@ -245,7 +245,7 @@ func (m *machine) apply(c backend.Completion) {
 		r.done = true
 		switch m.left[id]--; m.left[id] {
 		case 0: // all elements are there
-			m.rows = append(m.rows, &twinRow{
+			m.rows = append(m.rows, &modelRow{
 				key: backend.Key{Instance: id, Run: m.node(graph.Sleep)}, at: m.clock.Now().Add(fanAsleep), seq: len(m.rows) + 1, attempt: 1,
 			})
 		case -1:
@@ -320,7 +320,7 @@ func (m *machine) Check(t *rapid.T) {
 }
 
 // TestAgainstTwin makes random calls, some of which crash, on a store and on its model.
-func TestAgainstTwin(t *testing.T) {
+func TestAgainstModel(t *testing.T) {
 	p := backendtest.MustCompile(t, fmt.Sprintf(`
 fn main(input: [], output: [r]):
     r = spread range(%d):i -> @noop(i=i) [retry: 1, backoff: 10s]

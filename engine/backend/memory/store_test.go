@@ -210,7 +210,7 @@ func TestMisuse(t *testing.T) {
 		"sweep shard":        {second(b.Sweep(t.Context(), 2)), "memory: sweep: shard 2"},
 		"submit max":         {second(b.Submit(t.Context(), nil, backend.Grant{Max: -1})), "Max is -1"},
 		"claim lease":        {second(b.Claim(t.Context(), 0, backend.Grant{Max: 1})), "positive duration"},
-		"extend lease":       {second(b.Renew(t.Context(), 0, nil, backend.Grant{Lease: -1})), "positive duration"},
+		"renew lease":        {second(b.Renew(t.Context(), 0, nil, backend.Grant{Lease: -1})), "positive duration"},
 		"dead claim":         {second(b.Claim(dead, 0, good)), "context canceled"},
 		"dead sweep":         {second(b.Sweep(dead, 0)), "context canceled"},
 		"dead lookup":        {second(b.Lookup(dead, nil)), "context canceled"},

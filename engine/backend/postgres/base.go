@@ -42,7 +42,7 @@ func (b *Base) Renew(ctx context.Context, shard int, held []backend.Lease, grant
 		return nil, err
 	}
 	if err := grant.CheckRenewal(); err != nil {
-		return nil, fmt.Errorf("extend: %w", err)
+		return nil, fmt.Errorf("renew: %w", err)
 	}
 	return b.store.Renew(ctx, b.queue, shard, held, grant.Lease)
 }

@@ -165,7 +165,7 @@ func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 // Cancel ends running instances as canceled; see backend.Canceler. From its commit on, nothing of them is
 // claimed and what completes is stale. Tidy then removes what the instances of a shard that it ended have
 // left; what it does not get done is the design's sweep's, since they still need cleanup.
-func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, tidy func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
+func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, cleanUp func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
 	failure, err := json.Marshal(plan.Failure{Type: backend.CanceledType, Message: reason})
 	if err != nil {
 		return nil, fmt.Errorf("canceling: %w", err)
@@ -173,7 +173,7 @@ func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, tidy
 	return s.CancelBy(ctx, ids, func(shard int, ids [][16]byte) (int, error) {
 		ended, err := s.cancel(ctx, shard, ids, string(failure))
 		if len(ended) > 0 {
-			tidy(shard, ended)
+			cleanUp(shard, ended)
 		}
 		return len(ended), err
 	})

@@ -48,11 +48,11 @@ func (o *Outcomes) Answer(ord int32, a backend.Answer) { o.Answers[ord] = backen
 
 // Conclude answers a member of a transaction that was applied: where the member did not are applied in it, it is a duplicate if it is
 // born with it, and stale if not.
-func (o *Outcomes) Conclude(ord int32, applied, born bool) {
+func (o *Outcomes) Conclude(ord int32, applied, created bool) {
 	switch {
 	case applied:
 		o.Answer(ord, backend.Applied)
-	case born:
+	case created:
 		o.Answer(ord, backend.Duplicate)
 	default:
 		o.Answer(ord, backend.Stale)

@@ -24,7 +24,7 @@ func (r *refusing) Exec(ctx context.Context, _ string, _ ...any) (pgconn.Command
 
 // TestProblemsAreTold returns leases in the context of a call that has ended, which fails, and does other things that fail or
 // do not. The observer hears of what failed and of what was not done in time, and not of what was only canceled.
-func TestProblemsAreTold(t *testing.T) {
+func TestProblemsAreReported(t *testing.T) {
 	var told []string
 	queue := NewQueue(Table{Name: "waiting"}, nothing, nil)
 	pool := &refusing{}

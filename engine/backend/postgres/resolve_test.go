@@ -13,7 +13,7 @@ import (
 
 // TestTookPlace wants the end of a transaction to be told, and after a crash that nobody can tell it: its id may have been
 // given to another, or may be one that the server has yet to reach and calls an error in the data.
-func TestTookPlace(t *testing.T) {
+func TestWasCommitted(t *testing.T) {
 	ctx := limited(t)
 	server := pgtest.Exclusive(t)
 	s, err := Open(ctx, Config{DSN: server.DSN(), Schema: pgtest.Schema(t), Connections: 2}, nothing)
@@ -25,7 +25,7 @@ func TestTookPlace(t *testing.T) {
 	done, undone := s.transaction(t, true), s.transaction(t, false)
 	for xid, want := range map[string]bool{done: true, undone: false} {
 		if took, err := s.WasCommitted(ctx, life, xid); err != nil || took != want {
-			t.Errorf("transaction %s took place: %t, %v; want %t", xid, took, err, want)
+			t.Errorf("transaction %s was committed: %t, %v; want %t", xid, took, err, want)
 		}
 	}
 	if err := server.Stop(ctx, pgserver.StopImmediate); err != nil {
@@ -38,7 +38,7 @@ func TestTookPlace(t *testing.T) {
 		for err = nil; err == nil || !strings.Contains(err.Error(), "has crashed"); {
 			var took bool
 			if took, err = s.WasCommitted(ctx, life, xid); err == nil || ctx.Err() != nil { // else a connection of before
-				t.Fatalf("transaction %s of before the crash took place: %t, %v; want an error that says why nobody knows", xid, took, err)
+				t.Fatalf("transaction %s of before the crash was committed: %t, %v; want an error that says why nobody knows", xid, took, err)
 			}
 		}
 		if Poisoned(err) {
@@ -50,7 +50,7 @@ func TestTookPlace(t *testing.T) {
 		t.Error("the server has the life of before its crash")
 	}
 	if took, err := s.WasCommitted(ctx, again, s.transaction(t, true)); err != nil || !took {
-		t.Errorf("after the crash a transaction took place: %t, %v; want it to", took, err)
+		t.Errorf("after the crash a transaction was committed: %t, %v; want it to be", took, err)
 	}
 }
 

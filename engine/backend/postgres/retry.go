@@ -115,7 +115,7 @@ func (s *Store) Commit(ctx context.Context, t Transaction) error {
 			return nil
 		}
 		if lost++; lost == CommitsMax {
-			return fmt.Errorf("%s: the connection was lost at each of %d commits, and none took place; check the network, and the server's log", t.Purpose, lost)
+			return fmt.Errorf("%s: the connection was lost at each of %d commits, and none was applied; check the network, and the server's log", t.Purpose, lost)
 		}
 		return Retryable(err)
 	})

@@ -94,7 +94,7 @@ func TestATransactionUnderWayIsWaitedFor(t *testing.T) {
 		pool := &scripted{answers: []string{"in progress", "in progress", end}}
 		took, err := On(Host{Clock: &hasty{}, Pool: pool}).WasCommitted(t.Context(), "life", "7")
 		if err != nil || took != want || pool.asked != 3 {
-			t.Errorf("%s: it took place: %t, %v, after %d looks; want %t after 3", end, took, err, pool.asked, want)
+			t.Errorf("%s: it was committed: %t, %v, after %d looks; want %t after 3", end, took, err, pool.asked, want)
 		}
 	}
 	pool := &scripted{answers: []string{"in progress"}}
@@ -109,7 +109,7 @@ func TestLostCommitsAreBounded(t *testing.T) {
 	for end, want := range map[string]struct {
 		runs, released int
 		err            string
-	}{"aborted": {CommitsMax, 0, "counting: the connection was lost at each of 5 commits, and none took place"}, "committed": {1, 1, ""}} {
+	}{"aborted": {CommitsMax, 0, "counting: the connection was lost at each of 5 commits, and none was applied"}, "committed": {1, 1, ""}} {
 		runs, released := 0, 0
 		s := On(Host{Clock: &hasty{}, Pool: &scripted{answers: []string{end}}})
 		err := s.Commit(t.Context(), Transaction{

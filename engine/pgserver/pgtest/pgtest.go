@@ -80,7 +80,7 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 func Run(m *testing.M) int {
 	code := m.Run()
 	if err := schemas.close(); err != nil {
-		fmt.Fprintln(os.Stderr, "the database of schemas that are lent stays behind:", err)
+		fmt.Fprintln(os.Stderr, "the database of shared schemas stays behind:", err)
 		code = max(code, 1)
 	}
 	for _, k := range []*lazyServer{&shared, &exclusive, &undisturbed} {

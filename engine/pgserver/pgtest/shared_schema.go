@@ -36,7 +36,7 @@ func SharedSchema(t testing.TB, design string) (dsn, schema string) {
 	l := schemas
 	l.once.Do(func() { l.err = l.open(t) })
 	if l.err != nil {
-		t.Fatalf("no database from which schemas are lent: %v", l.err)
+		t.Fatalf("no database of shared schemas: %v", l.err)
 	}
 	schema = l.acquire(t, design)
 	t.Cleanup(func() {

@@ -52,12 +52,12 @@ type conn struct {
 	id             uint64
 	client, server net.Conn
 	done           chan struct{} // closed when one of them has ended
-	end, gone      sync.Once
+	end, exited    sync.Once
 	answered       atomic.Bool // the client got something since it last sent; where far
 }
 
 // part tells who waits on behalf of the connection that one side has ended.
-func (c *conn) part() { c.gone.Do(func() { close(c.done) }) }
+func (c *conn) part() { c.exited.Do(func() { close(c.done) }) }
 
 // close ends both sides, the client's with a reset if it is to be so.
 func (c *conn) close(reset bool) {

@@ -93,7 +93,7 @@ func TestEnds(t *testing.T) {
 }
 
 // TestAJudgeThatWaitsIsToldOfTheEnd has a judge wait for ever, and the connection end.
-func TestAJudgeThatWaitsIsToldOfTheEnd(t *testing.T) {
+func TestAWaitingJudgeLearnsOfTheEnd(t *testing.T) {
 	waits := make(chan struct{}, 1)
 	var armed atomic.Bool
 	p, conn := through(t, func(m *pgwire.Message) pgwire.Verdict {

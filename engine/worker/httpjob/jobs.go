@@ -252,17 +252,17 @@ func (a *action) cancelJob(ctx context.Context, s start, id string) error {
 	begun := time.Now()
 	for id == "" {
 		found, err := a.dialect.find(ctx, s.key)
-		switch settle := a.jobs.client.config.VisibilityDelay; {
+		switch awaitVisible := a.jobs.client.config.VisibilityDelay; {
 		case err != nil:
 			return err
 		case found.id != "" && found.state != active:
 			return nil
 		case found.id != "":
 			id = found.id
-		case time.Since(begun) >= settle:
+		case time.Since(begun) >= awaitVisible:
 			return nil // it was never started
 		default:
-			if err := pause.For(ctx, settle/8); err != nil {
+			if err := pause.For(ctx, awaitVisible/8); err != nil {
 				return err
 			}
 		}

@@ -44,11 +44,11 @@ type engineConfig struct {
 // Times of the test: an attempt is delivered again after two thirds of the lease at the earliest, and the server shows what it
 // started long before.
 const (
-	lifetime = time.Second
-	lease    = 3 * time.Second
-	settle   = 3 * time.Second
-	poll     = 300 * time.Millisecond
-	listLag  = 200 * time.Millisecond // half of it for some executions
+	lifetime     = time.Second
+	lease        = 3 * time.Second
+	awaitVisible = 3 * time.Second
+	poll         = 300 * time.Millisecond
+	listLag      = 200 * time.Millisecond // half of it for some executions
 )
 
 const jobName = "projects/p/locations/l/jobs/j"
@@ -89,7 +89,7 @@ func (c engineConfig) run(ctx context.Context) error {
 	}
 	defer store.Close()
 	jobs, err := httpjob.New(httpjob.Config{
-		Dialect: c.Dialect, URL: c.URL, Poll: poll, VisibilityDelay: settle, RetryMin: 20 * time.Millisecond, RetryMax: time.Second,
+		Dialect: c.Dialect, URL: c.URL, Poll: poll, VisibilityDelay: awaitVisible, RetryMin: 20 * time.Millisecond, RetryMax: time.Second,
 	})
 	if err != nil {
 		return err

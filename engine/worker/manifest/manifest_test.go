@@ -106,7 +106,7 @@ func TestOpen(t *testing.T) {
 }
 
 // TestMistakesAreToldAtOnce wants every mistake of a file in its line.
-func TestMistakesAreToldAtOnce(t *testing.T) {
+func TestMistakesAreReportedAtOnce(t *testing.T) {
 	depth.Needs(t, "other processes")
 	t.Parallel()
 	for text, want := range map[string]string{

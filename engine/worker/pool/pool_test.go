@@ -529,9 +529,9 @@ func TestCloseKills(t *testing.T) {
 	if got := <-hanging; got != "Error: the pool of workers is closed" {
 		t.Errorf("the attempt gives %s", got)
 	}
-	deaf, n := start(t, pool.Config{Grace: 20 * time.Millisecond}, workerPlan{Ignores: "bye", Beat: 10})
-	execute(t.Context(), deaf, "orphan", `{"token":"x"}`) // holds standard input and output open
-	if err := deaf.Close(t.Context()); err != nil {
+	uncancellable, n := start(t, pool.Config{Grace: 20 * time.Millisecond}, workerPlan{Ignores: "bye", Beat: 10})
+	execute(t.Context(), uncancellable, "orphan", `{"token":"x"}`) // holds standard input and output open
+	if err := uncancellable.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 	_ = n

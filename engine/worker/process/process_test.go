@@ -242,8 +242,8 @@ func TestProgramsThatCannotBe(t *testing.T) {
 	if _, err := a.Run(t.Context(), worker.Call{}); !errors.As(err, &typed) || typed.Type != TypeStart {
 		t.Errorf("after the end, an attempt gives %v", err)
 	}
-	gone := Config{Command: shell("echo 1"), Dir: filepath.Join(dir, "gone")}
-	if a, err = New(gone, keeper(t)); err != nil {
+	exited := Config{Command: shell("echo 1"), Dir: filepath.Join(dir, "gone")}
+	if a, err = New(exited, keeper(t)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.Run(t.Context(), worker.Call{}); !errors.As(err, &typed) || typed.Type != TypeStart || !strings.Contains(typed.Message, "no such file or directory") {

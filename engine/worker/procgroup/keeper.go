@@ -169,16 +169,16 @@ func (k *Supervisor) again() bool {
 // that were to be killed.
 func (k *Supervisor) clear(tries int) int {
 	counts := map[uint64]int{}
-	var stray []int
+	var escaped []int
 	for pid, variable := range procenv.Find(k.Tag(), tries) {
 		id, err := strconv.ParseUint(strings.TrimPrefix(variable, k.Tag()), 10, 64)
 		if err != nil || k.group(id) == nil {
-			stray = append(stray, pid)
+			escaped = append(escaped, pid)
 			continue
 		}
 		counts[id]++
 	}
-	for _, pid := range stray {
+	for _, pid := range escaped {
 		k.kill(pid)
 	}
 	for id, n := range counts {
@@ -189,12 +189,12 @@ func (k *Supervisor) clear(tries int) int {
 			g.Kill()
 		}
 	}
-	if len(stray) > 0 {
+	if len(escaped) > 0 {
 		k.mu.Lock()
 		k.checks = checksMax + 1 // they may have had children meanwhile
 		k.mu.Unlock()
 	}
-	return len(stray)
+	return len(escaped)
 }
 
 func (k *Supervisor) group(id uint64) *Group {

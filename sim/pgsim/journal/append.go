@@ -21,24 +21,24 @@ import (
 // nothing reads what they give; but for new instances where some may be known.
 func (s *Store) append(a *pgsim.Statement, p journal.Prepared, ap journal.Append) {
 	holds := s.fence(a, ap.Shard, ap.Epoch)
-	var born, ended []pgsim.InstanceRow
+	var created, ended []pgsim.InstanceRow
 	if !ap.SkipExisting {
 		s.snapshots(a, ap, holds)
 	}
-	s.insertInstances(a, ap, holds, &born)
+	s.insertInstances(a, ap, holds, &created)
 	if ap.SkipExisting {
 		s.snapshots(a, ap, holds)
 	}
 	s.ends(a, ap, holds, &ended)
 	s.insertEvents(a, ap, holds)
 	a.Then(func(x *db.Exec) error {
-		s.report(x, a, p, ap, *holds, born, ended)
+		s.report(x, a, p, ap, *holds, created, ended)
 		return nil
 	})
 }
 
 // insertInstances stores new instances.
-func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bool, born *[]pgsim.InstanceRow) {
+func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bool, created *[]pgsim.InstanceRow) {
 	if s.World.Bug != cases.BugSubmissionsUnordered {
 		slices.SortFunc(ap.Created, func(a, b journal.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
 	}
@@ -56,7 +56,7 @@ func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bo
 			return db.ErrUnique
 		}
 		if ok {
-			*born = append(*born, row)
+			*created = append(*created, row)
 		}
 		return err
 	})
@@ -122,14 +122,14 @@ func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
 }
 
 // report gives the answer, and leaves notes of what was applied.
-func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap journal.Append, holds bool, born, ended []pgsim.InstanceRow) {
+func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap journal.Append, holds bool, created, ended []pgsim.InstanceRow) {
 	ids := postgres.UUIDs()
 	if !holds {
 		a.Wire = answered(ap, 0, ids)
 		return
 	}
 	x.Note(judge.Do(func() { s.last = p }))
-	for _, row := range born {
+	for _, row := range created {
 		ids.UUID(row.Inst.ID)
 		s.addCreatedNotes(x, row)
 	}
@@ -160,9 +160,9 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 }
 
 // answered is the row that an append gives.
-func answered(ap journal.Append, holds int, born postgres.Array) [][]byte {
+func answered(ap journal.Append, holds int, created postgres.Array) [][]byte {
 	if ap.SkipExisting {
-		return [][]byte{bigEndian4(holds), born.Append(nil)}
+		return [][]byte{bigEndian4(holds), created.Append(nil)}
 	}
 	return [][]byte{bigEndian4(holds)}
 }

@@ -309,20 +309,20 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 		slices.SortFunc(all, func(a, b pgsim.InstanceRow) int { return bytes.Compare(a.Inst.ID[:], b.Inst.ID[:]) })
 	}
 	channel, payload := string(p.Params[7]), string(p.Params[8])
-	born := postgres.UUIDs()
+	created := postgres.UUIDs()
 	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
 		row := all[i]
 		row.Submitted = s.World.Server.Clock()
 		ok, err := s.Instances.InsertNew(x, int32(row.Inst.Index), row)
 		if ok {
-			born.UUID(row.Inst.ID)
+			created.UUID(row.Inst.ID)
 			s.addCreatedNotes(x, row)
 		}
 		return err
 	})
 	a.Then(func(x *db.Exec) error {
 		x.Note(world.Notice{Channel: channel, Payload: payload})
-		a.Wire = [][]byte{bigEndian4(1), born.Append(nil), {}}
+		a.Wire = [][]byte{bigEndian4(1), created.Append(nil), {}}
 		return nil
 	})
 }

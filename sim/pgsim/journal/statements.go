@@ -218,7 +218,7 @@ func (s *Store) seeOwner(a *pgsim.Statement, args []any) {
 	a.Write = true
 	a.Then(func(x *db.Exec) error {
 		name, looks := args[0].(string), args[2].(bool)
-		var gone []*db.Version[string, int64]
+		var removed []*db.Version[string, int64]
 		others, free, known, told := 0, 0, false, any(nil)
 		since := s.World.Server.Clock() - args[1].(int64)*1000
 		s.owners.All(x, func(v *db.Version[string, int64]) bool {
@@ -226,7 +226,7 @@ func (s *Store) seeOwner(a *pgsim.Statement, args []any) {
 			case v.Row.Key == name:
 				known = true
 			case v.Value < since:
-				gone = append(gone, v)
+				removed = append(removed, v)
 			default:
 				others++
 			}
@@ -250,17 +250,17 @@ func (s *Store) seeOwner(a *pgsim.Statement, args []any) {
 				return err
 			})
 		}
-		if len(gone) > 0 {
-			s.dropOwners(a, gone, args[1].(int64)*1000)
+		if len(removed) > 0 {
+			s.dropOwners(a, removed, args[1].(int64)*1000)
 		}
 		return nil
 	})
 }
 
 // dropOwners removes owners that have not been heard of for a time.
-func (s *Store) dropOwners(a *pgsim.Statement, gone []*db.Version[string, int64], after int64) {
-	a.Each(func() int { return len(gone) }, func(x *db.Exec, i int) error {
-		v, err := s.owners.Lock(x, gone[i], db.ForUpdate, db.SkipLocked)
+func (s *Store) dropOwners(a *pgsim.Statement, removed []*db.Version[string, int64], after int64) {
+	a.Each(func() int { return len(removed) }, func(x *db.Exec, i int) error {
+		v, err := s.owners.Lock(x, removed[i], db.ForUpdate, db.SkipLocked)
 		if v == nil || err != nil || v.Value >= s.World.Server.Clock()-after {
 			return err
 		}

@@ -473,7 +473,7 @@ func (p *application) outside(h *pgsim.Host) {
 	a := p.s.Memory.Next("values", "", nil)
 	p.values(a, func(int32) bool { return false })
 	ctx := context.Background()
-	_ = h.Borrow(ctx, func(c *pgsim.Conn) { _, _ = c.Send(ctx, a) }) // errors are a part of it
+	_ = h.UsePooled(ctx, func(c *pgsim.Conn) { _, _ = c.Send(ctx, a) }) // errors are a part of it
 }
 
 func (p *application) values(a *pgsim.Statement, lost func(ord int32) bool) {

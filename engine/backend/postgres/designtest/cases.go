@@ -145,7 +145,7 @@ func (w *World) LostLeases(p *pgtest.Proxy, c pgtest.Cut, fresh func() backend.B
 		}
 	}
 	if lost == 0 {
-		w.Error("inconclusive: no commit was lost after it took place")
+		w.Error("inconclusive: no commit was lost after it was applied")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestCalledOffInOneCall completes runs together of which one calls the others off: one is applied, whichever.
-func TestCalledOffInOneCall(t *testing.T) {
+func TestCancelledInOneCall(t *testing.T) {
 	for name, order := range map[string][]int{"all": {2, 0, 1}, "both that fail": {1, 0}, "offered twice": {1, 0, 1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -30,7 +30,7 @@ func TestEndLooksForOthers(t *testing.T) {
 	w.EndLooksForOthers(w.b)
 }
 
-func TestCallOffRaces(t *testing.T) {
+func TestCancelRaces(t *testing.T) {
 	w := newWorld(t)
 	w.Cfg.Application = w.Cfg.Schema
 	var processes []backend.Backend
@@ -46,7 +46,7 @@ func TestCallOffRaces(t *testing.T) {
 	})
 }
 
-func TestCalledOffBehindItsClaim(t *testing.T) {
+func TestCancelledAfterItsClaim(t *testing.T) {
 	w := newWorld(t)
 	w.CancelledAfterClaim(w.b.store, func(owner string) postgres.Claiming {
 		return postgres.Claiming{

@@ -59,6 +59,6 @@ func TestEndIsAnsweredBeforeTheCleanup(t *testing.T) {
 	})
 }
 
-func TestUnsweptIsNotProlonged(t *testing.T) { newWorld(t).UnsweptIsNotRenewed() }
+func TestUnsweptIsNotRenewed(t *testing.T) { newWorld(t).UnsweptIsNotRenewed() }
 
 func TestOverdueComesFirst(t *testing.T) { newWorld(t).OverdueComesFirst() }

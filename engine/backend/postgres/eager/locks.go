@@ -27,7 +27,7 @@ const lockTimeout = 100 * time.Millisecond
 var lockTimeoutSQL = postgres.LockTimeouts(lockTimeout)
 
 // errGates is in the error of a transaction that could not get hold of all that it cancels.
-var errGates = errors.New("runs that are to be called off go on and on")
+var errGates = errors.New("runs to be cancelled appear without end")
 
 // lockSet is what a call has learned, in tries that were given up, of the rows that what follows from its
 // events locks. The next try locks them in their order (D5), before it could hold one behind them.

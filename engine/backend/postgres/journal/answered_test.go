@@ -20,9 +20,9 @@ func (p patient) Wait(ctx context.Context, _ time.Duration, from ...<-chan struc
 }
 
 // deaf is a clock whose pauses end at once: no signal ends a wait.
-type deaf struct{ postgres.Machine }
+type listener struct{ postgres.Machine }
 
-func (deaf) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{}) int {
+func (listener) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{}) int {
 	if ctx.Err() != nil {
 		return postgres.Ended
 	}
@@ -60,7 +60,7 @@ func newAskers(t *testing.T, clock Clock) (p *post, looks *lookCounter) {
 }
 
 // TestAnswerIsTold checks that the notification alone leads to an answer, which is read once.
-func TestAnswerIsTold(t *testing.T) {
+func TestAnswerIsNotified(t *testing.T) {
 	p, looks := newAskers(t, patient{})
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
 	defer cancel()
@@ -79,7 +79,7 @@ func TestAnswerIsTold(t *testing.T) {
 
 // TestAnswerIsNotTold checks that an engine that does not listen finds its answer.
 func TestAnswerIsNotTold(t *testing.T) {
-	p, looks := newAskers(t, deaf{})
+	p, looks := newAskers(t, listener{})
 	out, err := p.asker.Complete(p.ctx, 0, p.two(), granted(0))
 	p.applied(asked{out, err}, 2, 1)
 	t.Logf("%d looks", looks.looks.Load())

@@ -52,23 +52,23 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 			t.rollback(savepoint{})
 			return out, err
 		}
-		happened, out, settled := sh.resolveAppend(ctx, t)
+		happened, out, resolveErr := sh.resolveAppend(ctx, t)
 		switch {
-		case settled != nil && errors.Is(settled, errLost):
+		case resolveErr != nil && errors.Is(resolveErr, errLost):
 			sh.forget()
-			return out, settled
-		case errors.Is(settled, errOwnerChanged):
+			return out, resolveErr
+		case errors.Is(resolveErr, errOwnerChanged):
 			sh.forget()
-			return out, fmt.Errorf("%w: %w (%w)", backend.ErrUnknown, err, settled)
-		case settled != nil:
+			return out, fmt.Errorf("%w: %w (%w)", backend.ErrUnknown, err, resolveErr)
+		case resolveErr != nil:
 			t.rollback(savepoint{})
 			sh.suspend()
-			return out, fmt.Errorf("%w: %w (%w)", backend.ErrUnknown, err, settled)
+			return out, fmt.Errorf("%w: %w (%w)", backend.ErrUnknown, err, resolveErr)
 		case happened:
 			return out, nil
 		case try == appendTries || ctx.Err() != nil:
 			t.rollback(savepoint{})
-			return out, fmt.Errorf("appending to shard %d, which did not take place: %w", sh.number, err)
+			return out, fmt.Errorf("appending to shard %d, which was not stored: %w", sh.number, err)
 		}
 	}
 }
@@ -90,11 +90,11 @@ func (sh *shardState) send(ctx context.Context, t *tx) (appended, error) {
 	if err := fenced(row); err != nil || sh.buf.kinds&skipExisting == 0 {
 		return appended{}, err
 	}
-	born, err := readUUIDs(row[1])
-	if err != nil || len(born) == len(t.created) {
+	created, err := readUUIDs(row[1])
+	if err != nil || len(created) == len(t.created) {
 		return appended{}, err
 	}
-	return appended{created: born}, nil
+	return appended{created: created}, nil
 }
 
 func isDuplicate(err error) bool {

@@ -267,7 +267,7 @@ func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, 
 		return nil, err
 	}
 	if err := grant.CheckRenewal(); err != nil {
-		return nil, fmt.Errorf("journal: extend: %w", err)
+		return nil, fmt.Errorf("journal: renew: %w", err)
 	}
 	kept := make([]bool, len(leases))
 	if len(leases) == 0 {
@@ -296,7 +296,7 @@ func (sh *shardState) renewLeases(ctx context.Context, leases []backend.Lease, g
 	case err != nil:
 		return err
 	case grant.Max == 0:
-		return fmt.Errorf("journal: extend: shard %d could not be prolonged in time; extend again", sh.number)
+		return fmt.Errorf("journal: renew: shard %d could not be renewed in time; renew again", sh.number)
 	}
 	until := now + int64(grant.Lease)
 	for i, l := range leases {

@@ -48,7 +48,7 @@ fn main(input: [n], output: [r]):
 )
 
 // newParkWorld opens a backend that owns the only shard and evicts on demand.
-func newParkWorld(t *testing.T) (*world, *Backend) {
+func newEvictWorld(t *testing.T) (*world, *Backend) {
 	w := newWorld(t, 1)
 	w.cfg.Memory = 3 << 20
 	return w, w.owner()
@@ -79,7 +79,7 @@ func (w *world) stats(b *Backend) Stats {
 }
 
 // parks evicts what can be evicted.
-func (w *world) parks(b *Backend) Stats {
+func (w *world) evictions(b *Backend) Stats {
 	w.Helper()
 	for _, sh := range b.ownedShards() {
 		if err := sh.evictAndReload(w.ctx); err != nil {
@@ -92,7 +92,7 @@ func (w *world) parks(b *Backend) Stats {
 // later evicts what waits and shifts all stored times two hours back.
 func (w *world) later(b *Backend) {
 	w.Helper()
-	w.parks(b)
+	w.evictions(b)
 	for _, sql := range []string{
 		"UPDATE events SET happened_at = happened_at - interval '2 hours'",
 		"UPDATE instances SET submitted_at = submitted_at - interval '2 hours'",
@@ -114,8 +114,8 @@ func (w *world) later(b *Backend) {
 
 // TestParked checks that thousands of sleeping instances leave memory, that others start where there would be no room for all,
 // and that all end correctly.
-func TestParked(t *testing.T) {
-	w, b := newParkWorld(t)
+func TestEvicted(t *testing.T) {
+	w, b := newEvictWorld(t)
 	const batch = 500
 	instances := depth.Of(10_000, 20_000) // more than memory has room for
 	p := dreaming.Program(t)
@@ -144,7 +144,7 @@ func TestParked(t *testing.T) {
 	if instances*whole < w.cfg.Memory {
 		t.Errorf("inconclusive: an instance takes %d bytes, so that there was room for all", whole)
 	}
-	s := w.parks(b)
+	s := w.evictions(b)
 	if s.Instances != 0 || s.Evicted != instances || 4*s.Bytes > instances*whole || s.Bytes > s.BytesMax {
 		t.Errorf("what sleeps takes %+v; in memory it took %d bytes each", s, whole)
 	}
@@ -160,7 +160,7 @@ func TestParked(t *testing.T) {
 
 // TestParkedAnywhere evicts instances of all kinds, some twice. They must end correctly with the same owner, after a handover,
 // after the owner's death, and after a lost connection.
-func TestParkedAnywhere(t *testing.T) {
+func TestEvictedAnywhere(t *testing.T) {
 	ways := map[string]func(w *world, b *Backend) *Backend{
 		"the same owner": func(_ *world, b *Backend) *Backend { return b },
 		"handed over": func(w *world, b *Backend) *Backend {
@@ -181,14 +181,14 @@ func TestParkedAnywhere(t *testing.T) {
 	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			w, b := newParkWorld(t)
+			w, b := newEvictWorld(t)
 			for range 5 {
 				for _, wf := range []backendtest.Workflow{dreaming, resting, hoping, hoarding, sequence} {
 					w.until(b, w.launch(b, wf))
 				}
 			}
-			if s := w.parks(b); s.Evicted != 20 || s.Instances != 0 {
-				t.Fatalf("%+v; want all that sleep to be parked", s)
+			if s := w.evictions(b); s.Evicted != 20 || s.Instances != 0 {
+				t.Fatalf("%+v; want all that sleep to be evicted", s)
 			}
 			states := w.number(b, "SELECT count(*) FROM events WHERE kind = 3")
 			if states != 20 {
@@ -196,13 +196,13 @@ func TestParkedAnywhere(t *testing.T) {
 			}
 			b = way(w, b)
 			w.until(b, nil)
-			if s := w.parks(b); s.Evicted != 20 || s.Instances != 0 || s.Broken != 0 {
-				t.Fatalf("%+v; want all that sleep to be parked still", s)
+			if s := w.evictions(b); s.Evicted != 20 || s.Instances != 0 || s.Broken != 0 {
+				t.Fatalf("%+v; want all that sleep to be evicted still", s)
 			}
 			w.later(b)
 			w.until(b, w.claimed(b)) // hoarding sleeps again
-			if s := w.parks(b); s.Evicted != 5 || s.Broken != 0 {
-				t.Fatalf("%+v; want what sleeps again to be parked", s)
+			if s := w.evictions(b); s.Evicted != 5 || s.Broken != 0 {
+				t.Fatalf("%+v; want what sleeps again to be evicted", s)
 			}
 			if n := w.number(b, "SELECT count(*) FROM events WHERE kind = 3"); n != states {
 				t.Errorf("a large state was written down %d times again, after a few events", n-states)
@@ -238,7 +238,7 @@ func (w *world) until(b *Backend, tasks []backend.Task) {
 
 // TestParkedAreKnown checks calls on evicted instances: they can be cancelled here and by others, a late completion is stale, a
 // second submission is a duplicate, and a loaded shard knows the next due time.
-func TestParkedAreKnown(t *testing.T) {
+func TestEvictedAreKnown(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Lease = time.Hour
 	b, other := w.open(), w.open()
@@ -249,15 +249,15 @@ func TestParkedAreKnown(t *testing.T) {
 		w.complete(b, ran(task))
 		w.until(b, w.launch(b, resting))
 	}
-	if s := w.parks(b); s.Evicted != 6 {
-		t.Fatalf("%+v; want all parked", s)
+	if s := w.evictions(b); s.Evicted != 6 {
+		t.Fatalf("%+v; want all evicted", s)
 	}
 	for _, c := range late {
 		if out := w.complete(b, c); out.Outcomes[0].Answer != backend.Stale || len(out.Tasks) > 0 {
 			t.Errorf("a late completion is answered %+v", out)
 		}
 		if kept, err := b.Renew(w.ctx, 0, []backend.Lease{c.Lease}, granted(0)); err != nil || kept[0] {
-			t.Errorf("a lease that is over was prolonged: %v, %v", kept, err)
+			t.Errorf("a lease that is over was renewed: %v, %v", kept, err)
 		}
 	}
 	if out, err := b.Submit(w.ctx, w.subs[:1], granted(1)); err != nil || out.Outcomes[0].Answer != backend.Duplicate {
@@ -278,7 +278,7 @@ func TestParkedAreKnown(t *testing.T) {
 	w.subs = w.subs[2:]
 	s := w.stats(b)
 	if s.Evicted != 4 || s.Bytes != int(b.bytes.Load()) {
-		t.Errorf("%+v; want four parked, and %d bytes", s, b.bytes.Load())
+		t.Errorf("%+v; want four evicted, and %d bytes", s, b.bytes.Load())
 	}
 	w.clean(b)
 	w.later(b)
@@ -289,10 +289,10 @@ func TestParkedAreKnown(t *testing.T) {
 }
 
 // TestParkedCancelFails checks that an evicted instance stays evicted if its cancel fails.
-func TestParkedCancelFails(t *testing.T) {
-	w, b := newParkWorld(t)
+func TestCancelOfEvictedFails(t *testing.T) {
+	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
-	before := w.parks(b)
+	before := w.evictions(b)
 	ctx, cancel := context.WithCancel(w.ctx)
 	sh := b.shards[0]
 	if err := sh.lock(w.ctx); err != nil {
@@ -311,8 +311,8 @@ func TestParkedCancelFails(t *testing.T) {
 }
 
 // TestParkedClockBack sets the store's clock back: an evicted instance that has continued seems to wait, and does not.
-func TestParkedClockBack(t *testing.T) {
-	w, b := newParkWorld(t)
+func TestEvictedClockBack(t *testing.T) {
+	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
 	w.later(b)
 	sleep := w.claimed(b)[0]
@@ -334,7 +334,7 @@ func TestParkedClockBack(t *testing.T) {
 }
 
 // TestParkedInTime has the background loops evict and reload hundreds of instances that sleep for a moment.
-func TestParkedInTime(t *testing.T) {
+func TestReloadedInTime(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cfg.EvictAfter = 20 * time.Millisecond
 	b := w.open()
@@ -356,6 +356,6 @@ fn main(input: [n], output: [r]):
 	}
 	w.finish(b)
 	if n := w.number(b, "SELECT count(*) FROM instances WHERE snapshot IS NOT NULL"); n < depth.Of(50, 200) {
-		t.Errorf("inconclusive: %d instances were parked", n)
+		t.Errorf("inconclusive: %d instances were evicted", n)
 	}
 }

@@ -82,12 +82,12 @@ type pool struct{ *pgxpool.Pool }
 
 // Prepared implements Pool.
 func (p pool) Prepared(ctx context.Context, list ...Prepared) ([]*pgconn.Result, error) {
-	lent, err := p.Acquire(ctx)
+	shared, err := p.Acquire(ctx)
 	if err != nil {
 		return nil, notSent{err}
 	}
-	defer lent.Release()
-	conn := lent.Conn()
+	defer shared.Release()
+	conn := shared.Conn()
 	for i := range list {
 		if _, err := conn.Prepare(ctx, list[i].Name, list[i].SQL); err != nil {
 			return nil, notSent{err}

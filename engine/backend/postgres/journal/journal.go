@@ -96,7 +96,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("journal: Memory is %d, must be at least 1 MiB", c.Memory)
 	}
 	if c.EvictAfter != 0 && c.EvictAfter < 10*time.Millisecond {
-		return fmt.Errorf("journal: Park is %s, must be at least 10ms", c.EvictAfter)
+		return fmt.Errorf("journal: EvictAfter is %s, must be at least 10ms", c.EvictAfter)
 	}
 	return nil
 }

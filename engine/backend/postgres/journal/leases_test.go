@@ -32,14 +32,14 @@ func TestLeasesEndFirst(t *testing.T) {
 			task := w.claimed(other)[0]
 			return task, task.Expires
 		},
-		"prolonged": func(w *world, first *Backend) (backend.Task, time.Time) {
+		"renewed": func(w *world, first *Backend) (backend.Task, time.Time) {
 			w.lease = briefLease
 			task := w.launch(first, alone)[0]
 			w.lease = long
 			sent := time.Now()
 			kept, err := first.Renew(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0))
 			if err != nil || !kept[0] {
-				w.Fatalf("prolonged: %v, %v", kept, err)
+				w.Fatalf("renewed: %v, %v", kept, err)
 			}
 			return task, sent.Add(long)
 		},
@@ -87,7 +87,7 @@ func TestGrantsWaitForTheShard(t *testing.T) {
 		t.Errorf("answered %+v; want it applied, and nothing leased yet", out)
 	}
 	if _, err := b.Renew(w.ctx, 0, []backend.Lease{task.Lease}, w.granted(0)); err == nil {
-		t.Error("a lease was prolonged beyond that of its shard")
+		t.Error("a lease was renewed beyond that of its shard")
 	}
 	name(b.owners.Name)
 	if got := w.claimed(b); b.wall(b.shards[0].until.Load()).Before(got[0].Expires) {
@@ -106,7 +106,7 @@ func TestDeadOwnersShardRestsLittleLonger(t *testing.T) {
 		t.Errorf("the shard of an owner that dies now rests for %d µs; its leases on node runs are over in %v", rest, w.lease)
 	}
 	if spare := time.Duration(b.span.Load()) - w.lease; b.tick() > spare*3/4 {
-		t.Errorf("the shard is prolonged every %v; grants fit for %v after each", b.tick(), spare)
+		t.Errorf("the shard is renewed every %v; grants fit for %v after each", b.tick(), spare)
 	}
 }
 

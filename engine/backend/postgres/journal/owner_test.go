@@ -20,7 +20,7 @@ var (
 fn main(input: [], output: [r]):
     r = @flaky(times=2) [retry: 2, backoff: 1ms]
 `}
-	napping = backendtest.Workflow{Name: "napping", Input: `{"n": 2}`, Want: `4`, Source: `
+	sleeping = backendtest.Workflow{Name: "napping", Input: `{"n": 2}`, Want: `4`, Source: `
 fn main(input: [n], output: [x]):
     sleep 0.01
     x = @double(value=n)
@@ -93,7 +93,7 @@ func TestOwnerDies(t *testing.T) {
 	w.lease = briefLease
 	first := w.open()
 	for range 5 {
-		for _, wf := range []backendtest.Workflow{sequence, joining, alone, fanned, failing, flaky, napping} {
+		for _, wf := range []backendtest.Workflow{sequence, joining, alone, fanned, failing, flaky, sleeping} {
 			tasks := w.launch(first, wf)
 			if len(tasks) == 0 {
 				continue

@@ -12,7 +12,7 @@ var refuseUpdates = []string{
 }
 
 // TestProblemsAreTold checks that the observer receives failed renewals.
-func TestProblemsAreTold(t *testing.T) {
+func TestProblemsAreReported(t *testing.T) {
 	w := newWorld(t, 1)
 	told := make(chan error, 1000)
 	w.cfg.Store.Problem = func(err error) {

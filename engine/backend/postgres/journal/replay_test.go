@@ -21,7 +21,7 @@ func TestReplay(t *testing.T) {
 	for _, wf := range backendtest.Workflows() {
 		held = append(held, w.launch(b, wf)...)
 	}
-	w.twin(b)
+	w.model(b)
 	steps := 0
 	for ; len(w.running(b)) > 0; steps++ {
 		if len(held) == 0 {
@@ -41,7 +41,7 @@ func TestReplay(t *testing.T) {
 		out := w.complete(b, batch...)
 		held = append(held[n:], out.Tasks...)
 		if steps%depth.Of(16, 2) == 0 {
-			w.twin(b)
+			w.model(b)
 		}
 	}
 	if steps < 200 {
@@ -61,16 +61,16 @@ func (w *world) running(b *Backend) map[string]bool {
 }
 
 // twin loads a shard a second time, and compares.
-func (w *world) twin(b *Backend) {
+func (w *world) model(b *Backend) {
 	w.Helper()
 	sh := b.shards[0]
-	twin := newShard(b, 0)
-	twin.epoch.Store(sh.epoch.Load())
-	if err := twin.load(w.ctx, sh.epoch.Load(), false); err != nil {
+	model := newShard(b, 0)
+	model.epoch.Store(sh.epoch.Load())
+	if err := model.load(w.ctx, sh.epoch.Load(), false); err != nil {
 		w.Fatal(err)
 	}
-	got, seq := twin.dump(), twin.seq
-	twin.forget()
+	got, seq := model.dump(), model.seq
+	model.forget()
 	if want := sh.dump(); got != want {
 		w.Fatalf("replayed\n%s\n\nin memory\n%s", got, want)
 	}
@@ -99,7 +99,7 @@ func TestWaitsAreKept(t *testing.T) {
 	if n := strings.Count(b.shards[0].dump(), " later "); n != 3 {
 		t.Fatalf("%d node runs wait; want 3\n%s", n, b.shards[0].dump())
 	}
-	w.twin(b)
+	w.model(b)
 	for _, s := range w.subs {
 		if _, err := b.Cancel(w.ctx, []uuid.UUID{s.ID}, "enough"); err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ fn main(input: [n], output: [r]):
 			most = max(most, len(inst.events))
 		}
 		if step%97 == 0 {
-			w.twin(b)
+			w.model(b)
 		}
 		if step%200 == 0 {
 			if _, err := b.Sweep(w.ctx, 0); err != nil {

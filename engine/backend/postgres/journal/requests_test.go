@@ -150,7 +150,7 @@ func TestAnswerLost(t *testing.T) {
 		m, done := p.ask(ctx, cs...)
 		cancel()
 		if a := p.wait(done); !errors.Is(a.err, context.Canceled) || backend.IsUnknown(a.err) {
-			t.Fatalf("answered %+v (%v); want that nothing took place", a.out, a.err)
+			t.Fatalf("answered %+v (%v); want that nothing was applied", a.out, a.err)
 		}
 		if r := p.owner.answer(p.ctx, p.owner.shards[0], m); r.Error == "" || r.Unknown {
 			t.Errorf("the owner answers %+v to what was withdrawn", r)
@@ -164,7 +164,7 @@ func TestAnswerLost(t *testing.T) {
 
 // TestCrashTakesMail loses an executed request in a crash: the outcome must be unknown, whether or not the request's arrival was
 // confirmed (I3). Without a crash, a missing request never arrived.
-func TestCrashTakesMail(t *testing.T) {
+func TestCrashTakesRequests(t *testing.T) {
 	p := newPost(t)
 	cs := p.two()
 	life, err := p.asker.store.Incarnation(p.ctx)
@@ -174,7 +174,7 @@ func TestCrashTakesMail(t *testing.T) {
 	cut := errors.New("the connection is cut")
 	req := forward.Request{Op: forward.Complete}
 	if _, err := p.asker.desk.Withdraw(0, p.asker.clock.NewID(), req, life, cut); !errors.Is(err, cut) || backend.IsUnknown(err) {
-		t.Errorf("a request that never came: %v; want that nothing took place", err)
+		t.Errorf("a request that never came: %v; want that nothing was applied", err)
 	}
 	m, done := p.ask(p.ctx, cs...)
 	p.owner.answer(p.ctx, p.owner.shards[0], m)
@@ -196,7 +196,7 @@ func TestCrashTakesMail(t *testing.T) {
 
 // TestLostMail cuts the connection of a calling engine at every message of a completion. The answer must never be unknown, since
 // the server is up.
-func TestLostMail(t *testing.T) {
+func TestLostRequests(t *testing.T) {
 	w := newCutWorld(t)
 	owner := w.open()
 	asker := w.b

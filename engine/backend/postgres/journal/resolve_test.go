@@ -11,7 +11,7 @@ import (
 
 // TestSettleUnderAnotherOwner resolves an append after another engine took the shard. Its traces prove that it was applied; their
 // absence proves the opposite only if they could not have been removed (D7).
-func TestSettleUnderAnotherOwner(t *testing.T) {
+func TestResolveUnderAnotherOwner(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		sent     bool // the append was applied
@@ -77,7 +77,7 @@ func TestSettleUnderAnotherOwner(t *testing.T) {
 
 // TestSettleBirthsUnderAnotherOwner resolves submissions one of which the next owner stored, too. That must prove nothing, since
 // a transaction stores all or none (I8).
-func TestSettleBirthsUnderAnotherOwner(t *testing.T) {
+func TestResolveCreationsUnderAnotherOwner(t *testing.T) {
 	for name, sent := range map[string]bool{"stored": true, "never": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)

@@ -32,7 +32,7 @@ var partNeeded = map[string]func(kinds) bool{
 	"results": func(k kinds) bool { return k&eventKinds == 0 },
 	"ends":    func(k kinds) bool { return k&ends != 0 }, "statuses": func(k kinds) bool { return k&endKinds != 0 },
 	"completed": func(k kinds) bool { return k&endKinds == 0 },
-	"births":    func(k kinds) bool { return k&creations != 0 }, "over": func(k kinds) bool { return k&creationKinds != 0 },
+	"created":   func(k kinds) bool { return k&creations != 0 }, "over": func(k kinds) bool { return k&creationKinds != 0 },
 	"running": func(k kinds) bool { return k&creationKinds == 0 }, "known": func(k kinds) bool { return k&skipExisting != 0 },
 	"snapshots": func(k kinds) bool { return k&snapshots != 0 },
 }

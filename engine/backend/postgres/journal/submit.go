@@ -228,13 +228,13 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 			return err
 		}
 	}
-	born, err := b.insertPending(ctx, shard, &buf)
+	created, err := b.insertPending(ctx, shard, &buf)
 	if err != nil {
 		return err
 	}
 	for _, n := range list {
 		out.Outcomes[n.ord].Answer = backend.Duplicate
-		if born[n.id] {
+		if created[n.id] {
 			out.Outcomes[n.ord].Answer = backend.Applied
 			if inst, ok := ended[n.id]; ok {
 				out.Ended = append(out.Ended, inst)
@@ -246,11 +246,11 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 }
 
 func (b *Backend) insertPending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
-	born, err := b.pending(ctx, shard, buf)
+	created, err := b.pending(ctx, shard, buf)
 	if postgres.Unconfirmed(err) && !isNotSent(err) {
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
-	return born, err
+	return created, err
 }
 
 func (b *Backend) pending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {

@@ -26,7 +26,7 @@ fn main(input: [n], output: [out]):
 
 // TestCalledOff wants an error that is caught outside of a spread to fence what runs beside it, in its own
 // batch too, and to take what is queued.
-func TestCalledOff(t *testing.T) {
+func TestCancelledRuns(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)
 		r.grant.Max = 4 // the fifth stays queued
@@ -40,7 +40,7 @@ func TestCalledOff(t *testing.T) {
 		}
 		double := r.task(id, "double", `{"value":0}`) // which the first made ready before the error
 		if got := r.complete(done(never), done(double)); got[0] != backend.Stale || got[1] != backend.Stale {
-			t.Errorf("what was called off is %v", got)
+			t.Errorf("what was cancelled is %v", got)
 		}
 		if n := r.Number("SELECT count(*) FROM ledger WHERE status <> 'completed'"); n != 1 {
 			t.Errorf("%d runs are open beside the handler's", n-1)

@@ -23,7 +23,7 @@ fn main(input: [n], output: [r]):
 
 // TestSpoiltInstance wants an instance that cannot be gone on with to end by itself, whatever is wrong with
 // it, and the others of its shard to go on.
-func TestSpoiltInstance(t *testing.T) {
+func TestCorruptInstance(t *testing.T) {
 	const refuse = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.instance_id = (SELECT min(id::text)::uuid FROM instances) THEN RAISE 'no such row' USING ERRCODE = '22000'; END IF;
 			RETURN NEW;
@@ -45,7 +45,7 @@ func TestSpoiltInstance(t *testing.T) {
 		out, err := r.b.Claim(r.Ctx, 0, r.grant)
 		r.took(out, err)
 		if in := r.instance(all[0]); in.Status != backend.Failed || in.Failure.Type != "LedgerError" || !strings.Contains(in.Failure.Message, "no such row") {
-			t.Errorf("the spoilt one: %+v, %+v", in, in.Failure)
+			t.Errorf("the corrupt one: %+v, %+v", in, in.Failure)
 		}
 		for _, id := range all[1:] {
 			r.complete(done(r.task(id, "double", `{"value":2}`)))
@@ -55,19 +55,19 @@ func TestSpoiltInstance(t *testing.T) {
 }
 
 // TestSpoiltRow wants the same of a row of the ledger that says nothing, as soon as a cycle looks at it.
-func TestSpoiltRow(t *testing.T) {
+func TestCorruptRow(t *testing.T) {
 	r := newRig(t, alone(t, pull.ScanApp), pull.ScanApp)
-	spoilt, other := r.submit(chain, `{"n": 1}`), r.submit(chain, `{"n": 1}`)
+	corrupted, other := r.submit(chain, `{"n": 1}`), r.submit(chain, `{"n": 1}`)
 	const row = "UPDATE ledger SET status = 'completed', done = 1, failure = '7' WHERE instance_id = $1"
-	r.Exec(row, spoilt)
+	r.Exec(row, corrupted)
 	r.complete(done(r.task(other, "double", `{"value":1}`)))
 	r.complete(done(r.task(other, "double", `{"value":2}`)))
 	r.gives(other, "4")
 	if _, err := r.b.Sweep(r.Ctx, 0); err != nil {
 		t.Fatal(err)
 	}
-	if in := r.instance(spoilt); in.Status != backend.Failed || in.Failure.Type != "LedgerError" {
-		t.Errorf("the spoilt one: %+v, %+v", in, in.Failure)
+	if in := r.instance(corrupted); in.Status != backend.Failed || in.Failure.Type != "LedgerError" {
+		t.Errorf("the corrupt one: %+v, %+v", in, in.Failure)
 	}
 }
 
@@ -79,8 +79,8 @@ func TestUnreadableWorkflow(t *testing.T) {
 		r.grant.Max = 0
 		resting := r.submit(chain, `{"n": 1}`)
 		other := r.submit(strings.ReplaceAll(chain, "double", "echo"), `{"n": 1}`)
-		const spoil = `UPDATE workflows SET definition = '{"nodes": "of a later version"}' WHERE id = (SELECT workflow FROM instances WHERE id = $1)`
-		r.Exec(spoil, resting)
+		const corrupt = `UPDATE workflows SET definition = '{"nodes": "of a later version"}' WHERE id = (SELECT workflow FROM instances WHERE id = $1)`
+		r.Exec(corrupt, resting)
 		r.b = open(t, cfg, scan) // which has read none
 		r.grant.Max = 10
 		for range 2 {

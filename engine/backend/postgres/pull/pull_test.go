@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func TestUnsweptIsNotProlonged(t *testing.T) {
+func TestUnsweptIsNotRenewed(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) { newRig(t, cfg, scan).UnsweptIsNotRenewed() })
 }
 

@@ -16,7 +16,7 @@ import (
 
 // TestCalledOffInOneCall completes runs together of which one calls the others off: what comes of it is
 // what one of the orders gives.
-func TestCalledOffInOneCall(t *testing.T) {
+func TestCancelledInOneCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		order []int
 		want  string
@@ -54,10 +54,10 @@ fn main(input: [], output: [r]):
 // TestCallOffHoldsWhatIsQueuedMeanwhile is the same, and stops the transaction that cancels when it has its
 // locks and enqueues the handler: what the sibling has queued is held as well, so that nobody can complete it
 // and go on.
-func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
+func TestCancelLocksWhatIsQueuedConcurrently(t *testing.T) {
 	w := newWorld(t)
 	release := w.stopAt(`BEFORE INSERT ON queue FOR EACH ROW WHEN (NEW.args::text LIKE '%"value":"Bad"%')`)
-	_, out := w.besideItsSibling(branches, true, func(id uuid.UUID) {
+	_, out := w.aroundItsSibling(branches, true, func(id uuid.UUID) {
 		w.stopped(1)
 		var open, free int
 		if err := w.Querier.QueryRow(w.Ctx, `SELECT (SELECT count(*) FROM queue WHERE instance_id = $1),
@@ -77,9 +77,9 @@ func TestCallOffHoldsWhatIsQueuedMeanwhile(t *testing.T) {
 
 // TestCallOffWaits lets a run be completed by another process while its sibling calls it off: what that has
 // queued meanwhile is cancelled as well, and nothing stays of the branches.
-func TestCallOffWaits(t *testing.T) {
+func TestCancelWaits(t *testing.T) {
 	w := newWorld(t)
-	id, out := w.besideItsSibling(branches, true, func(uuid.UUID) {})
+	id, out := w.aroundItsSibling(branches, true, func(uuid.UUID) {})
 	if backendtest.Answers(out) != "applied" || len(out.Tasks) != 1 {
 		t.Fatalf("%s with %d tasks; want it applied, and the handler's task", backendtest.Answers(out), len(out.Tasks))
 	}
@@ -107,7 +107,7 @@ fn main(input: [], output: [r]):
     except Bad as e:
         r = e["type"]
 `}
-	id, out := w.besideItsSibling(wf, false, func(uuid.UUID) {})
+	id, out := w.aroundItsSibling(wf, false, func(uuid.UUID) {})
 	if backendtest.Answers(out) != "applied" || len(out.Ended) != 1 {
 		t.Fatalf("%s, %+v; want it applied, and the end", backendtest.Answers(out), out.Ended)
 	}
@@ -125,7 +125,7 @@ func TestEndLooksForOthers(t *testing.T) {
 
 // besideItsSibling completes the run of an instance that fails, while another process has applied the
 // completion of the other run, and not committed yet, for which it waits or not. Meanwhile is called when that has been committed.
-func (w *world) besideItsSibling(wf backendtest.Workflow, waits bool, meanwhile func(uuid.UUID)) (id uuid.UUID, out backend.Committed) {
+func (w *world) aroundItsSibling(wf backendtest.Workflow, waits bool, concurrently func(uuid.UUID)) (id uuid.UUID, out backend.Committed) {
 	w.Helper()
 	t := w.T
 	tasks := w.Launch(wf)
@@ -159,14 +159,14 @@ func (w *world) besideItsSibling(wf backendtest.Workflow, waits bool, meanwhile 
 	if _, err := conn.Exec(w.Ctx, "COMMIT"); err != nil {
 		t.Fatal(err)
 	}
-	meanwhile(id)
+	concurrently(id)
 	if err := <-answered; err != nil {
 		t.Fatal(err)
 	}
 	return id, reply
 }
 
-func TestCallOffRaces(t *testing.T) {
+func TestCancelRaces(t *testing.T) {
 	w := newWorld(t)
 	processes := []backend.Backend{w.through}
 	for range 3 {
@@ -182,7 +182,7 @@ func TestCallOffRaces(t *testing.T) {
 	})
 }
 
-func TestCalledOffBehindItsClaim(t *testing.T) {
+func TestCancelledAfterItsClaim(t *testing.T) {
 	w := newWorld(t)
 	w.CancelledAfterClaim(w.direct.store, func(owner string) postgres.Claiming {
 		number, err := w.direct.owner(w.Ctx, owner)
@@ -208,7 +208,7 @@ var ahead = backendtest.Workflow{Name: "ahead", Input: `{"ns": [1, 2]}`, Want: `
 
 // TestCalledOffByItsOwnTransaction completes two runs together: one lets the next of its chain begin, and the other ends the
 // round, which calls that off. Nobody is to run it.
-func TestCalledOffByItsOwnTransaction(t *testing.T) {
+func TestCancelledByItsOwnTransaction(t *testing.T) {
 	w := newWorld(t)
 	tasks := w.Launch(ahead)
 	out := w.Complete(backendtest.Ran(tasks[0]), backendtest.Ran(tasks[1]))

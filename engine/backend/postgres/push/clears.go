@@ -16,7 +16,7 @@ import (
 const cancelLockPasses = 5
 
 // errCancelLocks is in the error of a transaction that could not get hold of all that it cancels.
-var errCancelLocks = errors.New("runs that are to be called off go on and on")
+var errCancelLocks = errors.New("runs to be cancelled appear without end")
 
 // columns gives spans, which are in the order of keys, as parameters: ord, instance, node or variable, low, high.
 func columns(all []span) []any {

@@ -244,8 +244,8 @@ func (c *commit) readResult(rows pgx.Rows, k kinds, events []*commitEvent) error
 		}
 		return list
 	}
-	for gone := next(0); gone.Len() > 0; {
-		c.stale = with(c.stale, gone.Int4())
+	for stale := next(0); stale.Len() > 0; {
+		c.stale = with(c.stale, stale.Int4())
 	}
 	for moved := next(completions); moved.Len() > 0; {
 		c.retry = with(c.retry, moved.Int4())
@@ -290,7 +290,7 @@ func (c *commit) readBarriers(row [][]byte) error {
 		r.key.Run = graph.Run{Node: graph.NodeID(nodes.Int4()), Path: graph.Path(paths.Next())}
 		from := c.from[r.key.Instance]
 		if from == nil {
-			return fmt.Errorf("instance %s: arrivals are counted at node %d, and nothing of it took place", r.key.Instance, r.key.Run.Node)
+			return fmt.Errorf("instance %s: arrivals are counted at node %d, and nothing of it was applied", r.key.Instance, r.key.Run.Node)
 		}
 		if r.required == unopenedCount {
 			return &postgres.UnfitError{Err: fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, from.program.RunName(r.key.Run))}

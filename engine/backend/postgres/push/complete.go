@@ -186,9 +186,9 @@ func unanswered(events []*commitEvent, out *postgres.Outcomes) []*commitEvent {
 // were settled: those that were are answered, and their answers stand.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (c *commit, of []*commitEvent, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
-	slot, settled := b.slots.acquire(shard), true
+	slot, resolved := b.slots.acquire(shard), true
 	defer func() {
-		if settled {
+		if resolved {
 			b.slots.release(shard, slot)
 		}
 	}()
@@ -206,7 +206,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 			}
 			return postgres.Retryable(err)
 		case !backend.IsUnknown(err):
-			settled = hasEnded(c, err)
+			resolved = hasEnded(c, err)
 			return err
 		}
 		if lost++; events[0].submission != nil {
@@ -217,7 +217,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 		}
 		open, unclear := b.resolveCommit(ctx, shard, events, m, begun, out)
 		if unclear != nil || lost == postgres.CommitsMax && len(open) > 0 {
-			settled = unclear == nil
+			resolved = unclear == nil
 			return errors.Join(err, unclear)
 		}
 		if events, c = open, nil; len(open) > 0 {

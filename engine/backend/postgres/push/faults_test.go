@@ -40,19 +40,19 @@ func (w *world) numbered(wf backendtest.Workflow, n int) []backend.Task {
 // themselves, with their neighbours applied and nothing of their own changed (I2, I12).
 func TestOverflow(t *testing.T) {
 	for name, c := range map[string]struct {
-		wf    backendtest.Workflow
-		spoil func(w *world, id uuid.UUID, p *plan.Program)
+		wf      backendtest.Workflow
+		corrupt func(w *world, id uuid.UUID, p *plan.Program)
 	}{
 		"a count that is full":       {designtest.Joining, (*world).fill},
 		"a count that nobody opened": {designtest.Fanned, (*world).unopen},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			before, spoilt, after := w.Launch(designtest.Sequence), w.Launch(c.wf), w.Launch(designtest.Joining)
-			bad := spoilt[0].Lease.Key.Instance
-			c.spoil(w, bad, spoilt[0].Program)
+			before, corrupted, after := w.Launch(designtest.Sequence), w.Launch(c.wf), w.Launch(designtest.Joining)
+			bad := corrupted[0].Lease.Key.Instance
+			c.corrupt(w, bad, corrupted[0].Program)
 			stored := w.Dump(bad)
-			cs := []backend.Completion{backendtest.Ran(before[0]), backendtest.Ran(spoilt[0]), backendtest.Ran(after[0]), backendtest.Ran(spoilt[1]), backendtest.Ran(after[1])}
+			cs := []backend.Completion{backendtest.Ran(before[0]), backendtest.Ran(corrupted[0]), backendtest.Ran(after[0]), backendtest.Ran(corrupted[1]), backendtest.Ran(after[1])}
 			out := w.Complete(cs...)
 			if got, want := backendtest.Answers(out), "applied refused applied refused applied"; got != want {
 				t.Fatalf("answers %s; want %s", got, want)
@@ -93,12 +93,12 @@ func (w *world) fill(id uuid.UUID, p *plan.Program) {
 func TestSplit(t *testing.T) {
 	w := newWorld(t)
 	tasks := w.numbered(designtest.Sequence, 5)
-	w.Exec(`CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	w.Exec(`CREATE FUNCTION corrupt() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF NEW.args::text LIKE '%:13,%' THEN RAISE EXCEPTION USING ERRCODE = '22003', MESSAGE = 'not to be stored'; END IF;
 		IF NEW.args::text LIKE '%:14,%' THEN RAISE EXCEPTION USING ERRCODE = '53200', MESSAGE = 'for the moment'; END IF;
 		RETURN NEW;
 	END $$`)
-	w.Exec("CREATE TRIGGER spoil BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION spoil()")
+	w.Exec("CREATE TRIGGER corrupt BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION corrupt()")
 	cs := make([]backend.Completion, len(tasks))
 	for i, task := range tasks {
 		cs[i] = backendtest.Ran(task)
@@ -121,7 +121,7 @@ func TestSplit(t *testing.T) {
 	if got := w.Dump(tasks[1].Lease.Key.Instance, tasks[3].Lease.Key.Instance); got != stored {
 		t.Errorf("what was not applied changed\n%s\nto\n%s", stored, got)
 	}
-	w.Exec("DROP TRIGGER spoil ON queue")
+	w.Exec("DROP TRIGGER corrupt ON queue")
 	for i, o := range out.Outcomes {
 		want := backend.Stale
 		if o.Answer != backend.Applied {

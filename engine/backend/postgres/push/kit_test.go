@@ -110,6 +110,6 @@ func TestEndIsAnsweredBeforeTheCleanup(t *testing.T) {
 	})
 }
 
-func TestUnsweptIsNotProlonged(t *testing.T) { newWorld(t).UnsweptIsNotRenewed() }
+func TestUnsweptIsNotRenewed(t *testing.T) { newWorld(t).UnsweptIsNotRenewed() }
 
 func TestOverdueComesFirst(t *testing.T) { newWorld(t).OverdueComesFirst() }

@@ -159,7 +159,7 @@ func TestUnreachable(t *testing.T) {
 // TestSettle asks what became of commits whose answer is taken as lost: one that was applied; one that did not,
 // of a completion that another process has made, which nobody can tell from one whose mark is forgotten if it is asked too late;
 // and one of a completion that is open still.
-func TestSettle(t *testing.T) {
+func TestResolve(t *testing.T) {
 	w := newWorld(t)
 	b := w.through
 	took := func(cs []backend.Completion, m commitSlot) error {
@@ -179,8 +179,8 @@ func TestSettle(t *testing.T) {
 		late   time.Duration
 		want   backend.Answer // empty: it is open, and to be committed again
 	}{
-		"took place":                  {took, 0, backend.Applied},
-		"took place, asked late":      {took, commitSlotRetention, backend.Applied},
+		"was applied":                  {took, 0, backend.Applied},
+		"was applied, asked late":      {took, commitSlotRetention, backend.Applied},
 		"made by another":             {another, 0, backend.Stale},
 		"made by another, asked late": {another, commitSlotRetention, backend.Again},
 		"open":                        {func([]backend.Completion, commitSlot) error { return nil }, 0, ""},

@@ -25,7 +25,7 @@ const (
 )
 
 // several is of how many statements a probe consists, where it is more than one.
-var several = map[string]int64{"apply to rounds": 2, "call off": 4}
+var several = map[string]int64{"apply to rounds": 2, "cancel": 4}
 
 // TestPlansStayRight counts the rows that each statement reads, by the server's own counters: in tables of
 // a few rows and of many, before and after their statistics are known, with the plan that the session has
@@ -180,7 +180,7 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 		"apply to steps":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
 		"apply to a join": func(conn postgres.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
 		"apply to rounds": func(conn postgres.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
-		"call off":        func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
+		"cancel":        func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
 		"claim":           func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
 		"overdue":         func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
 		"the next due":    func(conn postgres.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
@@ -292,7 +292,7 @@ func (s *subject) apply(conn postgres.Conn, cs []backend.Completion) error {
 		return err
 	}
 	if len(c.stale) > 0 {
-		return fmt.Errorf("%d of %d completions did not take place", len(c.stale), len(cs))
+		return fmt.Errorf("%d of %d completions was not applied", len(c.stale), len(cs))
 	}
 	return nil
 }

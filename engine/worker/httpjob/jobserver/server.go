@@ -241,13 +241,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func wait(r *http.Request, d time.Duration, withClient bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
-	gone := r.Context().Done()
+	removed := r.Context().Done()
 	if !withClient {
-		gone = nil
+		removed = nil
 	}
 	select {
 	case <-timer.C:
-	case <-gone:
+	case <-removed:
 	}
 }
 

@@ -124,7 +124,7 @@ var mistakes = map[string]mistake{
 func TestWrongWorkers(t *testing.T) {
 	t.Parallel()
 	_, good := example(t, "words.py")
-	shout, nap := call(t, `words.shout {"text": "x"}`), call(t, `words.nap {"seconds": 600}`)
+	shout, pause := call(t, `words.shout {"text": "x"}`), call(t, `words.nap {"seconds": 600}`)
 	dir := t.TempDir()
 	turns := make(chan struct{}, 12) // they wait more than they work
 	var all sync.WaitGroup
@@ -139,7 +139,7 @@ func TestWrongWorkers(t *testing.T) {
 			defer func() { <-turns }()
 			r, err := check.Run(t.Context(), check.Options{
 				Command: []string{"python3", file}, Timeout: c.patience(name), HelloTimeout: short(strings.Contains(c.want, "a hello within 2s; came nothing")),
-				Run: shout, Slow: nap,
+				Run: shout, Slow: pause,
 			})
 			if err != nil {
 				t.Error(err)

@@ -33,7 +33,7 @@ type Operation string
 const (
 	Claim    Operation = "claim"
 	Complete Operation = "complete"
-	Renew    Operation = "extend"
+	Renew    Operation = "renew"
 	Sweep    Operation = "sweep"
 	Cancel   Operation = "cancel"
 )

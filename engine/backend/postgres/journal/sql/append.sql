@@ -5,7 +5,7 @@
 -- events: $3 the seq before the first, $4 instance, $5 node, $6 path, $7 data; unless all are results without time: $8 kind,
 --   $9 whether time matters
 -- ends: $10 instance, $11 result, $12 token; unless all completed: $13 status, $14 failure
--- births: $15 instance, $16 workflow, $17 input; if some end at once: $18 status, $19 result, $20 failure, $21 token
+-- created: $15 instance, $16 workflow, $17 input; if some end at once: $18 status, $19 result, $20 failure, $21 token
 -- snapshots: $22 instance, $23 seq
 -- Any other change of a running instance takes a new epoch first, so rows need no lock before they change.
 WITH fence AS MATERIALIZED (
@@ -55,8 +55,8 @@ WITH fence AS MATERIALIZED (
     WHERE i.ctid = e.at
 )
 --]
---[ births
-, born AS (
+--[ created
+, created AS (
 --[ running
     INSERT INTO instances (shard, id, workflow, input, status)
     SELECT $1::smallint, n.id, n.workflow, n.input, 'running'
@@ -93,6 +93,6 @@ WITH fence AS MATERIALIZED (
 --]
 SELECT count(*)::int
 --[ known
-    , ARRAY(SELECT id FROM born)
+    , ARRAY(SELECT id FROM created)
 --]
 FROM fence

@@ -1,6 +1,6 @@
 -- Stores new instances of a shard that this engine does not own, notifies the owner, and returns the ids that did not exist. $1
 -- shard; $2 instance, $3 workflow, $4 input, $5 status, $6 result, $7 failure, $8 channel, $9 payload.
-WITH born AS (
+WITH created AS (
     INSERT INTO instances (shard, id, workflow, input, status, result, failure, pending, ended_at)
     SELECT $1, n.id, n.workflow, n.input, n.status, n.result, n.failure, n.status = 'running',
         CASE WHEN n.status <> 'running' THEN clock_timestamp() END
@@ -10,4 +10,4 @@ WITH born AS (
     ON CONFLICT (shard, id) DO NOTHING
     RETURNING id
 )
-SELECT 1::int, ARRAY(SELECT id FROM born), pg_notify($8, $9)::text
+SELECT 1::int, ARRAY(SELECT id FROM created), pg_notify($8, $9)::text

@@ -65,7 +65,7 @@ WITH known AS (
 --]
 --]
 --[ instances
-), born AS (
+), created AS (
     INSERT INTO instances (shard, id, workflow, input, status, result, failure, ended_at)
     SELECT $1, b.id, b.workflow, b.input, b.status, b.result, b.failure,
         CASE WHEN b.status <> 'running' THEN clock_timestamp() END
@@ -74,7 +74,7 @@ WITH known AS (
     ON CONFLICT (shard, id) DO NOTHING
     RETURNING id
 --]
-), gone AS MATERIALIZED (
+), stale AS MATERIALIZED (
     SELECT ARRAY(
         SELECT 0 WHERE false
 --[ completions
@@ -83,14 +83,14 @@ WITH known AS (
 --]
 --[ instances
         UNION ALL
-        SELECT n.ord FROM unnest($14::int[], $15::uuid[]) AS n (ord, id) WHERE (n.id IN (SELECT id FROM born)) IS NOT TRUE
+        SELECT n.ord FROM unnest($14::int[], $15::uuid[]) AS n (ord, id) WHERE (n.id IN (SELECT id FROM created)) IS NOT TRUE
 --]
     ) AS ords
 --[ completions
 ), marked AS (
     INSERT INTO commits AS m (shard, backend, slot, number, stale, at)
     SELECT $1, $2::bigint, $3::int, $4::bigint, g.ords, statement_timestamp()
-    FROM gone g
+    FROM stale g
     WHERE EXISTS (SELECT FROM done)
     ON CONFLICT (shard, backend, slot) DO UPDATE SET number = excluded.number, stale = excluded.stale, at = excluded.at
         WHERE m.number < excluded.number
@@ -101,7 +101,7 @@ WITH known AS (
     SELECT $1, v.instance_id, v.variable, v.path, v.element, v.value
     FROM unnest($21::int[], $22::uuid[], $23::int[], $24::text[], $25::int[], $26::json[])
         AS v (ord, instance_id, variable, path, element, value)
-    WHERE v.ord <> ALL ((SELECT ords FROM gone)::int[])
+    WHERE v.ord <> ALL ((SELECT ords FROM stale)::int[])
     ON CONFLICT (shard, instance_id, variable, path, element) DO UPDATE SET value = excluded.value
 --]
 --[ elements
@@ -110,7 +110,7 @@ WITH known AS (
     SELECT $1, e.instance_id, e.node, e.path COLLATE "C", min(e.place), array_agg(e.place), array_agg(e.value)
     FROM unnest($27::int[], $28::uuid[], $29::int[], $30::text[], $31::int[], $32::json[])
         AS e (ord, instance_id, node, path, place, value)
-    WHERE e.ord <> ALL ((SELECT ords FROM gone)::int[])
+    WHERE e.ord <> ALL ((SELECT ords FROM stale)::int[])
     GROUP BY e.instance_id, e.node, e.path COLLATE "C", e.place >> 6
 --]
 --[ arrivals
@@ -120,7 +120,7 @@ WITH known AS (
         sum(a.hard) + max(a.soft), max(a.soft) > 0
     FROM unnest($33::int[], $34::uuid[], $35::int[], $36::text[], $37::int[], $38::int[], $39::int[])
         AS a (ord, instance_id, node, path, required, hard, soft)
-    WHERE a.ord <> ALL ((SELECT ords FROM gone)::int[])
+    WHERE a.ord <> ALL ((SELECT ords FROM stale)::int[])
     GROUP BY a.instance_id, a.node, a.path COLLATE "C"
     ORDER BY a.instance_id, a.node, a.path COLLATE "C"
     ON CONFLICT (shard, instance_id, node, path) DO UPDATE
@@ -134,7 +134,7 @@ WITH known AS (
     SELECT q.instance_id, q.node, q.path, q.args, q.wait, nextval('tokens') AS token
     FROM unnest($40::int[], $41::uuid[], $42::int[], $43::text[], $44::json[], $45::bigint[])
         AS q (ord, instance_id, node, path, args, wait)
-    WHERE q.ord <> ALL ((SELECT ords FROM gone)::int[])
+    WHERE q.ord <> ALL ((SELECT ords FROM stale)::int[])
 ), queued AS (
     INSERT INTO queue (token, due_at, instance_id, node, attempt, owner, shard, path, args)
     SELECT f.token, clock_timestamp() + CASE WHEN f.wait < 0 THEN $6::bigint ELSE f.wait END * interval '1 microsecond',
@@ -160,7 +160,7 @@ WITH known AS (
         CROSS JOIN LATERAL (
             SELECT r.ctid AS at, r.status FROM instances r WHERE r.shard = $1 AND r.id = u.instance_id FOR UPDATE
         ) r
-        WHERE u.ord <> ALL ((SELECT ords FROM gone)::int[]) AND r.status = 'running'
+        WHERE u.ord <> ALL ((SELECT ords FROM stale)::int[]) AND r.status = 'running'
         ORDER BY u.instance_id, u.ord
     ) e
     WHERE i.ctid = e.at
@@ -180,7 +180,7 @@ SELECT g.ords
 --[ arrivals
     , r.*
 --]
-FROM gone g
+FROM stale g
 --[ arrivals
 CROSS JOIN (
     SELECT array_agg(a.instance_id), array_agg(a.node), array_agg(a.path), array_agg(a.required), array_agg(a.completed)

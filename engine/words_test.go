@@ -1,0 +1,287 @@
+package engine_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// The kinds of text in which words are looked for.
+const (
+	inNames    = iota // identifiers, split into their words
+	inComments        // of Go and SQL
+	inStrings         // Go literals without struct tags, and SQL statements
+	inTexts           // Markdown, shell, Python, YAML, Makefile
+	kindsOfText
+)
+
+// wordRule is a line of testdata/forbidden.txt: expressions, what to say instead, and how often each kind of text may still have them.
+type wordRule struct {
+	text         string
+	alternatives []alternative
+	instead      string
+	atMost       [kindsOfText]int
+}
+
+// alternative is an expression that begins with a literal prefix, by which a text is searched quickly.
+type alternative struct {
+	prefix string
+	rest   *regexp.Regexp // the whole of it, anchored
+}
+
+// splitAlternatives cuts an expression at the bars that are in no parentheses.
+func splitAlternatives(expression string) []alternative {
+	var found []alternative
+	depth, from := 0, 0
+	for i, r := range expression + "|" {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '|':
+			if depth > 0 {
+				continue
+			}
+			text := expression[from:i]
+			prefix, _ := regexp.MustCompile(text).LiteralPrefix()
+			found = append(found, alternative{prefix, regexp.MustCompile(`^(?:` + text + `)\b`)})
+			from = i + 1
+		}
+	}
+	return found
+}
+
+// isWordByte is whether a byte is part of a word, as \b has it.
+func isWordByte(b byte) bool { return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' }
+
+// find gives the hits in a text of lower case.
+func (r *wordRule) find(text string) (hits []string) {
+	for _, a := range r.alternatives {
+		for at := 0; ; at++ {
+			next := strings.Index(text[at:], a.prefix)
+			if next < 0 {
+				break
+			}
+			if at += next; at > 0 && isWordByte(text[at-1]) {
+				continue
+			}
+			if hit := a.rest.FindString(text[at:]); hit != "" {
+				hits = append(hits, hit)
+			}
+		}
+	}
+	return hits
+}
+
+// readWordRules reads the lines "expression | instead | names comments strings texts".
+func readWordRules(t *testing.T) []wordRule {
+	t.Helper()
+	data, err := os.ReadFile("testdata/forbidden.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules []wordRule
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		cells := strings.Split(line, " | ")
+		if len(cells) != 3 {
+			t.Fatalf("forbidden.txt: %q has %d columns; want the expression, what to say instead, and four counts", line, len(cells))
+		}
+		rule := wordRule{text: strings.TrimSpace(cells[0]), instead: strings.TrimSpace(cells[1])}
+		rule.alternatives = splitAlternatives(rule.text)
+		for _, a := range rule.alternatives {
+			if a.prefix == "" {
+				t.Fatalf("forbidden.txt: an alternative of %q begins with no letters", rule.text)
+			}
+		}
+		counts := strings.Fields(cells[2])
+		if len(counts) != kindsOfText {
+			t.Fatalf("forbidden.txt: %q has %d counts, want %d", line, len(counts), kindsOfText)
+		}
+		for i, count := range counts {
+			if rule.atMost[i], err = strconv.Atoi(count); err != nil {
+				t.Fatalf("forbidden.txt: %q: %v", line, err)
+			}
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// passage is a piece of text of one kind, in lower case, with its place.
+type passage struct {
+	text string
+	kind int
+	line int
+}
+
+// splitName gives the words of an identifier, in lower case with blanks between them.
+func splitName(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		upper := unicode.IsUpper(r)
+		if i > 0 && upper && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) || r == '_' {
+			b.WriteByte(' ')
+		}
+		if r != '_' {
+			b.WriteRune(unicode.ToLower(r))
+		}
+	}
+	return b.String()
+}
+
+// structTag matches a literal that names fields of records, which keep their names.
+var structTag = regexp.MustCompile("^`[a-z]+:\"")
+
+// passagesOfGo cuts a Go file into identifiers, comments and literals.
+func passagesOfGo(src []byte) []passage {
+	files := token.NewFileSet()
+	file := files.AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, scanner.ScanComments)
+	var found []passage
+	for {
+		at, tok, text := s.Scan()
+		line := func() int { return file.Line(at) }
+		switch {
+		case tok == token.EOF:
+			return found
+		case tok == token.IDENT:
+			found = append(found, passage{splitName(text), inNames, line()})
+		case tok == token.COMMENT:
+			found = append(found, passage{strings.ToLower(text), inComments, line()})
+		case tok == token.STRING && !structTag.MatchString(text):
+			found = append(found, passage{strings.ToLower(text), inStrings, line()})
+		}
+	}
+}
+
+// passagesOfLines cuts a file into lines, of which those of SQL may end in a comment.
+func passagesOfLines(src []byte, sql bool) []passage {
+	var found []passage
+	for n, text := range strings.Split(strings.ToLower(string(src)), "\n") {
+		if !sql {
+			found = append(found, passage{text, inTexts, n + 1})
+			continue
+		}
+		code, comment, _ := strings.Cut(text, "--")
+		found = append(found, passage{strings.ReplaceAll(code, "_", " "), inStrings, n + 1}, passage{comment, inComments, n + 1})
+	}
+	return found
+}
+
+// keepsOldWords is whether a file may use any word: it is data, says what was said before, or lists the words.
+func keepsOldWords(name string) bool {
+	return strings.Contains(name, "testdata/") || strings.Contains(name, "migrations/") || strings.HasPrefix(name, "python/tests/") ||
+		name == "CHANGELOG.md" || name == "docs/glossary.md"
+}
+
+// readPassages reads every file of the repository that people read.
+func readPassages(t *testing.T) map[string][]passage {
+	t.Helper()
+	out, err := exec.Command("git", "-C", "..", "ls-files").Output()
+	if err != nil {
+		t.Skipf("without git there is no list of files: %v", err)
+	}
+	found := map[string][]passage{}
+	for _, name := range strings.Fields(string(out)) {
+		if keepsOldWords(name) {
+			continue
+		}
+		src, err := os.ReadFile(path.Join("..", name))
+		if err != nil {
+			continue // removed and not committed yet
+		}
+		switch path.Ext(name) {
+		case ".go":
+			found[name] = passagesOfGo(src)
+		case ".sql":
+			found[name] = passagesOfLines(src, true)
+		case ".md", ".sh", ".py", ".yaml", ".yml":
+			found[name] = passagesOfLines(src, false)
+		}
+		if path.Base(name) == "Makefile" {
+			found[name] = passagesOfLines(src, false)
+		}
+	}
+	return found
+}
+
+// lowerCounts writes the counts that have fallen into the list, so that they cannot rise again.
+var lowerCounts = flag.Bool("lower", false, "write counts of forbidden words that have fallen into testdata/forbidden.txt")
+
+// write replaces the counts of a rule in the list.
+func (r *wordRule) write(t *testing.T, counts [kindsOfText]int) {
+	t.Helper()
+	const list = "testdata/forbidden.txt"
+	data, err := os.ReadFile(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(data), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, r.text+" | ") {
+			lines[i] = fmt.Sprintf("%s | %s | %s", r.text, r.instead, strings.Trim(fmt.Sprint(counts), "[]"))
+		}
+	}
+	if err := os.WriteFile(list, []byte(strings.Join(lines, "\n")), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestForbiddenWords holds names, comments, messages and texts against the words that the glossary has replaced. A count in forbidden.txt
+// may fall and not rise.
+func TestForbiddenWords(t *testing.T) {
+	rules, files := readWordRules(t), readPassages(t)
+	for _, rule := range rules {
+		var counts [kindsOfText]int
+		var places [kindsOfText][]string
+		for name, passages := range files {
+			for _, p := range passages {
+				if hits := rule.find(p.text); hits != nil {
+					counts[p.kind] += len(hits)
+					places[p.kind] = append(places[p.kind], fmt.Sprintf("%s:%d: %s", name, p.line, hits[0]))
+				}
+			}
+		}
+		for kind, what := range []string{"names", "comments", "strings", "texts"} {
+			slices.SortFunc(places[kind], cmp.Compare)
+			switch {
+			case counts[kind] > rule.atMost[kind]:
+				t.Errorf("%d %s have %s, at most %d may; say %s:\n  %s", counts[kind], what, rule.text, rule.atMost[kind], rule.instead,
+					strings.Join(places[kind][:min(len(places[kind]), 30)], "\n  "))
+			case counts[kind] < rule.atMost[kind]:
+				t.Logf("%d %s have %s, %d may; -args -lower writes the lower number", counts[kind], what, rule.text, rule.atMost[kind])
+			}
+			counts[kind] = min(counts[kind], rule.atMost[kind])
+		}
+		if *lowerCounts {
+			rule.write(t, counts)
+		}
+	}
+}
+
+// TestSplitName wants words as a reader sees them.
+func TestSplitName(t *testing.T) {
+	for name, want := range map[string]string{"callOff": "call off", "SQLEar": "sql ear", "call_off": "call off", "HTTPGone": "http gone", "x": "x", "leaseUS": "lease us"} {
+		if got := splitName(name); got != want {
+			t.Errorf("splitName(%q) gives %q, want %q", name, got, want)
+		}
+	}
+}
