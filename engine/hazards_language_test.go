@@ -188,7 +188,7 @@ func TestHazardEmptySpreadNeverWakesItsAggregate(t *testing.T) {
 	})
 }
 
-// TestHazardIfWithoutElseDoesNotGoOn checks that what follows an if without else runs when no case is taken.
+// TestHazardIfWithoutElseStops checks that what follows an if without else runs when no case is taken.
 func TestHazardIfWithoutElseStops(t *testing.T) {
 	const never = "if x > 0:\n        y = @mark(value='never')\n"
 	const after = "    @mark(value='after')\n"

@@ -214,7 +214,7 @@ func (s *site) number(sql string, args ...any) (n int64) {
 	return n
 }
 
-// settled waits until all sessions of closed hosts have ended: only then has the server all their counts.
+// resolved waits until all sessions of closed hosts have ended: only then has the server all their counts.
 func (s *site) resolved() {
 	s.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

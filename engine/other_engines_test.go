@@ -17,7 +17,7 @@ import (
 // Reports from users of other systems, tested on the designs here. Further reports are cases of the conformance suite, or tests
 // of a design; go run ./chaos/mutants --list lists all.
 
-// deaf is a backend that misses all notifications.
+// missing is a backend that misses all notifications.
 type missing struct{ backend.Backend }
 
 // Listen waits until ctx ends.
@@ -29,8 +29,8 @@ func (missing) Listen(ctx context.Context, _ func()) error {
 // Notify does nothing.
 func (missing) Notify(context.Context) error { return nil }
 
-// TestRivalLostWakeUp loses every notification of work that another process makes ready: an idle engine must find it by polling
-// (I9; absurd#61).
+// TestLostWakeUp loses every notification of work that another process makes ready: an idle engine must find it by polling (I9;
+// absurd#61).
 func TestLostWakeUp(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		p := program(s.T, "fn main(input: [x], output: [y]):\n    y = @double(value=x)\n    y = @double(value=y)\n", ir.Limits{})
@@ -52,8 +52,8 @@ func TestLostWakeUp(t *testing.T) {
 	})
 }
 
-// TestRivalHeartbeatOnAnIndexedColumn checks that push's updates of its commit slots, one with every commit, stay in their page
-// and change no index. With an index on a changed column each would leave a dead entry in every index (multica#7389). Leases of
+// TestHeartbeatOnAnIndexedColumn checks that push's updates of its commit slots, one with every commit, stay in their page and
+// change no index. With an index on a changed column each would leave a dead entry in every index (multica#7389). Leases of
 // push's node runs are exempt: they are found by an index on their end.
 func TestHeartbeatOnAnIndexedColumn(t *testing.T) {
 	width := depth.Of(100, 600)

@@ -254,7 +254,7 @@ func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 	}
 }
 
-// letGoOn releases what an engine holds back.
+// resume releases what an engine holds back.
 func (s *sharing) resume(t *testing.T, child int) {
 	t.Helper()
 	if _, err := fmt.Fprintln(s.children[child].stdin, "go on"); err != nil {

@@ -88,8 +88,8 @@ func timesOut(t *testing.T, body, want string, took time.Duration) {
 	}
 }
 
-// TestDeafActionsHoldNoSlotForEver runs more actions that never return than there are slots. Others must continue while at most
-// that many hang; then the engine is full, until one returns.
+// TestActionsThatIgnoreCancelHoldNoSlotForEver runs more actions that never return than there are slots. Others must continue
+// while at most that many hang; then the engine is full, until one returns.
 func TestActionsThatIgnoreCancelHoldNoSlotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots = 2

@@ -360,7 +360,7 @@ func (w *world) pass(d time.Duration) {
 	w.step()
 }
 
-// settle runs the world without faults while there is something to do, and reports whether everything ended within the bound.
+// comeToRest runs the world without faults while there is something to do, and reports whether everything ended within the bound.
 func (w *world) comeToRest(over func() bool) bool {
 	for range 2000 {
 		switch {

@@ -74,7 +74,7 @@ func (p *parser) indented() error {
 		"or put an expression that continues in brackets")
 }
 
-// endLine passes the end of a line. What stands before it is named in the message.
+// endLine passes the end of a line. The message names what is before it.
 func (p *parser) endLine(what string) error {
 	if p.atKind(kNewline) {
 		p.take()
@@ -93,7 +93,7 @@ func (p *parser) endLine(what string) error {
 	return p.wrong(t, "found %s after %s; end the line there", p.describe(t), what)
 }
 
-// loop parses a block in which break and continue may stand.
+// loop parses a block in which break and continue are allowed.
 func (p *parser) loop(form string) ([]Stmt, error) {
 	p.loops++
 	body, err := p.block(form)
@@ -263,11 +263,11 @@ func (p *parser) leaveLoop() error {
 	return nil
 }
 
-// atTarget says whether a name to be assigned to comes next.
+// atTarget reports whether a name to assign to comes next.
 func (p *parser) atTarget() bool { return p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") }
 
-// atCallOf tells the call of a function of that name from a statement that begins with the word: no
-// expression begins with () or (name=.
+// atCallOf distinguishes the call of a function of that name from a statement that begins with the word: no expression begins
+// with () or (name=.
 func (p *parser) atCallOf(word string) bool {
 	if !p.atWord(word) || !p.functions[word] || !p.isOp(p.peek(1), "(") {
 		return false
@@ -307,7 +307,7 @@ func (p *parser) notAssignable(s *Assign) error {
 		"build a new one")
 }
 
-// targets are names and an equals sign.
+// targets parses names and an equals sign.
 func (p *parser) targets() ([]Name, error) {
 	var names []Name
 	for {

@@ -12,8 +12,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// Without the kinds of events that an oracle needs, or with nothing that bears on it, there is no
-// verdict.
+// TestVacuousHistories the kinds of events that an oracle needs, or without anything to judge, there is no verdict.
 func TestVacuousHistories(t *testing.T) {
 	for _, v := range judge(t, "submitted i", Rules{}) {
 		want := Inconclusive
@@ -116,7 +115,7 @@ I9 holds (1 judged)
 	}
 }
 
-// An instance may end in any of the possible ways, and its calls must fit that same way.
+// TestOneOfSeveralOutcomes instance may end in any of the possible ways, and its calls must fit the same way.
 func TestOneOfSeveralOutcomes(t *testing.T) {
 	src := "fn main(input: [], output: []):\n\ttry:\n\t\tspread [1, 2, 3]:x -> @odd(value=x)\n\texcept Odd as e:\n\t\tr = @echo(value=e[\"message\"][0])\n\treturn r\n"
 	r, err := reference.NewInterpreter(referencetest.Program(t, src), graphLimits)

@@ -151,7 +151,7 @@ func (d *driver) commit(pl plan.Plan) (err error) {
 	return errors.Join(err, d.wrong)
 }
 
-// goesOn tells why a run continues.
+// continues tells why a run continues.
 func (d *driver) continues(run graph.Run) string {
 	c, counted := d.Counters[run]
 	switch {

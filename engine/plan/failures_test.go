@@ -125,7 +125,7 @@ func TestImpossibleEvents(t *testing.T) {
 	}
 }
 
-// TestSettle compares JudgeAttempt with the plan of Step.
+// TestJudgeAttempt compares JudgeAttempt with the plan of Step.
 func TestJudgeAttempt(t *testing.T) {
 	p := compile(t, "settle.ir", "fn main(input: [n], output: [n]):\n    n = @echo(value=n) [Flaky -> retry: 2, backoff: 1s]\n")
 	start, err := p.Start(json.RawMessage(`{"n": 1}`))

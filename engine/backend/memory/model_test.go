@@ -21,7 +21,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// twinRow is a node run in the model: one list, no heaps, no undo.
+// modelRow is a node run in the model: one list, no heaps, no undo.
 type modelRow struct {
 	key     backend.Key
 	at      time.Time // ready or due since, or leased until
@@ -319,7 +319,7 @@ func (m *machine) Check(t *rapid.T) {
 	}
 }
 
-// TestAgainstTwin makes random calls, some of which crash, on a store and on its model.
+// TestAgainstModel makes random calls, some of which crash, on a store and on its model.
 func TestAgainstModel(t *testing.T) {
 	p := backendtest.MustCompile(t, fmt.Sprintf(`
 fn main(input: [], output: [r]):

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// afford takes the cost of calls from the budget, if it is there.
+// afford takes the cost of calls from the budget, if it suffices.
 func (g *generator) afford(calls int) bool {
 	if g.spent+calls*g.rounds > spentMax {
 		return false
@@ -30,7 +30,7 @@ func (g *generator) act() []ir.Stmt {
 	return assign(do, target)
 }
 
-// action writes an action that gives a value of a kind, or fails where that is caught.
+// action writes an action that returns a value of a kind, or fails where that is caught.
 func (g *generator) action(k kind) *ir.Action {
 	if g.n(4) > 1 && (len(g.caught) > 0 || g.fails && g.seldom(3)) {
 		if typ, ok := g.failing(); ok {
@@ -51,7 +51,7 @@ func (g *generator) action(k kind) *ir.Action {
 	return a
 }
 
-// follow gives an action the policy that all calls of it have.
+// follow gives an action the policy that all its calls have.
 func (g *generator) follow(a *ir.Action) {
 	p, known := g.policies[a.Name]
 	if !known {
@@ -120,7 +120,6 @@ func (g *generator) enough() []ir.Retry {
 	return []ir.Retry{{Count: 2}}
 }
 
-// anyPolicies writes any policies.
 func (g *generator) anyPolicies() []ir.Retry {
 	switch g.n(4) {
 	case 1:
@@ -133,7 +132,7 @@ func (g *generator) anyPolicies() []ir.Retry {
 	return []ir.Retry{{Count: 1}}
 }
 
-// failing draws a type of error that may be raised here.
+// failing draws an error type that may be raised here.
 func (g *generator) failing() (string, bool) {
 	var types []string
 	for _, typ := range errorTypes {
@@ -158,7 +157,7 @@ func (g *generator) fail(k kind, typ string) *ir.Action {
 		switch {
 		case typ == "Flaky" && (k == number || k == anything):
 			a = action("flaky", "times", g.expr(number, 1)+" % "+g.one("2", "3")+" * 3")
-		case typ == "Flaky": // what it gives is a number
+		case typ == "Flaky": // its result is a number
 			a = action("flaky", "times", "3")
 		}
 		g.follow(a)
@@ -210,8 +209,7 @@ func (g *generator) call() []ir.Stmt {
 	return assign(c, target)
 }
 
-// callOf calls a function that gives a kind: one that is there, or a new one. Nil means that none may
-// be called here.
+// callOf calls an existing or new function that returns a kind. Nil means that none may be called here.
 func (g *generator) callOf(k kind) *ir.Call {
 	f := g.existing(k)
 	if f == nil && g.calls < callsMax && g.rounds <= roundsMax {
@@ -261,7 +259,7 @@ func (g *generator) existing(k kind) *function {
 	return f
 }
 
-// function writes a new function, as it is called here.
+// function writes a new function for a call here.
 func (g *generator) function(k kind) *function {
 	outer := *g
 	g.have, g.maybe, g.dead = map[string]bool{}, map[string]bool{}, false
@@ -337,7 +335,7 @@ func (g *generator) spreadOver() (over, item string) {
 	return g.elements(numbers), g.target(number)
 }
 
-// parallel runs calls together; its targets unpack the list, or there is one for it.
+// parallel runs calls together; its targets unpack the list, or one takes it.
 func (g *generator) parallel() []ir.Stmt {
 	p := &ir.Parallel{}
 	unpacks := g.n(2) == 0

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// kind is what the generator knows of a value. Every name is of one kind for good.
+// kind is what the generator knows of a value. Every name keeps its kind.
 type kind int
 
 const (
@@ -34,7 +34,7 @@ var pool = [kinds][]string{
 
 func (g *generator) assigned(name string) { g.have[name], g.maybe[name] = true, true }
 
-// known lists the names that hold a value here, counters of loops apart.
+// known lists the names with a value here, without counters of loops.
 func (g *generator) known() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(g.have)) {
@@ -45,7 +45,7 @@ func (g *generator) known() []string {
 	return out
 }
 
-// variable draws a name of a kind that holds a value; in wild programs at times one that may not.
+// variable draws a name of a kind with a value; in wild programs sometimes one that may have none.
 func (g *generator) variable(k kind) (string, bool) {
 	among := g.have
 	if g.wild && g.seldom(20) {
@@ -66,7 +66,7 @@ func (g *generator) variable(k kind) (string, bool) {
 // target draws a name to assign to.
 func (g *generator) target(k kind) string { return g.one(pool[k]...) }
 
-// anyKind draws a kind of value; an error is none that a program makes.
+// anyKind draws a kind of value, except an error.
 func (g *generator) anyKind() kind {
 	return []kind{number, text, list, numbers, dict, anything}[g.n(6)]
 }
@@ -101,8 +101,8 @@ func (g *generator) expr(k kind, depth int) string {
 	return g.anything(depth)
 }
 
-// wrong is an expression that fails, or is over a limit; empty where none can stand. Python would catch it where errors are caught,
-// and wants to know its kind.
+// wrong writes an expression that fails, or exceeds a limit; empty if none is possible. In Python an except would catch it, and
+// its kind must be known.
 func (g *generator) wrong(k kind) string {
 	if g.python {
 		if len(g.caught) > 0 {
@@ -231,7 +231,7 @@ func (g *generator) dict(depth int) string {
 	return "{}"
 }
 
-// plain draws a kind whose values hold no others, so that what a loop collects stays small.
+// plain draws a kind without nested values, so that what a loop collects stays small.
 func (g *generator) plain() kind { return []kind{number, text}[g.n(2)] }
 
 func (g *generator) anything(depth int) string {
@@ -281,7 +281,7 @@ func (g *generator) cond(depth int) string {
 	return "(" + g.expr(number, depth) + " % " + g.one("2", "3") + g.one(" == 0", " != 1", " < 1") + ")"
 }
 
-// equality compares two values. In Python True is 1, so that their kinds must be known, or one be None or a text.
+// equality compares two values. In Python True is 1, so their kinds must be known, or one be None or a text.
 func (g *generator) equality(depth int) string {
 	a, b := anything, anything
 	if g.python {
@@ -294,7 +294,7 @@ func (g *generator) equality(depth int) string {
 	return "(" + g.expr(a, depth) + " == " + g.expr(b, depth) + ")"
 }
 
-// errorTest asks for the type of an error; in Python, of one that was caught.
+// errorTest tests the type of an error; in Python, of a caught one.
 func (g *generator) errorTest(depth int) string {
 	if !g.python {
 		return "isexception(" + g.expr(failureOr(g), depth) + `, "` + g.one(errorTypes...) + `")`
@@ -305,7 +305,7 @@ func (g *generator) errorTest(depth int) string {
 	return "(" + g.expr(text, depth) + " == " + g.expr(text, depth) + ")"
 }
 
-// failureOr is the kind of an error where one has been bound.
+// failureOr is the kind of an error if one is bound.
 func failureOr(g *generator) kind {
 	if g.have["e"] {
 		return failure

@@ -19,7 +19,7 @@ func (p patient) Wait(ctx context.Context, _ time.Duration, from ...<-chan struc
 	return p.Machine.Wait(ctx, -1, from...)
 }
 
-// deaf is a clock whose pauses end at once: no signal ends a wait.
+// listener is a clock whose pauses end at once: no signal ends a wait.
 type listener struct{ postgres.Machine }
 
 func (listener) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{}) int {
@@ -59,7 +59,7 @@ func newAskers(t *testing.T, clock Clock) (p *post, looks *lookCounter) {
 	return p, looks
 }
 
-// TestAnswerIsTold checks that the notification alone leads to an answer, which is read once.
+// TestAnswerIsNotified checks that the notification alone leads to an answer, which is read once.
 func TestAnswerIsNotified(t *testing.T) {
 	p, looks := newAskers(t, patient{})
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)

@@ -47,7 +47,7 @@ fn main(input: [n], output: [r]):
 `}
 )
 
-// newParkWorld opens a backend that owns the only shard and evicts on demand.
+// newEvictWorld opens a backend that owns the only shard and evicts on demand.
 func newEvictWorld(t *testing.T) (*world, *Backend) {
 	w := newWorld(t, 1)
 	w.cfg.Memory = 3 << 20
@@ -78,7 +78,7 @@ func (w *world) stats(b *Backend) Stats {
 	return s
 }
 
-// parks evicts what can be evicted.
+// evictions evicts what can be evicted.
 func (w *world) evictions(b *Backend) Stats {
 	w.Helper()
 	for _, sh := range b.ownedShards() {
@@ -112,7 +112,7 @@ func (w *world) later(b *Backend) {
 	}
 }
 
-// TestParked checks that thousands of sleeping instances leave memory, that others start where there would be no room for all,
+// TestEvicted checks that thousands of sleeping instances leave memory, that others start where there would be no room for all,
 // and that all end correctly.
 func TestEvicted(t *testing.T) {
 	w, b := newEvictWorld(t)
@@ -158,7 +158,7 @@ func TestEvicted(t *testing.T) {
 	}
 }
 
-// TestParkedAnywhere evicts instances of all kinds, some twice. They must end correctly with the same owner, after a handover,
+// TestEvictedAnywhere evicts instances of all kinds, some twice. They must end correctly with the same owner, after a handover,
 // after the owner's death, and after a lost connection.
 func TestEvictedAnywhere(t *testing.T) {
 	ways := map[string]func(w *world, b *Backend) *Backend{
@@ -236,7 +236,7 @@ func (w *world) until(b *Backend, tasks []backend.Task) {
 	}
 }
 
-// TestParkedAreKnown checks calls on evicted instances: they can be cancelled here and by others, a late completion is stale, a
+// TestEvictedAreKnown checks calls on evicted instances: they can be cancelled here and by others, a late completion is stale, a
 // second submission is a duplicate, and a loaded shard knows the next due time.
 func TestEvictedAreKnown(t *testing.T) {
 	w := newWorld(t, 1)
@@ -288,7 +288,7 @@ func TestEvictedAreKnown(t *testing.T) {
 	}
 }
 
-// TestParkedCancelFails checks that an evicted instance stays evicted if its cancel fails.
+// TestCancelOfEvictedFails checks that an evicted instance stays evicted if its cancel fails.
 func TestCancelOfEvictedFails(t *testing.T) {
 	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
@@ -310,7 +310,7 @@ func TestCancelOfEvictedFails(t *testing.T) {
 	w.finish(b)
 }
 
-// TestParkedClockBack sets the store's clock back: an evicted instance that has continued seems to wait, and does not.
+// TestEvictedClockBack sets the store's clock back: an evicted instance that has continued seems to wait, and does not.
 func TestEvictedClockBack(t *testing.T) {
 	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
@@ -333,7 +333,7 @@ func TestEvictedClockBack(t *testing.T) {
 	w.finish(b)
 }
 
-// TestParkedInTime has the background loops evict and reload hundreds of instances that sleep for a moment.
+// TestReloadedInTime has the background loops evict and reload hundreds of instances that sleep for a moment.
 func TestReloadedInTime(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cfg.EvictAfter = 20 * time.Millisecond

@@ -11,7 +11,7 @@ var refuseUpdates = []string{
 	"CREATE TRIGGER refuse BEFORE UPDATE ON shards FOR EACH ROW EXECUTE FUNCTION refuse()",
 }
 
-// TestProblemsAreTold checks that the observer receives failed renewals.
+// TestProblemsAreReported checks that the observer receives failed renewals.
 func TestProblemsAreReported(t *testing.T) {
 	w := newWorld(t, 1)
 	told := make(chan error, 1000)

@@ -60,7 +60,7 @@ func (w *world) running(b *Backend) map[string]bool {
 	return out
 }
 
-// twin loads a shard a second time, and compares.
+// model loads a shard a second time, and compares.
 func (w *world) model(b *Backend) {
 	w.Helper()
 	sh := b.shards[0]

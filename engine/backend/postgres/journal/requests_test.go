@@ -162,8 +162,8 @@ func TestAnswerLost(t *testing.T) {
 	})
 }
 
-// TestCrashTakesMail loses an executed request in a crash: the outcome must be unknown, whether or not the request's arrival was
-// confirmed (I3). Without a crash, a missing request never arrived.
+// TestCrashTakesRequests loses an executed request in a crash: the outcome must be unknown, whether or not the request's arrival
+// was confirmed (I3). Without a crash, a missing request never arrived.
 func TestCrashTakesRequests(t *testing.T) {
 	p := newPost(t)
 	cs := p.two()
@@ -194,8 +194,8 @@ func TestCrashTakesRequests(t *testing.T) {
 	p.finish(p.asker)
 }
 
-// TestLostMail cuts the connection of a calling engine at every message of a completion. The answer must never be unknown, since
-// the server is up.
+// TestLostRequests cuts the connection of a calling engine at every message of a completion. The answer must never be unknown,
+// since the server is up.
 func TestLostRequests(t *testing.T) {
 	w := newCutWorld(t)
 	owner := w.open()

@@ -9,8 +9,8 @@ import (
 	"pulley/engine/backend"
 )
 
-// TestSettleUnderAnotherOwner resolves an append after another engine took the shard. Its traces prove that it was applied; their
-// absence proves the opposite only if they could not have been removed (D7).
+// TestResolveUnderAnotherOwner resolves an append after another engine took the shard. Its traces prove that it was applied;
+// their absence proves the opposite only if they could not have been removed (D7).
 func TestResolveUnderAnotherOwner(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -75,8 +75,8 @@ func TestResolveUnderAnotherOwner(t *testing.T) {
 	}
 }
 
-// TestSettleBirthsUnderAnotherOwner resolves submissions one of which the next owner stored, too. That must prove nothing, since
-// a transaction stores all or none (I8).
+// TestResolveCreationsUnderAnotherOwner resolves submissions one of which the next owner stored, too. That must prove nothing,
+// since a transaction stores all or none (I8).
 func TestResolveCreationsUnderAnotherOwner(t *testing.T) {
 	for name, sent := range map[string]bool{"stored": true, "never": false} {
 		t.Run(name, func(t *testing.T) {
