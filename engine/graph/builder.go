@@ -50,7 +50,7 @@ type NodeBuilder struct {
 	expr  *ir.Expr // of an output its value, of a Map or For its elements
 	hard  []*NodeBuilder
 	soft  []*NodeBuilder
-	from  []*NodeBuilder // branches of which it is a case
+	from  []*NodeBuilder // the branches that have it as a case
 	cases []branchCase
 	elses int
 }

@@ -29,7 +29,7 @@ func ExampleBuilder() {
 	// completed 80
 }
 
-// ExampleEach_Map element runs two actions in sequence; the elements run concurrently, two at once.
+// Each element runs two actions in sequence; the elements run concurrently, two at once.
 func ExampleEach_Map() {
 	b := graph.New("map", "numbers")
 	each := b.Each("results", "number", "numbers")
@@ -41,7 +41,7 @@ func ExampleEach_Map() {
 	// Output: completed [3,6,9]
 }
 
-// ExampleEach_For elements run in sequence. In the body the name of the whole is the list so far.
+// The elements run in sequence. In the body the name of the whole is the list so far.
 func ExampleEach_For() {
 	b := graph.New("for", "numbers")
 	each := b.Each("totals", "number", "numbers")
@@ -54,7 +54,7 @@ func ExampleEach_For() {
 	// Output: completed [1,3,6]
 }
 
-// ExampleNodeBuilder_OnError workflow continues when the action has failed for the second time, and its value is the error.
+// The workflow continues when the action has failed for the second time, and its value is the error.
 func ExampleNodeBuilder_OnError() {
 	b := graph.New("errors")
 	risky := b.Action("risky", "fail",
@@ -65,7 +65,7 @@ func ExampleNodeBuilder_OnError() {
 	// Output: completed "not paid"
 }
 
-// ExampleNodeBuilder_After waits for both cases of a branch would wait for ever, so it is not built.
+// What waits for both cases of a branch would wait for ever, so it is not built.
 func ExampleNodeBuilder_After() {
 	b := graph.New("merge", "n")
 	x, y := b.Action("x", "noop"), b.Action("y", "noop")

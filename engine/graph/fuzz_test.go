@@ -38,8 +38,8 @@ func wrapped(body string) []byte {
 		"        except A:\n            return n\n        sleep i\n")
 }
 
-// FuzzCompile any input, Compile must refuse it with a position for every reason, or return a graph that is right, that survives
-// storage, and that can be prepared to run. An input that is no program chooses the statements of one.
+// FuzzCompile checks that Compile refuses any input with a position for every reason, or returns a graph that is right, that
+// survives storage, and that can be prepared to run. An input that is no program chooses the statements of one.
 func FuzzCompile(f *testing.F) {
 	for _, pattern := range []string{"../../scenarios/programs/*.ir", "../../scenarios/library/*.ir", "../ir/testdata/programs/*.ir", "testdata/programs/*.ir"} {
 		files, err := filepath.Glob(pattern)

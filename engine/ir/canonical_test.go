@@ -10,8 +10,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestCanonicalKeepsTheValue canonical text of an expression has the original's value: Starlark evaluates both, or fails on both
-// with the same error.
+// TestCanonicalKeepsTheValue checks that the canonical text of an expression has the original's value: Starlark evaluates both,
+// or fails on both with the same error.
 func TestCanonicalKeepsTheValue(t *testing.T) {
 	values := []starlark.Value{
 		starlark.None, starlark.True, starlark.False, starlark.MakeInt(0), starlark.MakeInt(3), starlark.MakeInt(-2),

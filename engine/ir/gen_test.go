@@ -269,7 +269,8 @@ func (g *generator) operand(depth int) string {
 	return g.operand(0)
 }
 
-// TestRoundTrip is the inverse of Print, for programs of the whole grammar; layout and comments change nothing.
+// TestRoundTrip checks that Parse is the inverse of Print, for programs of the whole grammar, and that layout and comments change
+// nothing.
 func TestRoundTrip(t *testing.T) {
 	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {

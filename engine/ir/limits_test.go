@@ -39,7 +39,7 @@ func nested(n int, open, inside, shut string) string {
 	return strings.Repeat(open, n) + inside + strings.Repeat(shut, n)
 }
 
-// TestLimits limit allows its bound and refuses one more, at the position of the excess.
+// TestLimits checks that each limit allows its bound and refuses one more, at the position of the excess.
 func TestLimits(t *testing.T) {
 	exactly := func(text string) Limits { return Limits{SourceBytes: len(text)} }
 	elses := func(n int) string { return inMain("x = " + strings.Repeat("1 if a else ", n) + "2") }
@@ -100,7 +100,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsCountDepthOnly limits do not add up over siblings.
+// TestLimitsCountDepthOnly checks that depth limits do not add up over siblings.
 func TestLimitsCountDepthOnly(t *testing.T) {
 	for _, statement := range []string{
 		"x = [" + strings.Repeat("[a], ", 1000) + "]",
@@ -121,7 +121,7 @@ func TestLimitsCountDepthOnly(t *testing.T) {
 	}
 }
 
-// TestLimitsBeyondStarlark a limit beyond that of Starlark's parser, the parser's own is reported.
+// TestLimitsBeyondStarlark checks that the limit of Starlark's parser is reported if it is the lower one.
 func TestLimitsBeyondStarlark(t *testing.T) {
 	_, err := Parse("w.ir", []byte(inMain("x = "+nested(500, "(", "a", ")"))), Limits{Nesting: 1000})
 	if err == nil || !strings.Contains(err.Error(), "nested deeper than Starlark can read; assign parts of it first") {
@@ -204,7 +204,7 @@ var hostile = []struct{ name, before, again, after string }{
 
 const hostileHead = "fn main(input: [a], output: []):\n"
 
-// A long program of anything is read or refused; quadratic time would not end.
+// TestHostile checks that a long program of anything is read or refused; quadratic time would not end.
 func TestHostile(t *testing.T) {
 	for _, h := range hostile {
 		n := (hostileBytes - len(h.before) - len(h.after)) / len(h.again)
@@ -242,7 +242,7 @@ func tryHostile(t *testing.T, name, source string) {
 	})
 }
 
-// TestNotText is not text is refused before anything else, at its position.
+// TestNotText checks that what is not text is refused before anything else, at its position.
 func TestNotText(t *testing.T) {
 	head := "fn main(input: [], output: []):\n    "
 	for source, want := range map[string]string{

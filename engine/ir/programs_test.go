@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestPrograms programs are written canonically, so each prints as itself, with any line ends.
+// TestPrograms checks that each program, written canonically, prints as itself, with any line ends.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/programs/*.ir")
 	if err != nil || len(files) < 2 {
@@ -40,7 +40,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestPositions count characters, not bytes, and lines of any kind.
+// TestPositions checks that positions count characters, not bytes, and lines of any kind.
 func TestPositions(t *testing.T) {
 	source := "fn main(input: [été], output: []): # größe\r\n" +
 		"    Ω, ß = [été, \"ü\",  # ☃\r\n" +

@@ -111,7 +111,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A search without time is no pass; one with time finds what is wrong.
+// TestSearchTime checks that a search without time is no pass, and that one with time finds what is wrong.
 func TestSearchTime(t *testing.T) {
 	lines := begin + "20 p leased i n token=1 until=50\n70 p offered i n token=1 call=2\n71 p answered i n token=1 answer=stale call=2\n80 p offered i n token=1 call=3\n81 p answered i n token=1 answer=applied call=3\n" + finish
 	for limit, want := range map[time.Duration]Result{time.Nanosecond: Inconclusive, 0: Violated, time.Minute: Violated} {

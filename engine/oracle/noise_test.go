@@ -185,8 +185,8 @@ func TestNoFalseAlarms(t *testing.T) {
 	})
 }
 
-// A large history of one loop and one spread is judged within a test's time: quadratic time for its 200,000 lines would exceed
-// it. Before each change it has a tenth of them.
+// TestLargeHistory checks that a large history of one loop and one spread is judged within a test's time: quadratic time for its
+// 200,000 lines would exceed it. Before each change it has a tenth of them.
 func TestLargeHistory(t *testing.T) {
 	rounds := depth.Of(2_000, 20_000)
 	prog := referencetest.Program(t, fmt.Sprintf("fn main(input: [], output: [t]):\n\tt = 0\n\tfor i in range(%d):\n\t\tt = @add(a=t, b=1)\n\tr = spread range(%d):x -> @echo(value=x)\n\tt = @double(value=t)\n", rounds, rounds))

@@ -91,8 +91,8 @@ func cpu(t *testing.T) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// TestCheckIsLinear times the history takes about four times the work, not sixteen: by allocations, and at night also by
-// processor time.
+// TestCheckIsLinear checks that four times the history takes about four times the work, not sixteen: by allocations, and at night
+// also by processor time.
 func TestCheckIsLinear(t *testing.T) {
 	work := func(events int) (bytes, seconds float64) {
 		h := busyHistory(events)

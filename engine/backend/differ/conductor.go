@@ -173,7 +173,7 @@ func (d *conductor) submit(ctx context.Context) error {
 	}
 }
 
-// claim claims work, and waits if there is none.
+// light sometimes makes a call crash at one of its six to hundreds of steps. A call that has crashed twice is left alone.
 func (d *conductor) claim(ctx context.Context) error {
 	grant := d.grant()
 	grant.Max = max(grant.Max, 1)

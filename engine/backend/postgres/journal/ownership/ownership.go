@@ -156,7 +156,7 @@ func (r *Registry) DropLeases(ctx context.Context, shard int, epoch int64) (owne
 }
 
 // See stores whether this owner looks for work, and counts the other owners that do, and the free shards. An owner not seen for
-// the time gone has exited.
+// the time removed has exited.
 func (r *Registry) See(ctx context.Context, removed time.Duration, looks bool) (others, free int, err error) {
 	var told *string
 	err = r.Pool.QueryRow(ctx, seeOwnerSQL, r.Name, removed.Microseconds(), looks, r.Channel, r.PeersChanged).Scan(&others, &free, &told)
