@@ -23,7 +23,6 @@ type actionPage struct {
 	count    int // number of running tasks
 }
 
-// add returns the context of a task that starts.
 func (a *actions) add(id dispatch.TaskID, parent context.Context) *actionContext {
 	at := id / pageActions
 	p := a.newest
@@ -43,7 +42,6 @@ func (a *actions) add(id dispatch.TaskID, parent context.Context) *actionContext
 	return c
 }
 
-// get returns the context of a running task, or nil.
 func (a *actions) get(id dispatch.TaskID) *actionContext {
 	p := a.pages[id/pageActions]
 	if p == nil || !p.running[id%pageActions] {

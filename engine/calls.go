@@ -16,7 +16,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// begin executes a job of the pool.
 func (e *Engine) begin(j job) {
 	if j.call != nil {
 		e.call(j.call)

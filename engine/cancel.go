@@ -10,7 +10,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// reasonBytes bounds the reason of a Cancel.
 const reasonBytes = 16 << 10
 
 // Cancel ends a running instance as cancelled, with the reason in its failure. Its queued node runs never start, and its running

@@ -32,7 +32,7 @@ type Config struct {
 	Batch      int
 	BatchBytes int // of results or inputs in one transaction; a larger one is alone. Zero: 4 MiB. At most 1 GiB
 	Committers int // writing transactions at a time, and as many claims. Zero: 4. At most 1,000
-	Pending    int // tasks beyond Slots and Prefetch that are held while commits are slower than completions. Zero: Slots + Prefetch + Batch. At most 1,000,000
+	Pending    int // tasks held beyond Slots and Prefetch while commits are slow. Zero: Slots + Prefetch + Batch. At most 1,000,000
 	Queue      int // waiting submissions; beyond it Submit blocks. Zero: 1,024. At most 1,000,000
 
 	// MaxDeliveries bounds the deliveries of an attempt whose worker or engine dies each time. Then the attempt fails with the
@@ -47,11 +47,11 @@ type Config struct {
 	RetryMin    time.Duration // pause after a failed call of the backend, doubled for each in a row. Zero: 10 ms. From 1 ms
 	RetryMax    time.Duration // longest such pause. Zero: 2 s. From RetryMin to 1 h
 	CallTimeout time.Duration // of one call of the backend. Zero: 30 s. From 1 ms to 1 h
-	Drain       time.Duration // how long Stop waits for running tasks before it cancels them. Zero: 10 s; negative: not at all. At most 24 h
+	Drain       time.Duration // how long Stop waits before it cancels running tasks. Zero: 10 s; negative: not at all. At most 24 h
 
 	// Grace is how long an action may run on after its timeout or the end of its context. Then the task is abandoned: after a
-	// timeout the attempt fails with a Timeout, and the slot is free. At most Slots tasks are abandoned; more keep their slots.
-	// Zero: 1 s; negative: unlimited. At most 1 h
+	// timeout the attempt fails with a Timeout, and the slot is free. As many abandoned tasks as Slots free their slots; more
+	// keep theirs. Zero: 1 s; negative: unlimited. At most 1 h
 	Grace time.Duration
 
 	// Clock replaces time.Now, so that a test can make it jump like the clock of a suspended machine. It only affects this

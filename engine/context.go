@@ -18,7 +18,6 @@ type actionContext struct {
 	cause error // of the end; nil: the action has returned
 }
 
-// cancel ends the context, once.
 func (c *actionContext) cancel(cause error) {
 	c.mu.Lock()
 	stop := c.stop
@@ -40,7 +39,6 @@ func (c *actionContext) why() error {
 	return c.cause
 }
 
-// build returns the real context.
 func (c *actionContext) build() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -185,7 +185,6 @@ type programCache struct {
 	seen map[*plan.Program]bool
 }
 
-// programsKept bounds the cache.
 const programsKept = 256
 
 func (c *programCache) checked(p *plan.Program, check func() error) error {

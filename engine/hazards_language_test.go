@@ -24,7 +24,6 @@ type fate struct {
 	marks   []string // the arguments of @mark(value=...), in order
 }
 
-// text returns the whole program.
 func (f fate) text() string {
 	if strings.HasPrefix(f.source, "fn ") {
 		return f.source
@@ -32,13 +31,11 @@ func (f fate) text() string {
 	return "fn main(input: [x], output: [y]):\n" + f.source
 }
 
-// checkFates runs the programs on every design.
 func checkFates(t *testing.T, fates []fate) {
 	t.Helper()
 	onEveryDesign(t, func(s *site) { s.checkFates(fates) })
 }
 
-// checkFates runs the programs on one design.
 func (s *site) checkFates(fates []fate) {
 	s.Helper()
 	seen := &marks{}

@@ -88,7 +88,6 @@ func mesh(t *testing.T, layers, width int) *plan.Program {
 	return built(t, g)
 }
 
-// meshValue is a mesh's result.
 func meshValue(layers, width, x int) string {
 	for range layers {
 		x = (width*x + width*(width-1)/2) % 1000
@@ -408,7 +407,6 @@ const (
 const killSQL = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND application_name = $1 AND state <> 'idle'`
 
-// waiting lists the actions that wait at a barrier.
 func waiting(p *plan.Program) (nodes []int32) {
 	for _, n := range p.Graph().Nodes {
 		if n.Kind == graph.Action && p.Graph().Waits(n) {

@@ -40,13 +40,11 @@ type site struct {
 	conn   *pgx.Conn       // to the schema, used by no host; nil without a database
 }
 
-// onEveryDesign runs a test on all designs, concurrently.
 func onEveryDesign(t *testing.T, test func(*site)) {
 	t.Helper()
 	on(t, designs.All(), test)
 }
 
-// onEveryDatabase runs a test on all designs with tables in Postgres, concurrently.
 func onEveryDatabase(t *testing.T, test func(*site)) {
 	t.Helper()
 	on(t, designs.Durable(), test)
@@ -64,7 +62,6 @@ func on(t *testing.T, list []designs.Spec, test func(*site)) {
 	}
 }
 
-// newSite makes a store in the test's own database.
 func newSite(t *testing.T, design designs.Spec) *site {
 	t.Helper()
 	return siteIn(t, t, design)
@@ -205,7 +202,6 @@ func (s *site) exec(sql string, args ...any) int64 {
 	return tag.RowsAffected()
 }
 
-// number returns the result of a query for one number.
 func (s *site) number(sql string, args ...any) (n int64) {
 	s.Helper()
 	if err := s.conn.QueryRow(s.ctx, sql, args...).Scan(&n); err != nil {

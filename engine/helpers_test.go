@@ -84,7 +84,6 @@ func memoryBackend(t testing.TB, shards int) *memory.Backend {
 	return b
 }
 
-// start runs an engine until the test ends.
 func start(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	if cfg.Workers == nil {
@@ -102,7 +101,6 @@ func start(t testing.TB, cfg Config) *Engine {
 	return e
 }
 
-// stop stops an engine, which may have stopped before.
 func stop(t testing.TB, e *Engine) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)

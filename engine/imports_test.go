@@ -30,7 +30,6 @@ const everyPackage = "every package"
 // pkg lists the imports of a package's code and tests.
 type pkg struct{ code, tests []string }
 
-// tables reads both tables from the package doc.
 func tables(t *testing.T) ([]row, []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)

@@ -20,13 +20,11 @@ import (
 // missing is a backend that misses all notifications.
 type missing struct{ backend.Backend }
 
-// Listen waits until ctx ends.
 func (missing) Listen(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Notify does nothing.
 func (missing) Notify(context.Context) error { return nil }
 
 // TestLostWakeUp loses every notification of work that another process makes ready: an idle engine must find it by polling (I9;

@@ -39,7 +39,6 @@ func TestChildPoison(t *testing.T) {
 	}, worker.Action{Name: "poison", Run: poison}, worker.Action{Name: "harmless", Run: harmless})
 }
 
-// poison kills its engine.
 func poison(_ context.Context, call worker.Call) (any, error) {
 	fmt.Println("begun", call.Attempt, call.Delivery) // before anything else happens
 	return nil, killSelf()

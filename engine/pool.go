@@ -6,7 +6,6 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// idleMax bounds the idle goroutines of a pool.
 const idleMax = 256
 
 // pool starts each job at once on a goroutine that it reuses: one that has run a task already has the stack for the next. No job

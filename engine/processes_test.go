@@ -223,7 +223,6 @@ func share(at *site, killAfter int) [2]map[string]int {
 	return s.applied
 }
 
-// hear handles a line of an engine's output.
 func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 	t.Helper()
 	switch kind, rest, _ := strings.Cut(said.text, " "); kind {

@@ -23,7 +23,6 @@ type SubmitRequest struct {
 	Input   json.RawMessage // a JSON object with the parameters of the program's main; nil means {}
 }
 
-// submission is a request for the loop.
 type submission struct {
 	ticket dispatch.Ticket
 	sub    backend.Submission

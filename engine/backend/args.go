@@ -132,7 +132,6 @@ func appendString(dst []byte, s string) ([]byte, error) {
 	return append(append(append(dst, '"'), s...), '"'), nil
 }
 
-// appendEscaped appends a string that needs escapes.
 func appendEscaped(dst []byte, s string) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -174,7 +174,7 @@ const (
 	Duplicate Answer = "duplicate" // of a submission: the instance exists already
 	Stale     Answer = "stale"     // of a completion: the token is not current, or the instance has ended
 	Refused   Answer = "refused"   // it can never be applied; it changed nothing
-	Again     Answer = "again"     // it was not applied (or, if IsUnknown holds for Err, may have been), while others of the call were; offer it again
+	Again     Answer = "again"     // not applied (or, if IsUnknown holds for Err, perhaps), while others of the call were; offer it again
 )
 
 // Status is an instance's state. It changes once.

@@ -17,7 +17,7 @@ type Config struct {
 	Batch      int // completions or submissions in one call; 1: a transaction each; at least 1
 	BatchBytes int // of results or inputs in one call; a larger one is alone; at least 1
 	Committers int // writes in flight, and as many claims; at least 1
-	WriteCost  int // cost of a write itself, in members: smaller writes never linger; zero: none
+	WriteCost  int // a write's own cost, in members: while no more are being written, nothing lingers; zero: none
 	Pending    int // held tasks beyond Slots + Prefetch, if completions outrun commits; at least 1
 	Queue      int // submissions waiting or in flight; at least 1
 

@@ -69,7 +69,6 @@ func (m *Machine) start() {
 	}
 }
 
-// renewLeases renews leases, and shortens or returns others.
 func (m *Machine) renewLeases(now time.Time) {
 	for i := range m.shards {
 		s := &m.shards[i]
@@ -132,7 +131,6 @@ func (m *Machine) renewals(s *shard) []*task {
 	return tasks
 }
 
-// taskCapacity returns how many more tasks may be granted.
 func (m *Machine) taskCapacity() int {
 	if m.draining {
 		return 0
@@ -259,7 +257,6 @@ func (m *Machine) endsLinger(lane *lane, n int) bool {
 	return false
 }
 
-// wrote counts a write.
 func (m *Machine) wrote(members int) {
 	m.writes++
 	m.writing += members
@@ -346,7 +343,6 @@ func (m *Machine) backlog() bool {
 	return false
 }
 
-// sweep sweeps one shard at a time.
 func (m *Machine) sweep(now time.Time) {
 	if m.sweeping || m.draining {
 		return

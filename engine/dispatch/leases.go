@@ -35,7 +35,6 @@ func (m *Machine) watch(t *task) {
 	c.last = t
 }
 
-// unwatch stops watching a task's lease.
 func (m *Machine) unwatch(t *task) {
 	c := t.cohort
 	if c == nil {

@@ -78,7 +78,6 @@ type Machine struct {
 	starts []Start // that out refers to
 }
 
-// shard is the machine's view of one shard.
 type shard struct {
 	index      int
 	held       int
@@ -139,9 +138,9 @@ type task struct {
 	shard   *shard
 	task    backend.Task // renewals change Expires
 	state   state
-	held    bool            // in the machine's table
-	lost    bool            // no longer held: its result is dropped
-	refused bool            // the store refused its result
+	held    bool // in the machine's table
+	lost    bool // no longer held: its result is dropped
+	refused bool
 	result  json.RawMessage // that was offered
 	failure *plan.Failure
 
@@ -288,7 +287,6 @@ func (m *Machine) forget(ticket Ticket) {
 	})
 }
 
-// handleDone frees the slot and offers the completion.
 func (m *Machine) handleDone(ev *Done) {
 	if m.abandoned[ev.Task] {
 		delete(m.abandoned, ev.Task)
@@ -415,7 +413,6 @@ func (m *Machine) returnLease(t *task) {
 	m.remove(t)
 }
 
-// adopt adds the tasks of a reply.
 func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 	for i := range tasks {
 		s := m.shardOf(tasks[i].Lease.Key)
@@ -446,7 +443,6 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 // renewAt returns when a third of the lease has passed.
 func (m *Machine) renewAt(t *task) time.Time { return t.task.Expires.Add(-m.cfg.Lease / 3 * 2) }
 
-// lose drops a task that is no longer held.
 func (m *Machine) lose(t *task, cause error) {
 	switch t.state {
 	case running:
@@ -515,7 +511,6 @@ func (m *Machine) do(c Command) { m.out = append(m.out, c) }
 
 func (m *Machine) report(err error) { m.do(Report{Err: err}) }
 
-// describe names a task for people.
 func describe(t backend.Task) string {
 	name := "action " + t.Action
 	if t.Action == "" {

@@ -230,7 +230,6 @@ func (w *world) find(key backend.Key) *row {
 	return nil
 }
 
-// carryOut executes a call on the store.
 func (w *world) carryOut(c Call) Reply {
 	reply := Reply{Call: c.ID}
 	switch c.Op {
@@ -285,7 +284,6 @@ func (w *world) apply(done backend.Completion, reply *Reply) backend.Answer {
 	return backend.Applied
 }
 
-// end cancels an instance.
 func (w *world) end(id uuid.UUID) {
 	if !w.instances[id] {
 		return

@@ -32,13 +32,11 @@ func (q *fifo[T]) pop() T {
 	return v
 }
 
-// unpop puts items back in front, in their order.
 func (q *fifo[T]) unpop(front []T) {
 	q.compact()
 	q.items = slices.Insert(q.items, 0, front...)
 }
 
-// remove removes the items for which drop returns true.
 func (q *fifo[T]) remove(drop func(T) bool) {
 	q.compact()
 	q.items = slices.DeleteFunc(q.items, drop)

@@ -9,7 +9,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// handleReply ends a call in flight.
 func (m *Machine) handleReply(now time.Time, ev Reply) {
 	c, ok := m.calls[ev.Call]
 	if !ok {
@@ -40,7 +39,6 @@ func (m *Machine) handleReply(now time.Time, ev Reply) {
 	}
 }
 
-// checkAnswer checks the number of answers.
 func (c *call) checkAnswer(ev Reply) error {
 	want, got := 0, 0
 	switch c.op {
@@ -58,7 +56,6 @@ func (c *call) checkAnswer(ev Reply) error {
 	return nil
 }
 
-// failed starts a pause and reports it.
 func (m *Machine) failed(now time.Time, c *call, p *pause, err error) {
 	wait := p.fail(now, m.cfg.RetryMin, m.cfg.RetryMax)
 	m.report(&callError{op: c.op, shard: c.shard.index, wait: wait, err: err})
@@ -167,7 +164,6 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 	m.end(ev.Committed.Ended)
 }
 
-// committed handles the result of a commit or submission.
 func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
 	if done.More {
 		s.more, s.wake, s.backlog = true, true, true

@@ -22,7 +22,6 @@ type page struct {
 	held  int
 }
 
-// add makes a task with the next id.
 func (tt *table) add() *task {
 	tt.last++
 	if tt.newest == nil || tt.last%pageTasks == 0 {
@@ -39,7 +38,6 @@ func (tt *table) add() *task {
 	return t
 }
 
-// get returns a held task, or nil.
 func (tt *table) get(id TaskID) *task {
 	p := tt.pages[id/pageTasks]
 	if p == nil || !p.tasks[id%pageTasks].held {

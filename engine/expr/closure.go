@@ -16,7 +16,6 @@ import (
 type closure func(args []Value) (v Value, ok bool)
 
 const (
-	// closureDepth bounds the depth of a closure's tree.
 	closureDepth = 16
 	// closureInt bounds the operands of a closure's arithmetic: no result of two of them overflows.
 	closureInt = 1 << 31

@@ -74,7 +74,6 @@ func invalidUTF8(data []byte) int {
 	return at
 }
 
-// decoder decodes valid UTF-8.
 type decoder struct {
 	data  []byte
 	at    int
@@ -217,7 +216,6 @@ func (d *decoder) dict(depth int) (Value, error) {
 	}
 }
 
-// entry decodes a key and its value.
 func (d *decoder) entry(depth int) error {
 	if d.peek() != '"' {
 		return d.unexpected("a key in double quotes")
@@ -296,7 +294,6 @@ func (d *decoder) text() (string, error) {
 	return "", d.unexpected("a closing quote")
 }
 
-// escapedText decodes the rest of a string, which began at start and has an escape at d.at.
 func (d *decoder) escapedText(start int) (string, error) {
 	buf := append(make([]byte, 0, 2*(d.at-start)+16), d.data[start:d.at]...)
 	for d.at < len(d.data) {
@@ -320,7 +317,6 @@ func (d *decoder) escapedText(start int) (string, error) {
 	return "", d.unexpected("a closing quote")
 }
 
-// escape decodes one escape and appends its character.
 func (d *decoder) escape(buf []byte) ([]byte, error) {
 	d.at++ // \
 	c := d.peek()
@@ -435,7 +431,6 @@ func (d *decoder) number() (Value, error) {
 	return starlark.Float(f), nil
 }
 
-// digits passes at least one digit.
 func (d *decoder) digits() error {
 	start := d.at
 	for c := d.peek(); '0' <= c && c <= '9'; c = d.peek() {

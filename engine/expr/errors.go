@@ -37,7 +37,6 @@ func (e *EvalError) Error() string {
 	return e.Pos.String() + ": " + e.Msg
 }
 
-// valueErrorf refuses data that is not a value.
 func valueErrorf(format string, args ...any) *EvalError {
 	return &EvalError{Type: TypeValue, Msg: oneLine(fmt.Sprintf(format, args...))}
 }

@@ -37,7 +37,6 @@ var builtinNames = slices.Sorted(maps.Keys(functions))
 // Builtins returns the names of the built-in functions, sorted. The caller owns the slice.
 func Builtins() []string { return slices.Clone(builtinNames) }
 
-// takesKey reports whether the function has an argument key=.
 func takesKey(callee string) bool {
 	return callee == "sorted()" || callee == "min()" || callee == "max()"
 }
@@ -63,7 +62,6 @@ func chargeList(m *meter, args starlark.Tuple) error {
 	return m.list(max(0, starlark.Len(args[0])))
 }
 
-// chargeScan charges a scan of the elements.
 func chargeScan(m *meter, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -85,7 +83,6 @@ func chargeParse(m *meter, args starlark.Tuple) error {
 	return nil
 }
 
-// rangeList is range as a list.
 func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var first starlark.Int
 	var second, third starlark.Value
@@ -384,7 +381,6 @@ func pairs(m *meter, v starlark.Value) ([]starlark.Tuple, error) {
 	return items, nil
 }
 
-// sum adds the numbers of a list; the sum of none is 0.
 func sum(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var list starlark.Value
 	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &list); err != nil {

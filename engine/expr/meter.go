@@ -81,7 +81,6 @@ func (m *meter) stepsError(more int) *EvalError {
 	return limitError("steps of one expression", value, int(min(m.steps, math.MaxInt)))
 }
 
-// text charges a string of n bytes.
 func (m *meter) text(n int) error {
 	if n > m.valueBytes {
 		return limitError("bytes of a string", n, m.valueBytes)
@@ -89,7 +88,6 @@ func (m *meter) text(n int) error {
 	return m.work(n)
 }
 
-// list charges a list of n elements.
 func (m *meter) list(n int) error {
 	if n > m.valueBytes {
 		return limitError("elements of a list", n, m.valueBytes)

@@ -41,7 +41,6 @@ var methodNames = func() []string {
 	return names
 }()
 
-// unknownMethod explains why a method cannot be called.
 func unknownMethod(name string) string {
 	if instead := changing[name]; instead != "" {
 		return fmt.Sprintf("values cannot be changed in place by .%s; %s", name, instead)

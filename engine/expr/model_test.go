@@ -16,7 +16,6 @@ import (
 // The checked evaluation is compared with a model: plain Starlark, without a budget, on the same text. The texts avoid what
 // differs on purpose: ranges and pairs become lists at once, and counts are small.
 
-// model evaluates text with plain Starlark.
 func model(text string, env map[string]expr.Value) (expr.Value, error) {
 	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "model", text, starlark.StringDict(env))
 	if err != nil {

@@ -190,7 +190,6 @@ func intBytes(v starlark.Int) int {
 	return digits(small)
 }
 
-// digits returns the decimal length of n, with its sign.
 func digits(n int64) int {
 	count := 1
 	if n < 0 {

@@ -174,7 +174,6 @@ func (n *NodeBuilder) way(guard *ir.Expr, to *NodeBuilder) *NodeBuilder {
 	return n
 }
 
-// mistake adds a mistake for Build.
 func (b *Builder) mistake(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
@@ -211,7 +210,6 @@ func (b *Builder) Build() (*Graph, error) {
 	return b.g, nil
 }
 
-// finish makes the frame and the edges of a body.
 func (o *Body) finish() {
 	names := map[string]VarID{}
 	for from := o.outer; from != nil; from = from.outer {

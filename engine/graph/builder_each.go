@@ -109,7 +109,6 @@ func (e *Each) finish() {
 	}
 }
 
-// before lists a node's direct predecessors.
 func (n *NodeBuilder) before() []*NodeBuilder {
 	all := slices.Concat(n.hard, n.soft, n.from)
 	return slices.DeleteFunc(all, func(from *NodeBuilder) bool { return from == nil })

@@ -236,7 +236,6 @@ func (c *checker) reachability() {
 // endless reports whether a node is in a loop, which may only be left by an error.
 func (c *checker) endless(n *Node) bool { return n.Depth > 0 }
 
-// reach marks what can be reached from a node.
 func reach(start NodeID, next [][]NodeID) []bool {
 	seen := make([]bool, len(next))
 	seen[start] = true

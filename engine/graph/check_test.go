@@ -54,7 +54,6 @@ fn f(input: [x], output: [x]):
             return 0
 `
 
-// rows is a graph with nested bodies.
 func rows(t testing.TB) *graph.Graph {
 	t.Helper()
 	b := graph.New("g", "n")

@@ -327,7 +327,6 @@ func (n *Node) unpacks(s *ir.Assign) {
 	}
 }
 
-// action makes the node of an action, without edges.
 func (c *compiler) action(f *frame, a *ir.Action, targets []VarID) *Node {
 	n := &Node{Kind: Action, Name: c.name(a.Name), Pos: a.Pos, Action: a.Name, Targets: targets, Required: 1, Timeout: a.Timeout}
 	for _, arg := range a.Args {

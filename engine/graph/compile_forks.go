@@ -88,7 +88,6 @@ func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos) *Node {
 	return agg
 }
 
-// enter starts a region within the current one.
 func (c *compiler) enter(r Region) {
 	r.Parent = c.region
 	c.region = RegionID(len(c.g.Regions))

@@ -29,7 +29,6 @@ func (c *compiler) variable(name string) VarID {
 	return VarID(len(c.g.Vars) - 1)
 }
 
-// targets returns the variables of assigned names.
 func (c *compiler) targets(f *frame, names []ir.Name) []VarID {
 	out := make([]VarID, len(names))
 	for i, n := range names {

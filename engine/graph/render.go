@@ -230,7 +230,6 @@ func (g *Graph) Mermaid() string {
 	return b.String()
 }
 
-// quoteMermaid quotes a label, and escapes Mermaid's markup.
 func quoteMermaid(s string) string {
 	return `"` + strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", "<br/>").Replace(s) + `"`
 }

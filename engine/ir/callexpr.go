@@ -8,7 +8,6 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// call prints the call of a function or method of expressions.
 func (c *canon) call(x *syntax.CallExpr) error {
 	switch fn := x.Fn.(type) {
 	case *syntax.Ident:

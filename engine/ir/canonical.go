@@ -146,7 +146,6 @@ func (c *canon) expr(x syntax.Expr, least int) error {
 	return c.refuse(start(outer), "this kind of expression is not in the language; assign its parts first")
 }
 
-// bare removes brackets.
 func bare(x syntax.Expr) syntax.Expr {
 	for {
 		paren, ok := x.(*syntax.ParenExpr)

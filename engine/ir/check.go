@@ -66,7 +66,6 @@ func callsOf(value RHS, visit func(*Call)) {
 	}
 }
 
-// callGraph holds the calls between functions, by index in prog.Functions.
 type callGraph struct {
 	prog  *Program
 	index map[string]int

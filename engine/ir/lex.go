@@ -113,14 +113,12 @@ func vet(file string, src []byte) (string, error) {
 	return text, nil
 }
 
-// pos returns the current position.
 func (l *lexer) pos() Pos { return Pos{l.file, l.line, l.col} }
 
 func (l *lexer) posOf(t token) Pos { return Pos{l.file, int(t.line), int(t.col)} }
 
 func (l *lexer) text(t token) string { return l.src[t.start:t.end] }
 
-// rest returns the unread source.
 func (l *lexer) rest() string { return l.src[l.at:] }
 
 // skip passes n bytes without a line end.
@@ -163,7 +161,6 @@ func (l *lexer) skipLineEnd() {
 	}
 }
 
-// skipBlanks passes spaces and a comment.
 func (l *lexer) skipBlanks() {
 	rest := l.rest()
 	l.skip(len(rest) - len(strings.TrimLeft(rest, " ")))
@@ -210,7 +207,6 @@ func (l *lexer) indent() {
 	}
 }
 
-// dedent closes blocks down to a level.
 func (l *lexer) dedent(level int) {
 	for ; l.level > level; l.level-- {
 		l.emit(kDedent, 0)
@@ -258,7 +254,6 @@ func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// nameLen returns the length of the name at the start of a text.
 func nameLen(s string) int {
 	n := strings.IndexFunc(s, func(r rune) bool {
 		return !isLetter(r) && (r > unicode.MaxASCII || !isDigit(byte(r)))
@@ -392,7 +387,6 @@ func (l *lexer) bracket(op string) bool {
 
 var closers = map[string]string{"(": ")", "[": "]", "{": "}"}
 
-// describe names a token in a message.
 func (l *lexer) describe(t token) string {
 	switch t.kind {
 	case kNewline:

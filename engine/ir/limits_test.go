@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// inMain is a program of one statement.
 func inMain(statement string) string {
 	return "fn main(input: [a], output: []):\n    " + statement + "\n"
 }

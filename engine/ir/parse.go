@@ -183,7 +183,6 @@ func (p *parser) function(lines map[string]int) (*Function, error) {
 	return fn, err
 }
 
-// outside refuses what is between functions.
 func (p *parser) outside() error {
 	t := p.tok()
 	if t.kind == kIndent {
@@ -222,7 +221,6 @@ func (p *parser) signature() (inputs, outputs []Name, err error) {
 	return inputs, outputs, p.expect(")", formFn)
 }
 
-// list is word: [names].
 func (p *parser) list(word string) ([]Name, error) {
 	if err := p.expectWord(word, formFn); err != nil {
 		return nil, err

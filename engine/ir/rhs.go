@@ -28,7 +28,6 @@ func (p *parser) rhs() (RHS, error) {
 	return value, p.endInvocation(value)
 }
 
-// exprLine parses an expression with the end of its line.
 func (p *parser) exprLine() (RHS, error) {
 	value, err := p.expr("a value")
 	if err != nil {

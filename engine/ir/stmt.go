@@ -254,7 +254,6 @@ func (p *parser) continues() (Stmt, error) {
 	return s, p.leaveLoop()
 }
 
-// leaveLoop passes break or continue.
 func (p *parser) leaveLoop() error {
 	if p.loops == 0 {
 		return p.wrong(p.tok(), "%s outside a loop; remove it, or write return to leave the function", p.text(p.tok()))

@@ -128,7 +128,6 @@ func judgeDeliveries(j *judgement) {
 	}
 }
 
-// delivery has the deliveries of one node run, by token.
 type delivery struct {
 	*judgement
 	*runRecord

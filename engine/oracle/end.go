@@ -69,7 +69,6 @@ func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 	}
 }
 
-// judgeOutcome compares an end with the reference interpreter's.
 func (j *judgement) judgeOutcome(r *instanceRecord, line int, end reference.End) {
 	if why := j.wrong(r, end); why != "" {
 		j.violate([]int{line}, "%s", why)
@@ -108,7 +107,6 @@ func (j *judgement) wrong(r *instanceRecord, end reference.End) string {
 	return differs
 }
 
-// sameEnd reports whether two reports of an end are equal.
 func sameEnd(a, b reference.End) bool {
 	return a.Status == b.Status && reference.SameError(a.Error, b.Error) && sameJSON(a.Result, b.Result)
 }

@@ -140,7 +140,6 @@ type traits struct {
 	answers                []Answer
 }
 
-// kinds lists all kinds.
 var kinds = map[Kind]traits{
 	Began:          {},
 	Submitting:     {instance: true},
@@ -203,7 +202,6 @@ func (e *Event) Validate() error {
 	return e.validateWords(needs)
 }
 
-// validateWords checks the fields with fixed words.
 func (e *Event) validateWords(needs traits) error {
 	switch {
 	case needs.answers != nil && !slices.Contains(needs.answers, e.Answer):
@@ -221,10 +219,8 @@ func terminal(s reference.Status) bool {
 	return s == reference.Completed || s == reference.Failed || s == reference.Canceled
 }
 
-// process names the process that an event is about.
 func (e *Event) process() string { return cmp.Or(e.Process, e.Source) }
 
-// holder returns the holder of an event's lease.
 func (e *Event) holder() holder { return holder{e.process(), e.Owner} }
 
 // holder is an owner in one incarnation of one process: after a crash it is another.
@@ -232,10 +228,8 @@ type holder struct{ process, owner string }
 
 func (h holder) String() string { return cmp.Or(h.owner, h.process, "somebody") }
 
-// run identifies the node run of an event.
 func (e *Event) run() runKey { return runKey{e.Instance, e.Node, e.Path} }
 
-// end returns the end in an Ended or LookedUp event.
 func (e *Event) end() reference.End {
 	return reference.End{Status: e.Status, Result: e.Result, Error: e.Error}
 }

@@ -22,7 +22,6 @@ type index struct {
 	stamped   bool           // every event has a time
 }
 
-// callID identifies a call of a process.
 type callID struct {
 	process string
 	call    int64
@@ -31,15 +30,14 @@ type callID struct {
 // processRecord has the lines of one process; -1: none.
 type processRecord struct{ last, killed, sessionsClosed int }
 
-// instanceRecord has the lines of one instance.
 type instanceRecord struct {
 	id          string
 	lines       []int
 	runs        []*runRecord
 	submittedAt []int // that began a submission
 	submitted   []int // that acknowledged one
-	refused     []int // that refused one
-	bad         bool  // it is meant to go wrong
+	refused     []int
+	bad         bool // it is meant to go wrong
 	ended       []int
 	lookups     []int
 	terminal    []int // of looked, those that showed an end
@@ -47,11 +45,10 @@ type instanceRecord struct {
 	broken      bool // a completion that failed for good was applied, or may have been
 	failing     int  // line of the first offer of such a completion; -1: none
 	failed      bool // it failed or was cancelled: some that began did not end
-	canceled    bool // it was cancelled
+	canceled    bool
 	canceling   []int
 }
 
-// runRecord has the lines of one node run.
 type runRecord struct {
 	key           runKey
 	instance      *instanceRecord
@@ -244,7 +241,6 @@ func (r *runRecord) add(e *Event, line int) {
 	*list = append(*list, line)
 }
 
-// saw records how the instance ended.
 func (r *instanceRecord) saw(s reference.Status) {
 	r.failed = r.failed || s != reference.Completed
 	r.canceled = r.canceled || s == reference.Canceled

@@ -13,7 +13,6 @@ import (
 // until which it may have happened. They are right if they can have happened one after the other, each at a moment of its time,
 // with the given answers.
 
-// operation is one of them.
 type operation struct {
 	kind     operationKind
 	token    int64
@@ -220,7 +219,6 @@ func (l *linear) mayBeLeased(from, to int64) bool {
 	return n > 0 && l.lost[n-1].last >= from
 }
 
-// judge compares one run's deliveries with the model.
 func (l *linear) judge(r *runRecord) {
 	l.operations(r)
 	if inOrder(l.ops) {

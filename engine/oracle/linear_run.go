@@ -2,7 +2,6 @@ package oracle
 
 import "math"
 
-// operations collects the operations of a run.
 func (l *linear) operations(r *runRecord) {
 	l.ops = l.ops[:0]
 	given := l.leases(r)
@@ -65,7 +64,6 @@ func (l *linear) completions(r *runRecord, given map[int64]int64) {
 	}
 }
 
-// callOf identifies a call of an attempt.
 type callOf struct {
 	token, call int64
 	process     string

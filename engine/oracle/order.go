@@ -210,7 +210,6 @@ func (o *order) passed(n *graph.Node, path graph.Path) moment {
 	return o.done(r)
 }
 
-// done returns the moment at which a run's action was done.
 func (o *order) done(r *runRecord) moment {
 	m, known := o.finished[r]
 	if !known {

@@ -29,7 +29,6 @@ type Count struct {
 	Examples []string `json:"examples,omitempty"` // of errors, the first few
 }
 
-// examplesMax bounds the examples of a count.
 const examplesMax = 10
 
 // CountQueue counts a history. partial is as in Rules: nothing counts as lost or unexpected, since lines may be missing.

@@ -138,7 +138,6 @@ func (e *Event) brief() string {
 	return clip.Runes(string(text), quotedMax)
 }
 
-// oracle judges one invariant.
 type oracle struct {
 	invariant string
 	needs     []Kind // a history without one of them is inconclusive
@@ -219,7 +218,6 @@ func (o oracle) verdict(x *index, rules Rules) Verdict {
 	return j.Verdict
 }
 
-// judgement is a verdict in progress.
 type judgement struct {
 	*index
 	rules Rules

@@ -29,7 +29,6 @@ type length struct {
 	Type     string // unless it is a list
 }
 
-// lengthNames are the keys of a length, in order.
 var lengthNames = []string{"n", "b"}
 
 // encode writes the length as a JSON object, or as a string if it is no list. It is written by hand, since each round of a loop
@@ -154,7 +153,6 @@ func zeroOf(typ string) expr.Value {
 	return starlark.None
 }
 
-// appendToList appends to a decoded list.
 func (w *walk) appendToList(known *value, list *starlark.List) {
 	old, err := w.decoded(known)
 	if err != nil {

@@ -40,7 +40,6 @@ type part struct {
 	name  string
 }
 
-// bodies makes random bodies for a graph.
 type bodies struct {
 	*rapid.T
 	serial int

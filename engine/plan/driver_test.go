@@ -91,7 +91,6 @@ func (d *driver) run(input string) error {
 	return nil
 }
 
-// whole returns the whole value of a slot.
 func (d *driver) whole(s plan.Slot) (json.RawMessage, error) {
 	return plan.JoinAppended(d.Values[s], d.Appended[s])
 }
@@ -151,7 +150,6 @@ func (d *driver) commit(pl plan.Plan) (err error) {
 	return errors.Join(err, d.wrong)
 }
 
-// continues tells why a run continues.
 func (d *driver) continues(run graph.Run) string {
 	c, counted := d.Counters[run]
 	switch {

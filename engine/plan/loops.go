@@ -118,7 +118,6 @@ func (b bounds) encode() json.RawMessage {
 	return append(out, '}')
 }
 
-// boundNames are the keys of bounds, in order.
 var boundNames = []string{"from", "to", "by"}
 
 func readBounds(raw json.RawMessage) (bounds, error) {

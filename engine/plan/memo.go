@@ -22,7 +22,6 @@ func (p *Program) Remembering() *Program {
 	return &again
 }
 
-// start plans the start with an input.
 func (m *memo) start(p *Program, input json.RawMessage) (Plan, error) {
 	if plan, ok := m.starts[string(input)]; ok {
 		return plan, nil

@@ -112,7 +112,6 @@ func (r *region) enter(ids []graph.NodeID) {
 	}
 }
 
-// update recomputes a node's set and reports whether it grew.
 func (r *region) update(id graph.NodeID) bool {
 	set := r.from[id]
 	before := len(set)

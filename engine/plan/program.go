@@ -30,7 +30,6 @@ type Program struct {
 	memo       *memo                 // see Remembering; may be nil
 }
 
-// node is a graph node with its expressions compiled.
 type node struct {
 	*graph.Node
 	expr   *expression

@@ -37,7 +37,6 @@ func (p *Program) window(agg graph.NodeID) (graph.NodeID, int) {
 	return 0, 0
 }
 
-// regions computes what may have rows in each region.
 func (p *Program) regions() {
 	p.cleared = make([]Cleared, len(p.graph.Regions))
 	for i := range p.nodes {

@@ -297,7 +297,6 @@ func backoff(base time.Duration, attempt int, jitter float64) time.Duration {
 	return time.Duration(float64(wait) * (0.9 + 0.2*jitter))
 }
 
-// failureOf converts an evaluation error to a failure.
 func failureOf(pos ir.Pos, err error) *Failure {
 	var e *expr.EvalError
 	if !errors.As(err, &e) {

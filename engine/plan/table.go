@@ -31,7 +31,6 @@ type entry struct {
 	value *value
 }
 
-// get returns the value of a slot, or nil.
 func (t *table) get(slot Slot) *value {
 	if t.index != nil {
 		return t.index[slot]
@@ -71,7 +70,6 @@ func (t *table) add(slot Slot) *value {
 	return v
 }
 
-// place returns memory for one more value.
 func (t *table) place() *value {
 	switch {
 	case t.again != nil:

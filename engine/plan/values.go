@@ -79,7 +79,6 @@ func (w *walk) eval(x *expression, path graph.Path) (expr.Value, *Failure) {
 	return v, nil
 }
 
-// sets executes the assignments of a node.
 func (w *walk) sets(n *node, path graph.Path) {
 	for _, v := range n.Clear {
 		w.set(w.p.slot(v, path), value{})
@@ -137,7 +136,6 @@ func (w *walk) assign(targets []graph.VarID, path graph.Path, pos ir.Pos, v valu
 	}
 }
 
-// place returns the position of the node's targets.
 func (n *node) place() ir.Pos {
 	if n.Unpacks.Line > 0 {
 		return n.Unpacks

@@ -50,7 +50,6 @@ type value struct {
 	force bool // to be written in any case: passed by reference, or for a run that starts later
 }
 
-// there reports whether there is a value.
 func (v *value) there() bool { return v != nil && (v.raw != nil || v.val != nil) }
 
 // walks reuses the memory of traversals; plans do not refer to it.

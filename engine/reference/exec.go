@@ -12,7 +12,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// machine is one run of a program.
 type machine struct {
 	*Interpreter
 	action   Action
@@ -24,7 +23,6 @@ type machine struct {
 	calls    []Call
 }
 
-// frame is one call of a function.
 type frame struct {
 	vars   map[string]expr.Value
 	result expr.Value // of the return that ends it
@@ -64,7 +62,6 @@ func (m *machine) step(pos ir.Pos) *fault {
 	return nil
 }
 
-// function runs one call of a function: vars are its inputs and become its frame.
 func (m *machine) function(fn *ir.Function, vars map[string]expr.Value) (expr.Value, *fault) {
 	if m.depth >= m.limits.Nesting {
 		return nil, limit(fn.Pos, "nesting of calls", m.depth+1, m.limits.Nesting)
@@ -212,7 +209,6 @@ func (m *machine) whileLoop(f *frame, s *ir.While) (flow, *fault) {
 	}
 }
 
-// round runs a loop's body once.
 func (m *machine) round(f *frame, i int, body []ir.Stmt) (how flow, failed *fault) {
 	m.within(i, func() { how, failed = m.block(f, body) })
 	return how, failed
@@ -311,7 +307,6 @@ func (m *machine) sleep(f *frame, s *ir.Sleep) *fault {
 	return fatal(s.Seconds.Pos, TypeExpression, "sleep needs a number of seconds that is not negative, not %s", clip.Runes(v.String(), 40))
 }
 
-// eval evaluates an expression in a frame.
 func (m *machine) eval(f *frame, e *ir.Expr) (expr.Value, *fault) {
 	return m.evaluate(f, e.Pos, m.exprs[e])
 }

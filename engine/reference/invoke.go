@@ -38,7 +38,6 @@ func (m *machine) invoke(f *frame, do ir.RHS) (expr.Value, *fault) {
 	return nil, fatal(do.Position(), TypeProgram, "a %T cannot be called", do)
 }
 
-// call runs another function in its own frame.
 func (m *machine) call(f *frame, c *ir.Call) (expr.Value, *fault) {
 	args, failed := m.args(f, c.Args)
 	if failed != nil {
@@ -104,7 +103,6 @@ func (m *machine) attempt(a *ir.Action, args Args, attempt int) (expr.Value, *fa
 	return call.Result, failed
 }
 
-// result checks what an action returned.
 func (m *machine) result(v expr.Value) (expr.Value, *Error) {
 	normal, err := expr.Normalize(v, m.limits)
 	if err == nil {

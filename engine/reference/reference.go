@@ -193,7 +193,6 @@ func (r *Interpreter) Run(input json.RawMessage, action Action, opts Options) Ou
 	return Outcome{Status: Failed, Error: fault.err, Calls: m.calls}
 }
 
-// inputs decodes the instance's input.
 func (r *Interpreter) inputs(input json.RawMessage) (map[string]expr.Value, *Error) {
 	refuse := func(format string, args ...any) *Error {
 		return &Error{Type: TypeInput, Message: fmt.Sprintf(format, args...), Pos: r.main.Pos}

@@ -144,7 +144,6 @@ func (s *survey) expr(pos ir.Pos, e *ir.Expr) {
 	s.reference.exprs[e] = compiled
 }
 
-// withoutPosition returns the text of an error without its position.
 func withoutPosition(err error) string {
 	switch err := err.(type) {
 	case *ir.Error:

@@ -70,7 +70,6 @@ type asFailure struct{ failure plan.Failure }
 
 func (f asFailure) Error() string { return f.failure.Type + ": " + f.failure.Message }
 
-// named makes a Func from a function with named arguments.
 func named(f func(arguments, int) (json.RawMessage, error)) Func {
 	return func(raw json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 		var args arguments

@@ -45,7 +45,6 @@ func (r *rig) canceler() backend.Canceler {
 	return c
 }
 
-// canceled checks that an instance was cancelled with a reason.
 func (r *rig) canceled(got backend.Instance, reason string) {
 	r.Helper()
 	if got.Status != backend.Canceled || got.Failure == nil || got.Failure.Type != backend.CanceledType || got.Failure.Message != reason {

@@ -21,7 +21,6 @@ var deliveryCases = []testCase{
 	{name: "deliveries/given back, and the store ends", run: deliveriesReturnedReopened},
 }
 
-// delivered checks a task's attempt and delivery.
 func (r *rig) delivered(t backend.Task, attempt, deliveries int) backend.Task {
 	r.Helper()
 	if t.Attempt != attempt || t.Deliveries != deliveries {
@@ -30,7 +29,6 @@ func (r *rig) delivered(t backend.Task, attempt, deliveries int) backend.Task {
 	return t
 }
 
-// again claims the only due task.
 func (r *rig) again(g backend.Grant, attempt, deliveries int) backend.Task {
 	r.Helper()
 	tasks := r.eventually(g)
@@ -69,7 +67,6 @@ func deliveriesClaimed(r *rig) {
 	r.delivered(next[0], 1, 1)
 }
 
-// flaking retries after the given backoff.
 func flaking(backoff string) string {
 	return `
 fn main(input: [], output: [r]):

@@ -90,7 +90,6 @@ func (c *checking) collect() {
 	}
 }
 
-// name returns a node run's name in the program.
 func (c *checking) name(key backend.Key) string {
 	p := c.rec.Programs[key.Instance]
 	if p == nil || int(key.Run.Node) >= len(p.Graph().Nodes) {

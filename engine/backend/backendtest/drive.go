@@ -174,7 +174,6 @@ func (d *drive) grant(n int) backend.Grant {
 	return backend.Grant{Owner: "drive", Max: n, Lease: d.cfg.Lease}
 }
 
-// ended removes ended instances from open.
 func (d *drive) ended(out backend.Committed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -129,7 +129,6 @@ func siblings() *graph.Builder {
 	return b
 }
 
-// twoParts has parts that only meet in the output.
 func twoParts() *graph.Builder {
 	b := graph.New("two_parts")
 	x := b.Action("x", "double", arg("value", "1"))

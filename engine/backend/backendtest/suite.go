@@ -210,7 +210,6 @@ func insist[T any](members []T, g backend.Grant, call func([]T, backend.Grant) (
 	return all, nil
 }
 
-// launch submits one instance and returns its id and tasks.
 func (r *rig) launch(src, input string, g backend.Grant) (uuid.UUID, []backend.Task) {
 	r.Helper()
 	sub := submission(MustCompile(r, src), input)
@@ -229,7 +228,6 @@ func (r *rig) several(src, input string, n int) (uuid.UUID, []backend.Task) {
 	return id, tasks
 }
 
-// submitOne launches an instance with a single task.
 func (r *rig) submitOne(src, input string, g backend.Grant) backend.Task {
 	r.Helper()
 	_, tasks := r.launch(src, input, g)

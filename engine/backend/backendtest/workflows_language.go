@@ -1,6 +1,5 @@
 package backendtest
 
-// catching are workflows with caught and uncaught failures.
 var catching = []Workflow{
 	{Name: "except", Input: `{}`, Want: `["Bad","no","fail"]`, Source: `
 fn main(input: [], output: [r]):
@@ -407,7 +406,6 @@ fn main(input: [n], output: [r]):
 `},
 }
 
-// sleeping are workflows that wait.
 var sleeping = []Workflow{
 	{Name: "sleep", Input: `{}`, Want: `[1,2]`, Source: `
 fn main(input: [], output: [a, b]):

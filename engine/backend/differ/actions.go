@@ -32,7 +32,6 @@ func newActions() (*actions, error) {
 	return &actions{registry: registry, known: map[string]answer{}}, nil
 }
 
-// run makes one attempt.
 func (a *actions) run(name string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 	key := fmt.Sprintf("%s %d %s", name, attempt, args)
 	if got, ok := a.known[key]; ok {

@@ -45,7 +45,6 @@ type conductor struct {
 	sent     int64         // when the current call was made, on the history's clock
 }
 
-// errCrash is the error of a planned crash.
 var errCrash = errors.New("crashed on purpose")
 
 const (
@@ -255,7 +254,6 @@ func (d *conductor) size() int {
 	return d.rng.IntN(d.Batch)
 }
 
-// removeHeld takes one of the held tasks.
 func (d *conductor) removeHeld() backend.Task {
 	at := 0
 	if d.Seed != 0 {
@@ -313,7 +311,6 @@ func (d *conductor) offer(ctx context.Context, batch []backend.Completion) (agai
 	return again, err
 }
 
-// answers records the answers to completions.
 func (d *conductor) answers(batch []backend.Completion, outcomes []backend.Outcome) {
 	for i, o := range outcomes {
 		if o.Answer == backend.Again {
@@ -418,7 +415,6 @@ func (d *conductor) event(e oracle.Event) {
 	d.history = append(d.history, e)
 }
 
-// attempt adds an event of an attempt.
 func (d *conductor) attempt(k oracle.Kind, l backend.Lease, attempt int, change func(*oracle.Event)) {
 	e := runEvent(k, d.program, l.Key.Run)
 	e.Token, e.Attempt = l.Token, attempt

@@ -57,7 +57,6 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// fails runs this test binary, which must fail.
 func fails(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput()

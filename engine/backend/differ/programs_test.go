@@ -280,7 +280,6 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// repeat runs a case once more.
 func repeat(t *testing.T, c differ.Case, store differ.Store) {
 	t.Helper()
 	if _, err := differ.Run(t.Context(), c, store); err != nil {

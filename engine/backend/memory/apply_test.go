@@ -66,7 +66,6 @@ func enqueue(nodes ...graph.NodeID) []plan.Enqueue {
 
 var lease = backend.Grant{Owner: "o", Max: 100, Lease: time.Minute}
 
-// scripted starts an instance with a script.
 func scripted(t *testing.T, s *script, crash func(string) error) (*Backend, []backend.Task) {
 	t.Helper()
 	p := program(t)
@@ -296,7 +295,6 @@ func TestBarrierChain(t *testing.T) {
 	}
 }
 
-// at makes a run with a path.
 func at(node graph.NodeID, path graph.Path) graph.Run { return graph.Run{Node: node, Path: path} }
 
 // TestAppended checks that values are appended, read whole by an event and by an argument, and dropped.

@@ -59,7 +59,6 @@ func (t *tx) start(sub *backend.Submission, sh *shard) error {
 	return t.apply(inst, p)
 }
 
-// finish grants leases and reports what ended.
 func (t *tx) finish(grant backend.Grant, out *backend.Committed) error {
 	var err error
 	out.Tasks, err = t.grant(&grant)

@@ -170,7 +170,6 @@ func runAll(t *testing.T, c *crasher) {
 	}
 }
 
-// cancelOne cancels an instance despite a crash.
 func cancelOne(t *testing.T, w witness) {
 	t.Helper()
 	sub := backend.Submission{ID: uuid.UUID{99}, Program: everything[0].Program(t), Input: json.RawMessage(everything[0].Input)}

@@ -167,7 +167,6 @@ func (m *machine) node(kind graph.Kind) graph.Run {
 	return graph.Run{Node: graph.NodeID(i)}
 }
 
-// Cancel cancels a running instance.
 func (m *machine) Cancel(t *rapid.T) {
 	if rapid.IntRange(0, 20).Draw(t, "mercy") > 0 {
 		return
@@ -279,7 +278,6 @@ func (m *machine) Advance(t *rapid.T) {
 	m.clock.Advance(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
 }
 
-// outlook compares a call's outlook.
 func (m *machine) outlook(t *rapid.T, out backend.Committed) {
 	if more := len(m.claimable()) > 0; out.More != more {
 		t.Fatalf("More is %t; want %t", out.More, more)

@@ -67,7 +67,6 @@ func (sh *shard) file(r *state.Run) {
 	r.Move(sh.heap(r.Place))
 }
 
-// heap returns the heap of a place; nil for none.
 func (sh *shard) heap(p state.Place) *state.Heap {
 	switch p {
 	case state.Ready:

@@ -81,7 +81,6 @@ func (t *tx) touch(sh *shard) {
 	}
 }
 
-// outlook fills in what is left to do.
 func (t *tx) outlook(out *backend.Committed) {
 	for _, sh := range t.touched {
 		sh.promote(t.Now)
@@ -107,7 +106,6 @@ func (t *tx) outcome(sp savepoint, err error) (backend.Outcome, error) {
 	return backend.Outcome{Answer: backend.Refused, Err: err}, nil
 }
 
-// apply applies a plan with its continuations, which may end the instance.
 func (t *tx) apply(inst *instance, p plan.Plan) error {
 	end, err := t.Apply(&inst.Instance, p)
 	switch {
@@ -127,7 +125,6 @@ func (t *tx) end(inst *instance, status backend.Status, end plan.End) error {
 	return t.at(pointEnd)
 }
 
-// lease leases a run to the grant's owner.
 func (t *tx) lease(r *state.Run, grant *backend.Grant) (backend.Task, error) {
 	inst := instanceOf(r)
 	args, err := r.AssembleArgs()

@@ -202,7 +202,6 @@ func (t *Tx) write(inst *Instance, writes []plan.Write) error {
 	return t.pass(Written)
 }
 
-// append appends values to lists.
 func (t *Tx) append(inst *Instance, appends []plan.Append) error {
 	for i := range appends {
 		ap := &appends[i]
@@ -220,7 +219,6 @@ func (t *Tx) append(inst *Instance, appends []plan.Append) error {
 	return t.pass(Appended)
 }
 
-// barrier finds or makes a barrier.
 func (t *Tx) barrier(inst *Instance, a Address) *Barrier {
 	if b, ok := inst.Barriers.Get(a); ok {
 		return b

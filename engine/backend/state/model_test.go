@@ -92,7 +92,6 @@ func newPair(t *rapid.T, space *state.Space, drawn programs.Program) *pair {
 	return p
 }
 
-// ran is the end of a run's attempt.
 func (p *pair) ran(r *state.Run) plan.Event {
 	ev := plan.Event{Run: r.Key, Attempt: int(r.Attempt), Result: json.RawMessage("null")}
 	args, err := r.AssembleArgs()
@@ -105,7 +104,6 @@ func (p *pair) ran(r *state.Run) plan.Event {
 	return ev
 }
 
-// complete applies an event to the instance.
 func (p *pair) complete(r *state.Run, ev plan.Event) *plan.End {
 	pl, err := p.tx.Step(p.inst, ev, 0)
 	if err != nil {
@@ -123,7 +121,6 @@ func (p *pair) complete(r *state.Run, ev plan.Event) *plan.End {
 	return end
 }
 
-// both applies an event to the instance and the model.
 func (p *pair) both(r *state.Run, ev plan.Event) {
 	pl, err := p.model.Step(ev, 0)
 	if err != nil {
@@ -186,7 +183,6 @@ func (p *pair) shape() string {
 	return sorted(lines)
 }
 
-// wanted prints the model.
 func (p *pair) wanted() string {
 	var lines []string
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

@@ -92,7 +92,6 @@ func (t *Tx) Set(r *Run, state RunState) {
 	r.RunState = state
 }
 
-// addRun adds and queues a new run.
 func (t *Tx) addRun(a Address, r *Run) {
 	r.Inst.Runs.Put(a, r)
 	if t.record(change{kind: runAdded, run: r}) {

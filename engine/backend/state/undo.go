@@ -51,7 +51,6 @@ func (t *Tx) record(c change) bool {
 	return true
 }
 
-// back undoes the changes after the first n, last change first.
 func (u *undo) back(t *Tx, n int) {
 	for i := len(u.changes) - 1; i >= n; i-- {
 		u.revertChange(t, &u.changes[i])

@@ -177,7 +177,6 @@ func (g *generator) fail(k kind, typ string) *ir.Action {
 	return a
 }
 
-// invocation writes an action or a call of a kind.
 func (g *generator) invocation(k kind) ir.Invocation {
 	if g.n(2) == 1 {
 		if c := g.callOf(k); c != nil {
@@ -259,7 +258,6 @@ func (g *generator) existing(k kind) *function {
 	return f
 }
 
-// function writes a new function for a call here.
 func (g *generator) function(k kind) *function {
 	outer := *g
 	g.have, g.maybe, g.dead = map[string]bool{}, map[string]bool{}, false

@@ -71,7 +71,6 @@ func (g *generator) anyKind() kind {
 	return []kind{number, text, list, numbers, dict, anything}[g.n(6)]
 }
 
-// expr writes an expression of a kind.
 func (g *generator) expr(k kind, depth int) string {
 	if g.fails && g.seldom(50) {
 		if wrong := g.wrong(k); wrong != "" {
@@ -192,7 +191,6 @@ func (g *generator) numbers(depth int) string {
 	return g.display(number, depth)
 }
 
-// display writes a list of a few elements of a kind.
 func (g *generator) display(k kind, depth int) string {
 	return "[" + strings.Join(several(g, 0, literalMax, func() string { return g.expr(k, max(depth-1, 0)) }), ", ") + "]"
 }
@@ -256,7 +254,6 @@ func (g *generator) anything(depth int) string {
 	return "None"
 }
 
-// cond writes a condition.
 func (g *generator) cond(depth int) string {
 	switch g.n(8) {
 	case 1:

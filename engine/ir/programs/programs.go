@@ -96,7 +96,6 @@ const (
 	literalMax = 3   // elements of a list display
 )
 
-// n draws a number below k.
 func (g *generator) n(k int) int { return rapid.IntRange(0, k-1).Draw(g.t, "n") }
 
 // one draws one of several, the simplest first.

@@ -101,7 +101,6 @@ func pythonAction(a *ir.Action) string {
 		strings.Join(options, ", "), f.function, f.parameters, f.result, a.Name, count, on, arguments)
 }
 
-// pythonWriter writes the methods of a class.
 type pythonWriter struct {
 	out     strings.Builder
 	level   int
@@ -199,7 +198,6 @@ func (w *pythonWriter) function(f *ir.Function) {
 	w.leave(outputs)
 }
 
-// leave returns from a function.
 func (w *pythonWriter) leave(values []*ir.Expr) {
 	var texts []string
 	for _, v := range values {

@@ -68,7 +68,6 @@ func (x *pythonExpr) parse(e *ir.Expr) syntax.Expr {
 	return tree
 }
 
-// fail refuses a construct.
 func (x *pythonExpr) fail(construct string) string {
 	x.refuse(x.pos, construct)
 	return ""

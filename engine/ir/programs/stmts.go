@@ -8,7 +8,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// statement is a kind of statement.
 type statement struct {
 	weight int  // how often it is drawn
 	nests  bool // it has blocks of its own
@@ -66,7 +65,6 @@ func assign(value ir.RHS, targets ...string) []ir.Stmt {
 	return []ir.Stmt{&ir.Assign{Targets: names(targets), Value: value}}
 }
 
-// set assigns an expression.
 func (g *generator) set() []ir.Stmt {
 	k := g.anyKind()
 	value := g.expr(k, 2)
@@ -253,7 +251,6 @@ func (g *generator) forLoop() []ir.Stmt {
 	return []ir.Stmt{&ir.For{Targets: names(targets), Over: expression(over), Body: g.loop(sliceMax, targets...)}}
 }
 
-// elements writes a list of few elements.
 func (g *generator) elements(k kind) string {
 	if name, ok := g.variable(k); ok {
 		return name + "[:3]"

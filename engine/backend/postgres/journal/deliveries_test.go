@@ -8,7 +8,6 @@ import (
 	"pulley/engine/backend/backendtest"
 )
 
-// counted claims one task and checks its delivery.
 func (w *world) counted(b *Backend, deliveries int) backend.Task {
 	w.Helper()
 	task := w.claimed(b)[0]

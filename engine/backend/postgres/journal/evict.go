@@ -309,7 +309,6 @@ func (sh *shardState) readNamed(ctx context.Context, seqs []int64) ([]storedEven
 	return events, err
 }
 
-// removeEvicted removes an evicted instance that ends.
 func (t *tx) removeEvicted(p *evictedInstance) {
 	t.sh.evicted.remove(p)
 	t.sh.space.Bytes -= p.size()
@@ -319,7 +318,6 @@ func (t *tx) removeEvicted(p *evictedInstance) {
 	})
 }
 
-// evictAndReload reloads what is due soon, and evicts what only waits.
 func (sh *shardState) evictAndReload(ctx context.Context) error {
 	if err := sh.lock(ctx); err != nil {
 		return err

@@ -78,7 +78,6 @@ func (w *world) stats(b *Backend) Stats {
 	return s
 }
 
-// evictions evicts what can be evicted.
 func (w *world) evictions(b *Backend) Stats {
 	w.Helper()
 	for _, sh := range b.ownedShards() {
@@ -215,7 +214,6 @@ func TestEvictedAnywhere(t *testing.T) {
 	}
 }
 
-// until completes tasks and those that follow until there are none.
 func (w *world) until(b *Backend, tasks []backend.Task) {
 	w.Helper()
 	for {

@@ -75,8 +75,8 @@ type Config struct {
 	Store  postgres.Config // an empty Schema means DefaultSchema
 	Jitter func() float64  // in [0, 1), for the pauses before retries; nil: random
 
-	// Lease is the minimal lease on a shard. The actual lease is an eighth longer than the longest lease on a node run. From 100
-	// ms to 1 h; zero: DefaultLease.
+	// Lease is the minimal lease on a shard. Once longer leases are granted on node runs, the shard's is an eighth longer than
+	// the longest of them. From 100 ms to 1 h; zero: DefaultLease.
 	Lease time.Duration
 
 	// Memory bounds the estimated bytes of running instances. Beyond it new instances are stored, and started when others have
@@ -148,7 +148,7 @@ type Backend struct {
 	stop            context.CancelFunc
 	tasks           atomic.Int32  // number of background goroutines
 	backgroundEnded chan struct{} // one of them has ended
-	started         bool          // they were started
+	started         bool
 	closed          bool
 	requestHeard    chan struct{} // a request arrived
 	peersChanged    chan struct{} // an engine has started or exited

@@ -66,7 +66,6 @@ func (w *world) instance(wf backendtest.Workflow, p *plan.Program) backend.Submi
 	return s
 }
 
-// launch starts an instance and returns its first tasks.
 func (w *world) launch(b *Backend, wf backendtest.Workflow) []backend.Task {
 	w.Helper()
 	out, err := b.Submit(w.ctx, []backend.Submission{w.instance(wf, wf.Program(w))}, w.granted(1000))
@@ -92,7 +91,6 @@ func ran(t backend.Task) backend.Completion {
 	return c
 }
 
-// complete offers completions of shard 0.
 func (w *world) complete(b *Backend, cs ...backend.Completion) backend.Committed {
 	w.Helper()
 	out, err := b.Complete(w.ctx, 0, cs, w.granted(1000))

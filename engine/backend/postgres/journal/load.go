@@ -43,7 +43,6 @@ func scanStored(row pgx.CollectableRow) (stored, error) {
 	return s, err
 }
 
-// storedEvent is an event as it is stored.
 type storedEvent struct {
 	seq  int64
 	id   uuid.UUID
@@ -206,7 +205,6 @@ type replayer struct {
 	deferred []*evictedInstance   // instances evicted until later events were read
 }
 
-// applyNext applies the next events, and returns how many it read.
 func (r *replayer) applyNext(ctx context.Context) (int, error) {
 	sh := r.sh
 	rows, err := sh.b.store.Pool.Query(ctx, loadEventsSQL, sh.number, sh.seq, loadEvents)

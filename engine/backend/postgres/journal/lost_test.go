@@ -14,7 +14,6 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// cutWorld is a world with a backend whose connections can be cut.
 type cutWorld struct {
 	*world
 	b     *Backend

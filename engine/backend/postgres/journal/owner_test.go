@@ -27,7 +27,6 @@ fn main(input: [n], output: [x]):
 `}
 )
 
-// claimed claims from shard 0 until it gets tasks.
 func (w *world) claimed(b *Backend) []backend.Task {
 	w.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)

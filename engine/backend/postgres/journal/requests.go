@@ -89,7 +89,6 @@ func (b *Backend) reply(ctx context.Context, sh *shardState, m forward.Message, 
 	b.wakeAll()
 }
 
-// answer executes a request.
 func (b *Backend) answer(ctx context.Context, sh *shardState, m forward.Message) forward.Response {
 	req, err := m.Request()
 	if err != nil {
@@ -162,7 +161,6 @@ func (l *inFlightRequest) noteApplied(t *tx) {
 	}
 }
 
-// appendMarked appends and marks the request, in one transaction.
 func (sh *shardState) appendMarked(ctx context.Context, p Prepared) *pgconn.Result {
 	tokens := postgres.Int8s()
 	for _, t := range sh.inFlight.tokens {

@@ -67,7 +67,6 @@ func (p *post) release() {
 	}
 }
 
-// wait returns the result of a call.
 func (p *post) wait(done <-chan asked) asked {
 	p.Helper()
 	select {
@@ -79,7 +78,6 @@ func (p *post) wait(done <-chan asked) asked {
 	}
 }
 
-// applied checks that all completions were applied, and how many instances ended.
 func (p *post) applied(a asked, completions, ended int) {
 	p.Helper()
 	n := 0

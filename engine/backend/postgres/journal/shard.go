@@ -42,7 +42,7 @@ type shardState struct {
 
 	epoch         atomic.Int64 // of the ownership; zero: not owned. The renew loop reads it, too
 	lastForwarded atomic.Int64 // last claim forwarded to the shard's owner
-	until         atomic.Int64 // end of the shard's lease on the backend's clock, never later than the store's; the renew loop sets it, too
+	until         atomic.Int64 // end of the shard's lease here, never later than in the store; the renew loop sets it, too
 
 	tokens        int64 // the last one issued
 	seq           int64 // of the next event
@@ -167,7 +167,6 @@ func (sh *shardState) acquire(ctx context.Context, span, known int64) (epoch int
 	return sh.b.owners.Acquire(ctx, sh.number, known, time.Duration(span))
 }
 
-// hasInstance reports whether an instance runs in the owned shard.
 func (sh *shardState) hasInstance(id uuid.UUID) bool {
 	return sh.instances[id] != nil || sh.evicted.by[id] != nil || sh.broken[id] != nil
 }

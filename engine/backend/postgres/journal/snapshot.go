@@ -69,7 +69,6 @@ type stateSlot struct {
 	Appended [][]byte    `json:"appended,omitempty"`
 }
 
-// snapshot appends a snapshot of an instance.
 func (t *tx) snapshot(inst *instance, token int64) error {
 	var s writtenState
 	var failed error
@@ -109,7 +108,6 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 	return nil
 }
 
-// restore replaces an instance's state by a snapshot.
 func (t *tx) restore(inst *instance, data []byte) error {
 	var s writtenState
 	if err := json.Unmarshal(data, &s); err != nil {

@@ -80,7 +80,6 @@ func newBuffers() buffers {
 	}
 }
 
-// arrays lists the arrays in the order of append.sql.
 func (b *buffers) arrays() []*postgres.Array {
 	return []*postgres.Array{
 		&b.instance, &b.node, &b.path, &b.data, &b.kind, &b.timed,

@@ -108,7 +108,6 @@ func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, gran
 		func(*ownership.ShardView) error { return b.submitPending(ctx, shard, list, out) })
 }
 
-// submit stores instances of an owned shard, and starts them.
 func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend.Grant, out *backend.Committed) error {
 	t := sh.begin()
 	answers := make([]backend.Answer, len(list))

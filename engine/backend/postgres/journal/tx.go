@@ -74,7 +74,6 @@ func (t *tx) leave() {
 	t.sh.spare, t.events = state.Emptied(t.events), nil
 }
 
-// end ends and empties an instance.
 func (t *tx) end(inst *instance, status backend.Status, end plan.End, token int64) {
 	public := backend.Instance{ID: inst.ID, Status: status, Result: end.Result, Failure: end.Failure}
 	t.Empty(&inst.Instance)
@@ -135,7 +134,6 @@ func (t *tx) grants(grant backend.Grant) int {
 	return min(n, grant.Max)
 }
 
-// file puts a node run into the queue of its place.
 func (sh *shardState) file(r *state.Run) {
 	var to *state.Heap
 	switch {
@@ -195,7 +193,6 @@ func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, err
 	return tasks, nil
 }
 
-// outlook fills in what is left to do.
 func (sh *shardState) outlook(now int64, out *backend.Committed) {
 	sh.promote(now)
 	out.More = out.More || sh.ready.Peek() != nil

@@ -83,7 +83,7 @@ func (d *Forwarder) ForwardCommitted(ctx context.Context, shard int, req Request
 }
 
 // Forward sends a request to the owner of a shard, last seen under the name was, and waits for the answer. ErrForeign means that
-// this owner no longer exists, and that nothing was applied.
+// it no longer owns the shard, and that nothing was applied.
 func (d *Forwarder) Forward(ctx context.Context, shard int, req Request, was string, owner Owner) (Response, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -115,7 +115,8 @@ func (d *Forwarder) Forward(ctx context.Context, shard int, req Request, was str
 	return r, err
 }
 
-// awaitAnswer waits for the answer while the owner was is alive.
+// awaitAnswer waits for the answer. It fails with ErrForeign once the shard has another owner than was, or the owner's lease has
+// expired.
 func (d *Forwarder) awaitAnswer(ctx context.Context, shard int, id uuid.UUID, told <-chan struct{}, was string, owner Owner) ([]byte, error) {
 	checked := d.Clock.Now()
 	for pause := pollPauseMin; ; {

@@ -90,7 +90,6 @@ func (o *office) QueryRow(context.Context, string, ...any) pgx.Row {
 	return answerRow{there: o.looks == o.after}
 }
 
-// answerRow is the result of a read.
 type answerRow struct{ there bool }
 
 func (r answerRow) Scan(dest ...any) error {
