@@ -24,7 +24,6 @@ func (e *Engine) begin(j job) {
 	e.execute(j.action, &j.start)
 }
 
-// call makes a call of the backend and sends the reply to the loop.
 func (e *Engine) call(c *dispatch.Call) {
 	ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout,
 		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))

@@ -25,7 +25,6 @@ const catchesDeath = `fn main(input: [], output: [x]):
         x = "caught"
 `
 
-// put stores instances of a program without starting any.
 func put(t *testing.T, store backend.Backend, p *plan.Program, n int) {
 	t.Helper()
 	subs := make([]backend.Submission, n)

@@ -95,7 +95,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// run runs the loop, and then ends everything else.
 func (e *Engine) run(ctx context.Context) {
 	l := newLoop(ctx, e)
 	l.run()
@@ -169,7 +168,6 @@ func (e *Engine) Err() error {
 	return e.err
 }
 
-// alive returns an error if the engine cannot take calls.
 func (e *Engine) alive() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -179,7 +177,6 @@ func (e *Engine) alive() error {
 	return nil
 }
 
-// programCache remembers programs whose actions were checked.
 type programCache struct {
 	mu   sync.Mutex
 	seen map[*plan.Program]bool

@@ -36,7 +36,6 @@ func done(task backend.Task, result string) backend.Completion {
 	return backend.Completion{Lease: task.Lease, Program: task.Program, Attempt: task.Attempt, Result: json.RawMessage(result)}
 }
 
-// shardZero makes the id of an instance in the first shard.
 func shardZero(b backend.Backend) uuid.UUID {
 	for {
 		if id := uuid.New(); backend.ShardOf(id, b.Shards()) == 0 {
@@ -45,7 +44,6 @@ func shardZero(b backend.Backend) uuid.UUID {
 	}
 }
 
-// begin submits instances in one shard, and leases what is ready.
 func (s *site) begin(b backend.Backend, p *plan.Program, instances int, input string) []backend.Task {
 	s.Helper()
 	subs := make([]backend.Submission, instances)

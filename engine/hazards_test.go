@@ -152,7 +152,6 @@ func (s *site) actions(seen *marks) *worker.Registry {
 	return registry
 }
 
-// marks are the values with which @mark was called.
 type marks struct {
 	mu     sync.Mutex
 	values []string
@@ -171,7 +170,6 @@ func (m *marks) note(_ context.Context, call worker.Call) (any, error) {
 	return args.Value, nil
 }
 
-// take returns and clears the marks, in order.
 func (m *marks) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -242,7 +240,6 @@ func built(t *testing.T, g *graph.Graph) *plan.Program {
 	return p
 }
 
-// wantMarks checks which marks were set, in order.
 func (s *site) wantMarks(seen *marks, want ...string) {
 	s.Helper()
 	if got := seen.take(); !slices.Equal(got, want) {

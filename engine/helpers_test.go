@@ -53,7 +53,6 @@ func fanOut(t testing.TB) *plan.Program {
 `)
 }
 
-// chain is n actions in sequence.
 func chain(t testing.TB, n int) *plan.Program {
 	t.Helper()
 	src := "fn main(input: [x], output: [x]):\n"

@@ -209,7 +209,6 @@ func listPackages(t *testing.T) (packages map[string]pkg, files map[string]int) 
 	return packages, files
 }
 
-// ours lists the imports from this module, relative to its root.
 func ours(imports []string) []string {
 	var list []string
 	for _, imported := range imports {
@@ -275,7 +274,6 @@ const filesMax = 20
 // tooLarge lists packages with more files. Numbers may only fall; a package that reaches filesMax leaves the list.
 var tooLarge = map[string]int{}
 
-// crowded compares the numbers of files with the bounds.
 func crowded(files, known map[string]int) []string {
 	var found []string
 	for name, n := range files {

@@ -158,7 +158,6 @@ func (l *loop) forget(ticket dispatch.Ticket) {
 	}
 }
 
-// handle passes an event to the machine, to Wait and to the observer.
 func (l *loop) handle(ev *loopEvent) {
 	if ev.call == nil {
 		l.batch = append(l.batch, &ev.done)

@@ -29,9 +29,9 @@ type submission struct {
 	answer chan dispatch.Answer // has one place
 }
 
-// Submit stores an instance and returns its id once it is durable. An id that exists already is a success. An error without an id
-// means that the program or its input was refused. An error with the id means that the instance may be stored: submitting it
-// again with that id is safe. Submit blocks while too many submissions wait, until ctx ends.
+// Submit stores an instance and returns its id once it is durable. An id that exists already is a success. Submit fails if the
+// program or its input is refused, which no repetition changes, or if the instance may or may not be stored: then submitting it
+// again with the returned id is safe. It blocks while too many submissions wait, until ctx ends.
 func (e *Engine) Submit(ctx context.Context, req SubmitRequest) (uuid.UUID, error) {
 	sub, err := e.prepare(req)
 	if err != nil {

@@ -56,7 +56,6 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 	}
 }
 
-// waits holds the callers of Wait by instance.
 type waits struct {
 	mu      sync.Mutex
 	ids     map[uuid.UUID]*waiting
@@ -68,7 +67,6 @@ type waits struct {
 	change  chan struct{}
 }
 
-// waiting holds all callers that wait for one instance.
 type waiting struct {
 	id        uuid.UUID
 	callers   []*waiter

@@ -362,7 +362,6 @@ func timeout(t backend.Task) time.Duration {
 	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Timeout
 }
 
-// position returns the position of the task's call in its program.
 func position(t backend.Task) ir.Pos {
 	if t.Program == nil {
 		return ir.Pos{}
@@ -403,7 +402,6 @@ func (m *Machine) drain(until time.Time) {
 	}
 }
 
-// returnLease returns a task, so that others get it soon.
 func (m *Machine) returnLease(t *task) {
 	t.shard.release = append(t.shard.release, t.task.Lease)
 	if t.state == running {

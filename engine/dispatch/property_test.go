@@ -198,7 +198,6 @@ func (w *world) believed() {
 	}
 }
 
-// lease grants due runs of a shard.
 func (w *world) lease(shard, most int) (tasks []backend.Task, more bool) {
 	for _, r := range w.rows {
 		if r.done || r.leased && r.expires.After(w.now) || backend.ShardOf(r.key.Instance, w.cfg.Shards) != shard {

@@ -129,7 +129,6 @@ func (m *Machine) resubmit(subs []*submission, err error) {
 	s.subs.unpop(again)
 }
 
-// dropSubmission answers a submission that the drain leaves behind.
 func (m *Machine) dropSubmission(sub *submission) {
 	delete(m.subs, sub.ticket)
 	err := ErrStopped
@@ -239,7 +238,6 @@ func (m *Machine) reoffer(s *shard, tasks []*task) {
 	s.offered.unpop(again)
 }
 
-// end drops everything held for ended instances.
 func (m *Machine) end(ended []backend.Instance) {
 	var over map[uuid.UUID]bool
 	for _, inst := range ended {

@@ -144,7 +144,6 @@ func (c *closer) binary(e *syntax.BinaryExpr) closure {
 	return nil
 }
 
-// both returns the closure of an operation on two values.
 func (c *closer) both(left, right syntax.Expr, do func(x, y Value) (Value, bool)) closure {
 	x, y := c.expr(left), c.expr(right)
 	if x == nil || y == nil {
@@ -268,7 +267,6 @@ func (c *closer) get(of syntax.Expr, args []syntax.Expr) closure {
 	}
 }
 
-// found returns the value of a short key, or nil.
 func found(x, y Value) (Value, bool) {
 	dict, isDict := x.(*starlark.Dict)
 	key, isString := y.(starlark.String)

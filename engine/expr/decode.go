@@ -95,7 +95,6 @@ func (d *decoder) errorf(format string, args ...any) error {
 	return err
 }
 
-// unexpected reports what should be here.
 func (d *decoder) unexpected(want string) error {
 	if d.at >= len(d.data) {
 		return d.errorf("the text ends where %s should stand", want)
@@ -239,7 +238,6 @@ func (d *decoder) entry(depth int) error {
 	return nil
 }
 
-// newDict makes a dict of alternating keys and values.
 func newDict(entries []starlark.Value) (Value, error) {
 	dict := starlark.NewDict(len(entries) / 2)
 	for i := 0; i < len(entries); i += 2 {
@@ -363,7 +361,6 @@ func (d *decoder) unicode(buf []byte) ([]byte, error) {
 	return utf8.AppendRune(buf, r), nil
 }
 
-// hex decodes u and four hexadecimal digits.
 func (d *decoder) hex() (rune, error) {
 	d.at++ // u
 	var r rune
@@ -442,7 +439,6 @@ func (d *decoder) digits() error {
 	return nil
 }
 
-// parseInt parses a well-formed decimal int.
 func parseInt(text []byte) starlark.Int {
 	digits := text
 	negative := text[0] == '-'

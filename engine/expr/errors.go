@@ -41,7 +41,6 @@ func valueErrorf(format string, args ...any) *EvalError {
 	return &EvalError{Type: TypeValue, Msg: oneLine(fmt.Sprintf(format, args...))}
 }
 
-// limitError words an exceeded limit like all refusals.
 func limitError(limit string, value, bound int) *EvalError {
 	return &EvalError{Type: TypeLimit, Msg: ir.LimitError(ir.Pos{}, limit, value, bound).Msg}
 }
@@ -49,7 +48,6 @@ func limitError(limit string, value, bound int) *EvalError {
 // unassigned is Starlark's error for a parameter without a value.
 var unassigned = regexp.MustCompile(`^local variable (.+) referenced before assignment$`)
 
-// evalError adds position and type to an error of an evaluation.
 func (m *meter) evalError(pos ir.Pos, err error) *EvalError {
 	var own *EvalError
 	if errors.As(err, &own) {
@@ -75,7 +73,6 @@ func (m *meter) evalError(pos ir.Pos, err error) *EvalError {
 
 func noValue(name string) string { return name + " has no value here" }
 
-// oneLine shortens a message to a line.
 func oneLine(msg string) string {
 	if len(msg) > messageBytesMax {
 		cut := messageBytesMax

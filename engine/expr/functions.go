@@ -54,7 +54,6 @@ func universal(name string, charge func(m *meter, args starlark.Tuple) error) bu
 
 func chargeNothing(*meter, starlark.Tuple) error { return nil }
 
-// chargeList charges a list of the first argument's elements.
 func chargeList(m *meter, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -322,7 +321,6 @@ func str(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 	return starlark.String(text), m.text(len(text))
 }
 
-// dict makes a dict of another, or of pairs, and of keyword arguments.
 func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) > 1 {
 		return nil, fmt.Errorf("dict: got %d arguments, want at most 1", len(args))

@@ -39,7 +39,6 @@ func strs() *rapid.Generator[expr.Value] {
 	return rapid.Map(rapid.String(), func(s string) expr.Value { return starlark.String(s) })
 }
 
-// values draws JSON values of at most the given depth.
 func values(depth int) *rapid.Generator[expr.Value] {
 	gens := []*rapid.Generator[expr.Value]{
 		rapid.SampledFrom([]expr.Value{starlark.None, starlark.True, starlark.False}),

@@ -48,7 +48,6 @@ func unknownMethod(name string) string {
 	return fmt.Sprintf("there is no method .%s; dicts have get, items, keys and values, strings have those of Starlark, such as split, join and replace", name)
 }
 
-// callMethod calls the method of the builtin's name on its first argument.
 func callMethod(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	m := meterOf(thread)
 	name, recv, args := b.Name(), args[0], args[1:]

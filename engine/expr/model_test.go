@@ -31,7 +31,6 @@ type writer struct {
 
 func (w *writer) pick(from ...string) string { return rapid.SampledFrom(from).Draw(w.t, "pick") }
 
-// atom writes an expression without parts.
 func (w *writer) atom() string {
 	if len(w.bound) > 0 && rapid.Bool().Draw(w.t, "bound") {
 		return w.pick(w.bound...)

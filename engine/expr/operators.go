@@ -18,10 +18,8 @@ const (
 	displayName = "{}"
 )
 
-// builtinFunc is a Starlark function in Go.
 type builtinFunc = func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)
 
-// operator executes an operator, and charges it to the meter.
 type operator func(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, error)
 
 var operators = map[syntax.Token]operator{

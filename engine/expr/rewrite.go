@@ -39,7 +39,6 @@ func (r *rewriter) bracket() error {
 	return nil
 }
 
-// expr returns the checked form of e.
 func (r *rewriter) expr(e syntax.Expr) (syntax.Expr, error) {
 	r.depth++
 	defer func() { r.depth-- }()
@@ -70,7 +69,6 @@ func (r *rewriter) expr(e syntax.Expr) (syntax.Expr, error) {
 	return r.bracketed(e)
 }
 
-// bracketed returns the checked form of an expression in brackets.
 func (r *rewriter) bracketed(e syntax.Expr) (syntax.Expr, error) {
 	switch e := e.(type) {
 	case *syntax.ParenExpr:
@@ -252,7 +250,6 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) error {
 	return r.each(&e.Body)
 }
 
-// targets collects the names that a for clause binds.
 func (r *rewriter) targets(e syntax.Expr, names map[string]bool) error {
 	r.depth++
 	defer func() { r.depth-- }()

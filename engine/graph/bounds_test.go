@@ -12,7 +12,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// times repeats a line, with # as its number.
 func times(n int, line string) string {
 	var b strings.Builder
 	for i := range n {

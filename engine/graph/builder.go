@@ -247,7 +247,6 @@ func (o *Body) add(name string, n *Node) *NodeBuilder {
 	return nb
 }
 
-// place adds a node to the graph, without a builder.
 func (o *Body) place(name string, n *Node) *Node {
 	g := o.b.g
 	n.ID, n.Name, n.Var = NodeID(len(g.Nodes)), o.prefix()+name, None
@@ -291,7 +290,6 @@ func (n *NodeBuilder) starts() bool {
 	return n.n.Kind != Input && len(n.hard) == 0 && len(n.soft) == 0 && len(n.from) == 0
 }
 
-// edges makes the edges of a node's predecessors and cases.
 func (n *NodeBuilder) edges() {
 	g := n.body.b.g
 	if n.starts() && n.body.outer == nil {
@@ -329,7 +327,6 @@ func (n *NodeBuilder) comesAfter(from *NodeBuilder, kind EdgeKind) {
 	}
 }
 
-// parallelTo checks that another node is in the same body.
 func (n *NodeBuilder) parallelTo(other *NodeBuilder) bool {
 	switch b := n.body.b; {
 	case other == nil || other.body.b != b:

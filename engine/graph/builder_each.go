@@ -135,7 +135,6 @@ func (e *Each) begins() *Node {
 	return first
 }
 
-// inside adds a node to every run of the body.
 func (e *Each) inside(suffix string, n *Node) *Node {
 	e.outer.place(e.name+suffix, n)
 	n.Depth, n.Region, n.Frame, n.Required = e.depth, e.region, e.frame, 1

@@ -70,7 +70,6 @@ func rows(t testing.TB) *graph.Graph {
 	return g
 }
 
-// diamond is a graph with a barrier, a branch and a soft merge.
 func diamond(t testing.TB) *graph.Graph {
 	t.Helper()
 	b := graph.New("g", "n")

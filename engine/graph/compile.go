@@ -91,7 +91,6 @@ type loose struct {
 	bind  VarID    // of an exception: the variable of the error, or None
 }
 
-// frame is one expansion of a function.
 type frame struct {
 	id     int // in Graph.Frames
 	fn     *ir.Function
@@ -101,7 +100,6 @@ type frame struct {
 	depth  int     // of the statement being compiled
 }
 
-// loop is a loop around the statement being compiled.
 type loop struct {
 	outer  *loop
 	breaks []loose
@@ -145,7 +143,6 @@ func (c *compiler) alternate() {
 	}
 }
 
-// frame makes the variables of one expansion of a function.
 func (c *compiler) frame(fn *ir.Function, prefix string, depth int) *frame {
 	f := &frame{id: len(c.g.Frames), fn: fn, depth: depth}
 	names := map[string]VarID{}
@@ -190,7 +187,6 @@ func (c *compiler) outputs(f *frame) []Set {
 	return []Set{{Targets: []VarID{f.result}, Value: &ir.Expr{Pos: f.fn.Pos, Text: text}, From: None}}
 }
 
-// block compiles a sequence of statements. Unreachable ones are dropped.
 func (c *compiler) block(f *frame, stmts []ir.Stmt, ways []loose) ([]loose, error) {
 	for _, s := range stmts {
 		if len(ways) == 0 {
@@ -265,7 +261,6 @@ func (c *compiler) stmt(f *frame, s ir.Stmt, ways []loose) ([]loose, error) {
 	return nil, fmt.Errorf("%s: unknown statement %T", s.Position(), s)
 }
 
-// returned is the expression of a return statement.
 func (c *compiler) returned(f *frame, s *ir.Return) *ir.Expr {
 	switch len(s.Values) {
 	case 0:

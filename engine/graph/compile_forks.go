@@ -80,7 +80,6 @@ func (c *compiler) do(f *frame, do ir.RHS, ways []loose, name string) (VarID, []
 	return None, nil, fmt.Errorf("%s: unknown call %T", do.Position(), do)
 }
 
-// aggregate makes the node where the branches of fork meet.
 func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos) *Node {
 	name := c.name(fork.Name + "_all")
 	agg := c.node(&Node{Kind: Aggregate, Name: name, Pos: pos, Var: c.variable("%" + name), Frame: f.id, Depth: f.depth})

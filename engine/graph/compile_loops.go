@@ -60,7 +60,6 @@ func (c *compiler) join(f *frame, ways []loose, name string, pos ir.Pos) []loose
 	return forward(n)
 }
 
-// forward is the only way out of a node.
 func forward(n *Node) []loose { return []loose{{from: n.ID, kind: Forward, bind: None}} }
 
 // then connects the ways to a node and returns the way out of it.

@@ -77,7 +77,6 @@ func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool
 	return nil
 }
 
-// arg prints one argument; seen are the names of earlier ones.
 func (c *canon) arg(callee string, arg syntax.Expr, keywords, seen map[string]bool) error {
 	named, ok := arg.(*syntax.BinaryExpr)
 	if !ok || named.Op != syntax.EQ {

@@ -72,7 +72,6 @@ type callGraph struct {
 	calls [][]*Call
 }
 
-// fits compares the arguments of a call with the inputs of its function.
 func (g *callGraph) fits(c *Call) *Error {
 	fn := g.prog.Functions[g.index[c.Name]]
 	given := map[string]bool{}

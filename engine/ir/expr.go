@@ -132,7 +132,6 @@ func (p *parser) vetWord(i int, before token) error {
 	return nil
 }
 
-// vetOp refuses operators that the language lacks.
 func (p *parser) vetOp(t token) error {
 	switch op := p.text(t); op {
 	case "@":

@@ -19,7 +19,6 @@ type generator struct {
 	next      int
 }
 
-// anyProgram is a program without positions.
 func anyProgram(t *rapid.T) *Program {
 	g := &generator{T: t}
 	n := g.below(3, "functions") + 1
@@ -53,7 +52,6 @@ func (g *generator) variable() string {
 		"timeout", "backoff", "max", "list", "s", "ms", "ö", "_1")
 }
 
-// word is any name at all.
 func (g *generator) word() string {
 	return pick(g, "word", "a", "b", "class", "None", "if", "in", "retry", "timeout", "input", "for", "lambda", "é")
 }

@@ -29,7 +29,6 @@ type token struct {
 	line, col  int32
 }
 
-// indentWidth is the number of spaces of one level.
 const indentWidth = 4
 
 // maxDigits bounds the digits of one number, since reading takes more than linear time.
@@ -42,7 +41,6 @@ var ops = set(
 	"(", ")", "[", "]", "{", "}", ",", ":", ".", "+", "-", "*", "/", "%", "<", ">", "=", "@", "|", "&", "^", "~",
 )
 
-// maxOp is the length of the longest operator.
 const maxOp = 3
 
 // foreignRunes are characters that begin no token, and what to write instead.
@@ -68,7 +66,6 @@ type lexer struct {
 	bad     *Error // of the last token, if that is kBad
 }
 
-// lex cuts src, after vet.
 func lex(file, src string, nesting int) *lexer {
 	l := &lexer{file: file, src: src, line: 1, col: 1, nesting: nesting}
 	for l.bad == nil && l.at < len(l.src) {

@@ -204,7 +204,6 @@ func functionFault(name string, lines map[string]int) string {
 	return ""
 }
 
-// signature is (input: [...], output: [...]).
 func (p *parser) signature() (inputs, outputs []Name, err error) {
 	if err = p.expect("(", formFn); err != nil {
 		return nil, nil, err

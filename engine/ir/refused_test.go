@@ -54,7 +54,6 @@ func writeGolden(t *testing.T, file string, cases []goldenCase) {
 	}
 }
 
-// golden runs each case of a file and compares the result with the expected one.
 func golden(t *testing.T, file string, run func(t *testing.T, source string) string) {
 	t.Helper()
 	cases := readGolden(t, file)

@@ -263,7 +263,6 @@ func (p *parser) timeout(a *Action) error {
 	return p.expect("]", formTimeout)
 }
 
-// types parses error types and their arrow.
 func (p *parser) types() ([]Name, error) {
 	var types []Name
 	for {

@@ -2,7 +2,6 @@ package ir
 
 import "slices"
 
-// statement parses one statement with the end of its line.
 func (p *parser) statement() (Stmt, error) {
 	t := p.tok()
 	switch {
@@ -40,7 +39,6 @@ func (p *parser) statement() (Stmt, error) {
 	return p.assign()
 }
 
-// line ends a statement with its line.
 func (p *parser) line(s Stmt, err error) (Stmt, error) {
 	if err != nil {
 		return nil, err
@@ -74,7 +72,6 @@ func (p *parser) indented() error {
 		"or put an expression that continues in brackets")
 }
 
-// endLine passes the end of a line. The message names what is before it.
 func (p *parser) endLine(what string) error {
 	if p.atKind(kNewline) {
 		p.take()

@@ -43,7 +43,6 @@ func judgeEnds(j *judgement) {
 	}
 }
 
-// judgeCanceled checks that a cancelled end was requested.
 func (j *judgement) judgeCanceled(r *instanceRecord, line int) {
 	if len(r.canceling) == 0 && !j.rules.Partial || len(r.canceling) > 0 && r.canceling[0] > line && j.rules.CommitOrder {
 		j.violate([]int{line}, "the instance was canceled, and nobody had asked for that")

@@ -214,7 +214,6 @@ func (e *Event) validateWords(needs traits) error {
 	return nil
 }
 
-// terminal reports whether an instance with the status has ended.
 func terminal(s reference.Status) bool {
 	return s == reference.Completed || s == reference.Failed || s == reference.Canceled
 }

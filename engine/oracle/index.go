@@ -152,14 +152,12 @@ func (x *index) note(e *Event, line int) {
 	}
 }
 
-// addGlobal files an event without an instance.
 func (x *index) addGlobal(e *Event, line int) {
 	if e.Kind == Inspected {
 		x.inspected = append(x.inspected, line)
 	}
 }
 
-// add files an event without a node run.
 func (r *instanceRecord) add(e *Event, line int) {
 	r.bad = r.bad || e.Bad != ""
 	switch e.Kind {

@@ -44,7 +44,6 @@ func (n *noise) add(e Event) {
 
 const leaseNS = 50 // longer than what happens under one lease
 
-// attempt delivers one attempt until its completion is applied.
 func (n *noise) attempt(run Event, c reference.Call, args json.RawMessage, again bool) {
 	lease := func() Event {
 		n.token++

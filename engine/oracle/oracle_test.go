@@ -172,7 +172,6 @@ func judge(t testing.TB, lines string, rules Rules) Report {
 	return report
 }
 
-// red lists the violated invariants.
 func red(r Report) string {
 	var out []string
 	for _, v := range r {

@@ -33,7 +33,6 @@ const (
 	never  = math.MaxInt
 )
 
-// neverRan reports a way on which something never ran.
 func (m moment) neverRan() bool { return m.line == never && m.blame == nil }
 
 func later(a, b moment) moment {
@@ -192,7 +191,6 @@ func (o *order) failed(n *graph.Node, path graph.Path) bool {
 	return slices.ContainsFunc(o.final(r), func(line int) bool { return o.history[line].Error != nil })
 }
 
-// passed returns the moment from which a node run can have been done.
 func (o *order) passed(n *graph.Node, path graph.Path) moment {
 	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
 	if n.Kind == graph.Sleep && r != nil && len(r.answered) > 0 { // its end was recorded, so the recorder relies on it

@@ -129,7 +129,6 @@ func (v Verdict) String() string {
 	return b.String()
 }
 
-// brief returns the event as JSON, clipped if long.
 func (e *Event) brief() string {
 	text, err := json.Marshal(e)
 	if err != nil {

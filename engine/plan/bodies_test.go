@@ -15,7 +15,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// env maps names to ints and lists of ints.
 type env map[string]any
 
 // number reads a name as an int: a list by its sum.
@@ -51,7 +50,6 @@ func (b *bodies) name() string {
 	return fmt.Sprintf("x%d", b.serial)
 }
 
-// text reads a name as an int in an expression.
 func (b *bodies) text(name string) string {
 	if b.lists[name] {
 		return "sum(" + name + ")"

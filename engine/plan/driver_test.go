@@ -127,7 +127,6 @@ func (d *driver) complete(t task) error {
 	return d.commit(pl)
 }
 
-// commit applies a plan with its continuations.
 func (d *driver) commit(pl plan.Plan) (err error) {
 	if err := d.look(pl); err != nil {
 		return err
@@ -162,7 +161,6 @@ func (d *driver) continues(run graph.Run) string {
 	return "started"
 }
 
-// look sees a plan before it is applied.
 func (d *driver) look(pl plan.Plan) error {
 	d.trace.WriteString(d.Program.Describe(pl))
 	d.writes += len(pl.Writes)

@@ -28,7 +28,6 @@ func compile(t testing.TB, file, source string) *plan.Program {
 	return p
 }
 
-// act executes the actions of the test programs.
 func act(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 	values := map[string]any{}
 	for name, raw := range args {

@@ -17,7 +17,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// referenceAction adapts the driver's actions to the interpreter.
 func referenceAction(name string, args reference.Args, attempt int) (expr.Value, *reference.Error) {
 	raw := map[string]json.RawMessage{}
 	for _, a := range args {

@@ -15,7 +15,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// backoffMax caps the wait before a retry.
 const backoffMax = time.Hour
 
 // InputError is an input that the workflow does not accept.

@@ -43,7 +43,6 @@ func (t *table) get(slot Slot) *value {
 	return nil
 }
 
-// put stores or replaces the value of a slot, and returns its address.
 func (t *table) put(slot Slot, v value) *value {
 	known := t.get(slot)
 	if known == nil {

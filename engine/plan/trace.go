@@ -118,7 +118,6 @@ func short(v json.RawMessage) string {
 	return fmt.Sprintf("%s… (%d bytes)", v[:most-10], len(v))
 }
 
-// quoted prints a value for a message, in one line.
 func quoted(v expr.Value) string {
 	const most = 40
 	if r := []rune(v.String()); len(r) > most {

@@ -27,7 +27,6 @@ func (w *walk) set(slot Slot, v value) {
 	w.measure(slot, known)
 }
 
-// decoded returns a value in its decoded form; nil if there is none.
 func (w *walk) decoded(v *value) (expr.Value, error) {
 	if !v.there() {
 		return nil, nil
@@ -62,7 +61,6 @@ func (p *Program) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
 	return v.raw, nil
 }
 
-// eval evaluates an expression with the current values of its names.
 func (w *walk) eval(x *expression, path graph.Path) (expr.Value, *Failure) {
 	w.args = slices.Grow(w.args[:0], len(x.vars))[:len(x.vars)]
 	for i, v := range x.vars {

@@ -14,7 +14,6 @@ type sequence struct {
 	at  func(int) expr.Value
 }
 
-// over returns the elements of a list or the keys of a dict.
 func over(pos ir.Pos, who string, v expr.Value) (sequence, *fault) {
 	switch v := v.(type) {
 	case *starlark.List:
@@ -45,7 +44,6 @@ func (m *machine) loopOver(f *frame, e *ir.Expr) (sequence, *fault) {
 // numberMax bounds the numbers of a range, so that they and their count are exact.
 const numberMax = 1 << 53
 
-// numbers returns the numbers of a range, from its one to three arguments.
 func numbers(pos ir.Pos, args *starlark.List) (sequence, *fault) {
 	if args.Len() > 3 {
 		return sequence{}, fatal(pos, TypeExpression, "range takes one to three ints, not %d", args.Len())

@@ -53,7 +53,6 @@ func limit(pos ir.Pos, what string, value, bound int) *fault {
 	return fatal(pos, TypeLimit, "%s", ir.LimitError(pos, what, value, bound).Msg)
 }
 
-// step takes one step of the interpreter's budget.
 func (m *machine) step(pos ir.Pos) *fault {
 	if m.steps >= m.stepsMax {
 		return fatal(pos, TypeBudget, "the reference interpreter stopped after %d steps; raise Options.StepsMax", m.steps)
@@ -324,7 +323,6 @@ func (m *machine) evaluate(f *frame, pos ir.Pos, c *expr.Compiled) (expr.Value, 
 	return v, nil
 }
 
-// evalFault converts an error of package expr.
 func evalFault(pos ir.Pos, err error) *fault {
 	e, ok := err.(*expr.EvalError)
 	if !ok {
@@ -336,7 +334,6 @@ func evalFault(pos ir.Pos, err error) *fault {
 	return fatal(pos, e.Type, "%s", e.Msg)
 }
 
-// list makes a list value within the limit.
 func (m *machine) list(pos ir.Pos, values []expr.Value) (expr.Value, *fault) {
 	v, err := expr.Normalize(starlark.NewList(values), m.limits)
 	if err != nil {

@@ -193,7 +193,6 @@ func (m *machine) excuse(from, to int) {
 	}
 }
 
-// pick chooses which of several faults surfaces.
 func (m *machine) pick(faults []*fault) *fault {
 	type identity struct {
 		Error

@@ -40,7 +40,6 @@ func (a arguments) value(name string) (json.RawMessage, error) {
 	return v, nil
 }
 
-// integer reads an argument of any size.
 func (a arguments) integer(name string) (*big.Int, error) {
 	v, err := a.value(name)
 	if err != nil {
@@ -65,7 +64,6 @@ func (a arguments) text(name string) (string, error) {
 	return s, nil
 }
 
-// asFailure is an error that becomes a failure.
 type asFailure struct{ failure plan.Failure }
 
 func (f asFailure) Error() string { return f.failure.Type + ": " + f.failure.Message }

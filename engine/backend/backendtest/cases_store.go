@@ -130,7 +130,6 @@ func lookupOrder(r *rig) {
 	}
 }
 
-// sweepRunning sweeps while one instance has ended and others are running.
 func sweepRunning(r *rig) {
 	p := MustCompile(r, fan)
 	subs := make([]backend.Submission, 6)

@@ -146,7 +146,6 @@ func (c *checking) tokens(name string, h *runHistory) {
 	}
 }
 
-// attempts checks the numbers and arguments of a run's attempts.
 func (c *checking) attempts(name string, h *runHistory) {
 	seen := map[int]bool{0: true}
 	for _, l := range h.leases {

@@ -319,7 +319,6 @@ func (w *worker) claim(ctx context.Context) error {
 	return nil
 }
 
-// complete runs some of a shard's tasks and offers their completions.
 func (w *worker) complete(ctx context.Context, shard int) error {
 	tasks := w.batch(shard)
 	completions := make([]backend.Completion, len(tasks))

@@ -288,7 +288,6 @@ func swapResults(b *bug) {
 	}
 }
 
-// answer replaces answers of one kind by another.
 func answer(from, to backend.Answer) func(*backend.Committed) {
 	return func(out *backend.Committed) {
 		for i := range out.Outcomes {

@@ -86,7 +86,6 @@ func (r *recorder) begin() int64 {
 	return r.clock
 }
 
-// committed records a call's result: its own steps, the tasks, and the ends.
 func (r *recorder) committed(begin int64, own []Step, out backend.Committed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +108,6 @@ func (r *recorder) committed(begin int64, own []Step, out backend.Committed) {
 	}
 }
 
-// lost records a call that may have been applied.
 func (r *recorder) lost(begin int64, err error) {
 	r.committed(begin, []Step{{Kind: Lost, Err: err}}, backend.Committed{})
 }

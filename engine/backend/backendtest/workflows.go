@@ -406,7 +406,6 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// join writes f(0) to f(n-1), separated by commas.
 func join(n int, f func(int) int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -452,7 +451,6 @@ func (r *rig) runTogether(all []Workflow) {
 	r.clean()
 }
 
-// drive runs instances and checks everything it can.
 func (r *rig) drive(w Workflow, p *plan.Program, instances int, cfg DriveConfig) *Recording {
 	r.Helper()
 	subs := make([]backend.Submission, instances)

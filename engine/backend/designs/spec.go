@@ -29,7 +29,6 @@ type Spec struct {
 	opts map[string]string
 }
 
-// kind is a backend.
 type kind struct {
 	name     string
 	doc      string

@@ -21,7 +21,6 @@ type design struct {
 	open    func(t testing.TB) differ.Store
 }
 
-// genuine lists the real backends.
 func genuine() []design {
 	var list []design
 	for _, spec := range designs.All() {
@@ -111,7 +110,6 @@ func onMemory(testing.TB) differ.Store {
 	}
 }
 
-// onPostgres opens a store of one shard, in its own schema.
 func onPostgres(design string) func(testing.TB) differ.Store {
 	return func(t testing.TB) differ.Store {
 		spec, err := designs.Parse(design + ":shards=1")

@@ -65,7 +65,6 @@ func newConductor(c Case, s Store, p *plan.Program, a *actions) *conductor {
 	return d
 }
 
-// chance returns true in the given percentage of calls.
 func (d *conductor) chance(percent int) bool { return percent > 0 && d.rng.IntN(100) < percent }
 
 func (d *conductor) grant() backend.Grant {
@@ -199,7 +198,6 @@ func (d *conductor) claim(ctx context.Context) error {
 	return nil
 }
 
-// wait lets the time pass until something may be due.
 func (d *conductor) wait(ctx context.Context, due time.Time) {
 	if d.store.Advance == nil {
 		_ = pause.For(ctx, min(max(time.Until(due), time.Millisecond), idleWait)) // the next call reports an ended ctx

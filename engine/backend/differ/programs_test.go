@@ -81,7 +81,6 @@ func schedules(t *rapid.T) differ.Schedule {
 	return s
 }
 
-// mix counts the results of cases.
 type mix map[string]int
 
 // Kinds of results.

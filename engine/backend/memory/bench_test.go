@@ -37,7 +37,6 @@ func BenchmarkComplete(b *testing.B) {
 	}
 }
 
-// completeAll runs instances from submission to end.
 func completeAll(b *testing.B, program *plan.Program, instances, batch int) {
 	b.Helper()
 	store := memory.New(memory.Options{})

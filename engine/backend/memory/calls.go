@@ -109,7 +109,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	})
 }
 
-// complete applies one completion, if its token is current.
 func (t *tx) complete(sh *shard, c *backend.Completion) (backend.Outcome, error) {
 	r := t.s.heldRun(sh, &c.Lease)
 	if r == nil {

@@ -80,7 +80,6 @@ func (t *tx) at(step string) error {
 	return t.crashed
 }
 
-// attempt runs a call's body up to its commit.
 func (t *tx) attempt(body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
 	if err := t.at(pointBegin); err != nil {
 		return backend.Committed{}, err

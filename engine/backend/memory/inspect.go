@@ -131,7 +131,6 @@ type placed[V any] struct {
 	v V
 }
 
-// sorted lists a table by node or variable, then by path.
 func sorted[V any](tb *state.Table[V]) []placed[V] {
 	var all []placed[V]
 	tb.Each(func(a state.Address, v V) { all = append(all, placed[V]{a, v}) })

@@ -123,7 +123,6 @@ func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend
 	return out, nil
 }
 
-// usable returns an error if no call can begin.
 func (b *Backend) usable(ctx context.Context) error {
 	select {
 	case <-b.closed:

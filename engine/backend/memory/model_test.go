@@ -294,7 +294,6 @@ func (m *machine) outlook(t *rapid.T, out backend.Committed) {
 	}
 }
 
-// Check compares the ends of instances, and checks the store.
 func (m *machine) Check(t *rapid.T) {
 	if m.calls++; m.calls%10 != 0 {
 		return

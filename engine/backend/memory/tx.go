@@ -74,7 +74,6 @@ func (t *tx) commit() {
 	t.Leave()
 }
 
-// touch includes a shard in the call's outlook.
 func (t *tx) touch(sh *shard) {
 	if !slices.Contains(t.touched, sh) {
 		t.touched = append(t.touched, sh)
@@ -185,7 +184,6 @@ func cloneFailure(f *plan.Failure) *plan.Failure {
 	return &c
 }
 
-// public copies what a caller may know of an instance.
 func (inst *instance) public() backend.Instance {
 	return backend.Instance{
 		ID:      inst.ID,

@@ -19,7 +19,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// pair is an instance and its model.
 type pair struct {
 	*rapid.T
 	tx    state.Tx
@@ -133,7 +132,6 @@ func (p *pair) both(r *state.Run, ev plan.Event) {
 	}
 }
 
-// follow applies a plan to the model, and compares it with the instance and its end.
 func (p *pair) follow(pl plan.Plan, end *plan.End) {
 	var err error
 	p.end, err = p.model.Fixpoint(pl, func(ev plan.Event) (plan.Plan, error) {

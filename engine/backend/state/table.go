@@ -80,7 +80,6 @@ func (tb *Table[V]) Put(a Address, v V) {
 	tb.index.put(a, v)
 }
 
-// become converts the list to an index.
 func (tb *Table[V]) become(room int) {
 	tb.index = &index[V]{at: make(map[Address]V, room), inner: map[graph.Path]map[Address]struct{}{}}
 	for _, e := range tb.list {
@@ -199,7 +198,6 @@ func (x *index[V]) drop(a Address) {
 	}
 }
 
-// outer returns a path without its last part.
 func outer(p graph.Path) graph.Path {
 	if i := strings.LastIndexByte(string(p), '.'); i >= 0 {
 		return p[:i]

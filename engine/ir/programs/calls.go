@@ -18,7 +18,6 @@ func (g *generator) afford(calls int) bool {
 	return true
 }
 
-// act assigns the result of an action.
 func (g *generator) act() []ir.Stmt {
 	if !g.afford(1) {
 		return g.set()
@@ -196,7 +195,6 @@ func (g *generator) invocation(k kind) ir.Invocation {
 	return g.action(k)
 }
 
-// call assigns the result of a function.
 func (g *generator) call() []ir.Stmt {
 	k := g.anyKind()
 	c := g.callOf(k)
@@ -234,7 +232,6 @@ func kindOf(name string) kind {
 	return anything
 }
 
-// existing draws one of the functions that may be called here.
 func (g *generator) existing(k kind) *function {
 	var fit []*function
 	for _, f := range g.functions {
@@ -290,7 +287,6 @@ func (g *generator) function(k kind) *function {
 	return f
 }
 
-// spread runs a call for the elements of a list.
 func (g *generator) spread() []ir.Stmt {
 	over, item := g.spreadOver()
 	limit := g.n(4)

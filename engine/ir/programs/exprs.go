@@ -21,7 +21,6 @@ const (
 	kinds
 )
 
-// pool lists the names of each kind.
 var pool = [kinds][]string{
 	number:   {"a", "b", "c"},
 	text:     {"s", "t"},

@@ -131,7 +131,6 @@ func (g *generator) program() Program {
 	return Program{Source: ir.Print(prog), Input: input}
 }
 
-// mainInputs draws main's inputs, and a value for each.
 func (g *generator) mainInputs() (inputs []string, input json.RawMessage) {
 	var fields []string
 	for range g.n(3) {

@@ -67,7 +67,6 @@ var pythonActions = map[string]struct{ function, parameters, result string }{
 	"sum":    {"total", "values: List[int]", "int"},
 }
 
-// pythonAction defines an action, with the policies of its calls.
 func pythonAction(a *ir.Action) string {
 	options := []string{fmt.Sprintf("name=%q", a.Name)}
 	count, on := 0, "()"
@@ -163,7 +162,6 @@ func (w *pythonWriter) line(format string, args ...any) {
 	w.out.WriteByte('\n')
 }
 
-// hint returns the type of a name's values.
 func hint(name string) string {
 	if strings.HasPrefix(name, "k") {
 		return "int" // the counter of a while

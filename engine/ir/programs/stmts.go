@@ -14,7 +14,6 @@ type statement struct {
 	write  func(*generator) []ir.Stmt
 }
 
-// statements lists them, the simplest first.
 func statements() []statement {
 	return []statement{
 		{6, false, (*generator).set},
@@ -73,7 +72,6 @@ func (g *generator) set() []ir.Stmt {
 	return assign(expression(value), target)
 }
 
-// accumulate adds to a list, or starts one.
 func (g *generator) accumulate() []ir.Stmt {
 	xs, held := g.variable(list)
 	if !held {
@@ -166,7 +164,6 @@ func (g *generator) leave() ir.Stmt {
 	return &ir.Return{Values: values}
 }
 
-// flow is what is known at a place.
 type flow struct {
 	have map[string]bool
 	dead bool
@@ -281,7 +278,6 @@ func (g *generator) whileLoop() []ir.Stmt {
 	return append(begin, loop)
 }
 
-// errorTypes are those with which actions fail.
 var errorTypes = []string{"Boom", "Flaky", "Other"}
 
 // expressionError is the type that a function raises for a failing expression.

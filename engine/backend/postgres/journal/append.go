@@ -22,7 +22,6 @@ const (
 	resolvePause = 20 * time.Millisecond
 )
 
-// appendTries bounds the appends of one call after unknown outcomes.
 const appendTries = 3
 
 // errLost means that another engine owns the shard: nothing was applied.

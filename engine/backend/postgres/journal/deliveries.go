@@ -25,7 +25,6 @@ func (sh *shardState) noteNext(ctx context.Context, most int) error {
 	return sh.note(ctx, runs, func(r *state.Run) int32 { return r.Counted + 1 })
 }
 
-// note makes counts of deliveries durable.
 func (sh *shardState) note(ctx context.Context, runs []*state.Run, count func(*state.Run) int32) error {
 	if len(runs) == 0 {
 		return nil

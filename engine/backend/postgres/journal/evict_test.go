@@ -47,7 +47,6 @@ fn main(input: [n], output: [r]):
 `}
 )
 
-// newEvictWorld opens a backend that owns the only shard and evicts on demand.
 func newEvictWorld(t *testing.T) (*world, *Backend) {
 	w := newWorld(t, 1)
 	w.cfg.Memory = 3 << 20

@@ -75,7 +75,6 @@ func (w *world) launch(b *Backend, wf backendtest.Workflow) []backend.Task {
 	return out.Tasks
 }
 
-// ran completes a task with its action's result.
 func ran(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
 	if t.Action == "" {

@@ -119,7 +119,6 @@ func (w *cutWorld) offering(cs ...backend.Completion) designtest.Trial {
 	})
 }
 
-// submitting submits one instance that runs, and one that ends at its start.
 func (w *cutWorld) submitting() designtest.Trial {
 	ends := backendtest.Workflow{Name: "ends", Input: `{"n": 1}`, Want: `2`, Source: "fn main(input: [n], output: [x]):\n    x = n + 1\n"}
 	subs := []backend.Submission{w.instance(alone, alone.Program(w)), w.instance(ends, ends.Program(w))}

@@ -46,7 +46,6 @@ func (b *Backend) forwardCommitted(ctx context.Context, shard int, req forward.R
 	})
 }
 
-// toOwner calls ask if another engine owns the shard.
 func (b *Backend) toOwner(ctx context.Context, shard int, s *ownership.ShardView, ask func(was string, owner forward.Owner) error) error {
 	sh := b.shards[shard]
 	s, err := sh.unlessSeen(ctx, s)

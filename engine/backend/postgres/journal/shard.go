@@ -268,7 +268,6 @@ func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 	return nil
 }
 
-// raise sets n to a greater value.
 func raise(n *atomic.Int64, to int64) {
 	for was := n.Load(); was < to; was = n.Load() {
 		if n.CompareAndSwap(was, to) {
