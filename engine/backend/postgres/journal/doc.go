@@ -1,4 +1,4 @@
-// Package journal is the design that keeps readiness in the memory of a shard's owner. Durable is only what happened: a row for
+// Package journal is the design that keeps readiness in the memory of a shard's owner. Only what happened is durable: a row for
 // each instance, and an appended row for each completion.
 //
 // # What makes it this design
@@ -25,7 +25,7 @@
 // owner to owner.
 //
 // The plan of a completion is applied to the instances in memory, and each change records how to undo it. Then one statement
-// appends a row for each completion of the batch and ends instances, if the epoch still holds. Only after it outcomes are
+// appends a row for each completion of the batch and ends instances, if the epoch still holds. Only then are outcomes
 // answered and tasks handed out; a batch that the server refuses is undone. Claiming tasks and renewing their leases touch only
 // memory. One call at a time uses a shard; shards do not wait for one another.
 //
