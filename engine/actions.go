@@ -6,24 +6,23 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// actions holds the contexts of running tasks by the tasks' ids. Those are given in order, so tasks that began together
-// stand on one page: their contexts are allocated at once, and the map stays small.
+// actions holds the contexts of running tasks by id. Ids ascend, so tasks that started together share a page: their contexts are
+// allocated at once, and the map stays small.
 type actions struct {
-	pages  map[dispatch.TaskID]*actionPage // by id / pageActions, those on which a task runs
-	newest *actionPage                     // that was made last, where id / pageActions is at
+	pages  map[dispatch.TaskID]*actionPage // by id / pageActions, if a task runs there
+	newest *actionPage                     // the last one made; at is its id / pageActions
 	at     dispatch.TaskID
 }
 
-// pageActions is how many contexts a page has. One that an action keeps beyond its end keeps its page's memory.
+// pageActions is the number of contexts of a page. A context that an action keeps beyond its end keeps the page's memory.
 const pageActions = 16
 
 type actionPage struct {
 	contexts [pageActions]actionContext
 	running  [pageActions]bool
-	count    int // of those that run
+	count    int // number of running tasks
 }
 
-// add makes the context of a task that begins.
 func (a *actions) add(id dispatch.TaskID, parent context.Context) *actionContext {
 	at := id / pageActions
 	p := a.newest
@@ -43,7 +42,6 @@ func (a *actions) add(id dispatch.TaskID, parent context.Context) *actionContext
 	return c
 }
 
-// get gives the context of a running task; nil: none of that id runs.
 func (a *actions) get(id dispatch.TaskID) *actionContext {
 	p := a.pages[id/pageActions]
 	if p == nil || !p.running[id%pageActions] {
@@ -52,7 +50,7 @@ func (a *actions) get(id dispatch.TaskID) *actionContext {
 	return &p.contexts[id%pageActions]
 }
 
-// remove lets go of the context of a running task, which may go on to use it.
+// remove forgets the context of a task, which may still use it.
 func (a *actions) remove(id dispatch.TaskID) {
 	p := a.pages[id/pageActions]
 	p.running[id%pageActions] = false

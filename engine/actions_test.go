@@ -6,7 +6,7 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// TestActionsOnPages holds the table against a map, over begins and ends in any order.
+// TestActionsOnPages compares the table with a map, over starts and ends in any order.
 func TestActionsOnPages(t *testing.T) {
 	a := actions{pages: map[dispatch.TaskID]*actionPage{}}
 	plain := map[dispatch.TaskID]*actionContext{}
@@ -37,8 +37,8 @@ func TestActionsOnPages(t *testing.T) {
 	}
 }
 
-// TestActionsAreAllocatedTogether: tasks that come in order cost an allocation for a page of them, also where each ends before the
-// next begins.
+// TestActionsAreAllocatedTogether checks that consecutive tasks cost one allocation for each page, also if each ends before the
+// next starts.
 func TestActionsAreAllocatedTogether(t *testing.T) {
 	a := actions{pages: map[dispatch.TaskID]*actionPage{}}
 	id, ctx := dispatch.TaskID(0), t.Context()

@@ -16,14 +16,13 @@ import (
 	"pulley/engine/worker"
 )
 
-// What makes this test binary an engine whose one action always fails, and at which attempt it kills its
-// process instead.
+// They make this test binary an engine whose only action always fails, and kills the process at a given attempt.
 const (
 	attemptsEnv = "PULLEY_TEST_ATTEMPTS" // where the store is
 	diesEnv     = "PULLEY_TEST_DIES"
 )
 
-// TestChildAttempts is not a test but the other process of the one below, and does nothing by itself.
+// TestChildAttempts is the child process of the test below; otherwise it does nothing.
 func TestChildAttempts(t *testing.T) {
 	c := childOf(t, attemptsEnv)
 	if c == nil {
@@ -45,7 +44,7 @@ func attempt(_ context.Context, call worker.Call) (any, error) {
 	return nil, killSelf()
 }
 
-// attempts runs such an engine until it dies or ends an instance, and gives what it said.
+// attempts runs such an engine until it dies or an instance ends, and returns its output.
 func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 	s.Helper()
 	end, err := s.runChild("TestChildAttempts", attemptsEnv, diesEnv+"="+dies, func(said string) {
@@ -60,8 +59,8 @@ func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 	return starts, end
 }
 
-// TestRetriesAreCountedAcrossACrash kills an engine during the second attempt of three. The next one makes
-// the second attempt again, under a new token, and the third, and that is all.
+// TestRetriesAreCountedAcrossACrash kills an engine during the second attempt of three. The next engine must run the second
+// attempt again, with a new token, and the third, and no more.
 func TestRetriesAreCountedAcrossACrash(t *testing.T) {
 	onEveryDatabase(t, func(s *site) {
 		s.lease = childLease
@@ -89,7 +88,7 @@ func TestRetriesAreCountedAcrossACrash(t *testing.T) {
 	})
 }
 
-// store submits an instance that whoever comes first runs.
+// store submits an instance for any engine to run.
 func (s *site) store(b backend.Backend, p *plan.Program) {
 	s.Helper()
 	out, err := b.Submit(s.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: []byte(`{}`)}}, granted(0))

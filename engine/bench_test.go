@@ -9,8 +9,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// BenchmarkInstance runs one instance after another on a store that costs next to nothing: what is
-// measured is the engine's own share. The metric is node runs, actions and barriers alike.
+// BenchmarkInstance measures the engine's own share: it runs one instance after another on a store that costs almost nothing. The
+// metric counts node runs, both actions and barriers.
 func BenchmarkInstance(b *testing.B) {
 	for _, c := range []struct {
 		name    string

@@ -16,7 +16,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// begin does a job of the pool's.
 func (e *Engine) begin(j job) {
 	if j.call != nil {
 		e.call(j.call)
@@ -25,7 +24,6 @@ func (e *Engine) begin(j job) {
 	e.execute(j.action, &j.start)
 }
 
-// call makes a call of the backend and tells the loop how it ended.
 func (e *Engine) call(c *dispatch.Call) {
 	ctx, cancel := context.WithTimeoutCause(e.work, e.cfg.CallTimeout,
 		fmt.Errorf("no answer within the %v of CallTimeout", e.cfg.CallTimeout))
@@ -45,10 +43,9 @@ func (e *Engine) call(c *dispatch.Call) {
 	e.events.put(ev) // the loop reads until the last call has ended
 }
 
-// endedElsewhere looks up the instances of leases that are not held any more, and gives those that have ended: another engine
-// cancelled them, or brought them to their end. What runs of them here is of no use to anybody, and its context says so; of any
-// other instance the task may be another engine's now. The reply, which renews the leases that are held, waits for this: so it
-// takes until the deadline at most, and where it fails, all that is known is that the leases are lost.
+// endedElsewhere looks up the instances of lost leases, and returns those that have ended: another engine cancelled or completed
+// them. Their tasks here are cancelled with that cause; the task of any other instance may be another engine's now. The renewal's
+// reply waits for this, so it ends at the deadline. If it fails, the leases are merely lost.
 func (e *Engine) endedElsewhere(ctx context.Context, leases []backend.Lease, held []bool, deadline time.Time) (ended []backend.Instance) {
 	var ids []uuid.UUID
 	for i, lease := range leases {
@@ -71,7 +68,7 @@ func (e *Engine) endedElsewhere(ctx context.Context, leases []backend.Lease, hel
 	return ended
 }
 
-// skew is how far Clock is from the clock by which the backend tells this process when leases end.
+// skew is how far Clock is from the clock of the leases' ends that the backend returns.
 func (e *Engine) skew() time.Duration {
 	if e.cfg.Clock == nil {
 		return 0
@@ -79,7 +76,7 @@ func (e *Engine) skew() time.Duration {
 	return time.Until(e.cfg.Clock())
 }
 
-// shift has the moments in what a call brought be of a clock that was so far from time.Now when the call began.
+// shift moves the times of a reply to a clock that differed by skew when the call began.
 func shift(c *backend.Committed, skew time.Duration) {
 	if skew == 0 {
 		return
@@ -106,14 +103,14 @@ func (e *Engine) callBackend(ctx context.Context, c *dispatch.Call) (reply dispa
 	case dispatch.OpSweep:
 		reply.Swept, reply.Err = b.Sweep(ctx, c.Shard)
 	case dispatch.OpNotify:
-		reply.Err = b.(backend.Listener).Notify(ctx) // asked for only where the backend is one
+		reply.Err = b.(backend.Listener).Notify(ctx) // only requested if the backend is a Listener
 	default:
 		reply.Err = fmt.Errorf("engine: no such call: %s", c.Op)
 	}
 	return reply
 }
 
-// execute runs a task and tells the loop how it ended, even if the action ends its goroutine.
+// execute runs a task and sends its end to the loop, even if the action ends its goroutine.
 func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	done, returned := dispatch.Done{Task: start.ID}, false
 	defer func() {
@@ -139,14 +136,14 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	returned = true
 }
 
-// redeliveryPauseMin and redeliveryPauseMax bound the pause before an attempt whose worker died beside this engine is delivered again.
+// Bounds of the pause before an attempt is redelivered whose worker died while this engine survived.
 const (
 	redeliveryPauseMin = 100 * time.Millisecond
 	redeliveryPauseMax = 30 * time.Second
 )
 
-// redeliveryPause is that pause: twice as long with each delivery, and somewhere between a half and the whole of that, so that
-// attempts which died together do not come back together. random is from 0 to 1.
+// redeliveryPause doubles the pause with each delivery, and takes between a half and all of it, so that attempts that died
+// together do not return together. random is from 0 to 1.
 func redeliveryPause(deliveries int, random float64) time.Duration {
 	rest := redeliveryPauseMin
 	for i := 1; i < deliveries && rest < redeliveryPauseMax; i++ {
@@ -156,13 +153,13 @@ func redeliveryPause(deliveries int, random float64) time.Duration {
 	return rest/2 + time.Duration(random*float64(rest/2))
 }
 
-// listen hears of work that others made ready. Where it cannot, polling is what remains, so it
-// tries again for as long as the engine lives.
+// listen wakes the loop when another engine makes work ready. If listening fails, polling remains, and listen retries until the
+// engine ends.
 func (e *Engine) listen(l backend.Listener) {
 	wake := func() {
 		select {
 		case e.notified <- struct{}{}:
-		default: // the loop has not seen the last one yet
+		default: // a notification is pending already
 		}
 	}
 	pause := e.cfg.RetryMin
@@ -183,11 +180,11 @@ func (e *Engine) listen(l backend.Listener) {
 			return
 		}
 		pause = min(2*pause, e.cfg.RetryMax)
-		wake() // something may have been missed
+		wake() // a notification may have been missed
 	}
 }
 
-// pause waits, and says whether the engine still lives.
+// pause waits, and reports whether the engine still runs.
 func (e *Engine) pause(pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -10,16 +10,15 @@ import (
 	"pulley/engine/backend"
 )
 
-// reasonBytes bounds the reason of a Cancel, which is stored and shown.
 const reasonBytes = 16 << 10
 
-// Cancel ends a running instance from outside, as canceled, with the reason in its failure. What is
-// queued of it is never run, and what runs changes nothing any more: its context is cancelled with
-// dispatch.ErrInstanceEnded, here at once, and in other engines when they next renew its lease, within a third of
-// Config.Lease and two calls of the backend. An engine that cannot reach the store by then has its context cancelled with
-// dispatch.ErrLeaseLost when the lease runs out. It gives the instance as it stands then: one
-// that had ended before is as it was, so that canceling twice is fine. It fails with
-// ErrUnknownInstance, and where the store cannot be asked: then call it again.
+// Cancel ends a running instance as cancelled, with the reason in its failure. Its queued node runs never start, and its running
+// ones change nothing any more: their contexts are cancelled with dispatch.ErrInstanceEnded, here at once, and in other engines
+// at the next renewal, within a third of Config.Lease and two calls of the backend. In an engine that cannot reach the store they
+// are cancelled with dispatch.ErrLeaseLost when the lease expires.
+//
+// Cancel returns the instance as it is then. An instance that ended before is unchanged, so Cancel may be repeated. It fails with
+// ErrUnknownInstance, or if the store does not answer: then call it again.
 func (e *Engine) Cancel(ctx context.Context, id uuid.UUID, reason string) (backend.Instance, error) {
 	if err := e.alive(); err != nil {
 		return backend.Instance{}, err
@@ -51,10 +50,10 @@ func (e *Engine) Cancel(ctx context.Context, id uuid.UUID, reason string) (backe
 	return found[0], nil
 }
 
-// ErrCannotCancel says that instances of the backend cannot be ended from outside.
+// ErrCannotCancel means that the backend is no backend.Canceler.
 var ErrCannotCancel = errors.New("the backend cannot cancel instances; use another one")
 
-// canceled lets go of what the engine holds for an instance that is over, and tells who wants to know.
+// canceled passes the end of an instance to the loop, to Wait, and to the observer.
 func (e *Engine) canceled(inst backend.Instance) {
 	select {
 	case e.ends <- inst:

@@ -35,7 +35,7 @@ func (h *holder) hold(ctx context.Context, _ worker.Call) (any, error) {
 	return nil, ctx.Err()
 }
 
-// next gives the next value of a channel, within the test's time.
+// next receives from a channel, within the test's time.
 func next[T any](s *site, from <-chan T) T {
 	s.Helper()
 	select {
@@ -47,7 +47,6 @@ func next[T any](s *site, from <-chan T) T {
 	}
 }
 
-// with gives the built-in actions and one more.
 func (s *site) with(name string, fn worker.Func) *worker.Registry {
 	s.Helper()
 	r := s.actions(nil)
@@ -57,7 +56,6 @@ func (s *site) with(name string, fn worker.Func) *worker.Registry {
 	return r
 }
 
-// submitted submits an instance and gives its id.
 func (s *site) submitted(e *engine.Engine, p *plan.Program, input string) uuid.UUID {
 	s.Helper()
 	id, err := e.Submit(s.ctx, engine.SubmitRequest{Program: p, Input: []byte(input)})
@@ -83,7 +81,7 @@ const holding = `fn main(input: [n], output: [out]):
         out = "caught"
 `
 
-// TestCancelEndsWhatRunsAndWhatWaits cancels an instance with runs in all slots and more in the queue.
+// TestCancelEndsWhatRunsAndWhatWaits cancels an instance with runs in all slots and in the queue.
 func TestCancelEndsWhatRunsAndWhatWaits(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		h := newHolder()
@@ -116,8 +114,8 @@ func TestCancelEndsWhatRunsAndWhatWaits(t *testing.T) {
 	})
 }
 
-// TestCancelElsewhere cancels through one engine what runs in another, which learns of it when it next
-// renews its leases. Its clock jumps there: nobody waits for a third of a lease that is long enough for any machine.
+// TestCancelElsewhere cancels through one engine what runs in another, which learns of it when it renews its leases. Its clock
+// jumps there, so that the test need not wait.
 func TestCancelElsewhere(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		const lease = time.Minute
@@ -141,7 +139,7 @@ func TestCancelElsewhere(t *testing.T) {
 	})
 }
 
-// TestCancelASleep cancels an instance of which nothing runs.
+// TestCancelASleep cancels a sleeping instance.
 func TestCancelASleep(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		e := s.host(s.open(), engine.Config{})

@@ -17,15 +17,15 @@ import (
 	"pulley/engine/worker"
 )
 
-// childProcess is what this test binary is where it was started to be an engine on a store of other tests.
+// childProcess is this test binary when it was started as an engine on another test's store.
 type childProcess struct {
 	*testing.T
 	design      designs.Spec
 	schema, dsn string
 }
 
-// childOf gives what a variable of the environment makes of this process: design, schema and DSN, with spaces between. It is nil
-// where there is no such variable.
+// childOf parses an environment variable into a childProcess: design, schema and DSN, with spaces between. It returns nil if the
+// variable is not set.
 func childOf(t *testing.T, variable string) *childProcess {
 	t.Helper()
 	design, rest, ok := strings.Cut(os.Getenv(variable), " ")
@@ -66,7 +66,7 @@ func (c *childProcess) run(cfg engine.Config, actions ...worker.Action) {
 	}
 }
 
-// killSelf kills this process, as nothing can be kept from doing. It returns only where that fails.
+// killSelf sends SIGKILL to this process. It returns only if that fails.
 func killSelf() error {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -78,8 +78,8 @@ func killSelf() error {
 	select {}
 }
 
-// runChild starts such a process, as which it runs a test, and lets it stop once it says "ended": it gives what followed, and how the
-// process ended. Hear gets each line that it says.
+// runChild starts a child process that runs a test, and stops it once it prints "ended". It returns what followed that word, and
+// how the process ended. hear receives each line.
 func (s *site) runChild(test, variable, setting string, hear func(said string)) (end string, err error) {
 	s.Helper()
 	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^"+test+"$", "-test.timeout=5m")
@@ -100,17 +100,16 @@ func (s *site) runChild(test, variable, setting string, hear func(said string)) 
 		hear(scan.Text())
 		if text, ok := strings.CutPrefix(scan.Text(), "ended "); ok {
 			end = text
-			_ = stdin.Close() // it stops now
+			_ = stdin.Close() // the child stops
 		}
 	}
 	return end, cmd.Wait()
 }
 
-// childLease is the lease of an engine that is killed: longer than any machine takes to begin what it was given.
+// childLease is the lease of an engine that is killed: longer than any machine takes to start its tasks.
 const childLease = 10 * time.Minute
 
-// lapseLeases lets time pass in the store until the leases of an engine that was killed have run out: every time that is kept is
-// moved to the past. What it had sent is done before; no other host may be open.
+// lapseLeases moves all stored times to the past until the leases of a killed engine have expired. No other host may be open.
 func (s *site) lapseLeases() {
 	s.Helper()
 	s.resolved()

@@ -14,8 +14,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestClaimsCostTheSameBesideABacklog leases node runs while a thousand are queued, and while very many are: what a claim
-// reads does not depend on what waits behind it. The journal is not among the designs, since its queue is in its owner's memory.
+// TestClaimsCostTheSameBesideABacklog checks that what a claim reads does not depend on the number of queued node runs. It leaves
+// out the journal, whose queue is in memory.
 func TestClaimsCostTheSameBesideABacklog(t *testing.T) {
 	const few, claims, most = 1000, 20, 20
 	many := depth.Of(20_000, 1_000_000)
@@ -45,9 +45,8 @@ func TestClaimsCostTheSameBesideABacklog(t *testing.T) {
 	})
 }
 
-// claimCost is what claims cost.
 type claimCost struct {
-	rows, pages float64 // read
+	rows, pages float64 // read by claims
 	took        time.Duration
 }
 
@@ -63,8 +62,7 @@ func (c claimCost) String() string {
 	return fmt.Sprintf("%.2f rows and %.2f pages are read, in %v", c.rows, c.pages, c.took)
 }
 
-// claims opens the store, claims once, so that a design which looks at everything first has done so, and then so many times
-// more, each time as many as there may be; took is the time of the latter.
+// claims opens the store, claims once, so that initial scans are done, and then measures the given number of claims.
 func (s *site) claims(times, most int) (cost claimCost) {
 	s.Helper()
 	before := s.reads()
@@ -86,7 +84,7 @@ func (s *site) claims(times, most int) (cost claimCost) {
 	return cost
 }
 
-// reads counts the rows that were read of the store's tables, and the pages of tables and indexes.
+// reads counts the rows read of the store's tables, and the pages of tables and indexes.
 func (s *site) reads() claimCost {
 	s.Helper()
 	return claimCost{

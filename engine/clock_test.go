@@ -9,7 +9,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// TestClockOfItsOwn has engines go by clocks that are far from the store's.
+// TestClockOfItsOwn runs engines with clocks far from the store's.
 func TestClockOfItsOwn(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
 		e := start(t, Config{Backend: memoryBackend(t, 2), Clock: func() time.Time { return time.Now().Add(ahead) }})
@@ -17,15 +17,15 @@ func TestClockOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestClockJumps has the clock jump beyond the end of a lease while the action runs. It is given up at once, though its
-// lease has not run out in the store, and is done again when that has.
+// TestClockJumps makes the clock jump beyond the end of a lease while the action runs. The engine must abandon the task at once,
+// though its lease still runs in the store, and run it again when that has expired.
 func TestClockJumps(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	var ahead, calls atomic.Int64
 	jump := func(ctx context.Context, _ worker.Call) (any, error) {
 		if calls.Add(1) == 1 {
 			ahead.Store(int64(3 * lease))
-			<-ctx.Done() // an end that nothing but the jump brings about: leases that last are renewed
+			<-ctx.Done() // only the jump ends it: live leases are renewed
 			ahead.Store(0)
 			return nil, context.Cause(ctx)
 		}

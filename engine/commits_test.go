@@ -12,8 +12,8 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// commits counts the transactions of all connections that lead through a proxy: after each, the server says that it is ready
-// and that none is open.
+// commits counts the transactions of all connections through a proxy: after each, the server reports that it is ready and no
+// transaction is open.
 type commits struct{ count atomic.Int64 }
 
 func (c *commits) open(uint64) pgwire.Judge {
@@ -25,9 +25,9 @@ func (c *commits) open(uint64) pgwire.Judge {
 	}
 }
 
-// TestAHopIsOneCommit counts what instances take that run alone, from Submit to the result: one transaction stores the instance,
-// and each completion is one more, which makes the next action ready, hands it out, or ends the instance. What the background
-// does meanwhile can only add to that, so the fewest of several instances count.
+// TestAHopIsOneCommit counts the transactions of an instance that runs alone. One stores the instance. Each completion is one
+// more, which hands out the next action or ends the instance. Background work can only add to that, so the fewest of several
+// instances count.
 func TestAHopIsOneCommit(t *testing.T) {
 	const tries = 12
 	var pushed []designs.Spec
@@ -52,7 +52,7 @@ func TestAHopIsOneCommit(t *testing.T) {
 			"fn main(input: [x], output: [x]):\n    x = @add(a=x, b=1)\n    x = @add(a=x, b=1)\n    x = @add(a=x, b=1)\n": 3,
 		} {
 			p := program(s.T, source, ir.Limits{})
-			s.ends(e, p, `{"x": 1}`) // the program is stored with its first instance
+			s.ends(e, p, `{"x": 1}`) // the first instance also stores the program
 			fewest := int64(math.MaxInt64)
 			for range tries {
 				before := seen.count.Load()

@@ -12,60 +12,56 @@ import (
 	"pulley/engine/worker"
 )
 
-// Config says what an engine works on and within which bounds. Backend and Workers must be set; every
-// other field has a default that serves one machine.
+// Config configures an engine. Backend and Workers must be set; the defaults of other fields suit one machine.
 type Config struct {
-	Backend backend.Backend // where instances are; the caller closes it, after Done
-	Workers worker.Executor // what runs actions, for example a worker.Registry
+	Backend backend.Backend // stores instances; the caller closes it, after Done
+	Workers worker.Executor // runs actions, for example a worker.Registry
 
 	// Owner names the engine in the store, for people. Zero: the host's name and the process id.
 	Owner string
 
-	// CheckActions refuses programs with actions that Workers does not know, at Submit. Without it such
-	// an instance starts, and fails where it calls one. Zero: no check.
+	// CheckActions makes Submit refuse programs with actions that Workers does not know. Otherwise such an instance starts, and
+	// fails where it calls one.
 	CheckActions bool
 
 	Slots    int // tasks running at once. Zero: 64. At most 100,000
-	Prefetch int // tasks leased ahead, waiting for a slot. Zero: as many as Slots; negative: none. At most 500,000
+	Prefetch int // tasks leased before a slot is free. Zero: as many as Slots; negative: none. At most 500,000
 
-	// Batch is how many completions or submissions at most share a transaction. Zero: 1,000. 1 is the
-	// literal design: a transaction for each, Committers of them at a time on each shard. At most 10,000.
+	// Batch bounds the completions or submissions of one transaction. Zero: 1,000. With 1, each has its own transaction, up to
+	// Committers at a time on each shard. At most 10,000.
 	Batch      int
-	BatchBytes int // of results or inputs in one transaction; a larger one goes alone. Zero: 4 MiB. At most 1 GiB
-	Committers int // transactions that write, in flight at once, and as many that claim. Zero: 4. At most 1,000
-	Pending    int // tasks held beyond Slots and Prefetch while completions outrun commits. Zero: as many as both and a Batch. At most 1,000,000
-	Queue      int // submissions that wait; Submit blocks beyond. Zero: 1,024. At most 1,000,000
+	BatchBytes int // of results or inputs in one transaction; a larger one is alone. Zero: 4 MiB. At most 1 GiB
+	Committers int // writing transactions at a time, and as many claims. Zero: 4. At most 1,000
+	Pending    int // tasks held beyond Slots and Prefetch while commits are slow. Zero: Slots + Prefetch + Batch. At most 1,000,000
+	Queue      int // waiting submissions; beyond it Submit blocks. Zero: 1,024. At most 1,000,000
 
-	// MaxDeliveries is how often an attempt is handed out whose worker, or engine, dies each time: then it fails with the type
-	// WorkerDied, which retry and except of the language match like any other. Deliveries that the store counts although
-	// nobody began them, such as of tasks that waited in an engine that was killed, are among them; an engine that stops in order gives
-	// its tasks back, which does not count. Zero: 5. From 1 to 1,000,000,000
+	// MaxDeliveries bounds the deliveries of an attempt whose worker or engine dies each time. Then the attempt fails with the
+	// type WorkerDied, which retry and except match like any other. Tasks that only waited in a killed engine count as delivered;
+	// tasks that a stopping engine returns do not. Zero: 5. From 1 to 1,000,000,000
 	MaxDeliveries int
 
-	Lease       time.Duration // of a task; renewed after a third, and how long a dead engine's work rests. Zero: 10 s. From 30 ms to 1 h
-	Poll        time.Duration // between looks for work that nobody told of. Zero: 250 ms. From 1 ms to 1 h
-	Sweep       time.Duration // between clearings of what ended instances left. Zero: 30 s. From 1 ms to 24 h
-	NotifyEvery time.Duration // least time between notifications to other engines. Zero: 10 ms; negative: none is kept. At most 1 h
+	Lease       time.Duration // of a task; renewed after a third. A dead engine's work waits as long. Zero: 10 s. From 30 ms to 1 h
+	Poll        time.Duration // pause between polls for work. Zero: 250 ms. From 1 ms to 1 h
+	Sweep       time.Duration // pause between cleanups. Zero: 30 s. From 1 ms to 24 h
+	NotifyEvery time.Duration // least time between notifications to other engines. Zero: 10 ms; negative: none. At most 1 h
 	RetryMin    time.Duration // pause after a failed call of the backend, doubled for each in a row. Zero: 10 ms. From 1 ms
-	RetryMax    time.Duration // the longest such pause. Zero: 2 s. From RetryMin to 1 h
+	RetryMax    time.Duration // longest such pause. Zero: 2 s. From RetryMin to 1 h
 	CallTimeout time.Duration // of one call of the backend. Zero: 30 s. From 1 ms to 1 h
-	Drain       time.Duration // how long Stop waits for running tasks before it cancels them. Zero: 10 s; negative: not at all. At most 24 h
+	Drain       time.Duration // how long Stop waits before it cancels running tasks. Zero: 10 s; negative: not at all. At most 24 h
 
-	// Grace is how long an action may take to return after its timeout passed or its context was cancelled.
-	// Then it is no longer waited for: the attempt fails with a Timeout, if that is why, and the slot
-	// goes to others. As many as Slots may be left behind so; more keep their slots. Zero: 1 s; negative:
-	// it is waited for without end. At most 1 h
+	// Grace is how long an action may run on after its timeout or the end of its context. Then the task is abandoned: after a
+	// timeout the attempt fails with a Timeout, and the slot is free. As many abandoned tasks as Slots free their slots; more
+	// keep theirs. Zero: 1 s; negative: unlimited. At most 1 h
 	Grace time.Duration
 
-	// Clock is what the engine takes for the time, so that a test can have it jump, as the clock of a machine does that
-	// stood still or was set. It only counts for this engine's own view of when leases end and something is due: the
-	// store has its own time. Zero: time.Now, whose readings no setting of the wall clock moves.
+	// Clock replaces time.Now, so that a test can make it jump like the clock of a suspended machine. It only affects this
+	// engine's view of leases and due times: the store has its own clock. Zero: time.Now, whose monotonic readings no setting of
+	// the wall clock changes.
 	Clock func() time.Time
 
 	Observer Observer
 }
 
-// now is the time by Clock.
 func (c *Config) now() time.Time {
 	if c.Clock != nil {
 		return c.Clock()
@@ -73,7 +69,7 @@ func (c *Config) now() time.Time {
 	return time.Now()
 }
 
-// withDefaults fills the fields that are zero, and turns the negative ones that mean none into zero.
+// withDefaults replaces zero by defaults, and negative values that mean none by zero.
 func (c Config) withDefaults() Config {
 	if c.Owner == "" {
 		host, err := os.Hostname()
@@ -106,7 +102,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports every field that is out of its bounds. Defaults must have been filled in.
+// validate reports every field out of its bounds, after withDefaults.
 func (c Config) validate() error {
 	var errs []error
 	if c.Backend == nil {
@@ -145,10 +141,9 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// writeCost is what a transaction costs by itself, in completions: on Postgres some 0.2 ms, and 0.02 ms for each.
+// writeCost is the cost of a transaction in completions: on Postgres about 0.2 ms, against 0.02 ms for each completion.
 const writeCost = 8
 
-// dispatch gives the part that the pure machine needs.
 func (c Config) dispatch() dispatch.Config {
 	_, listens := c.Backend.(backend.Listener)
 	return dispatch.Config{

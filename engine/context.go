@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// actionContext is the context of one action. Most actions end before anybody looks at theirs: it makes a real one,
-// which takes memory and a channel, when somebody does.
+// actionContext is the context of one action. It makes a real context only when the action uses it, since that takes memory and a
+// channel, and most actions do not.
 type actionContext struct {
-	parent context.Context // which does not end
+	parent context.Context // never ends
 
 	mu    sync.Mutex
-	real  context.Context // nil: nobody asked yet
+	real  context.Context // nil: not used yet
 	stop  context.CancelCauseFunc
 	ended bool
-	cause error // why it ended; nil: the action has returned
+	cause error // of the end; nil: the action has returned
 }
 
-// cancel ends the context, once.
 func (c *actionContext) cancel(cause error) {
 	c.mu.Lock()
 	stop := c.stop
@@ -33,14 +32,13 @@ func (c *actionContext) cancel(cause error) {
 	}
 }
 
-// why gives the cause of the end; nil: there was none, or the action has returned.
+// why returns the cause of the end; nil: not ended, or the action has returned.
 func (c *actionContext) why() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cause
 }
 
-// build gives the real context.
 func (c *actionContext) build() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +51,7 @@ func (c *actionContext) build() context.Context {
 	return c.real
 }
 
-// Deadline gives that of Start's context: none.
+// Deadline is that of Start's context: none.
 func (c *actionContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 // Done is closed when the context ends.
@@ -69,6 +67,5 @@ func (c *actionContext) Err() error {
 	return nil
 }
 
-// Value looks for a value. It asks the real context, by whose own values package context finds the cause, and ties
-// to it what is derived from this one.
+// Value uses the real context, in which package context finds the cause, and to which it ties derived contexts.
 func (c *actionContext) Value(key any) any { return c.build().Value(key) }

@@ -9,16 +9,15 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// TestActionContextIsAContext holds the context of an action against the one of the standard library, asked before
-// and after its end.
+// TestActionContextIsAContext compares an action's context with the standard library's, used before and after its end.
 func TestActionContextIsAContext(t *testing.T) {
 	type key struct{}
 	parent := context.WithoutCancel(context.WithValue(t.Context(), key{}, 7))
 	for _, c := range []struct {
 		name  string
-		early bool // it is looked at before it ends
+		early bool // used before it ends
 		cause error
-		want  error // its cause afterwards
+		want  error
 	}{
 		{"returned", false, nil, context.Canceled},
 		{"returned, looked at before", true, nil, context.Canceled},
@@ -47,7 +46,7 @@ func TestActionContextIsAContext(t *testing.T) {
 	}
 }
 
-// TestActionContextEndsWhatIsDerived makes contexts of one that nobody had looked at, and ends it.
+// TestActionContextEndsWhatIsDerived derives contexts from an unused one, and ends it.
 func TestActionContextEndsWhatIsDerived(t *testing.T) {
 	ctx := &actionContext{parent: context.WithoutCancel(t.Context())}
 	child, cancel := context.WithTimeout(ctx, time.Hour)

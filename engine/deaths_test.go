@@ -25,7 +25,6 @@ const catchesDeath = `fn main(input: [], output: [x]):
         x = "caught"
 `
 
-// put stores instances of a program that nobody has begun.
 func put(t *testing.T, store backend.Backend, p *plan.Program, n int) {
 	t.Helper()
 	subs := make([]backend.Submission, n)
@@ -37,8 +36,8 @@ func put(t *testing.T, store backend.Backend, p *plan.Program, n int) {
 	}
 }
 
-// TestPoisonInMemory cuts each engine off from its store while it runs an attempt, as its death would: the attempt is begun as
-// often as the bound says, and then fails.
+// TestPoisonInMemory cuts each engine off from its store during an attempt, like its death. The attempt must start as often as
+// the bound allows, and then fail.
 func TestPoisonInMemory(t *testing.T) {
 	for _, bound := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(bound), func(t *testing.T) {
@@ -83,8 +82,7 @@ func poisonInMemory(t *testing.T, bound int) {
 	}
 }
 
-// TestWorkersThatDieBesideTheEngine has an executor say that its worker died: the attempt is delivered again after a pause, as
-// often as the bound says.
+// TestWorkersThatDieBesideTheEngine reports the worker's death: the attempt must be redelivered after a pause, up to the bound.
 func TestWorkersThatDieBesideTheEngine(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -118,8 +116,7 @@ func TestWorkersThatDieBesideTheEngine(t *testing.T) {
 	}
 }
 
-// TestStoppingIsNoDeath stops engines in order, again and again, while they run an attempt and hold another: none of the
-// deliveries counts.
+// TestStoppingIsNoDeath repeatedly stops engines that run one attempt and hold another: no delivery may count.
 func TestStoppingIsNoDeath(t *testing.T) {
 	t.Parallel()
 	store := memoryBackend(t, 1)

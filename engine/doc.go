@@ -1,43 +1,41 @@
-// Package engine runs durable workflows on a store, and is the map of the house it stands in.
+// Package engine runs durable workflows on a store. This page is the map of the whole module.
 //
-// Pulley answers one question with evidence: how does a durable workflow scheduler on Postgres
-// behave, when it pushes readiness and when it pulls, how fast, at what cost, and does it lose
-// anything when it is killed? It holds a complete engine, published designs of one behind one
-// contract, and what measures, checks and reports them.
+// Pulley answers one question with evidence: how does a durable workflow scheduler on Postgres behave if it pushes readiness, and
+// if it pulls? How fast is it, at what cost, and does it lose anything when it is killed? The module holds a complete engine,
+// published designs behind one contract, and the tools that measure and check them.
 //
 // # Using the engine
 //
-// An [Engine] has one life: [New], [Engine.Start], [Engine.Stop]. In between, [Engine.Submit] has an
-// instance stored, [Engine.Wait] gives its end, and [Engine.Cancel] brings it about. Several engines,
-// in one process or many, may work on one store; each node run is applied once, whoever does it and
-// whatever dies meanwhile.
+// An [Engine] is used once: [New], [Engine.Start], [Engine.Stop]. In between, [Engine.Submit] stores an instance, [Engine.Wait]
+// returns its end, and [Engine.Cancel] ends it early. Several engines, in one process or many, may share a store. Each node run
+// is applied once, whichever engines execute it, and whatever fails.
 //
-// Inside are one goroutine that decides and bounded others that act. The first owns the machine of
-// package dispatch, feeds it what happened, and begins what it says. Each running task and each call
-// of the backend has a goroutine of its own that ends with one event; the machine's bounds are
-// theirs. Two more listen for other engines' work, where the backend can, and look up instances that
-// are waited for and may end elsewhere. When Done is closed, none is left.
+// One goroutine decides. It owns the machine of package dispatch, passes events to it and executes its commands. Each running
+// task and each call of the backend has a goroutine that ends with one event; the machine bounds their number. Two more
+// goroutines listen for other engines' work, if the backend can, and look up awaited instances that may end elsewhere. None is
+// left when Done is closed.
 //
-// What goes wrong in the store is repeated, with growing pauses, for as long as it takes; every call
-// is guarded by an id or a token, so that a repetition does no harm. What goes wrong in an action
-// becomes a failure in the workflow's terms. Neither ends the engine. Config.Observer hears of both.
+// A failed call of the store is retried with growing pauses, without end. An id or a token guards every call, so that a
+// repetition is harmless. A failed action becomes a failure in the workflow. Neither ends the engine, and Config.Observer
+// receives both.
 //
 // # How data flows
 //
 //	IR text ── ir ──┐                   ┌── worker: runs actions ◄─┐
 //	Go builder ─────┼─► graph ─► engine ┤                          │ tasks made ready, leased
 //	WfFormat ───────┘     (the shell)   └── dispatch ─► backend ───┘
-//	                                                    │  plan (the core) decides in it
+//	                                                    │  its commit: plan (the core) decides,
+//	                                                    │  and the decision is stored
 //	                                                    └─► Postgres, or memory
 //
-// A completion enters the core, a plan.Plan comes out, the backend commits it whole or not at all, and
-// the tasks that it made ready leave to the workers. Scenarios are data; what runs them writes
-// records; reports render records and run nothing.
+// Within the backend's commit, the core turns a completion into a plan.Plan. The backend stores it whole or not at all, and
+// returns the tasks that it made ready to the workers. Scenarios are data; their runners write records; reports render records
+// and run nothing.
 //
 // # Packages
 //
-// A package may import, of ours, those that its row names and whatever those may import. A test holds this table against the
-// code, and wants each package that a row names to be imported. "planned" marks what does not stand yet.
+// A package may import the packages of this module that its row names, and those that these may import. A test compares this
+// table with the code; each package that a row names must be imported. "planned" marks a package that does not exist yet.
 //
 //	package                    | purpose                                                        | may import
 //	engine/ir                  | text to syntax tree, with positions and limits; printer        | –
@@ -144,7 +142,7 @@
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //
-// A package's tests may import what the package itself may, and besides:
+// A package's tests may also import:
 //
 //	tests of                   | may import, too
 //	every package              | engine/pgserver/pgtest, internal/depth
@@ -173,52 +171,48 @@
 //	sim/pgsim                  | sim/pgsim/fingerprint
 //	sim/pgsim/*                | sim/pgsim/fingerprint, sim/shadow
 //
-// Package dispatch imports backend, not only plan: its commands are calls of the backend's contract,
-// and a second set of types for the same things would have to be kept equal to the first.
-// engine/internal/... may be imported by everything below engine.
+// Package dispatch imports backend, not only plan: its commands are calls of the backend's contract, and a second set of types
+// would have to be kept equal to it. Every package below engine may import engine/internal/....
 //
 // # Decisions
 //
-// D1. The core decides, the shell acts. plan and dispatch take time and randomness as arguments. The
-// shell, a simulator and the tests drive the same code.
+// D1. The core decides, the shell acts. plan and dispatch take time and randomness as arguments. The shell, a simulator and the
+// tests run the same code.
 //
-// D2. Designs compete on equal terms. Each backend implements one published design as well as its
-// authors would have. push: unified readiness, a node run is queued when completed = required, one
-// plan per completion. pull: each cycle looks again for what is runnable, in the program (scan=app)
-// or with one query (scan=sql). eager: a row for every node up front, which rounds of a loop use in
-// turn. journal: readiness in the memory of a shard's owner, a completion is one appended row. memory keeps nothing.
+// D2. Designs compete on equal terms. Each backend implements one published design as well as its authors would have. push: a
+// node run is queued when completed = required, with one plan per completion. pull: each scan transaction looks for runnable
+// nodes again, in the program (scan=app) or with one query (scan=sql). eager: a row for every node up front, which the rounds of
+// a loop reuse. journal: readiness in the memory of a shard's owner; a completion is one appended row. memory stores nothing
+// durably.
 //
-// D3. Dispatch is pushed too. A commit returns the tasks it made ready, already leased to this engine
-// as far as it has room; others are woken by one notification; polling is the safety net.
+// D3. Dispatch is pushed too. A commit returns the tasks that it made ready, leased to this engine as far as it has capacity. One
+// notification wakes the other engines. Polling is the safety net.
 //
-// D4. Group commit. Completions that arrive while a commit is in flight ride the next one. No timer is
-// on the idle path, and the batch has a bound. One that cannot be committed ends up alone: batches
-// that fail are halved.
+// D4. Group commit. Completions that arrive during a commit share the next one. No timer is on the idle path, and the batch is
+// bounded. A batch that fails is halved until the member at fault is alone.
 //
-// D5. Locks in one order, no hot row. Rows are locked sorted by instance and node. Nothing on the
-// instance's row is touched per completion. Order comes from sequences, never from now().
+// D5. Locks in one order, no hot row. Rows are locked in the order of instance and node. No completion changes its instance's
+// row. Order comes from sequences, never from now().
 //
-// D6. Time belongs to the store. Leases are computed with its clock; the local view of their end is
-// the earlier one, as long as the local clock is not slower (package dispatch says by how much, and what
-// of it). A new delivery's token fences the old worker. A lease that ran out locally is given up.
+// D6. Time belongs to the store. Leases are computed with its clock. The local view ends first, unless the local clock is too
+// slow (package dispatch says by how much). The token of a new delivery fences the old worker. A task whose lease has expired
+// locally is abandoned.
 //
-// D7. A lost COMMIT is unknown. It is neither success nor failure: the row is read back before
-// anything is decided, and where that fails too, the call is repeated under its guard.
+// D7. A lost COMMIT is unknown, neither success nor failure. The row is read back before anything is decided; if that fails, the
+// call is repeated under its guard.
 //
-// D8. Every run can be repeated: seed, configuration and case are written with the result.
+// D8. Every run can be repeated: seed, configuration and case are stored with the result.
 //
-// D9. Values are JSON, expressions are Starlark's, with limits. An expression that fails, fails its
-// instance with the place; it is never a silent null.
+// D9. Values are JSON, expressions are Starlark's, with limits. An expression that fails makes its instance fail, with the
+// position; it is never a silent null.
 //
-// D10. No number without its method: how it was measured, over how many runs, with what spread, and
-// whether the run was valid.
+// D10. No number without its method: how it was measured, over how many runs, with what spread, and whether the run was valid.
 //
-// D11. Every key begins with the shard, a small number made from the instance's id. No constraint
-// crosses shards, and each statement on the hot path names one. Here a shard is what a commit, a claim
-// and an extension are for.
+// D11. Every key begins with the shard, a small number computed from the instance's id. No constraint crosses shards. Each
+// commit, claim and renewal concerns one shard.
 //
-// D12. Bytes stay linear. A completion writes what is new and will be read; a large value is written
-// once and referred to; a list that grows in a loop is stored by its elements.
+// D12. Bytes stay linear. A completion writes what is new and will be read. A large value is written once and referred to. A list
+// that grows in a loop is stored by its elements.
 //
 // # Invariants
 //

@@ -19,14 +19,14 @@ var (
 	ErrStarted    = errors.New("the engine was started or stopped before; make a new one with New")
 )
 
-// Engine runs workflow instances that a backend keeps. It has one life: New, Start, Stop. Its methods
-// are safe for concurrent use.
+// Engine runs workflow instances that a backend stores. It is used once: New, Start, Stop. Its methods are safe for concurrent
+// use.
 type Engine struct {
 	cfg     Config
-	machine *dispatch.Machine // touched by the loop only
+	machine *dispatch.Machine // only used by the loop
 	waits   *waits
 
-	// What reaches the loop. The channels are unbuffered but woken, whose one place means "at least once".
+	// Inputs of the loop. All channels are unbuffered except notified, whose one place means "at least once".
 	events   *eventQueue
 	submits  chan *submission
 	forgets  chan dispatch.Ticket
@@ -36,10 +36,10 @@ type Engine struct {
 	tickets  atomic.Uint64
 	programs programCache
 
-	work          context.Context // of actions and calls; it has the values of Start's context, and does not end
-	background    context.Context // ends when the loop has ended
+	work          context.Context // of actions and calls; has the values of Start's context, and does not end
+	background    context.Context // ends with the loop
 	endBackground context.CancelFunc
-	running       sync.WaitGroup // every goroutine but the loop and the pool's
+	running       sync.WaitGroup // all goroutines except the loop's and the pool's
 	pool          *pool          // of tasks and calls
 
 	mu      sync.Mutex
@@ -49,8 +49,7 @@ type Engine struct {
 	done    chan struct{}
 }
 
-// New makes an engine; nothing runs before Start. It fails where the configuration is out of its
-// bounds, and says all that is wrong.
+// New makes an engine; nothing runs before Start. Its error lists every field of the configuration that is out of bounds.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -76,8 +75,8 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Start begins to work, in the background. When ctx ends the engine stops by itself, in the same way
-// as with Stop, and Err gives the cause. It fails with ErrStarted the second time.
+// Start starts the engine in the background. When ctx ends, the engine stops as with Stop, and Err returns the cause. A second
+// Start fails with ErrStarted.
 func (e *Engine) Start(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +84,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return ErrStarted
 	}
 	e.begun, e.started = true, true
-	// Work is not cut off with ctx: it has the time that Drain gives.
+	// ctx does not cut work off; Drain bounds it.
 	e.work = context.WithoutCancel(ctx)
 	e.background, e.endBackground = context.WithCancel(e.work)
 	if l, ok := e.cfg.Backend.(backend.Listener); ok {
@@ -96,7 +95,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	return nil
 }
 
-// run is the life of the loop and of all that it owns.
 func (e *Engine) run(ctx context.Context) {
 	l := newLoop(ctx, e)
 	l.run()
@@ -111,10 +109,9 @@ func (e *Engine) run(ctx context.Context) {
 	close(e.done)
 }
 
-// Stop ends the engine: it takes no more work, hands back what has not begun, waits for running tasks
-// for Drain, or less if ctx ends earlier, then cancels them, and commits what is complete. It
-// returns when all of that is done, and at the latest when ctx ends, with an error; what is still
-// under way then ends by itself, and Done tells when. Stopping twice, or before Start, is fine.
+// Stop takes no more work, returns the tasks that have not started, waits for running ones for Drain, or less if ctx ends
+// earlier, then cancels them, and commits what is complete. If ctx ends first, it returns an error, and Done tells when the rest
+// has ended. Stop may be called twice, or before Start.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	if !e.begun {
@@ -137,7 +134,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	}
 }
 
-// drainUntil leaves a part of ctx's time for what follows the drain.
+// drainUntil leaves part of ctx's time for what follows the drain.
 func (e *Engine) drainUntil(ctx context.Context) time.Time {
 	drain := e.cfg.Drain
 	if deadline, ok := ctx.Deadline(); ok {
@@ -147,7 +144,7 @@ func (e *Engine) drainUntil(ctx context.Context) time.Time {
 	return e.cfg.now().Add(drain)
 }
 
-// drain tells the loop, unless that has ended.
+// drain passes a drain to the loop, unless that has ended.
 func (e *Engine) drain(until time.Time) {
 	e.mu.Lock()
 	started := e.started
@@ -161,17 +158,16 @@ func (e *Engine) drain(until time.Time) {
 	}
 }
 
-// Done is closed when the engine has stopped and nothing of it runs any more.
+// Done is closed when the engine has stopped and none of its goroutines runs.
 func (e *Engine) Done() <-chan struct{} { return e.done }
 
-// Err gives why the engine stopped: nil before Done, and after a Stop.
+// Err returns why the engine stopped: nil before Done, and after a Stop.
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err
 }
 
-// alive fails when the engine cannot take calls.
 func (e *Engine) alive() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -181,13 +177,11 @@ func (e *Engine) alive() error {
 	return nil
 }
 
-// programCache remembers programs whose actions were checked.
 type programCache struct {
 	mu   sync.Mutex
 	seen map[*plan.Program]bool
 }
 
-// programsKept bounds the cache; a check costs little.
 const programsKept = 256
 
 func (c *programCache) checked(p *plan.Program, check func() error) error {

@@ -43,7 +43,7 @@ func TestProgramsRun(t *testing.T) {
 			wantResult(t, run(t, e, chain(t, 20), `{"x": 1}`), "21")
 			wantResult(t, run(t, e, fanOut(t), `{"count": 300}`), "89700")
 			wantResult(t, run(t, e, fanOut(t), `{"count": 0}`), "0")
-			wantResult(t, run(t, e, compile(t, pipelineSource), `{"fan_out": 8, "loop_iters": 4}`), "270") // the first chunk holds a score of 0 and counts nothing
+			wantResult(t, run(t, e, compile(t, pipelineSource), `{"fan_out": 8, "loop_iters": 4}`), "270") // the first chunk has a score of 0 and counts nothing
 			seen := log.close(t, e)
 			seen.check(t)
 			if batch == 1 && seen.biggest != 1 {
@@ -233,12 +233,12 @@ func TestWait(t *testing.T) {
 		t.Errorf("unknown instance: %v", err)
 	}
 	inst := run(t, one, chain(t, 1), `{"x": 1}`)
-	again, err := one.Wait(t.Context(), inst.ID) // it is remembered
+	again, err := one.Wait(t.Context(), inst.ID) // remembered
 	if err != nil || string(again.Result) != "2" {
 		t.Errorf("%+v, %v", again, err)
 	}
 	two := start(t, Config{Backend: b.Open(memory.Options{}), Workers: registry(t, nil)})
-	other, err := two.Wait(t.Context(), inst.ID) // it is looked up
+	other, err := two.Wait(t.Context(), inst.ID) // looked up
 	if err != nil || string(other.Result) != "2" {
 		t.Errorf("%+v, %v", other, err)
 	}
@@ -301,7 +301,7 @@ func TestLeaseIsKeptWhileAnActionRuns(t *testing.T) {
 		long := compile(t, "fn main(input: [], output: [x]):\n    x = @sleep(ms=600000)\n    return x\n")
 		one := start(t, Config{Backend: b, Lease: 10 * time.Second, Observer: log.observer()})
 		two := start(t, Config{Backend: b.Open(memory.Options{}), Lease: 10 * time.Second, Observer: log.observer()})
-		synctest.Wait() // both have looked for work, and found none
+		synctest.Wait() // both have claimed, and found nothing
 		begun := time.Now()
 		id, err := one.Submit(t.Context(), SubmitRequest{Program: long})
 		if err != nil {
@@ -432,8 +432,8 @@ func TestSubmitWaitsForRoomAndGivesUp(t *testing.T) {
 	})
 }
 
-// TestNoTimerIsOnThePath runs work on a store that takes no time, where time stands still unless all
-// wait for it: had any hop waited for a poll, a pause or company, the clock would show it.
+// TestNoTimerIsOnThePath runs work on an instant store in virtual time: any hop that waits for a poll, a pause or a linger would
+// advance the clock.
 func TestNoTimerIsOnThePath(t *testing.T) {
 	for _, cfg := range []Config{
 		{}, {Batch: 1}, {Batch: 3, Committers: 1}, {Prefetch: -1, Slots: 1}, {Prefetch: 1, Slots: 5, Pending: 1}, {Slots: 8, Committers: 2, Queue: 7},

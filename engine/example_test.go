@@ -20,8 +20,7 @@ fn main(input: [names], output: [all]):
     return all
 `
 
-// Example runs a workflow of one's own action in memory. With a backend on Postgres it would survive
-// the process.
+// Example runs a workflow with an action in memory. With a backend on Postgres it would survive the process.
 func Example() {
 	ready, err := plan.CompileText("greetings.ir", []byte(greetings), ir.Limits{})
 	if err != nil {

@@ -14,17 +14,16 @@ import (
 	"pulley/internal/depth"
 )
 
-// fate is a program and how an instance of it ends, on every design.
+// fate is a program and how its instance must end on every design.
 type fate struct {
 	name    string
-	source  string // of the program; where it does not begin with fn, the body of a main that takes x = 0
+	source  string // of the program; without fn, the body of a main with x = 0
 	limits  ir.Limits
-	result  string   // where it completes
-	failure string   // else: "Type line:col", or a part of that
-	marks   []string // @mark(value=...) is called with these, in this order
+	result  string   // if it completes
+	failure string   // otherwise: "Type line:col", or a part of that
+	marks   []string // the arguments of @mark(value=...), in order
 }
 
-// text gives the whole program.
 func (f fate) text() string {
 	if strings.HasPrefix(f.source, "fn ") {
 		return f.source
@@ -32,13 +31,11 @@ func (f fate) text() string {
 	return "fn main(input: [x], output: [y]):\n" + f.source
 }
 
-// checkFates runs the programs on every design.
 func checkFates(t *testing.T, fates []fate) {
 	t.Helper()
 	onEveryDesign(t, func(s *site) { s.checkFates(fates) })
 }
 
-// checkFates runs the programs on one design.
 func (s *site) checkFates(fates []fate) {
 	s.Helper()
 	seen := &marks{}
@@ -54,7 +51,7 @@ func (s *site) checkFates(fates []fate) {
 	}
 }
 
-// met tells whether an instance ended as it should, and how it did.
+// met reports how an instance ended, and whether that is right.
 func (f fate) met(inst backend.Instance) (how string, ok bool) {
 	if failed := inst.Failure; failed != nil {
 		how = fmt.Sprintf("%s %d:%d", failed.Type, failed.Pos.Line, failed.Pos.Col)
@@ -63,9 +60,8 @@ func (f fate) met(inst backend.Instance) (how string, ok bool) {
 	return string(inst.Result), f.failure == "" && string(inst.Result) == f.result
 }
 
-// TestHazardFailedInlineExpressionBecomesNull lets an expression fail wherever one can stand: at the
-// beginning of an instance, where its start is planned, and behind an action, where a completion is. The
-// instance fails there, and what comes next does not see a null.
+// TestHazardFailedInlineExpressionBecomesNull puts a failing expression wherever one can stand, at the start of an instance and
+// after an action. The instance must fail there, and nothing may see a null.
 func TestHazardFailedInlineExpressionBecomesNull(t *testing.T) {
 	places := map[string]string{
 		"in an assignment":           "    y = 1 // x\n",
@@ -104,8 +100,8 @@ func TestHazardFailedInlineExpressionBecomesNull(t *testing.T) {
 	checkFates(t, fates)
 }
 
-// TestHazardGuardErrorSwallowsElse lets guards fail: the instance does, in that place, and neither the
-// case nor any other way is taken.
+// TestHazardGuardErrorSwallowsElse checks that a failing guard makes the instance fail at that position, and that no branch is
+// taken.
 func TestHazardGuardErrorSwallowsElse(t *testing.T) {
 	const ways = "        y = @mark(value='case')\n    else:\n        y = @mark(value='else')\n    @mark(value='after')\n"
 	checkFates(t, []fate{
@@ -124,14 +120,14 @@ func TestHazardGuardErrorSwallowsElse(t *testing.T) {
 	})
 }
 
-// TestHazardLoopsCutAtTenThousandIterations runs loops of more rounds than that, whole; and one that is
-// over the limit, which is an error and never the end of the loop.
+// TestHazardLoopsCutAtTenThousandIterations checks that longer loops run completely, and that a loop over the limit is an error,
+// not the end of the loop.
 func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 	few := ir.Limits{LoopIterations: 20}
 	const sparse = "    y = 0\n    for i in range(10001):\n        if i % 1000 == 0:\n            @mark(value='1000')\n        y = y + 1\n"
 	const sparseWhile = "    y = 0\n    while y < 10001:\n        if y % 1000 == 0:\n            @mark(value='1000')\n        y = y + 1\n"
 	thousands := strings.Fields(strings.Repeat("1000 ", 11))
-	// Rounds of nothing but themselves, so that the core takes all of them at once, cost least.
+	// Rounds without actions cost least, since the core takes all of them at once.
 	many := ir.Limits{InlineSteps: 100_000}
 	fates := []fate{
 		{name: "for", limits: many, source: "    y = 0\n    for i in range(10001):\n        y = y + 1\n", result: "10001"},
@@ -150,7 +146,7 @@ func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 			fate{name: "while, in stretches", source: sparseWhile, result: "10001", marks: thousands})
 	}
 	checkFates(t, fates)
-	t.Run("in memory", func(t *testing.T) { // with that many actions it would take long elsewhere
+	t.Run("in memory", func(t *testing.T) { // other designs take long for so many actions
 		s := newSite(t, memoryDesign(t))
 		s.checkFates([]fate{while})
 		e := s.host(s.open(), engine.Config{})
@@ -161,8 +157,7 @@ func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 	})
 }
 
-// TestHazardEmptySpreadNeverWakesItsAggregate spreads over nothing wherever a spread can stand; what
-// comes after it runs.
+// TestHazardEmptySpreadNeverWakesItsAggregate spreads over nothing wherever a spread can stand; what follows must run.
 func TestHazardEmptySpreadNeverWakesItsAggregate(t *testing.T) {
 	const after = "    @mark(value='after')\n"
 	const f = "fn f(input: [z], output: [z]):\n    z = @double(value=z)\n\n"
@@ -190,8 +185,7 @@ func TestHazardEmptySpreadNeverWakesItsAggregate(t *testing.T) {
 	})
 }
 
-// TestHazardIfWithoutElseDoesNotGoOn has ifs without an else whose cases are not taken, where something
-// is to follow them.
+// TestHazardIfWithoutElseStops checks that what follows an if without else runs when no case is taken.
 func TestHazardIfWithoutElseStops(t *testing.T) {
 	const never = "if x > 0:\n        y = @mark(value='never')\n"
 	const after = "    @mark(value='after')\n"
@@ -216,8 +210,8 @@ func TestHazardIfWithoutElseStops(t *testing.T) {
 	})
 }
 
-// TestHazardReturnInsideALoopInsideATry returns from there: the function ends, no handler runs, no
-// further round, and nothing of what comes after.
+// TestHazardReturnInsideALoopInsideATry checks that such a return ends the function: no handler, no further round and nothing
+// after it runs.
 func TestHazardReturnInsideALoopInsideATry(t *testing.T) {
 	const handler = "    except:\n        @mark(value='handled')\n    y = @mark(value='after')\n"
 	const main = "\nfn main(input: [x], output: [y]):\n"
@@ -245,8 +239,8 @@ func TestHazardReturnInsideALoopInsideATry(t *testing.T) {
 	})
 }
 
-// TestHazardHardEdgeFromABranchCaseNotTaken refuses the graph in which a node waits for a case that may not
-// be taken, when it is built: it would silently never run. The same graph with a soft group runs.
+// TestHazardHardEdgeFromABranchCaseNotTaken checks that the builder refuses a node that waits for a case that may not be taken:
+// it would silently never run. With a soft group it must run.
 func TestHazardHardEdgeFromABranchCaseNotTaken(t *testing.T) {
 	build := func(hard bool) (*graph.Graph, error) {
 		b := graph.New("merge", "x")

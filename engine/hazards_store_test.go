@@ -27,17 +27,15 @@ import (
 	"pulley/internal/depth"
 )
 
-// granted is a lease long enough for a test.
+// granted is a grant whose lease is long enough for a test.
 func granted(most int) backend.Grant {
 	return backend.Grant{Owner: "hazard", Max: most, Lease: hazardDeadline}
 }
 
-// done completes a task with a result.
 func done(task backend.Task, result string) backend.Completion {
 	return backend.Completion{Lease: task.Lease, Program: task.Program, Attempt: task.Attempt, Result: json.RawMessage(result)}
 }
 
-// shardZero gives the id of an instance that is in the first shard.
 func shardZero(b backend.Backend) uuid.UUID {
 	for {
 		if id := uuid.New(); backend.ShardOf(id, b.Shards()) == 0 {
@@ -46,7 +44,6 @@ func shardZero(b backend.Backend) uuid.UUID {
 	}
 }
 
-// begin submits instances of a program, all in one shard, and leases what is ready.
 func (s *site) begin(b backend.Backend, p *plan.Program, instances int, input string) []backend.Task {
 	s.Helper()
 	subs := make([]backend.Submission, instances)
@@ -63,8 +60,8 @@ func (s *site) begin(b backend.Backend, p *plan.Program, instances int, input st
 	return out.Tasks
 }
 
-// mesh is layers of nodes, each of which waits for all of the layer before: every completion arrives at
-// the counters of a whole layer.
+// mesh is layers of nodes, each of which waits for the whole layer before: every completion arrives at the barriers of a whole
+// layer.
 func mesh(t *testing.T, layers, width int) *plan.Program {
 	t.Helper()
 	b := graph.New("mesh", "x")
@@ -89,7 +86,6 @@ func mesh(t *testing.T, layers, width int) *plan.Program {
 	return built(t, g)
 }
 
-// meshValue is what a mesh gives.
 func meshValue(layers, width, x int) string {
 	for range layers {
 		x = (width*x + width*(width-1)/2) % 1000
@@ -97,7 +93,7 @@ func meshValue(layers, width, x int) string {
 	return fmt.Sprint(x)
 }
 
-// counting is a way to the store that counts calls of Complete.
+// counting is a backend that counts calls of Complete.
 type counting struct {
 	backend.Backend
 	calls atomic.Int64
@@ -108,8 +104,7 @@ func (c *counting) Complete(ctx context.Context, shard int, completions []backen
 	return c.Backend.Complete(ctx, shard, completions, grant)
 }
 
-// slow makes the server take its time over every row that a host writes, so that transactions which meet at
-// the same rows are in their middle when they do.
+// slow makes the server slow at every row that a host writes, so that transactions that meet at a row overlap.
 func (s *site) slow() {
 	s.Helper()
 	s.exec("CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN NEW; END'")
@@ -120,14 +115,14 @@ func (s *site) slow() {
 	END $$`)
 }
 
-// TestHazardCountersUpsertedInMapOrder has hosts complete neighbours in the same instances at the same time,
-// in batches of all sizes, where each completion counts at a dozen counters: were these locked in any other
-// than one order, the hosts would wait for one another in a circle. The server has found no such circle.
+// TestHazardCountersUpsertedInMapOrder has hosts complete neighbours in the same instances concurrently, in batches of all sizes,
+// where each completion changes a dozen counters. If these were not locked in one order, the hosts would deadlock. The server
+// must report no deadlock.
 func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 	const layers, width, hosts = 3, 12, 4
 	instances := depth.Of(3, 6)
 	onEveryDatabase(t, func(s *site) {
-		// With one shard there is no other that a host could keep to.
+		// With one shard no host can keep to a shard of its own.
 		design, err := designs.Parse(s.design.String() + ":shards=1")
 		if err != nil {
 			s.Fatal(err)
@@ -143,12 +138,12 @@ func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 		s.slow()
 		const deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 		before := s.number(deadlocks)
-		var failures atomic.Int64 // of calls, which are made again: what the server has counted is told in any case
+		var failures atomic.Int64 // of calls, which are repeated: the server's count tells in any case
 		again := func(err error) bool {
 			s.Errorf("a call fails: %v", err)
 			return failures.Add(1) <= 20
 		}
-		// On a busy machine one host may come to do nearly nothing: then there are more instances, for as long as the site stands.
+		// On a busy machine one host may do almost nothing: then more instances follow, for as long as the site lasts.
 		idle := func(way *counting) bool { return way.calls.Load() < layers }
 		for slices.ContainsFunc(ways, idle) && !s.Failed() {
 			subs := make([]backend.Submission, instances)
@@ -168,23 +163,23 @@ func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 		for _, way := range ways {
 			way.Close()
 		}
-		s.resolved() // only sessions that are over have said what they counted
+		s.resolved() // sessions report their counts when they end
 		if n := s.number(deadlocks) - before; n > 0 {
 			s.Errorf("%d deadlocks", n)
 		}
 	})
 }
 
-// TestHazardOneOverflowRollsBack200Neighbours completes 201 instances in one call, of which one cannot take
-// place, because its counter would overflow, or brings a result that is none: the other 200 do.
+// TestHazardOneOverflowRollsBack200Neighbours completes 201 instances in one call. One completion cannot be applied, because its
+// counter would overflow or its result is invalid; the other 200 must be.
 func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 	t.Run("malformed", func(t *testing.T) {
 		onEveryDesign(t, func(s *site) {
 			s.besideNeighbours(func(c *backend.Completion) { c.Result = json.RawMessage(`{"a":`) })
 		})
 	})
-	// The designs that keep counters in rows: the store is made to say that all arrivals have come. Pull has
-	// no counters to overflow, and memory's are out of reach here; package memory tests its own.
+	// For designs with counters in rows: makes the store report that all arrivals have come. Pull has no counters; package memory
+	// tests its own.
 	overflows := map[string]string{
 		"push":  "UPDATE readiness SET completed = required WHERE instance_id = $1",
 		"eager": "UPDATE node_ready_state SET deps_satisfied = deps_required WHERE instance_id = $1 AND NOT is_queued",
@@ -208,8 +203,8 @@ func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 	}
 }
 
-// besideNeighbours completes the second branch of 201 instances in one call, with one completion corrupt. It
-// gives the answer to that one.
+// besideNeighbours completes the second branch of 201 instances in one call, with one completion corrupt, and returns the answer
+// to that.
 func (s *site) besideNeighbours(corrupt func(*backend.Completion)) backend.Outcome {
 	s.Helper()
 	const neighbours, bad = 200, 77
@@ -244,8 +239,8 @@ func (s *site) besideNeighbours(corrupt func(*backend.Completion)) backend.Outco
 	return out.Outcomes[bad]
 }
 
-// TestHazardInstanceRowUpdatedPerCompletion counts what the server says was updated on the instances' table
-// in the course of a fan-out: a row that every completion updates would take them one at a time.
+// TestHazardInstanceRowUpdatedPerCompletion counts the updates of the instances' table during a fan-out: a row that every
+// completion updates would serialize them.
 func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
 	width := depth.Of(60, 600)
 	onEveryDatabase(t, func(s *site) {
@@ -264,15 +259,15 @@ func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
 		if changed < int64(width) || created != 1 {
 			s.Fatalf("inconclusive: %d rows were written beside %d instances", changed, created)
 		}
-		// Its end, and that nothing of it is left.
+		// Its end, and its cleanup.
 		if n := s.number(fmt.Sprintf(counters, "n_tup_upd", "relname = 'instances'"), s.schema); n < 1 || n > 2 {
 			s.Errorf("the instance's row was updated %d times in %d completions", n, width)
 		}
 	})
 }
 
-// TestHazardForeignKeysLockTheParentRow looks for foreign keys, with which each insert of a child locks its
-// parent's row; and it holds the instance's row locked while the instance goes on.
+// TestHazardForeignKeysLockTheParentRow checks that there are no foreign keys, with which each insert of a child locks its
+// parent's row, and that an instance continues while its row is locked.
 func TestHazardForeignKeysLockTheParentRow(t *testing.T) {
 	onEveryDatabase(t, func(s *site) {
 		b := s.open()
@@ -306,8 +301,8 @@ func TestHazardForeignKeysLockTheParentRow(t *testing.T) {
 	})
 }
 
-// TestHazardLatestInboxValueByNow writes variables again and again, also several times in one transaction,
-// in which now() stands still: what is read is the value that was written last.
+// TestHazardLatestInboxValueByNow writes variables repeatedly, also several times in one transaction, in which now() does not
+// change: the value written last must be read.
 func TestHazardLatestInboxValueByNow(t *testing.T) {
 	fates := []fate{
 		{name: "in a loop", source: "    y = 0\n    for i in range(20):\n        y = y + 1\n        z = @echo(value=y)\n        y = z * 2\n    y = @echo(value=y)\n", result: "2097150"},
@@ -320,8 +315,8 @@ func TestHazardLatestInboxValueByNow(t *testing.T) {
 		{name: "appended and replaced", source: "    y = []\n    for i in range(6):\n        y = y + [i]\n        if i == 3:\n            y = ['new']\n        @noop()\n    y = @echo(value=y)\n", result: `["new",4,5]`},
 	}
 	checkFates(t, fates)
-	// And no table of what instances hold has a time that could tell an order. When something is due, or a lease is
-	// over, or a wait began, is another matter: of two rows that are due at one time, either may come first.
+	// No table of instances may have a time that could define an order. Due times, ends of leases and starts of waits are
+	// different: of two rows due at one time, either may come first.
 	onEveryDatabase(t, func(s *site) {
 		_ = s.open()
 		const columns = `SELECT count(*) FROM information_schema.columns c
@@ -336,9 +331,8 @@ func TestHazardLatestInboxValueByNow(t *testing.T) {
 	})
 }
 
-// TestHazardReadyButNeverQueued breaks cancels in their middle, again and again, while instances with many
-// barriers run. Were a counter filled in one transaction and what it makes ready queued in another, some
-// node run would be lost between them, and its instance would never end.
+// TestHazardReadyButNeverQueued kills sessions in the middle of calls, repeatedly, while instances with many barriers run. If one
+// transaction filled a counter and another queued the node run, some run would be lost between them.
 func TestHazardReadyButNeverQueued(t *testing.T) {
 	const layers, width = 4, 6
 	instances := depth.Of(2, 12)
@@ -357,7 +351,7 @@ func TestHazardReadyButNeverQueued(t *testing.T) {
 			crashes[point]++
 			return errors.New("crash")
 		}})
-		spared := func() string { // a point at which there was no crash yet
+		spared := func() string { // no crash happened yet
 			mu.Lock()
 			defer mu.Unlock()
 			for _, point := range []string{"complete.guard", "complete.arrivals", "complete.fired", "complete.enqueues", "complete.commit", "complete.committed"} {
@@ -401,18 +395,16 @@ func TestHazardReadyButNeverQueued(t *testing.T) {
 	})
 }
 
-// How many sessions must have been killed for the test to have shown something, and how many are enough for the hosts to be
-// let alone.
+// How many sessions must be killed for the test to prove something, and after how many the killing stops.
 const (
 	enoughKilled = 10
 	mostKilled   = 60
 )
 
-// killSQL ends the sessions of an application that are in the middle of something, in this database.
+// killSQL ends an application's sessions that are in the middle of something, in this database.
 const killSQL = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND application_name = $1 AND state <> 'idle'`
 
-// waiting lists the actions that wait at a barrier.
 func waiting(p *plan.Program) (nodes []int32) {
 	for _, n := range p.Graph().Nodes {
 		if n.Kind == graph.Action && p.Graph().Waits(n) {
@@ -422,8 +414,8 @@ func waiting(p *plan.Program) (nodes []int32) {
 	return nodes
 }
 
-// journaled notes, where a design has a table of counters and another of node runs, what is ever put into the
-// latter, in the transaction that does: a run that has been completed leaves it.
+// journaled logs, for a design with tables of counters and of node runs, everything put into the latter in the same transaction,
+// since a completed run leaves it.
 var journaled = map[string]string{"push": `CREATE TABLE enqueued (shard smallint, instance_id uuid, node integer, path text, PRIMARY KEY (shard, instance_id, node, path));
 	CREATE FUNCTION log() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
 		INSERT INTO enqueued VALUES (NEW.shard, NEW.instance_id, NEW.node, NEW.path) ON CONFLICT DO NOTHING;
@@ -431,12 +423,10 @@ var journaled = map[string]string{"push": `CREATE TABLE enqueued (shard smallint
 	END';
 	CREATE TRIGGER log BEFORE INSERT ON queue FOR EACH ROW EXECUTE FUNCTION log()`}
 
-// unqueued counts the actions whose counter is full and that were never put there. A statement sees what is
-// committed at one moment.
+// unqueued counts the actions with a full counter that were never queued. A statement sees one snapshot.
 var unqueued = map[string]string{"push": `SELECT count(*) FROM readiness r WHERE r.completed = r.required AND r.node = ANY ($1)
 	AND NOT EXISTS (SELECT FROM enqueued q WHERE (q.shard, q.instance_id, q.node, q.path) = (r.shard, r.instance_id, r.node, r.path))`}
 
-// runMeshes runs instances to their end.
 func runMeshes(s *site, e *engine.Engine, p *plan.Program, instances int, want string) {
 	s.Helper()
 	for range instances {
@@ -446,9 +436,8 @@ func runMeshes(s *site, e *engine.Engine, p *plan.Program, instances int, want s
 	}
 }
 
-// kill ends sessions of the site's hosts that are in the middle of something, until it is told to stop, or
-// has done it so often that the hosts must be let alone. It counts those that it ended, and looks for nodes, which
-// wait at barriers, that are ready and not queued.
+// kill ends sessions in the middle of something until stop, or until it has ended enough. It counts them, and checks that no node
+// at a barrier is ready and not queued.
 func (s *site) kill(stop <-chan struct{}, nodes []int32, killed *atomic.Int64) {
 	conn, err := pgx.Connect(s.ctx, s.dsn)
 	if err != nil {
@@ -482,8 +471,8 @@ func (s *site) kill(stop <-chan struct{}, nodes []int32, killed *atomic.Int64) {
 	}
 }
 
-// TestHazardStalledInstanceKeptForEverByItsLease has a host lease everything and do nothing more, as one does
-// that hangs: when the leases are over, another host does the work, and what the first says then is stale.
+// TestHazardStalledInstanceKeptForEverByItsLease has a host lease everything and hang. When the leases have expired, another host
+// must do the work, and the first's completions must be stale.
 func TestHazardStalledInstanceKeptForEverByItsLease(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		stalled := s.open()

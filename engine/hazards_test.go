@@ -23,37 +23,34 @@ import (
 	"pulley/internal/depth"
 )
 
-// The hazards are mistakes that were read in the code of other schedulers. Each has a test, named after
-// it, which runs on every design that could make the mistake.
+// The hazards are mistakes found in the code of other schedulers. Each has a test named after it, which runs on every design that
+// could make it.
 
-// hazardDeadline bounds what hangs.
 const hazardDeadline = 15 * time.Minute
 
-// site is a store of one design, on which any number of hosts can be opened.
+// site is a store of one design, on which hosts can be opened.
 type site struct {
 	*testing.T
 	ctx    context.Context
 	design designs.Spec
-	dsn    string          // where there is a database
+	dsn    string          // if there is a database
 	schema string          // in it
-	lease  time.Duration   // of shards, in designs where they have owners; zero: the design's default
-	shared *memory.Backend // where there is none
-	conn   *pgx.Conn       // into the schema, beside all hosts; nil without a database
+	lease  time.Duration   // of shards that have owners; zero: the design's default
+	shared *memory.Backend // if there is no database
+	conn   *pgx.Conn       // to the schema, used by no host; nil without a database
 }
 
-// onEveryDesign runs a test on all designs, side by side.
 func onEveryDesign(t *testing.T, test func(*site)) {
 	t.Helper()
 	on(t, designs.All(), test)
 }
 
-// onEveryDatabase runs a test on all designs that keep books in Postgres, side by side.
 func onEveryDatabase(t *testing.T, test func(*site)) {
 	t.Helper()
 	on(t, designs.Durable(), test)
 }
 
-// on runs a test on designs, side by side, which share a database: each has a schema of its own there.
+// on runs a test on designs concurrently, each in its own schema of a shared database.
 func on(t *testing.T, list []designs.Spec, test func(*site)) {
 	t.Helper()
 	_ = pgtest.DSN(t) // one for all
@@ -65,13 +62,12 @@ func on(t *testing.T, list []designs.Spec, test func(*site)) {
 	}
 }
 
-// newSite is a store in a database of the test's own.
 func newSite(t *testing.T, design designs.Spec) *site {
 	t.Helper()
 	return siteIn(t, t, design)
 }
 
-// siteIn is a store for a test, in the database of another that lasts longer.
+// siteIn makes a store in the database of an enclosing test.
 func siteIn(of, t *testing.T, design designs.Spec) *site {
 	t.Helper()
 	ctx, cancel := depth.Within(context.WithoutCancel(t.Context()), t, hazardDeadline)
@@ -93,7 +89,6 @@ func siteIn(of, t *testing.T, design designs.Spec) *site {
 	return s
 }
 
-// memoryDesign is the design without a database.
 func memoryDesign(t *testing.T) designs.Spec {
 	t.Helper()
 	spec, err := designs.Parse("memory")
@@ -103,7 +98,6 @@ func memoryDesign(t *testing.T) designs.Spec {
 	return spec
 }
 
-// open opens a host's way to the store.
 func (s *site) open() backend.Backend {
 	s.Helper()
 	if s.shared != nil {
@@ -119,7 +113,7 @@ func (s *site) open() backend.Backend {
 	return b
 }
 
-// host starts an engine with the built-in actions and those of cfg, for as long as the test.
+// host starts an engine with the built-in actions and those of cfg, until the test ends.
 func (s *site) host(b backend.Backend, cfg engine.Config) *engine.Engine {
 	s.Helper()
 	cfg.Backend, cfg.Batch = b, cmp.Or(cfg.Batch, s.design.Batch())
@@ -144,7 +138,7 @@ func (s *site) stop(e *engine.Engine) {
 	}
 }
 
-// actions are the built-in ones, and @mark, which notes that it was called and gives its value back.
+// actions has the built-in ones, and @mark, which records its call and returns its value.
 func (s *site) actions(seen *marks) *worker.Registry {
 	s.Helper()
 	all := worker.Builtins()
@@ -158,7 +152,6 @@ func (s *site) actions(seen *marks) *worker.Registry {
 	return registry
 }
 
-// marks are the values with which @mark was called.
 type marks struct {
 	mu     sync.Mutex
 	values []string
@@ -177,7 +170,6 @@ func (m *marks) note(_ context.Context, call worker.Call) (any, error) {
 	return args.Value, nil
 }
 
-// take gives the marks so far, in order, and forgets them.
 func (m *marks) take() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,7 +178,6 @@ func (m *marks) take() []string {
 	return values
 }
 
-// ends submits an instance and waits for its end.
 func (s *site) ends(e *engine.Engine, p *plan.Program, input string) backend.Instance {
 	s.Helper()
 	id, err := e.Submit(s.ctx, engine.SubmitRequest{Program: p, Input: json.RawMessage(input)})
@@ -200,7 +191,6 @@ func (s *site) ends(e *engine.Engine, p *plan.Program, input string) backend.Ins
 	return inst
 }
 
-// exec runs a statement in the store's schema.
 func (s *site) exec(sql string, args ...any) int64 {
 	s.Helper()
 	tag, err := s.conn.Exec(s.ctx, sql, args...)
@@ -210,7 +200,6 @@ func (s *site) exec(sql string, args ...any) int64 {
 	return tag.RowsAffected()
 }
 
-// number gives the result of a query for one number.
 func (s *site) number(sql string, args ...any) (n int64) {
 	s.Helper()
 	if err := s.conn.QueryRow(s.ctx, sql, args...).Scan(&n); err != nil {
@@ -219,8 +208,7 @@ func (s *site) number(sql string, args ...any) (n int64) {
 	return n
 }
 
-// settled waits until all sessions of closed hosts are over: only then have they told the server all
-// that they counted.
+// resolved waits until all sessions of closed hosts have ended: only then has the server all their counts.
 func (s *site) resolved() {
 	s.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -234,7 +222,6 @@ func (s *site) resolved() {
 	}
 }
 
-// program compiles a program's text.
 func program(t *testing.T, source string, limits ir.Limits) *plan.Program {
 	t.Helper()
 	g, err := graph.CompileText("hazard.ir", []byte(source), limits)
@@ -253,7 +240,6 @@ func built(t *testing.T, g *graph.Graph) *plan.Program {
 	return p
 }
 
-// wantMarks checks which marks were set, in which order.
 func (s *site) wantMarks(seen *marks, want ...string) {
 	s.Helper()
 	if got := seen.take(); !slices.Equal(got, want) {

@@ -23,17 +23,16 @@ import (
 	"pulley/engine/worker"
 )
 
-// withServer stops the tests' database, if they used one, before leaks are looked for.
+// withServer stops the tests' database, if any, before the check for leaks.
 type withServer struct{ m *testing.M }
 
 func (w withServer) Run() int { return pgtest.Run(w.m) }
 
-// patience bounds what is over at once on a machine that does nothing else.
+// patience bounds what ends at once on an idle machine.
 const patience = 15 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
 
-// compile makes a program of source text.
 func compile(t testing.TB, src string) *plan.Program {
 	t.Helper()
 	p, err := plan.CompileText("test.ir", []byte(src), ir.Limits{})
@@ -54,7 +53,6 @@ func fanOut(t testing.TB) *plan.Program {
 `)
 }
 
-// chain is n actions one after the other.
 func chain(t testing.TB, n int) *plan.Program {
 	t.Helper()
 	src := "fn main(input: [x], output: [x]):\n"
@@ -64,7 +62,6 @@ func chain(t testing.TB, n int) *plan.Program {
 	return compile(t, src+"    return x\n")
 }
 
-// registry has the built-in actions and more.
 func registry(t testing.TB, more map[string]worker.Func) *worker.Registry {
 	t.Helper()
 	r, err := worker.NewRegistry(worker.Builtins()...)
@@ -79,7 +76,6 @@ func registry(t testing.TB, more map[string]worker.Func) *worker.Registry {
 	return r
 }
 
-// memoryBackend is a store that is closed with the test.
 func memoryBackend(t testing.TB, shards int) *memory.Backend {
 	t.Helper()
 	b := memory.New(memory.Options{Shards: shards})
@@ -87,7 +83,6 @@ func memoryBackend(t testing.TB, shards int) *memory.Backend {
 	return b
 }
 
-// start runs an engine for as long as the test.
 func start(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	if cfg.Workers == nil {
@@ -97,7 +92,7 @@ func start(t testing.TB, cfg Config) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := context.WithoutCancel(t.Context()) // which ends before what Cleanup does
+	kept := context.WithoutCancel(t.Context()) // t.Context ends before Cleanup
 	if err := e.Start(kept); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +100,6 @@ func start(t testing.TB, cfg Config) *Engine {
 	return e
 }
 
-// stop stops an engine, which may have been stopped before.
 func stop(t testing.TB, e *Engine) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -115,7 +109,6 @@ func stop(t testing.TB, e *Engine) {
 	}
 }
 
-// run submits an instance and waits for its end.
 func run(t testing.TB, e *Engine, p *plan.Program, input string) backend.Instance {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -131,7 +124,6 @@ func run(t testing.TB, e *Engine, p *plan.Program, input string) backend.Instanc
 	return inst
 }
 
-// wantResult checks that an instance completed with a result.
 func wantResult(t testing.TB, inst backend.Instance, want string) {
 	t.Helper()
 	if inst.Status != backend.Completed || string(inst.Result) != want {
@@ -139,7 +131,7 @@ func wantResult(t testing.TB, inst backend.Instance, want string) {
 	}
 }
 
-// tally counts what happened to each lease and node run.
+// tally counts the observations of each lease and node run.
 type tally struct {
 	leased   map[backend.Lease]int
 	started  map[backend.Lease]int
@@ -152,8 +144,7 @@ type tally struct {
 	biggest  int // commit
 }
 
-// ledger is an observer that keeps a tally. Engines write into it whenever they like, so nobody reads the tally itself,
-// but copies of it.
+// ledger is an observer that keeps a tally. Engines write at any time, so tests read copies.
 type ledger struct {
 	mu   sync.Mutex
 	sums tally
@@ -166,14 +157,13 @@ func newLedger() *ledger {
 	}}
 }
 
-// note changes the tally.
 func (l *ledger) note(change func(*tally)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(&l.sums)
 }
 
-// look gives the tally of this moment, to which more may come.
+// look returns a copy of the tally, to which more may be added.
 func (l *ledger) look() tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,8 +173,7 @@ func (l *ledger) look() tally {
 	return seen
 }
 
-// close stops the engines that write into the ledger, and gives all that they had to say: of what somebody has waited for,
-// an engine may tell its observer later.
+// close stops the engines and returns the final tally: an engine may report to its observer after it has answered.
 func (l *ledger) close(t testing.TB, engines ...*Engine) tally {
 	t.Helper()
 	for _, e := range engines {
@@ -193,7 +182,6 @@ func (l *ledger) close(t testing.TB, engines ...*Engine) tally {
 	return l.look()
 }
 
-// observer gives the functions that fill the ledger.
 func (l *ledger) observer() Observer {
 	return Observer{
 		Submitted: func(uuid.UUID, time.Time) { l.note(func(s *tally) { s.submits++ }) },
@@ -213,9 +201,8 @@ func (l *ledger) observer() Observer {
 	}
 }
 
-// check holds the tally against what must always be so: one application for each node run, one start
-// for each token, one end for each instance. Retries apply a run more than once: the programs of
-// these tests have none.
+// check checks that each node run was applied once, each token started once, and each instance ended once. The programs of these
+// tests have no retries, which apply a run more than once.
 func (s tally) check(t testing.TB) {
 	t.Helper()
 	for lease, n := range s.started {
@@ -235,14 +222,14 @@ func (s tally) check(t testing.TB) {
 	}
 }
 
-// troubled is a backend in front of another whose calls go wrong, at random but from a seed.
+// troubled is a backend whose calls fail at random, by a seed.
 type troubled struct {
 	backend.Backend
 	mu     sync.Mutex
 	rand   *rand.Rand
-	before float64 // chance that a call fails and nothing happens
-	after  float64 // chance that a call is carried out and its answer lost
-	broken bool    // every call fails
+	before float64 // chance that a call fails without effect
+	after  float64 // chance that a call is executed and its answer lost
+	broken bool
 	faults int
 }
 
@@ -264,7 +251,7 @@ func (b *troubled) breakDown() {
 	b.broken = true
 }
 
-// count is how many calls went wrong.
+// count returns how many calls failed.
 func (b *troubled) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

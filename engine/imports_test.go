@@ -24,13 +24,12 @@ type row struct {
 	tests   []string // what the second table adds for tests
 }
 
-// everyPackage is what the second table calls the line that holds for all tests.
+// everyPackage names the row of the second table for all tests.
 const everyPackage = "every package"
 
-// pkg is what a package's code imports, and what its tests do.
+// pkg lists the imports of a package's code and tests.
 type pkg struct{ code, tests []string }
 
-// tables reads the tables of packages and of tests out of the package doc.
 func tables(t *testing.T) ([]row, []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments|parser.PackageClauseOnly)
@@ -60,7 +59,7 @@ func tables(t *testing.T) ([]row, []string) {
 	return rows, common
 }
 
-// names reads a list with commas; a dash is an empty one.
+// names parses a list with commas; a dash is an empty one.
 func names(cell string) []string {
 	if cell = strings.TrimSpace(cell); cell == "–" {
 		return nil
@@ -72,12 +71,12 @@ func names(cell string) []string {
 	return list
 }
 
-// covers says whether a name in a table stands for a package: its own, that of its folder, or any.
+// covers reports whether a name in a table stands for a package: its own name, its folder's, or any.
 func covers(listed, name string) bool {
 	return listed == "any" || listed == name || listed == path.Dir(name)+"/*"
 }
 
-// rule finds the row of a package: its own, or that of its folder.
+// rule finds a package's row: its own, or its folder's.
 func rule(rows []row, name string) (row, bool) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
 	if i < 0 {
@@ -89,8 +88,7 @@ func rule(rows []row, name string) (row, bool) {
 	return rows[i], true
 }
 
-// allowed says whether a package that may import what is listed may import name: it is listed, or a listed package may
-// import it.
+// allowed reports whether a package with the given list may import name: it is listed, or a listed package may import it.
 func allowed(rows []row, list []string, name string, seen map[string]bool) bool {
 	for _, listed := range list {
 		if covers(listed, name) {
@@ -107,12 +105,12 @@ func allowed(rows []row, list []string, name string, seen map[string]bool) bool 
 	return false
 }
 
-// internal says whether a package below engine imports one of engine's own.
+// internal reports whether a package below engine imports one of engine/internal.
 func internal(name, imported string) bool {
 	return strings.HasPrefix(name, "engine") && strings.HasPrefix(imported, "engine/internal/")
 }
 
-// violations compares the tables with what packages and their tests import.
+// violations compares the tables with the imports of packages and their tests.
 func violations(rows []row, common []string, packages map[string]pkg) []string {
 	var found []string
 	for name, p := range packages {
@@ -144,7 +142,7 @@ func violations(rows []row, common []string, packages map[string]pkg) []string {
 	return found
 }
 
-// unused finds rows without a package, and what rows allow and none of their packages imports.
+// unused finds rows without a package, and allowed imports that no package uses.
 func unused(rows []row, packages map[string]pkg) []string {
 	var found []string
 	for _, r := range rows {
@@ -174,10 +172,10 @@ func unused(rows []row, packages map[string]pkg) []string {
 	return found
 }
 
-// listPackages asks go which packages there are, what they import, and which files they are made of.
+// listPackages runs go list for all packages, their imports and their numbers of files.
 func listPackages(t *testing.T) (packages map[string]pkg, files map[string]int) {
 	t.Helper()
-	// -e: a package that does not build is a matter of its own; what it imports is known even so.
+	// -e: a package that does not build still has its imports.
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,GoFiles,IgnoredGoFiles,Imports,TestImports,XTestImports", module+"/...")
 	var problems strings.Builder
 	cmd.Stderr = &problems
@@ -211,7 +209,6 @@ func listPackages(t *testing.T) (packages map[string]pkg, files map[string]int) 
 	return packages, files
 }
 
-// ours are those of the packages that belong to this module, named from its root.
 func ours(imports []string) []string {
 	var list []string
 	for _, imported := range imports {
@@ -222,7 +219,7 @@ func ours(imports []string) []string {
 	return list
 }
 
-// TestTheDocTellsWhoImportsWhom holds the tables in doc.go against the code and the tests.
+// TestTheDocTellsWhoImportsWhom compares the tables in doc.go with the code and the tests.
 func TestTheDocTellsWhoImportsWhom(t *testing.T) {
 	rows, common := tables(t)
 	packages, _ := listPackages(t)
@@ -231,7 +228,7 @@ func TestTheDocTellsWhoImportsWhom(t *testing.T) {
 	}
 }
 
-// TestViolationsAreFound shows that the rule can fail.
+// TestViolationsAreFound checks that the rule can fail.
 func TestViolationsAreFound(t *testing.T) {
 	rows := []row{
 		{name: "engine/a"},
@@ -271,14 +268,12 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// filesMax is how many files without tests a package may have: a reader keeps no more apart.
+// filesMax bounds the files of a package without tests: a reader keeps no more apart.
 const filesMax = 20
 
-// tooLarge are the packages that still have more. They may only shrink: a change that removes a file lowers the number, and one
-// that comes to filesMax removes the line.
+// tooLarge lists packages with more files. Numbers may only fall; a package that reaches filesMax leaves the list.
 var tooLarge = map[string]int{}
 
-// crowded holds numbers of files against what packages may have.
 func crowded(files, known map[string]int) []string {
 	var found []string
 	for name, n := range files {
@@ -300,7 +295,7 @@ func crowded(files, known map[string]int) []string {
 	return found
 }
 
-// TestPackagesHaveFewFiles holds every package to a number of files that a reader can keep apart.
+// TestPackagesHaveFewFiles checks the number of files of every package.
 func TestPackagesHaveFewFiles(t *testing.T) {
 	_, files := listPackages(t)
 	for _, v := range crowded(files, tooLarge) {

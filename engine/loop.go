@@ -9,25 +9,24 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// eventsAtOnce bounds how much more the loop takes in before it decides.
+// eventsAtOnce bounds the batch for which the loop takes further submissions before it decides.
 const eventsAtOnce = 512
 
-// loopEvent is what a goroutine of the engine tells the loop at its end.
+// loopEvent is what a goroutine sends to the loop at its end.
 type loopEvent struct {
-	done  dispatch.Done      // of a task, if there is no call
-	call  *dispatch.Call     // that ended
-	reply *dispatch.Reply    // to the call
-	ended []backend.Instance // by others, as the call found out
+	done  dispatch.Done  // of a task, if call is nil
+	call  *dispatch.Call // that ended
+	reply *dispatch.Reply
+	ended []backend.Instance // instances that the call found ended elsewhere
 	at    time.Time          // of the reply
 }
 
-// eventQueue holds what the loop has not taken yet: at most an event for each task and call under way, since
-// those are its only senders. A sender never waits.
+// eventQueue holds events for the loop: at most one for each task and call under way. A sender never waits.
 type eventQueue struct {
 	mu       sync.Mutex
 	pending  []loopEvent
-	spare    []loopEvent   // of the loop: the slice that it has emptied
-	nonEmpty chan struct{} // has one place: something was put into an empty box
+	spare    []loopEvent   // the slice that the loop has emptied
+	nonEmpty chan struct{} // has one place: the queue was empty before
 }
 
 func newEventQueue() *eventQueue { return &eventQueue{nonEmpty: make(chan struct{}, 1)} }
@@ -40,12 +39,12 @@ func (m *eventQueue) put(ev loopEvent) {
 	if first {
 		select {
 		case m.nonEmpty <- struct{}{}:
-		default: // the loop has not seen the last one yet
+		default: // the loop has not seen the last signal yet
 		}
 	}
 }
 
-// drain gives all that is held. It belongs to the loop until the next call.
+// drain returns all events, valid until the next call.
 func (m *eventQueue) drain() []loopEvent {
 	clear(m.spare)
 	m.mu.Lock()
@@ -54,14 +53,14 @@ func (m *eventQueue) drain() []loopEvent {
 	return m.spare
 }
 
-// loop owns the machine. It is the only goroutine that decides, and it does nothing that waits.
+// loop owns the machine. Its goroutine alone decides, and never blocks on anything else.
 type loop struct {
 	*Engine
-	startEnded <-chan struct{} // ends with Start's context; nil once that was seen
+	startEnded <-chan struct{} // closed with Start's context; nil once seen
 	batch      []dispatch.Event
 	incoming   int                             // submissions in batch
 	actions    actions                         // of running tasks
-	pending    map[dispatch.Ticket]*submission // that have no answer yet
+	pending    map[dispatch.Ticket]*submission // not answered yet
 	draining   bool
 	cut        bool // the drain began with the end of Start's context
 	stopped    bool
@@ -99,8 +98,8 @@ func (l *loop) run() {
 	}
 }
 
-// submissions gives the channel of submissions while there is room for one. When the engine stops
-// there always is: the machine answers at once.
+// submissions returns the channel of submissions while the machine has capacity. A draining machine always has: it answers at
+// once.
 func (l *loop) submissions() chan *submission {
 	if l.draining || l.machine.SubmitCapacity() > l.incoming {
 		return l.submits
@@ -108,7 +107,7 @@ func (l *loop) submissions() chan *submission {
 	return nil
 }
 
-// wait blocks until something happens, and takes in all that has.
+// wait blocks until an event, and collects all there are.
 func (l *loop) wait(timer *time.Timer) {
 	select {
 	case <-l.events.nonEmpty:
@@ -127,7 +126,7 @@ func (l *loop) wait(timer *time.Timer) {
 		l.drainUntilThen(l.cfg.now().Add(l.cfg.Drain))
 	case <-timer.C:
 	}
-	events := l.events.drain() // which is left alone until the step is over
+	events := l.events.drain() // valid until the step is over
 	for i := range events {
 		l.handle(&events[i])
 	}
@@ -159,7 +158,6 @@ func (l *loop) forget(ticket dispatch.Ticket) {
 	}
 }
 
-// handle hands an event on to the machine, and tells those who want to know.
 func (l *loop) handle(ev *loopEvent) {
 	if ev.call == nil {
 		l.batch = append(l.batch, &ev.done)
@@ -169,7 +167,7 @@ func (l *loop) handle(ev *loopEvent) {
 		}
 		return
 	}
-	if len(ev.ended) > 0 { // before the reply, by which their leases are merely lost
+	if len(ev.ended) > 0 { // before the reply, in which their leases are merely lost
 		l.batch = append(l.batch, dispatch.Ended{Instances: ev.ended})
 	}
 	l.batch = append(l.batch, *ev.reply)
@@ -182,7 +180,7 @@ func (l *loop) handle(ev *loopEvent) {
 	}
 }
 
-// do carries out a command, as far as that takes no time; the rest is begun.
+// do executes a command; it starts what takes time.
 func (l *loop) do(command dispatch.Command) {
 	switch c := command.(type) {
 	case dispatch.Call:
@@ -221,5 +219,5 @@ func (l *loop) answer(c dispatch.Answer) {
 			l.cfg.Observer.Submitted(sub.sub.ID, l.cfg.now())
 		}
 	}
-	sub.answer <- c // it has a place for this one
+	sub.answer <- c // has room for it
 }

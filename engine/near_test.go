@@ -10,7 +10,7 @@ import (
 	"pulley/engine/backend/memory"
 )
 
-// placing is a store of which one shard is this engine's own.
+// placing is a store with one local shard.
 type placing struct {
 	*memory.Backend
 	own int
@@ -18,12 +18,12 @@ type placing struct {
 
 func (p placing) IsLocal(shard int) bool { return shard == p.own }
 
-// TestSubmitPlacesWhatItNames has an engine give ids, which lie in its own shard, and be given them, which stay.
+// TestSubmitPlacesWhatItNames checks that ids made by an engine are local, and that given ids stay.
 func TestSubmitPlacesWhatItNames(t *testing.T) {
 	const shards, own = 8, 5
 	e := start(t, Config{Backend: placing{memoryBackend(t, shards), own}})
 	p, input := chain(t, 1), json.RawMessage(`{"x": 1}`)
-	for range 40 { // one in eight would lie there by chance
+	for range 40 { // one in eight would be local by chance
 		id, err := e.Submit(t.Context(), SubmitRequest{Program: p, Input: input})
 		if err != nil || backend.ShardOf(id, shards) != own || !e.IsLocal(id) {
 			t.Fatalf("instance %s lies in shard %d (%v), not in %d", id, backend.ShardOf(id, shards), err, own)

@@ -8,39 +8,37 @@ import (
 	"pulley/engine/backend"
 )
 
-// Observer is told of what an engine does, for measuring and for histories. Functions that are nil
-// are not called and cost nothing. The others are called from several goroutines at once, some of them
-// from the one that decides everything: they must be quick, and must not call the engine.
+// Observer receives what an engine does, for measurements and histories. Nil functions are skipped. The others are called
+// concurrently, some from the goroutine that decides: they must be quick, and must not call the engine.
 //
-// The time of a hop, from a completion to the start of what it made ready, is the time between Offered
-// and the next Started of the same instance, where the instance has one path.
+// If an instance has one path, the time from a completion to the start of what it made ready is the time between Offered and the
+// next Started.
 type Observer struct {
-	// Submitted says that an instance was stored by this engine; not that one was there already.
+	// Submitted reports an instance that this engine stored, not one that existed.
 	Submitted func(id uuid.UUID, at time.Time)
 
-	// Leased says that a task came to this engine. It may never start here.
+	// Leased reports a task leased to this engine. It may never start here.
 	Leased func(task backend.Task, at time.Time)
 
-	// Started says that an action is about to be called, from the goroutine that calls it.
+	// Started reports that an action is about to be called, from its goroutine.
 	Started func(task backend.Task, at time.Time)
 
-	// Offered says that an action has returned, from the goroutine that called it. If the lease was
-	// lost, its completion goes no further. Of an action that did not return after its timeout it
-	// gives the failure instead, and so of one that was delivered as often as it may be.
+	// Offered reports that an action has returned, from its goroutine. If the lease was lost, the completion is dropped. Offered
+	// also reports the failure of an action that did not return after its timeout, and of an attempt that reached its bound of
+	// deliveries.
 	Offered func(completion backend.Completion, at time.Time)
 
-	// Answered gives the store's answer to a completion. Where the call failed, err is set, and the
-	// completion is offered again; with backend.IsUnknown the first may have been applied.
+	// Answered reports the store's answer to a completion. If the call failed, err is set, and the completion is offered again;
+	// with backend.IsUnknown it may have been applied.
 	Answered func(completion backend.Completion, outcome backend.Outcome, err error, at time.Time)
 
-	// Committed says that a transaction applied n completions.
+	// Committed reports that a transaction applied n completions.
 	Committed func(n int, at time.Time)
 
-	// Ended says that an instance ended in a transaction of this engine, or was found canceled by its
-	// Cancel.
+	// Ended reports an instance that ended in a transaction of this engine, or by its Cancel.
 	Ended func(instance backend.Instance, at time.Time)
 
-	// Problem tells of something that went wrong, and what is done about it, in one line.
+	// Problem reports in one line what went wrong, and what follows.
 	Problem func(err error)
 }
 
@@ -50,7 +48,6 @@ func (o *Observer) problem(err error) {
 	}
 }
 
-// committed tells of what a reply brought.
 func (o *Observer) committed(c backend.Committed, at time.Time) {
 	if o.Leased != nil {
 		for _, t := range c.Tasks {
@@ -64,7 +61,6 @@ func (o *Observer) committed(c backend.Committed, at time.Time) {
 	}
 }
 
-// answered tells of the answers to completions.
 func (o *Observer) answered(completions []backend.Completion, c backend.Committed, err error, at time.Time) {
 	applied := 0
 	for i, done := range completions {

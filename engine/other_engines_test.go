@@ -14,28 +14,26 @@ import (
 	"pulley/internal/depth"
 )
 
-// What other systems' users reported, on the designs here. Others of these reports are cases of the conformance
-// suite, or tests of a design; go run ./chaos/mutants --list names them all.
+// Reports from users of other systems, tested on the designs here. Further reports are cases of the conformance suite, or tests
+// of a design; go run ./chaos/mutants --list lists all.
 
-// deaf is a way to the store on which no notification ever arrives.
+// missing is a backend that misses all notifications.
 type missing struct{ backend.Backend }
 
-// Listen hears nothing.
 func (missing) Listen(ctx context.Context, _ func()) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Notify wakes nobody.
 func (missing) Notify(context.Context) error { return nil }
 
-// TestRivalLostWakeUp has work made ready by another process, and every notification lost: an engine that has
-// nothing to do finds it when it looks again by itself (I9; absurd#61).
+// TestLostWakeUp loses every notification of work that another process makes ready: an idle engine must find it by polling (I9;
+// absurd#61).
 func TestLostWakeUp(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		p := program(s.T, "fn main(input: [x], output: [y]):\n    y = @double(value=x)\n    y = @double(value=y)\n", ir.Limits{})
 		e := s.host(missing{s.open()}, engine.Config{Poll: 50 * time.Millisecond, Lease: time.Second})
-		if inst := s.ends(e, p, `{"x": 1}`); string(inst.Result) != "4" { // it has looked, and found nothing more
+		if inst := s.ends(e, p, `{"x": 1}`); string(inst.Result) != "4" { // it has polled, and found nothing more
 			s.Fatalf("it gives %s (%v)", inst.Result, inst.Failure)
 		}
 		other := s.open()
@@ -52,10 +50,9 @@ func TestLostWakeUp(t *testing.T) {
 	})
 }
 
-// TestRivalHeartbeatOnAnIndexedColumn counts the updates of the rows that push changes with every commit, its
-// marks, which stay in their page and leave the indexes alone: with an index on what changes none would, and each
-// would leave a dead entry behind in every index (multica#7389). The leases of push's node runs are not held to
-// this: they are indexed by their end, which is how they are found.
+// TestHeartbeatOnAnIndexedColumn checks that push's updates of its commit slots, one with every commit, stay in their page and
+// change no index. With an index on a changed column each would leave a dead entry in every index (multica#7389). Leases of
+// push's node runs are exempt: they are found by an index on their end.
 func TestHeartbeatOnAnIndexedColumn(t *testing.T) {
 	width := depth.Of(100, 600)
 	design, err := designs.Parse("push")

@@ -15,13 +15,13 @@ import (
 	"pulley/engine/worker"
 )
 
-// What makes this test binary an engine whose one action kills it: where the store is, and how often an attempt may be delivered.
+// They make this test binary an engine whose only action kills it: where the store is, and the bound of deliveries.
 const (
 	poisonEnv = "PULLEY_TEST_POISON"
 	boundEnv  = "PULLEY_TEST_BOUND"
 )
 
-// TestChildPoison is not a test but the other process of those below, and does nothing by itself.
+// TestChildPoison is the child process of the tests below; otherwise it does nothing.
 func TestChildPoison(t *testing.T) {
 	c := childOf(t, poisonEnv)
 	if c == nil {
@@ -39,15 +39,14 @@ func TestChildPoison(t *testing.T) {
 	}, worker.Action{Name: "poison", Run: poison}, worker.Action{Name: "harmless", Run: harmless})
 }
 
-// poison kills its engine as nothing can be kept from doing.
 func poison(_ context.Context, call worker.Call) (any, error) {
-	fmt.Println("begun", call.Attempt, call.Delivery) // written before anything else happens
+	fmt.Println("begun", call.Attempt, call.Delivery) // before anything else happens
 	return nil, killSelf()
 }
 
 func harmless(context.Context, worker.Call) (any, error) { return "harmless", nil }
 
-// poisoned runs such an engine until it dies or ends an instance, and gives what it said.
+// poisoned runs such an engine until it dies or an instance ends, and returns its output.
 func (s *site) poisoned(bound int) (begun []string, end string) {
 	s.Helper()
 	end, err := s.runChild("TestChildPoison", poisonEnv, boundEnv+"="+strconv.Itoa(bound), func(said string) {
@@ -61,13 +60,13 @@ func (s *site) poisoned(bound int) (begun []string, end string) {
 	return begun, end
 }
 
-// TestPoisonKillsABoundedNumberOfEngines has each engine be killed by the attempt that it runs, SIGKILL: as many as the bound
-// says begin it, and the next one fails it, which the workflow catches. A retry is a new attempt, and has the bound anew.
+// TestPoisonKillsABoundedNumberOfEngines runs an attempt that kills each engine with SIGKILL. As many engines as the bound allows
+// start it; the next fails it, which the workflow catches. A retry is a new attempt with its own bound.
 func TestPoisonKillsABoundedNumberOfEngines(t *testing.T) {
 	for _, c := range []struct {
 		name, call string
 		bound      int
-		want       []string // attempts and deliveries that are begun
+		want       []string // attempts and deliveries that start
 	}{
 		{"five", "@poison()", 5, []string{"1 1", "1 2", "1 3", "1 4", "1 5"}},
 		{"three", "@poison()", 3, []string{"1 1", "1 2", "1 3"}},

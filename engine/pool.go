@@ -6,36 +6,32 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// idleMax bounds how many goroutines of a pool wait for work that may not come.
 const idleMax = 256
 
-// pool does jobs, each at once, on goroutines that it uses again: one that has run a task has the stack that
-// the next one needs. What is handed over never waits for another's end, so that the number of goroutines is
-// bounded by those who hand over, as the machine's is.
+// pool starts each job at once on a goroutine that it reuses: one that has run a task already has the stack for the next. No job
+// waits for another's end, so the callers bound the number of goroutines.
 //
-// While jobs are queued one goroutine is on its way to them, and wakes the next when it takes its own. So a
-// thousand jobs that take no time are done by those few goroutines that the processors run, and as soon as
-// one blocks, another goes on.
+// While jobs are queued, one goroutine is starting, and wakes the next when it takes its job. So as many goroutines as there are
+// processors run a thousand instant jobs, and if one blocks, another continues.
 type pool struct {
 	do       func(job)
 	mu       sync.Mutex
 	nonEmpty sync.Cond
-	queue    []job // that no goroutine has taken yet, newest last
+	queue    []job // not taken yet, newest last
 	head     int
-	starting bool // a goroutine was woken or begun and has not looked at the queue yet
-	idle     int  // goroutines that wait
+	starting bool // a goroutine was woken or started and has not read the queue yet
+	idle     int  // waiting goroutines
 	closed   bool
 	running  sync.WaitGroup
 }
 
-// job is a command to begin: a call, or else the start of a task.
+// job is a call, or else the start of a task.
 type job struct {
 	call   *dispatch.Call
 	start  dispatch.Start
-	action *actionContext // of the task; nil: there is no job
+	action *actionContext // of the task; nil: a call, or no job
 }
 
-// none says that there is no job.
 func (j *job) none() bool { return j.call == nil && j.action == nil }
 
 func newPool(do func(job)) *pool {
@@ -44,7 +40,7 @@ func newPool(do func(job)) *pool {
 	return p
 }
 
-// run begins a job. It must not be called after close.
+// run starts a job. It must not be called after close.
 func (p *pool) run(j job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +48,7 @@ func (p *pool) run(j job) {
 	p.wake()
 }
 
-// wake sees that a goroutine comes if something is queued. The lock must be held.
+// wake ensures that a goroutine comes if jobs are queued. The lock must be held.
 func (p *pool) wake() {
 	if p.starting || len(p.queue) == p.head {
 		return
@@ -65,16 +61,15 @@ func (p *pool) wake() {
 	p.running.Go(p.work)
 }
 
-// work does what is there, and waits for more, until the pool is closed or enough others wait. A job may end
-// the goroutine: nothing that is queued counts on one that runs.
+// work executes jobs until the pool is closed or enough goroutines are idle. A job may end its goroutine: no queued job relies on
+// a running one.
 func (p *pool) work() {
 	for j := p.next(true); !j.none(); j = p.next(false) {
 		p.do(j)
 	}
 }
 
-// next waits for the next job; one that is nothing: this goroutine is to end. It was woken for this, or has
-// just done another.
+// next waits for a job; without one the goroutine must end. woken tells that it was started or woken for a job.
 func (p *pool) next(woken bool) job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +97,7 @@ func (p *pool) next(woken bool) job {
 	return j
 }
 
-// close lets the goroutines that wait end, and waits for the others.
+// close ends the idle goroutines, and waits for the others.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// TestPoolNeverHoldsBack hands over jobs that all wait for one another: each must begin.
+// TestPoolNeverHoldsBack runs jobs that all wait for one another: each must start.
 func TestPoolNeverHoldsBack(t *testing.T) {
 	const n = 3 * idleMax
 	var begun sync.WaitGroup
@@ -25,8 +25,7 @@ func TestPoolNeverHoldsBack(t *testing.T) {
 	begun.Wait()
 }
 
-// TestPoolUsesGoroutinesAgain hands over a burst of jobs that take no time: a part of as many goroutines does them,
-// however the processors share them out.
+// TestPoolUsesGoroutinesAgain checks that a burst of instant jobs runs on far fewer goroutines.
 func TestPoolUsesGoroutinesAgain(t *testing.T) {
 	const n, most = 20_000, 20_000 / 8
 	var done, peak atomic.Int64

@@ -26,8 +26,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// childEnv makes this test binary an engine on the database that it names; schemaEnv says in which schema, designEnv of
-// which design, and holdEnv how many actions it runs before the others wait for a line on its input.
+// childEnv makes this test binary an engine on the database that it names; schemaEnv names the schema, designEnv the design, and
+// holdEnv how many actions run before the others wait for a line of input.
 const (
 	childEnv  = "PULLEY_TEST_ENGINE_DSN"
 	schemaEnv = "PULLEY_TEST_ENGINE_SCHEMA"
@@ -35,7 +35,7 @@ const (
 	holdEnv   = "PULLEY_TEST_ENGINE_HOLD"
 )
 
-// elements is the width of the shared fan-out: several times of what two engines hold in slots and ahead.
+// elements is the width of the shared fan-out: several times what two engines hold in slots and prefetch.
 var elements = depth.Of(240, 4000)
 
 const sharedSource = `fn main(input: [count], output: [total]):
@@ -52,8 +52,8 @@ func compileShared(t *testing.T) *plan.Program {
 	return p
 }
 
-// TestChildEngine is not a test but the other process of those below, and does nothing by itself. It
-// says on its output what it does, one line each, and stops when its input ends.
+// TestChildEngine is the child process of the tests below; otherwise it does nothing. It prints what it does, one line each, and
+// stops when its input ends.
 func TestChildEngine(t *testing.T) {
 	dsn := os.Getenv(childEnv)
 	if dsn == "" {
@@ -127,7 +127,7 @@ func childEngine(design, dsn, schema string, hold int) error {
 		return err
 	}
 	say <- "ready"
-	input := bufio.NewScanner(os.Stdin) // it ends when the parent closes it, or dies
+	input := bufio.NewScanner(os.Stdin) // ends when the parent closes it, or dies
 	if input.Scan() {
 		close(released)
 	}
@@ -139,13 +139,13 @@ func childEngine(design, dsn, schema string, hold int) error {
 	return err
 }
 
-// child is an engine in a process of its own.
+// child is an engine in its own process.
 type child struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 }
 
-// line is what a child said; ok is false at the end of its output.
+// line is a line of a child's output; ok is false at its end.
 type line struct {
 	child int
 	text  string
@@ -178,24 +178,24 @@ func (s *site) startChild(n, hold int, lines chan<- line) *child {
 	return &child{cmd: cmd, stdin: stdin}
 }
 
-// sharing is a fan-out on two engines, and what they said of it.
+// sharing is a fan-out on two engines, and their output.
 type sharing struct {
 	store     backend.Backend
 	children  [2]*child
-	killAfter int // completions of the first engine, which is killed then; zero: never
+	killAfter int // completions of the first engine before it is killed; zero: never
 	ready     int
-	applied   [2]map[string]int // how often each run, by engine
+	applied   [2]map[string]int // how often each run was applied, by engine
 	result    string
 }
 
-// share runs the fan-out, and gives what each engine said it applied.
+// share runs the fan-out, and returns what each engine applied.
 func share(at *site, killAfter int) [2]map[string]int {
 	at.Helper()
 	at.lease = time.Second
 	t, ctx := at.T, at.ctx
 	s := &sharing{store: at.open(), killAfter: killAfter, applied: [2]map[string]int{{}, {}}}
 	lines := make(chan line, 4*elements)
-	// However fast one is, what it leaves until it is let go on is enough for the other to work, or to be killed in the middle.
+	// Each engine holds back enough for the other to work, or to be killed halfway.
 	holds := [2]int{elements / 2, elements / 2}
 	if killAfter > 0 {
 		holds[1] = elements / 4
@@ -223,7 +223,6 @@ func share(at *site, killAfter int) [2]map[string]int {
 	return s.applied
 }
 
-// hear takes in what an engine said, and acts when its time has come.
 func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 	t.Helper()
 	switch kind, rest, _ := strings.Cut(said.text, " "); kind {
@@ -249,12 +248,12 @@ func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 	case "ended":
 		s.result = rest
 		for _, c := range s.children {
-			_ = c.stdin.Close() // of a killed one it is closed already
+			_ = c.stdin.Close() // already closed if it was killed
 		}
 	}
 }
 
-// letGoOn releases what an engine holds back.
+// resume releases what an engine holds back.
 func (s *sharing) resume(t *testing.T, child int) {
 	t.Helper()
 	if _, err := fmt.Fprintln(s.children[child].stdin, "continue"); err != nil {
@@ -276,7 +275,7 @@ func submitShared(ctx context.Context, t *testing.T, store backend.Backend) {
 	}
 }
 
-// TestTwoProcessesShareAFanOut: nothing is completed twice, nothing is lost, both work.
+// TestTwoProcessesShareAFanOut checks that nothing is completed twice, nothing is lost, and both work.
 func TestTwoProcessesShareAFanOut(t *testing.T) {
 	onEveryDatabase(t, sharesAFanOut)
 }
@@ -299,8 +298,7 @@ func sharesAFanOut(t *site) {
 	}
 }
 
-// TestOneOfTwoProcessesIsKilled: as above, with SIGKILL for one in the middle. What the killed one
-// applied in its last moment it could not say.
+// TestOneOfTwoProcessesIsKilled does the same with SIGKILL for one halfway. Its last completions may be missing from its output.
 func TestOneOfTwoProcessesIsKilled(t *testing.T) {
 	onEveryDatabase(t, survivesAKill)
 }

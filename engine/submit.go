@@ -13,27 +13,25 @@ import (
 	"pulley/engine/plan"
 )
 
-// SubmitRequest asks for a new instance.
+// SubmitRequest describes a new instance.
 type SubmitRequest struct {
-	// ID makes a repeated submission safe: the same id twice is one instance. Zero: a new one is made,
-	// in the order of time, and Near where there is a choice.
+	// ID makes a repeated submission safe: one id is one instance. Zero: Submit makes an id, ordered by time, and local (see
+	// IsLocal) if possible.
 	ID uuid.UUID
 
 	Program *plan.Program
-	Input   json.RawMessage // a JSON object with what the program's main takes; nil means {}
+	Input   json.RawMessage // a JSON object with the parameters of the program's main; nil means {}
 }
 
-// submission is a request on its way to the loop and back.
 type submission struct {
 	ticket dispatch.Ticket
 	sub    backend.Submission
 	answer chan dispatch.Answer // has one place
 }
 
-// Submit has an instance stored and gives its id once that is durable. An id that is there already
-// is a success. It fails where the program or its input is refused, which no repetition changes; else
-// with the id, when it is not known whether the instance was stored: submitting it again with the
-// same id is safe. It waits while too many submissions do, until ctx ends.
+// Submit stores an instance and returns its id once it is durable. An id that exists already is a success. Submit fails if the
+// program or its input is refused, which no repetition changes, or if the instance may or may not be stored: then submitting it
+// again with the returned id is safe. It blocks while too many submissions wait, until ctx ends.
 func (e *Engine) Submit(ctx context.Context, req SubmitRequest) (uuid.UUID, error) {
 	sub, err := e.prepare(req)
 	if err != nil {
@@ -45,8 +43,8 @@ func (e *Engine) Submit(ctx context.Context, req SubmitRequest) (uuid.UUID, erro
 	return sub.sub.ID, e.receive(ctx, sub)
 }
 
-// SubmitAll submits many at once, which share transactions. It gives an id for each, in order, and
-// the errors of all that failed, as from Submit; a request that cannot be submitted has the zero id.
+// SubmitAll submits many instances, which share transactions. It returns an id for each, in order, and the joined errors, as from
+// Submit; a request that cannot be submitted has the zero id.
 func (e *Engine) SubmitAll(ctx context.Context, reqs []SubmitRequest) ([]uuid.UUID, error) {
 	ids := make([]uuid.UUID, len(reqs))
 	sent := make([]*submission, len(reqs))
@@ -77,7 +75,6 @@ func (e *Engine) SubmitAll(ctx context.Context, reqs []SubmitRequest) ([]uuid.UU
 	return ids, errors.Join(errs...)
 }
 
-// prepare checks a request and gives it an id and a ticket.
 func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 	if err := e.alive(); err != nil {
 		return nil, err
@@ -112,18 +109,16 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 	}, nil
 }
 
-// idTries bounds how many ids are made for one that is near.
+// idTries bounds how many ids are made to find a local one.
 const idTries = 64
 
-// IsLocal says whether an instance of this id would be this engine's own from the beginning. Any id will do: on some
-// backends, one that is not near takes a detour by way of another engine, or makes for smaller commits. It may change
-// at any time.
+// IsLocal reports whether an instance with this id would be this engine's own. Any id works; on some backends a non-local one
+// takes a detour through another engine, or makes commits smaller. The answer may change at any time.
 func (e *Engine) IsLocal(id uuid.UUID) bool {
 	p, ok := e.cfg.Backend.(backend.Placer)
 	return !ok || p.IsLocal(backend.ShardOf(id, e.cfg.Backend.Shards()))
 }
 
-// send hands a submission to the loop.
 func (e *Engine) send(ctx context.Context, sub *submission) error {
 	select {
 	case e.submits <- sub:
@@ -135,7 +130,6 @@ func (e *Engine) send(ctx context.Context, sub *submission) error {
 	}
 }
 
-// receive waits for a submission's answer.
 func (e *Engine) receive(ctx context.Context, sub *submission) error {
 	select {
 	case answer := <-sub.answer:
@@ -147,7 +141,7 @@ func (e *Engine) receive(ctx context.Context, sub *submission) error {
 	case <-e.background.Done():
 	}
 	select {
-	case answer := <-sub.answer: // it came in the last moment
+	case answer := <-sub.answer: // it came at the last moment
 		return outcomeOf(sub, answer)
 	default:
 		return fmt.Errorf("engine: it is not known whether instance %s was stored; submit it again with that id: %w", sub.sub.ID, context.Cause(ctx))

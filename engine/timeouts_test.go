@@ -15,7 +15,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestSleepsTakeNoSlot has far more sleeps at once than slots, in time that stands still unless all wait.
+// TestSleepsTakeNoSlot runs far more sleeps at once than slots, in virtual time.
 func TestSleepsTakeNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, Config{Backend: memoryBackend(t, 2), Slots: 1, Prefetch: -1, Poll: time.Hour})
@@ -28,7 +28,7 @@ func TestSleepsTakeNoSlot(t *testing.T) {
 	})
 }
 
-// TestTimeouts are attempts that run longer than they may, and how they end.
+// TestTimeouts checks how attempts end that run longer than they may.
 func TestTimeouts(t *testing.T) {
 	const uncancellable, heeding = "@deaf()", "@heeding()"
 	for _, c := range []struct {
@@ -78,7 +78,7 @@ func timesOut(t *testing.T, body, want string, took time.Duration) {
 		return seen.answers[backend.Applied] + seen.answers[backend.Stale]
 	}
 	before := answers()
-	close(release) // whatever the late ones return changes nothing, and is not even offered
+	close(release) // late results change nothing, and are not even offered
 	synctest.Wait()
 	if n := answers(); n != before {
 		t.Errorf("%d completions were answered, and %d when the late ones had returned", before, n)
@@ -88,8 +88,8 @@ func timesOut(t *testing.T, body, want string, took time.Duration) {
 	}
 }
 
-// TestDeafActionsHoldNoSlotForEver runs more actions that never return than there are slots. Others go
-// on as long as no more of them hang than there are slots; then the engine is full, until one returns.
+// TestActionsThatIgnoreCancelHoldNoSlotForEver runs more actions that never return than there are slots. Others must continue
+// while at most that many hang; then the engine is full, until one returns.
 func TestActionsThatIgnoreCancelHoldNoSlotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots = 2
@@ -133,7 +133,7 @@ func TestActionsThatIgnoreCancelHoldNoSlotForEver(t *testing.T) {
 	})
 }
 
-// TestRetriesWait checks the waits between attempts: base × 2^(attempt−1), spread by a tenth either way.
+// TestRetriesWait checks the pauses between attempts: base × 2^(attempt−1), with a jitter of a tenth either way.
 func TestRetriesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time

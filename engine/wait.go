@@ -13,11 +13,10 @@ import (
 	"pulley/engine/backend"
 )
 
-// ErrUnknownInstance says that the store has no instance of an id.
+// ErrUnknownInstance means that the store has no instance with an id.
 var ErrUnknownInstance = errors.New("no such instance")
 
-// The pace at which Wait asks the store. An instance that was submitted here will most likely end
-// here, which needs no asking: it begins late.
+// Pauses between lookups for Wait. An instance submitted here most likely ends here, which needs no lookup: its first comes late.
 const (
 	waitPollFirst = 10 * time.Millisecond
 	waitPollMine  = 500 * time.Millisecond
@@ -25,16 +24,15 @@ const (
 	lookupBatch   = 500 // ids in one call
 )
 
-// Bounds of what is remembered without anybody asking.
+// Bounds of what is remembered about instances that no caller waits for.
 const (
-	mineMax        = 100_000 // instances that were submitted here and have not ended
+	mineMax        = 100_000 // instances submitted here that have not ended
 	recentMax      = 4096    // instances that ended here
 	recentBytesMax = 32 << 20
 )
 
-// Wait gives an instance once it has ended. It is woken at once if this engine ended it, and asks the
-// store from time to time otherwise. It fails with ErrUnknownInstance, when ctx ends, and when the
-// engine stops before the instance ends.
+// Wait returns an instance once it has ended. It returns at once if this engine ends the instance, and otherwise polls the store.
+// It fails with ErrUnknownInstance, when ctx ends, and when the engine stops first.
 func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, error) {
 	if err := e.alive(); err != nil {
 		return backend.Instance{}, err
@@ -51,18 +49,17 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 		cause = ErrNotRunning
 	}
 	select {
-	case got := <-w.ended: // it came in the last moment
+	case got := <-w.ended: // it came at the last moment
 		return got.instance, got.err
 	default:
 		return backend.Instance{}, fmt.Errorf("engine: waiting for instance %s: %w", id, cause)
 	}
 }
 
-// waits is who waits for which instance.
 type waits struct {
 	mu      sync.Mutex
 	ids     map[uuid.UUID]*waiting
-	lookups lookupQueue // all of ids, and some that are not waited for any more
+	lookups lookupQueue // all of ids, and some abandoned ones
 	mine    map[uuid.UUID]struct{}
 	recent  map[uuid.UUID]backend.Instance
 	order   []uuid.UUID // of recent, oldest first
@@ -70,26 +67,25 @@ type waits struct {
 	change  chan struct{}
 }
 
-// waiting is all who wait for one instance.
 type waiting struct {
 	id        uuid.UUID
 	callers   []*waiter
 	at        time.Time     // of the next lookup
-	pause     time.Duration // before the one after it
-	abandoned bool          // nobody waits any more
+	pause     time.Duration // after it
+	abandoned bool          // no caller waits any more
 }
 
-// lookupQueue orders waits by the time of their next lookup. It is a container/heap.
+// lookupQueue is a container/heap of waits by their next lookup.
 type lookupQueue []*waiting
 
 func (a lookupQueue) Len() int           { return len(a) }
 func (a lookupQueue) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
 func (a lookupQueue) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
 
-// Push adds a wait, for container/heap.
+// Push implements heap.Interface.
 func (a *lookupQueue) Push(x any) { *a = append(*a, x.(*waiting)) }
 
-// Pop takes the last wait, for container/heap.
+// Pop implements heap.Interface.
 func (a *lookupQueue) Pop() any {
 	last := len(*a) - 1
 	w := (*a)[last]
@@ -112,7 +108,7 @@ func newWaits() *waits {
 	}
 }
 
-// submitted remembers that an instance began here, unless it has ended already.
+// submitted remembers that an instance was submitted here, unless it has ended.
 func (w *waits) submitted(id uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +117,7 @@ func (w *waits) submitted(id uuid.UUID) {
 	}
 }
 
-// add begins a wait. If the end is known already, it is there at once.
+// add starts a wait. A known end is delivered at once.
 func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +137,7 @@ func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
 		if w.lookups[0] == all {
 			select {
 			case w.change <- struct{}{}:
-			default: // the poller has not seen the last change yet
+			default: // a signal is pending already
 			}
 		}
 	}
@@ -149,7 +145,6 @@ func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
 	return one
 }
 
-// remove ends a wait, whether anything came or not.
 func (w *waits) remove(id uuid.UUID, one *waiter) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +164,7 @@ func (w *waits) remove(id uuid.UUID, one *waiter) {
 	}
 }
 
-// deliver tells all who wait that an instance ended here, and remembers it for those who come late. It
-// says whether that was new.
+// deliver passes the end of an instance to its callers, remembers it for later ones, and reports whether it was new.
 func (w *waits) deliver(inst backend.Instance) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,18 +185,18 @@ func (w *waits) deliver(inst backend.Instance) bool {
 	return true
 }
 
-// notifyWaiters answers all who wait for an instance. The lock must be held.
+// notifyWaiters answers the callers that wait for an instance. The lock must be held.
 func (w *waits) notifyWaiters(id uuid.UUID, what ended) {
 	if all, ok := w.ids[id]; ok {
 		for _, one := range all.callers {
-			one.ended <- what // it is told once: it leaves ids here
+			one.ended <- what // sent once: the wait leaves ids here
 		}
 		all.abandoned = true
 		delete(w.ids, id)
 	}
 }
 
-// due gives the instances to look up now, and when the next one is due; zero: nobody waits.
+// due returns the instances to look up now, and when the next one is due; zero: no caller waits.
 func (w *waits) due(now time.Time) (ids []uuid.UUID, next time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,7 +217,6 @@ func (w *waits) due(now time.Time) (ids []uuid.UUID, next time.Time) {
 	return ids, time.Time{}
 }
 
-// learn takes in what a lookup found.
 func (w *waits) learn(ids []uuid.UUID, found []backend.Instance) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,7 +232,7 @@ func (w *waits) learn(ids []uuid.UUID, found []backend.Instance) {
 	}
 }
 
-// pollWaits looks up what others may have ended, for as long as the engine lives.
+// pollWaits looks up instances that may have ended elsewhere, until the engine ends.
 func (e *Engine) pollWaits() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -250,7 +243,7 @@ func (e *Engine) pollWaits() {
 		}
 		timer.Stop()
 		if !next.IsZero() {
-			timer.Reset(max(next.Sub(e.cfg.now()), waitPollFirst/2)) // who is due at nearly the same time is asked for together
+			timer.Reset(max(next.Sub(e.cfg.now()), waitPollFirst/2)) // lookups due at nearly the same time share a call
 		}
 		select {
 		case <-timer.C:
@@ -261,15 +254,14 @@ func (e *Engine) pollWaits() {
 	}
 }
 
-// lookUpWaited looks up instances that are waited for.
 func (e *Engine) lookUpWaited(ids []uuid.UUID) {
 	ctx, cancel := context.WithTimeout(e.background, e.cfg.CallTimeout)
 	defer cancel()
 	e.lookUp(ctx, ids, "that are waited for, tried again")
 }
 
-// lookUp asks the store for instances, and tells who waits for them. What they are is for the problem that it reports where the
-// store does not answer; then it gives none.
+// lookUp reads instances and answers their callers. what describes them in the problem that it reports if the store does not
+// answer; then it returns nil.
 func (e *Engine) lookUp(ctx context.Context, ids []uuid.UUID, what string) []backend.Instance {
 	found, err := e.cfg.Backend.Lookup(ctx, ids)
 	if err == nil && len(found) != len(ids) {

@@ -17,7 +17,7 @@ import (
 	"unicode"
 )
 
-// The kinds of text in which words are looked for.
+// The kinds of text in which words are searched.
 const (
 	inNames    = iota // identifiers, split into their words
 	inComments        // of Go and SQL
@@ -26,7 +26,8 @@ const (
 	kindsOfText
 )
 
-// wordRule is a line of testdata/forbidden.txt: expressions, what to say instead, and how often each kind of text may still have them.
+// wordRule is a line of testdata/forbidden.txt: expressions, what to say instead, and how often each kind of text may still have
+// them.
 type wordRule struct {
 	text         string
 	alternatives []alternative
@@ -34,13 +35,13 @@ type wordRule struct {
 	atMost       [kindsOfText]int
 }
 
-// alternative is an expression that begins with a literal prefix, by which a text is searched quickly.
+// alternative is an expression with its literal prefix, for a fast search.
 type alternative struct {
 	prefix string
-	rest   *regexp.Regexp // the whole of it, anchored
+	rest   *regexp.Regexp // the whole expression, anchored
 }
 
-// splitAlternatives cuts an expression at the bars that are in no parentheses.
+// splitAlternatives splits an expression at the bars outside parentheses.
 func splitAlternatives(expression string) []alternative {
 	var found []alternative
 	depth, from := 0, 0
@@ -63,10 +64,10 @@ func splitAlternatives(expression string) []alternative {
 	return found
 }
 
-// isWordByte is whether a byte is part of a word, as \b has it.
+// isWordByte reports whether \b counts a byte as part of a word.
 func isWordByte(b byte) bool { return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' }
 
-// find gives the hits in a text of lower case.
+// find returns the matches in a lower-case text.
 func (r *wordRule) find(text string) (hits []string) {
 	for _, a := range r.alternatives {
 		for at := 0; ; at++ {
@@ -85,7 +86,7 @@ func (r *wordRule) find(text string) (hits []string) {
 	return hits
 }
 
-// readWordRules reads the lines "expression | instead | names comments strings texts".
+// readWordRules parses the lines "expression | instead | names comments strings texts".
 func readWordRules(t *testing.T) []wordRule {
 	t.Helper()
 	data, err := os.ReadFile("testdata/forbidden.txt")
@@ -123,14 +124,14 @@ func readWordRules(t *testing.T) []wordRule {
 	return rules
 }
 
-// passage is a piece of text of one kind, in lower case, with its place.
+// passage is a piece of text of one kind, in lower case, with its line.
 type passage struct {
 	text string
 	kind int
 	line int
 }
 
-// splitName gives the words of an identifier, in lower case with blanks between them.
+// splitName returns the words of an identifier, in lower case with blanks between them.
 func splitName(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
@@ -172,7 +173,7 @@ func passagesOfGo(src []byte) []passage {
 	}
 }
 
-// passagesOfLines cuts a file into lines, of which those of SQL may end in a comment.
+// passagesOfLines cuts a file into lines; those of SQL may end in a comment.
 func passagesOfLines(src []byte, sql bool) []passage {
 	var found []passage
 	for n, text := range strings.Split(strings.ToLower(string(src)), "\n") {
@@ -186,13 +187,13 @@ func passagesOfLines(src []byte, sql bool) []passage {
 	return found
 }
 
-// keepsOldWords is whether a file may use any word: it is data, says what was said before, or lists the words.
+// keepsOldWords reports whether a file may use any word: it is data, quotes old texts, or lists the words.
 func keepsOldWords(name string) bool {
 	return strings.Contains(name, "testdata/") || strings.Contains(name, "migrations/") || strings.HasPrefix(name, "python/tests/") ||
 		name == "CHANGELOG.md" || name == "docs/glossary.md"
 }
 
-// readPassages reads every file of the repository that people read.
+// readPassages reads all files in the repository that people read.
 func readPassages(t *testing.T) map[string][]passage {
 	t.Helper()
 	out, err := exec.Command("git", "-C", "..", "ls-files").Output()
@@ -223,10 +224,9 @@ func readPassages(t *testing.T) map[string][]passage {
 	return found
 }
 
-// lowerCounts writes the counts that have fallen into the list, so that they cannot rise again.
+// lowerCounts writes counts that have fallen into the list, so that they cannot rise again.
 var lowerCounts = flag.Bool("lower", false, "write counts of forbidden words that have fallen into testdata/forbidden.txt")
 
-// write replaces the counts of a rule in the list.
 func (r *wordRule) write(t *testing.T, counts [kindsOfText]int) {
 	t.Helper()
 	const list = "testdata/forbidden.txt"
@@ -245,8 +245,8 @@ func (r *wordRule) write(t *testing.T, counts [kindsOfText]int) {
 	}
 }
 
-// TestForbiddenWords holds names, comments, messages and texts against the words that the glossary has replaced. A count in forbidden.txt
-// may fall and not rise.
+// TestForbiddenWords checks names, comments, messages and texts for the words that the glossary has replaced. A count in
+// forbidden.txt may fall but not rise.
 func TestForbiddenWords(t *testing.T) {
 	rules, files := readWordRules(t), readPassages(t)
 	for _, rule := range rules {
@@ -277,7 +277,7 @@ func TestForbiddenWords(t *testing.T) {
 	}
 }
 
-// TestSplitName wants words as a reader sees them.
+// TestSplitName checks that names are split into words as a reader sees them.
 func TestSplitName(t *testing.T) {
 	for name, want := range map[string]string{"callOff": "call off", "SQLEar": "sql ear", "call_off": "call off", "HTTPGone": "http gone", "x": "x", "leaseUS": "lease us"} {
 		if got := splitName(name); got != want {

@@ -14,10 +14,9 @@ import (
 	"pulley/engine/plan"
 )
 
-// AssembleArgs makes a task's argument object from the arguments of its enqueue, in their order.
-// Values are taken over byte by byte, so that a number keeps its spelling. The function read gives the
-// whole value of a slot (plan.JoinAppended), for arguments by reference; a slot without a value is an error, since an enqueue
-// must not refer to one. The result shares no memory with args or with what read gave.
+// AssembleArgs makes a task's argument object from the arguments of its enqueue, in their order. Values keep their bytes, so that
+// a number keeps its spelling. read returns the whole value of a slot (plan.JoinAppended), for arguments by reference; a slot
+// without a value is an error. The result shares no memory with args or with what read returns.
 func AssembleArgs(args []plan.Arg, read func(plan.Slot) (json.RawMessage, bool)) (json.RawMessage, error) {
 	size := 2
 	for _, a := range args {
@@ -47,7 +46,7 @@ func AssembleArgs(args []plan.Arg, read func(plan.Slot) (json.RawMessage, bool))
 	return append(out, '}'), nil
 }
 
-// Refs gives the slots that arguments refer to, in order.
+// Refs returns the slots that arguments refer to, in order.
 func Refs(args []plan.Arg) []plan.Slot {
 	var slots []plan.Slot
 	for _, a := range args {
@@ -58,7 +57,7 @@ func Refs(args []plan.Arg) []plan.Slot {
 	return slots
 }
 
-// FormatSlot words a slot for an error or a dump: "variable 3", "variable 3 at 0.2".
+// FormatSlot names a slot in an error or a dump: "variable 3", "variable 3 at 0.2".
 func FormatSlot(s plan.Slot) string {
 	if s.Scope == "" {
 		return fmt.Sprintf("variable %d", s.Var)
@@ -66,8 +65,7 @@ func FormatSlot(s plan.Slot) string {
 	return fmt.Sprintf("variable %d at %s", s.Var, s.Scope)
 }
 
-// storedArg is how a queue row keeps an argument where one of them is large: small ones with their value,
-// large ones with the address of theirs.
+// storedArg is an argument in a queue row that has at least one reference: a value, or the slot that holds it.
 type storedArg struct {
 	Name  string          `json:"n"`
 	Value json.RawMessage `json:"v,omitempty"`
@@ -75,9 +73,8 @@ type storedArg struct {
 	Scope graph.Path      `json:"scope,omitempty"`
 }
 
-// EncodeArgs writes an enqueue's arguments for a queue row; DecodeArgs reads them back. Values keep their
-// bytes. Arguments that are all by value are written as the object that the task takes; those with a
-// reference among them as a list.
+// EncodeArgs encodes an enqueue's arguments for a queue row; DecodeArgs reads them back. Values keep their bytes. Without
+// references the row holds the task's argument object, otherwise a list.
 func EncodeArgs(args []plan.Arg) ([]byte, error) {
 	if !slices.ContainsFunc(args, func(a plan.Arg) bool { return a.Ref != nil }) {
 		return AssembleArgs(args, nil)
@@ -98,7 +95,7 @@ func EncodeArgs(args []plan.Arg) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// DecodeArgs reads what EncodeArgs wrote.
+// DecodeArgs decodes the result of EncodeArgs.
 func DecodeArgs(data []byte) ([]plan.Arg, error) {
 	if len(data) > 0 && data[0] == '{' {
 		entries, err := expr.DecodeObject(data, ir.Limits{ValueBytes: math.MaxInt}, nil)
@@ -125,7 +122,7 @@ func DecodeArgs(data []byte) ([]plan.Arg, error) {
 	return args, nil
 }
 
-// appendString appends a JSON string without the escapes that HTML would want.
+// appendString appends a JSON string without HTML escapes.
 func appendString(dst []byte, s string) ([]byte, error) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
@@ -135,7 +132,6 @@ func appendString(dst []byte, s string) ([]byte, error) {
 	return append(append(append(dst, '"'), s...), '"'), nil
 }
 
-// appendEscaped appends a string that does not stand in JSON as it is.
 func appendEscaped(dst []byte, s string) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

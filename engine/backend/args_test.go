@@ -57,7 +57,7 @@ func TestAssembleArgs(t *testing.T) {
 	}
 }
 
-// TestAssembleArgsSharesNothing wants what was assembled not to change with what it was made of.
+// TestAssembleArgsSharesNothing checks that the result shares no memory with its parts.
 func TestAssembleArgsSharesNothing(t *testing.T) {
 	value, referred := json.RawMessage(`"ab"`), json.RawMessage(`"cd"`)
 	got, err := backend.AssembleArgs(
@@ -144,7 +144,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestShardOf pins the function: it is part of what databases hold.
+// TestShardOf pins the function, on which databases rely.
 func TestShardOf(t *testing.T) {
 	for _, c := range []struct {
 		id    string

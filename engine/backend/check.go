@@ -2,7 +2,7 @@ package backend
 
 import "fmt"
 
-// Check says what is wrong with a grant that a call is to honour.
+// Check validates a grant.
 func (g Grant) Check() error {
 	switch {
 	case g.Max < 0:
@@ -13,7 +13,7 @@ func (g Grant) Check() error {
 	return nil
 }
 
-// CheckRenewal says what is wrong with a grant by which leases are to be extended.
+// CheckRenewal validates a grant for a renewal.
 func (g Grant) CheckRenewal() error {
 	if g.Lease < 0 {
 		return fmt.Errorf("lease of %s; give a positive duration, or zero to give the leases back", g.Lease)
@@ -21,7 +21,7 @@ func (g Grant) CheckRenewal() error {
 	return nil
 }
 
-// CheckShard says what is wrong with a shard's number in a store of n.
+// CheckShard validates a shard's number in a store of n.
 func CheckShard(shard, n int) error {
 	if shard < 0 || shard >= n {
 		return fmt.Errorf("shard %d of %d; give one from 0 to %d", shard, n, n-1)

@@ -2,25 +2,21 @@
 //
 // # Protocol
 //
-// An engine submits instances, claims or is handed node runs under leases, runs their actions, and offers
-// completions; the backend decides, atomically and through package plan, what each changes, and answers
-// for each one: applied, stale, refused, or to be offered again. A lease carries a fencing token, greater
-// than all before it for its run, and only the completion with the current token is applied (I3). What a
-// commit made ready comes back leased, as far as the engine asked (D3); everything else waits to be
-// claimed, and so does what was leased when its lease is over.
+// An engine submits instances, leases node runs, runs their actions, and offers completions. The backend decides atomically,
+// through package plan, what each changes, and answers: applied, stale, refused, or again. A lease has a fencing token, greater
+// than all before it for its node run, and only a completion with the current token is applied (I3). A commit leases what it made
+// ready to the engine, as far as the engine asked (D3). The rest waits to be claimed, as do node runs whose lease has expired.
 //
-// An attempt whose holder dies is leased again and again. The store counts how often, with the lease, and tells it with the task
-// (Task.Deliveries), so that whoever gets it can end what kills everybody who runs it. The count begins anew with each attempt, and outlives
-// engines and the store's own end. A lease that is renewed counts once; one that is returned in order does not
-// count, nor does one that the store knows to have reached nobody.
+// An attempt whose holder dies is redelivered. The store counts the deliveries (Task.Deliveries), so that an engine can end an
+// attempt that kills every holder. The count starts again with each attempt, and survives engines and the store's crashes. A
+// renewed lease counts once. A returned lease does not count, nor does one that the store knows to have reached no holder.
 //
-// A sleep is a node run without an action: it is handed out like any other once its time has come, and not
-// before, and completed at once. What a loop's round leaves goes with the commit that ends it; what an error
-// that is caught leaves at work is cancelled, as are all runs of an instance that is canceled: what is queued
-// is never handed out, and what is leased is fenced.
+// A sleep is a node run without an action: it is handed out when it is due, and completed at once. The commit that ends a round
+// of a loop also removes what the round left. A caught failure cancels the other branches, and cancelling an instance cancels all
+// its node runs: queued ones are never handed out, and leased ones are fenced.
 //
-// An error of a call means that nothing of it happened, except for [ErrUnknown], after which the same call
-// may be made again. Nothing that is answered as applied is lost, on a backend that is durable at all.
+// If a call fails, nothing of it was applied, except with [ErrUnknown]; then the same call may be repeated. What was answered as
+// applied is never lost, if the backend is durable.
 //
-// The suite in package backendtest holds every backend against this contract.
+// The suite in package backendtest checks every backend against this contract.
 package backend

@@ -8,9 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Check holds the machine's counters against what they count and all bounds against the package's
-// promise, and reports every difference. It costs time linear in what is held: it is for tests and
-// simulators.
+// Check compares the machine's counters with what they count, and its state with the promised bounds, and reports every
+// difference. It takes time linear in what is held: it is for tests and simulators.
 func (m *Machine) Check() error {
 	var errs []error
 	must := func(ok bool, format string, args ...any) {

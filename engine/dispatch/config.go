@@ -6,39 +6,38 @@ import (
 	"time"
 )
 
-// Config bounds a Machine. Every field must be set unless it says otherwise; Validate tells all that
-// is wrong.
+// Config bounds a Machine. Every field must be set unless it says otherwise.
 type Config struct {
 	Owner  string // names the engine in the store
 	Shards int    // of the store; at least 1
 
 	Slots    int // tasks running at once; at least 1
-	Prefetch int // tasks that are leased while they wait for a slot; zero: none
+	Prefetch int // tasks leased before a slot is free; zero: none
 
-	Batch      int // completions or submissions in one call; 1 is one transaction each; at least 1
-	BatchBytes int // of results or inputs in one call; a larger one goes alone; at least 1
-	Committers int // commits and submissions in flight, and as many claims; at least 1
-	WriteCost  int // members of a write that cost a store as much as the write by itself: with no more, writes go side by side; zero: none
-	Pending    int // held tasks beyond Slots + Prefetch, where completions outrun commits; at least 1
-	Queue      int // submissions that wait or are in flight; at least 1
+	Batch      int // completions or submissions in one call; 1: a transaction each; at least 1
+	BatchBytes int // of results or inputs in one call; a larger one is alone; at least 1
+	Committers int // writes in flight, and as many claims; at least 1
+	WriteCost  int // a write's own cost, in members: while no more are being written, nothing lingers; zero: none
+	Pending    int // held tasks beyond Slots + Prefetch, if completions outrun commits; at least 1
+	Queue      int // submissions waiting or in flight; at least 1
 
-	MaxDeliveries int // of an attempt; one that is delivered more often fails, as WorkerDied; at least 1
+	MaxDeliveries int // of an attempt; beyond it the attempt fails as WorkerDied; at least 1
 
 	Lease time.Duration // of a task; renewed after a third; at least 3 ms
-	Grace time.Duration // in which a task returns after its node's timeout, or after Cancel; zero: without end
+	Grace time.Duration // for a task to return after its node's timeout, or after Cancel; zero: unlimited
 	Poll  time.Duration // between two claims on an idle shard; positive
 	Sweep time.Duration // between two sweeps of a shard; positive
 
-	// Notify says that the store can wake other engines; then they are woken when ready work is left
-	// that this one has no room for, at most once in NotifyEvery.
+	// Notify reports that the store can notify other engines: they are woken when ready work exceeds this engine's capacity, at
+	// most once in NotifyEvery.
 	Notify      bool
-	NotifyEvery time.Duration // zero: no more than one at a time
+	NotifyEvery time.Duration // zero: one at a time
 
 	RetryMin time.Duration // pause after a failed call, doubled for each in a row; positive
-	RetryMax time.Duration // the longest pause; at least RetryMin
+	RetryMax time.Duration // longest pause; at least RetryMin
 }
 
-// Validate reports every field that is out of its bounds.
+// Validate reports every field out of its bounds.
 func (c Config) Validate() error {
 	var errs []error
 	atLeast := func(name string, value, least int) {
@@ -71,7 +70,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// commitsPerShard is how many commits of one shard may be in flight together.
+// commitsPerShard bounds the commits of one shard in flight.
 func (c Config) commitsPerShard() int {
 	if c.Batch == 1 {
 		return c.Committers

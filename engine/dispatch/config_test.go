@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMain asks for longer histories than rapid does by itself, where the command line says nothing.
+// TestMain makes rapid run longer histories, unless flags say otherwise.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	set := map[string]bool{}

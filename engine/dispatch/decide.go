@@ -7,7 +7,7 @@ import (
 	"pulley/engine/backend"
 )
 
-// decide gives every command that the state allows, in a fixed order.
+// decide makes every command that the state allows, in a fixed order.
 func (m *Machine) decide(now time.Time) {
 	if m.draining && !m.late && !now.Before(m.until) {
 		m.endDrain()
@@ -26,8 +26,8 @@ func (m *Machine) decide(now time.Time) {
 	}
 }
 
-// endDrain is the end of a drain's patience. What a failing store did not take is dropped with a
-// report; it is run again by whoever gets the lease next.
+// endDrain handles the end of a drain's time. It drops and reports what a failing store did not take; the next holder of the
+// lease runs it again.
 func (m *Machine) endDrain() {
 	m.late = true
 	for _, t := range m.tasks.byAge(func(t *task) bool { return t.state == running && !t.lost }) {
@@ -69,7 +69,6 @@ func (m *Machine) start() {
 	}
 }
 
-// renewLeases renews leases, and shortens those that are handed back.
 func (m *Machine) renewLeases(now time.Time) {
 	for i := range m.shards {
 		s := &m.shards[i]
@@ -99,8 +98,8 @@ func (m *Machine) renewLeases(now time.Time) {
 	}
 }
 
-// shorten has the leases of tasks whose workers died end when their pauses do: a later claim delivers them again. Those that
-// go in one call rest for the longest of their pauses.
+// shorten makes the leases of tasks with dead workers end after their pauses: a later claim redelivers them. Those of one call
+// use the longest of their pauses.
 func (m *Machine) shorten(now time.Time, s *shard) bool {
 	n := min(len(s.shortening), renewBatch)
 	if n == 0 {
@@ -116,7 +115,7 @@ func (m *Machine) shorten(now time.Time, s *shard) bool {
 	return true
 }
 
-// renewals takes the leases to renew that are still ours.
+// renewals takes the next leases to renew that are still held.
 func (m *Machine) renewals(s *shard) []*task {
 	var tasks []*task
 	for len(s.renew) > 0 && len(tasks) < renewBatch {
@@ -132,7 +131,6 @@ func (m *Machine) renewals(s *shard) []*task {
 	return tasks
 }
 
-// taskCapacity is how many more tasks may be granted.
 func (m *Machine) taskCapacity() int {
 	if m.draining {
 		return 0
@@ -143,8 +141,7 @@ func (m *Machine) taskCapacity() int {
 		slots+m.cfg.Pending-m.tasks.count-m.reserved))
 }
 
-// reservedCapacity is how much of the room the completions at hand will need for their successors, if they
-// bring as many as those before.
+// reservedCapacity estimates the capacity that the offered completions need for their successors.
 func (m *Machine) reservedCapacity() int {
 	sum := 0
 	for i := range m.shards {
@@ -153,13 +150,13 @@ func (m *Machine) reservedCapacity() int {
 	return sum
 }
 
-// expected is how many successors n completions will bring, if they are like those before; at most n.
+// expected estimates the successors of n completions by those of the last commit; at most n.
 func (s *shard) expected(n int) int {
 	return min((n*s.yieldTasks+s.yieldOf-1)/s.yieldOf, n)
 }
 
-// hasEnoughReady says that enough tasks wait for a slot: with half of Prefetch or more there is time to let
-// room gather, so that one claim fills it and not one for each slot that becomes free.
+// hasEnoughReady reports that more than half of Prefetch waits for a slot: then capacity can accumulate, so that one claim fills
+// it, not one claim for each free slot.
 func (m *Machine) hasEnoughReady() bool { return m.ready.len() > m.cfg.Prefetch/2 }
 
 func (m *Machine) needsClaim(s *shard, now time.Time, overdue bool) bool {
@@ -173,10 +170,9 @@ func (s *shard) pollDue(now time.Time) bool {
 	return !now.Before(s.poll) || !s.due.IsZero() && !now.Before(s.due)
 }
 
-// claim looks for work: first, with overdue, where nobody looked for long; then where some is known to
-// be and nothing better fills the room. Where none is known to be, half the room will do: what a commit
-// makes ready meanwhile needs the other half, or it would have to be claimed as well. Every shard that
-// wants some gets an equal part, and at least one.
+// claim looks for work: first, with overdue, on shards not claimed from for long; later where work is known and nothing better
+// uses the capacity. If none is known, claims take half the capacity, since what a commit makes ready needs the other half, or it
+// would have to be claimed as well. Every shard that wants work gets an equal part, and at least one.
 func (m *Machine) claim(now time.Time, overdue bool) {
 	room, want := m.taskCapacity(), 0
 	known := false
@@ -210,8 +206,8 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 	}
 }
 
-// speculativeCapacity is how much of the room claims may take that know of no work: half, and together with the
-// claims that are under way no more than half of all that the engine holds.
+// speculativeCapacity bounds claims without known work: half the capacity, and with the claims in flight no more than half of all
+// that the engine may hold.
 func (m *Machine) speculativeCapacity(room int) int {
 	free := (m.cfg.Slots + m.cfg.Prefetch + 1) / 2
 	for _, c := range m.calls {
@@ -222,7 +218,7 @@ func (m *Machine) speculativeCapacity(room int) int {
 	return max(0, min((room+1)/2, free))
 }
 
-// write commits completions and submissions, lane after lane, as far as there are committers and it is worth it.
+// write commits completions and submissions, lane after lane, as far as committers are free and the lanes do not linger.
 func (m *Machine) write(now time.Time) {
 	lanes := 2 * m.cfg.Shards
 	for busy := true; busy; {
@@ -239,14 +235,13 @@ func (m *Machine) write(now time.Time) {
 	}
 }
 
-// lingerMax is how long a write waits for company at most: several times what a large one takes on a busy server.
+// lingerMax bounds the linger of a write: several times the duration of a large one on a busy server.
 const lingerMax = 20 * time.Millisecond
 
-// endsLinger says whether n members of a lane are to be written now, though more could share the transaction once another
-// write has its answer. They are if they are not much fewer than what is being written: a small write beside large ones
-// takes what a write costs by itself from a store that may have other engines to serve. So engines that share one write
-// less often, and more at a time. Nothing waits where nothing is being written, or little; nor for long, since a write
-// may hang. With each write that goes instead, a lane counts double.
+// endsLinger reports whether to write n members of a lane now, though more could share the transaction after another write's
+// answer. It does if n is not much smaller than the writes in flight: a small write would take its fixed cost from a store that
+// may serve other engines too. So engines that share a store write less often, and more at a time. Nothing lingers if little is
+// being written, nor beyond lingerMax, since a write may hang. Each other write that goes first doubles the lane's weight.
 func (m *Machine) endsLinger(lane *lane, n int) bool {
 	if m.cfg.Batch == 1 || m.writing == 0 || n<<lane.passed+m.cfg.WriteCost >= m.writing || !lane.until.IsZero() && !m.now.Before(lane.until) {
 		lane.passed, lane.until = 0, time.Time{}
@@ -262,7 +257,6 @@ func (m *Machine) endsLinger(lane *lane, n int) bool {
 	return false
 }
 
-// wrote counts a write that goes.
 func (m *Machine) wrote(members int) {
 	m.writes++
 	m.writing += members
@@ -317,11 +311,10 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 	return true
 }
 
-// share is what a write of n members that is about to go may lease: an equal part of the room for each write
-// that may come before its answer, and in any case one for each member while there is room. Whatever is
-// held may end meanwhile and want a write of its own: one that had all the room would leave the others' work
-// to claims, which cost as much again. While there is a backlog, which claims need room for, half the room is
-// parted, but what the members are expected to make ready is granted, or one, to learn if there is more.
+// share returns how many tasks a write of n members may lease: an equal part of the capacity for each write that may start before
+// its answer, and at least one for each member while capacity lasts. If it took everything, the other writes' successors would
+// need claims, which cost as much again. With a backlog, claims need capacity too: then half of it is shared, but the write gets
+// what its members are expected to make ready, or one, to learn if there is more.
 func (m *Machine) share(s *shard, n int) int {
 	room, others := m.taskCapacity(), 0
 	if m.cfg.Batch == 1 {
@@ -340,7 +333,7 @@ func (m *Machine) share(s *shard, n int) int {
 	return min(room, max(n, (room+parts-1)/parts))
 }
 
-// backlog says that work is known to be ready which only a claim brings.
+// backlog reports that work is ready which only a claim brings.
 func (m *Machine) backlog() bool {
 	for i := range m.shards {
 		if m.shards[i].backlog {
@@ -350,7 +343,6 @@ func (m *Machine) backlog() bool {
 	return false
 }
 
-// sweep clears up after ended instances, one shard at a time.
 func (m *Machine) sweep(now time.Time) {
 	if m.sweeping || m.draining {
 		return
@@ -368,16 +360,17 @@ func (m *Machine) sweep(now time.Time) {
 	}
 }
 
-// notify wakes other engines for work that this one has no room for.
+// notify notifies other engines of work beyond this engine's capacity.
 func (m *Machine) notify(now time.Time) {
-	// Room that calls in flight may yet fill is not gone: they may bring nothing, and what is ready is ours to claim then.
+	// Capacity that calls in flight may still use counts as free: they may bring nothing, and then this engine claims the ready
+	// work.
 	full := m.draining || m.cfg.Slots+m.cfg.Prefetch <= m.slots()+m.ready.len() || m.hasEnoughReady()
 	for i := range m.shards {
 		if s := &m.shards[i]; s.wake && full && s.more {
 			m.notifyDue = true
 			s.wake = false
 		} else if !s.more && !s.claiming {
-			s.wake = false // we took it all
+			s.wake = false // this engine took it all
 		}
 	}
 	if !m.cfg.Notify {
@@ -393,7 +386,7 @@ func (m *Machine) grant(most int) backend.Grant {
 	return backend.Grant{Owner: m.cfg.Owner, Max: most, Lease: m.cfg.Lease}
 }
 
-// send puts a call in flight. What it may bring is counted as taken.
+// send puts a call in flight, and reserves what it may bring.
 func (m *Machine) send(now time.Time, c *call, cmd Call) {
 	m.nextCall++
 	cmd.ID, cmd.Op, cmd.Shard = m.nextCall, c.op, c.shard.index
@@ -404,14 +397,13 @@ func (m *Machine) send(now time.Time, c *call, cmd Call) {
 	m.do(cmd)
 }
 
-// dropCompletion gives up a completion that the store did not take before the drain's end.
+// dropCompletion drops a completion that the store did not take before the drain's end.
 func (m *Machine) dropCompletion(t *task) {
 	m.report(fmt.Errorf("%s: its completion was not committed before the engine had to stop; it will be run again", describe(t.task)))
 	m.remove(t)
 }
 
-// Next is when Step must be called at the latest if nothing happens before; zero if nothing is
-// waited for. It is later than the last Step's time.
+// Next returns when Step must be called at the latest without an event; zero if never. It is later than the last Step.
 func (m *Machine) Next() time.Time {
 	var next time.Time
 	by := func(t time.Time) {
@@ -435,15 +427,15 @@ func (m *Machine) Next() time.Time {
 		by(m.notifyAt)
 	}
 	room := m.taskCapacity()
-	spare := room > m.reservedCapacity() && !m.hasEnoughReady() // which all shards are asked for, and is therefore found out once
+	spare := room > m.reservedCapacity() && !m.hasEnoughReady() // for all shards: computed once
 	for i := range m.shards {
 		m.nextOf(&m.shards[i], room > 0, spare, by)
 	}
 	return next
 }
 
-// nextOf offers the times of one shard: those of claims only where there is room, and of one for a backlog where there is
-// room to spare. Lanes that wait for a reply, a slot or a committer have none: the event that frees them comes first.
+// nextOf passes the times of one shard to by: of claims only with capacity, and for a backlog only with spare capacity. Lanes
+// that wait for a reply, a slot or a committer have none: an event frees them.
 func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
 	if room && !s.claiming && m.claims < m.cfg.Committers {
 		at := s.poll

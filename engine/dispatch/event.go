@@ -8,60 +8,57 @@ import (
 	"pulley/engine/plan"
 )
 
-// TaskID names a task within one Machine. IDs are given in order, from 1.
+// TaskID identifies a task within one Machine. IDs ascend from 1.
 type TaskID uint64
 
-// CallID names a call of the backend within one Machine. IDs are given in order, from 1.
+// CallID identifies a call of the backend within one Machine. IDs ascend from 1.
 type CallID uint64
 
-// Ticket names a submission; its submitter chooses it and never uses it twice.
+// Ticket identifies a submission; its submitter chooses it and never reuses it.
 type Ticket uint64
 
-// Event is something that happened.
+// Event is an input of the machine.
 type Event interface{ event() }
 
-// Submit hands over a new instance. The machine answers it, once, with an Answer.
+// Submit passes a new instance. The machine answers it once, with an Answer.
 type Submit struct {
 	Ticket     Ticket
 	Submission backend.Submission
 }
 
-// Forget withdraws a submission that nobody waits for any longer. If it is in flight it may still
-// be carried out; it is not repeated and not answered.
+// Forget withdraws a submission that nobody waits for. In flight it may still be stored; it is not repeated and not answered.
 type Forget struct{ Ticket Ticket }
 
-// Done says that a started task has ended and its slot is free. It may also be given by its address, which
-// takes no memory of its own: Step does not keep it.
+// Done reports that a started task has ended and its slot is free. It may be passed by address, which needs no allocation: Step
+// does not keep it.
 type Done struct {
 	Task    TaskID
-	Result  json.RawMessage // where Failure is nil
+	Result  json.RawMessage // unless Failure is set
 	Failure *plan.Failure
 
-	// Died says that whoever ran the task died, so that nobody knows what became of the attempt: it is to be delivered again after
-	// the pause Rest, as if this engine had died with it. It fails with Failure where it has been delivered often enough.
+	// Died reports that the worker died, so that the outcome is unknown. The attempt is redelivered after RetryPause, as if this
+	// engine had died, or fails with Failure if no delivery is left.
 	Died       bool
 	RetryPause time.Duration
 }
 
-// Reply is the end of a Call. Err is as the backend gave it; where it is set, the rest is empty.
+// Reply is the end of a Call. If Err, the backend's error, is set, the rest is empty.
 type Reply struct {
 	Call      CallID
 	Committed backend.Committed // of Submit, Claim and Complete
-	Held      []bool            // of Extend
+	Held      []bool            // of Renew
 	Swept     backend.Swept     // of Sweep
 	Err       error
 }
 
-// Ended says that instances were ended, other than by a call of the machine: what is held for them is let
-// go of.
+// Ended reports instances that were not ended by a call of the machine: their tasks are dropped.
 type Ended struct{ Instances []backend.Instance }
 
-// Notified says that another process made work ready, nobody knows on which shard.
+// Notified reports that another process made work ready, on an unknown shard.
 type Notified struct{}
 
-// Drain ends the machine's life: nothing new is taken, tasks that wait are handed back, and running
-// ones are waited for until Until, then cancelled. Completions and submissions at hand are still
-// committed. It ends with Stopped. A second Drain may only bring Until forward.
+// Drain stops the machine: it takes nothing new, returns waiting tasks, and cancels running ones at Until. It still commits
+// completions and submissions at hand, and ends with Stopped. A second Drain can only bring Until forward.
 type Drain struct{ Until time.Time }
 
 func (Submit) event()   {}
@@ -85,11 +82,11 @@ const (
 	OpNotify   Op = "notify"
 )
 
-// Command is something to do.
+// Command is an output of the machine.
 type Command interface{ command() }
 
-// Call asks for a call of the backend, with the arguments that its method takes; the others are
-// empty. Its end is told by a Reply. Slices belong to whoever carries it out.
+// Call requests a call of the backend, with its method's arguments; the others are empty. A Reply reports its end. Slices belong
+// to the executor.
 type Call struct {
 	ID          CallID
 	Op          Op
@@ -100,34 +97,33 @@ type Call struct {
 	Grant       backend.Grant
 }
 
-// Start asks for a task to be run; its end is told by Done. It is given by its address, in memory that the
-// next Step uses again: whoever carries it out copies it.
+// Start requests that a task runs; Done reports its end. It points to memory that the next Step reuses: the executor copies it.
 type Start struct {
 	ID   TaskID
 	Task backend.Task
 }
 
-// Cancel asks for a running task to be cut off. Done is still expected; its result is dropped.
+// Cancel requests that a running task is cancelled. Done is still expected; its result is dropped.
 type Cancel struct {
 	ID      TaskID
 	Cause   error
-	Instead *backend.Completion // that is offered for it; nil: none is
+	Instead *backend.Completion // offered in its place; nil: nothing is
 }
 
-// Failed says that the machine itself ends an attempt whose deliveries have come to nothing: nobody is to run it.
+// Failed reports that the machine ends an attempt that has no delivery left.
 type Failed struct{ Completion backend.Completion }
 
-// Answer is the end of a submission. Err is set where the machine could not have it stored.
+// Answer is the end of a submission. Err is set if the machine could not store it.
 type Answer struct {
 	Ticket  Ticket
 	Outcome backend.Outcome
 	Err     error
 }
 
-// Report tells of something that went wrong and what became of it, for people.
+// Report describes a problem and its consequence to people.
 type Report struct{ Err error }
 
-// Stopped says that a drain is over: nothing runs, nothing is in flight. No command follows.
+// Stopped reports the end of a drain: nothing runs, nothing is in flight. No command follows.
 type Stopped struct{}
 
 func (Call) command()    {}

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// cohort is the tasks whose leases end together, since one reply brought or renewed them: what is due for
-// one is due for all. It is a list through the tasks, in the order in which they joined.
+// cohort is a linked list of tasks whose leases end together, since one reply granted or renewed them. They are in the order in
+// which they joined.
 type cohort struct {
 	id          uint64
-	check       time.Time // when to renew the leases or, once that is under way, to give up
+	check       time.Time // when to renew the leases or, once that is under way, to drop the tasks
 	expires     time.Time
 	first, last *task
 	place       int // in the heap
 }
 
-// watch has a task's lease renewed after a third of its time. The task joins the newest cohort if its
-// lease ends with that one's.
+// watch schedules the renewal of a task's lease. The task joins the newest cohort if its lease ends at the same time.
 func (m *Machine) watch(t *task) {
 	m.unwatch(t)
 	check := m.renewAt(t)
@@ -36,7 +35,6 @@ func (m *Machine) watch(t *task) {
 	c.last = t
 }
 
-// unwatch lets a task's lease run out unheeded.
 func (m *Machine) unwatch(t *task) {
 	c := t.cohort
 	if c == nil {
@@ -58,7 +56,7 @@ func (m *Machine) unwatch(t *task) {
 	}
 }
 
-// limit sets when a task that runs becomes a stray; zero: never.
+// limit sets when a running task is abandoned; zero: never.
 func (m *Machine) limit(t *task, until time.Time) {
 	if t.place >= 0 {
 		heap.Remove(&m.deadlines, t.place)
@@ -69,8 +67,7 @@ func (m *Machine) limit(t *task, until time.Time) {
 	}
 }
 
-// checkLeases looks at every task whose time has come: to let go of it, to renew its lease, or to give it
-// up.
+// checkLeases abandons overdue tasks, renews leases, and drops tasks with expired leases.
 func (m *Machine) checkLeases(now time.Time) {
 	for len(m.deadlines) > 0 && !now.Before(m.deadlines[0].deadline) {
 		t := m.deadlines[0]
@@ -99,8 +96,8 @@ func (m *Machine) checkLeases(now time.Time) {
 	}
 }
 
-// expire gives up a task whose lease has run out. A completion stays: if nobody else has leased the
-// run since, its token is still the current one.
+// expire drops a task whose lease has expired. A completion stays: if nobody has leased the run since, its token is still
+// current.
 func (m *Machine) expire(t *task) {
 	m.unwatch(t)
 	if t.state != offered && t.state != committing {
@@ -108,7 +105,7 @@ func (m *Machine) expire(t *task) {
 	}
 }
 
-// timed is what a heap orders: it is due at a time, has an age that breaks ties, and is told its place.
+// timed is an element of a byTime heap; age breaks ties.
 type timed interface {
 	due() time.Time
 	age() uint64
@@ -123,7 +120,7 @@ func (t *task) due() time.Time  { return t.deadline }
 func (t *task) age() uint64     { return uint64(t.id) }
 func (t *task) setIndex(to int) { t.place = to }
 
-// byTime orders things by the moment at which something must be done about them. It is a container/heap.
+// byTime is a container/heap by due time.
 type byTime[T timed] []T
 
 func (h byTime[T]) Len() int { return len(h) }
@@ -142,14 +139,14 @@ func (h byTime[T]) Swap(i, j int) {
 	h[j].setIndex(j)
 }
 
-// Push adds a thing, for container/heap.
+// Push implements heap.Interface.
 func (h *byTime[T]) Push(x any) {
 	t := x.(T)
 	t.setIndex(len(*h))
 	*h = append(*h, t)
 }
 
-// Pop takes the last thing, for container/heap.
+// Pop implements heap.Interface.
 func (h *byTime[T]) Pop() any {
 	var none T
 	last := len(*h) - 1

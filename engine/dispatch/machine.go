@@ -13,50 +13,49 @@ import (
 	"pulley/engine/plan"
 )
 
-// Errors that commands carry.
+// Errors in commands.
 var (
 	ErrLeaseLost     = errors.New("lease lost")                       // another engine may hold the task now
-	ErrInstanceEnded = errors.New("instance ended")                   // the task's result has no use any more
-	ErrWorkerDied    = errors.New("every delivery's worker died")     // the attempt has failed by it
-	ErrOverdue       = errors.New("the timeout passed")               // the attempt has failed by it; what the task returns has no use
-	ErrStopped       = errors.New("engine is stopping")               // a submission came too late; submit it elsewhere
+	ErrInstanceEnded = errors.New("instance ended")                   // the task's result is useless
+	ErrWorkerDied    = errors.New("every delivery's worker died")     // the attempt fails
+	ErrOverdue       = errors.New("the timeout passed")               // the attempt has failed; the task's result is useless
+	ErrStopped       = errors.New("engine is stopping")               // the submission came too late; submit it elsewhere
 	ErrFull          = errors.New("too many submissions are waiting") // wait for answers before submitting more
 )
 
-// The failure types that a machine gives.
+// Failure types of the machine.
 const (
-	RefusedType = "ResultRefused" // of a task whose result the store refused
-	TimeoutType = "Timeout"       // of a task that did not return after its node's timeout
-	DiedType    = "WorkerDied"    // of a task whose attempt was delivered MaxDeliveries times, and ended no time
+	RefusedType = "ResultRefused" // the store refused the task's result
+	TimeoutType = "Timeout"       // the task did not return after its node's timeout
+	DiedType    = "WorkerDied"    // the attempt was delivered MaxDeliveries times and never ended
 )
 
-// handBack is the lease of a task that is returned: none, so that it is due for others at once, and the delivery does not count.
+// handBack is the lease that returns a task: it is due at once, and the delivery does not count.
 const handBack time.Duration = 0
 
-// redeliveryPauseMin is the shortest pause before an attempt whose worker died is delivered again: a lease that a store tells from none.
+// redeliveryPauseMin is the least pause before a redelivery: a store must tell its lease from a returned one.
 const redeliveryPauseMin = time.Millisecond
 
-// renewBatch bounds the leases in one extension; what is over goes into the next one.
+// renewBatch bounds the leases of one renewal.
 const renewBatch = 1000
 
-// Machine is the state machine; the package's doc tells its protocol. It is not safe for concurrent
-// use.
+// Machine is the state machine of the package comment. It is not safe for concurrent use.
 type Machine struct {
 	cfg    Config
 	shards []shard
 
-	tasks     table             // held, and running ones whose lease is lost
-	held      map[uuid.UUID]int // how many of them each instance has; none is not there
-	abandoned map[TaskID]bool   // tasks that do not return although they were cancelled
+	tasks     table             // held, and running ones with a lost lease
+	held      map[uuid.UUID]int // number of tasks by instance; never zero
+	abandoned map[TaskID]bool   // tasks that do not return after their cancellation
 	ready     waitingTasks
-	leases    byTime[*cohort] // held tasks by the time of their next check
+	leases    byTime[*cohort] // by next check
 	newest    *cohort         // that a task joined last
 	cohorts   uint64          // so far
-	deadlines byTime[*task]   // of running tasks that have one
+	deadlines byTime[*task]   // of running tasks
 	subs      map[Ticket]*submission
 	calls     map[CallID]*call
 
-	running  int // tasks in that state; with the strays that take a slot at most Slots
+	running  int // with the abandoned tasks that keep a slot at most Slots
 	reserved int // node runs that grants in flight may still bring
 	writes   int // commits and submissions in flight, ≤ Committers
 	writing  int // completions and submissions in them
@@ -65,7 +64,7 @@ type Machine struct {
 
 	nextCall CallID
 
-	// Where each round begins, so that every shard has its turn.
+	// Where each round starts, so that every shard has its turn.
 	nextLane, nextClaim, nextSweep int
 
 	sweeping, notifying, notifyDue bool
@@ -79,15 +78,14 @@ type Machine struct {
 	starts []Start // that out refers to
 }
 
-// shard is what the machine knows of one shard.
 type shard struct {
 	index      int
-	held       int               // tasks of this shard
-	offered    fifo[*task]       // completions that wait for a commit
-	subs       fifo[*submission] // submissions that wait
-	renew      []*task           // leases to renew; some may have gone meanwhile
-	release    []backend.Lease   // leases to hand back
-	shortening []shorteningLease // leases to be shortened
+	held       int
+	offered    fifo[*task]       // completions waiting for a commit
+	subs       fifo[*submission] // waiting submissions
+	renew      []*task           // leases to renew; some may have ended since
+	release    []backend.Lease   // leases to return
+	shortening []shorteningLease
 
 	committing                     int
 	submitting, claiming, renewing bool
@@ -96,85 +94,85 @@ type shard struct {
 
 	commits, submits lane
 
-	more          bool      // work is, or may be, ready there
-	wake          bool      // and others were not told of it yet
-	claimAnswered bool      // a claim has been answered: more is knowledge, and not only hope
-	backlog       bool      // the last reply that could know said so
-	due           time.Time // when a task becomes due; zero: none known
-	poll          time.Time // when to look even so
+	more          bool      // work may be ready there
+	wake          bool      // and others were not notified yet
+	claimAnswered bool      // a claim was answered: more is certain
+	backlog       bool      // the last reply reported more
+	due           time.Time // when a task becomes due; zero: unknown
+	poll          time.Time // when to claim in any case
 
 	sweepAt time.Time
 
-	// yield is how many tasks the last commit brought for how many completions. It foretells what
-	// the completions at hand will bring, for which room is kept from claims.
+	// How many tasks the last commit brought for how many completions: an estimate for the offered completions, whose capacity is
+	// kept from claims.
 	yieldTasks, yieldOf int
 
 	commitPause, submitPause, claimPause, renewPause, sweepPause pause
 }
 
-// shorteningLease is a lease whose task's worker died: it is to end after a pause.
+// shorteningLease is the lease of a dead worker's task, which is to end after a pause.
 type shorteningLease struct {
 	lease backend.Lease
 	pause time.Duration
 }
 
-// lane is what a shard's commits are, or its submissions: one goes after the other.
+// lane is the sequence of a shard's commits, or of its submissions.
 type lane struct {
-	passed   int       // how often others went although it had something; zero once it goes
-	passedAt int       // how many writes had been sent then
-	until    time.Time // it does not wait for company any longer; zero: it does not wait
+	passed   int       // writes that went first while it lingered
+	passedAt int       // value of sent then
+	until    time.Time // end of its linger; zero: it does not linger
 }
 
 type state uint8
 
 const (
 	waiting    state = iota // for a slot
-	running                 // Start was given, Done not seen
+	running                 // Start was sent, Done not received
 	offered                 // its completion waits for a commit
-	committing              // its completion is in a commit in flight
+	committing              // its completion is in flight
 )
 
 // task is a leased node run.
 type task struct {
 	id      TaskID
 	shard   *shard
-	task    backend.Task // Expires moves with every extension
+	task    backend.Task // renewals change Expires
 	state   state
-	held    bool            // it is in the machine's table
-	lost    bool            // it is no longer ours: what it returns is dropped
-	refused bool            // the store refused its result, the failure says so
-	result  json.RawMessage // of what was offered
+	held    bool // in the machine's table
+	lost    bool // no longer held: its result is dropped
+	refused bool
+	result  json.RawMessage // that was offered
 	failure *plan.Failure
 
-	cohort         *cohort // with whose leases its own ends; nil: nobody watches it
+	cohort         *cohort // nil: not watched
 	before, behind *task   // in the cohort
 
-	deadline time.Time // when a running task becomes a stray; zero: never
-	place    int       // in deadlines; -1: it has none
+	deadline time.Time // when the running task is abandoned; zero: never
+	place    int       // in deadlines; -1: none
 }
 
 type submission struct {
 	ticket    Ticket
 	sub       backend.Submission
 	forgotten bool
-	err       error // of the last attempt
+	err       error // of the last try
 }
 
 // call is a call in flight.
 type call struct {
 	op      Op
 	shard   *shard
-	max     int // what its grant may bring
+	max     int // tasks that its grant may bring
 	sent    time.Time
 	tasks   []*task
 	subs    []*submission
-	release int // leases handed back
+	release int // returned leases
 
-	shortened int       // leases that are to end after a pause
-	until     time.Time // when they end
+	shortened int       // leases that end after a pause
+	until     time.Time // their end
 }
 
-// New makes a machine. It fails where the configuration is out of its bounds.
+// New makes a machine. It fails if the configuration is out of its bounds.
 func New(cfg Config) (*Machine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("dispatch: %w", err)
@@ -191,15 +189,15 @@ func New(cfg Config) (*Machine, error) {
 	for i := range m.shards {
 		m.shards[i] = shard{
 			index: i, limit: cfg.Batch, subLimit: cfg.Batch,
-			more:       true, // nobody knows what is there: look at once
+			more:       true, // unknown: claim at once
 			yieldTasks: 1, yieldOf: 1,
 		}
 	}
 	return m, nil
 }
 
-// Step takes in what happened, in order, and gives what is to be done now, in order. Without events
-// it is the timer's tick. Time must not go backwards. The slice is valid until the next Step.
+// Step processes events, in order, and returns the commands for now, in order. Without events it is a timer's tick. Time must not
+// go backwards. The slice is valid until the next Step.
 func (m *Machine) Step(now time.Time, events ...Event) []Command {
 	clear(m.out)
 	clear(m.starts)
@@ -218,7 +216,7 @@ func (m *Machine) Step(now time.Time, events ...Event) []Command {
 	return m.out
 }
 
-// SubmitCapacity says how many more submissions the machine takes now.
+// SubmitCapacity returns how many more submissions the machine accepts now.
 func (m *Machine) SubmitCapacity() int {
 	if m.draining {
 		return 0
@@ -289,7 +287,6 @@ func (m *Machine) forget(ticket Ticket) {
 	})
 }
 
-// handleDone frees the slot and offers the completion.
 func (m *Machine) handleDone(ev *Done) {
 	if m.abandoned[ev.Task] {
 		delete(m.abandoned, ev.Task)
@@ -311,7 +308,7 @@ func (m *Machine) handleDone(ev *Done) {
 	}
 }
 
-// handleWorkerDeath has an attempt delivered again whose worker died beside this engine, or fails it, as if the engine had died with it.
+// handleWorkerDeath redelivers or fails an attempt whose worker died.
 func (m *Machine) handleWorkerDeath(t *task, ev *Done) {
 	if t.task.Deliveries >= m.cfg.MaxDeliveries {
 		m.fail(t, t.task.Deliveries, ev.Failure)
@@ -324,7 +321,6 @@ func (m *Machine) handleWorkerDeath(t *task, ev *Done) {
 	m.remove(t)
 }
 
-// errorOf gives a failure as an error.
 func errorOf(f *plan.Failure) error {
 	if f == nil {
 		return errors.New("nothing says why")
@@ -332,7 +328,7 @@ func errorOf(f *plan.Failure) error {
 	return errors.New(f.Message)
 }
 
-// fail ends an attempt that was delivered so often, which is as often as it may be. cause is what is known of the last one's end, if anything is.
+// fail ends an attempt without deliveries left. cause is the last worker's end, if known.
 func (m *Machine) fail(t *task, deliveries int, cause *plan.Failure) {
 	text := fmt.Sprintf("action %s: attempt %d was delivered %d times, and each time its worker or engine died before it ended", t.task.Action, t.task.Attempt, deliveries)
 	if cause != nil && cause.Message != "" {
@@ -344,22 +340,21 @@ func (m *Machine) fail(t *task, deliveries int, cause *plan.Failure) {
 	m.do(Failed{Completion: t.completion()})
 }
 
-// offer hands the end of an attempt to the next commit.
+// offer passes the end of an attempt to the next commit.
 func (m *Machine) offer(t *task, result json.RawMessage, failure *plan.Failure) {
 	t.state, t.result, t.failure = offered, result, failure
-	t.task.Args = nil // needed no longer, and it may be large
+	t.task.Args = nil // not needed any more, and may be large
 	t.shard.offered.push(t)
 	m.limit(t, time.Time{})
 }
 
-// completion is what was offered.
 func (t *task) completion() backend.Completion {
 	return backend.Completion{
 		Lease: t.task.Lease, Program: t.task.Program, Attempt: t.task.Attempt, Result: t.result, Failure: t.failure,
 	}
 }
 
-// timeout is how long the task may run; zero: without a limit.
+// timeout returns how long the task may run; zero: unlimited.
 func timeout(t backend.Task) time.Duration {
 	if t.Program == nil {
 		return 0
@@ -367,7 +362,6 @@ func timeout(t backend.Task) time.Duration {
 	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Timeout
 }
 
-// position is where the task's call stands in its program.
 func position(t backend.Task) ir.Pos {
 	if t.Program == nil {
 		return ir.Pos{}
@@ -375,8 +369,7 @@ func position(t backend.Task) ir.Pos {
 	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Pos
 }
 
-// abandonTask lets go of a task that should have returned and has not. Nothing can end it, so it goes on
-// beside the others.
+// abandonTask abandons a task that should have returned. Nothing can end it, so it runs on.
 func (m *Machine) abandonTask(t *task) {
 	m.running--
 	m.abandoned[t.id] = true
@@ -392,10 +385,10 @@ func (m *Machine) abandonTask(t *task) {
 	m.do(Cancel{ID: t.id, Cause: ErrOverdue, Instead: &instead})
 }
 
-// slots is how many are taken: strays have none as long as there are no more of them than slots.
+// slots returns how many are taken. Abandoned tasks take none until they outnumber the slots.
 func (m *Machine) slots() int { return m.running + max(0, len(m.abandoned)-m.cfg.Slots) }
 
-// drain stops taking work and hands back what has not started.
+// drain stops taking work and returns what has not started.
 func (m *Machine) drain(until time.Time) {
 	if m.draining {
 		if until.Before(m.until) {
@@ -409,7 +402,6 @@ func (m *Machine) drain(until time.Time) {
 	}
 }
 
-// returnLease lets go of a task in a way that others get it soon.
 func (m *Machine) returnLease(t *task) {
 	t.shard.release = append(t.shard.release, t.task.Lease)
 	if t.state == running {
@@ -419,7 +411,6 @@ func (m *Machine) returnLease(t *task) {
 	m.remove(t)
 }
 
-// adopt takes in tasks that a reply brought.
 func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 	for i := range tasks {
 		s := m.shardOf(tasks[i].Lease.Key)
@@ -437,7 +428,7 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 		m.held[t.task.Lease.Key.Instance]++
 		m.watch(t)
 		switch {
-		case tasks[i].Action == "": // a sleep that is over
+		case tasks[i].Action == "": // a due sleep
 			m.offer(t, json.RawMessage("null"), nil)
 		case tasks[i].Deliveries > m.cfg.MaxDeliveries:
 			m.fail(t, tasks[i].Deliveries-1, nil)
@@ -447,10 +438,9 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 	}
 }
 
-// renewAt is when a third of the lease is used.
+// renewAt returns when a third of the lease has passed.
 func (m *Machine) renewAt(t *task) time.Time { return t.task.Expires.Add(-m.cfg.Lease / 3 * 2) }
 
-// lose ends what is no longer ours.
 func (m *Machine) lose(t *task, cause error) {
 	switch t.state {
 	case running:
@@ -480,7 +470,6 @@ func (m *Machine) abandon(t *task, cause error) {
 	}
 }
 
-// remove forgets a task.
 func (m *Machine) remove(t *task) {
 	m.unwatch(t)
 	m.limit(t, time.Time{})
@@ -520,7 +509,6 @@ func (m *Machine) do(c Command) { m.out = append(m.out, c) }
 
 func (m *Machine) report(err error) { m.do(Report{Err: err}) }
 
-// describe names a task for people.
 func describe(t backend.Task) string {
 	name := "action " + t.Action
 	if t.Action == "" {

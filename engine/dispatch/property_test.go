@@ -15,12 +15,12 @@ import (
 	"pulley/internal/depth"
 )
 
-// world is a machine, a store that is as simple as can be, and everything that is on its way between
-// the two. Each applied completion of an instance makes its next run ready, until steps are done.
+// world is a machine, a minimal store, and everything on the way between them. Each applied completion makes the instance's next
+// run ready, for steps runs.
 type world struct {
 	t     *rapid.T
 	m     *Machine
-	model *Machine // fed the same, must say the same
+	model *Machine // receives the same, must answer the same
 	cfg   Config
 	now   time.Time
 
@@ -37,10 +37,10 @@ type world struct {
 	stopped   bool
 }
 
-// flight is a call under way: to the store, or back from there with what it answered.
+// flight is a call on its way to the store, or a reply on its way back.
 type flight struct {
 	call  Call
-	reply *Reply // nil: the store has not seen the call yet
+	reply *Reply // nil: the store has not seen the call
 }
 
 // row is a node run in the store.
@@ -55,8 +55,8 @@ type row struct {
 }
 
 const (
-	steps    = 3 // node runs of each instance, one after the other
-	sleeping = 1 // the node of them that is a sleep
+	steps    = 3 // node runs of each instance, in sequence
+	sleeping = 1 // the node that is a sleep
 )
 
 func newWorld(t *rapid.T) *world {
@@ -97,7 +97,7 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// step feeds events to both machines and carries out what needs no time.
+// step passes events to both machines and executes what takes no time.
 func (w *world) step(events ...Event) {
 	w.t.Helper()
 	commands := slices.Clone(w.m.Step(w.now, events...))
@@ -122,7 +122,7 @@ func (w *world) step(events ...Event) {
 	}
 	most := w.cfg.Slots
 	if w.cfg.Grace > 0 {
-		most *= 2 // with strays
+		most *= 2 // with abandoned tasks
 	}
 	if len(w.running) > most {
 		w.t.Fatalf("%d tasks run in %d slots", len(w.running), w.cfg.Slots)
@@ -182,8 +182,8 @@ func (w *world) call(c Call) {
 	w.calls = append(w.calls, &flight{call: c})
 }
 
-// believed holds what the machine believes of its leases against the store: one that seems to last longer than it
-// does is another engine's as well (I11). A completion that was offered may be late: its token decides.
+// believed compares the machine's view of its leases with the store: a lease that seems to last longer is also another engine's
+// (I11). An offered completion may be late: its token decides.
 func (w *world) believed() {
 	w.t.Helper()
 	for _, t := range w.m.tasks.byAge(func(t *task) bool { return !t.lost && t.state < offered }) {
@@ -198,7 +198,6 @@ func (w *world) believed() {
 	}
 }
 
-// lease grants runs that are due on a shard.
 func (w *world) lease(shard, most int) (tasks []backend.Task, more bool) {
 	for _, r := range w.rows {
 		if r.done || r.leased && r.expires.After(w.now) || backend.ShardOf(r.key.Instance, w.cfg.Shards) != shard {
@@ -230,7 +229,6 @@ func (w *world) find(key backend.Key) *row {
 	return nil
 }
 
-// carryOut does a call on the store.
 func (w *world) carryOut(c Call) Reply {
 	reply := Reply{Call: c.ID}
 	switch c.Op {
@@ -285,7 +283,6 @@ func (w *world) apply(done backend.Completion, reply *Reply) backend.Answer {
 	return backend.Applied
 }
 
-// end ends an instance from outside.
 func (w *world) end(id uuid.UUID) {
 	if !w.instances[id] {
 		return
@@ -302,7 +299,7 @@ func (w *world) end(id uuid.UUID) {
 	w.step(Ended{Instances: []backend.Instance{{ID: id, Status: backend.Canceled}}})
 }
 
-// arrive has the store carry out a call, the answer to which is on its way for a while.
+// arrive makes the store execute a call, whose answer is then on its way.
 func (w *world) arrive() {
 	if len(w.calls) == 0 {
 		return
@@ -318,8 +315,8 @@ func (w *world) arrived(f *flight) Reply {
 	return *f.reply
 }
 
-// reply ends one call in flight: carried out, failed, or carried out with the answer lost. One that has arrived
-// can only fail by that.
+// reply ends one call in flight: executed, failed, or executed with the answer lost. A call that has arrived can only fail by
+// losing its answer.
 func (w *world) reply(how string) {
 	if len(w.calls) == 0 {
 		return
@@ -337,7 +334,7 @@ func (w *world) reply(how string) {
 	w.step(reply)
 }
 
-// finish ends a task; died says that its worker has died.
+// finish ends a task; died: by its worker's death.
 func (w *world) finish(died bool) {
 	if len(w.running) == 0 {
 		return
@@ -360,8 +357,7 @@ func (w *world) pass(d time.Duration) {
 	w.step()
 }
 
-// settle lets the world run without faults for as long as there is something to do, and says
-// whether all came to its end within the bound.
+// comeToRest runs the world without faults while there is something to do, and reports whether everything ended within the bound.
 func (w *world) comeToRest(over func() bool) bool {
 	for range 2000 {
 		switch {
@@ -394,8 +390,8 @@ func (w *world) allDone() bool {
 	return len(w.rows) == steps*len(w.instances)
 }
 
-// TestMachineKeepsItsPromises drives a machine through random histories with every fault that a
-// store can show, then lets it settle: everything must have come to its end, exactly once.
+// TestMachineKeepsItsPromises drives a machine through random histories with every fault of a store, and then without faults:
+// everything must end, exactly once.
 func TestMachineKeepsItsPromises(t *testing.T) {
 	depth.Checks(t, 100, 3000)
 	rapid.Check(t, func(t *rapid.T) {
@@ -423,7 +419,7 @@ func TestMachineKeepsItsPromises(t *testing.T) {
 			"pass": func(t *rapid.T) {
 				w.pass(time.Duration(rapid.IntRange(0, 150).Draw(t, "ms")) * time.Millisecond)
 			},
-			"reclaimed": func(t *rapid.T) { // another engine takes what has expired
+			"reclaimed": func(t *rapid.T) { // another engine takes expired runs
 				w.lease(rapid.IntRange(0, w.cfg.Shards-1).Draw(t, "shard"), 1)
 			},
 		})

@@ -32,13 +32,11 @@ func (q *fifo[T]) pop() T {
 	return v
 }
 
-// unpop puts items back in front, in their order.
 func (q *fifo[T]) unpop(front []T) {
 	q.compact()
 	q.items = slices.Insert(q.items, 0, front...)
 }
 
-// remove drops all items for which it is asked to.
 func (q *fifo[T]) remove(drop func(T) bool) {
 	q.compact()
 	q.items = slices.DeleteFunc(q.items, drop)
@@ -53,19 +51,19 @@ func (q *fifo[T]) compact() {
 	q.items, q.head = q.items[:n], 0
 }
 
-// waitingTasks are tasks that wait for a slot, in order of arrival. One that was lost stays in the queue until its turn comes, or
-// most of the queue is like it: looking for it among all that wait would cost more than there is to do for it.
+// waitingTasks queues tasks for a slot, in order of arrival. A lost task stays until its turn comes, or until most of the queue
+// is lost: searching for it would cost more than the rest of its removal.
 type waitingTasks struct {
 	fifo[*task]
 	lost int // of those in the queue
 }
 
-// lostMin are too few to be looked for.
+// lostMin lost tasks are too few to be searched for.
 const lostMin = 16
 
 func (q *waitingTasks) len() int { return q.fifo.len() - q.lost }
 
-// pop gives the first that was not lost; there must be one.
+// pop returns the first task that was not lost; there must be one.
 func (q *waitingTasks) pop() *task {
 	for {
 		t := q.fifo.pop()
@@ -76,7 +74,7 @@ func (q *waitingTasks) pop() *task {
 	}
 }
 
-// lose notes that a task of the queue is not held any more.
+// lose notes that a queued task is no longer held.
 func (q *waitingTasks) lose() {
 	if q.lost++; q.lost > lostMin && q.lost > q.fifo.len()/2 {
 		q.remove(func(t *task) bool { return !t.held })
@@ -84,18 +82,18 @@ func (q *waitingTasks) lose() {
 	}
 }
 
-// pause is the waiting time after calls that failed.
+// pause delays calls after failures.
 type pause struct {
 	fails int
-	until time.Time // nothing before; zero where nothing failed
+	until time.Time // no call before; zero after a success
 }
 
-// isOver says whether the lane may be used again.
+// isOver reports whether calls are allowed again.
 func (p *pause) isOver(now time.Time) bool { return !now.Before(p.until) }
 
 func (p *pause) reset() { *p = pause{} }
 
-// fail begins the next pause, twice as long as the one before, and gives its length.
+// fail starts the next pause, twice as long as the one before, and returns its length.
 func (p *pause) fail(now time.Time, least, most time.Duration) time.Duration {
 	wait := least
 	for i := 0; i < p.fails && wait < most; i++ {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLostTasksLeaveTheQueue has tasks arrive, begin and be lost in any order, thousands of them: those that were not lost begin in
-// the order of their arrival, and of those that were the queue keeps hardly more than there are others.
+// TestLostTasksLeaveTheQueue queues, starts and loses thousands of tasks in random order: the others must start in order of
+// arrival, and the queue must keep few lost ones.
 func TestLostTasksLeaveTheQueue(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -9,7 +9,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// handleReply ends a call in flight.
 func (m *Machine) handleReply(now time.Time, ev Reply) {
 	c, ok := m.calls[ev.Call]
 	if !ok {
@@ -40,7 +39,6 @@ func (m *Machine) handleReply(now time.Time, ev Reply) {
 	}
 }
 
-// checkAnswer holds the backend to its contract.
 func (c *call) checkAnswer(ev Reply) error {
 	want, got := 0, 0
 	switch c.op {
@@ -49,7 +47,7 @@ func (c *call) checkAnswer(ev Reply) error {
 	case OpRenew:
 		want, got = len(c.tasks), len(ev.Held)
 		if c.release+c.shortened > 0 {
-			return nil // best effort: whatever was not held is gone already
+			return nil // best effort: leases no longer held do not matter
 		}
 	}
 	if want != got {
@@ -58,17 +56,16 @@ func (c *call) checkAnswer(ev Reply) error {
 	return nil
 }
 
-// failed begins a pause and says so.
 func (m *Machine) failed(now time.Time, c *call, p *pause, err error) {
 	wait := p.fail(now, m.cfg.RetryMin, m.cfg.RetryMax)
 	m.report(&callError{op: c.op, shard: c.shard.index, wait: wait, err: err})
 }
 
-// callError is the error of a call that is to be made again. Nobody may read it: its text is made when it is asked for.
+// callError is the error of a call that will be repeated. Its text is made only when read.
 type callError struct {
 	op    Op
 	shard int
-	wait  time.Duration // until then
+	wait  time.Duration // before it
 	err   error
 }
 
@@ -110,7 +107,7 @@ func (m *Machine) submitted(now time.Time, c *call, ev Reply) {
 	m.committed(now, s, ev.Committed)
 }
 
-// resubmit queues submissions again: in front, but one that failed alone behind its neighbours.
+// resubmit queues submissions again in front, but one that failed alone at the end.
 func (m *Machine) resubmit(subs []*submission, err error) {
 	s := m.shardOf(backend.Key{Instance: subs[0].sub.ID})
 	var again []*submission
@@ -132,7 +129,6 @@ func (m *Machine) resubmit(subs []*submission, err error) {
 	s.subs.unpop(again)
 }
 
-// dropSubmission answers a submission that the drain leaves behind.
 func (m *Machine) dropSubmission(sub *submission) {
 	delete(m.subs, sub.ticket)
 	err := ErrStopped
@@ -156,7 +152,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		s.due = time.Time{}
 	}
 	if ev.Committed.More && len(ev.Committed.Tasks) == 0 {
-		// Others have it locked, most likely. Asking again at once would only heat the room.
+		// Others probably have it locked. An immediate retry would only add load.
 		s.claimPause.fail(now, m.cfg.RetryMin, m.cfg.Poll)
 	} else {
 		s.claimPause.reset()
@@ -167,7 +163,6 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 	m.end(ev.Committed.Ended)
 }
 
-// committed takes in what a commit or submission changed.
 func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
 	if done.More {
 		s.more, s.wake, s.backlog = true, true, true
@@ -196,10 +191,10 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 	}
 	s.commitPause.reset()
 	s.limit = min(m.cfg.Batch, s.limit*2)
-	if c.max > 0 { // else nothing is learnt
+	if c.max > 0 { // otherwise it teaches nothing
 		s.yieldTasks, s.yieldOf = len(ev.Committed.Tasks), len(c.tasks)
 		if len(ev.Committed.Tasks) >= c.max {
-			s.yieldTasks = s.yieldOf // it may have brought more, had there been room
+			s.yieldTasks = s.yieldOf // with more capacity it might have brought more
 		}
 	}
 	var again []*task
@@ -211,7 +206,7 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 		case backend.Again:
 			again, err = append(again, t), out.Err
 		default:
-			m.remove(t) // applied, or stale: it is another's now
+			m.remove(t) // applied, or stale: another engine has it
 		}
 	}
 	if len(again) > 0 {
@@ -221,7 +216,7 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 	m.committed(now, s, ev.Committed)
 }
 
-// reoffer queues completions again: in front, but one that failed alone behind its neighbours.
+// reoffer queues completions again in front, but one that failed alone at the end.
 func (m *Machine) reoffer(s *shard, tasks []*task) {
 	var again []*task
 	for _, t := range tasks {
@@ -243,7 +238,6 @@ func (m *Machine) reoffer(s *shard, tasks []*task) {
 	s.offered.unpop(again)
 }
 
-// end lets go of all that is held for instances that are over.
 func (m *Machine) end(ended []backend.Instance) {
 	var over map[uuid.UUID]bool
 	for _, inst := range ended {
@@ -288,7 +282,7 @@ func (m *Machine) handleRenewed(now time.Time, c *call, ev Reply) {
 	s.renewPause.reset()
 	for i, t := range c.tasks {
 		switch {
-		case !t.held || t.lost: // ended meanwhile
+		case !t.held || t.lost: // ended since
 		case ev.Held[i]:
 			t.task.Expires = c.sent.Add(m.cfg.Lease)
 			m.watch(t)
@@ -298,7 +292,7 @@ func (m *Machine) handleRenewed(now time.Time, c *call, ev Reply) {
 	}
 }
 
-// lost gives up a task whose lease is gone, and says so unless the commit will.
+// lost drops a task whose lease was lost, and reports that unless its commit will.
 func (m *Machine) lost(t *task) {
 	if t.state != committing {
 		m.report(fmt.Errorf("%s: %w; its result is dropped", describe(t.task), ErrLeaseLost))

@@ -11,8 +11,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// BenchmarkNext asks when a machine must be stepped, where each of its shards has work that only a claim brings. What that
-// costs for each shard must not grow with their number.
+// BenchmarkNext measures Next on shards with work that only a claim brings. The cost for each shard must not grow with their
+// number.
 func BenchmarkNext(b *testing.B) {
 	for _, shards := range []int{16, 128, 1024} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
@@ -38,8 +38,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkLose loses one task after the other of those that wait for a slot, the last to come first. What each costs must not
-// grow with how many wait.
+// BenchmarkLose loses the waiting tasks, last first. The cost of each must not grow with their number.
 func BenchmarkLose(b *testing.B) {
 	for _, waiting := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {

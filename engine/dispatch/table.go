@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// pageTasks is how many tasks a page has. One that is held long keeps its page's memory, some kilobytes.
+// pageTasks is the number of tasks of a page. A task held for long keeps its page's memory, some kilobytes.
 const pageTasks = 16
 
-// table holds tasks by their ids, and their memory. IDs are given in order, so tasks that came together stand on
-// one page: they are allocated at once, and the map of pages stays small where many tasks are held.
+// table holds tasks by id, with their memory. Ids ascend, so tasks that came together share a page: they are allocated at once,
+// and the map of pages stays small.
 type table struct {
-	pages  map[TaskID]*page // by id / pageTasks, those on which a task is held
-	newest *page            // where the next one goes, unless it is full
-	last   TaskID           // that was given
+	pages  map[TaskID]*page // by id / pageTasks, if a task there is held
+	newest *page            // for the next task, unless full
+	last   TaskID           // the last id
 	count  int              // tasks held
 }
 
@@ -22,7 +22,6 @@ type page struct {
 	held  int
 }
 
-// add makes room for one more task, and gives it the next id.
 func (tt *table) add() *task {
 	tt.last++
 	if tt.newest == nil || tt.last%pageTasks == 0 {
@@ -39,7 +38,6 @@ func (tt *table) add() *task {
 	return t
 }
 
-// get gives a task that is held; nil: none of that id is.
 func (tt *table) get(id TaskID) *task {
 	p := tt.pages[id/pageTasks]
 	if p == nil || !p.tasks[id%pageTasks].held {
@@ -48,7 +46,7 @@ func (tt *table) get(id TaskID) *task {
 	return &p.tasks[id%pageTasks]
 }
 
-// remove lets go of a task that is held. Whoever has its address may go on to read what it was.
+// remove removes a task. Holders of its address may still read most of it.
 func (tt *table) remove(t *task) {
 	t.held = false
 	t.task.Args, t.result, t.failure = nil, nil, nil
@@ -60,7 +58,7 @@ func (tt *table) remove(t *task) {
 	}
 }
 
-// byAge gives the tasks that are held and for which it is asked to, oldest first.
+// byAge returns the held tasks for which take returns true, oldest first.
 func (tt *table) byAge(take func(*task) bool) []*task {
 	var tasks []*task
 	for _, p := range tt.pages {

@@ -23,8 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden traces")
 
-// TestTraces runs every script in testdata. Lines that begin with ">" are the script, those after
-// each are what the machine answered.
+// TestTraces runs every script in testdata. Lines with ">" are the script; the machine's answers follow each.
 func TestTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -50,7 +49,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// tracer plays a script against a machine.
+// tracer plays a script on a machine.
 type tracer struct {
 	cfg   Config
 	m     *Machine
@@ -59,10 +58,10 @@ type tracer struct {
 	names map[uuid.UUID]string
 	token map[string]int64
 
-	slow    *plan.Program // whose one action has a timeout of a second
+	slow    *plan.Program // its only action has a timeout of a second
 	granted TaskID
 	running map[TaskID]string
-	ids     map[string]TaskID // by name#token, and by name the last; scripts grant nothing to a draining machine that they name later
+	ids     map[string]TaskID // by name#token, and the last one by name; scripts grant nothing to a draining machine that they name later
 }
 
 func newTracer() *tracer {
@@ -219,7 +218,7 @@ func (tr *tracer) event(t *testing.T, words []string) Event {
 	return nil
 }
 
-// reply reads "tasks=a,b answers=applied,stale ended=a more due=1s held=yes,no swept err=text".
+// reply parses "tasks=a,b answers=applied,stale ended=a more due=1s held=yes,no swept err=text".
 func (tr *tracer) reply(t *testing.T, call CallID, words []string) Event {
 	t.Helper()
 	r := Reply{Call: call}
@@ -265,8 +264,8 @@ func (tr *tracer) reply(t *testing.T, call CallID, words []string) Event {
 	return r
 }
 
-// task makes a lease of the one node of an instance, with the next token. A name that begins with slow has
-// a timeout of a second, and one that begins with nap is a sleep.
+// task leases the only node of an instance, with the next token. A name that begins with slow has a timeout of a second; one that
+// begins with nap is a sleep.
 func (tr *tracer) task(name string) backend.Task {
 	tr.token[name]++
 	tr.granted++
@@ -303,7 +302,7 @@ func (tr *tracer) number(t *testing.T, text string) uint64 {
 	return n
 }
 
-// id gives a name its instance; "x/2" is one that falls on shard 2.
+// id returns a name's instance; "x/2" is one on shard 2.
 func (tr *tracer) id(name string) uuid.UUID {
 	_, want, sharded := strings.Cut(name, "/")
 	for n := 0; ; n++ {

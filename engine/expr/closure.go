@@ -10,26 +10,24 @@ import (
 	"pulley/engine/ir"
 )
 
-// closure evaluates an expression of a common shape over decoded values, without Starlark. It says no wherever it does not know the
-// result for certain, such as for an operand of another type, a name without a value or an index out of range: then Starlark
-// evaluates the expression from its beginning, and is the one that says what is wrong. Expressions have no effects, so that nothing is
-// done twice.
+// closure evaluates an expression of a common shape over decoded values, without Starlark. It reports false whenever it is not
+// certain of the result, such as for an operand of another type, a name without a value or an index out of range: then Starlark
+// evaluates the whole expression, and reports what is wrong. Expressions have no effects, so nothing is done twice.
 type closure func(args []Value) (v Value, ok bool)
 
 const (
-	// closureDepth is how deep the tree of a closure may be.
 	closureDepth = 16
 	// closureInt bounds the operands of a closure's arithmetic: no result of two of them overflows.
 	closureInt = 1 << 31
 	// closureText bounds the strings that a closure compares or makes, and closureList the lists.
 	closureText = 1_000
 	closureList = 1_000
-	// closureSteps and closureBytes are limits below which there are no closures: none could be over one that is not.
+	// With limits below closureSteps and closureBytes there are no closures; with higher ones no closure exceeds them.
 	closureSteps = 100_000
 	closureBytes = 16 * closureText
 )
 
-// closureOf gives the closure of a tree as it was parsed, with names for its arguments in order; nil where its shape has none.
+// closureOf returns the closure of a parsed tree, with names for its arguments in order; nil if its shape has none.
 func closureOf(tree syntax.Expr, names []string, lim ir.Limits) closure {
 	if lim.ExpressionSteps < closureSteps || lim.ValueBytes < closureBytes {
 		return nil
@@ -37,13 +35,12 @@ func closureOf(tree syntax.Expr, names []string, lim ir.Limits) closure {
 	return (&closer{names: names}).expr(tree)
 }
 
-// closer makes closures.
 type closer struct {
 	names []string
 	depth int
 }
 
-// expr gives the closure of a part; nil where its shape has none.
+// expr returns the closure of a part; nil if its shape has none.
 func (c *closer) expr(e syntax.Expr) closure {
 	c.depth++
 	defer func() { c.depth-- }()
@@ -147,7 +144,6 @@ func (c *closer) binary(e *syntax.BinaryExpr) closure {
 	return nil
 }
 
-// both gives the closure of what is made of two values.
 func (c *closer) both(left, right syntax.Expr, do func(x, y Value) (Value, bool)) closure {
 	x, y := c.expr(left), c.expr(right)
 	if x == nil || y == nil {
@@ -183,7 +179,7 @@ func (c *closer) cond(e *syntax.CondExpr) closure {
 	}
 }
 
-// slice has closures for x[lo:hi].
+// slice handles x[lo:hi].
 func (c *closer) slice(e *syntax.SliceExpr) closure {
 	if e.Lo == nil || e.Hi == nil || e.Step != nil {
 		return nil
@@ -209,7 +205,7 @@ func (c *closer) slice(e *syntax.SliceExpr) closure {
 	}
 }
 
-// bound gives a bound of a slice of so many elements: from the end where it is negative, and none beyond it.
+// bound returns a bound of a slice: negative ones count from the end, and it is at most length.
 func bound(of closure, args []Value, length int) (int, bool) {
 	v, ok := of(args)
 	i, isInt := smallInt(v)
@@ -219,7 +215,7 @@ func bound(of closure, args []Value, length int) (int, bool) {
 	return int(min(max(i, 0), int64(length))), ok && isInt
 }
 
-// call has closures for len(x), x.get(key) and x.get(key, other).
+// call handles len(x), x.get(key) and x.get(key, other).
 func (c *closer) call(e *syntax.CallExpr) closure {
 	if method, ok := e.Fn.(*syntax.DotExpr); ok && method.Name.Name == "get" {
 		return c.get(method.X, e.Args)
@@ -247,7 +243,7 @@ func (c *closer) call(e *syntax.CallExpr) closure {
 	}
 }
 
-// get has closures for the method of dicts.
+// get handles the method of dicts.
 func (c *closer) get(of syntax.Expr, args []syntax.Expr) closure {
 	none := &syntax.Ident{Name: "None"}
 	if len(args) == 1 {
@@ -263,7 +259,7 @@ func (c *closer) get(of syntax.Expr, args []syntax.Expr) closure {
 	}
 	return func(args []Value) (Value, bool) {
 		v, ok := find(args)
-		instead, okInstead := other(args) // also where it is not needed: Starlark evaluates it before the call
+		instead, okInstead := other(args) // evaluated in any case, as in Starlark
 		if v == nil {
 			v = instead
 		}
@@ -271,7 +267,6 @@ func (c *closer) get(of syntax.Expr, args []syntax.Expr) closure {
 	}
 }
 
-// found gives the value of a short key, and nil where there is none.
 func found(x, y Value) (Value, bool) {
 	dict, isDict := x.(*starlark.Dict)
 	key, isString := y.(starlark.String)
@@ -285,7 +280,7 @@ func found(x, y Value) (Value, bool) {
 	return v, err == nil
 }
 
-// smallInt gives an int that closures calculate with.
+// smallInt returns an int within closureInt.
 func smallInt(v Value) (int64, bool) {
 	i, ok := v.(starlark.Int)
 	if !ok {
@@ -295,7 +290,7 @@ func smallInt(v Value) (int64, bool) {
 	return n, ok && -closureInt < n && n < closureInt
 }
 
-// calculated gives the result of an operator on two small ints, or on two short strings that are joined.
+// calculated returns the result of an operator on two small ints, or of joining two short strings.
 func calculated(op syntax.Token, x, y Value) (Value, bool) {
 	if a, ok := x.(starlark.String); ok {
 		b, ok := y.(starlark.String)
@@ -321,7 +316,7 @@ func calculated(op syntax.Token, x, y Value) (Value, bool) {
 		return nil, false
 	}
 	quotient, rest := a/b, a%b
-	if rest != 0 && (rest < 0) != (b < 0) { // both are rounded down, where Go rounds to zero
+	if rest != 0 && (rest < 0) != (b < 0) { // // and % round down; Go rounds to zero
 		quotient, rest = quotient-1, rest+b
 	}
 	if op == syntax.SLASHSLASH {
@@ -330,7 +325,7 @@ func calculated(op syntax.Token, x, y Value) (Value, bool) {
 	return starlark.MakeInt64(rest), true
 }
 
-// number gives a small int or a float as a float, which each of them fits in.
+// number converts a small int or a float to a float, exactly.
 func number(v Value) (float64, bool) {
 	if f, ok := v.(starlark.Float); ok {
 		return float64(f), true
@@ -339,7 +334,7 @@ func number(v Value) (float64, bool) {
 	return float64(n), ok
 }
 
-// compared gives the result of a comparison of two floats or small ints, or whether two short strings are the same.
+// compared returns the result of comparing two floats or small ints, or of == or != on two short strings.
 func compared(op syntax.Token, x, y Value) (Value, bool) {
 	if a, ok := x.(starlark.String); ok {
 		b, ok := y.(starlark.String)
@@ -371,7 +366,7 @@ func compared(op syntax.Token, x, y Value) (Value, bool) {
 	return starlark.Bool(holds), true
 }
 
-// indexed gives an element of a list, or the value of a short key.
+// indexed returns an element of a list, or the value of a short key.
 func indexed(x, y Value) (Value, bool) {
 	switch x := x.(type) {
 	case *starlark.List:

@@ -11,7 +11,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// closureForms are those that closures know, with # where a part stands, and some that they do not.
+// closureForms are shapes with and without closures, with # for a part.
 var closureForms = []string{
 	"(# + #)", "(# - #)", "(# * #)", "(# // #)", "(# % #)", "(-#)", "(not #)", "(# and #)", "(# or #)", "(# if # else #)",
 	"(# == #)", "(# != #)", "(# < #)", "(# <= #)", "(# > #)", "(# >= #)", "#[#]", "#[#:#]", "#[-#:#]", "len(#)", `#["a"]`, `#.get("a")`, "#.get(#, #)", "#.get(#)",
@@ -22,7 +22,6 @@ var closureAtoms = []string{
 	"a", "b", "c", "a", "b", "c", "a", "b", "c", "xs", "d", "text", "unset", "(0)", "(1)", "(7)", "(2147483647)", "(2147483648)", "(9223372036854775807)", "(2.5)", `"a"`, "None", "True", "False",
 }
 
-// closureText draws the text of an expression.
 func closureText(t *rapid.T, depth int) string {
 	if depth == 0 || rapid.IntRange(0, 3).Draw(t, "leaf") == 0 {
 		return rapid.SampledFrom(closureAtoms).Draw(t, "atom")
@@ -35,7 +34,7 @@ func closureText(t *rapid.T, depth int) string {
 	return text
 }
 
-// closureValues draws what the names stand for: ints around every bound, floats, texts, lists, dicts; one name has no value.
+// closureValues draws the names' values: ints around every bound, floats, texts, lists, dicts; one name has none.
 func closureValues(outer testing.TB, t *rapid.T) map[string]expr.Value {
 	number := func(name string) expr.Value {
 		return mustDecode(outer, rapid.SampledFrom([]string{
@@ -51,7 +50,7 @@ func closureValues(outer testing.TB, t *rapid.T) map[string]expr.Value {
 	}
 }
 
-// TestClosuresAgreeWithStarlark holds what closures know against the evaluation by Starlark, which is asked where they do not.
+// TestClosuresAgreeWithStarlark compares the results of closures with Starlark's.
 func TestClosuresAgreeWithStarlark(outer *testing.T) {
 	known, unknown := 0, 0
 	check := func(t *rapid.T) {
@@ -94,7 +93,7 @@ func TestClosuresAgreeWithStarlark(outer *testing.T) {
 	outer.Logf("closures knew %d results, and did not know %d", known, unknown)
 }
 
-// TestClosuresKnowTheCommonShapes: these need no Starlark, and those are left to it.
+// TestClosuresKnowTheCommonShapes checks which shapes need no Starlark, and which do.
 func TestClosuresKnowTheCommonShapes(t *testing.T) {
 	vars := env(t)
 	for text, want := range map[string]bool{
@@ -120,7 +119,8 @@ func TestClosuresKnowTheCommonShapes(t *testing.T) {
 	}
 }
 
-// TestClosuresAtTheBounds has every operator meet every pair of numbers around the bounds of closures, and every slice of a short list.
+// TestClosuresAtTheBounds applies every operator to every pair of numbers around the bounds of closures, and takes every slice of
+// a short list.
 func TestClosuresAtTheBounds(t *testing.T) {
 	numbers := []string{"0", "1", "-1", "2", "-2", "3", "-3", "7", "-7", "2147483647", "-2147483647", "2147483648", "-2147483648", "4611686018427387903", "-4611686018427387903", "9223372036854775807", "2.5", "-3.0"}
 	for _, op := range []string{"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"} {
@@ -143,7 +143,7 @@ func TestClosuresAtTheBounds(t *testing.T) {
 	}
 }
 
-// holdAgainstStarlark gives what a closure knows, which is what Starlark gives; nil: it does not know.
+// holdAgainstStarlark returns a closure's result, which must be Starlark's; nil: it has none.
 func holdAgainstStarlark(t *testing.T, c *expr.Compiled, args ...expr.Value) expr.Value {
 	t.Helper()
 	got, ok := c.EvalByClosure(args)

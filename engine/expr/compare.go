@@ -9,14 +9,14 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Equal tells whether two values are equal. Numbers are compared by what they are, so 1 equals 1.0;
-// a bool is not a number. The order of a dict's keys does not matter.
+// Equal reports whether two values are equal. Numbers are compared by value, so 1 equals 1.0; a bool is not a number. The order
+// of a dict's keys does not matter.
 func Equal(a, b Value) bool {
 	equal, _ := equal(nil, a, b) // without a meter nothing is refused
 	return equal
 }
 
-// equal compares two values. The work is charged to m unless that is nil.
+// equal compares two values, and charges the work to m unless that is nil.
 func equal(m *meter, a, b starlark.Value) (bool, error) {
 	if m != nil {
 		if err := m.work(compareUnits); err != nil {
@@ -54,7 +54,7 @@ func equal(m *meter, a, b starlark.Value) (bool, error) {
 	return starlark.Equal(a, b)
 }
 
-// compareNumbers gives -1, 0 or +1, and whether both are numbers.
+// compareNumbers returns -1, 0 or +1, and whether both are numbers.
 func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	if err := chargeNumbers(m, a, b); err != nil {
 		return 0, false, err
@@ -77,7 +77,7 @@ func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	return 0, false, nil
 }
 
-// compareIntFloat compares an int with a finite float by what they are, without rounding the int.
+// compareIntFloat compares an int with a finite float without rounding the int.
 func compareIntFloat(x starlark.Int, y starlark.Float) int {
 	const exact = 1 << 53 // an int up to that size is a float
 	if small, ok := x.Int64(); ok && -exact <= small && small <= exact {
@@ -86,7 +86,7 @@ func compareIntFloat(x starlark.Int, y starlark.Float) int {
 	return new(big.Float).SetInt(x.BigInt()).Cmp(big.NewFloat(float64(y)))
 }
 
-// chargeNumbers charges a comparison in which one operand or both are large ints.
+// chargeNumbers charges a comparison with a large int.
 func chargeNumbers(m *meter, a, b starlark.Value) error {
 	if m == nil {
 		return nil
@@ -135,8 +135,7 @@ func equalDicts(m *meter, a, b *starlark.Dict) (bool, error) {
 	return true, nil
 }
 
-// order gives -1, 0 or +1 for two numbers, strings, bools, or lists of such, the latter element by
-// element.
+// order returns -1, 0 or +1 for two numbers, strings, bools, or lists of such, compared element by element.
 func order(m *meter, op syntax.Token, a, b starlark.Value) (int, error) {
 	x, isList := a.(*starlark.List)
 	y, isAlsoList := b.(*starlark.List)

@@ -14,25 +14,24 @@ import (
 	"pulley/engine/ir"
 )
 
-// Compiled is an expression that is ready to be evaluated. It is immutable; goroutines may share it.
+// Compiled is a compiled expression. It is immutable; goroutines may share it.
 type Compiled struct {
 	expr  *ir.Expr
 	lim   ir.Limits
 	names []string
-	fn    *starlark.Function // of names, in their order
+	fn    *starlark.Function // of names, in order
 
-	closure closure // for what it knows; nil: for nothing
+	closure closure // may be nil
 
 	bare  bool                       // the expression is just names[0]
-	fixed func() (Value, *EvalError) // without names: the result, computed once. Else nil
+	fixed func() (Value, *EvalError) // without names: the result, computed once; otherwise nil
 }
 
 // options are Starlark's for one expression: nothing beyond the standard.
 var options = &syntax.FileOptions{}
 
-// Compile parses and checks e. The error is an *ir.Error at the position of e, for text that is no
-// expression, for what the language does not have (see the package's description), and for what is
-// over lim.
+// Compile parses and checks e. The error is an *ir.Error at the position of e, for text that is no expression, for what the
+// language lacks (see the package comment), and for what is over lim.
 func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -56,7 +55,7 @@ func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 	}
 	c.names = slices.Sorted(maps.Keys(r.free))
 	if c.bare {
-		return c, nil // it is what its name stands for; there is nothing to call
+		return c, nil // the value of its name; there is nothing to call
 	}
 	if c.fn, err = function(c.names, tree); err != nil {
 		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
@@ -65,15 +64,14 @@ func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 		c.fixed = sync.OnceValues(func() (Value, *EvalError) { return c.run(nil) })
 		return c, nil
 	}
-	if tree, err = options.ParseExpr(e.Pos.File, e.Text, 0); err != nil { // once more: the other tree was rewritten in its place
+	if tree, err = options.ParseExpr(e.Pos.File, e.Text, 0); err != nil { // again: the first tree was rewritten in place
 		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
 	}
 	c.closure = closureOf(tree, c.names, lim)
 	return c, nil
 }
 
-// parseMessage gives the text of an error of Starlark without its position, which counts within the
-// expression.
+// parseMessage returns the text of a Starlark error without its position, which is relative to the expression.
 func parseMessage(err error) string {
 	var syntaxError syntax.Error
 	var resolveErrors resolve.ErrorList
@@ -100,15 +98,14 @@ func function(names []string, body syntax.Expr) (*starlark.Function, error) {
 	return v.(*starlark.Function), nil
 }
 
-// Names gives the free names of the expression, sorted. The caller must not change it.
+// Names returns the free names of the expression, sorted. The caller must not change it.
 func (c *Compiled) Names() []string { return c.names }
 
-// Expr gives what was compiled.
+// Expr returns the source expression.
 func (c *Compiled) Expr() *ir.Expr { return c.expr }
 
-// Eval evaluates the expression with args[i] as the value of Names()[i]. A nil argument is a name
-// without a value: an error if it is read, and only then. Arguments must be Values; so is the
-// result, which may share parts with them. The error is an *EvalError.
+// Eval evaluates the expression with args[i] as the value of Names()[i]. A nil argument is a name without a value, an error only
+// if it is read. Arguments must be Values; so is the result, which may share parts with them. The error is an *EvalError.
 func (c *Compiled) Eval(args []Value) (Value, error) {
 	if len(args) != len(c.names) {
 		return nil, c.errorf("got %d values for the %d names of the expression", len(args), len(c.names))
@@ -129,7 +126,7 @@ func (c *Compiled) Eval(args []Value) (Value, error) {
 		eval = func() (Value, *EvalError) { return c.run(args) }
 	}
 	v, err := eval()
-	if err != nil { // a nil *EvalError must not become an error that is not nil
+	if err != nil { // a nil *EvalError must not become a non-nil error
 		return nil, err
 	}
 	return v, nil
@@ -139,7 +136,7 @@ func (c *Compiled) errorf(format string, args ...any) *EvalError {
 	return &EvalError{Pos: c.expr.Pos, Type: TypeExpression, Msg: fmt.Sprintf(format, args...)}
 }
 
-// run calls the compiled function. A panic within it leaves the meter unusable, so that it is dropped.
+// run calls the compiled function. A panic makes the meter unusable, so it is dropped.
 func (c *Compiled) run(args []Value) (v Value, failed *EvalError) {
 	defer func() {
 		if cause := recover(); cause != nil {

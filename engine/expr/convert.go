@@ -15,10 +15,9 @@ func validString(s string) starlark.String {
 	return starlark.String(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// FromGo makes a Value of a Go value: nil, bools, ints, floats, strings, json.Number, *big.Int, Values,
-// and pointers to, slices of and maps from strings to these. Anything else, structs among it, becomes
-// what encoding/json writes, where a float without a fraction is an int. The keys of a map come in
-// sorted order. The size is not limited; Normalize limits it. Errors are *EvalErrors.
+// FromGo converts a Go value: nil, bools, ints, floats, strings, json.Number, *big.Int, Values, and pointers to, slices of and
+// maps from strings to these. Anything else, such as structs, is converted by encoding/json, where a float without a fraction is
+// an int. Keys of a map are sorted. The size is not limited; Normalize limits it. Errors are *EvalErrors.
 func FromGo(v any) (Value, error) {
 	converted, err := fromGo(v, 0)
 	if err != nil {
@@ -56,7 +55,7 @@ func fromGo(v any, depth int) (Value, error) {
 	return fromKind(reflect.ValueOf(v), depth)
 }
 
-// fromKind converts what is of a type that only its kind is known of.
+// fromKind converts a value of a named type by its kind.
 func fromKind(v reflect.Value, depth int) (Value, error) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -94,7 +93,7 @@ func viaJSON(v any, depth int) (Value, error) {
 
 func fromGoList(v reflect.Value, depth int) (Value, error) {
 	if v.Kind() == reflect.Slice && v.IsNil() {
-		return starlark.None, nil // as encoding/json has it
+		return starlark.None, nil // as in encoding/json
 	}
 	elems := make([]starlark.Value, v.Len())
 	for i := range elems {
@@ -129,8 +128,8 @@ func fromGoMap(v reflect.Value, depth int) (Value, error) {
 	return d, nil
 }
 
-// ToGo makes a Go value of v that shares nothing with it: nil, bool, int64, json.Number for an int that
-// does not fit an int64, float64, string, []any or map[string]any. The order of a dict's keys is lost.
+// ToGo converts v to a Go value that shares nothing with it: nil, bool, int64, json.Number for an int that does not fit an int64,
+// float64, string, []any or map[string]any. The order of a dict's keys is lost.
 func ToGo(v Value) any {
 	switch v := v.(type) {
 	case starlark.Bool:

@@ -13,11 +13,10 @@ import (
 	"pulley/engine/ir"
 )
 
-// unlimited is the size of a value that came from within the program.
+// unlimited is the size limit of a value from within the program.
 const unlimited = math.MaxInt
 
-// emptyList and emptyDict are shared by all values: an empty dict takes half a kilobyte, and three
-// bytes of input ask for one.
+// emptyList and emptyDict are shared by all values: an empty dict takes half a kilobyte, and needs three bytes of input.
 var (
 	emptyList = frozen(starlark.NewList(nil))
 	emptyDict = frozen(starlark.NewDict(0))
@@ -28,14 +27,13 @@ func frozen(v starlark.Value) Value {
 	return v
 }
 
-// Unlimited takes values of any size, for what was kept within its limits when it was made.
+// Unlimited accepts values of any size: stored ones were limited when they were made.
 var Unlimited = ir.Limits{ValueBytes: math.MaxInt}
 
-// Decode reads one value from JSON text. It is strict: the text must be UTF-8 and at most
-// lim.ValueBytes long, hold one value and nothing after it, nest no deeper than 512, and escape only
-// whole characters. A number without point and exponent is an int of any size, any other a float,
-// which must be finite. Where a dict has a key twice, the last value wins. The value does not refer
-// to data. Errors are *EvalErrors that name the byte.
+// Decode decodes one value from JSON text. It is strict: the text must be UTF-8 and at most lim.ValueBytes long, hold one value
+// and nothing after it, nest no deeper than 512, and escape only whole characters. A number without point and exponent is an int
+// of any size, any other a float, which must be finite. Of a repeated key the last value counts. The value does not refer to
+// data. Errors are *EvalErrors that name the byte.
 func Decode(data []byte, lim ir.Limits) (Value, error) {
 	return decode(data, lim.MaxValueBytes(), 0)
 }
@@ -76,20 +74,19 @@ func invalidUTF8(data []byte) int {
 	return at
 }
 
-// decoder reads JSON that is known to be UTF-8.
 type decoder struct {
 	data  []byte
 	at    int
-	elems []starlark.Value // of the lists and dicts that are being read, innermost last
+	elems []starlark.Value // of the open lists and dicts, innermost last
 
-	// growth is how many bytes longer the value may be when it is written: 1e9 becomes 1000000000.0,
-	// and only numbers with an exponent grow. A value that can be read but not be written is refused.
+	// growth is how many bytes longer the encoded value may be: 1e9 becomes 1000000000.0, and only numbers with an exponent grow.
+	// A value that could be decoded but not encoded is refused.
 	growth int
 
-	keys [keyCache]starlark.Value // Strings that were keys, by a hash: dicts of a list have the same ones
+	keys [keyCache]starlark.Value // recent keys by hash: the dicts of a list have the same ones
 }
 
-// keyCache is how many keys are kept, a power of two.
+// keyCache is the number of kept keys, a power of two.
 const keyCache = 32
 
 func (d *decoder) errorf(format string, args ...any) error {
@@ -98,7 +95,6 @@ func (d *decoder) errorf(format string, args ...any) error {
 	return err
 }
 
-// unexpected says what should have stood here.
 func (d *decoder) unexpected(want string) error {
 	if d.at >= len(d.data) {
 		return d.errorf("the text ends where %s should stand", want)
@@ -107,7 +103,7 @@ func (d *decoder) unexpected(want string) error {
 	return d.errorf("%q stands where %s should stand", r, want)
 }
 
-// peek gives the next byte, or 0 at the end: no byte of JSON's grammar is 0.
+// peek returns the next byte, or 0 at the end: JSON's grammar has no byte 0.
 func (d *decoder) peek() byte {
 	if d.at < len(d.data) {
 		return d.data[d.at]
@@ -219,7 +215,6 @@ func (d *decoder) dict(depth int) (Value, error) {
 	}
 }
 
-// entry reads one key and its value.
 func (d *decoder) entry(depth int) error {
 	if d.peek() != '"' {
 		return d.unexpected("a key in double quotes")
@@ -243,7 +238,6 @@ func (d *decoder) entry(depth int) error {
 	return nil
 }
 
-// newDict makes a dict of keys and values in turn.
 func newDict(entries []starlark.Value) (Value, error) {
 	dict := starlark.NewDict(len(entries) / 2)
 	for i := 0; i < len(entries); i += 2 {
@@ -254,7 +248,7 @@ func newDict(entries []starlark.Value) (Value, error) {
 	return dict, nil
 }
 
-// key reads a string, and gives the same one again where it was read before.
+// key decodes a string, and reuses an earlier equal one.
 func (d *decoder) key() (starlark.Value, error) {
 	const whole = 24 // the longest key that is kept
 	rest := d.data[d.at+1:]
@@ -272,14 +266,13 @@ func (d *decoder) key() (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s) == end { // without escapes, so that the bytes are the text
+	if len(s) == end { // without escapes: the bytes are the text
 		*slot = starlark.String(s)
 		return *slot, nil
 	}
 	return starlark.String(s), nil
 }
 
-// text reads a string.
 func (d *decoder) text() (string, error) {
 	d.at++ // "
 	start := d.at
@@ -299,7 +292,6 @@ func (d *decoder) text() (string, error) {
 	return "", d.unexpected("a closing quote")
 }
 
-// escapedText reads the rest of a string, which began at start and has an escape at d.at.
 func (d *decoder) escapedText(start int) (string, error) {
 	buf := append(make([]byte, 0, 2*(d.at-start)+16), d.data[start:d.at]...)
 	for d.at < len(d.data) {
@@ -323,7 +315,6 @@ func (d *decoder) escapedText(start int) (string, error) {
 	return "", d.unexpected("a closing quote")
 }
 
-// escape reads one escape and appends the character it stands for.
 func (d *decoder) escape(buf []byte) ([]byte, error) {
 	d.at++ // \
 	c := d.peek()
@@ -348,7 +339,7 @@ func (d *decoder) escape(buf []byte) ([]byte, error) {
 	return append(buf, c), nil
 }
 
-// unicode reads the rest of \uXXXX, or of two of them that make a character together.
+// unicode decodes the rest of \uXXXX, or of a surrogate pair.
 func (d *decoder) unicode(buf []byte) ([]byte, error) {
 	r, err := d.hex()
 	if err != nil {
@@ -370,7 +361,6 @@ func (d *decoder) unicode(buf []byte) ([]byte, error) {
 	return utf8.AppendRune(buf, r), nil
 }
 
-// hex reads u and four hexadecimal digits.
 func (d *decoder) hex() (rune, error) {
 	d.at++ // u
 	var r rune
@@ -392,7 +382,6 @@ func (d *decoder) hex() (rune, error) {
 	return r, nil
 }
 
-// number reads an int or a float.
 func (d *decoder) number() (Value, error) {
 	start := d.at
 	if d.peek() == '-' {
@@ -439,7 +428,6 @@ func (d *decoder) number() (Value, error) {
 	return starlark.Float(f), nil
 }
 
-// digits reads at least one digit.
 func (d *decoder) digits() error {
 	start := d.at
 	for c := d.peek(); '0' <= c && c <= '9'; c = d.peek() {
@@ -451,7 +439,6 @@ func (d *decoder) digits() error {
 	return nil
 }
 
-// parseInt reads a decimal int that is known to be well-formed.
 func parseInt(text []byte) starlark.Int {
 	digits := text
 	negative := text[0] == '-'
@@ -476,8 +463,7 @@ func parseInt(text []byte) starlark.Int {
 	return starlark.MakeInt64(n)
 }
 
-// parseDigits halves long numbers: the time of big.Int.SetString grows with the square of the length,
-// and a megabyte of digits would take seconds.
+// parseDigits halves long numbers: big.Int.SetString takes quadratic time, seconds for a megabyte.
 func parseDigits(digits []byte) *big.Int {
 	const whole = 2000
 	if len(digits) <= whole {

@@ -10,11 +10,10 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Encode gives v as compact JSON. Keys come in the order of the dict, a float is written so that it
-// reads back as the same float (1.0 stays 1.0), and characters of HTML are not escaped. It refuses
-// what is not a Value.
+// Encode returns v as compact JSON. Keys are in the order of the dict, a float is written so that it reads back as the same float
+// (1.0 stays 1.0), and HTML is not escaped. It refuses what is not a Value.
 func Encode(v Value) ([]byte, error) {
-	// How long it will be is known only afterwards, and most values are short: it is written elsewhere first.
+	// The length is known only afterwards, and most values are short: a reused buffer takes them first.
 	draft := drafts.Get().(*[]byte)
 	out, err := AppendJSON((*draft)[:0], v)
 	if cap(out) > draftMax {
@@ -26,13 +25,12 @@ func Encode(v Value) ([]byte, error) {
 	return out, err
 }
 
-// drafts are buffers that Encode writes into; none is larger than draftMax.
+// drafts are buffers of Encode, at most draftMax large.
 var drafts = sync.Pool{New: func() any { return new([]byte) }}
 
 const draftMax = 4 << 10
 
-// AppendJSON appends v to dst as Encode writes it. After an error the content of dst beyond its old
-// length is undefined.
+// AppendJSON appends v to dst as Encode does. After an error the content of dst beyond its old length is undefined.
 func AppendJSON(dst []byte, v Value) ([]byte, error) {
 	return appendValue(dst, v, 0)
 }
@@ -102,8 +100,8 @@ func appendDict(dst []byte, d *starlark.Dict, depth int) (_ []byte, err error) {
 	return append(dst, '}'), nil
 }
 
-// escapes holds, for each ASCII character that cannot stand in a JSON string as it is, the letter
-// after the backslash; 'u' stands for four hexadecimal digits.
+// escapes has, for each ASCII character that a JSON string must escape, the letter after the backslash; 'u' stands for four
+// hexadecimal digits.
 var escapes = func() (table [256]byte) {
 	for c := range 0x20 {
 		table[c] = 'u'
@@ -114,7 +112,7 @@ var escapes = func() (table [256]byte) {
 	return table
 }()
 
-// escapedBytes is how many bytes s grows by when it is escaped.
+// escapedBytes returns how many bytes escaping adds to s.
 func escapedBytes(s string) int {
 	n := 0
 	for i := range len(s) {

@@ -12,24 +12,24 @@ import (
 	"pulley/engine/ir"
 )
 
-// The types of the errors that this package makes; an except clause can name them.
+// Types of this package's errors; an except clause can name them.
 const (
-	TypeExpression = "ExpressionError" // an expression that failed
+	TypeExpression = "ExpressionError" // a failed expression
 	TypeLimit      = "LimitExceeded"   // steps, or the size of a value
 	TypeValue      = "ValueError"      // data that is not a value
 )
 
-// messageBytesMax bounds the text of an error: data that is quoted in it may be large.
+// messageBytesMax bounds the text of an error, which may quote large data.
 const messageBytesMax = 400
 
-// EvalError is an evaluation that failed, or data that cannot be a value.
+// EvalError is a failed evaluation, or data that cannot be a value.
 type EvalError struct {
-	Pos  ir.Pos // of the expression; zero where there is none, as in Decode
+	Pos  ir.Pos // of the expression; zero if there is none, as in Decode
 	Type string // one of the Type constants
 	Msg  string // one line, without position
 }
 
-// Error gives position and message.
+// Error returns position and message.
 func (e *EvalError) Error() string {
 	if e.Pos == (ir.Pos{}) {
 		return e.Msg
@@ -37,20 +37,17 @@ func (e *EvalError) Error() string {
 	return e.Pos.String() + ": " + e.Msg
 }
 
-// valueErrorf refuses data that is not a value.
 func valueErrorf(format string, args ...any) *EvalError {
 	return &EvalError{Type: TypeValue, Msg: oneLine(fmt.Sprintf(format, args...))}
 }
 
-// limitError words a limit as every other refusal of the program is worded.
 func limitError(limit string, value, bound int) *EvalError {
 	return &EvalError{Type: TypeLimit, Msg: ir.LimitError(ir.Pos{}, limit, value, bound).Msg}
 }
 
-// unassigned is how Starlark reports a parameter that was given no value.
+// unassigned is Starlark's error for a parameter without a value.
 var unassigned = regexp.MustCompile(`^local variable (.+) referenced before assignment$`)
 
-// evalError gives err, which came out of an evaluation, its place and its type.
 func (m *meter) evalError(pos ir.Pos, err error) *EvalError {
 	var own *EvalError
 	if errors.As(err, &own) {
@@ -76,7 +73,6 @@ func (m *meter) evalError(pos ir.Pos, err error) *EvalError {
 
 func noValue(name string) string { return name + " has no value here" }
 
-// oneLine makes a message that fits a line and a log.
 func oneLine(msg string) string {
 	if len(msg) > messageBytesMax {
 		cut := messageBytesMax

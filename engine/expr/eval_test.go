@@ -89,7 +89,7 @@ func TestEval(t *testing.T) {
 		{`[o["sku"] for o in order["items"] if o["count"] > 1]`, `["a-1"]`},
 	} {
 		if c.want == "" {
-			continue // stands in TestEvalRefuses
+			continue // covered by TestEvalRefuses
 		}
 		v, err := eval(mustCompile(t, c.text), env(t))
 		if err != nil {
@@ -405,7 +405,7 @@ func TestEvalIsConcurrent(t *testing.T) {
 	}
 }
 
-// TestArgumentsStayAsTheyAre holds that no evaluation changes what it was given, nor an earlier result.
+// TestArgumentsStayAsTheyAre checks that no evaluation changes its arguments or an earlier result.
 func TestArgumentsStayAsTheyAre(t *testing.T) {
 	vars := env(t)
 	before := mustEncode(t, vars["d"]) + mustEncode(t, vars["xs"])

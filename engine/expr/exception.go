@@ -2,16 +2,15 @@ package expr
 
 import "go.starlark.net/starlark"
 
-// The keys of an error as a value.
+// Keys of an error as a value.
 const (
 	errorType    = "type"
 	errorMessage = "message"
 	errorAction  = "action"
 )
 
-// NewError gives the dict that an except clause binds and that isexception recognises:
-// {"type": …, "message": …, "action": …}. The action is None where action is empty, for an error that
-// no action raised. Text that is not UTF-8 is repaired.
+// NewError returns the dict that an except clause binds and isexception recognises: {"type": …, "message": …, "action": …}. The
+// action is None if action is empty, for an error without an action. Text that is not UTF-8 is repaired.
 func NewError(typ, message, action string) Value {
 	d := starlark.NewDict(3)
 	set := func(key string, v starlark.Value) {
@@ -29,7 +28,7 @@ func NewError(typ, message, action string) Value {
 	return d
 }
 
-// isException tells whether v is an error of that type; "Exception" is every type.
+// isException reports whether v is an error of that type; "Exception" is every type.
 func isException(v starlark.Value, typ string) bool {
 	d, ok := v.(*starlark.Dict)
 	if !ok || d.Len() != 3 {

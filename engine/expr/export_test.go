@@ -7,7 +7,7 @@ func (c *Compiled) EvalByStarlark(args []Value) (Value, error) {
 	return plain.Eval(args)
 }
 
-// EvalByClosure evaluates the expression by its closure, if that knows the result.
+// EvalByClosure evaluates the expression by its closure, if that is certain of the result.
 func (c *Compiled) EvalByClosure(args []Value) (v Value, ok bool) {
 	if c.closure == nil {
 		return nil, false

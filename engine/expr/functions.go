@@ -10,8 +10,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// functions are the built-in ones. Where nothing is to be added, Starlark's own does the work after it
-// was charged.
+// functions are the built-in ones. If nothing is to be added, Starlark's own does the work after it was charged.
 var functions = map[string]builtinFunc{
 	"range":       rangeList,
 	"len":         universal("len", chargeNothing),
@@ -35,10 +34,9 @@ var functions = map[string]builtinFunc{
 
 var builtinNames = slices.Sorted(maps.Keys(functions))
 
-// Builtins gives the names of the built-in functions, sorted. The caller owns the slice.
+// Builtins returns the names of the built-in functions, sorted. The caller owns the slice.
 func Builtins() []string { return slices.Clone(builtinNames) }
 
-// takesKey tells whether the function has an argument key=.
 func takesKey(callee string) bool {
 	return callee == "sorted()" || callee == "min()" || callee == "max()"
 }
@@ -56,7 +54,6 @@ func universal(name string, charge func(m *meter, args starlark.Tuple) error) bu
 
 func chargeNothing(*meter, starlark.Tuple) error { return nil }
 
-// chargeList charges the making of a list of the first argument's elements.
 func chargeList(m *meter, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -64,7 +61,6 @@ func chargeList(m *meter, args starlark.Tuple) error {
 	return m.list(max(0, starlark.Len(args[0])))
 }
 
-// chargeScan charges a look at each element.
 func chargeScan(m *meter, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -72,8 +68,7 @@ func chargeScan(m *meter, args starlark.Tuple) error {
 	return m.work(compareUnits * max(0, starlark.Len(args[0])))
 }
 
-// chargeParse charges a conversion to a number: of text, in time that grows with the square of its
-// length.
+// chargeParse charges a conversion to a number: of text, the time is quadratic in its length.
 func chargeParse(m *meter, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -87,7 +82,6 @@ func chargeParse(m *meter, args starlark.Tuple) error {
 	return nil
 }
 
-// rangeList is range as a list: a value has no ranges.
 func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var first starlark.Int
 	var second, third starlark.Value
@@ -128,7 +122,7 @@ func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	return starlark.NewList(elems), nil
 }
 
-// elements gives the elements of a list, or the keys of a dict. The caller must not change them.
+// elements returns the elements of a list, or the keys of a dict. The caller must not change them.
 func elements(m *meter, fn string, v starlark.Value) ([]starlark.Value, error) {
 	n := starlark.Len(v)
 	iter := starlark.Iterate(v)
@@ -170,7 +164,7 @@ func enumerate(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	return starlark.NewList(elems), nil
 }
 
-// zip gives the list of the first elements, of the second ones, and so on, as far as the shortest goes.
+// zip returns the list of the first elements, of the second ones, and so on, up to the shortest.
 func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(kwargs) > 0 {
 		return nil, errors.New("zip does not accept keyword arguments")
@@ -201,7 +195,7 @@ func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 	return starlark.NewList(result), nil
 }
 
-// keysOf gives what to compare instead of the elements: the results of key, or the elements themselves.
+// keysOf returns the keys to compare: the results of key, or the elements.
 func keysOf(thread *starlark.Thread, key starlark.Callable, elems []starlark.Value) ([]starlark.Value, error) {
 	if key == nil {
 		return elems, nil
@@ -222,7 +216,7 @@ func keysOf(thread *starlark.Thread, key starlark.Callable, elems []starlark.Val
 	return keys, nil
 }
 
-// extreme is min and max: the first of the elements that are smallest or largest.
+// extreme is min and max: the first of the smallest or largest elements.
 func extreme(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("%s requires at least one positional argument", b.Name())
@@ -327,7 +321,6 @@ func str(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 	return starlark.String(text), m.text(len(text))
 }
 
-// dict makes a dict of another, or of pairs, and of keyword arguments.
 func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(args) > 1 {
 		return nil, fmt.Errorf("dict: got %d arguments, want at most 1", len(args))
@@ -360,7 +353,7 @@ func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 	return d, nil
 }
 
-// pairs gives the entries of a dict, or of a list of lists of two.
+// pairs returns the entries of a dict, or of a list of lists of two.
 func pairs(m *meter, v starlark.Value) ([]starlark.Tuple, error) {
 	if d, ok := v.(*starlark.Dict); ok {
 		if err := m.work(mul(d.Len(), rowUnits+2*elementUnits)); err != nil {
@@ -386,7 +379,6 @@ func pairs(m *meter, v starlark.Value) ([]starlark.Tuple, error) {
 	return items, nil
 }
 
-// sum adds the numbers of a list; the sum of no numbers is 0.
 func sum(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	var list starlark.Value
 	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &list); err != nil {

@@ -12,7 +12,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// ints draws small ints mostly, and some that fit no machine word.
+// ints draws mostly small ints, and some that exceed a machine word.
 func ints() *rapid.Generator[expr.Value] {
 	return rapid.Custom(func(t *rapid.T) expr.Value {
 		small := rapid.OneOf(rapid.Int64Range(-10, 10), rapid.Int64()).Draw(t, "int")
@@ -39,7 +39,6 @@ func strs() *rapid.Generator[expr.Value] {
 	return rapid.Map(rapid.String(), func(s string) expr.Value { return starlark.String(s) })
 }
 
-// values draws JSON values, nested at most as deep as that.
 func values(depth int) *rapid.Generator[expr.Value] {
 	gens := []*rapid.Generator[expr.Value]{
 		rapid.SampledFrom([]expr.Value{starlark.None, starlark.True, starlark.False}),
@@ -73,8 +72,7 @@ func dicts(depth int) *rapid.Generator[expr.Value] {
 	})
 }
 
-// same tells whether two values are equal to the type of their numbers, the sign of a zero and the
-// order of keys.
+// same reports whether two values are equal including the type of their numbers, the sign of a zero and the order of keys.
 func same(a, b expr.Value) bool {
 	switch a := a.(type) {
 	case starlark.Float:
@@ -111,7 +109,7 @@ func same(a, b expr.Value) bool {
 	return err == nil && equal
 }
 
-// isNormal tells whether v is a Value, down to being frozen.
+// isNormal reports whether v is a frozen Value.
 func isNormal(v starlark.Value) bool {
 	switch v := v.(type) {
 	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.String:

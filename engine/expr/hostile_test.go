@@ -13,10 +13,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// hostile are expressions that ask for more than there is, with the values of hostileEnv; tree and twig
-// share their parts 60 deep.
+// hostile are expressions that need more than is allowed, with the values of hostileEnv; tree and twig share their parts 60 deep.
 var hostile = []string{
-	// One operator asks for everything.
+	// One operator needs everything.
 	`"x" * 1000000000`, `1000000000000 * "x"`, `[0] * 10000000000`, `2147483647 * [0]`, `xs * n`, `s * 9223372036854775807`, `s * big`, `s + t + s`,
 	`list(range(10000000000))`, `range(10000000)`, `len(range(1000000000))`, `sum(range(10000000))`, `enumerate(range(10000000))`, `zip(range(10000000), range(10000000))`,
 	`sorted(range(10000000))`, `reversed(range(10000000))`, `[big * big * big for i in range(n)]`, `[big * big // big for i in range(n)]`, `int(s)`, `int("9" * 90000)`, `[str(big * big) for i in range(n)]`,
@@ -38,8 +37,8 @@ var hostile = []string{
 	`sorted([s + "b", s + "a"] * 1000)`, `[s.rsplit(None, 2147483647) for i in range(n)]`, `[xs[i] + xs_text[i] for i in xs]`, `[[i, i] for i in xs for j in xs]`, `{str(i): [i] * n for i in xs}`,
 }
 
-// hostileEnv is what the hostile expressions read: lists of size elements, an int of as many digits, text
-// of half as many bytes as a value of 10 * size may have.
+// hostileEnv is what the hostile expressions read: lists of size elements, an int of as many digits, text of half as many bytes
+// as a value of 10 * size may have.
 func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	t.Helper()
 	vars := map[string]expr.Value{}
@@ -55,7 +54,7 @@ func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	}
 	vars["big"] = mustDecode(t, strings.Repeat("7", size))
 	vars["big2"] = mustDecode(t, strings.Repeat("7", size))
-	// What shares its parts is no Value of that size, but an expression can make it on its way.
+	// A value with shared parts is too large for a Value, but an expression can make it on its way.
 	for name, leaf := range map[string]starlark.Value{"tree": starlark.MakeInt(1), "tree2": starlark.MakeInt(1), "twig": starlark.String("t"), "twig2": starlark.String("t")} {
 		v := leaf
 		for range 60 {
@@ -67,9 +66,9 @@ func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	return vars
 }
 
-// TestHostile holds that every such expression is refused, and that none takes more memory than its
-// budget of steps allows, at 64 bytes a step and as much for garbage, and some values beside. The
-// limits and the values are a tenth of the default ones at night, and smaller yet before each change.
+// TestHostile checks that every such expression is refused, within the memory of its budget of steps, at 64 bytes a step and as
+// much for garbage, and some values more. The limits and values are a tenth of the defaults at night, and smaller before each
+// change.
 func TestHostile(t *testing.T) {
 	var (
 		size         = depth.Of(4_000, 10_000)
@@ -102,7 +101,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLimitsAreNamed holds that each limit is refused as one.
+// TestLimitsAreNamed checks that each limit is refused as one.
 func TestLimitsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -130,7 +129,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
-// TestLargeWorkIsAllowed holds that the budget is no smaller than honest work on the largest values.
+// TestLargeWorkIsAllowed checks that the budget suffices for honest work on the largest values.
 func TestLargeWorkIsAllowed(t *testing.T) {
 	vars := hostileEnv(t, 100_000)
 	for _, text := range []string{
@@ -143,7 +142,7 @@ func TestLargeWorkIsAllowed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsFresh holds that what one evaluation used up, or how it failed, is nothing to the next.
+// TestBudgetIsFresh checks that no evaluation affects the next one's budget.
 func TestBudgetIsFresh(t *testing.T) {
 	spend, err := expr.Compile(&ir.Expr{Text: `[x for x in xs for y in xs]`}, ir.Limits{ExpressionSteps: 30_000})
 	if err != nil {
@@ -161,7 +160,7 @@ func TestBudgetIsFresh(t *testing.T) {
 	}
 }
 
-// FuzzEval holds that no text, however it is written, does more than fail.
+// FuzzEval checks that no text does worse than fail.
 func FuzzEval(f *testing.F) {
 	for _, text := range hostile {
 		f.Add(text)

@@ -115,8 +115,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// checkError holds err against an *EvalError of that type and message; a want that ends in … is the
-// beginning of the message.
+// checkError compares err with an *EvalError of that type and message; a want that ends in … is the beginning of the message.
 func checkError(t testing.TB, what string, err error, typ, want string) {
 	t.Helper()
 	var failed *expr.EvalError
@@ -153,7 +152,7 @@ func TestDecodeLimits(t *testing.T) {
 	}
 	_, err = expr.Decode([]byte(`"123456789"`), lim)
 	checkError(t, "eleven bytes of ten", err, expr.TypeLimit, "bytes of a value: 11 is over the limit of 10; …")
-	// What is longer when it is written is measured as it is written.
+	// What grows when encoded is measured as encoded.
 	_, err = expr.Decode([]byte(`[1e9,1e9]`), lim)
 	checkError(t, "a value that grows", err, expr.TypeLimit, "bytes of a value: 15 is over the limit of 10; …")
 	if _, err := expr.Decode([]byte(` [1e3]    `), lim); err != nil {
@@ -232,8 +231,8 @@ func TestDecodeInvertsEncode(t *testing.T) {
 	})
 }
 
-// TestNormalizeMeasures holds the estimate of a value's size against its JSON: never less, and more
-// only by a byte for each int of many digits.
+// TestNormalizeMeasures compares the estimate of a value's size with its JSON: never less, and more only by a byte for each int
+// of many digits.
 func TestNormalizeMeasures(t *testing.T) {
 	longInts := regexp.MustCompile(`\d{19,}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -257,7 +256,7 @@ func TestNormalizeMeasures(t *testing.T) {
 // loneSurrogate finds escapes that encoding/json replaces and Decode refuses.
 var loneSurrogate = regexp.MustCompile(`(?i)\\ud[89a-f]`)
 
-// agrees holds Decode against encoding/json: what one reads the other does, and as the same value.
+// agrees compares Decode with encoding/json: both must accept the same texts with the same values.
 func agrees(t fataler, data []byte) {
 	v, err := expr.Decode(data, ir.Limits{})
 	if err != nil {
@@ -301,8 +300,7 @@ func agrees(t fataler, data []byte) {
 	}
 }
 
-// positiveZero makes zeroes positive: -0 is an int to Decode, and so has no sign, and a float to
-// encoding/json.
+// positiveZero makes zeroes positive: -0 is an int to Decode, and so has no sign, and a float to encoding/json.
 func positiveZero(v any) any {
 	switch v := v.(type) {
 	case float64:

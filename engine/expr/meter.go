@@ -10,35 +10,34 @@ import (
 	"pulley/engine/ir"
 )
 
-// Units of work. A step of the budget stands for stepUnits of them.
+// Units of work. A step of the budget is stepUnits.
 const (
 	stepUnits    = 64
 	elementUnits = 16 // an element of a list: two words
 	rowUnits     = 64 // a list in a list, without its elements
 	dictUnits    = 512
-	printUnits   = 4 // a byte of a value in print
-	compareUnits = 8 // one comparison of two small values
+	printUnits   = 4 // a byte of a printed value
+	compareUnits = 8 // a comparison of two small values
 )
 
-// meter runs evaluations, one at a time, and counts what each of them does.
+// meter runs evaluations, one at a time, and counts their work.
 type meter struct {
 	thread     starlark.Thread
-	steps      uint64 // that an evaluation may take
-	valueBytes int    // that a value may have
-	units      int    // of work done that is not yet charged as steps; below stepUnits
+	steps      uint64 // budget of an evaluation
+	valueBytes int    // limit of a value
+	units      int    // of work not yet charged as steps; below stepUnits
 }
 
 const meterKey = "meter"
 
-// meters keeps threads for reuse: a new one for each evaluation would cost more than most of them.
+// meters reuses threads: a new one for each evaluation would cost more than most evaluations.
 var meters = sync.Pool{New: func() any {
 	m := new(meter)
 	m.thread.SetLocal(meterKey, m)
 	return m
 }}
 
-// newMeter gives a meter with a fresh budget. The caller returns it with release, unless the
-// evaluation panicked.
+// newMeter returns a meter with a fresh budget. The caller returns it with release, unless the evaluation panicked.
 func newMeter(lim ir.Limits) *meter {
 	m := meters.Get().(*meter)
 	m.steps = uint64(max(lim.ExpressionSteps, 1))
@@ -58,7 +57,7 @@ func meterOf(thread *starlark.Thread) *meter {
 	return thread.Local(meterKey).(*meter)
 }
 
-// work charges units of work. The caller calls it before it does the work.
+// work charges units of work, before the work is done.
 func (m *meter) work(units int) error {
 	if units < 0 || units > math.MaxInt-stepUnits {
 		return m.stepsError(math.MaxInt)
@@ -76,13 +75,12 @@ func (m *meter) work(units int) error {
 	return nil
 }
 
-// stepsError refuses to do that many steps more.
+// stepsError refuses that many further steps.
 func (m *meter) stepsError(more int) *EvalError {
 	value := add(int(min(m.thread.Steps, math.MaxInt)), more)
 	return limitError("steps of one expression", value, int(min(m.steps, math.MaxInt)))
 }
 
-// text charges the making of a string of n bytes.
 func (m *meter) text(n int) error {
 	if n > m.valueBytes {
 		return limitError("bytes of a string", n, m.valueBytes)
@@ -90,7 +88,6 @@ func (m *meter) text(n int) error {
 	return m.work(n)
 }
 
-// list charges the making of a list of n elements.
 func (m *meter) list(n int) error {
 	if n > m.valueBytes {
 		return limitError("elements of a list", n, m.valueBytes)
@@ -98,17 +95,17 @@ func (m *meter) list(n int) error {
 	return m.work(n * elementUnits)
 }
 
-// ints charges arithmetic on two ints that takes time in proportion to the sum of their lengths.
+// ints charges arithmetic on two ints with time linear in their lengths.
 func (m *meter) ints(x, y starlark.Int) error {
 	return m.work(8 * (words(x) + words(y) - 2))
 }
 
-// products charges arithmetic on two ints that takes time in proportion to the product of their lengths.
+// products charges arithmetic on two ints with time in the product of their lengths.
 func (m *meter) products(x, y starlark.Int) error {
 	return m.work(mul(words(x), words(y)) - 1)
 }
 
-// words is the length of an int in machine words; a small one has 1.
+// words returns the length of an int in machine words; a small one has 1.
 func words(x starlark.Int) int {
 	if _, ok := x.Int64(); ok {
 		return 1
@@ -116,7 +113,7 @@ func words(x starlark.Int) int {
 	return len(x.BigInt().Bits())
 }
 
-// mul and add multiply and add what is not negative, and stop at the largest int.
+// mul and add multiply and add non-negative ints, up to the largest int.
 func mul(a, b int) int {
 	hi, lo := bits.Mul(uint(a), uint(b))
 	if hi != 0 || lo > math.MaxInt {

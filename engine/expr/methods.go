@@ -9,8 +9,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// transient is how many times larger than a value the text may be that formatting is estimated to
-// make. The estimate is coarse; what was made is held to the limit itself.
+// transient bounds the estimated text of formatting, in multiples of a value's limit. The estimate is coarse; the result itself
+// is checked against the limit.
 const transient = 16
 
 // changing are the methods that change their receiver, and what to write instead.
@@ -41,7 +41,6 @@ var methodNames = func() []string {
 	return names
 }()
 
-// unknownMethod says why a method cannot be called.
 func unknownMethod(name string) string {
 	if instead := changing[name]; instead != "" {
 		return fmt.Sprintf("values cannot be changed in place by .%s; %s", name, instead)
@@ -49,7 +48,6 @@ func unknownMethod(name string) string {
 	return fmt.Sprintf("there is no method .%s; dicts have get, items, keys and values, strings have those of Starlark, such as split, join and replace", name)
 }
 
-// callMethod calls the method that it is named after on its first argument.
 func callMethod(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	m := meterOf(thread)
 	name, recv, args := b.Name(), args[0], args[1:]
@@ -83,7 +81,7 @@ func callMethod(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tupl
 	return m.methodResult(name, result)
 }
 
-// methodResult charges what a method made, and makes lists of the tuples and other iterables in it.
+// methodResult charges a method's result, and converts its tuples and other iterables to lists.
 func (m *meter) methodResult(name string, v starlark.Value) (starlark.Value, error) {
 	switch v := v.(type) {
 	case starlark.String:
@@ -131,7 +129,7 @@ func (m *meter) chargeDict(name string, d *starlark.Dict, args starlark.Tuple) e
 	return nil
 }
 
-// chargeText charges a method of a string. It gives the arguments in the form that Starlark wants.
+// chargeText charges a method of a string, and returns its arguments in Starlark's form.
 func (m *meter) chargeText(name, recv string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, error) {
 	if err := m.work(len(recv)); err != nil {
 		return nil, err
@@ -202,8 +200,7 @@ func (m *meter) chargeJoin(sep string, args starlark.Tuple) error {
 	return m.text(total)
 }
 
-// chargeFormat charges the formatting of args. Where the fields may repeat one, each of them may be the
-// largest.
+// chargeFormat charges the formatting of args. If fields may repeat an argument, each may be the largest.
 func (m *meter) chargeFormat(total, fields int, repeats bool, args []starlark.Value) error {
 	largest := 0
 	for _, arg := range args {
@@ -224,7 +221,7 @@ func (m *meter) chargeFormat(total, fields int, repeats bool, args []starlark.Va
 	return nil
 }
 
-// chargeAffixes makes a tuple of a list of prefixes or suffixes, and charges looking for each.
+// chargeAffixes makes a tuple of a list of prefixes or suffixes, and charges the search for each.
 func (m *meter) chargeAffixes(args starlark.Tuple) (starlark.Tuple, error) {
 	if len(args) == 0 {
 		return args, nil
@@ -248,7 +245,7 @@ func (m *meter) chargeAffixes(args starlark.Tuple) (starlark.Tuple, error) {
 	return append(starlark.Tuple{affixes}, args[1:]...), nil
 }
 
-// chargeStrip charges looking up each character of recv among those to be stripped.
+// chargeStrip charges looking up each character of recv among those to strip.
 func (m *meter) chargeStrip(recv string, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -257,8 +254,8 @@ func (m *meter) chargeStrip(recv string, args starlark.Tuple) error {
 	return m.work(mul(len(recv), utf8.RuneCountInString(cutset)))
 }
 
-// chargeSplit charges what Starlark allocates for as many parts as the argument maxsplit allows. One
-// that allows more than there can be is the same as none, which is what a negative number means.
+// chargeSplit charges what Starlark allocates for the parts that maxsplit allows. One that allows more than there can be is
+// replaced by none.
 func (m *meter) chargeSplit(recv string, args starlark.Tuple) (starlark.Tuple, error) {
 	if len(args) < 2 {
 		return args, nil
@@ -273,8 +270,8 @@ func (m *meter) chargeSplit(recv string, args starlark.Tuple) (starlark.Tuple, e
 	return append(starlark.Tuple{args[0], starlark.MakeInt(-1)}, args[2:]...), nil
 }
 
-// interpolate does format % x. What Starlark takes from a tuple, it takes from a list: the arguments of
-// a format that has more than one. A format with one prints the list.
+// interpolate does format % x. A format with several arguments takes them from a list, as Starlark does from a tuple. A format
+// with one prints the list.
 func interpolate(m *meter, format string, x starlark.Value) (starlark.Value, error) {
 	if err := m.work(len(format)); err != nil {
 		return nil, err
@@ -303,18 +300,17 @@ func interpolate(m *meter, format string, x starlark.Value) (starlark.Value, err
 	return m.methodResult("%", v)
 }
 
-// printed charges the printing of v and gives a bound on the length of the text.
+// printed charges the printing of v and returns a bound on the length of the text.
 func (m *meter) printed(v starlark.Value) (int, error) {
 	if text, ok := v.(starlark.String); ok {
-		return mul(4, len(text)), m.work(len(text)) // as %r has it, with every byte escaped
+		return mul(4, len(text)), m.work(len(text)) // as in %r, with every byte escaped
 	}
 	p := printer{m: m, most: mul(m.valueBytes, transient)}
 	err := p.value(v)
 	return p.bytes, err
 }
 
-// printer adds up what the parts of a value are long in print. Parts may be shared many times over,
-// so it stops where it is too long.
+// printer adds up the printed lengths of a value's parts. Parts may be shared many times, so it stops once the sum is too long.
 type printer struct {
 	m           *meter
 	bytes, most int

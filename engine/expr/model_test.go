@@ -13,11 +13,9 @@ import (
 	"pulley/engine/ir"
 )
 
-// The checked evaluation is held against a dumb twin: plain Starlark, without a budget, on the same
-// text. The texts keep away from where the two differ on purpose: ranges and pairs are made lists at
-// once, and counts are small.
+// The checked evaluation is compared with a model: plain Starlark, without a budget, on the same text. The texts avoid what
+// differs on purpose: ranges and pairs become lists at once, and counts are small.
 
-// twin evaluates text with plain Starlark.
 func model(text string, env map[string]expr.Value) (expr.Value, error) {
 	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "model", text, starlark.StringDict(env))
 	if err != nil {
@@ -26,7 +24,6 @@ func model(text string, env map[string]expr.Value) (expr.Value, error) {
 	return expr.Normalize(v, ir.Limits{})
 }
 
-// writer draws the text of an expression.
 type writer struct {
 	t     *rapid.T
 	bound []string // names of comprehensions around
@@ -34,7 +31,6 @@ type writer struct {
 
 func (w *writer) pick(from ...string) string { return rapid.SampledFrom(from).Draw(w.t, "pick") }
 
-// atom writes an expression without parts.
 func (w *writer) atom() string {
 	if len(w.bound) > 0 && rapid.Bool().Draw(w.t, "bound") {
 		return w.pick(w.bound...)
@@ -42,7 +38,7 @@ func (w *writer) atom() string {
 	return w.pick("i", "x", "s", "xs", "d", "words", "n", "yes", "big", "(0)", "(1)", "(-1)", "(2.5)", `"a"`, `""`, `"b,c"`, "None", "True", "[]", "{}")
 }
 
-// forms are expressions with % where a part stands.
+// forms are expressions with % for a part.
 var forms = []string{
 	"(# + #)", "(# - #)", "(# / #)", "(# // #)", "(# * (len(str(#)) - 3))", "((len(str(#)) - 3) * #)", "(x * #)", "(# % 5)", "(i % #)",
 	"(# == #)", "(# != #)", "(# < #)", "(# <= #)", "(# > 1)", `(# >= "a")`, "(# in #)", "(# not in #)",
@@ -87,7 +83,7 @@ func (w *writer) comprehension(depth int) string {
 
 func TestEvalAgreesWithStarlark(t *testing.T) {
 	vars := env(t)
-	delete(vars, "len") // to plain Starlark the variable would be what len(...) calls
+	delete(vars, "len") // to plain Starlark len(...) would call the variable
 	agreed, failed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := writer{t: t}
@@ -114,7 +110,7 @@ func TestEvalAgreesWithStarlark(t *testing.T) {
 	}
 }
 
-// TestSliceAgreesWithStarlark is apart, since every bound matters.
+// TestSliceAgreesWithStarlark is separate, since every bound matters.
 func TestSliceAgreesWithStarlark(t *testing.T) {
 	bound := rapid.SampledFrom([]string{"", "0", "1", "2", "3", "5", "100", "-1", "-2", "-3", "-5", "-100", "None"})
 	c := map[string]expr.Value{"xs": mustDecode(t, `[0,1,2,3,4]`), "s": mustDecode(t, `"abcde"`), "none": mustDecode(t, `[]`)}
@@ -133,7 +129,7 @@ func TestSliceAgreesWithStarlark(t *testing.T) {
 	})
 }
 
-// TestOrderAgreesWithStarlark compares numbers, among them those that a float cannot hold.
+// TestOrderAgreesWithStarlark compares numbers, among them ones that a float cannot represent.
 func TestOrderAgreesWithStarlark(t *testing.T) {
 	numbers := rapid.OneOf(ints(), floats(), rapid.SampledFrom([]expr.Value{
 		starlark.MakeInt64(1 << 53), starlark.MakeInt64(1<<53 + 1), starlark.Float(1 << 53), starlark.MakeInt64(-1<<53 - 1), starlark.Float(-1 << 53),

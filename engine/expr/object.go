@@ -13,12 +13,12 @@ import (
 type Entry struct {
 	Key   string
 	Value Value
-	Text  []byte // of the value, a part of what was decoded
+	Text  []byte // of the value, a part of the input
 }
 
-// DecodeObject reads the entries of a JSON object, in the order of the text and also where a key is there
-// twice. Each value is read as Decode would read it alone: lim.ValueBytes bounds every one of them, and not
-// the object. Keys that are among known take no memory of their own. What is no object is an *EvalError.
+// DecodeObject decodes the entries of a JSON object, in the order of the text, with repeated keys. Each value is decoded like by
+// Decode: lim.ValueBytes bounds every one of them, not the object. Keys among known are not allocated. Anything but an object is
+// an *EvalError.
 func DecodeObject(data []byte, lim ir.Limits, known []string) ([]Entry, error) {
 	if !utf8.Valid(data) {
 		return nil, valueErrorf("JSON at byte %d: this is not UTF-8", invalidUTF8(data))
@@ -39,7 +39,7 @@ func DecodeObject(data []byte, lim ir.Limits, known []string) ([]Entry, error) {
 	return entries, nil
 }
 
-// entries reads an object without making a dict of it.
+// entries decodes an object without making a dict.
 func (d *decoder) entries(bytesMax int, known []string) ([]Entry, error) {
 	d.at++ // {
 	d.space()
@@ -68,7 +68,7 @@ func (d *decoder) entries(bytesMax int, known []string) ([]Entry, error) {
 	}
 }
 
-// whole reads an entry whose value stands for itself.
+// whole decodes an entry, with a depth of its own.
 func (d *decoder) whole(bytesMax int, known []string) (e Entry, err error) {
 	if d.peek() != '"' {
 		return e, d.unexpected("a key in double quotes")
@@ -99,7 +99,7 @@ func (d *decoder) whole(bytesMax int, known []string) (e Entry, err error) {
 	return e, nil
 }
 
-// name reads a key, and gives the one of known that it equals, if there is one.
+// name decodes a key, and returns the equal one of known, if any.
 func (d *decoder) name(known []string) (string, error) {
 	rest := d.data[d.at+1:]
 	for _, k := range known {
@@ -111,7 +111,7 @@ func (d *decoder) name(known []string) (string, error) {
 	return d.text()
 }
 
-// plain says whether a text stands in JSON as it is.
+// plain reports whether a text needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		if escapes[s[i]] != 0 {

@@ -10,8 +10,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestDecodeObject holds the entries of an object against the dict that Decode makes of it, whatever names
-// are known.
+// TestDecodeObject compares the entries of an object with Decode's dict, for any known names.
 func TestDecodeObject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := values(3).Draw(t, "v")

@@ -9,7 +9,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// The names of checked operators that are not the operator's token. None can be the name of a variable.
+// Names of checked operators that are not the operator's token. None can be the name of a variable.
 const (
 	minusName   = "unary -"
 	indexName   = "[]"
@@ -18,10 +18,8 @@ const (
 	displayName = "{}"
 )
 
-// builtinFunc is how Starlark calls a function that is written in Go.
 type builtinFunc = func(*starlark.Thread, *starlark.Builtin, starlark.Tuple, []starlark.Tuple) (starlark.Value, error)
 
-// operator does the work of an operator, and charges it to the meter.
 type operator func(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, error)
 
 var operators = map[syntax.Token]operator{
@@ -41,8 +39,7 @@ var operators = map[syntax.Token]operator{
 	syntax.NOT_IN:     contains,
 }
 
-// checked holds everything that rewritten expressions call: operators, functions as name() and methods
-// as .name().
+// checked has everything that rewritten expressions call: operators, functions as name() and methods as .name().
 var checked = func() starlark.StringDict {
 	env := starlark.StringDict{}
 	define := func(name, shown string, fn builtinFunc) {
@@ -67,7 +64,7 @@ var checked = func() starlark.StringDict {
 	return env
 }()
 
-// finite refuses a float that has no place in JSON.
+// finite refuses a float that JSON lacks.
 func finite(v starlark.Value, err error) (starlark.Value, error) {
 	if f, ok := v.(starlark.Float); ok && err == nil && (math.IsInf(float64(f), 0) || math.IsNaN(float64(f))) {
 		return nil, fmt.Errorf("the result is not a finite float (%v)", f)
@@ -75,7 +72,7 @@ func finite(v starlark.Value, err error) (starlark.Value, error) {
 	return v, err
 }
 
-// minus charges what takes time in proportion to the lengths of two ints.
+// minus charges what takes time linear in the lengths of two ints.
 func minus(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if err := chargeNumbers(m, x, y); err != nil {
 		return nil, err
@@ -225,7 +222,6 @@ func contains(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, e
 	return starlark.Bool(found == (op == syntax.IN)), nil
 }
 
-// lookUp finds the value of a key.
 func lookUp(m *meter, d *starlark.Dict, key starlark.String) (starlark.Value, bool, error) {
 	if err := m.work(len(key)); err != nil {
 		return nil, false, err
@@ -241,7 +237,7 @@ func dictKey(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, 
 	return key, meterOf(thread).work(len(key))
 }
 
-// display charges a dict that was just made: even a small one takes half a kilobyte.
+// display charges a new dict: even a small one takes half a kilobyte.
 func display(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	return args[0], meterOf(thread).work(dictUnits)
 }
@@ -279,7 +275,7 @@ func index(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	return nil, fmt.Errorf("unhandled index operation %s[%s]", args[0].Type(), args[1].Type())
 }
 
-// slice does x[lo:hi:step]; None is a part that was left out.
+// slice does x[lo:hi:step]; None is a missing part.
 func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	x, ok := args[0].(starlark.Sliceable)
 	if !ok {
@@ -302,7 +298,7 @@ func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	count := (end - start) / step // exact up to one
 	m := meterOf(thread)
 	if step != 1 {
-		// What is not copied in one piece grows as it is copied.
+		// What is not copied in one piece grows while it is copied.
 		if err := m.work(count * elementUnits); err != nil {
 			return nil, err
 		}
@@ -318,9 +314,9 @@ func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	return x.Slice(start, end, step), nil
 }
 
-// bounds gives the first index of a slice and the one at which it ends, in the direction of step.
+// bounds returns the first index of a slice and its end, in the direction of step.
 func bounds(lo, hi starlark.Value, step, n int) (start, end int, err error) {
-	low, high := 0, n // the range that indices are clamped to
+	low, high := 0, n // the range to which indices are clamped
 	if step < 0 {
 		low, high = -1, n-1
 	}

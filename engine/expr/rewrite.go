@@ -15,13 +15,13 @@ const depthOfTree = 4000
 // cheapBytes is the length up to which a literal string is compared or looked up without a charge.
 const cheapBytes = 64
 
-// rewriter checks a syntax tree and replaces in it what could do unbounded work in one step by calls
-// of checked functions. The names of these cannot be written in a program.
+// rewriter checks a syntax tree and replaces what could do unbounded work in one step by calls of checked functions, whose names
+// cannot be written in a program.
 type rewriter struct {
 	pos      ir.Pos
-	nesting  int // the most brackets within each other
-	brackets int // around the node at hand
-	depth    int // of the node at hand
+	nesting  int // maximal brackets within each other
+	brackets int // around the current node
+	depth    int // of the current node
 	bound    []map[string]bool
 	free     map[string]bool
 }
@@ -39,7 +39,6 @@ func (r *rewriter) bracket() error {
 	return nil
 }
 
-// expr gives the checked form of e.
 func (r *rewriter) expr(e syntax.Expr) (syntax.Expr, error) {
 	r.depth++
 	defer func() { r.depth-- }()
@@ -70,7 +69,6 @@ func (r *rewriter) expr(e syntax.Expr) (syntax.Expr, error) {
 	return r.bracketed(e)
 }
 
-// bracketed gives the checked form of an expression that is written with brackets.
 func (r *rewriter) bracketed(e syntax.Expr) (syntax.Expr, error) {
 	switch e := e.(type) {
 	case *syntax.ParenExpr:
@@ -165,8 +163,7 @@ func (r *rewriter) binary(e *syntax.BinaryExpr) (syntax.Expr, error) {
 	return checkedCall(e.Op.String(), e.OpPos, e.X, e.Y), nil
 }
 
-// isCheap tells whether comparing with e, looking it up or negating it takes little time, whatever
-// the other operand is.
+// isCheap reports whether comparing with e, looking it up or negating it is fast for any other operand.
 func isCheap(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Ident:
@@ -213,8 +210,7 @@ func (r *rewriter) slice(e *syntax.SliceExpr) (syntax.Expr, error) {
 	return checkedCall(sliceName, e.Lbrack, args...), nil
 }
 
-// comprehension checks a comprehension. Its names are bound everywhere in it but in the first
-// iterable.
+// comprehension checks a comprehension. Its names are bound everywhere in it except in the first iterable.
 func (r *rewriter) comprehension(e *syntax.Comprehension) error {
 	first, ok := e.Clauses[0].(*syntax.ForClause)
 	if !ok {
@@ -254,7 +250,6 @@ func (r *rewriter) comprehension(e *syntax.Comprehension) error {
 	return r.each(&e.Body)
 }
 
-// targets collects the names that a for clause binds.
 func (r *rewriter) targets(e syntax.Expr, names map[string]bool) error {
 	r.depth++
 	defer func() { r.depth-- }()
@@ -286,7 +281,7 @@ func (r *rewriter) targets(e syntax.Expr, names map[string]bool) error {
 	return nil
 }
 
-// call checks the call of a function or method, and has the checked one of that name called.
+// call checks the call of a function or method, and replaces it by the checked one.
 func (r *rewriter) call(e *syntax.CallExpr) (syntax.Expr, error) {
 	var args []syntax.Expr
 	var callee string
@@ -336,7 +331,6 @@ func (r *rewriter) argument(callee string, arg syntax.Expr) (syntax.Expr, error)
 	return named, r.each(&named.Y)
 }
 
-// checkedCall calls one of the checked functions.
 func checkedCall(name string, pos syntax.Position, args ...syntax.Expr) syntax.Expr {
 	return &syntax.CallExpr{
 		Fn:     &syntax.Ident{NamePos: pos, Name: name},

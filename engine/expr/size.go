@@ -2,8 +2,7 @@ package expr
 
 import "math"
 
-// Size is the number of bytes that a Value counts towards ir.Limits.ValueBytes: that of its JSON, or a
-// little more.
+// Size returns the bytes of a Value for ir.Limits.ValueBytes: those of its JSON, or slightly more.
 func Size(v Value) int {
 	n := normalizer{bytesMax: math.MaxInt}
 	if _, _, err := n.value(v, 0); err != nil {

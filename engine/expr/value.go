@@ -10,21 +10,20 @@ import (
 	"pulley/engine/ir"
 )
 
-// Value is a JSON value, normalized and frozen: starlark.None, Bool, Int, Float (finite), String
-// (valid UTF-8), *List of Values, or *Dict from String to Value.
+// Value is a JSON value, normalized and frozen: starlark.None, Bool, Int, Float (finite), String (valid UTF-8), *List of Values,
+// or *Dict from String to Value.
 type Value = starlark.Value
 
-// depthMax is how deep lists and dicts of a value may be nested. It bounds every recursion over one.
+// depthMax bounds the nesting of a value, and so every recursion over one.
 const depthMax = 512
 
-// Truth tells whether v counts as true: not None, False, 0, 0.0, or an empty string, list or dict.
+// Truth reports whether v counts as true: not None, False, 0, 0.0, or an empty string, list or dict.
 func Truth(v Value) bool { return bool(v.Truth()) }
 
-// Normalize makes a Value of what an expression or a Go program made: tuples and ranges become
-// lists, and the result is frozen. It returns v itself when that is normal already. It refuses, with
-// an *EvalError, what has no place in JSON (functions, sets, bytes, keys that are not strings, floats
-// that are not finite, strings that are not UTF-8), nesting deeper than 512, and a value whose JSON
-// is longer than lim.ValueBytes.
+// Normalize makes a Value of the result of an expression or a Go program: tuples and ranges become lists, and the result is
+// frozen. It returns a normal v itself. It refuses, with an *EvalError, what JSON lacks (functions, sets, bytes, keys that are
+// not strings, floats that are not finite, strings that are not UTF-8), nesting deeper than 512, and a value whose JSON is longer
+// than lim.ValueBytes.
 func Normalize(v starlark.Value, lim ir.Limits) (Value, error) {
 	return normalize(v, lim.MaxValueBytes())
 }
@@ -33,7 +32,7 @@ func normalize(v starlark.Value, bytesMax int) (Value, error) {
 	return normalizeAt(v, bytesMax, 0)
 }
 
-// normalizeAt normalizes a part of a value that is nested as deep as that.
+// normalizeAt normalizes a part of a value at a depth.
 func normalizeAt(v starlark.Value, bytesMax, depth int) (Value, error) {
 	n := normalizer{bytesMax: bytesMax}
 	normal, _, err := n.value(v, depth)
@@ -44,7 +43,7 @@ func normalizeAt(v starlark.Value, bytesMax, depth int) (Value, error) {
 	return normal, nil
 }
 
-// normalizer adds up the size of the JSON on its way through a value.
+// normalizer adds up the size of a value's JSON.
 type normalizer struct {
 	bytes, bytesMax int
 }
@@ -57,7 +56,7 @@ func (n *normalizer) grow(bytes int) error {
 	return nil
 }
 
-// value gives the normal form of v and whether it differs from v.
+// value returns the normal form of v and whether it differs from v.
 func (n *normalizer) value(v starlark.Value, depth int) (_ Value, changed bool, err error) {
 	if depth > depthMax {
 		return nil, false, limitError("nesting of a value", depth, depthMax)
@@ -172,7 +171,7 @@ func keyError(key starlark.Value) *EvalError {
 	return valueErrorf("a dict's key must be a string, not %s", key.Type())
 }
 
-// clip shortens data that an error quotes.
+// clip shortens quoted data.
 func clip(s string) string {
 	const most = 40
 	if len(s) > most {
@@ -181,7 +180,7 @@ func clip(s string) string {
 	return s
 }
 
-// intBytes is the length of v in decimal; of a large one it may be one too many.
+// intBytes returns the decimal length of v; of a large one it may be one too many.
 func intBytes(v starlark.Int) int {
 	small, ok := v.Int64()
 	if !ok {
@@ -191,7 +190,6 @@ func intBytes(v starlark.Int) int {
 	return digits(small)
 }
 
-// digits is the length of n in decimal, with its sign.
 func digits(n int64) int {
 	count := 1
 	if n < 0 {
@@ -203,7 +201,7 @@ func digits(n int64) int {
 	return count
 }
 
-// floatBytes is the length of the float in JSON.
+// floatBytes returns the length of the float in JSON.
 func floatBytes(f float64) int {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 && f != 0 {
 		return digits(int64(f)) + len(".0")
@@ -212,8 +210,8 @@ func floatBytes(f float64) int {
 	return len(appendFloat(buf[:0], f))
 }
 
-// appendFloat writes f so that it reads back as the same float, and never as an int. It is written
-// out in full from 1e-6 up to 1e21, as JavaScript and encoding/json do.
+// appendFloat writes f so that it reads back as the same float, and never as an int: in full from 1e-6 up to 1e21, like
+// JavaScript and encoding/json.
 func appendFloat(dst []byte, f float64) []byte {
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
 		return strconv.AppendFloat(dst, f, 'e', -1, 64)

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// times writes lines with # as their number.
 func times(n int, line string) string {
 	var b strings.Builder
 	for i := range n {
@@ -21,8 +20,8 @@ func times(n int, line string) string {
 	return b.String()
 }
 
-// TestGraphsAreBounded compiles texts of 100 to 300 kB of which the graph, or what is kept for it, could
-// grow with the square: they are refused, or stay small.
+// TestGraphsAreBounded compiles texts of 100 to 300 kB whose graph, or its data, could grow with the square: they must be
+// refused, or stay small.
 func TestGraphsAreBounded(t *testing.T) {
 	few := depth.Of(3, 1)
 	const main = "fn main(input: [a], output: []):\n"

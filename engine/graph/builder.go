@@ -9,12 +9,12 @@ import (
 	"pulley/engine/ir"
 )
 
-// Builder makes a graph in Go. Nodes run as soon as what they come after has ended, side by side
-// where nothing orders them. Its methods note mistakes, and Build reports all of them.
+// Builder makes a graph in Go. Nodes run as soon as what they come after has ended, concurrently unless ordered. Build reports
+// all mistakes together.
 type Builder struct {
 	Body
 	g      *Graph
-	bodies []*Body // each after the one that it stands in; the first is the workflow's
+	bodies []*Body // each after its outer one; the first is the workflow's
 	eaches []*Each
 	errs   []error
 	built  bool
@@ -24,25 +24,25 @@ type Builder struct {
 type Body struct {
 	b      *Builder
 	outer  *Body        // nil for the workflow
-	node   *NodeBuilder // what Map or For gave; nil for the workflow
+	node   *NodeBuilder // the result of Map or For; nil for the workflow
 	name   string
 	frame  int
 	region RegionID
 	depth  int
 
-	values map[string]binding // what expressions read here, without what they read further out
+	values map[string]binding // names that expressions read here, without those of outer bodies
 	nodes  []*NodeBuilder
 	output *NodeBuilder
 }
 
-// binding is what a name in an expression stands for.
+// binding is the meaning of a name in an expression.
 type binding struct {
 	v  VarID
-	by *NodeBuilder // what gives the value; nil for an input or element, which are always there
+	by *NodeBuilder // the node that sets the value; nil for an input or element
 }
 
-// NodeBuilder is a node that a Builder makes. What Map and For give is one too: whatever it comes after,
-// its first element comes after, and what comes after it, comes after its last.
+// NodeBuilder is a node that a Builder makes. The result of Map and For is one, too: its first element comes after what it comes
+// after, and what comes after it follows its last.
 type NodeBuilder struct {
 	body  *Body
 	n     *Node    // where edges lead to it
@@ -50,7 +50,7 @@ type NodeBuilder struct {
 	expr  *ir.Expr // of an output its value, of a Map or For its elements
 	hard  []*NodeBuilder
 	soft  []*NodeBuilder
-	from  []*NodeBuilder // branches that it is a case of
+	from  []*NodeBuilder // the branches that have it as a case
 	cases []branchCase
 	elses int
 }
@@ -78,24 +78,24 @@ func (b *Builder) Limits(l ir.Limits) *Builder {
 	return b
 }
 
-// X makes an expression of its text. A mistake in it is reported by Build.
+// X makes an expression of its text. Build reports its mistakes.
 func X(text string) *ir.Expr { return &ir.Expr{Text: text} }
 
-// Action adds an action node. Expressions read its value by the node's name, which must be an
-// identifier; action is the name that workers know.
+// Action adds an action node. Expressions read its value by the node's name, which must be an identifier; action is the workers'
+// name.
 func (o *Body) Action(name, action string, args ...Arg) *NodeBuilder {
 	nb := o.add(name, &Node{Kind: Action, Action: action, Args: args})
 	nb.n.Targets = []VarID{o.value(name, nb)}
 	return nb
 }
 
-// Branch adds a node that goes on to exactly one of its cases.
+// Branch adds a node that continues to exactly one of its cases.
 func (o *Body) Branch(name string) *NodeBuilder {
 	return o.add(name, &Node{Kind: Branch})
 }
 
-// Output adds the node that ends the body with the value of an expression: the result of the instance,
-// or what an element gives. A body has one.
+// Output adds the node that ends the body with the value of an expression: the result of the instance, or of an element. A body
+// has one.
 func (o *Body) Output(value string) *NodeBuilder {
 	n := &Node{Kind: Output, Expr: X(value)}
 	if o.outer != nil {
@@ -110,14 +110,13 @@ func (o *Body) Output(value string) *NodeBuilder {
 	return nb
 }
 
-// After makes the node wait for every one of the nodes (hard edges).
+// After makes the node wait for each of the nodes (hard edges).
 func (n *NodeBuilder) After(nodes ...*NodeBuilder) *NodeBuilder {
 	n.hard = append(n.hard, nodes...)
 	return n
 }
 
-// AfterAny makes the node wait for one of the nodes, whichever ends first (soft edges). All calls of
-// it together are one group.
+// AfterAny makes the node wait for the first of the nodes to end (soft edges). All its calls form one group.
 func (n *NodeBuilder) AfterAny(nodes ...*NodeBuilder) *NodeBuilder {
 	n.soft = append(n.soft, nodes...)
 	return n
@@ -141,8 +140,8 @@ func (n *NodeBuilder) Timeout(d time.Duration) *NodeBuilder {
 	return n
 }
 
-// OnError says how an action is left that has failed, its retries spent. Continue lets what comes after
-// it run; its value is then the error, for which isexception holds. Without OnError the instance fails.
+// OnError handles a failed action after its retries. With Continue, what comes after it runs, and the node's value is the error,
+// for which isexception holds. Without OnError the instance fails.
 func (n *NodeBuilder) OnError(then EdgeKind) *NodeBuilder {
 	if n.n.Kind != Action || then != Continue {
 		n.mistake("OnError is for actions, and takes Continue; without it an error ends the instance")
@@ -151,12 +150,12 @@ func (n *NodeBuilder) OnError(then EdgeKind) *NodeBuilder {
 	return n
 }
 
-// Case goes on to a node where the guard holds and none before it did.
+// Case continues to a node if the guard holds and no earlier one does.
 func (n *NodeBuilder) Case(guard string, to *NodeBuilder) *NodeBuilder {
 	return n.way(X(guard), to)
 }
 
-// Else goes on to a node where no guard held, wherever it stands among the cases.
+// Else continues to a node if no guard holds, wherever it is among the cases.
 func (n *NodeBuilder) Else(to *NodeBuilder) *NodeBuilder {
 	if n.elses++; n.elses > 1 {
 		n.mistake("has two elses; make one of them a case")
@@ -175,7 +174,6 @@ func (n *NodeBuilder) way(guard *ir.Expr, to *NodeBuilder) *NodeBuilder {
 	return n
 }
 
-// mistake notes what Build will report.
 func (b *Builder) mistake(format string, args ...any) {
 	b.errs = append(b.errs, fmt.Errorf(format, args...))
 }
@@ -184,7 +182,7 @@ func (n *NodeBuilder) mistake(format string, args ...any) {
 	n.body.b.mistake("node %s: %s", n.n.Name, fmt.Sprintf(format, args...))
 }
 
-// Build checks the graph and gives it, once. The error lists everything that is wrong.
+// Build checks the graph and returns it, once. The error lists all mistakes.
 func (b *Builder) Build() (*Graph, error) {
 	if b.built {
 		return nil, fmt.Errorf("graph %s: is built already; keep what Build gave", b.g.Name)
@@ -212,7 +210,6 @@ func (b *Builder) Build() (*Graph, error) {
 	return b.g, nil
 }
 
-// finish makes the frame and the edges of a body.
 func (o *Body) finish() {
 	names := map[string]VarID{}
 	for from := o.outer; from != nil; from = from.outer {
@@ -243,7 +240,6 @@ func (o *Body) prefix() string {
 	return o.outer.prefix() + o.name + "."
 }
 
-// add adds a node to the body.
 func (o *Body) add(name string, n *Node) *NodeBuilder {
 	nb := &NodeBuilder{body: o, n: o.place(name, n)}
 	nb.last = nb.n
@@ -251,7 +247,6 @@ func (o *Body) add(name string, n *Node) *NodeBuilder {
 	return nb
 }
 
-// place gives a node its place in the graph.
 func (o *Body) place(name string, n *Node) *Node {
 	g := o.b.g
 	n.ID, n.Name, n.Var = NodeID(len(g.Nodes)), o.prefix()+name, None
@@ -273,7 +268,7 @@ func (o *Body) value(name string, by *NodeBuilder) VarID {
 	return v
 }
 
-// variable makes one of which every run of the body has its own copy.
+// variable makes a variable of which every run of the body has a copy.
 func (o *Body) variable(name string) VarID {
 	g := o.b.g
 	g.Vars = append(g.Vars, &Var{Name: name, Scope: o.depth})
@@ -290,12 +285,11 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// starts says whether the node comes after nothing: it begins with its body.
+// starts reports whether the node comes after nothing: it starts with its body.
 func (n *NodeBuilder) starts() bool {
 	return n.n.Kind != Input && len(n.hard) == 0 && len(n.soft) == 0 && len(n.from) == 0
 }
 
-// edges turns what a node comes after and its cases into edges.
 func (n *NodeBuilder) edges() {
 	g := n.body.b.g
 	if n.starts() && n.body.outer == nil {
@@ -307,7 +301,7 @@ func (n *NodeBuilder) edges() {
 	for _, from := range n.soft {
 		n.comesAfter(from, Soft)
 	}
-	for _, last := range []bool{false, true} { // a branch takes the first that holds: its else stands last
+	for _, last := range []bool{false, true} { // a branch takes the first that holds: its else is last
 		for _, c := range n.cases {
 			if (c.guard == nil) == last && n.parallelTo(c.to) {
 				g.Edges = append(g.Edges, &Edge{From: n.last.ID, To: c.to.n.ID, Kind: Guard, Guard: c.guard, Var: None})
@@ -333,7 +327,6 @@ func (n *NodeBuilder) comesAfter(from *NodeBuilder, kind EdgeKind) {
 	}
 }
 
-// parallelTo wants another node to stand in the same body.
 func (n *NodeBuilder) parallelTo(other *NodeBuilder) bool {
 	switch b := n.body.b; {
 	case other == nil || other.body.b != b:
@@ -383,7 +376,7 @@ func (n *NodeBuilder) reads() []*ir.Expr {
 	return out
 }
 
-// asError gives an error's text as an *ir.Error, with the place if it has none.
+// asError converts an error to an *ir.Error, with the position if it has none.
 func asError(pos ir.Pos, err error) *ir.Error {
 	var e *ir.Error
 	if errors.As(err, &e) {

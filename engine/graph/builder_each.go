@@ -6,8 +6,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// Each is what runs for each element of a list. Its nodes are its own: they may read what comes before
-// the whole of it, the element, and each other. Map or For makes it a node.
+// Each is what runs for each element of a list. Its nodes may read what comes before the whole, the element, and each other. Map
+// or For makes it a node.
 type Each struct {
 	Body
 	over *ir.Expr
@@ -15,9 +15,8 @@ type Each struct {
 	head *Node // of a For
 }
 
-// Each begins what runs for each element of a list: over is the expression that gives the list, item
-// the name under which expressions in the body read an element, and name the one under which
-// those after it read the list of what the body's Output gives, in the order of the elements.
+// Each starts what runs for each element of the list over. Expressions in the body read an element as item. Expressions after it
+// read as name the list of the Output values, in the order of the elements.
 func (o *Body) Each(name, item, over string) *Each {
 	g := o.b.g
 	e := &Each{over: X(over), Body: Body{
@@ -31,7 +30,7 @@ func (o *Body) Each(name, item, over string) *Each {
 	return e
 }
 
-// Map runs the body for the elements side by side, at most limit of them at once; zero means all.
+// Map runs the body for the elements concurrently, at most limit at once; zero means all.
 func (e *Each) Map(limit int) *NodeBuilder {
 	nb := e.becomes(&Node{Kind: Spread, Expr: e.over, Limit: limit})
 	all := e.outer.place(e.name+"_all", &Node{Kind: Aggregate, Targets: nb.n.Targets})
@@ -41,8 +40,7 @@ func (e *Each) Map(limit int) *NodeBuilder {
 	return nb
 }
 
-// For runs the body for one element after the other. Its own name, read in the body, is the list of what
-// the rounds before have given.
+// For runs the body for one element after the other. Read in the body, its own name is the list of the values of earlier rounds.
 func (e *Each) For() *NodeBuilder {
 	o, g := e.outer, e.b.g
 	nb := e.becomes(&Node{Kind: Assign})
@@ -66,7 +64,7 @@ func (e *Each) For() *NodeBuilder {
 	return nb
 }
 
-// becomes adds the node, in the body around, whose value is the list of what the elements give.
+// becomes adds the node to the outer body; its value is the list of the elements' values.
 func (e *Each) becomes(n *Node) *NodeBuilder {
 	nb := e.outer.add(e.name, n)
 	if e.node != nil {
@@ -78,7 +76,7 @@ func (e *Each) becomes(n *Node) *NodeBuilder {
 	return nb
 }
 
-// finish connects the body with what begins and ends a run of it.
+// finish connects the body with the start and end of its runs.
 func (e *Each) finish() {
 	switch {
 	case e.node == nil:
@@ -111,13 +109,12 @@ func (e *Each) finish() {
 	}
 }
 
-// before lists what a node comes directly after.
 func (n *NodeBuilder) before() []*NodeBuilder {
 	all := slices.Concat(n.hard, n.soft, n.from)
 	return slices.DeleteFunc(all, func(from *NodeBuilder) bool { return from == nil })
 }
 
-// begins gives the node that begins a run of the body: nil where none does.
+// begins returns the node that starts a run of the body; nil if none does.
 func (e *Each) begins() *Node {
 	var starts []*Node
 	for _, nb := range e.nodes {
@@ -127,7 +124,7 @@ func (e *Each) begins() *Node {
 	}
 	switch len(starts) {
 	case 0:
-		return nil // all stand on cycles, which Check reports
+		return nil // all are in cycles, which Check reports
 	case 1:
 		return starts[0]
 	}
@@ -138,7 +135,6 @@ func (e *Each) begins() *Node {
 	return first
 }
 
-// inside adds a node that belongs to every run of the body, though it has a name beside that of the whole.
 func (e *Each) inside(suffix string, n *Node) *Node {
 	e.outer.place(e.name+suffix, n)
 	n.Depth, n.Region, n.Frame, n.Required = e.depth, e.region, e.frame, 1
@@ -155,7 +151,7 @@ func (e *Each) branches(first *Node) {
 	g.Edges = append(g.Edges, &Edge{From: last.ID, To: e.node.last.ID, Kind: Forward, Var: value})
 }
 
-// rounds makes every element a round of the loop, which appends what it gives to the list.
+// rounds makes every element a round of the loop, which appends its value to the list.
 func (e *Each) rounds(first *Node) {
 	g, last, list := e.b.g, e.output.n, e.outer.values[e.name].v
 	last.Sets = []Set{{Targets: []VarID{e.values["output"].v}, Value: e.output.expr, From: None}}

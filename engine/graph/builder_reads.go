@@ -8,15 +8,15 @@ import (
 
 // A reading is an expression that reads the value of a node.
 type reading struct {
-	at   *NodeBuilder // whose expression it is
-	in   *NodeBuilder // the same, or the Map or For around it that stands in the body of what is read
+	at   *NodeBuilder // the node of the expression
+	in   *NodeBuilder // the same, or the Map or For around it in the body of what is read
 	text string
 	name string
 }
 
-// readings refuses expressions that read a node which does not come before them, or which may still be
-// at work: what they would see is chance. A node in the case of a branch that was not taken is not at
-// work, so what comes after the ends of all cases may choose between their values.
+// readings refuses expressions that read a node which does not come before them, or which may still be running: their value would
+// be chance. A node in a case that was not taken does not run, so what comes after the ends of all cases may choose between their
+// values.
 func (b *Builder) readings() {
 	late := map[*NodeBuilder][]reading{}
 	hard := map[[2]*NodeBuilder]bool{} // most readings are of what the node waits for
@@ -68,16 +68,16 @@ func (n *NodeBuilder) readings() []reading {
 	return out
 }
 
-// returns says whether expressions read the name from the body itself.
+// returns reports whether expressions read the name from the body itself.
 func (o *Body) returns(name string) bool {
 	_, ok := o.values[name]
 	return ok
 }
 
-// source is the node that gives the value; nil for what is always there.
+// source returns the node that sets the value; nil for inputs and elements.
 func (r reading) source() *NodeBuilder { return r.in.body.values[r.name].by }
 
-// sequence is what is known of the order in which nodes run.
+// sequence is what is known of the order of nodes.
 type sequence struct {
 	place      []int // in a topological order
 	conditions []condition
@@ -94,7 +94,7 @@ func newSequence(g *Graph) *sequence {
 // judge refuses the readings of a node that do not wait for it.
 func (s *sequence) judge(by *NodeBuilder, rs []reading) {
 	after := map[*NodeBuilder]bool{by: true}   // what comes after it on some way
-	certain := map[*NodeBuilder]bool{by: true} // once it has ended, so has the node that is read, or it never runs
+	certain := map[*NodeBuilder]bool{by: true} // once it has ended, the node that is read has ended or never runs
 	for _, n := range by.body.nodes[slices.Index(by.body.nodes, by)+1:] {
 		after[n] = slices.ContainsFunc(n.before(), func(from *NodeBuilder) bool { return after[from] })
 	}
@@ -116,7 +116,7 @@ func (s *sequence) judge(by *NodeBuilder, rs []reading) {
 	}
 }
 
-// apart says whether no run of the body has both nodes in it.
+// apart reports whether no run of the body has both nodes.
 func (s *sequence) apart(a, b *NodeBuilder) bool {
 	for _, v := range s.conditions[a.n.ID] {
 		for _, w := range s.conditions[b.n.ID] {
@@ -128,7 +128,7 @@ func (s *sequence) apart(a, b *NodeBuilder) bool {
 	return true
 }
 
-// joins says whether some decisions are within both ways.
+// joins reports whether some decisions are within both ways.
 func (w way) joins(v way) bool {
 	for b, bits := range v {
 		if mine, ok := w[b]; ok && mine&bits == 0 {

@@ -142,7 +142,7 @@ func TestMerges(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		build func(b builder)
-		want  string // in the error; empty: the graph is right
+		want  string
 	}{
 		{"soft merge of both cases", func(b builder) {
 			x, y := b.node("x"), b.node("y")
@@ -242,7 +242,7 @@ func TestMerges(t *testing.T) {
 	}
 }
 
-// TestManyCases merges a branch of as many cases as can be told apart, leaves one out, and has one more.
+// TestManyCases merges a branch of as many cases as are supported, omits one, and adds one.
 func TestManyCases(t *testing.T) {
 	build := func(cases int, without int) error {
 		b := graph.New("g", "n")
@@ -260,7 +260,7 @@ func TestManyCases(t *testing.T) {
 			}
 		}
 		b.Output("n").AfterAny(ends...)
-		if without >= 0 { // it leads on, but not to the output alone
+		if without >= 0 { // continues, but not to the output alone
 			b.Action("late", "echo").AfterAny(ends...)
 		}
 		_, err := b.Build()
@@ -277,7 +277,7 @@ func TestManyCases(t *testing.T) {
 	}
 }
 
-// TestElseStandsLast wants an else to be tried after the cases that are named after it.
+// TestElseStandsLast checks that an else is tried after cases that are added later.
 func TestElseStandsLast(t *testing.T) {
 	b := graph.New("g", "n")
 	x, y := b.Action("x", "echo"), b.Action("y", "echo")

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Check verifies the invariants that the packages behind this one trust, and makes the graph ready
-// for use. The error lists what is wrong, a line each:
+// Check verifies the invariants on which later packages rely, and makes the graph ready for use. The error lists every violation
+// on its own line:
 //
-//   - Nodes[i].ID is i, names are unique, node 0 is the one input node and there is one output node;
+//   - Nodes[i].ID is i, names are unique, node 0 is the only input node and there is one output node;
 //   - every index into nodes, variables and frames is in range;
-//   - every node can be reached from the input, and the output can be reached from every node;
-//   - Required is the number of forward edges plus one for soft edges, and at least one; zero only for
-//     the input and for the aggregate of a spread; the branches of a parallel have places from 0 on;
+//   - every node can be reached from the input, and the output from every node;
+//   - Required is the number of forward edges plus one for soft edges, and at least one; zero only for the input and the
+//     aggregate of a spread; the branches of a parallel have indices from 0 on;
 //   - every node has what its kind needs: its expression, its variable, the aggregate of a spread;
-//   - guards leave only branches and nothing else leaves one, continue leaves only loop heads, break
-//     leads to loop exits, and without back edges there is no cycle;
+//   - guards leave only branches and nothing else leaves one, continue leaves only loop heads, break leads to loop exits, and
+//     without back edges there is no cycle;
 //   - an edge leads at most one level deeper, and that only from a loop_init or a spread;
-//   - every region stands in one before it, and nodes are at least as deep as theirs;
-//   - no node waits for ways of a branch of which only one is taken.
+//   - every region is inside an earlier one, and nodes are at least as deep as theirs;
+//   - no node waits for several cases of a branch of which only one is taken.
 func (g *Graph) Check() error {
 	c := &checker{g: g}
 	c.parts()
@@ -160,7 +160,7 @@ func (c *checker) edges() {
 	}
 }
 
-// counts wants every node to require what its edges deliver.
+// counts checks that every node requires what its edges deliver.
 func (c *checker) counts() {
 	spreads := map[NodeID]bool{}
 	for _, n := range c.g.Nodes {
@@ -191,7 +191,7 @@ func (c *checker) counts() {
 	}
 }
 
-// elements wants the branches of a parallel to have the places of a list, each its own.
+// elements checks that the branches of a parallel have distinct indices of a list.
 func (c *checker) elements(n *Node) {
 	taken := make([]bool, len(c.g.in[n.ID]))
 	for _, e := range c.g.in[n.ID] {
@@ -203,7 +203,7 @@ func (c *checker) elements(n *Node) {
 	}
 }
 
-// reachability wants a way from the input to every node and on to the output.
+// reachability checks that every node is on a way from the input to the output.
 func (c *checker) reachability() {
 	g := c.g
 	after, before := make([][]NodeID, len(g.Nodes)), make([][]NodeID, len(g.Nodes))
@@ -233,10 +233,9 @@ func (c *checker) reachability() {
 	}
 }
 
-// endless says whether a node stands in a loop, which may have no way out but an error.
+// endless reports whether a node is in a loop, which may only be left by an error.
 func (c *checker) endless(n *Node) bool { return n.Depth > 0 }
 
-// reach marks what can be reached from a node.
 func reach(start NodeID, next [][]NodeID) []bool {
 	seen := make([]bool, len(next))
 	seen[start] = true
@@ -253,7 +252,7 @@ func reach(start NodeID, next [][]NodeID) []bool {
 	return seen
 }
 
-// cycles wants the graph without its back edges to have a topological order.
+// cycles checks that the graph without its back edges has a topological order.
 func (c *checker) cycles() {
 	g := c.g
 	open := make([]int, len(g.Nodes))
@@ -288,7 +287,7 @@ func (c *checker) cycles() {
 	}
 }
 
-// cycle names the nodes of a cycle that can be found by going back from a node on one or behind one.
+// cycle names the nodes of a cycle found by going back from a node on or behind it.
 func (c *checker) cycle(n NodeID, open []int) string {
 	place := map[NodeID]int{}
 	var way []NodeID

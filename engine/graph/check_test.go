@@ -54,7 +54,6 @@ fn f(input: [x], output: [x]):
             return 0
 `
 
-// rows is a graph with bodies in bodies.
 func rows(t testing.TB) *graph.Graph {
 	t.Helper()
 	b := graph.New("g", "n")
@@ -71,7 +70,6 @@ func rows(t testing.TB) *graph.Graph {
 	return g
 }
 
-// diamond is a graph with a barrier, a branch and a soft merge.
 func diamond(t testing.TB) *graph.Graph {
 	t.Helper()
 	b := graph.New("g", "n")
@@ -105,7 +103,6 @@ func edge(g *graph.Graph, from, to string) *graph.Edge {
 	panic("no edge from " + from + " to " + to)
 }
 
-// appending finds a set that appends.
 func appending(g *graph.Graph) *graph.Set {
 	for _, n := range g.Nodes {
 		for i := range n.Sets {
@@ -213,8 +210,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestHostileDefinitions changes stored definitions at random places: whatever comes out is refused,
-// or can be drawn, analysed and run without a panic.
+// TestHostileDefinitions changes stored definitions at random places: the result must be refused, or be drawn, analysed and run
+// without a panic.
 func TestHostileDefinitions(t *testing.T) {
 	var sources [][]byte
 	for _, g := range []*graph.Graph{mustCompile(t, mixed), mustCompile(t, whole), diamond(t), rows(t)} {
@@ -262,7 +259,7 @@ func TestHostileDefinitions(t *testing.T) {
 	}
 }
 
-// spoil changes one random place of a JSON document.
+// corrupt changes one random place of a JSON document.
 func corrupt(t *rapid.T, v any) any {
 	if rapid.IntRange(0, 7).Draw(t, "here") > 0 {
 		switch v := v.(type) {
@@ -273,7 +270,7 @@ func corrupt(t *rapid.T, v any) any {
 			}
 			if len(keys) > 0 {
 				k := rapid.SampledFrom(sorted(keys)).Draw(t, "key")
-				if k == "limits" || k == "timeout_ns" { // any limit is a right one
+				if k == "limits" || k == "timeout_ns" { // any limit is valid
 					return v
 				}
 				v[k] = corrupt(t, v[k])
@@ -328,7 +325,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestLimitsAreStored wants a graph's limits to travel with its definition.
+// TestLimitsAreStored checks that a definition includes the limits.
 func TestLimitsAreStored(t *testing.T) {
 	source, err := os.ReadFile("testdata/programs/chain.ir")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Encode gives the graph's definition as JSON. Equal graphs have equal encodings.
+// Encode returns the graph's definition as JSON. Equal graphs have equal encodings.
 func Encode(g *Graph) ([]byte, error) {
 	data, err := json.Marshal(g)
 	if err != nil {
@@ -14,7 +14,7 @@ func Encode(g *Graph) ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads a definition that Encode wrote, and checks it.
+// Decode decodes and checks a definition made by Encode.
 func Decode(data []byte) (*Graph, error) {
 	g := &Graph{}
 	if err := json.Unmarshal(data, g); err != nil {

@@ -9,10 +9,10 @@ import (
 	"pulley/engine/ir"
 )
 
-// CompileError is every reason for which a program cannot be compiled, in the order of the text.
+// CompileError lists every reason why a program cannot be compiled, in the order of the text.
 type CompileError []*ir.Error
 
-// Error gives a line for each reason.
+// Error returns a line for each reason.
 func (e CompileError) Error() string {
 	lines := make([]string, len(e))
 	for i, err := range e {
@@ -30,14 +30,14 @@ func CompileText(name string, text []byte, limits ir.Limits) (*Graph, error) {
 	return Compile(tree, limits)
 }
 
-// Compile expands the program's main function into a graph. A construct that is not compiled, a name
-// that nothing assigns, and a graph over a limit are refused with a CompileError.
+// Compile expands the program's main function into a graph. It refuses unsupported constructs, names that nothing assigns, and a
+// graph over a limit, with a CompileError.
 func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {
 	c := &compiler{
 		functions: map[string]*ir.Function{},
 		limits:    limits.WithDefaults(),
 		g:         &Graph{Name: prog.File, Limits: limits},
-		serial:    map[string]int{"input": 1, "output": 1}, // taken by the two nodes that every graph has
+		serial:    map[string]int{"input": 1, "output": 1}, // names of the two nodes of every graph
 		turns:     map[*Edge]int{},
 	}
 	c.g.Regions = []Region{{}}
@@ -61,12 +61,12 @@ func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {
 	return c.g, nil
 }
 
-// compiler holds the graph that grows and what has been refused.
+// compiler holds the growing graph and the refusals.
 type compiler struct {
 	functions map[string]*ir.Function
 	limits    ir.Limits
 	g         *Graph
-	serial    map[string]int // how many nodes or variables have asked for a name
+	serial    map[string]int // requests by name of a node or variable
 	turns     map[*Edge]int  // of guards
 	errs      CompileError
 	caught    int // ways from actions to handlers
@@ -75,33 +75,31 @@ type compiler struct {
 	// Of the statement being compiled:
 	region RegionID
 	scope  int    // of its variables
-	tries  []*try // around it, also around the calls that lead to it, from the outside in
+	tries  []*try // around it and around the calls that lead to it, outermost first
 }
 
-// errTooLarge stops a compilation whose graph has grown over its limit.
+// errTooLarge stops a compilation whose graph exceeds its limit.
 var errTooLarge = errors.New("graph over its limit")
 
-// loose is an edge that has left its node and not reached one yet.
+// loose is an edge without its target yet.
 type loose struct {
 	from  NodeID
 	kind  EdgeKind
 	guard *ir.Expr
-	turn  int      // of a guard: its place among those of its branch
+	turn  int      // of a guard: its index in its branch
 	types []string // of an exception
 	bind  VarID    // of an exception: the variable of the error, or None
 }
 
-// frame is one expansion of a function.
 type frame struct {
 	id     int // in Graph.Frames
 	fn     *ir.Function
 	result VarID
 	exits  []loose // of its returns
-	loop   *loop   // the innermost one around the statement being compiled, within this frame
+	loop   *loop   // innermost one around the statement being compiled, in this frame
 	depth  int     // of the statement being compiled
 }
 
-// loop is one loop around the statement being compiled.
 type loop struct {
 	outer  *loop
 	breaks []loose
@@ -125,8 +123,7 @@ func (c *compiler) program(main *ir.Function) error {
 	return nil
 }
 
-// alternate puts the guards of every branch into the order of the text: an arm without a statement of
-// its own gets its edge only where the arms meet.
+// alternate orders the guards of every branch as in the text: an arm without a statement gets its edge only where the arms meet.
 func (c *compiler) alternate() {
 	places := map[NodeID][]int{}
 	for i, e := range c.g.Edges {
@@ -146,7 +143,6 @@ func (c *compiler) alternate() {
 	}
 }
 
-// frame makes the variables of one expansion of a function.
 func (c *compiler) frame(fn *ir.Function, prefix string, depth int) *frame {
 	f := &frame{id: len(c.g.Frames), fn: fn, depth: depth}
 	names := map[string]VarID{}
@@ -159,20 +155,20 @@ func (c *compiler) frame(fn *ir.Function, prefix string, depth int) *frame {
 	return f
 }
 
-// body compiles a function from its first statement to where all its ways out meet.
+// body compiles a function up to where all its ways out meet.
 func (c *compiler) body(f *frame, ways []loose) ([]loose, error) {
 	ways, err := c.block(f, f.fn.Body, ways)
 	if err != nil {
 		return nil, err
 	}
-	if len(ways) > 0 { // the end can be fallen off
+	if len(ways) > 0 { // the end can be reached without a return
 		fall := &Node{Kind: Return, Name: c.name(f.fn.Name.Text + "_end"), Pos: f.fn.Pos, Sets: c.outputs(f)}
 		ways = c.then(f, ways, fall)
 	}
 	return append(ways, f.exits...), nil
 }
 
-// outputs is what a function gives that ends without a return.
+// outputs returns the value of a function that ends without a return.
 func (c *compiler) outputs(f *frame) []Set {
 	out := f.fn.Outputs
 	if len(out) == 1 {
@@ -191,7 +187,6 @@ func (c *compiler) outputs(f *frame) []Set {
 	return []Set{{Targets: []VarID{f.result}, Value: &ir.Expr{Pos: f.fn.Pos, Text: text}, From: None}}
 }
 
-// block compiles statements one after the other. What cannot be reached is dropped.
 func (c *compiler) block(f *frame, stmts []ir.Stmt, ways []loose) ([]loose, error) {
 	for _, s := range stmts {
 		if len(ways) == 0 {
@@ -208,11 +203,11 @@ func (c *compiler) block(f *frame, stmts []ir.Stmt, ways []loose) ([]loose, erro
 	return ways, nil
 }
 
-// perNode is how many ways from actions to handlers, and how many names, a graph may have for each node
-// of its limit: both can grow with the square of the text.
+// perNode bounds the ways from actions to handlers, and the names, for each node of the limit: both can grow with the square of
+// the text.
 const perNode = 20
 
-// bounded refuses a graph that has grown over a limit.
+// bounded refuses a graph over a limit.
 func (c *compiler) bounded(pos ir.Pos) error {
 	for _, grown := range []struct {
 		what    string
@@ -242,7 +237,7 @@ func (c *compiler) stmt(f *frame, s ir.Stmt, ways []loose) ([]loose, error) {
 		return c.whileLoop(f, s, ways)
 	case *ir.Return:
 		n := &Node{Kind: Return, Name: c.name("return"), Pos: s.Pos}
-		if len(s.Values) > 1 { // each by itself first, so that what fails has its own place
+		if len(s.Values) > 1 { // each by itself first, so that a failure has its position
 			for _, v := range s.Values {
 				n.Sets = append(n.Sets, Set{Value: c.expr(f, v), From: None})
 			}
@@ -266,7 +261,6 @@ func (c *compiler) stmt(f *frame, s ir.Stmt, ways []loose) ([]loose, error) {
 	return nil, fmt.Errorf("%s: unknown statement %T", s.Position(), s)
 }
 
-// returned is the expression of a return statement.
 func (c *compiler) returned(f *frame, s *ir.Return) *ir.Expr {
 	switch len(s.Values) {
 	case 0:
@@ -311,7 +305,7 @@ func (c *compiler) assign(f *frame, s *ir.Assign, ways []loose) ([]loose, error)
 	return nil, fmt.Errorf("%s: unknown right-hand side %T", s.Pos, s.Value)
 }
 
-// collected gives an aggregate its targets, and the way out of it.
+// collected sets an aggregate's targets, and returns the way out of it.
 func (c *compiler) collected(s *ir.Assign, targets []VarID, agg *Node) []loose {
 	if agg == nil {
 		return nil
@@ -321,14 +315,13 @@ func (c *compiler) collected(s *ir.Assign, targets []VarID, agg *Node) []loose {
 	return forward(agg)
 }
 
-// unpacks notes where several targets are named.
+// unpacks stores the position of several targets.
 func (n *Node) unpacks(s *ir.Assign) {
 	if len(s.Targets) > 1 {
 		n.Unpacks = s.Pos
 	}
 }
 
-// action makes the node of an action; it has no edges yet.
 func (c *compiler) action(f *frame, a *ir.Action, targets []VarID) *Node {
 	n := &Node{Kind: Action, Name: c.name(a.Name), Pos: a.Pos, Action: a.Name, Targets: targets, Required: 1, Timeout: a.Timeout}
 	for _, arg := range a.Args {

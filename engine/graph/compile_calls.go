@@ -9,8 +9,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// call expands a function in place: its inputs are set in the caller's frame, its other variables
-// start without a value, and all its ways out meet in a join.
+// call expands a function in place: its inputs are set in the caller's frame, its other variables start without a value, and all
+// its ways out meet in a join.
 func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, error) {
 	fn := c.functions[call.Name]
 	if fn == nil {
@@ -41,8 +41,8 @@ func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, 
 	return callee.result, c.join(f, ways, call.Name+"_exit", call.Pos), nil
 }
 
-// alias gives the caller's variable where an input that the function never assigns is given a variable
-// as it is: both are one then, since the caller waits. A large value is not copied from call to call.
+// alias returns the caller's variable if it is passed as it is to an input that the function never assigns: both are one then,
+// since the caller waits. So a large value is not copied between calls.
 func (c *compiler) alias(f *frame, fn *ir.Function, arg ir.Arg) (VarID, bool) {
 	v, ok := c.g.Frames[f.id].Names[arg.Value.Text]
 	return v, ok && !slices.Contains(reassigned(fn), arg.Name.Text)
@@ -57,11 +57,11 @@ type try struct {
 type handler struct {
 	types []string // none: every error
 	bind  VarID
-	ways  []loose // from the actions whose errors may reach it
+	ways  []loose // from actions whose errors may reach it
 }
 
-// try compiles a body whose actions have exception edges to the handlers, also those within loops,
-// spreads and called functions. An error in a handler goes outward.
+// try compiles a body. Its actions, also within loops, spreads and called functions, get exception edges to the handlers. An
+// error in a handler leads outward.
 func (c *compiler) try(f *frame, s *ir.Try, ways []loose) ([]loose, error) {
 	t := &try{}
 	for _, h := range s.Handlers {
@@ -97,8 +97,8 @@ func (c *compiler) try(f *frame, s *ir.Try, ways []loose) ([]loose, error) {
 	return c.join(f, out, "endtry", s.Pos), nil
 }
 
-// catch gives an action its exception edges: the handlers of the innermost try first, each in the order
-// of the text, up to one that takes every error.
+// catch adds an action's exception edges: to the handlers of the innermost try first, in the order of the text, up to one that
+// takes every error.
 func (c *compiler) catch(n *Node) {
 	for i := len(c.tries) - 1; i >= 0; i-- {
 		for _, h := range c.tries[i].handlers {
@@ -111,8 +111,7 @@ func (c *compiler) catch(n *Node) {
 	}
 }
 
-// accumulates recognises xs = xs + [...] in a loop, where the list itself does not read xs, and gives
-// that list. The variable becomes an accumulator.
+// accumulates returns the list of xs = xs + [...] in a loop, if the list does not read xs. The variable becomes an accumulator.
 func (c *compiler) accumulates(f *frame, s *ir.Assign, e *ir.Expr) *ir.Expr {
 	if f.loop == nil || len(s.Targets) != 1 {
 		return nil
@@ -149,7 +148,7 @@ func (c *compiler) accumulates(f *frame, s *ir.Assign, e *ir.Expr) *ir.Expr {
 	return list
 }
 
-// offset finds a position of the parser in a text, in which columns count runes; -1 if it is not there.
+// offset converts a position of the parser, in which columns count runes, to an index in a text; -1 if there is none.
 func offset(text string, pos syntax.Position) int {
 	line, col := int32(1), int32(1)
 	for i, r := range text {

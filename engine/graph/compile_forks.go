@@ -10,8 +10,8 @@ import (
 //
 //	spread ─► first node of the branch … last ─► aggregate
 //
-// where the branch stands one deeper, the last part of its runs' paths is the element's index, and every
-// element has its own copy of the variables.
+// The branch is one level deeper: the last part of its runs' paths is the element's index, and every element has its own copy of
+// the variables.
 func (c *compiler) spread(f *frame, s *ir.Spread, ways []loose) (*Node, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Spread, Name: c.name("spread"), Pos: s.Pos, Expr: c.expr(f, s.Over), Limit: s.Limit, Required: 1})
 	region, scope := c.region, c.scope
@@ -40,7 +40,7 @@ func (c *compiler) spread(f *frame, s *ir.Spread, ways []loose) (*Node, error) {
 	return agg, nil
 }
 
-// parallel makes a node that opens all its branches, and the aggregate they meet in.
+// parallel makes the node that opens all branches, and their aggregate.
 func (c *compiler) parallel(f *frame, s *ir.Parallel, ways []loose) (*Node, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Parallel, Name: c.name("parallel"), Pos: s.Pos, Required: 1})
 	region := c.region
@@ -65,8 +65,7 @@ func (c *compiler) parallel(f *frame, s *ir.Parallel, ways []loose) (*Node, erro
 	return agg, nil
 }
 
-// do compiles what a branch runs, and gives the variable with its value and the way out of it: none
-// where it never ends.
+// do compiles what a branch runs, and returns the variable with its value and the way out of it: none if it never ends.
 func (c *compiler) do(f *frame, do ir.RHS, ways []loose, name string) (VarID, []loose, error) {
 	if err := c.bounded(do.Position()); err != nil {
 		return None, nil, err
@@ -81,7 +80,6 @@ func (c *compiler) do(f *frame, do ir.RHS, ways []loose, name string) (VarID, []
 	return None, nil, fmt.Errorf("%s: unknown call %T", do.Position(), do)
 }
 
-// aggregate makes the node where the branches of fork meet.
 func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos) *Node {
 	name := c.name(fork.Name + "_all")
 	agg := c.node(&Node{Kind: Aggregate, Name: name, Pos: pos, Var: c.variable("%" + name), Frame: f.id, Depth: f.depth})
@@ -89,7 +87,6 @@ func (c *compiler) aggregate(f *frame, fork *Node, pos ir.Pos) *Node {
 	return agg
 }
 
-// enter begins a region within the present one.
 func (c *compiler) enter(r Region) {
 	r.Parent = c.region
 	c.region = RegionID(len(c.g.Regions))

@@ -7,7 +7,7 @@ import "pulley/engine/ir"
 //	loop_init ─► loop_head ─continue─► body ─► loop_next ─back─► loop_head
 //	                 └──break──► loop_exit ◄──break── body
 //
-// where the head and the body stand one deeper: the last part of their runs' paths is the iteration.
+// The head and the body are one level deeper: the last part of their runs' paths is the iteration.
 func (c *compiler) forLoop(f *frame, s *ir.For, ways []loose) ([]loose, error) {
 	list := c.variable(c.name("%for"))
 	init := &Node{Kind: LoopInit, Pos: s.Pos, Expr: c.expr(f, s.Over), Var: list}
@@ -15,7 +15,7 @@ func (c *compiler) forLoop(f *frame, s *ir.For, ways []loose) ([]loose, error) {
 	return c.loop(f, init, head, s.Body, ways)
 }
 
-// whileLoop compiles as forLoop does; its head evaluates the condition.
+// whileLoop compiles like forLoop; its head evaluates the condition.
 func (c *compiler) whileLoop(f *frame, s *ir.While, ways []loose) ([]loose, error) {
 	init := &Node{Kind: LoopInit, Pos: s.Pos, Var: None}
 	head := &Node{Kind: LoopHead, Pos: s.Pos, Var: None, Expr: c.expr(f, s.Cond)}
@@ -60,10 +60,9 @@ func (c *compiler) join(f *frame, ways []loose, name string, pos ir.Pos) []loose
 	return forward(n)
 }
 
-// forward is the way out of a node that has one.
 func forward(n *Node) []loose { return []loose{{from: n.ID, kind: Forward, bind: None}} }
 
-// then connects the ways to a node and gives the way out of it.
+// then connects the ways to a node and returns the way out of it.
 func (c *compiler) then(f *frame, ways []loose, n *Node) []loose {
 	c.connectIn(f, ways, n)
 	if n.Kind == Action {
@@ -72,14 +71,14 @@ func (c *compiler) then(f *frame, ways []loose, n *Node) []loose {
 	return forward(n)
 }
 
-// connectIn adds a node at the frame's present depth and connects the ways to it.
+// connectIn adds a node at the frame's current depth and connects the ways to it.
 func (c *compiler) connectIn(f *frame, ways []loose, n *Node) *Node {
 	n.Frame, n.Depth, n.Required = f.id, f.depth, 1
 	return c.connect(ways, n)
 }
 
-// connect adds a node and its incoming edges. Forward edges of which only one can be taken become a
-// soft group, so that they count once.
+// connect adds a node and its incoming edges. Forward edges of which only one can be taken become a soft group, which counts
+// once.
 func (c *compiler) connect(ways []loose, n *Node) *Node {
 	c.node(n)
 	for _, w := range relabelMany(ways) {
@@ -90,7 +89,6 @@ func (c *compiler) connect(ways []loose, n *Node) *Node {
 	return n
 }
 
-// node gives a node its id.
 func (c *compiler) node(n *Node) *Node {
 	n.ID, n.Region = NodeID(len(c.g.Nodes)), c.region
 	switch n.Kind {
@@ -102,7 +100,7 @@ func (c *compiler) node(n *Node) *Node {
 	return n
 }
 
-// relabelMany makes forward edges soft where there are several ways.
+// relabelMany makes forward edges soft if there are several ways.
 func relabelMany(ways []loose) []loose {
 	if len(ways) == 1 {
 		return ways
@@ -117,7 +115,7 @@ func relabelMany(ways []loose) []loose {
 	return out
 }
 
-// relabel gives forward edges another kind; an edge with a guard keeps its own.
+// relabel changes the kind of forward edges; guards keep theirs.
 func relabel(ways []loose, kind EdgeKind) []loose {
 	out := make([]loose, len(ways))
 	for i, w := range ways {

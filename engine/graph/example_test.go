@@ -14,8 +14,8 @@ import (
 	"pulley/engine/worker"
 )
 
-// A branch goes on to one of its cases. What follows both comes after any of them, since only one runs,
-// and may choose between their values.
+// A branch continues to one of its cases. What follows both comes after any of them, since only one runs, and may choose between
+// their values.
 func ExampleBuilder() {
 	b := graph.New("size", "n")
 	twice := b.Action("twice", "double", graph.Arg{Name: "value", Value: graph.X("n")})
@@ -29,7 +29,7 @@ func ExampleBuilder() {
 	// completed 80
 }
 
-// Each element runs two actions one after the other; the elements run side by side, two of them at once.
+// Each element runs two actions in sequence; the elements run concurrently, two at once.
 func ExampleEach_Map() {
 	b := graph.New("map", "numbers")
 	each := b.Each("results", "number", "numbers")
@@ -41,7 +41,7 @@ func ExampleEach_Map() {
 	// Output: completed [3,6,9]
 }
 
-// The elements run one after the other. In the body the name of the whole is what has been given so far.
+// The elements run in sequence. In the body the name of the whole is the list so far.
 func ExampleEach_For() {
 	b := graph.New("for", "numbers")
 	each := b.Each("totals", "number", "numbers")
@@ -54,7 +54,7 @@ func ExampleEach_For() {
 	// Output: completed [1,3,6]
 }
 
-// The workflow goes on when the action has failed for the second time, and its value is the error.
+// The workflow continues when the action has failed for the second time, and its value is the error.
 func ExampleNodeBuilder_OnError() {
 	b := graph.New("errors")
 	risky := b.Action("risky", "fail",
@@ -77,7 +77,7 @@ func ExampleNodeBuilder_After() {
 	// graph merge: node output: waits for y, which does not run if branch choice takes another case, so it might never run itself; use AfterAny for the ends of a branch's cases
 }
 
-// run runs a graph in memory, once for every input, on the actions that come with the engine.
+// run runs a graph in memory, once for every input, on the built-in actions.
 func run(b *graph.Builder, inputs ...string) {
 	g, err := b.Build()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// nasty are bodies of main that have more ways out, levels and names than people write.
+// nasty are bodies of main with more ways out, levels and names than people write.
 var nasty = []string{
 	"while True:\n    pass",
 	"while True:\n    try:\n        continue\n    except:\n        break",
@@ -31,16 +31,15 @@ var nasty = []string{
 	"g(n=g)\nsleep sleep",
 }
 
-// wrapped puts statements into main, beside a function that waits, loops and gives up.
+// wrapped puts statements into main, next to a function that waits, loops and gives up.
 func wrapped(body string) []byte {
 	return []byte("fn main(input: [n], output: [n]):\n    " + strings.ReplaceAll(body, "\n", "\n    ") + "\n\n" +
 		"fn g(input: [n], output: [n]):\n    for i in range(3):\n        try:\n            n = @a(n=i) [A -> retry: 1]\n" +
 		"        except A:\n            return n\n        sleep i\n")
 }
 
-// Whatever the input, Compile refuses it with a place for every reason, or gives a graph that is right,
-// that is the same once stored and read, and that can be made ready to run. An input that is no program
-// chooses the statements of one.
+// FuzzCompile checks that Compile refuses any input with a position for every reason, or returns a graph that is right, that
+// survives storage, and that can be prepared to run. An input that is no program chooses the statements of one.
 func FuzzCompile(f *testing.F) {
 	for _, pattern := range []string{"../../scenarios/programs/*.ir", "../../scenarios/library/*.ir", "../ir/testdata/programs/*.ir", "testdata/programs/*.ir"} {
 		files, err := filepath.Glob(pattern)
@@ -74,8 +73,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// compileAny holds a program against everything that FuzzCompile promises. With the race detector, which has one goroutine to look
-// at here, what is made of the graph is for the night: without it that is looked at before each change.
+// compileAny checks everything that FuzzCompile promises. With the race detector, which has only one goroutine to check here, the
+// graph is examined only at night; without it, before each change.
 func compileAny(t *testing.T, prog *ir.Program, limits ir.Limits) {
 	t.Helper()
 	text := ir.Print(prog)
@@ -113,7 +112,7 @@ func compileAny(t *testing.T, prog *ir.Program, limits ir.Limits) {
 	}
 }
 
-// fuzzBytes is what all that compileAny does may allocate for a graph of as many nodes as it lets through.
+// fuzzBytes bounds what compileAny may allocate for the largest graph that it accepts.
 const fuzzBytes = 512 << 20
 
 func allocated() uint64 {
@@ -122,7 +121,7 @@ func allocated() uint64 {
 	return stats.TotalAlloc
 }
 
-// explained wants a refusal to give a place and one line for every reason.
+// explained checks that a refusal has a position and one line for every reason.
 func explained(t *testing.T, err error, text string) {
 	t.Helper()
 	var refused graph.CompileError
@@ -140,7 +139,7 @@ func explained(t *testing.T, err error, text string) {
 type chooser struct {
 	bytes []byte
 	out   strings.Builder
-	fn    int // functions call those after them
+	fn    int // functions call later ones
 	left  int // statements that may still be written
 }
 
@@ -189,7 +188,7 @@ func (c *chooser) expr() string {
 	return c.pick("n", "m", "xs", "1", "[n]", "xs + [n]", "e", "len(xs)", "range(3)", "{\"k\": n}", "n + 1", "n == m")
 }
 
-// invocation is an action or, where one is left, a call.
+// invocation is an action or, if one is left, a call.
 func (c *chooser) invocation() string {
 	if b := c.next(); b%2 == 1 && c.fn+1 < functions {
 		return fmt.Sprintf("f%d(n=%s)", c.fn+1+b/2%(functions-1-c.fn), c.expr())
@@ -197,7 +196,7 @@ func (c *chooser) invocation() string {
 	return "@act(v=" + c.expr() + ")"
 }
 
-// choices are the statements, each with all that stands in it.
+// choices are the statements with their contents.
 func choices() []func(c *chooser, depth int, loop bool) {
 	return []func(c *chooser, depth int, loop bool){
 		func(c *chooser, depth int, _ bool) { c.line(depth, c.name()+" = "+c.expr()) },
@@ -259,7 +258,7 @@ func choices() []func(c *chooser, depth int, loop bool) {
 	}
 }
 
-// statement writes one; where no more may be written, one that holds no others.
+// statement writes one; without a nested one if no more may be written.
 func (c *chooser) statement(depth int, loop bool) {
 	all := choices()
 	i := c.next() % len(all)

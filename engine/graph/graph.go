@@ -21,23 +21,20 @@ const None VarID = -1
 // RegionID is a region's index in Graph.Regions.
 type RegionID int32
 
-// Region is a part of the graph whose runs end together: the body of a loop, of which one round does, or
-// the branches of a spread or parallel.
+// Region is a part of the graph whose runs end together: a round of a loop, or the branches of a spread or parallel.
 type Region struct {
 	Parent RegionID `json:"parent"`
 	Loop   bool     `json:"loop,omitempty"`
 
-	// Depth is how many leading parts of a path choose one round of the loop, or one run of the spread
-	// or parallel.
+	// Depth is how many leading parts of a path choose one round of the loop, or one run of the spread or parallel.
 	Depth int `json:"depth"`
 }
 
-// Kind says what a node does.
+// Kind is what a node does.
 type Kind string
 
-// The kinds. Action, Aggregate, Sleep and Output are frontier nodes, where a traversal stops and
-// commits; an action or aggregate with more than one predecessor is also a barrier, since it waits.
-// All others run inline.
+// The kinds. Action, Aggregate, Sleep and Output are frontier nodes, where a traversal stops and commits; an action or aggregate
+// with more than one predecessor is also a barrier. All others run inline.
 const (
 	Input     Kind = "input"
 	Output    Kind = "output"
@@ -56,13 +53,12 @@ const (
 	LoopExit  Kind = "loop_exit"
 )
 
-// EdgeKind says when an edge is taken and whether it counts.
+// EdgeKind tells when an edge is taken and whether it counts.
 type EdgeKind string
 
-// The kinds. Forward and Soft edges count towards the target's readiness (all soft ones of a node as
-// one); Guard, Continue and Break edges leave a node that takes exactly one of its ways; Back edges
-// lead to a loop's head; Exception edges are taken on an error; Data edges carry a variable and are
-// never traversed.
+// The kinds. Forward and Soft edges count towards the target's readiness (all soft ones of a node as one); Guard, Continue and
+// Break edges leave a node that takes exactly one way; Back edges lead to a loop's head; Exception edges are taken on an error;
+// Data edges carry a variable and are never traversed.
 const (
 	Forward   EdgeKind = "forward"
 	Soft      EdgeKind = "soft"
@@ -77,14 +73,13 @@ const (
 // Graph is a compiled workflow. It is immutable once Check has passed and may be shared.
 type Graph struct {
 	Name   string   `json:"name"`
-	Inputs []string `json:"inputs"` // what the instance's input must hold, no more and no less
+	Inputs []string `json:"inputs"` // exactly the names of the instance's input
 	Nodes  []*Node  `json:"nodes"`  // Nodes[i].ID == i; Nodes[0] is the only input node
 	Edges  []*Edge  `json:"edges"`  // in the order in which guards are tried
 	Vars   []*Var   `json:"vars"`
 	Frames []Frame  `json:"frames"`
 
-	// Regions are the loops, spreads and parallels, each after the one that it stands in. Regions[0] is
-	// the whole workflow.
+	// Regions are the loops, spreads and parallels, each after its parent. Regions[0] is the whole workflow.
 	Regions []Region  `json:"regions,omitempty"`
 	Limits  ir.Limits `json:"limits,omitzero"`
 
@@ -97,43 +92,42 @@ type Node struct {
 	Name  string `json:"name"` // unique in the graph
 	Kind  Kind   `json:"kind"`
 	Pos   ir.Pos `json:"pos,omitzero"`
-	Depth int    `json:"depth,omitempty"` // how many loops and spreads it stands in: the length of its runs' paths
-	Frame int    `json:"frame,omitempty"` // index in Graph.Frames: what names mean in its expressions and guards
+	Depth int    `json:"depth,omitempty"` // number of loops and spreads around it: the length of its runs' paths
+	Frame int    `json:"frame,omitempty"` // index in Graph.Frames: the meaning of names in its expressions and guards
 
-	// Region is the innermost one that the node stands in. A loop's head and loop_next stand in its
-	// region, its init and exit around it; an aggregate stands in that of its branches.
+	// Region is the innermost one around the node. A loop's head and loop_next are in its region, its init and exit outside; an
+	// aggregate is in that of its branches.
 	Region RegionID `json:"region,omitempty"`
 
-	// Required is how many arrivals make the node ready. For an aggregate of a spread it is zero:
-	// the count is known only when the elements are.
+	// Required is how many arrivals make the node ready. It is zero for the aggregate of a spread, whose count is known only with
+	// the elements.
 	Required int `json:"required"`
 
-	// Exclusive says that only one of the paths to the node can be taken in any run, by construction.
+	// Exclusive means that any run takes only one of the ways to the node, by construction.
 	Exclusive bool `json:"exclusive,omitempty"`
 
-	Action   string        `json:"action,omitempty"` // of an action: the name that workers know
+	Action   string        `json:"action,omitempty"` // of an action: the workers' name
 	Args     []Arg         `json:"args,omitempty"`
 	Retries  []Retry       `json:"retries,omitempty"`
 	Timeout  time.Duration `json:"timeout_ns,omitempty"`
 	Continue bool          `json:"continue_on_error,omitempty"` // a failure becomes the node's value
 
-	Sets  []Set   `json:"sets,omitempty"`  // of an assign or return, in order; each sees what those before it set
-	Clear []VarID `json:"clear,omitempty"` // of an assign: variables that lose their value before Sets give them one
+	Sets  []Set   `json:"sets,omitempty"`  // of an assign or return, in order; each sees the earlier ones
+	Clear []VarID `json:"clear,omitempty"` // of an assign: variables that lose their value before Sets
 
-	Targets []VarID  `json:"targets,omitempty"` // where the value of an action, aggregate or loop element goes; several unpack it
-	Unpacks ir.Pos   `json:"unpacks,omitzero"`  // of an action or aggregate with several targets: the statement that names them
+	Targets []VarID  `json:"targets,omitempty"` // variables for the value of an action, aggregate or loop element; several unpack it
+	Unpacks ir.Pos   `json:"unpacks,omitzero"`  // of an action or aggregate with several targets: their statement
 	Expr    *ir.Expr `json:"expr,omitempty"`    // what a spread, loop_init or while loop_head evaluates; the seconds of a sleep; an output's result
 
-	// Var is, of a for's loop_init and loop_head, the variable with the elements; of a spread, that of
-	// one element; of an aggregate, that under which its branches' values are kept until all are
-	// there; of an output without Expr, that of the result. None otherwise.
+	// Var is, of a for's loop_init and loop_head, the variable with the elements; of a spread, that of one element; of an
+	// aggregate, that of its branches' values until all are there; of an output without Expr, that of the result; otherwise None.
 	Var VarID `json:"var"`
 
 	Aggregate NodeID `json:"aggregate,omitempty"` // of a spread or parallel: where its branches meet
 	Limit     int    `json:"limit,omitempty"`     // of a spread: elements in flight; zero means all
 }
 
-// RetryFor finds the policy for an error: the first that names its type, or every type.
+// RetryFor returns the policy for an error: the first that names its type, or every type.
 func (n *Node) RetryFor(typ string) (Retry, bool) {
 	for _, r := range n.Retries {
 		if namesType(r.Types, typ) {
@@ -143,42 +137,42 @@ func (n *Node) RetryFor(typ string) (Retry, bool) {
 	return Retry{}, false
 }
 
-// namesType says whether a list of the types of errors has one in it.
+// namesType reports whether a list of error types includes one.
 func namesType(types []string, typ string) bool {
 	return namesEveryType(types) || slices.Contains(types, typ)
 }
 
-// namesEveryType says whether a list of the types of errors is of all errors.
+// namesEveryType reports whether a list of error types means all errors.
 func namesEveryType(types []string) bool {
 	return len(types) == 0 || slices.Contains(types, "Exception")
 }
 
-// Arg is one keyword argument of an action.
+// Arg is a keyword argument of an action.
 type Arg struct {
 	Name  string   `json:"name"`
 	Value *ir.Expr `json:"value"`
 }
 
-// Retry is one retry policy; see ir.Retry.
+// Retry is a retry policy; see ir.Retry.
 type Retry struct {
 	Types   []string      `json:"types,omitempty"`
 	Count   int           `json:"count"`
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
 }
 
-// Set gives targets the value of an expression or of another variable; several targets unpack it, and
-// without any the expression is evaluated for its error only.
+// Set assigns the value of an expression or of another variable to targets; several targets unpack it, and without any the
+// expression is only evaluated for its error.
 type Set struct {
 	Targets []VarID  `json:"targets"`
 	Value   *ir.Expr `json:"value,omitempty"`
-	From    VarID    `json:"from"` // where Value is nil: the variable to copy; None otherwise
+	From    VarID    `json:"from"` // if Value is nil: the variable to copy; otherwise None
 
-	// Append, where Value adds a list display to the one target, is that list: the target is an
-	// accumulator, and what is appended to it is all that is written (D12). Nil otherwise.
+	// Append is the list display that Value adds to the only target, an accumulator: only what is appended is written (D12).
+	// Otherwise nil.
 	Append *ir.Expr `json:"append,omitempty"`
 }
 
-// Edge leads from one node to another. Guard edges without an expression are the else.
+// Edge leads from one node to another. A Guard edge without an expression is the else.
 type Edge struct {
 	From  NodeID   `json:"from"`
 	To    NodeID   `json:"to"`
@@ -186,15 +180,14 @@ type Edge struct {
 	Guard *ir.Expr `json:"guard,omitempty"`
 	Types []string `json:"types,omitempty"` // of an exception edge; none means every error
 
-	// Var is the variable that a data edge carries. On an edge into an aggregate it is the variable
-	// that holds the branch's value, and Element its place in the list; in a spread the place is the
-	// element's index, the last of the run's path. On an exception edge it is the variable that the
-	// error is bound to, or None.
+	// Var is the variable that a data edge carries. On an edge into an aggregate it holds the branch's value, and Element is its
+	// index in the list; in a spread the index is the last part of the run's path. On an exception edge it is the variable for
+	// the error, or None.
 	Var     VarID `json:"var"`
 	Element int   `json:"element,omitempty"`
 }
 
-// Frame says which variables the names of one expanded function stand for.
+// Frame maps the names of one expanded function to variables.
 type Frame struct {
 	Names map[string]VarID `json:"names"`
 }
@@ -203,24 +196,22 @@ type Frame struct {
 type Var struct {
 	Name string `json:"name"` // unique in the graph
 
-	// Scope is how many leading parts of a run's path choose the variable's copy: every element of a
-	// spread over a function has its own.
+	// Scope is how many leading parts of a run's path choose the variable's copy: every element of a spread over a function has
+	// its own.
 	Scope int `json:"scope,omitempty"`
 
-	// Length is, of an accumulator, the variable that holds what appending must know of it; zero for
-	// any other.
+	// Length is, of an accumulator, the variable with what an append must know of it; otherwise zero.
 	Length VarID `json:"length,omitempty"`
 }
 
-// Run names one run of a node within an instance: the node, and the place of the run in the loops
-// and spreads around it.
+// Run identifies a run of a node within an instance: the node, and the run's path in the loops and spreads around it.
 type Run struct {
 	Node NodeID
 	Path Path
 }
 
-// Path is a run's loop iterations and spread indices from the outside in, as decimal numbers joined
-// by dots; empty outside of all loops and spreads.
+// Path is a run's loop iterations and spread indices, outermost first, as decimal numbers joined by dots; empty outside of all
+// loops and spreads.
 type Path string
 
 // Push adds an index at the inner end.
@@ -231,7 +222,7 @@ func (p Path) Push(i int) Path {
 	return p + "." + Path(strconv.Itoa(i))
 }
 
-// Cut keeps the outer n parts. A path that is no longer is returned as it is.
+// Cut keeps the outer n parts; a path without more is returned as it is.
 func (p Path) Cut(n int) Path {
 	if n == 0 {
 		return ""
@@ -247,12 +238,12 @@ func (p Path) Cut(n int) Path {
 	return p
 }
 
-// Under says whether the path is the outer one or continues it.
+// Under reports whether the path is outer or continues it.
 func (p Path) Under(outer Path) bool {
 	return outer == "" || p == outer || strings.HasPrefix(string(p), string(outer)+".")
 }
 
-// Last gives the innermost index, and -1 for the empty path.
+// Last returns the innermost index, or -1 for the empty path.
 func (p Path) Last() int {
 	if p == "" {
 		return -1
@@ -272,7 +263,7 @@ func (p Path) Len() int {
 	return strings.Count(string(p), ".") + 1
 }
 
-// Actions lists the names of the actions that it has, sorted.
+// Actions lists the names of its actions, sorted.
 func (g *Graph) Actions() []string {
 	var names []string
 	for _, n := range g.Nodes {
@@ -284,7 +275,8 @@ func (g *Graph) Actions() []string {
 	return slices.Compact(names)
 }
 
-// Handler finds the exception edge that an error of a node takes: the first that names its type, or every type. Nil: the error is not caught.
+// Handler returns the exception edge that an error of a node takes: the first that names its type, or every type. Nil: the error
+// is not caught.
 func (g *Graph) Handler(n NodeID, typ string) *Edge {
 	for _, e := range g.Out(n) {
 		if e.Kind == Exception && namesType(e.Types, typ) {
@@ -294,16 +286,16 @@ func (g *Graph) Handler(n NodeID, typ string) *Edge {
 	return nil
 }
 
-// Out gives the control edges that leave a node, in order. The slice is the graph's own.
+// Out returns the control edges that leave a node, in order. The slice belongs to the graph.
 func (g *Graph) Out(n NodeID) []*Edge { return g.out[n] }
 
-// In gives the control edges that reach a node. The slice is the graph's own.
+// In returns the control edges that reach a node. The slice belongs to the graph.
 func (g *Graph) In(n NodeID) []*Edge { return g.in[n] }
 
-// Skip gives the aggregate to which a spread goes on when it has no elements.
+// Skip returns the aggregate to which a spread without elements continues.
 func (n *Node) Skip() (NodeID, bool) { return n.Aggregate, n.Kind == Spread }
 
-// Within says whether a region is another one or stands in it.
+// Within reports whether a region is outer or inside it.
 func (g *Graph) Within(r, outer RegionID) bool {
 	for r > outer {
 		r = g.Regions[r].Parent
@@ -311,7 +303,7 @@ func (g *Graph) Within(r, outer RegionID) bool {
 	return r == outer
 }
 
-// Around lists a region and those that it stands in, from the inside out.
+// Around lists a region and those around it, innermost first.
 func (g *Graph) Around(r RegionID) []RegionID {
 	out := []RegionID{r}
 	for r != 0 {
@@ -321,7 +313,7 @@ func (g *Graph) Around(r RegionID) []RegionID {
 	return out
 }
 
-// Frontier says whether a traversal stops at the node and commits.
+// Frontier reports whether a traversal stops at the node and commits.
 func (g *Graph) Frontier(n *Node) bool {
 	switch n.Kind {
 	case Action, Aggregate, Sleep, Output:
@@ -330,8 +322,7 @@ func (g *Graph) Frontier(n *Node) bool {
 	return g.Waits(n)
 }
 
-// Waits says whether the node is a barrier: it can be reached more than once before it runs, and so
-// needs a readiness row.
+// Waits reports whether the node is a barrier: it can be reached more than once before it runs, and so needs a readiness row.
 func (g *Graph) Waits(n *Node) bool {
 	switch {
 	case n.Exclusive:
@@ -339,7 +330,7 @@ func (g *Graph) Waits(n *Node) bool {
 	case n.Kind == Aggregate || n.Required > 1:
 		return true
 	}
-	// Of the cases of one branch one is taken: several that lead here count as a single way.
+	// One case of a branch is taken: several that lead here count as a single way.
 	ways := 0
 	branches := map[NodeID]bool{}
 	for _, e := range g.in[n.ID] {

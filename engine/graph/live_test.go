@@ -44,8 +44,8 @@ func naiveLive(g *graph.Graph) []map[graph.VarID]bool {
 	return in
 }
 
-// sameLiveness compares a graph's liveness with the naive one, at every node and variable. Nodes
-// between a write and reads that follow it directly may be left out, since nothing asks there.
+// sameLiveness compares a graph's liveness with the naive one, at every node and variable. Nodes between a write and direct reads
+// of it may be left out, since nothing asks there.
 func sameLiveness(t *rapid.T, g *graph.Graph) {
 	reads := make([][]graph.VarID, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -69,9 +69,8 @@ func sameLiveness(t *rapid.T, g *graph.Graph) {
 	}
 }
 
-// carries says whether anything may ask whether the variable is live at the node: some way leads to the
-// node from a write of it. Where one node writes and only its direct successors read, nothing between
-// the two asks: the value was written when the writer ended.
+// carries reports whether liveness at the node may matter: some way leads to it from a write of the variable. If one node writes
+// and only its direct successors read, nothing asks between them: the value was written when the writer ended.
 func carries(g *graph.Graph, n *graph.Node, v graph.VarID) bool {
 	var writers []*graph.Node
 	for _, w := range g.Nodes {
@@ -163,7 +162,7 @@ func statements(t *rapid.T, b *strings.Builder, indent string, depth int, main b
 	}
 }
 
-// sameDataEdges wants an edge from each write to each read that it can reach, and no other.
+// sameDataEdges checks that there is an edge from each write to each read that it can reach, and no other.
 func sameDataEdges(t *rapid.T, g *graph.Graph) {
 	got := map[[3]int]bool{}
 	for _, e := range g.DataEdges() {
@@ -190,7 +189,7 @@ func sameDataEdges(t *rapid.T, g *graph.Graph) {
 	}
 }
 
-// reached lists the readers of a variable that a write of it can get to, one step after the other.
+// reached lists the readers of a variable that a write of it can reach, step by step.
 func reached(g *graph.Graph, n *graph.Node, v graph.VarID) []graph.NodeID {
 	at := map[graph.NodeID]bool{}
 	readers := map[graph.NodeID]bool{}
@@ -215,8 +214,7 @@ func reached(g *graph.Graph, n *graph.Node, v graph.VarID) []graph.NodeID {
 	return out
 }
 
-// TestLivenessOfHandBuiltGraphs takes random graphs without loops, where nodes read what stands before
-// them, near or far.
+// TestLivenessOfHandBuiltGraphs checks random graphs without loops, where nodes read earlier ones, near or far.
 func TestLivenessOfHandBuiltGraphs(t *testing.T) {
 	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {
@@ -254,8 +252,8 @@ func TestLivenessOfHandBuiltGraphs(t *testing.T) {
 	})
 }
 
-// TestBuildGrowsWithTheGraph compares graphs of which one is four times as large: by what is allocated for them, and at night
-// also by the time that it takes, at its best of several tries.
+// TestBuildGrowsWithTheGraph compares graphs one of which is four times as large: by allocations, and at night also by the best
+// time of several tries.
 func TestBuildGrowsWithTheGraph(t *testing.T) {
 	small := depth.Of(500, 2000)
 	for _, c := range []struct {
@@ -289,7 +287,7 @@ func TestBuildGrowsWithTheGraph(t *testing.T) {
 				g.Liveness(reads)
 				return float64(allocated() - before), time.Since(start).Seconds()
 			}
-			best := math.Inf(1) // of several tries, since others use the machine too
+			best := math.Inf(1) // others use the machine too
 			for range depth.Of(1, 6) {
 				bytes, seconds := took(small)
 				manyBytes, manySeconds := took(4 * small)
@@ -307,7 +305,7 @@ func TestBuildGrowsWithTheGraph(t *testing.T) {
 	}
 }
 
-// join is n actions side by side that one node waits for and reads.
+// join is n concurrent actions that one node waits for and reads.
 func join(n int) *graph.Graph {
 	b := graph.New("join", "n")
 	nodes := make([]*graph.NodeBuilder, n)

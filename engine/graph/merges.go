@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// A condition says under which decisions of the branches a node runs: in one of the ways, each of
-// which wants, of some branches, one of a set of cases. No ways is never, a way without wants always.
+// A condition describes under which decisions of the branches a node runs: in one of the ways, each of which requires, of some
+// branches, one of a set of cases. No ways is never; a way without requirements is always.
 type condition []way
 
 // way maps a branch to a bit for each case that it may take.
 type way map[NodeID]uint64
 
-// merges refuses a node that waits for something that may never come: a hard edge from the case of a
-// branch, or from what follows one, while the node's other predecessors run whichever case is taken.
-// Such a merge would silently never run. It also refuses an output that some decisions do not reach.
+// merges refuses a node that waits for something that may never come: a hard edge from the case of a branch, or from what follows
+// one, while the node's other predecessors run in every case. Such a node would silently never run. It also refuses an output
+// that some decisions do not reach.
 func (c *checker) merges() {
 	if !c.g.hasMerges() {
 		return
@@ -30,7 +30,7 @@ func (c *checker) merges() {
 	c.conditions()
 }
 
-// conditions finds under which decisions each node runs; nil where that is refused.
+// conditions computes under which decisions each node runs; nil if one is refused.
 func (c *checker) conditions() []condition {
 	known := make([]condition, len(c.g.Nodes))
 	forks := map[NodeID]NodeID{}
@@ -53,8 +53,7 @@ func (c *checker) conditions() []condition {
 	return known
 }
 
-// ends refuses a node that ends the workflow, a round or a branch, if it runs under fewer decisions than
-// that has begun under.
+// ends refuses a node that ends the workflow, a round or a branch under fewer decisions than that begins.
 func (c *checker) ends(n *Node, known []condition, forks map[NodeID]NodeID) bool {
 	begin := n.ID
 	switch out := c.g.out[n.ID]; {
@@ -76,8 +75,8 @@ func (c *checker) ends(n *Node, known []condition, forks map[NodeID]NodeID) bool
 	return false
 }
 
-// hasMerges says whether any branch stands before something that waits: without that nothing can be
-// missed. Graphs compiled from programs have exclusive joins only.
+// hasMerges reports whether any branch comes before something that waits: otherwise nothing can be missed. Graphs compiled from
+// programs have exclusive joins only.
 func (g *Graph) hasMerges() bool {
 	branches, waits := false, false
 	for _, n := range g.Nodes {
@@ -152,7 +151,7 @@ func (g *Graph) caseBit(e *Edge) uint64 {
 	return 1 << slices.Index(g.out[e.From], e)
 }
 
-// allCases has a bit for every way out of a branch; the last bit stands for none where there is no else.
+// allCases has a bit for every way out of a branch; without an else the last bit stands for none.
 func (g *Graph) allCases(branch NodeID) uint64 {
 	out := g.out[branch]
 	n := len(out)
@@ -173,8 +172,7 @@ func (c condition) with(branch NodeID, bit uint64) condition {
 	return out
 }
 
-// simplify merges ways that differ in one branch only, until none do. A branch all of whose cases
-// are allowed no longer matters.
+// simplify merges ways that differ in one branch only, until none do. A branch with all cases allowed does not matter.
 func (g *Graph) simplify(c condition) condition {
 	c = slices.Clone(c)
 again:
@@ -197,7 +195,7 @@ again:
 	return c
 }
 
-// merge gives the way that allows what either allows, if that is one way.
+// merge returns the way that allows what either allows, if that is one way.
 func (w way) merge(v way) (way, bool) {
 	if w.within(v) {
 		return v.clone(), true
@@ -223,7 +221,7 @@ func (w way) merge(v way) (way, bool) {
 	return out, different <= 1
 }
 
-// within says whether everything that w allows, v allows too.
+// within reports whether v allows everything that w allows.
 func (w way) within(v way) bool {
 	for b, bits := range v {
 		mine, ok := w[b]

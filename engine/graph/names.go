@@ -8,7 +8,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// name makes a node or variable name unique: the first to ask has it as it is, the next is _2.
+// name makes a node or variable name unique: the first keeps it, the next is _2.
 func (c *compiler) name(base string) string {
 	for {
 		c.serial[base]++
@@ -24,13 +24,11 @@ func (c *compiler) name(base string) string {
 	}
 }
 
-// variable adds a variable.
 func (c *compiler) variable(name string) VarID {
 	c.g.Vars = append(c.g.Vars, &Var{Name: name, Scope: c.scope})
 	return VarID(len(c.g.Vars) - 1)
 }
 
-// targets finds the variables of names that are assigned.
 func (c *compiler) targets(f *frame, names []ir.Name) []VarID {
 	out := make([]VarID, len(names))
 	for i, n := range names {
@@ -39,8 +37,8 @@ func (c *compiler) targets(f *frame, names []ir.Name) []VarID {
 	return out
 }
 
-// expr checks that an expression reads only names that the function assigns somewhere. Whether the
-// name has a value on the path that is taken shows when it runs.
+// expr checks that an expression reads only names that the function assigns somewhere. Whether a name has a value shows at run
+// time.
 func (c *compiler) expr(f *frame, e *ir.Expr) *ir.Expr {
 	compiled, err := expr.Compile(e, c.limits)
 	if err != nil {
@@ -53,7 +51,7 @@ func (c *compiler) expr(f *frame, e *ir.Expr) *ir.Expr {
 	return e
 }
 
-// free gives the names that an expression reads, which has been checked.
+// free returns the names that a checked expression reads.
 func (c *compiler) free(e *ir.Expr) []string {
 	compiled, err := expr.Compile(e, c.limits)
 	if err != nil {
@@ -68,7 +66,7 @@ func (c *compiler) known(f *frame, pos ir.Pos, name string) {
 	}
 }
 
-// assigned lists the names that a function gives a value to, in the order of the text, inputs first.
+// assigned lists the names that a function assigns, in the order of the text, inputs first.
 func assigned(fn *ir.Function) []string {
 	out := make([]string, 0, len(fn.Inputs))
 	for _, in := range fn.Inputs {
@@ -82,7 +80,7 @@ func assigned(fn *ir.Function) []string {
 	return out
 }
 
-// reassigned lists the names that a function's statements give a value to.
+// reassigned lists the names that a function's statements assign.
 func reassigned(fn *ir.Function) []string {
 	var out []string
 	seen := map[string]bool{}

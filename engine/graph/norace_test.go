@@ -2,5 +2,5 @@
 
 package graph_test
 
-// raced says that the tests run with the race detector; they do not.
+// raced reports that the tests run without the race detector.
 const raced = false

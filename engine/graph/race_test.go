@@ -2,5 +2,5 @@
 
 package graph_test
 
-// raced says that the tests run with the race detector.
+// raced reports that the tests run with the race detector.
 const raced = true

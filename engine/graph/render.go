@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Text draws the graph as a list: every node with its kind, its count and its place, and below it
-// the ways out and the values that it passes on.
+// Text prints the graph as a list: every node with its kind, count and position, and below it its ways out and the values that it
+// passes on.
 func (g *Graph) Text() string {
 	var b strings.Builder
 	inline, frontier, barriers := 0, 0, 0
@@ -58,7 +58,7 @@ func (g *Graph) remarks(n *Node) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// details are what a node does beyond its kind: policies, limits, what it collects.
+// details lists what a node does beyond its kind: policies, limits, what it collects.
 func (g *Graph) details(n *Node) []string {
 	var out []string
 	for _, s := range n.Sets {
@@ -114,7 +114,7 @@ func (g *Graph) label(e *Edge) string {
 	return text
 }
 
-// nest visits the nodes of a region and, after them, the regions in it, each between its begin and end.
+// nest visits the nodes of a region and then its inner regions, each between begin and end.
 func (g *Graph) nest(r RegionID, begin func(id RegionID, title string), node func(*Node), end func()) {
 	for _, n := range g.Nodes {
 		if n.Region == r {
@@ -135,8 +135,8 @@ func (g *Graph) nest(r RegionID, begin func(id RegionID, title string), node fun
 	}
 }
 
-// DOT draws the graph in Graphviz's language: frontier nodes as boxes, barriers doubled, inline ones
-// round; loops and what runs in branches framed; errors' ways red; values dotted.
+// DOT renders the graph for Graphviz: frontier nodes as boxes, barriers doubled, inline ones round; loops and branches framed;
+// error edges red; values dotted.
 func (g *Graph) DOT() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n  rankdir=TB;\n  node [fontname=\"sans-serif\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=9];\n", quoteDOT(g.Name))
@@ -196,7 +196,7 @@ func quoteDOT(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
-// Mermaid draws the graph as a Mermaid flowchart.
+// Mermaid renders the graph as a Mermaid flowchart.
 func (g *Graph) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
@@ -230,7 +230,6 @@ func (g *Graph) Mermaid() string {
 	return b.String()
 }
 
-// quoteMermaid writes a text as a quoted label, with what Mermaid would read as markup as entities.
 func quoteMermaid(s string) string {
 	return `"` + strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "\n", "<br/>").Replace(s) + `"`
 }

@@ -6,10 +6,10 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// caseMax is how many ways of a branch the check of merges can tell apart.
+// caseMax bounds the ways of a branch that the check of merges can distinguish.
 const caseMax = 63
 
-// parts wants everything that is pointed to to be there, before anything looks at it.
+// parts checks that every reference is valid, before other checks use it.
 func (c *checker) parts() {
 	g := c.g
 	for i, e := range g.Edges {
@@ -36,7 +36,7 @@ func (c *checker) parts() {
 	}
 }
 
-// lengths wants what is known of an accumulator to stand in a variable of its own, beside it.
+// lengths checks that every accumulator's length is in its own variable.
 func (c *checker) lengths() {
 	of := map[VarID]int{}
 	for i, v := range c.g.Vars {
@@ -51,8 +51,7 @@ func (c *checker) lengths() {
 	}
 }
 
-// shapes wants every node to have what its kind cannot do without, so that nothing behind this check
-// has to ask.
+// shapes checks that every node has what its kind needs, so that later code need not ask.
 func (c *checker) shapes() {
 	forks := map[NodeID]int{}
 	for _, n := range c.g.Nodes {
@@ -95,7 +94,7 @@ func (c *checker) shapes() {
 	}
 }
 
-// appends says whether what a set appends is a list display, and its one target an accumulator.
+// appends reports whether a set appends a list display to an accumulator, its only target.
 func (c *checker) appends(s Set) bool {
 	if s.Value == nil || len(s.Targets) != 1 || c.g.Vars[s.Targets[0]].Length == 0 {
 		return false
@@ -114,7 +113,7 @@ func (c *checker) want(n *Node, ok bool, otherwise string) {
 	}
 }
 
-// head wants a loop's head to stand in its loop and to have one way in and one way out of it.
+// head checks that a loop's head is in its loop and has one way in and one way out of it.
 func (c *checker) head(n *Node) {
 	c.want(n, n.Depth > 0, "stands outside of its loop")
 	c.want(n, n.Expr != nil || n.Var != None, "has neither a condition nor elements")
@@ -132,7 +131,7 @@ func (c *checker) head(n *Node) {
 	c.want(n, next == 1 && out == 1, fmt.Sprintf("has %d ways into the loop and %d out of it; there must be one each", next, out))
 }
 
-// spread wants a spread to open one branch per element, one deeper, and to have an aggregate beside it.
+// spread checks that a spread opens one branch per element, one level deeper, and has an aggregate at its own.
 func (c *checker) spread(n *Node) {
 	g := c.g
 	c.want(n, n.Expr != nil && n.Var != None, "has no elements, or no variable for one")
@@ -143,7 +142,7 @@ func (c *checker) spread(n *Node) {
 	c.want(n, n.Limit >= 0, fmt.Sprintf("has a limit of %d", n.Limit))
 }
 
-// regions wants every region to stand in one before it, and every node to be as deep as its region.
+// regions checks that every region is inside an earlier one, and every node as deep as its region.
 func (c *checker) regions() {
 	g := c.g
 	for i, r := range g.Regions {
@@ -160,8 +159,7 @@ func (c *checker) regions() {
 	}
 }
 
-// leaves says what is wrong with an edge for the kinds of nodes that it joins, and gives "" where
-// nothing is.
+// leaves describes what is wrong with an edge between its kinds of nodes; "" if nothing is.
 func (e *Edge) leaves(from, to *Node) string {
 	allowed := true
 	switch e.Kind {

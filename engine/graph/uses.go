@@ -8,9 +8,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// Reads lists the variables that the expressions of a node read, in no order and perhaps twice: its
-// own and, where it chooses its way, its guards'. Values that arrive at an aggregate are not read
-// from variables.
+// Reads lists the variables that a node's expressions and guards read, in no order and perhaps twice. An aggregate's elements are
+// no variables.
 func (g *Graph) Reads(n *Node) []VarID {
 	var out []VarID
 	for _, a := range n.Args {
@@ -40,8 +39,7 @@ func (g *Graph) Reads(n *Node) []VarID {
 	return out
 }
 
-// names gives the variables of the free names of an expression. Graphs are checked when they are
-// made, so an expression that does not compile here reads nothing.
+// names returns the variables of the free names of an expression. Checked graphs have no expression that does not compile.
 func (g *Graph) names(n *Node, e *ir.Expr) []VarID {
 	compiled, err := expr.Compile(e, g.Limits)
 	if err != nil {
@@ -57,7 +55,7 @@ func (g *Graph) names(n *Node, e *ir.Expr) []VarID {
 	return out
 }
 
-// Writes lists the variables that a node gives a value or takes it from.
+// Writes lists the variables that a node sets or clears.
 func (n *Node) Writes() []VarID {
 	out := append([]VarID(nil), n.Targets...)
 	for _, s := range n.Sets {
@@ -70,9 +68,8 @@ func (n *Node) Writes() []VarID {
 	return out
 }
 
-// Kills lists the variables whose value from before cannot be read behind the node, unless an error has
-// led away from it. The head of a loop binds its targets only if there is another round; and what is
-// appended to stays.
+// Kills lists the variables whose earlier value cannot be read after the node, unless an error leads away from it. A loop's head
+// binds its targets only if there is another round; and an append keeps the value.
 func (n *Node) Kills() []VarID {
 	if n.Kind == LoopHead {
 		return nil
@@ -86,29 +83,28 @@ func (n *Node) Kills() []VarID {
 	return out
 }
 
-// Live holds, for every node, which variables may still be read from there on with the value that
-// they have: what a commit must keep for it, and no more (D12).
+// Live holds, for every node, which variables may still be read from there with their current value: what a commit must keep, and
+// no more (D12).
 type Live struct {
 	in    [][]VarID // sorted: live where a run of the node begins
-	kills [][]VarID // by node, as Kills gives them
+	kills [][]VarID // by node, see Kills
 	g     *Graph
 }
 
-// In says whether the variable is live where the node begins.
+// In reports whether the variable is live where the node begins.
 func (l *Live) In(n NodeID, v VarID) bool {
 	_, found := slices.BinarySearch(l.in[n], v)
 	return found
 }
 
-// Across says whether the variable is live while the node runs: something after it reads what the
-// variable holds now.
+// Across reports whether the variable is live while the node runs: something after it reads its current value.
 func (l *Live) Across(n *Node, v VarID) bool {
 	killed := slices.Contains(l.kills[n.ID], v)
 	return slices.ContainsFunc(l.g.out[n.ID], func(e *Edge) bool { return l.In(e.To, v) && !e.kills(v, killed) })
 }
 
-// kills says whether a value from before its node can no longer be read behind the edge: the node has
-// given the variable another, or the edge does. After an error the node has given nothing.
+// kills reports whether an earlier value cannot be read after the edge: the node, or the edge, sets the variable. On an error the
+// node sets nothing.
 func (e *Edge) kills(v VarID, byNode bool) bool {
 	if e.Kind == Exception {
 		return e.Var == v
@@ -116,8 +112,8 @@ func (e *Edge) kills(v VarID, byNode bool) bool {
 	return byNode
 }
 
-// Liveness finds the live variables by going back from every read to the writes before it (the
-// textbook's backward analysis, one variable at a time). reads[n] are the variables that node n reads.
+// Liveness computes the live variables by going back from every read to the writes before it (the textbook's backward analysis,
+// one variable at a time). reads[n] are the variables that node n reads.
 func (g *Graph) Liveness(reads [][]VarID) *Live {
 	l := &Live{in: make([][]VarID, len(g.Nodes)), kills: make([][]VarID, len(g.Nodes)), g: g}
 	readers := make([][]NodeID, len(g.Vars))
@@ -141,8 +137,8 @@ func (g *Graph) Liveness(reads [][]VarID) *Live {
 	return l
 }
 
-// live marks one variable. A variable that one node writes and only its direct successors read, as
-// all are in a graph built of actions, is done without a walk: a join of n would take n² steps.
+// live marks one variable. A variable that one node writes and only its direct successors read, as in a graph of actions, needs
+// no walk: a join of n would take n² steps.
 func (g *Graph) live(l *Live, v VarID, readers []NodeID, writers map[NodeID]bool, marked []VarID) {
 	mark := func(n NodeID) bool {
 		if marked[n] == v+1 {
@@ -175,8 +171,8 @@ func (g *Graph) live(l *Live, v VarID, readers []NodeID, writers map[NodeID]bool
 	}
 }
 
-// readByNext says whether all readers are direct successors of the writer, none of them in a loop,
-// where the value could come round again.
+// readByNext reports whether all readers are direct successors of the writer, none in a loop, where the value could come round
+// again.
 func (g *Graph) readByNext(readers []NodeID, writers map[NodeID]bool) bool {
 	after := map[NodeID]bool{}
 	for w := range writers {
@@ -193,9 +189,8 @@ func (g *Graph) readByNext(readers []NodeID, writers map[NodeID]bool) bool {
 	return !slices.ContainsFunc(readers, func(r NodeID) bool { return !after[r] || g.Nodes[r].Depth > 0 })
 }
 
-// DataEdges gives, for every variable, an edge from each node that writes it to each frontier or
-// branching node that may read what was written there: the values that travel through inboxes. They
-// are for people and checks; running needs only Liveness.
+// DataEdges returns, for every variable, an edge from each node that writes it to each frontier or branching node that may read
+// that value: the values in inboxes. They are for people and checks; running needs only Liveness.
 func (g *Graph) DataEdges() []*Edge {
 	reads := make([]map[VarID]bool, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -206,7 +201,7 @@ func (g *Graph) DataEdges() []*Edge {
 	}
 	var out []*Edge
 	for _, n := range g.Nodes {
-		var done []*Edge // edges taken where the node has given its values
+		var done []*Edge // edges taken after the node has set its values
 		for _, e := range g.out[n.ID] {
 			if e.Kind != Exception {
 				done = append(done, e)
@@ -225,8 +220,7 @@ func (g *Graph) DataEdges() []*Edge {
 	return out
 }
 
-// dataFrom follows the control edges from a write, the given ones first, until the next write of the
-// variable.
+// dataFrom follows the control edges from a write, the given ones first, until the next write of the variable.
 func (g *Graph) dataFrom(n *Node, v VarID, edges []*Edge, reads []map[VarID]bool) []*Edge {
 	var out []*Edge
 	seen := map[NodeID]bool{}

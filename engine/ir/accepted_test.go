@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each program is accepted, and prints as expected; what it prints as is read back as the same.
+// TestAccepted checks that each program is accepted, prints as expected, and that the print is read back as the same program.
 func TestAccepted(t *testing.T) {
 	golden(t, "testdata/accepted.txt", func(t *testing.T, source string) string {
 		p, err := Parse("w.ir", []byte(source), Limits{})

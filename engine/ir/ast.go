@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Pos is a place in a source file. Line and Col count from 1, Col in characters.
-// The zero Pos means "nowhere": a node that was built in Go rather than parsed.
+// Pos is a position in a source file. Line and Col count from 1, Col in characters. The zero Pos means "nowhere": a node built in
+// Go.
 type Pos struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 	Col  int    `json:"col,omitempty"`
 }
 
-// String gives file:line:col, or "-" for the zero Pos.
+// String returns file:line:col, or "-" for the zero Pos.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return "-"
@@ -36,7 +36,7 @@ type Function struct {
 	Body    []Stmt // at least one
 }
 
-// Name is a name with its place.
+// Name is a name with its position.
 type Name struct {
 	Pos  Pos
 	Text string
@@ -48,15 +48,15 @@ type Stmt interface {
 	stmt()
 }
 
-// Assign binds the value of a right-hand side. Without targets the value is dropped; with more than
-// one the value must be a list of that length.
+// Assign binds the value of a right-hand side. Without targets the value is dropped; with several the value must be a list of
+// that length.
 type Assign struct {
 	Pos     Pos
 	Targets []Name
 	Value   RHS
 }
 
-// For runs Body once per element of Over, in order. With two or more targets each element is unpacked.
+// For runs Body once per element of Over, in order. Two targets unpack each element.
 type For struct {
 	Pos     Pos
 	Targets []Name // one or two
@@ -64,28 +64,28 @@ type For struct {
 	Body    []Stmt
 }
 
-// While runs Body as long as Cond holds.
+// While runs Body while Cond holds.
 type While struct {
 	Pos  Pos
 	Cond *Expr
 	Body []Stmt
 }
 
-// If runs the body of the first arm whose condition holds. Else is nil where none is written.
+// If runs the body of the first arm whose condition holds. Else may be nil.
 type If struct {
 	Pos  Pos
 	Arms []Arm // at least one: if, then the elifs
 	Else []Stmt
 }
 
-// Arm is one condition of an If and its body.
+// Arm is a condition of an If with its body.
 type Arm struct {
 	Pos  Pos
 	Cond *Expr
 	Body []Stmt
 }
 
-// Try runs Body; the first handler that matches an error of it runs instead of the rest of Body.
+// Try runs Body; the first handler that matches its error runs instead of the rest of Body.
 type Try struct {
 	Pos      Pos
 	Body     []Stmt
@@ -96,7 +96,7 @@ type Try struct {
 type Handler struct {
 	Pos   Pos
 	Types []Name
-	As    *Name // nil where the error is not bound
+	As    *Name // nil: the error is not bound
 	Body  []Stmt
 }
 
@@ -109,7 +109,7 @@ type Return struct {
 // Break leaves the innermost loop.
 type Break struct{ Pos Pos }
 
-// Continue goes on with the next round of the innermost loop.
+// Continue starts the next round of the innermost loop.
 type Continue struct{ Pos Pos }
 
 // Pass does nothing.
@@ -121,14 +121,14 @@ type Sleep struct {
 	Seconds *Expr
 }
 
-// RHS is what can stand right of an equals sign: *Expr, *Action, *Call, *Spread or *Parallel.
+// RHS is a right-hand side: *Expr, *Action, *Call, *Spread or *Parallel.
 type RHS interface {
 	Position() Pos
 	rhs()
 }
 
-// Expr is an expression. Text is its canonical print, in one line, from which it is compiled; two
-// expressions that differ only in layout have the same Text.
+// Expr is an expression. Text is its canonical print, in one line, from which it is compiled; expressions that differ only in
+// layout have the same Text.
 type Expr struct {
 	Pos  Pos
 	Text string
@@ -149,19 +149,19 @@ type Action struct {
 	Timeout time.Duration // zero: no timeout
 }
 
-// Arg is one keyword argument.
+// Arg is a keyword argument.
 type Arg struct {
 	Name  Name
 	Value *Expr
 }
 
-// Retry says how often an action is tried again after an error of one of the types; no types, or the
-// type Exception, means any error. The first Retry of an action that matches decides.
+// Retry tells how often an action is retried after an error of one of the types; no types, or the type Exception, means any
+// error. The first Retry of an action that matches decides.
 type Retry struct {
 	Pos     Pos
 	Types   []Name
 	Count   int           // attempts after the first
-	Backoff time.Duration // wait before the second attempt; doubles with each one after. Zero: none
+	Backoff time.Duration // wait before the second attempt, doubled with each further one; zero: none
 }
 
 // Call runs another function of the program; it is expanded in place.
@@ -171,8 +171,8 @@ type Call struct {
 	Args []Arg
 }
 
-// Spread runs Do once per element of Over, with the element bound to Item. Its value is the list of
-// results in the order of Over. Limit is the most that run at once; zero: no limit.
+// Spread runs Do once per element of Over, with the element bound to Item. Its value is the list of results in the order of Over.
+// Limit bounds how many run at once; zero: no limit.
 type Spread struct {
 	Pos   Pos
 	Over  *Expr
@@ -181,55 +181,55 @@ type Spread struct {
 	Do    Invocation
 }
 
-// Parallel runs its calls together. Its value is the list of results in the order of writing.
+// Parallel runs its calls together. Its value is the list of results in the order of the text.
 type Parallel struct {
 	Pos Pos
 	Do  []Invocation // at least one
 }
 
-// Position gives the place of the first target, or of the value where there is none.
+// Position is that of the first target, or else of the value.
 func (s *Assign) Position() Pos { return s.Pos }
 
-// Position gives the place of the word for.
+// Position is that of the word for.
 func (s *For) Position() Pos { return s.Pos }
 
-// Position gives the place of the word while.
+// Position is that of the word while.
 func (s *While) Position() Pos { return s.Pos }
 
-// Position gives the place of the word if.
+// Position is that of the word if.
 func (s *If) Position() Pos { return s.Pos }
 
-// Position gives the place of the word try.
+// Position is that of the word try.
 func (s *Try) Position() Pos { return s.Pos }
 
-// Position gives the place of the word return.
+// Position is that of the word return.
 func (s *Return) Position() Pos { return s.Pos }
 
-// Position gives the place of the word break.
+// Position is that of the word break.
 func (s *Break) Position() Pos { return s.Pos }
 
-// Position gives the place of the word continue.
+// Position is that of the word continue.
 func (s *Continue) Position() Pos { return s.Pos }
 
-// Position gives the place of the word pass.
+// Position is that of the word pass.
 func (s *Pass) Position() Pos { return s.Pos }
 
-// Position gives the place of the word sleep.
+// Position is that of the word sleep.
 func (s *Sleep) Position() Pos { return s.Pos }
 
-// Position gives the place of the first character.
+// Position is that of the first character.
 func (e *Expr) Position() Pos { return e.Pos }
 
-// Position gives the place of the @.
+// Position is that of the @.
 func (a *Action) Position() Pos { return a.Pos }
 
-// Position gives the place of the name.
+// Position is that of the name.
 func (c *Call) Position() Pos { return c.Pos }
 
-// Position gives the place of the word spread.
+// Position is that of the word spread.
 func (s *Spread) Position() Pos { return s.Pos }
 
-// Position gives the place of the word parallel.
+// Position is that of the word parallel.
 func (p *Parallel) Position() Pos { return p.Pos }
 
 func (*Assign) stmt()   {}

@@ -8,7 +8,6 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// call prints the call of a function of expressions or of a method.
 func (c *canon) call(x *syntax.CallExpr) error {
 	switch fn := x.Fn.(type) {
 	case *syntax.Ident:
@@ -62,7 +61,7 @@ func (c *canon) method(fn *syntax.DotExpr) error {
 	return nil
 }
 
-// args prints the arguments of a call: those without a name, then those with one.
+// args prints a call's arguments: those without a name, then the named ones.
 func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool) error {
 	c.put("(")
 	seen := map[string]bool{}
@@ -78,7 +77,6 @@ func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool
 	return nil
 }
 
-// arg prints one argument; seen are the names of those before it.
 func (c *canon) arg(callee string, arg syntax.Expr, keywords, seen map[string]bool) error {
 	named, ok := arg.(*syntax.BinaryExpr)
 	if !ok || named.Op != syntax.EQ {
@@ -87,7 +85,7 @@ func (c *canon) arg(callee string, arg syntax.Expr, keywords, seen map[string]bo
 		}
 		return c.expr(arg, bindConditional)
 	}
-	name := named.X.(*syntax.Ident) // Starlark's parser lets nothing else stand before an equals sign
+	name := named.X.(*syntax.Ident) // Starlark's parser allows nothing else before an equals sign
 	if err := c.keyword(callee, name, keywords, seen); err != nil {
 		return err
 	}
@@ -109,7 +107,7 @@ func (c *canon) keyword(callee string, name *syntax.Ident, keywords, seen map[st
 	return nil
 }
 
-// key prints the function that orders: the one place where a function is named without being called.
+// key prints the function that orders: only here a function is named without a call.
 func (c *canon) key(callee string, named *syntax.BinaryExpr) error {
 	fn, ok := bare(named.Y).(*syntax.Ident)
 	if ok {

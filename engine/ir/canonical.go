@@ -8,11 +8,11 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// maxTree bounds the depth of an expression's tree. Brackets are bounded by Limits.Nesting; this is
-// for chains such as a + b + c, whose tree is as deep as they are long and whose readers recurse.
+// maxTree bounds the depth of an expression's tree. Limits.Nesting bounds brackets; this is for chains such as a + b + c, whose
+// tree is as deep as they are long and whose readers recurse.
 const maxTree = 4000
 
-// Binding strengths, weakest first. An operand that binds weaker than its place asks for gets brackets.
+// Binding strengths, weakest first. An operand that binds weaker than required gets brackets.
 const (
 	bindConditional = iota
 	bindOr
@@ -44,8 +44,8 @@ var bindings = map[syntax.Token]int{
 	syntax.PERCENT:    bindProduct,
 }
 
-// canonical prints an expression in one line, with the fewest brackets and with double quotes, and
-// refuses what the language does not have. Printing what it printed, parsed, gives the same again.
+// canonical prints an expression in one line, with the fewest brackets and with double quotes, and refuses what the language
+// lacks. Printing the parsed print gives the same again.
 func canonical(file string, tree syntax.Expr) (string, error) {
 	c := canon{file: file}
 	if err := c.expr(tree, bindConditional); err != nil {
@@ -68,8 +68,8 @@ func (c *canon) refuse(at syntax.Position, format string, args ...any) error {
 
 func (c *canon) pos(at syntax.Position) Pos { return Pos{c.file, int(at.Line), int(at.Col)} }
 
-// start gives the place of the first character of an expression. It does not recurse, as Starlark's own
-// does, since a chain may be deeper than what was checked yet.
+// start returns the position of an expression's first character. Unlike Starlark's it does not recurse, since an unchecked chain
+// may be too deep.
 func start(x syntax.Expr) syntax.Position {
 	for {
 		switch left := x.(type) {
@@ -99,7 +99,7 @@ func start(x syntax.Expr) syntax.Position {
 	}
 }
 
-// expr prints x where something that binds at least as strong as least must stand.
+// expr prints x where something that binds at least as strongly as least is required.
 func (c *canon) expr(x syntax.Expr, least int) error {
 	if c.depth++; c.depth > maxTree {
 		return LimitError(c.pos(start(x)), "operators of an expression", c.depth, maxTree)
@@ -146,7 +146,6 @@ func (c *canon) expr(x syntax.Expr, least int) error {
 	return c.refuse(start(outer), "this kind of expression is not in the language; assign its parts first")
 }
 
-// bare takes brackets off.
 func bare(x syntax.Expr) syntax.Expr {
 	for {
 		paren, ok := x.(*syntax.ParenExpr)
@@ -172,7 +171,7 @@ func binding(x syntax.Expr) int {
 	return bindPrimary
 }
 
-// join prints two operands and what stands between them.
+// join prints two operands and what is between them.
 func (c *canon) join(x syntax.Expr, leastX int, between string, y syntax.Expr, leastY int) error {
 	if err := c.expr(x, leastX); err != nil {
 		return err
@@ -216,7 +215,7 @@ func (c *canon) literal(x *syntax.Literal) error {
 	return nil
 }
 
-// floatText is the shortest text that reads as the same float, and as no int.
+// floatText returns the shortest text that reads as the same float, and not as an int.
 func floatText(f float64) string {
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(text, ".e") {
@@ -322,8 +321,7 @@ func (c *canon) comprehension(x *syntax.Comprehension) error {
 	return nil
 }
 
-// target prints the names that a comprehension binds: one, or several with brackets where they are
-// not the outermost ones.
+// target prints the names that a comprehension binds: one, or several, in brackets unless outermost.
 func (c *canon) target(x syntax.Expr, outermost bool) error {
 	var parts []syntax.Expr
 	switch t := bare(x).(type) {

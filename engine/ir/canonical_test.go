@@ -10,8 +10,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// The canonical text of an expression has the value of what was written: Starlark evaluates both, or
-// fails on both with the same error.
+// TestCanonicalKeepsTheValue checks that the canonical text of an expression has the original's value: Starlark evaluates both,
+// or fails on both with the same error.
 func TestCanonicalKeepsTheValue(t *testing.T) {
 	values := []starlark.Value{
 		starlark.None, starlark.True, starlark.False, starlark.MakeInt(0), starlark.MakeInt(3), starlark.MakeInt(-2),
@@ -44,7 +44,7 @@ func TestCanonicalKeepsTheValue(t *testing.T) {
 		}
 		text := p.Functions[0].Body[0].(*Assign).Value.(*Expr).Text
 		env := starlark.StringDict{
-			// A function for the evaluation of calls only; it is no value of the language.
+			// A function only for the evaluation of calls; it is no value of the language.
 			"isexception": starlark.NewBuiltin("isexception", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple,
 				[]starlark.Tuple) (starlark.Value, error) {
 				return starlark.False, nil

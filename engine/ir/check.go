@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// check refuses what the grammar cannot see: calls that do not fit their function, recursion, and a
-// program that cannot be run.
+// check refuses what the grammar cannot see: calls that do not fit their function, recursion, and a program that cannot be run.
 func check(prog *Program, lim Limits) error {
 	g := callGraph{prog: prog, index: map[string]int{}, calls: make([][]*Call, len(prog.Functions))}
 	var mistakes Errors
@@ -30,7 +29,7 @@ func check(prog *Program, lim Limits) error {
 	return g.bounded(lim.Nesting)
 }
 
-// eachCall visits the calls of a body in the order of writing.
+// eachCall visits the calls of a body in the order of the text.
 func eachCall(body []Stmt, visit func(*Call)) {
 	for _, s := range body {
 		switch s := s.(type) {
@@ -67,14 +66,12 @@ func callsOf(value RHS, visit func(*Call)) {
 	}
 }
 
-// callGraph is who calls whom, by index in prog.Functions.
 type callGraph struct {
 	prog  *Program
 	index map[string]int
 	calls [][]*Call
 }
 
-// fits holds the arguments of a call against the inputs of its function.
 func (g *callGraph) fits(c *Call) *Error {
 	fn := g.prog.Functions[g.index[c.Name]]
 	given := map[string]bool{}
@@ -100,15 +97,15 @@ func names(list []Name) string {
 	return strings.Join(texts, ", ")
 }
 
-// bounded refuses recursion and chains of calls longer than bound. It takes functions away that call
-// none of those left, so it needs neither a stack nor more than one look at each call.
+// bounded refuses recursion and chains of calls longer than bound. It repeatedly removes functions without calls of remaining
+// ones, so it needs no stack and visits each call once.
 func (g *callGraph) bounded(bound int) error {
 	type edge struct {
 		caller int
 		call   *Call
 	}
 	callers := make([][]edge, len(g.calls))
-	open := make([]int, len(g.calls))   // calls of functions not taken away yet
+	open := make([]int, len(g.calls))   // calls of remaining functions
 	height := make([]int, len(g.calls)) // calls in the longest chain from here
 	var ready []int
 	for i, calls := range g.calls {
@@ -140,11 +137,10 @@ func (g *callGraph) bounded(bound int) error {
 	return g.recursion(open)
 }
 
-// recursion names a cycle among the functions that could not be taken away. Each of them calls another
-// one, so going along must come back.
+// recursion names a cycle among the remaining functions. Each of them calls another one, so following calls must return.
 func (g *callGraph) recursion(open []int) error {
 	at := slices.IndexFunc(open, func(n int) bool { return n > 0 })
-	step := map[int]int{} // function → its place in path
+	step := map[int]int{} // function → its index in path
 	var path []string
 	for {
 		step[at] = len(path)

@@ -2,8 +2,8 @@ package ir
 
 import "slices"
 
-// Equal says whether two programs mean the same text: all that Print shows is alike. Positions and
-// the names of their files do not count, nor does the difference between an empty and a nil slice.
+// Equal reports whether two programs have the same Print. Positions and file names do not count, nor does the difference between
+// an empty and a nil slice.
 func Equal(a, b *Program) bool {
 	return slices.EqualFunc(a.Functions, b.Functions, func(a, b *Function) bool {
 		return sameName(a.Name, b.Name) && sameNames(a.Inputs, b.Inputs) && sameNames(a.Outputs, b.Outputs) &&

@@ -8,9 +8,8 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// expr parses an expression: it finds where the expression ends, refuses words and operators that the
-// language does not have, lets Starlark's parser read the rest, and keeps its canonical print. What
-// is wanted is named in the message where there is none.
+// expr parses an expression: it finds its end, refuses words and operators that the language lacks, lets Starlark's parser read
+// the rest, and keeps the canonical print. Messages name what is wanted if there is no expression.
 func (p *parser) expr(want string) (*Expr, error) {
 	first, end := p.next, p.extent()
 	if end == first {
@@ -40,7 +39,7 @@ func (p *parser) expr(want string) (*Expr, error) {
 	return &Expr{Pos: p.posOf(from), Text: text}, nil
 }
 
-// extent gives the index of the first token that is not of the expression which begins here.
+// extent returns the index of the first token after the expression that begins here.
 func (p *parser) extent() int {
 	depth := 0
 	for i := p.next; ; i++ {
@@ -64,12 +63,12 @@ func (p *parser) extent() int {
 
 func isCloser(op string) bool { return op == ")" || op == "]" || op == "}" }
 
-// endsExpr says whether an operator outside brackets ends an expression.
+// endsExpr reports whether an operator outside brackets ends an expression.
 func endsExpr(op string) bool {
 	return isCloser(op) || op == "," || op == ":" || op == "->" || isAssignment(op)
 }
 
-// isAssignment says whether an operator is an equals sign or ends with one, comparisons apart.
+// isAssignment reports whether an operator is an equals sign or ends with one, except comparisons.
 func isAssignment(op string) bool {
 	return op == "=" || strings.HasSuffix(op, "=") && !slices.Contains([]string{"==", "!=", "<=", ">="}, op)
 }
@@ -79,7 +78,7 @@ func (p *parser) vetExpr(first, end int) error {
 	var depth nesting
 	for i := first; i < end; i++ {
 		t := p.toks[i]
-		var before token // of the expression, or nothing that matters
+		var before token // of the expression, or irrelevant
 		if i > first {
 			before = p.toks[i-1]
 		} else {
@@ -102,7 +101,7 @@ func (p *parser) vetExpr(first, end int) error {
 	return nil
 }
 
-// isOperand says whether a token ends an operand, so that what follows is no prefix.
+// isOperand reports whether a token ends an operand, so that what follows is no prefix.
 func (p *parser) isOperand(t token) bool {
 	switch t.kind {
 	case kName:
@@ -114,7 +113,7 @@ func (p *parser) isOperand(t token) bool {
 	return t.kind == kOp && isCloser(p.text(t))
 }
 
-// vetWord refuses words that no expression reads.
+// vetWord refuses words that no expression has.
 func (p *parser) vetWord(i int, before token) error {
 	t, next := p.toks[i], p.peek(i-p.next+1)
 	word := p.text(t)
@@ -133,7 +132,6 @@ func (p *parser) vetWord(i int, before token) error {
 	return nil
 }
 
-// vetOp refuses operators that the language does not have.
 func (p *parser) vetOp(t token) error {
 	switch op := p.text(t); op {
 	case "@":
@@ -152,8 +150,8 @@ func (p *parser) vetOp(t token) error {
 	return nil
 }
 
-// nesting counts what a parser has open: brackets, prefix operators and the else of conditionals.
-// All of them recurse, and Starlark's parser takes a thousand steps down, about 13 for each of these.
+// nesting counts what a parser has open: brackets, prefix operators and the else of conditionals. All of them recurse, and
+// Starlark's parser allows a thousand levels, about 13 for each of these.
 type nesting struct {
 	outer []nesting // outside the open brackets
 	base  int       // when the innermost bracket was opened
@@ -161,7 +159,7 @@ type nesting struct {
 	run   int       // of prefix operators
 }
 
-// pass counts a token and gives the depth with it.
+// pass counts a token and returns the depth with it.
 func (n *nesting) pass(text string, k kind, afterOperand bool) int {
 	isWord := k == kName
 	switch {
@@ -183,13 +181,13 @@ func (n *nesting) pass(text string, k kind, afterOperand bool) int {
 	return n.base + n.elses + n.run
 }
 
-// explain words an error of Starlark's parser for someone who writes workflows.
+// explain rewords an error of Starlark's parser for authors of workflows.
 func (p *parser) explain(err error, first, end int) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
 		return p.wrong(p.toks[first], "the expression cannot be read: %v", err)
 	}
-	// The parser gives the start of a token for some errors and the place behind it for others.
+	// The parser returns the start of a token for some errors and its end for others.
 	behind, _ := slices.BinarySearchFunc(p.toks[first:end], e.Pos, func(t token, pos syntax.Position) int {
 		if t.line != pos.Line {
 			return int(t.line - pos.Line)
@@ -210,7 +208,7 @@ func (p *parser) explain(err error, first, end int) error {
 		return p.wrong(at, "a conditional without else; write a if condition else b")
 	case strings.HasPrefix(e.Msg, "unparenthesized tuple"):
 		return p.wrong(at, "several values where one must stand; write a list: [a, b]")
-	case e.Msg == "not an identifier" && p.isOp(last, "."): // and nothing behind it
+	case e.Msg == "not an identifier" && p.isOp(last, "."): // and nothing after it
 		return p.wrong(at, "found %s after a dot; write the name of a method", p.describe(at))
 	case e.Msg == "not an identifier":
 		return p.wrong(last, "found %s after a dot; write the name of a method", p.describe(last))
@@ -226,7 +224,7 @@ func (p *parser) explain(err error, first, end int) error {
 	return p.explainLiteral(p.toks[first:min(first+behind+1, end)], e.Msg)
 }
 
-// explainRest words that an expression goes on with t where it should have ended.
+// explainRest reports that an expression continues with t where it should have ended.
 func (p *parser) explainRest(t token, toks []token) error {
 	before := toks[max(slices.Index(toks, t)-1, 0)]
 	switch {
@@ -242,7 +240,7 @@ func (p *parser) explainRest(t token, toks []token) error {
 		p.describe(t))
 }
 
-// explainWanted words that t stands where the message of Starlark's parser wants something else.
+// explainWanted reports that t is found where Starlark's parser wants something else.
 func (p *parser) explainWanted(t token, msg string) error {
 	_, wanted, _ := strings.Cut(msg, "want ")
 	switch {
@@ -259,7 +257,7 @@ func (p *parser) explainWanted(t token, msg string) error {
 	return p.wrong(t, "found %s; write %s before it, or remove it", p.describe(t), strings.ReplaceAll(wanted, "'", `"`))
 }
 
-// explainLiteral words that the last string or number among toks cannot be read.
+// explainLiteral reports that the last string or number among toks cannot be read.
 func (p *parser) explainLiteral(toks []token, msg string) error {
 	for _, t := range slices.Backward(toks) {
 		switch t.kind {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever the input, Parse refuses it in one line with a place, or gives a program that its print
-// gives again.
+// FuzzParse checks that Parse refuses any input in one line with a position, or returns a program whose print parses to it again.
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"testdata/accepted.txt", "testdata/refused.txt"} {
 		data, err := os.ReadFile(file)

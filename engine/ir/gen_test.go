@@ -15,11 +15,10 @@ import (
 type generator struct {
 	*rapid.T
 	loops     int
-	functions []*Function // of which those from next on may be called
+	functions []*Function // those from next on may be called
 	next      int
 }
 
-// anyProgram is a program without positions.
 func anyProgram(t *rapid.T) *Program {
 	g := &generator{T: t}
 	n := g.below(3, "functions") + 1
@@ -47,13 +46,12 @@ func pick[V any](g *generator, label string, of ...V) V {
 	return rapid.SampledFrom(of).Draw(g.T, label)
 }
 
-// variable is any name that an expression may read; many of them are words of statements.
+// variable is any name that an expression may read; many are words of statements.
 func (g *generator) variable() string {
 	return pick(g, "variable", "a", "b", "xs", "sleep", "spread", "parallel", "input", "output", "limit", "retry", "fn",
 		"timeout", "backoff", "max", "list", "s", "ms", "ö", "_1")
 }
 
-// word is any name at all.
 func (g *generator) word() string {
 	return pick(g, "word", "a", "b", "class", "None", "if", "in", "retry", "timeout", "input", "for", "lambda", "é")
 }
@@ -205,7 +203,7 @@ func (g *generator) duration() time.Duration {
 	return n * pick(g, "unit", time.Millisecond, time.Second, time.Minute, time.Hour)
 }
 
-// expr is a random expression, in canonical form because the parser made it so.
+// expr is a random expression, in canonical form by the parser.
 func (g *generator) expr() *Expr {
 	source := g.source(3)
 	p, err := Parse("expr.ir", []byte(inMain("x = ("+source+")")), Limits{})
@@ -215,8 +213,7 @@ func (g *generator) expr() *Expr {
 	return &Expr{Text: p.Functions[0].Body[0].(*Assign).Value.(*Expr).Text}
 }
 
-// source writes an expression in a random way: with brackets that are not needed, over lines, with
-// comments. It must stand inside brackets.
+// source writes an expression in a random way: with superfluous brackets, over lines, with comments. It must be inside brackets.
 func (g *generator) source(depth int) string {
 	text := g.operand(depth)
 	switch g.below(6, "layout") {
@@ -270,8 +267,8 @@ func (g *generator) operand(depth int) string {
 	return g.operand(0)
 }
 
-// Parse is the inverse of Print, for programs of the whole grammar; and what is not of the program,
-// layout and comments, changes nothing.
+// TestRoundTrip checks that Parse is the inverse of Print, for programs of the whole grammar, and that layout and comments change
+// nothing.
 func TestRoundTrip(t *testing.T) {
 	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the kind of a token.
 type kind uint8
 
 const (
@@ -23,32 +22,28 @@ const (
 	kBad // what the lexer refused; always the last token
 )
 
-// token is a piece of the source: bytes start to end, which begin at line and col. Indents, dedents
-// and the end are empty pieces.
+// token is a piece of the source: the bytes from start to end, at line and col. Indents, dedents and the end are empty.
 type token struct {
 	kind       kind
 	start, end int32
 	line, col  int32
 }
 
-// indentWidth is the number of spaces of one level.
 const indentWidth = 4
 
-// maxDigits bounds the digits of one number, since reading n of them takes more than n steps.
+// maxDigits bounds the digits of one number, since reading takes more than linear time.
 const maxDigits = 4096
 
-// ops are the operators and punctuation. Those that the language does not have are read too, so that
-// they are refused by name.
+// ops are the operators and punctuation, including those that the language lacks, so that they are refused by name.
 var ops = set(
 	"**=", "//=", "<<=", ">>=",
 	"->", "==", "!=", "<=", ">=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
 	"(", ")", "[", "]", "{", "}", ",", ":", ".", "+", "-", "*", "/", "%", "<", ">", "=", "@", "|", "&", "^", "~",
 )
 
-// maxOp is the length of the longest operator.
 const maxOp = 3
 
-// strays are characters that begin no token, and what to write instead.
+// foreignRunes are characters that begin no token, and what to write instead.
 var foreignRunes = map[rune]string{
 	'\t': "a tab; indent with four spaces a level, and use spaces elsewhere",
 	'\\': "a line cannot be continued with a backslash; put the expression in brackets",
@@ -56,8 +51,8 @@ var foreignRunes = map[rune]string{
 	'!':  "a lone !; write not for a negation, != for unequal",
 }
 
-// lexer cuts a source into tokens. What it refuses becomes the last token, so that a mistake further
-// up, which only the parser can see, is reported first.
+// lexer cuts a source into tokens. What it refuses becomes the last token, so that an earlier mistake, which only the parser
+// sees, is reported first.
 type lexer struct {
 	file    string
 	src     string
@@ -65,13 +60,12 @@ type lexer struct {
 	line    int
 	col     int
 	level   int     // of indentation, of the current line
-	open    []token // brackets that are not closed yet, outermost first
-	nesting int     // the most levels and open brackets
+	open    []token // unclosed brackets, outermost first
+	nesting int     // maximal levels and open brackets
 	toks    []token
 	bad     *Error // of the last token, if that is kBad
 }
 
-// lex cuts src, which vet has let through.
 func lex(file, src string, nesting int) *lexer {
 	l := &lexer{file: file, src: src, line: 1, col: 1, nesting: nesting}
 	for l.bad == nil && l.at < len(l.src) {
@@ -91,7 +85,7 @@ func lex(file, src string, nesting int) *lexer {
 	return l
 }
 
-// vet refuses what is not text. It gives the source without a byte order mark.
+// vet refuses what is not text, and returns the source without a byte order mark.
 func vet(file string, src []byte) (string, error) {
 	text := strings.TrimPrefix(string(src), "\ufeff")
 	line, start := 1, 0
@@ -116,14 +110,12 @@ func vet(file string, src []byte) (string, error) {
 	return text, nil
 }
 
-// pos is the current place.
 func (l *lexer) pos() Pos { return Pos{l.file, l.line, l.col} }
 
 func (l *lexer) posOf(t token) Pos { return Pos{l.file, int(t.line), int(t.col)} }
 
 func (l *lexer) text(t token) string { return l.src[t.start:t.end] }
 
-// rest is what is not read yet.
 func (l *lexer) rest() string { return l.src[l.at:] }
 
 // skip passes n bytes without a line end.
@@ -132,7 +124,7 @@ func (l *lexer) skip(n int) {
 	l.at += n
 }
 
-// emit makes the next n bytes, which hold no line end, a token.
+// emit makes a token of the next n bytes, which have no line end.
 func (l *lexer) emit(k kind, n int) {
 	l.toks = append(l.toks, token{k, int32(l.at), int32(l.at + n), int32(l.line), int32(l.col)})
 	l.skip(n)
@@ -148,7 +140,7 @@ func (l *lexer) fail(err *Error) {
 	l.toks = append(l.toks, token{kBad, int32(l.at), int32(l.at), int32(err.Pos.Line), int32(err.Pos.Col)})
 }
 
-// lineEnd gives the length of the line end that comes next, zero if none does.
+// lineEnd returns the length of the next line end; zero if there is none here.
 func (l *lexer) lineEnd() int {
 	switch {
 	case strings.HasPrefix(l.rest(), "\n"):
@@ -166,7 +158,6 @@ func (l *lexer) skipLineEnd() {
 	}
 }
 
-// skipBlanks passes spaces and a comment.
 func (l *lexer) skipBlanks() {
 	rest := l.rest()
 	l.skip(len(rest) - len(strings.TrimLeft(rest, " ")))
@@ -179,8 +170,7 @@ func (l *lexer) skipBlanks() {
 	}
 }
 
-// skipBlankLine passes a line that holds spaces and a comment at most, and says whether it did.
-// Otherwise it stays before the line.
+// skipBlankLine passes a line with at most spaces and a comment, and reports whether it did.
 func (l *lexer) skipBlankLine() bool {
 	at, col := l.at, l.col
 	l.skipBlanks()
@@ -192,7 +182,7 @@ func (l *lexer) skipBlankLine() bool {
 	return true
 }
 
-// indent reads the spaces before a line and emits what they mean.
+// indent reads the spaces before a line and emits their meaning.
 func (l *lexer) indent() {
 	rest := l.rest()
 	spaces := len(rest) - len(strings.TrimLeft(rest, " "))
@@ -214,14 +204,13 @@ func (l *lexer) indent() {
 	}
 }
 
-// dedent closes blocks down to a level.
 func (l *lexer) dedent(level int) {
 	for ; l.level > level; l.level-- {
 		l.emit(kDedent, 0)
 	}
 }
 
-// cutLine cuts up to the end of the line, which inside brackets is not one.
+// cutLine cuts up to the end of the line, which inside brackets is none.
 func (l *lexer) cutLine() {
 	for l.bad == nil {
 		l.skipBlanks()
@@ -262,7 +251,6 @@ func isLetter(r rune) bool { return r == '_' || unicode.IsLetter(r) }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
-// nameLen gives the length of the name that a text begins with.
 func nameLen(s string) int {
 	n := strings.IndexFunc(s, func(r rune) bool {
 		return !isLetter(r) && (r > unicode.MaxASCII || !isDigit(byte(r)))
@@ -283,8 +271,7 @@ func (l *lexer) cutName() {
 	l.emit(kName, n)
 }
 
-// cutNumber cuts an int or a float. Whether it is well formed is left to Starlark's scanner; a unit
-// (200ms) is a name of its own.
+// cutNumber cuts an int or a float. Starlark's scanner checks its form; a unit (200ms) is a name of its own.
 func (l *lexer) cutNumber() {
 	rest := l.rest()
 	n := numberLen(rest)
@@ -325,7 +312,7 @@ func isHex(b byte) bool {
 	return isDigit(b) || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
-// cutString cuts a string. Its escapes are left to Starlark's scanner.
+// cutString cuts a string. Starlark's scanner checks its escapes.
 func (l *lexer) cutString(quote byte) {
 	rest := l.rest()
 	if len(rest) > 2 && rest[1] == quote && rest[2] == quote {
@@ -368,13 +355,13 @@ func (l *lexer) cutOp(r rune) {
 	l.refuse(l.pos(), "the character %q begins nothing; remove it, or put it in a string", r)
 }
 
-// bracket keeps the open brackets, and says whether op may stand here.
+// bracket tracks the open brackets, and reports whether op is allowed here.
 func (l *lexer) bracket(op string) bool {
 	here := token{kOp, int32(l.at), int32(l.at + len(op)), int32(l.line), int32(l.col)}
 	switch op {
 	case "(", "[", "{":
 		l.open = append(l.open, here)
-		// One more than an expression may have, for the call that it is an argument of.
+		// One more than an expression may have, for the call around it.
 		if n := len(l.open); n > l.nesting+1 {
 			l.fail(LimitError(l.pos(), "nesting of an expression", n, l.nesting))
 			return false
@@ -397,7 +384,6 @@ func (l *lexer) bracket(op string) bool {
 
 var closers = map[string]string{"(": ")", "[": "]", "{": "}"}
 
-// describe words a token for a message.
 func (l *lexer) describe(t token) string {
 	switch t.kind {
 	case kNewline:
@@ -419,8 +405,8 @@ func (l *lexer) describe(t token) string {
 	return text
 }
 
-// maxShown bounds the characters of a token that a message shows.
+// maxShown bounds the characters of a token in a message.
 const maxShown = 40
 
-// maxSource is what positions can count, whatever the limit says.
+// maxSource is what positions can count, whatever the limit.
 const maxSource = math.MaxInt32

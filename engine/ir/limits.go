@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Limits bounds what a program may ask for. The zero value of a field means its default, so that the
-// zero Limits is the one of the language's description.
+// Limits bounds what a program may use. A zero field means its default.
 type Limits struct {
 	SourceBytes     int `json:"source_bytes,omitempty"`     // of one source file; default 1 MiB
 	Nesting         int `json:"nesting,omitempty"`          // of blocks, and of brackets in an expression; default 64
@@ -18,7 +17,7 @@ type Limits struct {
 	ExpressionSteps int `json:"expression_steps,omitempty"` // of one evaluation; default 1,000,000
 }
 
-// WithDefaults fills the fields that are zero.
+// WithDefaults replaces zero fields by defaults.
 func (l Limits) WithDefaults() Limits {
 	l.SourceBytes = cmp.Or(l.SourceBytes, 1<<20)
 	l.Nesting = cmp.Or(l.Nesting, 64)
@@ -34,13 +33,13 @@ func (l Limits) WithDefaults() Limits {
 // MaxValueBytes is ValueBytes, or its default.
 func (l Limits) MaxValueBytes() int { return cmp.Or(l.ValueBytes, 1<<20) }
 
-// Error is a mistake in a program and its place. Msg says what is wrong and what to write instead.
+// Error is a mistake in a program with its position. Msg tells what is wrong and what to write instead.
 type Error struct {
 	Pos Pos
 	Msg string
 }
 
-// Error gives file:line:col: message.
+// Error returns file:line:col: message.
 func (e *Error) Error() string { return e.Pos.String() + ": " + e.Msg }
 
 // Errorf makes an *Error.
@@ -48,7 +47,7 @@ func Errorf(pos Pos, format string, args ...any) *Error {
 	return &Error{Pos: pos, Msg: fmt.Sprintf(format, args...)}
 }
 
-// LimitError words the refusal of something that is over a limit; every such message is alike.
+// LimitError words an exceeded limit; all such messages are alike.
 func LimitError(pos Pos, limit string, value, bound int) *Error {
 	return Errorf(pos, "%s: %d is over the limit of %d; make it smaller or raise the limit", limit, value, bound)
 }

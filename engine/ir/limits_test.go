@@ -7,12 +7,11 @@ import (
 	"testing"
 )
 
-// inMain is a program of one statement.
 func inMain(statement string) string {
 	return "fn main(input: [a], output: []):\n    " + statement + "\n"
 }
 
-// blocks is a program whose blocks are n deep, that of the function included.
+// blocks is a program with blocks n deep, the function's included.
 func blocks(n int) string {
 	var out strings.Builder
 	out.WriteString("fn main(input: [a], output: []):\n")
@@ -23,7 +22,7 @@ func blocks(n int) string {
 	return out.String()
 }
 
-// chain is a program in which main calls f1, that calls f2, and so on: n calls.
+// chain is a program in which main calls f1, which calls f2, and so on: n calls.
 func chain(n int) string {
 	var out strings.Builder
 	name := mainName
@@ -39,7 +38,7 @@ func nested(n int, open, inside, shut string) string {
 	return strings.Repeat(open, n) + inside + strings.Repeat(shut, n)
 }
 
-// Each limit lets its bound through and refuses one more, at the place of the one more.
+// TestLimits checks that each limit allows its bound and refuses one more, at the position of the excess.
 func TestLimits(t *testing.T) {
 	exactly := func(text string) Limits { return Limits{SourceBytes: len(text)} }
 	elses := func(n int) string { return inMain("x = " + strings.Repeat("1 if a else ", n) + "2") }
@@ -100,7 +99,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// What counts one by one does not add up where it is side by side.
+// TestLimitsCountDepthOnly checks that depth limits do not add up over siblings.
 func TestLimitsCountDepthOnly(t *testing.T) {
 	for _, statement := range []string{
 		"x = [" + strings.Repeat("[a], ", 1000) + "]",
@@ -121,7 +120,7 @@ func TestLimitsCountDepthOnly(t *testing.T) {
 	}
 }
 
-// With a limit beyond what Starlark's parser takes, that parser's own one is reported.
+// TestLimitsBeyondStarlark checks that the limit of Starlark's parser is reported if it is the lower one.
 func TestLimitsBeyondStarlark(t *testing.T) {
 	_, err := Parse("w.ir", []byte(inMain("x = "+nested(500, "(", "a", ")"))), Limits{Nesting: 1000})
 	if err == nil || !strings.Contains(err.Error(), "nested deeper than Starlark can read; assign parts of it first") {
@@ -129,8 +128,7 @@ func TestLimitsBeyondStarlark(t *testing.T) {
 	}
 }
 
-// hostile are programs by what they are full of: something before, something again and again, and
-// something after.
+// hostile are programs by what they are full of: something before, something repeated, and something after.
 var hostile = []struct{ name, before, again, after string }{
 	{"nothing but (", "", "(", ""},
 	{"[ in a value", hostileHead + "    x = ", "[", ""},
@@ -205,7 +203,7 @@ var hostile = []struct{ name, before, again, after string }{
 
 const hostileHead = "fn main(input: [a], output: []):\n"
 
-// A long program of anything is read or refused; whatever took the square of its length would not end.
+// TestHostile checks that a long program of anything is read or refused; quadratic time would not end.
 func TestHostile(t *testing.T) {
 	for _, h := range hostile {
 		n := (hostileBytes - len(h.before) - len(h.after)) / len(h.again)
@@ -243,7 +241,7 @@ func tryHostile(t *testing.T, name, source string) {
 	})
 }
 
-// What is no text is refused before anything else, at its place.
+// TestNotText checks that what is not text is refused before anything else, at its position.
 func TestNotText(t *testing.T) {
 	head := "fn main(input: [], output: []):\n    "
 	for source, want := range map[string]string{

@@ -10,7 +10,7 @@ import (
 // Errors are several mistakes of a program, in the order of the text.
 type Errors []*Error
 
-// Error gives a line for each.
+// Error returns a line for each.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, one := range e {
@@ -19,7 +19,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives them one by one.
+// Unwrap returns them one by one.
 func (e Errors) Unwrap() []error {
 	list := make([]error, len(e))
 	for i, one := range e {
@@ -28,7 +28,7 @@ func (e Errors) Unwrap() []error {
 	return list
 }
 
-// err is nil where there are none, and the mistake itself where it is the only one.
+// err returns nil if there are none, and the only mistake by itself.
 func (e Errors) err() error {
 	switch len(e) {
 	case 0:
@@ -45,11 +45,11 @@ func (e Errors) err() error {
 // mistakesMost bounds how many mistakes of a program are found.
 const mistakesMost = 100
 
-// errOver says that the mistakes so far are all that are to be found.
+// errOver ends the search for mistakes.
 var errOver = errors.New("no statement is parsed any more")
 
-// recoverFrom keeps the mistake of a statement that begins at a token, in a block that begins at another, and passes what is left of the
-// statement. It reports whether another statement can follow.
+// recoverFrom records the mistake of a statement that begins at the token begin, in a block that begins at first, and passes the
+// rest of the statement. It reports whether another statement can follow.
 func (p *parser) recoverFrom(err error, begin, first int) bool {
 	var mistake *Error
 	if err == errOver || !errors.As(err, &mistake) {
@@ -60,7 +60,7 @@ func (p *parser) recoverFrom(err error, begin, first int) bool {
 		return false
 	}
 	switch p.text(p.toks[begin]) {
-	case "if", "elif", "else", "try", "except", "finally", "for", "while": // its other parts are not looked at
+	case "if", "elif", "else", "try", "except", "finally", "for", "while": // its other parts are not parsed
 		for p.atWord("elif") || p.atWord("else") || p.atWord("except") || p.atWord("finally") {
 			if !p.passLines(p.next, first) {
 				return false
@@ -70,7 +70,7 @@ func (p *parser) recoverFrom(err error, begin, first int) bool {
 	return true
 }
 
-// passLines passes the lines of a statement, with the blocks in it. What the lexer refused ends everything.
+// passLines passes the lines of a statement, with its blocks. A token that the lexer refused ends everything.
 func (p *parser) passLines(begin, first int) bool {
 	if p.depths == nil {
 		p.measure()
@@ -79,7 +79,7 @@ func (p *parser) passLines(begin, first int) bool {
 	for i := max(begin+1, p.next); i < len(p.toks); i++ {
 		switch t, before := p.toks[i], p.toks[i-1].kind; {
 		case t.kind == kBad:
-			if p.bad.Pos.Line != p.mistakes[len(p.mistakes)-1].Pos.Line { // else it may follow from the mistake before it
+			if p.bad.Pos.Line != p.mistakes[len(p.mistakes)-1].Pos.Line { // otherwise it may follow from the previous mistake
 				p.mistakes = append(p.mistakes, p.bad)
 			}
 			return false

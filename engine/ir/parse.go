@@ -2,11 +2,10 @@ package ir
 
 import "fmt"
 
-// Parse reads a program. The error is always an *Error: the first mistake found, with its place in
-// file, which is only a name here and need not exist. Names, calls and limits are checked too, so that
-// whoever takes a Program that Parse gave need not check again what its types say: functions, inputs
-// and arguments are unique, every Call names a function and gives exactly its inputs, no function
-// reaches itself, break and continue stand in loops, and every Expr is canonical.
+// Parse parses a program. The error is an *Error for one mistake, and Errors for several, in the order of the text; file is only
+// a name for positions. Parse also checks names, calls and limits, so that a user of its Program need not: functions, inputs and
+// arguments are unique, every Call names a function and gives exactly its inputs, no function reaches itself, break and continue
+// are in loops, and every Expr is canonical.
 func Parse(file string, src []byte, lim Limits) (*Program, error) {
 	lim = lim.WithDefaults()
 	if bound := min(lim.SourceBytes, maxSource); len(src) > bound {
@@ -28,8 +27,8 @@ func Parse(file string, src []byte, lim Limits) (*Program, error) {
 	return prog, nil
 }
 
-// parser is a recursive descent over the tokens. Its depth is that of the blocks, which the lexer
-// bounds. A method that parses something leaves next behind it.
+// parser is a recursive descent over the tokens. Its depth is that of the blocks, which the lexer bounds. A method that parses
+// something moves next behind it.
 type parser struct {
 	*lexer
 	source    []byte          // what src holds
@@ -37,7 +36,7 @@ type parser struct {
 	functions map[string]bool // names that the program declares
 	loops     int             // around the current statement
 	mistakes  Errors          // of the statements so far
-	depths    []int           // of the blocks around each token; nil as long as there is no mistake
+	depths    []int           // of the blocks around each token; nil until there is a mistake
 }
 
 // Forms that messages show.
@@ -48,7 +47,7 @@ const (
 	formSpread = "spread xs:x -> @name(x=x)"
 )
 
-// declared finds the names of all functions, since a call may stand before its function.
+// declared finds the names of all functions, since a call may come before its function.
 func (p *parser) declared() map[string]bool {
 	names := map[string]bool{}
 	for i := 0; i+2 < len(p.toks); i++ {
@@ -62,10 +61,10 @@ func (p *parser) declared() map[string]bool {
 
 func (p *parser) tok() token { return p.toks[p.next] }
 
-// peek gives the token n further on; beyond the last one, the last one.
+// peek returns the token n further on; beyond the end, the last one.
 func (p *parser) peek(n int) token { return p.toks[min(p.next+n, len(p.toks)-1)] }
 
-// take passes a token and gives its place.
+// take passes a token and returns its position.
 func (p *parser) take() Pos {
 	pos := p.posOf(p.tok())
 	if p.next < len(p.toks)-1 {
@@ -84,8 +83,8 @@ func (p *parser) atOp(op string) bool { return p.isOp(p.tok(), op) }
 
 func (p *parser) atKind(k kind) bool { return p.tok().kind == k }
 
-// wrong refuses a token. Where that is what the lexer refused, the lexer's reason stands; so it does
-// where the token is on a later line of a bracket that is never closed, which is the likelier mistake.
+// wrong refuses a token. If the lexer refused it, the lexer's reason is reported; also if the token is on a later line of a
+// bracket that is never closed, which is the likelier mistake.
 func (p *parser) wrong(t token, format string, args ...any) error {
 	if t.kind == kBad {
 		return p.bad
@@ -96,12 +95,12 @@ func (p *parser) wrong(t token, format string, args ...any) error {
 	return Errorf(p.posOf(t), format, args...)
 }
 
-// unexpected refuses the next token where something else must stand.
+// unexpected refuses the next token where something else is required.
 func (p *parser) unexpected(want string) error {
 	return p.wrong(p.tok(), "found %s; write %s", p.describe(p.tok()), want)
 }
 
-// expect passes an operator. The form shows the whole of what is being written.
+// expect passes an operator. The form shows the whole construct.
 func (p *parser) expect(op, form string) error {
 	if !p.atOp(op) {
 		return p.unexpected(fmt.Sprintf("%q, as in %s", op, form))
@@ -140,7 +139,7 @@ func (p *parser) name(what string) (Name, error) {
 	return name, nil
 }
 
-// program is one or more functions. What is wrong is among the mistakes afterwards.
+// program parses the functions, and collects the mistakes.
 func (p *parser) program() *Program {
 	prog := &Program{File: p.file}
 	lines := map[string]int{}
@@ -163,7 +162,7 @@ func (p *parser) program() *Program {
 	return prog
 }
 
-// function parses one fn; lines holds where those before it are.
+// function parses one fn; lines holds the lines of earlier ones.
 func (p *parser) function(lines map[string]int) (*Function, error) {
 	if !p.atWord(wordFn) {
 		return nil, p.outside()
@@ -184,7 +183,6 @@ func (p *parser) function(lines map[string]int) (*Function, error) {
 	return fn, err
 }
 
-// outside refuses what stands between functions.
 func (p *parser) outside() error {
 	t := p.tok()
 	if t.kind == kIndent {
@@ -206,7 +204,6 @@ func functionFault(name string, lines map[string]int) string {
 	return ""
 }
 
-// signature is (input: [...], output: [...]).
 func (p *parser) signature() (inputs, outputs []Name, err error) {
 	if err = p.expect("(", formFn); err != nil {
 		return nil, nil, err
@@ -223,7 +220,6 @@ func (p *parser) signature() (inputs, outputs []Name, err error) {
 	return inputs, outputs, p.expect(")", formFn)
 }
 
-// list is word: [names].
 func (p *parser) list(word string) ([]Name, error) {
 	if err := p.expectWord(word, formFn); err != nil {
 		return nil, err
@@ -254,7 +250,7 @@ func (p *parser) list(word string) ([]Name, error) {
 	return names, p.expect("]", formFn)
 }
 
-// block is a colon and the indented statements below. The form shows what it belongs to.
+// block is a colon and the indented statements below. The form shows its owner.
 func (p *parser) block(form string) ([]Stmt, error) {
 	if err := p.openBlock(form, "its lines by four spaces, or write pass"); err != nil {
 		return nil, err
@@ -274,8 +270,7 @@ func (p *parser) block(form string) ([]Stmt, error) {
 	return body, nil
 }
 
-// openBlock passes a colon, the end of its line and the indent. What to indent is said where there is
-// nothing.
+// openBlock passes a colon, the end of its line and the indent. The message names what to indent if there is nothing.
 func (p *parser) openBlock(form, indent string) error {
 	if p.atOp("=") {
 		return p.wrong(p.tok(), "an assignment inside a statement; write == to compare, as in if a == b:")

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Print gives the canonical text of a program: four spaces a level, one blank line between functions,
-// double quotes, no comments. Parse reads it back as a program that is Equal to p, and printing that
-// gives the same text. The program must be one that Parse could have given: its expressions canonical,
-// its bodies not empty. A duration that is no whole number of milliseconds is rounded up to one.
+// Print returns the canonical text of a program: four spaces a level, one blank line between functions, double quotes, no
+// comments. Parse reads it back as a program that is Equal to p, with the same Print. The program must be one that Parse could
+// return: its expressions canonical, its bodies not empty. A duration is rounded up to whole milliseconds.
 func Print(p *Program) string {
 	var w printer
 	for i, fn := range p.Functions {
@@ -129,7 +128,7 @@ func (w *printer) assign(s *Assign) {
 	}
 }
 
-// rhsText prints a right-hand side of one line, a parallel therefore not.
+// rhsText prints a right-hand side of one line, thus no parallel.
 func rhsText(value RHS) string {
 	switch v := value.(type) {
 	case *Action:
@@ -173,7 +172,7 @@ func policiesText(a *Action) string {
 	return out.String()
 }
 
-// durationText writes a duration in the largest unit that it is a whole number of.
+// durationText prints a duration in its largest whole unit.
 func durationText(d time.Duration) string {
 	for i := len(units) - 1; i > 0; i-- {
 		if d%units[i].size == 0 {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The programs are written canonically, so each of them prints as itself, with any line ends.
+// TestPrograms checks that each program, written canonically, prints as itself, with any line ends.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/programs/*.ir")
 	if err != nil || len(files) < 2 {
@@ -40,7 +40,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// Positions count characters, not bytes, and lines of any kind.
+// TestPositions checks that positions count characters, not bytes, and lines of any kind.
 func TestPositions(t *testing.T) {
 	source := "fn main(input: [été], output: []): # größe\r\n" +
 		"    Ω, ß = [été, \"ü\",  # ☃\r\n" +
@@ -79,7 +79,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// checkPositions holds every position of a program against what stands there, and counts them.
+// checkPositions compares every position of a program with the text there, and counts them.
 func checkPositions(t *testing.T, source, file string, p *Program) int {
 	t.Helper()
 	lines := strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")
@@ -137,7 +137,7 @@ func checkPositions(t *testing.T, source, file string, p *Program) int {
 	return n
 }
 
-// here is what stands at a position, to the end of its line.
+// here returns the text at a position, to the end of its line.
 func here(lines []string, pos Pos) string {
 	if pos.Line < 1 || pos.Line > len(lines) {
 		return ""

@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected errors and texts in testdata")
 
-// goldenCase is a program and what is expected of it, in the form
+// goldenCase is a program and its expected result, in the form
 //
 //	=== name
 //	source
@@ -54,7 +54,6 @@ func writeGolden(t *testing.T, file string, cases []goldenCase) {
 	}
 }
 
-// golden runs each case of a file and compares what it gives with what is expected.
 func golden(t *testing.T, file string, run func(t *testing.T, source string) string) {
 	t.Helper()
 	cases := readGolden(t, file)

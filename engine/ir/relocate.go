@@ -2,8 +2,8 @@ package ir
 
 import "reflect"
 
-// Relocate replaces every place in a program, as a text that was translated from another one wants it: the errors of whoever
-// compiles and runs the program then name the original's places. The zero Pos stays.
+// Relocate replaces every position in a program that was translated from another text: errors of compiling and running it then
+// name the original's positions. The zero Pos stays.
 func Relocate(p *Program, place func(Pos) Pos) {
 	relocate(reflect.ValueOf(p), place)
 }

@@ -7,7 +7,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestRelocateReachesEveryPlace moves each place of a program of the whole language, and looks for one that stayed.
+// TestRelocateReachesEveryPlace moves each position of a program of the whole language, and looks for one that stayed.
 func TestRelocateReachesEveryPlace(t *testing.T) {
 	t.Parallel()
 	const text = `fn g(input: [x], output: [y]):

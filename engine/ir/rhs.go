@@ -28,7 +28,6 @@ func (p *parser) rhs() (RHS, error) {
 	return value, p.endInvocation(value)
 }
 
-// exprLine parses an expression with the end of its line.
 func (p *parser) exprLine() (RHS, error) {
 	value, err := p.expr("a value")
 	if err != nil {
@@ -60,7 +59,7 @@ func (p *parser) endInvocation(value RHS) error {
 	return p.endLine(what)
 }
 
-// atPolicy tells [retry: ...], [timeout: ...] and [A, B -> ...] from an index or a slice.
+// atPolicy distinguishes [retry: ...], [timeout: ...] and [A, B -> ...] from an index or a slice.
 func (p *parser) atPolicy() bool {
 	word, after := p.peek(1), p.peek(2)
 	if word.kind != kName {
@@ -70,11 +69,11 @@ func (p *parser) atPolicy() bool {
 		p.isOp(after, ":") && (p.isWord(word, wordRetry) || p.isWord(word, wordTimeout))
 }
 
-// atParallel tells the block from a variable of that name.
+// atParallel distinguishes the block from a variable of that name.
 func (p *parser) atParallel() bool { return p.atWord(wordParallel) && p.isOp(p.peek(1), ":") }
 
-// atSpread tells a spread from an expression that begins with a variable of that name: a spread goes
-// on with an operand, and where that could be an index or the like, the arrow tells.
+// atSpread distinguishes a spread from an expression that begins with a variable of that name: an operand follows, and if that
+// could be an index or the like, the arrow decides.
 func (p *parser) atSpread() bool {
 	if !p.atWord(wordSpread) {
 		return false
@@ -109,13 +108,12 @@ func (p *parser) atSpread() bool {
 	return false
 }
 
-// atInvocation says whether an action or a call of one of the program's functions begins here.
+// atInvocation reports whether an action or a call of one of the program's functions begins here.
 func (p *parser) atInvocation() bool {
 	return p.atOp("@") ||
 		p.atKind(kName) && p.functions[p.text(p.tok())] && p.isOp(p.peek(1), "(")
 }
 
-// invocation parses an action or a call.
 func (p *parser) invocation() (Invocation, error) {
 	switch {
 	case p.atOp("@"):
@@ -212,7 +210,6 @@ const (
 	formTimeout = "[timeout: 5s]"
 )
 
-// policy parses one policy of an action.
 func (p *parser) policy(a *Action) error {
 	if !p.atPolicy() {
 		return p.notPolicy(a)
@@ -266,7 +263,6 @@ func (p *parser) timeout(a *Action) error {
 	return p.expect("]", formTimeout)
 }
 
-// types parses names of errors and their arrow.
 func (p *parser) types() ([]Name, error) {
 	var types []Name
 	for {

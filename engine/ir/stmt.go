@@ -2,7 +2,6 @@ package ir
 
 import "slices"
 
-// statement parses one statement with the end of its line.
 func (p *parser) statement() (Stmt, error) {
 	t := p.tok()
 	switch {
@@ -40,7 +39,6 @@ func (p *parser) statement() (Stmt, error) {
 	return p.assign()
 }
 
-// line ends a statement with its line.
 func (p *parser) line(s Stmt, err error) (Stmt, error) {
 	if err != nil {
 		return nil, err
@@ -74,7 +72,6 @@ func (p *parser) indented() error {
 		"or put an expression that continues in brackets")
 }
 
-// endLine passes the end of a line. What stands before it is named in the message.
 func (p *parser) endLine(what string) error {
 	if p.atKind(kNewline) {
 		p.take()
@@ -93,7 +90,7 @@ func (p *parser) endLine(what string) error {
 	return p.wrong(t, "found %s after %s; end the line there", p.describe(t), what)
 }
 
-// loop parses a block in which break and continue may stand.
+// loop parses a block in which break and continue are allowed.
 func (p *parser) loop(form string) ([]Stmt, error) {
 	p.loops++
 	body, err := p.block(form)
@@ -254,7 +251,6 @@ func (p *parser) continues() (Stmt, error) {
 	return s, p.leaveLoop()
 }
 
-// leaveLoop passes break or continue.
 func (p *parser) leaveLoop() error {
 	if p.loops == 0 {
 		return p.wrong(p.tok(), "%s outside a loop; remove it, or write return to leave the function", p.text(p.tok()))
@@ -263,11 +259,11 @@ func (p *parser) leaveLoop() error {
 	return nil
 }
 
-// atTarget says whether a name to be assigned to comes next.
+// atTarget reports whether a name to assign to comes next.
 func (p *parser) atTarget() bool { return p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") }
 
-// atCallOf tells the call of a function of that name from a statement that begins with the word: no
-// expression begins with () or (name=.
+// atCallOf distinguishes the call of a function of that name from a statement that begins with the word: no expression begins
+// with () or (name=.
 func (p *parser) atCallOf(word string) bool {
 	if !p.atWord(word) || !p.functions[word] || !p.isOp(p.peek(1), "(") {
 		return false
@@ -307,7 +303,7 @@ func (p *parser) notAssignable(s *Assign) error {
 		"build a new one")
 }
 
-// targets are names and an equals sign.
+// targets parses names and an equals sign.
 func (p *parser) targets() ([]Name, error) {
 	var names []Name
 	for {

@@ -2,8 +2,8 @@ package ir
 
 import "fmt"
 
-// reserved are the words that go.starlark.net does not read as names. Nothing that an expression may
-// read can be called so; names that no expression reads (of actions, their arguments, error types) may.
+// reserved are the words that go.starlark.net does not read as names. Nothing that an expression may read can have such a name;
+// actions, their arguments and error types may.
 var reserved = set(
 	"and", "as", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
 	"finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "load", "nonlocal", "not",
@@ -11,10 +11,10 @@ var reserved = set(
 	"False", "None", "True",
 )
 
-// operatorWords are the reserved words that may stand in an expression.
+// operatorWords are the reserved words that an expression may have.
 var operatorWords = set("and", "or", "not", "in", "if", "else", "for", "False", "None", "True")
 
-// foreign are words of Python that people try, and what stands for them here.
+// foreign are words of Python that people try, and what to write instead.
 var foreign = map[string]string{
 	"async":    "write actions under parallel:, or use spread",
 	"await":    "an action is waited for where its value is read",
@@ -34,9 +34,8 @@ var foreign = map[string]string{
 	"yield":    "return a list",
 }
 
-// builtins are the functions that an expression may call, each with the keyword arguments it takes;
-// "*" stands for any. A name is one of these only where it is called or given as a key: elsewhere it is
-// a variable.
+// builtins are the functions that an expression may call, each with its keyword arguments; "*" stands for any. A name is one of
+// these only where it is called or passed as key: elsewhere it is a variable.
 var builtins = map[string]map[string]bool{
 	"all":         nil,
 	"any":         nil,
@@ -80,7 +79,7 @@ var changers = map[string]string{
 	"update":     "d = dict(d, key=value)",
 }
 
-// words that only mean something in one place, and are ordinary names elsewhere.
+// Words with a meaning in one place only, and ordinary names elsewhere.
 const (
 	wordFn       = "fn"
 	wordInput    = "input"
@@ -96,7 +95,7 @@ const (
 	mainName     = "main"
 )
 
-// nameFault says why a name cannot be given to what an expression may read, or "" if it can.
+// nameFault explains why a name cannot be given to what an expression may read, or returns "".
 func nameFault(name string) string {
 	if !reserved[name] {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// The reserved words are those of Starlark's parser, and its three constants.
+// TestReservedAreStarlarks checks that the reserved words are those of Starlark's parser, and its three constants.
 func TestReservedAreStarlarks(t *testing.T) {
 	var options syntax.FileOptions
 	tokens := map[string]bool{}
@@ -43,7 +43,8 @@ func TestReservedAreStarlarks(t *testing.T) {
 	}
 }
 
-// Every method of strings and dicts is known: it may be called, or is refused because it changes its value.
+// TestMethodsAreStarlarks checks that every method of strings and dicts is known: it may be called, or is refused because it
+// changes its value.
 func TestMethodsAreStarlarks(t *testing.T) {
 	known := map[string]bool{}
 	for _, value := range []starlark.HasAttrs{starlark.String(""), starlark.NewDict(0)} {
@@ -66,7 +67,7 @@ func TestMethodsAreStarlarks(t *testing.T) {
 	}
 }
 
-// Every reserved word is refused wherever an expression may read it, and nowhere else.
+// TestReservedNames checks that every reserved word is refused wherever an expression may read it, and nowhere else.
 func TestReservedNames(t *testing.T) {
 	for word := range reserved {
 		for _, source := range []string{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// canceled is the history of an instance that is canceled while one of its runs is cancelled.
+// canceled is the history of an instance that is cancelled while one of its runs is.
 const canceled = `submitted i
 enqueued i a
 enqueued i b

@@ -16,11 +16,10 @@ import (
 // lineBytesMax bounds a line of a history: an event holds a few values at most.
 const lineBytesMax = 64 << 20
 
-// ReadHistory reads a history of JSON lines (history.ndjson). It is strict: a first line that does not tell
-// the version, a line that is not a valid event, or a field that events do not have, is an error that names
-// the line, and nothing is returned. Only a last line that was not finished, as a killed process leaves it,
-// is dropped, and torn tells of it. What a recorder that buffers had not written yet is missing without a
-// trace, and calls for Rules.Partial; of one that does not, a torn line is all that can be lost.
+// ReadHistory reads a history of JSON lines (history.ndjson). A first line without the version, an invalid event, and an unknown
+// field are errors that name the line. Only an unfinished last line, as a killed process leaves it, is dropped and reported as
+// torn. What a buffering recorder had not written is missing without a trace, and needs Rules.Partial; without buffering only the
+// torn line can be lost.
 func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	known := words{}
@@ -55,8 +54,7 @@ func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 	}
 }
 
-// pieces is a history that grows. Events are large: moving all of them again and again would take longer than
-// reading them.
+// pieces is a growing history. Events are large: moving all of them repeatedly would take longer than reading them.
 type pieces []History
 
 const pieceEvents = 4096
@@ -71,7 +69,7 @@ func (p *pieces) add(e Event) {
 
 func (p pieces) joined() History { return slices.Concat(p...) }
 
-// words holds each name once that many events have.
+// words shares the strings that many events have.
 type words map[string]string
 
 func (w words) share(e *Event) {
@@ -84,8 +82,8 @@ func (w words) share(e *Event) {
 	}
 }
 
-// ReadHistories reads the files of several recorders, one for each life of each process, and merges them.
-// It names the files that end with a torn line.
+// ReadHistories reads the files of several recorders, one for each incarnation of each process, and merges them. It names the
+// files with a torn line.
 func ReadHistories(files ...string) (_ History, torn []string, err error) {
 	parts := make([]History, len(files))
 	for i, name := range files {
@@ -105,7 +103,7 @@ func ReadHistories(files ...string) (_ History, torn []string, err error) {
 	return Merge(parts...), torn, nil
 }
 
-// readLine reads up to the end of the line. The error is io.EOF where the input ends before it.
+// readLine reads up to the end of the line, or returns io.EOF if the input ends before it.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -133,7 +131,7 @@ func decodeEvent(line []byte) (Event, error) {
 	return e, e.Validate()
 }
 
-// WriteHistory writes a history as JSON lines. One that does not start with Began is given one.
+// WriteHistory writes a history as JSON lines, with Began first.
 func WriteHistory(w io.Writer, h History) error {
 	out := bufio.NewWriter(w)
 	if len(h) == 0 || h[0].Kind != Began {
@@ -161,8 +159,7 @@ func writeEvent(w *bufio.Writer, e *Event) error {
 	return err
 }
 
-// Merge puts the histories of several recorders in the order of their times. Events of one recorder
-// keep their order, also where their times are equal.
+// Merge orders the histories of several recorders by time. Events of one recorder keep their order, even at equal times.
 func Merge(parts ...History) History {
 	all := slices.Concat(parts...)
 	order := make([]int, len(all)) // events are large: each is moved once
@@ -177,18 +174,18 @@ func Merge(parts ...History) History {
 	return merged
 }
 
-// Recording says who records, and how.
+// Recording tells who records, and how.
 type Recording struct {
-	Source string // one life of one process
-	Clock  Clock  // that all recorders of the history share; nil: MachineClock
+	Source string // one incarnation of one process
+	Clock  Clock  // shared by all recorders of the history; nil: MachineClock
 
-	// Buffered hands events to the writer in large pieces, and on Flush. A process that is killed then
-	// loses the last of them, whose effects others may see. Without it each call of Record is one write.
+	// Buffered writes events in large pieces, and on Flush. A killed process then loses the last of them, whose effects others
+	// may see. Without it each Record is one write.
 	Buffered bool
 }
 
-// Recorder writes a history while it happens. It is safe for concurrent use: the order of the lines is
-// the order in which calls of Record got hold of it.
+// Recorder writes a history while it happens. It is safe for concurrent use: the lines are in the order in which Record calls
+// acquire its lock.
 type Recorder struct {
 	Recording
 	mu  sync.Mutex
@@ -196,7 +193,7 @@ type Recorder struct {
 	err error // the first one; nothing is written after it
 }
 
-// NewRecorder makes a recorder, and writes that it began. It does not close w.
+// NewRecorder makes a recorder, and records Began. It does not close w.
 func NewRecorder(w io.Writer, how Recording) *Recorder {
 	if how.Clock == nil {
 		how.Clock = MachineClock
@@ -206,8 +203,8 @@ func NewRecorder(w io.Writer, how Recording) *Recorder {
 	return r
 }
 
-// Record writes events that happened at once, stamped with the source and the time. An error is kept for
-// Flush: what is being recorded must not fail because of its record.
+// Record writes simultaneous events, with the source and the time. It keeps an error for Flush: the recorded run must not fail
+// because of its record.
 func (r *Recorder) Record(events ...Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,8 +222,7 @@ func (r *Recorder) Record(events ...Event) {
 	}
 }
 
-// Flush hands what was recorded so far to the writer, and gives the first error of any Record or
-// Flush.
+// Flush writes everything recorded, and returns the first error of any Record or Flush.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -117,7 +117,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Whoever was killed has left the first piece of a line, or nothing at all.
+// TestReadHistoriesOfKilledProcesses reads files of which a killed process has left the first piece of a line, or nothing at all.
 func TestReadHistoriesOfKilledProcesses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -147,7 +147,7 @@ func TestReadHistoriesOfKilledProcesses(t *testing.T) {
 	}
 }
 
-// What a recorder that does not buffer has been told is in the file when Record returns.
+// TestRecorderLosesNothing checks that an unbuffered event is in the file when Record returns.
 func TestRecorderLosesNothing(t *testing.T) {
 	var buf bytes.Buffer
 	r := NewRecorder(&buf, Recording{Source: "a"})
@@ -202,7 +202,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// failing takes n writes.
+// failing accepts n writes.
 type failing int
 
 func (f *failing) Write(p []byte) (int, error) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// judgeEnqueues holds I1: a node run is enqueued exactly once. Where enqueues cannot be seen, as from outside
-// of a store, it is seen from what is handed out.
+// judgeEnqueues checks I1: a node run is enqueued exactly once. If enqueues are invisible, as from outside a store, it checks
+// what is handed out.
 func judgeEnqueues(j *judgement) {
 	if !j.has[Enqueued] {
 		j.judgeHandedOut()
@@ -27,8 +27,7 @@ func judgeEnqueues(j *judgement) {
 	}
 }
 
-// judgeHandedOut wants that no owner is given a node run while it holds a lease on it. What two owners are
-// given is I11's.
+// judgeHandedOut checks that no owner receives a node run on which it holds a lease. I11 covers two owners.
 func (j *judgement) judgeHandedOut() {
 	j.Why = fmt.Sprintf("the history has no event %q, and none %q with the end of its owner's view (until_ns)", Enqueued, Leased)
 	if j.rules.Revokes {
@@ -53,8 +52,7 @@ func (j *judgement) judgeHandedOut() {
 	}
 }
 
-// judgeCounters holds I2: no counter goes beyond what is required, and a node run is enqueued exactly
-// when its counter is full.
+// judgeCounters checks I2: no counter exceeds what is required, and a node run is enqueued exactly when its counter is full.
 func judgeCounters(j *judgement) {
 	for _, r := range j.runs {
 		if len(r.arrived) == 0 {
@@ -83,7 +81,7 @@ func judgeCounters(j *judgement) {
 	}
 }
 
-// judgeFull holds the second half of I2, which needs every arrival to have been recorded.
+// judgeFull checks the second half of I2, for which every arrival must be recorded.
 func (j *judgement) judgeFull(r *runRecord, lines map[int]int, most, required int) {
 	if len(lines) < most {
 		j.violate(r.arrived, "%s counts %d arrivals, but only %d were recorded", r.key, most, len(lines))
@@ -91,15 +89,15 @@ func (j *judgement) judgeFull(r *runRecord, lines map[int]int, most, required in
 	switch {
 	case most < required && len(r.enqueued) > 0:
 		j.violate(append([]int{r.enqueued[0]}, r.arrived...), "%s was enqueued with %d of %d arrivals", r.key, most, required)
-	case most == required && len(r.enqueued) == 0 && !r.instance.failed: // else it may have failed on the way
+	case most == required && len(r.enqueued) == 0 && !r.instance.failed: // otherwise it may have failed before
 		j.violate([]int{lines[most]}, "%s has all of its %d arrivals and was not enqueued", r.key, required)
 	}
 }
 
-// judgeDeliveries holds I3. It relies on tokens and attempts, not on the order of lines: a lease and
-// an answer that were recorded by two processes may stand in either order.
+// judgeDeliveries checks I3 by tokens and attempts, not by the order of lines: two processes may record a lease and an answer in
+// either order.
 //
-// What these rules let pass is searched for an order in which it can have happened.
+// It then searches for an order in which what these rules accept can have happened.
 func judgeDeliveries(j *judgement) {
 	search := newLinear(j)
 	for _, r := range j.runs {
@@ -130,7 +128,6 @@ func judgeDeliveries(j *judgement) {
 	}
 }
 
-// delivery is the deliveries of one node run, by token.
 type delivery struct {
 	*judgement
 	*runRecord
@@ -139,12 +136,12 @@ type delivery struct {
 	offers  map[int64]int
 	applied map[int64]int
 	unknown map[int64]bool
-	newest  int // line of the lease with the greatest token; -1 without one
+	newest  int // line of the lease with the greatest token; -1: none
 
 	byLine, byAttempt fences
 }
 
-// fence is the lease with the greatest token among those up to a line, or up to an attempt.
+// fence is the lease with the greatest token up to a line, or up to an attempt.
 type fence struct{ upTo, line int }
 
 type fences []fence
@@ -165,7 +162,7 @@ func (x *index) fences(leased []int, key func(line int, e *Event) int) fences {
 	return f
 }
 
-// at gives the line of the lease with the greatest token up to a key.
+// at returns the line of the lease with the greatest token up to a key.
 func (f fences) at(key int) (line int, found bool) {
 	i, _ := slices.BinarySearchFunc(f, key+1, func(a fence, k int) int { return cmp.Compare(a.upTo, k) })
 	if i == 0 {
@@ -174,7 +171,7 @@ func (f fences) at(key int) (line int, found bool) {
 	return f[i-1].line, true
 }
 
-// leases checks that every token is given once, in growing order where the order is known.
+// leases checks that every token is issued once, in growing order if the order is known.
 func (d *delivery) leases() {
 	d.newest = -1
 	for _, line := range d.leased {
@@ -191,7 +188,7 @@ func (d *delivery) leases() {
 	}
 }
 
-// sort enters offers and answers under their tokens.
+// sort files offers and answers under their tokens.
 func (d *delivery) sort() {
 	for _, line := range d.offered {
 		token := d.history[line].Token
@@ -215,22 +212,22 @@ func (d *delivery) sort() {
 	}
 }
 
-// unknowns enters the tokens of completions whose answers nobody got.
+// unknowns finds the tokens of completions whose answers were lost.
 func (d *delivery) unknowns() {
 	for token, n := range d.openOffers(d.runRecord) {
 		d.unknown[token] = n > 0
 	}
 }
 
-// finals checks that one completion at most finished the run.
+// finals checks that at most one completion finished the run.
 func (d *delivery) finals() {
 	if finals := d.final(d.runRecord); len(finals) > 1 {
 		d.violate(finals, "%d completions of %s were applied, each for good", len(finals), d.key)
 	}
 }
 
-// checkCancelled checks that a run that was cancelled is not given out, and that no completion of it is
-// applied. The order of the lines must be that of the commits for it.
+// checkCancelled checks that a cancelled run is not handed out, and that no completion of it is applied. The lines must be in the
+// order of the commits.
 func (d *delivery) checkCancelled() {
 	if len(d.cancellations) == 0 || !d.rules.CommitOrder {
 		return
@@ -242,12 +239,12 @@ func (d *delivery) checkCancelled() {
 	}
 }
 
-// judgeApplied checks that the token was the current one. A lease that was recorded after the answer
-// is I8's: then the run was given out again although it was done.
+// judgeApplied checks that the token was current. A lease recorded after the answer is I8's: the run was done and handed out
+// again.
 func (d *delivery) judgeApplied(line int) {
 	e := &d.history[line]
 	current, found := d.byLine.at(line)
-	if e.Again { // the attempts after it have greater tokens, rightly
+	if e.Again { // later attempts rightly have greater tokens
 		current, found = d.byAttempt.at(e.Attempt)
 	}
 	if found && d.history[current].Token > e.Token {
@@ -255,7 +252,7 @@ func (d *delivery) judgeApplied(line int) {
 	}
 }
 
-// judgeStale checks that there was a reason to turn the completion down.
+// judgeStale checks that the completion was refused for a reason.
 func (d *delivery) judgeStale(line int) {
 	token := d.history[line].Token
 	_, applied := d.applied[token]
@@ -269,8 +266,8 @@ func (d *delivery) judgeStale(line int) {
 	d.violate([]int{line}, "the completion of %s with token %d, the current one, was answered stale", d.key, token)
 }
 
-// judgeDurability holds what a history shows of I8: a node run that was done is not given out again,
-// and an instance that was acknowledged is known.
+// judgeDurability checks the visible part of I8: a finished node run is not handed out again, and an acknowledged instance is
+// known.
 func judgeDurability(j *judgement) {
 	for _, r := range j.runs {
 		finals := j.final(r)

@@ -1,11 +1,10 @@
-// Package oracle holds the history of a run against the numbered invariants.
+// Package oracle checks the history of a run against the numbered invariants.
 //
 // # Histories and oracles
 //
-// A [History] is what recorders saw of a run: submissions, enqueues, arrivals at barriers, leases, their
-// extensions, starts, completions and their answers, ends, lookups, the deaths of processes, and inspections
-// of the store. [Check] holds it against the numbered invariants. A node run may be cancelled, when an error
-// is caught beside it, and an instance canceled; neither has to come to the end that it would have had:
+// A [History] is what recorders saw of a run: submissions, enqueues, arrivals at barriers, leases, renewals, starts, completions
+// and their answers, ends, lookups, deaths of processes, and inspections of the store. [Check] compares it with the invariants. A
+// caught failure may cancel a node run, and an instance may be cancelled; neither then has to reach its own end:
 //
 //	I1   a node run is enqueued exactly once, and handed out once at a time
 //	I2   counters do not overflow, and fill exactly when the run is enqueued
@@ -20,27 +19,23 @@
 //	I11  while an owner may believe in its lease, no other has one
 //	I12  what is meant to go wrong harms nobody else
 //
-// I2 and I6 need to see into a store, as a simulation does; from outside, what they are about shows in I4, I5
-// and I7. [CountQueue] counts what went in and came out, by other code.
+// I2 and I6 need to see into a store, as a simulation does; from outside, their violations show in I4, I5 and I7. [CountQueue]
+// counts what went in and came out, with separate code.
 //
 // # What nobody knows
 //
-// A call is recorded before it is made and when it is answered. Without an answer, or with one that is
-// unknown, it may have happened or not, at any time until its process is [Gone]; and it may have leased what
-// nobody ever hears of. Nothing is concluded from either case alone. The deliveries of a node run are right
-// if they can have happened one after the other, each at a moment between its call and its answer, with those
-// answers; where that cannot be seen in the order of the answers, Porcupine searches all orders, for as long as
-// Rules.SearchTime says. What it has not decided by then is inconclusive.
+// A call is recorded before it is made and when it is answered. Without an answer, or with an unknown one, it may have been
+// applied or not, at any time until its process is [SessionsClosed]; and it may have leased something of which no owner learns.
+// Nothing is concluded from either case alone. The deliveries of a node run are right if they can have happened one after the
+// other, each at a moment between its call and its answer, with those answers. If the order of the answers does not show that,
+// Porcupine searches all orders, within Rules.SearchTime. Anything undecided by then is inconclusive.
 //
-// A lease is believed in from the moment at which its owner hears of it until the owner's own view of it ends:
-// at its UntilNS, or when it offers a completion that may be applied, gives the lease back, hears that it is
-// lost, or dies. These times are of one clock, [MachineClock], so that I11 can be judged among the processes
-// of one machine only.
+// An owner relies on its lease from when it receives it until its own view of it ends: at UntilNS, or when it offers a completion
+// that may be applied, returns the lease, learns that it is lost, or dies. These times are on one clock, [MachineClock], so I11
+// can only be checked among the processes of one machine.
 //
-// An oracle raises no false alarm over the order of lines: two processes that write their own
-// histories, merged by time, may have recorded a lease and the answer that made it possible the other
-// way round. Where a recorder knows the order of the commits, [Rules].CommitOrder makes the oracles
-// stricter: there, a completion without an answer did not happen. And none passes for want of evidence: a
-// history without the kinds of events that an oracle needs, or in which nothing bears on it, is
+// An oracle raises no false alarm over the order of lines: in two merged histories a lease may come before the answer that made
+// it possible. If a recorder knows the order of the commits, [Rules].CommitOrder makes the oracles stricter: then a completion
+// without an answer was not applied. A history without the kinds of events that an oracle needs, or without anything to check, is
 // [Inconclusive], which is not a pass.
 package oracle

@@ -8,7 +8,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// judgeEnds holds I7: one end, which does not change, and which is the reference's.
+// judgeEnds checks I7: one end, which does not change and is the reference's.
 func judgeEnds(j *judgement) {
 	for _, r := range j.instances {
 		shown := r.ends()
@@ -43,14 +43,13 @@ func judgeEnds(j *judgement) {
 	}
 }
 
-// judgeCanceled wants somebody to have asked for the end that the workflow does not give itself.
 func (j *judgement) judgeCanceled(r *instanceRecord, line int) {
 	if len(r.canceling) == 0 && !j.rules.Partial || len(r.canceling) > 0 && r.canceling[0] > line && j.rules.CommitOrder {
 		j.violate([]int{line}, "the instance was canceled, and nobody had asked for that")
 	}
 }
 
-// judgeAfterEnd checks that nothing of an instance moves after its end.
+// judgeAfterEnd checks that nothing of an instance changes after its end.
 func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 	end := r.ended[0]
 	at, _ := slices.BinarySearch(r.lines, end)
@@ -69,15 +68,14 @@ func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 	}
 }
 
-// judgeOutcome compares an end with what the reference interpreter gives.
 func (j *judgement) judgeOutcome(r *instanceRecord, line int, end reference.End) {
 	if why := j.wrong(r, end); why != "" {
 		j.violate([]int{line}, "%s", why)
 	}
 }
 
-// judgeLeasedAfterEnd checks the same of leases, by the times of calls: none that began after somebody had
-// heard of the end gives one.
+// judgeLeasedAfterEnd does the same for leases, by the times of calls: no call made after a process has learned of the end
+// returns one.
 func (j *judgement) judgeLeasedAfterEnd(r *instanceRecord) {
 	end := slices.Min(r.ends())
 	for _, run := range r.runs {
@@ -90,8 +88,7 @@ func (j *judgement) judgeLeasedAfterEnd(r *instanceRecord) {
 	}
 }
 
-// wrong says how an end differs from what the reference interpreter gives; "" where it does not, or where
-// there is no reference.
+// wrong describes how an end differs from the reference interpreter's; "" if it does not, or there is no reference.
 func (j *judgement) wrong(r *instanceRecord, end reference.End) string {
 	if j.rules.Outcomes == nil || end.Status == reference.Canceled {
 		return ""
@@ -109,12 +106,11 @@ func (j *judgement) wrong(r *instanceRecord, end reference.End) string {
 	return differs
 }
 
-// sameEnd tells whether two reports of an end say the same.
 func sameEnd(a, b reference.End) bool {
 	return a.Status == b.Status && reference.SameError(a.Error, b.Error) && sameJSON(a.Result, b.Result)
 }
 
-// sameJSON tells whether two texts are the same value. What is not JSON is the same as itself only.
+// sameJSON reports whether two texts are the same value. Invalid JSON equals only itself.
 func sameJSON(a, b []byte) bool {
 	if string(a) == string(b) {
 		return true
@@ -127,8 +123,8 @@ func sameJSON(a, b []byte) bool {
 	return err == nil && reference.Same(x, y)
 }
 
-// judgeLiveness holds what a history shows of I9: every instance that was submitted has ended. The
-// bound is how long the recorder waited before it stopped.
+// judgeLiveness checks the visible part of I9: every submitted instance has ended. The bound is how long the recorder waited
+// before it stopped.
 func judgeLiveness(j *judgement) {
 	for _, r := range j.instances {
 		if !r.exists() {
@@ -140,7 +136,7 @@ func judgeLiveness(j *judgement) {
 		}
 		running := len(r.lookups) > 0 && j.history[r.lookups[len(r.lookups)-1]].Status == Running
 		if j.rules.Partial && !running {
-			continue // its end may have gone unrecorded
+			continue // its end may be unrecorded
 		}
 		j.Judged++
 		last := r.lines[len(r.lines)-1]
@@ -148,8 +144,8 @@ func judgeLiveness(j *judgement) {
 	}
 }
 
-// judgeLeftovers holds I10. Only the last inspection of an instance, and the last of all of them,
-// counts: a store may sweep some time after the end.
+// judgeLeftovers checks I10. Only the last inspection of an instance, and the last of all of them, counts: a store may sweep some
+// time after the end.
 func judgeLeftovers(j *judgement) {
 	j.Why = "no inspection came after an end"
 	for _, r := range j.instances {
@@ -167,7 +163,7 @@ func judgeLeftovers(j *judgement) {
 	last := j.inspected[len(j.inspected)-1]
 	for _, r := range j.instances {
 		if len(r.submitted) > 0 && !r.hasEndedBy(last) {
-			return // what is there may be its own
+			return // the rows may be its own
 		}
 	}
 	j.Judged++

@@ -9,112 +9,102 @@ import (
 	"pulley/engine/reference"
 )
 
-// Kind says what a line of a history tells.
+// Kind is the kind of a line of a history.
 type Kind string
 
-// The kinds of events, with the fields that each of them has beside the common ones. Run stands for
-// Node and Path.
+// The kinds of events, with their fields beyond the common ones. Run stands for Node and Path.
 const (
-	// Began: a recorder begins, and with it a process of that Source. Every written history starts with
-	// one. Version.
+	// Began: a recorder starts, and with it a process of that Source. Every written history starts with one. Version.
 	Began Kind = "began"
-	// Submitting: a new instance is about to be sent to the store. Call; Bad where it is meant to be
-	// refused, or to fail.
+	// Submitting: a new instance is about to be sent to the store. Call; Bad if it is meant to be refused, or to fail.
 	Submitting Kind = "submitting"
-	// Submitted: the store has answered a submission. Call; Answer, where none is AnswerApplied. Applied
-	// and duplicate acknowledge the instance.
+	// Submitted: the store has answered a submission. Call; Answer, by default AnswerApplied. Applied and duplicate acknowledge
+	// the instance.
 	Submitted Kind = "submitted"
-	// Enqueued: a node run became ready; a barrier that opens and runs within the same transaction
-	// counts as well. Run.
+	// Enqueued: a node run became ready; a barrier that opens and runs within the same transaction counts as well. Run.
 	Enqueued Kind = "enqueued"
-	// Arrived: one arrival was counted at a barrier. Run, and the counter after it: Completed and
-	// Required. An arrival that does not count, the second of a soft group, is not recorded.
+	// Arrived: a barrier counted an arrival. Run, and the counter after it: Completed and Required. An arrival that does not
+	// count, the second of a soft group, is not recorded.
 	Arrived Kind = "arrived"
-	// Element: the value of one branch of a spread or parallel arrived at its aggregate. Run of the
-	// aggregate, Index, Value.
+	// Element: the value of one branch of a spread or parallel arrived at its aggregate. Run of the aggregate, Index, Value.
 	Element Kind = "element"
-	// Gathered: an aggregate put its list together. Run, Value, and Required: how many elements the
-	// spread or parallel has.
+	// Gathered: an aggregate built its list. Run, Value, and Required: the number of elements.
 	Gathered Kind = "gathered"
 	// Claiming: the store is about to be asked for work. Call.
 	Claiming Kind = "claiming"
-	// Claimed: it has answered; what it gave is told by Leased. Call, Answer: applied, unknown or none.
+	// Claimed: it has answered; Leased reports what it returned. Call, Answer: applied, unknown or none.
 	Claimed Kind = "claimed"
-	// Leased: a worker was given an attempt. Run, Token, Attempt; Owner, and UntilNS, when the owner's own
-	// view of the lease ends.
+	// Leased: a worker received an attempt. Run, Token, Attempt; Owner, and UntilNS, when the owner's own view of the lease ends.
 	Leased Kind = "leased"
-	// Started: a worker begins an attempt. Run, Token, Attempt, Action, Args.
+	// Started: a worker starts an attempt. Run, Token, Attempt, Action, Args.
 	Started Kind = "started"
 	// Renewing: the store is about to be asked to renew a lease. Run, Token, Call.
 	Renewing Kind = "extending"
-	// Renewed: it has answered. Run, Token, Call, Answer: applied where the lease is held, with its new
-	// UntilNS, stale where it is not, unknown or none.
+	// Renewed: it has answered. Run, Token, Call, Answer: applied if the lease is held, with its new UntilNS, otherwise stale,
+	// unknown or none.
 	Renewed Kind = "extended"
-	// Released: the owner acts on its lease no more, before its time is over. It is recorded before the
-	// store can hear of it. Run, Token.
+	// Released: the owner stops relying on its lease, before its end. It is recorded before the store can know. Run, Token.
 	Released Kind = "released"
-	// Offered: a completion is about to be sent to the store. Run, Token, Call; Error where it is a
-	// failure; Bad where it is meant to be refused.
+	// Offered: a completion is about to be sent to the store. Run, Token, Call; Error if it is a failure; Bad if it is meant to
+	// be refused.
 	Offered Kind = "offered"
-	// Answered: the store's answer to a completion. Run, Token, Attempt, Answer; Again where the
-	// completion was a failure that is tried again; Error where it was a failure that is not.
+	// Answered: the store's answer to a completion. Run, Token, Attempt, Answer; Again if the completion was a failure that is
+	// retried; Error if it was one that is not.
 	Answered Kind = "answered"
-	// Ended: the call returned that ended the instance. Status, Result or Error.
+	// Ended: the call that ended the instance has returned. Status, Result or Error.
 	Ended Kind = "ended"
-	// RunCancelled: what a node run had left was taken away before it had ended, since an error was caught
-	// beside it. Run.
+	// RunCancelled: what a node run had left was removed before it ended, since a failure was caught. Run.
 	RunCancelled Kind = "called_off"
-	// Canceling: somebody is about to ask for the instance to be canceled.
+	// Canceling: the cancellation of the instance is about to be requested.
 	Canceling Kind = "canceling"
-	// LookedUp: what a lookup of the instance gave, or a request to cancel it. Status, Result or Error. A
-	// Status of "running" is one that has not ended, an empty one an instance that the store does not know.
+	// LookedUp: the result of looking up the instance, or of cancelling it. Status, Result or Error. A Status of "running" is one
+	// that has not ended, an empty one an instance that the store does not know.
 	LookedUp Kind = "looked"
-	// FaultBegan: a fault begins. Bad says which; Process, where it is one's.
+	// FaultBegan: a fault begins. Bad names it; Process, if it hits one.
 	FaultBegan Kind = "struck"
-	// Killed: a process is about to be killed. It is recorded before the signal is sent. Process.
+	// Killed: a process is about to be killed. It is recorded before the signal. Process.
 	Killed Kind = "killed"
-	// SessionsClosed: a process has ended, and the store has no session of it any more: what it had asked for has
-	// happened by now, or never will. Process.
+	// SessionsClosed: a process has ended, and the store has no session of it any more: its requests have been applied by now, or
+	// never will be. Process.
 	SessionsClosed Kind = "gone"
-	// Inspected: the rows that the store holds for the instance, or, without an Instance, for all of
-	// them, by table; the instances themselves are not counted. Whoever inspects does so after the store
-	// has swept. Rows.
+	// Inspected: the rows that the store holds for the instance, or, without an Instance, for all of them, by table, without the
+	// instances themselves. The store has swept before. Rows.
 	Inspected Kind = "inspected"
 )
 
-// Answer is what the store says to a completion.
+// Answer is the store's answer to a completion.
 type Answer string
 
 // The answers.
 const (
 	AnswerApplied   Answer = "applied"
 	AnswerStale     Answer = "stale"
-	AnswerRefused   Answer = "refused"   // it cannot be applied, whatever is done
+	AnswerRefused   Answer = "refused"   // it can never be applied
 	AnswerUnknown   Answer = "unknown"   // the connection was lost around the commit
-	AnswerDuplicate Answer = "duplicate" // of a submission: the instance was there already
-	AnswerNone      Answer = "none"      // nothing of it happened; it may be offered again
+	AnswerDuplicate Answer = "duplicate" // of a submission: the instance existed already
+	AnswerNone      Answer = "none"      // nothing was applied; it may be offered again
 )
 
-// version is that of the written form. It changes when a reader of the version before would misread it.
+// version is that of the written form. It changes when a reader of the previous version would misread it.
 const version = 1
 
 // Running is the Status of a looked-up instance that has not ended.
 const Running reference.Status = "running"
 
-// Event is one line of a history. Which fields it has depends on its Kind.
+// Event is one line of a history. Its Kind determines its fields.
 type Event struct {
 	Kind     Kind   `json:"kind"`
 	Version  int    `json:"version,omitempty"`
-	AtNS     int64  `json:"at_ns,omitempty"`    // nanoseconds since any moment that all recorders of a history share
-	SinceNS  int64  `json:"since_ns,omitempty"` // of an answer: when its call began; zero: not known
-	Source   string `json:"source,omitempty"`   // who recorded it: one life of one process
-	Process  string `json:"process,omitempty"`  // whom it is about; empty: the source
+	AtNS     int64  `json:"at_ns,omitempty"`    // nanoseconds since a moment that all recorders of a history share
+	SinceNS  int64  `json:"since_ns,omitempty"` // of an answer: when its call began; zero: unknown
+	Source   string `json:"source,omitempty"`   // the recorder: one incarnation of one process
+	Process  string `json:"process,omitempty"`  // the process concerned; empty: the source
 	Owner    string `json:"owner,omitempty"`    // for whom the store leases; empty: the process
-	Call     int64  `json:"call,omitempty"`     // numbers the calls of a process, from 1: what came with one call
+	Call     int64  `json:"call,omitempty"`     // numbers a process's calls, from 1
 	Instance string `json:"instance,omitempty"`
 
 	Node    string `json:"node,omitempty"`
-	Path    string `json:"path,omitempty"` // iterations and indices from the outside in, joined by dots
+	Path    string `json:"path,omitempty"` // iterations and indices, outermost first, joined by dots
 	Token   int64  `json:"token,omitempty"`
 	Attempt int    `json:"attempt,omitempty"`  // from 1
 	UntilNS int64  `json:"until_ns,omitempty"` // on the clock of AtNS
@@ -135,23 +125,21 @@ type Event struct {
 	Result json.RawMessage  `json:"result,omitempty"`
 	Error  *reference.Error `json:"error,omitempty"`
 
-	Rows map[string]int `json:"rows,omitzero"` // empty: there were none
+	Rows map[string]int `json:"rows,omitzero"` // empty: none
 
 	Bad string `json:"bad,omitempty"` // why it is meant to go wrong; empty: it is not
 }
 
-// History is what was recorded of a run, in the order of recording. The event of line n has index
-// n-1.
+// History is what was recorded of a run, in the order of recording. The event of line n has index n-1.
 type History []Event
 
-// traits says what the events of a kind cannot do without.
+// traits lists what the events of a kind need.
 type traits struct {
 	instance, run, attempt bool // what they belong to
 	process                bool
 	answers                []Answer
 }
 
-// kinds lists all kinds.
 var kinds = map[Kind]traits{
 	Began:          {},
 	Submitting:     {instance: true},
@@ -179,8 +167,7 @@ var kinds = map[Kind]traits{
 	SessionsClosed: {process: true},
 }
 
-// Validate says what is wrong with an event: a kind that does not exist, or a field that its kind
-// cannot do without.
+// Validate reports an unknown kind or a missing field.
 func (e *Event) Validate() error {
 	needs, known := kinds[e.Kind]
 	lacks := func(field string) error { return fmt.Errorf("an event %q lacks its %s", e.Kind, field) }
@@ -215,7 +202,6 @@ func (e *Event) Validate() error {
 	return e.validateWords(needs)
 }
 
-// validateWords checks the fields that take one of a few words.
 func (e *Event) validateWords(needs traits) error {
 	switch {
 	case needs.answers != nil && !slices.Contains(needs.answers, e.Answer):
@@ -228,31 +214,26 @@ func (e *Event) validateWords(needs traits) error {
 	return nil
 }
 
-// terminal tells whether an instance with the status has ended.
 func terminal(s reference.Status) bool {
 	return s == reference.Completed || s == reference.Failed || s == reference.Canceled
 }
 
-// process names the process whose act an event is, or whom it is about.
 func (e *Event) process() string { return cmp.Or(e.Process, e.Source) }
 
-// holder names who holds the lease that an event tells of.
 func (e *Event) holder() holder { return holder{e.process(), e.Owner} }
 
-// holder is an owner in one life of one process: what came after a crash is another.
+// holder is an owner in one incarnation of one process: after a crash it is another.
 type holder struct{ process, owner string }
 
 func (h holder) String() string { return cmp.Or(h.owner, h.process, "somebody") }
 
-// run names the node run of an event.
 func (e *Event) run() runKey { return runKey{e.Instance, e.Node, e.Path} }
 
-// end gives what an Ended or Looked event tells.
 func (e *Event) end() reference.End {
 	return reference.End{Status: e.Status, Result: e.Result, Error: e.Error}
 }
 
-// runKey names a node run across instances.
+// runKey identifies a node run across instances.
 type runKey struct{ instance, node, path string }
 
 func (k runKey) String() string {
@@ -262,5 +243,5 @@ func (k runKey) String() string {
 	return k.node + "[" + k.path + "]"
 }
 
-// quotedMax keeps what is quoted to a line, in characters.
+// quotedMax keeps quotations to a line, in characters.
 const quotedMax = 200

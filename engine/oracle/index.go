@@ -6,7 +6,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// index is a history sorted by what its events are about. Lines are indices of the history.
+// index sorts a history by the objects of its events. Lines are indices of the history.
 type index struct {
 	history   History
 	has       map[Kind]bool
@@ -17,41 +17,38 @@ type index struct {
 	inspected []int // of all instances together
 	processes map[string]*processRecord
 	begun     map[callID]int // lines of calls
-	open      map[callID]int // of them, those that nothing answered, or that were answered unknown
+	open      map[callID]int // of calls without an answer, or with an unknown one
 	bad       []int          // lines of what was meant to go wrong
 	stamped   bool           // every event has a time
 }
 
-// callID names a call of a process.
 type callID struct {
 	process string
 	call    int64
 }
 
-// processRecord is what a history tells of one process. Lines are -1 where there is none.
+// processRecord has the lines of one process; -1: none.
 type processRecord struct{ last, killed, sessionsClosed int }
 
-// instanceRecord is what a history tells of one instance.
 type instanceRecord struct {
 	id          string
 	lines       []int
 	runs        []*runRecord
-	submittedAt []int // lines that began a submission
-	submitted   []int // those that acknowledged one
-	refused     []int // those that turned one down
-	bad         bool  // it is meant to go wrong
+	submittedAt []int // that began a submission
+	submitted   []int // that acknowledged one
+	refused     []int
+	bad         bool // it is meant to go wrong
 	ended       []int
 	lookups     []int
 	terminal    []int // of looked, those that showed an end
 	inspected   []int
-	broken      bool // a completion was applied that failed for good, or may have been
-	failing     int  // line of the first offer of such a one; -1 without one
-	failed      bool // it ended so, or was canceled: not all that began came to its end
-	canceled    bool // it ended so
+	broken      bool // a completion that failed for good was applied, or may have been
+	failing     int  // line of the first offer of such a completion; -1: none
+	failed      bool // it failed or was cancelled: some that began did not end
+	canceled    bool
 	canceling   []int
 }
 
-// runRecord is what a history tells of one node run.
 type runRecord struct {
 	key           runKey
 	instance      *instanceRecord
@@ -99,7 +96,7 @@ func newIndex(h History) *index {
 	return x
 }
 
-// fails notes that a completion of a run may have failed its instance, or a branch of it, for good.
+// fails records that a completion of a run may have failed its instance, or a branch of it, for good.
 func (x *index) fails(r *runRecord) {
 	open := x.openOffers(r)
 	failed := map[int64]bool{}
@@ -120,7 +117,7 @@ func (x *index) fails(r *runRecord) {
 	}
 }
 
-// note enters what an event tells of its process and its call.
+// note files an event under its process and its call.
 func (x *index) note(e *Event, line int) {
 	if e.Bad != "" && e.Kind != FaultBegan {
 		x.bad = append(x.bad, line)
@@ -155,14 +152,12 @@ func (x *index) note(e *Event, line int) {
 	}
 }
 
-// addGlobal enters an event that belongs to no instance.
 func (x *index) addGlobal(e *Event, line int) {
 	if e.Kind == Inspected {
 		x.inspected = append(x.inspected, line)
 	}
 }
 
-// add enters an event that belongs to no node run.
 func (r *instanceRecord) add(e *Event, line int) {
 	r.bad = r.bad || e.Bad != ""
 	switch e.Kind {
@@ -244,14 +239,12 @@ func (r *runRecord) add(e *Event, line int) {
 	*list = append(*list, line)
 }
 
-// saw notes how the instance ended.
 func (r *instanceRecord) saw(s reference.Status) {
 	r.failed = r.failed || s != reference.Completed
 	r.canceled = r.canceled || s == reference.Canceled
 }
 
-// final gives the lines of the applied completions that finished the run: those that are not tried
-// again.
+// final returns the lines of the applied completions that finished the run: those that are not retried.
 func (x *index) final(r *runRecord) []int {
 	var out []int
 	for _, line := range r.answered {
@@ -262,23 +255,23 @@ func (x *index) final(r *runRecord) []int {
 	return out
 }
 
-// ends gives the lines that show the instance's end: those that tell of it first.
+// ends returns the lines that first show the instance's end.
 func (r *instanceRecord) ends() []int { return slices.Concat(r.ended, r.terminal) }
 
-// hasEnded tells whether the instance is known to have ended.
+// hasEnded reports whether the instance is known to have ended.
 func (r *instanceRecord) hasEnded() bool { return len(r.ended)+len(r.terminal) > 0 }
 
-// exists tells whether the store is known to have taken the instance: it said so, or gave out a part of it.
+// exists reports whether the store is known to have the instance: it said so, or handed out a part of it.
 func (r *instanceRecord) exists() bool {
 	return len(r.submitted) > 0 || len(r.submittedAt) > 0 && slices.ContainsFunc(r.runs, func(run *runRecord) bool { return len(run.leased) > 0 })
 }
 
-// hasEndedBy tells whether it is known to have ended before a line.
+// hasEndedBy reports whether it is known to have ended before a line.
 func (r *instanceRecord) hasEndedBy(line int) bool {
 	return len(r.ended) > 0 && r.ended[0] < line || len(r.terminal) > 0 && r.terminal[0] < line
 }
 
-// context gives lines with their neighbours of the same instances, in order.
+// context returns lines with their neighbours of the same instances, in order.
 func (x *index) context(lines []int) []Line {
 	shows := map[int]bool{}
 	var all []int

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// judgeOwners holds I11: while an owner may believe its lease valid, no other has one. A lease begins when
-// its owner heard of it, which is after the store gave it, and ends when the owner's own view of it does; so
-// two that overlap are two that the store gave at once.
+// judgeOwners checks I11: while an owner may rely on its lease, no other has one. A lease begins when its owner receives it,
+// which is after the store granted it, and ends in the owner's own view; so if two overlap, the store granted them at once.
 func judgeOwners(j *judgement) {
 	j.Why = "no node run was leased twice with the end of its owner's view (until_ns and at_ns)"
 	for _, r := range j.runs {
@@ -24,15 +23,14 @@ func judgeOwners(j *judgement) {
 	}
 }
 
-// belief is the time during which an owner may believe that it holds a lease.
+// belief is the time during which an owner may rely on a lease.
 type belief struct {
 	line     int // of the lease
 	owner    holder
 	from, to int64
 }
 
-// beliefs gives those of a run, in the order in which they began. A lease that does not tell its end is
-// left out.
+// beliefs returns those of a run, in the order of their starts. A lease without its end is left out.
 func (j *judgement) beliefs(r *runRecord) []belief {
 	of := make(map[int64]*belief, len(r.leased)) // by token
 	for _, line := range r.leased {
@@ -54,7 +52,7 @@ func (j *judgement) beliefs(r *runRecord) []belief {
 			b.to = min(b.to, at)
 		}
 		b.to = min(b.to, j.believesUntil(b.owner.process))
-		if b.to > b.from { // else it was over when its owner heard of it
+		if b.to > b.from { // otherwise it had expired when its owner received it
 			out = append(out, *b)
 		}
 	}
@@ -62,8 +60,8 @@ func (j *judgement) beliefs(r *runRecord) []belief {
 	return out
 }
 
-// releasedAt gives the moments, by token, from which an owner believes in its lease no longer: it offered a
-// completion that was applied or may have been, gave the lease back, or heard that it is lost.
+// releasedAt returns the moments, by token, from which an owner no longer relies on its lease: it offered a completion that was
+// or may have been applied, returned the lease, or learned that it is lost.
 func (j *judgement) releasedAt(r *runRecord) map[int64]int64 {
 	at := map[int64]int64{}
 	note := func(e *Event) {
@@ -88,7 +86,7 @@ func (j *judgement) releasedAt(r *runRecord) map[int64]int64 {
 	return at
 }
 
-// withoutEffect gives the tokens of which every completion is known to have changed nothing.
+// withoutEffect returns the tokens whose completions are all known to have changed nothing.
 func (j *judgement) withoutEffect(r *runRecord) map[int64]bool {
 	open := j.openOffers(r)
 	without := map[int64]bool{}
@@ -104,8 +102,7 @@ func (j *judgement) withoutEffect(r *runRecord) map[int64]bool {
 	return without
 }
 
-// openOffers counts, by token, the completions of which nobody was told what became of them. Any of them
-// may have happened.
+// openOffers counts, by token, the completions with an unknown answer. Any of them may have been applied.
 func (x *index) openOffers(r *runRecord) map[int64]int {
 	open := map[int64]int{}
 	for _, line := range r.offered {
@@ -119,28 +116,28 @@ func (x *index) openOffers(r *runRecord) map[int64]int {
 	return open
 }
 
-// believesUntil gives the moment from which a process believes nothing any more.
+// believesUntil returns the moment from which a process relies on nothing.
 func (x *index) believesUntil(process string) int64 {
 	p := x.processes[process]
 	switch {
 	case p == nil:
 	case p.killed >= 0:
 		return x.history[p.killed].AtNS
-	case p.sessionsClosed >= 0 && p.last >= 0: // it died by itself, at some moment after what it said last
+	case p.sessionsClosed >= 0 && p.last >= 0: // it died by itself, at some moment after its last event
 		return x.history[p.last].AtNS
 	}
 	return math.MaxInt64
 }
 
-// mayBeRetry says whether a lease may rightly have been given while another seemed to be in force: where lines
-// may be missing, one that offered the completion after which the next attempt was due.
+// mayBeRetry reports whether a lease may be right while an earlier one seemed in force: lines may be missing, such as the
+// completion after which the next attempt was due.
 func (j *judgement) mayBeRetry(before, b belief) bool {
 	return j.rules.Partial && j.history[before.line].Attempt != j.history[b.line].Attempt
 }
 
-// judgeBeliefs compares each with the one among those before it that lasts longest and is another's.
+// judgeBeliefs compares each belief with the longest earlier one of another owner.
 func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
-	var longest, other *belief // the one that lasts longest, and the one that does of other owners
+	var longest, other *belief // the longest, and the longest of other owners
 	for i := range all {
 		b := &all[i]
 		earlier := longest

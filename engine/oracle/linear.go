@@ -9,20 +9,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The deliveries of one node run, as operations on one thing: leases, completions and extensions, each with
-// the time from which and until which it may have happened. They are right if they can have happened one
-// after the other, each at a moment of its time, so that every answer is what it must be.
+// The deliveries of one node run, as operations on one object: leases, completions and renewals, each with the times from and
+// until which it may have happened. They are right if they can have happened one after the other, each at a moment of its time,
+// with the given answers.
 
-// operation is one of them.
 type operation struct {
 	kind     operationKind
 	token    int64
-	answer   Answer // of a completion or an extension; AnswerUnknown where none is known
-	again    bool   // the completion is a failure that is tried again
-	failure  bool   // the completion is a failure, which may be
-	fenced   bool   // a stale answer may have had a reason that nobody recorded
+	answer   Answer // of a completion or renewal; AnswerUnknown if lost
+	again    bool   // the completion is a failure that is retried
+	failure  bool   // the completion is or may be a failure
+	fenced   bool   // a stale answer may have an unrecorded reason
 	from, to int64
-	line     int // that tells of it
+	line     int // that reports it
 }
 
 type operationKind uint8
@@ -31,18 +30,18 @@ const (
 	opLease operationKind = iota
 	opComplete
 	opRenew
-	opEnd       // the instance ends: nothing of it is given out or applied any more
-	opCancelRun // the run may be cancelled, since an error was caught beside it
+	opEnd       // the instance ends: nothing of it is handed out or applied any more
+	opCancelRun // a caught failure may cancel the run
 )
 
-// runState is what a store knows of a node run.
+// runState is a store's state of a node run.
 type runState struct {
 	token int64 // the newest
-	held  bool  // its lease is in force, or has ended with nobody told
-	done  bool  // finished, cancelled, or of an instance that has ended
+	held  bool  // its lease is in force, or ended without notice
+	done  bool  // finished, cancelled, or of an ended instance
 }
 
-// successors are the states that may follow; none says that the operation cannot have been answered so.
+// successors are the states that may follow; none means that the answer is impossible.
 type successors struct {
 	states [3]runState
 	n      int
@@ -56,7 +55,7 @@ func to(states ...runState) successors {
 
 func (s *successors) all() []runState { return s.states[:s.n] }
 
-// apply says what follows an operation.
+// apply returns what may follow an operation.
 func (s runState) apply(o *operation) successors {
 	over := runState{token: s.token, done: true}
 	switch o.kind {
@@ -64,7 +63,7 @@ func (s runState) apply(o *operation) successors {
 		if o.token <= s.token {
 			return to()
 		}
-		return to(runState{token: o.token, held: !s.done, done: s.done}) // what is done and given out is I7's and I8's
+		return to(runState{token: o.token, held: !s.done, done: s.done}) // I7 and I8 cover what is done and handed out
 	case opEnd:
 		return to(over)
 	case opCancelRun:
@@ -75,7 +74,7 @@ func (s runState) apply(o *operation) successors {
 		if o.answer == AnswerApplied && !current {
 			return to()
 		}
-		return to(s) // a lease that ran out may be lost already, or not yet
+		return to(s) // an expired lease may be lost already, or not yet
 	}
 	free := runState{token: s.token}
 	switch o.answer {
@@ -107,8 +106,7 @@ func (s runState) apply(o *operation) successors {
 	return to(s)
 }
 
-// inOrder says whether the operations, in the order in which they were over, explain each other. Most do,
-// and then nothing has to be searched.
+// inOrder reports whether the operations, in the order of their ends, explain each other. Most do, and need no search.
 func inOrder(ops []operation) bool {
 	slices.SortFunc(ops, func(a, b operation) int {
 		return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line))
@@ -131,7 +129,7 @@ func inOrder(ops []operation) bool {
 	return true
 }
 
-// search looks for any order in which the operations can have happened, for so long at most.
+// search searches for an order in which the operations can have happened, for a limited time.
 func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{runState{}} },
@@ -148,16 +146,16 @@ func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 	for i := range ops {
 		history[i] = porcupine.Operation{Input: &ops[i], Call: ops[i].from, Return: ops[i].to}
 	}
-	return porcupine.CheckOperationsTimeout(model.ToModel(), history, max(limit, time.Nanosecond)) // zero would be no limit
+	return porcupine.CheckOperationsTimeout(model.ToModel(), history, max(limit, time.Nanosecond)) // zero would be unlimited
 }
 
 // linear judges node runs one after the other.
 type linear struct {
 	*judgement
 	budget time.Duration // for searching
-	lost   []span        // calls that may have given leases that nobody recorded, in the order of their beginnings
+	lost   []span        // calls that may have granted unrecorded leases, in the order of their starts
 	spent  int           // searches
-	ops    []operation   // used again
+	ops    []operation   // reused
 }
 
 // span is a time, and the last end of any span up to this one.
@@ -184,7 +182,7 @@ func newLinear(j *judgement) *linear {
 	return l
 }
 
-// at gives the time of a line: its own, or, where the lines' order says more or is all there is, its number.
+// at returns the time of a line, or its number if the order of lines is stricter or there are no times.
 func (j *judgement) at(line int) int64 {
 	if j.rules.CommitOrder || !j.stamped {
 		return int64(line)
@@ -192,8 +190,8 @@ func (j *judgement) at(line int) int64 {
 	return j.history[line].AtNS
 }
 
-// since gives the earliest time at which what a line tells may have happened: that of the call which told it.
-// An end may be told by a later one than that which brought it about.
+// since returns the earliest time at which what a line reports may have happened: the start of its call. A later call may also
+// report an end.
 func (j *judgement) since(line int) int64 {
 	if j.rules.CommitOrder || !j.stamped {
 		return math.MinInt64
@@ -210,7 +208,7 @@ func (j *judgement) since(line int) int64 {
 	return math.MinInt64
 }
 
-// mayBeLeased says whether a lease that nobody recorded may have been given in a time.
+// mayBeLeased reports whether an unrecorded lease may have been granted in a time.
 func (l *linear) mayBeLeased(from, to int64) bool {
 	n, _ := slices.BinarySearchFunc(l.lost, to, func(s span, t int64) int {
 		if s.from <= t {
@@ -221,7 +219,6 @@ func (l *linear) mayBeLeased(from, to int64) bool {
 	return n > 0 && l.lost[n-1].last >= from
 }
 
-// judge holds one run's deliveries against the model.
 func (l *linear) judge(r *runRecord) {
 	l.operations(r)
 	if inOrder(l.ops) {

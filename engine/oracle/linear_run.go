@@ -2,7 +2,6 @@ package oracle
 
 import "math"
 
-// operations collects what happened to a run.
 func (l *linear) operations(r *runRecord) {
 	l.ops = l.ops[:0]
 	given := l.leases(r)
@@ -21,7 +20,7 @@ func (l *linear) operations(r *runRecord) {
 	}
 }
 
-// leases adds the leases, and gives the earliest time of each, by token.
+// leases adds the leases, and returns the earliest time of each, by token.
 func (l *linear) leases(r *runRecord) map[int64]int64 {
 	given := make(map[int64]int64, len(r.leased))
 	for _, line := range r.leased {
@@ -36,8 +35,7 @@ func (l *linear) leases(r *runRecord) map[int64]int64 {
 	return given
 }
 
-// completions adds what was offered, with what became of it. Offers and answers of one token are matched by
-// their call, or in their order.
+// completions adds the offers with their answers. Offers and answers of one token are matched by call, or in order.
 func (l *linear) completions(r *runRecord, given map[int64]int64) {
 	answers := map[callOf][]int{}
 	for _, line := range r.answered {
@@ -46,7 +44,7 @@ func (l *linear) completions(r *runRecord, given map[int64]int64) {
 	}
 	for _, line := range r.offered {
 		e := &l.history[line]
-		if _, known := given[e.Token]; !known { // only a part of the history is there
+		if _, known := given[e.Token]; !known { // part of the history is missing
 			given[e.Token] = math.MinInt64
 			l.ops = append(l.ops, operation{kind: opLease, token: e.Token, from: math.MinInt64, to: l.at(line), line: -1})
 		}
@@ -56,9 +54,9 @@ func (l *linear) completions(r *runRecord, given map[int64]int64) {
 			answers[key] = list[1:]
 			l.answer(&o, list[0])
 		} else if l.rules.CommitOrder && !l.rules.Partial {
-			o.answer = AnswerNone // whoever records commits has seen none
+			o.answer = AnswerNone // a recorder of commits saw none
 		}
-		if l.rules.Partial { // the answer may be that of an earlier one
+		if l.rules.Partial { // the answer may be an earlier one's
 			o.from = math.MinInt64
 		}
 		o.fenced = o.answer == AnswerStale && (l.rules.Partial || l.rules.Revokes || l.mayBeLeased(given[e.Token], o.to))
@@ -66,7 +64,6 @@ func (l *linear) completions(r *runRecord, given map[int64]int64) {
 	}
 }
 
-// callOf names an attempt's call.
 type callOf struct {
 	token, call int64
 	process     string
@@ -80,7 +77,7 @@ func (l *linear) callOf(line int) callOf {
 	return callOf{e.Token, e.Call, e.process()}
 }
 
-// answer enters what is known of a completion.
+// answer adds what is known of a completion.
 func (l *linear) answer(o *operation, line int) {
 	e := &l.history[line]
 	o.answer, o.again, o.failure = e.Answer, e.Again, o.failure || e.Again || e.Error != nil
@@ -89,7 +86,7 @@ func (l *linear) answer(o *operation, line int) {
 	}
 }
 
-// latestEffect gives the time after which what a process asked for can no longer happen.
+// latestEffect returns the time after which a process's requests can no longer be applied.
 func (l *linear) latestEffect(e *Event) int64 {
 	if p := l.processes[e.process()]; p.sessionsClosed >= 0 {
 		return max(l.at(p.sessionsClosed), l.at(p.last))
@@ -105,7 +102,7 @@ func (l *linear) addRenewals(r *runRecord) {
 	}
 }
 
-// ending gives the line that tells first of the instance's end.
+// ending returns the first line that reports the instance's end.
 func (r *runRecord) ending(x *index) int {
 	ends := r.instance.ends()
 	first := ends[0]

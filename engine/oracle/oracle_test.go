@@ -15,8 +15,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// events reads a history of lines "kind instance [node[path]] field=value...", where the instance is -
-// for none.
+// events parses a history of lines "kind instance [node[path]] field=value...", where the instance is - for none.
 func events(t testing.TB, lines string) History {
 	t.Helper()
 	var h History
@@ -157,7 +156,7 @@ func soundRules(t testing.TB) Rules {
 		t.Fatalf("the reference gives %s", got)
 	}
 	return Rules{
-		Invariants:  strings.Fields("I1 I2 I3 I4 I5 I6 I7 I8 I9 I10"), // the others need several owners, and something bad
+		Invariants:  strings.Fields("I1 I2 I3 I4 I5 I6 I7 I8 I9 I10"), // the others need several owners, or something bad
 		CommitOrder: true,
 		Graph:       func(string) *graph.Graph { return g },
 		Outcomes:    func(string) []reference.Outcome { return []reference.Outcome{o} },
@@ -173,7 +172,6 @@ func judge(t testing.TB, lines string, rules Rules) Report {
 	return report
 }
 
-// red lists the invariants that are violated.
 func red(r Report) string {
 	var out []string
 	for _, v := range r {
@@ -211,10 +209,10 @@ type plant struct {
 	red    string // the invariants that must be violated, all of them
 	before string // the line before which something is inserted; "" for the end
 	insert string
-	drop   []string // lines that are taken out
+	drop   []string // lines that are removed
 	swap   [2]string
-	says   string // what a violation says
-	loose  string // red without commit order, where that differs; none for nothing
+	says   string // part of a violation's message
+	loose  string // red without commit order, if different; none for nothing
 }
 
 func (p plant) apply(t *testing.T) string {
@@ -252,7 +250,7 @@ const (
 	looked  = "looked i status=completed result=[[1,2],1]"
 )
 
-// plants has one change or more for every part of every oracle.
+// plants has at least one change for every part of every oracle.
 var plants = []plant{
 	{name: "enqueued twice", red: "I1", before: answer5, insert: "enqueued i flaky[0]", says: "flaky[0] was enqueued 2 times"},
 	{name: "leased, never enqueued", red: "I1", drop: []string{"enqueued i noop"}, says: "noop was leased without having been enqueued"},

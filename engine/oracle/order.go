@@ -7,9 +7,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// judgeOrder holds I5: an action starts only after what it depends on has committed. The moments are
-// lines of the history: a predecessor counts as done when the completion that was applied had been
-// offered, or, in commit order, answered.
+// judgeOrder checks I5: an action starts only after what it depends on has committed. Moments are lines of the history: a
+// predecessor is done when its applied completion was offered, or, in commit order, answered.
 func judgeOrder(j *judgement) {
 	j.Why = "there is no graph of any instance, or no action that waits for another"
 	for _, r := range j.instances {
@@ -24,8 +23,8 @@ func judgeOrder(j *judgement) {
 
 // moment is when something could first have happened.
 type moment struct {
-	line  int        // of the history; one of the two below otherwise
-	blame *runRecord // the action that took until then, or that has not ended; nil where there is none
+	line  int        // of the history; otherwise one of the two below
+	blame *runRecord // the action that took until then, or that has not ended; nil: none
 	node  string     // for never: the node that was not reached
 }
 
@@ -34,7 +33,6 @@ const (
 	never  = math.MaxInt
 )
 
-// neverRan tells of a way on which something never ran.
 func (m moment) neverRan() bool { return m.line == never && m.blame == nil }
 
 func later(a, b moment) moment {
@@ -51,13 +49,13 @@ func sooner(a, b moment) moment {
 	return a
 }
 
-// order works out when the node runs of one instance became reachable.
+// order computes when the node runs of one instance became reachable.
 type order struct {
 	*judgement
 	instance *instanceRecord
 	graph    *graph.Graph
 	nodes    map[string]*graph.Node
-	reached  map[graph.Run]moment // of nodes that are not actions too
+	reached  map[graph.Run]moment // also of nodes that are not actions
 	finished map[*runRecord]moment
 	regions  map[regionKey]*region
 	last     map[graph.Run]moment // when the last run of an action within a path's prefix was done; nil until needed
@@ -103,8 +101,8 @@ func (o *order) judge() {
 	}
 }
 
-// ready gives the moment from which a node run can have been reached: after all of its forward edges
-// and one of its soft group, to which the cases of a branch belong.
+// ready returns the moment from which a node run can have been reached: after all of its forward edges and one of its soft group,
+// to which the cases of a branch belong.
 func (o *order) ready(n *graph.Node, path graph.Path) moment {
 	run := graph.Run{Node: n.ID, Path: path}
 	m, known := o.reached[run]
@@ -138,10 +136,9 @@ func (o *order) allWays(n *graph.Node, path graph.Path) moment {
 	return result
 }
 
-// oneWay is for a node that is reached on exactly one of its ways. A way on which an action did not
-// run was not the one, nor, where an error was caught, one on which an action did not end: it was called
-// off. Of the others, the one with the latest action was, since a way without actions is as early as the
-// decision for it.
+// oneWay is for a node that is reached on exactly one of its ways. A way on which an action did not run was not taken; nor, after
+// a caught failure, one on which an action did not end: it was cancelled. Of the others, the one with the latest action was
+// taken, since a way without actions is as early as its decision.
 func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	result := moment{line: never, node: n.Name}
 	found := false
@@ -161,7 +158,7 @@ func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	return result
 }
 
-// edgeTime gives the moment from which an edge into a node run can have been taken.
+// edgeTime returns the moment from which an edge into a node run can have been taken.
 func (o *order) edgeTime(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	from := o.graph.Nodes[e.From]
 	if n.Kind == graph.LoopHead {
@@ -182,7 +179,7 @@ func (o *order) edgeTime(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	return o.passed(from, path.Cut(from.Depth))
 }
 
-// failed tells whether a run of an action may have ended with an error.
+// failed reports whether a run of an action may have ended with an error.
 func (o *order) failed(n *graph.Node, path graph.Path) bool {
 	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
 	if o.rules.Partial || r == nil {
@@ -194,10 +191,9 @@ func (o *order) failed(n *graph.Node, path graph.Path) bool {
 	return slices.ContainsFunc(o.final(r), func(line int) bool { return o.history[line].Error != nil })
 }
 
-// passed gives the moment from which a node run can have been done.
 func (o *order) passed(n *graph.Node, path graph.Path) moment {
 	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
-	if n.Kind == graph.Sleep && r != nil && len(r.answered) > 0 { // whoever records its end relies on it
+	if n.Kind == graph.Sleep && r != nil && len(r.answered) > 0 { // its end was recorded, so the recorder relies on it
 		return o.done(r)
 	}
 	if n.Kind != graph.Action {
@@ -212,7 +208,6 @@ func (o *order) passed(n *graph.Node, path graph.Path) moment {
 	return o.done(r)
 }
 
-// done gives the moment at which a run's action was done.
 func (o *order) done(r *runRecord) moment {
 	m, known := o.finished[r]
 	if !known {
@@ -244,8 +239,7 @@ func (o *order) finish(r *runRecord) moment {
 	return moment{line: always} // the offer was not recorded
 }
 
-// firstOpen gives the line of a run's first completion of which nobody knows what became of it, or -1. Whoever
-// records the commits themselves knows.
+// firstOpen returns the line of a run's first completion with an unknown answer, or -1. A recorder of commits knows all answers.
 func (o *order) firstOpen(r *runRecord) int {
 	if o.rules.CommitOrder {
 		return -1
@@ -259,21 +253,20 @@ func (o *order) firstOpen(r *runRecord) int {
 	return -1
 }
 
-// regionKey names a loop or a spread by the node from which it is left and the depth it is left for.
+// regionKey identifies a loop or a spread by the node from which it is left and the depth to which.
 type regionKey struct {
 	from  graph.NodeID
 	depth int
 }
 
-// region is the nodes of a loop or a spread.
+// region has the nodes of a loop or a spread.
 type region struct {
 	actions []*graph.Node
 	entries []*graph.Edge
 }
 
-// regionEnd gives the moment at which a loop or a spread, of which from is the last node, was over: all of
-// its actions that ran are done, and the way into it could be taken. Where an error was caught, other
-// branches may still be under way.
+// regionEnd returns the moment at which a loop or a spread, whose last node is from, was over: all of its actions that ran are
+// done, and the way into it could be taken. After a caught failure, other branches may still run.
 func (o *order) regionEnd(from *graph.Node, depth int, path graph.Path) moment {
 	reg := o.region(from, depth)
 	in := moment{line: never, node: from.Name}
@@ -322,8 +315,7 @@ func (o *order) region(from *graph.Node, depth int) *region {
 	return r
 }
 
-// summarize works out, for every action and every prefix of its runs' paths, when the last of them was
-// done.
+// summarize computes, for every action and every prefix of its runs' paths, when the last of them was done.
 func (o *order) summarize() {
 	o.last = map[graph.Run]moment{}
 	for _, r := range o.instance.runs {

@@ -10,9 +10,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// steps writes a history in which runs start, are offered and answered in the order of words: a run
-// is "x" from start to answer, or its parts "x<" (started), "x>" (offered) and "x!" (applied); "x%" is
-// applied as a failure.
+// steps writes a history in which runs start, are offered and answered in the order of words: a run is "x" from start to answer,
+// or its parts "x<" (started), "x>" (offered) and "x!" (applied); "x%" is applied as a failure.
 func steps(words string) string {
 	var b strings.Builder
 	b.WriteString("submitted i\n")
@@ -92,7 +91,7 @@ func TestOrder(t *testing.T) {
 		{"diamond", "a b d", "d started, and c has not committed"},
 		{"diamond", "a b c< d", "d started, and c has not committed"},
 		{"diamond", "a b d c<>", "d started before c had committed"},
-		{"diamond", "a b c<> d", ""},    // nobody knows what became of c: its process may have died
+		{"diamond", "a b c<> d", ""},    // the outcome of c is unknown: its process may have died
 		{"diamond", "a b c<> d c!", ""}, // the answer was recorded late
 		{"race", "a b d c", ""},
 		{"race", "a c d", ""},
@@ -116,7 +115,7 @@ func TestOrder(t *testing.T) {
 		{"nested", "a b[0.0] c2[0] b[1.0] c[0] c[1] c2[1] d", "b[1.0] started before c[0] had committed"},
 		{"nested", "a b[0.0] c2[0] c[0] b[1.0] c[1] d c2[1]", "d started before c2[1] had committed"},
 		{"nested", "b[0.0] a c[0] c2[0] d", "b[0.0] started before a had committed"},
-		{"nested", "a b[0.0]<>% b[0.1]< c[0] c2[0] d", ""}, // where an error was caught, siblings may still run
+		{"nested", "a b[0.0]<>% b[0.1]< c[0] c2[0] d", ""}, // after a caught failure siblings may still run
 	} {
 		t.Run(c.graph+" "+c.words, func(t *testing.T) {
 			rules := Rules{Invariants: []string{"I5"}, Graph: func(string) *graph.Graph { return graphs[c.graph] }}

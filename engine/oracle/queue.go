@@ -6,36 +6,32 @@ import (
 	"strings"
 )
 
-// Queue counts what went into a store and what came out of it, once for instances and once for node runs.
-// It shares nothing with the oracles but the history, and takes time in proportion to it: the dumb twin that
-// finds what the rules of the invariants may miss.
+// Queue counts what went into a store and what came out, for instances and for node runs. It shares only the history with the
+// oracles, and takes linear time: an independent count that finds what the invariants' rules may miss.
 type Queue struct {
 	Instances Count `json:"instances"`
 	Runs      Count `json:"runs"`
 }
 
-// Count is how many went in and came out. A lost submission is one that was acknowledged and has not ended;
-// a lost node run is one of such an instance that was handed out and not done. Duplicated is what ended, or was
-// done for good, more than once; unexpected what came out and had never gone in. Recovered is what came out
-// although nobody had been told that it went in, and, of node runs, what was done after the answer of a
-// completion, or a whole delivery, had been lost: it is right.
+// Count has the numbers in and out. A lost submission was acknowledged and has not ended; a lost node run is of such an instance,
+// was handed out and not done. Duplicated ended, or was done for good, more than once; unexpected came out and never went in.
+// Recovered came out although nobody had been told that it went in, or, of node runs, was done after the answer of a completion,
+// or a whole delivery, had been lost: that is right.
 type Count struct {
-	Attempted    int `json:"attempted"`    // instances that were sent; node runs that were handed out
-	Acknowledged int `json:"acknowledged"` // instances that the store said it has; node runs whose completion was
-	Done         int `json:"done"`         // instances that ended; likewise
+	Attempted    int `json:"attempted"`    // instances sent; node runs handed out
+	Acknowledged int `json:"acknowledged"` // instances acknowledged by the store; node runs with an acknowledged completion
+	Done         int `json:"done"`         // instances that ended; node runs likewise
 	Lost         int `json:"lost"`
 	Duplicated   int `json:"duplicated"`
 	Unexpected   int `json:"unexpected"`
 	Recovered    int `json:"recovered"`
 
-	Examples []string `json:"examples,omitempty"` // of what is wrong, the first few
+	Examples []string `json:"examples,omitempty"` // of errors, the first few
 }
 
-// examplesMax bounds what a count names.
 const examplesMax = 10
 
-// CountQueue counts a history. Partial is that of Rules: nothing is lost or unexpected because of lines that
-// may be missing.
+// CountQueue counts a history. partial is as in Rules: nothing counts as lost or unexpected, since lines may be missing.
 func CountQueue(h History, partial bool) Queue {
 	x := newIndex(h)
 	var q Queue
@@ -65,12 +61,12 @@ func (q Queue) Result() Result {
 	return Holds
 }
 
-// String gives the counts for a person to read.
+// String prints the counts for people.
 func (q Queue) String() string {
 	return fmt.Sprintf("instances: %snode runs: %s", q.Instances, q.Runs)
 }
 
-// String gives the counts for a person to read.
+// String prints the counts for people.
 func (c Count) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d attempted, %d acknowledged, %d done; %d lost, %d duplicated, %d unexpected, %d recovered\n",
@@ -147,7 +143,7 @@ func (c *Count) addRun(x *index, r *runRecord, partial bool) {
 	}
 }
 
-// redelivered says whether a lease came before the one that finished the run, and was not a failed attempt's.
+// redelivered reports whether a lease came before the one that finished the run, and was not a failed attempt's.
 func (x *index) redelivered(r *runRecord, final int) bool {
 	attempt, token := x.history[final].Attempt, x.history[final].Token
 	return slices.ContainsFunc(r.leased, func(line int) bool {

@@ -13,8 +13,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// busyHistory is a right history of about so many events, of four engines that are killed over and over:
-// leases run out, answers are lost, claims have none, and failures are tried again.
+// busyHistory is a right history of about that many events, of four engines that are killed repeatedly: leases expire, answers
+// are lost, claims get none, and failures are retried.
 func busyHistory(events int) History {
 	const runs = 10 // of an instance
 	r := rand.New(rand.NewPCG(7, 7))
@@ -48,14 +48,14 @@ func busyHistory(events int) History {
 			lease()
 			call++
 			switch r.IntN(20) {
-			case 0: // the answer is lost, and it had happened
+			case 0: // applied, and the answer lost
 				say(Offered, "", false)
 				say(Answered, AnswerUnknown, false)
 				call++
 				say(Offered, "", false)
 				say(Answered, AnswerStale, false)
 				continue
-			case 1: // killed on the way, and done by the next life
+			case 1: // killed on the way, and done by the next incarnation
 				say(Offered, "", false)
 				add(Event{Kind: Killed, Source: "client", Process: run.Source})
 				add(Event{Kind: SessionsClosed, Source: "client", Process: run.Source})
@@ -64,7 +64,7 @@ func busyHistory(events int) History {
 				now += 1000
 				lease()
 				call++
-			case 2: // tried again
+			case 2: // retried
 				say(Offered, "", false)
 				say(Answered, AnswerApplied, true)
 				run.Attempt = 2
@@ -81,7 +81,7 @@ func busyHistory(events int) History {
 
 var busyRules = Rules{Invariants: []string{"I1", "I3", "I7", "I8", "I9", "I11"}}
 
-// cpu gives the processor time that the program has used, in seconds.
+// cpu returns the program's processor time in seconds.
 func cpu(t *testing.T) float64 {
 	t.Helper()
 	var u unix.Rusage
@@ -91,8 +91,8 @@ func cpu(t *testing.T) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// Four times the history takes about four times the work, and not sixteen: what is allocated for it says so, and at
-// night also the processor time.
+// TestCheckIsLinear checks that four times the history takes about four times the work, not sixteen: by allocations, and at night
+// also by processor time.
 func TestCheckIsLinear(t *testing.T) {
 	work := func(events int) (bytes, seconds float64) {
 		h := busyHistory(events)

@@ -11,8 +11,8 @@ import (
 	"pulley/engine/reference"
 )
 
-// judgeArguments holds I4: what the actions of an instance received is what the reference interpreter
-// gives them. Node runs are counted, not attempts.
+// judgeArguments checks I4: the actions of an instance received what the reference interpreter gives them. It counts node runs,
+// not attempts.
 func judgeArguments(j *judgement) {
 	j.Why = "there is no reference outcome of any instance"
 	for _, r := range j.instances {
@@ -30,7 +30,7 @@ func judgeArguments(j *judgement) {
 	}
 }
 
-// reception is how many node runs received a call, and how many attempts one of them took at most.
+// reception counts the node runs that received a call, with the most attempts of one.
 type reception struct {
 	key     string
 	runs    int
@@ -38,8 +38,8 @@ type reception struct {
 	line    int // of the first
 }
 
-// received counts the calls of an instance by what they ask for, in the order of their first starts.
-// Nil means that nothing started, or that it cannot be read, which is noted.
+// received counts the calls of an instance by content, in the order of their first starts. Nil means that nothing started, or
+// that it is unreadable, which is reported.
 func (j *judgement) received(r *instanceRecord) []*reception {
 	byKey := map[string]*reception{}
 	var all []*reception
@@ -89,14 +89,14 @@ func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes 
 	j.violate(lines, "%s", why)
 }
 
-// expectation is what an outcome says of one call.
+// expectation is what an outcome requires of one call.
 type expectation struct {
 	key         string
 	least, most int // node runs
 	attempts    int
 }
 
-// expect counts an outcome's calls by what they ask for, in the order in which they were made.
+// expect counts an outcome's calls by content, in the order in which they were made.
 func expect(o reference.Outcome) []*expectation {
 	byKey := map[string]*expectation{}
 	var all []*expectation
@@ -120,9 +120,8 @@ func expect(o reference.Outcome) []*expectation {
 	return all
 }
 
-// explain says what was received that should not have been, or the other way round, with the line
-// that shows it or -1, and gives "" where the calls are as expected. That a call is missing counts
-// only where the calls are complete.
+// explain describes a call that was wrongly received or missing, with the line that shows it or -1; "" if the calls are as
+// expected. A missing call counts only if the calls are complete.
 func explain(got []*reception, want []*expectation, complete bool) (line int, text string) {
 	wanted := make(map[string]*expectation, len(want))
 	for _, w := range want {
@@ -151,7 +150,7 @@ func explain(got []*reception, want []*expectation, complete bool) (line int, te
 	return -1, ""
 }
 
-// judgeLists holds I6: an aggregate's list has the value of every element, in their order.
+// judgeLists checks I6: an aggregate's list has the value of every element, in order.
 func judgeLists(j *judgement) {
 	for _, r := range j.runs {
 		if len(r.elements) == 0 && len(r.gathered) == 0 {

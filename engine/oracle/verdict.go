@@ -14,74 +14,72 @@ import (
 	"pulley/engine/reference"
 )
 
-// Result is what an oracle found.
+// Result is the result of an oracle.
 type Result string
 
 // The results. Only Holds is a pass.
 const (
 	Holds        Result = "holds"
 	Violated     Result = "violated"
-	Inconclusive Result = "inconclusive" // the history has nothing that could have violated it
+	Inconclusive Result = "inconclusive" // nothing in the history could have violated it
 )
 
-// Rules say what a history is to be held against. The zero value judges what the history alone shows.
+// Rules tell how to judge a history. The zero value judges what the history alone shows.
 type Rules struct {
 	// Invariants names the oracles to ask, such as "I3". None means all of them.
 	Invariants []string
 
-	// Graph gives an instance's workflow, for I5, or nil. Nodes of the history are named as in the
-	// graph. A nil function knows none.
+	// Graph returns an instance's workflow, for I5, or nil. The history names nodes as the graph does. A nil function knows none.
 	Graph func(instance string) *graph.Graph
 
-	// Outcomes gives what the reference interpreter says of an instance, for I4 and I7: the possible
-	// outcomes (see reference.Interpreter.Possible), or none where there is no reference. A nil function knows none.
+	// Outcomes returns the possible outcomes of an instance by the reference interpreter, for I4 and I7 (see
+	// reference.Interpreter.Possible), or none without a reference. A nil function knows none.
 	Outcomes func(instance string) []reference.Outcome
 
-	// Partial says that events may be missing, because a recorder was killed with lines unwritten or
-	// a claim's answer was lost. Then nothing is concluded from the absence of an event.
+	// Partial means that events may be missing, because a recorder was killed with lines unwritten or a claim's answer was lost.
+	// Then nothing is concluded from a missing event.
 	Partial bool
 
-	// CommitOrder says that answered, leased and started stand in the order of the commits, as in a
-	// simulation. Otherwise an answer may have been recorded later than what it made possible, and only
-	// the moment at which the completion was offered is relied on.
+	// CommitOrder means that answered, leased and started are in the order of the commits, as in a simulation. Otherwise an
+	// answer may be recorded later than what it made possible, and only the moment of the offer counts.
 	CommitOrder bool
 
-	// Revokes says that the store may take a lease back and give it to nobody yet, as one does whose leases
-	// die with the owner of a shard. A completion with the newest token may then be stale.
+	// Revokes means that the store may revoke a lease without granting another, such as one whose leases end with the owner of a
+	// shard. Then a completion with the newest token may be stale.
 	Revokes bool
 
-	// SearchTime bounds how long the search may take, in all, for an order in which the deliveries of node
-	// runs can have happened (I3). What has not been decided by then is inconclusive. Zero: 20 s.
+	// SearchTime bounds the whole search for orders in which the deliveries of node runs can have happened (I3). What is
+	// undecided by then is inconclusive. Zero: 20 s.
 	SearchTime time.Duration
 }
 
-// Verdict is what one oracle says of a history.
+// Verdict is one oracle's judgement of a history.
 type Verdict struct {
 	Invariant  string      `json:"invariant"`
 	Result     Result      `json:"result"`
-	Judged     int         `json:"judged"`               // node runs, counters, lists, instances or inspections that were looked at
+	Judged     int         `json:"judged"`               // node runs, counters, lists, instances or inspections
 	Violations []Violation `json:"violations,omitempty"` // the first few
-	Total      int         `json:"total,omitempty"`      // how many violations there were
+	Total      int         `json:"total,omitempty"`      // number of violations
 	Why        string      `json:"why,omitempty"`        // of Inconclusive: what the history lacks
 }
 
-// Violation is one thing that must not happen and did.
+// Violation is something that must not happen and did.
 type Violation struct {
 	Message string `json:"message"`
-	Lines   []Line `json:"lines"` // of the instance: those that show it, and a few around them
+	Lines   []Line `json:"lines"` // of the instance: the evidence, and a few around it
 }
 
 // Line is an event with the number of its line in the history.
 type Line struct {
 	Number int   `json:"number"` // from 1
-	Shows  bool  `json:"shows"`  // it is evidence, not just a neighbour
+	Shows  bool  `json:"shows"`  // it is evidence, not a neighbour
 	Event  Event `json:"event"`
 }
 
-// Report is the verdicts of all oracles that were asked, in the order of their numbers.
+// Report has the verdicts of all requested oracles, in the order of their numbers.
 type Report []Verdict
 
-// Result is Violated if any verdict is, else Inconclusive if any is or none was asked for.
+// Result is Violated if any verdict is, otherwise Inconclusive if any is or none was requested.
 func (r Report) Result() Result {
 	result := Holds
 	for _, v := range r {
@@ -98,7 +96,7 @@ func (r Report) Result() Result {
 	return result
 }
 
-// String gives the verdicts for a person to read, violations with their lines.
+// String prints the verdicts for people, violations with their lines.
 func (r Report) String() string {
 	var b strings.Builder
 	for _, v := range r {
@@ -107,7 +105,7 @@ func (r Report) String() string {
 	return b.String()
 }
 
-// String gives the verdict for a person to read.
+// String prints the verdict for people.
 func (v Verdict) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s (%d judged)", v.Invariant, v.Result, v.Judged)
@@ -131,7 +129,6 @@ func (v Verdict) String() string {
 	return b.String()
 }
 
-// brief is the event as JSON, cut where it is long.
 func (e *Event) brief() string {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -140,7 +137,6 @@ func (e *Event) brief() string {
 	return clip.Runes(string(text), quotedMax)
 }
 
-// oracle judges one invariant.
 type oracle struct {
 	invariant string
 	needs     []Kind // a history without one of them is inconclusive
@@ -174,8 +170,7 @@ func Invariants() []string {
 	return out
 }
 
-// Check holds a history against the rules. It takes time in proportion to the history. The error
-// tells of an event that is not valid, or of an invariant that no oracle is there for.
+// Check judges a history by the rules, in linear time. The error reports an invalid event, or an invariant without an oracle.
 func Check(h History, rules Rules) (Report, error) {
 	for i := range h {
 		if err := h[i].Validate(); err != nil {
@@ -222,7 +217,6 @@ func (o oracle) verdict(x *index, rules Rules) Verdict {
 	return j.Verdict
 }
 
-// judgement is a verdict in the making.
 type judgement struct {
 	*index
 	rules Rules
@@ -236,7 +230,7 @@ const (
 	around        = 2  // lines of the same instance before and after each of them
 )
 
-// violate notes a violation; the lines are indices of the history that show it.
+// violate adds a violation; lines are indices of the history that show it.
 func (j *judgement) violate(lines []int, format string, args ...any) {
 	j.Total++
 	if len(j.Violations) >= violationsMax {

@@ -12,8 +12,8 @@ import (
 	"pulley/engine/reference"
 )
 
-// Without the kinds of events that an oracle needs, or with nothing that bears on it, there is no
-// verdict.
+// TestVacuousHistories checks that there is no verdict without the kinds of events that an oracle needs, or without anything to
+// judge.
 func TestVacuousHistories(t *testing.T) {
 	for _, v := range judge(t, "submitted i", Rules{}) {
 		want := Inconclusive
@@ -116,7 +116,7 @@ I9 holds (1 judged)
 	}
 }
 
-// An instance may end in any of the possible ways, and its calls must fit that same way.
+// TestOneOfSeveralOutcomes checks that an instance may end in any of the possible ways, and that its calls must fit the same way.
 func TestOneOfSeveralOutcomes(t *testing.T) {
 	src := "fn main(input: [], output: []):\n\ttry:\n\t\tspread [1, 2, 3]:x -> @odd(value=x)\n\texcept Odd as e:\n\t\tr = @echo(value=e[\"message\"][0])\n\treturn r\n"
 	r, err := reference.NewInterpreter(referencetest.Program(t, src), graphLimits)

@@ -13,7 +13,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// pending is a value that was appended to a slot here.
+// pending is a value appended by this traversal.
 type pending struct {
 	slot  Slot
 	index int
@@ -21,20 +21,18 @@ type pending struct {
 	pos   ir.Pos
 }
 
-// length is what appending must know of an accumulator, and all that it reads: of a list how many
-// values were appended since it was written whole, and its size; of anything else the type, for the
-// error. It stands in the accumulator's Length variable.
+// length is all that an append must know of an accumulator: of a list, how many values were appended since it was written whole,
+// and its size; of anything else the type, for the error. The accumulator's Length variable holds it.
 type length struct {
 	Appended int
 	Bytes    int
-	Type     string // of what is no list
+	Type     string // unless it is a list
 }
 
-// lengthNames are the keys of the numbers of a length, in order.
 var lengthNames = []string{"n", "b"}
 
-// encode writes the length as a JSON object, or as a string for what is no list. Each round of a loop that
-// appends reads and writes one: so by hand.
+// encode writes the length as a JSON object, or as a string if it is no list. It is written by hand, since each round of a loop
+// that appends reads and writes one.
 func (l length) encode() json.RawMessage {
 	if l.Type != "" {
 		return json.RawMessage(strconv.Quote(l.Type))
@@ -52,7 +50,7 @@ func readLength(raw json.RawMessage) (l length, err error) {
 	return length{Appended: int(numbers[0]), Bytes: int(numbers[1])}, err
 }
 
-// measure keeps the length of an accumulator that was written whole.
+// measure stores the length of an accumulator that was written whole.
 func (w *walk) measure(slot Slot, v *value) {
 	of := w.p.graph.Vars[slot.Var].Length
 	if of == 0 {
@@ -80,7 +78,7 @@ func (w *walk) append(sum, added *expression, target graph.VarID, path graph.Pat
 	pos := sum.compiled.Expr().Pos
 	slot := w.p.slot(target, path)
 	known := w.values.get(slot)
-	if known.there() && known.dirty { // it will be written whole anyhow
+	if known.there() && known.dirty { // it will be written whole in any case
 		v, failure := w.eval(sum, path)
 		if failure != nil {
 			w.fail(failure)
@@ -112,14 +110,13 @@ func (w *walk) append(sum, added *expression, target graph.VarID, path graph.Pat
 		w.fail(&Failure{Type: expr.TypeLimit, Message: ir.LimitError(ir.Pos{}, "bytes of a value", l.Bytes, w.p.limits.ValueBytes).Msg, Pos: pos})
 		return
 	}
-	if known.there() { // read before: what is in memory grows along
+	if known.there() { // already read: the list in memory grows, too
 		w.appendToList(known, list)
 	}
 	w.setLength(slot, l)
 }
 
-// length reads what is known of an accumulator. One that has no value, or is no list, gives the error
-// that its expression gives.
+// length reads an accumulator's length. If it has no value, or is no list, the failure is that of its expression.
 func (w *walk) length(sum *expression, slot Slot, path graph.Path) (length, *Failure) {
 	stored := w.values.get(Slot{w.p.graph.Vars[slot.Var].Length, slot.Scope})
 	if !stored.there() {
@@ -145,7 +142,7 @@ func (w *walk) length(sum *expression, slot Slot, path graph.Path) (length, *Fai
 	return l, failure
 }
 
-// zeroOf gives some value of a type that is no list: the error of an operator names only types.
+// zeroOf returns a value of a type that is no list: the error of an operator names only types.
 func zeroOf(typ string) expr.Value {
 	for _, v := range []expr.Value{starlark.False, starlark.MakeInt(0), starlark.Float(0), starlark.String(""), starlark.NewDict(0)} {
 		if v.Type() == typ {
@@ -156,7 +153,6 @@ func zeroOf(typ string) expr.Value {
 	return starlark.None
 }
 
-// appendToList appends to a list in memory without a look at what it held.
 func (w *walk) appendToList(known *value, list *starlark.List) {
 	old, err := w.decoded(known)
 	if err != nil {

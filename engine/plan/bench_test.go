@@ -10,7 +10,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// BenchmarkStep plans what follows from the end of an action, over and over: one event, one plan.
+// BenchmarkStep plans the end of an action repeatedly.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		name, source, result string

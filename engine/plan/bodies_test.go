@@ -15,7 +15,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// env is what names stand for: ints, and lists of them.
 type env map[string]any
 
 // number reads a name as an int: a list by its sum.
@@ -33,15 +32,13 @@ func (e env) number(name string) int {
 	panic("no value " + name)
 }
 
-// part is one piece of a random body: what it adds to a graph, and, as the twin that shares nothing with
-// the scheduler, what value it has.
+// part is a piece of a random body: what it adds to a graph, and its value, computed without the scheduler.
 type part struct {
 	add   func(o *graph.Body, before map[string]*graph.NodeBuilder) *graph.NodeBuilder
 	value func(e env) any
 	name  string
 }
 
-// bodies makes random bodies for a graph.
 type bodies struct {
 	*rapid.T
 	serial int
@@ -53,7 +50,6 @@ func (b *bodies) name() string {
 	return fmt.Sprintf("x%d", b.serial)
 }
 
-// text reads a name as an int in an expression.
 func (b *bodies) text(name string) string {
 	if b.lists[name] {
 		return "sum(" + name + ")"
@@ -71,7 +67,7 @@ func after(n *graph.NodeBuilder, before map[string]*graph.NodeBuilder, names ...
 	return n
 }
 
-// body makes a random list of parts, each of which may read those before it and the names further out.
+// body makes a random list of parts, each of which may read earlier ones and outer names.
 func (b *bodies) body(outer []string, depth int) []part {
 	var parts []part
 	names := slices.Clone(outer)
@@ -126,7 +122,7 @@ func (b *bodies) choice(name, read string) part {
 	}
 }
 
-// race goes on when the first of several has ended, and leaves the others at work.
+// race continues after the first of several, and leaves the others running.
 func (b *bodies) race(name, read string) part {
 	return part{name: name,
 		add: func(o *graph.Body, before map[string]*graph.NodeBuilder) *graph.NodeBuilder {
@@ -189,8 +185,8 @@ func (b *bodies) build(o *graph.Body, parts []part, output string) {
 	}
 }
 
-// TestRandomBodies runs random graphs with bodies in bodies, completions in any order, and wants the value
-// that computing one thing after the other gives.
+// TestRandomBodies runs random graphs with nested bodies, completes them in random order, and compares the value with a
+// sequential computation.
 func TestRandomBodies(t *testing.T) {
 	seen := map[string]int{}
 	depth.Checks(t, 50, 500)

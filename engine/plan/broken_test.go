@@ -11,7 +11,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// at gives a run of the node with a name.
 func at(t *testing.T, p *plan.Program, name string, path graph.Path) graph.Run {
 	t.Helper()
 	for _, n := range p.Graph().Nodes {
@@ -23,7 +22,6 @@ func at(t *testing.T, p *plan.Program, name string, path graph.Path) graph.Run {
 	return graph.Run{}
 }
 
-// slot gives the address of a variable with a name.
 func slot(t *testing.T, p *plan.Program, name string, scope graph.Path) plan.Slot {
 	t.Helper()
 	for i, v := range p.Graph().Vars {
@@ -35,7 +33,7 @@ func slot(t *testing.T, p *plan.Program, name string, scope graph.Path) plan.Slo
 	return plan.Slot{}
 }
 
-// TestFatal tells the errors that end an instance from those that something catches.
+// TestFatal checks which failures end an instance and which are caught.
 func TestFatal(t *testing.T) {
 	p := compile(t, "w.ir", `fn main(input: [], output: []):
     a = @free()
@@ -79,8 +77,8 @@ func TestFatal(t *testing.T) {
 	}
 }
 
-// TestBrokenInbox steps with inboxes that no plan has written: what cannot be is refused, or fails the
-// instance; it never passes for a value.
+// TestBrokenInbox steps with inboxes that no plan has written: they must be refused, or fail the instance, and never pass for a
+// value.
 func TestBrokenInbox(t *testing.T) {
 	p := compile(t, "w.ir", `fn main(input: [n], output: [r]):
     r = []
@@ -143,7 +141,7 @@ func TestBrokenInbox(t *testing.T) {
 	}
 }
 
-// TestEventsThatCannotBe wants nothing to be read, planned or settled for them.
+// TestEventsThatCannotBe checks that nothing is read, planned or judged for them.
 func TestEventsThatCannotBe(t *testing.T) {
 	p := compile(t, "w.ir", "fn main(input: [n], output: [n]):\n    for i in n:\n        n = @echo(value=i)\n")
 	run := at(t, p, "echo", "0")
@@ -170,7 +168,7 @@ func TestEventsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestValueLimit holds what is put together to the limit of a value, wherever that happens.
+// TestValueLimit checks the limit of a value wherever values are put together.
 func TestValueLimit(t *testing.T) {
 	for name, body := range map[string]string{
 		"appended":         "r = []\nfor i in range(9):\n    @noop()\n    r = r + [\"12345678\"]",

@@ -133,7 +133,7 @@ func TestGraphTraces(t *testing.T) {
 	}
 }
 
-// written runs a program and counts the bytes that its plans put into the inbox and into arguments.
+// written runs a program and counts the bytes that its plans write to the inbox and to arguments.
 func written(t *testing.T, source, input string) int {
 	t.Helper()
 	d := newDriver(compile(t, "test.ir", source))
@@ -162,8 +162,8 @@ func written(t *testing.T, source, input string) int {
 	return bytes
 }
 
-// TestBytesWritten holds what is written to D12: a chain's grows with its length, not with its square,
-// and a fan-out passes a large value once.
+// TestBytesWritten checks D12: a chain's bytes grow with its length, not with its square, and a fan-out passes a large value
+// once.
 func TestBytesWritten(t *testing.T) {
 	chain := func(n int) string {
 		var b strings.Builder
@@ -197,7 +197,7 @@ const hostile = `fn main(input: [n], output: [r]):
     return r
 `
 
-// step wants an event either to be refused as impossible or to be planned, the same way twice.
+// step checks that an event is refused as impossible, or planned equally twice.
 func step(t rapid.TB, p *plan.Program, ev plan.Event, inbox plan.Inbox) {
 	p.Needs(ev)
 	pl, err := p.Step(ev, inbox, 0.5)
@@ -280,7 +280,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestLimits wants each limit to end the instance with an error that names it.
+// TestLimits checks that each limit ends the instance with an error that names it.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		name, body, want string

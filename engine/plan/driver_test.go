@@ -13,18 +13,18 @@ import (
 	"pulley/engine/plan/model"
 )
 
-// driver runs a program on the model, one completion after the other in order of enqueueing, and keeps a
-// trace of every event and its plan.
+// driver runs a program on the model, one completion after the other in order of enqueueing, and keeps a trace of every event and
+// its plan.
 type driver struct {
 	*model.Instance[struct{}]
 	act     func(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
 	pick    func(n int) int       // which of n queued tasks ends next; nil: the first
-	watch   func(plan.Plan) error // sees every plan; nil: nobody
-	same    *plan.Program         // has to give the same plans; nil: there is none
-	held    int                   // the most rows that there were at once, apart from what was appended
+	watch   func(plan.Plan) error // sees every plan; may be nil
+	same    *plan.Program         // must give the same plans; may be nil
+	held    int                   // maximal number of rows, without appended values
 	queue   []task
-	resumes []graph.Run // that have not gone on yet
-	wrong   error       // the first thing
+	resumes []graph.Run // not continued yet
+	wrong   error       // the first violation
 	end     *plan.End
 	trace   strings.Builder
 	writes  int
@@ -52,7 +52,7 @@ func newDriver(p *plan.Program) *driver {
 	return d
 }
 
-// cancelled takes a run out of the queue. Where nothing may be at work, nothing may be queued.
+// cancelled removes a run from the queue. Without AtWork nothing may be queued.
 func (d *driver) cancelled(run graph.Run, _ struct{}, by plan.Clear) {
 	if !by.AtWork {
 		d.Wrong("I10", "%s is queued where everything should have ended", d.Program.RunName(run))
@@ -91,7 +91,6 @@ func (d *driver) run(input string) error {
 	return nil
 }
 
-// whole gives all that a slot holds.
 func (d *driver) whole(s plan.Slot) (json.RawMessage, error) {
 	return plan.JoinAppended(d.Values[s], d.Appended[s])
 }
@@ -128,7 +127,6 @@ func (d *driver) complete(t task) error {
 	return d.commit(pl)
 }
 
-// commit obeys a plan with all that follows from it.
 func (d *driver) commit(pl plan.Plan) (err error) {
 	if err := d.look(pl); err != nil {
 		return err
@@ -151,7 +149,6 @@ func (d *driver) commit(pl plan.Plan) (err error) {
 	return errors.Join(err, d.wrong)
 }
 
-// goesOn says why a run goes on.
 func (d *driver) continues(run graph.Run) string {
 	c, counted := d.Counters[run]
 	switch {
@@ -164,7 +161,6 @@ func (d *driver) continues(run graph.Run) string {
 	return "started"
 }
 
-// look sees a plan before it is obeyed.
 func (d *driver) look(pl plan.Plan) error {
 	d.trace.WriteString(d.Program.Describe(pl))
 	d.writes += len(pl.Writes)
@@ -175,7 +171,7 @@ func (d *driver) look(pl plan.Plan) error {
 	return d.watch(pl)
 }
 
-// step plans an event more than once, and wants the same each time.
+// step plans an event more than once, and compares.
 func (d *driver) step(ev plan.Event) (plan.Plan, error) {
 	pl, err := d.Step(ev, 0.5)
 	if again, errAgain := d.Step(ev, 0.5); !reflect.DeepEqual(pl, again) || (err == nil) != (errAgain == nil) {

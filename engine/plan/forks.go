@@ -9,8 +9,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// spread begins a branch for every element, or as many as its limit allows, and makes the aggregate's
-// count known; without any element it goes straight on from the aggregate with an empty list.
+// spread starts a branch for every element, or as many as its limit allows, and opens the aggregate. Without elements it
+// continues from the aggregate with an empty list.
 func (w *walk) spread(n *node, s step) {
 	path := s.run.Path
 	v, failure := w.eval(n.expr, path)
@@ -47,7 +47,7 @@ func (w *walk) spread(n *node, s step) {
 	}
 }
 
-// branchOut begins the branch of one element, or leaves the element for when its turn has come.
+// branchOut starts the branch of one element, or stores the element until its turn.
 func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, now bool) {
 	each := &w.p.nodes[w.p.graph.Out(n.ID)[0].To]
 	slot := w.p.slot(n.Var, path)
@@ -68,10 +68,9 @@ func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, n
 	}
 }
 
-// clear takes away what is over when an edge is taken: a round of a loop when the next begins, a loop
-// when it is left, and the branches of a spread or parallel when an error leads out of it. What this
-// traversal itself passed through has left nothing. In a graph that goes on when the first of several has
-// ended, the others may be at work anywhere.
+// clear clears what is over when an edge is taken: a loop's round when the next begins, a loop when it is left, and the branches
+// of a spread or parallel when a failure leaves it. What this traversal itself passed through has left nothing. In a graph with
+// races, other nodes may still be running anywhere.
 func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
 	g := w.p.graph
 	if w.event == nil {
@@ -100,8 +99,8 @@ func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
 	w.clearUnder(left, path.Cut(depth), depth, atWork)
 }
 
-// clearUnder adds a clear, if the event comes from a run there; depth is how many parts of its path
-// must be those of the clear's.
+// clearUnder adds a clear, if the event comes from a run there; depth is how many parts of its path must equal those of the
+// clear's.
 func (w *walk) clearUnder(r graph.RegionID, under graph.Path, depth int, atWork bool) {
 	g := w.p.graph
 	ev := w.event.Run

@@ -18,7 +18,7 @@ type bounds struct {
 	Start, Stop, Step int64
 }
 
-// len is the number of elements, as Python counts them.
+// len returns the number of elements, as Python counts them.
 func (b bounds) len() int64 {
 	switch {
 	case b.Step > 0 && b.Start < b.Stop:
@@ -29,12 +29,12 @@ func (b bounds) len() int64 {
 	return 0
 }
 
-// chunkLength is how many elements of a list are kept together: a loop reads and decodes a chunk for
-// every round, and never the list.
+// chunkLength is how many elements of a list are stored together: each round of a loop reads and decodes one chunk, never the
+// list.
 const chunkLength = 16
 
-// chunkSlot is where a loop keeps what it goes over: of a list, the elements around the i-th. The last
-// part of its scope is no iteration, so that the end of a round does not take it away.
+// chunkSlot returns the slot of a loop's elements around the i-th, or of its bounds. The last part of its scope is no iteration,
+// so that the end of a round does not clear it.
 func chunkSlot(head *node, path graph.Path, i int) Slot {
 	chunk := graph.Path("c" + strconv.Itoa(i/chunkLength))
 	if outer := path.Cut(head.Depth - 1); outer != "" {
@@ -43,10 +43,9 @@ func chunkSlot(head *node, path graph.Path, i int) Slot {
 	return Slot{Var: head.Var, Scope: chunk}
 }
 
-// loopInit keeps what the loop goes over; later changes of the variables in its expression do not
-// touch the loop.
+// loopInit stores what the loop goes over; later changes of the variables in its expression do not affect the loop.
 func (w *walk) loopInit(n *node, s step) {
-	if n.expr == nil { // a while has nothing to keep
+	if n.expr == nil { // a while has nothing to store
 		w.leave(n, s)
 		return
 	}
@@ -80,8 +79,7 @@ func (w *walk) loopInit(n *node, s step) {
 	w.leave(n, s)
 }
 
-// rangeBounds reads the arguments of a range as Python does, and gives them as a JSON object: a list
-// can never be mistaken for it.
+// rangeBounds reads the arguments of a range as Python does, and returns a JSON object, which cannot be mistaken for a list.
 func rangeBounds(args expr.Value) (json.RawMessage, error) {
 	list := args.(*starlark.List)
 	if list.Len() > 3 {
@@ -112,7 +110,7 @@ func rangeBounds(args expr.Value) (json.RawMessage, error) {
 	return b.encode(), nil
 }
 
-// encode writes the bounds as a JSON object, which every round reads: so by hand.
+// encode writes the bounds by hand, since every round reads them.
 func (b bounds) encode() json.RawMessage {
 	out := strconv.AppendInt([]byte(`{"from":`), b.Start, 10)
 	out = strconv.AppendInt(append(out, `,"to":`...), b.Stop, 10)
@@ -120,7 +118,6 @@ func (b bounds) encode() json.RawMessage {
 	return append(out, '}')
 }
 
-// boundNames are the keys of bounds, in order.
 var boundNames = []string{"from", "to", "by"}
 
 func readBounds(raw json.RawMessage) (bounds, error) {
@@ -128,7 +125,7 @@ func readBounds(raw json.RawMessage) (bounds, error) {
 	return bounds{Start: numbers[0], Stop: numbers[1], Step: numbers[2]}, err
 }
 
-// readInts reads up to three ints of an object; what else is in it is left alone, and what is missing is 0.
+// readInts reads up to three ints of an object; it ignores other keys, and missing ones are 0.
 func readInts(raw json.RawMessage, names []string) (numbers [3]int64, err error) {
 	entries, err := expr.DecodeObject(raw, ir.Limits{}, names)
 	if err != nil {
@@ -171,8 +168,7 @@ func (w *walk) loopHead(n *node, s step) {
 	}
 }
 
-// round says whether there is an iteration i, and binds its element. Where the element has not been
-// read the run is resumed.
+// round reports whether there is an iteration i, and binds its element. If the element was not read, the run is resumed.
 func (w *walk) round(n *node, run graph.Run, i int) (bool, *Failure) {
 	if n.expr != nil {
 		v, failure := w.eval(n.expr, run.Path)
@@ -214,7 +210,7 @@ func (w *walk) roundOfList(n *node, run graph.Run, i int) (bool, *Failure) {
 		return false, lost(n)
 	}
 	if i > 0 && i%chunkLength == 0 {
-		w.set(chunkSlot(n, run.Path, i-1), value{}) // the chunk before has been gone over
+		w.set(chunkSlot(n, run.Path, i-1), value{}) // all of the chunk before is done
 	}
 	if i%chunkLength >= list.Len() {
 		return false, nil

@@ -7,24 +7,21 @@ import (
 	"pulley/engine/graph"
 )
 
-// memo is the plans that a program has made, by what they were made of: the same event and the same values give the same
-// plan.
+// memo holds a program's plans by event and values: the same ones give the same plan.
 type memo struct {
 	starts map[string]Plan
 	steps  map[string]Plan
 	key    []byte
 }
 
-// Remembering gives a copy of the program that makes each plan once, and gives it again whenever it is to plan the same: a
-// simulation takes the same steps thousands of times. The copy is not safe for concurrent use, holds on to all that it was
-// ever asked, and what it gives must not be changed.
+// Remembering returns a copy of the program that makes each plan once: a simulation takes the same steps thousands of times. The
+// copy is not safe for concurrent use and keeps everything; its plans must not be changed.
 func (p *Program) Remembering() *Program {
 	again := *p
 	again.memo = &memo{starts: map[string]Plan{}, steps: map[string]Plan{}}
 	return &again
 }
 
-// start gives the beginning with an input.
 func (m *memo) start(p *Program, input json.RawMessage) (Plan, error) {
 	if plan, ok := m.starts[string(input)]; ok {
 		return plan, nil
@@ -36,7 +33,7 @@ func (m *memo) start(p *Program, input json.RawMessage) (Plan, error) {
 	return plan, err
 }
 
-// step gives the plan of an event. A retry is not kept: it hangs on the jitter, too.
+// step plans an event. It does not keep a retry, which also depends on the jitter.
 func (m *memo) step(p *Program, ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	if !m.write(p, &ev, &inbox) {
 		return p.step(ev, inbox, jitter)
@@ -52,7 +49,7 @@ func (m *memo) step(p *Program, ev Event, inbox Inbox, jitter float64) (Plan, er
 	return plan, err
 }
 
-// write makes the key of an event with its inbox. It does not for an inbox with values that the event does not need.
+// write builds the key of an event with its inbox. It reports false if the inbox has values that the event does not need.
 func (m *memo) write(p *Program, ev *Event, inbox *Inbox) bool {
 	m.key = m.key[:0]
 	m.run(ev.Run)

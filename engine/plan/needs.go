@@ -6,9 +6,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// A region is the part of a graph that one event can run through before it must wait: inline nodes,
-// and the actions and the output at its rim, whose expressions are evaluated on arrival. For each of
-// its nodes it holds the variables that may be read from there on.
+// A region is the part of a graph that one event can run through without waiting: inline nodes, and the actions and the output at
+// its rim, whose expressions are evaluated on arrival. For each node it holds the variables that may be read from there on.
 type region struct {
 	p     *Program
 	reads [][]graph.VarID
@@ -16,8 +15,8 @@ type region struct {
 	from  map[graph.NodeID]map[graph.VarID]bool
 }
 
-// needs finds what each kind of event must read. An accumulator is read only where it is wanted: the
-// traversal stops there and is resumed, since a list that grows must not be read in every round.
+// needs computes what each kind of event must read. An accumulator is not included: the traversal stops where it is read and is
+// resumed, since a growing list must not be read in every round.
 func (p *Program) needs(reads [][]graph.VarID) {
 	scalar := make([][]graph.VarID, len(reads))
 	for id, vars := range reads {
@@ -29,7 +28,7 @@ func (p *Program) needs(reads [][]graph.VarID) {
 			}
 		}
 	}
-	for i := range p.nodes { // a spread evaluates what its branches begin with
+	for i := range p.nodes { // a spread evaluates the first nodes of its branches
 		if n := &p.nodes[i]; n.Kind == graph.Spread {
 			n.wholeReads = append(n.wholeReads, p.nodes[p.graph.Out(n.ID)[0].To].wholeReads...)
 		}
@@ -47,7 +46,7 @@ func (p *Program) needs(reads [][]graph.VarID) {
 	}
 }
 
-// readsAfter gives what may be read once a run of the node has ended and its own value is known.
+// readsAfter returns what may be read once a run of the node has ended, without its own value.
 func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
 	r := p.region(reads, p.next(id))
 	set := map[graph.VarID]bool{}
@@ -61,7 +60,7 @@ func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.Var
 	return p.stored(set)
 }
 
-// readsCaught gives what may be read once an action has failed and its error is caught.
+// readsCaught returns what may be read once an action's failure is caught.
 func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
 	set := map[graph.VarID]bool{}
 	for _, e := range p.graph.Out(id) {
@@ -77,7 +76,7 @@ func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.Va
 	return p.stored(set)
 }
 
-// readsFrom gives what may be read when the node itself begins.
+// readsFrom returns what may be read when the node itself starts.
 func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	set := p.region(reads, []graph.NodeID{n.ID}).from[n.ID]
 	for _, v := range n.wholeReads {
@@ -86,7 +85,7 @@ func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	return p.stored(set)
 }
 
-// region explores from the given nodes and solves the backward liveness over what it finds.
+// region explores from the start nodes and solves the backward liveness.
 func (p *Program) region(reads [][]graph.VarID, starts []graph.NodeID) *region {
 	r := &region{p: p, reads: reads, from: map[graph.NodeID]map[graph.VarID]bool{}}
 	r.enter(starts)
@@ -113,7 +112,6 @@ func (r *region) enter(ids []graph.NodeID) {
 	}
 }
 
-// update recomputes a node's set and says whether it grew.
 func (r *region) update(id graph.NodeID) bool {
 	set := r.from[id]
 	before := len(set)
@@ -133,14 +131,13 @@ func (r *region) update(id graph.NodeID) bool {
 	return len(set) != before
 }
 
-// rim says whether a traversal ends at the node after evaluating its expressions.
+// rim reports whether a traversal ends at the node after evaluating its expressions.
 func (p *Program) rim(id graph.NodeID) bool {
 	kind := p.nodes[id].Kind
 	return kind == graph.Action || kind == graph.Sleep || kind == graph.Output
 }
 
-// next lists the nodes that a traversal can run into from a node without waiting. An empty spread
-// runs straight into its aggregate.
+// next lists the nodes that a traversal can reach from a node without waiting. An empty spread runs into its aggregate.
 func (p *Program) next(id graph.NodeID) []graph.NodeID {
 	var out []graph.NodeID
 	for _, e := range p.graph.Out(id) {
@@ -154,7 +151,7 @@ func (p *Program) next(id graph.NodeID) []graph.NodeID {
 	return out
 }
 
-// stored sorts a set and leaves out what never stands in the inbox.
+// stored sorts a set and omits what is never in the inbox.
 func (p *Program) stored(set map[graph.VarID]bool) []graph.VarID {
 	out := make([]graph.VarID, 0, len(set))
 	for v := range set {

@@ -28,7 +28,6 @@ func compile(t testing.TB, file, source string) *plan.Program {
 	return p
 }
 
-// act is what the actions of the test programs do.
 func act(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 	values := map[string]any{}
 	for name, raw := range args {
@@ -83,8 +82,8 @@ func act(action string, args map[string]json.RawMessage, attempt int) (json.RawM
 	return raw, nil
 }
 
-// TestTraces runs every program under testdata/programs. Its first line is "# input: JSON". The trace
-// beside it shows every event and the plan it made, and can be rewritten with -update.
+// TestTraces runs every program under testdata/programs. Its first line is "# input: JSON". The trace next to it has every event
+// and its plan; -update rewrites it.
 func TestTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/programs/*.ir")
 	if err != nil || len(files) == 0 {

@@ -14,8 +14,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// Program is a graph made ready to run: expressions compiled, liveness and reads known. It is
-// immutable and safe for concurrent use.
+// Program is a graph ready to run: with compiled expressions, liveness and reads. It is immutable and safe for concurrent use.
 type Program struct {
 	graph      *graph.Graph
 	limits     ir.Limits
@@ -23,55 +22,54 @@ type Program struct {
 	hash       [sha256.Size]byte
 	nodes      []node
 	live       *graph.Live
-	local      []bool                // by variable: it holds a spread's element and never stands in the inbox
-	heads      map[graph.VarID]*node // by the variable of what a for goes over: its loop_head
-	races      bool                  // some node goes on when the first of several has ended
+	local      []bool                // by variable: a spread's element that is never in the inbox
+	heads      map[graph.VarID]*node // loop heads by the variable of what the for goes over
+	races      bool                  // some node continues after the first of several
 	early      bool                  // see EndsEarly
 	cleared    []Cleared             // by region
-	memo       *memo                 // see Remembering; nil: it does not
+	memo       *memo                 // see Remembering; may be nil
 }
 
-// node is a graph node with its expressions compiled.
 type node struct {
 	*graph.Node
 	expr   *expression
 	args   []*expression
-	sets   []*expression // nil where a variable is copied
-	added  []*expression // by set: what it appends; nil where it does not
+	sets   []*expression // nil: copies a variable
+	added  []*expression // by set: what it appends, or nil
 	guards []*expression // by edge out; nil for an else
 	waits  bool
-	item   graph.VarID // of the node that begins the branches of a spread with a limit: the variable of its element
-	fork   *graph.Node // of an aggregate: the spread or parallel whose branches meet there
-	ranged bool        // expr gives the arguments of a range, not its elements
+	item   graph.VarID // of the first node of a limited spread's branches: the variable of the element
+	fork   *graph.Node // of an aggregate: its spread or parallel
+	ranged bool        // expr has the arguments of a range, not its elements
 
-	needs      readSet       // read after the node's action or barrier, up to the next frontier; sorted
+	needs      readSet       // read after its action or barrier, up to the next frontier; sorted
 	caught     readSet       // read after its action has failed; sorted
-	fired      readSet       // of a node that can go on by itself, but an aggregate: read from there; sorted
-	wholeReads []graph.VarID // accumulators that it reads: the traversal stops before it and reads them
+	fired      readSet       // read when it starts by itself, except an aggregate; sorted
+	wholeReads []graph.VarID // accumulators that it reads: the traversal stops before it
 }
 
-// loopsOverList says whether the node is the head of a loop over a list, which is kept in chunks.
+// loopsOverList reports whether the node heads a loop over a list, which is stored in chunks.
 func (p *Program) loopsOverList(n *node) bool {
 	return n.Kind == graph.LoopHead && n.Var != graph.None && !n.ranged
 }
 
-// resumes says whether a run of the node can be the start of a traversal, other than as a barrier.
+// resumes reports whether a traversal can start at a run of the node, other than as a barrier.
 func (p *Program) resumes(n *node) bool {
 	return len(n.wholeReads) > 0 || p.loopsOverList(n) || n.item != graph.None
 }
 
-// expression is a compiled expression and the variables of its free names, in order.
+// expression is a compiled expression with the variables of its free names, in order.
 type expression struct {
 	compiled *expr.Compiled
 	vars     []graph.VarID
-	bare     bool // it is a name and nothing else
+	bare     bool // a name only
 
-	// constant gives the value of an expression without names as JSON, made once; nil where that fails, and the
-	// expression must be evaluated to see how. The function is nil where there are names.
+	// constant returns the JSON value of an expression without names, made once; nil if that fails, and evaluation must report
+	// how. The function is nil if there are names.
 	constant func() json.RawMessage
 }
 
-// CompileText makes a program ready to run, from its text. name stands for its file in errors.
+// CompileText makes a program from its text. name stands for its file in errors.
 func CompileText(name string, text []byte, limits ir.Limits) (*Program, error) {
 	g, err := graph.CompileText(name, text, limits)
 	if err != nil {
@@ -80,7 +78,7 @@ func CompileText(name string, text []byte, limits ir.Limits) (*Program, error) {
 	return Compile(g)
 }
 
-// Compile makes a checked graph ready to run. It fails only where an expression does.
+// Compile makes a program from a checked graph. It fails only if an expression does.
 func Compile(g *graph.Graph) (*Program, error) {
 	definition, err := graph.Encode(g)
 	if err != nil {
@@ -114,8 +112,8 @@ func Compile(g *graph.Graph) (*Program, error) {
 	return p, nil
 }
 
-// spread finds where the elements of a spread stand: with what it begins with, where nothing else reads
-// them and none has to wait for its turn.
+// spread decides where a spread's elements are stored: with the first node of a branch, if nothing else reads them and none waits
+// for its turn.
 func (p *Program) spread(n *graph.Node) {
 	first := &p.nodes[p.graph.Out(n.ID)[0].To]
 	if n.Limit > 0 {
@@ -124,16 +122,16 @@ func (p *Program) spread(n *graph.Node) {
 	p.local[n.Var] = n.Limit == 0 && first.Kind == graph.Action && !p.live.Across(first.Node, n.Var)
 }
 
-// Graph gives the workflow's graph, which must not be changed.
+// Graph returns the workflow's graph, which must not be changed.
 func (p *Program) Graph() *graph.Graph { return p.graph }
 
 // Hash identifies the program's definition: equal graphs have equal hashes in every process.
 func (p *Program) Hash() [sha256.Size]byte { return p.hash }
 
-// Definition is the graph's encoding, from which graph.Decode makes it again. It must not be changed.
+// Definition returns the graph's encoding, for graph.Decode. It must not be changed.
 func (p *Program) Definition() []byte { return p.definition }
 
-// compile compiles the expressions of a node and gives the variables that they read.
+// compile compiles the expressions of a node and returns the variables that they read.
 func (p *Program) compile(n *node, from *graph.Node) ([]graph.VarID, error) {
 	n.Node, n.item = from, graph.None
 	n.waits = p.graph.Waits(from)
@@ -232,9 +230,8 @@ func (p *Program) expression(n *graph.Node, e *ir.Expr) (*expression, error) {
 	return x, nil
 }
 
-// rangeArgs gives the arguments of a call of range as a list, and "" for any other expression. A loop
-// over a range keeps its bounds, not its numbers: a hundred thousand of them would be read and
-// decoded again for every iteration.
+// rangeArgs returns the arguments of a call of range as a list, or "" for any other expression. A loop over a range keeps its
+// bounds, not its numbers: those would be read and decoded in every iteration.
 func rangeArgs(text string) string {
 	tree, err := (&syntax.FileOptions{}).ParseExpr("", text, 0)
 	if err != nil {
@@ -250,12 +247,11 @@ func rangeArgs(text string) string {
 	return "[" + text[len("range("):len(text)-1] + "]"
 }
 
-// EndsEarly says whether an instance can complete while node runs of it are still at work: some node
-// goes on when the first of several has ended, or an error of one branch is caught where the others are
-// cancelled.
+// EndsEarly reports whether an instance can complete while node runs of it are still running: some node continues after the first
+// of several, or a caught failure of one branch cancels others.
 func (p *Program) EndsEarly() bool { return p.early }
 
-// cancelsSiblings says whether an edge is that of an error which leads out of a spread or parallel.
+// cancelsSiblings reports whether an edge is for a failure that leaves a spread or parallel.
 func (p *Program) cancelsSiblings(e *graph.Edge) bool {
 	g := p.graph
 	r, to := g.Nodes[e.From].Region, g.Nodes[e.To].Region

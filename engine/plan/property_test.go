@@ -17,7 +17,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// referenceAction makes the interpreter's actions of those of the driver.
 func referenceAction(name string, args reference.Args, attempt int) (expr.Value, *reference.Error) {
 	raw := map[string]json.RawMessage{}
 	for _, a := range args {
@@ -45,9 +44,9 @@ func ended(e *plan.End) reference.End {
 	return reference.End{Status: reference.Completed, Result: e.Result}
 }
 
-// TestSequentialMeaning holds random programs, run in random order, against the reference
-// interpreter: a workflow's result is that of running its text line by line. On the way, every plan
-// is checked for I1 and I2, for being the same when made again, and for writing only what is live.
+// TestSequentialMeaning runs random programs in random order and compares the result with the reference interpreter's, which runs
+// the text line by line. It also checks every plan for I1 and I2, for being the same when made again, and for writing only what
+// is live.
 func TestSequentialMeaning(t *testing.T) {
 	depth.Checks(t, 100, 2000)
 	var completed, failed int
@@ -103,8 +102,7 @@ func TestSequentialMeaning(t *testing.T) {
 	}
 }
 
-// onlyLive wants each written slot to be one that an action's successors or a barrier may read, by the
-// plainest analysis there is (D12).
+// onlyLive checks by the plainest analysis that an action's successors or a barrier may read each written slot (D12).
 func onlyLive(g *graph.Graph) func(plan.Plan) error {
 	in := naiveLive(g)
 	return func(pl plan.Plan) error {

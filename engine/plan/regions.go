@@ -6,8 +6,7 @@ import (
 	"pulley/engine/graph"
 )
 
-// Cleared lists what may have rows in a region, the regions inside it included. The slices are the
-// program's own.
+// Cleared lists what may have rows in a region and those inside it. The slices belong to the program.
 func (p *Program) Cleared(region graph.RegionID) Cleared {
 	if region < 0 || int(region) >= len(p.cleared) {
 		return Cleared{}
@@ -15,9 +14,8 @@ func (p *Program) Cleared(region graph.RegionID) Cleared {
 	return p.cleared[region]
 }
 
-// BarrierEvents gives the events that follow, in the same transaction, when the count of a barrier has gone
-// from before to after: the next elements of a spread with a limit, one for each that has ended; and the
-// barrier itself when its count is full.
+// BarrierEvents returns the events that follow, in the same transaction, when a barrier's count has changed from before to after:
+// the next elements of a limited spread, one for each that has ended; and the barrier itself when it is full.
 func (p *Program) BarrierEvents(barrier graph.Run, required, before, after int) []Event {
 	var out []Event
 	if first, limit := p.window(barrier.Node); limit > 0 {
@@ -31,8 +29,7 @@ func (p *Program) BarrierEvents(barrier graph.Run, required, before, after int) 
 	return out
 }
 
-// window gives, for the aggregate of a spread with a limit, the node that begins an element's branch
-// and the limit; otherwise a limit of 0.
+// window returns, for the aggregate of a limited spread, the first node of a branch and the limit; otherwise a limit of 0.
 func (p *Program) window(agg graph.NodeID) (graph.NodeID, int) {
 	if spread := p.nodes[agg].fork; spread != nil && spread.Limit > 0 {
 		return p.graph.Out(spread.ID)[0].To, spread.Limit
@@ -40,7 +37,6 @@ func (p *Program) window(agg graph.NodeID) (graph.NodeID, int) {
 	return 0, 0
 }
 
-// regions finds what may have rows in each region.
 func (p *Program) regions() {
 	p.cleared = make([]Cleared, len(p.graph.Regions))
 	for i := range p.nodes {
@@ -62,7 +58,7 @@ func (p *Program) regions() {
 	}
 }
 
-// under lists the variables that have slots under paths in the region on a node's account.
+// under lists the variables that have slots under paths in the region because of a node.
 func (p *Program) under(n *node, r graph.RegionID) []graph.VarID {
 	var out []graph.VarID
 	outer := p.graph.Regions[r].Depth

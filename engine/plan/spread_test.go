@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLargeElements wants elements that are large enough to be passed by their slot to stand in it,
-// whatever the branch begins with and however many run at once.
+// TestLargeElements checks that elements large enough to be passed by their slot are stored there, whatever the branch begins
+// with and however many run at once.
 func TestLargeElements(t *testing.T) {
 	for name, do := range map[string]string{
 		"action":            "spread n:v -> @echo(value=v)",

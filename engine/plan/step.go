@@ -15,20 +15,19 @@ import (
 	"pulley/engine/ir"
 )
 
-// backoffMax caps the wait before a retry.
 const backoffMax = time.Hour
 
-// InputError is an input that the workflow does not take.
+// InputError is an input that the workflow does not accept.
 type InputError struct{ Msg string }
 
-// Error gives what is wrong and what to write.
+// Error describes the mistake and the remedy.
 func (e *InputError) Error() string { return "input: " + e.Msg }
 
-// ErrEvent is in the error of an event that does not fit the program.
+// ErrEvent means that an event does not fit the program.
 var ErrEvent = errors.New("event does not fit the workflow")
 
-// Start plans the beginning of an instance. The input is a JSON object with exactly the names that
-// the graph takes; anything else is an *InputError.
+// Start plans the start of an instance. The input is a JSON object with exactly the names of the graph's inputs; otherwise the
+// error is an *InputError.
 func (p *Program) Start(input json.RawMessage) (Plan, error) {
 	if p.memo != nil {
 		return p.memo.start(p, input)
@@ -82,7 +81,7 @@ func (p *Program) input(input json.RawMessage) ([]expr.Value, error) {
 	return values, nil
 }
 
-// Needs says what of the inbox Step reads for the event.
+// Needs returns what Step reads from the inbox for the event.
 func (p *Program) Needs(ev Event) Needs {
 	if p.check(ev) != nil {
 		return Needs{}
@@ -109,14 +108,13 @@ func (p *Program) Needs(ev Event) Needs {
 	return needs
 }
 
-// readSet is what an event reads: variables and, where all of them stand in the same place for every run,
-// their slots.
+// readSet is what an event reads: variables, and their slots if these are the same for every run.
 type readSet struct {
 	vars  []graph.VarID
 	fixed []Slot
 }
 
-// readSet finds whether the places of variables depend on the run.
+// readSet computes whether the slots of variables depend on the run.
 func (p *Program) readSet(vars []graph.VarID) readSet {
 	fixed := make([]Slot, 0, len(vars))
 	for _, v := range vars {
@@ -128,7 +126,7 @@ func (p *Program) readSet(vars []graph.VarID) readSet {
 	return readSet{vars: vars, fixed: slices.Clip(fixed)}
 }
 
-// need gives the slot of a variable that an event may read.
+// need returns the slot of a variable that an event may read.
 func (p *Program) need(v graph.VarID, ev Event) (Slot, bool) {
 	head, ok := p.heads[v]
 	i := 0
@@ -136,19 +134,18 @@ func (p *Program) need(v graph.VarID, ev Event) (Slot, bool) {
 	case !ok:
 		return p.slot(v, ev.Run.Path), true
 	case ev.Run.Path.Len() < head.Depth:
-		return Slot{}, false // outside of the loop, which is to be entered first
+		return Slot{}, false // outside the loop, which starts anew
 	case head.ranged:
 	case ev.Run.Node == head.ID:
 		i = ev.Run.Path.Cut(head.Depth).Last()
-	default: // the head is met again in the next round
+	default: // the head is reached again in the next round
 		i = ev.Run.Path.Cut(head.Depth).Last() + 1
 	}
 	return chunkSlot(head, ev.Run.Path, i), true
 }
 
-// Step plans what an event changes. inbox holds what Needs asked for; jitter, from 0 up to 1, spreads
-// the wait before a retry over ±10 %. What goes wrong in the workflow is part of the plan; an error
-// means that the event itself is impossible, and is ErrEvent.
+// Step plans what an event changes. inbox holds what Needs returned; jitter, from 0 up to 1, spreads the wait before a retry over
+// ±10 %. Failures of the workflow are part of the plan; an error is ErrEvent: the event itself is impossible.
 func (p *Program) Step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	if p.memo != nil {
 		return p.memo.step(p, ev, inbox, jitter)
@@ -198,8 +195,7 @@ func (p *Program) check(ev Event) error {
 	return nil
 }
 
-// canonical says whether a path has the form that Path.Push gives it, with indices that a loop or
-// spread can have.
+// canonical reports whether a path has the form of Path.Push, with indices that a loop or spread can have.
 func (p *Program) canonical(path graph.Path) bool {
 	if path == "" {
 		return true
@@ -231,7 +227,7 @@ func (p *Program) slot(v graph.VarID, path graph.Path) Slot {
 	return Slot{Var: v, Scope: path.Cut(p.graph.Vars[v].Scope)}
 }
 
-// ended goes on after an action's attempt.
+// ended continues after an action's attempt.
 func (w *walk) ended(n *node, ev Event, jitter float64) {
 	result, failure := w.result(n, ev)
 	if failure == nil {
@@ -259,8 +255,7 @@ func (w *walk) ended(n *node, ev Event, jitter float64) {
 	w.plan.End = &End{Failure: failure}
 }
 
-// Fatal says whether the failure of an action ends the instance if it is not tried again: nothing
-// catches it.
+// Fatal reports whether the failure of an action ends the instance unless it is retried: nothing catches it.
 func (p *Program) Fatal(ev Event) bool {
 	if ev.Failure == nil || p.check(ev) != nil {
 		return false
@@ -269,7 +264,7 @@ func (p *Program) Fatal(ev Event) bool {
 	return !n.Continue && p.graph.Handler(n.ID, ev.Failure.Type) == nil
 }
 
-// result reads an attempt's result; one that is no value, or too large a one, is a failure.
+// result reads an attempt's result; an invalid or too large one is a failure.
 func (w *walk) result(n *node, ev Event) (value, *Failure) {
 	failure := ev.Failure
 	if failure == nil {
@@ -301,7 +296,6 @@ func backoff(base time.Duration, attempt int, jitter float64) time.Duration {
 	return time.Duration(float64(wait) * (0.9 + 0.2*jitter))
 }
 
-// failureOf words an evaluation error as the failure of the instance.
 func failureOf(pos ir.Pos, err error) *Failure {
 	var e *expr.EvalError
 	if !errors.As(err, &e) {
@@ -313,9 +307,8 @@ func failureOf(pos ir.Pos, err error) *Failure {
 	return &Failure{Type: e.Type, Message: e.Msg, Pos: pos}
 }
 
-// JudgeAttempt judges the end of an attempt without planning what follows from it: it gives the event with a
-// result that is a value or else with the failure in full, and the retry if there is to be one. It is
-// for designs that write down what happened first and find out what follows later.
+// JudgeAttempt judges the end of an attempt without planning what follows: it returns the event with a valid result or the
+// complete failure, and the retry if there is one. It is for designs that store what happened first and plan later.
 func (p *Program) JudgeAttempt(ev Event, jitter float64) (Event, *Retry, error) {
 	if err := p.check(ev); err != nil {
 		return Event{}, nil, err

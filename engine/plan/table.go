@@ -9,17 +9,17 @@ import (
 // listMax is up to how many values are searched one by one: most traversals know a handful.
 const listMax = 12
 
-// table holds the values that a traversal knows, by slot. A value keeps its place for the table's life.
+// table holds the values that a traversal knows, by slot. A value keeps its address.
 type table struct {
 	list  []entry
-	index map[Slot]*value // beyond listMax, all of them
-	first [listMax]value  // where the first ones stand
+	index map[Slot]*value // all of them, beyond listMax
+	first [listMax]value  // memory of the first ones
 	used  int             // of first
-	spare []value         // for those after them
-	again *value          // the place of what was removed last; nil: none is free
+	spare []value         // for later ones
+	again *value          // memory of the value removed last; may be nil
 }
 
-// clear makes every slot unknown, and keeps the memory of a few.
+// clear forgets all slots, and keeps the memory of a few.
 func (t *table) clear() {
 	clear(t.list)
 	clear(t.first[:t.used])
@@ -31,7 +31,6 @@ type entry struct {
 	value *value
 }
 
-// get gives what is known of a slot, nil: nothing.
 func (t *table) get(slot Slot) *value {
 	if t.index != nil {
 		return t.index[slot]
@@ -44,7 +43,6 @@ func (t *table) get(slot Slot) *value {
 	return nil
 }
 
-// put makes a value known under a slot in the place of what was there, and gives where it stands.
 func (t *table) put(slot Slot, v value) *value {
 	known := t.get(slot)
 	if known == nil {
@@ -71,7 +69,6 @@ func (t *table) add(slot Slot) *value {
 	return v
 }
 
-// place gives room for one more value.
 func (t *table) place() *value {
 	switch {
 	case t.again != nil:
@@ -89,7 +86,7 @@ func (t *table) place() *value {
 	return v
 }
 
-// remove makes a slot unknown. The next one that becomes known takes the value's place.
+// remove forgets a slot. The next new one reuses the value's memory.
 func (t *table) remove(slot Slot) {
 	known := t.get(slot)
 	if known == nil {
@@ -104,7 +101,7 @@ func (t *table) remove(slot Slot) {
 	t.list = slices.DeleteFunc(t.list, func(e entry) bool { return e.slot == slot })
 }
 
-// nodeSet is a set of nodes; there are never more than the graph has frontiers.
+// nodeSet is a set of nodes, at most the graph's frontiers.
 type nodeSet []graph.NodeID
 
 func (s *nodeSet) add(id graph.NodeID) {

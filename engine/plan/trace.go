@@ -10,7 +10,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// Describe words a plan for people, a line for each change, with names instead of numbers.
+// Describe prints a plan for people, a line for each change, with names instead of numbers.
 func (p *Program) Describe(pl Plan) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -78,7 +78,7 @@ func (p *Program) Describe(pl Plan) string {
 	return b.String()
 }
 
-// RunName names a run for people: the node's name, and its path in brackets where it has one.
+// RunName names a run for people: the node's name, with its path, if any, in brackets.
 func (p *Program) RunName(r graph.Run) string {
 	if r.Node < 0 || int(r.Node) >= len(p.nodes) {
 		return fmt.Sprintf("node %d", r.Node)
@@ -98,7 +98,7 @@ func (p *Program) slotName(s Slot) string {
 	return name + "[" + string(s.Scope) + "]"
 }
 
-// String gives type, message, action and place in one line.
+// String returns type, message, action and position in one line.
 func (f *Failure) String() string {
 	s := f.Type + ": " + f.Message
 	if f.Action != "" {
@@ -118,7 +118,6 @@ func short(v json.RawMessage) string {
 	return fmt.Sprintf("%s… (%d bytes)", v[:most-10], len(v))
 }
 
-// quoted words a value for a message, in a line.
 func quoted(v expr.Value) string {
 	const most = 40
 	if r := []rune(v.String()); len(r) > most {

@@ -13,7 +13,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// set gives a slot a value, or, with the zero value, takes its value away.
+// set sets the value of a slot, or with the zero value removes it.
 func (w *walk) set(slot Slot, v value) {
 	known := w.values.get(slot)
 	if known == nil {
@@ -27,7 +27,6 @@ func (w *walk) set(slot Slot, v value) {
 	w.measure(slot, known)
 }
 
-// decoded gives a value in its decoded form, and nil where there is none.
 func (w *walk) decoded(v *value) (expr.Value, error) {
 	if !v.there() {
 		return nil, nil
@@ -42,7 +41,7 @@ func (w *walk) decoded(v *value) (expr.Value, error) {
 	return v.val, nil
 }
 
-// encode gives a value as JSON, within the limit.
+// encode returns a value as JSON, within the limit.
 func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) { return w.p.encode(v, pos) }
 
 func (p *Program) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
@@ -62,7 +61,6 @@ func (p *Program) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
 	return v.raw, nil
 }
 
-// eval evaluates an expression with the values that its names have now.
 func (w *walk) eval(x *expression, path graph.Path) (expr.Value, *Failure) {
 	w.args = slices.Grow(w.args[:0], len(x.vars))[:len(x.vars)]
 	for i, v := range x.vars {
@@ -79,7 +77,6 @@ func (w *walk) eval(x *expression, path graph.Path) (expr.Value, *Failure) {
 	return v, nil
 }
 
-// sets executes the assignments of a node.
 func (w *walk) sets(n *node, path graph.Path) {
 	for _, v := range n.Clear {
 		w.set(w.p.slot(v, path), value{})
@@ -109,7 +106,7 @@ func (w *walk) sets(n *node, path graph.Path) {
 	}
 }
 
-// assign gives targets a value: one takes it whole, several unpack a list of as many.
+// assign sets targets: one takes the value whole, several unpack a list of as many.
 func (w *walk) assign(targets []graph.VarID, path graph.Path, pos ir.Pos, v value) {
 	switch len(targets) {
 	case 0:
@@ -137,7 +134,6 @@ func (w *walk) assign(targets []graph.VarID, path graph.Path, pos ir.Pos, v valu
 	}
 }
 
-// place is where targets of the node are named.
 func (n *node) place() ir.Pos {
 	if n.Unpacks.Line > 0 {
 		return n.Unpacks
@@ -152,7 +148,7 @@ func typeName(v expr.Value) string {
 	return v.Type()
 }
 
-// elements gives what a loop or spread goes over: a list's elements or a dict's keys.
+// elements returns what a loop or spread goes over: a list's elements or a dict's keys.
 func (w *walk) elements(n *node, v expr.Value) ([]expr.Value, *Failure) {
 	switch v := v.(type) {
 	case *starlark.List:
@@ -171,8 +167,8 @@ func (w *walk) elements(n *node, v expr.Value) ([]expr.Value, *Failure) {
 	return nil, &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("a %s goes over a list or the keys of a dict, not over a %s", who, v.Type()), Pos: n.Expr.Pos}
 }
 
-// JoinAppended gives the whole value of a slot: the base and behind it what was appended, in any order. A
-// base that is no list, and an index that is missing or there twice, is an error.
+// JoinAppended returns the whole value of a slot: the base followed by the appended values, given in any order. A base that is no
+// list, and a missing or repeated index, is an error.
 func JoinAppended(base json.RawMessage, appended []Append) (json.RawMessage, error) {
 	if len(appended) == 0 {
 		return base, nil
@@ -201,8 +197,7 @@ func JoinAppended(base json.RawMessage, appended []Append) (json.RawMessage, err
 	return append(out, ']'), nil
 }
 
-// Value gives the whole of what a slot holds once the plan is applied, of which the inbox is what was read before; false:
-// nothing, as far as the two know.
+// Value returns the whole value of a slot once the plan is applied over the inbox, and whether there is one.
 func (p *Plan) Value(slot Slot, in *Inbox) (json.RawMessage, bool) {
 	base, appended := in.Values[slot], in.Appended[slot]
 	for _, w := range p.Writes {
@@ -223,8 +218,7 @@ func (p *Plan) Value(slot Slot, in *Inbox) (json.RawMessage, bool) {
 	return whole, err == nil
 }
 
-// Put adds what was read of a slot: its value, as element -1, or one that was appended to it, by its index. The value is
-// kept.
+// Put adds a value that was read of a slot: its base, as element -1, or an appended one, by its index. It keeps the value.
 func (in *Inbox) Put(slot Slot, element int, value json.RawMessage) {
 	if element >= 0 {
 		if in.Appended == nil {

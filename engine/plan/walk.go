@@ -14,50 +14,48 @@ import (
 	"pulley/engine/ir"
 )
 
-// refBytes is the size from which an argument that is just a variable is passed by its slot: a
-// fan-out must not copy a large input once per task (D12).
+// refBytes is the size from which an argument that is just a variable is passed by its slot: a fan-out must not copy a large
+// input once per task (D12).
 const refBytes = 1 << 10
 
-// walk is one traversal: the values it knows, the node runs it has still to execute, and the plan
-// that it makes.
+// walk is one traversal: the known values, the node runs to execute, and the plan.
 type walk struct {
 	p      *Program
 	event  *Event // nil at the start of an instance
-	cause  Event  // what event refers to
+	cause  Event  // what event points to
 	values table
-	dirty  []Slot    // given a value here, in order of the first time
-	added  []pending // appended here to what is not in memory, or was read from the inbox
+	dirty  []Slot    // set by this traversal, in order
+	added  []pending // appended by this traversal to a list that is not in memory, or was read from the inbox
 	todo   []step
 	plan   Plan
-	broken error // the inbox is not what any plan wrote
+	broken error // no plan wrote this inbox
 
-	args    []expr.Value // of the evaluation that is made now
-	places  []Arg        // made at once for the actions that are to be enqueued
-	passing nodeSet      // actions enqueued: what lives across them must be written
-	waiting nodeSet      // stopped at or before: what they and those after them read too
+	args    []expr.Value // of the current evaluation
+	places  []Arg        // allocated at once for the actions to enqueue
+	passing nodeSet      // enqueued actions: what is live across them must be written
+	waiting nodeSet      // where the traversal stopped: what they and later nodes read, too
 }
 
-// step is a node run that is to be executed, and how many were executed on the way to it.
+// step is a node run to execute, and how many were executed before it.
 type step struct {
 	run  graph.Run
 	hops int
 }
 
-// value is a value in one of its forms or both; none of them where it was taken away.
+// value is a value in one form or both; in none if it was removed.
 type value struct {
 	raw   json.RawMessage
 	val   expr.Value
 	dirty bool
-	force bool // to be written: it is passed by reference, or for a run that starts later
+	force bool // to be written in any case: passed by reference, or for a run that starts later
 }
 
-// there says whether there is a value.
 func (v *value) there() bool { return v != nil && (v.raw != nil || v.val != nil) }
 
-// walks are traversals that are over, for their memory: none is in a plan.
+// walks reuses the memory of traversals; plans do not refer to it.
 var walks = sync.Pool{New: func() any { return new(walk) }}
 
-// done gives the traversal's memory back. Nothing may refer to it any more.
+// done frees the traversal. Nothing may refer to it any more.
 func (w *walk) done() {
 	clear(w.dirty)
 	clear(w.added)
@@ -72,7 +70,7 @@ func (w *walk) done() {
 	}
 }
 
-// keptValuesMax bounds what a traversal that is over keeps: a large one is rare.
+// keptValuesMax bounds the memory that is reused: a large traversal is rare.
 const keptValuesMax = 4096
 
 func (p *Program) walk(ev *Event, inbox Inbox) *walk {
@@ -92,7 +90,7 @@ func (p *Program) walk(ev *Event, inbox Inbox) *walk {
 	return w
 }
 
-// run executes what is to be done, in order of arrival, until everything has stopped at a frontier.
+// run executes the steps, in order of arrival, until everything has stopped at a frontier.
 func (w *walk) run() {
 	for i := 0; i < len(w.todo) && w.plan.End == nil; i++ {
 		s := w.todo[i]
@@ -112,7 +110,7 @@ func (w *walk) run() {
 	w.todo = w.todo[:0]
 }
 
-// stops stops the traversal before a node that reads what is not at hand: it is resumed there.
+// stops stops the traversal before a node that reads an unread accumulator: it is resumed there.
 func (w *walk) stops(n *node, run graph.Run) bool {
 	if len(n.wholeReads) == 0 || w.event != nil && w.event.Fired && w.event.Run == run {
 		return false
@@ -123,7 +121,7 @@ func (w *walk) stops(n *node, run graph.Run) bool {
 			continue
 		}
 		if length := w.values.get(Slot{w.p.graph.Vars[v].Length, slot.Scope}); length != nil && !length.there() {
-			continue // it was taken away
+			continue // it was removed
 		}
 		w.resume(run)
 		return true
@@ -131,7 +129,7 @@ func (w *walk) stops(n *node, run graph.Run) bool {
 	return false
 }
 
-// resume leaves a run to be gone on from by an event of its own.
+// resume leaves a run to an event of its own.
 func (w *walk) resume(run graph.Run) {
 	w.waiting.add(run.Node)
 	if item := w.p.nodes[run.Node].item; item != graph.None {
@@ -140,13 +138,13 @@ func (w *walk) resume(run graph.Run) {
 	w.plan.Resumes = append(w.plan.Resumes, run)
 }
 
-// followEdges goes on along every edge out of a node, and runs what that leads to.
+// followEdges takes every edge out of a node, and runs on.
 func (w *walk) followEdges(n *node, path graph.Path) {
 	w.leave(n, step{run: graph.Run{Node: n.ID, Path: path}})
 	w.run()
 }
 
-// leave takes the edges out of a node but those for errors.
+// leave takes the edges out of a node except those for failures.
 func (w *walk) leave(n *node, s step) {
 	if w.plan.End != nil {
 		return
@@ -185,8 +183,8 @@ func (w *walk) execute(n *node, s step) {
 	}
 }
 
-// arrive takes one edge. Its path follows the target's depth: entering a loop starts at iteration 0,
-// going back adds one, and leaving loops and spreads cuts.
+// arrive takes one edge. The path follows the target's depth: entering a loop starts at iteration 0, going back adds one, and
+// leaving loops and spreads cuts.
 func (w *walk) arrive(from *node, e *graph.Edge, s step) {
 	to, path := &w.p.nodes[e.To], s.run.Path
 	if to.Kind == graph.Aggregate {
@@ -209,7 +207,7 @@ func (w *walk) arrive(from *node, e *graph.Edge, s step) {
 	w.todo = append(w.todo, step{graph.Run{Node: to.ID, Path: next}, s.hops})
 }
 
-// element delivers the value of a branch to its aggregate.
+// element passes the value of a branch to its aggregate.
 func (w *walk) element(from, to *node, e *graph.Edge, path graph.Path) {
 	index := e.Element
 	if from.Depth > to.Depth {
@@ -226,7 +224,7 @@ func (w *walk) element(from, to *node, e *graph.Edge, path graph.Path) {
 	w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: barrier, Required: to.Required, Watched: to.fork != nil && to.fork.Limit > 0})
 }
 
-// gather makes an aggregate's list, in element order, and goes on from it.
+// gather makes an aggregate's list, in element order, and continues from it.
 func (w *walk) gather(n *node, path graph.Path, elements []Element) error {
 	elements = slices.Clone(elements)
 	slices.SortFunc(elements, func(a, b Element) int { return a.Index - b.Index })
@@ -293,13 +291,13 @@ func (w *walk) enqueue(n *node, path graph.Path) {
 	w.plan.Enqueues = append(into, task)
 }
 
-// alone is the memory of an action that is the only one in its plan, as most are, and has few arguments: it is allocated at once.
+// alone allocates a plan's only action together with its few arguments, which is the usual case.
 type alone struct {
 	enqueues [1]Enqueue
 	args     [2]Arg
 }
 
-// allocArgs gives a place for n arguments, of those that were made at once where there are any left.
+// allocArgs returns n arguments, preallocated ones while there are any.
 func (w *walk) allocArgs(n int) []Arg {
 	if n == 0 {
 		return nil
@@ -312,7 +310,7 @@ func (w *walk) allocArgs(n int) []Arg {
 	return places
 }
 
-// arg evaluates an argument. A large value that stands in a variable is passed by its slot.
+// arg evaluates an argument. A large value of a variable is passed by its slot.
 func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 	if x.constant != nil {
 		if raw := x.constant(); raw != nil {
@@ -342,10 +340,10 @@ func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 	return Arg{Ref: &ref}, nil
 }
 
-// sleepMax bounds a sleep to what clocks and databases can count to.
+// sleepMax bounds a sleep to what clocks and databases can represent.
 const sleepMax = 100 * 365 * 24 * time.Hour
 
-// sleep enqueues a run that is due when its time is over.
+// sleep enqueues a run that is due after its time.
 func (w *walk) sleep(n *node, path graph.Path) {
 	v, failure := w.eval(n.expr, path)
 	if failure != nil {
@@ -390,7 +388,7 @@ func (w *walk) output(n *node, path graph.Path) {
 
 func (w *walk) fail(f *Failure) { w.plan.End = &End{Failure: f} }
 
-// finish adds what must be written to the plan. An instance that ends writes nothing but its end.
+// finish adds the writes to the plan. An instance that ends writes only its end.
 func (w *walk) finish() Plan {
 	if w.plan.End != nil {
 		return Plan{End: w.plan.End}
@@ -422,7 +420,7 @@ func (w *walk) finish() Plan {
 	return w.plan
 }
 
-// isReadLater says whether anything behind the frontier may read the slot.
+// isReadLater reports whether anything behind the frontier may read the slot.
 func (w *walk) isReadLater(slot Slot, v *value) bool {
 	if w.p.local[slot.Var] {
 		return false
@@ -436,14 +434,14 @@ func (w *walk) isReadLater(slot Slot, v *value) bool {
 		}
 	}
 	for _, id := range w.waiting {
-		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var { // elements that wait are forced
+		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var { // waiting elements are forced
 			return true
 		}
 	}
 	return false
 }
 
-// force has a slot's value written whoever reads it.
+// force makes a slot's value be written in any case.
 func (w *walk) force(slot Slot) {
 	v := w.values.get(slot)
 	if v == nil {

@@ -13,19 +13,18 @@ import (
 	"pulley/engine/expr"
 )
 
-// quotedMax keeps what is quoted to a line, in characters.
+// quotedMax keeps quotations to a line, in characters.
 const quotedMax = 200
 
-// End is how an instance ended, as an engine tells it.
+// End is how an instance ended in an engine.
 type End struct {
 	Status Status          `json:"status"`
-	Result json.RawMessage `json:"result,omitempty"` // where Completed
-	Error  *Error          `json:"error,omitempty"`  // where Failed
+	Result json.RawMessage `json:"result,omitempty"` // if Completed
+	Error  *Error          `json:"error,omitempty"`  // if Failed
 }
 
-// Differs says in one line how an instance's end differs from the outcome, and gives "" where they
-// agree. Results must be the same value, an int not being a float. Errors must have the same type,
-// message, action, line and column. Refused and Undecided agree with nothing.
+// Differs describes in one line how an instance's end differs from the outcome; "" if they agree. Results must be the same value;
+// an int is no float. Errors must have the same type, message, action, line and column. Refused and Undecided agree with nothing.
 func (o Outcome) Differs(end End) string {
 	if o.Status != Completed && o.Status != Failed {
 		return fmt.Sprintf("the reference interpreter gives %s (%v)", o.Status, o.Error)
@@ -54,7 +53,7 @@ func (o Outcome) Differs(end End) string {
 	return ""
 }
 
-// SameError tells whether two errors are the same in all that they say; nil is the same as nil only.
+// SameError reports whether two errors are equal; nil equals only nil.
 func SameError(a, b *Error) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -62,7 +61,7 @@ func SameError(a, b *Error) bool {
 	return *a == *b
 }
 
-// Describe gives the outcome in a line, for a person to read.
+// Describe prints the outcome in a line for people.
 func (o Outcome) Describe() string {
 	if o.Status == Completed {
 		return "completed with " + clip.Runes(Canonical(o.Result), quotedMax)
@@ -70,7 +69,7 @@ func (o Outcome) Describe() string {
 	return string(o.Status) + " with " + o.Error.Error()
 }
 
-// Describe gives the end in a line, for a person to read.
+// Describe prints the end in a line for people.
 func (e End) Describe() string {
 	switch {
 	case e.Status == Completed:
@@ -81,8 +80,8 @@ func (e End) Describe() string {
 	return string(e.Status)
 }
 
-// Same tells whether two values are the same JSON: ints and floats differ, the order of a dict's keys
-// does not matter. A nil value is the same as nil only.
+// Same reports whether two values are the same JSON: ints and floats differ, the order of a dict's keys does not matter. Nil
+// equals only nil.
 func Same(a, b expr.Value) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -90,8 +89,7 @@ func Same(a, b expr.Value) bool {
 	return Canonical(a) == Canonical(b)
 }
 
-// Canonical is a value's compact JSON with the keys of every dict sorted: equal texts mean the same
-// value.
+// Canonical returns a value's compact JSON with sorted keys: equal texts mean the same value.
 func Canonical(v expr.Value) string {
 	text, err := expr.Encode(sorted(v))
 	if err != nil {
@@ -100,7 +98,7 @@ func Canonical(v expr.Value) string {
 	return string(text)
 }
 
-// sorted gives a value with the keys of its dicts in order.
+// sorted returns a value with the keys of its dicts in order.
 func sorted(v expr.Value) expr.Value {
 	switch v := v.(type) {
 	case *starlark.List:
@@ -116,7 +114,7 @@ func sorted(v expr.Value) expr.Value {
 		})
 		d := starlark.NewDict(len(keys))
 		for _, k := range keys {
-			value, _, _ := v.Get(k)        // it is one of its keys
+			value, _, _ := v.Get(k)        // one of its keys
 			_ = d.SetKey(k, sorted(value)) // a new dict takes every string
 		}
 		return d
@@ -124,12 +122,12 @@ func sorted(v expr.Value) expr.Value {
 	return v
 }
 
-// Key identifies what a call asks for and where: equal keys are the same call of two runs.
+// Key identifies a call's content and path: equal keys are the same call of two runs.
 func (c Call) Key() string {
 	return CallKey(c.Action, c.Path, c.Args.Object())
 }
 
-// Object gives the arguments as one value, a dict of them.
+// Object returns the arguments as a dict.
 func (a Args) Object() expr.Value {
 	d := starlark.NewDict(len(a))
 	for _, arg := range a {
@@ -138,7 +136,7 @@ func (a Args) Object() expr.Value {
 	return d
 }
 
-// CallKey is the [Call.Key] of a call of an action, at a path, whose arguments are the given dict.
+// CallKey is the [Call.Key] of a call of an action, at a path, with a dict of arguments.
 func CallKey(action, path string, args expr.Value) string {
 	return "@" + action + " at [" + path + "] " + Canonical(args)
 }

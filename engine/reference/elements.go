@@ -14,7 +14,6 @@ type sequence struct {
 	at  func(int) expr.Value
 }
 
-// over gives the elements of a list or the keys of a dict.
 func over(pos ir.Pos, who string, v expr.Value) (sequence, *fault) {
 	switch v := v.(type) {
 	case *starlark.List:
@@ -42,10 +41,9 @@ func (m *machine) loopOver(f *frame, e *ir.Expr) (sequence, *fault) {
 	return over(e.Pos, "for", v)
 }
 
-// numberMax bounds what a range goes from and to, so that its numbers and their count are exact.
+// numberMax bounds the numbers of a range, so that they and their count are exact.
 const numberMax = 1 << 53
 
-// numbers gives the numbers of a range, from its one to three arguments.
 func numbers(pos ir.Pos, args *starlark.List) (sequence, *fault) {
 	if args.Len() > 3 {
 		return sequence{}, fatal(pos, TypeExpression, "range takes one to three ints, not %d", args.Len())

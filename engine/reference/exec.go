@@ -12,36 +12,33 @@ import (
 	"pulley/engine/ir"
 )
 
-// machine is one run of a program.
 type machine struct {
 	*Interpreter
 	action   Action
 	surface  func([]*Error) int
 	stepsMax int
 	steps    int    // statements, rounds of loops and calls so far
-	path     []byte // iterations and indices around what runs now, joined by dots
+	path     []byte // current iterations and indices, joined by dots
 	depth    int    // of function calls
 	calls    []Call
 }
 
-// frame is one call of a function.
 type frame struct {
 	vars   map[string]expr.Value
 	result expr.Value // of the return that ends it
 }
 
-// fault is an error on its way outward. A caught one went through an except; a fatal one cannot be
-// caught.
+// fault is an error on its way outward. A fatal one cannot be caught.
 type fault struct {
 	err   *Error
 	fatal bool
 }
 
-// flow says how a statement ended.
+// flow tells how a statement ended.
 type flow int
 
 const (
-	onward flow = iota // go on with the next statement
+	onward flow = iota // continue with the next statement
 	breaking
 	continuing
 	returning
@@ -51,12 +48,11 @@ func fatal(pos ir.Pos, typ, format string, args ...any) *fault {
 	return &fault{fatal: true, err: &Error{Type: typ, Message: fmt.Sprintf(format, args...), Pos: pos}}
 }
 
-// limit refuses what is over one of ir.Limits, in the words of every such refusal.
+// limit refuses what is over one of ir.Limits.
 func limit(pos ir.Pos, what string, value, bound int) *fault {
 	return fatal(pos, TypeLimit, "%s", ir.LimitError(pos, what, value, bound).Msg)
 }
 
-// step takes one step of the interpreter's budget.
 func (m *machine) step(pos ir.Pos) *fault {
 	if m.steps >= m.stepsMax {
 		return fatal(pos, TypeBudget, "the reference interpreter stopped after %d steps; raise Options.StepsMax", m.steps)
@@ -65,7 +61,6 @@ func (m *machine) step(pos ir.Pos) *fault {
 	return nil
 }
 
-// function runs one call of a function: vars are its inputs and become its frame.
 func (m *machine) function(fn *ir.Function, vars map[string]expr.Value) (expr.Value, *fault) {
 	if m.depth >= m.limits.Nesting {
 		return nil, limit(fn.Pos, "nesting of calls", m.depth+1, m.limits.Nesting)
@@ -83,7 +78,7 @@ func (m *machine) function(fn *ir.Function, vars map[string]expr.Value) (expr.Va
 	return m.outputs(f, fn)
 }
 
-// outputs is the value of a function that falls off its end.
+// outputs returns the value of a function that ends without a return.
 func (m *machine) outputs(f *frame, fn *ir.Function) (expr.Value, *fault) {
 	values := make([]expr.Value, len(fn.Outputs))
 	for i, out := range fn.Outputs {
@@ -213,13 +208,12 @@ func (m *machine) whileLoop(f *frame, s *ir.While) (flow, *fault) {
 	}
 }
 
-// round runs a loop's body once.
 func (m *machine) round(f *frame, i int, body []ir.Stmt) (how flow, failed *fault) {
 	m.within(i, func() { how, failed = m.block(f, body) })
 	return how, failed
 }
 
-// within runs something with one more index at the inner end of the path.
+// within runs something with another index at the inner end of the path.
 func (m *machine) within(i int, run func()) {
 	outer := len(m.path)
 	if outer > 0 {
@@ -260,7 +254,7 @@ func (m *machine) try(f *frame, s *ir.Try) (flow, *fault) {
 	return onward, failed
 }
 
-// matches tells whether an error's type is among those named; no types, or Exception, name every one.
+// matches reports whether types include an error's type; no types, or Exception, mean every one.
 func matches(types []ir.Name, typ string) bool {
 	for _, t := range types {
 		if t.Text == typ || t.Text == "Exception" {
@@ -293,7 +287,7 @@ func (m *machine) returns(f *frame, s *ir.Return) (flow, *fault) {
 	return returning, nil
 }
 
-// sleep checks the number of seconds; a reference does not wait.
+// sleep checks the number of seconds; the interpreter does not wait.
 func (m *machine) sleep(f *frame, s *ir.Sleep) *fault {
 	v, failed := m.eval(f, s.Seconds)
 	if failed != nil {
@@ -312,7 +306,6 @@ func (m *machine) sleep(f *frame, s *ir.Sleep) *fault {
 	return fatal(s.Seconds.Pos, TypeExpression, "sleep needs a number of seconds that is not negative, not %s", clip.Runes(v.String(), 40))
 }
 
-// eval evaluates an expression in a frame.
 func (m *machine) eval(f *frame, e *ir.Expr) (expr.Value, *fault) {
 	return m.evaluate(f, e.Pos, m.exprs[e])
 }
@@ -330,7 +323,6 @@ func (m *machine) evaluate(f *frame, pos ir.Pos, c *expr.Compiled) (expr.Value, 
 	return v, nil
 }
 
-// evalFault turns an error of package expr into one of the workflow.
 func evalFault(pos ir.Pos, err error) *fault {
 	e, ok := err.(*expr.EvalError)
 	if !ok {
@@ -342,7 +334,6 @@ func evalFault(pos ir.Pos, err error) *fault {
 	return fatal(pos, e.Type, "%s", e.Msg)
 }
 
-// list makes a list value, which must fit the limit of one value.
 func (m *machine) list(pos ir.Pos, values []expr.Value) (expr.Value, *fault) {
 	v, err := expr.Normalize(starlark.NewList(values), m.limits)
 	if err != nil {

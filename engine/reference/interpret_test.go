@@ -11,13 +11,13 @@ import (
 	"pulley/engine/ir"
 )
 
-// meaning is what a program must give, worked out by hand.
+// meaning is a program's result, worked out by hand.
 type meaning struct {
 	name  string
-	body  string // of main, or, where it begins with fn, the whole program
-	input string // {} where empty
+	body  string // of main, or, if it begins with fn, the whole program
+	input string // empty: {}
 	want  string // the result as JSON, or the error in one line
-	calls string // as callsOf writes them; - where nothing is called
+	calls string // as callsOf writes them; - if nothing is called
 	opts  reference.Options
 }
 

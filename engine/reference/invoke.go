@@ -10,7 +10,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// rhs evaluates what stands right of an equals sign.
+// rhs evaluates the right side of an assignment.
 func (m *machine) rhs(f *frame, rhs ir.RHS) (expr.Value, *fault) {
 	switch rhs := rhs.(type) {
 	case *ir.Expr:
@@ -38,7 +38,6 @@ func (m *machine) invoke(f *frame, do ir.RHS) (expr.Value, *fault) {
 	return nil, fatal(do.Position(), TypeProgram, "a %T cannot be called", do)
 }
 
-// call runs another function in a frame of its own.
 func (m *machine) call(f *frame, c *ir.Call) (expr.Value, *fault) {
 	args, failed := m.args(f, c.Args)
 	if failed != nil {
@@ -51,7 +50,7 @@ func (m *machine) call(f *frame, c *ir.Call) (expr.Value, *fault) {
 	return m.function(m.functions[c.Name], vars)
 }
 
-// args evaluates keyword arguments in the order of writing.
+// args evaluates keyword arguments in the order of the text.
 func (m *machine) args(f *frame, args []ir.Arg) (Args, *fault) {
 	out := make(Args, len(args))
 	for i, a := range args {
@@ -64,7 +63,7 @@ func (m *machine) args(f *frame, args []ir.Arg) (Args, *fault) {
 	return out, nil
 }
 
-// act calls an action until it succeeds or its retries are spent. Its arguments are evaluated once.
+// act calls an action until it succeeds or has no retry left. Its arguments are evaluated once.
 func (m *machine) act(f *frame, a *ir.Action) (expr.Value, *fault) {
 	args, failed := m.args(f, a.Args)
 	if failed != nil {
@@ -84,8 +83,7 @@ func (m *machine) act(f *frame, a *ir.Action) (expr.Value, *fault) {
 	}
 }
 
-// attempt makes one call and records it. A result that is no value, or too large a one, is an error
-// of the action like any other.
+// attempt makes one call and records it. An invalid or too large result is an error of the action.
 func (m *machine) attempt(a *ir.Action, args Args, attempt int) (expr.Value, *fault) {
 	call := Call{Action: a.Name, Args: args, Attempt: attempt, Path: string(m.path), Pos: a.Pos}
 	value, raised := m.action(a.Name, args, attempt)
@@ -105,7 +103,6 @@ func (m *machine) attempt(a *ir.Action, args Args, attempt int) (expr.Value, *fa
 	return call.Result, failed
 }
 
-// result checks what an action returned.
 func (m *machine) result(v expr.Value) (expr.Value, *Error) {
 	normal, err := expr.Normalize(v, m.limits)
 	if err == nil {
@@ -118,8 +115,8 @@ func (m *machine) result(v expr.Value) (expr.Value, *Error) {
 	return nil, &Error{Type: TypeResult, Message: withoutPosition(err)}
 }
 
-// retries is how many attempts after the first an error is worth: the first policy that matches it
-// decides, whatever the attempts before failed with.
+// retries returns how many attempts after the first an error allows: the first policy that matches it decides, whatever earlier
+// attempts failed with.
 func retries(policies []ir.Retry, typ string) int {
 	for _, p := range policies {
 		if matches(p.Types, typ) {
@@ -129,8 +126,8 @@ func retries(policies []ir.Retry, typ string) int {
 	return 0
 }
 
-// spread runs its call once per element. The element's name is known to the arguments of the call
-// only; a variable of the same name keeps its value.
+// spread runs its call once per element. The element's name is known only in the arguments of the call; a variable of the same
+// name keeps its value.
 func (m *machine) spread(f *frame, s *ir.Spread) (expr.Value, *fault) {
 	list, failed := m.eval(f, s.Over)
 	if failed != nil {
@@ -158,14 +155,13 @@ func (m *machine) spread(f *frame, s *ir.Spread) (expr.Value, *fault) {
 	})
 }
 
-// branches runs the branches of a spread or parallel one after the other, every one of them, even
-// where an earlier one failed, as an engine does that has started them all. The value is the list of
-// their values.
+// branches runs all branches of a spread or parallel in sequence, even if an earlier one failed, since an engine has started them
+// all. The value is the list of their values.
 func (m *machine) branches(pos ir.Pos, n int, run func(int) (expr.Value, *fault)) (expr.Value, *fault) {
 	values := make([]expr.Value, n)
 	var faults []*fault
 	starts := make([]int, n+1) // of each branch's calls
-	only := -1                 // the branch that failed, where it is the only one
+	only := -1                 // the only failed branch, if it is the only one
 	for i := range n {
 		starts[i] = len(m.calls)
 		value, failed := run(i)
@@ -197,7 +193,6 @@ func (m *machine) excuse(from, to int) {
 	}
 }
 
-// pick chooses which of several faults surfaces.
 func (m *machine) pick(faults []*fault) *fault {
 	type identity struct {
 		Error

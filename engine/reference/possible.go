@@ -6,10 +6,9 @@ import (
 	"fmt"
 )
 
-// Possible gives every outcome that an engine may rightly reach, without duplicates: more than one
-// only where several branches of one spread or parallel fail with different errors, of which any may
-// surface first. The one of Run comes first. It tries at most runsMax runs (zero means 1,000) and
-// tells whether these were all. The action must give the same answers in every run.
+// Possible returns every outcome that an engine may rightly reach, without duplicates, Run's first. There are several only if
+// branches of one spread or parallel fail with different errors, any of which may surface first. It tries at most runsMax runs
+// (zero means 1,000) and reports whether these were all. The action must give the same answers in every run.
 func (r *Interpreter) Possible(input json.RawMessage, action Action, opts Options, runsMax int) (outcomes []Outcome, all bool) {
 	if runsMax <= 0 {
 		runsMax = 1000
@@ -37,10 +36,10 @@ func (r *Interpreter) Possible(input json.RawMessage, action Action, opts Option
 	return outcomes, false
 }
 
-// choice is one point of a run where one of several errors had to surface.
+// choice is a point of a run at which one of several errors surfaced.
 type choice struct{ selected, of int }
 
-// advance gives the choices of the next run, depth first, and nil after the last.
+// advance returns the choices of the next run, depth first; nil after the last.
 func advance(choices []choice) []choice {
 	for n := len(choices); n > 0; n-- {
 		if last := &choices[n-1]; last.selected+1 < last.of {
@@ -51,7 +50,7 @@ func advance(choices []choice) []choice {
 	return nil
 }
 
-// fingerprint is the same for outcomes that show the same.
+// fingerprint is equal for outcomes that show the same.
 func (o Outcome) fingerprint() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q", o.Status, o.Error)

@@ -73,7 +73,7 @@ func TestDiffers(t *testing.T) {
 		name    string
 		outcome reference.Outcome
 		end     reference.End
-		want    string // what the difference says; "" for none
+		want    string // the difference; "" for none
 	}{
 		{"same", done, reference.End{Status: reference.Completed, Result: raw(`{"a":null,"b":[1,2.0]}`)}, ""},
 		{"other spacing", done, reference.End{Status: reference.Completed, Result: raw(` {"b": [1, 2.0], "a": null}`)}, ""},

@@ -31,7 +31,6 @@ fn main(input: [fan_out, loop_iters], output: [total]):
 	return total
 `
 
-// field gives a field of a dict.
 func field(v expr.Value, name string) expr.Value {
 	value, _, _ := v.(*starlark.Dict).Get(starlark.String(name))
 	return value
@@ -56,8 +55,8 @@ func list(v expr.Value) []expr.Value {
 	return out
 }
 
-// pipelineActions are the five steps of the pipeline: item i scores 10·i, a chunk is valid where all
-// of its scores are above zero, and an invalid chunk counts nothing.
+// pipelineActions are the five steps of the pipeline: item i scores 10·i, a chunk is valid if all its scores are above zero, and
+// an invalid chunk counts nothing.
 func pipelineActions(name string, args reference.Args, _ int) (expr.Value, *reference.Error) {
 	switch name {
 	case "fetch_items":
@@ -99,7 +98,7 @@ func TestPipeline(t *testing.T) {
 		want          string
 		calls         int
 	}{
-		{8, 4, "270", 1 + 8 + 4*2 + 1},    // 10·(2+…+7): the chunk with item 0 is not valid
+		{8, 4, "270", 1 + 8 + 4*2 + 1},    // 10·(2+…+7): the chunk with item 0 is invalid
 		{9, 4, "270", 1 + 9 + 4*2 + 1},    // the ninth item is in no chunk
 		{32, 3, "3900", 1 + 32 + 3*2 + 1}, // 10·(10+…+29): two items are in no chunk
 		{0, 2, "0", 1 + 0 + 2*2 + 1},
@@ -138,8 +137,7 @@ fn main(input: [orders], output: [paid]):
 	return paid
 `
 
-// shopActions decline what costs more than 100, lose the network once for what costs 50, and for good
-// for what costs 13.
+// shopActions decline what costs more than 100, lose the network once for what costs 50, and for good for what costs 13.
 func shopActions(name string, args reference.Args, attempt int) (expr.Value, *reference.Error) {
 	if name != "payments.charge" {
 		return starlark.None, nil
@@ -215,7 +213,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Limits that only an engine has do not change what a program means.
+// TestLongInlineLoop checks that limits that only an engine has do not change what a program means.
 func TestLongInlineLoop(t *testing.T) {
 	src := "fn main(input: [], output: [n]):\n\tn = 0\n\tfor i in range(100000):\n\t\tn = n + i\n"
 	if got := referencetest.Show(t, interpret(t, src, `{}`, reference.Options{Limits: ir.Limits{InlineSteps: 1}})); got != "4999950000" {

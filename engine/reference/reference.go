@@ -15,40 +15,38 @@ import (
 // Status is how a run of the reference interpreter, or an instance, ended.
 type Status string
 
-// The statuses. An engine gives Completed and Failed, and may refuse what Refused stands for.
+// The statuses. An engine ends instances as Completed or Failed, and may refuse what is Refused.
 const (
 	Completed Status = "completed"
 	Failed    Status = "failed"
-	Canceled  Status = "canceled"  // of an instance only: it was ended from outside
-	Refused   Status = "refused"   // the program or the input was not taken; nothing ran
-	Undecided Status = "undecided" // the interpreter's own budget is spent; it says nothing about the program
+	Canceled  Status = "canceled"  // of an instance only
+	Refused   Status = "refused"   // the program or the input was not accepted; nothing ran
+	Undecided Status = "undecided" // the interpreter's own budget is spent; the program may be right
 )
 
-// The types of the errors that the interpreter itself raises. An expression that failed and what is
-// over a limit cannot be caught by an except: they fail the instance. Only where an action's result is
-// too large, or no value, is that an error of the action, which can be retried and caught.
+// Types of the interpreter's own errors. An except cannot catch them: they fail the instance. Only an action's invalid or too
+// large result is an error of the action, which can be retried and caught.
 const (
-	TypeExpression = expr.TypeExpression // an expression that failed, a name without a value, a list that does not unpack
+	TypeExpression = expr.TypeExpression // a failing expression, a name without a value, a list that does not unpack
 	TypeLimit      = expr.TypeLimit      // one of ir.Limits
-	TypeResult     = "ResultError"       // the result of an action that is no value
-	TypeProgram    = "ProgramError"      // of Refused: a program that the parser would not have made, or an expression that does not compile
+	TypeResult     = "ResultError"       // an invalid result of an action
+	TypeProgram    = "ProgramError"      // of Refused: a program that the parser would not make, or an expression that does not compile
 	TypeInput      = "InputError"        // of Refused: an input that main does not take
 	TypeBudget     = "BudgetExceeded"    // of Undecided
 )
 
-// typeError is the type of an action's error that has none.
+// typeError is the default type of an action's error.
 const typeError = "Error"
 
-// Error is an error in the workflow's terms. An Action sets Type and Message; the rest is set by the
-// interpreter.
+// Error is an error in the workflow's terms. An Action sets Type and Message; the interpreter sets the rest.
 type Error struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
-	Action  string `json:"action"`            // name of the action that raised it; empty for the interpreter's own
+	Action  string `json:"action"`            // the action that raised it; empty for the interpreter's own
 	Pos     ir.Pos `json:"position,omitzero"` // of the action's call, or of what failed
 }
 
-// Error gives position, type and message in one line.
+// Error returns position, type and message in one line.
 func (e *Error) Error() string {
 	text := e.Type + ": " + e.Message
 	if e.Action != "" {
@@ -60,16 +58,16 @@ func (e *Error) Error() string {
 	return e.Pos.String() + ": " + text
 }
 
-// Arg is one keyword argument with its value.
+// Arg is a keyword argument with its value.
 type Arg struct {
 	Name  string
 	Value expr.Value
 }
 
-// Args are the arguments of one call of an action, in the order of writing.
+// Args are the arguments of one call of an action, in the order of the text.
 type Args []Arg
 
-// Get gives the value of an argument, and nil for one that was not written.
+// Get returns the value of an argument; nil if it is missing.
 func (a Args) Get(name string) expr.Value {
 	for _, arg := range a {
 		if arg.Name == name {
@@ -79,9 +77,8 @@ func (a Args) Get(name string) expr.Value {
 	return nil
 }
 
-// Action stands for the workers: it gives the result or the error of one attempt, counted from 1. A
-// nil value without an error is None. To be comparable with an engine, which may run calls in another
-// order, it must depend on its arguments only.
+// Action stands for the workers: it returns the result or the error of one attempt, counted from 1. A nil value without an error
+// is None. To be comparable with an engine, which may run calls in another order, it must depend on its arguments only.
 type Action func(name string, args Args, attempt int) (expr.Value, *Error)
 
 // Call is one attempt of an action.
@@ -89,43 +86,40 @@ type Call struct {
 	Action  string
 	Args    Args
 	Attempt int        // from 1
-	Path    string     // iterations of loops and indices of spreads around the call, from the outside in, joined by dots
+	Path    string     // loop iterations and spread indices, outermost first, joined by dots
 	Pos     ir.Pos     // of the call in the program
-	Result  expr.Value // nil where Err is not
+	Result  expr.Value // nil if Err is set
 	Err     *Error
 
-	// Optional says that an engine need not have made the call, since another branch of a spread or
-	// parallel around it failed.
+	// Optional means that an engine need not have made the call, since a sibling branch failed.
 	Optional bool
 }
 
-// Outcome is everything that a run of a program shows.
+// Outcome is everything visible of a run.
 type Outcome struct {
 	Status Status
-	Result expr.Value // where Completed
-	Error  *Error     // where not Completed
-	Calls  []Call     // in the order in which they were made
+	Result expr.Value // if Completed
+	Error  *Error     // unless Completed
+	Calls  []Call     // in order
 }
 
-// Options bounds a run. The zero value is a good one.
+// Options bounds a run. The zero value suffices.
 type Options struct {
 	Limits ir.Limits // of the language; as the engine's
 
-	// StepsMax bounds the statements and calls that one run executes, so that the reference itself
-	// always ends; beyond it the outcome is Undecided. Zero means 10,000,000.
+	// StepsMax bounds the statements and calls of one run, so that it always ends; beyond it the outcome is Undecided. Zero means
+	// 10,000,000.
 	StepsMax int
 
-	// Surface picks which of several different errors of the branches of one spread or parallel
-	// surfaces, by index; they come in the order of the branches. Nil means the first. Interpreter.Possible
-	// sets it.
+	// Surface picks which of several different errors of the branches of one spread or parallel surfaces, by index, in the order
+	// of the branches. Nil means the first. Interpreter.Possible sets it.
 	Surface func(errs []*Error) int
 }
 
-// stepsDefault ends a program that goes round without calling anything within seconds.
+// stepsDefault ends a program that loops without calls within seconds.
 const stepsDefault = 10_000_000
 
-// Interpreter is a program made ready to be interpreted: expressions compiled, names resolved. It is
-// immutable and safe for concurrent use.
+// Interpreter is a program with compiled expressions and resolved names. It is immutable and safe for concurrent use.
 type Interpreter struct {
 	main      *ir.Function
 	functions map[string]*ir.Function
@@ -134,8 +128,8 @@ type Interpreter struct {
 	limits    ir.Limits
 }
 
-// NewInterpreter compiles the expressions of a program and checks what the interpreter relies on. The error
-// is an *Error of type TypeProgram. The program must not be changed afterwards.
+// NewInterpreter compiles the expressions of a program and checks what the interpreter relies on. The error is an *Error of type
+// TypeProgram. The program must not be changed afterwards.
 func NewInterpreter(prog *ir.Program, limits ir.Limits) (*Interpreter, error) {
 	r := &Interpreter{
 		functions: map[string]*ir.Function{},
@@ -166,8 +160,8 @@ func programError(pos ir.Pos, format string, args ...any) *Error {
 	return &Error{Type: TypeProgram, Message: fmt.Sprintf(format, args...), Pos: pos}
 }
 
-// Interpret runs a program on an input, line by line. It is NewInterpreter and Interpreter.Run in one; a
-// program that cannot be prepared is Refused.
+// Interpret runs a program on an input, line by line: NewInterpreter and Interpreter.Run in one. A program that cannot be
+// prepared is Refused.
 func Interpret(prog *ir.Program, input json.RawMessage, action Action, opts Options) Outcome {
 	r, err := NewInterpreter(prog, opts.Limits)
 	if err != nil {
@@ -178,8 +172,8 @@ func Interpret(prog *ir.Program, input json.RawMessage, action Action, opts Opti
 	return r.Run(input, action, opts)
 }
 
-// Run interprets the program on an input: a JSON object with the names that main takes, no more and
-// no less. Options.Limits was given to NewInterpreter and is not read.
+// Run interprets the program on an input: a JSON object with exactly the names of main's inputs. It ignores Options.Limits, which
+// NewInterpreter received.
 func (r *Interpreter) Run(input json.RawMessage, action Action, opts Options) Outcome {
 	vars, refused := r.inputs(input)
 	if refused != nil {
@@ -199,7 +193,6 @@ func (r *Interpreter) Run(input json.RawMessage, action Action, opts Options) Ou
 	return Outcome{Status: Failed, Error: fault.err, Calls: m.calls}
 }
 
-// inputs takes the instance's input apart.
 func (r *Interpreter) inputs(input json.RawMessage) (map[string]expr.Value, *Error) {
 	refuse := func(format string, args ...any) *Error {
 		return &Error{Type: TypeInput, Message: fmt.Sprintf(format, args...), Pos: r.main.Pos}

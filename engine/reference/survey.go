@@ -7,8 +7,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// survey walks a function once before it is run: it compiles every expression and checks what the
-// parser guarantees, since a tree may also have been built by a program.
+// survey walks a function before it runs: it compiles every expression and checks what the parser guarantees, since a tree may
+// also come from a program.
 type survey struct {
 	reference *Interpreter
 	loops     int    // around the statement
@@ -144,7 +144,6 @@ func (s *survey) expr(pos ir.Pos, e *ir.Expr) {
 	s.reference.exprs[e] = compiled
 }
 
-// withoutPosition gives the text of an error whose position is told apart from it.
 func withoutPosition(err error) string {
 	switch err := err.(type) {
 	case *ir.Error:
@@ -155,15 +154,15 @@ func withoutPosition(err error) string {
 	return err.Error()
 }
 
-// rangeOver notes a loop over a range. Its numbers are made one at a time: the list of them may be
-// larger than a value may be, and the loop may be left early.
+// rangeOver prepares a loop over a range. Its numbers are made one at a time: their list may be too large for a value, and the
+// loop may be left early.
 func (s *survey) rangeOver(e *ir.Expr) {
 	if s.err != nil {
 		return
 	}
 	tree, err := (&syntax.FileOptions{}).ParseExpr("", e.Text, 0)
 	if err != nil {
-		return // it has compiled, as whatever it is
+		return // already compiled, whatever it is
 	}
 	call, ok := tree.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {

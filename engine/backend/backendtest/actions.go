@@ -9,13 +9,13 @@ import (
 	"pulley/engine/plan"
 )
 
-// Func is an action as Drive runs it. It must be a pure function of its arguments and the attempt, which
-// counts from one. It gives a result or a failure, not both.
+// Func is an action as Drive runs it: a pure function of its arguments and the attempt, which counts from one. It returns a
+// result or a failure.
 type Func func(args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
 
-// Actions gives the actions that the suite's programs use: echo(value), add(a, b), double(value),
-// sum(values), items(count), fail(type, message), flaky(times), which fails with the type Flaky on its
-// first attempts and then gives the attempt's number, and noop().
+// Actions returns the actions of the suite's programs: echo(value), add(a, b), double(value), sum(values), items(count),
+// fail(type, message), flaky(times), which fails with the type Flaky on its first attempts and then returns the attempt's number,
+// and noop().
 func Actions() map[string]Func {
 	return map[string]Func{
 		"echo":   named(func(a arguments, _ int) (json.RawMessage, error) { return a.value("value") }),
@@ -29,10 +29,9 @@ func Actions() map[string]Func {
 	}
 }
 
-// arguments are an action's arguments by name.
 type arguments map[string]json.RawMessage
 
-// value gives an argument as it was sent.
+// value returns an argument as it was sent.
 func (a arguments) value(name string) (json.RawMessage, error) {
 	v, ok := a[name]
 	if !ok {
@@ -41,7 +40,6 @@ func (a arguments) value(name string) (json.RawMessage, error) {
 	return v, nil
 }
 
-// integer reads an argument of any size.
 func (a arguments) integer(name string) (*big.Int, error) {
 	v, err := a.value(name)
 	if err != nil {
@@ -54,7 +52,6 @@ func (a arguments) integer(name string) (*big.Int, error) {
 	return n, nil
 }
 
-// text reads an argument that is a string.
 func (a arguments) text(name string) (string, error) {
 	v, err := a.value(name)
 	if err != nil {
@@ -67,12 +64,10 @@ func (a arguments) text(name string) (string, error) {
 	return s, nil
 }
 
-// asFailure lets an action fail in the workflow's terms.
 type asFailure struct{ failure plan.Failure }
 
 func (f asFailure) Error() string { return f.failure.Type + ": " + f.failure.Message }
 
-// named makes a Func of a function over arguments by name.
 func named(f func(arguments, int) (json.RawMessage, error)) Func {
 	return func(raw json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 		var args arguments

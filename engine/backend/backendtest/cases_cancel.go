@@ -19,7 +19,6 @@ var cancelCases = []testCase{
 	{name: "cancel/a call that is cut off", run: cancelCut},
 }
 
-// cancel ends instances from outside. Every backend can.
 func (r *rig) cancel(reason string, ids ...uuid.UUID) []backend.Instance {
 	r.Helper()
 	got, err := r.canceler().Cancel(r.ctx, ids, reason)
@@ -46,7 +45,6 @@ func (r *rig) canceler() backend.Canceler {
 	return c
 }
 
-// canceled wants an instance to be canceled with a reason.
 func (r *rig) canceled(got backend.Instance, reason string) {
 	r.Helper()
 	if got.Status != backend.Canceled || got.Failure == nil || got.Failure.Type != backend.CanceledType || got.Failure.Message != reason {
@@ -54,7 +52,7 @@ func (r *rig) canceled(got backend.Instance, reason string) {
 	}
 }
 
-// cancelRunning wants what is queued to go and what runs to be fenced, and another instance to go on.
+// cancelRunning checks that queued node runs are removed and running ones fenced, and that another instance continues.
 func cancelRunning(r *rig) {
 	id, tasks := r.several(fan, `{"n": 6}`, 4)
 	other := r.submitOne(chain, `{"v": 1}`, grant(1))
@@ -89,7 +87,7 @@ func cancelRunning(r *rig) {
 	}
 }
 
-// cancelWaiting cancels an instance that sleeps and one that waits for its next attempt.
+// cancelWaiting cancels an instance that sleeps and one that waits for a retry.
 func cancelWaiting(r *rig) {
 	asleep, tasks := r.launch(sleepingSource, `{"seconds": 0.02}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `1`))
@@ -111,7 +109,7 @@ fn main(input: [], output: [r]):
 	}
 }
 
-// cancelOthers cancels what has ended, what nobody knows and what was canceled before: it stays as it is.
+// cancelOthers cancels ended, unknown and cancelled instances: they must not change.
 func cancelOthers(r *rig) {
 	p := MustCompile(r, single)
 	var ids []uuid.UUID
@@ -153,8 +151,7 @@ func cancelOthers(r *rig) {
 	r.clean()
 }
 
-// cancelRace cancels instances from two processes while others complete them: each ends once, one way or the
-// other, and stays so.
+// cancelRace cancels instances from two processes while others complete them: each must end once.
 func cancelRace(r *rig) {
 	w := mixture
 	p := w.Program(r)
@@ -175,7 +172,7 @@ func cancelRace(r *rig) {
 				case err != nil:
 					r.Errorf("Cancel: %v", err)
 					return
-				case got[0].Status == "", got[0].Status == backend.Running: // it was not submitted before the call
+				case got[0].Status == "", got[0].Status == backend.Running: // not submitted before the call
 					timer := time.NewTimer(time.Millisecond)
 					<-timer.C
 				default:
@@ -204,7 +201,7 @@ func cancelRace(r *rig) {
 	r.clean()
 }
 
-// cancelCut wants a call on a dead context to fail, and to have changed nothing.
+// cancelCut checks that a call with an ended context fails, and changes nothing.
 func cancelCut(r *rig) {
 	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	dead, cancel := context.WithCancel(r.ctx)

@@ -21,7 +21,6 @@ var claimCases = []testCase{
 	{name: "claim/retry is due", run: claimRetry},
 }
 
-// compact prints JSON without spaces.
 func compact(v json.RawMessage) string {
 	var buf bytes.Buffer
 	if err := json.Compact(&buf, v); err != nil {
@@ -36,7 +35,7 @@ func claimEmpty(r *rig) {
 	}
 }
 
-// claimOrder wants what was ready first to be handed out first, across instances.
+// claimOrder checks that node runs are handed out in the order of readiness, across instances.
 func claimOrder(r *rig) {
 	p := MustCompile(r, single)
 	var want []uuid.UUID
@@ -86,7 +85,7 @@ func claimRace(r *rig) {
 	var wg sync.WaitGroup
 	for c := range claimers {
 		wg.Go(func() {
-			for empty := 0; empty < 3; { // a claimer may find all rows in the hands of others for a moment
+			for empty := 0; empty < 3; { // other claimers may hold all rows for a moment
 				out, err := backends[c%2].Claim(r.ctx, 0, grant(7))
 				if err != nil {
 					r.Errorf("Claim: %v", err)
@@ -154,8 +153,7 @@ func claimTokens(r *rig) {
 	}
 }
 
-// claimRetry wants a failed attempt to come back with the next number, not before it is due, and
-// NextDue to tell of it.
+// claimRetry checks that a failed attempt comes back with the next number, when it is due, and that NextDue reports it.
 func claimRetry(r *rig) {
 	retried := func(backoff string) backend.Task {
 		return r.submitOne(fmt.Sprintf(`
@@ -163,7 +161,7 @@ fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 2, backoff: %s]
 `, backoff), `{}`, grant(1))
 	}
-	// A long wait, so that even a slow machine answers before it is over.
+	// Long enough for a slow machine to answer before it ends.
 	out := r.applied(grant(1), failed(retried("1h"), "Flaky"))
 	if len(out.Tasks) > 0 {
 		r.Fatal("the retry was handed out before it was due")

@@ -58,8 +58,7 @@ func completeNothing(r *rig) {
 	}
 }
 
-// completeGrant wants what a completion makes ready to be handed over up to the grant, and the rest to
-// be there for a claim.
+// completeGrant checks that a completion hands out what it makes ready up to the grant, and that a claim finds the rest.
 func completeGrant(r *rig) {
 	task := r.submitOne(`
 fn main(input: [], output: [r]):
@@ -94,7 +93,7 @@ func completeWrongToken(r *rig) {
 	r.completed(task.Lease.Key.Instance, `2`)
 }
 
-// completeUnknown offers completions of what the store has never heard of, or has in another shard.
+// completeUnknown offers completions of instances that do not exist, or are in another shard.
 func completeUnknown(r *rig) {
 	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	stranger := done(task, `1`)
@@ -157,8 +156,7 @@ func completeReclaimed(r *rig) {
 	r.completed(task.Lease.Key.Instance, `2`)
 }
 
-// completeLate completes after the lease has certainly expired, with nobody having claimed it since:
-// the token is still the current one.
+// completeLate completes after the lease has certainly expired, before any other claim: the token is still current.
 func completeLate(r *rig) {
 	late := r.submitOne(single, `{"v": 1}`, brief(1))
 	witness := r.submitOne(single, `{"v": 2}`, brief(1)) // leased later, so it expires later
@@ -178,7 +176,7 @@ func completeLate(r *rig) {
 	r.completed(left.Lease.Key.Instance, `1`)
 }
 
-// completeMixed wants every member of a batch to be judged alone (I12).
+// completeMixed checks that every member of a batch is answered alone (I12).
 func completeMixed(r *rig) {
 	p := MustCompile(r, chain)
 	subs := make([]backend.Submission, 7)
@@ -256,7 +254,7 @@ func completeOrder(r *rig) {
 	r.clean()
 }
 
-// completeEnded wants an instance's end to make all its other leases stale, and to leave nothing.
+// completeEnded checks that an instance's end makes all its other leases stale, and leaves nothing.
 func completeEnded(r *rig) {
 	id, tasks := r.several(fan, `{"n": 6}`, 4)
 	r.applied(grant(0), done(tasks[0], `1`))
@@ -276,8 +274,8 @@ func completeEnded(r *rig) {
 	r.answers(r.complete(grant(4), done(tasks[2], `1`)), backend.Stale)
 }
 
-// completeEndInBatch wants members after the one that ends their instance to be stale, those before it
-// to be applied, and other instances not to be touched.
+// completeEndInBatch checks that members after the one that ends their instance are stale, that those before it are applied, and
+// that other instances are untouched.
 func completeEndInBatch(r *rig) {
 	_, tasks := r.several(fan, `{"n": 3}`, 3)
 	other := r.submitOne(chain, `{"v": 1}`, grant(1))
@@ -322,7 +320,7 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// completeBadResult wants a worker's nonsense to fail its own instance, in the workflow's terms.
+// completeBadResult checks that an invalid result becomes a failure of its own instance.
 func completeBadResult(r *rig) {
 	for _, result := range []string{``, `{"a":`, `nil`, `1 2`, "\"\xff\""} {
 		task := r.submitOne(chain, `{"v": 1}`, grant(1))
@@ -368,8 +366,7 @@ func completeRace(r *rig) {
 	}
 }
 
-// completeBatches completes a wide fan-out from many goroutines, in batches that all meet at one
-// barrier and share no order.
+// completeBatches completes a wide fan-out from many goroutines, in batches in random order that all arrive at one barrier.
 func completeBatches(r *rig) {
 	id, tasks := r.several(fan, `{"n": 120}`, 120)
 	backends := []backend.Backend{r.b, r.reopen()}

@@ -6,7 +6,7 @@ import (
 	"pulley/engine/backend"
 )
 
-// deliveryCases hold Task.Deliveries against how often the case has seen an attempt leased.
+// deliveryCases compare Task.Deliveries with the number of leases that the case has seen.
 var deliveryCases = []testCase{
 	{name: "deliveries/leases that ran out count", run: deliveriesCounted},
 	{name: "deliveries/first by a claim", run: deliveriesClaimed},
@@ -21,7 +21,6 @@ var deliveryCases = []testCase{
 	{name: "deliveries/given back, and the store ends", run: deliveriesReturnedReopened},
 }
 
-// delivered wants a task to be of this attempt, delivered for the so-many-th time.
 func (r *rig) delivered(t backend.Task, attempt, deliveries int) backend.Task {
 	r.Helper()
 	if t.Attempt != attempt || t.Deliveries != deliveries {
@@ -30,7 +29,6 @@ func (r *rig) delivered(t backend.Task, attempt, deliveries int) backend.Task {
 	return t
 }
 
-// again claims the one task that is due.
 func (r *rig) again(g backend.Grant, attempt, deliveries int) backend.Task {
 	r.Helper()
 	tasks := r.eventually(g)
@@ -69,7 +67,6 @@ func deliveriesClaimed(r *rig) {
 	r.delivered(next[0], 1, 1)
 }
 
-// flaking retries at once or after a while, as backoff says.
 func flaking(backoff string) string {
 	return `
 fn main(input: [], output: [r]):
@@ -86,7 +83,7 @@ func deliveriesOfRetries(r *rig) {
 		r.again(brief(1), 2, 2)
 		task = r.again(grant(1), 2, 3)
 		out := r.applied(brief(1), failed(task, "Flaky"))
-		for _, t := range out.Tasks { // it may be leased by the commit, or by the next claim
+		for _, t := range out.Tasks { // the commit or the next claim may lease it
 			r.delivered(t, 3, 1)
 		}
 		task = r.again(grant(1), 3, 1+len(out.Tasks))
@@ -96,7 +93,7 @@ func deliveriesOfRetries(r *rig) {
 	}
 }
 
-// deliveriesOfRounds has each round of a loop delivered twice: the next begins at one, whatever rows they share.
+// deliveriesOfRounds delivers each round of a loop twice: the next must start at one, whatever rows they share.
 func deliveriesOfRounds(r *rig) {
 	r.delivered(r.submitOne(`
 fn main(input: [], output: [x]):
@@ -127,7 +124,6 @@ func deliveriesRenewed(r *rig) {
 	r.again(brief(1), 1, 2)
 }
 
-// returnLeases returns leases that are held.
 func (r *rig) returnLeases(leases ...backend.Lease) {
 	r.Helper()
 	for i, held := range r.renew(backend.Grant{Owner: "suite"}, leases...) {
@@ -161,7 +157,7 @@ func deliveriesReturned(r *rig) {
 	r.applied(grant(0), done(r.again(grant(1), 1, 2), `1`))
 }
 
-// deliveriesFirst wants what was returned before what nobody has had yet.
+// deliveriesFirst checks that returned node runs come before those never leased.
 func deliveriesFirst(r *rig) {
 	p := MustCompile(r, single)
 	first, second := submission(p, `{"v": 1}`), submission(p, `{"v": 2}`)

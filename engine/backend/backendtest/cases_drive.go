@@ -16,7 +16,6 @@ var driveCases = []testCase{
 	{name: "drive/mixed programs", shards: 2, run: driveMixed},
 }
 
-// mixture is a workflow with a loop, a spread, a parallel and a retry.
 var mixture = Workflow{
 	Name: "mixture", Input: `{"n": 4}`, Want: `[[0,3,2],[4,5,2],[12,7,2],[24,9,2]]`, Source: `
 fn main(input: [n], output: [r]):
@@ -52,7 +51,7 @@ func driveSingly(r *rig) {
 	r.drive(mixture, mixture.Program(r), depth.Of(3, 12), DriveConfig{Workers: 2, Batch: 1, Max: 1, Advance: r.Advance})
 }
 
-// driveLost lets every fifth task die with its worker: it comes back when its lease has expired.
+// driveLost drops every fifth task, like the death of its worker: it comes back when its lease has expired.
 func driveLost(r *rig) {
 	var n atomic.Int64
 	lost := 0
@@ -85,7 +84,7 @@ func driveWide(r *rig) {
 	})
 }
 
-// driveMixed runs instances of programs that complete and programs that fail side by side (I12).
+// driveMixed runs programs that complete and programs that fail concurrently (I12).
 func driveMixed(r *rig) {
 	var subs []backend.Submission
 	expect := map[string]Workflow{}

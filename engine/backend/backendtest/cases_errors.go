@@ -24,7 +24,7 @@ var errorCases = []testCase{
 	{name: "retry/counted across a crash", run: retryCrash},
 }
 
-// caught has three branches, and goes on if one of them fails.
+// caught has three branches, and continues if one of them fails.
 const caught = `
 fn main(input: [], output: [r]):
     try:
@@ -38,8 +38,7 @@ fn main(input: [], output: [r]):
     r = @noop(last=r)
 `
 
-// errorSiblings wants an error that is caught to take away the siblings that are queued, and to fence those
-// that run.
+// errorSiblings checks that a caught failure removes queued siblings, and fences running ones.
 func errorSiblings(r *rig) {
 	id, tasks := r.several(caught, `{}`, 2)
 	handler := r.only(r.complete(grant(5), failed(tasks[0], "Bad")), "double")
@@ -54,8 +53,7 @@ func errorSiblings(r *rig) {
 	r.clean()
 }
 
-// errorBatch completes the siblings in the batch in which one of them fails: before it they count, or
-// they were cancelled, and nothing in between.
+// errorBatch completes the siblings in the batch in which one fails: those before it are applied, the others cancelled.
 func errorBatch(r *rig) {
 	for fails := range 3 {
 		id, tasks := r.several(caught, `{}`, 3)
@@ -77,8 +75,8 @@ func errorBatch(r *rig) {
 	r.clean()
 }
 
-// errorTwice has two siblings fail in one batch, and then three in calls at once: one error is caught. A store
-// that writes down what ends before it looks at what follows may apply several calls at once.
+// errorTwice has two siblings fail in one batch, and then three in concurrent calls: one failure is caught. A store that writes
+// ends before it plans continuations may apply several.
 func errorTwice(r *rig) {
 	_, tasks := r.launch(caught, `{}`, grant(3))
 	out := r.complete(grant(5), failed(tasks[2], "Bad"), failed(tasks[0], "Bad"))
@@ -113,7 +111,7 @@ func errorTwice(r *rig) {
 	r.only(backend.Committed{}, "double")
 }
 
-// errorElement catches an error within one element of a spread: the others go on.
+// errorElement catches a failure within one element of a spread: the others continue.
 func errorElement(r *rig) {
 	id, tasks := r.several(`
 fn one(input: [x], output: [y]):
@@ -138,8 +136,8 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// errorRace fails one branch of many instances while another process completes the others: whatever those
-// make ready was cancelled, or is cancelled with them.
+// errorRace fails one branch of many instances while another process completes the others: whatever those make ready must be
+// cancelled.
 func errorRace(r *rig) {
 	const instances = 16
 	r.race(`
@@ -174,7 +172,7 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// errorEnds is errorRace where the handler has nothing to run, and the instance ends with the error.
+// errorEnds is errorRace with an empty handler, so that the instance ends with the failure.
 func errorEnds(r *rig) {
 	ids := r.race(`
 fn two(input: [x], output: [y]):
@@ -199,8 +197,8 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// race starts instances, has the action add of each fail, and what else is ready complete at the same time,
-// one instance a call, from another process. It gives the instances.
+// race starts instances, makes the action add of each fail, and completes everything else that is ready concurrently from another
+// process, one instance a call. It returns the instances.
 func (r *rig) race(src string, instances int) []uuid.UUID {
 	r.Helper()
 	p := MustCompile(r, src)
@@ -226,7 +224,7 @@ func (r *rig) race(src string, instances int) []uuid.UUID {
 	return ids
 }
 
-// offerEach completes what there is of one instance after the other, and wants one of these answers to each.
+// offerEach completes one instance after the other, and checks that each answer is one of want.
 func (r *rig) offerEach(b backend.Backend, ids []uuid.UUID, batches map[uuid.UUID][]backend.Completion, want ...backend.Answer) {
 	for _, id := range ids {
 		out, err := r.offer(b, grant(0), batches[id])
@@ -242,7 +240,7 @@ func (r *rig) offerEach(b backend.Backend, ids []uuid.UUID, batches map[uuid.UUI
 	}
 }
 
-// errorWaiting cancels siblings that sleep and that wait for another attempt.
+// errorWaiting cancels siblings that sleep or wait for a retry.
 func errorWaiting(r *rig) {
 	id, tasks := r.launch(`
 fn nap(input: [], output: []):
@@ -275,7 +273,7 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// errorRetries wants retries to be spent before the error is caught.
+// errorRetries checks that retries come before the handler.
 func errorRetries(r *rig) {
 	id, tasks := r.launch(`
 fn main(input: [], output: [r]):
@@ -299,8 +297,7 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// timeoutLate has an attempt end by timeout, and then by itself after all: when it is tried again, and when
-// the timeout is caught.
+// timeoutLate has an attempt end by timeout, and then also return: once when it is retried, and once when the timeout is caught.
 func timeoutLate(r *rig) {
 	id, tasks := r.launch(`
 fn main(input: [], output: [r]):
@@ -322,8 +319,7 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// retryCrash loses the process in the middle of every attempt but the last: a lost lease is no failure,
-// and none is forgotten either.
+// retryCrash loses the process in every attempt but the last: a lost lease is no failure, and no failure may be forgotten.
 func retryCrash(r *rig) {
 	task := r.submitOne(`
 fn main(input: [], output: [r]):
@@ -354,7 +350,7 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// holding gives a task with a lease that lasts: the task's own, or that of its next delivery.
+// holding returns the task, or its next delivery, with a lease that lasts.
 func (r *rig) holding(task backend.Task) backend.Task {
 	r.Helper()
 	if r.renew(grant(0), task.Lease)[0] {

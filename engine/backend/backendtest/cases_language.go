@@ -27,13 +27,13 @@ var languageCases = []testCase{
 	{name: "sleep/of nothing", run: sleepNothing},
 }
 
-// ready gives what a call made ready: the tasks that it handed out, and what a claim finds.
+// ready returns what a call made ready: the tasks that it handed out, and those that a claim finds.
 func (r *rig) ready(out backend.Committed) []backend.Task {
 	r.Helper()
 	return append(slices.Clone(out.Tasks), r.claim(0, grant(100)).Tasks...)
 }
 
-// only wants a call to have made one node run of an action ready.
+// only checks that a call made one node run ready, of the given action.
 func (r *rig) only(out backend.Committed, action string) backend.Task {
 	r.Helper()
 	tasks := r.ready(out)
@@ -43,8 +43,8 @@ func (r *rig) only(out backend.Committed, action string) backend.Task {
 	return tasks[0]
 }
 
-// play runs tasks and what follows from them, one completion a call, until the instance has ended. The
-// function each is called after every completion.
+// play runs tasks and their successors, one completion a call, until the instance has ended. It calls each after every
+// completion.
 func (r *rig) play(id uuid.UUID, tasks []backend.Task, each func()) {
 	r.Helper()
 	cfg := DriveConfig{Actions: Actions()}
@@ -58,8 +58,7 @@ func (r *rig) play(id uuid.UUID, tasks []backend.Task, each func()) {
 	}
 }
 
-// collect gives a program that appends to a list in a loop, and hands it over by value or, once it is
-// large, by reference.
+// collect is a program that appends to a list in a loop, and passes it by value or, once it is large, by reference.
 const collect = `
 fn main(input: [n, text], output: [r]):
     r = []
@@ -69,8 +68,7 @@ fn main(input: [n, text], output: [r]):
     r = @echo(value=r)
 `
 
-// appendReadWhole wants what a loop has appended to be read whole, in order, as the first attempt's argument
-// and as the second's.
+// appendReadWhole checks that the appended list is read whole, in order, in the first attempt and in the second.
 func appendReadWhole(r *rig) {
 	for _, load := range []string{"x", strings.Repeat("long", 100)} {
 		id, tasks := r.launch(collect, fmt.Sprintf(`{"n": 12, "text": "%s"}`, load), grant(1))
@@ -100,7 +98,7 @@ func appendReadWhole(r *rig) {
 	}
 }
 
-// appendReplaced writes a list anew in the middle of a loop that appends to it, and appends to a copy.
+// appendReplaced replaces a list in the middle of a loop that appends to it, and appends to a copy.
 func appendReplaced(r *rig) {
 	w := Workflow{Name: "replaced", Input: `{"n": 9}`, Want: `[["again",4,5,["again",4,5],7,8],["again",4,5]]`, Source: `
 fn main(input: [n], output: [r, kept]):
@@ -121,7 +119,7 @@ fn main(input: [n], output: [r, kept]):
 	r.drive(w, w.Program(r), 4, DriveConfig{Workers: 2, Seed: 2, Advance: r.Advance})
 }
 
-// appendReopened has every round of a loop completed by another process.
+// appendReopened completes every round of a loop from another process.
 func appendReopened(r *rig) {
 	id, tasks := r.launch(collect, `{"n": 5, "text": ""}`, grant(1))
 	backends := []backend.Backend{r.reopen(), r.reopen(), r.b}
@@ -140,8 +138,7 @@ func appendReopened(r *rig) {
 	r.clean()
 }
 
-// most runs an instance alone and gives the most rows that the store held for it at once, but for values
-// that were appended to lists.
+// most runs an instance alone and returns the maximal number of its stored rows, without appended values.
 func (r *rig) most(src, input string) int {
 	r.Helper()
 	most := 0
@@ -200,7 +197,7 @@ fn main(input: [n], output: [i]):
 `,
 }
 
-// clearRounds wants a loop of many rounds to hold no more rows at any time than one of a few.
+// clearRounds checks that a loop of many rounds never has more rows than one of a few.
 func clearRounds(r *rig) {
 	if r.StoredCounts == nil {
 		r.Log("the store does not say what it holds")
@@ -215,7 +212,7 @@ func clearRounds(r *rig) {
 	}
 }
 
-// clearNested wants the rounds of one element's loop not to touch what others hold.
+// clearNested checks that the rounds of one element's loop do not touch other elements' rows.
 func clearNested(r *rig) {
 	w := Workflow{Name: "nested", Input: `{"n": 6}`, Want: "[" + join(6, func(i int) int { return 15*i + 45 }) + "]", Source: `
 fn grow(input: [x], output: [total]):
@@ -235,8 +232,8 @@ fn main(input: [n], output: [r]):
 	r.drive(w, w.Program(r), depth.Of(1, 4), DriveConfig{Workers: 2, Seed: 22, Batch: 1, Advance: r.Advance})
 }
 
-// limitFlight completes a spread with a limit from its last task to its first: as many are out as the
-// limit allows, no more and no fewer, and the list is in order.
+// limitFlight completes a limited spread from its last task to its first: exactly as many elements as the limit must be under
+// way, and the list must be in order.
 func limitFlight(r *rig) {
 	const n, limit = 11, 3
 	id, tasks := r.launch(`
@@ -254,7 +251,7 @@ fn main(input: [n], output: [r]):
 		for _, t := range tasks[len(tasks)-ends:] {
 			batch = append(batch, done(t, fmt.Sprint(t.Lease.Key.Run.Path.Last())))
 		}
-		if left == 6 && !failedOnce { // an element that is tried again keeps its place
+		if left == 6 && !failedOnce { // a retried element keeps its place
 			failedOnce = true
 			batch[0].Result, batch[0].Failure = nil, failed(tasks[0], "Bad").Failure
 			left++
@@ -272,7 +269,7 @@ fn main(input: [n], output: [r]):
 	r.clean()
 }
 
-// limitFunction counts the elements under way of a spread over a function whose elements are several runs.
+// limitFunction counts the elements under way of a limited spread over a function with several node runs.
 func limitFunction(r *rig) {
 	const n, limit = 9, 2
 	id, tasks := r.launch(`
@@ -311,7 +308,7 @@ fn main(input: [n], output: [r]):
 	r.clean()
 }
 
-// limitHands has many hands end the elements of spreads with a limit, within others that have one.
+// limitHands completes elements of nested limited spreads with many workers.
 func limitHands(r *rig) {
 	w := Workflow{Name: "limits", Input: `{"n": 7}`, Want: `[[],[0],[0,2],[0,2,4],[0,2,4,6],[0,2,4,6,8],[0,2,4,6,8,10]]`, Source: `
 fn row(input: [k], output: [ys]):
@@ -332,10 +329,10 @@ fn main(input: [seconds], output: [r]):
     r = @double(value=a)
 `
 
-// sleepDue wants a sleep not to be handed out before its time, NextDue to tell of it, and what comes after
-// it to be ready when it is completed.
+// sleepDue checks that a sleep is handed out when it is due, that NextDue reports it, and that its completion makes the next node
+// ready.
 func sleepDue(r *rig) {
-	// A long sleep, so that even a slow machine answers before it is over.
+	// Long enough for a slow machine to answer before it ends.
 	_, tasks := r.launch(sleepingSource, `{"seconds": 3600}`, grant(1))
 	out := r.applied(grant(5), done(tasks[0], `1`))
 	if len(out.Tasks) > 0 {
@@ -367,8 +364,7 @@ func sleepDue(r *rig) {
 	r.clean()
 }
 
-// sleepSurvives loses the process while an instance sleeps, and again when the sleep is over and nobody
-// has completed it.
+// sleepSurvives loses the process while an instance sleeps, and again when the sleep is due and not completed.
 func sleepSurvives(r *rig) {
 	id, tasks := r.launch(sleepingSource, `{"seconds": 0.05}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `1`))

@@ -60,8 +60,8 @@ func renewKept(r *rig) {
 	r.applied(grant(0), done(tasks[0], `0`), done(tasks[2], `2`))
 }
 
-// renewKeepsLease gives one of two short leases an hour: the other comes back, it does not. Where the
-// clock runs by itself the extension may come too late; then it must say so or hold.
+// renewKeepsLease renews one of two short leases for an hour: only the other must expire. If the clock is real, the renewal may
+// come too late; then it must say so.
 func renewKeepsLease(r *rig) {
 	p := MustCompile(r, single)
 	out := r.submit(brief(2), submission(p, `{"v": 1}`), submission(p, `{"v": 2}`))
@@ -130,7 +130,6 @@ func lookupOrder(r *rig) {
 	}
 }
 
-// sweepRunning sweeps while one instance has ended and others are half done.
 func sweepRunning(r *rig) {
 	p := MustCompile(r, fan)
 	subs := make([]backend.Submission, 6)
@@ -164,8 +163,8 @@ func sweepRunning(r *rig) {
 
 func sweepEmpty(r *rig) { r.clean() }
 
-// sweepFinished has holders that are late complete after all, once their leases are over and while another process
-// sweeps: what has been completed is not put back by who had seen it stuck (I1, I3; river#1302).
+// sweepFinished completes tasks after their leases have expired, while another process sweeps: the sweep must not make a
+// completed node run ready again (I1, I3; river#1302).
 func sweepFinished(r *rig) {
 	const late = 40
 	p := MustCompile(r, chain)
@@ -214,10 +213,10 @@ func sweepFinished(r *rig) {
 	}
 }
 
-// reopenContinues loses a process that holds a lease: another takes over where it stood (I8).
+// reopenContinues loses a process that holds a lease: another must continue (I8).
 func reopenContinues(r *rig) {
 	task := r.submitOne(chain, `{"v": 5}`, grant(1))
-	out := r.complete(brief(1), done(task, `5`)) // the successor is leased to a process that dies
+	out := r.complete(brief(1), done(task, `5`)) // leases the successor to a process that dies
 	r.answers(out, backend.Applied)
 	r.b.Close()
 	r.b = r.reopen()
@@ -236,7 +235,7 @@ func reopenContinues(r *rig) {
 	r.completed(task.Lease.Key.Instance, `10`)
 }
 
-// reopenBarrier wants arrivals and elements of one process to count in the next.
+// reopenBarrier checks that arrivals and elements of one process count in the next.
 func reopenBarrier(r *rig) {
 	id, tasks := r.several(fan, `{"n": 6}`, 6)
 	value := func(t backend.Task) backend.Completion { return done(t, string('0'+rune(t.Lease.Key.Run.Path.Last()))) }
@@ -275,7 +274,7 @@ fn main(input: [], output: [r]):
 	}
 }
 
-// contextDone wants a call on a dead context to fail, and to have changed nothing.
+// contextDone checks that a call with an ended context fails, and changes nothing.
 func contextDone(r *rig) {
 	task := r.submitOne(chain, `{"v": 1}`, grant(1))
 	dead, cancel := context.WithCancel(r.ctx)
@@ -310,11 +309,11 @@ func closed(r *rig) {
 	if _, err := b.Lookup(r.ctx, []uuid.UUID{uuid.New()}); err == nil {
 		r.Error("Lookup on a closed backend did not fail")
 	}
-	r.launch(single, `{"v": 1}`, grant(1)) // the other backend on the store does not care
+	r.launch(single, `{"v": 1}`, grant(1)) // the other backend is not affected
 }
 
-// listen wants a listener of another backend to be woken, and to return when its context ends. A
-// backend that is no Listener passes: the contract leaves it open.
+// listen checks that another backend's listener is woken, and returns when its context ends. A backend that is no Listener
+// passes.
 func listen(r *rig) {
 	speaker, ok := r.b.(backend.Listener)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// Check holds the recording against the invariants that can be seen from outside, and gives what
-// breaks them, each with the number of the invariant first:
+// Check compares the recording with the invariants that are visible from outside. Its error names each violation, with the number
+// of the invariant first:
 //
 //	I1  a node run is not handed out again after an attempt of it succeeded, nor an attempt after it
 //	    was completed; attempts count from one without a gap and receive the same arguments
@@ -26,8 +26,7 @@ import (
 //	I11 every lease has a token of its own, and a later lease of a run a greater one
 //	I12 nothing else is refused
 //
-// A recording that saw nothing of what a check is about passes no judgement: the error names what is
-// missing.
+// A recording without the steps that a check needs is an error, which names what is missing.
 func (r *Recording) Check() error {
 	c := &checking{rec: r, runs: map[backend.Key]*runHistory{}}
 	c.collect()
@@ -48,7 +47,7 @@ type checking struct {
 	found []error
 }
 
-// runHistory is what happened to one node run.
+// runHistory has the steps of one node run.
 type runHistory struct {
 	leases  []Step
 	answers []Step
@@ -58,7 +57,7 @@ func (c *checking) bad(invariant, format string, args ...any) {
 	c.found = append(c.found, fmt.Errorf("%s: "+format, append([]any{invariant}, args...)...))
 }
 
-// collect sorts the steps by node run, and judges the ones that stand alone.
+// collect sorts the steps by node run, and checks those that stand alone.
 func (c *checking) collect() {
 	for _, s := range c.rec.Steps {
 		switch s.Kind {
@@ -91,7 +90,6 @@ func (c *checking) collect() {
 	}
 }
 
-// name gives a node run in the program's words.
 func (c *checking) name(key backend.Key) string {
 	p := c.rec.Programs[key.Instance]
 	if p == nil || int(key.Run.Node) >= len(p.Graph().Nodes) {
@@ -100,7 +98,6 @@ func (c *checking) name(key backend.Key) string {
 	return fmt.Sprintf("instance %s %s [%s]", key.Instance, p.Graph().Nodes[key.Run.Node].Name, key.Run.Path)
 }
 
-// run judges one node run.
 func (c *checking) run(key backend.Key, h *runHistory) {
 	name := c.name(key)
 	c.tokens(name, h)
@@ -132,7 +129,6 @@ func (c *checking) run(key backend.Key, h *runHistory) {
 	}
 }
 
-// tokens judges the tokens of one run's leases.
 func (c *checking) tokens(name string, h *runHistory) {
 	byToken := slices.Clone(h.leases)
 	slices.SortStableFunc(byToken, func(x, y Step) int { return cmp.Compare(x.Lease.Token, y.Lease.Token) })
@@ -150,7 +146,6 @@ func (c *checking) tokens(name string, h *runHistory) {
 	}
 }
 
-// attempts judges the numbers and arguments of one run's attempts.
 func (c *checking) attempts(name string, h *runHistory) {
 	seen := map[int]bool{0: true}
 	for _, l := range h.leases {
@@ -166,7 +161,6 @@ func (c *checking) attempts(name string, h *runHistory) {
 	}
 }
 
-// ends judges how instances ended.
 func (c *checking) ends() {
 	told := map[uuid.UUID]backend.Instance{}
 	for _, s := range c.rec.Steps {
@@ -192,10 +186,10 @@ func (c *checking) ends() {
 	}
 }
 
-// order judges what was handed out against the hard edges between actions at one depth.
+// order checks what was handed out against the hard edges between actions at one depth.
 func (c *checking) order() {
 	if c.lost {
-		return // a completion whose answer was lost may have been the one before
+		return // a completion with a lost answer may have been the predecessor's
 	}
 	for _, key := range c.keys {
 		p := c.rec.Programs[key.Instance]
@@ -211,14 +205,14 @@ func (c *checking) order() {
 				continue
 			}
 			if to.Exclusive {
-				continue // one of several ways that met here; the others were not taken
+				continue // one of several branches that meet here; the others were not taken
 			}
 			c.after(key, backend.Key{Instance: key.Instance, Run: graph.Run{Node: from.ID, Path: key.Run.Path}})
 		}
 	}
 }
 
-// after wants a completion of one node run before another is handed out.
+// after checks that one node run was completed before another was handed out.
 func (c *checking) after(key, pred backend.Key) {
 	h := c.runs[key]
 	if len(h.leases) == 0 {

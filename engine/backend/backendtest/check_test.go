@@ -85,10 +85,10 @@ func (h *pair) answered(node graph.NodeID, token, begin, end int64) backendtest.
 
 func (h *pair) add(s backendtest.Step) { h.rec.Steps = append(h.rec.Steps, s) }
 
-// planted are the good history with one wrong thing each, and a few that are right after all.
+// planted are the good history with one error each, and a few that are right after all.
 var planted = []struct {
 	name string
-	want string // the invariant; empty: nothing is wrong
+	want string // the invariant; empty: no error
 	do   func(*pair)
 }{
 	{"good", "", func(*pair) {}},
@@ -147,7 +147,7 @@ var planted = []struct {
 	}},
 }
 
-// TestCheckFinds wants the invariant of every planted wrong thing to be named.
+// TestCheckFinds checks that every planted error is reported under its invariant.
 func TestCheckFinds(t *testing.T) {
 	for _, c := range planted {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func drive(t *testing.T, b backend.Backend, name string, cfg backendtest.DriveCo
 	return backendtest.Drive(ctx, b, []backend.Submission{{ID: uuid.New(), Program: w.Program(t), Input: json.RawMessage(w.Input)}}, cfg)
 }
 
-// TestDriveGivesUp wants a drive on a backend that hands out nothing to end with its context.
+// TestDriveGivesUp checks that a drive on a backend without work ends with its context.
 func TestDriveGivesUp(t *testing.T) {
 	b := &bug{Backend: memory.New(memory.Options{})}
 	var claims atomic.Int64
@@ -259,7 +259,7 @@ func TestDriveRefused(t *testing.T) {
 	}
 }
 
-// TestDriveErrors wants the first error of each kind of call to end a drive.
+// TestDriveErrors checks that the first error of each kind of call ends a drive.
 func TestDriveErrors(t *testing.T) {
 	broken := errors.New("cable cut")
 	for name, plant := range map[string]func(*bug){
@@ -331,7 +331,7 @@ func TestDriveCutOff(t *testing.T) {
 	}
 }
 
-// TestDriveOffersAgain answers every other member of a call Again, without having looked at it.
+// TestDriveOffersAgain answers every other member of a call Again, without applying it.
 func TestDriveOffersAgain(t *testing.T) {
 	b := &bug{Backend: memory.New(memory.Options{})}
 	again := 0
@@ -364,7 +364,7 @@ func TestDriveOffersAgain(t *testing.T) {
 	}
 }
 
-// TestActions wants actions to say what is wrong with their arguments.
+// TestActions checks that actions report errors in their arguments.
 func TestActions(t *testing.T) {
 	actions := backendtest.Actions()
 	for _, c := range []struct{ action, args, want string }{

@@ -9,13 +9,13 @@ import (
 	"pulley/engine/plan"
 )
 
-// Background keeps what a design would do in the background until a test runs it.
+// Background queues a design's background jobs until a test runs them.
 type Background struct{ jobs []func() }
 
 // Keep adds a job.
 func (b *Background) Keep(job func()) { b.jobs = append(b.jobs, job) }
 
-// Run runs the jobs in the order in which they came, and those that come meanwhile.
+// Run runs the jobs in order, including those added while it runs.
 func (b *Background) Run() {
 	for len(b.jobs) > 0 {
 		job := b.jobs[0]
@@ -24,19 +24,19 @@ func (b *Background) Run() {
 	}
 }
 
-// Cleaning is a design with one shard that removes what ended instances left in the background.
+// Cleaning is a design with one shard that cleans up in the background.
 type Cleaning struct {
 	backend.Backend
 	Background  *Background
-	Statements  func() int64 // that have gone to the store
-	Leftovers   func() int   // node runs of ended instances that are still stored
-	NeedCleanup func() int   // instances that are still said to have left something
+	Statements  func() int64 // sent to the store
+	Leftovers   func() int   // stored node runs of ended instances
+	NeedCleanup func() int   // instances marked as needing cleanup
 }
 
-// TestEnds ends instances of different sizes by a failure. A completion sends the same number of statements whatever is left
-// of its instance, which goes in the background (I10), or by a sweep, where the background does not come to it.
+// TestEnds ends instances of different sizes by a failure. A completion must send the same number of statements whatever is left
+// of its instance, which the background removes (I10), or a sweep, if the background does not.
 func (c *Cleaning) TestEnds(t *testing.T) {
-	c.fail(t, `{"n": 2}`) // which finds out for whom it leases
+	c.fail(t, `{"n": 2}`) // resolves the owner's id
 	small, large := c.fail(t, `{"n": 2}`), c.fail(t, `{"n": 2000}`)
 	if small != large || small == 0 {
 		t.Errorf("the end of a small instance takes %d statements, that of a large one %d", small, large)
@@ -55,7 +55,7 @@ func (c *Cleaning) TestEnds(t *testing.T) {
 	if _, err := c.Sweep(t.Context(), 0); err != nil || c.Leftovers() > 0 {
 		t.Errorf("%d rows are left after a sweep (%v)", c.Leftovers(), err)
 	}
-	c.Background.Run() // it comes late
+	c.Background.Run() // comes late
 	if n := c.NeedCleanup(); n > 0 {
 		t.Errorf("%d instances are still said to have left something", n)
 	}
@@ -67,7 +67,7 @@ fn main(input: [n], output: [r]):
     r = spread range(n):x -> @double(value=x)
 `}
 
-// fail ends a new instance of so many elements by the failure of the first, and counts the statements of that.
+// fail ends a new instance by the failure of its first element, and counts the statements of that completion.
 func (c *Cleaning) fail(t *testing.T, input string) int64 {
 	t.Helper()
 	p := spreadOfMany.Program(t)

@@ -18,36 +18,35 @@ import (
 	"pulley/engine/plan"
 )
 
-// DriveConfig says how Drive runs instances. The zero value is one worker that completes everything
-// it holds in one batch, in the order in which it was handed out.
+// DriveConfig configures Drive. The zero value is one worker that completes all its tasks in one batch, in the order in which it
+// received them.
 type DriveConfig struct {
-	Actions map[string]Func   // by name; nil: Actions(). An action that is missing fails with UnknownAction
-	Peers   []backend.Backend // further backends on the same store; workers take turns over all
+	Actions map[string]Func   // by name; nil: Actions(). A missing action fails with UnknownAction
+	Peers   []backend.Backend // further backends on the same store, assigned to workers in turn
 	Workers int               // goroutines; zero: one
-	Max     int               // node runs that a worker asks for at once; zero: 8
-	Batch   int               // completions in a call at most; zero: all that are held
+	Max     int               // node runs that a worker claims at once; zero: 8
+	Batch   int               // maximal completions of a call; zero: all held
 	Lease   time.Duration     // zero: a minute
-	Poll    time.Duration     // wait of a worker that found nothing to do, longer when that was so before; zero: 2 ms
+	Poll    time.Duration     // pause of a worker without work, longer when repeated; zero: 2 ms
 
-	// Seed shuffles the order in which tasks are completed and the sizes of batches; zero keeps the
-	// order.
+	// Seed shuffles the order of completions and the sizes of batches; zero keeps the order.
 	Seed uint64
 
-	// Advance moves the store's clock, and is called instead of waiting; nil waits.
+	// Advance moves the store's clock instead of a pause; nil pauses.
 	Advance func(d time.Duration)
 
-	// Lose says that the worker dies with the task: it is not run and not completed, and comes back
-	// when its lease has expired. It is called by many goroutines; nil loses none.
+	// Lose reports that the worker dies with the task: it comes back when its lease has expired. It is called concurrently; nil
+	// loses none.
 	Lose func(backend.Task) bool
 
-	// Again says that a call which failed with the error is made again, as is every call whose outcome
-	// is unknown; nil ends the drive with the error.
+	// Again reports that a call with this error is repeated, like every call with an unknown outcome; otherwise the error ends
+	// the drive.
 	Again func(error) bool
 }
 
-// Drive submits instances and plays the engine until all have ended: claim, run actions, complete. It
-// offers again what a backend answers Again, and returns what it saw; the error is the first that a backend gave, or says which instances had not
-// ended when ctx did.
+// Drive submits instances and plays the engine until all have ended: claim, run actions, complete. It repeats what a backend
+// answers Again, and returns what it saw. Its error is the backend's first, or names the instances that had not ended when ctx
+// did.
 func Drive(ctx context.Context, b backend.Backend, subs []backend.Submission, cfg DriveConfig) (*Recording, error) {
 	d := newDrive(b, cfg)
 	if err := d.submit(ctx, subs); err != nil {
@@ -62,7 +61,7 @@ func Drive(ctx context.Context, b backend.Backend, subs []backend.Submission, cf
 	return &d.rec.rec, d.read(ctx)
 }
 
-// work lets the workers go on until all instances have ended, ctx has, or one of them fails.
+// work runs the workers until all instances have ended, ctx has, or a worker fails.
 func (d *drive) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -81,7 +80,6 @@ func (d *drive) work(ctx context.Context) error {
 	return <-failed
 }
 
-// drive is what the workers of one Drive share.
 type drive struct {
 	cfg      DriveConfig
 	backends []backend.Backend
@@ -90,7 +88,7 @@ type drive struct {
 	mu        sync.Mutex
 	open      map[uuid.UUID]bool // instances that have not ended
 	first     []backend.Task     // leased by the submission
-	remaining atomic.Int64       // as many as open
+	remaining atomic.Int64       // number of open
 }
 
 func newDrive(b backend.Backend, cfg DriveConfig) *drive {
@@ -154,8 +152,7 @@ func (d *drive) submit(ctx context.Context, subs []backend.Submission) error {
 	return nil
 }
 
-// call makes a call until it does not fail in a way that Again covers. It gives the instant before
-// the call that succeeded.
+// call makes a call until it does not fail in a way that Again covers. It returns the instant before the call that succeeded.
 func (d *drive) call(ctx context.Context, f func() (backend.Committed, error)) (backend.Committed, int64, error) {
 	for {
 		begin := d.rec.begin()
@@ -177,7 +174,6 @@ func (d *drive) grant(n int) backend.Grant {
 	return backend.Grant{Owner: "drive", Max: n, Lease: d.cfg.Lease}
 }
 
-// ended crosses off instances that are over.
 func (d *drive) ended(out backend.Committed) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,7 +183,7 @@ func (d *drive) ended(out backend.Committed) {
 	d.remaining.Store(int64(len(d.open)))
 }
 
-// lookup crosses off instances whose end nobody told this drive of.
+// lookup finds instances whose end no answer reported.
 func (d *drive) lookup(ctx context.Context, b backend.Backend) error {
 	d.mu.Lock()
 	ids := sortedIDs(d.open)
@@ -212,7 +208,7 @@ func (d *drive) lookup(ctx context.Context, b backend.Backend) error {
 	return nil
 }
 
-// read notes how all instances ended.
+// read records how all instances ended.
 func (d *drive) read(ctx context.Context) error {
 	ids := sortedIDs(d.rec.rec.Programs)
 	for {
@@ -230,18 +226,18 @@ func (d *drive) read(ctx context.Context) error {
 	}
 }
 
-// mostDoublings is how often the wait of a worker that finds nothing is doubled.
+// mostDoublings bounds how often an idle worker's pause is doubled.
 const mostDoublings = 3
 
-// worker is one of a drive's goroutines, as an engine in its own process would be.
+// worker is one of a drive's goroutines, like an engine in its own process.
 type worker struct {
 	d          *drive
 	b          backend.Backend
 	rng        *rand.Rand // nil keeps the order
 	held       [][]backend.Task
 	shard      int // the next to claim from
-	idle       int // claims in a row that brought nothing
-	emptyWaits int // waits in a row behind which there was nothing
+	idle       int // empty claims in a row
+	emptyWaits int // pauses in a row that brought nothing
 }
 
 func (d *drive) worker(i int) *worker {
@@ -257,7 +253,6 @@ func (d *drive) worker(i int) *worker {
 	return w
 }
 
-// work goes on until every instance has ended.
 func (w *worker) work(ctx context.Context) error {
 	for w.d.remaining.Load() > 0 && ctx.Err() == nil {
 		busy := false
@@ -280,7 +275,7 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// keepTasks keeps tasks by shard, but for those that are to be lost.
+// keepTasks keeps tasks by shard, except those to lose.
 func (w *worker) keepTasks(tasks []backend.Task) {
 	for _, t := range tasks {
 		if w.d.cfg.Lose != nil && w.d.cfg.Lose(t) {
@@ -291,7 +286,7 @@ func (w *worker) keepTasks(tasks []backend.Task) {
 	}
 }
 
-// claim asks the next shard for work, and waits when none of them has any.
+// claim claims from the next shard, and pauses when none has work.
 func (w *worker) claim(ctx context.Context) error {
 	shard := w.shard
 	w.shard = (w.shard + 1) % len(w.held)
@@ -317,14 +312,13 @@ func (w *worker) claim(ctx context.Context) error {
 	}
 	rest := w.d.cfg.Poll
 	if w.d.cfg.Advance == nil {
-		rest <<= min(w.emptyWaits, mostDoublings) // who has nothing to do takes no processor from who has
+		rest <<= min(w.emptyWaits, mostDoublings) // leaves the processor to busy workers
 		w.emptyWaits++
 	}
 	pause(ctx, rest, w.d.cfg.Advance)
 	return nil
 }
 
-// complete runs some of the tasks held of a shard and offers their ends.
 func (w *worker) complete(ctx context.Context, shard int) error {
 	tasks := w.batch(shard)
 	completions := make([]backend.Completion, len(tasks))
@@ -357,7 +351,6 @@ func (w *worker) complete(ctx context.Context, shard int) error {
 	return nil
 }
 
-// batch takes tasks of a shard from those held.
 func (w *worker) batch(shard int) []backend.Task {
 	held := w.held[shard]
 	n := len(held)
@@ -373,7 +366,7 @@ func (w *worker) batch(shard int) []backend.Task {
 	return tasks
 }
 
-// unlessDone drops the error of a call that was cut off because all is done or another worker failed.
+// unlessDone drops the error of a call that was cut off because everything is done or another worker failed.
 func (w *worker) unlessDone(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return nil
@@ -381,7 +374,7 @@ func (w *worker) unlessDone(ctx context.Context, err error) error {
 	return err
 }
 
-// run runs a task's action. A sleep that is over has none.
+// run runs a task's action; a due sleep has none.
 func (cfg *DriveConfig) run(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
 	if t.Action == "" {
@@ -400,7 +393,7 @@ func (cfg *DriveConfig) run(t backend.Task) backend.Completion {
 	return c
 }
 
-// pause waits for a moment of the store's clock, or until ctx ends.
+// pause waits for a time of the store's clock, or until ctx ends.
 func pause(ctx context.Context, d time.Duration, advance func(time.Duration)) {
 	if advance != nil {
 		advance(d)

@@ -7,7 +7,7 @@ import (
 	"pulley/engine/graph"
 )
 
-// graphs are workflows made in Go, with what the language has no words for.
+// graphs are workflows built in Go, with constructs that the language lacks.
 var graphs = []Workflow{
 	{Name: "diamond", Input: `{"n": 5}`, Want: `21`, Build: diamond,
 		Runs: map[string]int{"a": 1, "b": 1, "c": 1, "d": 1}},
@@ -55,7 +55,7 @@ func wideJoin() *graph.Builder {
 	return b
 }
 
-// layers is four layers of four nodes, each of which comes after all of the layer before.
+// layers is four layers of four nodes, each of which waits for the whole layer before.
 func layers() *graph.Builder {
 	b := graph.New("layers")
 	var before []*graph.NodeBuilder
@@ -74,7 +74,7 @@ func layers() *graph.Builder {
 	return b
 }
 
-// softGroup goes on after whichever of two nodes ends first, and once only.
+// softGroup continues once, after the first of two nodes.
 func softGroup() *graph.Builder {
 	b := graph.New("soft_group")
 	first := b.Action("first", "echo", arg("value", "7"))
@@ -85,7 +85,7 @@ func softGroup() *graph.Builder {
 	return b
 }
 
-// softAndHard has one node that waits for one of two, and for a third.
+// softAndHard has a node that waits for one of two, and for a third.
 func softAndHard() *graph.Builder {
 	b := graph.New("soft_and_hard")
 	one := b.Action("one", "echo", arg("value", "3"))
@@ -116,7 +116,7 @@ func onError() *graph.Builder {
 	return b
 }
 
-// siblings has a node fail beside others that are under way.
+// siblings has a node fail while others are running.
 func siblings() *graph.Builder {
 	b := graph.New("siblings")
 	root := b.Action("root", "noop")
@@ -129,7 +129,6 @@ func siblings() *graph.Builder {
 	return b
 }
 
-// twoParts has parts that only meet in the output.
 func twoParts() *graph.Builder {
 	b := graph.New("two_parts")
 	x := b.Action("x", "double", arg("value", "1"))
@@ -138,7 +137,7 @@ func twoParts() *graph.Builder {
 	return b
 }
 
-// mapped runs a branch for every element, two of them at once.
+// mapped runs a branch for every element, two at once.
 func mapped() *graph.Builder {
 	b := graph.New("map", "ns")
 	each := b.Each("map", "n", "ns")
@@ -151,7 +150,7 @@ func mapped() *graph.Builder {
 	return b
 }
 
-// rounds adds up, in every round, what it has computed side by side and the sum before.
+// rounds adds, in every round, concurrently computed values to the previous sum.
 func rounds() *graph.Builder {
 	b := graph.New("rounds", "ns")
 	total := b.Action("total", "sum", arg("values", "ns"))

@@ -7,21 +7,21 @@ import (
 	"pulley/engine/backend"
 )
 
-// What tests of a design's own need besides the suite.
+// Helpers for a design's own tests.
 
-// Granted gives a grant of at most n node runs, for longer than any test takes.
+// Granted returns a grant of at most n node runs, longer than any test.
 func Granted(n int) backend.Grant {
 	return backend.Grant{Owner: "test", Max: n, Lease: 10 * time.Minute}
 }
 
-// Ran completes a task with what its action, one of Actions, gives.
+// Ran completes a task with the result of its action, one of Actions.
 func Ran(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
 	c.Result, c.Failure = Actions()[t.Action](t.Args, t.Attempt)
 	return c
 }
 
-// Answers gives the answers of a call as words.
+// Answers returns the answers of a call as words.
 func Answers(out backend.Committed) string {
 	words := make([]string, len(out.Outcomes))
 	for i, o := range out.Outcomes {
@@ -30,8 +30,8 @@ func Answers(out backend.Committed) string {
 	return strings.Join(words, " ")
 }
 
-// Races is for several processes that complete its branches at the same time: of each spread some branches fail,
-// one error is caught, and the others are cancelled.
+// Races is for several processes that complete its branches concurrently: in each spread some branches fail, one failure is
+// caught, and the others are cancelled.
 var Races = Workflow{Name: "races", Input: `{}`, Want: `[["Bad"],["Bad"],["Bad"]]`, Source: `
 fn branch(input: [i], output: [b]):
     a = @double(value=i)

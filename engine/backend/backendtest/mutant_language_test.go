@@ -15,9 +15,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// languageMutants are the planted bugs in what the whole language asks of a store. Those that lie deep in
-// it are made by a change of the program: a store that is given a spread without its limit does what one
-// that ignores limits would do.
+// languageMutants are planted bugs in what the whole language needs of a store. Deep ones are made by a change of the program: a
+// store that receives a spread without its limit behaves like one that ignores limits.
 var languageMutants = []mutant{
 	{name: "clears forgotten", catch: "error/siblings_are_cancelled", plant: program(noRegions)},
 	{name: "rounds left behind", catch: "clear/a_loop_holds_no_more_for_more_rounds", store: func(s *backendtest.Store) {
@@ -123,7 +122,7 @@ var languageMutants = []mutant{
 	}},
 }
 
-// program has instances run another program than the one that is submitted.
+// program replaces the program that is submitted.
 func program(change func(*graph.Graph)) func(*bug) {
 	return func(b *bug) {
 		b.submit = func(ctx context.Context, subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
@@ -150,7 +149,7 @@ func program(change func(*graph.Graph)) func(*bug) {
 	}
 }
 
-// noRegions takes the regions away, so that an error calls nobody off.
+// noRegions removes the regions, so that a failure cancels nothing.
 func noRegions(g *graph.Graph) {
 	g.Regions = nil
 	for _, n := range g.Nodes {
@@ -164,7 +163,7 @@ func noLimits(g *graph.Graph) {
 	}
 }
 
-// handOutAgain hands out, with what an error makes ready, a node run that was handed out before.
+// handOutAgain hands out, with what a failure makes ready, a node run that was handed out before.
 func handOutAgain(b *bug) {
 	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
 		out, err := b.Backend.Complete(ctx, shard, cs, g)
@@ -177,7 +176,7 @@ func handOutAgain(b *bug) {
 	}
 }
 
-// allFail has everything that was handed out fail with what fails in a batch.
+// allFail makes all completions of a batch fail if one does.
 func allFail(b *bug, cs []backend.Completion) []backend.Completion {
 	b.mu.Lock()
 	defer b.mu.Unlock()

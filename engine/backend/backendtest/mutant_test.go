@@ -19,18 +19,18 @@ import (
 	"pulley/engine/backend/memory"
 )
 
-// mutantVariable names the planted bug that TestSubject runs with; unset, it runs without one.
+// mutantVariable names the planted bug of TestSubject; unset, there is none.
 const mutantVariable = "BACKENDTEST_MUTANT"
 
-// mutant is a backend with a planted bug, and a case of the suite that must catch it.
+// mutant is a backend with a planted bug, and the case that must catch it.
 type mutant struct {
 	name  string
 	catch string // the case's name
 	plant func(*bug)
-	store func(*backendtest.Store) // changes the ways into the store, where the bug lies there
+	store func(*backendtest.Store) // changes the access to the store, if the bug is there
 }
 
-// bug wraps a backend; each hook that is set replaces the call, and may make it on the real one.
+// bug wraps a backend; each hook that is set replaces the call, and may call the real one.
 type bug struct {
 	backend.Backend
 	submit   func(context.Context, []backend.Submission, backend.Grant) (backend.Committed, error)
@@ -39,7 +39,7 @@ type bug struct {
 	extend   func(context.Context, int, []backend.Lease, backend.Grant) ([]bool, error)
 	lookup   func(context.Context, []uuid.UUID) ([]backend.Instance, error)
 	cancel   func(context.Context, []uuid.UUID, string) ([]backend.Instance, error)
-	after    func(*backend.Committed) // changes what every call gives
+	after    func(*backend.Committed) // changes every call's result
 	shut     func()
 
 	mu     sync.Mutex
@@ -103,7 +103,7 @@ func (b *bug) Listen(ctx context.Context, wake func()) error {
 
 func (b *bug) Notify(ctx context.Context) error { return b.Backend.(backend.Listener).Notify(ctx) }
 
-// changed remembers the newest tokens and lets the bug change an answer.
+// changed records the newest tokens and lets the bug change an answer.
 func (b *bug) changed(out backend.Committed, err error) (backend.Committed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *bug) changed(out backend.Committed, err error) (backend.Committed, erro
 	return out, err
 }
 
-// mutants are the planted bugs. None of them is in a release: they live in this test.
+// mutants are the planted bugs. None is in a release.
 var mutants = []mutant{
 	{name: "token ignored", catch: "complete/reclaimed_by_another", plant: ignoreToken},
 	{name: "stale completion acknowledged", catch: "complete/repeated", plant: func(b *bug) {
@@ -250,7 +250,7 @@ var mutants = []mutant{
 	}},
 }
 
-// ignoreToken completes with whatever token is current.
+// ignoreToken completes with the current token, whatever was offered.
 func ignoreToken(b *bug) {
 	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
 		cs = slices.Clone(cs)
@@ -288,7 +288,6 @@ func swapResults(b *bug) {
 	}
 }
 
-// answer changes every answer of one kind into another.
 func answer(from, to backend.Answer) func(*backend.Committed) {
 	return func(out *backend.Committed) {
 		for i := range out.Outcomes {
@@ -329,7 +328,7 @@ func (c *virtual) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// subject opens a memory store for the suite, with a planted bug or without.
+// subject opens a memory store for the suite, with or without a planted bug.
 func subject(m mutant) backendtest.Open {
 	return func(t *testing.T, opts backendtest.Options) backendtest.Store {
 		c := &virtual{now: time.Unix(1_000_000, 0)}
@@ -379,11 +378,11 @@ func TestSubject(t *testing.T) {
 	backendtest.Run(t, subject(m))
 }
 
-// everyVariable has TestEverySubject run all planted bugs.
+// everyVariable makes TestEverySubject run all planted bugs.
 const everyVariable = "BACKENDTEST_MUTANTS"
 
-// TestEverySubject is not a test but the other process of the one below, and does nothing by itself: it runs, with each planted
-// bug, the case that must catch it.
+// TestEverySubject is the child process of the test below; otherwise it does nothing. It runs, with each planted bug, the case
+// that must catch it.
 func TestEverySubject(t *testing.T) {
 	if os.Getenv(everyVariable) == "" {
 		return
@@ -404,12 +403,11 @@ func TestEverySubject(t *testing.T) {
 	}
 }
 
-// inWorkflows says whether what catches a bug is one of the workflows, which share a store: only the command line chooses
-// among those.
+// inWorkflows reports whether one of the workflows catches a bug. They share a store, so only the command line can choose among
+// them.
 func inWorkflows(m mutant) bool { return strings.HasPrefix(m.catch, "workflows/") }
 
-// TestMutants runs the suite in other processes on every planted bug, one for most of them: the case that is there for
-// it must fail.
+// TestMutants runs every planted bug in other processes: the case for it must fail.
 func TestMutants(t *testing.T) {
 	every := runSubject(t, "^TestEverySubject$", everyVariable+"=all")
 	for _, m := range slices.Concat(mutants, languageMutants) {
@@ -429,7 +427,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// runSubject runs tests of this binary, which must fail, in a process of its own, and gives what that says.
+// runSubject runs tests of this binary, which must fail, in its own process, and returns the output.
 func runSubject(t *testing.T, pattern, variable string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

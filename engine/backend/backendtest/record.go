@@ -10,25 +10,24 @@ import (
 	"pulley/engine/plan"
 )
 
-// StepKind says what a step notes.
+// StepKind is the kind of a step.
 type StepKind string
 
 // The kinds.
 const (
-	Submitted StepKind = "submitted" // a submission was answered
-	Leased    StepKind = "leased"    // a node run was handed out
-	Answered  StepKind = "answered"  // a completion was answered
-	Ended     StepKind = "ended"     // a call reported that it ended an instance
-	Lost      StepKind = "lost"      // a call's answer was lost, but it may have happened
+	Submitted StepKind = "submitted" // answered submission
+	Leased    StepKind = "leased"    // node run handed out
+	Answered  StepKind = "answered"  // answered completion
+	Ended     StepKind = "ended"     // end of an instance, reported by a call
+	Lost      StepKind = "lost"      // call with a lost answer, which may have been applied
 )
 
-// Step is one thing that a drive saw.
+// Step is one observation of a drive.
 type Step struct {
 	Kind StepKind
 
-	// Begin and End are instants on the drive's own counter, around the call that told of the step: what
-	// it tells of happened between them. Of two steps, one is certainly after the other if its Begin is
-	// greater than the other's End.
+	// Begin and End are instants on the drive's counter, around the call that reported the step: what it reports happened between
+	// them. One step certainly follows another if its Begin is greater than the other's End.
 	Begin, End int64
 
 	Instance uuid.UUID
@@ -43,19 +42,17 @@ type Step struct {
 	Outcome backend.Instance // of Ended
 }
 
-// Recording is what a drive saw, in the order in which its calls came back.
+// Recording has what a drive saw, in the order of its calls' returns.
 type Recording struct {
 	Steps []Step
 
-	// Programs are the submitted programs, by instance.
 	Programs map[uuid.UUID]*plan.Program
 
-	// Instances is what Lookup said when all had ended.
+	// Instances is the final Lookup.
 	Instances map[uuid.UUID]backend.Instance
 }
 
-// Runs counts the node runs of an instance that were handed out, by the node's name. Attempts of one
-// run count once.
+// Runs counts the node runs of an instance that were handed out, by the node's name. Attempts of one run count once.
 func (r *Recording) Runs(instance uuid.UUID) map[string]int {
 	seen := map[backend.Key]bool{}
 	runs := map[string]int{}
@@ -69,7 +66,6 @@ func (r *Recording) Runs(instance uuid.UUID) map[string]int {
 	return runs
 }
 
-// recorder makes a Recording from many goroutines.
 type recorder struct {
 	mu    sync.Mutex
 	clock int64
@@ -83,7 +79,6 @@ func newRecorder() *recorder {
 	}}
 }
 
-// begin gives the instant before a call.
 func (r *recorder) begin() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +86,6 @@ func (r *recorder) begin() int64 {
 	return r.clock
 }
 
-// committed notes what a call brought: steps of its own, the tasks, and the instances that ended.
 func (r *recorder) committed(begin int64, own []Step, out backend.Committed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +108,6 @@ func (r *recorder) committed(begin int64, own []Step, out backend.Committed) {
 	}
 }
 
-// lost notes a call that may have happened.
 func (r *recorder) lost(begin int64, err error) {
 	r.committed(begin, []Step{{Kind: Lost, Err: err}}, backend.Committed{})
 }

@@ -17,52 +17,50 @@ import (
 	"pulley/internal/depth"
 )
 
-// Options is what a case asks of the store that is opened for it.
+// Options describe the store that a case needs.
 type Options struct {
 	Shards int // of the new, empty store; at least one
 }
 
-// Store is a backend under test and the ways into its store that the contract does not have.
+// Store is a backend under test, with access to its store beyond the contract.
 type Store struct {
 	// Backend is the backend under test; the suite closes it.
 	Backend backend.Backend
 
-	// Reopen gives another backend on the same store, as another process would have; the suite closes
-	// it. It is required, and also called after Backend was closed.
+	// Reopen returns another backend on the same store, as for another process; the suite closes it. It is required, and also
+	// called after Backend was closed.
 	Reopen func(t *testing.T) backend.Backend
 
-	// Leftovers counts, by kind (a table's name), what the store holds for instances that have ended;
-	// what belongs to their result is not counted. It is required.
+	// Leftovers counts, by kind (a table's name), what the store holds for ended instances, without their results. It is
+	// required.
 	Leftovers func(ctx context.Context) (map[string]int, error)
 
-	// StoredCounts counts, by kind, what the store holds for instances that run; values that were appended to
-	// lists count as the kind Appended, or not at all. Nil: that a loop's rounds leave nothing behind is not looked at.
+	// StoredCounts counts, by kind, what the store holds for running instances; values appended to lists count as the kind
+	// Appended, or not at all. Nil: the suite does not check that rounds of a loop leave nothing.
 	StoredCounts func(ctx context.Context) (map[string]int, error)
 
-	// Advance moves the store's clock forward. Nil: the clock runs by itself, in real time.
+	// Advance moves the store's clock forward. Nil: the clock is real time.
 	Advance func(d time.Duration)
 
-	// Timeout bounds every case: what has not happened by then will not. Zero: fifteen minutes, for a machine with other work. A case
-	// ends before go test's -timeout does in any case, so that it can say what it waited for.
+	// Timeout bounds every case. Zero: fifteen minutes, for a busy machine. A case always ends before go test's -timeout, so that
+	// it can report what it waited for.
 	Timeout time.Duration
 }
 
-// Appended is the kind, in what Store.HeldLeases gives, of values that were appended to lists: they alone may grow
-// with the rounds of a loop.
+// Appended is the kind, in Store.StoredCounts, of values appended to lists: only they may grow with the rounds of a loop.
 const Appended = "appended"
 
 // Open makes a new, empty store for a case.
 type Open func(t *testing.T, opts Options) Store
 
-// Leases for cases in which a lease must not expire, and in which it must. The short one has no lower
-// bound on being observed in time: cases never depend on it still being held.
+// Leases for cases in which a lease must not expire, and in which it must. No case depends on the short one still being held.
 const (
 	longLease  = time.Hour
 	shortLease = 20 * time.Millisecond
 )
 
-// Run holds a backend against the contract, each case in a subtest with a store of its own. Cases run side by side, as far as
-// -parallel lets them: most of them wait most of the time.
+// Run checks a backend against the contract, each case in a subtest with its own store. Cases run in parallel, since most of them
+// mostly wait.
 func Run(t *testing.T, open Open) {
 	for _, group := range [][]testCase{submitCases, claimCases, deliveryCases, completeCases, leaseCases, storeCases, languageCases, errorCases, cancelCases, driveCases} {
 		for _, c := range group {
@@ -74,7 +72,7 @@ func Run(t *testing.T, open Open) {
 	}
 	t.Run("workflows", func(t *testing.T) {
 		t.Parallel()
-		r := start(t, open, 3) // one store for all: they must not disturb each other
+		r := start(t, open, 3) // they share a store and must not disturb each other
 		if r.Advance == nil && !depth.Night() {
 			r.runTogether(Workflows())
 			return
@@ -85,14 +83,14 @@ func Run(t *testing.T, open Open) {
 	})
 }
 
-// testCase is one promise of the contract.
+// testCase checks one promise of the contract.
 type testCase struct {
 	name   string
 	shards int // zero: one
 	run    func(*rig)
 }
 
-// rig is a case's store and the calls on it, with errors made fatal.
+// rig is a case's store and the calls on it, with fatal errors.
 type rig struct {
 	*testing.T
 	Store
@@ -116,7 +114,7 @@ func start(t *testing.T, open Open, shards int) *rig {
 	return r.in(t)
 }
 
-// in gives a test the use of the store, with a deadline of its own.
+// in uses the store in a subtest, with its own deadline.
 func (r *rig) in(t *testing.T) *rig {
 	t.Helper()
 	sub := *r
@@ -127,7 +125,6 @@ func (r *rig) in(t *testing.T) *rig {
 	return &sub
 }
 
-// reopen gives the case another backend on its store.
 func (r *rig) reopen() backend.Backend {
 	r.Helper()
 	b := r.Reopen(r.T)
@@ -135,7 +132,7 @@ func (r *rig) reopen() backend.Backend {
 	return b
 }
 
-// grant leases up to n node runs for longer than the case can take.
+// grant leases up to n node runs for longer than any case.
 func grant(n int) backend.Grant {
 	return backend.Grant{Owner: "suite", Max: n, Lease: longLease}
 }
@@ -164,7 +161,6 @@ func mustPlan(t testing.TB, g *graph.Graph) *plan.Program {
 	return p
 }
 
-// submission makes a new instance of a program.
 func submission(p *plan.Program, input string) backend.Submission {
 	return backend.Submission{ID: uuid.New(), Program: p, Input: json.RawMessage(input)}
 }
@@ -180,11 +176,10 @@ func (r *rig) submit(g backend.Grant, subs ...backend.Submission) backend.Commit
 	return out
 }
 
-// insist makes a call, and further ones for members that are to be offered again. What comes back is as
-// of one call.
+// insist makes a call, and repeats it for members answered Again, with the combined result.
 func insist[T any](members []T, g backend.Grant, call func([]T, backend.Grant) (backend.Committed, error)) (backend.Committed, error) {
 	all := backend.Committed{Outcomes: make([]backend.Outcome, len(members))}
-	open := make([]int, len(members)) // those without a final answer
+	open := make([]int, len(members)) // without a final answer
 	for i := range open {
 		open[i] = i
 	}
@@ -215,7 +210,6 @@ func insist[T any](members []T, g backend.Grant, call func([]T, backend.Grant) (
 	return all, nil
 }
 
-// launch submits one instance of a program's text and gives its id and tasks.
 func (r *rig) launch(src, input string, g backend.Grant) (uuid.UUID, []backend.Task) {
 	r.Helper()
 	sub := submission(MustCompile(r, src), input)
@@ -224,7 +218,7 @@ func (r *rig) launch(src, input string, g backend.Grant) (uuid.UUID, []backend.T
 	return sub.ID, out.Tasks
 }
 
-// several launches an instance, and wants so many tasks of it to be granted.
+// several launches an instance with n tasks.
 func (r *rig) several(src, input string, n int) (uuid.UUID, []backend.Task) {
 	r.Helper()
 	id, tasks := r.launch(src, input, grant(n))
@@ -234,7 +228,6 @@ func (r *rig) several(src, input string, n int) (uuid.UUID, []backend.Task) {
 	return id, tasks
 }
 
-// submitOne launches an instance with a single first task, and gives that.
 func (r *rig) submitOne(src, input string, g backend.Grant) backend.Task {
 	r.Helper()
 	_, tasks := r.launch(src, input, g)
@@ -259,7 +252,7 @@ func (r *rig) claim(shard int, g backend.Grant) backend.Committed {
 	return out
 }
 
-// eventually claims from shard 0 until something is handed out, moving the clock where it can.
+// eventually claims from shard 0 until it gets tasks, and moves the clock if it can.
 func (r *rig) eventually(g backend.Grant) []backend.Task {
 	r.Helper()
 	for {
@@ -275,7 +268,7 @@ func (r *rig) complete(g backend.Grant, completions ...backend.Completion) backe
 	return r.completeOn(r.b, g, completions...)
 }
 
-// applied completes, and wants every completion to be applied.
+// applied completes, and checks that every completion is applied.
 func (r *rig) applied(g backend.Grant, completions ...backend.Completion) backend.Committed {
 	r.Helper()
 	out := r.complete(g, completions...)
@@ -283,7 +276,6 @@ func (r *rig) applied(g backend.Grant, completions ...backend.Completion) backen
 	return out
 }
 
-// completeOn offers completions of one shard to a backend.
 func (r *rig) completeOn(b backend.Backend, g backend.Grant, completions ...backend.Completion) backend.Committed {
 	r.Helper()
 	out, err := r.offer(b, g, completions)
@@ -293,7 +285,7 @@ func (r *rig) completeOn(b backend.Backend, g backend.Grant, completions ...back
 	return out
 }
 
-// offer is completeOn for any goroutine: it gives the error.
+// offer is completeOn with an error, for any goroutine.
 func (r *rig) offer(b backend.Backend, g backend.Grant, completions []backend.Completion) (backend.Committed, error) {
 	shard := 0
 	if len(completions) > 0 {
@@ -304,7 +296,7 @@ func (r *rig) offer(b backend.Backend, g backend.Grant, completions []backend.Co
 	})
 }
 
-// answers wants the outcomes of a call to be these.
+// answers checks the outcomes of a call.
 func (r *rig) answers(out backend.Committed, want ...backend.Answer) {
 	r.Helper()
 	if len(out.Outcomes) != len(want) {
@@ -320,12 +312,10 @@ func (r *rig) answers(out backend.Committed, want ...backend.Answer) {
 	}
 }
 
-// done completes a task with a result.
 func done(t backend.Task, result string) backend.Completion {
 	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage(result)}
 }
 
-// failed completes a task with a failure.
 func failed(t backend.Task, typ string) backend.Completion {
 	return backend.Completion{
 		Lease: t.Lease, Program: t.Program, Attempt: t.Attempt,
@@ -333,7 +323,6 @@ func failed(t backend.Task, typ string) backend.Completion {
 	}
 }
 
-// instance reads one instance.
 func (r *rig) instance(id uuid.UUID) backend.Instance {
 	r.Helper()
 	found, err := r.b.Lookup(r.ctx, []uuid.UUID{id})
@@ -346,7 +335,7 @@ func (r *rig) instance(id uuid.UUID) backend.Instance {
 	return found[0]
 }
 
-// completed wants an instance to have completed with a value, which is compared byte by byte.
+// completed checks that an instance completed with a value, byte for byte.
 func (r *rig) completed(id uuid.UUID, want string) {
 	r.Helper()
 	if got := r.instance(id); got.Status != backend.Completed || string(got.Result) != want {
@@ -354,7 +343,7 @@ func (r *rig) completed(id uuid.UUID, want string) {
 	}
 }
 
-// clean sweeps until nothing is left to remove, and wants nothing to be left then (I10).
+// clean sweeps until nothing is left to remove, and checks that (I10).
 func (r *rig) clean() {
 	r.Helper()
 	for shard := range r.shards {

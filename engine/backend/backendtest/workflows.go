@@ -15,17 +15,17 @@ import (
 	"pulley/internal/depth"
 )
 
-// Workflow is a whole program with its only right outcome, over the actions of Actions.
+// Workflow is a program over Actions with its only right outcome.
 type Workflow struct {
 	Name   string
 	Source string                // the program's text, or
-	Build  func() *graph.Builder // the graph made in Go
+	Build  func() *graph.Builder // a graph built in Go
 	Input  string
 
-	Want    string         // the result, byte for byte, where it completes
-	Failure string         // the error's type, where it fails
-	At      string         // where the error lies, as line:column, where that is checked
-	Runs    map[string]int // of some nodes, by name: how many runs there are; zero means none
+	Want    string         // the result, byte for byte, if it completes
+	Failure string         // the failure's type, if it fails
+	At      string         // the failure's position as line:column, if checked
+	Runs    map[string]int // expected runs of some nodes, by name; zero means none
 }
 
 // Program compiles the workflow, or fails the test.
@@ -41,7 +41,7 @@ func (w Workflow) Program(t testing.TB) *plan.Program {
 	return mustPlan(t, g)
 }
 
-// Expect says how an instance of the workflow differs from what it must have ended as (I6, I7).
+// Expect returns how an instance differs from the workflow's right outcome (I6, I7).
 func (w Workflow) Expect(got backend.Instance) error {
 	switch {
 	case w.Failure == "" && (got.Status != backend.Completed || string(got.Result) != w.Want):
@@ -56,8 +56,8 @@ func (w Workflow) Expect(got backend.Instance) error {
 	return nil
 }
 
-// Workflows gives the suite's programs: each construct of the language, graphs with hard and soft
-// edges, retries, failures and values that are hard to keep. Names are unique.
+// Workflows returns the suite's programs: each construct of the language, graphs with hard and soft edges, retries, failures and
+// difficult values. Names are unique.
 func Workflows() []Workflow {
 	return slices.Concat(straight, branching, looping, spreading, calling, failing, catching, gathering, sleeping, values, graphs)
 }
@@ -373,9 +373,8 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// hard is a value whose parts do not survive a careless store: the end of a string, separators of
-// lines, pairs of surrogates, keys out of order or empty, integers beyond 64 and 53 bits, floats that
-// look like integers, and deep nesting.
+// hard is a value that a careless store damages: the end of a string, line separators, surrogate pairs, keys unordered or empty,
+// integers beyond 64 and 53 bits, floats that look like integers, and deep nesting.
 var hard = `{"z":"nul \u0000 end","a":"ä € 𝄞   <&>","":[],"big":123456789012345678901234567890,` +
 	`"odd":9007199254740993,"float":1.0,"tiny":5e-324,"third":0.1,"neg":-0.5,"deep":` +
 	strings.Repeat("[", 60) + strings.Repeat("]", 60) + `,"null":null,"bools":[true,false],"quote":"\"\\\n\t"}`
@@ -407,7 +406,6 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// join writes f(0) to f(n-1), separated by commas.
 func join(n int, f func(int) int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -423,8 +421,8 @@ func (w Workflow) run(r *rig) {
 	r.drive(w, p, depth.Of(2, 8), DriveConfig{Advance: r.Advance, Workers: depth.Of(2, 3), Seed: 7, Max: 5})
 }
 
-// runTogether drives instances of all workflows beside one another, where each transaction has its price, and judges each
-// workflow by itself.
+// runTogether drives instances of all workflows concurrently, since transactions are expensive, and checks each workflow by
+// itself.
 func (r *rig) runTogether(all []Workflow) {
 	r.Helper()
 	var subs []backend.Submission
@@ -453,7 +451,6 @@ func (r *rig) runTogether(all []Workflow) {
 	r.clean()
 }
 
-// drive runs instances and checks all that it can.
 func (r *rig) drive(w Workflow, p *plan.Program, instances int, cfg DriveConfig) *Recording {
 	r.Helper()
 	subs := make([]backend.Submission, instances)

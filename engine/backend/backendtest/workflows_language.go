@@ -1,6 +1,5 @@
 package backendtest
 
-// catching are workflows in which errors are caught, or are not.
 var catching = []Workflow{
 	{Name: "except", Input: `{}`, Want: `["Bad","no","fail"]`, Source: `
 fn main(input: [], output: [r]):
@@ -190,7 +189,7 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// gathering are workflows whose loops and spreads collect what they find.
+// gathering are workflows whose loops and spreads collect values.
 var gathering = []Workflow{
 	{Name: "accumulator", Input: `{"n": 30}`, Want: "[" + join(30, func(i int) int { return 2 * i }) + "]", Source: `
 fn main(input: [n], output: [r]):
@@ -407,7 +406,6 @@ fn main(input: [n], output: [r]):
 `},
 }
 
-// sleeping are workflows that wait.
 var sleeping = []Workflow{
 	{Name: "sleep", Input: `{}`, Want: `[1,2]`, Source: `
 fn main(input: [], output: [a, b]):
@@ -448,7 +446,6 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// filler is text of n bytes.
 func filler(n int) string {
 	out := make([]byte, n)
 	for i := range out {

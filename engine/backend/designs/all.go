@@ -2,8 +2,8 @@ package designs
 
 import "slices"
 
-// All lists every backend in the forms that keep books differently: once for each word of an option
-// that takes words, and once where there is none. Tests that hold for all of them go over this list.
+// All lists every backend in the variants that store things differently: one for each word of an option with words. Tests that
+// hold for all designs use this list.
 func All() []Spec {
 	var specs []Spec
 	for _, k := range kinds {
@@ -22,7 +22,7 @@ func All() []Spec {
 		for _, text := range texts {
 			s, err := Parse(text)
 			if err != nil {
-				panic(err) // it was made of the table that Parse reads
+				panic(err) // made from the table that Parse reads
 			}
 			specs = append(specs, s)
 		}
@@ -30,7 +30,7 @@ func All() []Spec {
 	return specs
 }
 
-// Durable lists those of All that keep their books in Postgres.
+// Durable lists those of All that use Postgres.
 func Durable() []Spec {
 	return slices.DeleteFunc(All(), func(s Spec) bool { return !s.NeedsPostgres() })
 }

@@ -1,4 +1,4 @@
-// Package designs names the backends: it reads what a user calls a design and its options, and opens it.
+// Package designs names the backends: it parses a design and its options, and opens it.
 package designs
 
 import (
@@ -22,14 +22,13 @@ import (
 	"pulley/internal/nearest"
 )
 
-// Spec is a backend and its options, as a user names them: "push:batch=1".
+// Spec is a backend with its options, in the user's form: "push:batch=1".
 type Spec struct {
 	kind kind
-	text string // canonical: options in order, defaults left out where they were
+	text string // canonical: options in order, defaults omitted where they were
 	opts map[string]string
 }
 
-// kind is a backend that can be named.
 type kind struct {
 	name     string
 	doc      string
@@ -37,7 +36,7 @@ type kind struct {
 	options  []option
 }
 
-// option is one option of a backend: a number within bounds, or one of several words.
+// option is an option of a backend: a number within bounds, or one of several words.
 type option struct {
 	name        string
 	words       []string
@@ -50,7 +49,7 @@ var (
 	connectionsOption = option{name: "connections", least: 2, most: 1000}
 )
 
-// kinds are the backends, in the order in which help lists them.
+// kinds lists the backends in the order of the help.
 var kinds = []kind{
 	{"push", "readiness counters; a completion pushes its effects forward in one commit", true,
 		[]option{batchOption, shardsOption, connectionsOption}},
@@ -64,7 +63,7 @@ var kinds = []kind{
 		[]option{batchOption, shardsOption}},
 }
 
-// Parse reads NAME or NAME:OPTION=VALUE:…; errors say what there is.
+// Parse parses NAME or NAME:OPTION=VALUE:…; errors list the choices.
 func Parse(text string) (Spec, error) {
 	parts := strings.Split(strings.TrimSpace(text), ":")
 	k, err := findKind(parts[0])
@@ -95,7 +94,7 @@ func Parse(text string) (Spec, error) {
 	return s, nil
 }
 
-// ParseAll reads several, and refuses one that is there twice.
+// ParseAll parses several, and refuses duplicates.
 func ParseAll(texts []string) ([]Spec, error) {
 	var out []Spec
 	for _, text := range texts {
@@ -131,12 +130,12 @@ func Names() []string {
 	return names
 }
 
-// Description is a backend for people.
+// Description describes a backend to people.
 type Description struct {
 	Name     string   `json:"name"`
 	About    string   `json:"about"`
-	Postgres bool     `json:"postgres"` // it keeps its state there
-	Options  []string `json:"options"`  // as they are written, with what they may be
+	Postgres bool     `json:"postgres"` // it stores its state there
+	Options  []string `json:"options"`  // in the form in which they are written, with their values
 }
 
 // Describe lists the backends and their options.
@@ -181,18 +180,18 @@ func (o option) check(value string) error {
 	return nil
 }
 
-// String gives the spec in its canonical form, which Parse reads again.
+// String returns the spec's canonical form, which Parse accepts.
 func (s Spec) String() string { return s.text }
 
-// Name is the backend's name without options.
+// Name returns the backend's name without options.
 func (s Spec) Name() string { return s.kind.name }
 
-// NeedsPostgres says whether Open needs a database.
+// NeedsPostgres reports whether Open needs a database.
 func (s Spec) NeedsPostgres() bool { return s.kind.postgres }
 
-// Batch is how many completions may share a commit; zero leaves it to the engine. Pull takes them one
-// by one unless it is told otherwise, as the published design does: grouping them came with pushing.
-// Grouped, many completions share a cycle, which hides most of what rescanning costs in a fan-out.
+// Batch returns how many completions may share a commit; zero leaves it to the engine. Pull's default is one, as in the published
+// design: grouping came with pushing. In a batch many completions share a scan transaction, which hides most of the cost of
+// rescanning in a fan-out.
 func (s Spec) Batch() int {
 	if s.kind.name == "pull" && s.opts["batch"] == "" {
 		return 1
@@ -208,22 +207,22 @@ func (s Spec) number(name string) int {
 	return n
 }
 
-// OpenOptions say where a backend is opened.
+// OpenOptions tell where a backend is opened.
 type OpenOptions struct {
-	DSN         string // unused by a backend that needs no Postgres
+	DSN         string // unused without Postgres
 	Schema      string // empty: the backend's default
 	Application string // application_name; empty: "pulley"
 
-	Connections int // of the pool at most; zero: what the spec says
+	Connections int // maximum of the pool; zero: the spec's
 
-	Lease time.Duration // of shards, where they have owners; zero: the backend's default
+	Lease time.Duration // of shards that have owners; zero: the backend's default
 
-	Tracer pgx.QueryTracer // sees every statement; nil: none
+	Tracer pgx.QueryTracer // sees every statement; may be nil
 
-	Problem func(error) // hears what goes wrong beside the calls; nil: nobody does
+	Problem func(error) // receives problems of the background; may be nil
 }
 
-// Open opens the backend, setting its schema up where needed. The caller closes it.
+// Open opens the backend, and creates the schema if needed. The caller closes it.
 func (s Spec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
 	store := postgres.Config{
 		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
@@ -231,7 +230,7 @@ func (s Spec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) 
 	}
 	switch s.kind.name {
 	case "memory":
-		// As many as those that it bounds have: with one, nothing goes on beside a commit.
+		// As many as the designs that it bounds: with one, nothing would run concurrently with a commit.
 		return memory.New(memory.Options{Shards: cmp.Or(s.number("shards"), postgres.DefaultShards)}), nil
 	case "journal":
 		return journal.Open(ctx, journal.Config{Store: store, Lease: o.Lease})

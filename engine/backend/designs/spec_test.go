@@ -54,7 +54,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestDurable wants every form of a design but memory, which keeps nothing.
+// TestDurable checks that Durable has every variant except memory.
 func TestDurable(t *testing.T) {
 	var names []string
 	for _, design := range designs.Durable() {

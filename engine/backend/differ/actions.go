@@ -12,8 +12,8 @@ import (
 	"pulley/engine/worker"
 )
 
-// actions runs the actions that come with the engine, for the engine and for the reference. They depend on
-// their arguments and the attempt only, so that each call needs to be made once.
+// actions runs the built-in actions for the engine and for the reference. They depend only on their arguments and the attempt, so
+// each call is made once.
 type actions struct {
 	registry *worker.Registry
 	known    map[string]answer
@@ -32,7 +32,6 @@ func newActions() (*actions, error) {
 	return &actions{registry: registry, known: map[string]answer{}}, nil
 }
 
-// run makes one attempt.
 func (a *actions) run(name string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 	key := fmt.Sprintf("%s %d %s", name, attempt, args)
 	if got, ok := a.known[key]; ok {
@@ -43,7 +42,7 @@ func (a *actions) run(name string, args json.RawMessage, attempt int) (json.RawM
 	return result, failure
 }
 
-// reference makes the interpreter call them.
+// reference adapts the actions to the interpreter.
 func (a *actions) reference() reference.Action {
 	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := a.run(name, args, attempt)

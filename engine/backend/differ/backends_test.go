@@ -13,7 +13,7 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// design is a backend to hold against the reference.
+// design is a backend to compare with the reference.
 type design struct {
 	name    string
 	waiting bool // on a server: several are tested at a time, with fewer programs
@@ -21,7 +21,6 @@ type design struct {
 	open    func(t testing.TB) differ.Store
 }
 
-// genuine lists every backend as it is.
 func genuine() []design {
 	var list []design
 	for _, spec := range designs.All() {
@@ -34,7 +33,7 @@ func genuine() []design {
 	return list
 }
 
-// planted lists memory with a bug each. They show that a bug is found, and run only where they are named.
+// planted lists memory backends with a bug each. They show that bugs are found, and run only by name.
 func planted() []design {
 	with := func(bug func(backend.Backend) backend.Backend) func(testing.TB) differ.Store {
 		return func(t testing.TB) differ.Store {
@@ -65,7 +64,7 @@ func (b losesType) Complete(ctx context.Context, shard int, cs []backend.Complet
 	return b.Backend.Complete(ctx, shard, cs, g)
 }
 
-// takesStale answers applied to whom the store answers stale.
+// takesStale answers applied instead of stale.
 type takesStale struct{ backend.Backend }
 
 func (b takesStale) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
@@ -78,7 +77,7 @@ func (b takesStale) Complete(ctx context.Context, shard int, cs []backend.Comple
 	return out, err
 }
 
-// swapsResults gives the elements of a spread that complete in one call each other's results.
+// swapsResults swaps the results of spread elements that complete in one call.
 type swapsResults struct{ backend.Backend }
 
 func (b swapsResults) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
@@ -89,7 +88,7 @@ func (b swapsResults) Complete(ctx context.Context, shard int, cs []backend.Comp
 	return b.Backend.Complete(ctx, shard, cs, g)
 }
 
-// onMemory gives a store whose clock the case moves, and which can crash at every step.
+// onMemory opens a store whose clock the case moves, and which can crash at every step.
 func onMemory(testing.TB) differ.Store {
 	now := time.Unix(1_000_000, 0)
 	var crash func(string) error
@@ -111,7 +110,6 @@ func onMemory(testing.TB) differ.Store {
 	}
 }
 
-// onPostgres gives a store of one shard, in a schema of its own.
 func onPostgres(design string) func(testing.TB) differ.Store {
 	return func(t testing.TB) differ.Store {
 		spec, err := designs.Parse(design + ":shards=1")

@@ -10,8 +10,7 @@ import (
 	"pulley/engine/ir/programs"
 )
 
-// Case is one run, with everything that it needs. Its actions are those that come with the engine, which
-// behave as their arguments say.
+// Case is one run with everything that it needs. It uses the built-in actions, which behave as their arguments say.
 type Case struct {
 	Why     string `json:"why,omitempty"`     // what it shows, or what went wrong
 	Backend string `json:"backend,omitempty"` // on which it did; empty: on all
@@ -19,19 +18,19 @@ type Case struct {
 	Schedule Schedule `json:"schedule,omitzero"`
 }
 
-// Schedule says in which order things happen and what goes wrong. The zero value completes one task after
-// the other, in the order in which they were handed out.
+// Schedule determines the order of events and the faults. The zero value completes one task after the other, in the order in
+// which they were handed out.
 type Schedule struct {
 	Seed  uint64 `json:"seed,omitempty"`  // of all choices; zero keeps the order
-	Batch int    `json:"batch,omitempty"` // completions of one call at most; zero: one
+	Batch int    `json:"batch,omitempty"` // maximal completions of a call; zero: one
 
-	// How often something goes wrong, in percent.
+	// Frequencies of faults, in percent.
 	Duplicates int `json:"duplicates,omitempty"` // a completion is offered again
-	Losses     int `json:"losses,omitempty"`     // a task is given up, and comes back when its lease has ended
-	Crashes    int `json:"crashes,omitempty"`    // a call fails at one of its steps; only where the store can do that
+	Losses     int `json:"losses,omitempty"`     // a task is dropped, and comes back when its lease has expired
+	Crashes    int `json:"crashes,omitempty"`    // a call fails at one of its steps, if the store supports that
 }
 
-// Load reads a case.
+// Load reads a case from a file.
 func Load(file string) (Case, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -46,7 +45,7 @@ func Load(file string) (Case, error) {
 	return c, nil
 }
 
-// Save writes a case.
+// Save writes a case to a file.
 func (c Case) Save(file string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

@@ -19,8 +19,8 @@ import (
 	"pulley/internal/pause"
 )
 
-// conductor brings one instance to its end, as an engine would, and keeps the history. It is one
-// goroutine, so that everything follows from the schedule.
+// conductor runs one instance to its end, as an engine would, and records the history. It is one goroutine, so that the schedule
+// determines everything.
 type conductor struct {
 	Schedule
 	store   Store
@@ -32,27 +32,26 @@ type conductor struct {
 	id            uuid.UUID
 	shard         int
 	held          []backend.Task
-	offered       []backend.Completion // that have been answered
-	leaseReleased bool                 // a lease may be held by nobody
+	offered       []backend.Completion // and answered
+	leaseReleased bool                 // a lease may have no holder
 	ended         bool
-	answerLost    bool      // an answer was lost
+	answerLost    bool
 	fuse          int       // steps until the call crashes; below one: it does not
-	idle          int       // claims in a row that gave nothing
+	idle          int       // empty claims in a row
 	since         time.Time // of the first of them
 	history       oracle.History
 
-	advanced time.Duration // the store's clock, where it does not run by itself
-	sent     int64         // when the call under way was made, on the history's clock
+	advanced time.Duration // of the store's clock, if it is not real time
+	sent     int64         // when the current call was made, on the history's clock
 }
 
-// errCrash is what a call that was made to crash fails with.
 var errCrash = errors.New("crashed on purpose")
 
 const (
 	leaseLong  = time.Hour
-	leaseShort = 20 * time.Millisecond // in real time, where a task is given up
-	idleMax    = 100                   // claims that give nothing, one after the other, before an instance is stuck
-	idleMin    = 20 * time.Second      // and for how long in real time, where the store has a clock of its own and may be slow
+	leaseShort = 20 * time.Millisecond // in real time, if a task is dropped
+	idleMax    = 100                   // empty claims in a row before an instance counts as stuck
+	idleMin    = 20 * time.Second      // and their least duration in real time, since such a store may be slow
 	idleWait   = 5 * time.Millisecond  // between them, in real time
 )
 
@@ -66,7 +65,6 @@ func newConductor(c Case, s Store, p *plan.Program, a *actions) *conductor {
 	return d
 }
 
-// chance is true so many times in a hundred.
 func (d *conductor) chance(percent int) bool { return percent > 0 && d.rng.IntN(100) < percent }
 
 func (d *conductor) grant() backend.Grant {
@@ -84,7 +82,7 @@ func (d *conductor) lease() time.Duration {
 	return leaseLong
 }
 
-// now is the history's clock: the store's, or one that runs as fast. It moves with every event.
+// now returns the time on the history's clock: the store's, or one as fast. It advances with every event.
 func (d *conductor) now() int64 {
 	if d.store.Advance == nil {
 		return oracle.MachineClock()
@@ -92,7 +90,7 @@ func (d *conductor) now() int64 {
 	return 1 + int64(d.advanced) + int64(len(d.history))
 }
 
-// run submits the instance, works until it has ended, and looks at what is left.
+// run submits the instance, runs it to its end, and inspects what is left.
 func (d *conductor) run(ctx context.Context) error {
 	if d.Crashes > 0 && d.store.Crash != nil {
 		d.store.Crash(func(string) error {
@@ -122,7 +120,7 @@ func (d *conductor) run(ctx context.Context) error {
 	return d.inspect(ctx)
 }
 
-// call makes a call of the backend, again where it crashed.
+// call makes a call of the backend, and repeats it after a crash.
 func (d *conductor) call(ctx context.Context, what string, f func() (backend.Committed, error)) (backend.Committed, error) {
 	for tries := 0; ; tries++ {
 		d.light(tries)
@@ -144,8 +142,8 @@ func (d *conductor) call(ctx context.Context, what string, f func() (backend.Com
 	}
 }
 
-// light has a call crash at one of its steps, at times: it has from six of them to hundreds. A call that
-// has crashed twice is left alone.
+// light sometimes makes a call crash at one of its steps, of which it has six to hundreds. A call that has crashed twice is left
+// alone.
 func (d *conductor) light(tries int) {
 	d.fuse = 0
 	if tries < 2 && d.chance(d.Crashes) {
@@ -173,7 +171,7 @@ func (d *conductor) submit(ctx context.Context) error {
 	}
 }
 
-// claim asks for work, and waits a moment where there is none.
+// light sometimes makes a call crash at one of its six to hundreds of steps. A call that has crashed twice is left alone.
 func (d *conductor) claim(ctx context.Context) error {
 	grant := d.grant()
 	grant.Max = max(grant.Max, 1)
@@ -185,7 +183,7 @@ func (d *conductor) claim(ctx context.Context) error {
 		d.idle = 0
 		return err
 	}
-	if d.answerLost { // the end may have been told to nobody
+	if d.answerLost { // the end may have been in a lost answer
 		if err := d.readInstance(ctx); err != nil || d.ended {
 			return err
 		}
@@ -200,10 +198,9 @@ func (d *conductor) claim(ctx context.Context) error {
 	return nil
 }
 
-// wait lets the time pass after which something may be due.
 func (d *conductor) wait(ctx context.Context, due time.Time) {
 	if d.store.Advance == nil {
-		_ = pause.For(ctx, min(max(time.Until(due), time.Millisecond), idleWait)) // the next call tells of a ctx that has ended
+		_ = pause.For(ctx, min(max(time.Until(due), time.Millisecond), idleWait)) // the next call reports an ended ctx
 		return
 	}
 	step := time.Minute
@@ -214,7 +211,7 @@ func (d *conductor) wait(ctx context.Context, due time.Time) {
 	d.advanced += step
 }
 
-// complete offers the ends of some of the tasks that are held, and at times of one that was offered before.
+// complete offers completions of some held tasks, and sometimes one that was offered before.
 func (d *conductor) complete(ctx context.Context) error {
 	var batch []backend.Completion
 	for range 1 + d.size() {
@@ -244,7 +241,7 @@ func (d *conductor) complete(ctx context.Context) error {
 	return nil
 }
 
-// size is how many completions more than one a call has.
+// size draws how many completions beyond one a call has.
 func (d *conductor) size() int {
 	switch {
 	case d.Batch < 2:
@@ -255,7 +252,6 @@ func (d *conductor) size() int {
 	return d.rng.IntN(d.Batch)
 }
 
-// removeHeld removes a task from those held.
 func (d *conductor) removeHeld() backend.Task {
 	at := 0
 	if d.Seed != 0 {
@@ -266,7 +262,7 @@ func (d *conductor) removeHeld() backend.Task {
 	return t
 }
 
-// perform runs a task. A sleep that is over has nothing to run.
+// perform runs a task; a due sleep has no action.
 func (d *conductor) perform(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage("null")}
 	if t.Action != "" {
@@ -276,7 +272,7 @@ func (d *conductor) perform(t backend.Task) backend.Completion {
 	return c
 }
 
-// offer makes one call, and gives what is to be offered again.
+// offer makes one call, and returns what is to be offered again.
 func (d *conductor) offer(ctx context.Context, batch []backend.Completion) (again []backend.Completion, err error) {
 	for _, c := range batch {
 		d.attempt(oracle.Offered, c.Lease, c.Attempt, nil)
@@ -313,7 +309,6 @@ func (d *conductor) offer(ctx context.Context, batch []backend.Completion) (agai
 	return again, err
 }
 
-// answers notes what a call said to its completions.
 func (d *conductor) answers(batch []backend.Completion, outcomes []backend.Outcome) {
 	for i, o := range outcomes {
 		if o.Answer == backend.Again {
@@ -332,12 +327,12 @@ func (d *conductor) answers(batch []backend.Completion, outcomes []backend.Outco
 	}
 }
 
-// retried says whether the program has a failed attempt tried again.
+// retried reports whether the program retries a failed attempt.
 func (d *conductor) retried(c backend.Completion) bool {
 	return oracle.Retried(d.program.Graph().Nodes[c.Lease.Key.Run.Node], c.Failure.Type, c.Attempt)
 }
 
-// note keeps what a call brought, as far as it is of this instance.
+// note keeps a call's results for this instance.
 func (d *conductor) note(out backend.Committed) {
 	for _, t := range out.Tasks {
 		if t.Lease.Key.Instance != d.id {
@@ -356,7 +351,6 @@ func (d *conductor) note(out backend.Committed) {
 	}
 }
 
-// readInstance reads the instance.
 func (d *conductor) readInstance(ctx context.Context) error {
 	found, err := d.store.Backend.Lookup(ctx, []uuid.UUID{d.id})
 	if err != nil {
@@ -364,14 +358,14 @@ func (d *conductor) readInstance(ctx context.Context) error {
 	}
 	d.end(oracle.LookedUp, found[0])
 	over := found[0].Status != backend.Running && found[0].Status != ""
-	if over && !d.ended && d.answerLost { // who was to be told has not heard it
+	if over && !d.ended && d.answerLost { // the answer with the end was lost
 		d.end(oracle.Ended, found[0])
 	}
 	d.ended = over
 	return nil
 }
 
-// inspect looks at the instance once more, and at what is left of it after sweeping.
+// inspect reads the instance again, and what is left of it after a sweep.
 func (d *conductor) inspect(ctx context.Context) error {
 	if d.store.Crash != nil {
 		d.store.Crash(nil)
@@ -397,7 +391,7 @@ func (d *conductor) inspect(ctx context.Context) error {
 	return nil
 }
 
-// late offers what is still held when the instance has ended: it is too late.
+// late offers what is still held when the instance has ended.
 func (d *conductor) late(ctx context.Context) error {
 	if d.Duplicates == 0 || len(d.held) == 0 {
 		return nil
@@ -407,10 +401,10 @@ func (d *conductor) late(ctx context.Context) error {
 	return err
 }
 
-// cancel ends an instance that went wrong, so that the store can be used on.
+// cancel ends an instance that went wrong, so that the store can be used again.
 func (d *conductor) cancel(ctx context.Context) {
 	if c, ok := d.store.Backend.(backend.Canceler); ok {
-		_, _ = c.Cancel(context.WithoutCancel(ctx), []uuid.UUID{d.id}, "the case has failed") // that is what is told
+		_, _ = c.Cancel(context.WithoutCancel(ctx), []uuid.UUID{d.id}, "the case has failed") // the case's error is reported
 	}
 }
 
@@ -419,7 +413,6 @@ func (d *conductor) event(e oracle.Event) {
 	d.history = append(d.history, e)
 }
 
-// attempt adds an event of an attempt.
 func (d *conductor) attempt(k oracle.Kind, l backend.Lease, attempt int, change func(*oracle.Event)) {
 	e := runEvent(k, d.program, l.Key.Run)
 	e.Token, e.Attempt = l.Token, attempt

@@ -1,25 +1,23 @@
-// Package differ holds a backend against the reference interpreter: it runs one [Case], a program with an
-// input and a schedule, on a [Store], and says in which way what happened differs from what running the
-// text line by line gives.
+// Package differ compares a backend with the reference interpreter: it runs one [Case], a program with an input and a schedule,
+// on a [Store], and reports how the run differs from running the text line by line.
 //
 // # What is run
 //
-// The program's text is parsed and compiled as every other, and one instance of it is brought to its end
-// over the backend's own contract: claims, completions, and what can go wrong with them. The [Schedule]
-// says what does: completions are made in any order and in batches of any size, offered twice, given up
-// with their lease, and, where the store can do that, cut off by a crash at any step of a call. All of it
-// follows from the schedule's seed, so that a case gives the same run again.
+// The program's text is parsed and compiled as usual, and one instance of it runs to its end through the backend's contract. The
+// [Schedule] determines the faults: completions in any order and in batches of any size, offered twice, dropped with their lease,
+// and, if the store supports that, a crash at any step of a call. Everything follows from the schedule's seed, so a case can be
+// repeated.
 //
 // # What is compared
 //
-// The result, or the error with its type, its message, its action and its place. The action, path and arguments of every node run, as a multiset. Where the order of several failures leaves
-// room, each of the outcomes that reference.Interpreter.Possible gives is right. The history of the run, as far
-// as it can be seen from outside of the store, goes through the oracles of package oracle. Enqueues, counters and
-// the elements of lists cannot be seen so. A node run that is enqueued twice is handed out twice (I1); a counter
-// or a list that is wrong shows in what starts when (I5), and in what is received and returned (I4, I7).
+// The result, or the failure with its type, message, action and position. The action, path and arguments of every node run, as a
+// multiset. If several failures have no order, each outcome of reference.Interpreter.Possible is right. The oracles of package
+// oracle check the history, as far as it is visible from outside the store. Enqueues, counters and list elements are not. But a
+// node run that is enqueued twice is handed out twice (I1), and a wrong counter or list shows in what starts when (I5), and in
+// arguments and results (I4, I7).
 //
 // # Repeating a failure
 //
-// A case is saved with everything that it needs. [Load] and [Run] run it again, also when the generator
-// that made it has changed. Those of bugs that were fixed are kept and run with the tests.
+// A case is saved with everything that it needs. [Load] and [Run] repeat it even if the generator has changed since. The cases of
+// fixed bugs are kept and run with the tests.
 package differ

@@ -16,17 +16,16 @@ import (
 	"pulley/internal/depth"
 )
 
-// linesMax is how many lines a program may have left at night that shows one of the planted bugs, after as much shrinking
-// as it takes; the seed is fixed, since how far that leads depends on where it begins.
+// linesMax bounds the lines of a nightly program that shows a planted bug, after full shrinking; the seed is fixed, since the
+// result depends on the start.
 const linesMax = 12
 
 var indent = regexp.MustCompile(`(?m)^ +`)
 
 func withoutIndent(text string) string { return indent.ReplaceAllString(text, "") }
 
-// TestPlantedBugs plants bugs, and wants each to be found, to shrink to a few lines, to be saved, and to
-// be shown again by the command that is printed, which knows nothing but the file. Before each change one of them is
-// found, and made smaller for a moment.
+// TestPlantedBugs checks that each planted bug is found, shrunk to a few lines, saved, and shown again by the printed command,
+// from the file alone. Before each change it only finds one bug and shrinks it briefly.
 func TestPlantedBugs(t *testing.T) {
 	depth.Needs(t, "a second process")
 	if *caseFile != "" || *count > programsMemory {
@@ -58,7 +57,6 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// fails runs this test binary and wants it to fail.
 func fails(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), os.Args[0], args...).CombinedOutput()
@@ -68,8 +66,7 @@ func fails(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// handsOutTwice has a task that it hands out twice, with another token: as a store does that enqueues a node
-// run twice.
+// handsOutTwice hands out a task twice, with another token, like a store that enqueues a node run twice.
 type handsOutTwice struct{ backend.Backend }
 
 func (b handsOutTwice) Submit(ctx context.Context, subs []backend.Submission, g backend.Grant) (backend.Committed, error) {

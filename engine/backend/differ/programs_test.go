@@ -33,7 +33,7 @@ var (
 	count    = flag.Int("programs", programsMemory, "generated programs in memory; a server gets a tenth of them")
 )
 
-// programsMemory is how many programs a test run has that is told nothing else.
+// programsMemory is the default number of programs of a test run.
 var programsMemory = depth.Of(250, 6_000)
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	set("rapid.nofailfile", "true")                      // a case file has all that rapid's own would have, and outlives the generator
-	if flag.Lookup("rapid.seed").Value.String() == "0" { // so that it can be told
+	if flag.Lookup("rapid.seed").Value.String() == "0" { // so that it can be printed
 		seed := 1 + uint64(rand.Uint32())
 		if text := os.Getenv(depth.SeedVariable); text != "" {
 			var err error
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 		}
 		set("rapid.seed", fmt.Sprint(seed))
 	}
-	debug.SetGCPercent(400) // each case is small and soon forgotten
+	debug.SetGCPercent(400) // each case is small and short-lived
 	pgtest.Main(m)
 }
 
@@ -66,8 +66,8 @@ func checks(t *testing.T, n int) {
 	}
 }
 
-// schedules draws what happens to a program. The first of the choices is the simplest one: nothing goes
-// wrong, and after that, what does goes wrong always, since it then does so in smaller programs, too.
+// schedules draws a schedule. Each choice begins with the simplest: no fault, and then a fault that always occurs, since it then
+// does in smaller programs, too.
 func schedules(t *rapid.T) differ.Schedule {
 	one := func(of ...int) int { return rapid.SampledFrom(of).Draw(t, "schedule") }
 	s := differ.Schedule{Batch: one(1, 2, 3, 8)}
@@ -81,10 +81,9 @@ func schedules(t *rapid.T) differ.Schedule {
 	return s
 }
 
-// mix counts how cases ended.
 type mix map[string]int
 
-// What is counted.
+// Kinds of results.
 const (
 	all       = "programs"
 	completed = "completed"
@@ -121,7 +120,7 @@ func (m mix) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// TestPrograms holds every backend against the reference, on generated programs.
+// TestPrograms compares every backend with the reference, on generated programs.
 func TestPrograms(t *testing.T) {
 	if *caseFile != "" {
 		t.Skip("one case is asked for")
@@ -147,10 +146,10 @@ func TestPrograms(t *testing.T) {
 			generated(t, d, &told)
 		})
 	}
-	checks(t, max(*count/10, 1)) // those that wait for each other begin now
+	checks(t, max(*count/10, 1)) // parallel tests start now
 }
 
-// lines are kept by several goroutines.
+// lines collects lines from several goroutines.
 type lines struct {
 	mu   sync.Mutex
 	text []string
@@ -167,7 +166,7 @@ func (l *lines) String() string {
 	return strings.Join(l.text, "; ")
 }
 
-// named gives a backend of the table, or one with a planted bug.
+// named returns a backend of the table, or one with a planted bug.
 func named(t *testing.T, name string) design {
 	t.Helper()
 	list := slices.Concat(genuine(), planted())
@@ -178,7 +177,7 @@ func named(t *testing.T, name string) design {
 	return list[i]
 }
 
-// many programs show what the generator tries; of few, chance decides.
+// many programs show what the generator tries; with few, chance decides.
 const many = 1_000
 
 func generated(t *testing.T, d design, told *lines) {
@@ -191,12 +190,12 @@ func generated(t *testing.T, d design, told *lines) {
 			return
 		}
 		if n := seen[all]; !d.waiting && n > 0 && n%1000 == 0 {
-			store = d.open(outer) // memory keeps every instance that there was
+			store = d.open(outer) // memory keeps every instance
 		}
 		c := differ.Case{Backend: d.name, Program: generator.Draw(t, "program"), Schedule: schedules(t)}
 		report, err := differ.Run(context.Background(), c, store)
 		if err != nil {
-			t.Log(err) // tokens and ids differ from run to run; what shrinks must fail in the same words
+			t.Log(err) // tokens and ids differ between runs; shrinking compares the words
 			t.Fatal(explain(c, err))
 		}
 		seen.add(report)
@@ -212,7 +211,7 @@ func generated(t *testing.T, d design, told *lines) {
 	}
 }
 
-// explain saves a case that went wrong, and tells how to run it again.
+// explain saves a failed case, and tells how to repeat it.
 func explain(c differ.Case, err error) string {
 	c.Why = firstLine(err.Error())
 	file := filepath.Join(*casesDir, "new-"+c.Backend+".json")
@@ -220,7 +219,7 @@ func explain(c differ.Case, err error) string {
 	if failed := c.Save(file); failed != nil {
 		saved = "the case could not be saved: " + failed.Error()
 	}
-	schedule, _ := json.Marshal(c.Schedule) // it has numbers only
+	schedule, _ := json.Marshal(c.Schedule) // only numbers
 	return fmt.Sprintf("%s is not the reference's model on %#v\nschedule %s\n%s; to repeat it:\n\n    go test ./engine/backend/differ -run '^TestCase$' -case %s\n",
 		c.Backend, c.Program, schedule, saved, file)
 }
@@ -230,7 +229,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// TestCase runs the case that is asked for; where none is, there is nothing to run.
+// TestCase runs the case that a flag names, if any.
 func TestCase(t *testing.T) {
 	if *caseFile == "" {
 		return
@@ -248,7 +247,7 @@ func TestCase(t *testing.T) {
 	}
 }
 
-// TestCases runs the cases of all bugs that were found, each on the backend that it names, or on all.
+// TestCases runs the cases of all found bugs, each on the backend that it names, or on all.
 func TestCases(t *testing.T) {
 	if *caseFile != "" {
 		t.Skip("one case is asked for")
@@ -280,7 +279,6 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// repeat runs a case once more.
 func repeat(t *testing.T, c differ.Case, store differ.Store) {
 	t.Helper()
 	if _, err := differ.Run(t.Context(), c, store); err != nil {

@@ -14,37 +14,37 @@ import (
 	"pulley/engine/reference"
 )
 
-// Store is what a case runs on: a backend, and the ways into its store that the contract does not have.
-// It may hold other instances.
+// Store is a backend, with access to its store beyond the contract. It may hold other instances.
 type Store struct {
 	Backend backend.Backend
 
-	// Leftovers counts what the store holds for instances that have ended, by table.
+	// Leftovers counts what the store holds for ended instances, by table.
 	Leftovers func(ctx context.Context) (map[string]int, error)
 
-	// Advance moves the store's clock; nil: it runs by itself, in real time.
+	// Advance moves the store's clock; nil: it is real time.
 	Advance func(d time.Duration)
 
-	// Crash has every step of a call ask whether it fails, until it is given nil. Nil: the store cannot.
+	// Crash installs a function that every step of a call asks whether it fails; it may be nil. A nil Crash: the store does not
+	// support it.
 	Crash func(func(point string) error)
 }
 
-// Report is how a case ended.
+// Report is the result of a case.
 type Report struct {
-	Skipped  bool // the reference does not decide: there are too many outcomes that are right
+	Skipped  bool // the reference does not decide: too many outcomes are right
 	Status   reference.Status
-	Caught   bool // an error of an action was caught on the way
+	Caught   bool // an action's failure was caught
 	Calls    int  // of actions, by the reference
-	Outcomes int  // that are right
+	Outcomes int  // number of right ones
 }
 
-// outcomesMax is how many runs of the reference are tried. Branches that fail in many ways have more.
+// outcomesMax bounds the tried runs of the reference; branches that fail in many ways have more.
 const outcomesMax = 100
 
 // caseTimeout bounds one case; none takes a hundredth of it.
 const caseTimeout = 5 * time.Minute
 
-// Run runs a case. The error says how the run differs from the reference, or why there was none.
+// Run runs a case. The error tells how the run differs from the reference, or why there was none.
 func Run(ctx context.Context, c Case, s Store) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, caseTimeout)
 	defer cancel()
@@ -59,7 +59,7 @@ func Run(ctx context.Context, c Case, s Store) (Report, error) {
 	return r.report, r.judge(d)
 }
 
-// prepared is a case with what the reference says of it.
+// prepared is a case with the reference's outcomes.
 type prepared struct {
 	program  *plan.Program
 	actions  *actions
@@ -102,7 +102,7 @@ func prepare(c Case) (prepared, error) {
 	return r, nil
 }
 
-// judge holds the history of a run against the oracles.
+// judge checks the history of a run with the oracles.
 func (r *prepared) judge(d *conductor) error {
 	rules := oracle.Rules{
 		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},

@@ -16,7 +16,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// script is a core that answers with prepared plans: what no compiled program would plan.
+// script is a core that answers with prepared plans, which no compiled program would make.
 type script struct {
 	start plan.Plan
 	needs plan.Needs
@@ -34,7 +34,7 @@ func (s *script) Needs(plan.Event) plan.Needs              { return s.needs }
 func (s *script) Cleared(graph.RegionID) plan.Cleared      { return s.cleared }
 func (s *script) RunName(r graph.Run) string               { return fmt.Sprintf("node %d at %q", r.Node, r.Path) }
 
-// BarrierEvents has every watched barrier start node 60 in between.
+// BarrierEvents makes every watched barrier start node 60 in between.
 func (s *script) BarrierEvents(barrier graph.Run, required, _, after int) []plan.Event {
 	if after == required {
 		return []plan.Event{{Run: barrier, Fired: true}}
@@ -66,7 +66,6 @@ func enqueue(nodes ...graph.NodeID) []plan.Enqueue {
 
 var lease = backend.Grant{Owner: "o", Max: 100, Lease: time.Minute}
 
-// scripted starts an instance with a script.
 func scripted(t *testing.T, s *script, crash func(string) error) (*Backend, []backend.Task) {
 	t.Helper()
 	p := program(t)
@@ -79,7 +78,7 @@ func scripted(t *testing.T, s *script, crash func(string) error) (*Backend, []ba
 	return b, out.Tasks
 }
 
-// program is a program of no matter; scripts plan in its place.
+// program is any program; scripts plan in its place.
 func program(t *testing.T) *plan.Program {
 	t.Helper()
 	b := graph.New("any")
@@ -99,11 +98,10 @@ func completion(t backend.Task) backend.Completion {
 	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage("1")}
 }
 
-// missing is a slot that no script writes but to try it.
+// missing is a slot that no script writes.
 var missing = plan.Slot{Var: 7, Scope: "1"}
 
-// contradictions are plans that do not fit a store in which barrier 50 has had its one arrival and nodes
-// 1 and 2 are ready.
+// contradictions are plans that do not fit a store in which barrier 50 has had its one arrival and nodes 1 and 2 are ready.
 var contradictions = []struct {
 	name     string
 	plan     plan.Plan
@@ -140,8 +138,8 @@ var contradictions = []struct {
 	{"impossible barrier", plan.Plan{Arrivals: []plan.Arrival{{Run: run(77), Required: 1}}}, "does not fit", false},
 }
 
-// TestRefusals wants a plan that contradicts the store to be refused, to leave nothing behind, and not
-// to disturb the other member of its batch.
+// TestRefusals checks that a plan that contradicts the store is refused, leaves nothing, and does not disturb the rest of its
+// batch.
 func TestRefusals(t *testing.T) {
 	for _, c := range contradictions {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,8 +190,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestStartRefused wants a start that contradicts itself, and one that the core refuses, to leave no
-// instance.
+// TestStartRefused checks that a contradictory or refused start leaves no instance.
 func TestStartRefused(t *testing.T) {
 	for _, s := range []*script{
 		{start: plan.Plan{Enqueues: enqueue(1, 1)}},
@@ -221,7 +218,7 @@ func TestStartRefused(t *testing.T) {
 	}
 }
 
-// TestCompletionOfAnother wants a completion that does not belong to its lease to be refused.
+// TestCompletionOfAnother checks that a completion that does not fit its lease is refused.
 func TestCompletionOfAnother(t *testing.T) {
 	b, tasks := scripted(t, &script{start: plan.Plan{Enqueues: enqueue(1)}}, nil)
 	g := graph.New("other")
@@ -251,8 +248,8 @@ func TestCompletionOfAnother(t *testing.T) {
 	}
 }
 
-// TestBarrierChain wants a barrier that opens another to be settled in the same call, and to read what
-// the call has written: here from the start on.
+// TestBarrierChain checks that a barrier that opens another is applied in the same call, and reads what the call has written,
+// here from the start on.
 func TestBarrierChain(t *testing.T) {
 	s := &script{
 		needs: plan.Needs{Slots: []plan.Slot{{Var: 1}, {Var: 2}}, Elements: true},
@@ -298,10 +295,9 @@ func TestBarrierChain(t *testing.T) {
 	}
 }
 
-// at makes a run with a path.
 func at(node graph.NodeID, path graph.Path) graph.Run { return graph.Run{Node: node, Path: path} }
 
-// TestAppended wants values to be appended, read whole by an event and by an argument, and dropped.
+// TestAppended checks that values are appended, read whole by an event and by an argument, and dropped.
 func TestAppended(t *testing.T) {
 	list := plan.Slot{Var: 3, Scope: "0"}
 	one := func(i int, v string) []plan.Append {
@@ -354,8 +350,8 @@ func TestAppended(t *testing.T) {
 	}
 }
 
-// TestClears wants a clear to take away what stands under its path, for the nodes and variables that it is
-// about, whatever event of the same call put it there, and not to hand any of it out.
+// TestClears checks that a clear removes its nodes' and variables' state under its path, also if the same call made it, and that
+// none of it is handed out.
 func TestClears(t *testing.T) {
 	value := json.RawMessage("1")
 	write := func(v graph.VarID, scope graph.Path) plan.Write {
@@ -434,7 +430,7 @@ func TestCrashInStart(t *testing.T) {
 	}
 }
 
-// TestPanicLeavesNothing wants a core that panics to leave the store as it was, and usable.
+// TestPanicLeavesNothing checks that a panicking core leaves the store unchanged and usable.
 func TestPanicLeavesNothing(t *testing.T) {
 	s := &script{start: plan.Plan{Enqueues: enqueue(1)}}
 	b, tasks := scripted(t, s, nil)
@@ -453,7 +449,7 @@ func TestPanicLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCheckFinds breaks a store in every way that Check looks for.
+// TestCheckFinds breaks a store in every way that Check detects.
 func TestCheckFinds(t *testing.T) {
 	barrier := func(required, completed int32) func(*Backend, *instance, *state.Run) {
 		return func(_ *Backend, i *instance, _ *state.Run) {

@@ -14,8 +14,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// BenchmarkComplete has a thousand instances under way, and completes what is leased in batches: what is measured is the
-// store's own share of a node run, with the core's.
+// BenchmarkComplete measures the store's and the core's share of a node run: it completes the leased tasks of a thousand
+// instances in batches.
 func BenchmarkComplete(b *testing.B) {
 	for _, c := range []struct {
 		name, source string
@@ -37,7 +37,6 @@ func BenchmarkComplete(b *testing.B) {
 	}
 }
 
-// completeAll takes instances from their submission to their ends.
 func completeAll(b *testing.B, program *plan.Program, instances, batch int) {
 	b.Helper()
 	store := memory.New(memory.Options{})

@@ -13,7 +13,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// Submit stores new instances; see backend.Backend.
+// Submit implements backend.Backend.
 func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	if err := grant.Check(); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", opSubmit, err)
@@ -30,7 +30,6 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 	})
 }
 
-// submit stores one instance and what its start makes ready.
 func (t *tx) submit(sub *backend.Submission) (backend.Outcome, error) {
 	sh := t.s.shards[backend.ShardOf(sub.ID, len(t.s.shards))]
 	t.touch(sh)
@@ -60,7 +59,6 @@ func (t *tx) start(sub *backend.Submission, sh *shard) error {
 	return t.apply(inst, p)
 }
 
-// finish grants leases and reports what ended.
 func (t *tx) finish(grant backend.Grant, out *backend.Committed) error {
 	var err error
 	out.Tasks, err = t.grant(&grant)
@@ -68,7 +66,7 @@ func (t *tx) finish(grant backend.Grant, out *backend.Committed) error {
 	return err
 }
 
-// Claim leases what is due; see backend.Backend.
+// Claim implements backend.Backend.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	if err := b.check(shard, grant); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", opClaim, err)
@@ -92,7 +90,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	})
 }
 
-// Complete applies completions; see backend.Backend.
+// Complete implements backend.Backend.
 func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	if err := b.check(shard, grant); err != nil {
 		return backend.Committed{}, fmt.Errorf("memory: %s: %w", opComplete, err)
@@ -111,7 +109,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	})
 }
 
-// complete applies one completion, if its lease is the current one.
 func (t *tx) complete(sh *shard, c *backend.Completion) (backend.Outcome, error) {
 	r := t.s.heldRun(sh, &c.Lease)
 	if r == nil {
@@ -120,7 +117,6 @@ func (t *tx) complete(sh *shard, c *backend.Completion) (backend.Outcome, error)
 	return t.outcome(t.savepoint(), t.advance(r, c))
 }
 
-// advance takes an instance forward by the end of one attempt.
 func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	inst := instanceOf(r)
 	switch {
@@ -149,7 +145,7 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	return t.apply(inst, p)
 }
 
-// Renew renews leases, or gives them back; see backend.Backend.
+// Renew implements backend.Backend.
 func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, grant backend.Grant) ([]bool, error) {
 	err := b.check(shard, grant)
 	if err == nil {
@@ -185,10 +181,10 @@ func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, 
 	return kept, nil
 }
 
-// handedOutFirst is how much earlier than now a run counts as ready that was returned: it has had its turn.
+// handedOutFirst dates back a returned run, so that it comes first: it had its turn.
 const handedOutFirst = 100 * 365 * 24 * time.Hour
 
-// Sweep finds nothing: an instance's end removes all that it held.
+// Sweep does nothing: the end of an instance removes everything it held.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	err := b.check(shard, backend.Grant{})
 	if err == nil {
@@ -200,7 +196,7 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return backend.Swept{}, nil
 }
 
-// Cancel ends running instances; see backend.Canceler.
+// Cancel implements backend.Canceler.
 func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	out := make([]backend.Instance, len(ids))
 	_, err := b.run(ctx, opCancel, func(t *tx) (backend.Committed, error) {
@@ -226,7 +222,7 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 	return out, nil
 }
 
-// Lookup reads instances; see backend.Backend.
+// Lookup implements backend.Backend.
 func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
@@ -250,7 +246,7 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 	return grant.Check()
 }
 
-// heldRun finds the run of a lease that is the current one; nil where it is not.
+// heldRun returns the node run of a lease; nil if its token is not current.
 func (s *store) heldRun(sh *shard, l *backend.Lease) *state.Run {
 	inst, ok := s.instances[l.Key.Instance]
 	if !ok || inst.shard != sh {

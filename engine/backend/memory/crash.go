@@ -16,16 +16,16 @@ const (
 	opCancel   operation = "cancel"
 )
 
-// The points at which a call can be made to crash, besides those after the steps of applying a plan.
+// The points at which a call can crash, besides the steps of applying a plan.
 const (
-	pointBegin     = "begin"     // nothing was changed yet
-	pointInstance  = "instance"  // an instance's row is there, nothing of its plan
-	pointGuard     = "guard"     // a completion's token was right and its row is done
-	pointRetry     = "retry"     // a failed attempt waits for its next
+	pointBegin     = "begin"     // nothing was changed
+	pointInstance  = "instance"  // an instance's row is stored, nothing of its plan
+	pointGuard     = "guard"     // a completion's token was current and its row is done
+	pointRetry     = "retry"     // a failed attempt waits for its retry
 	pointEnd       = "end"       // an instance has ended
 	pointLease     = "lease"     // a node run was leased
-	pointCommit    = "commit"    // all is changed, nothing is committed
-	pointCommitted = "committed" // all is committed, the caller has not heard of it
+	pointCommit    = "commit"    // everything is changed, nothing committed
+	pointCommitted = "committed" // everything is committed, the caller has no answer
 )
 
 // steps lists the points that an operation can pass.
@@ -46,8 +46,8 @@ var steps = []struct {
 	{opCancel, []string{pointBegin, pointEnd, pointCommit, pointCommitted}},
 }
 
-// Points lists the names that Options.Crash may be asked with, such as "complete.arrivals". A test that
-// crashes at each of them can check its list against this one.
+// Points lists the names with which Options.Crash may be called, such as "complete.arrivals". A test that crashes at each point
+// can check its list against this.
 func Points() []string {
 	var names []string
 	for _, s := range steps {
@@ -58,8 +58,8 @@ func Points() []string {
 	return names
 }
 
-// Committed says whether an injected crash at the point comes after the commit, so that the call fails
-// with backend.ErrUnknown although it happened.
+// Committed reports whether a crash at the point comes after the commit, so that the call fails with backend.ErrUnknown although
+// it was applied.
 func Committed(point string) bool {
 	for _, s := range steps {
 		if point == s.op.point(pointCommitted) {
@@ -71,7 +71,7 @@ func Committed(point string) bool {
 
 func (op operation) point(step string) string { return string(op) + "." + step }
 
-// at passes a point of the transaction's operation.
+// at passes a crash point.
 func (t *tx) at(step string) error {
 	if t.b.crash == nil {
 		return nil
@@ -80,7 +80,6 @@ func (t *tx) at(step string) error {
 	return t.crashed
 }
 
-// attempt runs a call's body up to its commit.
 func (t *tx) attempt(body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
 	if err := t.at(pointBegin); err != nil {
 		return backend.Committed{}, err

@@ -21,12 +21,12 @@ import (
 
 var errCrash = errors.New("made to crash")
 
-// crasher crashes at one pass of one point, counting all passes.
+// crasher crashes at one pass of one point, and counts all passes.
 type crasher struct {
 	mu     sync.Mutex
 	passes map[string]int
-	point  string // where to crash; empty: nowhere
-	pass   int    // at which pass, from one
+	point  string // empty: nowhere
+	pass   int    // from one
 	fired  bool
 }
 
@@ -44,8 +44,7 @@ func (c *crasher) at(point string) error {
 	return nil
 }
 
-// witness compares the store before and after every call that fails: before its commit nothing may
-// have changed.
+// witness compares the store before and after every failed call: before its commit nothing may have changed.
 type witness struct {
 	*memory.Backend
 	t *testing.T
@@ -92,8 +91,8 @@ func (w witness) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]
 	return watched(w, func() ([]backend.Instance, error) { return w.Backend.Cancel(ctx, ids, reason) })
 }
 
-// everything passes the crash points: one instance ends at its start, one fails, and one has retries,
-// elements, counters, an empty spread, values, an accumulator, and errors that are caught.
+// everything passes the crash points: one instance ends at its start, one fails, and one has retries, elements, counters, an
+// empty spread, values, an accumulator, and caught failures.
 var everything = []backendtest.Workflow{
 	{Name: "all", Input: `{"n": 3}`, Want: `[6,[0,1],7]`, Source: `
 fn main(input: [n], output: [r]):
@@ -139,7 +138,7 @@ fn main(input: [], output: []):
 `},
 }
 
-// runAll drives the programs with a crash somewhere, and wants them to end as they must.
+// runAll drives the programs with a crash somewhere, and checks their ends.
 func runAll(t *testing.T, c *crasher) {
 	t.Helper()
 	clock := newClock()
@@ -171,7 +170,6 @@ func runAll(t *testing.T, c *crasher) {
 	}
 }
 
-// cancelOne cancels an instance, in the face of a crash.
 func cancelOne(t *testing.T, w witness) {
 	t.Helper()
 	sub := backend.Submission{ID: uuid.UUID{99}, Program: everything[0].Program(t), Input: json.RawMessage(everything[0].Input)}
@@ -219,8 +217,7 @@ func TestCrashEverywhere(t *testing.T) {
 	}
 }
 
-// TestCrashAfterCommit wants a call that dies after its commit to have happened whole, and the same call
-// again to change nothing.
+// TestCrashAfterCommit checks that a call that dies after its commit was applied, and that repeating it changes nothing.
 func TestCrashAfterCommit(t *testing.T) {
 	c := &crasher{}
 	b := memory.New(memory.Options{Clock: newClock().Now, Crash: c.at})

@@ -12,9 +12,8 @@ import (
 	"pulley/engine/backend/state"
 )
 
-// Dump prints everything that is stored, one line each, sorted, so that two stores hold the same if
-// and only if their dumps are equal. Sequences are not part of it: like a database's, they do not go
-// back with a call that fails.
+// Dump prints everything stored, one sorted line each: two stores are equal if and only if their dumps are. It leaves out
+// sequences, which, like a database's, do not go back when a call fails.
 func (b *Backend) Dump() string {
 	s := b.store
 	s.mu.Lock()

@@ -15,8 +15,7 @@ import (
 	"pulley/engine/graph"
 )
 
-// Leftovers counts, by kind, what is stored for instances that have ended (I10). It is empty unless the
-// store is broken.
+// Leftovers counts, by kind, what is stored for ended instances (I10). It is empty unless the store is broken.
 func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	s := b.store
 	s.mu.Lock()
@@ -43,8 +42,8 @@ func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	return left, nil
 }
 
-// StoredCounts counts, by kind, what is stored for instances that run. Values that were appended to lists are
-// counted as "appended", since they alone grow with the rounds of a loop.
+// StoredCounts counts, by kind, what is stored for running instances. Values appended to lists count as "appended", since only
+// they grow with the rounds of a loop.
 func (b *Backend) StoredCounts(ctx context.Context) (map[string]int, error) {
 	s := b.store
 	s.mu.Lock()
@@ -83,8 +82,8 @@ func count(into map[string]int, kind string, n int) {
 	}
 }
 
-// Check looks for what must never be: a row that is not where its state says, a counter beyond its
-// required count, or something left by an instance that ended. It is for tests and simulations.
+// Check looks for a row that is not where its state says, a counter beyond its required count, and anything that an ended
+// instance left. It is for tests and simulations.
 func (b *Backend) Check() error {
 	left, err := b.Leftovers(context.Background())
 	if err != nil {
@@ -114,7 +113,7 @@ func (s *store) checkInstance(inst *instance) error {
 		r, sh := e.v, inst.shard
 		h := sh.heap(r.Place)
 		switch {
-		case !r.In(h) && !(h != nil && r.In(&sh.ready)): // once its time has come
+		case !r.In(h) && !(h != nil && r.In(&sh.ready)): // once due
 			return fmt.Errorf("node %d at %q is not in the heap of its place, %d", e.ID, e.Path, r.Place)
 		case r.Place == state.Leased && r.Token == 0, r.Place == state.Waiting && r.Token != 0, r.Token > s.token:
 			return fmt.Errorf("node %d at %q has token %d in place %d", e.ID, e.Path, r.Token, r.Place)
@@ -126,13 +125,12 @@ func (s *store) checkInstance(inst *instance) error {
 	return nil
 }
 
-// placed is an entry of a table and where it stands.
+// placed is a table's entry with its address.
 type placed[V any] struct {
 	state.Address
 	v V
 }
 
-// sorted lists a table, by node or variable and then by path.
 func sorted[V any](tb *state.Table[V]) []placed[V] {
 	var all []placed[V]
 	tb.Each(func(a state.Address, v V) { all = append(all, placed[V]{a, v}) })
@@ -142,7 +140,7 @@ func sorted[V any](tb *state.Table[V]) []placed[V] {
 	return all
 }
 
-// comparePaths orders "2" before "10": shorter parts are smaller numbers.
+// comparePaths orders "2" before "10".
 func comparePaths(x, y graph.Path) int {
 	a, b := strings.Split(string(x), "."), strings.Split(string(y), ".")
 	return slices.CompareFunc(a, b, func(p, q string) int {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// listener holds at most one wake that was not delivered yet: two that come together are one.
+// listener holds at most one undelivered wake.
 type listener struct{ notified chan struct{} }
 
-// Listen calls wake after every Notify, until ctx or the backend ends; see backend.Listener.
+// Listen implements backend.Listener: it calls wake after every Notify, until ctx or the backend ends.
 func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	l := &listener{notified: make(chan struct{}, 1)}
 	b.store.mu.Lock()
@@ -37,7 +37,7 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	}
 }
 
-// listenError keeps to the contract that the end of ctx is no error.
+// listenError returns nil if ctx has ended.
 func (b *Backend) listenError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -45,8 +45,7 @@ func (b *Backend) listenError(ctx context.Context, err error) error {
 	return fmt.Errorf("memory: listen: %w", err)
 }
 
-// Notify wakes all who listen on the store. The caller's own listener is woken as well, since two
-// engines may share one backend.
+// Notify wakes all listeners of the store, the caller's own included, since two engines may share a backend.
 func (b *Backend) Notify(ctx context.Context) error {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()

@@ -14,23 +14,23 @@ import (
 	"pulley/engine/plan"
 )
 
-// ErrClosed is in the error of a call on a backend that was closed.
+// ErrClosed is the error of a call on a closed backend.
 var ErrClosed = errors.New("the backend is closed; open another one")
 
-// Options configure a backend. The zero value is one shard, the system's clock and real randomness.
+// Options configure a backend. The zero value is one shard, the system's clock and random jitter.
 type Options struct {
-	// Shards is the number of shards of a new store; zero and less mean one. Open ignores it.
+	// Shards is the number of shards of a new store; at most zero means one. Open ignores it.
 	Shards int
 
-	// Clock gives the store's time; nil means time.Now. It must not go backwards.
+	// Clock returns the store's time, which must not go backwards; nil means time.Now.
 	Clock func() time.Time
 
-	// Jitter gives a number in [0,1) for the wait before a retry; nil means a random one. It is asked
-	// once for every attempt that ends.
+	// Jitter returns a number in [0,1) for the wait before a retry; nil means a random one. It is called once for every attempt
+	// that ends.
 	Jitter func() float64
 
-	// Crash is asked at the points that Points lists and may answer with an error, which ends the
-	// call there; nil never does. It is called with the store locked and must not call the backend.
+	// Crash is called at the points that Points lists; its error ends the call there. It may be nil. It is called with the store
+	// locked and must not call the backend.
 	Crash func(point string) error
 }
 
@@ -39,14 +39,14 @@ type Backend struct {
 	store  *store
 	clock  func() time.Time
 	jitter func() float64
-	crash  func(point string) error // nil: it never does
-	core   func(*plan.Program) core // the planner; tests put their own
+	crash  func(point string) error // may be nil
+	core   func(*plan.Program) core // the planner; tests replace it
 
 	closing sync.Once
 	closed  chan struct{}
 }
 
-// core is the part of a program that decides; a *plan.Program in all but a few tests.
+// core is the deciding part of a program; a *plan.Program except in a few tests.
 type core interface {
 	state.Core
 	Start(input json.RawMessage) (plan.Plan, error)
@@ -65,8 +65,7 @@ func New(opts Options) *Backend {
 	return b
 }
 
-// Open gives another backend on the same store, with a clock, jitter and crashes of its own. It works
-// after Close too: the store lives as long as somebody holds a backend of it.
+// Open returns another backend on the same store, with its own clock, jitter and crashes. It works after Close, too.
 func (b *Backend) Open(opts Options) *Backend {
 	return open(b.store, opts)
 }
@@ -89,15 +88,15 @@ func open(s *store, opts Options) *Backend {
 	return b
 }
 
-// Shards gives the store's number of shards.
+// Shards implements backend.Backend.
 func (b *Backend) Shards() int { return len(b.store.shards) }
 
-// Close ends this backend; the store and other backends on it stay. Closing twice is harmless.
+// Close closes this backend; the store and other backends on it stay. It may be repeated.
 func (b *Backend) Close() {
 	b.closing.Do(func() { close(b.closed) })
 }
 
-// run makes a call a transaction: body's changes stay all or not at all.
+// run executes a call as a transaction.
 func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
@@ -107,7 +106,7 @@ func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend
 	t := b.begin(op)
 	committed := false
 	defer func() {
-		if !committed { // it has failed, or panics
+		if !committed { // failed or panicking
 			t.abort()
 		}
 	}()
@@ -124,7 +123,6 @@ func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend
 	return out, nil
 }
 
-// usable says why a call cannot even begin.
 func (b *Backend) usable(ctx context.Context) error {
 	select {
 	case <-b.closed:

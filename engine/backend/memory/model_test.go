@@ -21,7 +21,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// twinRow is a node run in the dumb twin: one list, no heaps, no undo.
+// modelRow is a node run in the model: one list, no heaps, no undo.
 type modelRow struct {
 	key     backend.Key
 	at      time.Time // ready or due since, or leased until
@@ -31,8 +31,8 @@ type modelRow struct {
 	done    bool
 }
 
-// machine holds a memory backend against the twin. Its instances are fan-outs whose elements may be
-// tried again once, after ten seconds, and which sleep before they end.
+// machine compares a memory backend with the model. Its instances are fan-outs whose elements may be retried once, after ten
+// seconds, and which sleep before they end.
 type machine struct {
 	b     *memory.Backend
 	p     *plan.Program
@@ -59,7 +59,7 @@ func newMachine(t *rapid.T, p *plan.Program) *machine {
 
 func (m *machine) point(point string) error {
 	if memory.Committed(point) {
-		return nil // what comes of that is TestCrashAfterCommit's affair
+		return nil // TestCrashAfterCommit covers that
 	}
 	if m.crash--; m.crash == 0 {
 		return fmt.Errorf("%w at %s", errCrash, point)
@@ -67,7 +67,7 @@ func (m *machine) point(point string) error {
 	return nil
 }
 
-// claimable lists the twin's rows that are due, in the order in which they are to be handed out.
+// claimable lists the model's due rows in the order of their leases.
 func (m *machine) claimable() []*modelRow {
 	var due []*modelRow
 	for _, r := range m.rows {
@@ -89,13 +89,13 @@ func (m *machine) row(key backend.Key) *modelRow {
 	return m.rows[i]
 }
 
-// current says whether a task's lease is the current one.
+// current reports whether a task's token is current.
 func (m *machine) current(task backend.Task) bool {
 	r := m.row(task.Lease.Key)
 	return m.over[task.Lease.Key.Instance] == "" && !r.done && r.token == task.Lease.Token
 }
 
-// leased wants tasks to be the first of these rows, and notes them.
+// leased checks that tasks are the first of these rows, and records their leases.
 func (m *machine) leased(t *rapid.T, tasks []backend.Task, from []*modelRow, g backend.Grant) {
 	if want := min(len(from), g.Max); len(tasks) != want {
 		t.Fatalf("%d tasks; want %d", len(tasks), want)
@@ -113,8 +113,7 @@ func (m *machine) leased(t *rapid.T, tasks []backend.Task, from []*modelRow, g b
 	}
 }
 
-// call makes a call that may be crashed before its commit; then nothing may have changed, and it is made
-// again. It gives what the call that succeeded gave.
+// call makes a call that may crash before its commit; then nothing may have changed, and it is repeated.
 func (m *machine) call(t *rapid.T, f func() (backend.Committed, error)) backend.Committed {
 	before := m.b.Dump()
 	m.crash = rapid.IntRange(0, 12).Draw(t, "crash")
@@ -144,7 +143,6 @@ func (m *machine) grant(t *rapid.T) backend.Grant {
 	}
 }
 
-// Submit makes a new instance.
 func (m *machine) Submit(t *rapid.T) {
 	m.ids++
 	id, g := uuid.UUID{byte(m.ids), byte(m.ids >> 8)}, m.grant(t)
@@ -163,13 +161,12 @@ func (m *machine) Submit(t *rapid.T) {
 	m.outlook(t, out)
 }
 
-// node gives the run, outside of any path, of the only node of a kind.
+// node returns the run, outside of any path, of the only node of a kind.
 func (m *machine) node(kind graph.Kind) graph.Run {
 	i := slices.IndexFunc(m.p.Graph().Nodes, func(n *graph.Node) bool { return n.Kind == kind })
 	return graph.Run{Node: graph.NodeID(i)}
 }
 
-// Cancel ends one of the instances from outside, if it has not ended.
 func (m *machine) Cancel(t *rapid.T) {
 	if rapid.IntRange(0, 20).Draw(t, "mercy") > 0 {
 		return
@@ -191,7 +188,6 @@ func (m *machine) Cancel(t *rapid.T) {
 	}
 }
 
-// Claim asks for what is due.
 func (m *machine) Claim(t *rapid.T) {
 	g := m.grant(t)
 	due := m.claimable()
@@ -200,7 +196,7 @@ func (m *machine) Claim(t *rapid.T) {
 	m.outlook(t, out)
 }
 
-// Complete offers the end of something that was leased at some time.
+// Complete offers the completion of something that was leased at some time.
 func (m *machine) Complete(t *rapid.T) {
 	if len(m.held) == 0 {
 		return
@@ -239,7 +235,7 @@ func (m *machine) Complete(t *rapid.T) {
 	m.outlook(t, out)
 }
 
-// apply ends an attempt in the twin.
+// apply ends an attempt in the model.
 func (m *machine) apply(c backend.Completion) {
 	r, id := m.row(c.Lease.Key), c.Lease.Key.Instance
 	r.token = 0
@@ -278,12 +274,10 @@ func (m *machine) Extend(t *rapid.T) {
 	}
 }
 
-// Advance lets time pass.
 func (m *machine) Advance(t *rapid.T) {
 	m.clock.Advance(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
 }
 
-// outlook compares what a call says of the work that is left.
 func (m *machine) outlook(t *rapid.T, out backend.Committed) {
 	if more := len(m.claimable()) > 0; out.More != more {
 		t.Fatalf("More is %t; want %t", out.More, more)
@@ -300,7 +294,6 @@ func (m *machine) outlook(t *rapid.T, out backend.Committed) {
 	}
 }
 
-// Check compares how instances have ended, and looks into the store.
 func (m *machine) Check(t *rapid.T) {
 	if m.calls++; m.calls%10 != 0 {
 		return
@@ -323,7 +316,7 @@ func (m *machine) Check(t *rapid.T) {
 	}
 }
 
-// TestAgainstTwin makes random calls, some of which crash, on a store and on its dumb twin.
+// TestAgainstModel makes random calls, some of which crash, on a store and on its model.
 func TestAgainstModel(t *testing.T) {
 	p := backendtest.MustCompile(t, fmt.Sprintf(`
 fn main(input: [], output: [r]):
@@ -339,7 +332,7 @@ fn main(input: [], output: [r]):
 	depth.Checks(t, 40, 1000)
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t, p)
-		for range 3 { // a few instances are to come to their ends
+		for range 3 { // a few instances must reach their ends
 			t.Repeat(map[string]func(*rapid.T){
 				"submit": m.Submit, "claim": m.Claim, "claim more": m.Claim, "complete": m.Complete, "complete more": m.Complete,
 				"complete most": m.Complete, "extend": m.Extend, "cancel": m.Cancel, "advance": m.Advance, "": m.Check,

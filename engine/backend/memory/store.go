@@ -12,17 +12,17 @@ import (
 	"pulley/engine/plan"
 )
 
-// store is what a database would hold. Everything in it is guarded by mu.
+// store is what a database would hold; mu guards all of it.
 type store struct {
 	mu        sync.Mutex
 	shards    []*shard
 	instances map[uuid.UUID]*instance
 	listeners map[*listener]struct{}
 	space     state.Space
-	epoch     time.Time // from which instants are counted
+	epoch     time.Time // the zero of instants
 
-	// token is the last fencing token given. As with a database's sequence, and as with the order of enqueues, a
-	// rolled-back call leaves a gap.
+	// token is the last fencing token issued. As with a database's sequence, and with the order of enqueues, a rolled-back call
+	// leaves a gap.
 	token int64
 }
 
@@ -40,19 +40,17 @@ func newStore(shards int, epoch time.Time) *store {
 	return s
 }
 
-// wall gives an instant as a time.
 func (s *store) wall(at int64) time.Time { return s.epoch.Add(time.Duration(at)) }
 
-// shard orders its node runs by what they wait for. Every run that is not done is in the heap that its place names, or
-// among the ready ones, once its time has come.
+// shard queues its node runs. Every run that is not done is in the heap of its place, or in ready once it is due.
 type shard struct {
 	number  int
-	ready   state.Heap // claimable, by since when
-	waiting state.Heap // for their next attempt, by due time
+	ready   state.Heap // claimable, by the time of readiness
+	waiting state.Heap // by due time
 	leased  state.Heap // by expiry
 }
 
-// instance is one instance and all that is stored for it. Nothing is in its tables once it has ended.
+// instance is an instance with all that is stored for it. Its tables are empty once it has ended.
 type instance struct {
 	state.Instance
 	shard   *shard
@@ -63,15 +61,12 @@ type instance struct {
 	failure *plan.Failure
 }
 
-// instanceOf gives the instance of a node run.
 func instanceOf(r *state.Run) *instance { return r.Inst.Owner.(*instance) }
 
-// file puts a run into the heap that its place names.
 func (sh *shard) file(r *state.Run) {
 	r.Move(sh.heap(r.Place))
 }
 
-// heap gives the heap of a place, nil for none.
 func (sh *shard) heap(p state.Place) *state.Heap {
 	switch p {
 	case state.Ready:
@@ -84,8 +79,8 @@ func (sh *shard) heap(p state.Place) *state.Heap {
 	return nil
 }
 
-// promote puts among the ready ones what has become due: retries, and expired leases, whose token stays the current one
-// until somebody claims them. Nothing about the run itself changes.
+// promote moves due runs to ready: retries, and expired leases, whose token stays current until the next claim. The run's state
+// does not change.
 func (sh *shard) promote(now int64) {
 	for _, h := range []*state.Heap{&sh.waiting, &sh.leased} {
 		for len(*h) > 0 && (*h)[0].Due <= now {

@@ -46,7 +46,7 @@ func complete(t *testing.T, b *memory.Backend, task backend.Task, result string,
 	return out
 }
 
-// TestDump holds the print of a store with a row of every kind in every state against a file.
+// TestDump compares the dump of a store with a row of every kind in every state with a file.
 func TestDump(t *testing.T) {
 	clock := newClock()
 	b := memory.New(memory.Options{Shards: 2, Clock: clock.Now, Jitter: func() float64 { return 0.5 }})
@@ -141,7 +141,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestNextDue wants the earliest due time over the shards that a call touched.
+// TestNextDue checks that NextDue is the earliest due time over the shards that a call touched.
 func TestNextDue(t *testing.T) {
 	clock := newClock()
 	b := memory.New(memory.Options{Clock: clock.Now, Jitter: func() float64 { return 0.5 }})
@@ -165,7 +165,7 @@ func TestNextDue(t *testing.T) {
 	}
 }
 
-// TestNextDueOverShards wants a submission to two shards to tell the earlier of their due times.
+// TestNextDueOverShards checks the earlier due time of a submission to two shards.
 func TestNextDueOverShards(t *testing.T) {
 	clock := newClock()
 	b := memory.New(memory.Options{Shards: 2, Clock: clock.Now, Jitter: func() float64 { return 0.5 }})
@@ -191,7 +191,7 @@ func TestNextDueOverShards(t *testing.T) {
 	}
 }
 
-// TestMisuse wants every call to say in one line what is wrong with it.
+// TestMisuse checks that every call reports its misuse in one line.
 func TestMisuse(t *testing.T) {
 	b := memory.New(memory.Options{Shards: 2})
 	dead, cancel := context.WithCancel(t.Context())
@@ -237,7 +237,7 @@ func TestMisuse(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestListen wants two wakes that come together to be one, and Close to end the listening.
+// TestListen checks that two pending wakes are one, and that Close ends listening.
 func TestListen(t *testing.T) {
 	b := memory.New(memory.Options{})
 	other := b.Open(memory.Options{})
@@ -279,5 +279,5 @@ func TestListen(t *testing.T) {
 	if n := heard.Load(); n != 2 {
 		t.Errorf("%d wakes; want two", n)
 	}
-	notify() // nobody listens
+	notify() // no listener
 }

@@ -12,8 +12,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// tx is one call's transaction. Changes are made in place, and each leaves behind what undoes it; runs find their queues
-// when it commits.
+// tx is a call's transaction. Each change records how to undo it; runs are queued at the commit.
 type tx struct {
 	state.Tx
 	b    *Backend
@@ -22,19 +21,18 @@ type tx struct {
 	time time.Time // of Now
 
 	ended   []backend.Instance // by this call, in order
-	touched []*shard           // of which the call tells what is left to do
-	claimed []*state.Run       // that have left the queue of what is ready
-	leases  []handout          // that it gives; nothing of them is seen before it commits
-	crashed error              // which ends the call
+	touched []*shard           // whose outlook the call reports
+	claimed []*state.Run       // runs removed from ready
+	leases  []handout          // issued by the call; visible at its commit
+	crashed error              // ends the call
 }
 
-// handout is what a run becomes when it is handed out.
+// handout is the new state of a leased run.
 type handout struct {
 	run *state.Run
 	to  state.RunState
 }
 
-// savepoint is a place in a transaction to go back to.
 type savepoint struct {
 	state.Savepoint
 	ended int
@@ -51,13 +49,11 @@ func (b *Backend) begin(op operation) *tx {
 
 func (t *tx) savepoint() savepoint { return savepoint{t.Savepoint(), len(t.ended)} }
 
-// rollback undoes what was changed since, last change first.
 func (t *tx) rollback(to savepoint) {
 	t.Rollback(to.Savepoint)
 	t.ended = t.ended[:to.ended]
 }
 
-// abort undoes everything.
 func (t *tx) abort() {
 	t.rollback(savepoint{})
 	for _, r := range t.claimed {
@@ -66,7 +62,6 @@ func (t *tx) abort() {
 	t.Leave()
 }
 
-// commit makes the changes final.
 func (t *tx) commit() {
 	for i := range t.leases {
 		l := &t.leases[i]
@@ -79,14 +74,12 @@ func (t *tx) commit() {
 	t.Leave()
 }
 
-// touch has the call tell what is left to do in a shard.
 func (t *tx) touch(sh *shard) {
 	if !slices.Contains(t.touched, sh) {
 		t.touched = append(t.touched, sh)
 	}
 }
 
-// outlook fills in what is left to do after the call.
 func (t *tx) outlook(out *backend.Committed) {
 	for _, sh := range t.touched {
 		sh.promote(t.Now)
@@ -100,8 +93,7 @@ func (t *tx) outlook(out *backend.Committed) {
 	}
 }
 
-// outcome turns the error of one member of a batch into its answer: a refused member is taken back to
-// the savepoint, and a crash ends the call.
+// outcome turns the error of a batch's member into its answer: a refused member is rolled back, and a crash ends the call.
 func (t *tx) outcome(sp savepoint, err error) (backend.Outcome, error) {
 	switch {
 	case err == nil:
@@ -113,7 +105,6 @@ func (t *tx) outcome(sp savepoint, err error) (backend.Outcome, error) {
 	return backend.Outcome{Answer: backend.Refused, Err: err}, nil
 }
 
-// apply applies a plan with all that follows from it, and ends the instance if they lead to its end.
 func (t *tx) apply(inst *instance, p plan.Plan) error {
 	end, err := t.Apply(&inst.Instance, p)
 	switch {
@@ -125,7 +116,6 @@ func (t *tx) apply(inst *instance, p plan.Plan) error {
 	return t.end(inst, backend.Completed, *end)
 }
 
-// end ends an instance and takes away all that it held.
 func (t *tx) end(inst *instance, status backend.Status, end plan.End) error {
 	t.Empty(&inst.Instance)
 	t.Undone(func() { inst.status, inst.result, inst.failure = backend.Running, nil, nil })
@@ -134,7 +124,6 @@ func (t *tx) end(inst *instance, status backend.Status, end plan.End) error {
 	return t.at(pointEnd)
 }
 
-// lease hands a run to the grant's owner.
 func (t *tx) lease(r *state.Run, grant *backend.Grant) (backend.Task, error) {
 	inst := instanceOf(r)
 	args, err := r.AssembleArgs()
@@ -158,7 +147,7 @@ func (t *tx) lease(r *state.Run, grant *backend.Grant) (backend.Task, error) {
 	return task, t.at(pointLease)
 }
 
-// grant leases what this call made ready, as far as the grant goes. No run becomes ready twice in one call.
+// grant leases what this call made ready, as far as the grant allows. No run becomes ready twice in one call.
 func (t *tx) grant(grant *backend.Grant) ([]backend.Task, error) {
 	most := 0
 	for _, r := range t.Requeued {
@@ -176,7 +165,7 @@ func (t *tx) grant(grant *backend.Grant) ([]backend.Task, error) {
 			break
 		}
 		if r.Place != state.Ready {
-			continue // it has ended, or waits; or its instance has ended since, or it was cancelled
+			continue // it waits, or has ended or been cancelled since
 		}
 		task, err := t.lease(r, grant)
 		if err != nil {
@@ -195,7 +184,6 @@ func cloneFailure(f *plan.Failure) *plan.Failure {
 	return &c
 }
 
-// public copies what a caller may know of an instance.
 func (inst *instance) public() backend.Instance {
 	return backend.Instance{
 		ID:      inst.ID,

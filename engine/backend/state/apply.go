@@ -10,19 +10,19 @@ import (
 	"pulley/engine/plan"
 )
 
-// Step is a part of applying a plan that is done.
+// Step is a completed part of applying a plan.
 type Step string
 
-// The steps, in their order.
+// The steps, in order.
 const (
-	Written  Step = "writes"   // a plan's values are in their slots
-	Appended Step = "appends"  // and what it appends to lists
-	Elements Step = "elements" // and its elements at their barriers
-	Opened   Step = "opens"    // and its barriers' counts are known
-	Arrived  Step = "arrivals" // and its arrivals are counted
-	Enqueued Step = "enqueues" // and its node runs are there
-	Fired    Step = "fired"    // a barrier has opened or a run is to be resumed, and its event is not planned yet
-	Cleared  Step = "clears"   // and what is over or cancelled is gone
+	Written  Step = "writes"   // values are in their slots
+	Appended Step = "appends"  // values are appended to lists
+	Elements Step = "elements" // elements are at their barriers
+	Opened   Step = "opens"    // barriers' counts are known
+	Arrived  Step = "arrivals" // arrivals are counted
+	Enqueued Step = "enqueues" // node runs are enqueued
+	Fired    Step = "fired"    // a barrier has opened or a run resumes, and its event is not planned yet
+	Cleared  Step = "clears"   // what is finished or cancelled is removed
 )
 
 func (t *Tx) pass(s Step) error {
@@ -32,15 +32,15 @@ func (t *Tx) pass(s Step) error {
 	return t.Passed(s)
 }
 
-// Begin puts an instance into memory. The plan with which it begins is still to be applied.
+// Begin adds an instance to memory, before its first plan is applied.
 func (t *Tx) Begin(inst *Instance) {
 	t.KeepBytes(inst)
 	t.Grow(inst, instanceBytes)
 }
 
-// Apply applies a plan, and then the plans of what follows from it, until nothing does. What is over or cancelled goes
-// last, whatever put it there. It gives the end to which the plans lead, with which the caller ends the instance; nil: it goes
-// on. An error says why a plan does not fit.
+// Apply applies a plan and then its continuations, until nothing follows. Clears come last, whichever plan made what they remove.
+// Apply returns the end to which the plans lead, for the caller to end the instance; nil: it continues. An error tells why a plan
+// does not fit.
 func (t *Tx) Apply(inst *Instance, p plan.Plan) (*plan.End, error) {
 	t.KeepBytes(inst)
 	clears := p.Clears
@@ -66,8 +66,7 @@ func (t *Tx) Apply(inst *Instance, p plan.Plan) (*plan.End, error) {
 	return nil, t.pass(Cleared)
 }
 
-// clear takes away what stands under a path for the nodes and variables of a region. What is leased there
-// is fenced by it: its completion finds no run.
+// clear removes what a region's nodes and variables have under a path. Leases there are fenced: their completions find no run.
 func (t *Tx) clear(inst *Instance, c plan.Clear) {
 	what := inst.Core.Cleared(c.Region)
 	for _, a := range Under(&inst.Runs, c.Path, what.Runs) {
@@ -118,8 +117,8 @@ func (t *Tx) Step(inst *Instance, ev plan.Event, jitter float64) (plan.Plan, err
 	return p, nil
 }
 
-// gather takes the elements of an aggregate, and its barrier with them, unless that is kept: no soft edge leads to an
-// aggregate, so nothing can arrive any more.
+// gather collects the elements of an aggregate. It removes the barrier unless KeepDone: no soft edge leads to an aggregate, so
+// nothing arrives any more.
 func (t *Tx) gather(inst *Instance, ev plan.Event) []plan.Element {
 	a := OfRun(ev.Run)
 	b, ok := inst.Barriers.Get(a)
@@ -139,7 +138,7 @@ func (t *Tx) gather(inst *Instance, ev plan.Event) []plan.Element {
 	return out
 }
 
-// applyChanges makes a plan's changes but for its clears, and adds the events that follow.
+// applyChanges makes a plan's changes except its clears, and adds the events that follow.
 func (t *Tx) applyChanges(inst *Instance, p *plan.Plan, events []plan.Event) ([]plan.Event, error) {
 	if err := t.write(inst, p.Writes); err != nil {
 		return nil, err
@@ -179,7 +178,7 @@ func (t *Tx) applyChanges(inst *Instance, p *plan.Plan, events []plan.Event) ([]
 	return events, t.pass(Enqueued)
 }
 
-// write puts values into slots, in the place of what they held.
+// write replaces the values of slots.
 func (t *Tx) write(inst *Instance, writes []plan.Write) error {
 	for i := range writes {
 		w := &writes[i]
@@ -203,7 +202,6 @@ func (t *Tx) write(inst *Instance, writes []plan.Write) error {
 	return t.pass(Written)
 }
 
-// append puts values behind those of a list.
 func (t *Tx) append(inst *Instance, appends []plan.Append) error {
 	for i := range appends {
 		ap := &appends[i]
@@ -215,13 +213,12 @@ func (t *Tx) append(inst *Instance, appends []plan.Append) error {
 		}
 		t.Grow(inst, elementBytes+len(ap.Value))
 		v := old
-		v.Appended = append(v.Appended, ap.Value) // what a rollback leaves behind the old length is overwritten
+		v.Appended = append(v.Appended, ap.Value) // overwrites what a rollback left behind the old length
 		t.putSlot(inst, a, old, had, v)
 	}
 	return t.pass(Appended)
 }
 
-// barrier finds a barrier, or makes one.
 func (t *Tx) barrier(inst *Instance, a Address) *Barrier {
 	if b, ok := inst.Barriers.Get(a); ok {
 		return b
@@ -231,7 +228,6 @@ func (t *Tx) barrier(inst *Instance, a Address) *Barrier {
 	return b
 }
 
-// element puts one value at its barrier.
 func (t *Tx) element(inst *Instance, e *plan.Element) error {
 	if e.Index < 0 {
 		return fmt.Errorf("instance %s: element %d of %s", inst.ID, e.Index, inst.Core.RunName(e.Barrier))
@@ -240,7 +236,7 @@ func (t *Tx) element(inst *Instance, e *plan.Element) error {
 	return nil
 }
 
-// open makes the counts of barriers known.
+// open sets the required counts of barriers.
 func (t *Tx) open(inst *Instance, opens []plan.Open) error {
 	for _, o := range opens {
 		b := t.barrier(inst, OfRun(o.Run)) // elements of the same plan may have made it
@@ -256,7 +252,7 @@ func (t *Tx) open(inst *Instance, opens []plan.Open) error {
 	return t.pass(Opened)
 }
 
-// arrive counts a step towards a barrier, and adds the events that follow from it.
+// arrive counts an arrival, and adds the events that follow.
 func (t *Tx) arrive(inst *Instance, a *plan.Arrival, events []plan.Event) ([]plan.Event, error) {
 	b := t.barrier(inst, OfRun(a.Run))
 	switch {
@@ -283,7 +279,7 @@ func (t *Tx) arrive(inst *Instance, a *plan.Arrival, events []plan.Event) ([]pla
 	return events, nil
 }
 
-// enqueue makes a node run ready, now or when its time has come, unless it is there already.
+// enqueue adds a node run, ready or waiting for its time. A second enqueue is an error.
 func (t *Tx) enqueue(inst *Instance, e *plan.Enqueue) error {
 	a := OfRun(e.Run)
 	if _, there := inst.Runs.Get(a); there {
@@ -308,7 +304,7 @@ func (t *Tx) enqueue(inst *Instance, e *plan.Enqueue) error {
 	return nil
 }
 
-// Retry offers a run again whose attempt failed, at once or after a while.
+// Retry queues a run with a failed attempt again, at once or after a pause.
 func (t *Tx) Retry(r *Run, after time.Duration) {
 	next := RunState{Place: Ready, Attempt: r.Attempt + 1, Due: t.Now}
 	if after > 0 {

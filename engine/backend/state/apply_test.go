@@ -9,7 +9,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// TestSoftArrivalsCountOnce wants the soft arrivals at a barrier to count once, all together.
+// TestSoftArrivalsCountOnce checks that a barrier counts all its soft arrivals as one.
 func TestSoftArrivalsCountOnce(t *testing.T) {
 	inst := &Instance{Core: cleared{}}
 	tx := (&Space{}).Begin(0)
@@ -22,15 +22,15 @@ func TestSoftArrivalsCountOnce(t *testing.T) {
 	}
 }
 
-// resumed is a core that clears what stands under 1 when it goes on from a run.
+// resumed is a core that clears what is under 1 when it resumes a run.
 type resumed struct{ cleared }
 
 func (resumed) Step(plan.Event, plan.Inbox, float64) (plan.Plan, error) {
 	return plan.Plan{Clears: []plan.Clear{{Path: "1"}}}, nil
 }
 
-// TestClearsComeLast wants what any of the plans clears to go, whichever plan has made it, and the plan to stay as it is: programs
-// give the same plan again.
+// TestClearsComeLast checks that clears remove what any plan of the transaction has made, and that the plan is unchanged:
+// programs return the same plan again.
 func TestClearsComeLast(t *testing.T) {
 	inst := &Instance{Core: resumed{}}
 	tx := (&Space{}).Begin(0)
@@ -54,8 +54,8 @@ func TestClearsComeLast(t *testing.T) {
 	}
 }
 
-// TestRunsAreDue wants a run to say since when it is ready, or until when it waits, and the transaction that something waits. A
-// run that is done keeps no arguments.
+// TestRunsAreDue checks since when a run is ready, until when it waits, and that the transaction reports a wait. A finished run
+// keeps no arguments.
 func TestRunsAreDue(t *testing.T) {
 	inst := &Instance{Core: cleared{}}
 	tx := (&Space{Rules: Rules{KeepDone: true}}).Begin(100)

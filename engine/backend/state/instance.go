@@ -12,7 +12,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// Core plans for an instance: it is a *plan.Program in all but tests.
+// Core plans for an instance: a *plan.Program except in tests.
 type Core interface {
 	Needs(ev plan.Event) plan.Needs
 	Step(ev plan.Event, in plan.Inbox, jitter float64) (plan.Plan, error)
@@ -21,18 +21,18 @@ type Core interface {
 	RunName(run graph.Run) string
 }
 
-// Instance is what its plans have made of a running instance. Nothing is in its tables once it has ended.
+// Instance is the state of a running instance. Its tables are empty once it has ended.
 type Instance struct {
 	ID       uuid.UUID
 	Core     Core
-	Owner    any  // what the design knows of the instance besides
-	Detached bool // it has ended, or has left memory
+	Owner    any  // what the design keeps for the instance
+	Detached bool // it has ended, or left memory
 
 	Runs     Table[*Run]
 	Barriers Table[*Barrier]
 	Slots    Table[Value]
 
-	Bytes int // that it takes in memory, an estimate
+	Bytes int // estimated memory
 }
 
 // Run is a node run from its enqueue on.
@@ -41,23 +41,23 @@ type Run struct {
 	Key    graph.Run
 	Action string
 	Args   []plan.Arg
-	Order  uint64 // of the enqueues, among the instances of a space
+	Order  uint64 // of the enqueues in a space
 	RunState
 
-	heap   *Heap // in which it is; nil: in none
+	heap   *Heap // that holds it; nil: none
 	pos    int32 // there
-	queued bool  // it is in a FIFO, whether or not it is still ready
+	queued bool  // in a FIFO, whether or not still ready
 }
 
 // RunState is what changes in a run.
 type RunState struct {
 	Place   Place
 	Attempt int32  // from 1
-	Counted int32  // deliveries of the attempt so far
-	Noted   int32  // the highest such count that is durable, where the design keeps it in memory; else zero
-	Due     int64  // when it became ready, is to be handed out, or its lease ends; nanoseconds of the design's clock
-	Token   int64  // of the lease, the last one if it is over; zero where nobody has had one
-	Holder  string // of the lease, where the design keeps that
+	Counted int32  // deliveries of the attempt
+	Noted   int32  // the durable part of Counted, if the design keeps the count in memory; otherwise zero
+	Due     int64  // when it became ready, is due, or its lease ends; nanoseconds of the design's clock
+	Token   int64  // of the current or last lease; zero: none
+	Holder  string // of the lease, if the design keeps that
 }
 
 // Place is what a run waits for.
@@ -65,32 +65,31 @@ type Place uint8
 
 // The places.
 const (
-	NoQueue Place = iota // for nothing: it has ended or was cancelled
-	Ready                // for somebody to take it
-	Waiting              // for its time
-	Leased               // for its completion
+	NoQueue Place = iota // nothing: it has ended or was cancelled
+	Ready                // a claim
+	Waiting              // its time
+	Leased               // its completion
 )
 
-// Barrier is what has arrived where several must: 0 ≤ Completed ≤ Required, and it opens once, when they become equal.
+// Barrier counts arrivals: 0 ≤ Completed ≤ Required, and it opens once, when they become equal.
 type Barrier struct {
 	Counts
-	Elements []json.RawMessage // of an aggregate, by index; nil where none has come
+	Elements []json.RawMessage // of an aggregate, by index; nil: missing
 }
 
-// Counts are those of a barrier.
 type Counts struct {
-	Required  int32 // zero: it is not known yet
+	Required  int32 // zero: not known yet
 	Completed int32
 	Soft      bool // one of the soft arrivals was counted
 }
 
-// Value is what a slot holds: one value, or a list and behind it what was appended since, by index.
+// Value is the content of a slot: a value, or a list with the values appended since.
 type Value struct {
 	Base     json.RawMessage
 	Appended []json.RawMessage
 }
 
-// list gives the appended values as the core takes them.
+// list converts the appended values for the core.
 func (v Value) list(slot plan.Slot) []plan.Append {
 	out := make([]plan.Append, len(v.Appended))
 	for i, a := range v.Appended {
@@ -99,7 +98,7 @@ func (v Value) list(slot plan.Slot) []plan.Append {
 	return out
 }
 
-// Value reads the whole value of a slot.
+// Value returns the whole value of a slot.
 func (inst *Instance) Value(s plan.Slot) (json.RawMessage, bool) {
 	v, ok := inst.Slots.Get(OfSlot(s))
 	if !ok {
@@ -109,7 +108,7 @@ func (inst *Instance) Value(s plan.Slot) (json.RawMessage, bool) {
 		return v.Base, true
 	}
 	whole, err := plan.JoinAppended(v.Base, v.list(s))
-	return whole, err == nil // nothing was appended that cannot be joined
+	return whole, err == nil // whatever was appended can be joined
 }
 
 // AssembleArgs makes the argument object of a run's task, references resolved.
@@ -117,7 +116,7 @@ func (r *Run) AssembleArgs() (json.RawMessage, error) {
 	return backend.AssembleArgs(r.Args, r.Inst.Value)
 }
 
-// RunsInOrder lists the runs that are not over in the order of their enqueues.
+// RunsInOrder lists the runs that have not ended in the order of their enqueues.
 func (inst *Instance) RunsInOrder() []*Run {
 	var runs []*Run
 	inst.Runs.Each(func(_ Address, r *Run) {
@@ -129,8 +128,7 @@ func (inst *Instance) RunsInOrder() []*Run {
 	return runs
 }
 
-// What things take in memory besides their values, in bytes: an estimate of Go's own figures with room for tables
-// that are not full.
+// Memory of things without their values, in bytes: estimated from Go's own figures, with room for tables that are not full.
 const (
 	instanceBytes = 400
 	runBytes      = 260
@@ -159,7 +157,7 @@ func (r *Run) size() int {
 func (b *Barrier) size() int { return barrierBytes + sizeOfValues(b.Elements) }
 func (v Value) size() int    { return slotBytes + len(v.Base) + sizeOfValues(v.Appended) }
 
-// Size adds up what an instance takes in memory: what Bytes should be.
+// Size computes what Bytes should be.
 func (inst *Instance) Size() int {
 	n := instanceBytes
 	inst.Runs.Each(func(_ Address, r *Run) { n += r.size() })

@@ -19,7 +19,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// pair is an instance, and the model of it.
 type pair struct {
 	*rapid.T
 	tx    state.Tx
@@ -28,8 +27,8 @@ type pair struct {
 	end   *plan.End
 }
 
-// TestAgainstModel runs random programs in random order, some of whose steps are taken back and made again, and wants what is
-// there after each to be what the model has.
+// TestAgainstModel runs random programs in random order, rolls some steps back and repeats them, and compares the state with the
+// model after each.
 func TestAgainstModel(t *testing.T) {
 	depth.Checks(t, 60, 2000)
 	all := programs.Generator(programs.Options{})
@@ -92,7 +91,6 @@ func newPair(t *rapid.T, space *state.Space, drawn programs.Program) *pair {
 	return p
 }
 
-// ran is the end of a run's attempt.
 func (p *pair) ran(r *state.Run) plan.Event {
 	ev := plan.Event{Run: r.Key, Attempt: int(r.Attempt), Result: json.RawMessage("null")}
 	args, err := r.AssembleArgs()
@@ -105,7 +103,6 @@ func (p *pair) ran(r *state.Run) plan.Event {
 	return ev
 }
 
-// complete has the instance take in an event.
 func (p *pair) complete(r *state.Run, ev plan.Event) *plan.End {
 	pl, err := p.tx.Step(p.inst, ev, 0)
 	if err != nil {
@@ -123,7 +120,6 @@ func (p *pair) complete(r *state.Run, ev plan.Event) *plan.End {
 	return end
 }
 
-// both has the instance and the model take in an event.
 func (p *pair) both(r *state.Run, ev plan.Event) {
 	pl, err := p.model.Step(ev, 0)
 	if err != nil {
@@ -136,7 +132,6 @@ func (p *pair) both(r *state.Run, ev plan.Event) {
 	}
 }
 
-// follow has the model obey a plan, and compares it with the instance, where the plan has led to an end or not.
 func (p *pair) follow(pl plan.Plan, end *plan.End) {
 	var err error
 	p.end, err = p.model.Fixpoint(pl, func(ev plan.Event) (plan.Plan, error) {
@@ -160,7 +155,7 @@ func (p *pair) follow(pl plan.Plan, end *plan.End) {
 	}
 }
 
-// shape words what the instance has that the model has, too.
+// shape prints the part of the instance that the model has, too.
 func (p *pair) shape() string {
 	var lines []string
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -186,7 +181,6 @@ func (p *pair) shape() string {
 	return sorted(lines)
 }
 
-// wanted words what the model has.
 func (p *pair) wanted() string {
 	var lines []string
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -212,7 +206,7 @@ func (p *pair) wanted() string {
 	return sorted(lines)
 }
 
-// stored words all of the instance that a rollback has to bring back.
+// stored prints everything that a rollback must restore.
 func (p *pair) stored() string {
 	var lines []string
 	p.inst.Runs.Each(func(a state.Address, r *state.Run) {

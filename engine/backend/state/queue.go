@@ -2,9 +2,8 @@ package state
 
 import "slices"
 
-// Heap is a priority queue of runs, by when they are due and then by the order of their enqueues. A run knows its position,
-// so that it can leave from the middle. The rank is what was due when the run was put there: due itself may
-// change while a transaction is open, and the heap must not.
+// Heap is a priority queue of runs by due time, then by order of enqueue. A run knows its position, so that it can be removed
+// from the middle. The rank is the due time at insertion: a transaction may change Due, and the heap must not change with it.
 type Heap []Ranked
 
 // Ranked is a run in a heap.
@@ -20,14 +19,14 @@ func (r *Ranked) before(o *Ranked) bool {
 	return r.Order < o.Order
 }
 
-// Add puts a run where it belongs. It must be in no heap.
+// Add inserts a run that is in no heap.
 func (h *Heap) Add(r *Run) {
 	r.heap, r.pos = h, int32(len(*h))
 	*h = append(*h, Ranked{r, r.Due})
 	h.up(int(r.pos))
 }
 
-// Remove takes a run out of the heap that it is in, if it is in one.
+// Remove removes a run from its heap, if any.
 func (r *Run) Remove() {
 	if r.heap == nil {
 		return
@@ -44,7 +43,7 @@ func (r *Run) Remove() {
 	r.heap = nil
 }
 
-// Move puts a run into a heap, at the place of when it is due now, and takes it out of the one where it was; nil: into none.
+// Move moves a run to a heap, ranked by its current due time; nil: to none.
 func (r *Run) Move(to *Heap) {
 	if r.heap == to && (to == nil || (*to)[r.pos].rank == r.Due) {
 		return
@@ -55,7 +54,7 @@ func (r *Run) Move(to *Heap) {
 	}
 }
 
-// In says whether a run is in a heap.
+// In reports whether a run is in a heap.
 func (r *Run) In(h *Heap) bool { return r.heap == h }
 
 func (h Heap) up(i int) {
@@ -69,7 +68,7 @@ func (h Heap) up(i int) {
 	}
 }
 
-// down moves an entry towards the leaves, and says whether it moved.
+// down moves an entry towards the leaves, and reports whether it moved.
 func (h Heap) down(i int) bool {
 	moved := false
 	for {
@@ -92,13 +91,13 @@ func (h Heap) swap(i, j int) {
 	h[i].pos, h[j].pos = int32(i), int32(j)
 }
 
-// FIFO holds what is ready, oldest first. A run that is not ready any more stays until it comes to the head.
+// FIFO holds ready runs, oldest first. A run that is no longer ready stays until it reaches the head.
 type FIFO struct {
 	runs []*Run
 	head int
 }
 
-// Push puts a run behind all others, unless it is in the queue.
+// Push adds a run at the end, unless it is in the queue.
 func (q *FIFO) Push(r *Run) {
 	if r.queued {
 		return
@@ -107,7 +106,7 @@ func (q *FIFO) Push(r *Run) {
 	q.runs = append(q.runs, r)
 }
 
-// PushFirst puts a run before all others, unless it is in the queue.
+// PushFirst adds a run at the head, unless it is in the queue.
 func (q *FIFO) PushFirst(r *Run) {
 	if r.queued {
 		return
@@ -121,7 +120,7 @@ func (q *FIFO) PushFirst(r *Run) {
 	q.runs = slices.Insert(q.runs, 0, r)
 }
 
-// Peek gives the oldest run that is ready, or nil.
+// Peek returns the oldest ready run, or nil.
 func (q *FIFO) Peek() *Run {
 	for q.head < len(q.runs) {
 		if r := q.runs[q.head]; r.Place == Ready {
@@ -132,7 +131,7 @@ func (q *FIFO) Peek() *Run {
 	return nil
 }
 
-// First calls f with up to so many of the oldest runs that are ready, in order; f must not change the queue.
+// First calls f with at most most of the oldest ready runs, in order; f must not change the queue.
 func (q *FIFO) First(most int, f func(*Run)) {
 	for _, r := range q.runs[q.head:] {
 		if most == 0 {
@@ -145,7 +144,7 @@ func (q *FIFO) First(most int, f func(*Run)) {
 	}
 }
 
-// Pop takes the head away.
+// Pop removes the head.
 func (q *FIFO) Pop() {
 	q.runs[q.head].queued = false
 	q.runs[q.head] = nil
@@ -157,5 +156,5 @@ func (q *FIFO) Pop() {
 	}
 }
 
-// Queued says whether a run is in a FIFO.
+// Queued reports whether a run is in a FIFO.
 func (r *Run) Queued() bool { return r.queued }

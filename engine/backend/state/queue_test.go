@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHeap makes random moves between two heaps, and wants each to give its runs by when they are due, and then by order.
+// TestHeap makes random moves between two heaps, and checks the order of each: by due time, then by Order.
 func TestHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var heaps [2]Heap
@@ -48,8 +48,8 @@ func TestHeap(t *testing.T) {
 	})
 }
 
-// TestFIFO pushes runs to both ends of a queue, takes some away, and has some leave while they wait; it gives those that are ready
-// in their order, each once.
+// TestFIFO pushes runs to both ends of a queue, removes some, and has some cease to be ready: Peek must return the ready ones in
+// order, each once.
 func TestFIFO(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q FIFO
@@ -104,7 +104,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// TestLongFIFO has a queue move on by many runs, whose memory it returns, and wants none to be lost or to come twice.
+// TestLongFIFO passes many runs through a queue, which frees their memory: none may be lost or repeated.
 func TestLongFIFO(t *testing.T) {
 	var q FIFO
 	next := uint64(0)

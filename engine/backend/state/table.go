@@ -8,28 +8,26 @@ import (
 	"pulley/engine/plan"
 )
 
-// Address is where something stands in an instance: a run's node or a slot's variable, and a path.
+// Address locates something in an instance: a run's node or a slot's variable, and a path.
 type Address struct {
 	ID   int32
 	Path graph.Path
 }
 
-// OfRun gives the address of a node run or barrier.
+// OfRun returns the address of a node run or barrier.
 func OfRun(r graph.Run) Address { return Address{int32(r.Node), r.Path} }
 
-// OfSlot gives the address of a value.
+// OfSlot returns the address of a value.
 func OfSlot(s plan.Slot) Address { return Address{int32(s.Var), s.Scope} }
 
-// listMax is how many entries a table keeps as a plain list: most instances never have more, and a map costs
-// more than they do.
+// listMax is the size up to which a table is a plain list: most instances have no more, and a map costs more.
 const listMax = 12
 
-// Table holds one kind of what an instance has in memory. It finds what stands under a path without a look at
-// the rest once there is much: the end of a loop's round must not cost more because other elements of a
-// spread are at work. The zero value is empty.
+// Table holds one kind of an instance's state. A large table finds what is under a path without a scan: the end of a loop's round
+// must not cost more because other elements of a spread are running. The zero value is empty.
 type Table[V any] struct {
 	list  []entry[V]
-	index *index[V] // nil while few serves
+	index *index[V] // nil while the list suffices
 }
 
 type entry[V any] struct {
@@ -37,10 +35,9 @@ type entry[V any] struct {
 	v  V
 }
 
-// index is a table of many entries.
 type index[V any] struct {
 	at    map[Address]V
-	inner map[graph.Path]map[Address]struct{} // what stands under a path but not at it; nothing under the empty one
+	inner map[graph.Path]map[Address]struct{} // addresses under a path, but not at it; none for the empty path
 }
 
 func (tb *Table[V]) find(a Address) int {
@@ -52,7 +49,7 @@ func (tb *Table[V]) find(a Address) int {
 	return -1
 }
 
-// Get gives the entry at an address, and whether there is one.
+// Get returns the entry at an address, and whether there is one.
 func (tb *Table[V]) Get(a Address) (V, bool) {
 	if tb.index != nil {
 		v, ok := tb.index.at[a]
@@ -65,7 +62,7 @@ func (tb *Table[V]) Get(a Address) (V, bool) {
 	return none, false
 }
 
-// Put stores an entry in the place of what stood at its address.
+// Put stores or replaces the entry at an address.
 func (tb *Table[V]) Put(a Address, v V) {
 	if tb.index != nil {
 		tb.index.put(a, v)
@@ -83,7 +80,6 @@ func (tb *Table[V]) Put(a Address, v V) {
 	tb.index.put(a, v)
 }
 
-// become makes the table one with room for so many entries.
 func (tb *Table[V]) become(room int) {
 	tb.index = &index[V]{at: make(map[Address]V, room), inner: map[graph.Path]map[Address]struct{}{}}
 	for _, e := range tb.list {
@@ -92,14 +88,14 @@ func (tb *Table[V]) become(room int) {
 	tb.list = nil
 }
 
-// Reserve makes room for more entries, if the table is not large already.
+// Reserve makes room for more entries, unless the table is an index already.
 func (tb *Table[V]) Reserve(more int) {
 	if room := len(tb.list) + more; tb.index == nil && room > listMax {
 		tb.become(room)
 	}
 }
 
-// Drop takes an entry away, if there is one.
+// Drop removes an entry, if there is one.
 func (tb *Table[V]) Drop(a Address) {
 	if tb.index != nil {
 		tb.index.drop(a)
@@ -136,7 +132,7 @@ func (tb *Table[V]) Each(f func(Address, V)) {
 	}
 }
 
-// Under lists what stands at a path and under it for some nodes or variables, in any order.
+// Under lists the addresses of some nodes or variables at or under a path, in any order.
 func Under[V any, ID ~int32](tb *Table[V], path graph.Path, ids []ID) []Address {
 	var out []Address
 	if tb.index != nil {
@@ -183,7 +179,7 @@ func (x *index[V]) put(a Address, v V) {
 	x.at[a] = v
 }
 
-// nest notes an entry at the paths around its own.
+// nest adds an entry to the paths around its own.
 func (x *index[V]) nest(a Address) {
 	for p := outer(a.Path); p != ""; p = outer(p) {
 		if x.inner[p] == nil {
@@ -202,7 +198,6 @@ func (x *index[V]) drop(a Address) {
 	}
 }
 
-// outer gives a path without its last part.
 func outer(p graph.Path) graph.Path {
 	if i := strings.LastIndexByte(string(p), '.'); i >= 0 {
 		return p[:i]

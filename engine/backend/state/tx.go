@@ -2,60 +2,59 @@ package state
 
 import "encoding/json"
 
-// Rules are those of a design for what it keeps in memory.
+// Rules are a design's choices for its memory.
 type Rules struct {
-	// KeepDone leaves runs that are done and barriers that have opened where they are until they are cleared, so that a
-	// second enqueue or arrival is noticed.
+	// KeepDone keeps finished runs and opened barriers until they are cleared, so that a second enqueue or arrival is detected.
 	KeepDone bool
 }
 
 // Space is what the instances of one shard, or of one store, share. The zero value is empty.
 type Space struct {
 	Rules
-	Orders uint64 // of the enqueues: the last one given
-	Bytes  int    // that the instances take
+	Orders uint64 // the last number of an enqueue
+	Bytes  int    // of all instances
 
 	spare spare
 }
 
-// spare is memory that a transaction leaves to the next one: lists without entries.
+// spare is memory for the next transaction: empty lists.
 type spare struct {
 	undo     undo
 	requeued []*Run
 }
 
-// spareMax bounds how many entries a list has room for that is kept: one large transaction is not paid for ever after.
+// spareMax bounds the capacity of a list that is kept, so that one large transaction does not hold memory for ever.
 const spareMax = 1 << 14
 
-// Tx is a transaction on the instances of a space. Changes are made in place, and each leaves behind what takes it back.
+// Tx is a transaction on the instances of a space. Each change records how to undo it.
 type Tx struct {
 	Space *Space
 	Now   int64 // one instant for the whole transaction
-	Final bool  // what is applied has happened: nothing can be taken back, and nothing finds a queue
+	Final bool  // it replays the past: nothing can be undone, and nothing is queued
 
-	// Passed is told of each step, which fails where it gives an error; nil: nobody is told.
+	// Passed, if not nil, is called after each step; its error makes the step fail.
 	Passed func(Step) error
 
-	Requeued []*Run // what is to find its queue, in order; some more than once
-	Timed    bool   // something was made to wait for its time; for the caller to set back
+	Requeued []*Run // runs to queue, in order; some more than once
+	Timed    bool   // something waits for its time; the caller resets it
 
 	undo undo
 }
 
-// Begin begins a transaction, in memory that one before has left.
+// Begin begins a transaction in the memory of the previous one.
 func (s *Space) Begin(now int64) Tx {
 	t := Tx{Space: s, Now: now, undo: s.spare.undo, Requeued: s.spare.requeued}
 	s.spare = spare{}
 	return t
 }
 
-// Leave ends a transaction whose changes stay, and leaves its memory to the next.
+// Leave ends a transaction whose changes stay, and keeps its memory for the next.
 func (t *Tx) Leave() {
 	t.Space.spare = spare{t.undo.emptied(), Emptied(t.Requeued)}
 	t.undo, t.Requeued = undo{}, nil
 }
 
-// Emptied gives the memory of a list, without its entries, for the next one; nil where that is too large to be kept.
+// Emptied returns a list without its entries, for reuse; nil if it is too large to keep.
 func Emptied[T any](list []T) []T {
 	if cap(list) > spareMax {
 		return nil
@@ -64,27 +63,27 @@ func Emptied[T any](list []T) []T {
 	return list[:0]
 }
 
-// Savepoint is a place in a transaction to go back to. The zero value is its beginning.
+// Savepoint is a point of a transaction. The zero value is its beginning.
 type Savepoint struct{ undo, requeued int }
 
-// Savepoint gives the place at which the transaction is.
+// Savepoint returns the current point.
 func (t *Tx) Savepoint() Savepoint { return Savepoint{len(t.undo.changes), len(t.Requeued)} }
 
-// Rollback takes back what was changed since a savepoint, last change first.
+// Rollback undoes the changes since a savepoint, last change first.
 func (t *Tx) Rollback(to Savepoint) {
 	t.undo.back(t, to.undo)
 	clear(t.Requeued[to.requeued:])
 	t.Requeued = t.Requeued[:to.requeued]
 }
 
-// Undone has a rollback call f: it takes back what the caller has changed.
+// Undone makes a rollback call f, which undoes a change of the caller.
 func (t *Tx) Undone(f func()) {
 	if t.record(change{kind: called}) {
 		t.undo.calls = append(t.undo.calls, f)
 	}
 }
 
-// Set gives a run another state, and has it find its queue.
+// Set changes the state of a run, which is queued again.
 func (t *Tx) Set(r *Run, state RunState) {
 	if t.record(change{kind: runChanged, run: r}) {
 		t.undo.states = append(t.undo.states, r.RunState)
@@ -93,7 +92,6 @@ func (t *Tx) Set(r *Run, state RunState) {
 	r.RunState = state
 }
 
-// addRun adds a run, which is not there, and has it find its queue.
 func (t *Tx) addRun(a Address, r *Run) {
 	r.Inst.Runs.Put(a, r)
 	if t.record(change{kind: runAdded, run: r}) {
@@ -101,13 +99,12 @@ func (t *Tx) addRun(a Address, r *Run) {
 	}
 }
 
-// removeRun takes a run away, which is there.
 func (t *Tx) removeRun(a Address, r *Run) {
 	r.Inst.Runs.Drop(a)
 	t.record(change{kind: runRemoved, run: r})
 }
 
-// Done notes that a run has ended. Its plan is still to be applied.
+// Done ends a run, before its plan is applied.
 func (t *Tx) Done(r *Run) {
 	over := RunState{Attempt: r.Attempt}
 	t.KeepBytes(r.Inst)
@@ -125,37 +122,34 @@ func (t *Tx) Done(r *Run) {
 	t.Grow(r.Inst, r.size())
 }
 
-// Grow notes that an instance takes so much more. What was noted before [Tx.KeepBytes] stays after a rollback.
+// Grow adds to the bytes of an instance. A rollback keeps what was added before [Tx.KeepBytes].
 func (t *Tx) Grow(inst *Instance, n int) {
 	inst.Bytes += n
 	t.Space.Bytes += n
 }
 
-// KeepBytes has a rollback bring back what an instance takes now.
+// KeepBytes makes a rollback restore the instance's current bytes.
 func (t *Tx) KeepBytes(inst *Instance) {
 	t.record(change{kind: bytesChanged, inst: inst, n: inst.Bytes})
 }
 
-// putBarrier adds a barrier, which is not there.
 func (t *Tx) putBarrier(inst *Instance, a Address, b *Barrier) {
 	inst.Barriers.Put(a, b)
 	t.Grow(inst, b.size())
 	t.record(change{kind: barrierAdded, inst: inst, at: a})
 }
 
-// removeBarrier takes a barrier away, which is there.
 func (t *Tx) removeBarrier(inst *Instance, a Address, b *Barrier) {
 	inst.Barriers.Drop(a)
 	t.Grow(inst, -b.size())
 	t.record(change{kind: barrierRemoved, inst: inst, at: a, barrier: b})
 }
 
-// count has a barrier's counts come back with a rollback.
+// count makes a rollback restore a barrier's counts.
 func (t *Tx) count(b *Barrier) {
 	t.record(change{kind: barrierChanged, barrier: b, counts: b.Counts})
 }
 
-// putElement puts an element at a barrier.
 func (t *Tx) putElement(inst *Instance, b *Barrier, index int, v json.RawMessage) {
 	if had := len(b.Elements); index >= had {
 		grown := make([]json.RawMessage, max(index+1, int(b.Required)))
@@ -175,7 +169,7 @@ func (t *Tx) putElement(inst *Instance, b *Barrier, index int, v json.RawMessage
 	}
 }
 
-// putSlot puts a value into a slot, in the place of old, where it had one.
+// putSlot replaces the value old of a slot, if it had one.
 func (t *Tx) putSlot(inst *Instance, a Address, old Value, had bool, v Value) {
 	inst.Slots.Put(a, v)
 	switch {
@@ -186,7 +180,6 @@ func (t *Tx) putSlot(inst *Instance, a Address, old Value, had bool, v Value) {
 	}
 }
 
-// removeSlot takes away what a slot holds.
 func (t *Tx) removeSlot(inst *Instance, a Address, old Value) {
 	inst.Slots.Drop(a)
 	t.Grow(inst, -old.size())
@@ -195,7 +188,7 @@ func (t *Tx) removeSlot(inst *Instance, a Address, old Value) {
 	}
 }
 
-// Empty takes everything out of an instance that has ended or leaves memory. Its runs are over, and leave their queues.
+// Empty removes everything from an instance that has ended or leaves memory. Its runs leave their queues.
 func (t *Tx) Empty(inst *Instance) {
 	inst.Runs.Each(func(_ Address, r *Run) {
 		if r.Place != NoQueue {

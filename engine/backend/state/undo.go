@@ -2,8 +2,8 @@ package state
 
 import "pulley/engine/plan"
 
-// undo is what takes the changes of a transaction back. What only some changes have stands in lists of its own, of which each
-// such change has the last entry when its turn has come: so that a change is small.
+// undo is the log of a transaction's changes. Data that only some changes have is in separate lists, each used as a stack, so
+// that a change is small.
 type undo struct {
 	changes []change
 	states  []RunState
@@ -12,11 +12,11 @@ type undo struct {
 	calls   []func()
 }
 
-// change is what takes one change back. Which fields it has says its kind.
+// change is an undo record. Its kind tells which fields it uses.
 type change struct {
 	kind    kind
-	counts  Counts // that the barrier had
-	n       int    // bytes, or an index, or a length
+	counts  Counts // the barrier's earlier counts
+	n       int    // bytes, an index, or a length
 	inst    *Instance
 	at      Address
 	run     *Run
@@ -26,23 +26,23 @@ type change struct {
 type kind uint8
 
 const (
-	called         kind = iota // a function does it
-	runChanged                 // a run has another state
-	runAdded                   // a run was added
-	runRemoved                 // a run was taken away
-	argsDropped                // the arguments of a run went
-	bytesChanged               // an instance takes more, or less
-	barrierAdded               // a barrier was added
-	barrierRemoved             // a barrier was taken away
-	barrierChanged             // a barrier has other counts
-	elementsGrown              // a barrier has room for more elements
-	elementAdded               // an element came
-	elementChanged             // an element came in the place of another
-	slotAdded                  // a slot that was empty has a value
-	slotChanged                // a slot has another value, or none
+	called     kind = iota // calls a function
+	runChanged             // a run's state
+	runAdded
+	runRemoved
+	argsDropped  // a run's arguments
+	bytesChanged // an instance's bytes
+	barrierAdded
+	barrierRemoved
+	barrierChanged // a barrier's counts
+	elementsGrown  // a barrier's room for elements
+	elementAdded
+	elementChanged // an element was replaced
+	slotAdded      // an empty slot got a value
+	slotChanged    // a slot's value was replaced or removed
 )
 
-// record notes a change, and says whether it may be taken back.
+// record adds a change, and reports whether it may be undone.
 func (t *Tx) record(c change) bool {
 	if t.Final {
 		return false
@@ -51,7 +51,6 @@ func (t *Tx) record(c change) bool {
 	return true
 }
 
-// back takes back what was changed since there were n changes, last change first.
 func (u *undo) back(t *Tx, n int) {
 	for i := len(u.changes) - 1; i >= n; i-- {
 		u.revertChange(t, &u.changes[i])
@@ -60,7 +59,7 @@ func (u *undo) back(t *Tx, n int) {
 	u.changes = u.changes[:n]
 }
 
-// revertChange takes a change back. Those that came after it have been taken back before.
+// revertChange undoes a change, after all later ones.
 func (u *undo) revertChange(t *Tx, c *change) {
 	switch c.kind {
 	case called:
@@ -95,7 +94,6 @@ func (u *undo) revertChange(t *Tx, c *change) {
 	}
 }
 
-// pop takes the last entry of a list.
 func pop[T any](list *[]T) T {
 	last := len(*list) - 1
 	v := (*list)[last]
@@ -104,7 +102,7 @@ func pop[T any](list *[]T) T {
 	return v
 }
 
-// emptied gives the memory of the lists for the next transaction.
+// emptied returns the lists' memory for the next transaction.
 func (u *undo) emptied() undo {
 	return undo{Emptied(u.changes), Emptied(u.states), Emptied(u.args), Emptied(u.values), Emptied(u.calls)}
 }

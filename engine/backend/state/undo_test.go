@@ -11,7 +11,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// picture words all that a rollback has to bring back.
+// picture prints everything that a rollback must restore.
 func picture(s *Space, inst *Instance) string {
 	lines := []string{fmt.Sprintf("space %d, instance %d, gone %t", s.Bytes, inst.Bytes, inst.Detached)}
 	inst.Runs.Each(func(a Address, r *Run) {
@@ -25,8 +25,8 @@ func picture(s *Space, inst *Instance) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestUndo makes every kind of change to an instance, some twice, and takes them back one savepoint after the other:
-// each finds what was there when it was made.
+// TestUndo makes every kind of change to an instance, some twice, and rolls back one savepoint after the other: each must restore
+// the state at that point.
 func TestUndo(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprintf("keep=%t", keep), func(t *testing.T) { undoAll(t, &Space{Rules: Rules{KeepDone: keep}}) })
@@ -91,7 +91,7 @@ func undoAll(t *testing.T, space *Space) {
 			t.Fatalf("after change %d the instance takes %d bytes, and %d were counted", len(places)-1, n, inst.Bytes)
 		}
 	}
-	if n := len(slices.Compact(slices.Clone(before))); n < len(changes)-2 { // that of the caller, and with KeepDone a gathering, are not seen
+	if n := len(slices.Compact(slices.Clone(before))); n < len(changes)-2 { // the caller's change, and with KeepDone a gathering, are invisible
 		t.Fatalf("inconclusive: %d changes make %d pictures", len(changes), n)
 	}
 	for i := len(places) - 1; i >= 0; i-- {
@@ -120,8 +120,7 @@ func (cleared) Cleared(graph.RegionID) plan.Cleared {
 	return plan.Cleared{Runs: []graph.NodeID{0, 2}, Barriers: []graph.NodeID{50, 51}, Vars: []graph.VarID{1}}
 }
 
-// TestDoneIsKept wants a second enqueue of a run that is done, and an arrival at an aggregate that has opened, to be
-// refused where what is done is kept.
+// TestDoneIsKept checks that KeepDone refuses a second enqueue of a finished run, and an arrival at an opened aggregate.
 func TestDoneIsKept(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		space := &Space{Rules: Rules{KeepDone: keep}}
@@ -143,7 +142,7 @@ func TestDoneIsKept(t *testing.T) {
 	}
 }
 
-// TestFinalKeepsNothing wants a transaction of what has happened to record nothing.
+// TestFinalKeepsNothing checks that a final transaction records nothing.
 func TestFinalKeepsNothing(t *testing.T) {
 	space, inst := &Space{}, &Instance{Core: cleared{}}
 	tx := space.Begin(0)
@@ -156,8 +155,8 @@ func TestFinalKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestTransactionsLeaveMemory has two transactions open at once: neither may write into the other's lists, and what is left
-// to the next holds nothing.
+// TestTransactionsLeaveMemory has two transactions open at once: neither may write into the other's lists, and the memory that is
+// left must be empty.
 func TestTransactionsLeaveMemory(t *testing.T) {
 	space := &Space{}
 	first := space.Begin(0)

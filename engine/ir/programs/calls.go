@@ -9,7 +9,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// afford takes the cost of calls from the budget, if it is there.
+// afford takes the cost of calls from the budget, if it suffices.
 func (g *generator) afford(calls int) bool {
 	if g.spent+calls*g.rounds > spentMax {
 		return false
@@ -18,7 +18,6 @@ func (g *generator) afford(calls int) bool {
 	return true
 }
 
-// act assigns the result of an action.
 func (g *generator) act() []ir.Stmt {
 	if !g.afford(1) {
 		return g.set()
@@ -30,7 +29,7 @@ func (g *generator) act() []ir.Stmt {
 	return assign(do, target)
 }
 
-// action writes an action that gives a value of a kind, or fails where that is caught.
+// action writes an action that returns a value of a kind, or fails where that is caught.
 func (g *generator) action(k kind) *ir.Action {
 	if g.n(4) > 1 && (len(g.caught) > 0 || g.fails && g.seldom(3)) {
 		if typ, ok := g.failing(); ok {
@@ -51,7 +50,7 @@ func (g *generator) action(k kind) *ir.Action {
 	return a
 }
 
-// follow gives an action the policy that all calls of it have.
+// follow gives an action the policy that all its calls have.
 func (g *generator) follow(a *ir.Action) {
 	p, known := g.policies[a.Name]
 	if !known {
@@ -120,7 +119,6 @@ func (g *generator) enough() []ir.Retry {
 	return []ir.Retry{{Count: 2}}
 }
 
-// anyPolicies writes any policies.
 func (g *generator) anyPolicies() []ir.Retry {
 	switch g.n(4) {
 	case 1:
@@ -133,7 +131,7 @@ func (g *generator) anyPolicies() []ir.Retry {
 	return []ir.Retry{{Count: 1}}
 }
 
-// failing draws a type of error that may be raised here.
+// failing draws an error type that may be raised here.
 func (g *generator) failing() (string, bool) {
 	var types []string
 	for _, typ := range errorTypes {
@@ -158,7 +156,7 @@ func (g *generator) fail(k kind, typ string) *ir.Action {
 		switch {
 		case typ == "Flaky" && (k == number || k == anything):
 			a = action("flaky", "times", g.expr(number, 1)+" % "+g.one("2", "3")+" * 3")
-		case typ == "Flaky": // what it gives is a number
+		case typ == "Flaky": // its result is a number
 			a = action("flaky", "times", "3")
 		}
 		g.follow(a)
@@ -178,7 +176,6 @@ func (g *generator) fail(k kind, typ string) *ir.Action {
 	return a
 }
 
-// invocation writes an action or a call of a kind.
 func (g *generator) invocation(k kind) ir.Invocation {
 	if g.n(2) == 1 {
 		if c := g.callOf(k); c != nil {
@@ -198,7 +195,6 @@ func (g *generator) invocation(k kind) ir.Invocation {
 	return g.action(k)
 }
 
-// call assigns the result of a function.
 func (g *generator) call() []ir.Stmt {
 	k := g.anyKind()
 	c := g.callOf(k)
@@ -210,8 +206,7 @@ func (g *generator) call() []ir.Stmt {
 	return assign(c, target)
 }
 
-// callOf calls a function that gives a kind: one that is there, or a new one. Nil means that none may
-// be called here.
+// callOf calls an existing or new function that returns a kind. Nil means that none may be called here.
 func (g *generator) callOf(k kind) *ir.Call {
 	f := g.existing(k)
 	if f == nil && g.calls < callsMax && g.rounds <= roundsMax {
@@ -237,7 +232,6 @@ func kindOf(name string) kind {
 	return anything
 }
 
-// existing draws one of the functions that may be called here.
 func (g *generator) existing(k kind) *function {
 	var fit []*function
 	for _, f := range g.functions {
@@ -261,7 +255,6 @@ func (g *generator) existing(k kind) *function {
 	return f
 }
 
-// function writes a new function, as it is called here.
 func (g *generator) function(k kind) *function {
 	outer := *g
 	g.have, g.maybe, g.dead = map[string]bool{}, map[string]bool{}, false
@@ -294,7 +287,6 @@ func (g *generator) function(k kind) *function {
 	return f
 }
 
-// spread runs a call for the elements of a list.
 func (g *generator) spread() []ir.Stmt {
 	over, item := g.spreadOver()
 	limit := g.n(4)
@@ -337,7 +329,7 @@ func (g *generator) spreadOver() (over, item string) {
 	return g.elements(numbers), g.target(number)
 }
 
-// parallel runs calls together; its targets unpack the list, or there is one for it.
+// parallel runs calls together; its targets unpack the list, or one takes it.
 func (g *generator) parallel() []ir.Stmt {
 	p := &ir.Parallel{}
 	unpacks := g.n(2) == 0

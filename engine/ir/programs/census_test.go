@@ -6,12 +6,12 @@ import (
 	"pulley/engine/ir"
 )
 
-// Count is how often each construct occurs, by name; "try > for" is a for that stands in a try. What is
-// in a function stands where the function is called: in a call, a spread or a parallel.
+// Count is how often each construct occurs, by name; "try > for" is a for in a try. What is in a function counts as in its call:
+// in a call, a spread or a parallel.
 type Count map[string]int
 
-// Containers lists what a construct can stand in, and Contained what can stand in each of them. Loops
-// and what can stand in loops have two more.
+// Containers lists what can contain a construct, and Contained what each of them can contain. Loops and their contents can
+// contain two more.
 var (
 	Containers = []string{"if", "for", "while", "try", "except", "call", "spread", "parallel"}
 	Contained  = []string{
@@ -20,7 +20,7 @@ var (
 	Leaving = []string{"break", "continue"} // in if, for, while, try and except
 )
 
-// Constructs lists what stands alone.
+// Constructs lists what occurs alone.
 var Constructs = []string{
 	"fn", "assign", "bare", "pass", "unpack", "accumulate",
 	"if", "elif", "else", "for", "for two names", "for range", "for enumerate", "for dict", "while", "while True",
@@ -199,7 +199,7 @@ func (c *census) action(in string, a *ir.Action) {
 	}
 }
 
-// enter counts what a function has in it as standing in what calls it, once for each kind of that.
+// enter counts a function's contents as inside what calls it, once for each kind of that.
 func (c *census) enter(in, name string) {
 	f := c.functions[name]
 	if key := [2]string{in, name}; f != nil && !c.counted[key] {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// kind is what the generator knows of a value. Every name is of one kind for good.
+// kind is what the generator knows of a value. Every name keeps its kind.
 type kind int
 
 const (
@@ -21,7 +21,6 @@ const (
 	kinds
 )
 
-// pool lists the names of each kind.
 var pool = [kinds][]string{
 	number:   {"a", "b", "c"},
 	text:     {"s", "t"},
@@ -34,7 +33,7 @@ var pool = [kinds][]string{
 
 func (g *generator) assigned(name string) { g.have[name], g.maybe[name] = true, true }
 
-// known lists the names that hold a value here, counters of loops apart.
+// known lists the names with a value here, without counters of loops.
 func (g *generator) known() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(g.have)) {
@@ -45,7 +44,7 @@ func (g *generator) known() []string {
 	return out
 }
 
-// variable draws a name of a kind that holds a value; in wild programs at times one that may not.
+// variable draws a name of a kind with a value; in wild programs sometimes one that may have none.
 func (g *generator) variable(k kind) (string, bool) {
 	among := g.have
 	if g.wild && g.seldom(20) {
@@ -66,12 +65,11 @@ func (g *generator) variable(k kind) (string, bool) {
 // target draws a name to assign to.
 func (g *generator) target(k kind) string { return g.one(pool[k]...) }
 
-// anyKind draws a kind of value; an error is none that a program makes.
+// anyKind draws a kind of value, except an error.
 func (g *generator) anyKind() kind {
 	return []kind{number, text, list, numbers, dict, anything}[g.n(6)]
 }
 
-// expr writes an expression of a kind.
 func (g *generator) expr(k kind, depth int) string {
 	if g.fails && g.seldom(50) {
 		if wrong := g.wrong(k); wrong != "" {
@@ -101,8 +99,8 @@ func (g *generator) expr(k kind, depth int) string {
 	return g.anything(depth)
 }
 
-// wrong is an expression that fails, or is over a limit; empty where none can stand. Python would catch it where errors are caught,
-// and wants to know its kind.
+// wrong writes an expression that fails, or exceeds a limit; empty if none is possible. In Python an except would catch it, and
+// its kind must be known.
 func (g *generator) wrong(k kind) string {
 	if g.python {
 		if len(g.caught) > 0 {
@@ -192,7 +190,6 @@ func (g *generator) numbers(depth int) string {
 	return g.display(number, depth)
 }
 
-// display writes a list of a few elements of a kind.
 func (g *generator) display(k kind, depth int) string {
 	return "[" + strings.Join(several(g, 0, literalMax, func() string { return g.expr(k, max(depth-1, 0)) }), ", ") + "]"
 }
@@ -231,7 +228,7 @@ func (g *generator) dict(depth int) string {
 	return "{}"
 }
 
-// plain draws a kind whose values hold no others, so that what a loop collects stays small.
+// plain draws a kind without nested values, so that what a loop collects stays small.
 func (g *generator) plain() kind { return []kind{number, text}[g.n(2)] }
 
 func (g *generator) anything(depth int) string {
@@ -256,7 +253,6 @@ func (g *generator) anything(depth int) string {
 	return "None"
 }
 
-// cond writes a condition.
 func (g *generator) cond(depth int) string {
 	switch g.n(8) {
 	case 1:
@@ -281,7 +277,7 @@ func (g *generator) cond(depth int) string {
 	return "(" + g.expr(number, depth) + " % " + g.one("2", "3") + g.one(" == 0", " != 1", " < 1") + ")"
 }
 
-// equality compares two values. In Python True is 1, so that their kinds must be known, or one be None or a text.
+// equality compares two values. In Python True is 1, so their kinds must be known, or one be None or a text.
 func (g *generator) equality(depth int) string {
 	a, b := anything, anything
 	if g.python {
@@ -294,7 +290,7 @@ func (g *generator) equality(depth int) string {
 	return "(" + g.expr(a, depth) + " == " + g.expr(b, depth) + ")"
 }
 
-// errorTest asks for the type of an error; in Python, of one that was caught.
+// errorTest tests the type of an error; in Python, of a caught one.
 func (g *generator) errorTest(depth int) string {
 	if !g.python {
 		return "isexception(" + g.expr(failureOr(g), depth) + `, "` + g.one(errorTypes...) + `")`
@@ -305,7 +301,7 @@ func (g *generator) errorTest(depth int) string {
 	return "(" + g.expr(text, depth) + " == " + g.expr(text, depth) + ")"
 }
 
-// failureOr is the kind of an error where one has been bound.
+// failureOr is the kind of an error if one is bound.
 func failureOr(g *generator) kind {
 	if g.have["e"] {
 		return failure

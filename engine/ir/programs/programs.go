@@ -11,29 +11,28 @@ import (
 	"pulley/engine/ir"
 )
 
-// Program is a program and an input that its main takes. Its actions are of those that come with the
-// engine: add, double, echo, fail, flaky, hash, items, noop and sum.
+// Program is a program with an input for its main. Its actions are built-in ones: add, double, echo, fail, flaky, hash, items,
+// noop and sum.
 type Program struct {
 	Source string          `json:"source"`
 	Input  json.RawMessage `json:"input"`
 }
 
-// GoString shows the program as a person would write it; rapid prints what was drawn with it.
+// GoString shows the program as text; rapid prints its draws with it.
 func (p Program) GoString() string {
 	return fmt.Sprintf("a program with the input %s:\n%s", p.Input, p.Source)
 }
 
-// Options choose what programs there are. The zero value is the whole language.
+// Options choose the programs. The zero value is the whole language.
 type Options struct {
-	// Tame programs complete: no name lacks a value, and nothing fails that is not caught.
+	// Tame programs complete: no name lacks a value, and every failure is caught.
 	Tame bool
 
-	// Python keeps to what Python has, too, and means the same by, so that [Python] prints the programs. Unless they are Tame, errors
-	// may go uncaught in them, and expressions may fail where nothing would catch that in Python.
+	// Python keeps to what means the same in Python, so that [Python] can print the programs. Unless Tame, errors may be
+	// uncaught, and expressions may fail where nothing would catch that in Python.
 	Python bool
 }
 
-// Generator gives the generator of programs.
 func Generator(opts Options) *rapid.Generator[Program] {
 	return rapid.Custom(func(t *rapid.T) Program {
 		g := &generator{t: t, python: opts.Python, policies: map[string]policy{}}
@@ -43,34 +42,34 @@ func Generator(opts Options) *rapid.Generator[Program] {
 	})
 }
 
-// generator is one program in the making. It holds what is known at the place that is being written.
+// generator is a program in progress. It holds what is known at the current place.
 type generator struct {
 	t      *rapid.T
-	fails  bool // expressions may fail, and errors may go uncaught
-	wild   bool // names may lack a value, besides, and limits be exceeded
-	python bool // it keeps to what Python has
+	fails  bool // expressions may fail, and errors may be uncaught
+	wild   bool // moreover, names may lack a value, and limits be exceeded
+	python bool // only what Python has
 
-	policies map[string]policy // of the actions that were called; in Python, each action has one
+	policies map[string]policy // of the called actions; in Python, each action has one
 
-	have  map[string]bool // names of this function that hold a value on every path to here
-	maybe map[string]bool // names of this function that hold one on some path
-	dead  bool            // nothing gets here
+	have  map[string]bool // names of this function with a value on every path to here
+	maybe map[string]bool // names of this function with a value on some path
+	dead  bool            // unreachable
 
 	result kind            // of this function
 	loops  int             // around this place in this function
 	depth  int             // of blocks in this function
 	calls  int             // of functions around this one
-	below  int             // how deep calls of this function lead
-	rounds int             // how often this place is run at most
-	spent  int             // action calls that the program makes at most, so far
-	caught map[string]bool // the types of errors that are caught around this place; Exception stands for all
-	raised map[string]bool // the types of errors that leave this function
+	below  int             // depth of this function's calls
+	rounds int             // how often this place runs at most
+	spent  int             // action calls of the program at most, so far
+	caught map[string]bool // error types caught around this place; Exception stands for all
+	raised map[string]bool // error types that leave this function
 
 	counters  int // of while loops
 	functions []*function
 }
 
-// function is one that is complete and may be called.
+// function is a complete one, which may be called.
 type function struct {
 	*ir.Function
 	result kind
@@ -85,7 +84,7 @@ type policy struct {
 	timeout time.Duration
 }
 
-// What bounds a program.
+// Bounds of a program.
 const (
 	mainMax    = 8   // statements of each half of main
 	blockMax   = 4   // of any other block
@@ -93,14 +92,13 @@ const (
 	callsMax   = 2   // of functions below main
 	roundsMax  = 36  // of one place
 	spentMax   = 120 // action calls
-	sliceMax   = 3   // elements of a list that is gone over
-	literalMax = 3   // elements of a list that is written
+	sliceMax   = 3   // elements of a list that a loop goes over
+	literalMax = 3   // elements of a list display
 )
 
-// n draws a number below k.
 func (g *generator) n(k int) int { return rapid.IntRange(0, k-1).Draw(g.t, "n") }
 
-// one draws one of several; simplest first.
+// one draws one of several, the simplest first.
 func (g *generator) one(of ...string) string { return of[g.n(len(of))] }
 
 // seldom is true once in k times.
@@ -133,7 +131,6 @@ func (g *generator) program() Program {
 	return Program{Source: ir.Print(prog), Input: input}
 }
 
-// mainInputs draws what main takes, and a value for each.
 func (g *generator) mainInputs() (inputs []string, input json.RawMessage) {
 	var fields []string
 	for range g.n(3) {

@@ -14,7 +14,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// compiled parses and compiles a program.
 func compiled(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -29,8 +28,8 @@ func compiled(t interface {
 	}
 }
 
-// TestTheWholeLanguage wants every construct, and every construct within every other, among as many programs as a soak
-// has at least. Before each change it stops as soon as it has seen all of them, and begins where that is soon.
+// TestTheWholeLanguage checks that the programs of a soak contain every construct, and every construct within every other. Before
+// each change it stops as soon as it has seen all, with a seed for which that is soon.
 func TestTheWholeLanguage(t *testing.T) {
 	const first, most = 5_001, 2_000
 	want := slices.Clone(programs.Constructs)
@@ -69,8 +68,8 @@ func TestTheWholeLanguage(t *testing.T) {
 	}
 }
 
-// TestEveryProgramIsValid wants whatever is drawn, also by a shrinker, to parse and to compile, and the
-// same draws to give the same program.
+// TestEveryProgramIsValid checks that every draw, also by a shrinker, parses and compiles, and that equal draws give equal
+// programs.
 func TestEveryProgramIsValid(t *testing.T) {
 	depth.Checks(t, 50, 2000)
 	for _, opts := range []programs.Options{{}, {Tame: true}, {Python: true}} {
@@ -85,8 +84,7 @@ func TestEveryProgramIsValid(t *testing.T) {
 	}
 }
 
-// TestPython wants every program that keeps to what Python has to be printed, and those programs to be made of the whole of
-// that.
+// TestPython checks that every program with Options.Python is printed, and that these programs use all that Python allows.
 func TestPython(t *testing.T) {
 	total := programs.Count{}
 	all := programs.Generator(programs.Options{Python: true})
@@ -115,7 +113,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// TestUnprintable wants what Python does not have, or means something else by, to be refused and not printed.
+// TestUnprintable checks that constructs without a Python equivalent are refused.
 func TestUnprintable(t *testing.T) {
 	for _, c := range [][2]string{
 		{`s = "é"[:1]`, "a text that is not ASCII"},
@@ -145,7 +143,7 @@ func TestUnprintable(t *testing.T) {
 	}
 }
 
-// TestPythonText looks at the text of one program.
+// TestPythonText checks the text of one program.
 func TestPythonText(t *testing.T) {
 	const source = `fn f0(input: [a], output: [ns]):
     ns = range(a)

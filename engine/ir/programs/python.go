@@ -9,8 +9,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// Unprintable says which construct keeps a program from being printed as Python: Python does not have it, or means
-// something else by it.
+// Unprintable names the construct that cannot be printed as Python: Python lacks it, or means something else by it.
 type Unprintable struct {
 	Pos       ir.Pos
 	Construct string // in the same words for all of its kind
@@ -20,19 +19,19 @@ func (e *Unprintable) Error() string {
 	return fmt.Sprintf("%s: this is not printed as Python: %s", e.Pos, e.Construct)
 }
 
-// Python prints a program as a file with a workflow in Python, whose INPUTS has the program's input. CPython, running it
-// without any engine, gives what the program gives. The file imports the errors and what the actions do from
-// a module language. The error is an *Unprintable, or that of a program that does not parse.
+// Python prints a program as a file with a workflow in Python, whose INPUTS has the program's input. CPython, running it without
+// any engine, computes the program's result. The file imports the errors and the actions from a module language. The error is an
+// *Unprintable, or that of a program that does not parse.
 //
-// The hints are those of the names that the generator uses, so that only its programs are printed rightly. How many
-// elements of a spread run at once is left out: no result shows it.
+// The hints are those of the generator's names, so only its programs are printed correctly. The limit of a spread is left out: no
+// result shows it.
 func Python(p Program) (string, error) {
 	prog, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
 	if err != nil {
 		return "", err
 	}
 	w := &pythonWriter{actions: map[string]*ir.Action{}, tried: map[string]bool{}}
-	for _, f := range slices.Backward(prog.Functions) { // a function stands before those that call it
+	for _, f := range slices.Backward(prog.Functions) { // a function comes before its callers
 		w.survey(f.Body, w.tried[f.Name.Text])
 	}
 	if strings.ContainsFunc(p.Source, func(r rune) bool { return r > 127 }) {
@@ -68,7 +67,6 @@ var pythonActions = map[string]struct{ function, parameters, result string }{
 	"sum":    {"total", "values: List[int]", "int"},
 }
 
-// pythonAction defines an action, with the policies of its calls.
 func pythonAction(a *ir.Action) string {
 	options := []string{fmt.Sprintf("name=%q", a.Name)}
 	count, on := 0, "()"
@@ -102,19 +100,18 @@ func pythonAction(a *ir.Action) string {
 		strings.Join(options, ", "), f.function, f.parameters, f.result, a.Name, count, on, arguments)
 }
 
-// pythonWriter writes the methods of a class.
 type pythonWriter struct {
 	out     strings.Builder
 	level   int
 	actions map[string]*ir.Action // the first call of each
 	called  []string              // their names
-	tried   map[string]bool       // functions that are called where errors are caught
+	tried   map[string]bool       // functions called where errors are caught
 	main    bool                  // run is being written
-	tries   int                   // around this place, in callers, too
+	tries   int                   // around this place, also in callers
 	err     *Unprintable          // the first
 }
 
-// survey notes the functions that are called in statements, or below them, where errors are caught.
+// survey collects the functions that statements call, directly or not, where errors are caught.
 func (w *pythonWriter) survey(body []ir.Stmt, tried bool) {
 	note := func(do ir.RHS) {
 		if c, ok := do.(*ir.Call); ok && tried {
@@ -152,7 +149,7 @@ func (w *pythonWriter) survey(body []ir.Stmt, tried bool) {
 	}
 }
 
-// refuse notes what cannot be printed.
+// refuse records what cannot be printed.
 func (w *pythonWriter) refuse(pos ir.Pos, construct string) {
 	if w.err == nil {
 		w.err = &Unprintable{pos, construct}
@@ -165,7 +162,6 @@ func (w *pythonWriter) line(format string, args ...any) {
 	w.out.WriteByte('\n')
 }
 
-// hint is the type of a name's values.
 func hint(name string) string {
 	if strings.HasPrefix(name, "k") {
 		return "int" // the counter of a while
@@ -200,7 +196,6 @@ func (w *pythonWriter) function(f *ir.Function) {
 	w.leave(outputs)
 }
 
-// leave returns from a function.
 func (w *pythonWriter) leave(values []*ir.Expr) {
 	var texts []string
 	for _, v := range values {
@@ -301,7 +296,7 @@ func (w *pythonWriter) try(s *ir.Try) {
 	}
 }
 
-// errorAsValue is what Python has no counterpart of: there, only type and text of an error travel.
+// errorAsValue has no counterpart in Python, where only type and text of an error are available.
 const errorAsValue = "an error as a value"
 
 func (w *pythonWriter) assign(s *ir.Assign) {
@@ -323,7 +318,7 @@ func (w *pythonWriter) assign(s *ir.Assign) {
 	}
 }
 
-// unpack assigns several names at once; by way of others if the hints of what is unpacked do not say what theirs say.
+// unpack assigns several names at once; through others if the hints of what is unpacked differ.
 func (w *pythonWriter) unpack(s *ir.Assign, value string) {
 	untyped := func(do ir.Invocation) bool {
 		a, ok := do.(*ir.Action)
@@ -395,7 +390,7 @@ func (w *pythonWriter) call(do ir.Invocation) string {
 	return function + "(" + strings.Join(texts, ", ") + ")"
 }
 
-// use notes that an action is called. In Python, its definition says how often it is tried.
+// use records a called action. In Python, its definition has its retries.
 func (w *pythonWriter) use(a *ir.Action) {
 	if len(a.Retries) > 1 {
 		w.refuse(a.Pos, "several policies of one call")

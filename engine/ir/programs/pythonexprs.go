@@ -11,19 +11,18 @@ import (
 	"pulley/engine/ir"
 )
 
-// expr writes an expression.
 func (w *pythonWriter) expr(e *ir.Expr) string {
 	x := &pythonExpr{w, e.Pos}
 	return x.write(x.parse(e))
 }
 
-// series writes what is gone through once.
+// series writes what is iterated once.
 func (w *pythonWriter) series(e *ir.Expr) string {
 	x := &pythonExpr{w, e.Pos}
 	return x.series(x.parse(e))
 }
 
-// elements is the number of elements of a list that is written out; -1 for any other expression.
+// elements returns the number of elements of a list display; -1 for any other expression.
 func (w *pythonWriter) elements(e *ir.Expr) int {
 	x := &pythonExpr{w, e.Pos}
 	if list, ok := x.parse(e).(*syntax.ListExpr); ok {
@@ -32,8 +31,8 @@ func (w *pythonWriter) elements(e *ir.Expr) int {
 	return -1
 }
 
-// added writes what an expression adds to a number or text that a name holds; empty if it does something else. A list is not
-// added to in this way: in Python, others that have it would see that.
+// added writes what an expression adds to a number or text of a name; empty if it does something else. Lists are excluded: in
+// Python, others that share the list would see that.
 func (w *pythonWriter) added(name string, e *ir.Expr) string {
 	x := &pythonExpr{w, e.Pos}
 	tree := x.parse(e)
@@ -69,13 +68,12 @@ func (x *pythonExpr) parse(e *ir.Expr) syntax.Expr {
 	return tree
 }
 
-// fail refuses a construct.
 func (x *pythonExpr) fail(construct string) string {
 	x.refuse(x.pos, construct)
 	return ""
 }
 
-// write writes an expression. Brackets are nodes of the tree, and what binds how much is the same in Python.
+// write writes an expression. Brackets are nodes of the tree, and Python's precedence is the same.
 func (x *pythonExpr) write(e syntax.Expr) string {
 	switch e := e.(type) {
 	case *syntax.Ident:
@@ -122,7 +120,7 @@ func (x *pythonExpr) all(list []syntax.Expr) []string {
 	return texts
 }
 
-// inTry is what the language's try does not catch, and Python's does.
+// inTry is what Python's try catches and the language's does not.
 const inTry = "an expression that may fail where errors are caught"
 
 func (x *pythonExpr) binary(e *syntax.BinaryExpr) string {
@@ -208,14 +206,14 @@ func (x *pythonExpr) comprehension(e *syntax.Comprehension) string {
 	return "[" + text + "]"
 }
 
-// lazy are the functions and methods that give a list in the language, and in Python something that only can be gone through;
-// copied are those of them of which list(...) gives that list, the others give tuples.
+// lazy are the functions and methods that return a list in the language, and an iterable in Python; list(...) of the copied ones
+// gives that list, of the others it gives tuples.
 var (
 	lazy   = []string{"range", "reversed", "enumerate", "zip", "keys", "values", "items"}
 	copied = []string{"range", "reversed", "keys", "values"}
 )
 
-// called gives the name of the function or method that an expression calls, if it is a call.
+// called returns the name of the function or method that an expression calls, if it is a call.
 func called(e syntax.Expr) string {
 	c, ok := e.(*syntax.CallExpr)
 	if !ok {
@@ -230,7 +228,7 @@ func called(e syntax.Expr) string {
 	return ""
 }
 
-// series writes an expression that is gone through, not kept.
+// series writes an expression that is iterated, not kept.
 func (x *pythonExpr) series(e syntax.Expr) string {
 	if c, ok := e.(*syntax.CallExpr); ok && slices.Contains(lazy, called(e)) {
 		return x.plainCall(c)
@@ -251,7 +249,7 @@ func (x *pythonExpr) call(e *syntax.CallExpr) string {
 	return x.plainCall(e)
 }
 
-// plainCall writes a call as it stands.
+// plainCall writes a call unchanged.
 func (x *pythonExpr) plainCall(e *syntax.CallExpr) string {
 	var args []string
 	for _, arg := range e.Args {

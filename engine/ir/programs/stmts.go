@@ -8,14 +8,12 @@ import (
 	"pulley/engine/ir"
 )
 
-// statement is a kind of statement.
 type statement struct {
 	weight int  // how often it is drawn
 	nests  bool // it has blocks of its own
 	write  func(*generator) []ir.Stmt
 }
 
-// statements lists them, the simplest first.
 func statements() []statement {
 	return []statement{
 		{6, false, (*generator).set},
@@ -35,7 +33,6 @@ func statements() []statement {
 	}
 }
 
-// block writes the statements of a body.
 func (g *generator) block(most int) []ir.Stmt {
 	g.depth++
 	defer func() { g.depth-- }()
@@ -67,7 +64,6 @@ func assign(value ir.RHS, targets ...string) []ir.Stmt {
 	return []ir.Stmt{&ir.Assign{Targets: names(targets), Value: value}}
 }
 
-// set assigns an expression.
 func (g *generator) set() []ir.Stmt {
 	k := g.anyKind()
 	value := g.expr(k, 2)
@@ -76,7 +72,6 @@ func (g *generator) set() []ir.Stmt {
 	return assign(expression(value), target)
 }
 
-// accumulate adds to a list, or begins one.
 func (g *generator) accumulate() []ir.Stmt {
 	xs, held := g.variable(list)
 	if !held {
@@ -103,7 +98,7 @@ func (g *generator) accumulate() []ir.Stmt {
 	return assign(expression(value), xs)
 }
 
-// unpack assigns several names at once, at times from a list that has another number of elements.
+// unpack assigns several names at once, sometimes from a list of another length.
 func (g *generator) unpack() []ir.Stmt {
 	value := "[" + g.expr(number, 1) + ", " + g.expr(text, 1) + "]"
 	if g.wild && g.seldom(6) {
@@ -115,7 +110,7 @@ func (g *generator) unpack() []ir.Stmt {
 	return assign(expression(value), a, s)
 }
 
-// sleep waits for nothing or next to nothing.
+// sleep waits for almost no time.
 func (g *generator) sleep() []ir.Stmt {
 	seconds := g.one("0", "0.001", "0.002")
 	switch {
@@ -137,8 +132,8 @@ func (g *generator) idle() []ir.Stmt {
 	return []ir.Stmt{&ir.Pass{}}
 }
 
-// exit leaves a loop or the function, in a block often for good, with dead code behind, and otherwise
-// mostly under a condition.
+// exit leaves a loop or the function: in a block often unconditionally, with dead code after it, otherwise mostly under a
+// condition.
 func (g *generator) exit() []ir.Stmt {
 	cond := ""
 	if g.depth > 1 && g.n(2) == 1 || g.depth == 1 && g.n(8) < 7 {
@@ -169,7 +164,6 @@ func (g *generator) leave() ir.Stmt {
 	return &ir.Return{Values: values}
 }
 
-// flow is what is known at a place.
 type flow struct {
 	have map[string]bool
 	dead bool
@@ -179,7 +173,7 @@ func (g *generator) here() flow { return flow{maps.Clone(g.have), g.dead} }
 
 func (g *generator) at(f flow) { g.have, g.dead = maps.Clone(f.have), f.dead }
 
-// meet goes on where several ways come together: a name holds a value if it does on all of them.
+// meet continues where several ways meet: a name has a value if it does on all of them.
 func (g *generator) meet(ways ...flow) {
 	g.dead = true
 	var have map[string]bool
@@ -216,8 +210,8 @@ func (g *generator) branch() []ir.Stmt {
 	return []ir.Stmt{s}
 }
 
-// loop writes a body that is run up to times times, after which nothing more is known than before. The
-// names are assigned in every round.
+// loop writes a body that runs up to times times, after which nothing more is known than before. The names are assigned in every
+// round.
 func (g *generator) loop(times int, names ...string) []ir.Stmt {
 	before, rounds := g.here(), g.rounds
 	for _, name := range names {
@@ -254,7 +248,6 @@ func (g *generator) forLoop() []ir.Stmt {
 	return []ir.Stmt{&ir.For{Targets: names(targets), Over: expression(over), Body: g.loop(sliceMax, targets...)}}
 }
 
-// elements writes a list of few elements.
 func (g *generator) elements(k kind) string {
 	if name, ok := g.variable(k); ok {
 		return name + "[:3]"
@@ -285,10 +278,9 @@ func (g *generator) whileLoop() []ir.Stmt {
 	return append(begin, loop)
 }
 
-// errorTypes are those that actions fail with.
 var errorTypes = []string{"Boom", "Flaky", "Other"}
 
-// expressionError stands among the types that a function raises for an expression that fails.
+// expressionError is the type that a function raises for a failing expression.
 const expressionError = "ExpressionError"
 
 func (g *generator) try() []ir.Stmt {
@@ -296,7 +288,7 @@ func (g *generator) try() []ir.Stmt {
 	s.Handlers = several(g, 1, 3, func() ir.Handler {
 		return ir.Handler{Types: g.handled()}
 	})
-	for i, h := range s.Handlers { // what stands behind one that catches all is refused
+	for i, h := range s.Handlers { // handlers after one that catches all are refused
 		if len(h.Types) == 0 || slices.ContainsFunc(h.Types, isException) {
 			s.Handlers = s.Handlers[:i+1]
 			break
@@ -330,7 +322,7 @@ func (g *generator) try() []ir.Stmt {
 
 func isException(n ir.Name) bool { return n.Text == "Exception" }
 
-// handled draws the types that an except names.
+// handled draws the types of an except.
 func (g *generator) handled() []ir.Name {
 	switch g.n(6) {
 	case 1, 2:

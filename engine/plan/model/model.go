@@ -1,6 +1,5 @@
-// Package model is the plainest thing that obeys plans: maps, without queues, undo or any thought of speed. Simulators and
-// tests hold designs against it. It shares the core with them and nothing of how they keep things, so that a mistake is
-// not made twice in the same way.
+// Package model applies plans in the plainest way: maps, without queues, undo or speed. Simulators and tests compare designs with
+// it. It shares only the core with them, so that no mistake is made twice in the same way.
 package model
 
 import (
@@ -18,7 +17,7 @@ type Counter struct {
 	Soft                bool // one of the soft group has arrived
 }
 
-// Instance is what one instance should look like. R is what the caller keeps of a node run.
+// Instance is the expected state of an instance. R is the caller's data of a node run.
 type Instance[R any] struct {
 	Program  *plan.Program
 	Values   map[plan.Slot]json.RawMessage
@@ -27,12 +26,12 @@ type Instance[R any] struct {
 	Counters map[graph.Run]Counter
 	Runs     map[graph.Run]R    // enqueued, and neither done nor cancelled
 	Ever     map[graph.Run]bool // enqueued at any time (I1)
-	Clears   []plan.Clear       // of the plans that were obeyed; for Clear, once nothing follows
+	Clears   []plan.Clear       // of the applied plans, until Clear
 
 	Watch[R]
 }
 
-// Watch is told what happens. Only Wrong and Enqueued must be there.
+// Watch receives what happens. Only Wrong and Enqueued are required.
 type Watch[R any] struct {
 	Wrong     func(invariant, format string, args ...any)
 	Enqueued  func(e *plan.Enqueue) R
@@ -40,7 +39,7 @@ type Watch[R any] struct {
 	Cancelled func(run graph.Run, r R, by plan.Clear)
 }
 
-// New makes an instance in which nothing has happened.
+// New makes an empty instance.
 func New[R any](program *plan.Program, watch Watch[R]) *Instance[R] {
 	return &Instance[R]{
 		Program:  program,
@@ -54,7 +53,7 @@ func New[R any](program *plan.Program, watch Watch[R]) *Instance[R] {
 	}
 }
 
-// Inbox gives what an event needs.
+// Inbox returns what an event needs.
 func (m *Instance[R]) Inbox(ev plan.Event) plan.Inbox {
 	needs := m.Program.Needs(ev)
 	var in plan.Inbox
@@ -72,13 +71,13 @@ func (m *Instance[R]) Inbox(ev plan.Event) plan.Inbox {
 	return in
 }
 
-// Step plans an event with what there is.
+// Step plans an event.
 func (m *Instance[R]) Step(ev plan.Event, jitter float64) (plan.Plan, error) {
 	return m.Program.Step(ev, m.Inbox(ev), jitter)
 }
 
-// Fixpoint obeys a plan, and those that step makes of the events that follow, until nothing does, and then clears. It gives
-// the end to which they lead; nil: none.
+// Fixpoint applies a plan, and then the plans that step makes of its continuations, and finally clears. It returns the end to
+// which they lead; nil: none.
 func (m *Instance[R]) Fixpoint(p plan.Plan, step func(plan.Event) (plan.Plan, error)) (*plan.End, error) {
 	events := m.ApplyPlan(&p)
 	for p.End == nil && len(events) > 0 {
@@ -94,7 +93,7 @@ func (m *Instance[R]) Fixpoint(p plan.Plan, step func(plan.Event) (plan.Plan, er
 	return p.End, nil
 }
 
-// ApplyPlan makes a plan's changes but for its clears, and gives the events that follow.
+// ApplyPlan applies a plan except its clears, and returns the events that follow.
 func (m *Instance[R]) ApplyPlan(p *plan.Plan) []plan.Event {
 	m.write(p)
 	for _, e := range p.Elements {
@@ -137,7 +136,7 @@ func (m *Instance[R]) write(p *plan.Plan) {
 	}
 }
 
-// Enters notes that a run begins to be.
+// Enters records that a run is enqueued.
 func (m *Instance[R]) Enters(run graph.Run) {
 	if m.Ever[run] {
 		m.Wrong("I1", "%s was enqueued twice", m.Program.RunName(run))
@@ -145,7 +144,7 @@ func (m *Instance[R]) Enters(run graph.Run) {
 	m.Ever[run] = true
 }
 
-// arrive counts an arrival, and gives the events that follow from it.
+// arrive counts an arrival, and returns the events that follow.
 func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	c, known := m.Counters[a.Run]
 	if !known {
@@ -171,13 +170,13 @@ func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	return events
 }
 
-// Forget takes away the barrier of an aggregate that has opened, with its elements.
+// Forget removes an opened aggregate's barrier and elements.
 func (m *Instance[R]) Forget(run graph.Run) {
 	delete(m.Elements, run)
 	delete(m.Counters, run)
 }
 
-// Clear takes away what the plans that were obeyed have cleared.
+// Clear applies the clears of the applied plans.
 func (m *Instance[R]) Clear() {
 	for _, c := range m.Clears {
 		m.clear(c)

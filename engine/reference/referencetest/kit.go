@@ -1,4 +1,4 @@
-// Package referencetest holds what tests of the interpreter, and of what is held against it, share.
+// Package referencetest has helpers for tests of the interpreter, and of what is compared with it.
 package referencetest
 
 import (
@@ -23,12 +23,12 @@ func Program(t testing.TB, text string) *ir.Program {
 	return prog
 }
 
-// Dedent drops the empty lines before a text and makes levels of its tabs.
+// Dedent drops leading empty lines and converts tabs to levels.
 func Dedent(text string) string {
 	return strings.ReplaceAll(strings.TrimLeft(text, "\n"), "\t", "    ")
 }
 
-// Int is the int that v is; -1 for another value.
+// Int returns v's int; -1 for another value.
 func Int(v expr.Value) int {
 	n, ok := v.(starlark.Int)
 	if !ok {
@@ -43,7 +43,7 @@ func text(v expr.Value) string {
 	return s
 }
 
-// Actions are actions that depend on their arguments and the attempt only.
+// Actions are actions that depend only on their arguments and the attempt.
 func Actions(name string, args reference.Args, attempt int) (expr.Value, *reference.Error) {
 	switch name {
 	case "echo", "mail.send":
@@ -84,7 +84,7 @@ func Actions(name string, args reference.Args, attempt int) (expr.Value, *refere
 	return nil, &reference.Error{Type: "UnknownAction", Message: name}
 }
 
-// Encoded is a value as JSON.
+// Encoded returns a value as JSON.
 func Encoded(t testing.TB, v expr.Value) string {
 	t.Helper()
 	if v == nil {
@@ -97,7 +97,7 @@ func Encoded(t testing.TB, v expr.Value) string {
 	return string(b)
 }
 
-// Show is an outcome in one line: the result, or the error with its place.
+// Show prints an outcome in one line: the result, or the error with its position.
 func Show(t testing.TB, o reference.Outcome) string {
 	t.Helper()
 	if o.Status == reference.Completed {
@@ -106,8 +106,7 @@ func Show(t testing.TB, o reference.Outcome) string {
 	return fmt.Sprintf("%s: %s", o.Status, o.Error)
 }
 
-// CallsOf lists calls as name(args)#attempt, with the path before and ! for a failed one, ? for an
-// optional one.
+// CallsOf lists calls as name(args)#attempt, after the path, with ! for a failed one and ? for an optional one.
 func CallsOf(t testing.TB, o reference.Outcome) string {
 	t.Helper()
 	var all []string

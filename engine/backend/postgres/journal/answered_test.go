@@ -12,14 +12,14 @@ import (
 	"pulley/engine/backend/postgres/journal/forward"
 )
 
-// patient is a clock whose pauses have no end: a wait ends only by what is told.
+// patient is a clock whose pauses never end: only a signal ends a wait.
 type patient struct{ postgres.Machine }
 
 func (p patient) Wait(ctx context.Context, _ time.Duration, from ...<-chan struct{}) int {
 	return p.Machine.Wait(ctx, -1, from...)
 }
 
-// deaf is a clock whose pauses are over at once: a wait ends by nothing that is told.
+// listener is a clock whose pauses end at once: no signal ends a wait.
 type listener struct{ postgres.Machine }
 
 func (listener) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{}) int {
@@ -29,7 +29,7 @@ func (listener) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{})
 	return postgres.TimedOut
 }
 
-// lookCounter is a pool that counts how often somebody looks for an answer.
+// lookCounter is a pool that counts the reads of answers.
 type lookCounter struct {
 	forward.Pool
 	sql   string
@@ -43,7 +43,7 @@ func (c *lookCounter) QueryRow(ctx context.Context, sql string, args ...any) pgx
 	return c.Pool.QueryRow(ctx, sql, args...)
 }
 
-// newAskers gives the owner of a shard, which answers by itself, and another backend that asks it on a clock.
+// newAskers opens the owner of a shard, which answers by itself, and another backend that calls it on a clock.
 func newAskers(t *testing.T, clock Clock) (p *post, looks *lookCounter) {
 	t.Helper()
 	p = newPost(t)
@@ -59,12 +59,12 @@ func newAskers(t *testing.T, clock Clock) (p *post, looks *lookCounter) {
 	return p, looks
 }
 
-// TestAnswerIsTold forwards calls with a clock that ends no pause: each answer is read once, when its notification has come.
+// TestAnswerIsNotified checks that the notification alone leads to an answer, which is read once.
 func TestAnswerIsNotified(t *testing.T) {
 	p, looks := newAskers(t, patient{})
 	ctx, cancel := context.WithTimeout(p.ctx, 5*time.Minute)
 	defer cancel()
-	if _, err := p.asker.Claim(ctx, 0, granted(0)); err != nil { // from then on it listens
+	if _, err := p.asker.Claim(ctx, 0, granted(0)); err != nil { // starts listening
 		t.Fatalf("the answer to a claim is not heard of: %v", err)
 	}
 	for range 3 {
@@ -77,7 +77,7 @@ func TestAnswerIsNotified(t *testing.T) {
 	}
 }
 
-// TestAnswerIsNotTold forwards a call from a backend that does not listen: the answer is found all the same.
+// TestAnswerIsNotTold checks that an engine that does not listen finds its answer.
 func TestAnswerIsNotTold(t *testing.T) {
 	p, looks := newAskers(t, listener{})
 	out, err := p.asker.Complete(p.ctx, 0, p.two(), granted(0))

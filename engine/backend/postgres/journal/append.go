@@ -15,32 +15,28 @@ import (
 )
 
 const (
-	// resolveTimeout bounds finding out what became of an append, when the caller's context has ended.
+	// resolveTimeout bounds a resolution after the caller's context has ended.
 	resolveTimeout = 10 * time.Second
-	// resolveTries bounds how often it is tried, and resolvePause is between two tries. A store that cannot be asked
-	// by then is down: the shard is loaded anew when it is back.
+	// resolveTries bounds its tries, resolvePause apart. A store that does not answer by then is down.
 	resolveTries = 3
 	resolvePause = 20 * time.Millisecond
 )
 
-// appendTries bounds how often one call appends again after unknown outcomes.
 const appendTries = 3
 
-// errLost is the error of an append to a shard that is another's by now: nothing of it was applied.
+// errLost means that another engine owns the shard: nothing was applied.
 var errLost = errors.New("the shard has another owner")
 
-// errOwnerChanged is the error of settling an append where another has owned the shard since, and what the append would have
-// left could be gone by now.
+// errOwnerChanged means that another engine has owned the shard since the append, whose traces may have been removed.
 var errOwnerChanged = errors.New("another has owned the shard since, and has dropped what would tell")
 
-// appended is what the store said to an append.
 type appended struct {
-	created map[uuid.UUID]bool // of a submission: those that were new; nil: all
-	lost    bool               // it was applied, but the shard is another's since
+	created map[uuid.UUID]bool // new instances of a submission; nil: all
+	lost    bool               // applied, but another engine has taken the shard since
 }
 
-// append makes a transaction durable. After an error nothing of it was applied, in the store or in memory, unless
-// the error is backend.ErrUnknown; then the shard has been suspended.
+// append makes a transaction durable. On an error nothing of it is applied, in the store or in memory. The exception is
+// backend.ErrUnknown: then the shard has been suspended.
 func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 	for try := 1; ; try++ {
 		out, err := sh.send(ctx, t)
@@ -49,7 +45,7 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 			return out, nil
 		case errors.Is(err, errLost):
 			t.rollback(savepoint{})
-			sh.suspend() // the later epoch may be of a call of this backend that was given up and came late
+			sh.suspend() // the later epoch may come from an abandoned call of this backend
 			return out, err
 		case isNotSent(err), !postgres.Unconfirmed(err):
 			t.rollback(savepoint{})
@@ -76,8 +72,7 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 	}
 }
 
-// send makes the statement. What was submitted is inserted as if none of it were there; only where some is, another
-// statement asks which.
+// send first inserts new instances as if none existed; only if one does, a second statement skips the existing ones.
 func (sh *shardState) send(ctx context.Context, t *tx) (appended, error) {
 	p, err := sh.buf.write(t, sh.seq)
 	if err != nil {
@@ -101,13 +96,12 @@ func (sh *shardState) send(ctx context.Context, t *tx) (appended, error) {
 	return appended{created: created}, nil
 }
 
-// isDuplicate says whether the server has a row of that key already.
 func isDuplicate(err error) bool {
 	var server *pgconn.PgError
 	return errors.As(err, &server) && server.Code == "23505"
 }
 
-// fenced says whether the shard was not owned in the epoch any more.
+// fenced returns errLost if the shard was no longer owned in the epoch.
 func fenced(row [][]byte) error {
 	if len(row) < 1 || len(row[0]) != 4 {
 		return fmt.Errorf("journal: the answer of an append has %d columns", len(row))
@@ -118,7 +112,6 @@ func fenced(row [][]byte) error {
 	return nil
 }
 
-// readUUIDs reads a binary array of ids.
 func readUUIDs(data []byte) (map[uuid.UUID]bool, error) {
 	out := map[uuid.UUID]bool{}
 	for e := postgres.ReadArray(data); e.Len() > 0; {
@@ -131,11 +124,10 @@ func readUUIDs(data []byte) (map[uuid.UUID]bool, error) {
 	return out, nil
 }
 
-// binaryFormat says that all parameters, and all results, are binary.
 var binaryFormat = []int16{pgx.BinaryFormatCode}
 
-// exec makes a prepared append, which answers with one row, in one round trip. args are those of all kinds. The row
-// is the caller's until the next call.
+// exec executes a prepared append, which returns one row, in one round trip. args are the arguments of all kinds. The row is
+// valid until the next call.
 func (sh *shardState) exec(ctx context.Context, t *tx, k kinds, args [][]byte) ([][]byte, error) {
 	s := statements[k]()
 	sh.params = sh.params[:0]
@@ -162,7 +154,7 @@ func (sh *shardState) exec(ctx context.Context, t *tx, k kinds, args [][]byte) (
 	return result.Rows[0], nil
 }
 
-// notSent is an error before anything was sent: nothing was applied, whatever it was.
+// notSent wraps an error before anything was sent: nothing was applied.
 type notSent struct{ err error }
 
 func (e notSent) Error() string { return e.err.Error() }
@@ -173,8 +165,7 @@ func isNotSent(err error) bool {
 	return errors.As(err, &n)
 }
 
-// resolveAppend finds out what became of a transaction whose answer was lost. It takes a new epoch first, so that what
-// may still be under way can no longer are applied, and then looks.
+// resolveAppend finds out whether a transaction whose answer was lost was applied.
 func (sh *shardState) resolveAppend(ctx context.Context, t *tx) (happened bool, out appended, err error) {
 	ctx, cancel := sh.b.clock.Within(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
@@ -188,15 +179,15 @@ func (sh *shardState) resolveAppend(ctx context.Context, t *tx) (happened bool, 
 	}
 }
 
-// readOutcome takes a new epoch and reads what a transaction would have left. Another may have had the shard since the transaction was
-// sent, or may take it before the reading, which says so: whatever makes that late may have made the lease end.
+// readOutcome takes a new epoch, so that a transaction still under way can no longer be applied, and reads what it would have
+// left. Another engine may have had the shard since, or may take it before the read, which reports that.
 func (sh *shardState) readOutcome(ctx context.Context, t *tx) (happened bool, out appended, err error) {
 	sent, span := sh.b.now(), sh.b.span.Load()
 	epoch, mine, err := sh.acquire(ctx, span, sh.epoch.Load())
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, out, err
 	}
-	lost := !mine // what is known here is not all, even if the shard is free again
+	lost := !mine // memory may be outdated, even if the shard is free again
 	w := t.witness()
 	rows, err := sh.b.store.Pool.Query(ctx, resolveSQL, sh.number, w.seq, sh.epoch.Load(), w.ids, epoch)
 	if err != nil {
@@ -228,7 +219,7 @@ func (sh *shardState) readOutcome(ctx context.Context, t *tx) (happened bool, ou
 		return false, out, err
 	}
 	if lost && w.seq == 0 && stored < len(w.created) {
-		happened = false // a transaction stores all or none: what is there another has stored, and taken up
+		happened = false // a transaction stores all or none: another engine stored what is there
 	}
 	if lost && !happened {
 		if err := sh.another(ctx, t); err != nil {
@@ -251,9 +242,9 @@ func (sh *shardState) readOutcome(ctx context.Context, t *tx) (happened bool, ou
 	return happened, out, nil
 }
 
-// another looks for other traces of a transaction than its witness in a shard that is another's: nil says that there is one,
-// and errLost that it did not are applied. An event is dropped only once its instance has ended or has a later state: where
-// none is there, and one of the transaction's should be, it never was. Else nobody can tell.
+// another looks for other traces of a transaction than its witness, in a shard that another engine owns now. It returns nil if
+// there is one, errLost if the transaction was not applied, and errOwnerChanged if nobody can tell. An event is removed only once
+// its instance has ended or has a later snapshot: an event that is missing without either was never appended.
 func (sh *shardState) another(ctx context.Context, t *tx) error {
 	var ids [][16]byte
 	var seqs []int64
@@ -265,7 +256,7 @@ func (sh *shardState) another(ctx context.Context, t *tx) error {
 		}
 	}
 	if len(seqs) == 0 {
-		return errLost // its ends and births stay where they are
+		return errLost // ended and new instances stay: the witness is proof
 	}
 	var there, proved bool
 	if err := sh.b.store.Pool.QueryRow(ctx, absentSQL, sh.number, ids, seqs, sh.epoch.Load()).Scan(&there, &proved); err != nil {
@@ -280,12 +271,12 @@ func (sh *shardState) another(ctx context.Context, t *tx) error {
 	return errOwnerChanged
 }
 
-// witness is that by which a transaction is found again: its last event, or, where it has none, the instances that it
-// ended or stored. Those that it stored are looked up in any case: some may have been there before.
+// witness identifies a transaction in the store by its last event, or, if it has none, by the instances that it ended or stored.
+// Stored instances are read in any case, since some may have existed before.
 type witness struct {
-	seq     int64 // of the last event; zero: there is none
+	seq     int64 // of the last event; zero: none
 	ids     [][16]byte
-	tokens  map[uuid.UUID]int64 // by which they ended
+	tokens  map[uuid.UUID]int64 // the token with which each instance ended
 	created map[uuid.UUID]bool
 }
 
@@ -315,10 +306,10 @@ func (w *witness) add(e ending) {
 	w.tokens[e.public.ID] = e.token
 }
 
-// wrote says whether an instance stands as the transaction would have left it.
+// wrote reports whether an instance is as the transaction would have left it.
 func (w *witness) wrote(id uuid.UUID, status backend.Status, by int64, pending bool) bool {
 	if w.created[id] && status == backend.Running {
-		return !pending // another's would be, or it would have been known here
+		return !pending // another engine's would be pending, or known here
 	}
 	return status != backend.Running && by != 0 && by == w.tokens[id]
 }

@@ -12,29 +12,25 @@ import (
 	"pulley/engine/plan"
 )
 
-// instance is a running instance as its shard's owner knows it: what its events, applied in their order, have
-// made of it. Nothing of an instance that has ended, or was found not to be new after all, is in memory.
+// instance is a running instance in its owner's memory: the result of its events, applied in order.
 type instance struct {
 	state.Instance
 	program  *plan.Program
-	workflow int32 // the program's number in the store
+	workflow int32 // number in the store
 
-	events            []int64 // the seqs of what is stored of it
-	nextSnapshotCheck int     // at how many events it is asked next whether the state is to be written down
-	snapshot          int64   // the seq of the event that has its state, when it was loaded; zero: none
+	events            []int64 // the seqs of its stored events
+	nextSnapshotCheck int     // number of events at which to check for a snapshot
+	snapshot          int64   // seq of the snapshot from which it was loaded; zero: none
 }
 
-// newInstance makes an instance in which nothing is yet.
 func newInstance(id uuid.UUID, program *plan.Program, workflow int32) *instance {
 	inst := &instance{program: program, workflow: workflow}
 	inst.ID, inst.Core, inst.Owner = id, program, inst
 	return inst
 }
 
-// instanceOf gives the instance of a node run.
 func instanceOf(r *state.Run) *instance { return r.Inst.Owner.(*instance) }
 
-// task gives a leased run to its holder.
 func (b *Backend) task(r *state.Run) (backend.Task, error) {
 	args, err := r.AssembleArgs()
 	return backend.Task{
@@ -49,8 +45,8 @@ func (b *Backend) task(r *state.Run) (backend.Task, error) {
 	}, err
 }
 
-// apply applies a plan with all that follows from it, and ends the instance if they lead to its end. An error refuses what
-// was to be applied. token is that of the completion, for the end of the instance.
+// apply applies a plan with its continuations, which may end the instance with the completion's token. On an error the event is
+// refused.
 func (t *tx) apply(inst *instance, p plan.Plan, token int64) error {
 	end, err := t.Apply(&inst.Instance, p)
 	switch {
@@ -66,7 +62,6 @@ func (t *tx) apply(inst *instance, p plan.Plan, token int64) error {
 	return nil
 }
 
-// start begins an instance in memory.
 func (t *tx) start(inst *instance, p plan.Plan) error {
 	t.sh.instances[inst.ID] = inst
 	t.Undone(func() { delete(t.sh.instances, inst.ID) })
@@ -74,7 +69,7 @@ func (t *tx) start(inst *instance, p plan.Plan) error {
 	return t.apply(inst, p, 0)
 }
 
-// advance takes an instance forward by the end of one attempt, and notes the event.
+// advance applies the end of one attempt, and adds the event.
 func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	inst := instanceOf(r)
 	switch {
@@ -116,7 +111,6 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	return nil
 }
 
-// snapped says whether the transaction has written an instance's state down already.
 func (t *tx) snapped(inst *instance) bool {
 	for i := range t.events {
 		if t.events[i].kind == kindSnapshot && t.events[i].inst == inst {
@@ -126,7 +120,6 @@ func (t *tx) snapped(inst *instance) bool {
 	return false
 }
 
-// completed takes a run away and applies the plan of its end.
 func (t *tx) completed(r *state.Run, p plan.Plan, token int64) error {
 	t.Done(r)
 	return t.apply(instanceOf(r), p, token)

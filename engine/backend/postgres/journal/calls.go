@@ -13,10 +13,10 @@ import (
 	"pulley/engine/backend/state"
 )
 
-// errForeign says that the shard is owned by somebody else.
+// errForeign means that another engine owns the shard.
 var errForeign = forward.ErrForeign
 
-// foreign is errForeign of a shard whose owner was seen just now.
+// foreign is errForeign with the shard's view that was read.
 type foreign struct{ ownership.ShardView }
 
 // Error implements error.
@@ -25,7 +25,7 @@ func (foreign) Error() string { return errForeign.Error() }
 // Is implements what errors.Is asks for.
 func (foreign) Is(target error) bool { return target == errForeign }
 
-// seen gives how the store saw a shard when a call on it failed; nil: it did not look.
+// seen returns the view of the shard that a failed call read; nil: none.
 func seen(err error) *ownership.ShardView {
 	if f := (foreign{}); errors.As(err, &f) {
 		return &f.ShardView
@@ -34,26 +34,26 @@ func seen(err error) *ownership.ShardView {
 }
 
 const (
-	// workHeardFor is how long after another engine told of work the owners of all shards are asked for some.
+	// workHeardFor is how long after a notification of work claims are forwarded to all owners.
 	workHeardFor = 500 * time.Millisecond
-	// forwardClaimPause is the pause between two such claims where nobody told of any.
+	// forwardClaimPause is the pause between two forwarded claims without such a notification.
 	forwardClaimPause = time.Second
 )
 
-// ownerTries bounds how often one call finds that the shard has gone to another owner meanwhile.
+// ownerTries bounds the changes of owner during one call.
 const ownerTries = 20
 
-// acquirePolicy says whether a call takes a shard that is free.
+// acquirePolicy tells whether a call takes a free shard.
 type acquirePolicy int
 
 const (
 	acquireNever acquirePolicy = iota
-	acquireFair                // if it is of this backend's part
-	acquireLate                // so, or if nobody has come for it for yieldFor
+	acquireFair                // if it is within this engine's share
+	acquireLate                // like acquireFair, or if nobody takes it within yieldFor
 	acquireAny
 )
 
-// locally makes a call on the memory of a shard, if it is this backend's or may be.
+// locally makes a call on a shard's memory, if this engine owns the shard or the policy lets it take it.
 func (b *Backend) locally(ctx context.Context, shard int, take acquirePolicy, call func(*shardState) error) error {
 	sh := b.shards[shard]
 	if err := sh.lock(ctx); err != nil {
@@ -81,7 +81,8 @@ func (b *Backend) locally(ctx context.Context, shard int, take acquirePolicy, ca
 	return errForeign
 }
 
-// anywhere makes a call where the shard's owner is: here, or by asking it, which is told what has been seen of it; nil: nothing.
+// anywhere makes a call where the shard's owner is: here, or by ask, which receives the view of the shard if one was read, or
+// nil.
 func (b *Backend) anywhere(ctx context.Context, shard int, take acquirePolicy, call func(*shardState) error, ask func(*ownership.ShardView) error) error {
 	var err error
 	began := b.now()
@@ -113,7 +114,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 		func(sh *shardState) error { return sh.claimTo(ctx, grant, &out) },
 		func(s *ownership.ShardView) error {
 			if s, err = b.shards[shard].unlessSeen(ctx, s); err != nil || b.owners.Free(*s) {
-				return err // others' part, who will find it
+				return err // within another engine's share, which will find it
 			}
 			if !b.forwardsClaim(b.shards[shard]) {
 				return nil
@@ -123,8 +124,8 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ou
 	return out, postgres.Explain(err)
 }
 
-// forwardsClaim says whether a claim goes to the owner of a shard, who has an engine as a rule, and work of its own in the
-// hands of that: if this backend owns none, if somebody told of work a moment ago, and otherwise at times.
+// forwardsClaim reports whether to forward a claim to the shard's owner, whose own engine usually takes its work. It does if this
+// engine owns no shard, after a notification of work, and otherwise now and then.
 func (b *Backend) forwardsClaim(sh *shardState) bool {
 	now := b.now()
 	if heard := b.workHeardAt.Load(); len(b.ownedShards()) > 0 && (heard == 0 || now-heard > int64(workHeardFor)) && now-sh.lastForwarded.Load() < int64(forwardClaimPause) {
@@ -134,7 +135,7 @@ func (b *Backend) forwardsClaim(sh *shardState) bool {
 	return true
 }
 
-// claimTo leases what is ready; where nothing is, it looks for what others have stored.
+// claimTo leases what is ready; if nothing is, it adopts what other engines stored.
 func (sh *shardState) claimTo(ctx context.Context, grant backend.Grant, out *backend.Committed) error {
 	sh.promote(sh.b.now())
 	if err := sh.reloadDue(ctx, sh.b.now()); err != nil {
@@ -178,8 +179,8 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	return out, postgres.Explain(err)
 }
 
-// complete applies completions and appends what happened. Where the data of one is at fault, the batch is halved
-// until that one is alone, and refused.
+// complete applies completions and appends their events. If the server refuses the data, it halves the batch until the member at
+// fault is alone.
 func (sh *shardState) complete(ctx context.Context, completions []backend.Completion, grant backend.Grant, out *backend.Committed) error {
 	*out = backend.Committed{Outcomes: make([]backend.Outcome, len(completions))}
 	t := sh.begin()
@@ -210,7 +211,7 @@ func (sh *shardState) complete(ctx context.Context, completions []backend.Comple
 	return sh.completeHalves(ctx, completions, grant, out)
 }
 
-// completeHalves completes a batch in two parts. Once one of them is durable, an error of the other is that of its members.
+// completeHalves completes a batch in two parts. If only the first is applied, the members of the second are answered Again.
 func (sh *shardState) completeHalves(ctx context.Context, completions []backend.Completion, grant backend.Grant, out *backend.Committed) error {
 	half := len(completions) / 2
 	var first, second backend.Committed
@@ -235,7 +236,7 @@ func (sh *shardState) completeHalves(ctx context.Context, completions []backend.
 	return nil
 }
 
-// finish makes a transaction durable and hands out what it made ready.
+// finish makes a transaction durable and leases what it made ready.
 func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, out *backend.Committed) error {
 	if len(t.events)+len(t.ends)+len(t.created) == 0 {
 		sh.outlook(t.Now, out)
@@ -249,10 +250,10 @@ func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, ou
 		out.Ended = append(out.Ended, e.public)
 	}
 	if done.lost {
-		return nil // the next owner has it all
+		return nil // the next owner reads it all
 	}
 	now, grant, _ := sh.cover(ctx, grant)
-	t.Now = now // leases begin when they are given
+	t.Now = now // leases begin when they are granted
 	if out.Tasks, err = t.commit(grant); err != nil {
 		return err
 	}
@@ -284,7 +285,7 @@ func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, 
 	return kept, postgres.Explain(err)
 }
 
-// renewLeases renews the leases that are held, or gives them back.
+// renewLeases renews leases, or returns them if the grant's lease is zero.
 func (sh *shardState) renewLeases(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
 	if grant.Lease == 0 {
 		return sh.returnLeases(ctx, leases, kept)

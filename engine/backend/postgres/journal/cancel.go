@@ -33,7 +33,7 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 		}
 		if err := b.cancelIn(ctx, shard, ids, reason); err != nil {
 			if done && !backend.IsUnknown(err) {
-				err = fmt.Errorf("%w: %w", backend.ErrUnknown, err) // a part of the call is durable
+				err = fmt.Errorf("%w: %w", backend.ErrUnknown, err) // part of the call is durable
 			}
 			return nil, postgres.Explain(err)
 		}
@@ -48,7 +48,7 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 
 func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reason string) error {
 	failure := &plan.Failure{Type: backend.CanceledType, Message: reason}
-	partly := false // what a statement has not missed is canceled
+	partly := false // a statement has cancelled some and missed others
 	err := b.anywhere(ctx, shard, acquireNever,
 		func(sh *shardState) error { return sh.cancel(ctx, ids, failure) },
 		func(s *ownership.ShardView) error {
@@ -66,8 +66,8 @@ func (b *Backend) cancelIn(ctx context.Context, shard int, ids []uuid.UUID, reas
 	return err
 }
 
-// cancelFree cancels in a shard that nobody owns, and says whether nobody does. It fails with errForeign if it is to be called
-// again, since it has missed instances that an owner changed just before.
+// cancelFree cancels instances of a shard without an owner, and reports whether it has none. It fails with errForeign if it must
+// be repeated: it missed instances that an owner changed just before.
 func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, failure *plan.Failure) (bool, error) {
 	encoded, err := json.Marshal(failure)
 	if err != nil {
@@ -88,8 +88,7 @@ func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, fa
 	return free > 0, err
 }
 
-// cancel ends instances, and also those that run in the store and are not known here: they are broken, or were
-// stored a moment ago, or are evicted.
+// cancel ends instances, also those that are stored but not in memory: broken, evicted or pending ones.
 func (sh *shardState) cancel(ctx context.Context, ids []uuid.UUID, failure *plan.Failure) error {
 	t := sh.begin()
 	for _, id := range ids {

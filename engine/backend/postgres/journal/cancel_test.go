@@ -12,8 +12,8 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// TestCancelAfterAnOwner cancels in a shard whose owner's lease is over, while a transaction of that owner is still under way, which
-// changes the instance: what the statement finds then is newer than what it sees, and must be ended all the same.
+// TestCancelAfterAnOwner cancels in a shard whose owner's lease has expired while a transaction of that owner still changes the
+// instance. The statement finds a newer row than it sees, and must end it.
 func TestCancelAfterAnOwner(t *testing.T) {
 	w := newWorld(t, 1)
 	first := w.open()
@@ -29,7 +29,7 @@ func TestCancelAfterAnOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = owner.Close(w.ctx) }() // what it had to do is done
+	defer func() { _ = owner.Close(w.ctx) }()
 	for _, sql := range []string{"BEGIN", "SELECT FROM shards FOR KEY SHARE", "UPDATE instances SET pending = false"} {
 		if _, err := owner.Exec(w.ctx, sql); err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestCancelAfterAnOwner(t *testing.T) {
 	}
 }
 
-// missing is a pool on which the first statement that cancels misses one of the instances, and the second fails.
+// missing is a pool on which the first cancel misses an instance, and the second fails.
 type missing struct {
 	Pool
 	tries int
@@ -84,7 +84,7 @@ func (m *missing) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	return m.Pool.QueryRow(ctx, "SELECT 1/0, 0")
 }
 
-// TestCancelPartly has a cancel fail whose first try has ended a part of the instances: what happened is open then.
+// TestCancelPartly checks that the outcome is unknown if a cancel fails after its first try ended a part of the instances.
 func TestCancelPartly(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()

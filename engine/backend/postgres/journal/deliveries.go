@@ -7,14 +7,14 @@ import (
 	"pulley/engine/backend/state"
 )
 
-// The deliveries of an attempt are counted in memory, and the count must outlive the owner. The first is not written: that would be a row
-// for each node run. Each later one is appended as an event before it is handed out. An owner that takes the shard of one that is gone
-// cannot know what had been handed out for the first time, and presumes it of all that could have been.
+// The deliveries of an attempt are counted in memory, but the count must outlive the owner. The first is not written: that would
+// be a row for each node run. Each later one is appended before it is made. An owner that takes over from one that exited
+// presumes the first delivery of every node run that could have been handed out.
 
-// deliverable says whether a run may be handed out: it is the attempt's first delivery, or the next one is noted.
+// deliverable reports whether a node run may be handed out: no delivery was made, or the next one is durable.
 func deliverable(r *state.Run) bool { return r.Counted == 0 || r.Noted > r.Counted }
 
-// noteNext notes the next deliveries of the first runs that are ready, as far as they are to be.
+// noteNext makes the next deliveries of the first ready runs durable, where needed.
 func (sh *shardState) noteNext(ctx context.Context, most int) error {
 	var runs []*state.Run
 	sh.ready.First(most, func(r *state.Run) {
@@ -25,7 +25,6 @@ func (sh *shardState) noteNext(ctx context.Context, most int) error {
 	return sh.note(ctx, runs, func(r *state.Run) int32 { return r.Counted + 1 })
 }
 
-// note makes counts of deliveries durable.
 func (sh *shardState) note(ctx context.Context, runs []*state.Run, count func(*state.Run) int32) error {
 	if len(runs) == 0 {
 		return nil
@@ -49,7 +48,7 @@ func (sh *shardState) note(ctx context.Context, runs []*state.Run, count func(*s
 	return err
 }
 
-// returnLeases makes runs ready again whose holders give up their leases, before all others: the deliveries do not count.
+// returnLeases makes node runs ready again, before all others. Their deliveries do not count.
 func (sh *shardState) returnLeases(ctx context.Context, leases []backend.Lease, kept []bool) error {
 	runs := make([]*state.Run, len(leases))
 	var noted []*state.Run
@@ -76,7 +75,7 @@ func (sh *shardState) returnLeases(ctx context.Context, leases []backend.Lease, 
 	return nil
 }
 
-// presumeDelivered counts the first delivery of all that an earlier owner may have handed out: what is ready, and what is due.
+// presumeDelivered counts a first delivery of all ready and due node runs, which an earlier owner may have handed out.
 func (sh *shardState) presumeDelivered() {
 	now := sh.b.now()
 	for _, inst := range sh.instances {

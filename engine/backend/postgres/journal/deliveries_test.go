@@ -8,7 +8,6 @@ import (
 	"pulley/engine/backend/backendtest"
 )
 
-// counted claims one task and wants it to be at a delivery.
 func (w *world) counted(b *Backend, deliveries int) backend.Task {
 	w.Helper()
 	task := w.claimed(b)[0]
@@ -18,8 +17,8 @@ func (w *world) counted(b *Backend, deliveries int) backend.Task {
 	return task
 }
 
-// TestDeliveriesOutliveOwners has the owner of a shard die with each delivery of an attempt: each owner knows how many
-// there were, though the first is written nowhere.
+// TestDeliveriesOutliveOwners checks that the count of deliveries survives an owner's death after each, though the first is not
+// stored.
 func TestDeliveriesOutliveOwners(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lease = briefLease
@@ -37,8 +36,8 @@ func TestDeliveriesOutliveOwners(t *testing.T) {
 	}
 }
 
-// TestInnocentsLoseOneDelivery has an attempt wait while owners die that never hand it out: it counts as delivered once, however many
-// they are, since they could have.
+// TestInnocentsLoseOneDelivery checks that a waiting attempt counts as delivered once, however many owners die without delivering
+// it.
 func TestInnocentsLoseOneDelivery(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lease = briefLease
@@ -54,14 +53,14 @@ func TestInnocentsLoseOneDelivery(t *testing.T) {
 			return err == nil && len(b.ownedShards()) == 1
 		})
 	}
-	b.Close() // which hands on what was presumed
+	b.Close() // hands over what was presumed
 	b = w.open()
 	w.counted(b, 2)
 	w.counted(b, 3)
 }
 
-// TestSilentTakeoverCountsNothingAsKnown has an owner that has given its shard back take it again from another that is gone, and not hear
-// the first time that it has it: what it knew before says nothing of what the other delivered.
+// TestSilentTakeoverCountsNothingAsKnown has an owner return its shard, and take it again from one that died, with the first
+// answer lost: what it knew before must not count for the other's deliveries.
 func TestSilentTakeoverCountsNothingAsKnown(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lease = briefLease
@@ -81,13 +80,13 @@ func TestSilentTakeoverCountsNothingAsKnown(t *testing.T) {
 		standing, err := sh.ownership(w.ctx)
 		return err == nil && b.owners.Free(standing)
 	})
-	if _, _, err := sh.acquire(w.ctx, b.span.Load(), 0); err != nil { // whose answer nobody hears
+	if _, _, err := sh.acquire(w.ctx, b.span.Load(), 0); err != nil { // the answer is lost
 		t.Fatal(err)
 	}
 	w.counted(b, 2)
 }
 
-// TestFirstDeliveriesCostNothing wants the deliveries of work that nobody dies of to be written nowhere.
+// TestFirstDeliveriesCostNothing checks that first deliveries write nothing.
 func TestFirstDeliveriesCostNothing(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.owner()
@@ -105,7 +104,7 @@ fn main(input: [], output: [x]):
 	}
 }
 
-// TestDeliveriesAreInWrittenState has an instance's state written down between two deliveries.
+// TestDeliveriesAreInWrittenState takes a snapshot between two deliveries.
 func TestDeliveriesAreInWrittenState(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lease = briefLease
@@ -135,7 +134,6 @@ func TestDeliveriesAreInWrittenState(t *testing.T) {
 	w.counted(b, 4)
 }
 
-// await waits until something is so.
 func (w *world) await(b *Backend, so func() bool) {
 	w.Helper()
 	for !so() {

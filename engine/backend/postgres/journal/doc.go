@@ -1,79 +1,75 @@
-// Package journal is the design in which readiness lives in the memory of whoever owns a shard, and what is
-// durable is what happened: a row for each instance and a row for each completion, appended.
+// Package journal is the design that keeps readiness in the memory of a shard's owner. Only what happened is durable: a row for
+// each instance, and an appended row for each completion.
 //
 // # What makes it this design
 //
-//   - Each shard has one owner, which alone decides there. It keeps the shard's running instances in memory, and finds there
-//     what becomes ready. The other designs keep nothing of an instance in memory from one call to the next.
-//   - A completion appends one row that says what the action gave, or ends its instance's row. It writes no counter, queue or
-//     lease, and reads nothing: a batch is one statement, whose cost does not grow with the instance.
+//   - Each shard has one owner, which alone decides there. It keeps the shard's running instances in memory and finds in them
+//     what becomes ready. The other designs keep nothing of an instance in memory between two calls.
+//   - A completion appends one row, or ends its instance's row. It writes no counter, queue or lease, and reads nothing. A batch
+//     is one statement, whose cost does not grow with the instance.
 //   - The shard's epoch fences, where the other designs lock rows: an append of an earlier owner finds another epoch.
-//   - What is not durable is computed again: whoever takes a shard over replays its events. So the design pays when an owner
-//     changes, and for the calls of engines that do not own the shard, which are forwarded to the one that does.
+//   - An engine that takes a shard over replays its events. So the design pays when an owner changes, and for each call of an
+//     engine that does not own the shard, which is forwarded to the owner.
 //
-// The pool, migrations, notifications, programs and the bounded retry are those of package postgres; leases and the resolution
-// of lost commits are the design's own.
+// Package postgres provides the pool, migrations, notifications and programs. Leases and the resolution of lost commits are the
+// design's own.
 //
 // # Who decides
 //
-// A shard has one owner, a Backend that is open somewhere. Its row in shards says who, in which epoch, and until
-// when, on the server's clock; the owner renews it sixteen times over, and reckons its end from before it asked, so
-// that its own view ends first. No lease on a node run ends after that of its shard: it is an eighth longer than the
-// longest of them, and what would end later all the same is granted only once the shard is renewed (I11). Whoever finds the shard free, or the owner's time over, takes it with the next
-// epoch. The epoch is part of a key: changing it waits for appends under way, which lock the key, and whatever an
-// earlier owner sends later finds another epoch, and nothing of it is applied. Tokens have the epoch in their high
-// bits and a counter below, so that they grow from owner to owner with nothing durable.
+// The owner of a shard is an open Backend. The shard's row names the owner, its epoch and the end of its lease, on the server's
+// clock. The owner renews the lease sixteen times within its length and counts it from before the call, so that its own view ends
+// first. No lease on a node run ends after that of its shard (I11): the shard's is an eighth longer than the longest of them, and
+// one that would end later is granted only after the shard is renewed. An engine that finds the shard free, or its lease expired,
+// takes it with the next epoch. Appends lock a key that contains the epoch: changing it waits for appends under way, and a later
+// append of an earlier owner is not applied. A token has the epoch in its high bits and a counter below, so tokens grow from
+// owner to owner.
 //
-// In memory are the running instances: node runs that are ready, waiting or leased, barriers, and values. What the
-// core plans for a completion is applied there, in place, each change with what undoes it. Then one statement appends
-// a row for each completion of the batch, and the ends of instances, if the epoch still holds. After it, and not
-// before, outcomes are answered and tasks handed out; a batch that the server refuses is undone. Claiming and
-// renewing leases of tasks touch nothing but memory. One call at a time uses a shard; shards do not wait for one another.
+// The plan of a completion is applied to the instances in memory, and each change records how to undo it. Then one statement
+// appends a row for each completion of the batch and ends instances, if the epoch still holds. Only then are outcomes
+// answered and tasks handed out; a batch that the server refuses is undone. Claiming tasks and renewing their leases touch only
+// memory. One call at a time uses a shard; shards do not wait for one another.
 //
 // # What is durable
 //
-// instances has a row for each, with its input, and at last its end. events has a row for each completion of an
-// instance that goes on, with what the action gave, under a number that the owner counts; a completion that ends its
-// instance has none, since the end says all. A failure that is tried again is an event with its wait, so that neither
-// attempts nor due times depend on what was in memory. One that is delivered again is an event with the count. An instance with many events has its state written down as
-// one, which stands for all before it: a loop of ten thousand rounds is not replayed from its first.
+// The table instances has each instance with its input and later its end. The table events has each completion after which an
+// instance continues, with the action's result, under a number that the owner counts; of the last completion the end says
+// everything. A retried failure is an event with its wait, and a redelivery is an event with the count, so that neither depends
+// on memory. An instance with many events gets a snapshot, an event that replaces all before it: a loop of ten thousand rounds is
+// not replayed from its first.
 //
 // # Taking over
 //
-// Who takes a shard begins its running instances anew and applies their events in order, through the code that
-// applied them first: the same graph, the same event and the same values give the same plan. Leases on node runs are
-// in memory only, and are over before the owner's on the shard is: what was leased is ready again. How often an attempt was delivered is
-// in memory, too, and each delivery but the first is an event before it is made. Who takes the shard of an owner that is gone
-// presumes the first delivery of all that may have been handed out: so the bound of deliveries holds, the usual
-// delivery writes nothing, and an attempt that only waited while an owner died may lose one delivery of its bound. (Where the server's
-// clock is set back meanwhile, one that had waited for its time may have one more.) An owner that is
-// closed gives its shards back with the leases, which then hold. So does one that has more than its part among the engines that look for
-// work, as soon as it hears of another; nobody takes more than that, but for one who has something leased in a shard for
-// which nobody comes. An engine that has shards places there what it submits, where it may choose (backend.Placer), and
-// asks others for work only when they have told of some, or rarely.
+// An engine that takes a shard starts its running instances anew and applies their events in order, through the code that applied
+// them first: the same graph, event and values give the same plan. Leases on node runs are in memory only, and have expired by
+// then. Each delivery but an attempt's first is an event before it is made. An engine that takes a shard from an owner that
+// exited presumes the first delivery of every node run that may have been handed out. So the bound on deliveries holds and the
+// usual delivery writes nothing, but an attempt that only waited while an owner died may lose one delivery of its bound. (If the
+// server's clock is set back in that time, an attempt that waited for its time may get one more.)
 //
-// # Others than the owner
+// A closed backend returns its shards together with their leases, which then hold. So does an engine that has more than its
+// share, as soon as another engine looks for work. No engine takes more than its share, except a shard that nobody takes and in
+// which it has something leased. An engine that owns shards places new instances there, where it may choose (backend.Placer), and
+// asks other owners for work only after a notification of work, or rarely.
 //
-// What they submit they store, marked as pending, and tell the owner, who takes it up. Completions, claims and the rest
-// they send to the owner through the table requests, and wait for the answer, of which a notification tells them; if the owner is
-// gone, they take the shard.
-// Who gives up waiting withdraws the request: its row, which the append that is made for it marks, says what was applied,
-// and what did not cannot any more. A crash of the server empties the table: then what became of a request is not known.
-// So every backend can do everything, and those that own shards do it fast.
+// # Engines that do not own the shard
+//
+// They store new instances marked as pending, and the owner adopts them. They send other calls to the owner through the table
+// requests; a notification announces the answer. If the owner exits, they take the shard. An engine that stops waiting withdraws
+// its request. An append made for a request marks its row, so that the row tells what was applied, and nothing is applied after
+// the withdrawal. A crash of the server empties the table; then the outcome of a request is unknown.
 //
 // # Unknown commits
 //
-// If a connection dies during an append, the owner takes a new epoch, so that the lost append can no longer are applied,
-// and looks for its last row (D7). Found: it happened. Not found: it is appended again. Where the server cannot be
-// asked, the shard is dropped from memory, the caller told so, and the shard loaded when the server is back.
+// If a connection dies during an append, the owner takes a new epoch, so that the lost append can no longer be applied, and looks
+// for its last row (D7). If the row is missing, it appends again. If the server does not answer, the shard is dropped from
+// memory, the call gets an unknown outcome, and the shard is loaded when the server is back.
 //
 // # Bounds
 //
-// The instances in memory are counted in bytes, which Stats tells; beyond Config.Memory what is submitted is stored and
-// begun later. An instance that only waits for its time, and for long, leaves memory: its state is written down as an
-// event, unless it is large beside what happened since that was last done, and what stays is when its time comes and
-// which events to read then. It is loaded a moment before, and whoever takes the shard over leaves it where it is.
-// Events of instances that have ended are dropped by Sweep, pages of them at a time: a page without a live one with one
-// range, of others the dead by name. An instance whose events cannot be applied is set aside, harms no other, and can
-// be canceled.
+// Beyond Config.Memory bytes of instances in memory, new instances are stored and started later. The journal evicts an instance
+// that waits for a long time: it appends a snapshot, unless the state is large compared with the events since the last one, and
+// keeps only the due time and which events to read. It reloads the instance shortly before it is due; an engine that takes the
+// shard over leaves it evicted. Sweep removes the events of ended instances: a page without a live event as one range, the dead
+// events of other pages by their numbers. An instance whose events cannot be applied is broken: it is set aside, harms no other,
+// and can be cancelled.
 package journal

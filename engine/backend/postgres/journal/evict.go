@@ -16,28 +16,29 @@ import (
 	"pulley/engine/backend/state"
 )
 
-// An instance that only waits for its time, and for long, is evicted: it leaves memory, and is loaded when its time
-// has come. What is kept of it is when that is, and which of its events have its state.
+// The journal evicts an instance that waits for a long time: memory keeps only its due time and which events hold its state. It
+// reloads the instance shortly before it is due.
 
 const (
-	// evictBatchMax is how many instances are evicted with one append.
+	// evictBatchMax bounds the instances evicted with one append.
 	evictBatchMax = 500
-	// evictScanMax is how many waiting node runs one look for such instances takes in.
+	// evictScanMax bounds the waiting node runs of one scan.
 	evictScanMax = 100_000
-	// evictSnapshotBytes is how many bytes of state are always written down, so that one event stands for a evicted instance.
+	// evictSnapshotBytes is the size of a state up to which an evicted instance always gets a snapshot, so that one event holds
+	// it.
 	evictSnapshotBytes = 4 << 10
-	// wakeMax is how many evicted instances are loaded at once, and reloadTries how many times in one call.
+	// wakeMax bounds the instances reloaded at once, reloadTries the reloads of one call.
 	wakeMax     = 200
 	reloadTries = 5
-	// evictedBytes is what a evicted instance takes in memory besides the seqs of its events, an estimate.
+	// evictedBytes estimates the memory of an evicted instance without its events.
 	evictedBytes = 144
 )
 
-// evictedInstance is an instance that is not in memory.
+// evictedInstance is what memory keeps of an evicted instance.
 type evictedInstance struct {
 	id     uuid.UUID
-	due    int64   // when the first of its node runs has waited for long enough; nanoseconds of the backend's clock
-	events []int64 // the seqs of what is stored of it, rising; where its state is written down, from there on
+	due    int64   // when its first node run is due, on the backend's clock
+	events []int64 // ascending seqs of its events, from its snapshot on if it has one
 	pos    int     // in the heap
 }
 
@@ -99,7 +100,7 @@ func (l *evictedSet) down(i int) {
 	}
 }
 
-// nextDue says when the first of an instance's node runs has waited for long enough, and whether all of them only wait.
+// nextDue returns when an instance's first node run is due, and whether all of them only wait.
 func (inst *instance) nextDue() (at int64, waits bool) {
 	waits = inst.Runs.Len() > 0
 	inst.Runs.Each(func(_ state.Address, r *state.Run) {
@@ -111,15 +112,15 @@ func (inst *instance) nextDue() (at int64, waits bool) {
 	return at, waits
 }
 
-// isSnapshotted says whether an event has all that the instance is.
+// isSnapshotted reports whether a snapshot holds the whole instance.
 func (inst *instance) isSnapshotted() bool {
 	return len(inst.events) == 1 && inst.events[0] == inst.snapshot
 }
 
-// reloadLead is how long before its time a evicted instance is loaded.
+// reloadLead is how long before it is due an instance is reloaded.
 func (b *Backend) reloadLead() time.Duration { return min(b.evictAfter/2, 2*b.tick()) }
 
-// evictable lists instances that only wait, for long enough to be evicted; the looks of several calls take in all.
+// evictable lists instances that wait long enough to be evicted. The scans of several calls cover all instances.
 func (sh *shardState) evictable(now int64) []*instance {
 	var found []*instance
 	seen := map[*instance]struct{}{}
@@ -145,8 +146,8 @@ func (sh *shardState) evictable(now int64) []*instance {
 	return found
 }
 
-// evict takes a number of instances out of memory that only wait, and gives how many. The state of most is written
-// down before. That of others is large beside what has happened since it was written: of them the events serve.
+// evict evicts a batch of waiting instances and returns how many. Most get a snapshot first. An instance whose state is large
+// compared with its events since the last one is reloaded from the events.
 func (sh *shardState) evict(ctx context.Context) (int, error) {
 	idle := sh.evictable(sh.b.now())
 	t := sh.begin()
@@ -155,7 +156,7 @@ func (sh *shardState) evict(ctx context.Context) (int, error) {
 			continue
 		}
 		sh.tokens++
-		_ = t.snapshot(inst, sh.tokens) // where it cannot be written the events serve, too
+		_ = t.snapshot(inst, sh.tokens) // on an error its events serve, too
 	}
 	if len(t.events) > 0 {
 		snapped := slices.Clone(t.events)
@@ -177,7 +178,6 @@ func (sh *shardState) evict(ctx context.Context) (int, error) {
 	return len(idle), nil
 }
 
-// evictInstance takes an instance out of memory whose node runs all wait.
 func (sh *shardState) evictInstance(inst *instance) {
 	due, _ := inst.nextDue()
 	inst.Runs.Each(func(_ state.Address, r *state.Run) {
@@ -191,8 +191,8 @@ func (sh *shardState) evictInstance(inst *instance) {
 	sh.space.Bytes += p.size() - inst.Bytes
 }
 
-// hasRoom says whether there is memory for more instances. Where there is none, those that only wait are evicted first; a
-// look that finds none is not repeated at once.
+// hasRoom reports whether memory has room for more instances. If not, it evicts waiting ones first. After a scan that finds few
+// it pauses before the next.
 func (sh *shardState) hasRoom(ctx context.Context) bool {
 	for sh.b.full() && sh.b.now() >= sh.nextEvictScan {
 		n, err := sh.evict(ctx)
@@ -206,8 +206,7 @@ func (sh *shardState) hasRoom(ctx context.Context) bool {
 	return !sh.b.full()
 }
 
-// reloadDue loads evicted instances whose time comes before an instant. Beyond the bound of memory it loads some where
-// nothing else is ready.
+// reloadDue reloads instances that are due before an instant. If memory is full, it reloads only if nothing else is ready.
 func (sh *shardState) reloadDue(ctx context.Context, before int64) error {
 	for range reloadTries {
 		if sh.b.full() && sh.ready.Peek() != nil {
@@ -234,8 +233,8 @@ func (sh *shardState) reloadDue(ctx context.Context, before int64) error {
 	return nil
 }
 
-// reload puts instances into memory that the caller has taken from the lot, and gives them; their node runs are not
-// filed yet. After an error there is none of them.
+// reload loads instances that the caller removed from the evicted set. It does not queue their node runs. On an error it loads
+// none.
 func (sh *shardState) reload(ctx context.Context, list []*evictedInstance) ([]*instance, error) {
 	ids := make([][16]byte, len(list))
 	var seqs []int64
@@ -278,7 +277,7 @@ func (sh *shardState) reload(ctx context.Context, list []*evictedInstance) ([]*i
 	return sh.installReloaded(list), nil
 }
 
-// installReloaded gives those of the instances that are in memory as they were, and sets the others aside.
+// installReloaded returns the instances that were loaded completely, and marks the others as broken.
 func (sh *shardState) installReloaded(list []*evictedInstance) []*instance {
 	fresh := make([]*instance, 0, len(list))
 	for _, p := range list {
@@ -300,7 +299,6 @@ func (sh *shardState) installReloaded(list []*evictedInstance) []*instance {
 	return fresh
 }
 
-// readNamed reads events by their seqs.
 func (sh *shardState) readNamed(ctx context.Context, seqs []int64) ([]storedEvent, error) {
 	rows, err := sh.b.store.Pool.Query(ctx, loadNamedSQL, sh.number, seqs)
 	if err != nil {
@@ -311,7 +309,6 @@ func (sh *shardState) readNamed(ctx context.Context, seqs []int64) ([]storedEven
 	return events, err
 }
 
-// removeEvicted takes a evicted instance away that ends.
 func (t *tx) removeEvicted(p *evictedInstance) {
 	t.sh.evicted.remove(p)
 	t.sh.space.Bytes -= p.size()
@@ -321,7 +318,6 @@ func (t *tx) removeEvicted(p *evictedInstance) {
 	})
 }
 
-// evictAndReload loads what is due soon, and evicts what only waits.
 func (sh *shardState) evictAndReload(ctx context.Context) error {
 	if err := sh.lock(ctx); err != nil {
 		return err

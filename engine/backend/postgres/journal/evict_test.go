@@ -30,7 +30,7 @@ fn main(input: [n], output: [r]):
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 2, backoff: 1h]
 `}
-	// hoarding has much of state beside what happens between two sleeps.
+	// hoarding has a large state compared with its events between two sleeps.
 	hoarding = backendtest.Workflow{Name: "hoarding", Input: `{"n": 30}`, Want: `12030`, Source: `
 fn main(input: [n], output: [r]):
     all = []
@@ -47,19 +47,18 @@ fn main(input: [n], output: [r]):
 `}
 )
 
-// newParkWorld makes a world of one shard, and a backend that owns it and evicts when it is told to.
 func newEvictWorld(t *testing.T) (*world, *Backend) {
 	w := newWorld(t, 1)
 	w.cfg.Memory = 3 << 20
 	return w, w.owner()
 }
 
-// owner opens a backend that has the shard for long, and does nothing by itself.
+// owner opens a backend that keeps the shard and does nothing in the background.
 func (w *world) owner() *Backend {
 	w.Helper()
 	w.cfg.Lease = time.Hour
 	b := w.open()
-	freeze(b) // before it begins: what is cut off in the middle may have to look at the shard anew
+	freeze(b) // a call cut off halfway may have to reload the shard
 	if _, err := b.Claim(w.ctx, 0, granted(0)); err != nil {
 		w.Fatal(err)
 	}
@@ -69,7 +68,6 @@ func (w *world) owner() *Backend {
 	return b
 }
 
-// stats asks for what is in memory.
 func (w *world) stats(b *Backend) Stats {
 	w.Helper()
 	s, err := b.Stats(w.ctx)
@@ -79,7 +77,6 @@ func (w *world) stats(b *Backend) Stats {
 	return s
 }
 
-// evicts has a backend evict what it can.
 func (w *world) evictions(b *Backend) Stats {
 	w.Helper()
 	for _, sh := range b.ownedShards() {
@@ -90,7 +87,7 @@ func (w *world) evictions(b *Backend) Stats {
 	return w.stats(b)
 }
 
-// later evicts what waits and lets two hours pass: what has happened is longer ago.
+// later evicts what waits and shifts all stored times two hours back.
 func (w *world) later(b *Backend) {
 	w.Helper()
 	w.evictions(b)
@@ -113,14 +110,14 @@ func (w *world) later(b *Backend) {
 	}
 }
 
-// TestParked has thousands of instances sleep: they leave memory, others are taken on where there would not be room
-// for all, and when their time has come they end as they would have.
+// TestEvicted checks that thousands of sleeping instances leave memory, that others start where there would be no room for all,
+// and that all end correctly.
 func TestEvicted(t *testing.T) {
 	w, b := newEvictWorld(t)
 	const batch = 500
-	instances := depth.Of(10_000, 20_000) // for which there is no room
+	instances := depth.Of(10_000, 20_000) // more than memory has room for
 	p := dreaming.Program(t)
-	whole := 0 // what an instance takes in memory
+	whole := 0 // an instance's size in memory
 	for done := 0; done < instances; done += batch {
 		var subs []backend.Submission
 		for range batch {
@@ -159,9 +156,8 @@ func TestEvicted(t *testing.T) {
 	}
 }
 
-// TestParkedAnywhere evicts instances of all kinds, some twice, and lets their time pass with the owner that evicted
-// them, with one that they were handed to, with one that takes them over from the dead, and beside one that was cut
-// off: each ends as it would have.
+// TestEvictedAnywhere evicts instances of all kinds, some twice. They must end correctly with the same owner, after a handover,
+// after the owner's death, and after a lost connection.
 func TestEvictedAnywhere(t *testing.T) {
 	ways := map[string]func(w *world, b *Backend) *Backend{
 		"the same owner": func(_ *world, b *Backend) *Backend { return b },
@@ -217,7 +213,6 @@ func TestEvictedAnywhere(t *testing.T) {
 	}
 }
 
-// until completes tasks, and those that follow, until there are none.
 func (w *world) until(b *Backend, tasks []backend.Task) {
 	w.Helper()
 	for {
@@ -238,9 +233,8 @@ func (w *world) until(b *Backend, tasks []backend.Task) {
 	}
 }
 
-// TestParkedAreKnown asks things of evicted instances: they are canceled, here and by others, with nothing left behind;
-// who comes late with a completion is told so; a submission of one that is there is a duplicate; and a shard that
-// was loaded knows when the next is due.
+// TestEvictedAreKnown checks calls on evicted instances: they can be cancelled here and by others, a late completion is stale, a
+// second submission is a duplicate, and a loaded shard knows the next due time.
 func TestEvictedAreKnown(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Lease = time.Hour
@@ -291,7 +285,7 @@ func TestEvictedAreKnown(t *testing.T) {
 	}
 }
 
-// TestParkedCancelFails lets the cancel of a evicted instance fail: it is evicted as before.
+// TestCancelOfEvictedFails checks that an evicted instance stays evicted if its cancel fails.
 func TestCancelOfEvictedFails(t *testing.T) {
 	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
@@ -313,7 +307,7 @@ func TestCancelOfEvictedFails(t *testing.T) {
 	w.finish(b)
 }
 
-// TestParkedClockBack sets the store's clock back: what was evicted and has gone on since seems to wait, and does not.
+// TestEvictedClockBack sets the store's clock back: an evicted instance that has continued seems to wait, and does not.
 func TestEvictedClockBack(t *testing.T) {
 	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
@@ -336,8 +330,7 @@ func TestEvictedClockBack(t *testing.T) {
 	w.finish(b)
 }
 
-// TestParkedInTime has hundreds of instances sleep for a moment, and be evicted and loaded meanwhile by what goes on in
-// the background.
+// TestReloadedInTime has the background loops evict and reload hundreds of instances that sleep for a moment.
 func TestReloadedInTime(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cfg.EvictAfter = 20 * time.Millisecond

@@ -15,21 +15,21 @@ import (
 	"pulley/engine/plan"
 )
 
-// Host is what a Backend stands on. Open gives it Postgres and the machine's clock; the simulator has a host of its own,
-// and drives the same code in a world of virtual time (D1).
+// Host is what a Backend runs on: Postgres and the machine's clock, or the simulator, which runs the same code in virtual time
+// (D1).
 type Host struct {
 	Store Store
 	Pool  Pool
 	Clock Clock
 
-	// Leased is told of each lease that is given in memory, before anybody else is; nil: nobody.
+	// Leased, if not nil, receives each lease before anything else does.
 	Leased func(instance uuid.UUID, run graph.Run, token int64, attempt, deliveries int)
 
-	// LeaseReturned is told of each lease that its holder returns, and how many deliveries of the attempt count then; nil: nobody.
+	// LeaseReturned, if not nil, receives each returned lease, and how many deliveries of the attempt then count.
 	LeaseReturned func(instance uuid.UUID, run graph.Run, left int)
 }
 
-// Store is what designs on Postgres share, as package postgres has it.
+// Store is the part of postgres.Store that the design uses.
 type Store interface {
 	Shards() int
 	Number(ctx context.Context, p *plan.Program) (int32, error)
@@ -46,40 +46,38 @@ type Store interface {
 	Close()
 }
 
-// Pool is a pool of connections. Each of its calls is one round trip, and one transaction.
+// Pool is a pool of connections. Each call is one round trip and one transaction.
 type Pool interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 
-	// Prepared makes prepared statements and gives their results as far as it came. The values are the pool's until the
-	// next call. An error before anything was sent is wrapped by NotSent.
+	// Prepared executes prepared statements and returns the results of those executed, valid until the next call. An error before
+	// anything was sent is wrapped by NotSent.
 	Prepared(ctx context.Context, list ...Prepared) ([]*pgconn.Result, error)
 }
 
-// Prepared is a prepared statement with its parameters; they, and its results, are binary.
+// Prepared is a prepared statement; its parameters and results are binary.
 type Prepared struct {
 	Name, SQL string
 	Params    [][]byte
 	tx        *tx // of an append
 }
 
-// Clock is time, and what goes on in it beside the calls.
+// Clock provides time, and goroutines in it.
 type Clock = postgres.Clock
 
-// What Clock.Wait gives besides a place.
+// Results of Clock.Wait other than a channel's index.
 const (
 	TimedOut = postgres.TimedOut
 	Ended    = postgres.Ended
 )
 
-// server is a store with its pool.
 type server struct {
 	Store
 	Pool Pool
 }
 
-// pool is a pool of connections to Postgres.
 type pool struct{ *pgxpool.Pool }
 
 // Prepared implements Pool.
@@ -106,10 +104,9 @@ func (p pool) Prepared(ctx context.Context, list ...Prepared) ([]*pgconn.Result,
 	return conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
 }
 
-// NotSent marks an error before anything was sent: nothing was applied, whatever it was.
+// NotSent marks an error before anything was sent: nothing was applied.
 func NotSent(err error) error { return notSent{err} }
 
-// runInBackground begins something that goes on until the backend is closed.
 func (b *Backend) runInBackground(f func()) {
 	b.tasks.Add(1)
 	b.clock.Go(func() {
@@ -121,14 +118,13 @@ func (b *Backend) runInBackground(f func()) {
 	})
 }
 
-// awaitBackground waits until nothing goes on beside the calls.
 func (b *Backend) awaitBackground() {
 	for b.tasks.Load() > 0 {
 		b.clock.Wait(context.Background(), -1, b.backgroundEnded)
 	}
 }
 
-// pause waits, and says whether the context still lives.
+// pause waits, and reports whether ctx is still open.
 func (b *Backend) pause(ctx context.Context, pause time.Duration) bool {
 	return b.clock.Wait(ctx, pause) == TimedOut
 }

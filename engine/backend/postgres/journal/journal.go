@@ -55,36 +55,36 @@ var (
 	leftoversSQL string
 )
 
-// DefaultSchema holds the tables where Config names no other.
+// DefaultSchema is used if Config names no schema.
 const DefaultSchema = "pulley_journal"
 
-// DefaultLease is how long a shard stays with an owner that is not heard of.
+// DefaultLease is used if Config.Lease is zero.
 const DefaultLease = 10 * time.Second
 
-// DefaultEvictAfter is how long an instance has to wait to leave memory where Config says nothing.
+// DefaultEvictAfter is used if Config.EvictAfter is zero.
 const DefaultEvictAfter = 5 * time.Second
 
-// DefaultMemory is how many bytes running instances may take where Config says nothing.
+// DefaultMemory, in bytes, is used if Config.Memory is zero.
 const DefaultMemory = 1 << 30
 
-// ErrClosed is in the error of a call on a backend that was closed.
+// ErrClosed is the error of a call on a closed backend.
 var ErrClosed = errors.New("journal: the backend is closed; open another one")
 
-// Config is how a Backend is opened.
+// Config configures a Backend.
 type Config struct {
 	Store  postgres.Config // an empty Schema means DefaultSchema
-	Jitter func() float64  // in [0, 1), for the waits before retries; nil: random
+	Jitter func() float64  // in [0, 1), for the pauses before retries; nil: random
 
-	// Lease is how long the shards of an owner that is not heard of rest before another takes them over, at least: they
-	// rest for an eighth longer than the longest lease on a node run. Zero: DefaultLease. From 100 ms to 1 h
+	// Lease is the minimal lease on a shard. Once longer leases are granted on node runs, the shard's is an eighth longer than
+	// the longest of them. From 100 ms to 1 h; zero: DefaultLease.
 	Lease time.Duration
 
-	// Memory is how many bytes the running instances may take, an estimate that Stats tells. Beyond it what is submitted
-	// is stored, and begun when others have ended. Zero: DefaultMemory. From 1 MiB
+	// Memory bounds the estimated bytes of running instances. Beyond it new instances are stored, and started when others have
+	// ended. At least 1 MiB; zero: DefaultMemory.
 	Memory int
 
-	// EvictAfter is how long an instance of which nothing is ready or under way must have to wait for its next node run, at
-	// least, to leave memory until then. Zero: DefaultEvictAfter. From 10 ms
+	// EvictAfter is how long an instance with nothing ready or leased must wait for its next node run to be evicted. At least 10
+	// ms; zero: DefaultEvictAfter.
 	EvictAfter time.Duration
 }
 
@@ -101,7 +101,6 @@ func (c Config) validate() error {
 	return nil
 }
 
-// withDefaults fills in what was left to it.
 func (c Config) withDefaults() Config {
 	if c.Store.Schema == "" {
 		c.Store.Schema = DefaultSchema
@@ -121,41 +120,41 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
+// Backend is the journal; see the package comment.
 type Backend struct {
 	store         server
 	desk          *forward.Forwarder
 	owners        *ownership.Registry
 	clock         Clock
-	leased        func(id uuid.UUID, run graph.Run, token int64, attempt, deliveries int) // nil: nobody is told of leases
-	leaseReturned func(id uuid.UUID, run graph.Run, left int)                             // nil: nobody is told
+	leased        func(id uuid.UUID, run graph.Run, token int64, attempt, deliveries int) // reports each lease; may be nil
+	leaseReturned func(id uuid.UUID, run graph.Run, left int)                             // reports each returned lease; may be nil
 	jitter        func() float64
-	lease         time.Duration // of a shard, at least
-	span          atomic.Int64  // the lease of a shard, in nanoseconds: longer than any that was granted on a node run
-	begun         time.Time     // where its clock begins
+	lease         time.Duration // of a shard; the minimum
+	span          atomic.Int64  // a shard's lease in ns: longer than any lease granted on a node run
+	begun         time.Time     // the zero of its clock
 	shards        []*shardState
 
-	workHeardAt atomic.Int64 // when another engine last told of work that it has no room for, on this one's clock
-	claimed     atomic.Int64 // when it last looked for work, on its clock; zero: never
-	fair        atomic.Int32 // how many shards are its part
+	workHeardAt atomic.Int64 // last notification of work for which another engine has no capacity
+	claimed     atomic.Int64 // time of the last claim; zero: never
+	fair        atomic.Int32 // how many shards are its share
 
-	evictAfter time.Duration // how long an instance must have to wait to leave memory
+	evictAfter time.Duration
 	bytesMax   int
-	bytes      atomic.Int64 // that the instances of all shards take, as of each shard's last call
+	bytes      atomic.Int64 // of all shards' instances, as of each shard's last call
 
 	mu              sync.Mutex
-	wakers          map[*waker]struct{} // of those who want to hear of work
-	background      context.Context     // of what runs in the background
+	wakers          map[*waker]struct{} // callbacks of Listen
+	background      context.Context
 	stop            context.CancelFunc
-	tasks           atomic.Int32  // how much runs in the background
-	backgroundEnded chan struct{} // something of that has ended
-	started         bool          // they have been started
+	tasks           atomic.Int32  // number of background goroutines
+	backgroundEnded chan struct{} // one of them has ended
+	started         bool
 	closed          bool
-	requestHeard    chan struct{} // somebody has asked for something
-	peersChanged    chan struct{} // an engine has come or gone
+	requestHeard    chan struct{} // a request arrived
+	peersChanged    chan struct{} // an engine has started or exited
 }
 
-// waker is somebody who wants to hear of work.
+// waker holds the callback of one Listen call.
 type waker struct{ wake func() }
 
 var (
@@ -165,7 +164,7 @@ var (
 	_ backend.Placer   = (*Backend)(nil)
 )
 
-// Open connects and sets the schema up where needed.
+// Open connects to Postgres and creates the schema if needed.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -184,7 +183,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	return newBackend(cfg, Host{Store: store, Pool: pool{store.Pgx()}, Clock: store.Clock}), nil
 }
 
-// On makes a backend on a host, whose schema is set up.
+// On makes a backend on a host whose schema exists.
 func On(h Host, cfg Config) (*Backend, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -210,16 +209,15 @@ func newBackend(cfg Config, h Host) *Backend {
 	return b
 }
 
-// now is the backend's clock, in nanoseconds; it never goes back.
+// now returns the time since begun in nanoseconds. It never goes back.
 func (b *Backend) now() int64 { return int64(b.clock.Now().Sub(b.begun)) }
 
-// wall gives an instant of the backend's clock as a time.
 func (b *Backend) wall(at int64) time.Time { return b.begun.Add(time.Duration(at)) }
 
 // Shards implements backend.Backend.
 func (b *Backend) Shards() int { return len(b.shards) }
 
-// Close implements backend.Backend. The shards that it owns go back at once, with the leases on their node runs.
+// Close implements backend.Backend. It returns the owned shards at once, with the leases on their node runs.
 func (b *Backend) Close() {
 	b.mu.Lock()
 	closed := b.closed
@@ -236,7 +234,7 @@ func (b *Backend) Close() {
 		if sh.lock(ctx) != nil {
 			continue
 		}
-		b.store.Problem(ctx, "giving a shard back", sh.release(ctx)) // else it is free when its lease is over
+		b.store.Problem(ctx, "giving a shard back", sh.release(ctx)) // on an error the shard is free when its lease expires
 		sh.unlock()
 	}
 	if b.claimed.Load() > 0 {
@@ -245,7 +243,6 @@ func (b *Backend) Close() {
 	b.store.Close()
 }
 
-// usable says why a call cannot even begin.
 func (b *Backend) usable(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -255,7 +252,6 @@ func (b *Backend) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// check refuses calls that name no shard or grant nothing sensible.
 func (b *Backend) check(ctx context.Context, shard int, grant backend.Grant) error {
 	if err := backend.CheckShard(shard, len(b.shards)); err != nil {
 		return err
@@ -266,7 +262,7 @@ func (b *Backend) check(ctx context.Context, shard int, grant backend.Grant) err
 	return b.usable(ctx)
 }
 
-// IsLocal implements backend.Placer: an engine that has shards is to place what is new there.
+// IsLocal implements backend.Placer: an engine that owns shards places new instances there.
 func (b *Backend) IsLocal(shard int) bool {
 	return b.shards[shard].epoch.Load() != 0 || len(b.ownedShards()) == 0
 }
@@ -279,7 +275,8 @@ func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instan
 	return b.store.Lookup(ctx, ids)
 }
 
-// OriginOf reads what an instance was made of. It is nil where there is no such instance, and on a simulated host, which does not tell.
+// OriginOf reads what an instance was made of. It returns nil if the instance does not exist, or on a simulated host, which does
+// not know.
 func (b *Backend) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error) {
 	if err := b.usable(ctx); err != nil {
 		return nil, err
@@ -293,7 +290,7 @@ func (b *Backend) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin,
 	return store.OriginOf(ctx, id)
 }
 
-// Listen implements backend.Listener. It hears of other engines, and of what others stored in shards of this one.
+// Listen implements backend.Listener. It also wakes when another engine stores instances in a shard of this one.
 func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	w := &waker{wake}
 	b.mu.Lock()
@@ -310,7 +307,7 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	})
 }
 
-// wakeAll tells those who look for work here that there is some, and says whether there are any.
+// wakeAll wakes all listeners of this backend and reports whether there are any.
 func (b *Backend) wakeAll() bool {
 	b.mu.Lock()
 	wakers := make([]*waker, 0, len(b.wakers))
@@ -327,8 +324,7 @@ func (b *Backend) wakeAll() bool {
 // Notify implements backend.Listener.
 func (b *Backend) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
 
-// Leftovers counts the rows of each table that belong to instances which have ended; it is for tests
-// of I10, and scans.
+// Leftovers counts the rows of each table that belong to ended instances, for tests of I10 and for scans.
 func (b *Backend) Leftovers(ctx context.Context) (map[string]int, error) {
 	rows, err := b.store.Pool.Query(ctx, leftoversSQL)
 	if err != nil {

@@ -9,17 +9,15 @@ import (
 )
 
 const (
-	// closeTimeout bounds giving shards back at the end.
 	closeTimeout = 5 * time.Second
-	// tickMax is the longest pause between two looks for what others ask, should nobody have told of it.
+	// tickMax bounds the pause between two checks for requests, in case a notification is lost.
 	tickMax = time.Second
-	// yieldFor is how long a shard that would be more than one's part is left to others by who has something leased
-	// there, and yieldPause is between two looks.
+	// yieldFor is how long an engine that has something leased in a free shard leaves the shard to others, if it exceeds its
+	// share. It checks every yieldPause.
 	yieldFor   = 250 * time.Millisecond
 	yieldPause = 20 * time.Millisecond
 )
 
-// startBackground starts what runs in the background: renewing, answering others, spreading the shards.
 func (b *Backend) startBackground() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,14 +30,13 @@ func (b *Backend) startBackground() {
 	b.runInBackground(b.listenLoop)
 }
 
-// topic is what those say who ask the owner of a shard, by its number, who answer that, see forward.Forwarder.Hear, and engines that
-// have come or gone.
+// topic names the channel between engines. A payload is the number of a shard with a new request, an answer (see
+// forward.Forwarder.HandleNotification), or engines: an engine has started or exited.
 const (
 	topic   = "owner"
 	engines = "engines"
 )
 
-// listenLoop hears of what others ask and answer.
 func (b *Backend) listenLoop() {
 	heard := func(payload string) {
 		switch {
@@ -56,18 +53,17 @@ func (b *Backend) listenLoop() {
 	}
 	for {
 		err := b.store.ListenTo(b.background, topic, heard)
-		b.store.Problem(b.background, "listening for requests of other engines", err) // until it can, the keeper looks by itself
+		b.store.Problem(b.background, "listening for requests of other engines", err) // until it succeeds, serveLoop polls
 		if !b.pause(b.background, b.tick()) {
 			return
 		}
 	}
 }
 
-// tick is the pause between two rounds of the keeper.
+// tick is the pause between two background rounds.
 func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())/spanTicks, tickMax) }
 
-// renewLoop renews the leases on the shards until the backend is closed, and never waits for a shard that is in use. A lease that it
-// cannot renew runs out here before it does in the store.
+// renewLoop never waits for a shard in use. A lease that it cannot renew expires here before it does in the store.
 func (b *Backend) renewLoop() {
 	next := b.now() + int64(b.tick())
 	for {
@@ -79,12 +75,11 @@ func (b *Backend) renewLoop() {
 		case TimedOut:
 			next = b.now() + int64(b.tick())
 		default:
-			b.wakeAll() // there may be shards to take
+			b.wakeAll() // shards may be free
 		}
 	}
 }
 
-// renewOwned renews the shards that are owned.
 func (b *Backend) renewOwned() {
 	if held := b.ownedShards(); len(held) > 0 {
 		ctx, cancel := b.clock.Within(b.background, b.lease)
@@ -93,7 +88,7 @@ func (b *Backend) renewOwned() {
 	}
 }
 
-// serveLoop answers what others ask, and returns shards that are others' part.
+// serveLoop answers requests, evicts and reloads instances, and releases excess shards.
 func (b *Backend) serveLoop() {
 	tick := b.tick()
 	next := b.now() + int64(tick)
@@ -110,10 +105,8 @@ func (b *Backend) serveLoop() {
 	}
 }
 
-// remaining is how long it is until an instant; not below zero.
 func (b *Backend) remaining(until int64) time.Duration { return time.Duration(max(until-b.now(), 0)) }
 
-// ownedShards lists the shards that are owned.
 func (b *Backend) ownedShards() []*shardState {
 	var held []*shardState
 	for _, sh := range b.shards {
@@ -124,11 +117,11 @@ func (b *Backend) ownedShards() []*shardState {
 	return held
 }
 
-// updateFairShare finds out how many shards are this backend's part. An engine that does not look for work any more has no
-// part where another does.
+// updateFairShare computes how many shards are this engine's share. An engine that no longer claims has no share while another
+// one claims.
 //
-// The end of the backend does not cut it off: a server could note the engine after Close has had it forgotten, and the
-// others would leave shards to an engine that is gone, for a lease.
+// It continues if the backend is closed. Otherwise the server could note the engine after Close has removed it, and others would
+// leave shards to an exited engine for the length of a lease.
 func (b *Backend) updateFairShare() {
 	ctx, cancel := b.clock.Within(context.WithoutCancel(b.background), min(b.lease, closeTimeout))
 	defer cancel()
@@ -149,13 +142,13 @@ func (b *Backend) updateFairShare() {
 	b.fair.Store(int32(fair))
 	switch held := len(b.ownedShards()); {
 	case held > fair:
-		postgres.Signal(b.requestHeard) // to give back what is too much
+		postgres.Signal(b.requestHeard) // to release the excess
 	case held < fair && free > 0:
-		b.wakeAll() // nobody else tells of shards whose owner is gone, and of what is ready in them
+		b.wakeAll() // nobody else notifies of free shards
 	}
 }
 
-// releaseExcess gives shards back that are more than this backend's part, all at once; the others hear of each.
+// releaseExcess releases all shards beyond this engine's share; others are notified of each.
 func (b *Backend) releaseExcess(ctx context.Context) {
 	held := b.ownedShards()
 	fair := int(b.fair.Load())
@@ -166,13 +159,13 @@ func (b *Backend) releaseExcess(ctx context.Context) {
 		if sh.lock(ctx) != nil {
 			return
 		}
-		b.store.Problem(ctx, "giving a shard to another engine", sh.release(ctx)) // else it is free when its lease is over
+		b.store.Problem(ctx, "giving a shard to another engine", sh.release(ctx)) // on an error the shard is free when its lease expires
 		sh.unlock()
 	}
 }
 
-// reserve says whether a shard that is free would be of this backend's part; then it stays reserved until it is
-// taken, so that calls on other shards, side by side, do not take more.
+// reserve reports whether a free shard would be within this engine's share, and reserves it until it is taken, so that concurrent
+// calls on other shards do not take too many.
 func (b *Backend) reserve(sh *shardState) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,15 +179,13 @@ func (b *Backend) reserve(sh *shardState) bool {
 	return sh.isReserved
 }
 
-// unreserve ends a reservation.
 func (b *Backend) unreserve(sh *shardState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	sh.isReserved = false
 }
 
-// evictAndReloadOwned loads what is due soon and evicts what only waits, in all shards that are owned. What the store refuses now is
-// tried again at the next tick.
+// evictAndReloadOwned ignores what the store refuses: it is tried again at the next tick.
 func (b *Backend) evictAndReloadOwned(ctx context.Context) {
 	for _, sh := range b.ownedShards() {
 		if ctx.Err() == nil {
@@ -203,7 +194,6 @@ func (b *Backend) evictAndReloadOwned(ctx context.Context) {
 	}
 }
 
-// answerRequests answers what others ask, in all shards that are owned.
 func (b *Backend) answerRequests(ctx context.Context) {
 	for _, sh := range b.ownedShards() {
 		if ctx.Err() != nil {
@@ -218,7 +208,6 @@ func (b *Backend) answerRequests(ctx context.Context) {
 	}
 }
 
-// adoptLocked adopts what others have stored.
 func (sh *shardState) adoptLocked(ctx context.Context) (int, error) {
 	if err := sh.lock(ctx); err != nil {
 		return 0, err

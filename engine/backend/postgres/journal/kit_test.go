@@ -20,13 +20,13 @@ import (
 	"pulley/engine/plan"
 )
 
-// shortLease is that of shards in tests in which an owner dies.
+// shortLease is the lease on shards in tests in which an owner dies.
 const shortLease = 300 * time.Millisecond
 
-// briefLease is one on a node run that does not make that on its shard longer.
+// briefLease is a lease on a node run that does not lengthen the one on its shard.
 const briefLease = shortLease * spanMore / (spanMore + 1)
 
-// world is a store, and what was submitted to it.
+// world is a store with the instances submitted to it.
 type world struct {
 	*testing.T
 	ctx  context.Context
@@ -59,7 +59,6 @@ func granted(n int) backend.Grant {
 	return backend.Grant{Owner: "test", Max: n, Lease: 10 * time.Minute}
 }
 
-// instance makes a submission of a workflow.
 func (w *world) instance(wf backendtest.Workflow, p *plan.Program) backend.Submission {
 	s := backend.Submission{ID: uuid.New(), Program: p, Input: json.RawMessage(wf.Input)}
 	w.subs = append(w.subs, s)
@@ -67,7 +66,6 @@ func (w *world) instance(wf backendtest.Workflow, p *plan.Program) backend.Submi
 	return s
 }
 
-// launch starts an instance and gives its first tasks.
 func (w *world) launch(b *Backend, wf backendtest.Workflow) []backend.Task {
 	w.Helper()
 	out, err := b.Submit(w.ctx, []backend.Submission{w.instance(wf, wf.Program(w))}, w.granted(1000))
@@ -77,7 +75,6 @@ func (w *world) launch(b *Backend, wf backendtest.Workflow) []backend.Task {
 	return out.Tasks
 }
 
-// ran completes a task with what its action gives.
 func ran(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
 	if t.Action == "" {
@@ -93,7 +90,6 @@ func ran(t backend.Task) backend.Completion {
 	return c
 }
 
-// complete offers completions of shard 0.
 func (w *world) complete(b *Backend, cs ...backend.Completion) backend.Committed {
 	w.Helper()
 	out, err := b.Complete(w.ctx, 0, cs, w.granted(1000))
@@ -103,7 +99,7 @@ func (w *world) complete(b *Backend, cs ...backend.Completion) backend.Committed
 	return out
 }
 
-// kill ends a backend as its process's end would: nothing is handed over.
+// kill ends a backend like the end of its process: it returns nothing.
 func kill(b *Backend) {
 	b.mu.Lock()
 	b.closed = true
@@ -113,7 +109,7 @@ func kill(b *Backend) {
 	b.store.Close()
 }
 
-// freeze stops what a backend does in the background, as if its process stood still, and cuts nothing off.
+// freeze stops a backend's background loops without cutting off their calls.
 func freeze(b *Backend) {
 	for _, sh := range b.shards {
 		<-sh.free
@@ -123,7 +119,7 @@ func freeze(b *Backend) {
 	b.awaitBackground()
 }
 
-// finish drives every instance to its end, and wants the right results (I7, I9) and nothing left behind (I10).
+// finish drives every instance to its end, and checks the results (I7, I9) and the cleanup (I10).
 func (w *world) finish(b *Backend) {
 	w.Helper()
 	if _, err := backendtest.Drive(w.ctx, b, w.subs, backendtest.DriveConfig{Workers: 2, Max: 64}); err != nil {
@@ -141,7 +137,7 @@ func (w *world) finish(b *Backend) {
 	w.clean(b)
 }
 
-// clean sweeps, and wants nothing to be left of what has ended.
+// clean sweeps, and checks that nothing of ended instances is left.
 func (w *world) clean(b *Backend) {
 	w.Helper()
 	for shard := range b.Shards() {
@@ -158,7 +154,6 @@ func (w *world) clean(b *Backend) {
 	}
 }
 
-// number asks the store.
 func (w *world) number(b *Backend, sql string, args ...any) (n int) {
 	w.Helper()
 	if err := b.store.Pool.QueryRow(w.ctx, sql, args...).Scan(&n); err != nil {
@@ -167,7 +162,6 @@ func (w *world) number(b *Backend, sql string, args ...any) (n int) {
 	return n
 }
 
-// eventually waits for what must come true.
 func (w *world) eventually(what string, holds func() bool) {
 	w.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -181,7 +175,7 @@ func (w *world) eventually(what string, holds func() bool) {
 	}
 }
 
-// dump words what is in memory of a shard: all that replaying has to bring back.
+// dump prints what memory has of a shard, and a replay must restore.
 func (sh *shardState) dump() string {
 	var lines []string
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -191,7 +185,7 @@ func (sh *shardState) dump() string {
 	for id, inst := range sh.instances {
 		line("%s workflow %d, events %v, %d bytes", id, inst.workflow, inst.events, inst.size())
 		inst.Runs.Each(func(a state.Address, r *state.Run) {
-			when := "now" // or as good as
+			when := "now" // or almost now
 			if r.Place == state.Waiting && r.Due-sh.b.now() > int64(30*time.Minute) {
 				when = "later"
 			}

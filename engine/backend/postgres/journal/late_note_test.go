@@ -9,14 +9,14 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// lateNote holds what notes an engine in the store on its way to the server, while it is armed, until it is released.
+// lateNote delays, while armed, the statement that notes an engine in the store, until it is released.
 type lateNote struct {
 	armed   atomic.Bool
 	held    atomic.Int32
 	release chan struct{}
 
 	mu       sync.Mutex
-	sessions []int32 // process ids of the server's
+	sessions []int32 // process ids of the server's sessions
 }
 
 func newLateNote() *lateNote { return &lateNote{release: make(chan struct{})} }
@@ -27,9 +27,9 @@ func (l *lateNote) pids() []int32 {
 	return l.sessions
 }
 
-// judge is for one connection: it learns which prepared statement is the note, and holds its executions.
+// judge handles one connection: it learns which prepared statement is the note, and holds its executions.
 func (l *lateNote) judge(uint64) pgwire.Judge {
-	var mu sync.Mutex // both directions come here
+	var mu sync.Mutex // both directions call it
 	note := ""
 	return func(m *pgwire.Message) pgwire.Verdict {
 		mu.Lock()

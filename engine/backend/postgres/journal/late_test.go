@@ -10,8 +10,7 @@ import (
 	"pulley/engine/backend/postgres/journal/ownership"
 )
 
-// late takes another epoch for a backend's only shard, behind its back: so does a call that was given up, and that the
-// server comes to only now.
+// late takes a new epoch of a backend's only shard, like a late abandoned call of the backend.
 func (w *world) late(b *Backend) {
 	w.Helper()
 	if _, mine, err := b.shards[0].acquire(w.ctx, b.span.Load(), b.shards[0].epoch.Load()); err != nil || !mine {
@@ -19,8 +18,7 @@ func (w *world) late(b *Backend) {
 	}
 }
 
-// TestLateEpoch has a backend's own call for an epoch come late: the leases on the shard's node runs hold all the same,
-// whatever comes next (I11).
+// TestLateEpoch checks that leases on node runs hold after a late acquisition of the backend itself (I11).
 func TestLateEpoch(t *testing.T) {
 	for name, next := range map[string]func(w *world, b *Backend, held []backend.Task){
 		"append": func(w *world, b *Backend, held []backend.Task) {
@@ -89,7 +87,7 @@ func TestLateEpoch(t *testing.T) {
 	}
 }
 
-// holding makes a call on a backend's only shard, as the owner's calls are made.
+// holding makes a call on a backend's only shard as its owner.
 func (w *world) holding(b *Backend, call func(*shardState) error) error {
 	w.Helper()
 	sh := b.shards[0]
@@ -100,8 +98,8 @@ func (w *world) holding(b *Backend, call func(*shardState) error) error {
 	return call(sh)
 }
 
-// TestLateEpochAfterAnother has another backend own the shard for a moment, and then a call of this one for an epoch come late: what this
-// one knows, and the leases on node runs among it, says nothing of what the other did, and is not handed over (I11).
+// TestLateEpochAfterAnother has another backend own the shard for a moment before the late acquisition. What this backend knew
+// must not count for the other's deliveries, nor be handed over (I11).
 func TestLateEpochAfterAnother(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()

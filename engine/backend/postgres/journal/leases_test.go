@@ -7,11 +7,11 @@ import (
 	"pulley/engine/backend"
 )
 
-// TestLeasesEndFirst has owners of a shard whose lease is far shorter than those that they grant die in every state:
-// whoever takes the shard hands a node run out again only when its holder knows that the lease is over (I11).
+// TestLeasesEndFirst checks, with owners that die in every state, that the next owner hands a node run out again only when its
+// holder knows that the lease has expired (I11).
 func TestLeasesEndFirst(t *testing.T) {
 	const long = 4 * shortLease
-	// view is when the holder of a lease ceases to believe in it.
+	// view is when the holder stops relying on its lease.
 	ways := map[string]func(w *world, first *Backend) (task backend.Task, view time.Time){
 		"granted by a submission": func(w *world, first *Backend) (backend.Task, time.Time) {
 			task := w.launch(first, alone)[0]
@@ -70,8 +70,8 @@ func TestLeasesEndFirst(t *testing.T) {
 	}
 }
 
-// TestGrantsWaitForTheShard has the renewing of a shard fail where a grant is for longer than that: nothing is leased,
-// and what was completed is completed all the same.
+// TestGrantsWaitForTheShard checks that a grant beyond the shard's lease leases nothing if the shard cannot be renewed, while
+// completions are applied.
 func TestGrantsWaitForTheShard(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.owner()
@@ -95,9 +95,8 @@ func TestGrantsWaitForTheShard(t *testing.T) {
 	}
 }
 
-// TestDeadOwnersShardRestsLittleLonger has a shard's lease no more than an eighth longer than what was leased on its node
-// runs, which is what the work of an owner that dies rests for beyond those, and has it renewed often enough all the
-// same that what is granted between two times fits.
+// TestDeadOwnersShardRestsLittleLonger checks that a shard's lease is at most an eighth longer than the leases on its node runs,
+// and is renewed often enough for leases granted between two renewals.
 func TestDeadOwnersShardRestsLittleLonger(t *testing.T) {
 	w := newWorld(t, 1)
 	w.lease = 4 * shortLease
@@ -111,7 +110,7 @@ func TestDeadOwnersShardRestsLittleLonger(t *testing.T) {
 	}
 }
 
-// TestOverdueComesFirst has leases run out while others wait for their first: those come before them.
+// TestOverdueComesFirst checks that expired leases come before node runs that were never leased.
 func TestOverdueComesFirst(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()
@@ -127,7 +126,7 @@ func TestOverdueComesFirst(t *testing.T) {
 	if err := sh.lock(w.ctx); err != nil {
 		t.Fatal(err)
 	}
-	sh.promote(sh.leased[0].Due) // the time has come
+	sh.promote(sh.leased[0].Due) // the leases have expired
 	sh.unlock()
 	out, err := b.Claim(w.ctx, 0, w.granted(1))
 	if err != nil || len(out.Tasks) != 1 || out.Tasks[0].Lease.Key != lost.Key {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestLeftoversOfEndedInstances stores rows of an instance that has ended, of one that runs, and of one that is not there: those of the first
-// are counted.
+// TestLeftoversOfEndedInstances checks that only rows of ended instances are counted.
 func TestLeftoversOfEndedInstances(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()

@@ -22,17 +22,17 @@ import (
 const (
 	// loadEvents is how many events are read at once.
 	loadEvents = 20_000
-	// adoptMax is how many instances that others stored are taken up in one statement.
+	// adoptMax bounds the instances adopted by one statement.
 	adoptMax = 50
 )
 
-// stored is an instance as the store has it.
+// stored is an instance as it is stored.
 type stored struct {
 	id       uuid.UUID
 	workflow int32
 	input    []byte
-	age      time.Duration // since it was submitted
-	snapshot int64         // the seq of the event that has its state; zero: none
+	age      time.Duration // since its submission
+	snapshot int64         // seq of its snapshot; zero: none
 }
 
 func scanStored(row pgx.CollectableRow) (stored, error) {
@@ -43,13 +43,12 @@ func scanStored(row pgx.CollectableRow) (stored, error) {
 	return s, err
 }
 
-// storedEvent is an event as the store has it.
 type storedEvent struct {
 	seq  int64
 	id   uuid.UUID
 	kind int16
 	key  graph.Run
-	age  int64 // µs, where time matters
+	age  int64 // in µs; zero if its time does not matter
 	data []byte
 }
 
@@ -59,9 +58,9 @@ func scanEvent(row pgx.CollectableRow) (storedEvent, error) {
 	return e, err
 }
 
-// load makes the memory of a shard from what is durable: it begins the running instances and applies what
-// happened to them, in its order, through the code that applied it first. Node runs that somebody was at work on
-// are ready again, but for those whose leases came along. mine says that all deliveries are known here which are not in the store.
+// load builds a shard's memory from the store: it starts the running instances and applies their events in order, through the
+// code that applied them first. Leased node runs become ready again, except those whose leases came with the shard. mine reports
+// that memory has every delivery that the store lacks.
 func (sh *shardState) load(ctx context.Context, epoch int64, mine bool) error {
 	sh.instances, sh.broken, sh.evicted = map[uuid.UUID]*instance{}, map[uuid.UUID]error{}, evictedSet{}
 	sh.tokens, sh.seq = epoch<<tokenBits, 1
@@ -91,9 +90,9 @@ func (sh *shardState) load(ctx context.Context, epoch int64, mine bool) error {
 	return sh.endAll(ctx, ends)
 }
 
-// replay begins instances and applies all that happened. Those whose state is written down come with it, and stay
-// evicted where they only wait; those of which more happened since have that read again at the end. Given are the ends of
-// those whose beginning is their end: who took them up died before they ended.
+// replay starts instances and applies their events. An instance with a snapshot starts there, and stays evicted if it only waits;
+// if more events follow, it is reloaded at the end. replay returns the ends of instances that end at their start: the owner that
+// adopted them died before it stored the end.
 func (sh *shardState) replay(ctx context.Context, found []stored) (ends []ending, err error) {
 	programs, err := sh.programs(ctx, found)
 	if err != nil {
@@ -126,7 +125,6 @@ func (sh *shardState) replay(ctx context.Context, found []stored) (ends []ending
 	return ends, nil
 }
 
-// programs finds those that instances run.
 func (sh *shardState) programs(ctx context.Context, found []stored) (map[int32]*plan.Program, error) {
 	out := map[int32]*plan.Program{}
 	for _, s := range found {
@@ -142,7 +140,7 @@ func (sh *shardState) programs(ctx context.Context, found []stored) (map[int32]*
 	return out, nil
 }
 
-// endAll ends instances that others stored and whose beginning is their end.
+// endAll ends adopted instances that end at their start.
 func (sh *shardState) endAll(ctx context.Context, ends []ending) error {
 	if len(ends) == 0 {
 		return nil
@@ -157,9 +155,8 @@ func (sh *shardState) endAll(ctx context.Context, ends []ending) error {
 	return err
 }
 
-// begins begins an instance in memory that the store has. One whose beginning cannot be planned is set aside, so
-// that it harms no other; one that ends with it, which only somebody else can have stored, is added to ends, where
-// there is such a list. The node runs are not filed yet.
+// begins starts a stored instance in memory, without queueing its node runs. An instance whose start cannot be planned is broken.
+// One that ends at its start, which only a pending one can, is added to ends; if ends is nil, it is broken.
 func (sh *shardState) begins(program *plan.Program, s stored, ends *[]ending) {
 	inst := newInstance(s.id, program, s.workflow)
 	p, err := program.Start(s.input)
@@ -183,7 +180,7 @@ func (sh *shardState) begins(program *plan.Program, s stored, ends *[]ending) {
 	}
 }
 
-// addSnapshotted puts an instance into memory whose state comes with an event.
+// addSnapshotted adds an instance whose state will come with its snapshot.
 func (sh *shardState) addSnapshotted(program *plan.Program, s stored) *instance {
 	inst := newInstance(s.id, program, s.workflow)
 	inst.snapshot = s.snapshot
@@ -200,15 +197,14 @@ func (sh *shardState) markBroken(inst *instance, err error) {
 	sh.broken[inst.ID] = err
 }
 
-// replayer applies what happened in a shard, in order.
+// replayer applies the events of a shard in order.
 type replayer struct {
 	sh       *shardState
 	programs map[int32]*plan.Program
-	awaited  map[uuid.UUID]stored // instances whose state has not come yet
-	deferred []*evictedInstance   // those that seemed to wait, until more came
+	awaited  map[uuid.UUID]stored // instances whose snapshot was not read yet
+	deferred []*evictedInstance   // instances evicted until later events were read
 }
 
-// applyNext applies the next events, and gives how many were read.
 func (r *replayer) applyNext(ctx context.Context) (int, error) {
 	sh := r.sh
 	rows, err := sh.b.store.Pool.Query(ctx, loadEventsSQL, sh.number, sh.seq, loadEvents)
@@ -230,7 +226,6 @@ func (r *replayer) applyNext(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// applyEvent applies an event.
 func (r *replayer) applyEvent(t *tx, now int64, e *storedEvent) {
 	sh := r.sh
 	if inst := sh.instances[e.id]; inst != nil {
@@ -256,7 +251,6 @@ func (r *replayer) applyEvent(t *tx, now int64, e *storedEvent) {
 	}
 }
 
-// applyStored applies an event that is stored of an instance.
 func (sh *shardState) applyStored(t *tx, inst *instance, now int64, e *storedEvent) {
 	inst.events = append(inst.events, e.seq)
 	t.Now = now - e.age*1000
@@ -265,7 +259,7 @@ func (sh *shardState) applyStored(t *tx, inst *instance, now int64, e *storedEve
 	}
 }
 
-// again applies an event that has happened.
+// again applies a stored event.
 func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error {
 	if kind == kindSnapshot {
 		return t.restore(inst, data)
@@ -310,10 +304,10 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	return t.completed(r, p, 0)
 }
 
-// adoptLeases takes over the leases that came with the shard. They are read first, and removed once they are known here:
-// the reply to either may be lost, and taking the shard again must find them. With errLost the shard has a later epoch,
-// be it of a call of this backend that was given up and came late: what is not seen may still be there. counted says that
-// all deliveries are among them or among the events.
+// adoptLeases takes over the leases that came with the shard. It reads them, and removes them once they are in memory: either
+// answer may be lost, and the next acquisition must find them. With errLost the shard has a later epoch, perhaps from an
+// abandoned call of this backend: leases may still be stored. counted reports that all deliveries are among the leases or the
+// events.
 func (sh *shardState) adoptLeases(ctx context.Context, epoch int64) (counted bool, err error) {
 	found, counted, owned, err := sh.b.owners.Leases(ctx, sh.number, epoch, sh.b.now)
 	switch {
@@ -335,7 +329,7 @@ func (sh *shardState) adoptLeases(ctx context.Context, epoch int64) (counted boo
 	return counted, err
 }
 
-// fileAll puts the runs of instances where their places say, in the order of their enqueues.
+// fileAll queues the node runs of instances in the order of their enqueues.
 func (sh *shardState) fileAll(instances []*instance) {
 	var runs []*state.Run
 	for _, inst := range instances {
@@ -347,7 +341,7 @@ func (sh *shardState) fileAll(instances []*instance) {
 	}
 }
 
-// adopt adopts instances that others have stored, and gives how many.
+// adopt adopts instances that other engines stored, and returns how many.
 func (sh *shardState) adopt(ctx context.Context) (int, error) {
 	adopted := 0
 	for n := adoptMax; n == adoptMax && sh.hasRoom(ctx); {
@@ -358,7 +352,7 @@ func (sh *shardState) adopt(ctx context.Context) (int, error) {
 		found, err := pgx.CollectRows(rows, scanStored)
 		if err != nil {
 			if len(found) > 0 || !isNotSent(err) {
-				sh.suspend() // some may be marked as taken up and not be known: load looks at all
+				sh.suspend() // some may be marked as adopted and not be in memory; load reads all
 			}
 			return adopted, err
 		}
@@ -372,7 +366,6 @@ func (sh *shardState) adopt(ctx context.Context) (int, error) {
 	return adopted, nil
 }
 
-// startAdopted begins instances that are new here.
 func (sh *shardState) startAdopted(ctx context.Context, found []stored) error {
 	programs, err := sh.programs(ctx, found)
 	if err != nil {

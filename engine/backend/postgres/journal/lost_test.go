@@ -14,7 +14,6 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// cutWorld is a world with a backend whose connections can be cut.
 type cutWorld struct {
 	*world
 	b     *Backend
@@ -24,7 +23,7 @@ type cutWorld struct {
 func newCutWorld(t *testing.T) *cutWorld {
 	t.Helper()
 	w := newWorld(t, 1)
-	w.cfg.Lease = time.Minute // its renewing is not what is cut
+	w.cfg.Lease = time.Minute // renewals are not cut
 	c := &cutWorld{world: w, proxy: pgtest.StartProxy(t, w.cfg.Store.DSN)}
 	cfg := w.cfg
 	cfg.Store.DSN, cfg.Store.Connections = c.proxy.DSN(), 2
@@ -32,7 +31,7 @@ func newCutWorld(t *testing.T) *cutWorld {
 	return c
 }
 
-// scenes are the kinds of calls, each on an instance of its own.
+// scenes are the kinds of calls, each on its own instance.
 var scenes = []struct {
 	name  string
 	trial func(w *cutWorld) designtest.Trial
@@ -52,8 +51,8 @@ var scenes = []struct {
 	{"cancel", func(w *cutWorld) designtest.Trial { return w.canceling() }},
 }
 
-// TestLostCommit cuts the connection at every message of every kind of call, and wants what is answered to be what
-// happened, and everything to end as if nothing had.
+// TestLostCommit cuts the connection at every message of every kind of call. The answer must be what happened, and everything
+// must end correctly.
 func TestLostCommit(t *testing.T) {
 	for _, s := range scenes {
 		t.Run(s.name, func(t *testing.T) {
@@ -66,7 +65,7 @@ func TestLostCommit(t *testing.T) {
 			t.Logf("%d cuts", made)
 			w.b.Close()
 			fresh := w.open()
-			if _, err := fresh.store.Pool.Exec(w.ctx, "DELETE FROM leases"); err != nil { // their holders are gone
+			if _, err := fresh.store.Pool.Exec(w.ctx, "DELETE FROM leases"); err != nil { // their holders have exited
 				t.Fatal(err)
 			}
 			w.finish(fresh)
@@ -74,7 +73,7 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// everyMessage makes trials with the cut at each message, until a trial is over before its cut is due.
+// everyMessage repeats a trial with the cut at each message, until it ends before the cut.
 func (w *cutWorld) everyMessage(c pgtest.Cut, trial func() designtest.Trial) int {
 	w.Helper()
 	return designtest.EveryMessage(w, w.proxy, c, 3, func(pgtest.Cut) designtest.Trial {
@@ -83,7 +82,7 @@ func (w *cutWorld) everyMessage(c pgtest.Cut, trial func() designtest.Trial) int
 	})
 }
 
-// warm makes calls until one gets through: the pool may hold connections that were cut while nobody used them.
+// warm calls until a call succeeds, since the pool may hold cut connections.
 func (w *cutWorld) warm() {
 	w.Helper()
 	var err error
@@ -98,7 +97,7 @@ func (w *cutWorld) warm() {
 	w.Fatalf("no call succeeds that is not cut: %v", err)
 }
 
-// judged makes a trial whose judge calls once calls get through again.
+// judged makes a trial whose judge runs once calls succeed again.
 func (w *cutWorld) judged(call func() error, judge func(err error) error) designtest.Trial {
 	return designtest.Trial{Call: call, Judge: func(err error) error {
 		w.warm()
@@ -106,7 +105,6 @@ func (w *cutWorld) judged(call func() error, judge func(err error) error) design
 	}}
 }
 
-// offering makes a trial of completions.
 func (w *cutWorld) offering(cs ...backend.Completion) designtest.Trial {
 	return w.judged(func() error {
 		out, err := w.b.Complete(w.ctx, 0, cs, granted(100))
@@ -121,7 +119,6 @@ func (w *cutWorld) offering(cs ...backend.Completion) designtest.Trial {
 	})
 }
 
-// submitting makes a trial of new instances: one that runs, and one that ends with its beginning.
 func (w *cutWorld) submitting() designtest.Trial {
 	ends := backendtest.Workflow{Name: "ends", Input: `{"n": 1}`, Want: `2`, Source: "fn main(input: [n], output: [x]):\n    x = n + 1\n"}
 	subs := []backend.Submission{w.instance(alone, alone.Program(w)), w.instance(ends, ends.Program(w))}
@@ -152,11 +149,10 @@ func (w *cutWorld) submitting() designtest.Trial {
 	})
 }
 
-// canceling makes a trial of a cancel.
 func (w *cutWorld) canceling() designtest.Trial {
 	w.launch(w.b, sequence)
 	id := w.subs[len(w.subs)-1].ID
-	w.subs = w.subs[:len(w.subs)-1] // it has no result
+	w.subs = w.subs[:len(w.subs)-1] // a cancelled instance has no result
 	delete(w.want, id)
 	call := func() error {
 		got, err := w.b.Cancel(w.ctx, []uuid.UUID{id}, "no more")
@@ -178,8 +174,7 @@ func (w *cutWorld) canceling() designtest.Trial {
 	})
 }
 
-// TestLostHandOver cuts the connection at every message by which a shard is returned and taken again: the leases that go
-// with it hold, whichever reply is lost (I11).
+// TestLostHandOver cuts the connection at every message of a handover: the leases must hold, whichever answer is lost (I11).
 func TestLostHandOver(t *testing.T) {
 	cuts := append(slices.Clone(designtest.OnceCuts), pgtest.Cut{Mode: pgtest.CutBefore, Client: true, Dead: true})
 	w := newCutWorld(t)
@@ -195,8 +190,7 @@ func TestLostHandOver(t *testing.T) {
 	w.finish(w.b)
 }
 
-// everyHandOver gives the shard back and takes it again, with the cut at the first message, the second, and so on, until
-// both are over before the cut is due.
+// everyHandOver returns and takes the shard with the cut at each message, until both end before the cut.
 func (w *cutWorld) everyHandOver(c pgtest.Cut) int {
 	w.Helper()
 	sh := w.b.shards[0]
@@ -204,7 +198,7 @@ func (w *cutWorld) everyHandOver(c pgtest.Cut) int {
 		w.warm()
 		w.proxy.Set(c)
 		<-sh.free
-		_ = sh.release(w.ctx) // it may be cut
+		_ = sh.release(w.ctx) // may be cut
 		sh.unlock()
 		first, _ := w.b.Claim(w.ctx, 0, granted(10))
 		fired := w.proxy.Unset()

@@ -6,20 +6,20 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// eventBytes is what the seq of an event takes in memory.
+// eventBytes is the memory of one event's seq.
 const eventBytes = 8
 
-// Stats is what a backend has in memory.
+// Stats counts what a backend has in memory.
 type Stats struct {
-	Shards    int // that it owns
-	Instances int // running ones of theirs that are in memory
-	Evicted   int // running ones that are not: they wait for their time
-	Broken    int // running ones whose events cannot be applied; they rest until they are canceled
-	Bytes     int // that the instances take, evicted ones too, an estimate
-	BytesMax  int // beyond which what is submitted is stored and begun later
+	Shards    int // owned ones
+	Instances int // running ones in memory
+	Evicted   int // running ones that wait, evicted
+	Broken    int // running ones whose events cannot be applied; they stay until they are cancelled
+	Bytes     int // estimated memory of the instances, evicted ones included
+	BytesMax  int // beyond it, new instances are stored and started later
 }
 
-// Stats counts. It waits for calls that use a shard.
+// Stats waits for calls that use a shard.
 func (b *Backend) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{BytesMax: b.bytesMax}
 	for _, sh := range b.shards {
@@ -38,10 +38,9 @@ func (b *Backend) Stats(ctx context.Context) (Stats, error) {
 	return s, nil
 }
 
-// full says whether the instances take as much memory as they may.
 func (b *Backend) full() bool { return b.bytes.Load() >= int64(b.bytesMax) }
 
-// publish tells the backend what the shard's instances take.
+// publish updates Backend.bytes.
 func (sh *shardState) publish() {
 	if sh.space.Bytes != sh.published {
 		sh.b.bytes.Add(int64(sh.space.Bytes - sh.published))
@@ -49,10 +48,8 @@ func (sh *shardState) publish() {
 	}
 }
 
-// size adds up what an instance takes.
 func (inst *instance) size() int { return inst.Size() + eventBytes*len(inst.events) }
 
-// addLoaded adds up what instances take that were loaded.
 func (sh *shardState) addLoaded() {
 	sh.space.Bytes = 0
 	for _, inst := range sh.instances {

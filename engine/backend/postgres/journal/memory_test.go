@@ -9,8 +9,7 @@ import (
 	"pulley/engine/backend/backendtest"
 )
 
-// TestMemoryBound submits more than the memory that instances may take: what is beyond it is stored and begun when
-// others have ended, and all end.
+// TestMemoryBound checks that instances beyond the memory bound are stored, start when others have ended, and all end.
 func TestMemoryBound(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Memory = 1 << 20
@@ -44,7 +43,7 @@ fn main(input: [v], output: [n]):
 				t.Fatalf("answered %+v", o)
 			}
 		}
-		if _, err := b.Claim(w.ctx, 0, granted(0)); err != nil { // which begins what there is room for
+		if _, err := b.Claim(w.ctx, 0, granted(0)); err != nil { // starts what there is room for
 			t.Fatal(err)
 		}
 		look()

@@ -27,7 +27,6 @@ fn main(input: [n], output: [x]):
 `}
 )
 
-// claimed claims from shard 0 until something comes.
 func (w *world) claimed(b *Backend) []backend.Task {
 	w.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -48,8 +47,8 @@ func (w *world) claimed(b *Backend) []backend.Task {
 	}
 }
 
-// TestOwnerStandsStill lets the owner of a shard stand still until another has taken it over. Then what the first
-// appends is refused, even if its clock says that it is still the owner, and nothing is applied twice (I3, I11).
+// TestOwnerStandsStill pauses the owner of a shard until another has taken over. Then its appends must be refused, even if its
+// clock says that it is still the owner, and nothing is applied twice (I3, I11).
 func TestOwnerStandsStill(t *testing.T) {
 	for _, believes := range []bool{false, true} {
 		w := newWorld(t, 1)
@@ -87,7 +86,7 @@ func TestOwnerStandsStill(t *testing.T) {
 	}
 }
 
-// TestOwnerDies loses the owner in the middle of many instances: another goes on where it stood.
+// TestOwnerDies checks that another engine continues all instances after the owner's death.
 func TestOwnerDies(t *testing.T) {
 	w := newWorld(t, 2)
 	w.lease = briefLease
@@ -108,8 +107,8 @@ func TestOwnerDies(t *testing.T) {
 	w.finish(w.open())
 }
 
-// TestOwnerHandsOver closes the owner: the next has the shard at once, and the leases on its node runs hold. So it is also
-// where the owner had suspended the shard, since it did not know what had become of an append.
+// TestOwnerHandsOver checks that a closed owner's shard is free at once, and that its leases hold, also if the owner had
+// suspended the shard.
 func TestOwnerHandsOver(t *testing.T) {
 	t.Run("owned", func(t *testing.T) { handOver(t, func(*shardState) {}) })
 	t.Run("suspended", func(t *testing.T) { handOver(t, (*shardState).suspend) })
@@ -139,13 +138,13 @@ func handOver(t *testing.T, before func(*shardState)) {
 	w.finish(second)
 }
 
-// TestClosedIsForgotten closes an engine while its note that it is there is on the way to the server: what comes late
-// must not bring back an engine that is gone, to which others would leave shards for a lease.
+// TestClosedIsForgotten closes an engine while its note of presence is on the way to the server. The late note must not bring the
+// engine back, since others would leave shards to it for a lease.
 func TestClosedIsForgotten(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Lease = time.Hour
 	owner := w.open()
-	task := w.launch(owner, alone)[0] // so that the other owns nothing, which it would have to give back
+	task := w.launch(owner, alone)[0] // so that the other engine owns no shard to release
 	late := newLateNote()
 	proxy, err := pgwire.Listen(w.cfg.Store.DSN, late.judge)
 	if err != nil {
@@ -167,7 +166,7 @@ func TestClosedIsForgotten(t *testing.T) {
 		closing.Close()
 		close(closed)
 	}()
-	for looks := 0; looks < 100; looks++ { // longer than a Close takes that waits for nothing
+	for looks := 0; looks < 100; looks++ { // longer than a Close that waits for nothing
 		select {
 		case <-closed:
 			looks = 100
@@ -188,11 +187,10 @@ func TestClosedIsForgotten(t *testing.T) {
 	w.finish(owner)
 }
 
-// TestShardsAreSpread has a second engine look for work: soon each owns half of the shards, and what the first had
-// leased is completed all the same.
+// TestShardsAreSpread checks that a second engine soon owns half of the shards, and that what the first had leased is completed.
 func TestShardsAreSpread(t *testing.T) {
 	w := newWorld(t, 4)
-	w.cfg.Lease = time.Minute // none runs out
+	w.cfg.Lease = time.Minute // no lease expires
 	first, second := w.open(), w.open()
 	var held []backend.Task
 	for range 12 {
@@ -214,7 +212,7 @@ func TestShardsAreSpread(t *testing.T) {
 			t.Fatalf("the first has %d shards and the second %d", len(first.ownedShards()), len(second.ownedShards()))
 		}
 	}
-	stranger := w.open() // which has none, and begins what it is given wherever that lies
+	stranger := w.open() // owns none, and stores instances in any shard
 	for shard := range 4 {
 		if first.IsLocal(shard) == second.IsLocal(shard) || !stranger.IsLocal(shard) {
 			t.Errorf("shard %d is near the first: %v, the second: %v, one without any: %v", shard, first.IsLocal(shard), second.IsLocal(shard), stranger.IsLocal(shard))
@@ -236,8 +234,7 @@ func TestShardsAreSpread(t *testing.T) {
 	w.finish(second)
 }
 
-// TestSubmittedElsewhere has one who wants no tasks store instances in a shard that another owns, and in one that
-// nobody does: the owner hears of them.
+// TestSubmittedElsewhere checks that owners adopt instances that another engine stored, in an owned shard and in a free one.
 func TestSubmittedElsewhere(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Lease = time.Hour

@@ -10,28 +10,27 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// Events of instances that have ended are dropped in bulk. They stand in the order in which they happened, those
-// of many instances among one another: a page of seqs of which all are dead goes with one range, and of one with
-// some that live the dead are named.
+// Events of ended instances are removed in bulk. The events of many instances alternate. A page of seqs without a live event is
+// deleted as one range; on another page the dead events are named.
 
 const (
 	pageBits = 12
 	pageSize = 1 << pageBits
 
-	// sweepRows bounds what one sweep drops.
+	// sweepRows bounds the events that one sweep deletes.
 	sweepRows = 4 * pageSize
 )
 
-// pages counts the events of a shard, by page. The zero value is empty.
+// pages counts the events of a shard by page. The zero value is empty.
 type pages struct {
 	at   map[int64]*page
-	dead int // events that can be dropped
+	dead int // events that can be deleted
 }
 
-// page is a run of pageSize seqs.
+// page covers pageSize seqs.
 type page struct {
-	stored int // events that are stored
-	dead   int // of these
+	stored int
+	dead   int // of the stored events
 	which  [pageSize / 64]uint64
 }
 
@@ -61,7 +60,6 @@ func (ps *pages) drop(seqs []int64) {
 	}
 }
 
-// seqs lists the dead events of a page.
 func (p *page) seqs(number int64) []int64 {
 	out := make([]int64, 0, p.dead)
 	for i, word := range p.which {
@@ -72,7 +70,7 @@ func (p *page) seqs(number int64) []int64 {
 	return out
 }
 
-// sweep drops dead events, a bounded piece, oldest first.
+// sweep deletes a bounded number of dead events, oldest first.
 func (sh *shardState) sweep(ctx context.Context) (backend.Swept, error) {
 	var out backend.Swept
 	for _, number := range slices.Sorted(maps.Keys(sh.pages.at)) {

@@ -5,21 +5,20 @@ import (
 	"testing"
 )
 
-// refuseUpdates has every change of a row of shards fail, and nothing else: an owner that cannot read its shards loses them, and
-// has none to renew.
+// refuseUpdates makes only changes of shards fail: an owner that cannot read its shards would lose them, and have none to renew.
 var refuseUpdates = []string{
 	"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'shards are not to be changed'; END $$",
 	"CREATE TRIGGER refuse BEFORE UPDATE ON shards FOR EACH ROW EXECUTE FUNCTION refuse()",
 }
 
-// TestProblemsAreTold lets an owner renew no lease on its shards: the observer hears of it.
+// TestProblemsAreReported checks that the observer receives failed renewals.
 func TestProblemsAreReported(t *testing.T) {
 	w := newWorld(t, 1)
 	told := make(chan error, 1000)
 	w.cfg.Store.Problem = func(err error) {
 		select {
 		case told <- err:
-		default: // that is more than enough
+		default: // enough
 		}
 	}
 	b := w.open()

@@ -12,8 +12,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestReplay runs the workflows of the suite beside one another, completion by completion, and wants what is
-// loaded from the store after each to be what is in memory.
+// TestReplay checks after each completion of the suite's workflows that what is loaded from the store equals what is in memory.
 func TestReplay(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.owner()
@@ -51,7 +50,6 @@ func TestReplay(t *testing.T) {
 	w.finish(b)
 }
 
-// running lists the instances in memory.
 func (w *world) running(b *Backend) map[string]bool {
 	out := map[string]bool{}
 	for _, sh := range b.shards {
@@ -62,7 +60,7 @@ func (w *world) running(b *Backend) map[string]bool {
 	return out
 }
 
-// twin loads a shard a second time, and compares.
+// model loads a shard a second time, and compares.
 func (w *world) model(b *Backend) {
 	w.Helper()
 	sh := b.shards[0]
@@ -90,8 +88,7 @@ func (w *world) model(b *Backend) {
 	}
 }
 
-// TestWaitsAreKept wants what waits for its time to wait for the same time after replaying: a sleep at the
-// beginning, one after an action, and a retry.
+// TestWaitsAreKept checks that a replay does not change waits: of a sleep at the start, of one after an action, and of a retry.
 func TestWaitsAreKept(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.owner()
@@ -111,8 +108,8 @@ func TestWaitsAreKept(t *testing.T) {
 	w.clean(b)
 }
 
-// TestSnapshots runs a loop and a spread of many events beside one another: the loop's state is written down again
-// and again, what stood before it is dropped, and what is loaded is what is in memory.
+// TestSnapshots checks that a loop with many events gets snapshots, that the events before them are deleted, and that what is
+// loaded equals what is in memory.
 func TestSnapshots(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.owner()

@@ -17,16 +17,16 @@ import (
 	"pulley/engine/plan"
 )
 
-// A call to a shard that another backend owns is forwarded to it, and answered there.
+// A call to a shard that another engine owns is forwarded to the owner, which answers it.
 
-// markMissingCode is what the server says to mark_request.sql where nothing was to be marked.
+// markMissingCode is the error code of mark_request.sql if it marks nothing.
 const markMissingCode = "22012"
 
-// errWithdrawn is the error of an append for a request that was withdrawn meanwhile: nothing of it was applied.
+// errWithdrawn is the error of an append whose request was withdrawn: nothing of it was applied.
 var errWithdrawn = errors.New("the engine that asked has withdrawn the request")
 
-// forward sends a request to the owner of a shard and waits for the answer. errForeign says that there is no such
-// owner, or not any more, and that nothing was done. s is who owns it, where that was seen just now; nil: it was not.
+// forward sends a request to the owner of a shard and waits for the answer. errForeign means that no other engine owns the shard,
+// or no longer, and that nothing was applied. s is the view of the shard, or nil to read it.
 func (b *Backend) forward(ctx context.Context, shard int, req forward.Request, s *ownership.ShardView) (r forward.Response, err error) {
 	err = b.toOwner(ctx, shard, s, func(was string, owner forward.Owner) (err error) {
 		r, err = b.desk.Forward(ctx, shard, req, was, owner)
@@ -35,7 +35,7 @@ func (b *Backend) forward(ctx context.Context, shard int, req forward.Request, s
 	return r, err
 }
 
-// forwardCommitted asks the owner for what a claim or a completion would give; see ask.
+// forwardCommitted forwards a claim or a completion; see forward.
 func (b *Backend) forwardCommitted(ctx context.Context, shard int, req forward.Request, s *ownership.ShardView, out *backend.Committed) error {
 	return b.toOwner(ctx, shard, s, func(was string, owner forward.Owner) error {
 		got, err := b.desk.ForwardCommitted(ctx, shard, req, was, owner)
@@ -46,7 +46,6 @@ func (b *Backend) forwardCommitted(ctx context.Context, shard int, req forward.R
 	})
 }
 
-// toOwner has the owner of a shard asked, if another backend is.
 func (b *Backend) toOwner(ctx context.Context, shard int, s *ownership.ShardView, ask func(was string, owner forward.Owner) error) error {
 	sh := b.shards[shard]
 	s, err := sh.unlessSeen(ctx, s)
@@ -62,7 +61,6 @@ func (b *Backend) toOwner(ctx context.Context, shard int, s *ownership.ShardView
 	})
 }
 
-// answerShardRequests answers what others ask of a shard.
 func (b *Backend) answerShardRequests(ctx context.Context, sh *shardState) {
 	messages, err := b.desk.FetchRequests(ctx, sh.number)
 	b.store.Problem(ctx, "taking requests of other engines", err)
@@ -71,7 +69,7 @@ func (b *Backend) answerShardRequests(ctx context.Context, sh *shardState) {
 	}
 }
 
-// reply sends an answer. Where nobody waits for it any more, what it hands out is ready again.
+// reply sends an answer. If nobody waits for it any more, the leased tasks become ready again.
 func (b *Backend) reply(ctx context.Context, sh *shardState, m forward.Message, r forward.Response) {
 	waited, err := b.desk.Reply(ctx, sh.number, m, r)
 	b.store.Problem(ctx, "answering another engine", err)
@@ -90,7 +88,6 @@ func (b *Backend) reply(ctx context.Context, sh *shardState, m forward.Message, 
 	b.wakeAll()
 }
 
-// answer makes a call for another backend.
 func (b *Backend) answer(ctx context.Context, sh *shardState, m forward.Message) forward.Response {
 	req, err := m.Request()
 	if err != nil {
@@ -121,7 +118,7 @@ func (b *Backend) act(ctx context.Context, sh *shardState, req forward.Request, 
 		err = sh.claimTo(ctx, req.Grant, &out)
 	case forward.Complete:
 		if b.wakeAll() {
-			req.Grant.Max = 0 // what follows is for the engine here: it has a shorter way
+			req.Grant.Max = 0 // the engine here claims what follows sooner
 			defer b.wakeAll()
 		}
 		var completions []backend.Completion
@@ -144,13 +141,13 @@ func (b *Backend) act(ctx context.Context, sh *shardState, req forward.Request, 
 	return b.desk.Fill(ctx, r, out)
 }
 
-// inFlightRequest is a request of another backend while the shard deals with it.
+// inFlightRequest is a request forwarded by another engine while this shard executes it.
 type inFlightRequest struct {
 	id     uuid.UUID
-	tokens []int64 // of the completions that the append at hand applies
+	tokens []int64 // of the completions that the current append applies
 }
 
-// noteApplied notes what the append of a transaction will have applied.
+// noteApplied records which completions a transaction applies.
 func (l *inFlightRequest) noteApplied(t *tx) {
 	if l == nil {
 		return
@@ -163,7 +160,6 @@ func (l *inFlightRequest) noteApplied(t *tx) {
 	}
 }
 
-// appendMarked makes a prepared append and marks the request that it is for: both are applied, or neither.
 func (sh *shardState) appendMarked(ctx context.Context, p Prepared) *pgconn.Result {
 	tokens := postgres.Int8s()
 	for _, t := range sh.inFlight.tokens {
@@ -183,7 +179,7 @@ func (sh *shardState) appendMarked(ctx context.Context, p Prepared) *pgconn.Resu
 		if fenced(results[0].Rows[0]) != nil {
 			return results[0]
 		}
-		err = notSent{errWithdrawn} // and the server has undone it
+		err = notSent{errWithdrawn} // and the server has rolled it back
 	}
 	return &pgconn.Result{Err: err}
 }

@@ -12,7 +12,7 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// post is a world with the owner of a shard whose mail the test deals with, and another backend that asks it.
+// post is a world in which the test answers for the owner of a shard, and another backend calls it.
 type post struct {
 	*world
 	owner, asker *Backend
@@ -24,16 +24,16 @@ func newPost(t *testing.T) *post {
 	return &post{world: w, owner: w.open(), asker: w.open()}
 }
 
-// asked is what a call came to that was made in the background.
+// asked is the result of a call in the background.
 type asked struct {
 	out backend.Committed
 	err error
 }
 
-// ask offers completions to one who is not the owner, and gives the message once it is there.
+// ask offers completions to a backend that is not the owner, and returns the request once it is stored.
 func (p *post) ask(ctx context.Context, cs ...backend.Completion) (forward.Message, <-chan asked) {
 	p.Helper()
-	freeze(p.owner) // it reads its mail when it is told to
+	freeze(p.owner) // the test reads its requests
 	done := make(chan asked, 1)
 	go func() {
 		out, err := p.asker.Complete(ctx, 0, cs, granted(0))
@@ -55,7 +55,6 @@ func (p *post) ask(ctx context.Context, cs ...backend.Completion) (forward.Messa
 	}
 }
 
-// release has the owner give the shard back.
 func (p *post) release() {
 	p.Helper()
 	sh := p.owner.shards[0]
@@ -68,7 +67,6 @@ func (p *post) release() {
 	}
 }
 
-// wait gives what a call came to.
 func (p *post) wait(done <-chan asked) asked {
 	p.Helper()
 	select {
@@ -80,7 +78,6 @@ func (p *post) wait(done <-chan asked) asked {
 	}
 }
 
-// applied wants all completions to be applied, and some instances to have ended.
 func (p *post) applied(a asked, completions, ended int) {
 	p.Helper()
 	n := 0
@@ -99,13 +96,13 @@ func (p *post) applied(a asked, completions, ended int) {
 	}
 }
 
-// two gives completions of which one ends its instance and one does not.
+// two returns a completion that ends its instance and one that does not.
 func (p *post) two() []backend.Completion {
 	return []backend.Completion{ran(p.launch(p.owner, alone)[0]), ran(p.launch(p.owner, sequence)[0])}
 }
 
-// TestAnswerLost loses the answers of the owner to completions that others offer, in every way: each is answered as
-// applied once, by whoever has applied it, and the ends are told with it (D7, I3).
+// TestAnswerLost loses the answers to forwarded completions in every way. Each completion must be answered as applied once,
+// together with the ends (D7, I3).
 func TestAnswerLost(t *testing.T) {
 	t.Run("given away behind the append", func(t *testing.T) {
 		p := newPost(t)
@@ -163,9 +160,8 @@ func TestAnswerLost(t *testing.T) {
 	})
 }
 
-// TestCrashTakesMail loses a request, which its owner has dealt with, in a crash: who asked is told that nobody knows what became
-// of it, whether the request was heard to have come or not, and not that nothing did (I3). Without a crash, what is not there
-// never came.
+// TestCrashTakesRequests loses an executed request in a crash: the outcome must be unknown, whether or not the request's arrival
+// was confirmed (I3). Without a crash, a missing request never arrived.
 func TestCrashTakesRequests(t *testing.T) {
 	p := newPost(t)
 	cs := p.two()
@@ -196,8 +192,8 @@ func TestCrashTakesRequests(t *testing.T) {
 	p.finish(p.asker)
 }
 
-// TestLostMail cuts the connection of one who is not the owner at every message of a completion that it offers: the
-// answer is what happened, and never that it is not known, for the server is there.
+// TestLostRequests cuts the connection of a calling engine at every message of a completion. The answer must never be unknown,
+// since the server is up.
 func TestLostRequests(t *testing.T) {
 	w := newCutWorld(t)
 	owner := w.open()
@@ -224,7 +220,7 @@ func TestLostRequests(t *testing.T) {
 	asker.Close()
 	owner.Close()
 	fresh := w.open()
-	if _, err := fresh.store.Pool.Exec(w.ctx, "DELETE FROM leases"); err != nil { // their holders are gone
+	if _, err := fresh.store.Pool.Exec(w.ctx, "DELETE FROM leases"); err != nil { // their holders have exited
 		t.Fatal(err)
 	}
 	w.finish(fresh)

@@ -9,14 +9,14 @@ import (
 	"pulley/engine/backend"
 )
 
-// TestSettleUnderAnotherOwner settles an append whose answer came too late: another owns the shard by then. What it left
-// says that it was applied; that nothing is there says so only where it could not have been dropped since (D7).
+// TestResolveUnderAnotherOwner resolves an append after another engine took the shard. Its traces prove that it was applied;
+// their absence proves the opposite only if they could not have been removed (D7).
 func TestResolveUnderAnotherOwner(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		sent     bool // the append is applied
-		ended    bool // the next owner ends the instance, and drops its events
-		open     bool // the append is of another instance too, and before, which goes on
+		sent     bool // the append was applied
+		ended    bool // the next owner ends the instance, and removes its events
+		open     bool // the append first has an event of another instance, which continues
 		happened bool
 		err      error
 	}{
@@ -75,15 +75,15 @@ func TestResolveUnderAnotherOwner(t *testing.T) {
 	}
 }
 
-// TestSettleBirthsUnderAnotherOwner settles submissions whose answer came too late, of which the next owner has one too: that says
-// nothing of the others, which a transaction stores with it or not at all (I8).
+// TestResolveCreationsUnderAnotherOwner resolves submissions one of which the next owner stored, too. That must prove nothing,
+// since a transaction stores all or none (I8).
 func TestResolveCreationsUnderAnotherOwner(t *testing.T) {
 	for name, sent := range map[string]bool{"stored": true, "never": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
 			w.cfg.Lease = time.Minute
 			first := w.open()
-			w.launch(first, sequence) // it owns the shard
+			w.launch(first, sequence) // owns the shard
 			p := sequence.Program(t)
 			both := []backend.Submission{w.instance(sequence, p), w.instance(sequence, p)}
 			sh := first.shards[0]

@@ -19,54 +19,53 @@ import (
 	"pulley/engine/backend/state"
 )
 
-// tokenBits is how many bits of a token count within an epoch; the epoch stands above them, so that tokens grow
-// from owner to owner with nothing durable but the epoch.
+// tokenBits is the number of token bits that count within an epoch. The epoch stands above them, so that tokens grow from owner
+// to owner though only the epoch is durable.
 const tokenBits = 32
 
-// spanMore is which part of the longest lease on a node run that on a shard is longer, and spanTicks how many times the
-// latter is renewed in its length: what is granted between two times fits, without another round trip. The work of an
-// owner that has died rests for what the shard's lease is longer, too: so it is little, and renewed often.
+// A shard's lease is longer than the longest lease on a node run by 1/spanMore of that, and is renewed spanTicks times within its
+// length: so a lease granted between two renewals fits. The excess delays the takeover after an owner dies; so it is short.
 const (
 	spanMore  = 8
-	spanTicks = 2 * spanMore // of a length that is 1 + spanMore times the part
-	// renewTries bounds how often one grant has the shard renewed.
+	spanTicks = 2 * spanMore // the length is 1 + spanMore parts
+	// renewTries bounds the renewals of the shard for one grant.
 	renewTries = 3
 )
 
-// shardState is what this backend knows of one. Whoever has the value of free may use the rest.
+// shardState is what this backend knows of one shard. A goroutine that has received from free may use the other fields.
 type shardState struct {
 	b      *Backend
 	number int
-	free   chan struct{} // holds one value while nobody uses the shard
+	free   chan struct{} // holds one value while the shard is unused
 
-	isReserved bool // it is about to be taken; guarded by the backend's mu
+	isReserved bool // a call is about to take the shard; guarded by Backend.mu
 
-	epoch         atomic.Int64 // of the ownership; zero: it is not owned. Read by the keeper, too
-	lastForwarded atomic.Int64 // when its owner, who is another, was last asked for work, on the backend's clock
-	until         atomic.Int64 // the ownership's end on the backend's clock, never later than the store's; set by the keeper, too
+	epoch         atomic.Int64 // of the ownership; zero: not owned. The renew loop reads it, too
+	lastForwarded atomic.Int64 // last claim forwarded to the shard's owner
+	until         atomic.Int64 // end of the shard's lease here, never later than in the store; the renew loop sets it, too
 
-	tokens        int64 // the last one given
+	tokens        int64 // the last one issued
 	seq           int64 // of the next event
 	space         state.Space
 	instances     map[uuid.UUID]*instance
 	broken        map[uuid.UUID]error // running instances whose events cannot be applied
 	evicted       evictedSet          // running instances that are not in memory
-	evictCursor   int                 // where the last look for such has stopped
-	nextEvictScan int64               // before which no other is made where memory is full
+	evictCursor   int                 // where the last scan for evictable instances stopped
+	nextEvictScan int64               // no earlier scan when memory is full
 	ready         state.FIFO
-	waiting       state.Heap // for their time
+	waiting       state.Heap
 	leased        state.Heap
 	pages         pages
-	published     int // of the bytes that the instances take, what the backend knows of
+	published     int // the bytes included in Backend.bytes
 	buf           buffers
 	params        [][]byte
 	spare         []pendingEvent   // memory for the next transaction
-	inFlight      *inFlightRequest // the request of another that the shard deals with; nil: it is a call from here
+	inFlight      *inFlightRequest // the forwarded request being executed; nil: the call is local
 
-	lost        []ownership.Lease // leases that hold, though what is known of the shard was dropped
-	counts      bool              // deliveries that are not in the store are all among what is known of the shard, or in lost
-	countsEpoch int64             // the epoch in which lost and counts were so; 0: in none
-	named       bool              // the store may name this backend as the owner, whether or not it is known here
+	lost        []ownership.Lease // leases that hold, though the shard was dropped from memory
+	counts      bool              // every delivery that the store lacks is in memory or in lost
+	countsEpoch int64             // the epoch for which lost and counts hold; 0: none
+	named       bool              // the store may name this backend as the owner
 }
 
 func newShard(b *Backend, number int) *shardState {
@@ -75,7 +74,6 @@ func newShard(b *Backend, number int) *shardState {
 	return sh
 }
 
-// lock waits for the use of the shard.
 func (sh *shardState) lock(ctx context.Context) error {
 	select {
 	case <-sh.free:
@@ -94,7 +92,7 @@ func (sh *shardState) ownership(ctx context.Context) (ownership.ShardView, error
 	return sh.b.owners.ViewShard(ctx, sh.number)
 }
 
-// unlessSeen looks how the store sees the shard, unless that is known.
+// unlessSeen returns s, or reads the shard's row if s is nil.
 func (sh *shardState) unlessSeen(ctx context.Context, s *ownership.ShardView) (*ownership.ShardView, error) {
 	if s != nil {
 		return s, nil
@@ -103,8 +101,8 @@ func (sh *shardState) unlessSeen(ctx context.Context, s *ownership.ShardView) (*
 	return &now, err
 }
 
-// owned says whether the shard may be acted upon. Where the local view of the lease is over it is renewed
-// first, and where it was lost, all that was known is dropped.
+// owned reports whether this backend may act on the shard. It renews a lease that has expired in the local view. If the lease was
+// lost, it forgets the shard.
 func (sh *shardState) owned(ctx context.Context) (bool, error) {
 	if sh.epoch.Load() == 0 {
 		return false, nil
@@ -122,7 +120,7 @@ func (sh *shardState) owned(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// acquireShard makes the shard this backend's own if nobody else owns it. Where somebody does, the error is foreign.
+// acquireShard takes the shard unless another engine owns it; then the error is foreign.
 func (sh *shardState) acquireShard(ctx context.Context) (bool, error) {
 	if ok, err := sh.owned(ctx); ok || err != nil {
 		return ok, err
@@ -139,18 +137,18 @@ func (sh *shardState) acquireShard(ctx context.Context) (bool, error) {
 	sh.named = true
 	epoch, mine, err := sh.acquire(ctx, span, sh.countsEpoch)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil // somebody was faster
+		return false, nil // another engine was faster
 	}
 	if err != nil {
 		return false, err
 	}
 	if !mine {
-		sh.lost = nil // what was leased is over
+		sh.lost = nil // the old leases have expired
 	}
 	mine = mine && sh.counts
-	sh.counts, sh.countsEpoch = false, epoch // leases that come with the shard are known in this one, also where loading fails
+	sh.counts, sh.countsEpoch = false, epoch // leases that come with the shard belong to this epoch, also if loading fails
 	sh.until.Store(sent + span)
-	sh.epoch.Store(epoch) // from here on the lease is renewed, however long loading takes
+	sh.epoch.Store(epoch) // from here on the renew loop renews the lease, however long loading takes
 	sh.b.startBackground()
 	switch err := sh.load(ctx, epoch, mine); {
 	case errors.Is(err, errLost):
@@ -163,18 +161,17 @@ func (sh *shardState) acquireShard(ctx context.Context) (bool, error) {
 	return sh.owned(ctx)
 }
 
-// acquire takes a new epoch, which fences everything sent before, for a number of nanoseconds, and says whether nobody
-// else had the shard since this backend had it in an epoch; 0: it never did.
+// acquire takes a new epoch for a span in nanoseconds, which fences everything sent before. mine reports that no other owner had
+// the shard since the epoch known; 0: this backend never had it.
 func (sh *shardState) acquire(ctx context.Context, span, known int64) (epoch int64, mine bool, err error) {
 	return sh.b.owners.Acquire(ctx, sh.number, known, time.Duration(span))
 }
 
-// hasInstance says whether an instance runs in the shard, which is owned.
 func (sh *shardState) hasInstance(id uuid.UUID) bool {
 	return sh.instances[id] != nil || sh.evicted.by[id] != nil || sh.broken[id] != nil
 }
 
-// forget drops all that is known of the shard: it is another's, or what is durable of it has to be looked up.
+// forget drops the shard from memory, because another engine owns it or its durable state must be read again.
 func (sh *shardState) forget() {
 	sh.epoch.Store(0)
 	sh.until.Store(0)
@@ -185,19 +182,19 @@ func (sh *shardState) forget() {
 	sh.publish()
 }
 
-// suspend drops the shard where the outcome of an append cannot be found out, or of its giving back. The leases on its
-// node runs hold if nobody else owns it meanwhile.
+// suspend drops the shard from memory when the outcome of an append, or of a release, is unknown. The leases on its node runs
+// hold unless another engine takes the shard.
 func (sh *shardState) suspend() {
 	if sh.epoch.Load() == 0 {
-		return // it has been, and nothing is known
+		return // suspended already
 	}
 	lost, counts, known := sh.leases(), sh.counts, sh.epoch.Load()
 	sh.forget()
 	sh.lost, sh.counts, sh.countsEpoch = lost, counts, known
 }
 
-// leases gives those that somebody may hold, in the order of their keys: what is leased, and what was, and nobody has
-// taken since. Without a token they tell that the attempt had been delivered, by an earlier owner.
+// leases lists, in key order, leased node runs, and expired leases that nobody has claimed since. A lease without a token only
+// records that an earlier owner delivered the attempt.
 func (sh *shardState) leases() []ownership.Lease {
 	var out []ownership.Lease
 	for _, inst := range sh.instances {
@@ -213,7 +210,6 @@ func (sh *shardState) leases() []ownership.Lease {
 	return out
 }
 
-// attach gives node runs back to those who hold them.
 func (sh *shardState) attach(leases []ownership.Lease) {
 	for _, l := range leases {
 		inst := sh.instances[l.Instance]
@@ -230,9 +226,8 @@ func (sh *shardState) attach(leases []ownership.Lease) {
 	}
 }
 
-// release gives the shard back, with the leases on its node runs. Where that fails they hold if nobody else has it meanwhile.
-// The store goes by the owner's name: a shard that was suspended, or acquired by a call whose answer did not come, is
-// returned as well.
+// release returns the shard with its leases. If it fails, they hold unless another engine takes the shard. The store goes by the
+// owner's name, so it also returns a shard that was suspended, or whose acquisition was not answered.
 func (sh *shardState) release(ctx context.Context) error {
 	if sh.epoch.Load() != 0 {
 		sh.suspend()
@@ -245,13 +240,13 @@ func (sh *shardState) release(ctx context.Context) error {
 		return postgres.Explain(err)
 	}
 	sh.named = false
-	if given { // else another has the shard, and nothing was handed over
+	if given { // otherwise another engine has the shard, and nothing was handed over
 		sh.lost, sh.counts, sh.countsEpoch = nil, false, 0
 	}
 	return nil
 }
 
-// renew renews shards. The local end of a lease is reckoned from before the call.
+// renew renews the leases on shards, which count locally from before the call.
 func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 	numbers, epochs := make([]int16, len(held)), make([]int64, len(held))
 	by := map[int16]int{}
@@ -273,7 +268,6 @@ func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 	return nil
 }
 
-// raise makes a number greater, and never less.
 func raise(n *atomic.Int64, to int64) {
 	for was := n.Load(); was < to; was = n.Load() {
 		if n.CompareAndSwap(was, to) {
@@ -282,9 +276,9 @@ func raise(n *atomic.Int64, to int64) {
 	}
 }
 
-// cover gives the instant at which a grant's leases may begin, so that they end before that on the shard does: who takes
-// the shard from an owner that is not heard of finds them over (I11). Where they would not, the shard is renewed first.
-// After an error, or where that was not enough, the grant leases nothing.
+// cover returns the instant at which a grant's leases begin, so that they end before the shard's lease does: an engine that takes
+// the shard over finds them expired (I11). It renews the shard if needed. On an error, or if that is not enough, the returned
+// grant leases nothing.
 func (sh *shardState) cover(ctx context.Context, grant backend.Grant) (int64, backend.Grant, error) {
 	b, lease := sh.b, int64(grant.Lease)
 	now := b.now()
@@ -292,7 +286,7 @@ func (sh *shardState) cover(ctx context.Context, grant backend.Grant) (int64, ba
 		return now, grant, nil
 	}
 	raise(&b.span, lease+lease/spanMore)
-	for range renewTries { // one that meets the keeper's on the row does not count
+	for range renewTries { // a renewal that meets the renew loop's on the row does not count
 		err := b.renew(ctx, []*shardState{sh})
 		if now = b.now(); err == nil && now+lease <= sh.until.Load() {
 			return now, grant, nil

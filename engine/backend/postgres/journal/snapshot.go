@@ -11,13 +11,12 @@ import (
 	"pulley/engine/plan"
 )
 
-// snapshotEvents is how many events an instance has at least before its state is written down in their stead. The
-// more there is of state, the later: what all snapshots write stays a part of what all events have written, and
-// what loading reads of an instance a multiple of its state.
+// snapshotEvents is the minimal number of events that a snapshot replaces. A larger state gets its snapshot later. So snapshots
+// write only a fraction of what events do, and loading an instance reads only a multiple of its state.
 const snapshotEvents = 256
 
-// snapshotDue says whether an instance has so many events that its state is to be written down. What there is of
-// state is counted at times only, each a quarter more events later than the last.
+// snapshotDue reports whether an instance has enough events for a snapshot. It measures the state only after each further quarter
+// of the events.
 func (inst *instance) snapshotDue() bool {
 	n := len(inst.events)
 	if n < snapshotEvents || n < inst.nextSnapshotCheck {
@@ -28,8 +27,8 @@ func (inst *instance) snapshotDue() bool {
 	return n >= need
 }
 
-// weight says how much of state there is. What only grows, such as a list that a loop makes, counts half: it is
-// written down again when there is twice of it.
+// weight measures the state. What only grows, such as a list built in a loop, counts half: its next snapshot comes when it has
+// doubled.
 func (inst *instance) weight() int {
 	n := 0
 	inst.Barriers.Each(func(_ state.Address, bar *state.Barrier) { n += 1 + int(bar.Completed) })
@@ -37,7 +36,7 @@ func (inst *instance) weight() int {
 	return n/2 + 2*inst.Runs.Len()
 }
 
-// writtenState is an instance as an event has it. Values are bytes, so that they keep their spelling.
+// writtenState is a snapshot. Values are bytes, so that they keep their spelling.
 type writtenState struct {
 	Runs     []stateRun     `json:"runs,omitempty"`
 	Barriers []stateBarrier `json:"barriers,omitempty"`
@@ -50,8 +49,8 @@ type stateRun struct {
 	Action  string          `json:"action,omitempty"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	Attempt int32           `json:"attempt"`
-	After   time.Duration   `json:"after,omitempty"` // from the event; where it waits for its time
-	Noted   int32           `json:"noted,omitempty"` // deliveries
+	After   time.Duration   `json:"after,omitempty"` // after the event; zero: does not wait
+	Noted   int32           `json:"noted,omitempty"` // durable deliveries
 }
 
 type stateBarrier struct {
@@ -70,7 +69,6 @@ type stateSlot struct {
 	Appended [][]byte    `json:"appended,omitempty"`
 }
 
-// snapshot notes the state of an instance as an event.
 func (t *tx) snapshot(inst *instance, token int64) error {
 	var s writtenState
 	var failed error
@@ -110,7 +108,6 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 	return nil
 }
 
-// restore makes an instance what a snapshot says.
 func (t *tx) restore(inst *instance, data []byte) error {
 	var s writtenState
 	if err := json.Unmarshal(data, &s); err != nil {

@@ -10,23 +10,23 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// kinds are what an append can have to do, each a part of append.sql.
+// kinds is the set of parts of append.sql that an append needs.
 type kinds uint8
 
 const (
 	events     kinds = 1 << iota
-	eventKinds       // some are no results, or time matters
+	eventKinds       // some are not results, or their time matters
 	ends
 	endKinds // some did not complete
 	creations
 	creationKinds // some ended at once
-	skipExisting  // some are there already
+	skipExisting  // some exist already
 	snapshots
 
 	everything kinds = 1<<iota - 1
 )
 
-// partNeeded says for each mark of append.sql whether its part is needed.
+// partNeeded reports for each marker of append.sql whether its part is needed.
 var partNeeded = map[string]func(kinds) bool{
 	"events": func(k kinds) bool { return k&events != 0 }, "kinds": func(k kinds) bool { return k&eventKinds != 0 },
 	"results": func(k kinds) bool { return k&eventKinds == 0 },
@@ -37,13 +37,12 @@ var partNeeded = map[string]func(kinds) bool{
 	"snapshots": func(k kinds) bool { return k&snapshots != 0 },
 }
 
-// statement is append.sql for some kinds of work.
 type statement struct {
 	name, sql  string
-	parameters []int // the places in buffers.args of $1, $2, …
+	parameters []int // the indices in buffers.args of $1, $2, …
 }
 
-// statements are all that can be needed, each made when it is.
+// statements has a statement for each set of kinds, made on first use.
 var statements [int(everything) + 1]func() statement
 
 func init() {
@@ -55,19 +54,19 @@ func init() {
 	}
 }
 
-// buffers are what one append sends, used again for the next. Parameters go to the server as binary arrays: what a
-// general encoder costs for each value is more than all the rest of a completion.
+// buffers hold the parameters of one append and are reused. They are sent as binary arrays: a general encoder would cost more for
+// each value than all the rest of a completion.
 type buffers struct {
 	kinds kinds
 
-	instance, node, path, data, kind, timed                                           postgres.Array // of events
-	ended, result, by, status, failure                                                postgres.Array // of ends
+	instance, node, path, data, kind, timed                                           postgres.Array
+	ended, result, by, status, failure                                                postgres.Array
 	created, workflow, input, createdStatus, createdResult, createdFailure, createdBy postgres.Array
 	snapped, snapshot                                                                 postgres.Array
 
-	wire []byte   // all parameters, one behind the other
-	cuts []int    // where each ends
-	args [][]byte // parts of wire, in the order of append.sql
+	wire []byte   // all parameters
+	cuts []int    // the end of each
+	args [][]byte // slices of wire
 }
 
 func newBuffers() buffers {
@@ -81,7 +80,6 @@ func newBuffers() buffers {
 	}
 }
 
-// arrays are all of them, in the order of append.sql.
 func (b *buffers) arrays() []*postgres.Array {
 	return []*postgres.Array{
 		&b.instance, &b.node, &b.path, &b.data, &b.kind, &b.timed,
@@ -91,7 +89,7 @@ func (b *buffers) arrays() []*postgres.Array {
 	}
 }
 
-// write gives the parameters of a transaction whose first event has a seq, and sets the kinds of what is in it.
+// write encodes a transaction whose first event gets seq, and sets the kinds that it needs.
 func (b *buffers) write(t *tx, seq int64) ([][]byte, error) {
 	arrays := b.arrays()
 	for _, a := range arrays {
@@ -126,7 +124,7 @@ func (b *buffers) write(t *tx, seq int64) ([][]byte, error) {
 	return b.args, nil
 }
 
-// events writes those that say more than the end of their instance does.
+// events encodes the events of instances that continue; of others the end says everything.
 func (b *buffers) events(list []pendingEvent, seq int64) {
 	for i := range list {
 		e := &list[i]
@@ -152,7 +150,6 @@ func (b *buffers) events(list []pendingEvent, seq int64) {
 	}
 }
 
-// end writes the end of an instance.
 func (b *buffers) end(e *ending) error {
 	failure, err := failureOf(e)
 	if err != nil {
@@ -170,7 +167,6 @@ func (b *buffers) end(e *ending) error {
 	return nil
 }
 
-// addCreated writes a new instance.
 func (b *buffers) addCreated(e *ending) error {
 	failure, err := failureOf(e)
 	if err != nil {
@@ -190,7 +186,6 @@ func (b *buffers) addCreated(e *ending) error {
 	return nil
 }
 
-// failureOf gives the failure of an instance as it is stored, nil where there is none.
 func failureOf(e *ending) ([]byte, error) {
 	if e.public.Failure == nil {
 		return nil, nil
@@ -202,7 +197,6 @@ func failureOf(e *ending) ([]byte, error) {
 	return failure, nil
 }
 
-// appendInt and readInt are how a number stands in an event's data.
 func appendInt(dst []byte, v int64) []byte { return binary.AppendVarint(dst, v) }
 
 func readInt(data []byte) (int64, bool) {

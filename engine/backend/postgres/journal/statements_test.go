@@ -8,7 +8,7 @@ import (
 	"pulley/engine/backend"
 )
 
-// TestStatements has the server prepare append.sql for every kind of work, and wants a part for every mark.
+// TestStatements prepares append.sql for every set of kinds, and checks that each marker has a part.
 func TestStatements(t *testing.T) {
 	for line := range strings.Lines(appendSQL) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--[ "); ok && partNeeded[name] == nil {
@@ -40,7 +40,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestSubmitsWhatHasEnded submits an instance that has ended once more, together with a new one: that one alone begins.
+// TestSubmitsWhatHasEnded submits an ended instance again, together with a new one: only the new one starts.
 func TestSubmitsWhatHasEnded(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()

@@ -15,7 +15,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// Submit implements backend.Backend. Instances of several shards are stored shard by shard.
+// Submit implements backend.Backend. It stores the instances shard by shard.
 func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	out := backend.Committed{Outcomes: make([]backend.Outcome, len(subs))}
 	if err := grant.Check(); err != nil {
@@ -63,7 +63,7 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 	return out, nil
 }
 
-// newcomer is a submission whose beginning is planned.
+// newcomer is a submission with its planned start.
 type newcomer struct {
 	ord      int
 	id       uuid.UUID
@@ -88,8 +88,8 @@ func (b *Backend) newcomer(ctx context.Context, s *backend.Submission) (newcomer
 	return n, err
 }
 
-// submitTo stores the instances of a shard. A backend that wants tasks takes the shard if it is free; otherwise, and
-// where the shard has another owner, the instances are left for the owner to adopt.
+// submitTo stores the instances of a shard. A call that wants tasks takes the shard if it is free and within this engine's share.
+// If the shard is not owned here, the instances are left for its owner to adopt.
 func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, grant backend.Grant, out *backend.Committed) error {
 	grant.Max -= len(out.Tasks)
 	take := acquireNever
@@ -108,7 +108,6 @@ func (b *Backend) submitTo(ctx context.Context, shard int, list []newcomer, gran
 		func(*ownership.ShardView) error { return b.submitPending(ctx, shard, list, out) })
 }
 
-// submit stores instances of a shard that is owned, and begins them.
 func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend.Grant, out *backend.Committed) error {
 	t := sh.begin()
 	answers := make([]backend.Answer, len(list))
@@ -157,7 +156,7 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 	return nil
 }
 
-// answerCreated answers what the store said to new instances: those that were there already are none.
+// answerCreated turns the instances that existed already into duplicates.
 func (sh *shardState) answerCreated(t *tx, places []int, answers []backend.Answer, done appended, out *backend.Committed) {
 	for k, e := range t.created {
 		switch {
@@ -174,7 +173,7 @@ func (sh *shardState) answerCreated(t *tx, places []int, answers []backend.Answe
 	}
 }
 
-// submitHalves stores a batch in two parts, since the data of a member is at fault.
+// submitHalves halves a batch to find the member whose data the server refuses.
 func (sh *shardState) submitHalves(ctx context.Context, list []newcomer, grant backend.Grant, out *backend.Committed, cause error) error {
 	if len(list) == 1 {
 		out.Outcomes[list[0].ord] = backend.Outcome{Answer: backend.Refused, Err: postgres.Explain(cause)}
@@ -193,7 +192,6 @@ func (sh *shardState) submitHalves(ctx context.Context, list []newcomer, grant b
 	return nil
 }
 
-// createInstance begins an instance in memory.
 func (t *tx) createInstance(n *newcomer) error {
 	inst := newInstance(n.id, n.program, n.workflow)
 	e := ending{inst: inst, input: n.input, public: backend.Instance{ID: n.id, Status: backend.Running}}
@@ -205,13 +203,13 @@ func (t *tx) createInstance(n *newcomer) error {
 		e.public = t.ends[ends].public
 		t.sh.tokens++
 		e.token = t.sh.tokens
-		t.ends = t.ends[:ends] // it is born with its end
+		t.ends = t.ends[:ends] // it is inserted as ended
 	}
 	t.created = append(t.created, e)
 	return nil
 }
 
-// submitPending leaves new instances for the owner of their shard. Those that end with their beginning end here.
+// submitPending stores new instances for the shard's owner to adopt. Those that end at their start are stored as ended.
 func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer, out *backend.Committed) error {
 	buf := newBuffers()
 	ended := map[uuid.UUID]backend.Instance{}
@@ -246,7 +244,6 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 	return nil
 }
 
-// insertPending makes the statement that leaves instances for the owner of their shard.
 func (b *Backend) insertPending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
 	created, err := b.pending(ctx, shard, buf)
 	if postgres.Unconfirmed(err) && !isNotSent(err) {

@@ -18,7 +18,6 @@ const (
 	kindDelivery = 4
 )
 
-// pendingEvent is a row to append.
 type pendingEvent struct {
 	inst  *instance
 	key   graph.Run
@@ -28,16 +27,16 @@ type pendingEvent struct {
 	data  []byte
 }
 
-// ending is an instance that ends, or, of a submission, one that begins and may end at once.
+// ending is an instance that ends, or a new one, which may end at once.
 type ending struct {
 	inst   *instance
 	token  int64 // of the completion that ended it
 	input  json.RawMessage
-	public backend.Instance // with status, and what the end has
+	public backend.Instance
 }
 
-// tx is what one append makes of a shard's memory. Changes are made in place, and each leaves behind what
-// undoes it; nothing of it is shown to anybody before it has been committed. The queues are changed only then.
+// tx is a transaction in a shard's memory, made durable by one append. Each change records how to undo it. Nothing is answered,
+// and no queue changes, before the commit.
 type tx struct {
 	state.Tx
 	b  *Backend
@@ -48,13 +47,12 @@ type tx struct {
 	created []ending
 }
 
-// savepoint is a place in a transaction to go back to.
 type savepoint struct {
 	state.Savepoint
 	events, ends, created int
 }
 
-// begin begins a transaction, in memory that one before has left.
+// begin reuses the memory of the previous transaction.
 func (sh *shardState) begin() *tx {
 	t := &tx{Tx: sh.space.Begin(sh.b.now()), b: sh.b, sh: sh, events: sh.spare}
 	sh.spare = nil
@@ -65,20 +63,17 @@ func (t *tx) savepoint() savepoint {
 	return savepoint{t.Savepoint(), len(t.events), len(t.ends), len(t.created)}
 }
 
-// rollback undoes what was changed since, last change first.
 func (t *tx) rollback(to savepoint) {
 	t.Rollback(to.Savepoint)
 	clear(t.events[to.events:])
 	t.events, t.ends, t.created = t.events[:to.events], t.ends[:to.ends], t.created[:to.created]
 }
 
-// leave ends a committed transaction, and leaves its memory to the next.
 func (t *tx) leave() {
 	t.Leave()
 	t.sh.spare, t.events = state.Emptied(t.events), nil
 }
 
-// end ends an instance: nothing of it stays.
 func (t *tx) end(inst *instance, status backend.Status, end plan.End, token int64) {
 	public := backend.Instance{ID: inst.ID, Status: status, Result: end.Result, Failure: end.Failure}
 	t.Empty(&inst.Instance)
@@ -87,13 +82,12 @@ func (t *tx) end(inst *instance, status backend.Status, end plan.End, token int6
 	t.ends = append(t.ends, ending{inst: inst, token: token, public: public})
 }
 
-// commit puts what the append has changed where it waits, and hands out what it made ready, as far as the
-// grant goes.
+// commit queues what the append has changed, and leases what it made ready, as far as the grant allows.
 func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 	sh := t.sh
 	for _, e := range t.events {
 		if !e.inst.Detached {
-			if e.kind == kindSnapshot { // it stands for all before
+			if e.kind == kindSnapshot { // it replaces all events before
 				sh.pages.drop(e.inst.events)
 				t.Grow(&e.inst.Instance, -eventBytes*len(e.inst.events))
 				e.inst.events, e.inst.nextSnapshotCheck = e.inst.events[:0], 0
@@ -130,7 +124,6 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 	return tasks, failed
 }
 
-// grants is how many tasks a grant may bring at most.
 func (t *tx) grants(grant backend.Grant) int {
 	n := 0
 	for _, r := range t.Requeued {
@@ -141,7 +134,6 @@ func (t *tx) grants(grant backend.Grant) int {
 	return min(n, grant.Max)
 }
 
-// file puts a run where its place says.
 func (sh *shardState) file(r *state.Run) {
 	var to *state.Heap
 	switch {
@@ -156,7 +148,6 @@ func (sh *shardState) file(r *state.Run) {
 	r.Move(to)
 }
 
-// lease gives a run a new token and a holder.
 func (sh *shardState) lease(r *state.Run, now int64, grant backend.Grant) {
 	sh.tokens++
 	r.Place, r.Token, r.Due = state.Leased, sh.tokens, now+int64(grant.Lease)
@@ -167,8 +158,8 @@ func (sh *shardState) lease(r *state.Run, now int64, grant backend.Grant) {
 	sh.file(r)
 }
 
-// promote makes claimable what has become due: what waited, and expired leases, whose token stays the current
-// one until somebody claims them. These come first: they have had their turn.
+// promote makes due node runs claimable: those that waited, and expired leases, whose token stays current until the next claim.
+// Expired leases go first, since they had their turn.
 func (sh *shardState) promote(now int64) {
 	for _, h := range []*state.Heap{&sh.waiting, &sh.leased} {
 		for len(*h) > 0 && (*h)[0].Due <= now {
@@ -182,7 +173,7 @@ func (sh *shardState) promote(now int64) {
 	}
 }
 
-// claim leases what is ready, oldest first, up to a run whose delivery is not noted yet.
+// claim leases ready node runs, oldest first, up to one whose next delivery is not durable yet.
 func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, error) {
 	sh.promote(now)
 	var tasks []backend.Task
@@ -202,7 +193,6 @@ func (sh *shardState) claim(now int64, grant backend.Grant) ([]backend.Task, err
 	return tasks, nil
 }
 
-// outlook fills in what is left to do after a call.
 func (sh *shardState) outlook(now int64, out *backend.Committed) {
 	sh.promote(now)
 	out.More = out.More || sh.ready.Peek() != nil
@@ -220,7 +210,7 @@ func (sh *shardState) outlookAt(at int64, out *backend.Committed) {
 	}
 }
 
-// heldRun finds the run of a lease that is the current one; nil where it is not.
+// heldRun returns the node run of a lease; nil if the token is not current.
 func (sh *shardState) heldRun(l backend.Lease) *state.Run {
 	inst := sh.instances[l.Key.Instance]
 	if inst == nil || l.Token == 0 {

@@ -15,12 +15,12 @@ import (
 	"pulley/engine/plan"
 )
 
-// What follows lets a simulated host see what a backend asks it, and hold what it remembers against what is durable.
+// A simulated host sees through the following what a backend sends, and what its memory has.
 
 //go:embed sql/*.sql
 var statementFiles embed.FS
 
-// SQL gives a statement as it is sent, by the name of its file. Appends are cut down, and have no text here.
+// SQL returns a statement as it is sent, by file name. Appends have no fixed text.
 func SQL(name string) (string, error) {
 	for _, of := range []func(string) (string, error){forward.SQL, ownership.SQL} {
 		if text, err := of(name); err == nil {
@@ -30,28 +30,28 @@ func SQL(name string) (string, error) {
 	return postgres.Statement(statementFiles, name)
 }
 
-// Append is what one append is to make durable.
+// Append is what one append makes durable.
 type Append struct {
 	Shard        int
 	Epoch        int64
-	SkipExisting bool // new instances that are there already are left out, instead of an error
+	SkipExisting bool // existing instances are skipped, no error
 	Events       []AppendedEvent
 	Ends         []AppendedEnd
 	Created      []AppendedEnd
 }
 
-// AppendedEvent is the end of an attempt, or an instance's state.
+// AppendedEvent is the end of an attempt, a snapshot, or a count of deliveries.
 type AppendedEvent struct {
 	Instance uuid.UUID
 	Run      graph.Run
-	Seq      int64 // zero: it is not stored, since its instance ends with this append
+	Seq      int64 // zero: not stored, since its instance ends with this append
 	Kind     int16
 	Timed    bool
 	Token    int64
 	Data     []byte
 }
 
-// Result, failure, a failure that is tried again, state, and how often an attempt was delivered: the kinds of events.
+// The kinds of events: a result, a failure, a failure that is retried, a snapshot, and the deliveries of an attempt.
 const (
 	KindResult   = kindResult
 	KindFailure  = kindFailure
@@ -60,14 +60,14 @@ const (
 	KindDelivery = kindDelivery
 )
 
-// AppendedEnd is an instance that ends, or one that is new.
+// AppendedEnd is an instance that ends, or a new one.
 type AppendedEnd struct {
 	Instance backend.Instance
 	Input    json.RawMessage
 	Token    int64
 }
 
-// Append gives what a statement is to append; none where it is not an append.
+// Append returns what a statement appends, and whether it is an append.
 func (p Prepared) Append() (a Append, ok bool) {
 	t := p.tx
 	if t == nil {
@@ -93,14 +93,14 @@ func (p Prepared) Append() (a Append, ok bool) {
 	return a, true
 }
 
-// Memory is told what the owner of a shard remembers of an instance.
+// Memory receives an instance as its owner remembers it.
 type Memory struct {
 	Run     func(run graph.Run, attempt int)
 	Barrier func(run graph.Run, required, completed, elements int, soft bool)
 	Value   func(slot plan.Slot, base json.RawMessage, appended int)
 }
 
-// Memory tells what the shard that an append is of has in memory of an instance, and says whether it is there.
+// Memory passes an instance of the append's shard to m, and reports whether memory has it.
 func (p Prepared) Memory(id uuid.UUID, m Memory) bool {
 	if p.tx == nil {
 		return false

@@ -30,29 +30,27 @@ var (
 )
 
 const (
-	// pollPauseMin is the pause before an engine looks for an answer of which it has not heard, since a notification can be lost.
-	// The pause is doubled from look to look, up to the next.
+	// pollPauseMin is the first pause before an engine polls for an answer, since a notification can be lost. It doubles with
+	// each poll, up to pollPauseMax.
 	pollPauseMin = 10 * time.Millisecond
 	pollPauseMax = 80 * time.Millisecond
-	// ownerCheckPause is how often an engine that waits for an answer looks whether the owner is still there.
+	// ownerCheckPause is how often a waiting engine checks whether the owner is alive.
 	ownerCheckPause = 100 * time.Millisecond
 
-	// insistMax bounds how long one call that may be repeated is, until the server has said something to it.
-	insistMax = 5 * time.Second
-	// insistRemedy is what a person can do where the server says nothing.
+	// insistMax bounds the retries of a repeatable call that the server does not answer.
+	insistMax    = 5 * time.Second
 	insistRemedy = "check the network, and the server's log"
-	// dropMax bounds how many requests to a shard whose answers were read wait to be dropped; those beyond it are dropped
-	// for their age.
+	// dropMax bounds how many read answers of a shard are queued for deletion; those beyond it are deleted by age.
 	dropMax = 1000
 )
 
-// errCrashed is why nobody can tell any more what became of a request.
+// errCrashed explains why the outcome of a request is unknown.
 var errCrashed = errors.New("the server has crashed, and requests with it")
 
-// Owner looks who owns a shard, and whether its lease still runs.
+// Owner reads who owns a shard, and whether its lease still runs.
 type Owner func(ctx context.Context) (name string, alive bool, err error)
 
-// ForwardCommitted asks the owner for what a claim or a completion would give; see Ask.
+// ForwardCommitted forwards a claim or a completion; see Forward.
 func (d *Forwarder) ForwardCommitted(ctx context.Context, shard int, req Request, was string, owner Owner) (backend.Committed, error) {
 	sent := d.Clock.Now()
 	r, err := d.Forward(ctx, shard, req, was, owner)
@@ -73,19 +71,19 @@ func (d *Forwarder) ForwardCommitted(ctx context.Context, shard int, req Request
 	for _, t := range r.Tasks {
 		program, err := d.Store.Program(ctx, t.Program)
 		if err != nil {
-			out.More = true // once the leases are over
+			out.More = true // once the leases have expired
 			break
 		}
 		out.Tasks = append(out.Tasks, backend.Task{
 			Lease: t.Lease, Program: program, Action: t.Action, Args: t.Args, Attempt: t.Attempt, Deliveries: t.Deliveries,
-			Expires: sent.Add(req.Grant.Lease), // the owner has counted from later
+			Expires: sent.Add(req.Grant.Lease), // the owner counts from later
 		})
 	}
 	return out, nil
 }
 
-// Forward sends a request to the owner of a shard, which was seen just now under the name was, and waits for the answer. ErrForeign says that
-// there is no such owner, or not any more, and that nothing was done.
+// Forward sends a request to the owner of a shard, last seen under the name was, and waits for the answer. ErrForeign means that
+// it no longer owns the shard, and that nothing was applied.
 func (d *Forwarder) Forward(ctx context.Context, shard int, req Request, was string, owner Owner) (Response, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -96,7 +94,7 @@ func (d *Forwarder) Forward(ctx context.Context, shard int, req Request, was str
 		return Response{}, err
 	}
 	id := d.Clock.NewID()
-	told := d.expectAnswer(id) // the answer may be there before the server has said that the request is
+	told := d.expectAnswer(id) // the answer may come before the insert returns
 	defer d.stopExpecting(id)
 	_, err = d.Pool.Exec(ctx, insertRequestSQL, shard, [16]byte(id), body, d.Channel, strconv.Itoa(shard), d.toDrop(shard))
 	switch {
@@ -111,13 +109,14 @@ func (d *Forwarder) Forward(ctx context.Context, shard int, req Request, was str
 	}
 	r, err := readResponse(data)
 	if backend.IsUnknown(err) && req.Op == Complete {
-		return d.Withdraw(shard, id, req, "", ErrForeign) // from then on it is known, and can be asked again
+		return d.Withdraw(shard, id, req, "", ErrForeign) // the withdrawal resolves it, so that it can be retried
 	}
 	d.deleteLater(shard, id)
 	return r, err
 }
 
-// awaitAnswer waits to be told of an answer, for as long as the owner to whom the request went is there, and reads it.
+// awaitAnswer waits for the answer. It fails with ErrForeign once the shard has another owner than was, or the owner's lease has
+// expired.
 func (d *Forwarder) awaitAnswer(ctx context.Context, shard int, id uuid.UUID, told <-chan struct{}, was string, owner Owner) ([]byte, error) {
 	checked := d.Clock.Now()
 	for pause := pollPauseMin; ; {
@@ -152,14 +151,14 @@ func (d *Forwarder) awaitAnswer(ctx context.Context, shard int, id uuid.UUID, to
 
 // finding is what the row of a withdrawn request says.
 type finding struct {
-	begun   bool    // it was begun with
-	answer  []byte  // nil: there is none
-	applied []int64 // the tokens of the completions that was applied
-	alive   bool    // the server lives on since it was sent: what is not there never came
+	begun   bool    // the owner has fetched it
+	answer  []byte  // nil: none
+	applied []int64 // tokens of the applied completions
+	alive   bool    // the server has not crashed since it was sent: a missing row never came
 }
 
-// Withdraw takes a request back, and gives the answer if it is there already, or what can be said without it. Where
-// nothing was applied, the error is the cause. life is the server's when the request was sent, where it may not have come; else empty.
+// Withdraw withdraws a request, and returns its answer if there is one, or what its row tells. If nothing was applied, the error
+// is cause. life is the server's incarnation at the time of sending if the request may not have arrived; otherwise empty.
 func (d *Forwarder) Withdraw(shard int, id uuid.UUID, req Request, life string, cause error) (Response, error) {
 	sql, args := withdrawSQL, []any{shard, [16]byte(id)}
 	if life != "" {
@@ -193,8 +192,7 @@ func (d *Forwarder) Withdraw(shard int, id uuid.UUID, req Request, life string, 
 	return Response{}, unknown(nil)
 }
 
-// insist makes a call that may be repeated until the server has said something to it, for a bounded time, and not after the
-// engine's life.
+// insist repeats an idempotent call until the server answers, for a bounded time, and not after the engine has ended.
 func (d *Forwarder) insist(doing string, call func(context.Context) error) error {
 	ctx, cancel := d.Clock.Within(context.Background(), insistMax)
 	defer cancel()
@@ -207,8 +205,8 @@ func (d *Forwarder) insist(doing string, call func(context.Context) error) error
 	})
 }
 
-// resolveAnswers answers completions of which some were applied, as the request's row says: what is not known of the others
-// is asked again. The instances that they ended are looked up; where that fails, the engine that waits for one finds it.
+// resolveAnswers answers completions from the request's row; those not applied are to be retried. It looks up the instances that
+// ended; if that fails, the engine that waits for one finds it.
 func (d *Forwarder) resolveAnswers(shard int, req Request, applied []int64) Response {
 	took := make(map[int64]bool, len(applied))
 	for _, token := range applied {
@@ -239,7 +237,7 @@ func (d *Forwarder) resolveAnswers(shard int, req Request, applied []int64) Resp
 	return r
 }
 
-// readResponse reads an answer, and gives what it says of an error as one.
+// readResponse decodes an answer, and returns the error in it.
 func readResponse(data []byte) (r Response, err error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("%w: the answer of the shard's owner: %w", backend.ErrUnknown, err)
@@ -255,7 +253,7 @@ func readResponse(data []byte) (r Response, err error) {
 	return r, nil
 }
 
-// deleteLater has the next request to a shard drop one whose answer was read.
+// deleteLater lets the next request to the shard delete an answered one.
 func (d *Forwarder) deleteLater(shard int, id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -267,7 +265,7 @@ func (d *Forwarder) deleteLater(shard int, id uuid.UUID) {
 	}
 }
 
-// toDrop gives the requests to a shard that are to be dropped, each once.
+// toDrop takes the requests that deleteLater has queued.
 func (d *Forwarder) toDrop(shard int) [][16]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,10 +1,10 @@
-// Package forward sends calls to the owner of a shard, which is another engine, and brings back what it answers.
+// Package forward sends calls to the engine that owns a shard, and returns the owner's answer.
 //
-// A [Request] is a row of the table requests; the owner takes it, and writes its [Response] beside it. A notification goes with
-// each: the owner hears of the request, and the engine that asks hears of the answer, which it then reads. Should a notification
-// be lost, each looks by itself, rarely. The engine that asks waits for as long as that owner is there. Where no answer comes, it withdraws the request, whose row says what was applied: an append that
-// is made for a request marks it in its own transaction, and does not are applied once it is withdrawn. A crash of the server empties the
-// table; then what became of a request is not known.
+// A [Request] is a row of the table requests, and the owner writes its [Response] into the row. A notification announces each; in
+// case it is lost, both sides also poll, rarely. The calling engine waits while the owner is alive. If no answer comes, it
+// withdraws the request. An append made for a request marks it in the same transaction, and is not applied once the request is
+// withdrawn; so the row tells what was applied. A crash of the server empties the table; then the outcome of a request is
+// unknown.
 package forward
 
 import (
@@ -23,13 +23,13 @@ import (
 	"pulley/engine/plan"
 )
 
-// ErrForeign is the error of a call to a shard that somebody else owns, or nobody: nothing of it was applied.
+// ErrForeign means that no engine, or another one, owns the shard: nothing of the call was applied.
 var ErrForeign = errors.New("the shard has another owner")
 
 // Operation names a call.
 type Operation string
 
-// The calls that are forwarded.
+// The forwarded calls.
 const (
 	Claim    Operation = "claim"
 	Complete Operation = "complete"
@@ -48,7 +48,7 @@ type Request struct {
 	Reason      string          `json:"reason,omitempty"`
 }
 
-// Completion is one with its program by number, zero for none, and bytes that need not be JSON.
+// Completion is a backend.Completion with its program's number, zero for none. Result need not be JSON.
 type Completion struct {
 	Lease   backend.Lease `json:"lease"`
 	Program int32         `json:"program"`
@@ -59,25 +59,25 @@ type Completion struct {
 
 // Response is an answer as it is sent.
 type Response struct {
-	Foreign  bool               `json:"foreign,omitempty"` // the shard is not the answerer's any more
+	Foreign  bool               `json:"foreign,omitempty"` // the engine no longer owns the shard
 	Error    string             `json:"error,omitempty"`
 	Unknown  bool               `json:"unknown,omitempty"` // of the error
 	Outcomes []Outcome          `json:"outcomes,omitempty"`
 	Tasks    []Task             `json:"tasks,omitempty"`
 	Ended    []backend.Instance `json:"ended,omitempty"`
 	More     bool               `json:"more,omitempty"`
-	DueAfter time.Duration      `json:"due_after,omitempty"` // from the answer; zero: none
+	DueAfter time.Duration      `json:"due_after,omitempty"` // after the answer; zero: none
 	Held     []bool             `json:"held,omitempty"`
 	Swept    backend.Swept      `json:"swept"`
 }
 
-// Outcome is one of a completion.
+// Outcome is a backend.Outcome as it is sent.
 type Outcome struct {
 	Answer backend.Answer `json:"answer"`
 	Error  string         `json:"error,omitempty"`
 }
 
-// Task is one that is handed out, with its program by number.
+// Task is a leased task with its program's number.
 type Task struct {
 	Lease   backend.Lease `json:"lease"`
 	Program int32         `json:"program"`
@@ -88,7 +88,7 @@ type Task struct {
 	Deliveries int `json:"deliveries"`
 }
 
-// Store is what a Desk needs of the store.
+// Store is the part of the store that a Forwarder uses.
 type Store interface {
 	Number(ctx context.Context, p *plan.Program) (int32, error)
 	Program(ctx context.Context, number int32) (*plan.Program, error)
@@ -98,33 +98,33 @@ type Store interface {
 	Retry(ctx context.Context, doing, remedy string, try func() error) error
 }
 
-// Pool is what it needs of the pool of connections.
+// Pool is a pool of connections.
 type Pool interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// Forwarder is where an engine's requests leave from and arrive at. It is safe for concurrent use.
+// Forwarder sends an engine's requests and fetches those to it. It is safe for concurrent use.
 type Forwarder struct {
 	Store   Store
 	Pool    Pool
 	Clock   postgres.Clock
-	Channel string          // by which owners are told of requests, and engines of answers
-	Context context.Context // of the engine: nothing is insisted on after it
+	Channel string          // for notifications of requests and answers
+	Context context.Context // of the engine: once it ends, nothing is retried
 
 	mu       sync.Mutex
-	awaited  map[uuid.UUID]chan struct{} // of requests in flight: each is told when its answer is there
-	answered map[int][]uuid.UUID         // requests from here whose answers were read, by shard
+	awaited  map[uuid.UUID]chan struct{} // of requests in flight: signalled when the answer is there
+	answered map[int][]uuid.UUID         // requests with answers already read, by shard
 }
 
 //go:embed sql/*.sql
 var statementFiles embed.FS
 
-// SQL gives a statement as it is sent, by the name of its file.
+// SQL returns a statement as it is sent, by file name.
 func SQL(name string) (string, error) { return postgres.Statement(statementFiles, name) }
 
-// Send puts completions into the form in which they are sent.
+// Send converts completions to the form in which they are sent.
 func (d *Forwarder) Send(ctx context.Context, completions []backend.Completion) ([]Completion, error) {
 	out := make([]Completion, len(completions))
 	for i, c := range completions {
@@ -140,7 +140,7 @@ func (d *Forwarder) Send(ctx context.Context, completions []backend.Completion) 
 	return out, nil
 }
 
-// Receive is the opposite of Send.
+// Receive is the inverse of Send.
 func (d *Forwarder) Receive(ctx context.Context, sent []Completion) ([]backend.Completion, error) {
 	out := make([]backend.Completion, len(sent))
 	for i, c := range sent {

@@ -8,14 +8,14 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// answeredBy begins what an engine hears of an answer; the id of the request follows.
+// answeredBy begins the notification of an answer; the request's id follows.
 const answeredBy = "answered "
 
-// awaitedMax bounds how many requests in flight are told of their answers. Those beyond it look for theirs.
+// awaitedMax bounds the requests in flight that are notified. Those beyond it poll.
 const awaitedMax = 1000
 
-// HandleNotification takes in what was told on the channel, and says whether that was of an answer, and so of nothing else. Nothing, as a
-// listener hears when it begins, has every request look for its answer: a notification may have been missed before.
+// HandleNotification handles a payload of the channel, and reports whether it announced an answer. The empty payload, with which
+// listening begins, makes every request poll, since a notification may have been missed.
 func (d *Forwarder) HandleNotification(payload string) (answer bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -27,14 +27,14 @@ func (d *Forwarder) HandleNotification(payload string) (answer bool) {
 	}
 	text, answer := strings.CutPrefix(payload, answeredBy)
 	if id, err := uuid.Parse(text); answer && err == nil {
-		if told := d.awaited[id]; told != nil { // else another engine has asked, or nobody waits any more
+		if told := d.awaited[id]; told != nil { // otherwise another engine sent it, or nobody waits any more
 			postgres.Signal(told)
 		}
 	}
 	return answer
 }
 
-// expectAnswer has a request be told of its answer, until stopExpecting. Nil: there are too many, and it is not told.
+// expectAnswer registers a request for its notification, until stopExpecting. It returns nil if there are too many.
 func (d *Forwarder) expectAnswer(id uuid.UUID) <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +49,6 @@ func (d *Forwarder) expectAnswer(id uuid.UUID) <-chan struct{} {
 	return told
 }
 
-// stopExpecting ends what expectAnswer began.
 func (d *Forwarder) stopExpecting(id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

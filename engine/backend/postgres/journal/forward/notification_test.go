@@ -13,8 +13,7 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// TestHear has a desk hear what can be told: an answer wakes the request that it is for and no other, and the beginning of
-// listening wakes all.
+// TestHear checks that an answer's notification wakes only its request, and that the start of listening wakes all.
 func TestHear(t *testing.T) {
 	one, other := uuid.New(), uuid.New()
 	for _, c := range []struct {
@@ -32,7 +31,7 @@ func TestHear(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var d Forwarder
 			first, second := d.expectAnswer(one), d.expectAnswer(other)
-			for range 2 { // what is told twice wakes once
+			for range 2 { // two notifications wake once
 				if answer := d.HandleNotification(c.payload); answer != c.answer {
 					t.Errorf("it is an answer: %t; want %t", answer, c.answer)
 				}
@@ -44,7 +43,7 @@ func TestHear(t *testing.T) {
 	}
 }
 
-// TestExpectIsBounded has more requests in flight than are told of their answers.
+// TestExpectIsBounded has more requests in flight than are notified.
 func TestExpectIsBounded(t *testing.T) {
 	var d Forwarder
 	ids := make([]uuid.UUID, awaitedMax)
@@ -64,13 +63,13 @@ func TestExpectIsBounded(t *testing.T) {
 	}
 }
 
-// office is a clock, and a server that has an answer from some look on.
+// office is a clock, and a server that has the answer from a certain read on.
 type office struct {
 	postgres.Clock
 	Pool
 	at     time.Time
-	wakes  []int // what the first waits end by; later ones end when their pauses do
-	after  int   // the look that finds the answer
+	wakes  []int // results of the first waits; later ones time out
+	after  int   // the read that finds the answer
 	pauses []time.Duration
 	looks  int
 }
@@ -91,7 +90,6 @@ func (o *office) QueryRow(context.Context, string, ...any) pgx.Row {
 	return answerRow{there: o.looks == o.after}
 }
 
-// answerRow is what a look gives.
 type answerRow struct{ there bool }
 
 func (r answerRow) Scan(dest ...any) error {
@@ -101,8 +99,8 @@ func (r answerRow) Scan(dest ...any) error {
 	return nil
 }
 
-// TestAwait has an answer be heard of, and not: a lost notification costs pauses, which grow and are bounded, and nothing else.
-// Every 100 ms a pause ends early, since the owner is looked for then.
+// TestAwait checks that a lost notification costs only pauses, which grow up to a bound. A pause ends early every 100 ms to check
+// the owner.
 func TestAwait(t *testing.T) {
 	const ms = time.Millisecond
 	there := func(context.Context) (string, bool, error) { return "owner", true, nil }

@@ -20,19 +20,19 @@ var (
 	answerSQL string
 )
 
-// ageMax is when a request that was begun with is given up by everybody.
+// ageMax is when a fetched or withdrawn request is deleted.
 const ageMax = 5 * time.Minute
 
-// Message is a request as its owner takes it.
+// Message is a fetched request.
 type Message struct {
 	ID   uuid.UUID
 	Body []byte
 }
 
-// Request reads what is asked.
+// Request decodes the request.
 func (m Message) Request() (req Request, err error) { return req, json.Unmarshal(m.Body, &req) }
 
-// FetchRequests takes what others ask of a shard. After an error the engines that asked give up in time.
+// FetchRequests fetches the requests to a shard. On an error the calling engines withdraw them in time.
 func (d *Forwarder) FetchRequests(ctx context.Context, shard int) ([]Message, error) {
 	rows, err := d.Pool.Query(ctx, fetchRequestsSQL, shard, ageMax.Microseconds())
 	if err != nil {
@@ -44,7 +44,7 @@ func (d *Forwarder) FetchRequests(ctx context.Context, shard int) ([]Message, er
 	})
 }
 
-// Reply sends an answer, of which who asked is told, and says whether somebody waits for it.
+// Reply sends an answer, notifies the calling engine, and reports whether the request was not withdrawn.
 func (d *Forwarder) Reply(ctx context.Context, shard int, m Message, r Response) (waited bool, err error) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -54,7 +54,7 @@ func (d *Forwarder) Reply(ctx context.Context, shard int, m Message, r Response)
 	return tag.RowsAffected() > 0, err
 }
 
-// Fill puts what a call came to into an answer.
+// Fill copies the result of a call into an answer.
 func (d *Forwarder) Fill(ctx context.Context, r *Response, out backend.Committed) error {
 	r.Ended, r.More = out.Ended, out.More
 	if !out.NextDue.IsZero() {

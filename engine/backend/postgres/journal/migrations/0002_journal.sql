@@ -1,24 +1,23 @@
--- Who owns a shard. epoch grows with every change of hands and fences what an earlier owner sends; it is part
--- of a key, so that changing it waits for appends under way, which lock the key, and prolonging does not.
+-- The owner of each shard. epoch rises with each change of owner and fences what an earlier owner sends. It is part of a key that
+-- appends lock: changing it waits for appends under way, renewing the lease does not.
 CREATE TABLE shards (
     shard      smallint    NOT NULL PRIMARY KEY,
     epoch      bigint      NOT NULL DEFAULT 0,
     owner      text,
-    previous   text, -- the owner of the epoch before; null: the shard had been given back
+    previous   text, -- the owner of the epoch before; null: the shard was returned
     expires_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     UNIQUE (shard, epoch)
 ) WITH (fillfactor = 20);
 
--- Engines that look for work, by which shards are spread.
+-- Engines that look for work, among which the shards are shared.
 CREATE TABLE owners (
     name    text        NOT NULL PRIMARY KEY,
     seen_at timestamptz NOT NULL
 ) WITH (fillfactor = 20);
 
--- What happened, one row each, in the order of seq, which the owner counts. kind: 0 a result, 1 a failure,
--- 2 a failure that is tried again, 3 the state of an instance that stands for all its events before.
--- happened_at is there only where time matters: where a sleep or the wait before a retry began. epoch is the owner's, and
--- with seq a name for what one append wrote.
+-- Events in the order of seq, which the owner counts. kind: 0 result, 1 failure, 2 failure that is retried, 3 snapshot, which
+-- replaces all events of its instance before. happened_at is set only where time matters: where a sleep or the wait before a
+-- retry began. epoch is the owner's; with seq it identifies what one append wrote.
 CREATE TABLE events (
     shard       smallint NOT NULL,
     kind        smallint NOT NULL,
@@ -32,7 +31,7 @@ CREATE TABLE events (
     PRIMARY KEY (shard, seq)
 );
 
--- Leases that went from hand to hand with their shard; otherwise they are in memory only.
+-- Leases that a shard's owner returned with it; all others are in memory only.
 CREATE TABLE leases (
     shard       smallint    NOT NULL,
     instance_id uuid        NOT NULL,
@@ -43,9 +42,9 @@ CREATE TABLE leases (
     PRIMARY KEY (shard, instance_id, node, path)
 );
 
--- Calls to the owner of a shard by those who are not, and their answers. They live for moments: what a crash
--- takes is asked again. An append that is made for a request writes the tokens of the completions that it applies into
--- applied, in its transaction, and does not take place if the request is withdrawn.
+-- Calls forwarded to the owner of a shard, and their answers. They are short-lived: what a crash removes is sent again. An append
+-- made for a request adds the tokens of the completions that it applies to applied, in its transaction, and is not applied if the
+-- request is withdrawn.
 CREATE UNLOGGED TABLE requests (
     shard     smallint    NOT NULL,
     id        uuid        NOT NULL,
@@ -58,8 +57,8 @@ CREATE UNLOGGED TABLE requests (
     PRIMARY KEY (shard, id)
 );
 
--- pending marks an instance that was stored by somebody who is not the owner of its shard, until that knows of it.
--- snapshot is the seq of the event that has an instance's state, and stands for all of its before.
+-- pending marks an instance that another engine than the shard's owner stored, until the owner adopts it. snapshot is the seq of
+-- the instance's snapshot.
 ALTER TABLE instances ADD COLUMN pending boolean NOT NULL DEFAULT false, ADD COLUMN snapshot bigint;
 CREATE INDEX instances_pending ON instances (shard) WHERE pending;
 CREATE INDEX instances_running ON instances (shard, id) WHERE status = 'running';

@@ -1,10 +1,9 @@
-// Package ownership keeps who owns which shard of the journal, in the store.
+// Package ownership stores which engine owns which shard of the journal.
 //
-// A shard's row says who owns it, in which epoch, and until when, on the server's clock. An engine that finds it free, or the
-// owner's time over, takes it with the next epoch; since the epoch is part of a key that appends lock, taking it waits for
-// appends under way, and whatever an earlier owner sends later finds another epoch. An engine that gives a shard back leaves the
-// leases on its node runs with it. The engines that look for work are noted too, so that each can tell how many shards are its
-// part.
+// A shard's row names the owner, its epoch, and the end of its lease, on the server's clock. An engine that finds the shard free,
+// or its lease expired, takes it with the next epoch. The epoch is part of a key that appends lock: so taking a shard waits for
+// appends under way, and later ones of an earlier owner find another epoch. An engine that returns a shard stores the leases on
+// its node runs with it. Engines that look for work are stored, too, so that each can compute its share of the shards.
 package ownership
 
 import (
@@ -41,46 +40,46 @@ var (
 	statementFiles embed.FS
 )
 
-// SQL gives a statement as it is sent, by the name of its file.
+// SQL returns a statement as it is sent, by file name.
 func SQL(name string) (string, error) { return postgres.Statement(statementFiles, name) }
 
-// Pool is a pool of connections. Each of its calls is one round trip, and one transaction.
+// Pool is a pool of connections. Each call is one round trip and one transaction.
 type Pool interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// Registry is the store's books of owners, as one owner uses them.
+// Registry is the table of owners, as one owner uses it.
 type Registry struct {
 	Pool         Pool
-	Name         string // of this owner among all
-	Channel      string // by which owners are told of others
-	PeersChanged string // what they are told then
+	Name         string // of this owner
+	Channel      string // for notifications to owners
+	PeersChanged string // their payload
 }
 
-// ShardView is how the store sees a shard.
+// ShardView is the store's view of a shard.
 type ShardView struct {
 	Epoch     int64
 	Owner     string
 	Remaining time.Duration // of the owner's lease
 }
 
-// Lease is one on a node run that goes with a shard from owner to owner. Due is an instant of the owner's clock, in nanoseconds.
+// Lease is a lease on a node run that goes with a shard from owner to owner. Due is on the owner's clock, in nanoseconds.
 type Lease struct {
 	Instance uuid.UUID
 	Key      graph.Run
-	Attempt  int32 // zero: the one at hand
-	Token    int64 // zero: nobody holds it, it tells of a delivery
+	Attempt  int32 // zero: the current one
+	Token    int64 // zero: only records a delivery
 	Due      int64
 }
 
-// Free says whether this owner may take a shard.
+// Free reports whether this owner may take a shard.
 func (r *Registry) Free(s ShardView) bool {
 	return s.Owner == "" || s.Owner == r.Name || s.Remaining <= 0
 }
 
-// ViewShard looks how the store sees a shard.
+// ViewShard reads a shard's row.
 func (r *Registry) ViewShard(ctx context.Context, shard int) (ShardView, error) {
 	var s ShardView
 	var micros int64
@@ -89,14 +88,14 @@ func (r *Registry) ViewShard(ctx context.Context, shard int) (ShardView, error) 
 	return s, err
 }
 
-// Acquire takes a new epoch of a shard, which fences everything sent before, for a time, and says whether nobody else had the shard
-// since this owner had it in the epoch known; 0: it never did. pgx.ErrNoRows says that somebody was faster.
+// Acquire takes a new epoch of a shard for a span, which fences everything sent before. mine reports that no other owner had the
+// shard since this one had it in the epoch known; 0: it never did. pgx.ErrNoRows means that another engine was faster.
 func (r *Registry) Acquire(ctx context.Context, shard int, known int64, span time.Duration) (epoch int64, mine bool, err error) {
 	err = r.Pool.QueryRow(ctx, acquireSQL, shard, r.Name, span.Microseconds(), known).Scan(&epoch, &mine)
 	return epoch, mine, err
 }
 
-// Renew renews the leases on shards that are owned in the epochs given, and gives the shards whose leases it has renewed.
+// Renew renews the leases on shards owned in the given epochs, and returns the shards that it has renewed.
 func (r *Registry) Renew(ctx context.Context, shards []int16, epochs []int64, span time.Duration) ([]int16, error) {
 	rows, err := r.Pool.Query(ctx, renewSQL, r.Name, span.Microseconds(), shards, epochs)
 	if err != nil {
@@ -105,9 +104,9 @@ func (r *Registry) Renew(ctx context.Context, shards []int16, epochs []int64, sp
 	return pgx.CollectRows(rows, pgx.RowTo[int16])
 }
 
-// Release gives a shard back, with leases on its node runs, and says whether it was this owner's. counted says that they tell of every
-// delivery that the store does not know. Both are so of the epoch known, and hold only if nobody else has had the shard since. now is
-// the instant of its clock.
+// Release returns a shard with the leases on its node runs, and reports whether this owner had it. counted means that the leases
+// record every delivery that the store lacks. Leases and counted are those of the epoch known, and count only if no other owner
+// had the shard since. now is the time on this owner's clock.
 func (r *Registry) Release(ctx context.Context, shard int, known int64, leases []Lease, counted bool, now int64) (given bool, err error) {
 	ids, nodes, paths := make([][16]byte, len(leases)), make([]int32, len(leases)), make([]string, len(leases))
 	tokens, rests := make([]int64, len(leases)), make([]int64, len(leases))
@@ -119,9 +118,9 @@ func (r *Registry) Release(ctx context.Context, shard int, known int64, leases [
 	return tag.RowsAffected() > 0, err
 }
 
-// Leases reads those that came with a shard, and says whether they tell of every delivery that the store does not know, and whether
-// the shard is owned in the epoch still. The store says how long each lasts
-// yet; now, this owner's clock, is read when it has answered: a lease must not end here before it ends with its holder.
+// Leases reads the leases that came with a shard. counted reports that they record every delivery that the store lacks, owned
+// that the shard still has the epoch. The store returns the rest of each lease, which counts from now, read after the answer: a
+// lease must not end here before it ends with its holder.
 func (r *Registry) Leases(ctx context.Context, shard int, epoch int64, now func() int64) (came []Lease, counted, owned bool, err error) {
 	rows, err := r.Pool.Query(ctx, adoptLeasesSQL, shard, epoch)
 	if err != nil {
@@ -132,13 +131,13 @@ func (r *Registry) Leases(ctx context.Context, shard int, epoch int64, now func(
 	switch {
 	case err != nil || len(found) == 0:
 		return nil, false, false, err
-	case found[0].Instance == uuid.Nil: // there are none
+	case found[0].Instance == uuid.Nil: // none came
 		return nil, counted, true, nil
 	}
 	return found, counted, true, nil
 }
 
-// scanLease reads a lease that came with a shard, and what is said of all; without an instance there is none.
+// scanLease reads a lease and counted; without an instance there is no lease.
 func scanLease(row pgx.CollectableRow, now int64, counted *bool) (Lease, error) {
 	var instance *uuid.UUID
 	var node *graph.NodeID
@@ -150,21 +149,21 @@ func scanLease(row pgx.CollectableRow, now int64, counted *bool) (Lease, error) 
 	return Lease{Instance: *instance, Key: graph.Run{Node: *node, Path: *path}, Token: *token, Due: now + *micros*1000}, nil
 }
 
-// DropLeases drops those that came with a shard and were read, and says whether it is owned in the epoch still.
+// DropLeases deletes the leases that came with a shard, and reports whether the shard still has the epoch.
 func (r *Registry) DropLeases(ctx context.Context, shard int, epoch int64) (owned bool, err error) {
 	tag, err := r.Pool.Exec(ctx, dropLeasesSQL, shard, epoch)
 	return tag.RowsAffected() > 0, err
 }
 
-// See notes whether this owner looks for work, and counts the others that do, and the shards that are free. An owner that was not
-// heard of for so long is gone.
+// See stores whether this owner looks for work, and counts the other owners that do, and the free shards. An owner not seen for
+// the time removed has exited.
 func (r *Registry) See(ctx context.Context, removed time.Duration, looks bool) (others, free int, err error) {
 	var told *string
 	err = r.Pool.QueryRow(ctx, seeOwnerSQL, r.Name, removed.Microseconds(), looks, r.Channel, r.PeersChanged).Scan(&others, &free, &told)
 	return others, free, err
 }
 
-// Forget has the others know that this owner is gone.
+// Forget removes this owner and notifies the others.
 func (r *Registry) Forget(ctx context.Context) error {
 	_, err := r.Pool.Exec(ctx, forgetOwnerSQL, r.Name, r.Channel, r.PeersChanged)
 	return err

@@ -14,17 +14,16 @@ import (
 	"pulley/engine/graph"
 )
 
-// store is a pool whose server answers at an instant of the owner's clock, and notes what it was sent.
+// store is a pool whose server answers at an instant of the owner's clock, and records what it receives.
 type store struct {
 	Pool
 	clock    int64
-	answered int64 // to which the clock goes while the server works
+	answered int64 // the clock's value after the answer
 	leases   []answer
-	tag      string // of what it answers to a change
+	tag      string // the answer to a change
 	sent     []any
 }
 
-// answer is a row about a lease.
 type answer struct {
 	instance *uuid.UUID
 	node     *graph.NodeID
@@ -43,7 +42,7 @@ func (s *store) Exec(_ context.Context, _ string, args ...any) (pgconn.CommandTa
 	return pgconn.NewCommandTag(s.tag), nil
 }
 
-// rows are those of an answer. A node below zero cannot be read.
+// rows are the rows of an answer. A negative node cannot be read.
 type rows struct {
 	pgx.Rows
 	left []answer
@@ -79,8 +78,8 @@ func lease(token, due int64) Lease {
 	return Lease{Instance: uuid.UUID{1}, Key: graph.Run{Node: graph.NodeID(token), Path: "0"}, Token: token, Due: due}
 }
 
-// TestLeasesAreDatedByTheAnswer reads leases that came with a shard from a store that takes its time: how long each lasts yet
-// counts from when the store has answered, so that none is over here before its holder takes it for over (I11).
+// TestLeasesAreDatedByTheAnswer checks that the rest of a lease counts from the store's answer, so that no lease ends here before
+// its holder expects it (I11).
 func TestLeasesAreDatedByTheAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -102,8 +101,7 @@ func TestLeasesAreDatedByTheAnswer(t *testing.T) {
 	}
 }
 
-// TestReleaseHandsLeasesOver gives a shard back: the store is told how long each lease lasts yet, and says whether the shard was
-// this owner's.
+// TestReleaseHandsLeasesOver checks that Release sends the rest of each lease, and reports whether this owner had the shard.
 func TestReleaseHandsLeasesOver(t *testing.T) {
 	for tag, want := range map[string]bool{"UPDATE 1": true, "UPDATE 0": false} {
 		s := &store{tag: tag}
@@ -120,7 +118,7 @@ func TestReleaseHandsLeasesOver(t *testing.T) {
 	}
 }
 
-// TestFree wants a shard to be free that nobody owns, that this owner does, or whose owner's time is over.
+// TestFree checks that a shard is free if it has no owner, this owner, or an expired one.
 func TestFree(t *testing.T) {
 	r := &Registry{Name: "me"}
 	for s, want := range map[ShardView]bool{

@@ -1,6 +1,5 @@
--- What tells of several events whether they were appended, where the last of them is not there: whether another is; and
--- whether one would be, since its instance runs and has no later state that stands for it. $1 shard, $2 instances, $3 seqs,
--- $4 epoch.
+-- For events of an append whose last event is missing: reports whether one exists; and whether one would have to exist, since its
+-- instance runs and has no later snapshot. $1 shard, $2 instances, $3 seqs, $4 epoch.
 SELECT
     coalesce(bool_or(EXISTS (SELECT FROM events e WHERE e.shard = $1 AND e.seq = w.seq AND e.epoch = $4)), false),
     coalesce(bool_or(i.status = 'running' AND NOT EXISTS (

@@ -1,4 +1,4 @@
--- Takes up instances that others stored. $1 shard, $2 epoch, $3 most.
+-- Adopts instances that other engines stored. $1 shard, $2 epoch, $3 most.
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
 ), found AS MATERIALIZED (

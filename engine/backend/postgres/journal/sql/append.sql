@@ -1,13 +1,13 @@
--- Appends what happened, and stores what was submitted, if the shard is still owned in the epoch: all of it or nothing.
--- The key of the shard's row is locked, so that a change of hands comes before, and nothing takes place, or after, and
--- sees all. What stands between --[ and --] is left out of statements that have nothing to do there.
+-- Appends events and stores new instances if the shard still has the epoch: all or nothing. It locks the key of the shard's row,
+-- so that a change of owner comes either before, and nothing is applied, or after, and sees everything. A part between --[ and
+-- --] is left out of statements that do not need it.
 -- $1 shard, $2 epoch
--- events: $3 the seq before the first, $4 instance, $5 node, $6 path, $7 data; where some are not results that no time
--- matters for: $8 kind, $9 whether time matters
--- Whoever else changes a running instance of the shard takes a new epoch first, so that rows need no lock before they change.
--- ends: $10 instance, $11 result, $12 token; where some did not complete: $13 status, $14 failure
--- created: $15 instance, $16 workflow, $17 input; where some ended at once: $18 status, $19 result, $20 failure, $21 token
--- instances whose state is among the events: $22 instance, $23 seq
+-- events: $3 the seq before the first, $4 instance, $5 node, $6 path, $7 data; unless all are results without time: $8 kind,
+--   $9 whether time matters
+-- ends: $10 instance, $11 result, $12 token; unless all completed: $13 status, $14 failure
+-- created: $15 instance, $16 workflow, $17 input; if some end at once: $18 status, $19 result, $20 failure, $21 token
+-- snapshots: $22 instance, $23 seq
+-- Any other change of a running instance takes a new epoch first, so rows need no lock before they change.
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1::smallint AND s.epoch = $2::bigint FOR KEY SHARE
 )
@@ -70,7 +70,7 @@ WITH fence AS MATERIALIZED (
         AS n (id, workflow, input, status, result, failure, token)
 --]
     WHERE EXISTS (SELECT FROM fence)
-    ORDER BY n.id -- in which all lock what may be another's (D5)
+    ORDER BY n.id -- the lock order of all transactions (D5)
 --[ known
     ON CONFLICT (shard, id) DO NOTHING
     RETURNING id

@@ -1,7 +1,6 @@
--- Ends running instances of a shard that nobody owns as canceled, and says whether nobody did, and how many of the instances it
--- has missed: those that somebody changed who had the shard while the statement waited for its row. The shard's row is locked, so
--- that whoever takes it sees the end; and nobody is its owner any more, so that one who comes back late does not take what
--- he remembers for all there is. $1 shard, $2 instances, $3 failure.
+-- Cancels running instances of a shard without an owner. Returns whether it has none, and how many instances it missed, since an
+-- earlier owner changed them while the statement waited for the shard's row. It locks that row, so that the next owner sees the
+-- ends, and takes the epoch, so that a late former owner cannot rely on its memory. $1 shard, $2 instances, $3 failure.
 WITH nobody AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1 AND (s.owner IS NULL OR s.expires_at <= clock_timestamp()) FOR NO KEY UPDATE
 ), fenced AS (

@@ -1,4 +1,4 @@
--- Drops events by their seqs. $1 shard, $2 epoch, $3 seq.
+-- Deletes events by their seqs. $1 shard, $2 epoch, $3 seqs.
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
 )

@@ -1,4 +1,4 @@
--- Instances that are loaded again. $1 shard, $2 instances.
+-- Reads instances to reload. $1 shard, $2 instances.
 SELECT i.id, i.workflow, i.input, i.age, i.snapshot
 FROM unnest($2::uuid[]) AS p (id)
 CROSS JOIN LATERAL (

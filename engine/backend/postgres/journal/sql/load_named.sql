@@ -1,4 +1,4 @@
--- Events by their seqs, in order. $1 shard, $2 seqs, which rise.
+-- Reads events by their seqs. $1 shard, $2 ascending seqs.
 SELECT e.*
 FROM unnest($2::bigint[]) AS n (seq)
 CROSS JOIN LATERAL (

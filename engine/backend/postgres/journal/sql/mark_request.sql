@@ -1,6 +1,6 @@
--- Says in a request which completions its append applies, in the same transaction. Where the request was withdrawn, or
--- the shard is not owned in the epoch, it fails by a division by zero, and nothing of the append takes place.
--- $1 shard, $2 epoch, $3 request, $4 tokens.
+-- Records in a request which completions its append applies, in the same transaction. If the request was withdrawn, or the shard
+-- no longer has the epoch, it fails by a division by zero, which rolls the append back. $1 shard, $2 epoch, $3 request, $4
+-- tokens.
 WITH marked AS (
     UPDATE requests r SET applied = coalesce(r.applied, '{}') || $4::bigint[]
     WHERE r.shard = $1::smallint AND r.id = $3::uuid AND NOT r.withdrawn

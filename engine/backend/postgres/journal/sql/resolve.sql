@@ -1,5 +1,5 @@
--- What became of an append: whether nobody else has had the shard since one took it to look, whether an event is there, and
--- how instances stand. $1 shard, $2 seq, $3 epoch of the append, $4 instances, $5 epoch of the look.
+-- Resolves an append: reports whether the shard still has the resolver's epoch, whether the append's event exists, and the state
+-- of instances. $1 shard, $2 seq, $3 epoch of the append, $4 instances, $5 epoch of the resolver.
 SELECT
     EXISTS (SELECT FROM shards WHERE shard = $1 AND epoch = $5),
     EXISTS (SELECT FROM events WHERE shard = $1 AND seq = $2 AND epoch = $3), i.id, i.status, coalesce(i.ended_by, 0), i.pending

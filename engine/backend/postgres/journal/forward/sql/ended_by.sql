@@ -1,4 +1,4 @@
--- The instances that completions have ended. $1 shard, $2 instances, $3 tokens of the completions.
+-- Returns the instances that completions have ended. $1 shard, $2 instances, $3 tokens of the completions.
 SELECT i.id
 FROM unnest($2::uuid[], $3::bigint[]) AS e (id, token)
 CROSS JOIN LATERAL (

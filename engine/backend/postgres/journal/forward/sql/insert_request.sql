@@ -1,5 +1,5 @@
--- Asks the owner of a shard, and drops requests whose answers have been read. $1 shard, $2 id, $3 body, $4 channel, $5 what
--- the owner hears, $6 requests to drop.
+-- Sends a request to a shard's owner, and deletes answered ones. $1 shard, $2 id, $3 body, $4 channel, $5 payload, $6 answered
+-- requests.
 WITH asked AS (
     INSERT INTO requests (shard, id, body) VALUES ($1, $2, $3)
 ), dropped AS (

@@ -1,5 +1,6 @@
--- Reads the leases that came with a shard, and prolongs that on the shard until they are over. No row: the shard is not
--- owned in the epoch any more. A row without an instance: no leases came. Each row says whether they tell of every delivery that no event tells of. $1 shard, $2 epoch.
+-- Reads the leases that came with a shard, and renews the lease on the shard until they end. No row: the shard no longer has the
+-- epoch. A row without an instance: no leases came. counted: they record every delivery that no event records. $1 shard, $2
+-- epoch.
 WITH fence AS MATERIALIZED (
     SELECT s.epoch, s.counted FROM shards s WHERE s.shard = $1 AND s.epoch = $2 FOR KEY SHARE
 ), taken AS MATERIALIZED (

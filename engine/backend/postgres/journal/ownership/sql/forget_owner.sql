@@ -1,4 +1,4 @@
--- Forgets an engine that is closed, and tells the others. $1 name, $2 channel, $3 what they hear.
+-- Removes a closed engine and notifies the others. $1 name, $2 channel, $3 payload.
 WITH gone AS (
     DELETE FROM owners WHERE name = $1
 )

@@ -1,7 +1,6 @@
--- Gives a shard back, with the leases on its node runs, and tells the others. $1 shard, $2 owner; $3 instance, $4 node, $5 path,
--- $6 token, $7 rest of the lease in µs; $8 channel, $9 what the others hear;
--- $10 whether the leases tell of every delivery that no event tells of; $11 the epoch of which that, and the leases, are known: where
--- another has had the shard since, they hold no more.
+-- Returns a shard with the leases on its node runs, and notifies other engines. $1 shard, $2 owner; $3 instance, $4 node, $5
+-- path, $6 token, $7 rest of the lease in µs; $8 channel, $9 payload; $10 whether the leases record every delivery that no event
+-- records; $11 the epoch of $10 and the leases: if another owner had the shard since, they do not count.
 WITH freed AS (
     UPDATE shards SET owner = NULL, counted = $10::boolean AND since <= $11::bigint, expires_at = clock_timestamp() WHERE shard = $1 AND owner = $2::text
     RETURNING since <= $11::bigint AS mine

@@ -1,4 +1,5 @@
--- Prolongs shards that are still owned, and gives them; a lease that ends later stays. $1 owner, $2 lease in µs, $3 shard, $4 epoch.
+-- Renews the leases on shards that are still owned, and returns the shards; a lease that ends later stays. $1 owner, $2 lease in
+-- µs, $3 shard, $4 epoch.
 UPDATE shards s SET expires_at = greatest(s.expires_at, clock_timestamp() + $2::bigint * interval '1 microsecond')
 FROM (
     SELECT r.at

@@ -1,6 +1,6 @@
--- Notes that an engine looks for work, drops those that were not heard of, and counts the others that are there, and the
--- shards that are free; a new one is told of. Its own row comes first, and of the others those that somebody is at are left:
--- engines that have not been heard of for long would drop each other's, and wait in a circle. $1 name, $2 lease in µs, $3 whether it looks for work, $4 channel, $5 what the others hear.
+-- Notes that an engine looks for work, removes exited engines, and counts the other engines and the free shards; a new engine
+-- notifies the others. It locks its own row first and skips other locked rows: expired engines that remove each other's rows
+-- would deadlock. $1 name, $2 lease in µs, $3 whether it looks for work, $4 channel, $5 payload.
 WITH known AS MATERIALIZED (
     SELECT FROM owners WHERE name = $1
 ), seen AS (
