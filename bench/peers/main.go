@@ -17,15 +17,13 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// The exit statuses.
 const (
-	exitInvalid = 1 // a run was not valid, or the race was interrupted
+	exitInvalid = 1 // a run was invalid, or the race was interrupted
 	exitRefused = 2 // nothing could be run
 )
 
 func main() { os.Exit(run(os.Args)) }
 
-// options are what the command line says.
 type options struct {
 	systems, workloads string
 	runs, inFlight     int
