@@ -11,7 +11,7 @@ import (
 
 func digit(n int) string { return strconv.Itoa(n) }
 
-// fanout is spreads within each other.
+// fanout is nested spreads.
 func fanout() Shape {
 	return Shape{
 		Name: "fanout", Doc: "spreads within each other; each joins the results of its elements with one more step",
@@ -52,7 +52,7 @@ func writeFanout(w *writer) (Workflow, error) {
 // stepsMax bounds the steps of a workflow whose parameters multiply.
 const stepsMax = 5_000_000
 
-// spread is spreads one after the other, of different sizes.
+// spread is successive spreads of different sizes.
 func spread() Shape {
 	return Shape{
 		Name: "spread", Doc: "spreads one after the other, each of another size and with a step that joins its results; each element takes one of the results before",
@@ -136,7 +136,7 @@ func writeLayered(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// pick chooses which results a step takes, in order.
+// pick chooses the results that a step reads, in order.
 func (w *writer) pick(from []string) []string {
 	var picked []string
 	for _, name := range from {
