@@ -66,8 +66,7 @@ func family(system string) string {
 	return name
 }
 
-// compare sets each run of mine against the run with the same number of the rival, in whichever way it
-// was fastest.
+// compare compares each run of mine with the equally numbered run of the other system's fastest way.
 func compare(r *Record, mine, otherSystem, workload string) (Ratio, bool) {
 	ours, theirs := map[int]float64{}, map[int]float64{}
 	known := false
