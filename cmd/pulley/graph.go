@@ -19,7 +19,7 @@ type graphCmd struct {
 	console.OutFileFlag
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (graphCmd) Help() string {
 	return "Actions may be of any name here: nothing is run.\n\nExample: pulley graph flow.ir --format dot | dot -Tsvg > flow.svg"
 }
@@ -55,8 +55,7 @@ func draw(g *graph.Graph, format string) string {
 	}
 }
 
-// writeOut replaces a file, whole or not at all. What is no file, such as a pipe or a terminal, is
-// written to: it must not be replaced.
+// writeOut replaces a file, whole or not at all. It writes to a pipe or a terminal, which must not be replaced.
 func writeOut(path, text string) error {
 	info, err := os.Stat(path)
 	if folder := filepath.Dir(path); err != nil {
@@ -77,13 +76,12 @@ func writeOut(path, text string) error {
 		return err
 	}
 	if _, err := io.WriteString(f, text); err != nil {
-		_ = f.Close() // the first error is the one to tell
+		_ = f.Close() // report the first error
 		return err
 	}
 	return f.Close()
 }
 
-// compiledProgram is a program as JSON.
 type compiledProgram struct {
 	Name    string   `json:"name"`
 	Program string   `json:"program"` // in the workflow language
@@ -98,7 +96,7 @@ type compileCmd struct {
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (compileCmd) Help() string {
 	return "A program that is printed here is one that the other commands take. Of a workflow in Python it is what the file is translated to."
 }

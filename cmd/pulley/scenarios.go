@@ -31,7 +31,7 @@ type scenariosCmd struct {
 	Export scenariosExportCmd `cmd:"" help:"Write a scenario's files into a folder, where they can be changed."`
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (scenariosCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("A scenario is a YAML file and a program. pulley list scenarios names those that ship. Wherever a command takes a scenario's name, it takes the path of a file too: " +
@@ -54,7 +54,6 @@ type scenariosShowCmd struct {
 	console.FormatFlag
 }
 
-// Run shows.
 func (o *scenariosShowCmd) Run(c *console.Console) error {
 	name, size, sized, err := scenarios.ParseName(o.Scenario)
 	if err != nil {
@@ -99,12 +98,11 @@ func (o *scenariosShowCmd) Run(c *console.Console) error {
 	}, b.String())
 }
 
-// shownScenario is a scenario as JSON.
 type shownScenario struct {
 	Name     string            `json:"name"`
 	About    string            `json:"about"`
 	Size     int               `json:"size"`
-	Sizes    []int             `json:"sizes"` // that are run by default
+	Sizes    []int             `json:"sizes"` // default ones
 	Files    map[string]string `json:"files"`
 	Program  string            `json:"program"` // of this size; empty: the graph was built without one
 	Input    json.RawMessage   `json:"input"`
@@ -121,10 +119,10 @@ func texts(s scenarios.Scenario) map[string]string {
 	return files
 }
 
-// shownMax is how much of a file other than the scenario and its program is printed.
+// shownMax bounds the printed part of other files than the scenario and its program.
 const shownMax = 2000
 
-// clippedFile is a file's text, of which a trace or a list of samples shows its beginning only.
+// clippedFile shortens the text of a trace or a list of samples.
 func clippedFile(t scenarios.Text) string {
 	if strings.HasSuffix(t.Name, ".yaml") || strings.HasSuffix(t.Name, ".yml") || strings.HasSuffix(t.Name, ".ir") || len(t.Text) <= shownMax {
 		return t.Text
@@ -132,7 +130,7 @@ func clippedFile(t scenarios.Text) string {
 	return strings.ToValidUTF8(t.Text[:shownMax], "") + fmt.Sprintf("… (%d bytes)", len(t.Text))
 }
 
-// programmed says whether the program stands among the scenario's files, or there is none.
+// programmed reports whether the program is among the scenario's files, or there is none.
 func programmed(s scenarios.Scenario, w *scenarios.Workload) bool {
 	if w.Source == "" {
 		return true
@@ -142,7 +140,7 @@ func programmed(s scenarios.Scenario, w *scenarios.Workload) bool {
 			return true
 		}
 	}
-	return w.Name != s.Name // it is a part of a mix, with files of its own
+	return w.Name != s.Name // it is a part of a mix, with its own files
 }
 
 func sizesOf(s scenarios.Scenario) string {
@@ -160,7 +158,7 @@ func sizesOf(s scenarios.Scenario) string {
 	return fmt.Sprintf("%s by default, from %d%s: %s", strings.Join(list, ", "), s.SizeMin, most, s.SizeMeans)
 }
 
-// instanceOf says what an instance runs and comes to.
+// instanceOf describes what an instance runs and its result.
 func instanceOf(m *scenarios.Mix, w *scenarios.Workload) string {
 	var b strings.Builder
 	if len(m.Workloads) > 1 {
@@ -228,13 +226,12 @@ func (o *scenariosCheckCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// checkedFiles is what scenarios check found, as JSON.
 type checkedFiles struct {
 	Right    []string `json:"right"`
 	Mistakes []string `json:"mistakes"`
 }
 
-// checked says what a scenario that is right would run.
+// checked describes what a valid scenario would run.
 func checked(file string, s scenarios.Scenario) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: right; %s: %s\n", file, s.Name, s.Doc)
@@ -283,10 +280,9 @@ type scenariosImportCmd struct {
 	console.FormatFlag
 }
 
-// importedMax bounds a trace that is imported: more tasks than this no schedule here can have.
+// importedMax bounds the tasks of an imported trace.
 const importedMax = 1_000_000
 
-// Run imports.
 func (o *scenariosImportCmd) Run(c *console.Console) error {
 	if !(o.TimeScale >= 0) || o.TimeScale > 1e6 {
 		return fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
@@ -320,19 +316,18 @@ func (o *scenariosImportCmd) Run(c *console.Console) error {
 	return c.PrintAs(o.FormatFlag, written{[]string{scenario, trace}}, fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, plural.Of(len(t.Tasks), "task"), plural.Of(t.Edges(), "dependency", "dependencies"), scenario))
 }
 
-// written are files that a command wrote, as JSON.
 type written struct {
 	Files []string `json:"files"`
 }
 
-// same says whether two names are of one file, which is there.
+// same reports whether two names are of one existing file.
 func same(a, b string) bool {
 	one, errOne := os.Stat(a)
 	two, errTwo := os.Stat(b)
 	return errOne == nil && errTwo == nil && os.SameFile(one, two)
 }
 
-// newFiles makes the folder, and refuses to write over files that are there.
+// newFiles creates the folder, and refuses to overwrite files.
 func newFiles(dir string, files ...string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, cause.Of(err))
@@ -354,7 +349,6 @@ type scenariosExportCmd struct {
 	console.FormatFlag
 }
 
-// Run exports.
 func (o *scenariosExportCmd) Run(c *console.Console) error {
 	s, err := scenarios.Find(o.Scenario)
 	if err != nil {

@@ -25,14 +25,14 @@ type workerCheckCmd struct {
 	Command []string `arg:"" passthrough:"" help:"The worker's program and its arguments."`
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (workerCheckCmd) Help() string {
 	return "A worker is a program in any language that runs actions and speaks JSON lines; docs/worker-protocol.md has the protocol. It is started three times, and put before " +
 		"what engines do. Each finding is a line: what was sent, what was expected, what came, and what to do. No action is run with arguments " +
 		"that fit, unless --run and --slow name one.\n\nExit status: 0 if nothing is wrong, 1 for findings, 2 for a mistake in the command line or a program that is not there."
 }
 
-// Run checks.
+// Run checks the worker.
 func (o *workerCheckCmd) Run(c *console.Console) error {
 	options := check.Options{
 		Command: o.Command, Timeout: o.Timeout, HelloTimeout: o.HelloTimeout,
@@ -71,14 +71,13 @@ func (o *workerCheckCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// workerChecks is a report as JSON.
 type workerChecks struct {
 	Findings []workerFinding `json:"findings"`
 	Passed   []string        `json:"passed"`
 	LeftOut  []string        `json:"left_out"`
 }
 
-// workerFinding is something that a worker does wrong.
+// workerFinding is a mistake of a worker.
 type workerFinding struct {
 	Check    string `json:"check"`
 	Sent     string `json:"sent"`
