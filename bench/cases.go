@@ -24,7 +24,6 @@ type CaseOptions struct {
 	Options     scenarios.Options
 }
 
-// find returns the scenario with a name. A program receives the input.
 func find(name string, input json.RawMessage) (scenarios.Scenario, error) {
 	if scenarios.IsProgram(name) {
 		return scenarios.OfProgram(name, input)
@@ -115,7 +114,6 @@ type expectedScenario struct {
 	sizes []int
 }
 
-// wanted finds the named scenarios, or all, and rejects sizes of others.
 func (s sizes) wanted(words []string, input json.RawMessage) ([]expectedScenario, error) {
 	if len(words) == 0 {
 		for _, all := range scenarios.All() {
@@ -151,7 +149,6 @@ func (s sizes) wanted(words []string, input json.RawMessage) ([]expectedScenario
 	return out, nil
 }
 
-// anyHas rejects a parameter that no scenario has.
 func anyHas(wanted []expectedScenario, set map[string]string) error {
 	for name := range set {
 		if slices.ContainsFunc(wanted, func(w expectedScenario) bool { return w.HasParameter(name) }) {

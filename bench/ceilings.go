@@ -39,7 +39,6 @@ type caseKey struct {
 	size     int
 }
 
-// ceilingWays lists the ways of the backends, each once.
 func ceilingWays(backends []designs.Spec) []string {
 	var wanted []string
 	for _, b := range backends {
@@ -50,7 +49,6 @@ func ceilingWays(backends []designs.Spec) []string {
 	return wanted
 }
 
-// newCeilings returns a meter for the ceilings of the backends, and its methods.
 func newCeilings(ctx context.Context, cfg CompareConfig, progress func(string)) (*ceilings, []record.Method, error) {
 	wanted := ceilingWays(cfg.Backends)
 	if cfg.Ceilings == 0 || len(wanted) == 0 {
@@ -159,5 +157,4 @@ func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 	}
 }
 
-// shortest is the least duration of a ceiling's point.
 const shortest time.Duration = ceiling.MinDuration

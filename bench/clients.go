@@ -101,7 +101,6 @@ func (c *clients) submit(ctx context.Context) error {
 	}
 }
 
-// engine returns the engine that a client uses.
 func (c *clients) engine(client int) *engine.Engine { return c.engines[client%len(c.engines)] }
 
 // receive receives and checks the results.

@@ -183,7 +183,6 @@ func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
 	return c.finish(), nil
 }
 
-// comparer is a running comparison.
 type comparer struct {
 	cfg      CompareConfig
 	runner   *runner
@@ -327,7 +326,6 @@ func (c *comparer) keep(key record.Key, lat *latencies) (err error) {
 
 func (c *comparer) total() int { return c.cfg.Rows() * c.cfg.Runs }
 
-// measuring reports the next point of a ceiling.
 func (c *comparer) measuring(point string) {
 	if c.cfg.Progress != nil {
 		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Ceiling: point})
@@ -340,7 +338,6 @@ func (c *comparer) progress(k *Case, b designs.Spec, mode string, run int, s *re
 	}
 }
 
-// finish makes the record of the comparison.
 func (c *comparer) finish() *Comparison {
 	m := &c.manifest
 	m.EndedAt = time.Now()
@@ -410,7 +407,6 @@ func methods(cfg CompareConfig) []record.Method {
 	return list
 }
 
-// loadsText describes how instances arrive in each mode.
 func loadsText(loads []Load) string {
 	var parts []string
 	for _, l := range loads {

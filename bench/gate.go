@@ -27,7 +27,6 @@ func (g *gate) open() {
 	}
 }
 
-// executor puts an executor behind the gate.
 func (g *gate) executor(e worker.Executor) worker.Executor {
 	if g == nil {
 		return e
@@ -40,7 +39,6 @@ type heldConn struct {
 	gate *gate
 }
 
-// Execute waits for the gate before it executes the task.
 func (h *heldConn) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	select {
 	case <-h.gate.opened:

@@ -183,7 +183,6 @@ func (k *walker) commit(p plan.Plan) (ended bool, err error) {
 	return false, nil
 }
 
-// note counts a plan's writes.
 func (k *walker) note(p *plan.Plan) {
 	for _, w := range p.Writes {
 		k.values[w.Slot] = true

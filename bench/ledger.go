@@ -147,7 +147,6 @@ func (l *ledger) foreign(id uuid.UUID) bool {
 	return !bytes.Equal(id[6:10], l.random[6:10])
 }
 
-// number returns the number of the instance with an id of this run.
 func (l *ledger) number(id uuid.UUID) int { return int(binary.BigEndian.Uint32(id[12:])) }
 
 // since returns nanoseconds since the beginning, never zero.

@@ -25,7 +25,6 @@ type instanceBatch struct {
 	executor worker.Executor // of all actions
 }
 
-// mix returns the workloads of the case's instances.
 func (c *Case) mix() *scenarios.Mix {
 	if c.Mix == nil {
 		return scenarios.Alone(c.Workload)
@@ -92,7 +91,6 @@ func (l *instanceBatch) request(i int, id uuid.UUID) engine.SubmitRequest {
 // check returns what is wrong with the end of the i-th instance.
 func (l *instanceBatch) check(i int, in backend.Instance) error { return l.expected[l.of(i)].check(in) }
 
-// nodes returns the least and the greatest number of node runs of the i-th instance.
 func (l *instanceBatch) nodes(i int) (least, most int) {
 	w := &l.mix.Workloads[l.of(i)]
 	return w.Nodes - w.Optional, w.Nodes

@@ -135,7 +135,6 @@ func (r *openRunning) cut(now time.Duration) bool {
 	return r.end > r.submitTo.WarmUp
 }
 
-// InFlight implements load.Target.
 func (r *openRunning) InFlight() int { return int(r.inFlight.Load()) }
 
 // Send implements load.Target. Engines take turns, instance by instance. An engine's share of a batch is stored in as few

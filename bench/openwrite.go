@@ -48,7 +48,6 @@ func (r *OpenResult) Write(dir string) error {
 	return write(ServiceTableFile, func(w io.Writer) error { return measure.WritePercentiles(w, service) })
 }
 
-// histograms yields those of all intervals.
 func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
 	return func(yield func(measure.Tagged) bool) {
 		for _, v := range r.Intervals {

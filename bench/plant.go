@@ -42,7 +42,6 @@ func (p Plant) warnings() []string {
 
 const plantTable = "planted"
 
-// table creates the table of planted rows, as large as a run is to read, before the run.
 func (p Plant) table(ctx context.Context, open designs.OpenOptions, nodeRuns int) error {
 	return p.exec(ctx, open, fmt.Sprintf("CREATE TABLE %s AS SELECT i FROM generate_series(1, %d) i", pgx.Identifier{open.Schema, plantTable}.Sanitize(), nodeRuns*p.RowsPerNode))
 }
@@ -154,7 +153,6 @@ type slowedExecutor struct {
 	slowed *slowed
 }
 
-// Execute pays what is due, and then executes the task.
 func (e slowedExecutor) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	e.slowed.pay(false)
 	return e.Executor.Execute(ctx, task)

@@ -34,7 +34,6 @@ func outcome(p Progress) string {
 	return fmt.Sprintf("[%d/%d] %s: %s", p.Done, p.Total, p.what(), verdict(p.Sample))
 }
 
-// what describes the run.
 func (p Progress) what() string {
 	which := fmt.Sprintf("run %d", p.Run)
 	if p.Run == 0 {

@@ -151,7 +151,6 @@ func (r *runner) run(ctx context.Context, k *Case, lot *instanceBatch, spec desi
 	return sample, lat, nil
 }
 
-// measure runs the instances and fills the sample.
 func (r *runner) measure(ctx context.Context, k *Case, lot *instanceBatch, spec designs.Spec, open designs.OpenOptions, sample *record.Sample) (*latencies, error) {
 	resident := measure.Resident()
 	watch := newWatch(lot, sample.Instances, sample.InFlight)

@@ -64,7 +64,6 @@ func newWatch(lot *instanceBatch, instances, clients int) *watch {
 func (w *watch) begin()  { w.began = time.Now() }
 func (w *watch) finish() { w.finished = time.Now() }
 
-// observer returns the observer of one more engine.
 func (w *watch) observer() engine.Observer {
 	applied := new(atomic.Int64)
 	w.engines = append(w.engines, applied)
@@ -187,7 +186,6 @@ func (w *watch) end(in backend.Instance, _ time.Time) {
 	}
 }
 
-// open returns an instance whose end was not reported.
 func (w *watch) open() (uuid.UUID, bool) {
 	for i := range w.instances {
 		a := &w.instances[i]
@@ -226,7 +224,6 @@ func (w *watch) query(ctx context.Context, e *engine.Engine) {
 	}
 }
 
-// applied returns the node runs and sleeps that each engine applied.
 func (w *watch) applied() []int64 {
 	var out []int64
 	for _, n := range w.engines {

@@ -96,7 +96,6 @@ type answer struct {
 	out, errors string
 }
 
-// ask runs a command of the package to its end.
 func (i *Interpreter) ask(ctx context.Context, input []byte, args ...string) (answer, error) {
 	argv := i.Argv(args...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)

@@ -22,7 +22,6 @@ var idleNames = map[string]string{
 	record.IdleCall: "a completion in one statement", record.IdleAppend: "a completion's event, appended",
 }
 
-// inWords returns the words for a name, or an unknown name itself.
 func inWords(names map[string]string, name string) string {
 	if text, ok := names[name]; ok {
 		return text
@@ -64,7 +63,6 @@ func (v *view) fractionTable() *table {
 	return t
 }
 
-// shapeCell shows the node runs of a ceiling's instances.
 func shapeCell(r *record.CeilingRate) cell {
 	if r.NodesPerInstance == 0 {
 		return cell{Text: missing}

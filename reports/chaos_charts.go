@@ -36,7 +36,6 @@ func throughputCharts(t record.Timeline) []*Chart {
 	return []*Chart{c}
 }
 
-// soakCharts draws each series over time.
 func soakCharts(s *record.Soak, faults []record.FaultTime) []*Chart {
 	var out []*Chart
 	for _, one := range s.Series {
@@ -85,7 +84,6 @@ func overTime(name, title string, points []point, y axisText, faults []record.Fa
 	return c
 }
 
-// faultGroups returns the sorted groups of fault kinds.
 func faultGroups(faults []record.FaultTime) []string {
 	var out []string
 	for _, f := range faults {
@@ -108,7 +106,6 @@ type bands struct {
 	groups []string
 }
 
-// bandLeast is a band's least width.
 const bandLeast vg.Length = 0.8
 
 func (b bands) Plot(c draw.Canvas, p *plot.Plot) {

@@ -292,7 +292,6 @@ type bar struct {
 	marks []float64
 }
 
-// markShapes are the markers of a bar's marks.
 var markShapes = map[string]draw.GlyphDrawer{
 	"p50": draw.CircleGlyph{}, "p99": diamondGlyph{}, "p99.9": triangleGlyph{}, "max": barGlyph{},
 }
@@ -378,7 +377,6 @@ func (b barRows) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// fileName makes a text fit for a file name.
 func fileName(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -165,7 +165,6 @@ func (v *view) latencyBars(marks func(*record.Row) []float64) []bar {
 	return out
 }
 
-// claimCharts draws claims that form curves. Curves with the same claim share a chart.
 func (v *view) claimCharts() []*Chart {
 	type group struct {
 		claimed series

@@ -25,6 +25,7 @@ type Course struct {
 	Levels []Level
 }
 
+// Level is a stretch of a Course.
 type Level struct {
 	// From and To are run indices, from 0; To is exclusive.
 	From, To int
@@ -81,7 +82,6 @@ type linearTicker struct {
 	whole bool // label only whole numbers
 }
 
-// Ticks are the library's, with our labels.
 func (t linearTicker) Ticks(lo, hi float64) []plot.Tick {
 	var out []plot.Tick
 	for _, tick := range (plot.DefaultTicks{}).Ticks(lo, hi) {

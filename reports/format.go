@@ -90,7 +90,6 @@ func plural(n int, noun string) string {
 	return thousands(int64(n)) + " " + noun + "s"
 }
 
-// list formats "a", "a and b", "a, b and c".
 func list(items []string) string {
 	if len(items) < 2 {
 		return strings.Join(items, "")

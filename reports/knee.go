@@ -218,7 +218,6 @@ func timeText(ns float64) string {
 	return duration(ns)
 }
 
-// writeScaling writes the law, and the runs by their number.
 func writeScaling(b *bytes.Buffer, s *record.Scaling) {
 	fmt.Fprintln(b, printable(ScalingSentence(s)))
 	t := columns{}

@@ -175,7 +175,6 @@ func (d *kneeDrawing) band() plot.Plotter { return xBand{d.from, d.to} }
 
 type xBand struct{ from, to float64 }
 
-// xBandLeast is a band's least width.
 const xBandLeast vg.Length = 1.5
 
 func (b xBand) Plot(c draw.Canvas, p *plot.Plot) {

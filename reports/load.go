@@ -76,7 +76,6 @@ func loadFacts(l *record.Load) string {
 	return strings.Join(facts, " · ")
 }
 
-// loadCounts describes all instances of the measured phase.
 func loadCounts(c record.LoadCounts) string {
 	return fmt.Sprintf("%s measured: %s late, %s dropped, %s unfinished", plural(c.Intended, "instance"), thousands(int64(c.Late)), thousands(int64(c.Dropped)), thousands(int64(c.Unfinished)))
 }

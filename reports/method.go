@@ -10,7 +10,6 @@ import (
 // noMethod shows that a method is missing.
 const noMethod = "No method was recorded for this figure."
 
-// method returns a figure's method.
 func (v *view) method(figure string) string {
 	for _, m := range v.manifest.Methods {
 		if m.Figure == figure {
@@ -30,7 +29,6 @@ var figureNames = []entry{
 // ceilingNames are shown only if ceilings were measured.
 var ceilingNames = []entry{{"ceiling_fraction", "fraction of the ceiling"}, {"ceilings", "ceilings"}, {"idle", "on one idle connection"}}
 
-// methods lists the method of every figure of the page.
 func (v *view) methods() []entry {
 	var out []entry
 	names := figureNames

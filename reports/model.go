@@ -31,7 +31,6 @@ type family struct {
 	rows     []*record.Row
 }
 
-// name formats the scenario and the mode.
 func (f *family) name() string {
 	if f.mode == "" {
 		return f.scenario
@@ -279,7 +278,6 @@ func recorded(d *record.Difference) *ratio {
 	return &ratio{value: d.Ratio.Median, lo: d.Ratio.Lo, hi: d.Ratio.Hi, ok: true, undecided: d.Decision == record.Unclear}
 }
 
-// measured is the ratio of two rows' medians.
 func (v *view) measured(r, base *record.Row, c cost) *ratio {
 	a, b := c.row(r), c.row(base)
 	if a == nil || b == nil || *b == 0 {
@@ -382,7 +380,6 @@ func (v *view) informative() (*family, int) {
 	return best, bestSize
 }
 
-// comparable returns the largest size for which the family has a sentence.
 func (v *view) comparable(f *family) (size int, ok bool) {
 	for _, r := range f.rows {
 		if r.Valid && v.sentence(f, r) != "" && (!ok || r.Size > size) {
@@ -452,7 +449,6 @@ type warning struct {
 	Rows []string
 }
 
-// maxNamedRows bounds the rows that a warning names.
 const maxNamedRows = 5
 
 // Where names the warning's rows; empty for the run as a whole.
@@ -463,7 +459,6 @@ func (w warning) Where() string {
 	return strings.Join(w.Rows, ", ")
 }
 
-// warnings collects the warnings of the run and of all rows, each text once.
 func (v *view) warnings() []warning {
 	var out []warning
 	at := make(map[string]int)

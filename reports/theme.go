@@ -51,7 +51,6 @@ func roles() []role { return append([]role{paper, ink, faint, grid}, seriesColor
 
 func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 
-// cssVariables declares all roles for a light or a dark page.
 func cssVariables(dark bool) string {
 	var b strings.Builder
 	for _, r := range roles() {
@@ -80,7 +79,6 @@ func useVariables(svg string) string {
 	})
 }
 
-// seriesStyle is the style of one series everywhere on the page.
 type seriesStyle struct {
 	color role
 	line  draw.LineStyle

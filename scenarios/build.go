@@ -345,7 +345,6 @@ func placedAt(pos ir.Pos, ships bool, err error) error {
 	return ir.Errorf(pos, "%s", err)
 }
 
-// seedOf returns the file's seed, or that of the run.
 func (b *building) seedOf(t *template.Template) (uint64, error) {
 	if t == nil {
 		return b.opts.Seed, nil

@@ -132,7 +132,6 @@ func (d *decoder) useless() {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// newName checks a name for expressions.
 func (d *decoder) newName(f yamlfile.Field, what string) bool {
 	switch {
 	case !identifier.MatchString(f.Name):

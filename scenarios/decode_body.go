@@ -127,7 +127,6 @@ func (d *decoder) generateParameter(b *generateBody, p generate.Parameter, v *ya
 	}
 }
 
-// readTraceBody reads the name of a trace's file, or what to generate.
 func (d *decoder) readTraceBody(v *yamlfile.Value) body {
 	b := &traceBody{pos: v.Pos}
 	if !v.IsMap() {
@@ -205,7 +204,6 @@ func (d *decoder) readTrace(file string) (*wfformat.Trace, error) {
 	return wfformat.Parse(d.files.display(file), data, wfformat.Limits{})
 }
 
-// readMix reads the scenarios of a mix.
 func (d *decoder) readMix(v *yamlfile.Value) body {
 	b := &mixBody{pos: v.Pos}
 	if !v.IsList() || len(v.Items()) == 0 {
@@ -251,7 +249,6 @@ func (d *decoder) readPart(v *yamlfile.Value) (part, bool) {
 	return p, d.Count() == before
 }
 
-// partScenario finds a scenario that ships, or reads another one's file.
 func (d *decoder) partScenario(v *yamlfile.Value, name string) Scenario {
 	if !isFile(name) {
 		s, err := shipped(name)

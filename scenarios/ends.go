@@ -133,7 +133,6 @@ func nodeRuns(o reference.Outcome) (least, most int) {
 	return least, most
 }
 
-// errUndecided means that the reference interpreter ran out of steps.
 var errUndecided = errors.New("the reference interpreter takes more steps than it may; expect a result and a number of nodes, or take a smaller size")
 
 // mistaken are the types of errors that are mistakes of a scenario unless it expects them.
@@ -276,7 +275,6 @@ func taskArgs(g *graph.Graph, task int) (func(inputs []int64) json.RawMessage, e
 	}, nil
 }
 
-// compare compares the file's expectation with the right ends.
 func (b *building) compare(w *Workload, env template.Env, variant int) error {
 	e := b.expect
 	if e.nodes != nil {
@@ -296,7 +294,6 @@ func (b *building) compare(w *Workload, env template.Env, variant int) error {
 	return nil
 }
 
-// differs describes how a right end differs from the expectation.
 func (e expectation) differs(end reference.End, env template.Env) *ir.Error {
 	switch {
 	case e.result != nil:
@@ -318,7 +315,6 @@ func (e expectation) differs(end reference.End, env template.Env) *ir.Error {
 	return nil
 }
 
-// String describes the expected failure.
 func (f *failure) String() string {
 	text := "of any type"
 	if f.typ != "" {

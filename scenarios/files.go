@@ -34,7 +34,6 @@ type files struct {
 	ships bool // the files are embedded
 }
 
-// osFiles are files of the system.
 func osFiles(dir string) *files {
 	f := &files{dir: dir, seen: map[string]string{}}
 	f.open = func(name string) (io.ReadCloser, error) {
@@ -67,7 +66,6 @@ func bundled(b Bundle) *files {
 	}}
 }
 
-// display is a file's path for a user.
 func (f *files) display(name string) string {
 	switch {
 	case f.ships:
@@ -97,7 +95,6 @@ func (f *files) read(name string, most int) ([]byte, error) {
 	return data, nil
 }
 
-// alongside resolves a name in another file.
 func alongside(file, name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -105,7 +102,6 @@ func alongside(file, name string) string {
 	return path.Join(path.Dir(file), filepath.ToSlash(name))
 }
 
-// nameOf derives a scenario's name from its file.
 func nameOf(file string) string {
 	base := path.Base(filepath.ToSlash(file))
 	if isScenario(base) {

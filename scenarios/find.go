@@ -35,7 +35,6 @@ var shippedNames = sync.OnceValue(func() []string {
 	return names
 })
 
-// ship reads a scenario that ships.
 func ship(name string) Scenario {
 	var r yamlfile.Report
 	s := decode(libraryFiles(), name+".yaml", nil, &r)
@@ -57,7 +56,6 @@ func Library() []Scenario {
 // All lists the default scenarios, in display order.
 func All() []Scenario { return Library()[:len(usual)] }
 
-// isFile reports whether a name is that of a file.
 func isFile(name string) bool {
 	return isScenario(name) || IsProgram(name) || strings.ContainsAny(name, `/\`)
 }

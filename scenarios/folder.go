@@ -67,7 +67,6 @@ func isScenario(file string) bool {
 	return ending == ".yaml" || ending == ".yml"
 }
 
-// newName returns an unused name.
 func newName(base string, taken map[string]bool) string {
 	name, ending := strings.TrimSuffix(base, path.Ext(base)), path.Ext(base)
 	for n := 2; taken[base]; n++ {

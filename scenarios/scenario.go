@@ -202,7 +202,6 @@ func ParseSet(texts []string) (map[string]string, error) {
 	return set, nil
 }
 
-// settingOf parses a parameter's value.
 func settingOf(name, text string) (expr.Value, error) {
 	var r yamlfile.Report
 	v := yamlfile.Parse(name, []byte(text), &r)

@@ -109,7 +109,6 @@ type programBody struct {
 	text []byte
 }
 
-// generateBody is a generator with its parameters.
 type generateBody struct {
 	pos     ir.Pos
 	shape   string

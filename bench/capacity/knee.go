@@ -362,7 +362,6 @@ func (s *searching) climb(ctx context.Context) (err error) {
 	return nil
 }
 
-// add makes a run at a rate and adds it to the search.
 func (s *searching) add(ctx context.Context, rate float64) (*record.KneeRun, error) {
 	r, shown, err := s.judged(ctx, rate)
 	if err != nil {
@@ -373,7 +372,6 @@ func (s *searching) add(ctx context.Context, rate float64) (*record.KneeRun, err
 	return r, nil
 }
 
-// judged makes a run at a rate and returns it with its vote, for the record and for the search.
 func (s *searching) judged(ctx context.Context, rate float64) (*record.KneeRun, knee.Run, error) {
 	l, err := s.open(ctx, rate)
 	if err != nil {

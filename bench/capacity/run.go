@@ -21,6 +21,7 @@ type RunLoad func(ctx context.Context, o bench.OpenRun) (*record.Load, error)
 // Arriving is how instances arrive in open runs.
 type Arriving string
 
+// How instances arrive.
 const (
 	Poisson  Arriving = "poisson"
 	Constant Arriving = "constant"

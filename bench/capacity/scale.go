@@ -142,10 +142,8 @@ func measures(l *record.Load) bool {
 	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
 }
 
-// curvePoints is the number of points of a curve.
 const curvePoints = 60
 
-// fit fits the law to the valid runs.
 func fit(out *record.Scaling, seed uint64) {
 	var points []usl.Point
 	for _, r := range out.Runs {

@@ -18,6 +18,7 @@ import (
 	"pulley/reports/record"
 )
 
+// Bounds of Config.
 const (
 	MaxConnections = 64
 	MaxBatch       = 10_000
@@ -139,7 +140,6 @@ func (p *point) String() string {
 	return fmt.Sprintf("%s, %d a call, on %d connection(s)", p.named(p.way), p.batch, p.connections)
 }
 
-// named names a way with the shape.
 func (s *shape) named(way string) string {
 	switch {
 	case s.nodes == 0:
@@ -151,7 +151,6 @@ func (s *shape) named(way string) string {
 	return fmt.Sprintf("%s, instances of %d", way, s.nodes)
 }
 
-// shapes returns the measured shapes of a way.
 func (c *Config) shapes(way string) []shape {
 	var out []shape
 	graph := ways[way].design == pushDesign

@@ -12,7 +12,6 @@ type instanceModel struct {
 
 const workflow = 1
 
-// before is the number of instances that ended before a completion.
 func (l *instanceModel) before(n int64) int64 {
 	if l.nodes == 0 {
 		return 0

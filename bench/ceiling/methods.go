@@ -27,7 +27,6 @@ func Methods(cfg Config) []record.Method {
 	}
 }
 
-// graphsText describes the graphs.
 func graphsText(graphs []record.InstanceWrites) string {
 	if graphs == nil {
 		return "The workload is a fan-out of one to a hundred to one, endlessly: an element and a raise for each completion."

@@ -146,7 +146,6 @@ func (w *batched) begin() {
 	w.arguments.begin(jsonType)
 }
 
-// resultKind is the event kind of an action's result.
 const resultKind = 0
 
 // appended writes events, ends and submissions, many in one insert, fenced by the shard's epoch. Events have a row each or are

@@ -72,7 +72,6 @@ type stream struct {
 	turns  int
 }
 
-// open connects and makes a point's writer on a shard.
 func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {

@@ -44,6 +44,7 @@ type Point struct {
 	Before, After Segment
 }
 
+// Segment is a stretch of the series.
 type Segment struct {
 	From, To int // series[From:To]
 	Mean     float64

@@ -58,7 +58,6 @@ func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// hold stores instances that do not end, and returns the bytes per instance.
 func (l *lab) hold(ctx context.Context, name, source string, instances int) (inEngine, inDatabase float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, asleepTime)
 	defer cancel()
@@ -94,7 +93,6 @@ func (l *lab) hold(ctx context.Context, name, source string, instances int) (inE
 	return inEngine, float64(bytes) / float64(instances), err
 }
 
-// heapBytes returns the heap's bytes in use.
 func heapBytes() int64 {
 	runtime.GC()
 	runtime.GC() // the second run frees pooled objects
@@ -127,7 +125,6 @@ func (s *stage) evicted(ctx context.Context) error {
 // never blocks in actions until they are cancelled.
 type never struct{}
 
-// Execute implements worker.Executor.
 func (never) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	<-ctx.Done()
 	return nil, &plan.Failure{Type: "Stopped", Message: "it was told to return", Action: task.Action}

@@ -12,6 +12,7 @@ import (
 // Verdict is the result for a figure or a claim.
 type Verdict string
 
+// The verdicts.
 const (
 	Holds      Verdict = "holds"
 	Fails      Verdict = "does not hold"
@@ -23,6 +24,7 @@ const (
 // Bound is the relation that is claimed of a figure.
 type Bound string
 
+// The bounds.
 const (
 	AtLeast   Bound = "at least"
 	AtMax     Bound = "at most"
@@ -61,7 +63,6 @@ type Claim struct {
 	Command string   `json:"command"` // measures it again
 }
 
-// measure sets the figure to the median of the runs' values and judges it.
 func (f Figure) measure(values []float64) Figure {
 	got := stats.MedianInterval(values, stats.Confidence)
 	if got.N == 0 {
@@ -70,7 +71,6 @@ func (f Figure) measure(values []float64) Figure {
 	return f.interval(got.Median, got.Lo, got.Hi, got.N)
 }
 
-// interval sets the figure and judges it.
 func (f Figure) interval(median, lo, hi float64, runs int) Figure {
 	if math.IsNaN(median) || math.IsInf(median, 0) {
 		return f.missing("it is not a number")
@@ -114,7 +114,6 @@ func (f Figure) wanted() string {
 	return text
 }
 
-// judge sets the claim's verdict and appends the reason.
 func (c Claim) judge() Claim {
 	count := map[Verdict]int{}
 	var held, failed, open, missing []string

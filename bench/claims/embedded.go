@@ -48,7 +48,6 @@ func (e *embedder) program() string { return filepath.Join(e.folder, "embedded")
 
 func (e *embedder) remove() { _ = os.RemoveAll(e.folder) }
 
-// run runs the program in a new schema and parses its report.
 func (e *embedder) run(ctx context.Context, report any, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()

@@ -10,7 +10,6 @@ import (
 	"pulley/reports/record"
 )
 
-// setup is a number of engines and of instances in flight.
 type setup struct{ engines, inFlight int }
 
 func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
@@ -54,7 +53,6 @@ func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// several returns the figures of one engine, and of several with a shared and with a full load.
 func several(backend string, one, shared, full []*record.Sample, clients int) []Figure {
 	chance := func(s *record.Sample) (float64, bool) { return dealt(s.InstanceNS, clients) }
 	both := slices.Concat(shared, full)

@@ -29,7 +29,6 @@ func (l *lab) tasksInMemory(ctx context.Context, backend string, tasks int) (Cla
 	return c, nil
 }
 
-// rejudge replaces a figure's bound.
 func rejudge(f Figure, bound Bound, claimed, tolerance float64) Figure {
 	f.Bound, f.Claimed, f.Tolerance = bound, claimed, tolerance
 	if f.Median == nil {

@@ -13,7 +13,6 @@ const (
 	loadSleep  = "50ms"
 )
 
-// processes measures the published load: each task is a process.
 func processes(ctx context.Context, l *lab) ([]Claim, error) {
 	runs := l.pick(200, 1000)
 	method := fmt.Sprintf("%s, built with the Go tool: a program of its own that embeds the engine, push and the executor of processes; %d runs of %d tasks, each a process that "+

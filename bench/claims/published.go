@@ -39,7 +39,6 @@ const (
 	pullBest = "pull:scan=sql:batch=256"
 )
 
-// speedup compares pull with push on the fan-out, in rows read and in time.
 func speedup(ctx context.Context, l *lab) ([]Claim, error) {
 	sizes := []int{10, 50, 100, 500}
 	backends := []string{push, pull, pullBest}
@@ -116,7 +115,6 @@ func operations(found *bench.Comparison, backend, how string, claimed float64) C
 	return c
 }
 
-// rowsWritten counts all changes of rows.
 var rowsWritten = stats.Counter{Name: "rows written", Get: func(c *record.Counters) *int64 {
 	if c.RowsInserted == nil || c.RowsUpdated == nil || c.RowsDeleted == nil {
 		return nil
@@ -125,7 +123,6 @@ var rowsWritten = stats.Counter{Name: "rows written", Get: func(c *record.Counte
 	return &n
 }}
 
-// perInstance returns a counter per instance.
 func perInstance(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	return func(s *record.Sample) (float64, bool) {
 		v, ok := counter.PerNode(*s)

@@ -22,10 +22,8 @@ const addedMethod = "An instance costs something by itself, of which each node's
 	"So beside it stands the exponent of what is added: between neighbouring sizes, (difference of the costs) / (difference of the nodes) is what one more node costs; " +
 	"1 + the slope of its ln against ln of the sizes' geometric mean is 1 if that is the same at every size, 2 if it grows with the size."
 
-// point is the cost of an instance of so many nodes.
 type point struct{ nodes, cost float64 }
 
-// series returns the points of each repetition that has all sizes, by size.
 func series(found *bench.Comparison, backend string, sizes []int, cost func(*record.Sample) (float64, bool)) [][]point {
 	byRun := map[int][]point{}
 	for i := range found.Manifest.Samples {
@@ -73,7 +71,6 @@ func slope(found *bench.Comparison, backend string, sizes []int, what string, co
 	return f.exponents(series(found, backend, sizes, cost), exponent, invalid(found))
 }
 
-// exponents computes the figure from each repetition's points.
 func (f Figure) exponents(all [][]point, of func([]point) (float64, bool), why string) Figure {
 	var values []float64
 	for _, points := range all {

@@ -127,7 +127,6 @@ type byTurns struct {
 	lane *lane
 }
 
-// Execute waits for the lane's turn before it begins.
 func (b *byTurns) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	_ = b.lane.wait(ctx) // the action notices if ctx has ended
 	return b.Executor.Execute(ctx, task)
@@ -138,7 +137,6 @@ type turns struct {
 	lanes []*lane // the last is the largest
 }
 
-// round gives each unfinished lane a turn.
 func (t *turns) round(ctx context.Context) error {
 	for i, l := range t.lanes {
 		length := turnOthers
@@ -175,7 +173,6 @@ func (l *lane) finished() bool {
 	}
 }
 
-// spend charges a lane for the work.
 func (t *turns) spend(ctx context.Context, l *lane, work func() error) error {
 	before, err := walBytes(ctx, t.conn)
 	if err != nil {

@@ -20,7 +20,6 @@ func newCollector(turns int) *collector {
 	return &collector{turns: turns, series: map[Key]*Series{}, values: map[Key][][]float64{}}
 }
 
-// add adds values of a turn to the series with x's key.
 func (c *collector) add(turn int, x Series, values ...float64) {
 	if s := c.series[x.Key]; s == nil {
 		c.series[x.Key], c.order = &x, append(c.order, x.Key)

@@ -284,7 +284,6 @@ func (j *judging) add(b, c *Series) error {
 	return nil
 }
 
-// valid returns the values that count: of pairs, those with both values.
 func (j *judging) valid(b, c *Series) (before, after []float64, err error) {
 	if !j.o.Paired {
 		return numbers(b.Values), numbers(c.Values), nil
@@ -323,7 +322,6 @@ func (j *judging) decide() {
 	}
 }
 
-// fill records a judgement in the line.
 func (l *Line) fill(q *question, judged *stats.Judgement) {
 	l.Decision, l.Note = judged.Decision, judged.Warning
 	if !l.Exact {

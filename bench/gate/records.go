@@ -55,6 +55,7 @@ func readingError(path string, err error) error {
 	return fmt.Errorf("read %s: %w", path, cause.Of(err))
 }
 
+// The figures of a record, by display name.
 const (
 	FigureTime    = "time/node"
 	FigureCPU     = "CPU/node"
@@ -65,7 +66,6 @@ const (
 	FigureWAL     = "WAL/node"
 )
 
-// figure is a figure of samples.
 type figure struct {
 	name string
 	unit string
@@ -150,7 +150,6 @@ func recordSide(name string, turns int, runs []Run) Side {
 	return out
 }
 
-// invalid returns why a sample does not count.
 func invalid(s *record.Sample) string {
 	why := "no reason is recorded"
 	if len(s.Warnings) > 0 {

@@ -23,6 +23,7 @@ const maxWarnings = 20
 // Better is the direction of a unit that is an improvement.
 type Better int
 
+// The directions.
 const (
 	// BetterUnknown is for a unit without a stated direction.
 	BetterUnknown Better = 0

@@ -20,12 +20,14 @@ type Options struct {
 	Seed uint64
 }
 
+// The directions of a change.
 const (
 	Worse   = "worse"
 	Better  = "better"
 	Unknown = "unknown" // the figure has no better direction
 )
 
+// Finding is the analysis of a series.
 type Finding struct {
 	Key
 	Better string `json:"better"`
@@ -65,12 +67,14 @@ type Change struct {
 	Recent    bool   `json:"recent"`
 }
 
+// Ratio is a factor with an interval.
 type Ratio struct {
 	Estimate float64 `json:"estimate"`
 	Lo       float64 `json:"lo"`
 	Hi       float64 `json:"hi"`
 }
 
+// Place is a run of a series.
 type Place struct {
 	Time     time.Time `json:"time"`
 	Revision string    `json:"revision"`

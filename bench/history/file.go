@@ -167,7 +167,6 @@ func appendLines(path string, runs []Run) (int, error) {
 	return added, f.Sync()
 }
 
-// lockWithin locks the file, waiting no longer than wait.
 func lockWithin(f *os.File, wait time.Duration) error {
 	for end := time.Now().Add(wait); ; time.Sleep(lockPause) {
 		locked, err := tryLock(f)

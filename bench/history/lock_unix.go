@@ -8,7 +8,6 @@ import (
 	"syscall"
 )
 
-// tryLock locks the file if it is unlocked. Closing the file unlocks it.
 func tryLock(f *os.File) (bool, error) {
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case err == nil:

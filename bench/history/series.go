@@ -63,6 +63,7 @@ type Series struct {
 	Values []Value // in order of time
 }
 
+// Value is one point of a series.
 type Value struct {
 	Time     time.Time
 	Revision string

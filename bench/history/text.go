@@ -147,7 +147,6 @@ func (p Place) String() string {
 	return text
 }
 
-// short shortens a revision to what is unique in practice.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
 
 // FormatValue formats a value with the unit in the figure's name, if any.

@@ -33,8 +33,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// Verdict is what is known of a rate.
 type Verdict string
 
+// The verdicts.
 const (
 	Holds   Verdict = "holds"
 	Breaks  Verdict = "breaks"
@@ -58,6 +60,7 @@ type Search struct {
 	steps  int      // outward so far
 }
 
+// NewSearch begins a search.
 func NewSearch(cfg Config) *Search { return &Search{cfg: cfg.withDefaults()} }
 
 // outward is the first step's factor while the knee is not enclosed. Every further step squares it.
@@ -195,6 +198,7 @@ type Answer struct {
 	Kind      AnswerKind
 }
 
+// AnswerKind is what is known of the knee.
 type AnswerKind string
 
 const (

@@ -34,7 +34,6 @@ type analysis struct {
 	out      *record.Load
 }
 
-// phases finds the end of the warm-up.
 func (a *analysis) phases() {
 	p := &a.out.Phases
 	a.from, p.Settled = a.WarmUp, true

@@ -8,6 +8,7 @@ import (
 // SystemClock is the machine's monotonic clock, since Began.
 type SystemClock struct{ Began time.Time }
 
+// Now is the time since Began.
 func (c SystemClock) Now() time.Duration { return time.Since(c.Began) }
 
 // sleepMax bounds one uninterruptible sleep.

@@ -21,6 +21,7 @@ type Target interface {
 	InFlight() int
 }
 
+// Pace is the generator's own performance.
 type Pace struct {
 	Busy  time.Duration // time without waiting
 	Whole time.Duration // from the start to the last request

@@ -11,6 +11,7 @@ type Pacer struct {
 	next     int             // the first request neither sent nor dropped
 }
 
+// Batch is what is due at one moment.
 type Batch struct {
 	First   int // number of the first request
 	Count   int // requests to send: First, First+1 …

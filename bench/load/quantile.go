@@ -87,7 +87,6 @@ func percentileOf(latencies []time.Duration, p float64) record.LoadPercentile {
 	return out
 }
 
-// batches is the number of batches for τ.
 const batches = 20
 
 // likeness is τ of percentileOf.

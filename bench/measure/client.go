@@ -112,7 +112,6 @@ func (c *Client) count(control bool, err error) {
 	}
 }
 
-// controls begin transaction control.
 var controls = []string{"begin", "start transaction", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare transaction"}
 
 func isControl(sql string) bool {

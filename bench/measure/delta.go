@@ -162,7 +162,6 @@ func position(n *json.Number) (int64, error) {
 	return n.Int64()
 }
 
-// completionsPerCommit warns of other sessions at the server.
 func (d *delta) completionsPerCommit() {
 	b, a := d.before.state, d.after.state
 	if n := max(b.ForeignSessions, a.ForeignSessions); n > 0 {

@@ -144,7 +144,6 @@ func (s *session) transactions() int64 {
 	return n
 }
 
-// row runs a one-row query as one transaction: the simple protocol neither prepares nor describes.
 func (s *session) row(ctx context.Context, sql string, args []any, into ...any) error {
 	s.conn.PgConn().CustomData()[transactionsKey] = s.transactions() + 1
 	return s.conn.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...).Scan(into...)
@@ -193,7 +192,6 @@ func (s *session) majorVersion() int {
 	return n
 }
 
-// readStatements sums up the calls of pg_stat_statements, or notes why it cannot.
 func (s *session) readStatements(ctx context.Context, c *Counters) error {
 	if c.state.StatementsSchema == nil {
 		c.statementsWhy = "statements were not counted: the extension pg_stat_statements is not in this database"

@@ -62,7 +62,6 @@ func (l *ActivitySampler) Close() error {
 	return l.conn.Close(ctx)
 }
 
-// sampleTimeout bounds one sample.
 const sampleTimeout = 30 * time.Second
 
 // watch samples until ctx ends.

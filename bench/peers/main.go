@@ -97,7 +97,6 @@ func parse(args []string) (race.Config, options, error) {
 	return cfg, o, nil
 }
 
-// measure finds or starts a server, and races on it.
 func measure(ctx context.Context, cfg race.Config, dsn string) (*race.Record, error) {
 	server, err := pgserver.Open(ctx, pgserver.Options{DSN: dsn, Log: cfg.Progress, Settings: map[string]string{
 		"max_connections": "200", "shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min",

@@ -63,7 +63,6 @@ func (p *Profile) Shares() map[Stage]float64 {
 	return shares
 }
 
-// stackOf returns the functions of a sample, innermost first.
 func stackOf(s *profile.Sample) (functions []string) {
 	for _, l := range s.Location {
 		for _, line := range l.Line { // several if functions are inlined, innermost first
@@ -75,6 +74,7 @@ func stackOf(s *profile.Sample) (functions []string) {
 	return functions
 }
 
+// Merge merges profiles.
 func Merge(all ...*Profile) (*Profile, error) {
 	if len(all) == 0 {
 		return nil, errors.New("profile: there is none to merge")

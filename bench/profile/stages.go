@@ -42,6 +42,7 @@ var kinds = []kind{
 	{Runtime, "Go's scheduler, timers and network poller", nil},
 }
 
+// Stages returns all stages in order.
 func Stages() []Stage {
 	all := make([]Stage, len(kinds))
 	for i, k := range kinds {

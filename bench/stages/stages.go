@@ -21,6 +21,7 @@ import (
 // Stage is one stage of a node run.
 type Stage int
 
+// The stages, in order.
 const (
 	Leased Stage = iota
 	Started
@@ -40,6 +41,7 @@ var (
 	}
 )
 
+// All returns the stages in order.
 func All() []Stage { return []Stage{Leased, Started, Finished, Committed} }
 
 // String names the stage by the moment at its end.
@@ -90,6 +92,7 @@ func (r *Recorder) Page(i int) *Page {
 	return &Page{recorder: r}
 }
 
+// Store notes that the instance was stored.
 func (p *Page) Store(at int64) {
 	if p != nil {
 		p.committed = max(p.committed, at)

@@ -186,7 +186,6 @@ func pairs(as, bs []record.Sample, cost func(record.Sample) (float64, bool)) (a,
 	return a, b
 }
 
-// fill sets the claim's measured figure, or the reason in its method.
 func fill(claim *record.Claim, got Interval, err error, method string) {
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 // Confidence is the default confidence of intervals.
 const Confidence = 0.95
 
+// Interval is an estimate with an interval around it.
 type Interval struct {
 	// Median is the estimate; MedianInterval's is the median of the values. NaN for no values.
 	Median float64

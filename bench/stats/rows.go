@@ -157,6 +157,7 @@ type Counter struct {
 	Get  func(*record.Counters) *int64
 }
 
+// The counters of rows and claims.
 var (
 	RowsRead   = Counter{"rows read", func(c *record.Counters) *int64 { return c.RowsRead }}
 	Statements = Counter{"statements", func(c *record.Counters) *int64 { return c.Statements }}

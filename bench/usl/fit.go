@@ -134,7 +134,6 @@ func (f *Fit) draw(o Options) {
 	}
 }
 
-// interval is that of a figure of the law.
 func (f *Fit) interval(estimate float64, of func(Law) float64) stats.Interval {
 	values := make([]float64, len(f.draws))
 	for i, l := range f.draws {

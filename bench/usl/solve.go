@@ -45,7 +45,6 @@ func solve(points []Point) Law {
 	return best
 }
 
-// squares is the sum of the squared residuals.
 func squares(points []Point, l Law) (sum float64) {
 	for _, p := range points {
 		d := p.PerS - l.At(p.N)

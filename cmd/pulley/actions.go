@@ -22,7 +22,6 @@ type actionsFlag struct {
 	Actions []string `placeholder:"FILE" sep:"none" help:"A file that says which programs are actions, see below. They replace built-in ones of the same name. May be repeated."`
 }
 
-// actionsLimits bound actions.
 type actionsLimits struct {
 	MaxDeliveries int `default:"5" placeholder:"N" help:"How often an attempt is given to a worker that dies with it, or to an engine, before it fails as WorkerDied. Default: 5."`
 }
@@ -37,7 +36,6 @@ func errProcesses(n int) error {
 	return fmt.Errorf("--processes %d: choose from 1 to %d", n, pool.ProcessesMax)
 }
 
-// actionsHelp describes such a file.
 const actionsHelp = "A file of actions is YAML. An action is a program, of which each attempt runs a process: the arguments are JSON on standard input, the result " +
 	"is JSON on standard output, and a failure is an exit status with text, or with {\"type\": …, \"message\": …}, on standard error:\n\n" +
 	"  actions:\n" +

@@ -28,10 +28,8 @@ import (
 	"pulley/scenarios"
 )
 
-// engineCommand is the hidden command of an engine's process.
 const engineCommand = "chaos-engine"
 
-// chaosCmd is pulley chaos.
 type chaosCmd struct {
 	Scenarios []string `arg:"" optional:"" help:"What to run: scenarios (pulley list scenarios names them), with =SIZE for another size, a scenario's FILE.yaml, a program, FILE.ir, or a workflow in Python, FILE.py[:Class]. Default: fanout chain loop spread, small, and retry_in_spread."`
 	console.InputFlag
@@ -63,7 +61,6 @@ type chaosCmd struct {
 	programs map[string]*cases.Program // of FILE.py, by how they are named
 }
 
-// Help completes the command's help.
 func (chaosCmd) Help() string {
 	return "Engines in processes of their own run the scenarios on a Postgres that is started for it, while things go wrong. " +
 		"Then all must end, and what every process saw is held against the invariants of the engine's documentation.\n\n" +
@@ -77,7 +74,6 @@ func (chaosCmd) Help() string {
 		"  pulley chaos --exhaustive --max-duration 15m"
 }
 
-// Run runs, shrinks failures, writes, and prints the verdict.
 func (o *chaosCmd) Run(c *console.Console) error {
 	cfg, err := engineConfig(c)
 	if err != nil {
@@ -145,7 +141,6 @@ func (o *chaosCmd) run(ctx context.Context, c *console.Console, cfg chaos.Config
 	return res, nil
 }
 
-// engineConfig starts engines by this program's hidden command.
 func engineConfig(c *console.Console) (chaos.Config, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -293,7 +288,6 @@ func (o *chaosCmd) workloads() ([]cases.Workload, error) {
 	return out, nil
 }
 
-// find returns the scenario with a name. A program receives the input.
 func (o *chaosCmd) find(name string) (scenarios.Scenario, error) {
 	if scenarios.IsProgram(name) {
 		return scenarios.OfProgram(name, o.input)
@@ -332,7 +326,6 @@ func (o *chaosCmd) plan(ctx context.Context, c *console.Console, kase *cases.Cas
 	return leftOut, nil
 }
 
-// write writes the case, the result and the history.
 func (o *chaosCmd) write(res *chaos.Result) error {
 	kase := res.Case
 	kase.Why = fmt.Sprintf("%s %s", res.Verdict, strings.Join(res.Invariants(), " "))
@@ -380,7 +373,6 @@ func (o *chaosCmd) print(c *console.Console, res *chaos.Result) error {
 // chaosEngineCmd is an engine's process, started by pulley chaos.
 type chaosEngineCmd struct{}
 
-// Run runs the engine.
 func (chaosEngineCmd) Run(c *console.Console) error {
 	return process.Engine(context.Background(), c.In, c.Out, process.Hooks{Workers: startChaosWorkers})
 }

@@ -36,7 +36,6 @@ type chaosNightCmd struct {
 	console.OutFlag      `set:"folder=out/nightly/chaos" set:"files=totals.json and a folder for each run that does not pass"`
 }
 
-// Help completes the command's help.
 func (chaosNightCmd) Help() string {
 	return "Each round has three runs on each scheduler: one with every kind of fault, or those of --faults, one with many cuts, lost replies, ended " +
 		"sessions and crashes, and one with many kills; what is reached is not run for again. In the end each scheduler is cut and killed " +
@@ -222,7 +221,6 @@ func (o *chaosNightCmd) write(t *chaos.Totals) error {
 	return os.WriteFile(filepath.Join(o.Out, "totals.json"), append(text, '\n'), 0o644)
 }
 
-// finish prints the totals, and returns their status.
 func (o *chaosNightCmd) finish(c *console.Console, t *chaos.Totals) error {
 	if err := c.Print(t.Line() + "\n"); err != nil {
 		return err

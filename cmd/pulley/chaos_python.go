@@ -18,7 +18,6 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// chaosPythonHelp describes runs of a workflow in Python.
 const chaosPythonHelp = "A scenario may be a workflow in Python, FILE.py[:Class]. Its actions run in processes of Python that each engine starts, which die with it, and of " +
 	"which worker.kill kills some. What is right is found out before: plain Python runs the workflow once, and the reference interpreter runs it twice. Ends and arguments are compared with that. " +
 	"Where an action gave different values when it was asked twice, they are compared with nothing, and the run is inconclusive.\n\n"
@@ -26,7 +25,6 @@ const chaosPythonHelp = "A scenario may be a workflow in Python, FILE.py[:Class]
 // workersOfAnEngine bounds an engine's Python processes.
 const workersOfAnEngine = 2
 
-// startChaosWorkers runs the actions of a Python file for an engine, and discards their output.
 func startChaosWorkers(o process.WorkersConfig) (*process.Workers, error) {
 	arg := console.ProgramArg{File: o.Program.File}
 	w, err := arg.StartWorkers(o.Actions, console.WorkersConfig{
@@ -137,7 +135,6 @@ func runTwice(c *console.Console, p *cases.Program, w scenarios.Workload) (outco
 	return outcomes, nil
 }
 
-// withAnswers runs workers while use asks for answers of a workload's actions.
 func withAnswers(c *console.Console, p *cases.Program, w scenarios.Workload, use func(ask func() ([]scenarios.Answer, error)) error) (err error) {
 	arg := console.ProgramArg{File: p.File}
 	workers, err := arg.StartWorkers(w.Actions, console.WorkersConfig{
@@ -160,7 +157,6 @@ func withAnswers(c *console.Console, p *cases.Program, w scenarios.Workload, use
 	return console.Ended(ctx, use(func() ([]scenarios.Answer, error) { return w.Ask(ctx) }))
 }
 
-// sameAsPlain reports whether an outcome equals that of plain Python.
 func sameAsPlain(arg *console.ProgramArg, o reference.Outcome, plain *python.Outcome) bool {
 	if o.Status == reference.Completed || plain.Error == nil {
 		got, err := expr.Decode(plain.Result, expr.Unlimited)
@@ -170,7 +166,6 @@ func sameAsPlain(arg *console.ProgramArg, o reference.Outcome, plain *python.Out
 	return typ == plain.Error.Type && message == plain.Error.Message
 }
 
-// describePlain describes plain Python's end in a line.
 func describePlain(o *python.Outcome) string {
 	if o.Error != nil {
 		return "fails with " + o.Error.Type + ": " + clip.Runes(console.OneLine(o.Error.Message), plainMax)

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// errNightOver ends runs when a night's time is over.
 var errNightOver = errors.New("the time is over")
 
 // rotation is the endless sequence of runs of nights with a time limit: every scheduler with one set of kinds, then every one

@@ -17,12 +17,10 @@ import (
 	"pulley/sim/explore"
 )
 
-// completionCmd is pulley completion.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help completes the command's help.
 func (completionCmd) Help() string {
 	return "Commands, flags and the names of backends, scenarios, faults and bugs are completed.\n\nExamples:\n\n" +
 		"  source <(pulley completion bash)                                  # or in ~/.bashrc\n" +
@@ -73,7 +71,6 @@ type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"The words of the command line behind pulley; the last one is the one to complete."`
 }
 
-// Run prints the completions of the last word, one per line.
 func (o *completeCmd) Run(c *console.Console, parser *kong.Kong) error {
 	words := o.Words
 	if len(words) > 0 && words[0] == "--" {
@@ -86,7 +83,6 @@ func (o *completeCmd) Run(c *console.Console, parser *kong.Kong) error {
 	return c.Print(b.String())
 }
 
-// completions returns the completions of the last word.
 func completions(parser *kong.Kong, words []string) []string {
 	last := ""
 	if len(words) > 0 {
@@ -160,7 +156,6 @@ func childOf(node *kong.Node, name string) *kong.Node {
 	return node.Children[i]
 }
 
-// commandOf returns the command in a line's words.
 func commandOf(parser *kong.Kong, words []string) (*kong.Node, error) {
 	node := parser.Model.Node
 	for _, word := range words {
@@ -209,7 +204,6 @@ func valuesOf(v *kong.Value, begun, before string) []string {
 	return beginning(slices.Compact(names), begun, before)
 }
 
-// beginning returns the words with a prefix, each after before.
 func beginning(words []string, begun, before string) []string {
 	var out []string
 	for _, w := range words {

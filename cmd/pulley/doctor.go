@@ -10,13 +10,11 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// doctorCmd is pulley doctor.
 type doctorCmd struct {
 	console.ServerFlags
 	console.FormatFlag
 }
 
-// Help completes the command's help.
 func (doctorCmd) Help() string {
 	return "Servers are started and ended again, and asked for their settings; nothing is fetched.\n\n" +
 		"Exit status: 0 if the other commands will get a Postgres, 1 if not. Somebody who names a server means that server: " +
@@ -29,7 +27,6 @@ type diagnosis struct {
 	Ways  []pgserver.Finding `json:"ways"`
 }
 
-// Run tries every way to a Postgres.
 func (d *doctorCmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
@@ -58,7 +55,6 @@ func (d *doctorCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// taken returns the first usable way, as pgserver.Open takes.
 func taken(found []pgserver.Finding) *pgserver.Way {
 	for _, f := range found {
 		if f.Usable {

@@ -12,19 +12,16 @@ import (
 	"pulley/reports/record"
 )
 
-// graphCmd is pulley graph.
 type graphCmd struct {
 	console.ProgramArg
 	Format string `enum:"text,dot,mermaid,json" default:"text" help:"text (a list), dot (Graphviz), mermaid or json (the definition that schedulers keep). Default: text."`
 	console.OutFileFlag
 }
 
-// Help completes the command's help.
 func (graphCmd) Help() string {
 	return "Actions may be of any name here: nothing is run.\n\nExample: pulley graph flow.ir --format dot | dot -Tsvg > flow.svg"
 }
 
-// Run compiles the program and draws it.
 func (g *graphCmd) Run(c *console.Console) error {
 	program, err := g.Compile(c)
 	if err != nil {
@@ -89,19 +86,16 @@ type compiledProgram struct {
 	Actions []string `json:"actions"`
 }
 
-// compileCmd is pulley compile.
 type compileCmd struct {
 	console.ProgramArg
 	console.OutFileFlag
 	console.FormatFlag
 }
 
-// Help completes the command's help.
 func (compileCmd) Help() string {
 	return "A program that is printed here is one that the other commands take. Of a workflow in Python it is what the file is translated to."
 }
 
-// Run checks the program, and prints its text.
 func (o *compileCmd) Run(c *console.Console) error {
 	program, text, err := o.Translate(c)
 	if err != nil {

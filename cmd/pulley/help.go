@@ -10,12 +10,10 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// helpCmd is pulley help.
 type helpCmd struct {
 	Command []string `arg:"" optional:"" help:"The command, such as run or scenarios check. Default: all commands are listed."`
 }
 
-// Run prints the output of the command's --help.
 func (o *helpCmd) Run(c *console.Console, parser *kong.Kong) error {
 	command := o.Command     // the parser resets the struct
 	for i := range command { // an unknown command is a mistake; missing arguments are not
@@ -33,15 +31,12 @@ func (o *helpCmd) Run(c *console.Console, parser *kong.Kong) error {
 	return usage(err)
 }
 
-// versionCmd is pulley version.
 type versionCmd struct{ console.FormatFlag }
 
-// Run prints the version.
 func (v versionCmd) Run(c *console.Console) error {
 	return c.PrintAs(v.FormatFlag, measure.Tool("pulley"), versionLine())
 }
 
-// versionFlag is --version.
 type versionFlag bool
 
 // BeforeReset prints the version and ends the program, whatever else the command line says.

@@ -15,7 +15,6 @@ import (
 	"pulley/sim/cases"
 )
 
-// listCmd is pulley list.
 type listCmd struct {
 	What string `arg:"" help:"backends, scenarios, faults (of pulley chaos), bugs (of pulley sim) or actions (the built-in ones)."`
 	console.FormatFlag
@@ -25,7 +24,6 @@ var lists = map[string]func() (any, string){
 	"backends": listBackends, "scenarios": listScenarios, "faults": listFaults, "bugs": listBugs, "actions": listActions,
 }
 
-// Run prints a list.
 func (o *listCmd) Run(c *console.Console) error {
 	list, known := lists[o.What]
 	if !known {

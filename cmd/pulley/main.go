@@ -90,7 +90,6 @@ func pulley(args []string, c *console.Console) (code int) {
 	return c.Fail(named(ctx.Run(parser)))
 }
 
-// newParser makes the parser of the command line.
 func newParser(c *console.Console) (*kong.Kong, *cli) {
 	commands := &cli{}
 	parser, err := kong.New(commands, kong.Name("pulley"), kong.Description(description),

@@ -20,7 +20,6 @@ import (
 	"pulley/engine/worker/pool"
 )
 
-// runCmd is pulley run.
 type runCmd struct {
 	console.ProgramArg
 	console.ServerFlags
@@ -38,7 +37,6 @@ type runCmd struct {
 	Verbose bool `short:"v" help:"Tell on standard error what is used and what is tried again."`
 }
 
-// Help completes the command's help.
 func (runCmd) Help() string {
 	return "Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no result. With --format json, " +
 		"statuses 0 and 1 come with one line on standard output:\n\n" +
@@ -58,7 +56,6 @@ type job struct {
 	trace   *traceRecorder // nil: no trace wanted
 }
 
-// Run runs one instance and prints its end.
 func (r *runCmd) Run(c *console.Console) error {
 	j, err := r.prepare(c)
 	if err != nil {
@@ -173,7 +170,6 @@ type failure struct {
 	Position string `json:"position"` // file:line:col; empty if cancelled
 }
 
-// words formats an instance's end in one line.
 func words(in backend.Instance, format string) (string, error) {
 	switch {
 	case format == "text" && in.Status == backend.Canceled && in.Failure != nil:

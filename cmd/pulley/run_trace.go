@@ -36,13 +36,11 @@ func newTraceRecorder(instance uuid.UUID) *traceRecorder {
 	return &traceRecorder{instance: instance, started: map[backend.Lease]time.Time{}, ended: map[backend.Lease]time.Time{}}
 }
 
-// watch adds the recorder to an engine's observer.
 func (r *traceRecorder) watch(o engine.Observer) engine.Observer {
 	o.Started, o.Offered, o.Answered = r.start, r.offer, r.answer
 	return o
 }
 
-// start notes that an attempt begins, if it is of the instance and an action.
 func (r *traceRecorder) start(t backend.Task, at time.Time) {
 	if t.Lease.Key.Instance != r.instance || t.Action == "" {
 		return
@@ -64,7 +62,6 @@ func (r *traceRecorder) offer(c backend.Completion, at time.Time) {
 	}
 }
 
-// answer records an attempt whose completion was applied.
 func (r *traceRecorder) answer(c backend.Completion, o backend.Outcome, err error, _ time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +77,6 @@ func (r *traceRecorder) answer(c backend.Completion, o backend.Outcome, err erro
 	}
 }
 
-// write writes the recorded trace.
 func (r *traceRecorder) write(file string, g *graph.Graph, description string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

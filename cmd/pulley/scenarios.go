@@ -23,7 +23,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// scenariosCmd is pulley scenarios.
 type scenariosCmd struct {
 	Show   scenariosShowCmd   `cmd:"" help:"Print a scenario: its files, its sizes, an instance of it, and its graph."`
 	Check  scenariosCheckCmd  `cmd:"" help:"Look for everything that is wrong with scenarios' files, and say what they would run."`
@@ -31,7 +30,6 @@ type scenariosCmd struct {
 	Export scenariosExportCmd `cmd:"" help:"Write a scenario's files into a folder, where they can be changed."`
 }
 
-// Help completes the command's help.
 func (scenariosCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("A scenario is a YAML file and a program. pulley list scenarios names those that ship. Wherever a command takes a scenario's name, it takes the path of a file too: " +
@@ -45,7 +43,6 @@ func (scenariosCmd) Help() string {
 	return b.String()
 }
 
-// scenariosShowCmd is pulley scenarios show.
 type scenariosShowCmd struct {
 	Scenario string `arg:"" help:"NAME or FILE, with =SIZE for another size than the smallest default one."`
 	Graph    string `enum:"text,dot,mermaid,none,only-dot,only-mermaid" default:"text" help:"How the graph is drawn: text (a list), dot (Graphviz), mermaid or none; only-dot and only-mermaid print nothing else."`
@@ -189,13 +186,11 @@ func nodesText(w *scenarios.Workload) string {
 	return fmt.Sprintf("%d to %d node runs", w.Nodes-w.Optional, w.Nodes)
 }
 
-// scenariosCheckCmd is pulley scenarios check.
 type scenariosCheckCmd struct {
 	Files []string `arg:"" help:"Files of scenarios, or names of those that ship."`
 	console.FormatFlag
 }
 
-// Run checks all files, and fails if one has a mistake.
 func (o *scenariosCheckCmd) Run(c *console.Console) error {
 	var b strings.Builder
 	var wrong []string
@@ -271,7 +266,6 @@ func checked(file string, s scenarios.Scenario) (string, error) {
 	return b.String(), nil
 }
 
-// scenariosImportCmd is pulley scenarios import.
 type scenariosImportCmd struct {
 	Trace                 string `arg:"" help:"A trace in WfFormat, FILE.json."`
 	Out                   string `default:"." placeholder:"DIR" help:"Where NAME.yaml and NAME.json are written. Default: here."`
@@ -342,7 +336,6 @@ func newFiles(dir string, files ...string) error {
 	return nil
 }
 
-// scenariosExportCmd is pulley scenarios export.
 type scenariosExportCmd struct {
 	Scenario string `arg:"" help:"NAME or FILE."`
 	Out      string `default:"." placeholder:"DIR" help:"Where the files are written. Default: here."`

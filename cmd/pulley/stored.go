@@ -88,7 +88,6 @@ func openStored(ctx context.Context, dsn string, spec designs.Spec, schema, appl
 	}, nil
 }
 
-// printEnd prints an instance's end, and returns its status.
 func printEnd(c *console.Console, in backend.Instance, f console.FormatFlag) error {
 	text, err := words(in, f.Format)
 	if err != nil {
@@ -140,7 +139,6 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// waitCmd is pulley wait.
 type waitCmd struct {
 	ID string `arg:"" name:"id" help:"The instance's id."`
 	console.StoreFlags
@@ -148,7 +146,6 @@ type waitCmd struct {
 	console.FormatFlag
 }
 
-// Help completes the command's help.
 func (waitCmd) Help() string {
 	return "It needs neither the program nor the actions, and runs nothing: somebody else does, such as pulley work.\n\n" +
 		"Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no such instance, it cannot be " +
@@ -156,7 +153,6 @@ func (waitCmd) Help() string {
 		"Example: pulley wait 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
 }
 
-// Run waits, and prints the instance's end.
 func (r *waitCmd) Run(c *console.Console) error {
 	if r.Timeout <= 0 {
 		return errTimeout(r.Timeout)

@@ -22,7 +22,6 @@ import (
 	"pulley/python"
 )
 
-// workCmd is pulley work.
 type workCmd struct {
 	File string `arg:"" optional:"" name:"file" help:"A FILE.py, whose actions are run, as pulley run FILE.py runs them. Default: only the built-in actions, and those of --actions."`
 	actionsFlag
@@ -35,7 +34,6 @@ type workCmd struct {
 	Verbose  bool          `short:"v" help:"Tell on standard error what actions write there."`
 }
 
-// Help completes the command's help.
 func (workCmd) Help() string {
 	return "It runs the actions of instances that others submit to the schema, such as pulley run or a program that embeds the engine, beside any number of others " +
 		"that do so. All of them must know the same actions: whoever gets an action that it does not know fails the attempt with UnknownAction.\n\n" +
@@ -46,7 +44,6 @@ func (workCmd) Help() string {
 		"\nExamples:\n\n  pulley work flow.py --dsn postgres://me@localhost/work\n  pulley work --actions actions.yaml --dsn postgres://me@localhost/work --idle-exit 1m"
 }
 
-// Run works until it is interrupted or idle.
 func (r *workCmd) Run(c *console.Console) error {
 	spec, err := r.check()
 	if err != nil {
@@ -105,7 +102,6 @@ func (r *workCmd) check() (designs.Spec, error) {
 	return spec, nil
 }
 
-// checkActionsFile requires a FILE.py. Its actions do not depend on the submitted workflow.
 func checkActionsFile(name string) error {
 	switch file, class, is := python.SplitTarget(name); {
 	case !is:
@@ -123,7 +119,6 @@ func (r *workCmd) logger(c *console.Console) func(action, line string) {
 	return func(action, line string) { c.Say("@%s: %s", action, console.OneLine(line)) }
 }
 
-// work opens the store and works on it.
 func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spec, own *ownActions) error {
 	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)
 	defer cancel()
@@ -215,7 +210,6 @@ func (w *workWatch) around(actions worker.Executor) worker.Executor {
 	return &watchedActions{actions, w}
 }
 
-// Execute implements worker.Executor.
 func (a *watchedActions) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	a.watch.note(func() { a.watch.running++ })
 	defer a.watch.note(func() { a.watch.running-- })

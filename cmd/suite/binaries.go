@@ -35,7 +35,6 @@ type testBinary struct {
 	dir  string // of the package, where its tests run
 }
 
-// build compiles the tests of packages as a run does.
 func (p *workdir) build(ctx context.Context, packages []string) (*built, error) {
 	b := &built{binaries: map[string]testBinary{}, toJSON: filepath.Join(p.dir, "test2json")}
 	if err := p.goBuild(ctx, "build", "-o", b.toJSON, "cmd/test2json"); err != nil {

@@ -17,7 +17,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// checkCmd checks what can be checked in a minute.
 type checkCmd struct{}
 
 // Run takes the steps in order, and continues after a failure.
@@ -82,7 +81,6 @@ func (p *workdir) checkFormat(ctx context.Context) error {
 	return nil
 }
 
-// files lists git's files of patterns, including untracked ones.
 func (p *workdir) files(ctx context.Context, patterns ...string) ([]string, error) {
 	var out, problems bytes.Buffer
 	args := append([]string{"git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, patterns...)
@@ -139,7 +137,6 @@ func (p *workdir) needLinter(ctx context.Context) (string, error) {
 	return program, nil
 }
 
-// checkScripts runs shellcheck on the scripts, if it is installed.
 func (p *workdir) checkScripts(ctx context.Context) error {
 	program, err := exec.LookPath("shellcheck")
 	if err != nil {
@@ -188,7 +185,6 @@ func (p *workdir) testAlone(ctx context.Context) error {
 	return nil
 }
 
-// printChecked writes what ran, and what was left to the next tier.
 func printChecked(w io.Writer, t *tally) {
 	ran, left := 0, 0
 	for _, r := range t.Tests {

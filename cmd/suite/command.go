@@ -24,7 +24,6 @@ type command struct {
 	err   io.Writer // nil: as out
 }
 
-// String is the command as one would type it.
 func (c command) String() string {
 	words := make([]string, len(c.args))
 	for i, a := range c.args {
@@ -76,7 +75,6 @@ func status(err error) int {
 	return -1
 }
 
-// within calls work with a new workdir, and removes it.
 func within(work func(*workdir) error) (err error) {
 	p, err := newWorkdir()
 	if err != nil {

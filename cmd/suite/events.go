@@ -126,7 +126,6 @@ func add(said map[string]*strings.Builder, who, text string) {
 	}
 }
 
-// end counts an end.
 func (t *tally) end(e testEvent, key string) {
 	r := result{Package: e.Package, Test: e.Test, Action: e.Action, Seconds: e.Elapsed}
 	if b := t.output[key]; b != nil {
@@ -188,7 +187,6 @@ func (t *tally) cover(e testEvent) {
 	}
 }
 
-// merge adds another tally.
 func (t *tally) merge(other *tally) {
 	t.Packages, t.Tests = append(t.Packages, other.Packages...), append(t.Tests, other.Tests...)
 	maps.Copy(t.Coverage, other.Coverage)

@@ -20,7 +20,6 @@ type flakesCmd struct {
 	Out      string        `default:"out/flakes" help:"Where each run's events and flakes.json are kept. Default: out/flakes."`
 }
 
-// flake is a flaky test.
 type flake struct {
 	Name     string   `json:"name"`
 	Runs     []int    `json:"runs"` // failed ones, from 1
@@ -100,7 +99,6 @@ func (r round) String() string {
 	return fmt.Sprintf("run %2d, %s: %s, %d tests in %.0f s", r.Number, load, verdict, r.Tests, r.Seconds)
 }
 
-// once runs all tests in a new workdir.
 func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err error) {
 	err = within(func(p *workdir) error {
 		c := testCmd{Packages: o.Packages, Timeout: o.Timeout, Out: filepath.Join(o.Out, fmt.Sprintf("run-%02d", run)), built: b}
@@ -117,7 +115,6 @@ func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err 
 	return t, err
 }
 
-// note adds a run's failures.
 func note(flakes []flake, run int, t *tally) []flake {
 	for _, r := range t.failures() {
 		i := slices.IndexFunc(flakes, func(f flake) bool { return f.Name == r.name() })
@@ -156,7 +153,6 @@ func printFlakes(w io.Writer, rounds []round, flakes []flake) {
 // busyCmd keeps one processor busy until its standard input ends, and so at the latest with its parent.
 type busyCmd struct{}
 
-// Run computes nothing useful.
 func (busyCmd) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -38,7 +38,6 @@ const (
 	inconclusive = "inconclusive"
 )
 
-// part is a part of a night.
 type part struct {
 	name  string
 	about string
@@ -65,7 +64,6 @@ func parts() []part {
 	}
 }
 
-// night is a run of nightly.
 type night struct {
 	*nightlyCmd
 	*workdir
@@ -128,7 +126,6 @@ type totals struct {
 	Parts    []*outcome `json:"parts"`
 }
 
-// Run runs the parts in order.
 func (c *nightlyCmd) Run(ctx context.Context) error {
 	chosen, err := c.choose()
 	if err != nil {
@@ -170,7 +167,6 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 	})
 }
 
-// choose returns the chosen parts.
 func (c *nightlyCmd) choose() ([]part, error) {
 	if len(c.Only) > 0 && c.Night < shortestPart {
 		return nil, fmt.Errorf("--night is %v; a part takes %v at least", c.Night, shortestPart)
@@ -191,7 +187,6 @@ func (c *nightlyCmd) choose() ([]part, error) {
 	return slices.DeleteFunc(all, func(p part) bool { return len(c.Only) > 0 && !slices.Contains(c.Only, p.name) }), nil
 }
 
-// budget returns the first remaining part's share of the remaining time.
 func (n *night) budget(left []part) time.Duration {
 	var sum float64
 	for _, p := range left {
@@ -203,7 +198,6 @@ func (n *night) budget(left []part) time.Duration {
 // overdue is the time beyond its budget after which a part is ended: a fraction of it, and time to end.
 func overdue(budget time.Duration) time.Duration { return budget/4 + 90*time.Second }
 
-// one runs a part.
 func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome {
 	o := &outcome{Part: p.name, About: p.about, Verdict: pass, Budget: budget.Seconds(), Counts: []count{}, Problems: []problem{}}
 	fmt.Printf("%s  %s, for %s\n", time.Now().Format(time.TimeOnly), p.name, budget.Round(time.Second))
@@ -236,7 +230,6 @@ func (o *outcome) line() string {
 	return b.String()
 }
 
-// judge sets the night's verdict to the worst of its parts.
 func (t *totals) judge() {
 	rank := func(verdict string) int { return slices.Index([]string{pass, inconclusive, fail}, verdict) }
 	t.Verdict = slices.MaxFunc(t.Parts, func(a, b *outcome) int { return cmp.Compare(rank(a.Verdict), rank(b.Verdict)) }).Verdict
@@ -247,7 +240,6 @@ func (n *night) file(names ...string) string {
 	return filepath.Join(append([]string{n.Out}, names...)...)
 }
 
-// write writes the totals and the page.
 func (n *night) write(t *totals) error {
 	return errors.Join(writeJSON(n.file("totals.json"), t), writePage(n.file("report.html"), t))
 }
@@ -282,7 +274,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"minute": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
 }).Parse(pageText))
 
-// groupDigits formats a number in groups of three digits.
 func groupDigits(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -291,7 +282,6 @@ func groupDigits(n int64) string {
 	return digits
 }
 
-// writePage writes a night's report: one self-contained file.
 func writePage(file string, t *totals) error {
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, t); err != nil {

@@ -37,7 +37,6 @@ func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) e
 	return n.runSilently(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.commit(ctx))
 }
 
-// compareDesigns measures the designs with pulley compare, and appends the rows to the history.
 func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 	var out bytes.Buffer
 	args := append(append([]string{n.pulley(), "compare"}, comparison...), "--out", n.file("compare"), "--history", n.historyFile(), "--revision", n.commit(ctx))
@@ -123,7 +122,6 @@ func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return n.gate(ctx, head, until, o)
 }
 
-// resolve returns a revision's commit.
 func (n *night) resolve(ctx context.Context, revision string) (string, error) {
 	var out, problems bytes.Buffer
 	err := n.run(ctx, command{args: []string{"git", "rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}, out: &out, err: &problems})
@@ -139,7 +137,6 @@ func (n *night) commit(ctx context.Context) string {
 	return head
 }
 
-// gate runs pulley gate on the baseline and this revision.
 func (n *night) gate(ctx context.Context, head string, until time.Time, o *outcome) error {
 	args := []string{"gate", "--revisions", n.state.Baseline, head, "--max-duration", left(until), "--out", n.file("gate")}
 	code, output, err := n.askGo(ctx, append([]string{n.pulley()}, args...)...)

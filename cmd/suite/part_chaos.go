@@ -46,7 +46,6 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 	return nil
 }
 
-// chaosTime bounds the runs of chaos: by time, or by goals.
 func (n *night) chaosTime(until time.Time) []string {
 	if n.Goals {
 		return []string{"--max-duration", left(until)}
@@ -114,7 +113,6 @@ func left(until time.Time) string {
 // soakAround is a soak's time beyond its length: to find its load, and to end.
 const soakAround = 75 * time.Second
 
-// runSoak soaks one design, another each night.
 func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	designs := explore.Backends()
 	turn := n.state.Next["soak"]

@@ -44,7 +44,6 @@ func (n *night) runTest(ctx context.Context, name string, env map[string]string,
 	return out.String(), nil
 }
 
-// firstFailure is the first line about a failure.
 func firstFailure(output, name string) string {
 	for line := range strings.Lines(output) {
 		if strings.Contains(line, "--- FAIL: ") || strings.HasPrefix(line, "panic: ") {
@@ -54,7 +53,6 @@ func firstFailure(output, name string) string {
 	return name + ": the test binary failed"
 }
 
-// failedPart is the end of an output, with the failures.
 func failedPart(output string) string {
 	const most = 20_000
 	if len(output) > most {
@@ -150,7 +148,6 @@ func figure(output, test, name string) int64 {
 	return sum
 }
 
-// fuzzed are the fuzz targets, by package.
 var fuzzed = []struct{ name, target string }{{"engine/ir", "FuzzParse"}, {"engine/graph", "FuzzCompile"}}
 
 // runFuzz gives each target the same time. Go keeps what a target finds in the package's testdata.

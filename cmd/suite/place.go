@@ -110,7 +110,6 @@ func (p *workdir) environment(more map[string]string) []string {
 	return env
 }
 
-// leave ends remaining processes, unmounts and removes the directory, however the run ended.
 func (p *workdir) leave() error {
 	err := p.endProcesses()
 	err = errors.Join(err, p.unmount(), p.remove())

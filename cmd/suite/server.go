@@ -47,7 +47,6 @@ func (p *workdir) withServer(ctx context.Context, work func(env map[string]strin
 	return work(env)
 }
 
-// samePython prints what distinguishes a Python.
 const samePython = "import sys; print(sys.version, sys.prefix, sys.base_prefix, sys.path[1:])"
 
 // directPython returns the environment in which python3 is the interpreter itself, if it is a script that finds one, such as
@@ -88,7 +87,6 @@ func setUpDesigns(ctx context.Context, dsn string) error {
 // imageCmd makes the image of Postgres for tests of Docker.
 type imageCmd struct{}
 
-// Run makes the image unless it exists.
 func (*imageCmd) Run(ctx context.Context) (err error) {
 	limited, cancel := context.WithTimeout(ctx, pgimage.Within)
 	defer cancel()

@@ -61,7 +61,6 @@ func (n *night) revision(ctx context.Context) string {
 	return strings.TrimSpace(out.String())
 }
 
-// machine describes the machine.
 func machine() string {
 	return fmt.Sprintf("%s, %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, processors())
 }

@@ -14,7 +14,6 @@ import (
 // mostListed is the number of slowest packages and tests to list.
 const mostListed = 10
 
-// printPackage writes a line about an ended package.
 func printPackage(w io.Writer, r result) {
 	word := map[string]string{passed: "ok", failed: "FAIL", skipped: "none"}[r.Action]
 	if r.Action == skipped {
@@ -23,7 +22,6 @@ func printPackage(w io.Writer, r result) {
 	fmt.Fprintf(w, "%-5s %7.1f s %7.1f s CPU  %s\n", word, r.Seconds, r.CPU, short(r.Package))
 }
 
-// printFailures writes the failures with output.
 func printFailures(w io.Writer, t *tally) {
 	for _, r := range t.failures() {
 		fmt.Fprintf(w, "\n--- FAILED: %s\n%s", r.name(), indent(r.Output))
@@ -59,7 +57,6 @@ func indent(text string) string {
 	return out.String()
 }
 
-// printSummary writes slow and skipped tests, and the totals.
 func printSummary(w io.Writer, t *tally) {
 	tellMost(w, "packages that use the most processor time", t.Packages, func(r result) float64 { return r.CPU })
 	tellMost(w, "slowest packages", t.Packages, func(r result) float64 { return r.Seconds })
@@ -79,7 +76,6 @@ func printSummary(w io.Writer, t *tally) {
 		verdict, len(t.Packages), counts[passed], counts[failed], counts[skipped], (time.Duration(t.Wall) * time.Second).String(), t.CPU)
 }
 
-// outermost lists the tests that are no subtests.
 func (t *tally) outermost() []result {
 	var list []result
 	for _, r := range t.Tests {

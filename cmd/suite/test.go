@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// testCmd runs every test.
 type testCmd struct {
 	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
 	AtOnce   int           `help:"Packages at a time. Default: one and a half for each processor, since tests also wait."`
@@ -24,7 +23,6 @@ type testCmd struct {
 	built *built // nil: go test compiles
 }
 
-// Run runs the tests and reports the results.
 func (o *testCmd) Run(ctx context.Context) error {
 	return within(func(p *workdir) error {
 		t, err := o.run(ctx, p, func(r result) { printPackage(os.Stdout, r) })
@@ -124,7 +122,6 @@ func splitSingles(packages []string) (with, without []string) {
 // vetName represents go vet among the packages of a tally.
 const vetName = "go vet"
 
-// vetPackages runs go vet on packages, and counts findings as a failure.
 func (p *workdir) vetPackages(ctx context.Context, packages []string, t *tally) error {
 	err := p.runSilently(ctx, append([]string{"go", "vet"}, packages...)...)
 	if err != nil && ctx.Err() == nil {

@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// tests is a run of go test.
 type tests struct {
 	packages []string
 	race     bool
@@ -42,7 +41,6 @@ const raceOptions = "atexit_sleep_ms=0"
 // withoutDebugger omits debugger data, which is half of the linking time. Stack traces and profiles do not need it.
 const withoutDebugger = "-ldflags=-w"
 
-// withVariable returns an environment with one more variable.
 func withVariable(env map[string]string, name, value string) map[string]string {
 	more := map[string]string{}
 	maps.Copy(more, env)
@@ -118,7 +116,6 @@ func (p *workdir) test(ctx context.Context, t tests) (*tally, error) {
 	return counted, nil
 }
 
-// listPackages lists the packages of patterns, by default all.
 func (p *workdir) listPackages(ctx context.Context, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}

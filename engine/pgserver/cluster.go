@@ -37,7 +37,6 @@ type cluster struct {
 	closed   bool
 }
 
-// openCluster makes a place, a watchdog and a data directory, and starts a server there.
 func (o Options) openCluster(ctx context.Context, way Way, b binaries, who *account) (*Server, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, fmt.Errorf("the server did not start within %s", o.StartTimeout))
 	defer cancel()
@@ -150,7 +149,6 @@ func (c *cluster) tool(ctx context.Context, p *place, name string, args ...strin
 	return c.program(ctx, p, filepath.Join(c.bin.dir, name), args...)
 }
 
-// program runs a program under the server's account.
 func (c *cluster) program(ctx context.Context, p *place, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = p.data.path
@@ -241,7 +239,6 @@ func (c *cluster) launchIn(ctx context.Context, p *place) (*process, error) {
 	return proc, nil
 }
 
-// stop ends the server by mode, and kills it when ctx ends first.
 func (c *cluster) stop(ctx context.Context, mode StopMode) error {
 	signal := map[StopMode]syscall.Signal{
 		StopFast: syscall.SIGINT, StopImmediate: syscall.SIGQUIT, StopKill: syscall.SIGKILL,

@@ -165,7 +165,6 @@ func withQuietLogger() testcontainers.CustomizeRequestOption {
 	}
 }
 
-// findServer returns a DSN at which the server answers.
 func (c *container) findServer(ctx context.Context) (string, error) {
 	dsns, err := c.addresses(ctx, c.password)
 	if err != nil {
@@ -247,14 +246,12 @@ func (c *container) ended(ctx context.Context, what string) error {
 	return errors.New(what + c.stdin.lastWords())
 }
 
-// close removes the container and closes the engine.
 func (c *container) close(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.remove(ctx), c.engine.Close())
 }
 
-// remove removes the container with its volumes and waits for that.
 func (c *container) remove(ctx context.Context) error {
 	c.stdin.drop()
 	if c.id == "" {

@@ -152,7 +152,6 @@ func (o Options) fetchBuild(ctx context.Context, cache, final string) error {
 	return os.Rename(unpacked, final)
 }
 
-// unpackBuild downloads and unpacks a build, through the relay that bounds the library.
 func (o Options) unpackBuild(ctx context.Context, scratch, unpacked string) error {
 	relay, err := startRelay(ctx, o.DownloadURL, o.Log)
 	if err != nil {

@@ -109,7 +109,6 @@ func (e *engine) ensureImage(ctx context.Context, o Options) error {
 	return nil
 }
 
-// canPull asks the image's registry, through the engine, for the image.
 func (e *engine) canPull(ctx context.Context, image string) error {
 	_, err := e.DistributionInspect(ctx, image, client.DistributionInspectOptions{EncodedRegistryAuth: registryAuth(ctx, image)})
 	if err != nil {
@@ -131,7 +130,6 @@ func registryAuth(ctx context.Context, image string) string {
 	return encoded
 }
 
-// entryPoint returns the image's entry point and command, which the lifeline runs.
 func (e *engine) entryPoint(ctx context.Context, image string) (entry, command []string, err error) {
 	info, err := e.ImageInspect(ctx, image)
 	if err != nil {

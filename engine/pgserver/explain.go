@@ -165,7 +165,6 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// oneLine joins lines and shortens the text.
 func oneLine(text string) string {
 	const enough = 400
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")

@@ -74,7 +74,6 @@ func (o Options) tryPlace(root string, who *account) (*place, error) {
 	return &place{data: data, socket: socket}, nil
 }
 
-// makeSocketDir makes a directory whose path is short enough for a socket.
 func (o Options) makeSocketDir(who *account) (*runDir, error) {
 	var unfit error
 	for _, root := range o.roots() {
@@ -138,7 +137,6 @@ func (p *place) address(port string) string {
 	return (&url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: query.Encode()}).String()
 }
 
-// next is a standby's place.
 func (p *place) next() *place {
 	return &place{data: p.data, socket: p.socket, number: p.number + 1}
 }

@@ -72,7 +72,6 @@ func (r *relay) failure() error {
 	return r.failed
 }
 
-// asked is the path of the requested archive.
 func (r *relay) asked() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,6 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// archive downloads an archive and checks it.
 func (r *relay) archive(path string) ([]byte, error) {
 	body, err := r.get(path, maxArchiveBytes)
 	if errors.Is(err, errNotThere) {

@@ -32,7 +32,6 @@ type runDir struct {
 	lock *os.File
 }
 
-// makeRunDir makes a private directory in root, owned by the account if there is one.
 func makeRunDir(root string, who *account) (*runDir, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract

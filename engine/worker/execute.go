@@ -37,7 +37,6 @@ func (r *Registry) Execute(ctx context.Context, task backend.Task) (json.RawMess
 	return nil, failure
 }
 
-// nodeOf returns the task's node in its program's graph, if it has one.
 func nodeOf(task backend.Task) (*graph.Node, int) {
 	if task.Program == nil || task.Program.Graph() == nil {
 		return nil, ir.Limits{}.MaxValueBytes()

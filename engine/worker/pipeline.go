@@ -143,7 +143,6 @@ func (a *values) numbers(name, field string) ([]expr.Value, error) {
 	return numbers, nil
 }
 
-// field returns the value of a dict's key.
 func (a *values) field(name string, v expr.Value, key string) (expr.Value, error) {
 	dict, ok := v.(*starlark.Dict)
 	if !ok {

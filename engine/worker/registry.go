@@ -163,7 +163,6 @@ func (r *Registry) CheckArguments(g *graph.Graph) error {
 	return errors.Join(errs...)
 }
 
-// suggest names the nearest action, or how to register the name.
 func (r *Registry) suggest(name string) string {
 	var names []string
 	for _, a := range r.Describe() {

@@ -32,7 +32,6 @@ func (a *values) wrong(name, want string, got expr.Value) error {
 	return a.call.argument("argument %s must be %s, not %s", name, want, shown(got))
 }
 
-// count returns an int between least and most.
 func (a *values) count(name string, least, most int64) (int64, error) {
 	v := a.get(name)
 	i, ok := v.(starlark.Int)

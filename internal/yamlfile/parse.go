@@ -161,7 +161,6 @@ func (p *parser) value(n *yaml.Node, depth int) *Value {
 	return p.scalar(v, n)
 }
 
-// alias resolves an alias.
 func (p *parser) alias(n *yaml.Node, depth int) *Value {
 	if n.Alias == nil || slices.Contains(p.inside, n.Alias) {
 		p.Add(p.at(n), "*%s stands for what it is itself a part of; write out what is meant", n.Value)
@@ -194,7 +193,6 @@ func wholeNumber(text string) bool {
 	return digits != "" && len(text)-len(digits) <= 1 && strings.Trim(digits, "0123456789") == ""
 }
 
-// fields reads a map. Fields of merge keys follow the map's own, which take precedence.
 func (p *parser) fields(v *Value, n *yaml.Node, depth int) {
 	seen := map[string]ir.Pos{}
 	var merges []*yaml.Node

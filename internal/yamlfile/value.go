@@ -94,7 +94,6 @@ func (v *Value) Go() (any, error) {
 	return nil, nil
 }
 
-// shown quotes a text, on one line and shortened.
 func shown(text string) string { return strconv.Quote(clip.Runes(text, 60)) }
 
 // Map returns the fields of a map whose keys the file chooses. Anything else is a mistake; what names the map's content, such
@@ -198,7 +197,6 @@ func (r *Report) Int(v *Value, what string, least, most int) (int, bool) {
 	return int(big.Int64()), true
 }
 
-// describe describes a scalar with its text.
 func (v *Value) describe() string {
 	if text, ok := v.Scalar(); ok {
 		return fmt.Sprintf("%s %s", v.Kind(), shown(text))

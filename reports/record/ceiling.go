@@ -78,7 +78,6 @@ const (
 	rowsOfInstance = 2
 )
 
-// perNode returns one completion's writes, in rows.
 func (w *InstanceWrites) perNode() (values, elements, raises, counters, instances float64) {
 	n := float64(w.Nodes)
 	return float64(w.Values) / n, rowsOfElement * float64(w.Elements) / n, rowsOfRaise * float64(w.Raises) / n, float64(w.Counters) / n, rowsOfInstance / n

@@ -42,6 +42,7 @@ type RecoveryVerdict struct {
 	Beyond  []string `json:"beyond"`  // faults beyond the bound, one sentence each
 }
 
+// The verdicts on a recovery.
 const (
 	RecoveryMet       = "met"
 	RecoveryMissed    = "missed"

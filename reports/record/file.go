@@ -15,6 +15,7 @@ import (
 	"pulley/internal/cause"
 )
 
+// The files in a run's directory.
 const (
 	SummaryFile  = "summary.json"
 	ManifestFile = "manifest.json"

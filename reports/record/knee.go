@@ -150,6 +150,7 @@ type Scaling struct {
 	Warnings []string     `json:"warnings"`
 }
 
+// ScalingRun is one run.
 type ScalingRun struct {
 	N        int           `json:"n"`
 	PerS     float64       `json:"per_s"` // ended instances per second

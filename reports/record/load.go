@@ -78,6 +78,7 @@ type LoadPhases struct {
 	SpanNS    int64 `json:"interval_ns"` // length of the intervals
 }
 
+// LoadCounts count instances.
 type LoadCounts struct {
 	Intended   int `json:"intended"`
 	Sent       int `json:"sent"`

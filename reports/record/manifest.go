@@ -43,6 +43,7 @@ type Manifest struct {
 	Warnings []string `json:"warnings"`
 }
 
+// Tool is the program that measured.
 type Tool struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -88,6 +89,7 @@ func (h Host) Fingerprint() string {
 	return strings.Join(parts, ", ")
 }
 
+// Postgres is the measured server.
 type Postgres struct {
 	// Way is how the server was obtained: given by a DSN, started from local binaries, in a container, or downloaded.
 	Way string `json:"way"`

@@ -187,7 +187,6 @@ func parseBurst(rest string) (process, error) {
 	return b, err
 }
 
-// parseTrace parses FILE or FILE,xFACTOR.
 func parseTrace(rest string, read func(string) ([]time.Duration, error)) (process, error) {
 	file, factor := rest, 1.0
 	if i := strings.LastIndex(rest, ",x"); i >= 0 {

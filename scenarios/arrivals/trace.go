@@ -103,7 +103,6 @@ func readTime(text string) (at int64, moment bool, err error) {
 // isMoment reports whether a moment's nanoseconds fit into an int64.
 func isMoment(when time.Time) bool { return when.Year() >= 1700 && when.Year() < 2200 }
 
-// readOffset parses seconds or a duration.
 func readOffset(text string) (int64, bool) {
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
 		ns := seconds * float64(time.Second)

@@ -109,7 +109,6 @@ var builtinNames = sync.OnceValue(func() []string {
 // BuiltinNames are the sorted actions that exist without a description. The caller owns the slice.
 func BuiltinNames() []string { return slices.Sorted(slices.Values(builtinNames())) }
 
-// registry makes the timed or the instant actions.
 func (a *Actions) registry(timed bool) (*worker.Registry, error) {
 	var all []worker.Action
 	known := map[string]bool{}
@@ -199,7 +198,6 @@ func (a *Actions) behave(b worker.Action, d Description, timed bool) worker.Acti
 	return b
 }
 
-// attemptKey identifies an attempt at a node run.
 func attemptKey(call worker.Call) dist.Key {
 	return dist.NewKey().Text("service").Bytes(call.Instance[:]).Text(call.Node).Text(string(call.Path)).Number(call.Attempt)
 }

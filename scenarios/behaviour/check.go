@@ -55,7 +55,6 @@ func (a *Actions) Check(g *graph.Graph) []error {
 	return errs
 }
 
-// suggest names the action that was probably meant.
 func (a *Actions) suggest(name string) string {
 	var names []string
 	for _, action := range a.instant.Describe() {

@@ -134,7 +134,6 @@ func (p parser) meant(kind string) string {
 	return "did you mean " + meant + ", as in " + examples[meant] + "?"
 }
 
-// whole returns the unit's rounding.
 func (p parser) whole() toWhole {
 	if p.unit == Durations {
 		return cut
@@ -368,7 +367,6 @@ func Empirical(list []time.Duration) (Times, error) {
 	return times(s.draw), err
 }
 
-// ends parses LO..HI.
 func (p parser) ends(text string) (lo, hi int64, err error) {
 	a, b, ok := strings.Cut(text, "..")
 	if !ok {
@@ -383,7 +381,6 @@ func (p parser) ends(text string) (lo, hi int64, err error) {
 	return lo, hi, err
 }
 
-// parameter parses the number after a comma.
 func parameter(text, name string) (before string, value float64, err error) {
 	before, number, ok := strings.Cut(text, ",")
 	value, err = strconv.ParseFloat(number, 64)

@@ -37,7 +37,6 @@ func writeChain(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// loop is nested loops.
 func loop() Shape {
 	return Shape{
 		Name: "loop", Doc: "loops within each other, of steps in a row, each with the result of the one before",

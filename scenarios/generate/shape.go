@@ -113,7 +113,6 @@ type writer struct {
 	over   bool // the text is too long
 }
 
-// defaults sets missing parameters.
 func (w *writer) defaults() error {
 	v := &w.values
 	for _, p := range w.shape.Parameters {
@@ -180,7 +179,6 @@ func (w *writer) number(name string) int    { return w.values.Numbers[name] }
 func (w *writer) share(name string) float64 { return w.values.Shares[name] }
 func (w *writer) name(name string) string   { return w.values.Names[name] }
 
-// draw draws from a law, within the parameter's bounds.
 func (w *writer) draw(name string) int {
 	p, _ := w.shape.Parameter(name)
 	return int(min(max(w.values.Laws[name].Draw(w.rand), int64(p.Least)), int64(p.Most)))
@@ -206,5 +204,4 @@ func within(what string, value, bound int) error {
 	return fmt.Errorf("%s: %d is over the limit of %d; take a smaller size or raise the limit", what, value, bound)
 }
 
-// actionParameter names the action of the steps.
 var actionParameter = Parameter{Name: "action", Doc: "the action of each step", Kind: Name, Default: "step"}

@@ -213,7 +213,6 @@ func (c *compiler) expression(pos ir.Pos, text string) eval {
 	}
 }
 
-// meant suggests a name.
 func (c *compiler) meant(name string) string {
 	if word := nearest.Word(name, c.known); word != "" {
 		return "did you mean " + word + "?"

@@ -215,7 +215,6 @@ func (c *cursor) number() (float64, error) {
 	return f, nil
 }
 
-// text consumes a string.
 func (c *cursor) text() string {
 	start := c.at
 	escaped := false

@@ -91,7 +91,6 @@ type generator struct {
 // left is the number of tasks still to make.
 func (g *generator) left() int { return g.most - len(g.tasks) }
 
-// add makes a task that reads its parents' files and writes one. Parents ascend.
 func (g *generator) add(name string, parents ...int) int {
 	i := len(g.tasks)
 	t := Task{
@@ -190,7 +189,6 @@ func (g *generator) pick(n int) []int {
 	return indices(chosen, n-len(chosen))
 }
 
-// indices returns the set indices, shifted.
 func indices(set []bool, shift int) []int {
 	var list []int
 	for i, is := range set {

@@ -148,7 +148,6 @@ func (e *exporter) tasks(list []MeasuredRun) error {
 	return nil
 }
 
-// id names a node run.
 func (e *exporter) id(run graph.Run) string {
 	name := e.graph.Nodes[run.Node].Name
 	if run.Path == "" {

@@ -90,7 +90,6 @@ func (t *Trace) order() (order, cycle []int) {
 	return nil, t.findCycle(missing)
 }
 
-// children returns each task's children, ascending.
 func (t *Trace) children() [][]int {
 	count := make([]int, len(t.Tasks))
 	for i := range t.Tasks {

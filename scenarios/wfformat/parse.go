@@ -203,7 +203,6 @@ func (p *parser) machine() error {
 	return err
 }
 
-// machineNames reads the names of a task's machines, interned.
 func (p *parser) machineNames() ([]string, error) {
 	if p.kind() != "a list" {
 		p.skip()
@@ -360,7 +359,6 @@ func (p *parser) time() error {
 	return nil
 }
 
-// sizedFile reads one file of a specification.
 func (p *parser) sizedFile() (f File, err error) {
 	start := p.at
 	err = p.object(func(name string) (err error) {
@@ -422,7 +420,6 @@ func (p *parser) bytes() (int64, error) {
 	return int64(f), nil
 }
 
-// isTrace describes what is missing in a JSON file that is no trace.
 func (p *parser) isTrace() error {
 	missing := func(what string) error {
 		return &Error{File: p.file, Msg: "not WfFormat: " + what}

@@ -124,7 +124,6 @@ func (r *resolver) edges() error {
 	return nil
 }
 
-// distinct sorts edges and drops duplicates.
 func (r *resolver) distinct(edges []edge, side string) []edge {
 	slices.Sort(edges)
 	distinct := slices.Compact(edges)

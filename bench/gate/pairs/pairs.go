@@ -10,6 +10,7 @@ import (
 // Side is one of the two sides.
 type Side int
 
+// The sides.
 const (
 	Baseline Side = iota
 	Candidate

@@ -12,7 +12,6 @@ import (
 
 var otherSystems []*peer.Adapter
 
-// register adds another system. It panics on a duplicate name.
 func register(a *peer.Adapter) {
 	if a.Name == "" || strings.ContainsAny(a.Name, ": ") || slices.ContainsFunc(otherSystems, func(o *peer.Adapter) bool { return o.Name == a.Name }) {
 		panic(fmt.Sprintf("adapters: the name %q cannot be used, or is there twice", a.Name))

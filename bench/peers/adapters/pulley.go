@@ -29,7 +29,6 @@ const (
 	ourSubmitters = 2
 )
 
-// ours returns the adapter of one of pulley's backends.
 func ours(spec designs.Spec) *peer.Adapter {
 	return &peer.Adapter{
 		Name: spec.String(), Title: "pulley " + spec.String(), Modules: []string{"pulley"}, Databases: 1, Submitters: ourSubmitters,
@@ -93,7 +92,6 @@ func openPulley(ctx context.Context, spec designs.Spec, env peer.Env, work *peer
 	return p, nil
 }
 
-// compile translates the workload into a program.
 func compile(w peer.Workload) (*plan.Program, error) {
 	var b strings.Builder
 	b.WriteString("fn main(input: [p], output: [p]):\n")
@@ -163,7 +161,6 @@ func (p *pulley) Submit(ctx context.Context, first, count int) error {
 	return err
 }
 
-// ended reports an instance's result.
 func (p *pulley) ended(in backend.Instance, _ time.Time) {
 	p.mu.Lock()
 	number, mine := p.numbers[in.ID]

@@ -295,7 +295,6 @@ func (s *riverSystem) join(ctx context.Context, job *river.Job[joinArgs]) error 
 	return nil
 }
 
-// inTx completes the job and calls act in one transaction.
 func inTx[T river.JobArgs](ctx context.Context, s *riverSystem, job *river.Job[T], act func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job); err != nil {

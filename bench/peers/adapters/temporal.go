@@ -21,7 +21,6 @@ import (
 
 func init() { register(temporalAdapter()) }
 
-// temporalAdapter is Temporal with its four services, its client and a worker in this process.
 func temporalAdapter() *peer.Adapter {
 	return &peer.Adapter{
 		Name: "temporal", Title: "Temporal, server and worker in the race's process", Databases: 2,
@@ -198,7 +197,6 @@ func (t *temporalSystem) Submit(ctx context.Context, first, count int) error {
 	return errors.Join(all[:min(len(all), 3)]...)
 }
 
-// start starts one workflow and a wait for its result.
 func (t *temporalSystem) start(ctx context.Context, instance int) error {
 	run, err := t.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: "instance-" + strconv.Itoa(instance), TaskQueue: temporalQueue, EnableEagerStart: true,

@@ -144,7 +144,6 @@ const (
 
 var portNext atomic.Int64 // offsets from portLeast, so that successive servers get different ports
 
-// freePorts finds unused ports.
 func freePorts(count int) ([]int, error) {
 	var out []int
 	for range portMost - portLeast {

@@ -51,12 +51,14 @@ type System interface {
 	Close(ctx context.Context) error
 }
 
+// Env is where a system runs.
 type Env struct {
 	DSNs    []string // one per database
 	Options Options
 	Log     func(line string) // may be called from any goroutine
 }
 
+// Option is one setting of an adapter.
 type Option struct {
 	Name    string
 	Doc     string

@@ -16,6 +16,7 @@ const (
 	Fanout Shape = "fanout" // one task, then Width in parallel, then one that joins them
 )
 
+// Load is how instances are started.
 type Load string
 
 const (
@@ -24,6 +25,7 @@ const (
 	Single  Load = "single"  // one at a time
 )
 
+// Workload is one thing to run.
 type Workload struct {
 	Name  string `json:"name"`
 	Doc   string `json:"doc"`

@@ -56,7 +56,6 @@ func (d *databases) close() {
 	_ = d.conn.Close(ctx)
 }
 
-// create creates databases and returns their names and connection strings.
 func (d *databases) create(ctx context.Context, count int) (names, dsns []string, err error) {
 	for range count {
 		d.serial++

@@ -26,7 +26,6 @@ type driver struct {
 	submitters int // concurrent submissions
 }
 
-// newDriver makes the work of so many instances and their driver. The system is set once it is open.
 func newDriver(w peer.Workload, most, submitters int) *driver {
 	d := &driver{submitters: max(1, submitters), epoch: time.Now(), began: make([]atomic.Int64, most), took: make([]atomic.Int64, most), ends: make(chan struct{}, most)}
 	d.work = peer.NewWork(w, most, func(instance int, at time.Time) {
@@ -95,7 +94,6 @@ func (d *driver) drain() int {
 	}
 }
 
-// latencies returns the times from submission to end of count instances from first on.
 func (d *driver) latencies(first, count int) *measure.Hist {
 	h := measure.NewHist()
 	for i := range count {

@@ -66,7 +66,6 @@ func family(system string) string {
 	return name
 }
 
-// compare compares each run of mine with the equally numbered run of the other system's fastest way.
 func compare(r *Record, mine, otherSystem, workload string) (Ratio, bool) {
 	ours, theirs := map[int]float64{}, map[int]float64{}
 	known := false

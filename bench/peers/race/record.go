@@ -42,6 +42,7 @@ type Record struct {
 	Warnings  []string        `json:"warnings"`
 }
 
+// System is one raced system.
 type System struct {
 	Name     string   `json:"name"` // as in the spec
 	Title    string   `json:"title"`
@@ -55,11 +56,13 @@ type System struct {
 	NotRun   map[string]string       `json:"not_run"`
 }
 
+// Module is a Go module with its version.
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
 }
 
+// Sample is one run.
 type Sample struct {
 	System    string       `json:"system"`
 	Workload  string       `json:"workload"`
@@ -109,7 +112,6 @@ func (s *Sample) fillCosts(c counters) {
 	}
 }
 
-// line describes the run in one line.
 func (s *Sample) line() string {
 	if !s.Valid {
 		return fmt.Sprintf("%s on %s, run %d: INVALID: %s", s.Workload, s.System, s.Run, s.Warnings[0])
@@ -139,7 +141,6 @@ type Row struct {
 	WALBytesPerTask *float64 `json:"wal_bytes_per_task"`
 }
 
-// finish computes rows and ratios.
 func (r *Record) finish() {
 	r.Rows, r.Ratios = []Row{}, []Ratio{}
 	for _, w := range r.Workloads {
@@ -205,7 +206,6 @@ func (r *Record) Write(path string) error {
 	})
 }
 
-// describe describes an entry and how it runs each workload.
 func describe(e peer.Entry, workloads []peer.Workload) System {
 	s := System{
 		Name: e.Text, Title: e.Adapter.Title, Ours: slices.Contains(e.Adapter.Modules, "pulley"), Store: e.Adapter.Store,
@@ -230,7 +230,6 @@ func describe(e peer.Entry, workloads []peer.Workload) System {
 	return s
 }
 
-// versions returns modules' versions from the build information.
 func versions(paths []string) []Module {
 	out := []Module{}
 	info, ok := debug.ReadBuildInfo()

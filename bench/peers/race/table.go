@@ -119,7 +119,6 @@ func (r *Record) writeSystems(b *strings.Builder) {
 	}
 }
 
-// settingGroups lists each setting once for all workloads that share it.
 func settingGroups(r *Record, s System) []string {
 	var order []string
 	workloads := map[string][]string{}
@@ -140,7 +139,6 @@ func settingGroups(r *Record, s System) []string {
 	return out
 }
 
-// sentence joins a note and its workload, if any.
 func sentence(workload, note string) string {
 	if workload == "" {
 		return strings.ToUpper(note[:1]) + note[1:]

@@ -123,7 +123,6 @@ func (o *BenchCmd) config(c *console.Console) (spec bench.TestbedSpec, run bench
 
 const benchDuration = 30 * time.Second
 
-// load configures the load.
 func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, err error) {
 	run = bench.OpenRun{Seed: o.Seed, Limits: limits, Objectives: k.Objectives, Measure: o.Duration, Drain: o.Drain}
 	if run.Measure == 0 {
@@ -221,7 +220,6 @@ func atRate(a, like arrivals.Arrivals, run *bench.OpenRun) (arrivals.Arrivals, e
 	return a.Scaled(like.MeanRate(from, to) / have), nil
 }
 
-// perSecond adds the unit to a rate.
 func perSecond(rate string) string {
 	if strings.Contains(rate, "/") {
 		return rate
@@ -237,7 +235,6 @@ func (o *BenchCmd) mayReplace() error {
 	return console.MayReplace(o.Out, bench.LoadFiles()...)
 }
 
-// bench opens a server if needed, and runs.
 func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
 	if spec.Backend.NeedsPostgres() {
 		server, closing, err := o.Serve(ctx, c)
@@ -266,7 +263,6 @@ func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.Tes
 
 const progressPause = 10 * time.Second
 
-// loadProgress prints a run's progress, on a terminal on one line.
 func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
 	var told time.Duration
 	return func(p bench.OpenProgress) {

@@ -167,7 +167,6 @@ func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 	}, nil
 }
 
-// compare opens a server if needed, and runs everything.
 func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.CompareConfig) (*bench.Comparison, error) {
 	if slices.ContainsFunc(cfg.Backends, designs.Spec.NeedsPostgres) {
 		server, closing, err := o.Serve(ctx, c)
@@ -230,7 +229,6 @@ func (o *CompareCmd) defaults() {
 // aloneShare is the length of a lone instance's run relative to a saturated one: it soon has hundreds of latencies.
 const aloneShare = 0.25
 
-// loads returns the comparison's modes.
 func (o *CompareCmd) loads() ([]bench.Load, error) {
 	alone, saturated := bench.AloneLoad(), bench.SaturatedLoad()
 	alone.RunTime, saturated.RunTime = time.Duration(aloneShare*float64(o.RunDuration)), o.RunDuration
@@ -270,7 +268,6 @@ func estimate(cfg bench.CompareConfig, quick bool) string {
 	return text
 }
 
-// estimateGrain is the precision of an estimate.
 func estimateGrain(took time.Duration) time.Duration {
 	if took < 2*time.Minute {
 		return 5 * time.Second

@@ -106,7 +106,6 @@ func (o *GateCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// options parses the options.
 func (o *GateCmd) options() (gate.Options, error) {
 	var opts gate.Options
 	for _, flag := range []struct {
@@ -181,7 +180,6 @@ func (o *GateCmd) files(c *console.Console, opts gate.Options) (*gate.Report, er
 	return gate.Judge(sides[0], sides[1], opts)
 }
 
-// readSide reads a directory of records, a record's manifest, or a file in Go's benchmark format.
 func readSide(path string, warn func(string)) (gate.Side, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -207,6 +205,7 @@ func readSide(path string, warn func(string)) (gate.Side, error) {
 	return gate.FromBenchmarks(path, f), nil
 }
 
+// The files of a gate.
 const (
 	GateJSON = "gate.json"
 	GateText = "gate.txt"
@@ -224,7 +223,6 @@ func (o *GateCmd) mayReplace() error {
 	return nil
 }
 
-// printProgress writes and prints a report.
 func (o *GateCmd) printProgress(c *console.Console, report *gate.Report) error {
 	var text bytes.Buffer
 	if err := report.WriteText(&text); err != nil {
@@ -233,7 +231,6 @@ func (o *GateCmd) printProgress(c *console.Console, report *gate.Report) error {
 	return o.publish(c, report, text.String())
 }
 
-// publish writes value as JSON and as text if requested, and prints one of them.
 func (o *GateCmd) publish(c *console.Console, value any, text string) error {
 	var data bytes.Buffer
 	if err := console.EncodeJSON(&data, value); err != nil {

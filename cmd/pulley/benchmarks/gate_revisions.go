@@ -26,7 +26,6 @@ var gateFlags = []string{"fanout=100", "chain=10", "--backends", "push,journal",
 // runsOfTurn is the number of runs in a turn, of which the least disturbed counts.
 const runsOfTurn = 5
 
-// compareTurn is a turn of pulley compare.
 type compareTurn struct {
 	program string
 	flags   []string
@@ -146,7 +145,6 @@ func (o *GateCmd) keep(work string) string {
 	return work
 }
 
-// sideName names a side for people and directories.
 func (o *GateCmd) sideName(side pairs.Side) string {
 	return []string{"baseline", "candidate"}[side]
 }
@@ -182,7 +180,6 @@ func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Op
 	return gate.Judge(a, b, opts)
 }
 
-// alternateRuns runs all pairs, and returns both sides' records.
 func (o *GateCmd) alternateRuns(ctx context.Context, c *console.Console, turns [2]compareTurn, dir string, seed uint64, tell bool) (before, after []gate.Run, err error) {
 	began, n := time.Now(), o.pairs()
 	var found [2][]gate.Run
@@ -205,7 +202,6 @@ func pairDone(pair, n int, took time.Duration) string {
 	return fmt.Sprintf("[%d/%d] pairs, about %v left", pair+1, n, left.Round(time.Second))
 }
 
-// benchmarks builds both revisions' tests, and runs their benchmarks in turn.
 func (o *GateCmd) benchmarks(ctx context.Context, c *console.Console, opts gate.Options, trees [2]*pairs.Checkout, work string) (*gate.Report, error) {
 	var programs [2][]testProgram
 	for i, tree := range trees {
@@ -241,7 +237,6 @@ func (o *GateCmd) benchmarks(ctx context.Context, c *console.Console, opts gate.
 
 type testProgram struct{ program, dir string }
 
-// buildTests builds the tests of the selected packages.
 func (o *GateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into string) ([]testProgram, error) {
 	pattern := cmp.Or(o.Package, ".")
 	if err := os.MkdirAll(into, 0o777); err != nil {
@@ -269,7 +264,6 @@ func (o *GateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into str
 	return out, nil
 }
 
-// benchTurn runs the benchmarks of all programs, and keeps their output in path.
 func (o *GateCmd) benchTurn(ctx context.Context, programs []testProgram, path string) (*gobench.File, error) {
 	var all bytes.Buffer
 	for _, p := range programs {

@@ -55,7 +55,6 @@ func plantCases() []plantCase {
 	}
 }
 
-// worse reports whether a figure of any row is worse.
 func worse(r *gate.Report, figure string) bool {
 	return slices.ContainsFunc(r.Lines, func(l gate.Line) bool { return l.Figure == figure && l.Decision == record.Worse })
 }
@@ -227,7 +226,6 @@ func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options
 	return gate.Judge(a, b, opts)
 }
 
-// text formats the report as a table.
 func (r *selfTestReport) text() string {
 	var b strings.Builder
 	what := "Everything planted was found as often as it must be"

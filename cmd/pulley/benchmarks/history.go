@@ -102,7 +102,6 @@ func (o *HistoryCmd) Run(c *console.Console) error {
 	return o.verdict(report)
 }
 
-// check checks the flags, and returns the time from which runs count.
 func (o *HistoryCmd) check(now time.Time) (time.Time, error) {
 	switch ext := filepath.Ext(o.Plot); {
 	case !(o.MinChange >= 0) || math.IsInf(o.MinChange, 0):
@@ -158,7 +157,6 @@ func (o *HistoryCmd) add(c *console.Console, path string) error {
 	return appendHistory(c, path, all)
 }
 
-// appendHistory appends, and reports it.
 func appendHistory(c *console.Console, path string, runs []history.Run) error {
 	added, err := history.Append(path, runs)
 	if err != nil {
@@ -213,7 +211,6 @@ func recordRuns(c *console.Console, s *record.Summary, m *record.Manifest) []his
 	return runs
 }
 
-// analyze analyzes the chosen series.
 func (o *HistoryCmd) analyze(path string, runs []history.Run, skipped []history.Skipped) (*history.Report, error) {
 	report := &history.Report{Schema: history.Schema, History: path, Runs: len(runs), Skipped: skipped, Series: []history.Finding{}}
 	if skipped == nil {
@@ -281,7 +278,6 @@ func (o *HistoryCmd) print(c *console.Console, report *history.Report) error {
 	})
 }
 
-// verdict is the exit status of --fail-on-change.
 func (o *HistoryCmd) verdict(report *history.Report) error {
 	if !o.FailOnChange {
 		return nil

@@ -179,7 +179,6 @@ func (o *KneeCmd) config(c *console.Console) (*kneeJob, error) {
 	return job, nil
 }
 
-// objectives returns the flags' objectives, else the scenario's, if any.
 func (o *KneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err error) {
 	for _, text := range o.Objective {
 		p, err := scenarios.ParseObjective(text)

@@ -26,7 +26,6 @@ type testbedFlags struct {
 	Others                string   `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before a run is invalid. Default: 10%."`
 }
 
-// find returns the case and the limits of a valid run.
 func (o *testbedFlags) find(c *console.Console) (k bench.Case, limits load.Limits, err error) {
 	if err := checkTimeScale(o.TimeScale); err != nil {
 		return k, limits, err

@@ -122,7 +122,6 @@ func limitsOf(given map[string]int) (ir.Limits, error) {
 	return limits, d.Decode(&limits)
 }
 
-// limitNames are the limits' names in a graph's definition.
 func limitNames() map[string]bool {
 	names := map[string]bool{}
 	for name := range strings.SplitSeq(listLimits(), ", ") {

@@ -11,7 +11,6 @@ import (
 	"pulley/sim/explore/search"
 )
 
-// bugSearches is the default number of searches for each of all bugs.
 const bugSearches = 10
 
 // searchesMax bounds them.

@@ -130,7 +130,6 @@ func (f *Forecast) sum() {
 	f.warn()
 }
 
-// warn adds warnings for the reader.
 func (f *Forecast) warn() {
 	for _, g := range f.got {
 		if g.Unbounded != "" {
@@ -152,7 +151,6 @@ func (f *Forecast) warn() {
 	}
 }
 
-// text formats the forecast.
 func (f *Forecast) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, plural.Of(f.Workers, "worker"), strings.Join(f.Service, " "))

@@ -167,7 +167,6 @@ func (o *ForecastCmd) recorded(file string) ([]int64, error) {
 	return times, nil
 }
 
-// services parses --service, for a run.
 func (o *ForecastCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
 	var all sim.Distribution
 	one := map[string]sim.Distribution{}
@@ -220,7 +219,6 @@ func (o *ForecastCmd) traced() bool {
 	return name == traceScenario
 }
 
-// calledIn returns the called actions.
 func calledIn(cfg sim.Config) []string {
 	if cfg.Mix != nil {
 		return cfg.Mix.Actions()
@@ -285,7 +283,6 @@ func (o *ForecastCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (st
 	return about, err
 }
 
-// drawings draws the first run's schedule.
 func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
 	if err := record.WriteFile(filepath.Join(o.Out, "schedule.csv"), got.WriteSchedule); err != nil {
 		return err
@@ -313,7 +310,6 @@ func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
 	return nil
 }
 
-// tell writes forecast.json and prints.
 func (o *ForecastCmd) tell(c *console.Console, f *Forecast) error {
 	f.sum()
 	data, err := json.MarshalIndent(f, "", "  ")

@@ -204,7 +204,6 @@ func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 	return planned, nil
 }
 
-// seedRange reads A..B.
 func seedRange(text string) (from, to uint64, err error) {
 	first, last, ok := strings.Cut(text, "..")
 	if from, err = strconv.ParseUint(first, 10, 62); err != nil || !ok {

@@ -167,7 +167,6 @@ func databaseOf(t testing.TB) *database {
 	return d
 }
 
-// clone clones the template for the duration of the test.
 func clone(t testing.TB, template string) (string, error) {
 	dsn, drop, err := cloneAs(Server(t), Schema(t), template)
 	if err != nil {
@@ -181,7 +180,6 @@ func clone(t testing.TB, template string) (string, error) {
 	return dsn, nil
 }
 
-// cloneAs clones the template, and returns a function that drops the clone.
 func cloneAs(s *pgserver.Server, name, template string) (dsn string, drop func() error, err error) {
 	create := "CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(template)
 	if s.Version() >= 150000 {
@@ -211,7 +209,6 @@ func command(dsn, sql string) error {
 
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// inDatabase returns the connection string of another database of the same server.
 func inDatabase(dsn, name string) (string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme == "" {

@@ -114,7 +114,6 @@ func (p *Proxy) open(uint64) pgwire.Judge {
 	return func(m *pgwire.Message) pgwire.Verdict { return p.judge(m, epoch) }
 }
 
-// judge counts a message, and cuts at the cut's place.
 func (p *Proxy) judge(m *pgwire.Message, epoch int) pgwire.Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,19 +21,24 @@ func (s *Statements) send() {
 	}
 }
 
+// TraceQueryStart implements pgx.QueryTracer.
 func (s *Statements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	s.Trips.Add(1)
 	s.send()
 	return ctx
 }
 
+// TraceQueryEnd implements pgx.QueryTracer.
 func (*Statements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
+// TraceBatchStart implements pgx.BatchTracer.
 func (s *Statements) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	s.Trips.Add(1)
 	return ctx
 }
 
+// TraceBatchQuery implements pgx.BatchTracer.
 func (s *Statements) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) { s.send() }
 
+// TraceBatchEnd implements pgx.BatchTracer.
 func (*Statements) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}

@@ -59,7 +59,6 @@ type conn struct {
 // part notifies waiters that one side has ended.
 func (c *conn) part() { c.exited.Do(func() { close(c.done) }) }
 
-// close closes both sides, the client's optionally with a reset.
 func (c *conn) close(reset bool) {
 	c.end.Do(func() {
 		if tcp, ok := c.client.(*net.TCPConn); ok && reset {
@@ -102,7 +101,6 @@ func (p *Proxy) DSN() string {
 		at.IP, at.Port, quote(u.User), quote(u.Password), quote(u.Database))
 }
 
-// server is the target of connections.
 func (p *Proxy) server() *pgx.ConnConfig {
 	p.mu.Lock()
 	defer p.mu.Unlock()

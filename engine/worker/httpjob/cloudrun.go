@@ -144,7 +144,6 @@ func (e *execution) key() string {
 	return ""
 }
 
-// status derives a status from an execution's condition Completed.
 func (e *execution) status() status {
 	s := status{id: e.Name}
 	i := slices.IndexFunc(e.Conditions, func(c condition) bool { return c.Type == "Completed" })
@@ -283,7 +282,6 @@ func (d *cloudRun) start(ctx context.Context, s *start) (status, error) {
 	}
 }
 
-// begun parses the operation in a start's answer.
 func (d *cloudRun) begun(r request, a answer) (status, error) {
 	var op operation
 	if err := json.Unmarshal(a.body, &op); err != nil {
@@ -295,7 +293,6 @@ func (d *cloudRun) begun(r request, a answer) (status, error) {
 	return op.status(), nil
 }
 
-// status is the execution's, as far as the operation knows it.
 func (o *operation) status() status {
 	for _, e := range []*execution{&o.Response, &o.Metadata} {
 		if strings.Contains(e.Name, "/executions/") {

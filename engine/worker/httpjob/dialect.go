@@ -9,7 +9,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// state is the state of a job.
 type state int
 
 const (

@@ -69,7 +69,6 @@ func (e *executions) find(ctx context.Context, key string) (name string, more []
 	return "", nil, nil
 }
 
-// join joins the next listing.
 func (e *executions) join(key string) *listing {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -25,7 +25,6 @@ type plainStart struct {
 	Attempt  int             `json:"attempt"`
 }
 
-// plainJob is a job in an answer.
 type plainJob struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
@@ -101,7 +100,6 @@ func (p *plain) request(ctx context.Context, r request) (status, error) {
 	return p.read(r, a)
 }
 
-// read parses a job.
 func (p *plain) read(r request, a answer) (status, error) {
 	var job plainJob
 	if err := json.Unmarshal(a.body, &job); err != nil {

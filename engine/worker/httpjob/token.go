@@ -39,12 +39,14 @@ const (
 // StaticToken is a source of one token.
 type StaticToken string
 
+// Token implements TokenSource.
 func (s StaticToken) Token(context.Context) (Token, error) { return Token{Value: string(s)}, nil }
 
 // CommandToken is a program with arguments that writes a token to its standard output: as text, or as a JSON object with
 // access_token and optionally expires_in in seconds.
 type CommandToken []string
 
+// Token implements TokenSource.
 func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	if len(c) == 0 || c[0] == "" {
 		return Token{}, errors.New("the command that gives tokens is empty; name a program")
@@ -88,6 +90,7 @@ var metadataClient = http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
+// Token implements TokenSource.
 func (m MetadataToken) Token(ctx context.Context) (Token, error) {
 	address := string(m)
 	if address == "" {

@@ -18,7 +18,6 @@ type jobServer struct {
 	config httpjob.Config
 }
 
-// jobAction is an action that is a job on a server.
 type jobAction struct {
 	pos    ir.Pos // of the server's name
 	action worker.Action
@@ -63,7 +62,6 @@ func (r *reader) jobServer(f yamlfile.Field) {
 	r.jobServerNames = append(r.jobServerNames, f.Name)
 }
 
-// token reads a token source.
 func (r *reader) token(v *yamlfile.Value) (source httpjob.TokenSource) {
 	known := r.Fields(v, "token",
 		yamlfile.Key{Name: "env", Read: func(v *yamlfile.Value) {
@@ -148,7 +146,6 @@ func (r *reader) overrides(v *yamlfile.Value) (o httpjob.Overrides) {
 	return o
 }
 
-// resolveJobs resolves the servers that actions name.
 func (r *reader) resolveJobs() {
 	for _, a := range r.jobActions {
 		if r.jobServers[a.server] == nil {

@@ -15,7 +15,6 @@ type workerPool struct {
 	named  bool // by an action
 }
 
-// workerAction is an action of a pool's workers.
 type workerAction struct {
 	pos    ir.Pos // of the worker's name
 	action worker.Action
@@ -58,7 +57,6 @@ func (r *reader) worker(f yamlfile.Field) {
 	r.workerNames = append(r.workerNames, f.Name)
 }
 
-// workerAction reads an action of a worker.
 func (r *reader) workerAction(f yamlfile.Field) {
 	a := workerAction{action: worker.Action{Name: f.Name}, calls: f.Name}
 	r.Fields(f.Value, "action "+f.Name+" of a worker",
@@ -75,7 +73,6 @@ func (r *reader) workerAction(f yamlfile.Field) {
 	}
 }
 
-// resolveWorkers resolves the workers that actions name.
 func (r *reader) resolveWorkers() {
 	for _, a := range r.workerActions {
 		if p := r.workers[a.worker]; p != nil {

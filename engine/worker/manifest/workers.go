@@ -49,7 +49,6 @@ func (m *Manifest) openWorkers(r *reader) {
 	}
 }
 
-// workerActions adds a pool's actions: those named in the file, or else all that its workers know.
 func (m *Manifest) workerActions(r *reader, name string, p *pool.Pool) {
 	if !r.workers[name].named {
 		m.actions = append(m.actions, p.Actions()...)

@@ -118,7 +118,6 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// silence bounds the silence of a worker with heartbeats.
 func (c *Config) silence(heartbeat time.Duration) time.Duration {
 	if c.Silence > 0 {
 		return c.Silence

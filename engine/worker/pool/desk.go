@@ -77,7 +77,6 @@ type desk struct {
 	nextID        uint64
 }
 
-// add adds a new attempt.
 func (d *desk) add(a *attempt, now time.Time) {
 	if a.isLast(d.maxDeliveries) {
 		a.place = d.last.PushBack(a)
@@ -249,7 +248,6 @@ func times(n int) string {
 	return strconv.Itoa(n) + " workers"
 }
 
-// fail ends all waiting attempts.
 func (d *desk) fail(err error) {
 	for _, queue := range []*list.List{&d.last, &d.waiting} {
 		for queue.Len() > 0 {

@@ -96,7 +96,6 @@ func (w *member) problem(err error) {
 	}
 }
 
-// log logs a line.
 func (w *member) log(line []byte) {
 	if w.pool.config.Log != nil {
 		w.pool.config.Log(w.from, strings.ToValidUTF8(string(line[:min(len(line), logLineBytes)]), "\uFFFD"))
@@ -256,7 +255,6 @@ func (w *member) serve(g *protocol.Greeting) ending {
 	}
 }
 
-// howItEnded describes how the process ended.
 func (w *member) howItEnded() error {
 	if w.group.Overrun() {
 		return fmt.Errorf("it was killed, since it had more than its limit of %d processes", w.pool.config.Limits.Processes)
@@ -264,7 +262,6 @@ func (w *member) howItEnded() error {
 	return fmt.Errorf("it ended with %v", w.group.State())
 }
 
-// awaitExit returns how the process ended, or otherwise after the grace.
 func (w *member) awaitExit(otherwise error) ending {
 	timer := time.NewTimer(w.pool.config.Grace)
 	defer timer.Stop()

@@ -55,7 +55,6 @@ func openPipes(input []byte, most int, log func(string)) (_ *pipes, err error) {
 	return p, nil
 }
 
-// openInput makes the input's pipe, and writes the input if it fits.
 func (p *pipes) openInput() error {
 	reader, writer, err := newPipe()
 	if err != nil {
@@ -227,7 +226,6 @@ func (t *tail) add(text []byte, log func(string)) {
 	}
 }
 
-// end logs the incomplete line.
 func (t *tail) end(log func(string)) {
 	if len(t.line) > 0 {
 		log(string(t.line))

@@ -108,6 +108,7 @@ func (l Limits) group() procgroup.Limits {
 	return procgroup.Limits{Processes: l.Processes, Memory: l.Memory, OpenFiles: l.OpenFiles}
 }
 
+// Run implements worker.Func.
 func (a *Action) Run(ctx context.Context, call worker.Call) (any, error) {
 	select {
 	case a.slots <- struct{}{}:

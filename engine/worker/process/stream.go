@@ -39,7 +39,6 @@ func (s *stream) follow() func() {
 	}
 }
 
-// release ends the function of follow.
 func (s *stream) release() {
 	if s.file != nil {
 		_ = s.file.SetReadDeadline(time.Unix(1, 0)) // long past

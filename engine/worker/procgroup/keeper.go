@@ -234,7 +234,6 @@ func (k *Supervisor) Close(ctx context.Context) error {
 	return errors.Join(err, k.dog.Release(ctx, word))
 }
 
-// shut prevents further starts, and returns the started groups. first is false after the first call.
 func (k *Supervisor) shut() (started []*Group, first bool) {
 	k.starting.Lock()
 	defer k.starting.Unlock()

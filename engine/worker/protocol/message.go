@@ -15,6 +15,7 @@ import (
 // Kind is the kind of a message: the value of its key "pulley".
 type Kind string
 
+// The kinds of workers' messages.
 const (
 	KindHello     Kind = "hello"
 	KindResult    Kind = "result"
@@ -28,6 +29,7 @@ func (k Kind) IsKnown() bool {
 	return slices.Contains([]Kind{KindHello, KindResult, KindError, KindHeartbeat, KindBye}, k)
 }
 
+// Bounds of a greeting.
 const (
 	SlotsMax         = 10_000
 	HeartbeatMSLeast = 10
@@ -60,6 +62,7 @@ type Greeting struct {
 	Actions     []Action `json:"actions"`
 }
 
+// Action is an action that a worker knows.
 type Action struct {
 	Name     string   `json:"name"`
 	Args     []string `json:"args"`     // nil: any
@@ -200,7 +203,6 @@ func (m *Message) setID(raw json.RawMessage) bool {
 	return true
 }
 
-// wordField names the field of a message whose value has the wrong type.
 func wordField(err error) error {
 	var field *json.UnmarshalTypeError
 	if errors.As(err, &field) {

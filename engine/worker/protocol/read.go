@@ -47,6 +47,7 @@ func (d *Damage) LosesAnswer() bool {
 	return d.ID == "" && (d.Kind == "" || d.Kind == KindResult || d.Kind == KindError)
 }
 
+// Reader reads the lines of a worker.
 type Reader struct {
 	in      *bufio.Reader
 	most    int    // bytes of a line, including its line feed
@@ -156,7 +157,6 @@ func Take(line []byte) Line {
 	return damaged(line, begins[0][0], wrongWith(line[begins[0][0]:]))
 }
 
-// takeLong parses the begin of a too long line.
 func takeLong(line []byte) Line {
 	at := messageBegin.FindIndex(line[:min(len(line), idWithin)])
 	if at == nil {
@@ -175,7 +175,6 @@ func damaged(line []byte, begin int, err error) Line {
 	return Line{Text: line[:begin], Damage: &Damage{Kind: kind, ID: id, Err: err}}
 }
 
-// peek reads kind and id at the begin of a message.
 func peek(message []byte) (kind Kind, id string) {
 	d := json.NewDecoder(bytes.NewReader(message[:min(len(message), idWithin)]))
 	d.UseNumber()

@@ -62,7 +62,6 @@ func Behaviours() []Behaviour {
 	return []Behaviour{Echo, Decline, Hang, Ignore, Huge, Flood, Nothing, Invalid, Garbage, Half, ActionDie, Freeze, Orphan, OrphanHang}
 }
 
-// failureTypes are the behaviours' default failure types.
 var failureTypes = map[Behaviour]string{
 	Decline: "Declined",
 	Huge:    worker.TypeLimit,

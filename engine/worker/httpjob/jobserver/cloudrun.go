@@ -131,7 +131,6 @@ func (s *Server) list(r *http.Request, name string) reply {
 	return reply{status: http.StatusOK, body: map[string]any{"executions": page, "nextPageToken": next}}
 }
 
-// lag is how long a job is not listed.
 func (s *Server) lag(j *job) time.Duration {
 	if s.config.ListUneven <= 0 {
 		return s.config.ListLag
@@ -141,7 +140,6 @@ func (s *Server) lag(j *job) time.Duration {
 	return s.config.ListLag + time.Duration(rand.New(rand.NewPCG(s.config.Seed, h.Sum64())).Int64N(int64(s.config.ListUneven)))
 }
 
-// execution formats a job as an execution.
 func (j *job) execution() map[string]any {
 	now := time.Now()
 	state := j.state(now)
@@ -175,7 +173,6 @@ func (j *job) execution() map[string]any {
 	return e
 }
 
-// left answers /results/KEY with the result of that key's job.
 func (s *Server) left(escaped string) reply {
 	for _, j := range slices.Backward(s.jobs) {
 		if url.PathEscape(j.start.Key) != escaped || j.state(time.Now()) == "running" {

@@ -90,7 +90,6 @@ func (s *Server) describe(j *job) reply {
 	return j.plain()
 }
 
-// plain formats a job.
 func (j *job) plain() reply {
 	state := j.state(time.Now())
 	said := map[string]any{"id": strings.TrimPrefix(j.id, "plain "), "state": state}

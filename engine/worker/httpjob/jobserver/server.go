@@ -144,7 +144,6 @@ func (s *Server) Active() int {
 	return n
 }
 
-// state is a job's state in the plain dialect.
 func (j *job) state(now time.Time) string {
 	ends := j.begun.Add(j.does.After)
 	switch {
@@ -232,7 +231,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait waits, with withClient no longer than the client does.
 func wait(r *http.Request, d time.Duration, withClient bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -132,7 +132,6 @@ func isObject(text json.RawMessage) bool {
 	return json.Unmarshal(text, &object) == nil && object != nil
 }
 
-// find adds the first finding of each check and reason.
 func (k *kit) find(f Finding) {
 	if !slices.ContainsFunc(k.report.Findings, func(g Finding) bool { return g.Check == f.Check && g.Expected == f.Expected }) {
 		k.report.Findings = append(k.report.Findings, f)
@@ -145,7 +144,6 @@ func (k *kit) leaveOut(check, why string) {
 
 func (k *kit) passes(check string) { k.report.Passed = append(k.report.Passed, check) }
 
-// finish removes checks with findings from the passed ones.
 func (k *kit) finish() *Report {
 	slices.Sort(k.report.Passed)
 	k.report.Passed = slices.DeleteFunc(slices.Compact(k.report.Passed), func(check string) bool {

@@ -157,7 +157,6 @@ func (s *session) wrongArguments(check, action, args string) {
 	s.find(f)
 }
 
-// silence bounds the silence of a worker with heartbeats.
 func (s *session) silence() time.Duration { return 10*s.greeting.Heartbeat() + s.options.Timeout }
 
 func (s *session) beats() {
@@ -182,7 +181,6 @@ func (s *session) awaitBeat() (*protocol.Message, string) {
 	return s.await(s.silence(), func(m *protocol.Message) bool { return m.Kind == protocol.KindHeartbeat })
 }
 
-// runs runs the action Options.Run.
 func (s *session) runs() {
 	const check = "a run"
 	c := s.options.Run
@@ -201,7 +199,6 @@ func (s *session) runs() {
 	}
 }
 
-// slow runs the action Options.Slow, and checks the worker during it.
 func (s *session) slow() {
 	c := s.options.Slow
 	if c == nil {
@@ -247,7 +244,6 @@ func (s *session) slow() {
 	s.ask("work after a cancel", cancel+other, other, "a cancel ends one attempt, and not the worker", id)
 }
 
-// checkGoodbye ends the worker with bye.
 func (s *session) checkGoodbye() {
 	const check = "bye"
 	s.send(string(protocol.Bye()))

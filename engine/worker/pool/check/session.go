@@ -136,7 +136,6 @@ func (s *session) said() string {
 	return ", and on standard error: " + text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// send writes to the worker, within the timeout.
 func (s *session) send(text string) {
 	_ = s.in.SetWriteDeadline(time.Now().Add(s.options.Timeout))
 	_, _ = s.in.WriteString(text) // a missing answer shows that nobody reads
@@ -197,7 +196,6 @@ func (s *session) ended() string {
 	}
 }
 
-// awaitAnswer returns the answer to an attempt.
 func (s *session) awaitAnswer(id string) (*protocol.Message, string) {
 	if m := s.answers[id]; m != nil { // before the awaited one
 		return m, ""
