@@ -206,7 +206,7 @@ const (
 )
 
 // Estimate returns the approximate duration of Compare, if schedulers are fast enough for their instances in flight; slow ones
-// take up to longestRun times as long. It is not known for runs with a number of nodes and no time.
+// may take longer, by a factor of at most longestRun. It is not known for runs with a number of nodes and no time.
 func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	c = c.withDefaults()
 	for i := range c.Cases {

@@ -180,7 +180,7 @@ func (d *decoder) timeScale(v *yamlfile.Value) *float64 {
 	return &scale
 }
 
-// traceFile reads a trace beside the scenario; nil after a mistake.
+// traceFile reads a trace from the scenario's folder; nil after a mistake.
 func (d *decoder) traceFile(v *yamlfile.Value, name string) *wfformat.Trace {
 	t, err := d.readTrace(alongside(d.file, name))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"pulley/reports/record"
 )
 
-// AppendedPerNode has events appended for instances of so many node runs, and gives from the server's counters how many
-// rows were inserted and updated for each completion.
+// AppendedPerNode appends the events of instances with nodes node runs, and returns the rows inserted and updated per
+// completion, by the server's counters.
 func AppendedPerNode(t *testing.T, nodes int) (inserted, updated float64) {
 	t.Helper()
 	s := lot(t, journalDesign)

@@ -30,7 +30,7 @@ fn main(input: [x], output: [all]):
 `
 
 const (
-	burstInFlight = 200                   // chains running beside the burst
+	burstInFlight = 200                   // chains running during the burst
 	burstLook     = 25 * time.Millisecond // between checks that all is removed
 )
 

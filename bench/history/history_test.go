@@ -28,7 +28,6 @@ var day = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 
 var hostA = record.Host{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, MemoryBytes: 8 << 30}
 
-// aRun is the run of day i.
 func aRun(i int, host record.Host, value float64) history.Run {
 	return history.Run{
 		Time: day.AddDate(0, 0, i), Revision: fmt.Sprintf("%040x", i), Host: host, Scenario: "fanout", Design: "push", Size: 100,
@@ -92,8 +91,8 @@ func TestTornAndForeignLinesAreReportedAndSkipped(t *testing.T) {
 
 const writerEnv = "HISTORY_TEST_WRITER"
 
-// TestWritersDoNotMix has goroutines and other processes append at the same time: each its own runs, and all of them the same ones,
-// which come to stand there once, since writers wait for each other.
+// TestWritersDoNotMix has goroutines and other processes append concurrently. Each appends its own runs, and all append the
+// same ones, which must be stored once.
 func TestWritersDoNotMix(t *testing.T) {
 	const each, goroutines = 8, 3
 	processes := 2
@@ -202,7 +201,7 @@ func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 	}
 }
 
-// planted are runs around 1,000 that come to 900 from index at on, with a noise of 1 %, shuffled.
+// planted are shuffled runs around 1,000, and around 900 from index at, with a noise of 1 %.
 func planted(at, n int) []history.Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	var runs []history.Run

@@ -16,7 +16,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// store is a schema with a table in it.
 type store struct {
 	*testing.T
 	ctx  context.Context
@@ -67,7 +66,7 @@ func (s *store) start(cfg scenarios.Pressure) *pressure.Running {
 	return r
 }
 
-// TestHeldTransaction: while it is held, VACUUM cannot remove what was deleted, and afterwards it can.
+// TestHeldTransaction checks that VACUUM removes deleted rows only after the held transaction has ended.
 func TestHeldTransaction(t *testing.T) {
 	s := newStore(t)
 	dead := func() int64 {
@@ -91,7 +90,7 @@ func TestHeldTransaction(t *testing.T) {
 	}
 }
 
-// TestEverythingPresses has all pressures on at once, and wants each to be told of, and nothing left of them.
+// TestEverythingPresses applies all pressures together, and checks that each is reported and removed.
 func TestEverythingPresses(t *testing.T) {
 	s := newStore(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -117,7 +116,7 @@ func TestEverythingPresses(t *testing.T) {
 	}
 }
 
-// TestRelay: what a distance is compared with leads through the same relay, and is not at a distance.
+// TestRelay checks that the baseline of a distance uses the same relay, without the distance.
 func TestRelay(t *testing.T) {
 	s := newStore(t)
 	relayed := scenarios.Pressure{Relayed: true}
@@ -141,7 +140,7 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestPressureThatWasNotThere: a run whose pressure gave way says so.
+// TestPressureThatWasNotThere checks that a run reports that its pressure failed.
 func TestPressureThatWasNotThere(t *testing.T) {
 	s := newStore(t)
 	r := s.start(scenarios.Pressure{HeldTransaction: true, RoundTrip: time.Millisecond})

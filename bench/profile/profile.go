@@ -18,7 +18,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Recording is an active profile. Whoever begins it must end it.
+// Recording is an active profile. The caller of Begin must end it.
 type Recording struct{ written bytes.Buffer }
 
 // Begin begins a recording. It fails while another recording or profile is active.

@@ -21,7 +21,7 @@ func firstN(n int) []float64 {
 	return out
 }
 
-// TestMedianIntervalTable holds the ranks and coverages that are printed in tables of the sign test.
+// TestMedianIntervalTable compares ranks and coverages with printed tables of the sign test.
 func TestMedianIntervalTable(t *testing.T) {
 	for _, c := range []struct {
 		n        int
@@ -130,7 +130,7 @@ func TestPairedRatio(t *testing.T) {
 	}
 }
 
-// TestPairedRatioSurvivesDrift slows the machine down tenfold over the runs: neighbours feel it alike.
+// TestPairedRatioSurvivesDrift slows the machine down tenfold over the runs. Neighbouring runs are slowed alike.
 func TestPairedRatioSurvivesDrift(t *testing.T) {
 	var a, b []float64
 	for i := range 8 {
@@ -173,7 +173,7 @@ func TestLogLogSlope(t *testing.T) {
 	}
 }
 
-// TestTheilSenIgnoresOneWildPoint is why there are two slopes.
+// TestTheilSenIgnoresOneWildPoint shows why there are two slopes.
 func TestTheilSenIgnoresOneWildPoint(t *testing.T) {
 	x := []float64{1, 2, 4, 8, 16, 32, 64, 128}
 	y := slices.Clone(x)

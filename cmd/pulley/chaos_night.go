@@ -18,7 +18,7 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// chaosNightCmd is the chaos part of make nightly: successive runs, for a time or until enough has gone wrong.
+// chaosNightCmd is the chaos part of make nightly: successive runs, for a time or until enough runs have failed.
 type chaosNightCmd struct {
 	console.BackendsFlag `set:"backends=push,journal,eager,pull,pull:scan=sql"`
 	Faults               []string `default:"all" help:"The kinds of faults of the first of a round's runs. Default: all, and those that go to every message."`

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// order is what typed actions of the tests take.
+// order is an argument of the typed test actions.
 type order struct {
 	ID     string            `json:"id"`
 	Cents  int64             `json:"cents"`

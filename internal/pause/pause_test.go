@@ -10,7 +10,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// TestFor waits for a time, for none, and for one before which the context ends.
+// TestFor waits for a time, for none, and for one that the context's end cuts short.
 func TestFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("called")

@@ -13,8 +13,8 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// TestFarServer puts a server at a distance: no answer comes sooner than the distance allows, what is sent at once shares
-// it, every round trip is counted, and large values come through whole.
+// TestFarServer puts a server at a distance. No answer comes sooner than the distance allows, concurrent sends share it, every
+// round trip is counted, and large values arrive unchanged.
 func TestFarServer(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -69,7 +69,8 @@ func TestFarServer(t *testing.T) {
 	}
 }
 
-// TestFarServerGoes: the end of the server's session reaches the client, and closing the proxy ends what is on the way.
+// TestFarServerGoes checks that the end of the server's session reaches the client, and that closing the proxy ends what is in
+// transit.
 func TestFarServerGoes(t *testing.T) {
 	p, err := pgwire.ListenFar(pgtest.DSN(t), time.Millisecond)
 	if err != nil {

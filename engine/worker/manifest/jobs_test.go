@@ -18,7 +18,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestJobs opens a file with servers of both dialects, and has jobs run on them.
+// TestJobs runs jobs on servers of both dialects, as a file names them.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -109,7 +109,7 @@ jobs:
 	}
 }
 
-// TestMistakesOfJobs wants every mistake of a file in its line.
+// TestMistakesOfJobs checks that each mistake of a file is reported with its line.
 func TestMistakesOfJobs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

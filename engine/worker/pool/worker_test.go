@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// workerVariable makes the test's program a worker; its value is a plan.
+// workerVariable makes the test's program a worker. Its value is a plan.
 const workerVariable = "PULLEY_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// workerPlan says how the test's worker is.
+// workerPlan describes the test's worker.
 type workerPlan struct {
 	Slots     int
 	Beat      int    // milliseconds; 0: none
@@ -202,7 +202,7 @@ func (w *testWorker) act(m runMessage, cancelled chan struct{}) {
 	}
 }
 
-// lastID gives the id of the only attempt.
+// lastID returns the id of the only attempt.
 func lastID(running *sync.Map) (id string) {
 	running.Range(func(key, _ any) bool { id = key.(string); return false })
 	running.Delete(id)

@@ -11,7 +11,7 @@ import (
 	"pulley/internal/procenv"
 )
 
-// TestContract holds programs against the contract of all executors, and wants none to be left.
+// TestContract runs the contract of all executors on programs, and checks that no process is left.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")

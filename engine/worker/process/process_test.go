@@ -56,7 +56,7 @@ func registry(t testing.TB, c Config, programs map[string][]string) *worker.Regi
 	return r
 }
 
-// execute runs an attempt, and gives its result, or its failure's type and message.
+// execute runs an attempt, and returns its result, or its failure's type and message.
 func execute(ctx context.Context, r *worker.Registry, action, args string) string {
 	result, failure := r.Execute(ctx, backend.Task{Action: action, Args: json.RawMessage(args), Attempt: 2})
 	if failure != nil {
@@ -125,7 +125,7 @@ func TestHowProgramsEnd(t *testing.T) {
 	}
 }
 
-// TestLimits has programs come to the limits of the system.
+// TestLimits has programs reach the limits of the system.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	r := registry(t, Config{Limits: Limits{Memory: 64 << 20, OpenFiles: 16, Processes: 8}}, map[string][]string{
@@ -148,7 +148,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancelled cancels an attempt at work, one that waits for its turn, and one before it begins.
+// TestCancelled cancels a running attempt, a queued one, and one before it begins.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "begun")
@@ -190,7 +190,7 @@ func TestNodeTimeout(t *testing.T) {
 	}
 }
 
-// TestAtOnce runs no more programs of an action beside each other than may be; the contract's suite runs five hundred.
+// TestAtOnce checks the bound on an action's concurrent programs. The contract's suite runs five hundred.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	r := registry(t, Config{AtOnce: 5, Dir: t.TempDir()}, map[string][]string{
@@ -251,7 +251,7 @@ func TestProgramsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestLogHasEachLine wants every line of standard error to be told, a long one cut, and the last without its end.
+// TestLogHasEachLine checks that every line of standard error is logged: a long one cut, the last one without its newline.
 func TestLogHasEachLine(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
