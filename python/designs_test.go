@@ -42,7 +42,7 @@ func workflows(t *testing.T, first, count int) []ran {
 	written = slices.CompactFunc(written, func(a, b ran) bool { return a.file() == b.file() })
 	third := min(len(written), max(1, count/3))
 	var cases []ran
-	for i := range third { // from all over the alphabet, others for other seeds
+	for i := range third { // from the whole alphabet, others for other seeds
 		cases = append(cases, written[(first+i*len(written)/third)%len(written)])
 	}
 	cases = append(cases, printPrograms(t, "printed", programs.Options{Python: true}, first, third).run(t)...)

@@ -21,7 +21,7 @@ type printed struct {
 	folder   string
 	programs map[string]programs.Program
 	tried    int
-	why      map[string]int // how many were not printed, by what is in their way
+	why      map[string]int // the number of programs that were not printed, by reason
 }
 
 // printPrograms prints the programs of some seeds.
@@ -113,7 +113,7 @@ func (r *runner) checkPrinted(t *testing.T, c ran, p programs.Program) {
 	original, all := r.interpreter(t, p.Source).Possible(p.Input, r.act(t), reference.Options{}, outcomesMax)
 	compiled, also := r.interpreter(t, c.Program).Possible(c.Input, r.act(t), reference.Options{}, outcomesMax)
 	if !all || !also {
-		return // there are too many outcomes that are right
+		return // too many outcomes are right
 	}
 	before, after := c.ends(t, original), c.ends(t, compiled)
 	has := func(ends []ended, end ended) bool {

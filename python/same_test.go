@@ -146,7 +146,6 @@ type runner struct {
 	engine  *engine.Engine
 }
 
-// newRunner returns a runner with an in-memory engine.
 func newRunner(t *testing.T) *runner {
 	store := memory.New(memory.Options{})
 	t.Cleanup(store.Close)
@@ -213,7 +212,6 @@ func (r *runner) act(t *testing.T) reference.Action {
 	})
 }
 
-// ended writes an outcome as Python does.
 func (c ran) ended(t *testing.T, o reference.Outcome) ended {
 	end := ended{Status: string(o.Status), Result: o.Result}
 	if o.Error != nil {
@@ -261,7 +259,6 @@ func (c ran) python(typ, message string) string {
 	return typ + ": " + message
 }
 
-// line returns the line in Python of a place in the program.
 func (c ran) line(at ir.Pos) int {
 	s := python.Source{Positions: c.Positions}
 	return s.Place(at).Line

@@ -56,7 +56,7 @@ func TestPageShowsFractions(t *testing.T) {
 	s, m := withCeilings()
 	page := render(t, s, m)
 	p := parse(t, page)
-	if got := p.tableRows["Fractions of the ceilings"]; got != 4*4 { // four scenarios, four backends that have a ceiling
+	if got := p.tableRows["Fractions of the ceilings"]; got != 4*4 { // four scenarios, four backends with a ceiling
 		t.Errorf("%d rows of fractions", got)
 	}
 	if p.tableRows["Ceilings"] != 2 || p.tableRows["On one idle connection"] != 2 || p.tableRows["All rows"] != len(s.Rows) {

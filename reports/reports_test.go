@@ -91,7 +91,6 @@ func only(keep func(record.Row) bool) (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// differences is a record with the differences between runs of one scenario, in both modes.
 func differences() (*record.Summary, *record.Manifest) {
 	s, m := only(func(r record.Row) bool { return r.Scenario == "chain" && r.Size == 10 && r.Backend != "memory" })
 	for i := range s.Rows {

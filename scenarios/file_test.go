@@ -37,7 +37,6 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// loaded loads a valid scenario.
 func loaded(t *testing.T, file string) scenarios.Scenario {
 	t.Helper()
 	s, err := scenarios.Find(file)

@@ -37,7 +37,7 @@ func TestOfProgram(t *testing.T) {
 	if s.Name != "echo" || s.File() != file || len(s.DefaultSizes) != 1 || !strings.Contains(string(w.Expected), "= 1 + 1") {
 		t.Errorf("%s, %s, %v, %s", s.Name, s.File(), s.DefaultSizes, w.Expected)
 	}
-	again, err := scenarios.FromBundle(*s.Bundle()) // as the case of a run that failed keeps it
+	again, err := scenarios.FromBundle(*s.Bundle()) // as a failed run's case stores it
 	if err != nil || again.Name != "echo" {
 		t.Errorf("%v, %s", err, again.Name)
 	}

@@ -58,7 +58,7 @@ func TestProgramsRun(t *testing.T) {
 				}
 			}
 			if runs >= manyRuns && !depth.Night() {
-				break // one instance is long, and says enough
+				break // one instance is long enough
 			}
 		}
 	})

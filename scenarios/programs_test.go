@@ -57,7 +57,6 @@ func TestProgramsMeanWhatTheySay(t *testing.T) {
 	})
 }
 
-// endOf is the end that a program states.
 func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) reference.End {
 	t.Helper()
 	if r.Fails == nil {

@@ -225,7 +225,6 @@ func TestBuildIsPure(t *testing.T) {
 	}
 }
 
-// options sets a parameter of the scenarios that have it.
 func options(s scenarios.Scenario, name, value string) scenarios.Options {
 	if !s.HasParameter(name) {
 		return scenarios.Options{}

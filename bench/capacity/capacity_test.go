@@ -24,12 +24,12 @@ type queue struct {
 	r       *rand.Rand
 	now     time.Time
 	runs    int
-	fail    int // the run at which it fails; 0: none does
-	stall   int // every so many runs, it stands still for a while; 0: never
-	others  int // every so many runs, other programs use the machine; 0: never
-	slow    int // so many open runs from the first on have services that take a half longer
+	fail    int // the run that fails; 0: none
+	stall   int // every stall-th run, it stalls for a while; 0: never
+	others  int // every others-th run, other programs use the machine; 0: never
+	slow    int // that many first open runs have services half as long again
 
-	disturbed func(o bench.OpenRun) bool // says of a run that other programs use the machine; nil: of none
+	disturbed func(o bench.OpenRun) bool // reports whether other programs use the machine in a run; nil: in none
 }
 
 var errBroken = errors.New("the store is gone")

@@ -59,7 +59,6 @@ func keepP(points []Point, values []float64) {
 	}
 }
 
-// best returns the best candidate of all segments.
 func (d *divider) best(values []float64, bounds []int) (top candidate, ok bool) {
 	top.q = math.Inf(-1)
 	for i, from := range bounds[:len(bounds)-1] {

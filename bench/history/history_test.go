@@ -45,7 +45,7 @@ func mustAppend(t *testing.T, path string, want int, runs ...history.Run) {
 func TestAppendedRunsAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "down", history.FileName)
 	mustAppend(t, path, 2, aRun(1, hostA, 10), aRun(2, hostA, 0.1+0.2))
-	mustAppend(t, path, 1, aRun(2, hostA, 0.1+0.2), aRun(3, hostA, 12)) // the first of which stands there
+	mustAppend(t, path, 1, aRun(2, hostA, 0.1+0.2), aRun(3, hostA, 12)) // the first of which is already stored
 	for _, from := range []string{path, filepath.Dir(path)} {
 		runs, skipped, err := history.Read(from)
 		if err != nil || len(skipped) > 0 || len(runs) != 3 {
@@ -102,7 +102,7 @@ func TestWritersDoNotMix(t *testing.T) {
 	write := func(path string, writer int) error {
 		for i := range each {
 			own, shared := aRun(i, hostA, float64(writer)), aRun(each+i, hostA, 0)
-			own.Load = strings.Repeat("long ", 2000) // longer than what a pipe or a block takes at once
+			own.Load = strings.Repeat("long ", 2000) // longer than a pipe or a block holds
 			if added, err := history.Append(path, []history.Run{own, shared}); err != nil || added < 1 {
 				return errors.Join(err, fmt.Errorf("added %d", added))
 			}
@@ -188,7 +188,7 @@ func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 		runs = append(runs, fast, slow, few, unsafe)
 	}
 	kernel := aRun(20, hostA, 200)
-	kernel.Host.MemoryBytes -= 5 << 20 // what a newer kernel keeps for itself
+	kernel.Host.MemoryBytes -= 5 << 20 // what a newer kernel reserves
 	series := history.Group(append(runs, kernel))
 	if len(series) != 4 {
 		t.Fatalf("%d series, want one for each machine, load and server", len(series))

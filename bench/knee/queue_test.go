@@ -76,9 +76,9 @@ type world struct {
 	queue
 	r       *rand.Rand
 	spread  float64 // of its speed, from run to run
-	stalls  float64 // the share of runs in which it stands still for a while
-	invalid float64 // the share of runs that are not valid
-	many    int     // arrivals in a run, of which a fifth is warm-up
+	stalls  float64 // the share of runs with a stall
+	invalid float64 // the share of invalid runs
+	many    int     // arrivals in a run, a fifth of them warm-up
 }
 
 const windows = 10

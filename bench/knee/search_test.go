@@ -123,7 +123,7 @@ func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
 	turn := false
 	for rate, more := s.Next(); more; rate, more = s.Next() {
 		r := sharp(rate, 100)
-		if rate > 94 && rate < 106 { // where nothing can be told
+		if rate > 94 && rate < 106 { // where runs contradict each other
 			turn = !turn
 			r.Windows[0][0].Above, r.Windows[0][1].Above = 50, map[bool]int{true: 55, false: 45}[turn]
 		}

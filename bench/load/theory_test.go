@@ -60,7 +60,6 @@ func (q queueing) replicate(t *testing.T, rho float64, runs int) []*record.Load 
 	return out
 }
 
-// waits are the mean waiting times of runs.
 func waits(runs []*record.Load) []float64 {
 	var out []float64
 	for _, l := range runs {

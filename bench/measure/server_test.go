@@ -57,8 +57,8 @@ func connect(t *testing.T, app string) *pgx.Conn {
 	cfg.RuntimeParams["application_name"] = app
 	cfg.RuntimeParams["enable_bitmapscan"] = "off"
 	if strings.HasPrefix(app, "load ") {
-		cfg.RuntimeParams["enable_seqscan"] = "off" // Still taken where there is no other way.
-		cfg.RuntimeParams["jit"] = "off"            // Or the cost of such a plan would have it compiled.
+		cfg.RuntimeParams["enable_seqscan"] = "off" // Still used if there is no other plan.
+		cfg.RuntimeParams["jit"] = "off"            // Otherwise such a plan's cost would trigger compilation.
 	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	conn, err := pgx.ConnectConfig(t.Context(), cfg)

@@ -83,7 +83,7 @@ func TestHeldTransaction(t *testing.T) {
 	if err != nil || report.HeldAge < 1 || len(report.Missing) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	for dead() != 0 { // a session of the server's own may hold it for a moment; fails when the test has taken too long
+	for dead() != 0 { // a session of the server may hold it for a moment; fails when the test's time is over
 	}
 	if again, err := r.Stop(s.ctx); err != nil || len(again.Missing) > 0 {
 		t.Errorf("stopping twice: %+v, %v", again, err)
@@ -102,7 +102,7 @@ func TestEverythingPresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r.ReadByAll() < 2 {
-		s.exec("SELECT 1") // fails when the test has taken too long
+		s.exec("SELECT 1") // fails when the test's time is over
 	}
 	if err := conn.Close(s.ctx); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestPressureThatWasNotThere(t *testing.T) {
 	r := s.start(scenarios.Pressure{HeldTransaction: true, RoundTrip: time.Millisecond})
 	for s.number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()", pressure.Application) > 0 {
 	}
-	report, _ := r.Stop(s.ctx) // what went wrong is in the report
+	report, _ := r.Stop(s.ctx) // failures are in the report
 	all := strings.Join(report.Missing, "\n")
 	for _, want := range []string{"the held transaction is gone", "no round trip led through the relay"} {
 		if !strings.Contains(all, want) {

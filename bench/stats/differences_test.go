@@ -43,10 +43,10 @@ func TestDifferences(t *testing.T) {
 		"slower":     {700, 6, record.Worse},
 		"faster":     {1400, 6, record.Better},
 		"alike":      {1000, 6, record.Unclear},
-		"two runs":   {100, 2, record.Unclear}, // however large it is, chance gives it once in three
+		"two runs":   {100, 2, record.Unclear}, // chance gives any difference once in three times
 		"three runs": {100, 3, record.Unclear},
 	} {
-		r := rand.New(rand.NewPCG(1, 2)) // of each case its own, in whatever order they come
+		r := rand.New(rand.NewPCG(1, 2)) // one per case, so that their order does not matter
 		noise := func() float64 { return 1 + 0.05*r.NormFloat64() }
 		list := stats.Differences(runsOf(c.runs, map[string]float64{"push": 1000, "pull": c.pull}, noise), "push")
 		d := difference(t, list, record.FigureTime)

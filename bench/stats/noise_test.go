@@ -227,7 +227,7 @@ func TestPower(t *testing.T) {
 	tries := depth.Of(150, 3000)
 	for _, c := range []struct {
 		noise string
-		pairs int // that are surely enough
+		pairs int // enough in any case
 	}{
 		{"lognormal", 40}, {"autocorrelated, slow", 20}, {"drift: each run a little slower, and noise", 30},
 		{"other work that comes and goes", 160}, {"bimodal: a third of the runs disturbed", 320},

@@ -144,7 +144,7 @@ func TestRankTestsCountEverything(t *testing.T) {
 			d[i] = math.Log(b[i]) - math.Log(a[i])
 			for _, other := range d[:i] {
 				if math.Abs(other) == math.Abs(d[i]) {
-					return // Ties are more careful than this.
+					return // With ties the test is more conservative.
 				}
 			}
 			if d[i] == 0 {

@@ -13,7 +13,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// sample makes a valid run of one instance.
 func sample(scenario, backend string, size, nodes, run int, rate float64, rowsRead int64) record.Sample {
 	return record.Sample{
 		Scenario: scenario, Backend: backend, Size: size, Run: run, Instances: 1, Nodes: nodes, NodesPerS: rate, Valid: true,

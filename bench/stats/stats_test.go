@@ -16,7 +16,7 @@ func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 func firstN(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
-		out[i] = float64((i*7)%n) + 1 // Out of order, so that sorting is seen to happen.
+		out[i] = float64((i*7)%n) + 1 // Out of order, to test the sorting.
 	}
 	return out
 }
@@ -83,7 +83,7 @@ func TestCoverageIsWhatItSays(t *testing.T) {
 			lo, hi := int(got.Lo), int(got.Hi)
 			covered := 0
 			for pattern := range 1 << n {
-				below := bits.OnesCount(uint(pattern)) // So many order statistics lie below the true median.
+				below := bits.OnesCount(uint(pattern)) // That many order statistics lie below the true median.
 				if below > lo && below <= hi {
 					covered++
 				}

@@ -102,7 +102,7 @@ func TestContainerEndsWithProgram(t *testing.T) {
 		"exit without Close": func(c *child) error { return c.stdin.Close() },
 	} {
 		if name == "SIGTERM" && !depth.Night() {
-			continue // to the container it is as SIGKILL
+			continue // for the container it equals SIGKILL
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -201,7 +201,7 @@ func fakeServer(t *testing.T, answers ...func(*pgproto3.Backend)) string {
 			if _, err := backend.ReceiveStartupMessage(); err == nil {
 				answers[min(i, len(answers)-1)](backend)
 				_ = backend.Flush()
-				_, _ = backend.Receive() // until the client has read it and goes
+				_, _ = backend.Receive() // until the client has read it and disconnects
 			}
 			_ = conn.Close()
 		}

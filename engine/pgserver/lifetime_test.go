@@ -34,7 +34,7 @@ func TestServerEndsWithProgram(t *testing.T) {
 	for _, test := range []struct {
 		name, mode string
 		end        func(*testing.T, *child)
-		rare       bool // one that is as another to the server; it has its turn at night
+		rare       bool // equal to another one for the server, so it only runs at night
 	}{
 		{"SIGKILL", childClose, send(syscall.SIGKILL), false},
 		{"SIGTERM", childClose, send(syscall.SIGTERM), true},
@@ -339,7 +339,7 @@ func TestStartAfterDeathAndClose(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 2 {
-		if err := s.Close(cancelled); err != nil { // a cancelled context does not keep it from ending the server
+		if err := s.Close(cancelled); err != nil { // it must end the server even if its context is cancelled
 			t.Fatal(err)
 		}
 	}

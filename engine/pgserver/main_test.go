@@ -32,8 +32,8 @@ const (
 	childClose     = "close"     // closes the server, then exits
 	childExit      = "exit"      // exits without closing
 	childPanic     = "panic"     // dies of a panic
-	childInterrupt = "interrupt" // on SIGINT: asks the server a question, closes it, exits
-	childNoWay     = "no way"    // opens where there is nothing to find, and reports the error
+	childInterrupt = "interrupt" // on SIGINT: queries the server, closes it, exits
+	childNoWay     = "no way"    // opens where no way exists, and reports the error
 )
 
 // childReport is the line that a child prints when its server is open, or cannot be opened.
@@ -321,7 +321,6 @@ func needBinaries(t *testing.T) binaries {
 	return found[0]
 }
 
-// openTest opens a server, logs to the test, and closes the server with it.
 func openTest(t *testing.T, o Options) *Server {
 	t.Helper()
 	if o.Log == nil {
@@ -385,7 +384,7 @@ func running(pid int) bool {
 	}
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return !exists("/proc/self") // no /proc here: believe the signal
+		return !exists("/proc/self") // no /proc here: rely on the signal
 	}
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z")

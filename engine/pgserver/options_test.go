@@ -212,7 +212,7 @@ func TestBinaryOrder(t *testing.T) {
 	if got := binaryDirs(); !slices.Equal(got, []string{onPath, seventeen, nine}) {
 		t.Errorf("got %q", got)
 	}
-	t.Setenv("PATH", link) // a link stands for what it points to
+	t.Setenv("PATH", link) // a link counts as its target
 	if got := binaryDirs(); !slices.Equal(got, []string{nine, seventeen}) {
 		t.Errorf("got %q", got)
 	}

@@ -33,7 +33,6 @@ func task(action, args string) backend.Task {
 	return backend.Task{Action: action, Args: json.RawMessage(args), Attempt: 1}
 }
 
-// show returns the result, or "type: message".
 func show(result json.RawMessage, failure *plan.Failure) string {
 	if failure != nil {
 		return failure.Type + ": " + failure.Message

@@ -9,7 +9,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// told parses a text and returns its value and the mistakes as text.
 func told(text string) (*Value, string) {
 	var r Report
 	v := Parse("f.yaml", []byte(text), &r)

@@ -417,7 +417,7 @@ func TestRateFor(t *testing.T) {
 	if got := earlier.RateFor(record.CeilingBatched, 10, nil); got == nil || got.NodesPerInstance != 0 {
 		t.Errorf("an earlier record: %+v", got)
 	}
-	earlier.Rates[0].NodesPerInstance = 10 // as a record of before there were graphs
+	earlier.Rates[0].NodesPerInstance = 10 // like a record from before there were graphs
 	if got := earlier.RateFor(record.CeilingBatched, 10, &record.InstanceWrites{Nodes: 10}); got == nil {
 		t.Error("the ceiling of an earlier record is not found for a graph")
 	}

@@ -102,7 +102,7 @@ func TestLawsDrawWhatTheySay(t *testing.T) {
 			farthest = max(farthest, math.Abs(float64(n-next)/float64(n)-l.Above(drawn[i])))
 			i = next
 		}
-		if bound := 1.95 / math.Sqrt(float64(n)); farthest > bound { // which is exceeded once in a thousand times
+		if bound := 1.95 / math.Sqrt(float64(n)); farthest > bound { // exceeded once in a thousand times
 			t.Errorf("%s: the distribution of what was drawn is up to %.4f from what it should be, which is over %.4f", c.text, farthest, bound)
 		}
 		if l.Above(-1) != 1 || l.Above(c.hi) > 1e-4 {

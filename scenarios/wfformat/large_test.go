@@ -18,7 +18,7 @@ func reading(t *testing.T, shape Shape, tasks int) cost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range made.Tasks { // as a measured run has them
+	for i := range made.Tasks { // as in a measured run
 		made.Tasks[i].ExecutedAt, made.Tasks[i].Machines = "2026-01-01T00:00:00Z", []string{"localhost"}
 	}
 	var text bytes.Buffer

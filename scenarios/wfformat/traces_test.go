@@ -132,12 +132,11 @@ func plainTasks(t *testing.T, path string) (tasks []plainTask, seconds map[strin
 	}
 	tasks = append(w.Tasks, w.Jobs...)
 	for _, task := range tasks {
-		seconds[task.Name] = task.Seconds + task.Runtime // only one of them is there
+		seconds[task.Name] = task.Seconds + task.Runtime // only one of them is set
 	}
 	return tasks, seconds, func(t Task) string { return t.Name }
 }
 
-// compareWithFile compares a trace with its file.
 func compareWithFile(t *testing.T, path string, trace *Trace) {
 	t.Helper()
 	tasks, seconds, refer := plainTasks(t, path)

@@ -12,7 +12,6 @@ import (
 	"pulley/reports/record"
 )
 
-// made makes a record of chain runs with the given rates.
 func made(rates map[string][]float64) *Record {
 	r := &Record{
 		Runs: 3, InFlight: 1000, RunForNS: int64(time.Second), Order: "ABBA", PayloadBytes: peer.PayloadBytes, Postgres: &record.Postgres{Version: "PostgreSQL 15.1 on x"},

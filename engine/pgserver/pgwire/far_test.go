@@ -64,7 +64,7 @@ func TestFarServer(t *testing.T) {
 	if err := conn.QueryRow(ctx, "SELECT $1::text", large).Scan(&back); err != nil || back != large {
 		t.Errorf("3 MB did not come back as they were sent: %d bytes, %v", len(back), err)
 	}
-	if n := p.RoundTrips() - before; n > 2 { // however many pieces it was sent in
+	if n := p.RoundTrips() - before; n > 2 { // in however many parts it was sent
 		t.Errorf("%d round trips of a large value", n)
 	}
 }

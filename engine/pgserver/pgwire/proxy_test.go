@@ -16,7 +16,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// through opens a connection through a judge.
 func through(t *testing.T, judge pgwire.Judge) (*pgwire.Proxy, *pgx.Conn) {
 	t.Helper()
 	p, err := pgwire.Listen(pgtest.DSN(t), func(uint64) pgwire.Judge { return judge })

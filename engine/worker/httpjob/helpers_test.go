@@ -89,7 +89,6 @@ func virtual(t *testing.T, d Dialect, sc jobserver.Config, change func(*Config),
 	})
 }
 
-// against runs a test of a handler, in a bubble.
 func against(t *testing.T, d Dialect, handler http.Handler, change func(*Config), test func(*bench)) {
 	t.Helper()
 	network := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -124,7 +123,6 @@ func against(t *testing.T, d Dialect, handler http.Handler, change func(*Config)
 	test(b)
 }
 
-// action makes the dialect's action of a job.
 func (b *bench) action(j Job) worker.Func {
 	b.Helper()
 	if b.dial == CloudRun && j.Name == "" {
@@ -237,7 +235,6 @@ func synctestAgainst(t *testing.T, d Dialect, handler http.Handler, test func(*b
 	synctest.Test(t, func(t *testing.T) { against(t, d, handler, nil, test) })
 }
 
-// newTCP serves a handler, and returns its address.
 func newTCP(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(handler)

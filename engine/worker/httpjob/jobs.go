@@ -212,7 +212,7 @@ func endsJob(ctx context.Context) bool {
 	return !errors.Is(cause, dispatch.ErrLeaseLost) && !errors.Is(cause, dispatch.ErrStopped)
 }
 
-// release cancels a job in the background. Without an id it first looks for the job, for as long as it may take to appear.
+// release cancels a job in the background. Without an id it first looks for the job, until the job must have appeared.
 func (a *action) release(s start, id string) {
 	j := a.jobs
 	name := id

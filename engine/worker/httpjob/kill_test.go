@@ -108,7 +108,7 @@ func (c engineConfig) run(ctx context.Context) error {
 	}
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: actions, Slots: c.Slots, Lease: lease, Sweep: lease,
-		MaxDeliveries: 1_000_000, // it is not the jobs that kill engines
+		MaxDeliveries: 1_000_000, // jobs do not kill engines
 	})
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 	for !allEnded(ctx, t, store, ids, nil) {
 		started, told := server.Progress()
 		child := startEngine(ctx, t, c)
-		for range pause.Ticks(ctx, lifetime) { // again where a slow machine did not let it do anything
+		for range pause.Ticks(ctx, lifetime) { // repeated, since an engine on a slow machine may not do anything in one lifetime
 			if s, e := server.Progress(); e == many || s+e > started+told {
 				break
 			}

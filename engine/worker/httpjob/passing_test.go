@@ -140,7 +140,7 @@ func TestCancelOfAnOperation(t *testing.T) {
 	t.Parallel()
 	const op = `{"name": "projects/p/locations/l/operations/o"`
 	script := &scripted{answers: []func(http.ResponseWriter, *http.Request){
-		says(200, `{}`), says(200, op+`}`), says(200, op+`}`), says(200, op+`}`), // listed, started, looked at, and once more to cancel it
+		says(200, `{}`), says(200, op+`}`), says(200, op+`}`), says(200, op+`}`), // listed, started, polled, and polled again to cancel it
 		says(200, op+`, "metadata": {"name": "`+runJob+`/executions/e"}}`), says(200, `{}`),
 	}}
 	synctestAgainst(t, CloudRun, script, func(b *bench) {
@@ -173,7 +173,7 @@ func TestNoTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // far less than Patience
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // far less than Config.GraceTime
 		defer cancel()
 		got := ended(f(ctx, newCall(`{}`)))
 		if !strings.Contains(got, want) || strings.Contains(want, "verify") && !strings.Contains(got, "SSL_CERT_FILE") {

@@ -192,11 +192,11 @@ func TestTokensAreKept(t *testing.T) {
 		time.Sleep(90 * second)
 		want("", "t2", 2)
 		want("t2", "t3", 3)
-		want("t2", "t3", 3) // another who was refused t2 takes what is there
+		want("t2", "t3", 3) // another caller whose t2 was refused receives the current one
 		broken = true
 		time.Sleep(59*time.Minute + 30*second)
 		want("", "t3", 4)
-		want("", "t3", 4) // the source is left alone for some seconds
+		want("", "t3", 4) // the source is not asked for some seconds
 		time.Sleep(11 * second)
 		want("", "t3", 5)
 		time.Sleep(time.Minute)
@@ -213,7 +213,7 @@ func TestTokenSources(t *testing.T) {
 		source TokenSource
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
-		lives  time.Duration // zero: it is not known
+		lives  time.Duration // zero: unknown
 	}{
 		{CommandToken{"sh", "-c", "echo ' abc '"}, nil, "abc", 0},
 		{CommandToken{"sh", "-c", `echo '{"access_token": "abc", "expires_in": 600}'`}, nil, "abc", 10 * time.Minute},

@@ -104,7 +104,7 @@ jobs:
 	if err := m.Close(closing); err != nil {
 		t.Error(err)
 	}
-	if n := len(server.Cancels()); int64(n) != begun.Load() { // none has begun where the limit is over before
+	if n := len(server.Cancels()); int64(n) != begun.Load() { // none has begun if the limit is reached before
 		t.Errorf("%d jobs were cancelled, want the %d that never end; told were %q", n, begun.Load(), logged)
 	}
 }

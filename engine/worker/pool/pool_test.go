@@ -220,7 +220,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}{{"hang", false, false}, {"ignore", false, true}, {"freeze", false, true}, {"hang", true, true}} {
 		t.Run(fmt.Sprint(c.action, c.serial), func(t *testing.T) {
 			t.Parallel()
-			grace := within // a worker that answers has all the time that a machine with other work needs
+			grace := within // a worker that answers has time enough even on a busy machine
 			if c.kills {
 				grace = 50 * time.Millisecond
 			}
@@ -230,7 +230,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 			over := &worker.Error{Type: worker.TypeTimeout, Message: "over"}
 			defer timeOut(over)
 			var both sync.WaitGroup
-			for range 2 { // one of them never comes to a worker
+			for range 2 { // one of them never reaches a worker
 				both.Go(func() {
 					if got := execute(ctx, p, c.action, `{}`); got != "Timeout: over" {
 						t.Errorf("at its timeout an attempt gives %s", got)
@@ -389,7 +389,7 @@ func TestSilence(t *testing.T) {
 	}
 	t.Run("beats", func(t *testing.T) {
 		t.Parallel()
-		for silence := time.Second; ; silence *= 8 { // where the machine has other work, a worker is silent for as long as it gets no processor
+		for silence := time.Second; ; silence *= 8 { // on a busy machine, a worker is silent while it gets no processor
 			p, n := start(t, pool.Config{Silence: silence}, workerPlan{Beat: 20})
 			got := execute(t.Context(), p, "nap", fmt.Sprintf(`{"ms":%d}`, (2*silence).Milliseconds()))
 			_, problems := n.all()

@@ -39,11 +39,11 @@ type workerPlan struct {
 	Slots     int
 	Beat      int    // milliseconds; 0: none
 	First     string // written before hello
-	Hello     string // in the place of its own
-	Crash     string // a file: while it is there, the worker ends at once, with status 3
-	Status    int    // it ends with that at once
+	Hello     string // replaces its own
+	Crash     string // a file: while it exists, the worker exits at once with status 3
+	Status    int    // the worker exits with it at once
 	Ignores   string // kinds of messages
-	ByesAfter int    // attempts, after which it says bye
+	ByesAfter int    // the worker says bye after that many attempts
 	Serial    bool   // one attempt at a time
 	Mute      bool   // no heartbeats, although it promises them
 }

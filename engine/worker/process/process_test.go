@@ -56,7 +56,6 @@ func registry(t testing.TB, c Config, programs map[string][]string) *worker.Regi
 	return r
 }
 
-// execute runs an attempt, and returns its result, or its failure's type and message.
 func execute(ctx context.Context, r *worker.Registry, action, args string) string {
 	result, failure := r.Execute(ctx, backend.Task{Action: action, Args: json.RawMessage(args), Attempt: 2})
 	if failure != nil {
@@ -153,7 +152,7 @@ func TestCancelled(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "begun")
 	r := registry(t, Config{AtOnce: 1}, map[string][]string{"wait": shell("echo $$ >" + mark + ".new; mv " + mark + ".new " + mark + "; sleep 1000"), "touch": shell("echo >" + mark + "2; echo 1")})
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than a program needs to begin
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than a program needs to start
 	defer cancel()
 	var both sync.WaitGroup
 	for range 2 {

@@ -160,7 +160,7 @@ func TestKillTakesAll(t *testing.T) {
 		t.Errorf("the first process ended with %v", s)
 	}
 	awaitNobody(t, k.Tag())
-	g.Kill() // harms nobody
+	g.Kill() // no effect
 }
 
 // TestAnEndTakesTheRestAlong checks that, when a group's first process ends by itself, its children of both kinds end too.
@@ -183,7 +183,7 @@ func TestAnEndTakesTheRestAlong(t *testing.T) {
 		t.Errorf("the status is %d, want 7", got)
 	}
 	awaitNobody(t, k.Tag())
-	if _, err := io.Copy(io.Discard, outR); err != nil { // ends, since nobody holds the other end any more
+	if _, err := io.Copy(io.Discard, outR); err != nil { // ends, since no process holds the other end any more
 		t.Error(err)
 	}
 	_ = outR.Close()
@@ -209,7 +209,7 @@ func TestStopIsGentleFirst(t *testing.T) {
 	if _, err := lines.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	g.Signal(syscall.SIGSTOP) // by itself it might stop only after Stop has woken it
+	g.Signal(syscall.SIGSTOP) // if the program stopped itself, that might come only after Stop has continued it
 	g.Stop(within)
 	<-g.Done()
 	if line, err := lines.ReadString('\n'); line != "gently\n" || g.State().ExitCode() != 3 {

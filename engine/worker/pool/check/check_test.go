@@ -18,7 +18,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// example returns the path and the text of a reference worker.
 func example(t *testing.T, name string) (path, text string) {
 	t.Helper()
 	depth.Needs(t, "other processes")
