@@ -12,19 +12,18 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// CaseOptions say which workloads are wanted.
+// CaseOptions select the workloads to run.
 type CaseOptions struct {
-	Scenarios   []string        // names of scenarios or their files, either with =SIZE or =SIZE,SIZE behind it; none means all that are usual
-	Sizes       []string        // "10,50,100" for every scenario, or "fanout=10,50" for one; none means its defaults
-	Few         bool            // of the default sizes only the two smallest
-	Traces      []string        // files in WfFormat, each a case of the scenario trace; none means generated ones
-	Undisturbed bool            // a case under pressure is also run without
-	Set         []string        // NAME=VALUE, of parameters of scenarios: each of them that has the parameter takes the value
-	Input       json.RawMessage // of programs among Scenarios, FILE.ir; none means {}
+	Scenarios   []string        // names or files of scenarios, each optionally with =SIZE or =SIZE,SIZE; none: all usual ones
+	Sizes       []string        // "10,50,100" for every scenario, or "fanout=10,50" for one; none: the defaults
+	Few         bool            // only the two smallest default sizes
+	Traces      []string        // WfFormat files, each a case of the scenario trace; none: generated ones
+	Undisturbed bool            // also runs a case under pressure without it
+	Set         []string        // NAME=VALUE: each scenario that has the parameter gets the value
+	Input       json.RawMessage // of the programs (FILE.ir) among Scenarios; none: {}
 	Options     scenarios.Options
 }
 
-// find gives the scenario of a name. A program takes the input.
 func find(name string, input json.RawMessage) (scenarios.Scenario, error) {
 	if scenarios.IsProgram(name) {
 		return scenarios.OfProgram(name, input)
@@ -32,7 +31,7 @@ func find(name string, input json.RawMessage) (scenarios.Scenario, error) {
 	return scenarios.Find(name)
 }
 
-// Cases builds the workloads. Errors are the user's, a line each.
+// Cases builds the workloads. Errors are the user's, one line each.
 func Cases(o CaseOptions) ([]Case, error) {
 	sizes, err := parseSizes(o.Sizes)
 	if err != nil {
@@ -86,7 +85,7 @@ func Cases(o CaseOptions) ([]Case, error) {
 	return out, nil
 }
 
-// CaseOf makes a case of a mix. source is the file that it comes from; empty: it ships.
+// CaseOf makes a case of a mix. source is its file; empty: the mix ships.
 func CaseOf(m *scenarios.Mix, source string) Case {
 	k := Case{Workload: *m.Of(0), Source: source}
 	k.Workload.Name, k.Workload.Size, k.Workload.Warnings = m.Name, m.Size, m.Warnings()
@@ -96,8 +95,7 @@ func CaseOf(m *scenarios.Mix, source string) Case {
 	return k
 }
 
-// undisturbed is the case without its pressure, with workloads that were built without it, under a name of its own. Where the
-// pressure is a distance, its relay stays.
+// undisturbed returns the case without its pressure and under its own name; m was built without it. A relay for distance stays.
 func (c Case) undisturbed(m *scenarios.Mix) Case {
 	m.Name += undisturbedSuffix
 	duplicate := CaseOf(m, c.Source)
@@ -106,17 +104,16 @@ func (c Case) undisturbed(m *scenarios.Mix) Case {
 	return duplicate
 }
 
-// undisturbedSuffix ends the name of a case that is run without the pressure of its scenario.
+// undisturbedSuffix ends the name of an undisturbed case.
 const undisturbedSuffix = "-undisturbed"
 
-// expectedScenario is one that is run, with the sizes that were named with it.
+// expectedScenario is a scenario to run, with the sizes named for it.
 type expectedScenario struct {
 	scenarios.Scenario
-	word  string // by which it was named
+	word  string // the user's name for it
 	sizes []int
 }
 
-// wanted finds the scenarios that were named, or all, and refuses sizes of others.
 func (s sizes) wanted(words []string, input json.RawMessage) ([]expectedScenario, error) {
 	if len(words) == 0 {
 		for _, all := range scenarios.All() {
@@ -152,7 +149,6 @@ func (s sizes) wanted(words []string, input json.RawMessage) ([]expectedScenario
 	return out, nil
 }
 
-// anyHas refuses a parameter that no scenario has.
 func anyHas(wanted []expectedScenario, set map[string]string) error {
 	for name := range set {
 		if slices.ContainsFunc(wanted, func(w expectedScenario) bool { return w.HasParameter(name) }) {
@@ -171,7 +167,6 @@ func anyHas(wanted []expectedScenario, set map[string]string) error {
 	return nil
 }
 
-// traceScenario runs traces.
 const traceScenario = "trace"
 
 func traceCases(s scenarios.Scenario, files []string, opts scenarios.Options) ([]Case, error) {
@@ -191,7 +186,7 @@ func traceCases(s scenarios.Scenario, files []string, opts scenarios.Options) ([
 	return out, nil
 }
 
-// sizes are those that were asked for: of one scenario, or of all others.
+// sizes are the requested sizes: of one scenario, or of all others.
 type sizes struct {
 	all []int
 	of  map[string][]int
@@ -215,7 +210,7 @@ func (s sizes) forScenario(w expectedScenario, o CaseOptions, opts scenarios.Opt
 	return list
 }
 
-// fewSizes is how many sizes a scenario has at most where few are wanted: with two, growth can be seen.
+// fewSizes bounds the sizes of a scenario with Few: two already show growth.
 const fewSizes = 2
 
 func parseSizes(texts []string) (sizes, error) {

@@ -11,10 +11,9 @@ import (
 	"pulley/reports/record"
 )
 
-// ceilingOf names the way of writing with raw SQL, one of the Ceiling constants of package record, that a backend is
-// held against; empty where nothing is durable. A design that groups completions is held against batches, one that
-// takes them one by one against a call for each, and one that appends against events of which as many as fit are a row: a row for each, as
-// the journal has them, is not the limit.
+// ceilingOf names the way of writing raw SQL (a Ceiling constant of package record) that a backend is compared with; empty if
+// nothing is durable. A design with shared commits is compared with batches, one with single commits with one call each, an
+// appending one with packed events: the journal writes one event per row, but that is not the limit.
 func ceilingOf(s designs.Spec) string {
 	switch {
 	case !s.NeedsPostgres():
@@ -27,21 +26,19 @@ func ceilingOf(s designs.Spec) string {
 	return record.CeilingBatched
 }
 
-// ceilings measures, in a comparison, what its backends are held against.
+// ceilings measures what the backends of a comparison are compared with.
 type ceilings struct {
 	meter    *ceiling.Meter // nil: nothing is measured
 	writes   map[caseKey]record.InstanceWrites
-	warnings []string // why something was not
+	warnings []string // why something was not measured
 	result   *record.Ceilings
 }
 
-// caseKey names a case.
 type caseKey struct {
 	scenario string
 	size     int
 }
 
-// ceilingWays lists those that the backends are held against, each once.
 func ceilingWays(backends []designs.Spec) []string {
 	var wanted []string
 	for _, b := range backends {
@@ -52,7 +49,6 @@ func ceilingWays(backends []designs.Spec) []string {
 	return wanted
 }
 
-// newCeilings makes what measures the ceilings that the backends need, and gives its methods.
 func newCeilings(ctx context.Context, cfg CompareConfig, progress func(string)) (*ceilings, []record.Method, error) {
 	wanted := ceilingWays(cfg.Backends)
 	if cfg.Ceilings == 0 || len(wanted) == 0 {
@@ -76,7 +72,7 @@ func newCeilings(ctx context.Context, cfg CompareConfig, progress func(string)) 
 			"last, and the mean of both is taken. A run does more than the writes: it also runs actions, finds what is ready and clears up."}), nil
 }
 
-// derive finds what the instances of each case write. Where that cannot be found, a case counts as a fan-out.
+// derive finds what the instances of each case write. A case for which that fails counts as a fan-out.
 func (c *ceilings) derive(ctx context.Context, cases []Case) []record.InstanceWrites {
 	var all []record.InstanceWrites
 	for i := range cases {
@@ -94,15 +90,15 @@ func (c *ceilings) derive(ctx context.Context, cases []Case) []record.InstanceWr
 	return all
 }
 
-// What bounds the shapes that are measured in a comparison.
+// Bounds of the shapes that a comparison measures.
 const (
 	maxShapes = 3    // numbers of node runs per instance
-	alike     = 1.1  // the ratio up to which two numbers count as one
-	largest   = 1000 // node runs of an instance, beyond which its own rows are too few to matter
+	alike     = 1.1  // two numbers within this ratio count as one
+	largest   = 1000 // beyond so many node runs, an instance's own rows are too few to matter
 )
 
-// shapes gives the numbers of node runs per instance for which ceilings are measured. Of numbers that are alike, and of
-// the nearest where there are too many, the greatest stays, whose ceiling is the highest.
+// shapes returns the numbers of node runs per instance for which ceilings are measured. Of similar numbers, and of the nearest
+// if there are too many, it keeps the greatest, which has the highest ceiling.
 func shapes(cases []Case) []int {
 	var out []int
 	for _, k := range cases {
@@ -126,7 +122,7 @@ func shapes(cases []Case) []int {
 	return out
 }
 
-// round measures once. What goes wrong costs the fractions, not the comparison.
+// round measures once. An error costs the fractions, not the comparison.
 func (c *ceilings) round(ctx context.Context) {
 	if c.meter == nil || ctx.Err() != nil {
 		return
@@ -137,7 +133,7 @@ func (c *ceilings) round(ctx context.Context) {
 	c.result = c.meter.Result()
 }
 
-// fill puts into the summary what was found, and into every row its fraction or why it has none.
+// fill adds the results to the summary, and to every row its fraction or the reason why it has none.
 func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 	out.Ceilings = c.result
 	for i := range out.Rows {
@@ -149,7 +145,7 @@ func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 		}
 		rate := c.result.RateFor(row.Ceiling, row.Nodes, row.InstanceWrites)
 		switch {
-		case row.Mode == record.ModeAlone: // what a lone instance does is a latency, and bounded by nothing that many do
+		case row.Mode == record.ModeAlone: // a lone instance has a latency, which no throughput bounds
 		case row.Ceiling == "":
 			row.Warnings = append(row.Warnings, "ceiling_fraction is null: nothing is durable, so there is no ceiling")
 		case rate == nil:
@@ -161,5 +157,4 @@ func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 	}
 }
 
-// shortest is the least time that a point of a ceiling may have.
 const shortest time.Duration = ceiling.MinDuration

@@ -13,15 +13,15 @@ import (
 	"pulley/reports/record"
 )
 
-// clients are those who submit instances and wait for them, each one after the other. They are not goroutines, of
-// which there would be as many as instances in flight: some submit for all, and one receives.
+// clients submit instances and wait for them, each client one at a time. A few goroutines serve all clients: some submit, one
+// receives.
 type clients struct {
 	watch   *watch
 	batch   *instanceBatch
 	engines []*engine.Engine
 	gate    *gate
-	next    atomic.Int64 // of the instances that nobody has taken yet
-	stored  atomic.Int64 // submissions that were confirmed
+	next    atomic.Int64 // the next instance to submit
+	stored  atomic.Int64 // confirmed submissions
 	idle    chan int     // clients without an instance
 	list    []client
 }
@@ -29,14 +29,14 @@ type clients struct {
 // client has one instance in flight.
 type client struct {
 	count  int
-	waited time.Duration // for all of them
+	waited time.Duration // over all its instances
 }
 
-// submittersMax bounds how many submissions are under way at once.
+// submittersMax bounds concurrent submissions.
 const submittersMax = 256
 
-// unheard is how long no instance may end before the store is asked: the end of an instance whose COMMIT was
-// lost on the way is told to nobody.
+// unheard is the time without an ended instance after which the store is queried: an instance whose COMMIT was lost in transit
+// ends without a notification.
 const unheard = 15 * time.Second
 
 func newClients(w *watch, lot *instanceBatch, engines []*engine.Engine, gate *gate) *clients {
@@ -48,8 +48,7 @@ func newClients(w *watch, lot *instanceBatch, engines []*engine.Engine, gate *ga
 	return c
 }
 
-// run has all instances run, and gives what was wrong. It stops at the first error: the run is invalid
-// then anyway.
+// run runs all instances and returns what was wrong. The first error makes the run invalid and stops it.
 func (c *clients) run(ctx context.Context) []error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -78,7 +77,7 @@ func (c *clients) run(ctx context.Context) []error {
 	return problems
 }
 
-// submit submits for whichever client has nothing in flight, through that client's engine.
+// submit submits for every idle client, through that client's engine.
 func (c *clients) submit(ctx context.Context) error {
 	for {
 		i := int(c.next.Add(1) - 1)
@@ -102,10 +101,9 @@ func (c *clients) submit(ctx context.Context) error {
 	}
 }
 
-// engine is the one that a client uses.
 func (c *clients) engine(client int) *engine.Engine { return c.engines[client%len(c.engines)] }
 
-// receive takes in the results, and checks each.
+// receive receives and checks the results.
 func (c *clients) receive(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -136,7 +134,7 @@ func (c *clients) receive(ctx context.Context) error {
 	return nil
 }
 
-// fairness compares what the clients had to wait on average; nil for one client.
+// fairness compares the clients' mean waiting times; nil for one client.
 func (c *clients) fairness() *float64 {
 	var least, most time.Duration
 	for _, one := range c.list {
@@ -156,7 +154,7 @@ func (c *clients) fairness() *float64 {
 	return &ratio
 }
 
-// fair fills in how evenly clients and engines were treated; applied is of each engine.
+// fair records how evenly clients and engines were treated; applied has a count for each engine.
 func (c *clients) fair(s *record.Sample, applied []int64) {
 	f := record.Fairness{Instances: c.fairness()}
 	if least, most := minmax(applied); len(applied) > 1 && least > 0 {

@@ -18,77 +18,76 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// CompareConfig says what is compared with what.
+// CompareConfig is what a comparison compares, and how.
 type CompareConfig struct {
 	Cases    []Case         // at least one
 	Backends []designs.Spec // at least one
 	Runs     int            // repetitions of every case on every backend; at least 1
 
-	DSN string // of the database; empty only if no backend needs one
-	Way string // how the server was had, for the manifest
+	DSN string // of the database; may be empty if no backend needs one
+	Way string // how the server was obtained, for the manifest
 
-	// Loads are the modes in which every case is run, each a mode of its own. Nil: one, of Workers, InFlight and MinNodes.
+	// Loads are the modes in which every case is run. Nil: one mode, of Workers, InFlight and MinNodes.
 	Loads           []Load
-	OwnLoads        bool          // what a case's scenario says of how it is run goes before Loads
+	OwnLoads        bool          // a scenario's own run settings override Loads
 	Workers         int           // see Load
 	InFlight        int           // see Load
-	Engines         int           // engines on the store, each with Workers and connections of its own. Zero: 1
-	Profile         bool          // where processor time goes is sampled in each run; no other profile may be under way
-	HoldTransaction bool          // no action returns before as many instances as InFlight were submitted, or all
-	Clear           bool          // what ended instances left is removed before the counters are read, so that they have all that a run costs
-	SamplePause     time.Duration // how often the sessions are looked at, for what they wait for. Zero: 20 ms, which costs a run next to nothing
+	Engines         int           // engines on the store, each with its own Workers and connections. Zero: 1
+	Profile         bool          // samples processor time in each run; excludes any other CPU profile
+	HoldTransaction bool          // no action returns before min(InFlight, all) instances were submitted
+	Clear           bool          // cleans up ended instances before the counters are read, so that these include the cleanup
+	SamplePause     time.Duration // between reads of what sessions wait for. Zero: 20 ms, at almost no cost
 	MinNodes        int           // see Load
-	RunTimeout      time.Duration // of one run, which is invalid if it takes longer. Zero: 5 min
+	RunTimeout      time.Duration // a longer run is invalid. Zero: 5 min
 	Seed            uint64        // of generated traces, for the manifest
-	Plant           Plant         // a fault that every run is given; zero: none
+	Plant           Plant         // a fault in every run; zero: none
 
-	// Ceilings is how long each point of the ceilings is measured, before the first run and after the last: what raw SQL
-	// can do for the rows of the backends, on the same server. Zero: they are not measured.
+	// Ceilings is the duration of each point of the ceilings, which are measured before the first run and after the last: what
+	// raw SQL achieves for the backends' rows on the same server. Zero: they are not measured.
 	Ceilings time.Duration
-	// CeilingConnections are the numbers of sessions that ceilings are measured with. Nil: those of package ceiling.
+	// CeilingConnections are the numbers of sessions of the ceilings. Nil: those of package ceiling.
 	CeilingConnections []int
 
 	Command  []string       // the command line, for the manifest
 	Progress func(Progress) // called before and after every run, from one goroutine; may be nil
 }
 
-// Case is a workload to run, and the size that it was asked for with.
+// Case is a workload to run, with the requested size.
 type Case struct {
-	// Pressure is on the store while an instance of the case runs.
+	// Pressure disturbs the store while instances run.
 	Pressure scenarios.Pressure
-	// Run is what the scenario says of how it is run. CompareConfig.OwnLoads has it count.
+	// Run is the scenario's own run settings; CompareConfig.OwnLoads applies them.
 	Run scenarios.RunDefaults
-	// Arriving is how instances arrive, as the scenario says; the zero value where it says nothing. Objectives are what it
-	// wants of their latencies. A testbed's runs may take both.
+	// Arriving is the scenario's arrival process, Objectives its latency objectives; zero if it has none. A testbed's runs may
+	// use both.
 	Arriving   arrivals.Arrivals
 	Objectives []scenarios.Objective
 
-	// Workload is what every instance runs. Where there is a mix it is the first one's, with the mix's name, and as many
-	// nodes as the mix has in the mean.
+	// Workload is what every instance runs. For a mix it is the first workload, with the mix's name and mean number of nodes.
 	Workload scenarios.Workload
 
-	Mix    *scenarios.Mix // what the instances run in turn; nil: all run Workload
-	Source string         // the file of a scenario or trace; empty for one that ships
+	Mix    *scenarios.Mix // instances take its workloads in turn; nil: all run Workload
+	Source string         // the file of a scenario or trace; empty if it ships
 }
 
-// Progress tells where a comparison is.
+// Progress is the state of a comparison.
 type Progress struct {
 	Done, Total int // runs
 	Case        string
 	Backend     string
 	Mode        string
-	Run         int            // repetition, from 1; 0: a pilot run, which tells how long the others are
-	Sample      *record.Sample // of the run that has just ended; nil before a run
+	Run         int            // repetition, from 1; 0: a pilot run, which determines the length of the others
+	Sample      *record.Sample // the next point of a ceiling; only Done and Total are set besides
 	Ceiling     string         // the point of a ceiling that is measured next; nothing else is set then but Done and Total
 }
 
-// Comparison is what a comparison found.
+// Comparison is the result of a comparison.
 type Comparison struct {
 	Summary  *record.Summary
 	Manifest *record.Manifest
 	hops     []measure.Tagged
 	spans    []measure.Tagged
-	profiles map[record.Key]*profile.Profile // of all valid runs; nil: none were taken
+	profiles map[record.Key]*profile.Profile // of all valid runs; nil: not profiled
 }
 
 func (c CompareConfig) withDefaults() CompareConfig {
@@ -155,11 +154,11 @@ func (c CompareConfig) validate() error {
 	return nil
 }
 
-// String names the case: scenario and size.
+// String returns the case's scenario and size.
 func (c Case) String() string { return fmt.Sprintf("%s %d", c.Workload.Name, c.Workload.Size) }
 
-// Compare runs every case on every backend and gives what was measured. When ctx ends, it gives what
-// it has, marked as interrupted. It fails only where nothing could be run at all.
+// Compare runs every case on every backend and returns the measurements. When ctx ends, it returns what it has, marked as
+// interrupted. It fails only if nothing could be run.
 func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -184,7 +183,6 @@ func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
 	return c.finish(), nil
 }
 
-// comparer is a comparison under way.
 type comparer struct {
 	cfg      CompareConfig
 	runner   *runner
@@ -233,7 +231,7 @@ func (c *comparer) prepare(ctx context.Context) error {
 
 func (c *comparer) close() { c.runner.close() }
 
-// runCase runs all repetitions of a case, in one mode after the other. The order of the backends turns round every time.
+// runCase runs all repetitions of a case, mode after mode. Each repetition reverses the order of the backends.
 func (c *comparer) runCase(ctx context.Context, k *Case) error {
 	lot, err := newInstanceBatch(k)
 	if err != nil {
@@ -260,7 +258,7 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 	return nil
 }
 
-// runOnce makes one run, and keeps what it shows.
+// runOnce makes one run and records it.
 func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, p runPlan, run int) error {
 	c.progress(k, b, p.load.Mode, run, nil)
 	sample, lat, err := c.runner.run(ctx, k, lot, b, p)
@@ -279,8 +277,7 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b d
 	return nil
 }
 
-// pilot plans the runs of a case on a backend: where they are to take a certain time, runs that do not count tell how many
-// instances that are.
+// pilot plans the runs of a case on a backend. For runs of a given time, pilot runs find the number of instances.
 func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, load Load) (runPlan, error) {
 	plan := func(perS float64) runPlan {
 		p := load.plan(k.Workload.Nodes, perS)
@@ -299,7 +296,7 @@ func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b des
 		}
 		took := time.Duration(sample.ElapsedNS)
 		if !sample.Valid || took <= 0 {
-			return p, nil // the runs that count will say what is wrong
+			return p, nil // the counted runs will report the error
 		}
 		next := plan(float64(sample.Instances) / took.Seconds())
 		done := false
@@ -310,7 +307,7 @@ func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b des
 	}
 }
 
-// keep adds what a valid run found to what the runs before it found.
+// keep merges a valid run's histograms into those of earlier runs.
 func (c *comparer) keep(key record.Key, lat *latencies) (err error) {
 	if have := c.hists[key]; have != nil {
 		have.merge(lat)
@@ -329,7 +326,6 @@ func (c *comparer) keep(key record.Key, lat *latencies) (err error) {
 
 func (c *comparer) total() int { return c.cfg.Rows() * c.cfg.Runs }
 
-// measuring tells which point of a ceiling comes next.
 func (c *comparer) measuring(point string) {
 	if c.cfg.Progress != nil {
 		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Ceiling: point})
@@ -342,7 +338,6 @@ func (c *comparer) progress(k *Case, b designs.Spec, mode string, run int, s *re
 	}
 }
 
-// finish makes the record of what there is.
 func (c *comparer) finish() *Comparison {
 	m := &c.manifest
 	m.EndedAt = time.Now()
@@ -372,7 +367,7 @@ func (c *comparer) finish() *Comparison {
 	return out
 }
 
-// claims says which of the backends the published claims are held against: the first push, and all pulls.
+// claims names the backends that the published claims apply to: the first push, and all pulls.
 func (c *comparer) claims() stats.Comparison {
 	out := stats.Comparison{Fanout: "fanout", Loop: "loop", LoopSize: 32, Mode: c.cfg.Loads[0].Mode}
 	for _, b := range c.cfg.Backends {
@@ -386,7 +381,7 @@ func (c *comparer) claims() stats.Comparison {
 	return out
 }
 
-// methods says how the figures that are taken here are measured.
+// methods describe how this package's figures are measured.
 func methods(cfg CompareConfig) []record.Method {
 	cleared := "Engines clear up after ended instances every 30 s; what a run leaves is not counted."
 	if cfg.Clear {
@@ -412,7 +407,6 @@ func methods(cfg CompareConfig) []record.Method {
 	return list
 }
 
-// loadsText says in words how instances came in each mode.
 func loadsText(loads []Load) string {
 	var parts []string
 	for _, l := range loads {
@@ -430,7 +424,7 @@ func loadsText(loads []Load) string {
 	return strings.Join(parts, "; ")
 }
 
-// baselineOf is the backend that the others are held against: the first push, else the first.
+// baselineOf names the backend that the others are compared with: the first push, else the first.
 func baselineOf(backends []designs.Spec) string {
 	i := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.Name() == "push" })
 	return backends[max(i, 0)].String()

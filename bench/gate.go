@@ -9,8 +9,8 @@ import (
 	"pulley/engine/worker"
 )
 
-// gate holds actions back until it is opened, so that as many instances as were asked for are under way at once. A
-// nil gate holds nothing back.
+// gate blocks actions until it is opened, so that the required number of instances is in flight at once. A nil gate blocks
+// nothing.
 type gate struct{ opened chan struct{} }
 
 func newGate(hold bool) *gate {
@@ -20,14 +20,13 @@ func newGate(hold bool) *gate {
 	return &gate{make(chan struct{})}
 }
 
-// open lets every action go on. It is called once.
+// open releases all actions. It is called once.
 func (g *gate) open() {
 	if g != nil {
 		close(g.opened)
 	}
 }
 
-// executor is another one, behind the gate.
 func (g *gate) executor(e worker.Executor) worker.Executor {
 	if g == nil {
 		return e
@@ -40,7 +39,6 @@ type heldConn struct {
 	gate *gate
 }
 
-// Execute waits at the gate before it begins.
 func (h *heldConn) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	select {
 	case <-h.gate.opened:

@@ -16,11 +16,11 @@ import (
 	"pulley/scenarios"
 )
 
-// walkMax is how many completions of an instance are looked at: a larger one writes as its beginning does.
+// walkMax bounds the completions examined per instance: a larger instance continues as it begins.
 const walkMax = 5000
 
-// instanceWrites finds what an instance of the case writes, from the plans of the core, where each completion is a commit. Of a mix
-// it is the mean of an instance.
+// instanceWrites derives what an instance of the case writes from the core's plans, one commit per completion. For a mix it is
+// the mean.
 func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error) {
 	l, err := newInstanceBatch(c)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error
 	return all, nil
 }
 
-// walker runs one instance by its plans, and counts what stands after each commit.
+// walker runs one instance by its plans and counts what remains after each commit.
 type walker struct {
 	*model.Instance[struct{}]
 	execute func(t backend.Task) (json.RawMessage, *plan.Failure)
@@ -55,11 +55,11 @@ type walker struct {
 	wrong   error
 	found   record.InstanceWrites
 
-	values   map[plan.Slot]bool // what the commit under way has written
+	values   map[plan.Slot]bool // written by the current commit
 	appended int
 	elements map[graph.Run]int
 	raises   map[graph.Run]int
-	counters map[graph.Run]bool // all that were ever raised and stood
+	counters map[graph.Run]bool // all that ever remained after being raised
 }
 
 type queuedRun struct {
@@ -101,7 +101,7 @@ func walk(ctx context.Context, w *scenarios.Workload, program *plan.Program) (re
 	return k.found, err
 }
 
-// next completes the run that has been queued the longest.
+// next completes the run that was queued first.
 func (k *walker) next() (ended bool, err error) {
 	if len(k.queue) == 0 {
 		return true, errors.New("nothing is queued and the instance has not ended")
@@ -132,7 +132,7 @@ func (k *walker) next() (ended bool, err error) {
 	return k.commit(p)
 }
 
-// args gives the arguments of a run as its action has them.
+// args returns a run's arguments as its action receives them.
 func (k *walker) args(list []plan.Arg) (json.RawMessage, error) {
 	args := make(map[string]json.RawMessage, len(list))
 	for _, a := range list {
@@ -148,7 +148,7 @@ func (k *walker) args(list []plan.Arg) (json.RawMessage, error) {
 	return json.Marshal(args)
 }
 
-// commit obeys a plan with all that follows from it, and counts what it leaves behind.
+// commit applies a plan and its continuations, and counts what remains.
 func (k *walker) commit(p plan.Plan) (ended bool, err error) {
 	k.values, k.elements, k.raises, k.appended = map[plan.Slot]bool{}, map[graph.Run]int{}, map[graph.Run]int{}, 0
 	k.note(&p)
@@ -183,7 +183,6 @@ func (k *walker) commit(p plan.Plan) (ended bool, err error) {
 	return false, nil
 }
 
-// note counts what a plan writes.
 func (k *walker) note(p *plan.Plan) {
 	for _, w := range p.Writes {
 		k.values[w.Slot] = true
@@ -200,15 +199,15 @@ func (k *walker) note(p *plan.Plan) {
 	}
 }
 
-// maxGraphs is how many graphs are measured in a comparison; likeGraphs is by how many of the rows of a completion two may differ
-// that count as one.
+// maxGraphs bounds the graphs measured in a comparison. Two graphs count as one if they differ by less than likeGraphs of a
+// completion's rows.
 const (
 	maxGraphs  = 12
 	likeGraphs = 0.04
 )
 
-// graphs gives those for which ceilings are measured. Of graphs that are alike, and of the nearest where there are too many, that
-// which writes less stays, whose ceiling is the higher.
+// graphs selects those for which ceilings are measured. Of similar graphs, and of the nearest if there are too many, it keeps
+// the one that writes less, which has the higher ceiling.
 func graphs(all []record.InstanceWrites) []record.InstanceWrites {
 	var out []record.InstanceWrites
 	for _, w := range all {

@@ -14,52 +14,52 @@ import (
 	"pulley/engine/graph"
 )
 
-// A ledger holds what became of every node run of every instance of one run. It is written on the path that is
-// measured, so it is made to cost next to nothing: an instance's place in it is part of the instance's id, a node
-// run is a word in an array, instances share no lock, and nothing is allocated per node run.
+// ledger records every node run of every instance of one run. It is written on the measured path, so it is nearly free: an
+// instance's id contains its place, a node run is a word in an array, instances share no lock, and a node run allocates
+// nothing.
 type ledger struct {
 	began     time.Time
-	random    uuid.UUID // of which every id has a part
+	random    uuid.UUID // a part of every id
 	batch     *instanceBatch
-	layouts   []*layout        // of each workload of the lot
+	layouts   []*layout        // of each workload of the batch
 	stages    *stages.Recorder // nil: stages are not recorded
 	instances []account
 }
 
-// layout is how the node runs of a graph are laid out.
+// layout maps a graph's node runs to places.
 type layout struct {
-	places  []int32 // of a node among those that have runs of their own, by graph.NodeID; none is -1
-	width   int     // how many such nodes there are
-	actions []bool  // by place: it is an action, and so counts as a node run
+	places  []int32 // of the nodes that have own runs, by graph.NodeID; none: -1
+	width   int     // number of such nodes
+	actions []bool  // by place: an action, which counts as a node run
 }
 
-// account is one instance's page. Zero until the instance is submitted.
+// account is one instance's page; zero until it is submitted.
 type account struct {
 	mu        sync.Mutex
 	id        uuid.UUID
-	layout    *layout      // of the graph that the instance runs
-	client    int32        // whose instance it is
-	ended     bool         // its end was told
-	runs      int32        // of actions, with a completion that was applied
+	layout    *layout      // of the instance's graph
+	client    int32        // the instance's client
+	ended     bool         // its end was reported
+	runs      int32        // of actions, with an applied completion
 	submitted int64        // when Submit was called
-	stored    int64        // when it was confirmed; zero: it was not, or nobody looked
-	received  int64        // when the client had the result; zero: it has not, or nobody looked
+	stored    int64        // when it was confirmed; zero: not, or not recorded
+	received  int64        // when the client had the result; zero: not, or not recorded
 	offered   int64        // the latest completion; zero: none
 	flat      []word       // by place, of runs with an empty path
-	deep      [][]word     // by place and index, of runs with one index in their path; nil until there is one
+	deep      [][]word     // by place and index, of runs with one index in their path; allocated on demand
 	stages    *stages.Page // nil: not recorded
-	odd       *odd         // what most instances do without
+	odd       *odd         // nil for most instances
 }
 
-// odd is what is rare enough to be kept in maps.
+// odd holds in maps what is rare.
 type odd struct {
 	remaining map[graph.Run]*word // of runs with longer paths
-	again     map[attempt]bool    // second and further attempts that were applied
+	again     map[attempt]bool    // applied attempts after the first
 	spilled   []time.Duration     // hops of attempts that were followed by others
-	twice     string              // the first completion that was applied a second time
+	twice     string              // the first completion applied twice
 }
 
-// oddity gives the place for what is rare. The page's lock must be held.
+// oddity returns a.odd and creates it if needed. The page's lock must be held.
 func (a *account) oddity() *odd {
 	if a.odd == nil {
 		a.odd = &odd{remaining: map[graph.Run]*word{}, again: map[attempt]bool{}}
@@ -67,19 +67,19 @@ func (a *account) oddity() *odd {
 	return a.odd
 }
 
-// attempt is one at a node run; each is applied once.
+// attempt is an attempt of a node run; each is applied once.
 type attempt struct {
 	run    graph.Run
 	number int
 }
 
-// word is what is known of a node run: three flags, and above them a time in nanoseconds.
+// word is the state of a node run: three flags, and above them a time in nanoseconds.
 type word int64
 
 const (
 	wordApplied word = 1 << iota // the first attempt's completion was applied
 	wordCounted                  // some attempt's was
-	wordStarted                  // the time is how long the hop took; else, if not zero, when its cause was offered
+	wordStarted                  // the time is the hop's length; else, if not zero, when its cause was offered
 	wordFlags   = wordApplied | wordCounted | wordStarted
 	wordBits    = 3
 )
@@ -110,12 +110,11 @@ func newLayout(g *graph.Graph) *layout {
 	return l
 }
 
-// idTries bounds how many ids are made for one that is near.
+// idTries bounds the ids made to find a near one.
 const idTries = 64
 
-// newID gives the i-th instance an id that says which one it is: of version 7, in the order of time, with what is
-// random in it drawn once for the run.
-// near chooses among some, as an engine does that makes ids itself.
+// newID returns an id that contains the number i: version 7, in the order of time, its random part drawn once per run. near
+// accepts or rejects candidates, as an engine does that makes ids itself.
 func (l *ledger) newID(i int, near func(uuid.UUID) bool) uuid.UUID {
 	id := l.random
 	ms := time.Now().UnixMilli()
@@ -128,7 +127,7 @@ func (l *ledger) newID(i int, near func(uuid.UUID) bool) uuid.UUID {
 	return id
 }
 
-// account finds an instance's page and locks it; nil for an instance that is not of this run.
+// account finds and locks an instance's page; nil if the instance is not of this run.
 func (l *ledger) account(id uuid.UUID) *account {
 	i := binary.BigEndian.Uint32(id[12:])
 	if int(i) >= len(l.instances) {
@@ -143,18 +142,17 @@ func (l *ledger) account(id uuid.UUID) *account {
 	return a
 }
 
-// foreign says that an id is of another run.
+// foreign reports whether an id is of another run.
 func (l *ledger) foreign(id uuid.UUID) bool {
 	return !bytes.Equal(id[6:10], l.random[6:10])
 }
 
-// number says which instance an id of this run is.
 func (l *ledger) number(id uuid.UUID) int { return int(binary.BigEndian.Uint32(id[12:])) }
 
-// since is a moment as nanoseconds from the beginning, never zero.
+// since returns nanoseconds since the beginning, never zero.
 func (l *ledger) since(at time.Time) int64 { return max(int64(at.Sub(l.began)), 1) }
 
-// submit opens the i-th instance's page, for a client.
+// submit opens the i-th instance's page for a client.
 func (l *ledger) submit(i int, id uuid.UUID, client int) {
 	a := &l.instances[i]
 	a.mu.Lock()
@@ -165,7 +163,7 @@ func (l *ledger) submit(i int, id uuid.UUID, client int) {
 	a.stages = l.stages.Page(i)
 }
 
-// word finds a node run's; nil for a node that has none. The page's lock must be held.
+// word finds a node run's word; nil if the node has none. The page's lock must be held.
 func (l *ledger) word(a *account, run graph.Run) *word {
 	node := int(run.Node)
 	if node < 0 || node >= len(a.layout.places) || a.layout.places[node] < 0 {
@@ -192,10 +190,10 @@ func (l *ledger) word(a *account, run graph.Run) *word {
 	return &a.deep[place][index]
 }
 
-// indexMax bounds the arrays: no spread or loop has more elements than this by default.
+// indexMax bounds the arrays; it is the default limit of a spread or loop.
 const indexMax = 1 << 20
 
-// single reads a path that is one number.
+// single parses a path of one index.
 func single(p graph.Path) (int, bool) {
 	n := 0
 	for i := range len(p) {
@@ -208,7 +206,7 @@ func single(p graph.Path) (int, bool) {
 	return n, n < indexMax
 }
 
-// lease notes that a task came, and after which completion. The page's lock must be held.
+// lease notes that a task arrived, and after which completion. The page's lock must be held.
 func (a *account) lease(w *word) {
 	if *w&wordStarted != 0 {
 		a.oddity().spilled = append(a.oddity().spilled, time.Duration(*w>>wordBits))
@@ -216,7 +214,7 @@ func (a *account) lease(w *word) {
 	*w = *w&(wordApplied|wordCounted) | word(a.offered)<<wordBits
 }
 
-// start notes that a task began: its hop is over. The page's lock must be held.
+// start notes that a task began, which ends its hop. The page's lock must be held.
 func (w *word) start(now int64) {
 	if cause := int64(*w >> wordBits); *w&wordStarted == 0 && cause > 0 {
 		*w = *w&wordFlags | wordStarted | word(max(now-cause, 0))<<wordBits
@@ -249,7 +247,7 @@ func (a *account) doubt(run graph.Run, number int) {
 	}
 }
 
-// hops calls yield with the length of every hop that was seen.
+// hops yields the length of every recorded hop.
 func (l *ledger) hops(yield func(time.Duration)) {
 	of := func(words []word) {
 		for _, w := range words {

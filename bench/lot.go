@@ -21,11 +21,10 @@ import (
 type instanceBatch struct {
 	mix      *scenarios.Mix
 	programs []*plan.Program // of each workload of the mix
-	expected []expectation   // the same
-	executor worker.Executor // of the actions of all
+	expected []expectation   // of each workload
+	executor worker.Executor // of all actions
 }
 
-// mix is what the instances of a case run.
 func (c *Case) mix() *scenarios.Mix {
 	if c.Mix == nil {
 		return scenarios.Alone(c.Workload)
@@ -33,7 +32,7 @@ func (c *Case) mix() *scenarios.Mix {
 	return c.Mix
 }
 
-// check refuses a case that calls actions which nobody has.
+// check rejects a case that calls unknown actions.
 func (c *Case) check() error {
 	m := c.mix()
 	for i := range m.Workloads {
@@ -71,11 +70,10 @@ func newInstanceBatch(k *Case) (*instanceBatch, error) {
 	return l, err
 }
 
-// of is the place of the i-th instance's workload.
+// of returns the index of the i-th instance's workload.
 func (l *instanceBatch) of(i int) int { return l.mix.Order[i%len(l.mix.Order)] }
 
-// wholeTurns rounds a number of instances up to whole turns, where several workloads take turns and there is more than
-// one turn.
+// wholeTurns rounds a number of instances up to whole turns, if it exceeds one turn of several workloads.
 func (l *instanceBatch) wholeTurns(instances int) int {
 	turn := len(l.mix.Order)
 	if instances > turn {
@@ -84,26 +82,25 @@ func (l *instanceBatch) wholeTurns(instances int) int {
 	return instances
 }
 
-// request submits the i-th instance.
+// request builds the i-th instance's submission.
 func (l *instanceBatch) request(i int, id uuid.UUID) engine.SubmitRequest {
 	of := l.of(i)
 	return engine.SubmitRequest{ID: id, Program: l.programs[of], Input: l.mix.Workloads[of].Input}
 }
 
-// check says what is wrong with the end of the i-th instance.
+// check returns what is wrong with the end of the i-th instance.
 func (l *instanceBatch) check(i int, in backend.Instance) error { return l.expected[l.of(i)].check(in) }
 
-// nodes is how many node runs the i-th instance makes, at least and at most.
 func (l *instanceBatch) nodes(i int) (least, most int) {
 	w := &l.mix.Workloads[l.of(i)]
 	return w.Nodes - w.Optional, w.Nodes
 }
 
-// expectation is what is right for an instance of a workload.
+// expectation is the correct end of a workload's instances.
 type expectation struct {
 	workload *scenarios.Workload
-	text     json.RawMessage // the result that every instance gives, without white space; nil: there are other ways to end
-	value    expr.Value      // the same
+	text     json.RawMessage // the result of every instance, without white space; nil: several ends are right
+	value    expr.Value      // text, parsed
 }
 
 func newExpectation(w *scenarios.Workload) (expectation, error) {
@@ -126,8 +123,8 @@ func newExpectation(w *scenarios.Workload) (expectation, error) {
 	return out, nil
 }
 
-// check compares as values: the spelling of JSON does not matter, an int is an int. Most results are spelled
-// as expected, which is seen without reading them.
+// check compares as values: the spelling of JSON does not matter, an int is an int. Most results are spelled as expected, which
+// needs no parsing.
 func (w expectation) check(in backend.Instance) error {
 	switch {
 	case w.workload.Unchecked.Results && in.Status != backend.Canceled:

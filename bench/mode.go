@@ -12,43 +12,42 @@ import (
 	"pulley/reports/record"
 )
 
-// Load is how instances come to the engines in the runs of a comparison: so many at once, the next whenever one ends.
+// Load is how instances arrive in the runs of a comparison: a number at once, the next whenever one ends.
 type Load struct {
-	// Mode is record.ModeAlone or record.ModeSaturated; the latter with @K behind it where a case has several, of K instances.
-	// Empty: alone where one instance is in flight, else saturated.
+	// Mode is record.ModeAlone or record.ModeSaturated, the latter with @K appended if a case has several. Empty: alone if one
+	// instance is in flight, else saturated.
 	Mode string
-	// InFlight is how many instances are there at once. Zero: 1.
+	// InFlight is the number of instances at once. Zero: 1.
 	InFlight int
-	// NodesInFlight bounds InFlight where instances are large: together they have so many node runs, unless there would be
-	// fewer than instancesLeast of them. With a RunTime, InFlight is bounded where schedulers are slow, too: there are at most
-	// as many instances as end in longestRun times the RunTime. Zero: there are InFlight instances, whatever they take.
+	// NodesInFlight bounds InFlight for large instances: together they have at most so many node runs, but at least
+	// instancesLeast instances are in flight. With a RunTime, slow schedulers also bound InFlight: to the instances that end in
+	// longestRun times the RunTime. Zero: no bound.
 	NodesInFlight int
-	// Workers is how many actions an engine runs at once. Zero: 16.
+	// Workers is the number of actions that an engine runs at once. Zero: 16.
 	Workers int
-	// Engines are on the store. Zero: what the comparison says.
+	// Engines on the store. Zero: the comparison's.
 	Engines int
-	// MinNodes is how many node runs a run has at least: instances are repeated until then. Zero: 2,000.
+	// MinNodes is the least number of node runs in a run: instances are repeated until then. Zero: 2,000.
 	MinNodes int
-	// RunTime is how long a run takes, about: a pilot run, which does not count, tells how many instances that are. It has
-	// at least as many as are in flight, and may take longestRun times the RunTime for that; MinNodes is not looked at. Zero:
-	// MinNodes decides.
+	// RunTime is the approximate duration of a run: an uncounted pilot run finds the number of instances. A run has at least as
+	// many as are in flight and may take longestRun times the RunTime for them; MinNodes is ignored. Zero: MinNodes decides.
 	RunTime time.Duration
 }
 
-// What bounds the instances in flight of a Load with NodesInFlight.
+// Bounds of the instances in flight of a Load with NodesInFlight.
 const (
 	instancesLeast = 8  // in flight at least, as far as InFlight allows
-	instancesOnce  = 16 // in flight at most before a pilot run told how many a scheduler ends in a second
-	longestRun     = 4  // times the RunTime are the instances in flight to be ended in, by the pilot run
+	instancesOnce  = 16 // in flight at most before a pilot run has measured the rate
+	longestRun     = 4  // times the RunTime: the instances in flight must end within it, by the pilot's rate
 )
 
-// AloneLoad has one instance at a time, and shows what a hop costs where nothing shares it.
+// AloneLoad has one instance at a time: it shows an unshared hop's cost.
 func AloneLoad() Load {
 	return Load{Mode: record.ModeAlone, InFlight: 1, Workers: 16, RunTime: 500 * time.Millisecond}
 }
 
-// SaturatedLoad has so many instances in flight that more would not be faster on a small machine, and shows what an engine
-// can do.
+// SaturatedLoad has so many instances in flight that more would not be faster on a small machine: it shows an engine's
+// capacity.
 func SaturatedLoad() Load {
 	return Load{Mode: record.ModeSaturated, InFlight: 500, NodesInFlight: 50_000, Workers: 2000, RunTime: 2 * time.Second}
 }
@@ -87,7 +86,7 @@ func (l Load) validate() error {
 	return nil
 }
 
-// loadsOf are the modes in which a case is run: its scenario's own, where they count and it has any.
+// loadsOf returns the modes in which a case is run: its scenario's own, if they are used and it has any.
 func (c CompareConfig) loadsOf(k *Case) []Load {
 	run := k.Run
 	if !c.OwnLoads || len(run.InFlight) == 0 && run.Workers == 0 && run.Engines == 0 && run.Measure == 0 {
@@ -110,8 +109,7 @@ func (c CompareConfig) loadsOf(k *Case) []Load {
 	return loads
 }
 
-// loadWith is the load that most resembles one of so many instances in flight. several says that the mode must tell it from
-// others.
+// loadWith returns the load closest to one with inFlight instances. If several, the mode names the number.
 func (c CompareConfig) loadWith(inFlight int, several bool) Load {
 	alone := func(l Load) bool { return l.Mode == record.ModeAlone }
 	like := c.Loads[len(c.Loads)-1]
@@ -128,8 +126,8 @@ func (c CompareConfig) loadWith(inFlight int, several bool) Load {
 	return like
 }
 
-// inFlight is how many instances of so many node runs are there at once. perS is how many end in a second, by the pilot;
-// zero before that.
+// inFlight returns the number of instances at once, for instances of so many node runs. perS is the pilot's rate of ended
+// instances; zero before the pilot.
 func (l Load) inFlight(nodes int, perS float64) int {
 	if l.NodesInFlight == 0 {
 		return l.InFlight
@@ -144,15 +142,13 @@ func (l Load) inFlight(nodes int, perS float64) int {
 	return min(most, max(int(math.Ceil(min(perS*l.RunTime.Seconds()*longestRun, instancesMax))), instancesLeast))
 }
 
-// runPlan is how a run is made.
 type runPlan struct {
 	load      Load
 	instances int // of the run
 	inFlight  int // at once
 }
 
-// plan makes the plan of a run whose instances have so many node runs. perS is how many instances end in a second, by the
-// pilot; zero before that.
+// plan plans a run of instances with so many node runs. perS is the pilot's rate of ended instances; zero before the pilot.
 func (l Load) plan(nodes int, perS float64) runPlan {
 	p := runPlan{load: l, inFlight: l.inFlight(nodes, perS)}
 	switch {
@@ -172,45 +168,45 @@ func (l Load) plan(nodes int, perS float64) runPlan {
 // instancesMax bounds the instances of a run: each has a page in the run's ledger.
 const instancesMax = 2_000_000
 
-// A pilot run is repeated while it tells too little.
+// A pilot run is repeated until it is long enough.
 const (
 	pilotTries = 4
-	// pilotGrows is how many times as many instances the next one has at most, in the run and in flight.
+	// pilotGrows bounds the growth from one pilot to the next, of instances in the run and in flight.
 	pilotGrows = 8
-	// pilotShare is how long it goes on at least, as a part of a run's time: a shorter one only measured how an engine starts.
+	// pilotShare is a pilot's least duration, as a share of a run's time: a shorter pilot only measures an engine's start.
 	pilotShare = 0.1
-	// pilotLong is how many times a run's time the first one takes to be believed at once. Otherwise a second one is made,
-	// since connections, caches and statements of the first were cold.
+	// pilotLong is the duration of a first pilot, in run times, that makes it final. Otherwise a second one is made, because
+	// connections, caches and statements of the first were cold.
 	pilotLong = 10
 )
 
-// afterPilot is the plan of what comes after a pilot run with the plan p, which took so long: done says that it is that of the runs that
-// count, else it is the next pilot's. next is what the rate of this one would give.
+// afterPilot returns the plan that follows a pilot with plan p and duration took: the plan of the counted runs if done, else
+// the next pilot's. next is what this pilot's rate suggests.
 func (l Load) afterPilot(try int, p, next runPlan, took time.Duration) (_ runPlan, done bool) {
 	switch {
 	case try == pilotTries || try == 1 && took > pilotLong*l.RunTime:
 		return next, true
-	case next.inFlight > p.inFlight: // few were in flight: a scheduler is faster with more
+	case next.inFlight > p.inFlight: // more in flight make a scheduler faster
 		p.inFlight = min(p.inFlight*pilotGrows, next.inFlight)
 		p.instances = p.inFlight
 	case try > 1 && took.Seconds() >= pilotShare*l.RunTime.Seconds():
 		return next, true
-	default: // no more than runs that count have: a slow scheduler takes long for these already
+	default: // never more than a counted run: a slow scheduler already takes long for these
 		p.instances, p.inFlight = min(p.instances*pilotGrows, next.instances), next.inFlight
 	}
 	return p, false
 }
 
-// What a comparison takes besides its runs, on a machine of today.
+// What a comparison takes besides its runs, on a current machine.
 const (
-	runOverhead   = 350 * time.Millisecond // a schema, sessions and engines that come and go
+	runOverhead   = 350 * time.Millisecond // schema, sessions and engines, set up and removed
 	pilotsForARun = 0.6                    // what the pilots of a row take, in runs
-	ceilingPoints = 27                     // measured for each shape of a way, before and after, with what belongs to them
-	idlePoints    = 12                     // the same of the durations on an idle connection
+	ceilingPoints = 27                     // for each shape of a way, before and after, with overhead
+	idlePoints    = 12                     // the same for durations on an idle connection
 )
 
-// Estimate says how long Compare will take, about, if the schedulers are fast enough for their instances in flight; where they
-// are slow, runs adopt to longestRun times as long. It is not known where runs have a number of nodes and no time.
+// Estimate returns the approximate duration of Compare, if schedulers are fast enough for their instances in flight; slow ones
+// may take longer, by a factor of at most longestRun. It is not known for runs with a number of nodes and no time.
 func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	c = c.withDefaults()
 	for i := range c.Cases {
@@ -236,7 +232,7 @@ func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	return took + time.Duration(points)*c.Ceilings, true
 }
 
-// Rows says how many rows Compare will find.
+// Rows returns the number of rows of the comparison.
 func (c CompareConfig) Rows() (n int) {
 	c = c.withDefaults()
 	for i := range c.Cases {

@@ -18,13 +18,13 @@ import (
 	"pulley/reports/record"
 )
 
-// openRunning is a run on a testbed. One goroutine sends what is due and waits for nobody; each batch has one for each engine
-// that hands it its share; one receives.
+// openRunning is a run on a testbed. One goroutine sends what is due and never waits; each batch has a goroutine per engine to
+// submit its share; one goroutine receives.
 type openRunning struct {
 	bed      *Testbed
 	submitTo OpenRun
 	pacer    *load.Pacer
-	times    []time.Duration // nil: the arrivals are closed
+	times    []time.Duration // nil: closed arrivals
 	end      time.Duration   // of the arrivals
 	span     time.Duration   // of intervals
 	watch    *watch
@@ -35,16 +35,16 @@ type openRunning struct {
 	ended    atomic.Int64
 	dropped  atomic.Int64
 	inFlight atomic.Int64
-	wake     chan struct{} // has something when an instance has ended
+	wake     chan struct{} // signalled when an instance has ended
 
 	mu    sync.Mutex
 	wrong []string
 }
 
-// closedMax bounds the instances of a run of a closed process. A run that has had them before its end is not valid.
+// closedMax bounds the instances of a run of a closed process. A run that reaches it early is invalid.
 const closedMax = 500_000
 
-// wrongMax bounds how much of what is wrong is told.
+// wrongMax bounds the reported errors.
 const wrongMax = 5
 
 func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
@@ -69,17 +69,17 @@ func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
 	return r, nil
 }
 
-// stagesPerS bounds the node runs a second whose stages are recorded, about: recording one costs a microsecond.
+// stagesPerS is the approximate bound of node runs per second with recorded stages: recording one costs a microsecond.
 const stagesPerS = 20_000
 
-// stagesEvery says that the stages of every so many-th instance are recorded.
+// stagesEvery returns n if every n-th instance's stages are recorded.
 func (r *openRunning) stagesEvery() int {
 	rate := float64(len(r.times)) / r.end.Seconds()
 	return 1 + int(rate*float64(r.bed.spec.Case.Workload.Nodes)/stagesPerS)
 }
 
-// run puts the load on, and gives what became of every instance: also beside the error where ctx ends, which is its cause, if something had
-// been measured by then. After it nothing of the run is going on but what engines still do with instances that have not ended.
+// run puts the load on and returns what became of every instance. If ctx ends during the measurement, it returns this along
+// with ctx's cause. Afterwards only engines may still work, on instances that have not ended.
 func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	var stop context.CancelFunc
 	r.ctx, stop = context.WithCancel(ctx)
@@ -126,8 +126,7 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	return found, err
 }
 
-// cut ends the arrivals now, if they have not ended, without those that were not looked at any more. It is false where nothing was measured by
-// then.
+// cut ends the arrivals now, if they have not ended, without the unhandled ones. It returns false if nothing was measured yet.
 func (r *openRunning) cut(now time.Duration) bool {
 	if r.times != nil {
 		r.times = r.times[:r.pacer.Handled()]
@@ -136,11 +135,10 @@ func (r *openRunning) cut(now time.Duration) bool {
 	return r.end > r.submitTo.WarmUp
 }
 
-// InFlight implements load.Target.
 func (r *openRunning) InFlight() int { return int(r.inFlight.Load()) }
 
-// Send implements load.Target. Engines take turns, instance by instance. Those of a batch that an engine is given share
-// transactions where its bounds allow.
+// Send implements load.Target. Engines take turns, instance by instance. An engine's share of a batch is stored in as few
+// transactions as its bounds allow.
 func (r *openRunning) Send(b load.Batch) {
 	r.dropped.Add(int64(b.Dropped))
 	if b.Count == 0 {
@@ -154,7 +152,7 @@ func (r *openRunning) Send(b load.Batch) {
 	}
 }
 
-// submit hands an engine every so many-th instance, from the first to before the last. It returns when the store has them.
+// submit submits every so many-th instance in [first, last) to an engine. It returns when the store has them.
 func (r *openRunning) submit(e *engine.Engine, first, last, every int) {
 	var requests []engine.SubmitRequest
 	for i := first; i < last; i += every {
@@ -175,7 +173,7 @@ func (r *openRunning) complain(err error) {
 	}
 }
 
-// receive takes in results and checks them. idle has something whenever none is in flight.
+// receive receives and checks results. It signals idle whenever none is in flight.
 func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -208,7 +206,7 @@ func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
 	}
 }
 
-// signal puts something into a channel that has room for one.
+// signal sends to a channel of capacity one, unless it is full.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -216,7 +214,7 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// drain waits until nothing is in flight, or for as long as it may take.
+// drain waits until nothing is in flight, at most for the drain time.
 func (r *openRunning) drain(ctx context.Context, idle <-chan struct{}) error {
 	deadline := time.NewTimer(r.submitTo.Drain)
 	defer deadline.Stop()
@@ -232,7 +230,7 @@ func (r *openRunning) drain(ctx context.Context, idle <-chan struct{}) error {
 	return nil
 }
 
-// requests gives what became of every instance.
+// requests returns what became of every instance.
 func (r *openRunning) requests() []load.Request {
 	n := len(r.times)
 	if r.times == nil {
@@ -248,14 +246,15 @@ func (r *openRunning) requests() []load.Request {
 			out[i].Intended = r.times[i]
 		}
 	}
-	slices.SortFunc(out, func(a, b load.Request) int { return cmp.Compare(a.Intended, b.Intended) }) // those of a closed process may not be
+	slices.SortFunc(out, func(a, b load.Request) int { return cmp.Compare(a.Intended, b.Intended) }) // a closed process may send out of order
 	return out
 }
 
-// steadyWithin is how far the rates of parts of the measured phase may lie from each other where the rate counts as one.
+// steadyWithin is the greatest relative difference between rates of parts of the measured phase at which the rate counts as
+// constant.
 const steadyWithin = 0.01
 
-// steady says that the rate of the arrivals does not change.
+// steady reports whether the arrival rate is constant.
 func (r *openRunning) steady() bool {
 	if r.times == nil {
 		return true
@@ -270,7 +269,7 @@ func (r *openRunning) steady() bool {
 	return most-least <= steadyWithin*most
 }
 
-// progressEvery is how often a run tells where it is.
+// progressEvery is the interval of progress reports.
 const progressEvery = time.Second
 
 func (r *openRunning) notify(ctx context.Context, clock load.Clock) {

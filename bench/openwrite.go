@@ -13,21 +13,21 @@ import (
 	"pulley/reports/record"
 )
 
-// The names of the histograms that a run under load writes.
+// Names of the histograms of a run under load.
 const (
 	LoadLogFile      = "load.hlog"
 	LatencyTableFile = "latency.hgrm"
 	ServiceTableFile = "service.hgrm"
 )
 
-// LoadFiles are what Write writes.
+// LoadFiles lists what Write writes.
 func LoadFiles() []string {
 	return []string{record.LoadFile, LoadLogFile, LatencyTableFile, ServiceTableFile}
 }
 
-// Write puts load.json into a directory, which is made if it is not there, and beside it the histograms of latency and
-// service time: load.hlog has both for each interval of the whole run, under the tags latency and service, by the intended
-// times; latency.hgrm and service.hgrm are of the measured phase. Each file appears whole or not at all.
+// Write writes load.json and the histograms of latency and service time into a directory, which it creates if needed: load.hlog
+// has both for each interval of the whole run, tagged latency and service, by intended time; latency.hgrm and service.hgrm are
+// of the measured phase. Each file appears whole or not at all.
 func (r *OpenResult) Write(dir string) error {
 	if err := record.WriteLoad(dir, r.Load); err != nil {
 		return err
@@ -48,7 +48,6 @@ func (r *OpenResult) Write(dir string) error {
 	return write(ServiceTableFile, func(w io.Writer) error { return measure.WritePercentiles(w, service) })
 }
 
-// histograms gives those of all intervals.
 func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
 	return func(yield func(measure.Tagged) bool) {
 		for _, v := range r.Intervals {
@@ -62,7 +61,7 @@ func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
 	}
 }
 
-// histogramsOf are of the requests that were intended from one time to before another, which are in order.
+// histogramsOf makes histograms of the requests intended in [from, to); requests are in order.
 func histogramsOf(requests []load.Request, from, to time.Duration) (latency, service *measure.Hist) {
 	latency, service = measure.NewHist(), measure.NewHist()
 	first := sort.Search(len(requests), func(i int) bool { return requests[i].Intended >= from })

@@ -16,13 +16,12 @@ import (
 	"pulley/engine/worker"
 )
 
-// Plant is a fault of a known size that every run is given, so that what compares runs can be tested with it. The zero value
-// is none.
+// Plant is a fault of known size in every run, to test what compares runs. The zero value is none.
 type Plant struct {
-	// Slowdown has the engines' process burn processor time beside its own work: 0.1 is a tenth of what a run uses otherwise, its
-	// own and the server's. Where one instance is in flight, it is a tenth of the time that passes otherwise.
+	// Slowdown has the engines' process burn extra processor time: 0.1 is a tenth of what the run uses otherwise, its own and
+	// the server's. With one instance in flight, it is a tenth of the elapsed time.
 	Slowdown float64
-	// RowsPerNode are rows read per node run on top of the backend's own. Backends without a server read none.
+	// RowsPerNode are additional rows read per node run. Backends without a server read none.
 	RowsPerNode int
 }
 
@@ -33,7 +32,7 @@ func (p Plant) validate() error {
 	return nil
 }
 
-// warnings say in a record what was planted.
+// warnings describe the planted fault in a record.
 func (p Plant) warnings() []string {
 	if p == (Plant{}) {
 		return nil
@@ -41,15 +40,13 @@ func (p Plant) warnings() []string {
 	return []string{fmt.Sprintf("planted in every run: a slowdown by %v, %d extra rows read per node", p.Slowdown, p.RowsPerNode)}
 }
 
-// plantTable is read for planted rows.
 const plantTable = "planted"
 
-// table makes the table that is read, with as many rows as a run is to read. It is done before the run.
 func (p Plant) table(ctx context.Context, open designs.OpenOptions, nodeRuns int) error {
 	return p.exec(ctx, open, fmt.Sprintf("CREATE TABLE %s AS SELECT i FROM generate_series(1, %d) i", pgx.Identifier{open.Schema, plantTable}.Sanitize(), nodeRuns*p.RowsPerNode))
 }
 
-// read reads it once, as part of the run.
+// read reads the table once, as part of the run.
 func (p Plant) read(ctx context.Context, open designs.OpenOptions) error {
 	return p.exec(ctx, open, "SELECT count(*) FROM "+pgx.Identifier{open.Schema, plantTable}.Sanitize())
 }
@@ -75,23 +72,23 @@ func (p Plant) exec(ctx context.Context, open designs.OpenOptions, statement str
 	return nil
 }
 
-// payEvery is how often a slowed run pays what it owes: to ask costs a fraction of a millisecond.
+// payEvery is how often a slowed run burns what is due: asking costs a fraction of a millisecond.
 const payEvery = 10 * time.Millisecond
 
 // slowed burns processor time while actions are executed. Nil does nothing.
 type slowed struct {
 	share      float64
-	wall       bool // the share is of the time that passes
+	wall       bool // the share is of elapsed time
 	processors measure.Processors
 
 	mu    sync.Mutex
 	began time.Time
-	used  measure.Used // when it began
+	used  measure.Used // at the beginning
 	last  time.Time
 	burnt time.Duration
 }
 
-// slow makes what slows a run down; nil for nothing.
+// slow returns what slows a run down; nil for nothing.
 func (p Plant) slow(processors measure.Processors, inFlight int) *slowed {
 	if p.Slowdown == 0 {
 		return nil
@@ -99,7 +96,7 @@ func (p Plant) slow(processors measure.Processors, inFlight int) *slowed {
 	return &slowed{share: p.Slowdown, wall: inFlight == 1, processors: processors}
 }
 
-// begin is called before the first action. before is what had been used by then.
+// begin is called before the first action. before is what was used by then.
 func (s *slowed) begin(before measure.Used) {
 	if s == nil {
 		return
@@ -110,7 +107,7 @@ func (s *slowed) begin(before measure.Used) {
 	s.last = s.began
 }
 
-// executor is another one, which pays before each action.
+// executor wraps an executor so that it pays before each action.
 func (s *slowed) executor(e worker.Executor) worker.Executor {
 	if s == nil {
 		return e
@@ -118,10 +115,10 @@ func (s *slowed) executor(e worker.Executor) worker.Executor {
 	return slowedExecutor{e, s}
 }
 
-// pay burns what is due. Asking what that is counts as burnt.
+// pay burns what is due, including the cost of asking.
 func (s *slowed) pay(force bool) {
 	if s == nil || !s.mu.TryLock() {
-		return // somebody else pays
+		return // another goroutine pays
 	}
 	defer s.mu.Unlock()
 	if !force && time.Since(s.last) < payEvery {
@@ -135,7 +132,7 @@ func (s *slowed) pay(force bool) {
 	s.last = time.Now()
 }
 
-// work is what the run has used for itself up to now.
+// work returns what the run has used for itself.
 func (s *slowed) work() time.Duration {
 	if s.wall {
 		return time.Since(s.began) - s.burnt
@@ -156,7 +153,6 @@ type slowedExecutor struct {
 	slowed *slowed
 }
 
-// Execute pays what is due, and then does what it is there for.
 func (e slowedExecutor) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	e.slowed.pay(false)
 	return e.Executor.Execute(ctx, task)

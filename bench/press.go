@@ -18,10 +18,10 @@ import (
 	"pulley/reports/record"
 )
 
-// pressed is the pressure on the store of a run; nil: there is none.
+// pressed is the pressure on a run's store; nil: none.
 type pressed struct{ running *pressure.Running }
 
-// press puts the store of a run under the pressure of its case, and has engines connect as that demands.
+// press puts a run's store under its case's pressure, and adapts the engines' connections.
 func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *designs.OpenOptions) (*pressed, error) {
 	if !k.Pressure.OnStore() {
 		return nil, nil
@@ -35,7 +35,7 @@ func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *de
 	return &pressed{running}, nil
 }
 
-// end takes the pressure away. It says what of it was not there; empty: all was.
+// end removes the pressure. It returns which part of it was missing at some time; empty: none.
 func (p *pressed) end(ctx context.Context) (missing string) {
 	if p == nil {
 		return ""
@@ -50,7 +50,7 @@ func (p *pressed) end(ctx context.Context) (missing string) {
 	return "the pressure was not there: " + strings.Join(report.Missing, "; ")
 }
 
-// endIn takes it away after a run, which decides nothing if some was not there.
+// endIn ends the pressure after a run, which is invalid if some was missing.
 func (p *pressed) endIn(ctx context.Context, sample *record.Sample) {
 	if missing := p.end(ctx); missing != "" {
 		sample.Valid = false
@@ -58,7 +58,7 @@ func (p *pressed) endIn(ctx context.Context, sample *record.Sample) {
 	}
 }
 
-// leaveOutReaders drops counts to which readers beside the load have added. It gives the warning that says so.
+// leaveOutReaders drops the counters that concurrent readers distort, and returns a warning of it.
 func leaveOutReaders(k *Case, c *record.Counters) []string {
 	if k.Pressure.Readers == 0 {
 		return nil
@@ -67,15 +67,13 @@ func leaveOutReaders(k *Case, c *record.Counters) []string {
 	return []string{"rows read, statements and commits are null: readers beside the load add to them"}
 }
 
-// sleeperSource is the program of an instance that sleeps for longer than any run takes.
+// sleeperSource is the program of an instance that sleeps for longer than any run.
 const sleeperSource = `fn main(input: [], output: []):
     sleep 30 * 24 * 3600
 `
 
-// sleepersAtOnce is how many are stored with one call.
 const sleepersAtOnce = 1000
 
-// storeSleepers stores instances that sleep.
 func storeSleepers(ctx context.Context, b backend.Backend, n int) error {
 	program, err := plan.CompileText("sleeper.ir", []byte(sleeperSource), ir.Limits{})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"pulley/reports/record"
 )
 
-// ProgressPrinter gives a function for CompareConfig.Progress. On a terminal it keeps one line up to
-// date, elsewhere it writes a line for every run that has ended. now gives the time.
+// ProgressPrinter returns a function for CompareConfig.Progress. On a terminal it updates one line, elsewhere it writes a line
+// per ended run.
 func ProgressPrinter(w io.Writer, terminal bool, now func() time.Time) func(Progress) {
 	began := now()
 	return func(p Progress) {
@@ -34,7 +34,6 @@ func outcome(p Progress) string {
 	return fmt.Sprintf("[%d/%d] %s: %s", p.Done, p.Total, p.what(), verdict(p.Sample))
 }
 
-// what names the run.
 func (p Progress) what() string {
 	which := fmt.Sprintf("run %d", p.Run)
 	if p.Run == 0 {
@@ -54,7 +53,7 @@ func verdict(s *record.Sample) string {
 	return "INVALID: " + reason
 }
 
-// remaining guesses from what the runs so far took; the first ones tell little.
+// remaining estimates the rest from the runs so far; the first ones tell little.
 func remaining(p Progress, elapsed time.Duration) string {
 	if p.Done < 3 || p.Done == p.Total {
 		return ""

@@ -24,25 +24,23 @@ import (
 // application begins the name of every session of a measured run.
 const application = "pulley bench"
 
-// An engine that is alone on its store leases whatever a commit makes ready: a task that stayed behind would have
-// to be fetched by a claim, which costs as much as its completion. So many tasks wait for a while, and their
-// leases are long enough not to be renewed meanwhile.
+// An engine alone on its store leases whatever a commit makes ready: fetching a left-behind task would need a claim, which
+// costs as much as its completion. So many tasks wait for a while; their leases are long enough not to be renewed.
 const (
 	prefetch = 500_000
 	lease    = time.Minute
 )
 
-// leaveWithin bounds how long the sessions of a run may take to be gone when it has ended.
+// leaveWithin bounds how long the sessions of an ended run may remain.
 const leaveWithin = time.Minute
 
-// runner makes single runs.
 type runner struct {
 	cfg        CompareConfig
-	conn       *pgx.Conn // reads the counters, and nothing else; nil without Postgres
+	conn       *pgx.Conn // only reads the counters; nil without Postgres
 	sampler    *measure.ActivitySampler
 	server     *record.Postgres
 	processors measure.Processors
-	profiled   *profile.Profile // of the last run; nil: none was taken
+	profiled   *profile.Profile // of the last run; nil: none
 	serial     int
 	prefix     string // of schemas
 }
@@ -84,8 +82,7 @@ func (r *runner) close() {
 	}
 }
 
-// run makes one run. What goes wrong in it makes the sample invalid; an error means that no run can be
-// made, or that ctx has ended.
+// run makes one run. A fault in it makes the sample invalid; an error means that no run can be made or that ctx has ended.
 func (r *runner) run(ctx context.Context, k *Case, lot *instanceBatch, spec designs.Spec, p runPlan) (*record.Sample, *latencies, error) {
 	w := k.Workload
 	sample := &record.Sample{
@@ -109,7 +106,7 @@ func (r *runner) run(ctx context.Context, k *Case, lot *instanceBatch, spec desi
 			sample.Warnings = append(sample.Warnings, fmt.Sprintf("the run's schema is still there: %v", err))
 		}
 	}()
-	b, err := spec.Open(ctx, open) // sets the schema up, so that migrations are not measured
+	b, err := spec.Open(ctx, open) // creates the schema, so that migrations are not measured
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,7 +151,6 @@ func (r *runner) run(ctx context.Context, k *Case, lot *instanceBatch, spec desi
 	return sample, lat, nil
 }
 
-// measure has the instances run and fills the sample.
 func (r *runner) measure(ctx context.Context, k *Case, lot *instanceBatch, spec designs.Spec, open designs.OpenOptions, sample *record.Sample) (*latencies, error) {
 	resident := measure.Resident()
 	watch := newWatch(lot, sample.Instances, sample.InFlight)
@@ -205,7 +201,7 @@ func (r *runner) measure(ctx context.Context, k *Case, lot *instanceBatch, spec 
 	return lat, nil
 }
 
-// profile begins to sample where processor time goes, if it is asked for. Who ends that has the time shared out by stage.
+// profile starts a CPU profile if requested. end stops it and distributes the time to stages.
 func (r *runner) profile() (end func(*record.CPU) error, err error) {
 	r.profiled = nil
 	if !r.cfg.Profile {
@@ -221,7 +217,7 @@ func (r *runner) profile() (end func(*record.CPU) error, err error) {
 			return err
 		}
 		if used == nil || found.Samples() == 0 {
-			return nil // a run too short for a sample, or a system that does not tell
+			return nil // the run was too short for a sample, or the system has no profile
 		}
 		r.profiled = found
 		shares := found.Shares()
@@ -235,20 +231,19 @@ func (r *runner) profile() (end func(*record.CPU) error, err error) {
 	}, nil
 }
 
-// workers are the engines of a run, each with connections of its own.
+// workers are the engines of a run, each with its own connections.
 type workers struct {
 	engines  []*engine.Engine
 	backends []backend.Backend
 }
 
-// workerPool says how many engines there are, and who sees what they do.
+// workerPool is the number of engines, and their observers.
 type workerPool struct {
 	workers, engines int
 	observer         func() engine.Observer // called for each engine
 }
 
-// startWorkers opens the backends and starts the engines. Without a server all share one backend, since nothing else
-// could bring them together.
+// startWorkers opens the backends and starts the engines. Without a server, all engines must share one backend.
 func startWorkers(ctx context.Context, actions worker.Executor, spec designs.Spec, open designs.OpenOptions, s workerPool) (_ *workers, err error) {
 	c := &workers{}
 	defer func() {
@@ -283,7 +278,7 @@ func startWorkers(ctx context.Context, actions worker.Executor, spec designs.Spe
 	return c, nil
 }
 
-// stop ends the engines, all at once, and waits for them.
+// stop stops the engines concurrently and waits for them.
 func (c *workers) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
@@ -296,7 +291,7 @@ func (c *workers) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clear removes what ended instances left, as engines do from time to time.
+// clear cleans up ended instances, as engines do periodically.
 func (c *workers) clear(ctx context.Context) error {
 	b := c.backends[0]
 	for shard := range b.Shards() {

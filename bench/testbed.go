@@ -22,34 +22,32 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// TestbedSpec says what is put under load.
+// TestbedSpec is the system under load.
 type TestbedSpec struct {
 	Case    Case
 	Backend designs.Spec
 
-	DSN string // of the database; empty only if the backend needs none
-	Way string // how the server was had
+	DSN string // of the database; may be empty if the backend needs none
+	Way string // how the server was obtained
 
-	Workers int // actions that an engine runs at once. Zero: what the scenario says, else 2,000
-	Engines int // on the store. Zero: what the scenario says, else 1
+	Workers int // actions that an engine runs at once. Zero: the scenario's, else 2,000
+	Engines int // on the store. Zero: the scenario's, else 1
 
-	// InFlight bounds the instances that are open at once: what comes beyond is dropped and counted. Zero: 5,000, fewer where
-	// they are large.
+	// InFlight bounds the open instances: further ones are dropped and counted. Zero: 5,000, fewer if they are large.
 	InFlight int
 }
 
-// OpenRun says how load is put on a testbed.
+// OpenRun is the load put on a testbed.
 type OpenRun struct {
-	// Arrivals may be open or closed; of a closed process the first number counts.
+	// Arrivals may be open or closed; of a closed process the first number is used.
 	Arrivals arrivals.Arrivals
-	Seed     uint64 // of what the arrivals draw
+	Seed     uint64 // of the arrivals
 
-	// WarmUp is how long latencies may take to settle. WarmUpFixed has it last so long exactly; else its end is found by
-	// what the run shows.
+	// WarmUp is the longest warm-up; the run's data determine its end. With WarmUpFixed it is exact.
 	WarmUp      time.Duration
 	WarmUpFixed bool
-	Measure     time.Duration // how long is measured after the longest warm-up; more than 0
-	Drain       time.Duration // how long what is open at the end may take. Zero: 10 s
+	Measure     time.Duration // duration after the longest warm-up; more than 0
+	Drain       time.Duration // bounds the wait for instances open at the end. Zero: 10 s
 
 	Percentile float64 // by which the run is judged. Zero: 99
 	Objectives []scenarios.Objective
@@ -58,16 +56,15 @@ type OpenRun struct {
 	Progress func(OpenProgress) // called about once a second, from one goroutine; may be nil
 }
 
-// OpenProgress tells where a run is.
+// OpenProgress is the state of a run.
 type OpenProgress struct {
-	Elapsed, End           time.Duration // End is that of the arrivals
+	Elapsed, End           time.Duration // End is the arrivals' end
 	Sent, Ended, Dropped   int
 	InFlight, InFlightMost int
 	Draining               bool
 }
 
-// Testbed is a case's engines on a store of their own, ready to be put under load, again and again. Only one run may be on
-// at a time.
+// Testbed is a case's engines on their own store, for repeated runs under load, one at a time.
 type Testbed struct {
 	spec   TestbedSpec
 	runner *runner
@@ -77,10 +74,10 @@ type Testbed struct {
 	workers *workers
 	pressed *pressed
 	open    designs.OpenOptions
-	left    bool // instances of an earlier run are still under way
+	left    bool // instances of an earlier run are still open
 }
 
-// What a testbed has where nothing is said.
+// Defaults of a testbed.
 const (
 	openWorkers       = 2000
 	openInFlight      = 5000
@@ -111,8 +108,8 @@ func (s TestbedSpec) validate() error {
 	return nil
 }
 
-// OpenTestbed opens the backend, puts the store under the pressure of the case, and starts the engines. The caller closes
-// the testbed.
+// OpenTestbed opens the backend, puts the store under the case's pressure, and starts the engines. The caller closes the
+// testbed.
 func OpenTestbed(ctx context.Context, spec TestbedSpec) (*Testbed, error) {
 	spec = spec.withDefaults()
 	if err := spec.validate(); err != nil {
@@ -132,19 +129,19 @@ func OpenTestbed(ctx context.Context, spec TestbedSpec) (*Testbed, error) {
 	return t, nil
 }
 
-// Server is the server that is measured; nil: there is none.
+// Server is the measured server; nil: none.
 func (t *Testbed) Server() *record.Postgres { return t.runner.server }
 
-// InFlight is how many instances may be open at once.
+// InFlight bounds the open instances.
 func (t *Testbed) InFlight() int { return t.spec.InFlight }
 
-// Workers is how many actions an engine runs at once.
+// Workers is the number of actions that an engine runs at once.
 func (t *Testbed) Workers() int { return t.spec.Workers }
 
-// Engines is how many engines are on the store.
+// Engines is the number of engines on the store.
 func (t *Testbed) Engines() int { return t.spec.Engines }
 
-// startWorkers sets a schema up and starts engines on it.
+// startWorkers creates a schema and starts engines on it.
 func (t *Testbed) startWorkers(ctx context.Context) (err error) {
 	spec := t.spec
 	t.open = designs.OpenOptions{}
@@ -184,16 +181,15 @@ func (t *Testbed) fire(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Close stops the engines and leaves nothing in the database. It tells what could not be ended, and whether the pressure on
-// the store was not there at some time.
+// Close stops the engines and leaves nothing in the database. The error names what could not be ended, and any pressure that
+// was missing at some time.
 func (t *Testbed) Close(ctx context.Context) error {
 	err := t.fire(ctx)
 	t.runner.close()
 	return err
 }
 
-// Renew gives the testbed new engines and an empty store, if an earlier run left instances that are still under way. Run
-// does that itself.
+// Renew replaces the engines and the store, if an earlier run left instances open. Run does that itself.
 func (t *Testbed) Renew(ctx context.Context) error {
 	if !t.left && t.workers != nil {
 		return nil
@@ -204,20 +200,20 @@ func (t *Testbed) Renew(ctx context.Context) error {
 	return t.startWorkers(ctx)
 }
 
-// OpenResult is what a run showed.
+// OpenResult is the result of a run.
 type OpenResult struct {
 	*record.Load
-	// Requests are what became of every instance, in the order of their intended times.
+	// Requests are what became of every instance, by intended time.
 	Requests []load.Request
 }
 
-// Oppose adds something that speaks against the run, which is not valid then.
+// Oppose adds a finding that makes the run invalid.
 func (r *OpenResult) Oppose(kind, text string) {
 	r.Findings = append(r.Findings, record.LoadFinding{Kind: kind, Text: text})
 	r.Valid = false
 }
 
-// Run puts load on the testbed, and says what it showed. See Observe.
+// Run puts load on the testbed and returns its record. See Observe.
 func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
 	found, err := t.Observe(ctx, o)
 	if err != nil {
@@ -226,9 +222,9 @@ func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
 	return found.Load, nil
 }
 
-// Observe puts load on the testbed, says what it showed, and gives what became of every instance. The error is one of the request, of the
-// engines, or ctx's cause; what is wrong with the run stands in its findings. Where ctx ends while something is measured, Observe gives what
-// was by then beside the error.
+// Observe puts load on the testbed and returns its record and what became of every instance. The error is one of the request,
+// of the engines, or ctx's cause; defects of the run are in its findings. If ctx ends during the measurement, Observe returns
+// what was measured along with the error.
 func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	o.Drain = cmp.Or(o.Drain, openDrain)
 	o.Percentile = cmp.Or(o.Percentile, 99)
@@ -275,10 +271,9 @@ func (o OpenRun) validate() error {
 	return nil
 }
 
-// relay leads what engines tell to the watch of the run that is on.
+// relay passes engine events to the watch of the current run.
 type relay struct{ watch atomic.Pointer[watch] }
 
-// observer is for one more engine.
 func (r *relay) observer() engine.Observer {
 	return engine.Observer{
 		Submitted: func(id uuid.UUID, at time.Time) { r.with(func(w *watch) { w.confirmed(id, at) }) },
@@ -299,5 +294,5 @@ func (r *relay) with(tell func(*watch)) {
 	}
 }
 
-// cores are the processors that the program may use.
+// cores is the number of processors that the program may use.
 func cores() int { return runtime.GOMAXPROCS(0) }

@@ -16,7 +16,7 @@ import (
 	"pulley/reports/record"
 )
 
-// latencies are the histograms of a run, or of several.
+// latencies are the histograms of one or more runs.
 type latencies struct {
 	hop      *measure.Hist
 	instance *measure.Hist
@@ -35,28 +35,28 @@ func (l *latencies) warnings() []string {
 	return append(l.hop.Warnings(), l.instance.Warnings()...)
 }
 
-// watch sees what the engines do in one run. They call it from many goroutines at once, on the path that is
-// measured: all that it does there is to write into the ledger; sums and histograms are made afterwards.
+// watch observes the engines of one run. They call it concurrently on the measured path, so it only writes into the ledger;
+// sums and histograms are made afterwards.
 type watch struct {
 	*ledger
 	finished        time.Time
-	spans           []int64 // of instances, in the order in which their results were received
+	spans           []int64 // of instances, in the order of received results
 	ends            int
-	ended           chan backend.Instance // to whoever receives; has a place for each client
+	ended           chan backend.Instance // to the receiver; has capacity for each client
 	stale           atomic.Int64
 	foreignSessions atomic.Int64 // events of instances that nobody submitted
 
-	shared  bool            // the engines also did, or do, what is not of this run
+	shared  bool            // the engines also work, or worked, for other runs
 	engines []*atomic.Int64 // node runs and sleeps that each engine applied
 
 	mu       sync.Mutex
 	problems []string
 }
 
-// problemsMax bounds what a run repeats of an engine's complaints.
+// problemsMax bounds the engine's problems that a run reports.
 const problemsMax = 5
 
-// newWatch is for so many instances, and clients that have one each in flight.
+// newWatch returns a watch of so many instances; each client has one in flight.
 func newWatch(lot *instanceBatch, instances, clients int) *watch {
 	return &watch{ledger: newLedger(lot, instances), spans: make([]int64, instances), ended: make(chan backend.Instance, clients)}
 }
@@ -64,7 +64,6 @@ func newWatch(lot *instanceBatch, instances, clients int) *watch {
 func (w *watch) begin()  { w.began = time.Now() }
 func (w *watch) finish() { w.finished = time.Now() }
 
-// observer is for one more engine.
 func (w *watch) observer() engine.Observer {
 	applied := new(atomic.Int64)
 	w.engines = append(w.engines, applied)
@@ -79,7 +78,7 @@ func (w *watch) observer() engine.Observer {
 	}
 }
 
-// problem keeps the first complaints of an engine.
+// problem keeps the first problems of an engine.
 func (w *watch) problem(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +87,7 @@ func (w *watch) problem(err error) {
 	}
 }
 
-// notes are what a reader of the run should know, and does not make it invalid.
+// notes are for a reader of the run and do not make it invalid.
 func (w *watch) notes() []string {
 	var out []string
 	if n := w.stale.Load(); n > 0 {
@@ -99,7 +98,7 @@ func (w *watch) notes() []string {
 	return append(out, w.problems...)
 }
 
-// on finds the page of an instance and locks it; nil where there is none, which makes the run invalid.
+// on finds and locks an instance's page; nil if there is none, which makes the run invalid.
 func (w *watch) on(id uuid.UUID) *account {
 	a := w.account(id)
 	if a == nil && !(w.shared && w.foreign(id)) {
@@ -108,7 +107,6 @@ func (w *watch) on(id uuid.UUID) *account {
 	return a
 }
 
-// confirmed notes that an instance was stored.
 func (w *watch) confirmed(id uuid.UUID, at time.Time) {
 	if a := w.on(id); a != nil {
 		a.stored = w.since(at)
@@ -117,8 +115,8 @@ func (w *watch) confirmed(id uuid.UUID, at time.Time) {
 	}
 }
 
-// leased notes which completion a task came after; an instance's first tasks came after none. A sleep
-// that is over is such a completion itself.
+// leased notes which completion a task followed; an instance's first tasks follow none. The end of a sleep is itself a
+// completion.
 func (w *watch) leased(t backend.Task, at time.Time) {
 	a := w.on(t.Lease.Key.Instance)
 	if a == nil {
@@ -175,7 +173,7 @@ func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, at 
 	}
 }
 
-// end hands the instance to whoever receives, once. An end can be heard of twice where a COMMIT was lost.
+// end sends an ended instance to the receiver, once. If a COMMIT was lost, an end may be reported twice.
 func (w *watch) end(in backend.Instance, _ time.Time) {
 	a := w.on(in.ID)
 	if a == nil {
@@ -184,11 +182,10 @@ func (w *watch) end(in backend.Instance, _ time.Time) {
 	defer a.mu.Unlock()
 	if !a.ended {
 		a.ended = true
-		w.ended <- in // it has a place for each client's
+		w.ended <- in // never blocks: capacity for each client
 	}
 }
 
-// open gives an instance whose end was not heard of.
 func (w *watch) open() (uuid.UUID, bool) {
 	for i := range w.instances {
 		a := &w.instances[i]
@@ -202,9 +199,9 @@ func (w *watch) open() (uuid.UUID, bool) {
 	return uuid.Nil, false
 }
 
-// received notes that the client of an instance has its result, and gives the client and how long that took.
+// received notes that an instance's client has its result, and returns the client and the instance's duration.
 func (w *watch) received(id uuid.UUID, at time.Time) (client int, waited time.Duration) {
-	a := w.account(id) // which is there: its end came from it
+	a := w.account(id) // exists: its end was received
 	defer a.mu.Unlock()
 	span := max(w.since(at)-a.submitted, 0)
 	w.spans[w.ends] = span
@@ -212,14 +209,13 @@ func (w *watch) received(id uuid.UUID, at time.Time) (client int, waited time.Du
 	return int(a.client), time.Duration(span)
 }
 
-// note notes that the result of an instance is there.
 func (w *watch) note(id uuid.UUID, at time.Time) {
-	a := w.account(id) // which is there: its end came from it
+	a := w.account(id) // exists: its end was received
 	defer a.mu.Unlock()
 	a.received = w.since(at)
 }
 
-// query waits for the end of an instance that may have ended without being told of.
+// query waits for an instance that may have ended without a notification.
 func (w *watch) query(ctx context.Context, e *engine.Engine) {
 	if id, ok := w.open(); ok {
 		if in, err := e.Wait(ctx, id); err == nil {
@@ -228,7 +224,6 @@ func (w *watch) query(ctx context.Context, e *engine.Engine) {
 	}
 }
 
-// applied is how many node runs and sleeps each engine applied.
 func (w *watch) applied() []int64 {
 	var out []int64
 	for _, n := range w.engines {
@@ -237,7 +232,6 @@ func (w *watch) applied() []int64 {
 	return out
 }
 
-// latencies makes the histograms of what was seen.
 func (w *watch) latencies() *latencies {
 	lat := newLatencies()
 	w.hops(lat.hop.Record)
@@ -247,8 +241,7 @@ func (w *watch) latencies() *latencies {
 	return lat
 }
 
-// fill puts what was seen into the sample, and judges whether it is what was planned. Nothing may be going
-// on any more.
+// fill adds the observations to the sample and checks them against the plan. It is called when nothing is running any more.
 func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Valid = true
 	s.ElapsedNS = int64(w.finished.Sub(w.began))
@@ -265,7 +258,7 @@ func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Warnings = append(s.Warnings, w.notes()...)
 }
 
-// total is how many node runs there were, where instances differ in that, and zero otherwise.
+// total returns the number of node runs if instances differ in it, else zero.
 func (w *watch) total(s *record.Sample) int {
 	total, alike := 0, true
 	for i := range w.instances {
@@ -282,7 +275,7 @@ func (w *watch) total(s *record.Sample) int {
 	return total
 }
 
-// miscounted says what is wrong with the number of an instance's node runs; empty: nothing is.
+// miscounted describes what is wrong with an instance's number of node runs; empty: nothing.
 func miscounted(a *account, least, most int) string {
 	switch runs := int(a.runs); {
 	case runs >= least && runs <= most:
@@ -294,8 +287,8 @@ func miscounted(a *account, least, most int) string {
 	}
 }
 
-// doubts says, for each check, what the first instance to fail it did: every instance must have made as many
-// node runs as its workload does, each attempt applied once.
+// doubts describes, for each check, the first instance that failed it: an instance must make as many node runs as its workload,
+// each attempt applied once.
 func (w *watch) doubts() []string {
 	var count, twice string
 	for i := range w.instances {
@@ -303,7 +296,7 @@ func (w *watch) doubts() []string {
 		a.mu.Lock()
 		if w.shared && !a.ended {
 			a.mu.Unlock()
-			continue // it was not sent, or is still under way
+			continue // it was not sent, or is still open
 		}
 		if least, most := w.batch.nodes(i); count == "" && !w.batch.expected[w.batch.of(i)].workload.Unchecked.Nodes {
 			count = miscounted(a, least, most)

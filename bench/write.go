@@ -11,8 +11,8 @@ import (
 	"pulley/reports/record"
 )
 
-// Write writes manifest.json, summary.json, samples.ndjson and the histograms into a directory, which
-// is made if it is not there. Each file appears whole or not at all.
+// Write writes manifest.json, summary.json, samples.ndjson and the histograms into a directory, which it creates if needed.
+// Each file appears whole or not at all.
 func (c *Comparison) Write(dir string) error {
 	if err := record.WriteManifest(dir, c.Manifest); err != nil {
 		return err
@@ -34,10 +34,10 @@ func (c *Comparison) Write(dir string) error {
 	return c.writeProfiles(dir)
 }
 
-// profilePattern is for the files that profiles are written to.
+// profilePattern matches the profiles' files.
 const profilePattern = "cpu-*.pb.gz"
 
-// writeProfiles writes a profile for each row that has one, for go tool pprof, and takes away those of an earlier comparison.
+// writeProfiles writes a profile for each row that has one, for go tool pprof, and removes those of an earlier comparison.
 func (c *Comparison) writeProfiles(dir string) error {
 	old, err := filepath.Glob(filepath.Join(dir, profilePattern))
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Comparison) writeProfiles(dir string) error {
 	return nil
 }
 
-// Valid says whether every run was.
+// Valid reports whether every run is valid.
 func (c *Comparison) Valid() bool {
 	return !slices.ContainsFunc(c.Manifest.Samples, func(s record.Sample) bool { return !s.Valid })
 }

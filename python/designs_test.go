@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestOnEveryDesign holds every design on Postgres against CPython, on workflows in Python of all three kinds: written by hand,
-// at random, and printed from programs of the language's generator.
+// TestOnEveryDesign compares every design on Postgres with CPython, on three kinds of Python workflows: written by hand,
+// random, and printed from generated programs.
 func TestOnEveryDesign(t *testing.T) {
 	t.Parallel()
 	find(t)
@@ -35,14 +35,14 @@ func TestOnEveryDesign(t *testing.T) {
 	}
 }
 
-// workflows gives so many workflows, a third of each kind; of those that are written by hand, each at most once.
+// workflows returns that many workflows, a third of each kind, and each hand-written one at most once.
 func workflows(t *testing.T, first, count int) []ran {
 	t.Helper()
 	written := byPython(t)
 	written = slices.CompactFunc(written, func(a, b ran) bool { return a.file() == b.file() })
 	third := min(len(written), max(1, count/3))
 	var cases []ran
-	for i := range third { // from all over the alphabet, others for other seeds
+	for i := range third { // from the whole alphabet, others for other seeds
 		cases = append(cases, written[(first+i*len(written)/third)%len(written)])
 	}
 	cases = append(cases, printPrograms(t, "printed", programs.Options{Python: true}, first, third).run(t)...)
@@ -56,7 +56,6 @@ func workflows(t *testing.T, first, count int) []ran {
 	return cases
 }
 
-// openOn gives a runner whose engine works on a design.
 func openOn(t *testing.T, design designs.Spec) *runner {
 	t.Helper()
 	dsn, schema := pgtest.SharedSchema(t, design.String())
@@ -68,7 +67,7 @@ func openOn(t *testing.T, design designs.Spec) *runner {
 	return newRunnerOn(t, store)
 }
 
-// runAll runs workflows beside each other. Where several branches fail, each of their errors is right.
+// runAll runs workflows concurrently. If several branches fail, each of their errors is right.
 func runAll(t *testing.T, r *runner, cases []ran) {
 	ids := make([]uuid.UUID, len(cases))
 	for i, c := range cases {

@@ -1,11 +1,9 @@
-// Package python carries the Python package pulley, and asks it about workflows that are written in Python.
+// Package python embeds the Python package pulley, and runs it on workflows written in Python.
 //
-// An [Interpreter] is a python3 and a directory with the package, which is unpacked from the program: nothing needs to be
-// installed. [Interpreter.Compile] translates the workflow of a file into a program of the language, with a map of positions;
-// [Source.Parse] reads that program, with the places of the Python text. [Interpreter.Complete] checks an input by the
-// type hints of the workflow's run, and fills in defaults. [Interpreter.Worker] is the command of a worker that runs the actions of a
-// file.
+// An [Interpreter] is a python3 and a directory with the package, unpacked from the program, so that nothing needs to be
+// installed. [Interpreter.Compile] translates a file's workflow into the workflow language, with a map of positions;
+// [Source.Parse] parses that program, with positions in the Python text. [Interpreter.Complete] checks an input by the type
+// hints of the workflow's run, and adds defaults. [Interpreter.Worker] is the command of a worker for a file's actions.
 //
-// Each question starts a process that ends with its answer, or with its context. What is wrong with a file is a [Refusal], with a
-// line for each mistake.
+// Each call starts a process that ends with its answer, or with its context. Mistakes in a file are a [Refusal], one line each.
 package python

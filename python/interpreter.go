@@ -18,27 +18,26 @@ import (
 	"pulley/internal/cause"
 )
 
-// Variable is the environment variable that names the interpreter, where it is not the python3 of PATH.
+// Variable is the environment variable that names the interpreter, if it is not PATH's python3.
 const Variable = "PULLEY_PYTHON"
 
 const (
-	outputMax = 64 << 20        // bytes that an answer may have
-	endMax    = 5 * time.Second // after a question was given up, until its pipes are closed
+	outputMax = 64 << 20        // bytes of an answer
+	endMax    = 5 * time.Second // after cancellation, until the pipes are closed
 )
 
-// bootstrap runs package pulley from the directory that its first argument names. It is not run with -m, which would look for the
-// package in the working directory first.
+// bootstrap runs package pulley from the directory in its first argument. -m would look in the working directory first.
 const bootstrap = "import sys; sys.path[0] = sys.argv.pop(1); from pulley.__main__ import main; sys.exit(main())"
 
-// Interpreter is a Python that has package pulley. Its methods are safe for concurrent use.
+// Interpreter is a Python with package pulley. Its methods are safe for concurrent use.
 type Interpreter struct {
 	path string // of the executable
-	dir  string // that the package is in
+	dir  string // of the package
 	temp bool   // Close removes dir
 }
 
-// Open finds a Python, and unpacks the package into the user's cache, where it stays; or, if that cannot be written, into a
-// temporary directory, which Close removes.
+// Open finds a Python, and unpacks the package into the user's cache, where it stays, or else into a temporary directory, which
+// Close removes.
 func Open() (*Interpreter, error) {
 	name := os.Getenv(Variable)
 	if name == "" {
@@ -66,7 +65,7 @@ func causeOfLookup(err error) error {
 	return cause.Of(err)
 }
 
-// Close removes what is not kept for the next time. Workers that are still running may miss it.
+// Close removes temporary files, which running workers may miss.
 func (i *Interpreter) Close() error {
 	if !i.temp {
 		return nil
@@ -82,8 +81,8 @@ func (i *Interpreter) Argv(args ...string) []string {
 	return append([]string{i.path, "-c", bootstrap, i.dir}, args...)
 }
 
-// Environ gives the variables that the package's processes want beside ours, so that processes which the user's code starts
-// find the package too.
+// Environ returns additional variables for the package's processes, so that processes which the user's code starts find the
+// package too.
 func (i *Interpreter) Environ() map[string]string {
 	path := i.dir
 	if more := os.Getenv("PYTHONPATH"); more != "" {
@@ -92,13 +91,11 @@ func (i *Interpreter) Environ() map[string]string {
 	return map[string]string{"PYTHONPATH": path}
 }
 
-// answer is how a command of the package ended.
 type answer struct {
 	code        int
 	out, errors string
 }
 
-// ask runs a command of the package to its end.
 func (i *Interpreter) ask(ctx context.Context, input []byte, args ...string) (answer, error) {
 	argv := i.Argv(args...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -126,7 +123,7 @@ func (i *Interpreter) ask(ctx context.Context, input []byte, args ...string) (an
 
 func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// bounded keeps what is written to it, up to a length.
+// bounded keeps a bounded part of what is written to it.
 type bounded struct {
 	bytes.Buffer
 	most int
@@ -141,7 +138,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// install gives a directory with the package, and whether it is a temporary one.
+// install returns a directory with the package, and whether it is temporary.
 func install() (dir string, temp bool, err error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		dir := filepath.Join(cache, "pulley", "python-"+fingerprint())
@@ -158,7 +155,7 @@ func install() (dir string, temp bool, err error) {
 	return dir, true, nil
 }
 
-// fingerprint names the package's content.
+// fingerprint is a hash of the package's content.
 func fingerprint() string {
 	sum := sha256.New()
 	_ = eachFile(func(name string, content []byte) error {
@@ -168,7 +165,6 @@ func fingerprint() string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// eachFile calls f for the package's files.
 func eachFile(f func(name string, content []byte) error) error {
 	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -184,7 +180,7 @@ func eachFile(f func(name string, content []byte) error) error {
 
 var errDiffers = errors.New("it is not what was unpacked")
 
-// holds says whether a directory has the package, whole and unchanged.
+// holds reports whether a directory has the package, complete and unchanged.
 func holds(dir string) bool {
 	return eachFile(func(name string, content []byte) error {
 		found, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
@@ -195,7 +191,7 @@ func holds(dir string) bool {
 	}) == nil
 }
 
-// place unpacks the package beside dir and moves it there, whole or not at all, whoever else does.
+// place unpacks the package and renames it to dir, whole or not at all, even concurrently.
 func place(dir string) error {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -205,13 +201,13 @@ func place(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }() // what is not moved
+	defer func() { _ = os.RemoveAll(scratch) }() // if it was not renamed
 	if err := os.CopyFS(scratch, files); err != nil {
 		return err
 	}
 	err = os.Rename(scratch, dir)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another process was first; the caller looks whether it is whole
+		return nil // another process was first; the caller checks its copy
 	}
 	return err
 }

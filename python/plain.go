@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// Outcome is how a workflow ended in Python itself, without any engine.
+// Outcome is a workflow's end in Python itself, without an engine.
 type Outcome struct {
 	Status string          `json:"status"` // completed or failed
-	Result json.RawMessage `json:"result"` // where completed
+	Result json.RawMessage `json:"result"` // if completed
 	Error  *struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`
-	} `json:"error"` // where failed
+	} `json:"error"` // if failed
 }
 
-// Run runs a workflow, given as FILE.py or FILE.py:Class, in Python itself, for as long as ctx lasts. The error is a *Refusal if
-// the file or the input is not what it should be.
+// Run runs a workflow, FILE.py or FILE.py:Class, in Python itself, until ctx ends. The error is a *Refusal if the file or the
+// input is invalid.
 func (i *Interpreter) Run(ctx context.Context, target string, input []byte) (*Outcome, error) {
 	got, err := i.ask(ctx, input, "run", target, "--input", "-", "--format", "json")
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"pulley/internal/depth"
 )
 
-// printed are programs of the language's generator that were printed as Python, by the names of their files.
+// printed are generated programs that were printed as Python, by file name.
 type printed struct {
 	folder   string
 	programs map[string]programs.Program
 	tried    int
-	why      map[string]int // how many were not printed, by what is in their way
+	why      map[string]int // the number of programs that were not printed, by reason
 }
 
 // printPrograms prints the programs of some seeds.
@@ -49,7 +49,7 @@ func printPrograms(t *testing.T, prefix string, opts programs.Options, first, co
 	return all
 }
 
-// run gives what CPython makes of those that the compiler takes.
+// run returns CPython's results for the programs that the compiler accepts.
 func (p *printed) run(t *testing.T) []ran {
 	t.Helper()
 	var taken []ran
@@ -67,7 +67,7 @@ func (p *printed) run(t *testing.T) []ran {
 	return taken
 }
 
-// report says how many programs were printed, and what was in the way of the others.
+// report logs how many programs were printed, and why the others were not.
 func (p *printed) report(t *testing.T, taken int) {
 	t.Helper()
 	var lines []string
@@ -77,9 +77,9 @@ func (p *printed) report(t *testing.T, taken int) {
 	t.Logf("%d of %d programs were printed as Python\n%s", taken, p.tried, strings.Join(lines, "\n"))
 }
 
-// TestPrinted holds four against each other, on programs of the language's generator that are printed as Python: CPython, which
-// runs the Python text without any engine; the interpreter, which runs the program as it was generated; the interpreter
-// again, which runs what our compiler makes of the Python text; and an engine in memory, which runs that, too.
+// TestPrinted compares four results of generated programs that are printed as Python: CPython runs the Python text without an
+// engine, the interpreter runs the generated program and the compiled Python text, and an in-memory engine runs the latter,
+// too.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	find(t)
@@ -103,17 +103,17 @@ func TestPrinted(t *testing.T) {
 	depth.Done(t, "programs=%d whole=%d tried=%d", len(taken)+len(also), len(also), count+whole.tried)
 }
 
-// outcomesMax is how many runs of the interpreter are tried where several errors may surface.
+// outcomesMax bounds the interpreter's runs where several errors may surface.
 const outcomesMax = 100
 
-// checkPrinted checks one program. Where several branches fail, each of their errors is right.
+// checkPrinted checks one program. If several branches fail, each of their errors is right.
 func (r *runner) checkPrinted(t *testing.T, c ran, p programs.Program) {
 	t.Helper()
 	want := c.wanted(t)
 	original, all := r.interpreter(t, p.Source).Possible(p.Input, r.act(t), reference.Options{}, outcomesMax)
 	compiled, also := r.interpreter(t, c.Program).Possible(c.Input, r.act(t), reference.Options{}, outcomesMax)
 	if !all || !also {
-		return // there are too many outcomes that are right
+		return // too many outcomes are right
 	}
 	before, after := c.ends(t, original), c.ends(t, compiled)
 	has := func(ends []ended, end ended) bool {
@@ -139,7 +139,7 @@ func (r *runner) checkPrinted(t *testing.T, c ran, p programs.Program) {
 	}
 }
 
-// ends gives the ends of outcomes, without lines: the text of a program has others.
+// ends returns the ends of outcomes without lines, which differ in the program's text.
 func (c ran) ends(t *testing.T, outcomes []reference.Outcome) []ended {
 	var ends []ended
 	for _, o := range outcomes {
@@ -150,7 +150,7 @@ func (c ran) ends(t *testing.T, outcomes []reference.Outcome) []ended {
 	return ends
 }
 
-// calls lists the attempts of actions, in an order of their own.
+// calls lists the attempts of actions, sorted.
 func calls(o reference.Outcome) string {
 	var lines []string
 	for _, call := range o.Calls {

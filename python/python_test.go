@@ -10,7 +10,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// find finds a Python. With CI=true it must be there.
+// find returns a Python. With CI=true there must be one.
 func find(t *testing.T) string {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -25,7 +25,6 @@ func find(t *testing.T) string {
 	return ""
 }
 
-// TestPython runs the tests that are written in Python.
 func TestPython(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), find(t), "-W", "error", "-m", "unittest", "discover", "-s", "tests")

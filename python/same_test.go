@@ -28,7 +28,7 @@ import (
 	"pulley/python"
 )
 
-// ran is a workflow with an input, and what CPython made of them.
+// ran is a workflow with an input, and CPython's result.
 type ran struct {
 	Name    string
 	Program string
@@ -43,13 +43,12 @@ type ran struct {
 	Positions []python.Position
 }
 
-// file is the name of the workflow's file.
 func (c ran) file() string {
 	file, _, _ := strings.Cut(c.Name, " ")
 	return file
 }
 
-// wanted is how CPython ended.
+// wanted is CPython's end.
 func (c ran) wanted(t *testing.T) ended {
 	want := ended{Status: c.Status, Result: value(t, c.Result), Line: c.Line}
 	if c.Error != nil {
@@ -58,7 +57,7 @@ func (c ran) wanted(t *testing.T) ended {
 	return want
 }
 
-// ended is how a run ended, with the error as Python has it.
+// ended is a run's end, with the error as Python has it.
 type ended struct {
 	Status string
 	Result expr.Value
@@ -70,33 +69,32 @@ func (e ended) String() string {
 	return fmt.Sprintf("%s %v %s, line %d", e.Status, e.Result, e.Error, e.Line)
 }
 
-// same says whether a run ended as it should; its line counts if there is one that is wanted.
+// same reports whether a run ended as wanted. The line is compared if want has one.
 func (e ended) same(t *testing.T, want ended) bool {
 	return e.Status == want.Status && e.Error == want.Error && (want.Line == 0 || e.Line == want.Line) &&
 		expr.Equal(e.Result, want.Result) && keys(t, e.Result) == keys(t, want.Result)
 }
 
-// TestSameAsPython holds the interpreter and an engine in memory against CPython: the workflows of tests/workflows must have
-// the same results and errors everywhere.
+// TestSameAsPython checks that the interpreter and an in-memory engine give CPython's results and errors for tests/workflows.
 func TestSameAsPython(t *testing.T) {
 	t.Parallel()
 	holdAgainstPython(t, 100)
 }
 
-// patience bounds what is waited for: it is some minutes only where the machine has much else to do.
+// patience bounds every wait. It only takes minutes on a busy machine.
 const patience = 20 * time.Minute
 
-// seedVariable names workflows at random to be tried: the first seed, and how many.
+// seedVariable selects random workflows: the first seed, and how many.
 const seedVariable = "PULLEY_PYTHON_SEEDS"
 
-// TestSameAtRandom does so with workflows that are written at random.
+// TestSameAtRandom checks the same for random workflows.
 func TestSameAtRandom(t *testing.T) {
 	t.Parallel()
 	first, count := seeds(t, depth.Of(40, 400))
 	holdAgainstPython(t, 1, "--random", strconv.Itoa(first), strconv.Itoa(count))
 }
 
-// seeds gives the first seed of a test and how many there are: those of the environment, else so many from 1 on.
+// seeds returns a test's first seed and their number: from the environment, or count from 1 on.
 func seeds(t *testing.T, count int) (first, n int) {
 	t.Helper()
 	text := cmp.Or(os.Getenv(seedVariable), "1 "+strconv.Itoa(count))
@@ -117,7 +115,7 @@ func holdAgainstPython(t *testing.T, least int, args ...string) {
 	}
 }
 
-// byPython gives what CPython makes of workflows, all in one process: those that the arguments of tests/compiler/cases.py name.
+// byPython returns CPython's results for the workflows that the arguments of tests/compiler/cases.py name, all in one process.
 func byPython(t *testing.T, args ...string) []ran {
 	t.Helper()
 	ctx, cancel := depth.Within(t.Context(), t, patience)
@@ -142,13 +140,12 @@ func byPython(t *testing.T, args ...string) []ran {
 	return cases
 }
 
-// runner runs programs by the interpreter and by an engine, with the actions that are built in.
+// runner runs programs by the interpreter and by an engine, with the built-in actions.
 type runner struct {
 	actions *worker.Registry
 	engine  *engine.Engine
 }
 
-// newRunner gives one with an engine in memory.
 func newRunner(t *testing.T) *runner {
 	store := memory.New(memory.Options{})
 	t.Cleanup(store.Close)
@@ -205,7 +202,6 @@ func (r *runner) interpreter(t *testing.T, program string) *reference.Interprete
 	return i
 }
 
-// act has the interpreter run the actions.
 func (r *runner) act(t *testing.T) reference.Action {
 	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := r.actions.Execute(t.Context(), backend.Task{Action: name, Args: args, Attempt: attempt})
@@ -216,7 +212,6 @@ func (r *runner) act(t *testing.T) reference.Action {
 	})
 }
 
-// ended words an outcome as Python does.
 func (c ran) ended(t *testing.T, o reference.Outcome) ended {
 	end := ended{Status: string(o.Status), Result: o.Result}
 	if o.Error != nil {
@@ -258,19 +253,18 @@ func (r *runner) wait(t *testing.T, c ran, id uuid.UUID) ended {
 	return end
 }
 
-// python gives type and message of an error as Python has them.
+// python returns the type and message of an error as Python has them.
 func (c ran) python(typ, message string) string {
 	typ, message = (&python.Source{Errors: c.Errors}).Error(typ, message)
 	return typ + ": " + message
 }
 
-// line gives the line in Python of a place in the program.
 func (c ran) line(at ir.Pos) int {
 	s := python.Source{Positions: c.Positions}
 	return s.Place(at).Line
 }
 
-// keys gives the keys of all dicts in a value, in their order, which expr.Equal does not look at.
+// keys returns the keys of all dicts in a value in order, which expr.Equal does not compare.
 func keys(t *testing.T, v expr.Value) string {
 	data, err := expr.Encode(v)
 	if err != nil {
@@ -283,7 +277,7 @@ func keys(t *testing.T, v expr.Value) string {
 	return strings.Join(found, " ")
 }
 
-// value decodes JSON; nothing is None.
+// value decodes JSON. No data is None.
 func value(t *testing.T, data json.RawMessage) expr.Value {
 	if len(data) == 0 {
 		data = json.RawMessage("null")

@@ -16,17 +16,17 @@ import (
 	"pulley/engine/ir"
 )
 
-// questionMax bounds how long Python may take for an answer: it imports the user's file for some.
+// questionMax bounds an answer of Python, which may have to import the user's file.
 const questionMax = 5 * time.Minute
 
 var errSlow = fmt.Errorf("python did not answer within %s; look for what the file does when it is imported", questionMax)
 
-// Refusal is a file, or an input, with mistakes.
-type Refusal struct{ Lines []string } // one for each, with its place
+// Refusal is an invalid file or input.
+type Refusal struct{ Lines []string } // one per mistake, with its position
 
 func (r *Refusal) Error() string { return strings.Join(r.Lines, "\n") }
 
-// Position says that what begins at a place of the program's text was written at a place of a Python file.
+// Position maps a position in the program's text to one in a Python file.
 type Position struct {
 	Line, Col int    // in the text, from 1
 	File      string // the Python file
@@ -34,7 +34,7 @@ type Position struct {
 	FileCol   int    // from 1
 }
 
-// UnmarshalJSON reads [line, col, file, line, col].
+// UnmarshalJSON parses [line, col, file, line, col].
 func (p *Position) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&p.Line, &p.Col, &p.File, &p.FileLine, &p.FileCol})
 }
@@ -44,23 +44,23 @@ type Action struct {
 	Name string `json:"name"`
 }
 
-// Translation says what an error of an expression is in Python: the whole message matches a regular expression.
+// Translation translates an expression's error to Python: the whole message matches a regular expression.
 type Translation struct {
 	Pattern string `json:"pattern"`
 	Type    string `json:"type"`
-	Message string `json:"message"` // $1 stands for what the first group matched
+	Message string `json:"message"` // $1 is the match of the first group
 }
 
-// Source is a workflow of a Python file, translated into the language.
+// Source is a workflow of a Python file, translated into the workflow language.
 type Source struct {
 	Text      string        `json:"program"`
 	Positions []Position    `json:"positions"` // sorted by Line and Col
 	Workflow  string        `json:"workflow"`  // its name
 	Actions   []Action      `json:"actions"`
-	Errors    []Translation `json:"errors"` // the first that matches counts
+	Errors    []Translation `json:"errors"` // the first match counts
 }
 
-// Error gives type and message of an error of a run as Python has them.
+// Error returns Python's type and message of a run's error.
 func (s *Source) Error(typ, message string) (string, string) {
 	if typ != expr.TypeExpression {
 		return typ, message
@@ -68,7 +68,7 @@ func (s *Source) Error(typ, message string) (string, string) {
 	for _, t := range s.Errors {
 		pattern, err := regexp.Compile("^(?:" + t.Pattern + ")$")
 		if err != nil {
-			continue // what only Python's regular expressions have matches nothing here
+			continue // regular expressions that only Python supports match nothing
 		}
 		if found := pattern.FindStringSubmatch(message); found != nil {
 			return t.Type, strings.ReplaceAll(t.Message, "$1", append(found, "")[1])
@@ -77,7 +77,7 @@ func (s *Source) Error(typ, message string) (string, string) {
 	return typ, message
 }
 
-// SplitTarget takes FILE.py:Class apart, and says whether it is a Python file at all. The class may be empty.
+// SplitTarget splits FILE.py:Class, and reports whether it is a Python file. The class may be empty.
 func SplitTarget(target string) (file, class string, is bool) {
 	if i := strings.LastIndexByte(target, ':'); i >= 0 && strings.HasSuffix(target[:i], ".py") {
 		return target[:i], target[i+1:], true
@@ -85,8 +85,7 @@ func SplitTarget(target string) (file, class string, is bool) {
 	return target, "", strings.HasSuffix(target, ".py")
 }
 
-// Compile translates the workflow of a file, given as FILE.py or FILE.py:Class. The error is a *Refusal if the file is not
-// what it should be.
+// Compile translates the workflow of FILE.py or FILE.py:Class. The error is a *Refusal if the file is invalid.
 func (i *Interpreter) Compile(ctx context.Context, target string) (*Source, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, questionMax, errSlow)
 	defer cancel()
@@ -110,7 +109,7 @@ func (i *Interpreter) Compile(ctx context.Context, target string) (*Source, erro
 	return s, nil
 }
 
-// refusal makes a refusal of what a command wrote to standard error.
+// refusal makes a refusal of a command's standard error.
 func refusal(text, otherwise string) *Refusal {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -124,7 +123,7 @@ func refusal(text, otherwise string) *Refusal {
 	return &Refusal{lines}
 }
 
-// Parse reads the program. Its places, and those of errors, are in the Python file.
+// Parse parses the program. Its positions, and those of errors, are in the Python file.
 func (s *Source) Parse(file string, limits ir.Limits) (*ir.Program, error) {
 	p, err := ir.Parse(file, []byte(s.Text), limits)
 	var at *ir.Error
@@ -139,7 +138,7 @@ func (s *Source) Parse(file string, limits ir.Limits) (*ir.Program, error) {
 	return p, nil
 }
 
-// Place gives the place in Python of a place in the program: that of the last position at or before it.
+// Place maps a position in the program to Python: that of the last known position at or before it.
 func (s *Source) Place(at ir.Pos) ir.Pos {
 	n, exact := slices.BinarySearchFunc(s.Positions, at, func(p Position, at ir.Pos) int {
 		return cmp.Or(cmp.Compare(p.Line, at.Line), cmp.Compare(p.Col, at.Col))
@@ -154,13 +153,13 @@ func (s *Source) Place(at ir.Pos) ir.Pos {
 	return ir.Pos{File: cmp.Or(p.File, at.File), Line: p.FileLine, Col: p.FileCol}
 }
 
-// InputError is an input that does not fit the workflow's run; one line says why.
+// InputError is an input that does not fit the workflow's run, with a reason in one line.
 type InputError struct{ Msg string }
 
 func (e *InputError) Error() string { return e.Msg }
 
-// Complete checks an input by the type hints of the workflow's run, and fills in its defaults. The error is an *InputError if the
-// input is not what it should be, and a *Refusal if the file is not.
+// Complete checks an input by the type hints of the workflow's run, and adds defaults. The error is an *InputError if the input
+// is invalid, and a *Refusal if the file is.
 func (i *Interpreter) Complete(ctx context.Context, target string, input []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, questionMax, errSlow)
 	defer cancel()
@@ -184,7 +183,7 @@ func (i *Interpreter) Complete(ctx context.Context, target string, input []byte)
 	return out.Input, nil
 }
 
-// Worker is the command line of a worker that runs the actions of a file, so many at once.
+// Worker is the command line of a worker for the actions of a file, with a number of slots.
 func (i *Interpreter) Worker(file string, slots int) []string {
 	return i.Argv("worker", "--slots", strconv.Itoa(slots), file)
 }

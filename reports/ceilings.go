@@ -11,20 +11,17 @@ import (
 	"pulley/reports/record"
 )
 
-// wayNames are the ways to write with raw SQL, in words.
 var wayNames = map[string]string{
 	record.CeilingStatements: "statements in a transaction", record.CeilingCall: "one statement",
 	record.CeilingBatched: "one statement for many", record.CeilingAppend: "an event each, many in one fenced insert",
 	record.CeilingPacked: "the same events, packed into rows of a page", record.CeilingCopy: "an event each, by COPY",
 }
 
-// idleNames are what is timed on an idle connection, in words.
 var idleNames = map[string]string{
 	record.IdleCommit: "update of one row, committed", record.IdleTransaction: "a completion's transaction of four statements",
 	record.IdleCall: "a completion in one statement", record.IdleAppend: "a completion's event, appended",
 }
 
-// inWords gives the words for a name, or the name itself where a later version has more of them.
 func inWords(names map[string]string, name string) string {
 	if text, ok := names[name]; ok {
 		return text
@@ -32,16 +29,15 @@ func inWords(names map[string]string, name string) string {
 	return name
 }
 
-// percent gives a fraction as a person reads it: 41.2 %.
+// percent formats a fraction: 41.2 %.
 func percent(v float64) string { return number(100*v) + " %" }
 
-// held says whether any row is held against a ceiling that was measured.
+// held reports whether any row has a measured ceiling.
 func (v *view) held() bool {
 	return slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return r.CeilingFraction != nil })
 }
 
-// fractionTable shows every backend as a fraction of its ceiling, each scenario at its largest size; nil when none is
-// held against one.
+// fractionTable shows every backend as a fraction of its ceiling, at each scenario's largest size; nil if none has one.
 func (v *view) fractionTable() *table {
 	t := &table{Label: "Fractions of the ceilings", Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
@@ -67,7 +63,6 @@ func (v *view) fractionTable() *table {
 	return t
 }
 
-// shapeCell says of how many node runs a ceiling's instances are.
 func shapeCell(r *record.CeilingRate) cell {
 	if r.NodesPerInstance == 0 {
 		return cell{Text: missing}
@@ -78,7 +73,7 @@ func shapeCell(r *record.CeilingRate) cell {
 	return words(graphText(r.Writes))
 }
 
-// graphText says what an instance writes: "10 nodes, 3 values, 4 raises of 1 counter".
+// graphText formats an instance's writes: "10 nodes, 3 values, 4 raises of 1 counter".
 func graphText(w *record.InstanceWrites) string {
 	text := plural(w.Nodes, "node")
 	if w.Values > 0 {
@@ -97,7 +92,7 @@ func rateCell(r *record.CeilingRate) cell {
 	return figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number))
 }
 
-// ceilingTable shows what raw SQL did, at the best point of each way.
+// ceilingTable shows the best point of each way of writing raw SQL.
 func (v *view) ceilingTable() *table {
 	c := v.summary.Ceilings
 	if c == nil || len(c.Rates) == 0 {
@@ -113,7 +108,7 @@ func (v *view) ceilingTable() *table {
 	return t
 }
 
-// idleTable shows how long single calls take when nothing else goes on.
+// idleTable shows the durations of single calls on an idle connection.
 func (v *view) idleTable() *table {
 	c := v.summary.Ceilings
 	if c == nil || len(c.Idle) == 0 {
@@ -133,7 +128,6 @@ func (v *view) idleTable() *table {
 	return t
 }
 
-// measurements says how often and for how long a point was measured: "2 measurements of 200 ms".
 func measurements(c *record.Ceilings) string {
 	return fmt.Sprintf("%s of %s", plural(c.Measurements, "measurement"), duration(float64(c.PointNS)))
 }
@@ -148,12 +142,11 @@ func (v *view) writeCeilings(b *bytes.Buffer) {
 	writeIdle(b, c)
 }
 
-// shaped says whether instances begin and end in any ceiling, so that it has to be said of how many node runs they are.
+// shaped reports whether instances begin and end in any ceiling.
 func shaped(c *record.Ceilings) bool {
 	return slices.ContainsFunc(c.Rates, func(r record.CeilingRate) bool { return r.NodesPerInstance != 0 })
 }
 
-// writeRates writes the best point of each way.
 func writeRates(b *bytes.Buffer, c *record.Ceilings) {
 	t := columns{left: map[int]bool{0: true, 1: true}}
 	head := []string{"ceiling", "", "nodes/s", "[lo, hi]", "a call", "connections"}
@@ -188,7 +181,7 @@ func writeIdle(b *bytes.Buffer, c *record.Ceilings) {
 	t.write(b)
 }
 
-// writePoints writes all points: a line for each way and size of batch, a column for each number of connections.
+// writePoints writes all points: a line per way and batch size, a column per number of connections.
 func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 	var connections []int
 	for _, r := range c.Rates {
@@ -238,7 +231,6 @@ func pointText(points []record.CeilingPoint, batch, connections int) string {
 	return number(median(points[i].NodesPerS))
 }
 
-// median is the middle value, or the mean of the two middle ones; a point has at least one.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	mid := len(sorted) / 2
@@ -248,8 +240,7 @@ func median(values []float64) float64 {
 	return (sorted[mid-1] + sorted[mid]) / 2
 }
 
-// WriteCeilings writes a report on ceilings as tables for a terminal, with the method of each figure. Its Ceilings are
-// not nil.
+// WriteCeilings writes a report on ceilings as tables for a terminal, with methods. Its Ceilings are not nil.
 func WriteCeilings(w io.Writer, r *record.CeilingReport) error {
 	var b bytes.Buffer
 	v := newView(&record.Summary{Ceilings: r.Ceilings}, &record.Manifest{

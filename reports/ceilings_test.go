@@ -9,7 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
-// synthCeilings are figures that were made up, like those of all rows.
+// synthCeilings are invented figures.
 func synthCeilings() *record.Ceilings {
 	return &record.Ceilings{
 		Measurements: 2, PointNS: 2e8,
@@ -30,7 +30,7 @@ func synthCeilings() *record.Ceilings {
 	}
 }
 
-// withCeilings is the full run with every row held against its ceiling.
+// withCeilings is the full run, with every row compared with its ceiling.
 func withCeilings() (*record.Summary, *record.Manifest) {
 	s, m := synthetic()
 	s.Ceilings = synthCeilings()
@@ -51,12 +51,12 @@ func withCeilings() (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// TestPageShowsFractions: every backend stands beside its ceiling, with the method.
+// TestPageShowsFractions checks that every backend is shown with its ceiling and the method.
 func TestPageShowsFractions(t *testing.T) {
 	s, m := withCeilings()
 	page := render(t, s, m)
 	p := parse(t, page)
-	if got := p.tableRows["Fractions of the ceilings"]; got != 4*4 { // four scenarios, four backends that have a ceiling
+	if got := p.tableRows["Fractions of the ceilings"]; got != 4*4 { // four scenarios, four backends with a ceiling
 		t.Errorf("%d rows of fractions", got)
 	}
 	if p.tableRows["Ceilings"] != 2 || p.tableRows["On one idle connection"] != 2 || p.tableRows["All rows"] != len(s.Rows) {
@@ -76,7 +76,7 @@ func TestPageShowsFractions(t *testing.T) {
 	}
 }
 
-// TestPageOfHalfCeilings: figures may be missing, and names may be those of a later version, or hostile.
+// TestPageOfHalfCeilings covers missing figures, and names that are hostile or of a later version.
 func TestPageOfHalfCeilings(t *testing.T) {
 	for name, corrupt := range map[string]func(*record.Summary){
 		"no idle":      func(s *record.Summary) { s.Ceilings.Idle = nil },

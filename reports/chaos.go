@@ -10,7 +10,6 @@ import (
 	"pulley/reports/record"
 )
 
-// chaosPage is what the template of a run among faults is given.
 type chaosPage struct {
 	Title, Verdict, State         string
 	Good                          bool
@@ -30,7 +29,7 @@ type chaosPage struct {
 	Repeat                        string
 }
 
-// WriteChaosHTML writes the report on a run among faults as one page that needs nothing else.
+// WriteChaosHTML writes the report on a chaos run as one self-contained page.
 func WriteChaosHTML(w io.Writer, c *record.Chaos) error {
 	p, err := newChaosPage(c)
 	return writePage(w, "chaos.html.tmpl", p, err)
@@ -75,7 +74,6 @@ func newChaosPage(c *record.Chaos) (*chaosPage, error) {
 	return p, err
 }
 
-// millisecondCell shows a percentile of so many faults.
 func millisecondCell(v float64, n int) cell {
 	if n == 0 {
 		return figureCell(nil, nil, "")
@@ -115,7 +113,7 @@ func recoveryLead(r record.Recovery) string {
 		number(r.RateWas), duration(r.BoundMS*1e6))
 }
 
-// recoveryVerdictTable holds recoveries against what is promised of them.
+// recoveryVerdictTable compares recoveries with the promises.
 func recoveryVerdictTable(verdicts []record.RecoveryVerdict) *table {
 	if len(verdicts) == 0 {
 		return nil

@@ -17,11 +17,11 @@ const (
 	timeWidth    vg.Length = 900
 	timeHeight   vg.Length = 260
 	seriesHeight vg.Length = 200
-	timeLabels             = 10 // on the axis of time, about
+	timeLabels             = 10 // approximate number on the time axis
 	valueLabels            = 5
 )
 
-// throughputCharts draws completions over time, with the faults marked; none where nothing was completed.
+// throughputCharts draws completions over time, with the faults marked; none without completions.
 func throughputCharts(t record.Timeline) []*Chart {
 	if len(t.Completions) == 0 || t.WindowMS <= 0 {
 		return nil
@@ -36,7 +36,6 @@ func throughputCharts(t record.Timeline) []*Chart {
 	return []*Chart{c}
 }
 
-// soakCharts draws each series over time.
 func soakCharts(s *record.Soak, faults []record.FaultTime) []*Chart {
 	var out []*Chart
 	for _, one := range s.Series {
@@ -58,7 +57,7 @@ func soakCharts(s *record.Soak, faults []record.FaultTime) []*Chart {
 	return out
 }
 
-// overTime makes a chart of one curve over seconds, from zero, with faults behind it.
+// overTime makes a chart of one curve over seconds from zero, with faults behind it.
 func overTime(name, title string, points []point, y axisText, faults []record.FaultTime, height vg.Length) *Chart {
 	xMost, yMost := 1.0, 0.0
 	for _, p := range points {
@@ -85,7 +84,6 @@ func overTime(name, title string, points []point, y axisText, faults []record.Fa
 	return c
 }
 
-// faultGroups gives the groups of the kinds of faults, sorted.
 func faultGroups(faults []record.FaultTime) []string {
 	var out []string
 	for _, f := range faults {
@@ -100,16 +98,14 @@ func faultGroup(kind string) string {
 	return group
 }
 
-// groupStyle is how the i-th group of faults looks; the first colour is the curve's.
 func groupStyle(i int) seriesStyle { return styleOf(1 + i) }
 
-// bands marks faults, each from its begin to its end.
+// bands marks each fault from its begin to its end.
 type bands struct {
 	faults []record.FaultTime
 	groups []string
 }
 
-// bandLeast is how wide a band is at least.
 const bandLeast vg.Length = 0.8
 
 func (b bands) Plot(c draw.Canvas, p *plot.Plot) {
@@ -122,14 +118,13 @@ func (b bands) Plot(c draw.Canvas, p *plot.Plot) {
 		if middle < c.Min.X || middle > c.Max.X {
 			continue
 		}
-		// A band stands at the top, by a tenth, so that it hides nothing; a thin line leads down from it.
+		// A band is at the top tenth, so that it hides nothing, with a thin line down from it.
 		top := c.Max.Y - (c.Max.Y-c.Min.Y)/10
 		c.StrokeLine2(draw.LineStyle{Color: style.color.light, Width: width}, middle, top, middle, c.Max.Y)
 		c.StrokeLine2(draw.LineStyle{Color: style.color.light, Width: 0.4, Dashes: []vg.Length{1, 2}}, to, c.Min.Y, to, top)
 	}
 }
 
-// trace draws a curve without markers.
 type trace struct{ points []point }
 
 func (t trace) Plot(c draw.Canvas, p *plot.Plot) {
@@ -141,7 +136,7 @@ func (t trace) Plot(c draw.Canvas, p *plot.Plot) {
 	c.StrokeLines(draw.LineStyle{Color: seriesColors[0].light, Width: 1.2}, path)
 }
 
-// evenTicker labels a linear axis at multiples of a nice step, so that there are about so many labels.
+// evenTicker labels a linear axis at multiples of a round step, for about so many labels.
 type evenTicker struct {
 	label  func(float64) string
 	labels int

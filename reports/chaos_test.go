@@ -10,7 +10,7 @@ import (
 	"pulley/reports/record"
 )
 
-// chaosRun is a made-up run: a fault after two seconds of ten completions a window, then none for a second.
+// chaosRun is an invented run: two seconds of ten completions a window, a fault, then none for a second.
 func chaosRun() *record.Chaos {
 	var completions []int
 	for i := range 50 {
@@ -39,7 +39,7 @@ func chaosRun() *record.Chaos {
 	}
 }
 
-// TestChaosPage has the page say what the run found, and be whole without a network.
+// TestChaosPage checks that the page states what the run found, and needs no network.
 func TestChaosPage(t *testing.T) {
 	var b bytes.Buffer
 	if err := reports.WriteChaosHTML(&b, chaosRun()); err != nil {
@@ -65,7 +65,7 @@ func TestChaosPage(t *testing.T) {
 	}
 }
 
-// TestChaosPageOfNothing has a run in which nothing happened, and a place that cannot be written to.
+// TestChaosPageOfNothing has a run without events, and a writer that fails.
 func TestChaosPageOfNothing(t *testing.T) {
 	var b bytes.Buffer
 	if err := reports.WriteChaosHTML(&b, &record.Chaos{Verdict: "pass"}); err != nil || strings.Contains(b.String(), "<svg") {

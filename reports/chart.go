@@ -21,13 +21,13 @@ import (
 type Chart struct {
 	// Name is unique within a report and fit for a file name: "fanout-rows_read_per_node".
 	Name string
-	// Title says what is shown, Caption what is to be seen in it and how it was measured.
+	// Title is what is shown, Caption what to notice in it and how it was measured.
 	Title, Caption string
 
 	width, height vg.Length
 	legend        []legendEntry
 	x, y          axisText
-	// column is the room left of the plot that names fills.
+	// column is the width for names to the left of the plot.
 	column vg.Length
 	names  func(column draw.Canvas, y func(float64) vg.Length)
 	plot   func() *plot.Plot
@@ -48,20 +48,20 @@ const (
 	labelSize   vg.Length = 10.5
 	legendSize  vg.Length = 10.5
 	legendRow   vg.Length = 15.5
-	legendLine  vg.Length = 24 // Length of the sample of a line.
+	legendLine  vg.Length = 24 // length of a line's sample
 	legendGap   vg.Length = 12
 	barRow      vg.Length = 16
 	barIndent   vg.Length = 10
-	textLift    vg.Length = 1.2 // What the library's centring of text lacks.
+	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
 
-	// Runes of a text within a drawing, and how many labels fit on an axis.
+	// Runes of a text within a drawing, and labels of an axis.
 	maxBarName   = 32
 	maxLabels    = 8
 	maxBarLabels = 5
 )
 
-// Write draws the chart as "svg" or "png". A picture is in light colours with its background; an SVG stands alone, too.
+// Write draws the chart as "svg" or "png", self-contained, in light colours; a PNG has a background.
 func (c *Chart) Write(w io.Writer, format string) error {
 	var canvas vg.CanvasWriterTo
 	switch format {
@@ -85,8 +85,7 @@ var (
 	xlinkOrXMLN = regexp.MustCompile(`\s+xmlns(:\w+)?="[^"]*"`)
 )
 
-// inline draws the chart as an element of the page: it takes the width that it is given, the page's font, and the page's
-// colours.
+// inline draws the chart as a page element with the page's width, font and colours.
 func (c *Chart) inline() (string, error) {
 	var raw bytes.Buffer
 	if err := c.Write(&raw, "svg"); err != nil {
@@ -135,7 +134,7 @@ func (c *Chart) draw(dc draw.Canvas) {
 	}
 }
 
-// drawLegend writes the legend above the plot, never over it, in as many rows as it needs, and returns its height.
+// drawLegend writes the legend above the plot, in as many rows as needed, and returns its height.
 func (c *Chart) drawLegend(dc draw.Canvas) vg.Length {
 	style := textStyle(ink, legendSize, false)
 	style.YAlign = text.YCenter
@@ -163,9 +162,9 @@ func (c *Chart) drawLegend(dc draw.Canvas) vg.Length {
 	return dc.Max.Y - y + legendRow/2
 }
 
-// fit makes a text printable and shortens it until it is no wider than width.
+// fit makes a text printable and shortens it to width.
 func fit(style text.Style, s string, width vg.Length) string {
-	s = clip(printable(s), 1000) // What is longer than that fits nowhere, and is not measured rune by rune.
+	s = clip(printable(s), 1000) // longer texts never fit, and measuring is slow
 	shorter := s
 	for n := utf8.RuneCountInString(s) - 1; n > 0 && style.Width(shorter) > width; n-- {
 		shorter = clip(s, n)
@@ -173,17 +172,16 @@ func fit(style text.Style, s string, width vg.Length) string {
 	return shorter
 }
 
-// series is one curve of a chart.
 type series struct {
 	name   string
 	style  seriesStyle
 	points []point
 }
 
-// point is one figure. Lo and hi are equal to y where nothing is known of its spread.
+// point is one figure. Lo and hi equal y if no spread is known.
 type point struct{ x, y, lo, hi float64 }
 
-// positive keeps what can stand on logarithmic axes.
+// positive keeps what logarithmic axes can show.
 func positive(points []point) []point {
 	var out []point
 	for _, p := range points {
@@ -195,13 +193,12 @@ func positive(points []point) []point {
 	return out
 }
 
-// axisText is what an axis says.
 type axisText struct {
 	label string
 	tick  func(float64) string
 }
 
-// lines makes a chart of curves on logarithmic axes; nil when there is nothing to draw.
+// lines makes a chart of curves on logarithmic axes; nil without points.
 func lines(c Chart, x, y axisText, all []series) *Chart {
 	var drawn []series
 	xLo, xHi, yLo, yHi := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
@@ -280,7 +277,7 @@ func (s curve) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// GlyphBoxes keeps markers at the edge from being cut.
+// GlyphBoxes keeps markers at the edge from being clipped.
 func (s curve) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	boxes := make([]plot.GlyphBox, len(s.points))
 	for i, pt := range s.points {
@@ -289,24 +286,22 @@ func (s curve) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	return boxes
 }
 
-// bar is one line of a chart of ranges: a name, and marks along a time axis. A bar without marks is a heading.
 type bar struct {
 	name  string
 	color role
 	marks []float64
 }
 
-// markShapes are the markers of the marks of a bar, in their order.
 var markShapes = map[string]draw.GlyphDrawer{
 	"p50": draw.CircleGlyph{}, "p99": diamondGlyph{}, "p99.9": triangleGlyph{}, "max": barGlyph{},
 }
 
-// ranges makes a chart with a line per bar and a mark for each of names; nil when there is nothing to draw.
+// ranges makes a chart with a line per bar and a mark for each of names; nil without bars. A bar without marks is a heading.
 func ranges(c Chart, x axisText, names []string, bars []bar) *Chart {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i := range bars {
 		for j, v := range bars[i].marks {
-			v = max(v, 1) // A log axis cannot show 0 ns; nothing that short is told apart anyway.
+			v = max(v, 1) // a log axis cannot show 0 ns
 			bars[i].marks[j] = v
 			lo, hi = min(lo, v), max(hi, v)
 		}
@@ -343,10 +338,8 @@ func ranges(c Chart, x axisText, names []string, bars []bar) *Chart {
 	return &c
 }
 
-// label is the bar's name as it is written.
 func (b bar) label() string { return clip(printable(b.name), maxBarName) }
 
-// style is how the name of a bar is written; a heading is bold.
 func (b bar) style() text.Style {
 	s := textStyle(ink, labelSize, len(b.marks) == 0)
 	s.YAlign = text.YCenter
@@ -384,7 +377,6 @@ func (b barRows) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// fileName makes a name fit for a file out of any text.
 func fileName(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -9,8 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
-// Charts returns all charts that a report on these records has, in its order. The manifest may be nil; then there are no
-// spreads for what only single runs know.
+// Charts returns all charts of a report, in its order. The manifest may be nil; then figures of single runs have no spread.
 func Charts(s *record.Summary, m *record.Manifest) []*Chart {
 	v := newView(s, m)
 	var out []*Chart
@@ -22,7 +21,7 @@ func Charts(s *record.Summary, m *record.Manifest) []*Chart {
 	taken := make(map[string]bool)
 	for _, c := range out {
 		name := c.Name
-		for n := 2; taken[c.Name]; n++ { // Two scenarios may differ only in what a file name cannot hold.
+		for n := 2; taken[c.Name]; n++ { // names may differ only in characters that a file name cannot hold
 			c.Name = fmt.Sprintf("%s-%d", name, n)
 		}
 		taken[c.Name] = true
@@ -32,10 +31,8 @@ func Charts(s *record.Summary, m *record.Manifest) []*Chart {
 
 func escape(text string) string { return html.EscapeString(text) }
 
-// chartedCosts are those that are drawn against size; the others stand in the table.
 var chartedCosts = []cost{rowsRead, timeCost, walBytes}
 
-// costSection is the charts of one scenario that was run at several sizes.
 type costSection struct {
 	Scenario string
 	Charts   []*Chart
@@ -87,7 +84,6 @@ func (v *view) costChart(f *family, c cost) *Chart {
 	return lines(chart, axisText{"nodes in the workflow", tickNumber}, axisText{c.long, c.tick()}, all)
 }
 
-// tick labels an axis of this cost.
 func (c cost) tick() func(float64) string {
 	switch c.figure {
 	case timeCost.figure:
@@ -98,7 +94,7 @@ func (c cost) tick() func(float64) string {
 	return tickNumber
 }
 
-// costCaption says for each backend how far its cost moved from the smallest workflow to the largest.
+// costCaption states each backend's change of cost from the smallest workflow to the largest.
 func (v *view) costCaption(all []series, c cost) string {
 	var parts []string
 	for _, s := range all {
@@ -115,7 +111,6 @@ func (v *view) costCaption(all []series, c cost) string {
 	return "From the smallest workflow to the largest:\n" + strings.Join(parts, "\n")
 }
 
-// latencyCharts draws percentiles of every scenario at its largest size.
 func (v *view) latencyCharts() []*Chart {
 	hop := v.latencyBars(func(r *record.Row) []float64 {
 		if r.HopNS == nil {
@@ -145,7 +140,7 @@ func (v *view) latencyCharts() []*Chart {
 	return out
 }
 
-// latencyBars makes a heading for each scenario and a bar for each of its backends, at the largest size.
+// latencyBars makes a heading per scenario and a bar per backend, at the largest size.
 func (v *view) latencyBars(marks func(*record.Row) []float64) []bar {
 	var out []bar
 	for i := range v.families {
@@ -170,7 +165,6 @@ func (v *view) latencyBars(marks func(*record.Row) []float64) []bar {
 	return out
 }
 
-// claimCharts draws claims that form curves. Curves with the same claim share a chart.
 func (v *view) claimCharts() []*Chart {
 	type group struct {
 		claimed series
@@ -190,7 +184,7 @@ func (v *view) claimCharts() []*Chart {
 			i = len(groups)
 			groups = append(groups, &group{claimed: claimed, unit: unit})
 		}
-		measured.style = styleOf(len(groups[i].curves) + 1) // The first style is the baseline's, which has no curve here.
+		measured.style = styleOf(len(groups[i].curves) + 1) // the first style is the baseline's, which has no curve here
 		groups[i].curves = append(groups[i].curves, measured)
 	}
 	var out []*Chart
@@ -210,7 +204,7 @@ func (v *view) claimCharts() []*Chart {
 	return out
 }
 
-// shareTitle takes what all curves have before a colon out of their names and into the title of their chart.
+// shareTitle moves the curves' common prefix before a colon to the title of their chart.
 func shareTitle(curves []series) string {
 	const title = "Claimed and measured"
 	shared, _, ok := cutLast(curves[0].name)
@@ -227,7 +221,7 @@ func shareTitle(curves []series) string {
 	return title + ": " + shared
 }
 
-// cutLast cuts around the last colon that a space follows.
+// cutLast cuts around the last colon followed by a space.
 func cutLast(text string) (before, after string, ok bool) {
 	i := strings.LastIndex(text, ": ")
 	if i < 0 {
@@ -236,7 +230,7 @@ func cutLast(text string) (before, after string, ok bool) {
 	return text[:i], text[i+2:], true
 }
 
-// claimSeries names the curves among the claims, in their order.
+// claimSeries names the curves among the claims, in order.
 func (v *view) claimSeries() []string {
 	var names []string
 	for _, c := range v.summary.Claims {

@@ -13,35 +13,34 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Course is a figure from run to run, and the levels between its changes.
+// Course is a figure from run to run, with the levels between its changes.
 type Course struct {
-	// Title says what the figure is, Caption how it was measured.
+	// Title names the figure, Caption its method.
 	Title, Caption string
-	// Values are those of the runs, in the order of time.
+	// Values are by run, in order of time.
 	Values []float64
-	// Label gives a value with its unit, for the axis.
+	// Label formats a value with its unit, for the axis.
 	Label func(float64) string
-	// Levels are stretches of runs that lie at one level. Where one begins and another ended, the figure changed.
+	// Levels are stretches of runs at one level; the figure changes between them.
 	Levels []Level
 }
 
 // Level is a stretch of a Course.
 type Level struct {
-	// From and To are places of runs, from 0; To is that of the first run after it.
+	// From and To are run indices, from 0; To is exclusive.
 	From, To int
 	Value    float64
-	// Name stands where it begins: the revision from which on the figure is there. Empty for the first one.
+	// Name stands where the level begins: the first revision with it. Empty for the first one.
 	Name string
 }
 
-// The size of the drawing of a course: runs need room.
 const (
 	courseWidth  vg.Length = 640
 	courseHeight vg.Length = 300
 )
 
-// CourseChart draws a course on linear axes: a dot for each run, a line for each level, and an upright one where the
-// level changes. It is an error when there is no value, one is not finite, or a level lies outside of the runs.
+// CourseChart draws a course on linear axes: a dot per run, a line per level, and an upright one at changes. It fails if there
+// is no value, one is not finite, or a level lies outside of the runs.
 func CourseChart(c Course) (*Chart, error) {
 	if len(c.Values) == 0 {
 		return nil, errors.New("there is no run to draw")
@@ -68,7 +67,7 @@ func CourseChart(c Course) (*Chart, error) {
 		plot: func() *plot.Plot {
 			p := newPlot()
 			p.X.Min, p.X.Max = 0.5, float64(len(c.Values))+0.5
-			p.Y.Min, p.Y.Max = lo-room, hi+2*room // above, names stand
+			p.Y.Min, p.Y.Max = lo-room, hi+2*room // names stand above
 			p.X.Tick.Marker = linearTicker{label: func(v float64) string { return thousands(int64(v)) }, whole: true}
 			p.Y.Tick.Marker = linearTicker{label: c.Label}
 			p.Add(gridLines{}, courseDrawing{c, run, level})
@@ -80,10 +79,9 @@ func CourseChart(c Course) (*Chart, error) {
 // linearTicker labels an axis at round values.
 type linearTicker struct {
 	label func(float64) string
-	whole bool // only whole numbers are labelled
+	whole bool // label only whole numbers
 }
 
-// Ticks are the library's, with our labels.
 func (t linearTicker) Ticks(lo, hi float64) []plot.Tick {
 	var out []plot.Tick
 	for _, tick := range (plot.DefaultTicks{}).Ticks(lo, hi) {
@@ -103,16 +101,15 @@ type noGlyph struct{}
 
 func (noGlyph) DrawGlyph(*draw.Canvas, draw.GlyphStyle, vg.Point) {}
 
-// courseDrawing is what stands between the axes.
 type courseDrawing struct {
 	Course
 	run, level seriesStyle
 }
 
-// Plot draws upright lines and names first, runs on them, and levels on top.
+// Plot draws upright lines and names first, then runs, then levels.
 func (d courseDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	edge := func(i int) vg.Length { return toX(float64(i) + 0.5) } // left of the run at place i
+	edge := func(i int) vg.Length { return toX(float64(i) + 0.5) } // left of run i
 	name := textStyle(ink, labelSize, false)
 	name.XAlign, name.YAlign = text.XLeft, text.YTop
 	free := c.Min.X
@@ -126,7 +123,7 @@ func (d courseDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 		if at+width > c.Max.X {
 			at = x - 3 - width
 		}
-		if l.Name != "" && at >= free { // else it would lie on the one before
+		if l.Name != "" && at >= free { // else it would overlap the previous name
 			c.FillText(name, vg.Point{X: at, Y: c.Max.Y - 2}, printable(l.Name))
 			free = at + width + 4
 		}

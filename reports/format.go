@@ -9,10 +9,9 @@ import (
 	"unicode"
 )
 
-// missing stands for a figure that was not measured.
 const missing = "–"
 
-// number gives three significant digits, and thousands with separators: 0.0123, 3.00, 12.3, 1,235.
+// number formats three significant digits, with thousands separators: 0.0123, 3.00, 12.3, 1,235.
 func number(v float64) string {
 	switch size := math.Abs(v); {
 	case v == 0:
@@ -25,13 +24,13 @@ func number(v float64) string {
 		digits := 2 - int(math.Floor(math.Log10(size)))
 		text := strconv.FormatFloat(v, 'f', max(digits, 0), 64)
 		if parsed, err := strconv.ParseFloat(text, 64); err == nil && digits > 0 && math.Abs(parsed) >= math.Pow10(3-digits) {
-			return strconv.FormatFloat(v, 'f', digits-1, 64) // 9.999 became 10.00: one digit too many.
+			return strconv.FormatFloat(v, 'f', digits-1, 64) // 9.999 was rounded to 10.00
 		}
 		return text
 	}
 }
 
-// thousands gives 1,234,567.
+// thousands formats 1,234,567.
 func thousands(v int64) string {
 	text := strconv.FormatInt(v, 10)
 	sign := ""
@@ -44,7 +43,7 @@ func thousands(v int64) string {
 	return sign + text
 }
 
-// optional gives a figure that may be missing.
+// optional formats a figure that may be missing.
 func optional(v *float64) string {
 	if v == nil {
 		return missing
@@ -52,10 +51,9 @@ func optional(v *float64) string {
 	return number(*v)
 }
 
-// times gives a ratio: 1.00×, 17.0×, 1,002×.
+// times formats a ratio: 1.00×, 17.0×, 1,002×.
 func times(v float64) string { return number(v) + "×" }
 
-// unit is a step of a scale, like a millisecond in nanoseconds.
 type unit struct {
 	name string
 	size float64
@@ -66,7 +64,7 @@ var (
 	byteUnits = []unit{{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}}
 )
 
-// inUnits gives v in the largest unit in which it is at least one: 850 ns, 12.3 µs.
+// inUnits formats v in the largest unit in which it is at least one: 850 ns, 12.3 µs.
 func inUnits(v float64, units []unit) string {
 	u := units[0]
 	for _, next := range units[1:] {
@@ -80,13 +78,11 @@ func inUnits(v float64, units []unit) string {
 	return number(v/u.size) + " " + u.name
 }
 
-// duration gives nanoseconds as a person reads them.
 func duration(ns float64) string { return inUnits(ns, timeUnits) }
 
-// bytesText gives bytes as a person reads them; a kilobyte is 1,000.
+// bytesText formats bytes; a kilobyte is 1,000.
 func bytesText(v float64) string { return inUnits(v, byteUnits) }
 
-// plural gives "1 row", "2 rows".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -94,7 +90,6 @@ func plural(n int, noun string) string {
 	return thousands(int64(n)) + " " + noun + "s"
 }
 
-// list gives "a", "a and b", "a, b and c".
 func list(items []string) string {
 	if len(items) < 2 {
 		return strings.Join(items, "")
@@ -103,7 +98,7 @@ func list(items []string) string {
 	return strings.Join(items[:last], ", ") + " and " + items[last]
 }
 
-// instant gives a moment to the second, in UTC, so that a page does not depend on where it was made.
+// instant formats a time to the second, in UTC, so that a page does not depend on where it was made.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return missing
@@ -111,7 +106,6 @@ func instant(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// clip shortens a text to so many runes.
 func clip(text string, runes int) string {
 	r := []rune(text)
 	if len(r) <= runes {
@@ -120,8 +114,7 @@ func clip(text string, runes int) string {
 	return string(r[:runes-1]) + "…"
 }
 
-// printable keeps a name from moving a cursor, breaking a line or a drawing: what is not for printing becomes a question
-// mark.
+// printable replaces unprintable characters, which could move a cursor or break a line or drawing, by question marks.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -131,7 +124,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// span gives "3.00 to 3.10", or one figure where both read alike.
+// span formats "3.00 to 3.10", or one figure if both look alike.
 func span(lo, hi float64, format func(float64) string) string {
 	a, b := format(lo), format(hi)
 	if a == b {

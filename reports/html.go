@@ -15,7 +15,7 @@ var pageFiles embed.FS
 
 var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/*.html.tmpl"))
 
-// page is what the template is given: everything already in words, in its order.
+// page is the template's data: everything in words and in order.
 type page struct {
 	Title, Verdict, State         string
 	Good                          bool
@@ -51,19 +51,17 @@ type costFigures struct {
 	Figures  []figure
 }
 
-// entry is a name with a text, one line of a description list.
 type entry struct{ Name, Text string }
 
-// WriteHTML writes the report on these records as one page that needs nothing else. The manifest may be nil, which the
-// page then says.
+// WriteHTML writes the report as one self-contained page. The manifest may be nil, which the page then says.
 func WriteHTML(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	p, err := newView(s, m).page()
 	return writePage(w, "report.html.tmpl", p, err)
 }
 
-// writePage writes a page by a template, unless an error says that there is no page.
+// writePage writes a page by a template, unless err is set.
 func writePage(w io.Writer, template string, page any, err error) error {
-	var buf bytes.Buffer // a template that fails half-way must not leave half a page
+	var buf bytes.Buffer // a failing template must not leave half a page
 	if err == nil {
 		err = pageTemplate.ExecuteTemplate(&buf, template, page)
 	}
@@ -114,7 +112,7 @@ func (v *view) page() (*page, error) {
 	return p, err
 }
 
-// figures turns charts into elements of the page. The drawing library escapes every text it is given.
+// figures converts charts to page elements. The drawing library escapes all texts.
 func figures(charts []*Chart) ([]figure, error) {
 	var out []figure
 	for _, c := range charts {

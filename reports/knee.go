@@ -11,8 +11,8 @@ import (
 	"pulley/reports/record"
 )
 
-// WriteKneeText writes what a search for knees found, for a terminal: of each knee the answer, the curve, the closed loops and the
-// check; of each scaling the law and its runs.
+// WriteKneeText writes a knee report for a terminal: of each knee the answer, the curve, the closed loops and the check; of
+// each scaling the law and its runs.
 func WriteKneeText(w io.Writer, r *record.KneeReport) error {
 	var b bytes.Buffer
 	for i := range r.Knees {
@@ -89,7 +89,7 @@ func writeCheck(b *bytes.Buffer, k *record.Knee) {
 	}
 }
 
-// aboveText says what a run above the knee showed: overload is a backlog that grows, or an objective that does not hold.
+// aboveText describes a run above the knee: overload is a growing backlog, or a broken objective.
 func aboveText(k *record.Knee, r *record.KneeRun) string {
 	switch {
 	case r.Overloaded || !r.Valid || r.AtNS == nil:
@@ -100,7 +100,7 @@ func aboveText(k *record.Knee, r *record.KneeRun) string {
 	return "no overload: the objective holds: " + runText(k, r)
 }
 
-// runText says what one open run showed.
+// runText describes an open run.
 func runText(k *record.Knee, r *record.KneeRun) string {
 	switch {
 	case r.Overloaded:
@@ -111,7 +111,7 @@ func runText(k *record.Knee, r *record.KneeRun) string {
 	return percentileText(k) + " " + timeText(float64(*r.AtNS)) + invalidText(r)
 }
 
-// KneeSentence is the answer of a search in one sentence.
+// KneeSentence states a search's answer.
 func KneeSentence(k *record.Knee) string {
 	var bounds []string
 	for _, o := range k.Objectives {
@@ -148,7 +148,7 @@ func objectiveText(o record.KneeObjective) string {
 	return fmt.Sprintf("%s < %s", record.PercentileName(o.Percentile), duration(float64(o.MostNS)))
 }
 
-// percentileText is the name of the percentile that is shown of each run.
+// percentileText names the percentile shown of each run.
 func percentileText(k *record.Knee) string {
 	if len(k.Objectives) == 0 {
 		return "p99"
@@ -156,7 +156,7 @@ func percentileText(k *record.Knee) string {
 	return record.PercentileName(k.Objectives[0].Percentile)
 }
 
-// verdictText is the verdict of a rate, with its reason.
+// verdictText formats a rate's verdict with its reason.
 func verdictText(p *record.KneePoint) string {
 	overloaded, invalid := 0, 0
 	for i := range p.Runs {
@@ -184,8 +184,7 @@ func invalidText(r *record.KneeRun) string {
 	return " (invalid: " + strings.Join(record.InvalidKinds(*r), ", ") + ")"
 }
 
-// middle is the median of a figure over those runs that decide something, or over all where none does. A figure that is NaN in a run counts as
-// longer than all.
+// middle is the median of a figure over the valid runs, or over all if none is. NaN counts as longest.
 func middle(runs []record.KneeRun, of func(*record.KneeRun) float64) float64 {
 	var values []float64
 	some := slices.ContainsFunc(runs, func(r record.KneeRun) bool { return r.Valid })
@@ -212,7 +211,6 @@ func orNaN(ns *int64) float64 {
 	return float64(*ns)
 }
 
-// timeText is a time, or a dash.
 func timeText(ns float64) string {
 	if math.IsNaN(ns) || math.IsInf(ns, 0) {
 		return missing
@@ -220,7 +218,6 @@ func timeText(ns float64) string {
 	return duration(ns)
 }
 
-// writeScaling writes the law, and the runs by their number.
 func writeScaling(b *bytes.Buffer, s *record.Scaling) {
 	fmt.Fprintln(b, printable(ScalingSentence(s)))
 	t := columns{}
@@ -261,12 +258,11 @@ func writeScaling(b *bytes.Buffer, s *record.Scaling) {
 	}
 }
 
-// lawAt is the law's throughput.
 func lawAt(l *record.ScalingLaw, n float64) float64 {
 	return *l.LambdaPerS.Value * n / (1 + *l.Sigma.Value*(n-1) + *l.Kappa.Value*n*(n-1))
 }
 
-// ScalingSentence is what a scaling shows in one sentence.
+// ScalingSentence states a scaling's result.
 func ScalingSentence(s *record.Scaling) string {
 	of := fmt.Sprintf("%s %s on %s, %s", s.Scenario, thousands(int64(s.Size)), s.Backend, s.What)
 	switch l := s.Law; {
@@ -281,7 +277,7 @@ func ScalingSentence(s *record.Scaling) string {
 	}
 }
 
-// estimateText is a figure with its interval, of which an end may be unbounded.
+// estimateText formats a figure with its interval, possibly unbounded.
 func estimateText(e record.Estimate) string {
 	end := func(v *float64) string {
 		if v == nil {

@@ -16,17 +16,16 @@ import (
 const (
 	kneeWidth  vg.Length = 560
 	kneeHeight vg.Length = 340
-	kneeLabels           = 7 // on an axis, about
+	kneeLabels           = 7 // approximate number on an axis
 )
 
-// The styles of a knee's curves.
 var (
 	openStyle   = styleOf(0)
 	medianStyle = styleOf(2)
 	closedStyle = styleOf(1)
 )
 
-// KneeCharts draws everything of a report that can be drawn.
+// KneeCharts returns all charts of a report.
 func KneeCharts(r *record.KneeReport) (out []*Chart) {
 	for i := range r.Knees {
 		if c := KneeChart(&r.Knees[i]); c != nil {
@@ -41,12 +40,12 @@ func KneeCharts(r *record.KneeReport) (out []*Chart) {
 	return out
 }
 
-// KneeChartName is the name of a chart: of what it shows, a scenario, its size and a backend.
+// KneeChartName names a chart by its content, scenario, size and backend.
 func KneeChartName(what, scenario string, size int, backend string) string {
 	return fileName(fmt.Sprintf("%s-%s-%d-%s", what, scenario, size, backend))
 }
 
-// KneeChart draws latency over the rate, with the objective and what encloses the knee; nil where no latency was measured.
+// KneeChart draws latency over the rate, with the objective and the knee's bounds; nil without latencies.
 func KneeChart(k *record.Knee) *Chart {
 	d := newKneeDrawing(k)
 	if d == nil {
@@ -87,13 +86,12 @@ var (
 	overloadGlyph = draw.GlyphStyle{Color: seriesColors[1].light, Radius: 4, Shape: draw.CrossGlyph{}}
 )
 
-// kneeDrawing is what a chart of a knee shows.
 type kneeDrawing struct {
 	at, p50, closed series
 	single          []point // of each run, behind the curve of the medians
 	overloads       []float64
 	bound           float64 // the objective's; 0: none
-	from, to        float64 // of the knee; 0: it is not enclosed
+	from, to        float64 // of the knee; 0: not enclosed
 	xMax, yLo, yHi  float64
 }
 
@@ -136,7 +134,7 @@ func newKneeDrawing(k *record.Knee) *kneeDrawing {
 	return d
 }
 
-// kept are the runs whose latencies mean something: those of an overloaded one depend on how long it took.
+// kept returns the runs with meaningful latencies: those of an overloaded run depend on its length.
 func kept(runs []record.KneeRun) (out []record.KneeRun) {
 	for _, r := range runs {
 		if r.Valid && !r.Overloaded {
@@ -154,7 +152,6 @@ func (d *kneeDrawing) add(to *[]point, x, y float64) {
 	d.xMax, d.yLo, d.yHi = max(d.xMax, x), min(d.yLo, y), max(d.yHi, y)
 }
 
-// Plot draws the curves, what is single, the objective and the overloads.
 func (d *kneeDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
 	if d.bound > 0 {
@@ -173,12 +170,11 @@ func (d *kneeDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// band fills what lies between two values of x.
+// band fills the range between two values of x.
 func (d *kneeDrawing) band() plot.Plotter { return xBand{d.from, d.to} }
 
 type xBand struct{ from, to float64 }
 
-// xBandLeast is how wide a band is at least.
 const xBandLeast vg.Length = 1.5
 
 func (b xBand) Plot(c draw.Canvas, p *plot.Plot) {
@@ -191,7 +187,6 @@ func (b xBand) Plot(c draw.Canvas, p *plot.Plot) {
 	polygonOf(&c, bandColor, []vg.Point{{X: from, Y: c.Min.Y}, {X: to, Y: c.Min.Y}, {X: to, Y: c.Max.Y}, {X: from, Y: c.Max.Y}})
 }
 
-// polygonOf fills an area.
 func polygonOf(c *draw.Canvas, fill role, corners []vg.Point) {
 	var path vg.Path
 	for i, at := range corners {
@@ -206,7 +201,7 @@ func polygonOf(c *draw.Canvas, fill role, corners []vg.Point) {
 	c.Fill(path)
 }
 
-// ScalingChart draws throughput over the number of what is scaled, with the law and its band; nil where nothing was measured.
+// ScalingChart draws throughput over the scaled number, with the law and its band; nil without measurements.
 func ScalingChart(s *record.Scaling) *Chart {
 	d := scalingDrawing{law: s.Law}
 	for _, r := range s.Runs {
@@ -248,7 +243,7 @@ func ScalingChart(s *record.Scaling) *Chart {
 type scalingDrawing struct {
 	runs       []point
 	law        *record.ScalingLaw
-	peak       float64 // 0: none to be seen
+	peak       float64 // 0: not visible
 	xMax, yMax float64
 }
 
@@ -269,7 +264,6 @@ func (d scalingDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// scalingBand fills the band around the law.
 type scalingBand struct{ scalingDrawing }
 
 func (d scalingBand) Plot(c draw.Canvas, p *plot.Plot) {

@@ -87,7 +87,8 @@ func TestKneeText(t *testing.T) {
 	golden(t, "knee.txt", b.String())
 }
 
-// TestAboveTheKnee says of the check above the knee what is too much there, and of a run that decides nothing that it does.
+// TestAboveTheKnee checks that the check above the knee states what is exceeded, and that an inconclusive run is reported as
+// such.
 func TestAboveTheKnee(t *testing.T) {
 	grows, breaks, holds, invalid := openRun(1800, 700, 900, -2), openRun(1800, 40, 90, -1), openRun(1800, 20, 50, 2), openRun(1800, 40, 90, 0)
 	grows.Overloaded = true
@@ -137,7 +138,6 @@ func TestKneeCharts(t *testing.T) {
 	}
 }
 
-// TestKneesAreReadAgain writes a report and reads it.
 func TestKneesAreReadAgain(t *testing.T) {
 	dir, r := t.TempDir(), kneeReport()
 	if err := record.WriteKnees(dir, r); err != nil {

@@ -11,7 +11,7 @@ import (
 	"pulley/reports/record"
 )
 
-// WriteLoadText writes what a run under load showed, as tables for a terminal.
+// WriteLoadText writes a run under load as tables for a terminal.
 func WriteLoadText(w io.Writer, l *record.Load) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n%s\n", printable(loadSentence(l)), printable(loadFacts(l)))
@@ -39,7 +39,6 @@ func WriteLoadText(w io.Writer, l *record.Load) error {
 	return nil
 }
 
-// loadSentence is the answer.
 func loadSentence(l *record.Load) string {
 	figure := fmt.Sprintf("%s latency %s", record.PercentileName(l.Asked.Percentile), optionalTime(l.Asked.ValueNS))
 	switch a := l.Asked; {
@@ -77,7 +76,6 @@ func loadFacts(l *record.Load) string {
 	return strings.Join(facts, " · ")
 }
 
-// loadCounts says what became of the instances of the measured phase; nothing is left out in silence.
 func loadCounts(c record.LoadCounts) string {
 	return fmt.Sprintf("%s measured: %s late, %s dropped, %s unfinished", plural(c.Intended, "instance"), thousands(int64(c.Late)), thousands(int64(c.Dropped)), thousands(int64(c.Unfinished)))
 }
@@ -98,7 +96,7 @@ func writeLoadTimes(b *bytes.Buffer, l *record.Load) {
 	t.write(b)
 }
 
-// intervalRowsMax bounds the table of intervals: of more, neighbours are left out.
+// intervalRowsMax bounds the table of intervals; it omits neighbours of longer ones.
 const intervalRowsMax = 40
 
 func writeLoadIntervals(b *bytes.Buffer, l *record.Load) {
@@ -134,7 +132,6 @@ func writeLoadIntervals(b *bytes.Buffer, l *record.Load) {
 	t.write(b)
 }
 
-// optionalTime gives nanoseconds that may be missing.
 func optionalTime(ns *int64) string {
 	if ns == nil {
 		return missing

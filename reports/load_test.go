@@ -11,7 +11,7 @@ import (
 
 func ns(v int64) *int64 { return &v }
 
-// TestLoadText wants the answer first, and what is not known shown as not known.
+// TestLoadText checks that the answer comes first, and that unknown figures are shown as unknown.
 func TestLoadText(t *testing.T) {
 	base := record.Load{
 		Scenario: "orders", Size: 2, Backend: "push", Arrivals: "poisson:200/s", Workers: 8, Engines: 2, AskedPerS: 200, OfferedPerS: 200, AchievedPerS: 199,

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// noMethod stands where a method should be: the reader sees that it is missing.
+// noMethod shows that a method is missing.
 const noMethod = "No method was recorded for this figure."
 
-// method returns how a figure was measured.
 func (v *view) method(figure string) string {
 	for _, m := range v.manifest.Methods {
 		if m.Figure == figure {
@@ -20,7 +19,6 @@ func (v *view) method(figure string) string {
 	return noMethod
 }
 
-// figureNames are the figures of a row under the names that the page gives them.
 var figureNames = []entry{
 	{"nodes_per_s", "nodes/s, time per node"}, {"hop_ns", "hop latency"}, {"instance_ns", "instance latency"},
 	{"rows_read_per_node", "rows read per node"}, {"statements_per_node", "statements per node"},
@@ -28,10 +26,9 @@ var figureNames = []entry{
 	{"lock_wait_share", "time in transactions spent waiting for rows"}, {"valid", "valid"},
 }
 
-// ceilingNames are those of the figures that stand on the page only where ceilings were measured.
+// ceilingNames are shown only if ceilings were measured.
 var ceilingNames = []entry{{"ceiling_fraction", "fraction of the ceiling"}, {"ceilings", "ceilings"}, {"idle", "on one idle connection"}}
 
-// methods says for every figure of the page how it was measured.
 func (v *view) methods() []entry {
 	var out []entry
 	names := figureNames
@@ -89,7 +86,7 @@ func inOrder(order string) string {
 	return "in " + order + " order"
 }
 
-// durability says at once whether the figures were bought with safety.
+// durability describes whether the figures were bought with safety.
 func durability(fsync, synchronousCommit string) string {
 	switch {
 	case fsync == "" || synchronousCommit == "":
@@ -100,7 +97,7 @@ func durability(fsync, synchronousCommit string) string {
 	return fmt.Sprintf("NOT DURABLE (fsync %s, synchronous_commit %s)", fsync, synchronousCommit)
 }
 
-// run says what was run, where and when.
+// run describes what was run, where and when.
 func (v *view) run() []entry {
 	m := v.manifest
 	var out []entry

@@ -10,28 +10,27 @@ import (
 	"pulley/reports/record"
 )
 
-// view is the records in the order in which they are shown.
+// view is the records in display order.
 type view struct {
 	summary  *record.Summary
-	manifest *record.Manifest // Never nil; empty when there was none.
-	// backends are all backends, in the order of the manifest, then of their first row.
+	manifest *record.Manifest // never nil; empty if there was none
+	// backends are in the order of the manifest, then of their first row.
 	backends []string
-	// baseline is the backend that others are compared with; empty when there are no rows.
+	// baseline is the backend that others are compared with; empty without rows.
 	baseline string
 	families []family
-	// samples are the valid single runs of each row.
+	// samples are the valid runs of each row.
 	samples map[record.Key][]*record.Sample
 	spreads map[record.Key]map[string]spread
 }
 
-// family is all rows of one scenario in one mode, by size and then in the order of backends.
+// family is all rows of one scenario in one mode, by size and then by backend.
 type family struct {
 	scenario string
-	mode     string // empty where files do not tell
+	mode     string // empty if unknown
 	rows     []*record.Row
 }
 
-// name is the scenario and the mode, for a person.
 func (f *family) name() string {
 	if f.mode == "" {
 		return f.scenario
@@ -39,7 +38,7 @@ func (f *family) name() string {
 	return f.scenario + ", " + f.mode
 }
 
-// spread is the lowest and highest figure of the single runs of a row.
+// spread is the range of a figure over a row's runs.
 type spread struct{ lo, hi float64 }
 
 func newView(s *record.Summary, m *record.Manifest) *view {
@@ -109,7 +108,7 @@ func (v *view) orderFamilies() {
 	}
 }
 
-// largest returns the family's largest size that has a valid row; ok is false when none has.
+// largest returns the largest size with a valid row; ok is false if there is none.
 func (f *family) largest() (size int, ok bool) {
 	for _, r := range f.rows {
 		if r.Valid && (!ok || r.Size > size) {
@@ -119,7 +118,7 @@ func (f *family) largest() (size int, ok bool) {
 	return size, ok
 }
 
-// find returns the valid row of that backend and size, or nil.
+// find returns the valid row of a backend and size, or nil.
 func (f *family) find(backend string, size int) *record.Row {
 	for _, r := range f.rows {
 		if r.Backend == backend && r.Size == size && r.Valid {
@@ -129,7 +128,6 @@ func (f *family) find(backend string, size int) *record.Row {
 	return nil
 }
 
-// sizes is how many different sizes have a valid row.
 func (f *family) sizes() int {
 	seen := make(map[int]bool)
 	for _, r := range f.rows {
@@ -140,13 +138,13 @@ func (f *family) sizes() int {
 	return len(seen)
 }
 
-// cost is a figure of which less is better, and which can be compared between backends.
+// cost is a figure comparable between backends, of which less is better.
 type cost struct {
-	// difference is the figure of the record's differences.
+	// difference is its name among the record's differences.
 	difference string
-	// figure is its name in the records, short and long its names for people; short is per node without saying so.
+	// figure is its name in the records, short and long its names for people; short implies per node.
 	figure, short, long string
-	// row gives the figure of a row, sample that of a single run.
+	// row returns a row's figure, sample a run's.
 	row    func(*record.Row) *float64
 	sample func(*record.Sample) *float64
 	text   func(float64) string
@@ -186,7 +184,6 @@ var (
 	costs = []cost{rowsRead, timeCost, walBytes, statements, commits}
 )
 
-// inverse turns nodes per second into nanoseconds per node.
 func inverse(perS float64) *float64 {
 	if perS <= 0 {
 		return nil
@@ -205,7 +202,7 @@ func perNode(get func(*record.Counters) *int64) func(*record.Sample) *float64 {
 	}
 }
 
-// sampleSpreads finds, for every row and figure, the range of its single runs.
+// sampleSpreads returns the range over runs of every row and figure.
 func sampleSpreads(samples map[record.Key][]*record.Sample) map[record.Key]map[string]spread {
 	out := make(map[record.Key]map[string]spread)
 	for key, runs := range samples {
@@ -227,8 +224,7 @@ func sampleSpreads(samples map[record.Key][]*record.Sample) map[record.Key]map[s
 	return out
 }
 
-// around returns the range of a row's figure over its runs: the interval of the row where it has one, else the range of
-// its samples, else none.
+// around returns the range of a row's figure: the row's interval if it has one, else the range of its samples, if any.
 func (v *view) around(r *record.Row, c cost) (spread, bool) {
 	if c.figure == timeCost.figure && r.NodesPerS != nil {
 		lo, hi := inverse(r.NodesPerS.Hi), inverse(r.NodesPerS.Lo)
@@ -240,20 +236,20 @@ func (v *view) around(r *record.Row, c cost) (spread, bool) {
 	return s, ok
 }
 
-// ratio is a cost as a multiple of the baseline's.
+// ratio is a cost relative to the baseline's.
 type ratio struct {
 	value float64
-	// lo and hi enclose the ratio; ok says whether there is an interval.
+	// lo and hi enclose the ratio; ok: there is an interval.
 	lo, hi float64
 	ok     bool
-	// undecided says that the runs show no difference.
+	// undecided: the runs show no difference.
 	undecided bool
 }
 
-// unclear stands where the runs show no difference. It is benchstat's sign.
+// unclear is benchstat's sign for no shown difference.
 const unclear = "~"
 
-// short gives "3.2×", or "~".
+// short formats "3.2×", or "~".
 func (r ratio) short() string {
 	if r.undecided {
 		return unclear
@@ -261,10 +257,9 @@ func (r ratio) short() string {
 	return times(r.value)
 }
 
-// ratio compares a row with the baseline's row of the same scenario, size and mode. It is nil where either is missing or
-// invalid, where the row is the baseline's own, and where the baseline's figure is zero. The record says whether the runs
-// show a difference; files before version 5 do not, and then the ratio is that of the medians, with the range over
-// neighbouring runs.
+// ratio compares a row with the baseline's row of the same scenario, size and mode. It is nil if either is missing or invalid,
+// if the row is the baseline's own, or if the baseline's figure is zero. The record decides whether there is a difference;
+// files before version 5 do not, and then the ratio is that of the medians, with the range over neighbouring runs.
 func (v *view) ratio(f *family, r *record.Row, c cost) *ratio {
 	base := f.find(v.baseline, r.Size)
 	if base == nil || base == r || !r.Valid {
@@ -276,7 +271,6 @@ func (v *view) ratio(f *family, r *record.Row, c cost) *ratio {
 	return v.measured(r, base, c)
 }
 
-// recorded is what the record says.
 func recorded(d *record.Difference) *ratio {
 	if d == nil || d.Ratio == nil {
 		return nil
@@ -284,7 +278,6 @@ func recorded(d *record.Difference) *ratio {
 	return &ratio{value: d.Ratio.Median, lo: d.Ratio.Lo, hi: d.Ratio.Hi, ok: true, undecided: d.Decision == record.Unclear}
 }
 
-// measured is the ratio of two rows' medians.
 func (v *view) measured(r, base *record.Row, c cost) *ratio {
 	a, b := c.row(r), c.row(base)
 	if a == nil || b == nil || *b == 0 {
@@ -302,7 +295,6 @@ func (v *view) measured(r, base *record.Row, c cost) *ratio {
 	return out
 }
 
-// invalid counts the rows that decide nothing.
 func (v *view) invalid() int {
 	n := 0
 	for _, r := range v.summary.Rows {
@@ -313,11 +305,10 @@ func (v *view) invalid() int {
 	return n
 }
 
-// mentionMax is how much of a name is said in a sentence; tables have it whole.
 const mentionMax = 60
 
-// verdict is the finding in one sentence: how the others compare with the baseline, at the largest size of the scenario
-// that says most about size.
+// verdict states the finding in one sentence: how the others compare with the baseline, at the largest size of the scenario
+// with the most sizes.
 func (v *view) verdict() string {
 	f, size := v.informative()
 	if f == nil {
@@ -342,8 +333,8 @@ func (v *view) verdict() string {
 		clip(v.baseline, mentionMax), strings.Join(parts, "; "))
 }
 
-// otherSystems are the rows that the verdict speaks of: those of another kind than the baseline and with a database, as far as
-// there are such; a variant of the baseline and what is not durable stand in the tables.
+// otherSystems returns the rows of the verdict: those of another kind than the baseline and with a database, if there are any;
+// the tables have the others.
 func (v *view) otherSystems(f *family, size int) []*record.Row {
 	var all, counted, otherSystems []*record.Row
 	for _, backend := range v.backends {
@@ -375,7 +366,7 @@ func kind(backend string) string {
 }
 
 // informative returns the family with the most sizes, at the largest size at which the baseline and another backend can be
-// compared; of one scenario's, the saturated one. It is nil when there is none.
+// compared; of one scenario's, the saturated one. Nil if there is none.
 func (v *view) informative() (*family, int) {
 	var best *family
 	bestSize := 0
@@ -389,7 +380,6 @@ func (v *view) informative() (*family, int) {
 	return best, bestSize
 }
 
-// comparable returns the largest size at which the family has a sentence to say.
 func (v *view) comparable(f *family) (size int, ok bool) {
 	for _, r := range f.rows {
 		if r.Valid && v.sentence(f, r) != "" && (!ok || r.Size > size) {
@@ -399,7 +389,7 @@ func (v *view) comparable(f *family) (size int, ok bool) {
 	return size, ok
 }
 
-// sentence says how a row compares with the baseline: "pull read 17.0 times the rows and took 2.10 times as long".
+// sentence compares a row with the baseline: "pull read 17.0 times the rows and took 2.10 times as long".
 func (v *view) sentence(f *family, r *record.Row) string {
 	var parts []string
 	for _, said := range []struct {
@@ -433,7 +423,7 @@ func (v *view) validBackends() []string {
 	return out
 }
 
-// state says in one sentence how far the run can be believed, and whether that is without reserve.
+// state describes the run's credibility in one sentence; good: without reserve.
 func (v *view) state() (text string, good bool) {
 	rows, bad := len(v.summary.Rows), v.invalid()
 	switch {
@@ -453,16 +443,15 @@ func (v *view) state() (text string, good bool) {
 	return text, good
 }
 
-// warning is one text with the rows it belongs to.
+// warning is one text with its rows.
 type warning struct {
 	Text string
 	Rows []string
 }
 
-// maxNamedRows is how many rows a warning names before it only counts them.
 const maxNamedRows = 5
 
-// Where says which rows the warning belongs to; empty for the run as a whole.
+// Where names the warning's rows; empty for the run as a whole.
 func (w warning) Where() string {
 	if more := len(w.Rows) - maxNamedRows; more > 1 {
 		return fmt.Sprintf("%s and %d more rows", strings.Join(w.Rows[:maxNamedRows], ", "), more)
@@ -470,7 +459,6 @@ func (w warning) Where() string {
 	return strings.Join(w.Rows, ", ")
 }
 
-// warnings gathers the warnings of the run and of all rows, each text once.
 func (v *view) warnings() []warning {
 	var out []warning
 	at := make(map[string]int)

@@ -44,7 +44,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// situations are all the kinds of records that a report must cope with.
+// situations are all kinds of records that a report must support.
 func situations() map[string]func() (*record.Summary, *record.Manifest) {
 	return map[string]func() (*record.Summary, *record.Manifest){
 		"full": synthetic,
@@ -91,7 +91,6 @@ func only(keep func(record.Row) bool) (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// differences has a record that says which differences the runs show: of one scenario, in both modes.
 func differences() (*record.Summary, *record.Manifest) {
 	s, m := only(func(r record.Row) bool { return r.Scenario == "chain" && r.Size == 10 && r.Backend != "memory" })
 	for i := range s.Rows {
@@ -160,7 +159,7 @@ func zeros() (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// evil are names that try to get out of where they stand.
+// evil are names that try to break out of their context.
 var evil = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</svg><script src="http://evil.example/x.js"></script>`,
 	`</title></style><b>`, "line\nbreak\x1b[2J\x00", `{{.Title}}`, "fill:#0072B2", strings.Repeat("wide", 400),
@@ -203,10 +202,9 @@ func render(t *testing.T, s *record.Summary, m *record.Manifest) string {
 	return b.String()
 }
 
-// pages are those of the situations, each rendered once.
+// pages holds each rendered page by situation.
 var pages = map[string]string{}
 
-// pageOf gives the page of a situation.
 func pageOf(t *testing.T, name string) string {
 	t.Helper()
 	if _, ok := pages[name]; !ok {
@@ -216,7 +214,7 @@ func pageOf(t *testing.T, name string) string {
 	return pages[name]
 }
 
-// TestPageIsSound renders every situation and looks at the page as a parser sees it.
+// TestPageIsSound renders every situation and checks the page as a parser sees it.
 func TestPageIsSound(t *testing.T) {
 	for name, make := range situations() {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +248,6 @@ func TestPageIsSound(t *testing.T) {
 	}
 }
 
-// parsed is what TestPageIsSound looks at.
 type parsed struct {
 	count     map[string]int
 	ids       map[string]bool
@@ -263,7 +260,7 @@ var controls = regexp.MustCompile("[\x00\x1b\uFFFD]")
 
 var rawText = regexp.MustCompile(`(?s)<(script|style)>.*?</(script|style)>`)
 
-// parse reads the page as strict XML, which it also is; style and script are checked and left out.
+// parse reads the page as strict XML, which it also is. It checks style and script, and omits them.
 func parse(t *testing.T, page string) parsed {
 	t.Helper()
 	for _, raw := range rawText.FindAllString(page, -1) {
@@ -274,7 +271,7 @@ func parse(t *testing.T, page string) parsed {
 		}
 	}
 	stripped := rawText.ReplaceAllString(page, "<$1></$2>")
-	// A control character is harmless to a browser, and refused by this parser only.
+	// Browsers accept a control character, only this parser refuses it.
 	stripped = controls.ReplaceAllString(stripped, "")
 	d := xml.NewDecoder(strings.NewReader(stripped))
 	d.Entity = xml.HTMLEntity
@@ -363,7 +360,7 @@ func TestPageSays(t *testing.T) {
 	}
 }
 
-// TestNotDurableIsSeen: figures that were bought with safety must not look like others.
+// TestNotDurableIsSeen checks that figures measured without durability are marked.
 func TestNotDurableIsSeen(t *testing.T) {
 	s, m := synthetic()
 	m.Postgres.Settings[0].Value = "off"
@@ -394,8 +391,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestCharts draws every chart of every situation, and wants every text where it can be read: where it begins and ends
-// must lie within the drawing.
+// TestCharts draws every chart of every situation, and checks that every text lies within the drawing.
 func TestCharts(t *testing.T) {
 	for name, make := range situations() {
 		t.Run(name, func(t *testing.T) {
@@ -462,7 +458,7 @@ func TestWritersReportErrors(t *testing.T) {
 	}
 }
 
-// TestLargeReport bounds what a long campaign makes.
+// TestLargeReport bounds the report of a long campaign.
 func TestLargeReport(t *testing.T) {
 	s, m := synthetic()
 	for i := range depth.Of(4_000, 40_000) {
@@ -481,8 +477,8 @@ type label struct {
 
 var fontSize = regexp.MustCompile(`font-size:([0-9.]+)px`)
 
-// labels lists the texts of a drawing that are not turned. Their width is bounded from below by a third of the font size
-// for each character, which no usual word falls short of.
+// labels lists a drawing's texts that are not rotated. A width is at least a third of the font size per character, which every
+// ordinary word exceeds.
 func labels(t *testing.T, svg []byte) []label {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(svg))

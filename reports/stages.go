@@ -8,7 +8,8 @@ import (
 	"pulley/reports/record"
 )
 
-// stageNames are the columns of the table of processor time, with what belongs to each: those of all rows, in the order of the first.
+// stageNames are the columns of the table of processor time, with their descriptions: those of all rows, in the order of the
+// first.
 func (v *view) stageNames() (names []record.StageCost) {
 	for i := range v.summary.Rows {
 		for _, s := range v.summary.Rows[i].Stages {
@@ -20,7 +21,7 @@ func (v *view) stageNames() (names []record.StageCost) {
 	return names
 }
 
-// stageOf gives what a stage costs in a row; nil where that is not known.
+// stageOf returns a stage's cost in a row; nil if unknown.
 func stageOf(r *record.Row, name string) *record.Spread {
 	for i := range r.Stages {
 		if r.Stages[i].Stage == name {
@@ -30,7 +31,7 @@ func stageOf(r *record.Row, name string) *record.Spread {
 	return nil
 }
 
-// stageTable shows what processor time goes into, for every row of which a profile was taken; nil where there is none.
+// stageTable shows processor time by stage for every profiled row; nil if there is none.
 func (v *view) stageTable() *table {
 	names := v.stageNames()
 	if len(names) == 0 {
@@ -54,7 +55,6 @@ func (v *view) stageTable() *table {
 	return t
 }
 
-// eachProfiled calls do with each row of which a profile was taken.
 func (v *view) eachProfiled(do func(*family, *record.Row)) {
 	for i := range v.families {
 		for _, r := range v.families[i].rows {
@@ -65,7 +65,7 @@ func (v *view) eachProfiled(do func(*family, *record.Row)) {
 	}
 }
 
-// writeStages writes the table of processor time: a line for each stage, and a column for each row.
+// writeStages writes the table of processor time: a line per stage, a column per row.
 func (v *view) writeStages(b *bytes.Buffer) {
 	names := v.stageNames()
 	if len(names) == 0 {

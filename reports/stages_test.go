@@ -9,7 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
-// withStages is the full run, of which two rows were profiled, one of them without a server.
+// withStages is the full run with two profiled rows, one of them without a server.
 func withStages() (*record.Summary, *record.Manifest) {
 	s, m := synthetic()
 	m.Methods = append(m.Methods, record.Method{Figure: "stages", Text: "by samples"})
@@ -21,7 +21,7 @@ func withStages() (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// TestStagesAreShown: the page and the text have what was profiled, and say nothing of it where nothing was.
+// TestStagesAreShown checks that page and text show what was profiled, and nothing if nothing was.
 func TestStagesAreShown(t *testing.T) {
 	s, m := withStages()
 	page := render(t, s, m)

@@ -12,7 +12,7 @@ func ptr[T any](v T) *T { return &v }
 
 var synthStart = time.Date(2026, 5, 4, 9, 30, 0, 0, time.UTC)
 
-// shape is how a made-up backend behaves: cost per node as a function of nodes.
+// shape is the cost per node of an invented backend, as a function of nodes.
 type shape struct {
 	name                string
 	rows, micros, wal   func(n float64) float64
@@ -48,7 +48,7 @@ var synthScenarios = []struct {
 	{"trace:epigenomics-chameleon-hep-1seq-100k-001", map[int]int{1: 43}},
 }
 
-// synthetic makes up a whole run. The figures are invented for these tests and mean nothing.
+// synthetic is an invented run whose figures mean nothing.
 func synthetic() (*record.Summary, *record.Manifest) {
 	s := &record.Summary{Schema: 1, Notes: []string{"Payloads are 64 bytes."}}
 	m := &record.Manifest{

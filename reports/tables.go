@@ -15,7 +15,7 @@ type table struct {
 	Rows  []tableRow
 }
 
-// head is a column. Text says that its cells are words.
+// head is a column. Text: its cells are words.
 type head struct {
 	Name, Unit, Method string
 	Text               bool
@@ -26,7 +26,7 @@ type tableRow struct {
 	Invalid bool
 }
 
-// cell is one entry. Value is what sorting goes by where that is not the text; an empty one stands last.
+// cell is one entry. Value is the sort key if it is not the text; an empty one sorts last.
 type cell struct {
 	Text, Small, Value, Class string
 	HasValue                  bool
@@ -38,7 +38,7 @@ func count(n int) cell {
 	return cell{Text: thousands(int64(n)), Value: strconv.Itoa(n), HasValue: true}
 }
 
-// figureCell shows a figure, and beneath it its spread.
+// figureCell shows a figure with its spread below.
 func figureCell(v *float64, format func(float64) string, small string) cell {
 	if v == nil {
 		return cell{Text: missing, HasValue: true}
@@ -46,7 +46,7 @@ func figureCell(v *float64, format func(float64) string, small string) cell {
 	return cell{Text: format(*v), Small: small, Value: strconv.FormatFloat(*v, 'g', -1, 64), HasValue: true}
 }
 
-// nanos shows a latency; h says whether there is one.
+// nanos shows a latency, if h.
 func nanos(h bool, ns int64) cell {
 	if !h {
 		return cell{Text: missing, HasValue: true}
@@ -54,7 +54,7 @@ func nanos(h bool, ns int64) cell {
 	return cell{Text: duration(float64(ns)), Value: strconv.FormatInt(ns, 10), HasValue: true}
 }
 
-// glanceTable compares every backend with the baseline; nil when nothing can be compared.
+// glanceTable compares every backend with the baseline; nil if nothing can be compared.
 func (v *view) glanceTable() *table {
 	t := &table{Label: "Multiples of " + v.baseline, Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true},
@@ -100,10 +100,10 @@ func ratioCell(r *ratio) cell {
 	return figureCell(&r.value, times, small)
 }
 
-// rowCosts are the costs that stand beside nodes/s in a table of rows.
+// rowCosts are the costs shown with nodes/s in a table of rows.
 var rowCosts = []cost{rowsRead, statements, commits, walBytes}
 
-// rowTable shows all rows, the invalid ones too.
+// rowTable shows all rows, including invalid ones.
 func (v *view) rowTable() *table {
 	t := &table{Label: "All rows", Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "size"}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "valid", Text: true},
@@ -169,7 +169,7 @@ func (v *view) rowCells(r *record.Row) []cell {
 	return cells
 }
 
-// claimTable shows every claim; nil when there are none.
+// claimTable shows every claim; nil if there are none.
 func (v *view) claimTable() *table {
 	if len(v.summary.Claims) == 0 {
 		return nil
@@ -196,7 +196,7 @@ func (v *view) claimTable() *table {
 	return t
 }
 
-// claimedText writes a published figure as it was published, without digits that nobody claimed.
+// claimedText writes a published figure with its published digits.
 func claimedText(c record.Claim) string {
 	text := strconv.FormatFloat(c.Claimed, 'f', -1, 64)
 	if c.Claimed == math.Trunc(c.Claimed) && math.Abs(c.Claimed) < 1e15 {
@@ -208,7 +208,6 @@ func claimedText(c record.Claim) string {
 	return text + " " + c.Unit
 }
 
-// claimFormat writes a claim's figures with their unit.
 func claimFormat(unit string) func(float64) string {
 	switch unit {
 	case "×":
@@ -219,10 +218,9 @@ func claimFormat(unit string) func(float64) string {
 	return func(v float64) string { return number(v) + " " + unit }
 }
 
-// maxSampleRows bounds the table of single runs, so that a long campaign still makes a page that opens.
+// maxSampleRows bounds the table of single runs, so that the page of a long campaign still opens.
 const maxSampleRows = 1500
 
-// sampleTable shows the single runs in the order in which they ran.
 func (v *view) sampleTable() *table {
 	t := &table{Label: "Every run", Heads: []head{
 		{Name: "order"}, {Name: "scenario", Text: true}, {Name: "size"}, {Name: "backend", Text: true}, {Name: "run"},
@@ -248,7 +246,6 @@ func (v *view) sampleTable() *table {
 	return t
 }
 
-// caseText is a workload as the page shows it.
 type caseText struct{ Name, Source, Program, Input string }
 
 // maxCaseBytes bounds a program or an input on the page; the manifest has it whole.

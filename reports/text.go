@@ -10,8 +10,8 @@ import (
 	"pulley/reports/record"
 )
 
-// WriteText writes the report on these records as tables for a terminal: the same rows and ratios as the page, without
-// colours, some 160 columns wide. The manifest may be nil.
+// WriteText writes the report as tables for a terminal: the page's rows and ratios, without colours, some 160 columns wide. The
+// manifest may be nil.
 func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	v := newView(s, m)
 	var b bytes.Buffer
@@ -33,8 +33,7 @@ func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	return nil
 }
 
-// writeFamily writes the table of one scenario. A column of multiples follows time and rows when there is something to
-// compare with.
+// writeFamily writes a scenario's table. A column of multiples follows time and rows if there is another backend.
 func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	compared := len(v.backends) > 1
 	t := columns{left: map[int]bool{2: true}}
@@ -112,7 +111,7 @@ func (v *view) textRow(f *family, r *record.Row, compared bool) []string {
 	return append(cells, optional(r.StatementsPerNode), optional(r.CommitsPerNode), wal, hot, waits, mark)
 }
 
-// textRatio gives 1.00× for the baseline itself, which the page leaves out.
+// textRatio formats a ratio; the baseline has 1.00×, which the page omits.
 func (v *view) textRatio(f *family, r *record.Row, c cost) string {
 	if x := v.ratio(f, r, c); x != nil {
 		return x.short()
@@ -158,7 +157,7 @@ func (v *view) writeWarnings(b *bytes.Buffer) {
 	}
 }
 
-// columns lays out text in columns, flush right except where left says so.
+// columns lays out text in columns, flush right except those in left.
 type columns struct {
 	rows [][]string
 	left map[int]bool

@@ -15,15 +15,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A role is what a colour is for. A picture takes the light colour. On the page every role is a CSS variable, so that a
-// drawing follows the reader's choice of light or dark.
+// role is the purpose of a colour. A picture uses the light colour. On the page each role is a CSS variable, so that a drawing
+// follows the reader's choice of light or dark.
 type role struct {
 	variable    string
 	light, dark color.RGBA
 }
 
-// The palette is Okabe and Ito's, which keeps apart under the common kinds of colour blindness, darkened or lightened
-// until each stands out from its ground. Series differ by marker and dash as well: colour is never alone.
+// The palette is Okabe and Ito's, distinguishable with the common kinds of colour blindness, darkened or lightened to contrast
+// with the background. Series also differ by marker and dash.
 var (
 	paper = role{"--card", rgb(0xffffff), rgb(0x1b2029)}
 	ink   = role{"--ink", rgb(0x1c2430), rgb(0xe6e9ee)}
@@ -51,7 +51,6 @@ func roles() []role { return append([]role{paper, ink, faint, grid}, seriesColor
 
 func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 
-// cssVariables declares all roles for a light or a dark page.
 func cssVariables(dark bool) string {
 	var b strings.Builder
 	for _, r := range roles() {
@@ -66,8 +65,8 @@ func cssVariables(dark bool) string {
 
 var styledColor = regexp.MustCompile(`\b(fill|stroke):(#[0-9A-Fa-f]{6})`)
 
-// useVariables replaces the light colours in a drawing by their variables. Text content cannot be hit by mistake in a
-// way that matters: at worst a name that looks like a style shows another word.
+// useVariables replaces the light colours in a drawing by their variables. A mistaken hit in text is harmless: a name that
+// looks like a style shows another word.
 func useVariables(svg string) string {
 	return styledColor.ReplaceAllStringFunc(svg, func(found string) string {
 		property, hex, _ := strings.Cut(found, ":")
@@ -80,14 +79,13 @@ func useVariables(svg string) string {
 	})
 }
 
-// seriesStyle is how one series looks, everywhere on the page.
 type seriesStyle struct {
 	color role
 	line  draw.LineStyle
 	glyph draw.GlyphStyle
 }
 
-// styleOf gives the style of the i-th series. It repeats after more series than anybody can tell apart.
+// styleOf returns the style of the i-th series. Styles repeat after more series than anybody can distinguish.
 func styleOf(i int) seriesStyle {
 	c := seriesColors[i%len(seriesColors)]
 	glyphs := []draw.GlyphDrawer{
@@ -100,7 +98,7 @@ func styleOf(i int) seriesStyle {
 	}
 }
 
-// claimedStyle is for what others have published: ink rather than a colour, dashed.
+// claimedStyle is for published figures: ink rather than a colour, dashed.
 func claimedStyle() seriesStyle {
 	return seriesStyle{
 		color: faint,
@@ -109,7 +107,7 @@ func claimedStyle() seriesStyle {
 	}
 }
 
-// The library's own filled glyphs differ in size at the same radius; these have about equal weight.
+// The library's filled glyphs differ in visual size at the same radius; these do not.
 type (
 	squareGlyph   struct{}
 	triangleGlyph struct{}
@@ -139,7 +137,7 @@ func (thickRing) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	p.Move(vg.Point{X: at.X + s.Radius, Y: at.Y})
 	p.Arc(at, s.Radius, 0, 2*math.Pi)
 	p.Close()
-	c.SetColor(paper.light) // Or the line would show through.
+	c.SetColor(paper.light) // hides the line
 	c.Fill(p)
 	c.SetColor(s.Color)
 	c.Stroke(p)
@@ -167,8 +165,7 @@ func polygon(c *draw.Canvas, at vg.Point, corners [][2]vg.Length) {
 	c.Fill(p)
 }
 
-// sans is the font of all drawings: metric-compatible with Arial, so that a page on which it is not installed keeps its
-// layout.
+// sans is the font of all drawings, metric-compatible with Arial, so that a page without it keeps its layout.
 func sans(size vg.Length, bold bool) font.Font {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 	if bold {
@@ -177,13 +174,12 @@ func sans(size vg.Length, bold bool) font.Font {
 	return f
 }
 
-// textStyle is how words are written on a drawing.
 func textStyle(c role, size vg.Length, bold bool) text.Style {
 	return text.Style{Color: c.light, Font: sans(size, bold), Handler: plot.DefaultTextHandler}
 }
 
-// newPlot returns an empty plot in the house style. Axes get no label here: the library would make room for them as if an
-// axis were linear, and leave a gap. Chart.draw writes them.
+// newPlot returns an empty plot in the house style. Axes have no labels: the library would reserve room as for a linear axis.
+// Chart.draw writes them.
 func newPlot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil

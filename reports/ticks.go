@@ -6,17 +6,17 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// An axis of a chart is logarithmic: sizes and costs span decades, and a straight line on it is a power law. Its ticks are
-// of the series 1, 2, 5, 10, 20, 50 …, and it is at least one decade long. So there are always at least two labelled ticks,
-// and figures that hardly differ do not look as if they did.
+// A chart's axis is logarithmic: sizes and costs span decades, and a straight line is a power law. Its ticks are of the series
+// 1, 2, 5, 10, 20, 50 …, and it spans at least one decade: so there are at least two labelled ticks, and small differences look
+// small.
 
 // niceSteps are the limits and labels within a decade.
 var niceSteps = []float64{1, 2, 5}
 
-// sameStep is how near to a step, in shares of it, a value may be to be taken for it: nearer than anybody can see.
+// sameStep is the relative distance within which a value counts as a step: invisible.
 const sameStep = 1e-6
 
-// axisMargin is what an axis has beyond its data on either side, as a factor.
+// axisMargin is an axis's margin beyond its data, as a factor.
 const axisMargin = 1.12
 
 // logLimits returns limits around lo … hi, which are above zero. Less than a decade is widened to one between ticks.
@@ -34,7 +34,7 @@ func logLimits(lo, hi float64) (from, to float64) {
 	return niceValue(below), niceValue(above)
 }
 
-// niceIndex returns the place of v in the series, 0 for 1, 3 for 10, rounded by round.
+// niceIndex returns the index of v in the series, 0 for 1, 3 for 10, rounded by round.
 func niceIndex(v float64, round func(float64) float64) int {
 	decade := math.Floor(math.Log10(v) + 1e-9)
 	mantissa := v / math.Pow(10, decade)
@@ -50,7 +50,7 @@ func niceIndex(v float64, round func(float64) float64) int {
 		}
 	}
 	if place == float64(len(niceSteps)) {
-		place -= 0.5 // Between the last step and the next decade.
+		place -= 0.5 // between the last step and the next decade
 	}
 	return int(decade)*len(niceSteps) + int(round(place))
 }
@@ -61,8 +61,8 @@ func niceValue(index int) float64 {
 	return niceSteps[index-decade*n] * math.Pow(10, float64(decade))
 }
 
-// logTicker labels an axis between limits from logLimits: every step where that makes no more than max labels, else
-// decades, else every so many decades. All else is an unlabelled tick. max is at least 5.
+// logTicker labels an axis between limits from logLimits: every step if that makes at most max labels, else decades, else every
+// n-th decade. Other ticks have no label. max is at least 5.
 type logTicker struct {
 	label func(float64) string
 	max   int
@@ -116,7 +116,7 @@ func tickUnit(units []unit) func(float64) string {
 	}
 }
 
-// shortNumber gives a tick's value without the digits that a figure would show: 10, not 10.0.
+// shortNumber formats a tick's value without insignificant digits: 10, not 10.0.
 func shortNumber(v float64) string {
 	if v >= 0.999 {
 		return thousands(int64(math.Round(v)))
@@ -124,7 +124,7 @@ func shortNumber(v float64) string {
 	return number1(v)
 }
 
-// number1 gives one significant digit below one: 0.05.
+// number1 formats one significant digit below one: 0.05.
 func number1(v float64) string {
 	digits := -int(math.Floor(math.Log10(v) + 1e-9))
 	return trimFloat(v, digits)

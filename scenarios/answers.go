@@ -15,17 +15,18 @@ import (
 	"pulley/engine/reference"
 )
 
-// Answer is what an attempt at an action came to, for whoever does not run the action again.
+// Answer is the result of an attempt at an action, for use instead of the action.
 type Answer struct {
 	Action  string          `json:"action"`
 	Args    json.RawMessage `json:"args"`              // an object
 	Attempt int             `json:"attempt"`           // from 1
-	Result  json.RawMessage `json:"result,omitempty"`  // where Failure is nil
-	Failure *plan.Failure   `json:"failure,omitempty"` // nil: the attempt ended well
+	Result  json.RawMessage `json:"result,omitempty"`  // if Failure is nil
+	Failure *plan.Failure   `json:"failure,omitempty"` // nil: success
 }
 
-// Ask runs each call of the workload's program once, as the reference interpreter makes them, and gives what came of it, in the
-// order of the calls. The program has to have a Source. The error is ctx's, or that the interpreter does not say how the program ends.
+// Ask runs each call of the workload's program once, as the reference interpreter makes them, and returns the results in the
+// order of the calls. The program needs a Source. The error is ctx's, or that the interpreter cannot determine the program's
+// end.
 func (w *Workload) Ask(ctx context.Context) ([]Answer, error) {
 	var given []Answer
 	known := map[string]int{}
@@ -47,8 +48,7 @@ func (w *Workload) Ask(ctx context.Context) ([]Answer, error) {
 	return given, err
 }
 
-// Act has the reference interpreter call the workload's actions: those that are run, without the time that they take, or those
-// whose Answers are given.
+// Act lets the reference interpreter call the workload's actions: real ones, instantly, or the given Answers.
 func (w *Workload) Act(limits ir.Limits) (reference.Action, error) {
 	if w.Answers == nil {
 		return Act(w.Calls(), limits), nil
@@ -69,7 +69,7 @@ func inReference(result json.RawMessage, failed *plan.Failure) (json.RawMessage,
 	return result, nil
 }
 
-// Possible asks the reference interpreter for all ways in which an instance may rightly end. The program has to have a Source.
+// Possible asks the reference interpreter for all right ends of an instance. The program needs a Source.
 func (w *Workload) Possible() ([]reference.Outcome, error) {
 	act, err := w.Act(ir.Limits{})
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *Workload) possible(act reference.Action) ([]reference.Outcome, error) {
 // Table finds answers by their calls. It is immutable, and safe for concurrent use.
 type Table map[string]Answer
 
-// NewTable makes one of answers, of which the first to a call counts.
+// NewTable makes a table of answers; the first to a call counts.
 func NewTable(given []Answer) (Table, error) {
 	t := make(Table, len(given))
 	for _, a := range given {
@@ -112,7 +112,7 @@ func NewTable(given []Answer) (Table, error) {
 			continue
 		}
 		if a.Failure == nil {
-			var compact bytes.Buffer // as the action gave it: a file of answers may be indented
+			var compact bytes.Buffer // a file of answers may be indented
 			if err := json.Compact(&compact, a.Result); err != nil {
 				return nil, fmt.Errorf("an answer of @%s: %w", a.Action, err)
 			}
@@ -123,10 +123,10 @@ func NewTable(given []Answer) (Table, error) {
 	return t, nil
 }
 
-// TypeUnknownCall is how a call fails to which no answer is given. The reference interpreter, for which answers are made, makes none.
+// TypeUnknownCall is the failure of a call without an answer. Calls of the reference interpreter have one.
 const TypeUnknownCall = "UnknownCall"
 
-// Answer gives what a call came to. Calls with equal arguments are the same.
+// Answer returns the result of a call. Calls with equal arguments are equal.
 func (t Table) Answer(action string, args json.RawMessage, attempt int) (json.RawMessage, *plan.Failure) {
 	key, err := Answer{Action: action, Args: args, Attempt: attempt}.key()
 	a, known := t[key]
@@ -136,7 +136,7 @@ func (t Table) Answer(action string, args json.RawMessage, attempt int) (json.Ra
 	return a.Result, a.Failure
 }
 
-// Changed lists the actions of which an answer is not among others, or differs there, sorted. Nil: there is none.
+// Changed lists the actions with missing or different answers, sorted; nil for none.
 func Changed(before, after []Answer) ([]string, error) {
 	old, err := NewTable(before)
 	if err != nil {
@@ -160,7 +160,6 @@ func Changed(before, after []Answer) ([]string, error) {
 	return slices.Sorted(maps.Keys(changed)), nil
 }
 
-// sameAs says whether two answers say the same.
 func (a Answer) sameAs(b Answer) bool {
 	if a.Failure != nil || b.Failure != nil {
 		return a.Failure != nil && b.Failure != nil && a.Failure.Type == b.Failure.Type && a.Failure.Message == b.Failure.Message
@@ -170,7 +169,7 @@ func (a Answer) sameAs(b Answer) bool {
 	return err == nil && wrong == nil && reference.Same(x, y)
 }
 
-// key is the same for two calls that ask for the same.
+// key is equal for equal calls.
 func (a Answer) key() (string, error) {
 	value, err := expr.Decode(a.Args, expr.Unlimited)
 	if err != nil {

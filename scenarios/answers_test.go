@@ -10,7 +10,8 @@ import (
 	"pulley/engine/reference"
 )
 
-// TestAnswers finds answers by what was asked, whatever the order and the spacing of arguments, and tells of calls that were not made.
+// TestAnswers checks that answers are found whatever the order and spacing of arguments, and that calls without an answer are
+// reported.
 func TestAnswers(t *testing.T) {
 	table, err := NewTable([]Answer{
 		{Action: "a", Args: json.RawMessage(`{"x": 1, "y": [2]}`), Attempt: 1, Result: json.RawMessage("{\n \"r\": 1}")},
@@ -48,7 +49,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestChanged names the actions that gave something else.
+// TestChanged checks which actions are named as changed.
 func TestChanged(t *testing.T) {
 	answer := func(action, args, result string, failure *plan.Failure) Answer {
 		return Answer{Action: action, Args: json.RawMessage(args), Attempt: 1, Result: json.RawMessage(result), Failure: failure}
@@ -72,7 +73,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestAsk has each call be made once, and an interpreter that is given the answers come to the same end.
+// TestAsk checks that each call is made once, and that an interpreter with the answers ends the same way.
 func TestAsk(t *testing.T) {
 	w, err := find(t, "pipeline").Build(8, Options{})
 	if err != nil {

@@ -23,29 +23,29 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// building is a scenario of one size in the making.
+// building is a scenario of one size under construction.
 type building struct {
 	*spec
 	size    int
 	opts    Options
 	stage   template.Env // size and parameters
 	actions *behaviour.Actions
-	made    *flow // once it was asked for
-	verify  bool  // what the file expects is compared with the reference, although it could be believed
-	steps   int   // of the reference; zero: as many as it takes by default
+	made    *flow // once requested
+	verify  bool  // compare the file's expectations with the reference even if they could be believed
+	steps   int   // of the reference; zero: the default
 }
 
-// flow is the workflow of a size, before it has an input.
+// flow is the workflow of a size, without an input.
 type flow struct {
 	graph    *graph.Graph
 	source   string
 	tree     *ir.Program                                // of source
-	result   func(start int64) (json.RawMessage, error) // of a graph that was built in Go
+	result   func(start int64) (json.RawMessage, error) // of a graph built in Go
 	nodes    int                                        // of the same
-	trace    *wfformat.Trace                            // of which the graph is
-	input    json.RawMessage                            // where the file gives none
+	trace    *wfformat.Trace                            // the graph's trace
+	input    json.RawMessage                            // if the file has none
 	warnings []string
-	name     string // instead of the scenario's
+	name     string
 	size     int
 }
 
@@ -77,7 +77,6 @@ func (s *spec) building(size int, opts Options) (*building, error) {
 	return b, err
 }
 
-// flow makes the workflow, once.
 func (b *building) flow() (flow, error) {
 	if b.made == nil {
 		f, err := b.body.flow(b)
@@ -89,7 +88,6 @@ func (b *building) flow() (flow, error) {
 	return *b.made, nil
 }
 
-// mix makes the workloads and their order.
 func (b *building) mix() (*Mix, error) {
 	if m, is := b.body.(*mixBody); is {
 		return b.mixed(m)
@@ -118,11 +116,11 @@ func (b *building) mix() (*Mix, error) {
 	return m, nil
 }
 
-// mixed combines the mixes of the parts. Each of them has its turn as often as it weighs, in an order that is drawn anew
-// for each round; within a part, its workloads take turns.
+// mixed combines the mixes of the parts. Each part has as many turns as its weight, in an order drawn anew for each round;
+// within a part, its workloads take turns.
 func (b *building) mixed(m *mixBody) (*Mix, error) {
 	out := &Mix{Name: b.name, Size: b.size}
-	var orders [][]int // of the parts, as places in out.Workloads
+	var orders [][]int // of the parts, as indices of out.Workloads
 	var deck []int     // parts
 	rounds := 1
 	for i, p := range m.parts {
@@ -157,7 +155,7 @@ func (b *building) mixed(m *mixBody) (*Mix, error) {
 	return out, nil
 }
 
-// shuffled deals so many rounds of a deck of parts, each shuffled, and has the orders of the parts take turns.
+// shuffled deals a deck of parts for several rounds, shuffling each, and takes each part's workloads in turn.
 func shuffled(r *rand.Rand, deck []int, orders [][]int, rounds int) []int {
 	var out []int
 	next := make([]int, len(orders))
@@ -172,7 +170,6 @@ func shuffled(r *rand.Rand, deck []int, orders [][]int, rounds int) []int {
 	return out
 }
 
-// workload makes the workload of a variant.
 func (b *building) workload(f flow, reference *interpreter, variant int) (Workload, error) {
 	w := Workload{
 		Graph: f.graph, Source: f.source, Unchecked: b.unchecked, Actions: f.graph.Actions(), Behaviour: b.actions,
@@ -200,7 +197,7 @@ func (b *building) workload(f flow, reference *interpreter, variant int) (Worklo
 	return w, b.judge(&w, f, reference, env, variant)
 }
 
-// environment is what expressions of a variant may read.
+// environment returns the names that expressions of a variant may read.
 func (b *building) environment(variant int) (template.Env, error) {
 	env := template.Env{nameInstance: starlarkInt(variant)}
 	for name, value := range b.stage {
@@ -212,7 +209,7 @@ func (b *building) environment(variant int) (template.Env, error) {
 	return env, nil
 }
 
-// inputs evaluates the input of main, and adds its values to what expectations may read.
+// inputs evaluates main's input and adds its values for expectations.
 func (b *building) inputs(env template.Env) (json.RawMessage, error) {
 	text := []byte{'{'}
 	values := template.Env{}
@@ -235,13 +232,13 @@ func (b *building) inputs(env template.Env) (json.RawMessage, error) {
 		text = append(append(append(text, name...), ':'), encoded...)
 		values[f.name] = value
 	}
-	for name, value := range values { // an input's name is read before a parameter's, but not by other inputs
+	for name, value := range values { // an input's name hides a parameter's, but not for other inputs
 		env[name] = value
 	}
 	return append(text, '}'), nil
 }
 
-// takes compares the file's input with what main takes.
+// takes compares the file's input with main's parameters.
 func (s *spec) takes(inputs []string) error {
 	if !s.given && (len(inputs) == 0 || isGenerated(s.body)) {
 		return nil
@@ -276,7 +273,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// parse makes a graph of a program's text, which stands in a file.
+// parse makes a graph of a program's text.
 func (b *building) parse(file string, source []byte) (flow, error) {
 	tree, err := ir.Parse(file, source, b.opts.Limits)
 	if err != nil {
@@ -289,16 +286,16 @@ func (b *building) parse(file string, source []byte) (flow, error) {
 func (p *programBody) flow(b *building) (flow, error) {
 	f, err := b.parse(p.file, p.text)
 	if err == nil && !b.files.ships {
-		f.graph.Name = b.files.display(b.file) // so that scenarios that run one program, and describe its actions differently, can run side by side
+		f.graph.Name = b.files.display(b.file) // so that scenarios with the same program and different actions can run together
 	}
 	return f, err
 }
 
 func (p *mixBody) flow(*building) (flow, error) {
-	return flow{}, errors.New("a mix has no workflow of its own") // which nobody asks for
+	return flow{}, errors.New("a mix has no workflow of its own") // unreachable
 }
 
-// generatedStart is what a generated workflow begins with where the file does not say it.
+// generatedStart is the default input of a generated workflow.
 const generatedStart = `{"start":1}`
 
 func (p *generateBody) flow(b *building) (flow, error) {
@@ -339,7 +336,7 @@ func (p *generateBody) flow(b *building) (flow, error) {
 	return f, err
 }
 
-// placedAt gives an error the place where a user's file says what led to it.
+// placedAt adds a position in a user's file to an error.
 func placedAt(pos ir.Pos, ships bool, err error) error {
 	var placed *ir.Error
 	if ships || err == nil || errors.As(err, &placed) {
@@ -348,7 +345,6 @@ func placedAt(pos ir.Pos, ships bool, err error) error {
 	return ir.Errorf(pos, "%s", err)
 }
 
-// seedOf gives a seed that the file says, or that of the run.
 func (b *building) seedOf(t *template.Template) (uint64, error) {
 	if t == nil {
 		return b.opts.Seed, nil
@@ -357,7 +353,7 @@ func (b *building) seedOf(t *template.Template) (uint64, error) {
 	return uint64(n), err
 }
 
-// traceName begins the names of workloads of traces that were given.
+// traceName begins the names of workloads of given traces.
 const traceName = "trace"
 
 func (p *traceBody) flow(b *building) (flow, error) {

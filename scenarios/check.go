@@ -13,26 +13,25 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// checkSteps bounds what the reference interpreter does for a size that is only looked at.
+// checkSteps bounds the reference interpreter for a size that is only checked.
 const checkSteps = 500_000
 
-// check looks for what can be found out before anything runs: what is wrong with the smallest default size, and expectations
-// that the reference interpreter contradicts there.
+// check finds mistakes before anything runs: in the smallest default size, and in expectations that the reference interpreter
+// contradicts there.
 func (s *spec) check(r *yamlfile.Report) { s.checkSize(r, s.sizes.list[0], true) }
 
-// CheckSizes looks at all default sizes, as check does at the smallest one. The error is Mistakes of package yamlfile.
+// CheckSizes checks all default sizes. The error is yamlfile.Mistakes.
 func (s Scenario) CheckSizes() error {
 	var r yamlfile.Report
 	for i, size := range s.DefaultSizes {
-		if i > 0 || s.spec.files.ships { // a file was looked at when it was read
+		if i > 0 || s.spec.files.ships { // a file was checked when it was read
 			s.spec.checkSize(&r, size, false)
 		}
 	}
 	return r.Err()
 }
 
-// checkProgram looks for what is wrong with a program by itself, with its calls, and with descriptions of actions that it does not call.
-// It does so also where the file has other mistakes.
+// checkProgram checks a program, its calls, and whether it calls the described actions, even if the file has other mistakes.
 func (s *spec) checkProgram(r *yamlfile.Report) {
 	p, is := s.body.(*programBody)
 	if !is || s.files.ships {
@@ -60,7 +59,7 @@ func (s *spec) checkProgram(r *yamlfile.Report) {
 	}
 }
 
-// checkSize builds a size and reports what is wrong. A size that is only looked at may be too large to decide.
+// checkSize builds a size and reports its mistakes. A size that is only checked may be too large to decide.
 func (s *spec) checkSize(r *yamlfile.Report, size int, first bool) {
 	b, err := s.building(size, Options{})
 	if err != nil {
@@ -98,7 +97,6 @@ func (s *spec) checkSize(r *yamlfile.Report, size int, first bool) {
 	r.AddError(s.checkPos(), s.ofSize(size, err))
 }
 
-// checkPos is where the file says what is wrong with a size, if no expression and no program does.
 func (s *spec) checkPos() ir.Pos {
 	if m, is := s.body.(*mixBody); is {
 		return m.pos
@@ -106,7 +104,7 @@ func (s *spec) checkPos() ir.Pos {
 	return s.sizes.pos
 }
 
-// ofSize says of which size an error is, where there are several.
+// ofSize adds the size to an error, if there are several.
 func (s *spec) ofSize(size int, err error) error {
 	var placed *ir.Error
 	if err == nil || s.sizes.fixed || errors.As(err, &placed) {
@@ -115,7 +113,7 @@ func (s *spec) ofSize(size int, err error) error {
 	return fmt.Errorf("size %d: %w", size, err)
 }
 
-// warnings tells what cannot be known beforehand.
+// warnings describes what cannot be known beforehand.
 func (b *building) warnings(f flow) []string {
 	list := b.actions.Timeouts(f.graph)
 	for _, d := range b.spec.actions {

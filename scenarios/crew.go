@@ -14,8 +14,8 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// Executor runs the actions of workloads as their scenarios describe them, taking the time that is said. Several scenarios may
-// describe an action of the same name differently: each task is run as its program's scenario says.
+// Executor runs the actions of workloads as their scenarios describe them, in their time. Scenarios may describe an action
+// differently: each task runs as its program's scenario says.
 func Executor(workloads ...Workload) (worker.Executor, error) {
 	c := workerModel{of: map[[sha256.Size]byte]*Workload{}}
 	alike := true
@@ -41,7 +41,7 @@ func Executor(workloads ...Workload) (worker.Executor, error) {
 	return c, nil
 }
 
-// sameActions says whether two workloads are of the same scenario, and so have the same actions.
+// sameActions reports whether two workloads are of the same scenario, and so have the same actions.
 func sameActions(a, b *Workload) bool {
 	switch {
 	case a.Calls() == b.Calls():
@@ -66,7 +66,6 @@ func (c workerModel) actions(task backend.Task) *behaviour.Actions {
 	return behaviour.Plain()
 }
 
-// Execute implements worker.Executor.
 func (c workerModel) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	return c.actions(task).Timed().Execute(ctx, task)
 }

@@ -14,37 +14,36 @@ import (
 	"pulley/scenarios/template"
 )
 
-// The names that expressions of a scenario may read in any case.
+// Names that expressions of a scenario may always read.
 const (
 	nameSize     = "size"
 	nameInstance = "instance"
 )
 
-// SizeUnbounded is the SizeMax of a scenario that says nothing of a largest size: limits of the engine are met before.
+// SizeUnbounded is the SizeMax of a scenario without a largest size: engine limits are reached before.
 const SizeUnbounded = 1 << 40
 
-// What bounds a scenario.
 const (
 	variantsMax = 10_000
 	sizeMax     = SizeUnbounded
-	includesMax = 16 // of scenarios that mix scenarios that mix scenarios
+	includesMax = 16 // nesting of mixes
 )
 
 // decoder reads a scenario's file.
 type decoder struct {
 	*yamlfile.Report
 	*spec
-	includes []string // files that are being read, from the outside in
+	includes []string // files being read, outermost first
 	raw      raw
 }
 
-// raw are the values of the file's keys, which are read in the order in which they need each other.
+// raw are the values of the file's keys, which are read in the order of their dependencies.
 type raw struct {
 	about, program, generate, trace, mix, parameters, draw, sizes, variants, input, actions *yamlfile.Value
 	arrivals, expect, checks, run, objective, pressure                                      *yamlfile.Value
 }
 
-// decode reads a file, and whatever it names. What is wrong is in the report; then the spec is not to be used.
+// decode reads a file and those it names. After reported mistakes the spec must not be used.
 func decode(f *files, file string, includes []string, r *yamlfile.Report) *spec {
 	s := &spec{files: f, file: file, name: nameOf(file), variants: 1, actionsAt: map[string]ir.Pos{}, pos: ir.Pos{File: f.display(file), Line: 1, Col: 1}}
 	data, err := f.read(file, yamlfile.BytesMax)
@@ -64,12 +63,12 @@ func decode(f *files, file string, includes []string, r *yamlfile.Report) *spec 
 	return s
 }
 
-// withoutFile takes away a file's name that the position tells already.
+// withoutFile removes a file's name that the position already has.
 func withoutFile(err error, file string) string {
 	return strings.TrimPrefix(err.Error(), file+": ")
 }
 
-// keys notes where each key of the file is.
+// keys collects the file's keys.
 func (d *decoder) keys(root *yamlfile.Value) bool {
 	var known []yamlfile.Key
 	for _, k := range []struct {
@@ -82,7 +81,7 @@ func (d *decoder) keys(root *yamlfile.Value) bool {
 		{"objective", &d.raw.objective}, {"pressure", &d.raw.pressure},
 	} {
 		known = append(known, yamlfile.Key{Name: k.name, Read: func(v *yamlfile.Value) {
-			if !v.IsNull() { // nothing behind a key is as good as no key
+			if !v.IsNull() { // an empty key counts as absent
 				*k.into = v
 			}
 		}})
@@ -117,7 +116,7 @@ func (d *decoder) all() {
 	d.checkProgram(d.Report)
 }
 
-// useless refuses keys that a mix takes from its parts.
+// useless rejects keys that a mix takes from its parts.
 func (d *decoder) useless() {
 	if d.raw.mix == nil {
 		return
@@ -133,7 +132,6 @@ func (d *decoder) useless() {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// newName checks a name that expressions are to read.
 func (d *decoder) newName(f yamlfile.Field, what string) bool {
 	switch {
 	case !identifier.MatchString(f.Name):
@@ -198,7 +196,7 @@ func (d *decoder) law(v *yamlfile.Value, what string, unit dist.Unit) *dist.Law 
 	return law
 }
 
-// stageNames are what expressions may read that have no instance.
+// stageNames are readable by expressions without an instance.
 func (d *decoder) stageNames() []string {
 	names := []string{nameSize}
 	for _, p := range d.parameters {
@@ -208,7 +206,7 @@ func (d *decoder) stageNames() []string {
 	return names
 }
 
-// names are what expressions of an instance may read.
+// names are readable by expressions of an instance.
 func (d *decoder) names() []string {
 	names := append(d.stageNames(), nameInstance)
 	for _, x := range d.draws {
@@ -254,7 +252,7 @@ func (d *decoder) readSizes() {
 	}
 }
 
-// orKeep reads a whole number, and gives what there was after a mistake.
+// orKeep reads a whole number, and returns before after a mistake.
 func (d *decoder) orKeep(v *yamlfile.Value, what string, before, least, most int) int {
 	if n, ok := d.Int(v, what, least, most); ok {
 		return n
@@ -337,5 +335,4 @@ func (d *decoder) readChecks() {
 	}
 }
 
-// starlarkInt is a number as expressions read it.
 func starlarkInt(n int) expr.Value { return starlark.MakeInt(n) }

@@ -55,13 +55,13 @@ func (d *decoder) readAction(name string, f yamlfile.Field) {
 			ownOnly("payload", v, func() { a.Payload = d.law(v, "payload", dist.Bytes) })
 		}},
 	}
-	if f.Value.IsNull() || d.Fields(f.Value, "action "+name, keys...) { // one that is only named gives a number made of its arguments
+	if f.Value.IsNull() || d.Fields(f.Value, "action "+name, keys...) { // an action without a description returns a number made of its arguments
 		d.actions = append(d.actions, a)
 		d.actionsAt[name] = f.Pos
 	}
 }
 
-// failures reads one way to fail, or several.
+// failures reads one or several ways to fail.
 func (d *decoder) failures(v *yamlfile.Value) []behaviour.Failure {
 	var list []behaviour.Failure
 	sum := 0.0
@@ -87,7 +87,7 @@ func (d *decoder) failures(v *yamlfile.Value) []behaviour.Failure {
 	return list
 }
 
-// errorType reads the type of an error, which retry and except can name.
+// errorType reads an error's type, which retry and except can name.
 func (d *decoder) errorType(v *yamlfile.Value) string {
 	text, ok := d.Line(v, "type")
 	if ok && !identifier.MatchString(text) {
@@ -96,7 +96,7 @@ func (d *decoder) errorType(v *yamlfile.Value) string {
 	return text
 }
 
-// share reads a part of all, as 1% or 0.01.
+// share reads a share, as 1% or 0.01.
 func (d *decoder) share(v *yamlfile.Value, what string) (float64, bool) {
 	text, _ := v.Scalar()
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
@@ -111,7 +111,7 @@ func (d *decoder) share(v *yamlfile.Value, what string) (float64, bool) {
 	return f, true
 }
 
-// samples reads the numbers of a file: the run times of a trace, or a number a line.
+// samples reads the numbers of a file: a trace's run times, or one number per line.
 func (d *decoder) samples(unit dist.Unit) dist.Samples {
 	return func(name string) ([]int64, error) {
 		file := alongside(d.file, name)
@@ -141,7 +141,7 @@ func runTimes(t *wfformat.Trace) []int64 {
 	return list
 }
 
-// numbersIn reads a number a line, as a constant is written. Empty lines and those that begin with # are passed over.
+// numbersIn reads one number per line, in the form of a constant. It skips empty lines and those that begin with #.
 func numbersIn(file, text string, unit dist.Unit) ([]int64, error) {
 	var list []int64
 	n := 0
@@ -160,7 +160,6 @@ func numbersIn(file, text string, unit dist.Unit) ([]int64, error) {
 	return list, nil
 }
 
-// didYouMean adds what was probably meant to a message.
 func didYouMean(word string, known []string) string {
 	if near := nearest.Word(strings.ToLower(word), known); near != "" {
 		return "did you mean " + near + "?"

@@ -14,7 +14,7 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// readBody reads what runs: one of program, generate, trace and mix.
+// readBody reads what runs: program, generate, trace or mix.
 func (d *decoder) readBody() {
 	var given []string
 	for _, k := range []struct {
@@ -54,7 +54,7 @@ func (d *decoder) readProgram(v *yamlfile.Value) body {
 	return &programBody{pos: v.Pos, file: d.files.display(file), text: text}
 }
 
-// readGenerate reads a generator's shape, and then the parameters that the shape has.
+// readGenerate reads a generator's shape, and then the shape's parameters.
 func (d *decoder) readGenerate(v *yamlfile.Value) body {
 	b := &generateBody{
 		pos: v.Pos, numbers: map[string]*template.Template{}, bounds: map[string][2]int{}, laws: map[string]*dist.Law{},
@@ -127,7 +127,6 @@ func (d *decoder) generateParameter(b *generateBody, p generate.Parameter, v *ya
 	}
 }
 
-// readTraceBody reads the name of a trace's file, or what to generate.
 func (d *decoder) readTraceBody(v *yamlfile.Value) body {
 	b := &traceBody{pos: v.Pos}
 	if !v.IsMap() {
@@ -168,7 +167,7 @@ func (d *decoder) traceShape(v *yamlfile.Value) wfformat.Shape {
 	return wfformat.Shape(text)
 }
 
-// timeScaleMax is the most that run times are multiplied with.
+// timeScaleMax bounds the factor of run times.
 const timeScaleMax = 1e6
 
 func (d *decoder) timeScale(v *yamlfile.Value) *float64 {
@@ -181,7 +180,7 @@ func (d *decoder) timeScale(v *yamlfile.Value) *float64 {
 	return &scale
 }
 
-// traceFile reads a trace beside the scenario; nil after a mistake.
+// traceFile reads a trace from the scenario's folder; nil after a mistake.
 func (d *decoder) traceFile(v *yamlfile.Value, name string) *wfformat.Trace {
 	t, err := d.readTrace(alongside(d.file, name))
 	if err != nil {
@@ -195,7 +194,6 @@ func (d *decoder) traceFile(v *yamlfile.Value, name string) *wfformat.Trace {
 	return t
 }
 
-// traceBytesMax bounds the file of a trace.
 const traceBytesMax = 256 << 20
 
 func (d *decoder) readTrace(file string) (*wfformat.Trace, error) {
@@ -206,7 +204,6 @@ func (d *decoder) readTrace(file string) (*wfformat.Trace, error) {
 	return wfformat.Parse(d.files.display(file), data, wfformat.Limits{})
 }
 
-// readMix reads the scenarios that take turns.
 func (d *decoder) readMix(v *yamlfile.Value) body {
 	b := &mixBody{pos: v.Pos}
 	if !v.IsList() || len(v.Items()) == 0 {
@@ -226,7 +223,7 @@ func (d *decoder) readMix(v *yamlfile.Value) body {
 	return b
 }
 
-// deckMax bounds how long the order of a mix is.
+// deckMax bounds the length of a mix's order.
 const deckMax = 10_000
 
 func (d *decoder) readPart(v *yamlfile.Value) (part, bool) {
@@ -252,7 +249,6 @@ func (d *decoder) readPart(v *yamlfile.Value) (part, bool) {
 	return p, d.Count() == before
 }
 
-// partScenario finds a scenario that ships, or reads the file of another one.
 func (d *decoder) partScenario(v *yamlfile.Value, name string) Scenario {
 	if !isFile(name) {
 		s, err := shipped(name)

@@ -34,7 +34,6 @@ func (d *decoder) readArrivals() {
 	d.arrivals, d.arriving = text, parsed
 }
 
-// What bounds how a scenario is measured.
 const (
 	phaseMax    = 7 * 24 * time.Hour
 	inFlightMax = 1_000_000

@@ -20,17 +20,17 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// outcomesMax is how many runs of the reference are tried for one workload.
+// outcomesMax bounds the reference's runs for one workload.
 const outcomesMax = 100
 
-// interpreter is the reference for a program. Nil: the graph was built in Go.
+// interpreter is a program's reference. Nil: the graph was built in Go.
 type interpreter struct {
 	*reference.Interpreter
 	act    reference.Action
 	limits ir.Limits
 }
 
-// interpreter makes the reference ready, if it will be asked.
+// interpreter prepares the reference, if it is needed.
 func (b *building) interpreter(f flow) (*interpreter, error) {
 	if f.tree == nil || b.opts.Unjudged {
 		return nil, nil
@@ -42,14 +42,14 @@ func (b *building) interpreter(f flow) (*interpreter, error) {
 	return &interpreter{compiled, Act(b.actions, b.opts.Limits), b.opts.Limits}, nil
 }
 
-// Act has the reference interpreter call actions, without the time that they take.
+// Act lets the reference interpreter call actions instantly.
 func Act(actions *behaviour.Actions, limits ir.Limits) reference.Action {
 	return reference.OnJSON(limits, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		return inReference(actions.Instant().Execute(context.Background(), backend.Task{Action: name, Args: args, Attempt: attempt}))
 	})
 }
 
-// judge says how instances of a workload may rightly end, and how many node runs they make.
+// judge determines the right ends and the number of node runs of a workload's instances.
 func (b *building) judge(w *Workload, f flow, reference *interpreter, env template.Env, variant int) error {
 	if b.expect.result != nil && b.expect.nodes != nil && f.tree != nil && !b.verify {
 		return b.believe(w, env)
@@ -72,13 +72,12 @@ func (b *building) judge(w *Workload, f flow, reference *interpreter, env templa
 	return b.compare(w, env, variant)
 }
 
-// The statuses that matter here.
 const (
 	completed = reference.Completed
 	failed    = reference.Failed
 )
 
-// believe takes what the file expects.
+// believe uses the file's expectation.
 func (b *building) believe(w *Workload, env template.Env) error {
 	result, err := b.expect.result.Eval(env)
 	if err != nil {
@@ -92,7 +91,6 @@ func (b *building) believe(w *Workload, env template.Env) error {
 	return err
 }
 
-// interpret asks the reference interpreter.
 func (b *building) interpret(w *Workload, in *interpreter, variant int) error {
 	outcomes, all := in.Possible(w.Input, in.act, reference.Options{Limits: in.limits, StepsMax: b.steps}, outcomesMax)
 	if !all && !b.unchecked.Results {
@@ -121,7 +119,7 @@ func (b *building) interpret(w *Workload, in *interpreter, variant int) error {
 	return nil
 }
 
-// nodeRuns counts first attempts; those that an engine need not have made count at most only.
+// nodeRuns counts first attempts; those that an engine may omit count only in most.
 func nodeRuns(o reference.Outcome) (least, most int) {
 	for _, c := range o.Calls {
 		if c.Attempt != 1 {
@@ -135,16 +133,15 @@ func nodeRuns(o reference.Outcome) (least, most int) {
 	return least, most
 }
 
-// errUndecided says that the reference interpreter has spent its steps.
 var errUndecided = errors.New("the reference interpreter takes more steps than it may; expect a result and a number of nodes, or take a smaller size")
 
-// mistaken are the types of errors that no scenario means, unless it says so.
+// mistaken are the types of errors that are mistakes of a scenario unless it expects them.
 var mistaken = []string{
 	reference.TypeExpression, reference.TypeLimit, reference.TypeResult, reference.TypeProgram, reference.TypeInput,
 	worker.TypeArgument, worker.TypeUnknownAction, worker.TypePanic,
 }
 
-// sensible refuses an end that shows a mistake of the scenario rather than what it is about.
+// sensible rejects an end that shows a mistake of the scenario.
 func (b *building) sensible(o reference.Outcome, variant int) error {
 	switch {
 	case o.Status == completed:
@@ -165,7 +162,7 @@ func (b *building) sensible(o reference.Outcome, variant int) error {
 	return ir.Errorf(pos, "%sthe instance %s with %s; if that is meant, write expect: {failure: {type: %s}}", b.variantText(variant), o.Status, told.Error(), o.Error.Type)
 }
 
-// variantText names a variant, where there are several.
+// variantText names a variant, if there are several.
 func (b *building) variantText(variant int) string {
 	if b.variants == 1 {
 		return ""
@@ -173,7 +170,7 @@ func (b *building) variantText(variant int) string {
 	return fmt.Sprintf("instance %d: ", variant)
 }
 
-// judgeGraph takes what a graph that was built in Go knows of itself.
+// judgeGraph uses the known result of a graph built in Go.
 func (b *building) judgeGraph(w *Workload, f flow) error {
 	for _, d := range b.spec.actions {
 		if len(d.Fails) > 0 && slices.Contains(w.Actions, d.Name) {
@@ -194,14 +191,14 @@ func (b *building) judgeGraph(w *Workload, f flow) error {
 	return nil
 }
 
-// completes notes the only right end.
+// completes sets the only right end.
 func (w *Workload) completes(result json.RawMessage, nodes int) {
 	w.Ends = []reference.End{{Status: completed, Result: result}}
 	w.Nodes, w.Optional = nodes, 0
 }
 
-// judgeTrace works out how a trace ends: with its values, or, where tasks fail by chance, with the failure of any of those
-// whose parents all complete. No attempt is made twice.
+// judgeTrace determines the ends of a trace: its values, or, if tasks fail randomly, the failure of any of those whose parents
+// all complete. There are no retries.
 func (b *building) judgeTrace(w *Workload, t *wfformat.Trace) error {
 	if d, described := b.actions.Described(wfformat.ActionTask); !described || len(d.Fails) == 0 {
 		w.completes(t.Expected(), len(t.Tasks))
@@ -234,13 +231,13 @@ func (b *building) judgeTrace(w *Workload, t *wfformat.Trace) error {
 			Type: failed.Type, Message: failed.Message, Action: wfformat.ActionTask,
 		}})
 	}
-	if w.Optional = w.Nodes - 1; len(w.Ends) == 0 { // one that fails is enough
+	if w.Optional = w.Nodes - 1; len(w.Ends) == 0 { // one failing task suffices
 		w.completes(t.Expected(), len(t.Tasks))
 	}
 	return nil
 }
 
-// taskArgs makes the arguments of a trace's task of its node in the graph: those of the graph, and its parents' values.
+// taskArgs makes the arguments of a trace's task: those of its node, and its parents' values.
 func taskArgs(g *graph.Graph, task int) (func(inputs []int64) json.RawMessage, error) {
 	var nodes []*graph.Node
 	for _, n := range g.Nodes {
@@ -278,7 +275,6 @@ func taskArgs(g *graph.Graph, task int) (func(inputs []int64) json.RawMessage, e
 	}, nil
 }
 
-// compare holds what the file expects against what is right.
 func (b *building) compare(w *Workload, env template.Env, variant int) error {
 	e := b.expect
 	if e.nodes != nil {
@@ -298,7 +294,6 @@ func (b *building) compare(w *Workload, env template.Env, variant int) error {
 	return nil
 }
 
-// differs says how an end that is right differs from what the file expects.
 func (e expectation) differs(end reference.End, env template.Env) *ir.Error {
 	switch {
 	case e.result != nil:
@@ -320,7 +315,6 @@ func (e expectation) differs(end reference.End, env template.Env) *ir.Error {
 	return nil
 }
 
-// String names what is expected of the failure.
 func (f *failure) String() string {
 	text := "of any type"
 	if f.typ != "" {

@@ -6,7 +6,7 @@ import (
 	"pulley/scenarios"
 )
 
-// A workload has all that a run needs, and what it must come to.
+// A workload has all that a run needs, and its expected result.
 func ExampleFind() {
 	s, err := scenarios.Find("fanout")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// folder writes files into a folder of their own, and gives the path of the first by name.
+// folder writes files into a new folder, and returns the path of the first by name.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,6 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// loaded loads a scenario, which must be right.
 func loaded(t *testing.T, file string) scenarios.Scenario {
 	t.Helper()
 	s, err := scenarios.Find(file)
@@ -56,7 +55,7 @@ func mixed(t *testing.T, s scenarios.Scenario, size int, opts scenarios.Options)
 	return m
 }
 
-// mistakes loads a file, which must have some, and gives them without the folder.
+// mistakes loads a file that must have mistakes, and returns them without the folder.
 func mistakes(t *testing.T, dir, file string) string {
 	t.Helper()
 	_, err := scenarios.Find(filepath.Join(dir, file))
@@ -127,7 +126,7 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
-// TestBundle makes a scenario of its text again, when its files are gone, and wants the same workloads.
+// TestBundle reads a scenario from its bundled text after its files are removed, and checks that the workloads are equal.
 func TestBundle(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a/all.yaml":    "about: all\nmix: [{scenario: ../b/orders.yaml}, {scenario: fanout, size: 5, weight: 2}, {scenario: times.yaml}]\n",
@@ -174,7 +173,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// TestMix wants the shares that the weights say in every round, and all variants of a part in turn.
+// TestMix checks that every round has the shares that the weights state, and that a part's variants alternate.
 func TestMix(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"mix.yaml":    "about: m\nparameters: {n: 3}\nsizes: {default: 4}\nmix:\n- {scenario: fanout, size: \"= size + n\", weight: 3}\n- {scenario: orders.yaml, parameters: {region: us}}\n- {scenario: chain}\n",
@@ -209,7 +208,8 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// TestExecutor runs each task as its own scenario describes the action: two that run one program, and differ, and one that ships.
+// TestExecutor checks that each task behaves as its own scenario describes: two that run one program differently, and one that
+// ships.
 func TestExecutor(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a/one.yaml": "about: one\nprogram: ../p.ir\nactions: {work: {gives: 1}}\n", "a/two.yaml": "about: two\nprogram: ../p.ir\nactions: {work: {gives: 2}}\n",
@@ -253,7 +253,7 @@ func TestExecutor(t *testing.T) {
 	}
 }
 
-// TestFailures wants instances that must fail, with which failure, and how many node runs they make.
+// TestFailures checks which instances must fail, how, and with how many node runs.
 func TestFailures(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"spread.ir": "fn main(input: [], output: [x]):\n    x = spread range(40):i -> @a(i=i)\n",
@@ -297,7 +297,7 @@ actions: {a: {fails: [{share: 20%, type: Slow, message: too slow}, {share: 20%, 
 	}
 }
 
-// TestOwnTrace reads a trace beside the scenario.
+// TestOwnTrace reads a trace in the scenario's folder.
 func TestOwnTrace(t *testing.T) {
 	made, err := wfformat.Generate(wfformat.Montage, 30, 1)
 	if err != nil {
@@ -327,7 +327,7 @@ func TestOwnTrace(t *testing.T) {
 	}
 }
 
-// TestManyMistakes wants all mistakes of a file at once, sorted, those of its program too.
+// TestManyMistakes checks that all mistakes of a file and its program are reported at once, sorted.
 func TestManyMistakes(t *testing.T) {
 	got := mistakes(t, "testdata/mistakes", "many.yaml") + "\n"
 	if *update {
@@ -344,7 +344,7 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
-// TestMistakes wants each mistake with its place and what to do.
+// TestMistakes checks that each mistake states its place and what to do.
 func TestMistakes(t *testing.T) {
 	const p = "about: x\nprogram: p.ir\n"
 	for name, c := range map[string]struct{ file, program, want string }{
@@ -413,7 +413,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestHelp lists every key that a file may have.
+// TestHelp checks that every key that a file may have is listed.
 func TestHelp(t *testing.T) {
 	told := mistakes(t, folder(t, map[string]string{"f.yaml": "hello"}), "f.yaml")
 	_, keys, found := strings.Cut(told, "its keys are ")
@@ -427,7 +427,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCheckSizes finds what is wrong with a larger size only.
+// TestCheckSizes checks that a mistake that only a larger size has is found.
 func TestCheckSizes(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"f.yaml": "about: x\nprogram: p.ir\nsizes: {default: [1, 2, 3]}\ninput: {n: = size}\nexpect: {result: 2}\n",
@@ -445,7 +445,7 @@ func TestCheckSizes(t *testing.T) {
 	}
 }
 
-// TestShippedScenariosRun runs those that ship and are not among the usual ones, on the engine's own core.
+// TestShippedScenariosRun runs the shipped scenarios outside the default set, on the engine's own core.
 func TestShippedScenariosRun(t *testing.T) {
 	for _, s := range scenarios.Library()[len(scenarios.All()):] {
 		m := mixed(t, s, s.DefaultSizes[0], scenarios.Options{Seed: 1})
@@ -484,7 +484,7 @@ func TestParseSet(t *testing.T) {
 	}
 }
 
-// TestGraphsOfTracesAreKept makes the graph of a trace that was read once for the same options, and anew for others.
+// TestGraphsOfTracesAreKept checks that a trace's graph is cached for equal options, and built again for others.
 func TestGraphsOfTracesAreKept(t *testing.T) {
 	made, err := wfformat.Generate(wfformat.Montage, 40, 3)
 	if err != nil {

@@ -16,25 +16,24 @@ import (
 //go:embed library/*.yaml library/*.ir programs/*.ir
 var shippedFiles embed.FS
 
-// Bundle is a scenario as text: its file, and every other file that it names. A scenario that is made of it again needs none
-// of them. Scenarios that ship, where it names some, are not in it.
+// Bundle is a scenario as text: its file, and every other file that it names except shipped scenarios. A scenario made of it
+// reads no files.
 type Bundle struct {
 	Root  string            `json:"root"`  // the scenario's file, one of Files
-	Files map[string]string `json:"files"` // by the names by which they are called
+	Files map[string]string `json:"files"` // by the names used in them
 }
 
-// What bounds the files that a scenario names. Traces have limits of their own.
+// Traces have separate limits.
 const samplesBytesMax = 64 << 20
 
-// files are where a scenario is read from. They remember what was read.
+// files is the source of a scenario's files. It caches them.
 type files struct {
-	dir   string // the folder of the scenario's file, as it was named; empty: the one we are in
+	dir   string // the folder of the scenario's file, as named; empty: the current one
 	open  func(name string) (io.ReadCloser, error)
 	seen  map[string]string
-	ships bool // the files are the program's own
+	ships bool // the files are embedded
 }
 
-// osFiles are those of the system.
 func osFiles(dir string) *files {
 	f := &files{dir: dir, seen: map[string]string{}}
 	f.open = func(name string) (io.ReadCloser, error) {
@@ -51,14 +50,12 @@ func osFiles(dir string) *files {
 	return f
 }
 
-// libraryFiles are those that ship.
 func libraryFiles() *files {
 	return &files{seen: map[string]string{}, ships: true, open: func(name string) (io.ReadCloser, error) {
 		return shippedFiles.Open(path.Join("library", name))
 	}}
 }
 
-// bundled are those of a bundle.
 func bundled(b Bundle) *files {
 	return &files{seen: map[string]string{}, open: func(name string) (io.ReadCloser, error) {
 		text, ok := b.Files[name]
@@ -69,7 +66,6 @@ func bundled(b Bundle) *files {
 	}}
 }
 
-// display is a file's name as a person here would open it.
 func (f *files) display(name string) string {
 	switch {
 	case f.ships:
@@ -80,8 +76,8 @@ func (f *files) display(name string) string {
 	return filepath.Join(f.dir, name)
 }
 
-// read gives the text of a file, one byte more than most at most, so that whoever checks the length sees that it is
-// exceeded. The error is one line.
+// read returns the text of a file, at most one byte more than most, so that the caller notices an excess. The error is one
+// line.
 func (f *files) read(name string, most int) ([]byte, error) {
 	if text, ok := f.seen[name]; ok {
 		return []byte(text), nil
@@ -90,7 +86,7 @@ func (f *files) read(name string, most int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // only read
 	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))
@@ -99,7 +95,6 @@ func (f *files) read(name string, most int) ([]byte, error) {
 	return data, nil
 }
 
-// alongside is a file's name where another file names it.
 func alongside(file, name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -107,7 +102,6 @@ func alongside(file, name string) string {
 	return path.Join(path.Dir(file), filepath.ToSlash(name))
 }
 
-// nameOf makes a scenario's name of that of its file.
 func nameOf(file string) string {
 	base := path.Base(filepath.ToSlash(file))
 	if isScenario(base) {

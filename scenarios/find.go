@@ -17,14 +17,14 @@ import (
 	"pulley/scenarios/template"
 )
 
-// usual are the scenarios that are run where none is named, in the order in which they are shown.
+// usual are the default scenarios, in display order.
 var usual = []string{"fanout", "loop", "spread", "chain", "diamond", "pipeline", "trace"}
 
-// shippedNames are the names of the scenarios that ship, the usual ones first.
+// shippedNames are the scenarios that ship, the usual ones first.
 var shippedNames = sync.OnceValue(func() []string {
 	files, err := fs.Glob(shippedFiles, "library/*.yaml")
 	if err != nil {
-		panic(err) // the pattern is right
+		panic(err) // the pattern is valid
 	}
 	names := slices.Clone(usual)
 	for _, file := range files {
@@ -35,12 +35,11 @@ var shippedNames = sync.OnceValue(func() []string {
 	return names
 })
 
-// ship reads a scenario that ships.
 func ship(name string) Scenario {
 	var r yamlfile.Report
 	s := decode(libraryFiles(), name+".yaml", nil, &r)
 	if err := r.Err(); err != nil {
-		panic(err) // the files are part of the program, and a test reads them
+		panic(err) // the files are embedded and tested
 	}
 	return newScenario(s)
 }
@@ -54,16 +53,16 @@ func Library() []Scenario {
 	return list
 }
 
-// All lists the scenarios that are run where none is named, in the order in which they are shown.
+// All lists the default scenarios, in display order.
 func All() []Scenario { return Library()[:len(usual)] }
 
-// isFile says whether a scenario is named by its file.
 func isFile(name string) bool {
 	return isScenario(name) || IsProgram(name) || strings.ContainsAny(name, `/\`)
 }
 
-// Find gives a scenario: one that ships by its name, and any other by its file, DIR/NAME.yaml, which is read and checked, or by
-// its program, FILE.ir, which takes no input then. The error says what was probably meant, and what there is; of a file it is Mistakes of package yamlfile, a line each.
+// Find returns a scenario: one that ships by its name, any other by its file, DIR/NAME.yaml, which it reads and checks, or by
+// its program, FILE.ir, which then has no input. The error suggests what was meant and lists the choices; for a file it is
+// yamlfile.Mistakes, one per line.
 func Find(name string) (Scenario, error) {
 	switch {
 	case IsProgram(name):
@@ -74,7 +73,6 @@ func Find(name string) (Scenario, error) {
 	return shipped(name)
 }
 
-// shipped gives one that ships.
 func shipped(name string) (Scenario, error) {
 	names := shippedNames()
 	if slices.Contains(names, name) {
@@ -86,7 +84,7 @@ func shipped(name string) (Scenario, error) {
 	return Scenario{}, &nearest.Unknown{Kind: "scenario", Name: name, Known: names}
 }
 
-// Load reads a scenario's file and checks it. All mistakes are told at once.
+// Load reads and checks a scenario's file. It reports all mistakes at once.
 func Load(file string) (Scenario, error) {
 	return load(osFiles(filepath.Dir(file)), filepath.Base(file))
 }
@@ -116,7 +114,7 @@ func FromBundle(b Bundle) (Scenario, error) {
 	return newScenario(s), nil
 }
 
-// ParseName splits NAME, NAME=SIZE, FILE or FILE=SIZE. Sized is whether there is a size.
+// ParseName splits NAME, NAME=SIZE, FILE or FILE=SIZE. sized: there is a size.
 func ParseName(text string) (name string, size int, sized bool, err error) {
 	name, sizes, err := ParseSizes(text)
 	switch {
@@ -128,7 +126,7 @@ func ParseName(text string) (name string, size int, sized bool, err error) {
 	return name, sizes[0], true, nil
 }
 
-// ParseSizes splits NAME, NAME=SIZE, NAME=SIZE,SIZE and so on, where NAME may be that of a file. Without a size there are none.
+// ParseSizes splits NAME, NAME=SIZE, NAME=SIZE,SIZE and so on, where NAME may be a file's.
 func ParseSizes(text string) (name string, sizes []int, err error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 0 || isFile(text) && !isFile(text[:at]) || isFile(text[at+1:]) {
@@ -147,11 +145,11 @@ func ParseSizes(text string) (name string, sizes []int, err error) {
 	return text[:at], sizes, nil
 }
 
-// IsProgram says whether a name is that of a program's file, FILE.ir.
+// IsProgram reports whether a name is that of a program's file, FILE.ir.
 func IsProgram(name string) bool { return strings.HasSuffix(name, ".ir") }
 
-// OfProgram makes a scenario of one size of a program's file, FILE.ir, and its input, a JSON object; nil: {}. Its actions are the built-in
-// ones, and what is right is what the reference interpreter gives. The error tells all that is wrong, a line each.
+// OfProgram makes a scenario of one size of a program's file, FILE.ir, and its input, a JSON object; nil: {}. Its actions are
+// the built-in ones, and the reference interpreter gives the right result. The error lists all mistakes, one per line.
 func OfProgram(file string, input json.RawMessage) (Scenario, error) {
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
@@ -183,7 +181,7 @@ func OfProgram(file string, input json.RawMessage) (Scenario, error) {
 	return s, err
 }
 
-// literals writes a JSON object as a scenario's file has it: a text that would be read as an expression is written as one.
+// literals formats a JSON object for a scenario's file, with texts like expressions escaped.
 func literals(input json.RawMessage) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber()
@@ -196,7 +194,7 @@ func literals(input json.RawMessage) (string, error) {
 		switch v := v.(type) {
 		case string:
 			if _, is := template.IsExpression(v); is {
-				text, _ := json.Marshal(v) // of a string there is always one
+				text, _ := json.Marshal(v) // a string can be encoded
 				return "= " + string(text)
 			}
 		case []any:

@@ -12,11 +12,11 @@ import (
 
 // Text is a file of a scenario.
 type Text struct {
-	Name string // as the scenario's file calls it
+	Name string // as the scenario's file names it
 	Text string
 }
 
-// Texts are the scenario's file, and then every file that it names, by name.
+// Texts are the scenario's file, followed by every file that it names, by name.
 func (s Scenario) Texts() []Text {
 	var list []Text
 	for _, name := range s.spec.names() {
@@ -29,7 +29,6 @@ func (s Scenario) Texts() []Text {
 	return list
 }
 
-// names are those of all files, the scenario's own first.
 func (s *spec) names() []string {
 	list := []string{s.file}
 	for _, name := range slices.Sorted(maps.Keys(s.files.seen)) {
@@ -40,11 +39,10 @@ func (s *spec) names() []string {
 	return list
 }
 
-// Export gives the scenario's files so that they can stand in one folder: those that stand elsewhere get their own names
-// there, and the files that name them are changed.
+// Export returns the scenario's files for one folder: those from elsewhere get new names, and references are changed.
 func (s Scenario) Export() ([]Text, error) {
 	f := s.spec.files
-	flat := map[string]string{} // names in the folder, by names among the files
+	flat := map[string]string{} // names in the folder, by original names
 	taken := map[string]bool{}
 	for _, name := range s.spec.names() {
 		flat[name] = newName(path.Base(filepath.ToSlash(name)), taken)
@@ -56,20 +54,19 @@ func (s Scenario) Export() ([]Text, error) {
 		}
 		out.Files[flat[name]] = text
 	}
-	again, err := FromBundle(out) // which has failed to find what was not renamed
+	again, err := FromBundle(out) // fails on an unchanged reference
 	if err != nil {
 		return nil, fmt.Errorf("%s names files in a way that cannot be changed; copy its folder instead: %w", s.Name, err)
 	}
 	return again.Texts(), nil
 }
 
-// isScenario says whether a file's name is that of a scenario.
+// isScenario reports whether a file's name is that of a scenario.
 func isScenario(file string) bool {
 	ending := strings.ToLower(path.Ext(file))
 	return ending == ".yaml" || ending == ".yml"
 }
 
-// newName gives a name that is not taken.
 func newName(base string, taken map[string]bool) string {
 	name, ending := strings.TrimSuffix(base, path.Ext(base)), path.Ext(base)
 	for n := 2; taken[base]; n++ {
@@ -79,8 +76,8 @@ func newName(base string, taken map[string]bool) string {
 	return base
 }
 
-// renamed changes the names by which a scenario's file calls others. Longer names come first, and those that stay are
-// named, too, so that no name is changed within another.
+// renamed changes the file names in a scenario's file. Longer names come first, and unchanged ones are included, so that no
+// name is changed within another.
 func renamed(file, text string, flat map[string]string) string {
 	called := map[string]string{}
 	for name, to := range flat {

@@ -31,8 +31,8 @@ type built struct {
 	Source   string          `json:"source"`
 }
 
-// TestScenariosStayAsTheyWere compares the scenarios that ship with what they were when figures of them were
-// published: names, sizes, inputs, results, numbers of nodes, graphs and programs.
+// TestScenariosStayAsTheyWere compares the shipped scenarios with those that published figures are about: names, sizes, inputs,
+// results, numbers of nodes, graphs and programs.
 func TestScenariosStayAsTheyWere(t *testing.T) {
 	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16] }
 	var got []built

@@ -1,6 +1,6 @@
 package scenarios
 
-// Help lists the keys of a scenario's file, one a line.
+// Help lists the keys of a scenario's file, one per line.
 const Help = `about       one line
 program     a file with a program, in the scenario's folder; or one of:
 generate    {shape, …}: chain, fanout, loop, spread, branches, layered or diamond, with its parameters

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Objective is a bound that a percentile of instances' latencies must keep.
+// Objective is a bound on a percentile of instances' latencies.
 type Objective struct {
-	Percentile float64       // above 0, up to 100; 100 is the longest
-	Most       time.Duration // what it may be, more than 0
+	Percentile float64       // above 0, up to 100; 100 is the maximum
+	Most       time.Duration // the bound, more than 0
 }
 
-// ParseObjective reads "p99 < 50ms", "p99.9 <= 1s" or "max < 2s", of percentiles from 50 on; both signs mean the same. The
-// error is one line that says what to write.
+// ParseObjective parses "p99 < 50ms", "p99.9 <= 1s" or "max < 2s", from p50 on; both signs mean the same. The error is one line
+// that says what to write.
 func ParseObjective(text string) (Objective, error) {
 	name, bound, ok := strings.Cut(text, "<")
 	name, bound = strings.TrimSpace(name), strings.TrimSpace(strings.TrimPrefix(bound, "="))
@@ -32,7 +32,7 @@ func ParseObjective(text string) (Objective, error) {
 	return Objective{percentile, most}, nil
 }
 
-// ParsePercentile reads "p99", "p99.9" or "max", which is 100, of percentiles from 50 on. The error is one line that says what to write.
+// ParsePercentile parses "p99", "p99.9" or "max", which is 100, from p50 on. The error is one line that says what to write.
 func ParsePercentile(text string) (float64, error) {
 	p, ok := percentileOf(text)
 	if !ok || p < 50 {
@@ -41,7 +41,6 @@ func ParsePercentile(text string) (float64, error) {
 	return p, nil
 }
 
-// percentileOf reads p99 or max.
 func percentileOf(text string) (float64, bool) {
 	if text == "max" {
 		return 100, true

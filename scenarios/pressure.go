@@ -9,27 +9,26 @@ import (
 	"pulley/scenarios/dist"
 )
 
-// Pressure is what production puts on a store beside the load. The zero value is none. It is brought about by package
-// bench/pressure.
+// Pressure is production's additional burden on a store, applied by package bench/pressure. The zero value is none.
 type Pressure struct {
-	// HeldTransaction holds a transaction open from before the run to after it. It sees the tables as they were, so that
-	// the server can remove no row version that the run leaves behind.
+	// HeldTransaction holds a transaction open from before the run until after it. Its snapshot keeps the server from removing
+	// any row version of the run.
 	HeldTransaction bool
-	// Readers is how many sessions read all tables of the store whole, every ReadEvery, each in a transaction of its own.
+	// Readers is the number of sessions that read all tables of the store, every ReadEvery, each in its own transaction.
 	Readers int
-	// ReadEvery is the time from one reading to the next. Zero: 100 ms.
+	// ReadEvery is the interval of readings. Zero: 100 ms.
 	ReadEvery time.Duration
-	// Connections bounds the engine's pool. Zero: the backend's own number.
+	// Connections bounds the engine's pool. Zero: the backend's default.
 	Connections int
-	// RoundTrip is the time that a round trip between engine and server takes longer.
+	// RoundTrip is added to each round trip between engine and server.
 	RoundTrip time.Duration
-	// Relayed leads the engine through the relay that RoundTrip needs, also where that is zero. It is what a run has that
-	// one with a RoundTrip is compared with, so that the relay's own work is on both sides.
+	// Relayed uses RoundTrip's relay even if RoundTrip is zero: the baseline for a RoundTrip, which then includes the relay's
+	// own cost.
 	Relayed bool
-	// Sleepers is how many instances are stored before the run that sleep for hours.
+	// Sleepers is the number of instances stored before the run that sleep for hours.
 	Sleepers int
-	// Payload is how many bytes the results of the scenario's own actions have, as JSON, of those that say nothing of it
-	// themselves. Nil: results are as small as without pressure. Options.Undisturbed builds a workload without it.
+	// Payload is the size in bytes, as JSON, of results of the scenario's own actions without a described size. Nil: results
+	// stay small. Options.Undisturbed ignores it.
 	Payload *dist.Law
 }
 
@@ -41,16 +40,16 @@ const (
 	sleepersMax    = 10_000_000
 )
 
-// None says whether nothing presses.
+// None reports whether there is no pressure.
 func (p Pressure) None() bool { return p == Pressure{} || p == Pressure{ReadEvery: p.ReadEvery} }
 
-// OnStore says whether something presses on the store itself, which a backend without one is free of.
+// OnStore reports whether the pressure concerns the store itself.
 func (p Pressure) OnStore() bool {
 	p.Payload = nil
 	return !p.None()
 }
 
-// Validate says all that is wrong, a line each.
+// Validate returns all mistakes, one per line.
 func (p Pressure) Validate() error {
 	var errs []error
 	within := func(what string, n, most int) {
@@ -72,7 +71,7 @@ func (p Pressure) Validate() error {
 	return errors.Join(errs...)
 }
 
-// String says what presses, in words.
+// String describes the pressure.
 func (p Pressure) String() string {
 	var parts []string
 	add := func(there bool, format string, args ...any) {

@@ -11,8 +11,8 @@ import (
 	"pulley/scenarios"
 )
 
-// TestOfProgram makes scenarios of programs and inputs: what is right comes from the reference interpreter, and no text of an input is
-// taken for an expression.
+// TestOfProgram makes scenarios of programs and inputs. The expected result comes from the reference interpreter, and no text
+// of an input is taken for an expression.
 func TestOfProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "echo.ir")
 	if err := os.WriteFile(file, []byte("fn main(input: [a, b], output: [x]):\n    x = [a, b]\n"), 0o600); err != nil {
@@ -37,7 +37,7 @@ func TestOfProgram(t *testing.T) {
 	if s.Name != "echo" || s.File() != file || len(s.DefaultSizes) != 1 || !strings.Contains(string(w.Expected), "= 1 + 1") {
 		t.Errorf("%s, %s, %v, %s", s.Name, s.File(), s.DefaultSizes, w.Expected)
 	}
-	again, err := scenarios.FromBundle(*s.Bundle()) // as the case of a run that failed keeps it
+	again, err := scenarios.FromBundle(*s.Bundle()) // as a failed run's case stores it
 	if err != nil || again.Name != "echo" {
 		t.Errorf("%v, %s", err, again.Name)
 	}

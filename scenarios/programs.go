@@ -9,9 +9,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// Program is one of the programs that come with pulley. Each shows one construct of the language, or a
-// combination of several that schedulers have stumbled over. Its actions are built in, and its results
-// do not depend on the order in which actions end.
+// Program is one of pulley's example programs. Each shows one construct of the language, or a combination that schedulers have
+// failed on. Its actions are built in, and its results do not depend on the order in which actions end.
 type Program struct {
 	Name   string
 	Doc    string // what it shows
@@ -19,15 +18,14 @@ type Program struct {
 	Runs   []ProgramRun // at least one
 }
 
-// ProgramRun is an input of a program and how the instance ends: one of Gives and Fails is set.
+// ProgramRun is an input of a program with the instance's end: one of Gives and Fails is set.
 type ProgramRun struct {
 	Input json.RawMessage
 	Gives json.RawMessage // the result
 	Fails *ProgramFailure
 }
 
-// ProgramFailure is the error with which an instance fails, as pulley run prints it, but that the file is
-// left out of the position.
+// ProgramFailure is an instance's error, as pulley run prints it, without the file in the position.
 type ProgramFailure struct {
 	Type     string `json:"type"`
 	Message  string `json:"message"`
@@ -54,15 +52,14 @@ func Programs() ([]Program, error) {
 	return list, nil
 }
 
-// Workload makes an instance of the program, with its first input, a workload that lacks its number of nodes.
+// Workload makes a workload of the program with its first input, without its number of nodes.
 func (p Program) Workload(limits ir.Limits) (Workload, error) {
 	w, err := fromProgram(p.Name, limits)
 	w.Name, w.Size, w.Input, w.Expected = p.Name, 1, p.Runs[0].Input, p.Runs[0].Gives
 	return w, err
 }
 
-// readProgram reads the comment at the beginning of a program: what it shows, and after that inputs,
-// each followed by what it gives or how it fails.
+// readProgram parses a program's head comment: what it shows, followed by inputs, each with its result or failure.
 func readProgram(name, source string) (Program, error) {
 	p := Program{Name: name, Source: source}
 	var doc []string
@@ -97,7 +94,7 @@ func readProgram(name, source string) (Program, error) {
 	return p, nil
 }
 
-// expect notes how the latest run ends.
+// expect sets the latest run's end.
 func (p *Program) expect(key, value string) error {
 	if len(p.Runs) == 0 {
 		return fmt.Errorf("an input must stand before %q", key)
@@ -114,7 +111,7 @@ func (p *Program) expect(key, value string) error {
 	return nil
 }
 
-// Source gives the text of one of the programs.
+// Source returns a program's text.
 func Source(name string) (string, error) {
 	text, err := shippedFiles.ReadFile("programs/" + name + ".ir")
 	if err != nil {
@@ -135,7 +132,7 @@ func programNames() ([]string, error) {
 	return names, nil
 }
 
-// fromProgram compiles one of the embedded programs into a workload that lacks what depends on size.
+// fromProgram compiles an embedded program into a workload without what depends on size.
 func fromProgram(name string, limits ir.Limits) (Workload, error) {
 	source, err := Source(name)
 	if err != nil {

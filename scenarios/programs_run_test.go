@@ -21,11 +21,11 @@ import (
 	"pulley/scenarios"
 )
 
-// manyRuns is how many node runs of one instance are many: more instances are for the night.
+// manyRuns node runs per instance are many: by day such programs run fewer instances.
 const manyRuns = 2_000
 
-// TestProgramsRun runs each program on the engine's own core, several instances at a time, with tasks
-// that end in a different order each time.
+// TestProgramsRun runs each program on the engine's own core, several instances at a time, with a different order of ends each
+// time.
 func TestProgramsRun(t *testing.T) {
 	registry, err := worker.NewRegistry(worker.Builtins()...)
 	if err != nil {
@@ -58,13 +58,12 @@ func TestProgramsRun(t *testing.T) {
 				}
 			}
 			if runs >= manyRuns && !depth.Night() {
-				break // one instance is long, and says enough
+				break // one instance is long enough
 			}
 		}
 	})
 }
 
-// drive runs some instances at a time.
 func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios.ProgramRun, instances int, seed uint64) *backendtest.Recording {
 	t.Helper()
 	subs := make([]backend.Submission, instances)
@@ -97,7 +96,7 @@ func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios
 	return seen
 }
 
-// checkEnd holds an instance's end against the one that is right.
+// checkEnd compares an instance's end with the expected one.
 func checkEnd(t *testing.T, inst backend.Instance, want reference.End) {
 	t.Helper()
 	got := reference.End{Status: reference.Status(inst.Status), Result: inst.Result}

@@ -30,7 +30,6 @@ func eachRun(t *testing.T, test func(*testing.T, scenarios.Program, scenarios.Pr
 	}
 }
 
-// parse parses a program.
 func parse(t *testing.T, p scenarios.Program) *ir.Program {
 	t.Helper()
 	tree, err := ir.Parse(p.Name+".ir", []byte(p.Source), ir.Limits{})
@@ -40,9 +39,8 @@ func parse(t *testing.T, p scenarios.Program) *ir.Program {
 	return tree
 }
 
-// TestProgramsMeanWhatTheySay holds what each program says it gives against a run of its text line by
-// line, by an interpreter that knows no engine. One outcome is right, whatever the order in which
-// actions end.
+// TestProgramsMeanWhatTheySay compares each program's stated result with a line-by-line interpreter that knows no engine. One
+// result is right, whatever the order in which actions end.
 func TestProgramsMeanWhatTheySay(t *testing.T) {
 	eachRun(t, func(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) {
 		interpreter, err := reference.NewInterpreter(parse(t, p), ir.Limits{})
@@ -59,7 +57,6 @@ func TestProgramsMeanWhatTheySay(t *testing.T) {
 	})
 }
 
-// endOf is how a program says that it ends.
 func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) reference.End {
 	t.Helper()
 	if r.Fails == nil {
@@ -79,8 +76,8 @@ func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) reference.
 	}}
 }
 
-// interpreted has the interpreter call the actions that pulley comes with. It knows no time: where the
-// program gives @sleep a timeout, a longer sleep ends with it at once, and any other is over at once.
+// interpreted has the interpreter call pulley's built-in actions. It has no clock: a sleep longer than the timeout that the
+// program gives @sleep times out at once, and any other ends at once.
 func interpreted(t *testing.T, p scenarios.Program) reference.Action {
 	t.Helper()
 	calls := actions(t)
@@ -113,7 +110,7 @@ func interpreted(t *testing.T, p scenarios.Program) reference.Action {
 	}
 }
 
-// slept is the end of a sleep of so many milliseconds under a timeout, of which zero is none.
+// slept is the end of a sleep of ms milliseconds under a timeout, where zero means none.
 func slept(ms json.RawMessage, limit time.Duration) *reference.Error {
 	n, err := strconv.ParseFloat(string(ms), 64)
 	if err != nil || limit == 0 || n < float64(limit.Milliseconds()) {
@@ -124,7 +121,7 @@ func slept(ms json.RawMessage, limit time.Duration) *reference.Error {
 
 var sleepTimeout = regexp.MustCompile(`@sleep\(.*\[timeout: (\w+)\]`)
 
-// timeoutOf is the one timeout that a program gives @sleep.
+// timeoutOf returns the only timeout that a program gives @sleep.
 func timeoutOf(t *testing.T, p scenarios.Program) time.Duration {
 	t.Helper()
 	found := sleepTimeout.FindAllStringSubmatch(p.Source, -1)

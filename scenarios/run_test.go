@@ -26,7 +26,7 @@ import (
 // deadline bounds a run that hangs.
 const deadline = 15 * time.Minute
 
-// actions gives what workloads call: the actions that pulley comes with, and that of traces.
+// actions returns the actions that workloads call: pulley's built-in ones, and that of traces.
 func actions(t *testing.T) map[string]backendtest.Func {
 	t.Helper()
 	registry, err := worker.NewRegistry(worker.Builtins()...)
@@ -49,8 +49,8 @@ func actions(t *testing.T) map[string]backendtest.Func {
 	return funcs
 }
 
-// run runs instances of a workload whose tasks end in an order that the seed chooses, and compares
-// results and numbers of node runs with what the workload says.
+// run runs instances whose tasks end in an order chosen by seed, and compares results and numbers of node runs with the
+// workload's.
 func run(t *testing.T, w scenarios.Workload, instances int, seed uint64) {
 	t.Helper()
 	program, err := plan.Compile(w.Graph)
@@ -82,7 +82,7 @@ func run(t *testing.T, w scenarios.Workload, instances int, seed uint64) {
 	}
 }
 
-// calls gives the actions of a workload, without the time that they take.
+// calls returns the actions of a workload, without their service times.
 func calls(t *testing.T, w scenarios.Workload) map[string]backendtest.Func {
 	t.Helper()
 	funcs := map[string]backendtest.Func{}
@@ -124,8 +124,8 @@ func runAny(t *testing.T, w scenarios.Workload, seed uint64) {
 	}
 }
 
-// TestScenariosRun runs every scenario in small sizes, even and odd, on the engine's own core, with
-// tasks that end in a different order each time.
+// TestScenariosRun runs every scenario in small sizes, even and odd, on the engine's own core, with a different order of ends
+// each time.
 func TestScenariosRun(t *testing.T) {
 	sizes := map[string][]int{
 		"fanout":   {2, 3, 10, 101},
@@ -167,8 +167,8 @@ func TestPipelineRuns(t *testing.T) {
 	}
 }
 
-// TestTracesRun runs the recorded traces in PULLEY_WFINSTANCES or, without it, beside the project, and
-// always generated ones of every shape.
+// TestTracesRun runs the recorded traces in PULLEY_WFINSTANCES or, if unset, next to the project, and generated ones of every
+// shape.
 func TestTracesRun(t *testing.T) {
 	s, err := scenarios.Find("trace")
 	if err != nil {
@@ -205,7 +205,6 @@ func TestTracesRun(t *testing.T) {
 	}
 }
 
-// TestBuildIsPure builds twice and compares everything.
 func TestBuildIsPure(t *testing.T) {
 	for _, s := range scenarios.All() {
 		var built [2]scenarios.Workload
@@ -226,7 +225,6 @@ func TestBuildIsPure(t *testing.T) {
 	}
 }
 
-// options sets a parameter of the scenarios that have it.
 func options(s scenarios.Scenario, name, value string) scenarios.Options {
 	if !s.HasParameter(name) {
 		return scenarios.Options{}

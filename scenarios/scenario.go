@@ -22,20 +22,19 @@ type Scenario struct {
 	Doc          string // what it shows, one line
 	SizeMeans    string // what the size counts: "nodes", "iterations"
 	DefaultSizes []int  // ascending
-	SizeMin      int    // the smallest size that makes sense
-	SizeMax      int    // and the largest
+	SizeMin      int    // smallest sensible size
+	SizeMax      int    // largest sensible size
 
-	// What the scenario's file says for commands that measure; zero where it says nothing.
+	// Settings for measuring commands; zero if the file has none.
 	Run        RunDefaults
-	Arrivals   string            // as it is written; empty: it says nothing
-	Arriving   arrivals.Arrivals // the same, parsed; not usable where Arrivals is empty
+	Arrivals   string            // as text; empty: none
+	Arriving   arrivals.Arrivals // Arrivals, parsed; not usable if Arrivals is empty
 	Objectives []Objective
 	Pressure   Pressure
 
 	spec *spec
 }
 
-// newScenario makes a scenario of a file that was read without a mistake.
 func newScenario(s *spec) Scenario {
 	return Scenario{
 		Name: s.name, Doc: s.about, SizeMeans: s.sizes.means, DefaultSizes: s.sizes.list, SizeMin: s.sizes.least, SizeMax: s.sizes.most,
@@ -43,31 +42,30 @@ func newScenario(s *spec) Scenario {
 	}
 }
 
-// Options fits workloads to a purpose. The zero value of a field means its default.
+// Options fits workloads to a purpose. Zero fields have their defaults.
 type Options struct {
 	Limits ir.Limits // of programs, graphs and values
 
-	// Set gives parameters of the scenario other values, written as in a scenario's file.
+	// Set overrides parameters, written as in a scenario's file.
 	Set map[string]string
 
-	// Seed is of what is drawn: which attempts fail, how long they take, inputs, generated workflows, the order of mixes.
+	// Seed determines all draws: failures, durations, inputs, generated workflows, the order of mixes.
 	Seed uint64
 
-	Trace     *wfformat.Trace // of the scenario trace: what to run; nil: a generated one
-	Shape     wfformat.Shape  // of a generated trace; empty: what the scenario says
-	TimeScale float64         // of traces for which the scenario says nothing: multiplies run times; zero: no waiting
+	Trace     *wfformat.Trace // for the scenario trace; nil: a generated one
+	Shape     wfformat.Shape  // of a generated trace; empty: the scenario's
+	TimeScale float64         // multiplies run times of traces, unless the scenario does; zero: no waiting
 
-	// Undisturbed leaves out what the scenario's pressure does to workloads: Pressure.Payload.
+	// Undisturbed ignores Pressure.Payload.
 	Undisturbed bool
 
-	// Unjudged leaves out what is right: Expected, Ends and the numbers of nodes. For who only runs the workloads.
+	// Unjudged leaves out what is right: Expected, Ends and the numbers of nodes.
 	Unjudged bool
 
-	set map[string]expr.Value // as Set, parsed; for the parts of a mix
+	set map[string]expr.Value // Set, parsed; for the parts of a mix
 }
 
-// Mix makes the workloads of a size. The error is one line, except where a graph is refused for several reasons: then it is
-// one line for each.
+// Mix makes the workloads of a size. The error is one line, or several if a graph is rejected for several reasons.
 func (s Scenario) Mix(size int, opts Options) (*Mix, error) {
 	switch {
 	case size < s.SizeMin:
@@ -86,7 +84,7 @@ func (s Scenario) Mix(size int, opts Options) (*Mix, error) {
 	return m, nil
 }
 
-// Build makes the workload of a size, where all instances run the same one.
+// Build makes the workload of a size, if all instances run the same one.
 func (s Scenario) Build(size int, opts Options) (Workload, error) {
 	m, err := s.Mix(size, opts)
 	if err != nil {
@@ -103,13 +101,12 @@ func (s Scenario) refuse(size int, format string, args ...any) error {
 	return fmt.Errorf("%s: size %d: "+format, append([]any{s.Name, size}, args...)...)
 }
 
-// takesTrace says whether a trace may be given instead of the one that would be generated.
 func (s Scenario) takesTrace() bool {
 	t, is := s.spec.body.(*traceBody)
 	return is && t.trace == nil
 }
 
-// Sizes gives the sizes to run where none are asked for.
+// Sizes returns the default sizes.
 func (s Scenario) Sizes(opts Options) []int {
 	if opts.Trace != nil && s.takesTrace() {
 		return []int{len(opts.Trace.Tasks)}
@@ -117,7 +114,7 @@ func (s Scenario) Sizes(opts Options) []int {
 	return slices.Clone(s.DefaultSizes)
 }
 
-// Parameters are the names that Options.Set can set, in the order of the file, each with its value as JSON.
+// Parameters are the names that Options.Set accepts, in file order, with their values as JSON.
 func (s Scenario) Parameters() (names, values []string) {
 	for _, p := range s.spec.parameters {
 		text, err := expr.Encode(p.value)
@@ -129,16 +126,16 @@ func (s Scenario) Parameters() (names, values []string) {
 	return names, values
 }
 
-// HasParameter says whether Options.Set can set a name.
+// HasParameter reports whether Options.Set accepts a name.
 func (s Scenario) HasParameter(name string) bool { return s.spec.hasParameter(name) == nil }
 
-// Actions are what the scenario's programs can call, of a seed, under its pressure. Of a mix they are those that need no
-// description: each of its parts has its own.
+// Actions returns the actions of the scenario's programs for a seed, under its pressure. For a mix it returns those without a
+// description: each part has its own.
 func (s Scenario) Actions(seed uint64) (*behaviour.Actions, error) {
 	return s.spec.describe(seed, s.Pressure.Payload)
 }
 
-// describe makes the actions. Results of those that say nothing of it have a payload where that is not nil.
+// describe makes the actions. Actions without a described size use payload, if not nil.
 func (s *spec) describe(seed uint64, payload *dist.Law) (*behaviour.Actions, error) {
 	if len(s.actions) == 0 {
 		return behaviour.Plain(), nil
@@ -152,12 +149,11 @@ func (s *spec) describe(seed uint64, payload *dist.Law) (*behaviour.Actions, err
 	return behaviour.New(seed, described...)
 }
 
-// takesPayload says whether an action's results are as large as the pressure says.
 func takesPayload(a behaviour.Description) bool {
 	return a.Payload == nil && !behaviour.Builtin(a.Name)
 }
 
-// File is the scenario's file, or its program's, as it was named, and empty for one that ships.
+// File is the scenario's file, or its program's, as named; empty if it ships.
 func (s Scenario) File() string {
 	if s.spec.files.ships {
 		return ""
@@ -165,7 +161,7 @@ func (s Scenario) File() string {
 	return s.spec.files.display(cmp.Or(s.spec.program, s.spec.file))
 }
 
-// Bundle is the scenario as text; nil for one that ships, which is known by its name.
+// Bundle is the scenario as text; nil if it ships.
 func (s Scenario) Bundle() *Bundle {
 	if s.spec.files.ships {
 		return nil
@@ -187,7 +183,7 @@ func (s *spec) hasParameter(name string) error {
 	return fmt.Errorf("%s has no parameter %s; %s", s.name, name, didYouMean(name, names))
 }
 
-// ParseSet reads NAME=VALUE texts for Options.Set.
+// ParseSet parses NAME=VALUE texts for Options.Set.
 func ParseSet(texts []string) (map[string]string, error) {
 	set := map[string]string{}
 	for _, text := range texts {
@@ -206,7 +202,6 @@ func ParseSet(texts []string) (map[string]string, error) {
 	return set, nil
 }
 
-// settingOf reads the value that a parameter is set to.
 func settingOf(name, text string) (expr.Value, error) {
 	var r yamlfile.Report
 	v := yamlfile.Parse(name, []byte(text), &r)

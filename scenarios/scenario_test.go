@@ -29,7 +29,7 @@ func find(t *testing.T, name string) Scenario {
 
 func set(name, value string) Options { return Options{Set: map[string]string{name: value}} }
 
-// hash is the SHA-256 of a text in hexadecimal digits, the SHA-256 of those digits, and so on.
+// hash applies SHA-256 rounds times, each time to the hexadecimal digits of the last.
 func hash(text string, rounds int) string {
 	for range rounds {
 		sum := sha256.Sum256([]byte(text))
@@ -38,7 +38,7 @@ func hash(text string, rounds int) string {
 	return text
 }
 
-// TestByHand holds the formulas against results that were worked out with pencil and paper.
+// TestByHand compares the formulas with results that were computed by hand.
 func TestByHand(t *testing.T) {
 	cases := []struct {
 		scenario string
@@ -63,7 +63,7 @@ func TestByHand(t *testing.T) {
 		{"diamond", 1, Options{}, `{"start":5}`, `77`, 8},
 		// head 77+2 = 79; arms 80, 160, 240, 320; gate 79; tail 879, odd: down.
 		{"diamond", 2, Options{}, `{"start":5}`, `1758`, 16},
-		// Nothing but the hash of the empty text.
+		// Only the hash of the empty text.
 		{"spread", 0, Options{}, `{"width":0,"rounds":1}`, `"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"`, 2},
 	}
 	for _, c := range cases {
@@ -99,7 +99,7 @@ func TestSpreadByHand(t *testing.T) {
 	}
 }
 
-// TestDefaultSizesBuild builds every scenario in all its sizes and looks at what the fields promise.
+// TestDefaultSizesBuild builds every scenario in all its sizes, and checks what the fields promise.
 func TestDefaultSizesBuild(t *testing.T) {
 	for _, s := range All() {
 		if s.Doc == "" || s.SizeMeans == "" || !slices.IsSorted(s.DefaultSizes) || len(s.DefaultSizes) == 0 {
@@ -210,7 +210,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNodeLimit builds a chain and a row of diamonds up to the limit on nodes, and not beyond.
+// TestNodeLimit builds a chain and a row of diamonds up to the limit on nodes, and one beyond.
 func TestNodeLimit(t *testing.T) {
 	limits := ir.Limits{Nodes: 120}
 	for name, most := range map[string]int{"chain": 110, "diamond": 11} {
@@ -250,7 +250,7 @@ func TestGivenTrace(t *testing.T) {
 	}
 }
 
-// TestPrograms holds the list of programs against the folder, and parses all of them.
+// TestPrograms compares the list of programs with the folder, and parses all of them.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("programs/*.ir")
 	list, listErr := Programs()
@@ -276,7 +276,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestReadProgramRefuses leaves out what the comment at a program's beginning must say.
+// TestReadProgramRefuses omits what the comment at a program's beginning must state.
 func TestReadProgramRefuses(t *testing.T) {
 	for source, want := range map[string]string{
 		"fn main(input: [], output: []):\n    pass\n": `program p does not begin with a comment that says what it shows, and with an input`,

@@ -15,11 +15,11 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// spec is a scenario's file, read.
+// spec is a parsed scenario file.
 type spec struct {
 	files   *files
-	file    string // its name among the files
-	program string // what it was made of, by OfProgram; empty: of a scenario's file
+	file    string // its name in files
+	program string // its origin, by OfProgram; empty: a scenario's file
 	name    string
 	pos     ir.Pos // of the file's beginning
 
@@ -31,8 +31,8 @@ type spec struct {
 	variants   int
 	input      []field // of main, in order
 	inputPos   ir.Pos
-	inputNames []yamlfile.Field // also of those whose values are wrong
-	given      bool             // input is
+	inputNames []yamlfile.Field // including those with wrong values
+	given      bool             // the key input exists
 	actions    []behaviour.Description
 	actionsAt  map[string]ir.Pos
 	expect     expectation
@@ -45,13 +45,13 @@ type spec struct {
 	pressure  Pressure
 }
 
-// parameter is a name that expressions may read, and that a command may set.
+// parameter is readable by expressions and settable by a command.
 type parameter struct {
 	name  string
 	value expr.Value
 }
 
-// draw is a name that expressions may read, with a number that is drawn for each variant.
+// draw is a name for expressions, drawn for each variant.
 type draw struct {
 	name string
 	law  *dist.Law
@@ -64,7 +64,6 @@ type field struct {
 	value *template.Template
 }
 
-// sizes are those that a scenario comes in.
 type sizes struct {
 	means       string
 	list        []int // ascending
@@ -73,50 +72,47 @@ type sizes struct {
 	fixed       bool // there is one size, and nothing reads it
 }
 
-// expectation is what a scenario's file says of the end of an instance.
+// expectation is the file's description of an instance's end.
 type expectation struct {
-	result  *template.Template // nil: it says nothing
+	result  *template.Template // nil: none
 	nodes   *template.Template
 	failure *failure
 }
 
-// failure is the failure that is expected. What is empty may be anything.
+// failure is an expected failure. Empty fields match anything.
 type failure struct {
 	pos                  ir.Pos
 	typ, message, action string
 }
 
-// RunDefaults are how a scenario wants to be measured, where a command's flags say nothing else. What is zero is not said.
+// RunDefaults are the scenario's measurement settings, which a command's flags override. Zero is unset.
 type RunDefaults struct {
-	WarmUp     time.Duration // not counted at the beginning
-	WarmUpAuto bool          // as long as it takes
+	WarmUp     time.Duration // excluded from the measurement
+	WarmUpAuto bool          // as long as needed
 	Measure    time.Duration
-	Drain      time.Duration // the longest wait for what is open at the end
-	InFlight   []int         // instances at once; of several, one run each
-	Workers    int           // actions at once, of one engine
+	Drain      time.Duration // longest wait for open instances at the end
+	InFlight   []int         // instances at once; one run each
+	Workers    int           // concurrent actions of one engine
 	Engines    int
 }
 
-// body is what an instance of a scenario runs.
 type body interface {
 	// flow makes the workflow of a size.
 	flow(b *building) (flow, error)
-	// position is where the file says what runs.
+	// position is that of the body in the file.
 	position() ir.Pos
 }
 
-// programBody is a program in a file of its own.
 type programBody struct {
 	pos  ir.Pos
-	file string // as it is to be opened here
+	file string // path to open
 	text []byte
 }
 
-// generateBody is a generator with its parameters.
 type generateBody struct {
 	pos     ir.Pos
 	shape   string
-	seed    *template.Template // nil: the one of the run
+	seed    *template.Template // nil: the run's
 	numbers map[string]*template.Template
 	bounds  map[string][2]int
 	laws    map[string]*dist.Law
@@ -124,25 +120,24 @@ type generateBody struct {
 	names   map[string]string
 }
 
-// traceBody is a recorded trace, or one that is generated.
+// traceBody is a recorded or generated trace.
 type traceBody struct {
 	pos   ir.Pos
-	trace *wfformat.Trace // nil: it is generated
+	trace *wfformat.Trace // nil: generated
 	shape wfformat.Shape
 	tasks *template.Template
 	seed  *template.Template
-	scale *float64 // nil: that of the run
+	scale *float64 // nil: the run's
 	kept  keptGraph
 }
 
-// keptGraph is the graph of a trace that was read, of the options with which it was made last: making it takes long.
+// keptGraph caches the graph of a read trace for the latest options, since making it is slow.
 type keptGraph struct {
 	mu    sync.Mutex
 	opts  wfformat.GraphOptions
 	graph *graph.Graph
 }
 
-// of gives the graph of a trace.
 func (k *keptGraph) of(t *wfformat.Trace, opts wfformat.GraphOptions) (*graph.Graph, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -162,11 +157,10 @@ type mixBody struct {
 	parts []part
 }
 
-// part is one of them.
 type part struct {
 	pos      ir.Pos
 	scenario Scenario
-	size     *template.Template // nil: the smallest default one
+	size     *template.Template // nil: the smallest default
 	weight   int
 	set      map[string]expr.Value
 }

@@ -11,40 +11,40 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// Workload is one workflow with its input and what is right for it.
+// Workload is one workflow with its input and its right result.
 type Workload struct {
-	Name   string          // of the scenario; for a trace that was read, "trace:" and the trace's label
-	Size   int             // as asked for; for a trace that was read, its number of tasks
+	Name   string          // of the scenario; for a read trace, "trace:" and its label
+	Size   int             // as requested; for a read trace, its number of tasks
 	Graph  *graph.Graph    // compiled; shared and immutable
-	Source string          // the program's text; empty where the graph was built in Go
+	Source string          // the program's text; empty if the graph was built in Go
 	Input  json.RawMessage // of every instance, an object
 
-	// Expected is the result of every instance; nil where an instance may end in another way.
+	// Expected is every instance's result; nil if an instance may end in another way.
 	Expected json.RawMessage
 
-	// Ends are all ways in which an instance may rightly end; nil where that is not known, as with Options.Unjudged. There are
-	// several where several branches fail with different errors.
+	// Ends are all right ends of an instance; nil if unknown, as with Options.Unjudged. There are several if branches fail with
+	// different errors.
 	Ends []reference.End
 
-	// Nodes is how many node runs of actions one instance makes, retries not counted, and Optional how many of them need not
-	// be made, since they may be cancelled. Zero with Options.Unjudged.
+	// Nodes is the number of node runs of actions per instance, without retries, and Optional how many of them may be omitted,
+	// since they may be cancelled. Zero with Options.Unjudged.
 	Nodes, Optional int
 
 	Unchecked Unchecked
 	Actions   []string           // names that must be registered, sorted
-	Behaviour *behaviour.Actions // that the workflow calls; nil: those that need no description
-	Answers   []Answer           // what all calls come to, of actions that are not run; nil: they are
+	Behaviour *behaviour.Actions // of the workflow; nil: those without a description
+	Answers   []Answer           // results of all calls, instead of running actions; nil: actions run
 	Warnings  []string           // of the trace, or of what cannot be known beforehand; one line each
-	Bundle    *Bundle            // the scenario as text, of one that was read from a file; nil otherwise
+	Bundle    *Bundle            // the scenario as text if read from a file; nil otherwise
 }
 
-// Unchecked says what of a run must not be compared with what is expected, since the scenario's file says so.
+// Unchecked is what must not be compared with the expectation, by the scenario's file.
 type Unchecked struct {
 	Results bool // how instances end
-	Nodes   bool // how many node runs they make
+	Nodes   bool // numbers of node runs
 }
 
-// Calls are the actions that the workflow calls.
+// Calls returns the actions that the workflow calls.
 func (w *Workload) Calls() *behaviour.Actions {
 	if w.Behaviour == nil {
 		return behaviour.Plain()
@@ -52,8 +52,8 @@ func (w *Workload) Calls() *behaviour.Actions {
 	return w.Behaviour
 }
 
-// Differs says in one line how an instance's end differs from every one that is right, and gives "" where it agrees with
-// one, or where nobody knows what is right.
+// Differs describes in one line how an instance's end differs from every right one; "" if it is right, or if the right ends are
+// unknown.
 func (w *Workload) Differs(end reference.End) string {
 	first := ""
 	for i, right := range w.Ends {
@@ -75,12 +75,12 @@ func (w *Workload) Differs(end reference.End) string {
 	return first
 }
 
-// Mix is what a stream of instances runs: workloads that take turns.
+// Mix is the workloads of a stream of instances, in turn.
 type Mix struct {
 	Name      string
 	Size      int
 	Workloads []Workload // at least one
-	Order     []int      // the workload of each instance; after the last it begins again
+	Order     []int      // the workload of each instance, repeated
 }
 
 // Alone is a mix of one workload.
@@ -88,13 +88,13 @@ func Alone(w Workload) *Mix {
 	return &Mix{Name: w.Name, Size: w.Size, Workloads: []Workload{w}, Order: []int{0}}
 }
 
-// Of gives the workload of the i-th instance, from zero.
+// Of returns the workload of the i-th instance, from zero.
 func (m *Mix) Of(i int) *Workload { return &m.Workloads[m.Order[i%len(m.Order)]] }
 
-// Single gives the workload where all instances run the same.
+// Single returns the workload if all instances run the same.
 func (m *Mix) Single() (Workload, bool) { return m.Workloads[0], len(m.Workloads) == 1 }
 
-// Nodes gives how many node runs so many instances make, at least and at most.
+// Nodes returns the least and the greatest number of node runs of so many instances.
 func (m *Mix) Nodes(instances int) (least, most int) {
 	turns, rest := instances/len(m.Order), instances%len(m.Order)
 	for i, of := range m.Order {
@@ -108,7 +108,7 @@ func (m *Mix) Nodes(instances int) (least, most int) {
 	return least, most
 }
 
-// Mean is how many node runs an instance makes in the mean, at most, and at least 1 where any makes one.
+// Mean is the mean of the greatest number of node runs of an instance, rounded up.
 func (m *Mix) Mean() int {
 	_, most := m.Nodes(len(m.Order))
 	return (most + len(m.Order) - 1) / len(m.Order)
@@ -127,7 +127,7 @@ func (m *Mix) Warnings() []string {
 	return all
 }
 
-// Actions are the names of all actions that the workloads call, sorted.
+// Actions are the sorted names of all called actions.
 func (m *Mix) Actions() []string {
 	var all []string
 	for i := range m.Workloads {
@@ -137,5 +137,5 @@ func (m *Mix) Actions() []string {
 	return slices.Compact(all)
 }
 
-// String names the mix: scenario and size.
+// String formats the mix: scenario and size.
 func (m *Mix) String() string { return fmt.Sprintf("%s %d", m.Name, m.Size) }

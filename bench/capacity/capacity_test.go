@@ -17,19 +17,19 @@ import (
 	"pulley/reports/record"
 )
 
-// queue is a system of some servers with exponential services, in virtual time. Its runs are analyzed as those of engines are.
+// queue is a system of servers with exponential services, in virtual time. Its runs are analyzed like those of engines.
 type queue struct {
 	servers int
 	mean    float64 // of a service, in seconds
 	r       *rand.Rand
 	now     time.Time
 	runs    int
-	fail    int // the run at which it fails; 0: none does
-	stall   int // every so many runs, it stands still for a while; 0: never
-	others  int // every so many runs, other programs use the machine; 0: never
-	slow    int // so many open runs from the first on have services that take a half longer
+	fail    int // the run that fails; 0: none
+	stall   int // every stall-th run, it stalls for a while; 0: never
+	others  int // every others-th run, other programs use the machine; 0: never
+	slow    int // that many first open runs have services half as long again
 
-	disturbed func(o bench.OpenRun) bool // says of a run that other programs use the machine; nil: of none
+	disturbed func(o bench.OpenRun) bool // reports whether other programs use the machine in a run; nil: in none
 }
 
 var errBroken = errors.New("the store is gone")
@@ -71,7 +71,6 @@ func (q *queue) run(ctx context.Context, o bench.OpenRun) (*record.Load, error) 
 	return load.Analyze(run), nil
 }
 
-// requests simulates.
 func (q *queue) requests(o bench.OpenRun, end time.Duration) (list []load.Request, err error) {
 	frees := make([]float64, q.servers)
 	stall := math.Inf(1)
@@ -159,7 +158,7 @@ func TestKneeOfAKnownQueue(t *testing.T) {
 	}
 }
 
-// TestTheCheckOfAKnee takes the objective from the closed loop, and sees that the check at 80 % and at 120 % is made and holds.
+// TestTheCheckOfAKnee takes the objective from the closed loop, and checks that runs at 80 % and 120 % confirm the knee.
 func TestTheCheckOfAKnee(t *testing.T) {
 	for _, servers := range depth.Of([]int{1, 8}, []int{1, 2, 4, 8, 32}) {
 		q := newQueue(uint64(servers), servers, 2000)
@@ -188,14 +187,14 @@ func TestTheCheckOfAKnee(t *testing.T) {
 		if math.Abs(c.Closed.AchievedPerS/c.Below.AskedPerS-1) > 0.2 && c.Closed.InFlight > 1 {
 			t.Errorf("%d servers: the closed loop does %.0f, and %.0f were asked for", servers, c.Closed.AchievedPerS, c.Below.AskedPerS)
 		}
-		// What 120 % of the knee is of what the servers can do decides whether it is overload.
+		// Whether 120 % of the knee is overload depends on what share of the servers' capacity it is.
 		if asked := c.Above.AskedPerS; (asked > 2000*1.05) != c.Above.Overloaded {
 			t.Errorf("%d servers: at %.0f a second, of 2000 that they can do, overload is %v: %+v", servers, asked, c.Above.Overloaded, c.Above.Findings)
 		}
 	}
 }
 
-// TestTheCheckOverrulesWhatWasDisturbed slows the servers down while the search climbs, so that it encloses a knee that is none.
+// TestTheCheckOverrulesWhatWasDisturbed slows the servers down during the search, so that it encloses a false knee.
 func TestTheCheckOverrulesWhatWasDisturbed(t *testing.T) {
 	for _, opens := range depth.Of([]int{12}, []int{4, 8, 12, 16}) {
 		q := newQueue(3, 1, 1000)
@@ -217,7 +216,7 @@ func TestTheCheckOverrulesWhatWasDisturbed(t *testing.T) {
 	}
 }
 
-// TestTheCheckTakesTheMiddle of the runs that are valid, of which those that are overloaded come last.
+// TestTheCheckTakesTheMiddle checks that the middle of the valid runs is taken, where overloaded ones sort last.
 func TestTheCheckTakesTheMiddle(t *testing.T) {
 	of := func(ns int64, valid, overloaded bool) record.KneeRun {
 		return record.KneeRun{AtNS: &ns, Valid: valid, Overloaded: overloaded}
@@ -241,7 +240,7 @@ func TestTheCheckTakesTheMiddle(t *testing.T) {
 	}
 }
 
-// TestTheCheckLeavesInvalidLoopsOut has other programs use the machine while a closed loop at the rate of the check runs.
+// TestTheCheckLeavesInvalidLoopsOut has other programs use the machine during a closed loop at the check's rate.
 func TestTheCheckLeavesInvalidLoopsOut(t *testing.T) {
 	q := newQueue(8, 8, 2000)
 	spec, opened, disturbed := q.spec(), false, false
@@ -259,7 +258,7 @@ func TestTheCheckLeavesInvalidLoopsOut(t *testing.T) {
 	}
 }
 
-// TestSearchesEnd looks at searches that cannot find anything, or are ended.
+// TestSearchesEnd has searches that cannot find anything, or are ended.
 func TestSearchesEnd(t *testing.T) {
 	objective := func(most time.Duration) []record.KneeObjective {
 		return []record.KneeObjective{{Percentile: 99, MostNS: int64(most)}}
@@ -290,7 +289,7 @@ func TestSearchesEnd(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedSearchKeepsWhatItHas ends the context in the middle.
+// TestAnInterruptedSearchKeepsWhatItHas ends the context during a search.
 func TestAnInterruptedSearchKeepsWhatItHas(t *testing.T) {
 	q := newQueue(4, 1, 1000)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -309,7 +308,7 @@ func TestAnInterruptedSearchKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestScaling measures systems that obey the law.
+// TestScaling measures systems that follow the law.
 func TestScaling(t *testing.T) {
 	law := func(n float64) float64 { return 400 * n / (1 + 0.05*(n-1) + 0.004*n*(n-1)) }
 	open, seed := 0, uint64(0)
@@ -356,7 +355,6 @@ func TestParseAxis(t *testing.T) {
 	}
 }
 
-// text is a knee on a line.
 func text(k *record.Knee) string {
 	var b strings.Builder
 	b.WriteString(k.Kind + " " + k.Why)

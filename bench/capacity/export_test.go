@@ -1,4 +1,4 @@
 package capacity
 
-// Middle is what the check takes of several runs.
+// Middle exports middle.
 var Middle = middle

@@ -19,16 +19,16 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// KneeSpec says what is searched, and how.
+// KneeSpec configures a search.
 type KneeSpec struct {
 	Run RunLoad
-	// InFlightMost is how many instances may be open at once. A tenth of them saturates the system in a closed loop.
+	// InFlightMost bounds the open instances. A tenth of them saturates the system in a closed loop.
 	InFlightMost int
 	Arriving     Arriving // empty: Poisson
-	// Objectives are what must hold, the first being the one whose percentile is shown. Empty: p99 below three times what it is in a
-	// closed loop at half of the saturated rate.
+	// Objectives must hold; the first one's percentile is shown. Empty: p99 below three times its value in a closed loop at
+	// half of the saturated rate.
 	Objectives []record.KneeObjective
-	// Tolerance is how far apart the ends of the answer may be, as a part of the lower one. Zero: 0.05.
+	// Tolerance is the greatest distance between the ends of the answer, relative to the lower one. Zero: 0.05.
 	Tolerance float64
 	// MaxTime bounds the search. Zero: 4 min.
 	MaxTime time.Duration
@@ -39,7 +39,7 @@ type KneeSpec struct {
 	Say func(line string) // called after every run; may be nil
 }
 
-// The defaults, and what bounds them.
+// Defaults and bounds.
 const (
 	defaultTime      = 4 * time.Minute
 	defaultTolerance = 0.05
@@ -47,7 +47,7 @@ const (
 	mostTime         = 24 * time.Hour
 )
 
-// Validate says what is wrong with a spec, in one line.
+// Validate returns what is wrong with a spec, in one line.
 func (s KneeSpec) Validate() error {
 	switch {
 	case s.MaxTime != 0 && (s.MaxTime < leastTime || s.MaxTime > mostTime):
@@ -61,33 +61,34 @@ func (s KneeSpec) Validate() error {
 }
 
 const (
-	// partsOfTime is how many runs of usual length fit into the time of a search.
+	// partsOfTime is how many runs of usual length fit into a search.
 	partsOfTime = 36
-	// longestPart is the part of that time which one run may take, where instances are few.
+	// longestPart is the part of that time that one run may take if instances are few.
 	longestPart = 6
 	// warmingPart is the part of a run that warms up.
 	warmingPart = 4
-	// saturatingPart is the part of the most instances in flight that saturates a closed loop, and saturatingLeast how many do at least.
+	// saturatingPart is the part of the greatest number in flight that saturates a closed loop; at least saturatingLeast do.
 	saturatingPart  = 10
 	saturatingLeast = 8
-	// ladderStep is by how many times more instances are in flight in each closed loop, on the way to saturation; one that does not do more by
-	// growsLeast, as a part, is saturated.
+	// ladderStep multiplies the instances in flight from one closed loop to the next on the way to saturation; a loop whose
+	// rate grows by less than the share growsLeast is saturated.
 	ladderStep, growsLeast = 8, 0.1
-	// startShare is where the search begins, as a part of what a saturated closed loop does; mostShare is where it ends.
+	// startShare and mostShare bound the search, relative to a saturated closed loop's rate.
 	startShare, mostShare = 0.8, 5
-	// looserThanClosed is how many times as long as in a closed loop latencies may be, where no objective is given.
+	// looserThanClosed is the default objective, relative to the closed loop's latency.
 	looserThanClosed = 3
-	// The check's rates, as parts of the highest that holds.
+	// The check's rates, relative to the highest that holds.
 	belowShare, aboveShare = 0.8, 1.2
-	// checkTimes is how often each of them is run; checkRuns is how many runs of usual length are kept time for, with a closed loop.
+	// checkTimes is how often each of them is run; checkRuns are the runs of usual length, with a closed loop, for which time
+	// is reserved.
 	checkTimes, checkRuns = 3, 2*3 + 1
-	// invalidMax is after how many invalid runs, one after the other, a search gives up.
+	// invalidMax is the number of successive invalid runs after which a search gives up.
 	invalidMax = 8
-	// closedRuns bounds how many closed loops look for a rate.
+	// closedRuns bounds the closed loops that look for a rate.
 	closedRuns = 5
 )
 
-// searching is a search that is under way.
+// searching is a search under way.
 type searching struct {
 	KneeSpec
 	times times
@@ -100,7 +101,7 @@ type searching struct {
 	runs map[float64][]record.KneeRun // the open runs, by rate
 }
 
-// FindKnee searches for the knee. It gives what it has also when there is an error: of the system, or ctx's cause.
+// FindKnee searches for the knee. With an error, of the system or ctx's cause, it also returns what it has.
 func FindKnee(ctx context.Context, spec KneeSpec) (*record.Knee, error) {
 	out := &record.Knee{Kind: string(knee.Undecided), Objectives: spec.Objectives, Seed: spec.Seed, InFlightMost: spec.InFlightMost}
 	if err := spec.Validate(); err != nil {
@@ -123,14 +124,14 @@ func FindKnee(ctx context.Context, spec KneeSpec) (*record.Knee, error) {
 	return out, err
 }
 
-// left says whether there is time for a run of a length, and for so many of usual length after it.
+// left reports whether there is time for a run of a length, and for after runs of usual length.
 func (s *searching) left(measure time.Duration, after int) bool {
 	usual := s.times.warmUp + s.times.measure
 	needs := s.times.warmUp + measure + time.Duration(after)*usual
 	return s.Now().Sub(s.began)+needs <= s.MaxTime
 }
 
-// percentile is the one that runs are judged by.
+// percentile returns the one that judges runs.
 func (s *searching) percentile() float64 {
 	if len(s.out.Objectives) > 0 {
 		return s.out.Objectives[0].Percentile
@@ -138,7 +139,6 @@ func (s *searching) percentile() float64 {
 	return 99
 }
 
-// search makes all runs.
 func (s *searching) search(ctx context.Context) error {
 	saturated, err := s.saturate(ctx)
 	if err != nil || saturated == 0 {
@@ -157,8 +157,8 @@ func (s *searching) search(ctx context.Context) error {
 	return s.compareBelow(ctx)
 }
 
-// enclose climbs until the knee is enclosed, and checks above it. Where the rate of the check holds, something disturbed the runs that broke
-// below it, and the search goes on from there.
+// enclose climbs until the knee is enclosed, and checks above it. If the check's rate holds, the runs that broke below it were
+// disturbed, and the search continues from there.
 func (s *searching) enclose(ctx context.Context) error {
 	for {
 		if err := s.climb(ctx); err != nil || s.out.BreaksPerS == nil || s.out.HoldsPerS == nil {
@@ -168,12 +168,12 @@ func (s *searching) enclose(ctx context.Context) error {
 		if err := s.checkAbove(ctx, was); err != nil || s.knee.Answer().Holds == was {
 			return err
 		}
-		s.out.Check = nil // of a knee that is none
+		s.out.Check = nil // of a refuted knee
 		s.say("%.0f %% of the knee holds, so something disturbed the runs that broke below it; the search continues", 100*aboveShare)
 	}
 }
 
-// saturate runs closed loops with more and more in flight, until more do not do more, and gives the highest rate.
+// saturate runs closed loops with more and more in flight until the rate stops growing, and returns the highest rate.
 func (s *searching) saturate(ctx context.Context) (perS float64, err error) {
 	enough, best := max(s.InFlightMost/saturatingPart, saturatingLeast), 0
 	for n := 1; ; n = min(n*ladderStep, enough) {
@@ -202,7 +202,6 @@ func (s *searching) saturate(ctx context.Context) (perS float64, err error) {
 	return perS, nil
 }
 
-// closed makes a run of a closed loop.
 func (s *searching) closed(ctx context.Context, inFlight int, what string, measure time.Duration) (*record.KneeRun, error) {
 	l, err := s.run(ctx, arrivals.Closed(inFlight), measure, 0)
 	if err != nil {
@@ -214,13 +213,12 @@ func (s *searching) closed(ctx context.Context, inFlight int, what string, measu
 	return &r, nil
 }
 
-// open makes a run at a rate.
 func (s *searching) open(ctx context.Context, perS float64) (*record.Load, error) {
 	return s.run(ctx, s.Arriving.at(perS), s.times.forRate(perS, s.percentile()), s.drain())
 }
 
-// drain is how long what is open at the end of an open run may take: several times what an objective allows. What takes longer
-// is above the bound anyway.
+// drain bounds the wait for instances open at the end of an open run: several times the objective. Longer latencies exceed the
+// bound anyway.
 func (s *searching) drain() time.Duration {
 	const least, most, factor = 2 * time.Second, 10 * time.Second, 4
 	longest := time.Duration(0)
@@ -238,8 +236,8 @@ func (s *searching) run(ctx context.Context, a arrivals.Arrivals, measure, drain
 	})
 }
 
-// closedAt looks for a closed loop that does a rate, and gives the nearest that is valid; nil: none is anywhere near. Runs that are
-// not valid tell how many should be in flight, too.
+// closedAt looks for a closed loop with a rate, and returns the nearest valid one; nil: none is near. Invalid runs also help to
+// find the number in flight.
 func (s *searching) closedAt(ctx context.Context, perS float64, what string, after int) (*record.KneeRun, error) {
 	measure := s.times.forRate(perS, s.percentile())
 	for range closedRuns {
@@ -271,10 +269,10 @@ func (s *searching) closedAt(ctx context.Context, perS float64, what string, aft
 	return nil, nil
 }
 
-// nearFactor is how far a closed loop's rate may be from the one that was looked for, at most.
+// nearFactor bounds the ratio of a closed loop's rate to the wanted one.
 const nearFactor = 1.5
 
-// latest are the latest runs of each number in flight, valid ones first, that have a rate.
+// latest returns the latest run with a rate for each number in flight, preferring valid ones.
 func latest(runs []record.KneeRun) []*record.KneeRun {
 	of := map[int]*record.KneeRun{}
 	for i := range runs {
@@ -290,7 +288,7 @@ func latest(runs []record.KneeRun) []*record.KneeRun {
 	return out
 }
 
-// usable says that a run has latencies that may be believed.
+// usable reports whether a run has trustworthy latencies.
 func usable(r *record.KneeRun) bool { return r.Valid && r.AtNS != nil }
 
 func loops(runs []*record.KneeRun) (out []knee.Closed) {
@@ -300,7 +298,7 @@ func loops(runs []*record.KneeRun) (out []knee.Closed) {
 	return out
 }
 
-// setObjective takes the objective from a closed loop at a rate.
+// setObjective derives the objective from a closed loop at a rate.
 func (s *searching) setObjective(ctx context.Context, perS float64) error {
 	r, err := s.closedAt(ctx, perS, "half of saturation", checkRuns+closedRuns)
 	if err != nil {
@@ -317,7 +315,7 @@ func (s *searching) setObjective(ctx context.Context, perS float64) error {
 	return nil
 }
 
-// complaints says what spoke against the closed loops.
+// complaints describes what spoke against the closed loops.
 func (s *searching) complaints() string {
 	if kinds := record.InvalidKinds(s.out.Closed...); len(kinds) > 0 {
 		return "runs are invalid (" + strings.Join(kinds, ", ") + ")"
@@ -325,7 +323,6 @@ func (s *searching) complaints() string {
 	return "none did that rate"
 }
 
-// begin sets the search up.
 func (s *searching) begin(saturated float64) {
 	start := startShare * saturated
 	needs := moreThanNeeded * float64(stats.QuantileNeeds(min(s.percentile()/100, 0.999), stats.Confidence))
@@ -365,7 +362,6 @@ func (s *searching) climb(ctx context.Context) (err error) {
 	return nil
 }
 
-// add makes a run at a rate, and hands it to the search.
 func (s *searching) add(ctx context.Context, rate float64) (*record.KneeRun, error) {
 	r, shown, err := s.judged(ctx, rate)
 	if err != nil {
@@ -376,7 +372,6 @@ func (s *searching) add(ctx context.Context, rate float64) (*record.KneeRun, err
 	return r, nil
 }
 
-// judged makes a run at a rate, and gives it with its vote, and what it shows to a search.
 func (s *searching) judged(ctx context.Context, rate float64) (*record.KneeRun, knee.Run, error) {
 	l, err := s.open(ctx, rate)
 	if err != nil {
@@ -387,7 +382,7 @@ func (s *searching) judged(ctx context.Context, rate float64) (*record.KneeRun, 
 	return &r, shown, nil
 }
 
-// answer fills in what the search found.
+// answer records what the search found.
 func (s *searching) answer(err error) {
 	s.out.Points, s.out.HoldsPerS, s.out.BreaksPerS = nil, nil, nil
 	unclear := 0
@@ -413,7 +408,6 @@ func (s *searching) answer(err error) {
 	}
 }
 
-// invalidKinds says what made runs invalid.
 func (s *searching) invalidKinds() string {
 	var runs []record.KneeRun
 	for _, p := range s.out.Points {
@@ -422,8 +416,7 @@ func (s *searching) invalidKinds() string {
 	return against(runs...)
 }
 
-// checkAbove makes runs above a rate, which is the highest that holds as far as is known. It makes more than checkTimes where these
-// say neither that the rate above holds nor that it breaks.
+// checkAbove makes runs above a rate, the highest known to hold. It makes more than checkTimes if these neither hold nor break.
 func (s *searching) checkAbove(ctx context.Context, holds float64) error {
 	above := aboveShare * holds
 	c := &record.KneeCheck{BelowShare: belowShare, AboveShare: aboveShare}
@@ -444,13 +437,13 @@ func (s *searching) checkAbove(ctx context.Context, holds float64) error {
 	return nil
 }
 
-// wants says that the search has no verdict of a rate yet.
+// wants reports whether the search has no verdict on a rate yet.
 func (s *searching) wants(rate float64) bool {
 	next, more := s.knee.Next()
 	return more && next == rate
 }
 
-// compareBelow makes runs below the knee, and of a closed loop that does as much.
+// compareBelow makes runs below the knee, and a closed loop of the same throughput.
 func (s *searching) compareBelow(ctx context.Context) (err error) {
 	if s.out.Check == nil {
 		s.out.Check = &record.KneeCheck{BelowShare: belowShare, AboveShare: aboveShare}
@@ -480,8 +473,8 @@ func (s *searching) compareBelow(ctx context.Context) (err error) {
 	return nil
 }
 
-// middle is the run whose latency is the median of those that are valid, since something may have disturbed one of them; those that are
-// overloaded come last. Where none is valid it is the first; nil for no run.
+// middle returns the valid run of median latency, since one may be disturbed; overloaded runs come last. If none is valid it is
+// the first; nil for no run.
 func middle(runs []record.KneeRun) *record.KneeRun {
 	var valid []*record.KneeRun
 	for i := range runs {
@@ -505,10 +498,8 @@ func middle(runs []record.KneeRun) *record.KneeRun {
 	return valid[len(valid)/2]
 }
 
-// name is that of the percentile that is shown.
 func (s *searching) name() string { return record.PercentileName(s.percentile()) }
 
-// describe tells of an open run.
 func (s *searching) describe(r *record.KneeRun) string {
 	switch {
 	case !r.Valid:
@@ -520,7 +511,7 @@ func (s *searching) describe(r *record.KneeRun) string {
 	return fmt.Sprintf("%s, p50 %s, %s %s", word, short(r.P50NS), s.name(), short(r.AtNS))
 }
 
-// against lists the kinds of what makes runs invalid, in brackets.
+// against lists in brackets what makes runs invalid.
 func against(runs ...record.KneeRun) string {
 	kinds := record.InvalidKinds(runs...)
 	if len(kinds) == 0 {
@@ -535,7 +526,6 @@ func (s *searching) say(format string, args ...any) {
 	}
 }
 
-// threeDigits rounds up to three digits.
 func threeDigits(v float64) float64 {
 	if v <= 0 {
 		return v
@@ -544,7 +534,7 @@ func threeDigits(v float64) float64 {
 	return math.Ceil(v/step) * step
 }
 
-// short is a time with three digits; a dash for none.
+// short formats a time with three digits; a dash for none.
 func short(ns *int64) string {
 	if ns == nil {
 		return "–"

@@ -15,10 +15,10 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// RunLoad puts load on a system and says what it showed, as [bench.Testbed.Run] does.
+// RunLoad puts load on a system and returns its record, as [bench.Testbed.Run] does.
 type RunLoad func(ctx context.Context, o bench.OpenRun) (*record.Load, error)
 
-// Arriving says how instances arrive in open runs.
+// Arriving is how instances arrive in open runs.
 type Arriving string
 
 // How instances arrive.
@@ -34,16 +34,16 @@ func (a Arriving) at(perS float64) arrivals.Arrivals {
 	return arrivals.Poisson(perS)
 }
 
-// moreThanNeeded is how many times the instances that a percentile takes are measured, at least.
+// moreThanNeeded is the least number of measured instances, relative to what a percentile needs.
 const moreThanNeeded = 1.3
 
-// times are how long the parts of a run take.
+// times are the durations of a run's parts.
 type times struct {
 	warmUp, measure time.Duration
-	most            time.Duration // that may be measured where instances are few
+	most            time.Duration // measured at most, if instances are few
 }
 
-// forRate is how long is measured at a rate, so that there are enough instances for the percentile.
+// forRate returns how long to measure at a rate, so that there are enough instances for the percentile.
 func (t times) forRate(perS, percentile float64) time.Duration {
 	if percentile >= 100 || perS <= 0 {
 		return t.measure
@@ -52,8 +52,8 @@ func (t times) forRate(perS, percentile float64) time.Duration {
 	return min(max(t.measure, time.Duration(needs*float64(time.Second))), max(t.most, t.measure))
 }
 
-// decides says that a run is good for a vote. One that is overloaded is, however late the generator was: it asked for less than it should have,
-// and that was too much. Instances without an end are counted above the bound.
+// decides reports whether a run may vote. An overloaded run may, however late the generator was: even less load than intended
+// was too much. Instances without an end count above the bound.
 func decides(l *record.Load) bool {
 	ignored := []string{load.KindUnended}
 	if l.Overloaded {
@@ -62,7 +62,7 @@ func decides(l *record.Load) bool {
 	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
 }
 
-// voting is what a run says to a search.
+// voting converts a run for a search.
 func voting(rate float64, l *record.Load) knee.Run {
 	r := knee.Run{Rate: rate, Overloaded: l.Overloaded, Invalid: !decides(l)}
 	for _, o := range l.Objectives {
@@ -75,7 +75,7 @@ func voting(rate float64, l *record.Load) knee.Run {
 	return r
 }
 
-// recorded is a run as it is kept. asked is the rate; 0 for a closed loop of so many in flight.
+// recorded converts a run for the record. asked is the rate; 0 for a closed loop of inFlight instances.
 func recorded(l *record.Load, what string, asked float64, inFlight int) record.KneeRun {
 	r := record.KneeRun{
 		What: what, InFlight: inFlight, AskedPerS: asked, OfferedPerS: l.OfferedPerS, AchievedPerS: l.AchievedPerS,
@@ -91,7 +91,6 @@ func recorded(l *record.Load, what string, asked float64, inFlight int) record.K
 	return r
 }
 
-// objectivesOf are what a record holds.
 func objectivesOf(list []record.KneeObjective) (out []scenarios.Objective) {
 	for _, o := range list {
 		out = append(out, scenarios.Objective{Percentile: o.Percentile, Most: time.Duration(o.MostNS)})
@@ -99,7 +98,7 @@ func objectivesOf(list []record.KneeObjective) (out []scenarios.Objective) {
 	return out
 }
 
-// Methods say how the figures of a report were measured.
+// Methods describe how a report's figures are measured.
 func Methods() []record.Method {
 	return []record.Method{
 		{Figure: "points", Text: "Open loop: instances are submitted at the times that the arrivals intend, whatever the scheduler does. A latency is from the intended time to the moment at " +
@@ -111,7 +110,7 @@ func Methods() []record.Method {
 	}
 }
 
-// perSecond is a rate with three digits, or all before the point.
+// perSecond formats a rate with three digits, or without a fraction.
 func perSecond(v float64) string {
 	switch {
 	case v >= 100:

@@ -23,13 +23,12 @@ import (
 // Axis is what is scaled.
 type Axis string
 
-// What can be scaled.
 const (
 	Workers     Axis = "workers"     // actions that an engine runs at once
 	Connections Axis = "connections" // of the design's pool
 )
 
-// ParseAxis reads "workers=1,2,4": what is scaled, and its values, ascending. The error is one line that says what to write.
+// ParseAxis parses "workers=1,2,4": an axis and its ascending values. The error is one line that says what to write.
 func ParseAxis(text string) (Axis, []int, error) {
 	const right = "write workers=1,2,4,8,16 or connections=2,4,8,16"
 	name, list, ok := strings.Cut(text, "=")
@@ -59,7 +58,7 @@ func ParseAxis(text string) (Axis, []int, error) {
 	return axis, values, nil
 }
 
-// Scale gives a testbed so many of what is scaled. A design that has no connections gives an error.
+// Scale sets the axis of a testbed to n. It fails for a design without connections.
 func (a Axis) Scale(spec bench.TestbedSpec, n int) (bench.TestbedSpec, error) {
 	if a == Workers {
 		spec.Workers = n
@@ -74,27 +73,27 @@ func (a Axis) Scale(spec bench.TestbedSpec, n int) (bench.TestbedSpec, error) {
 	return spec, err
 }
 
-// ScaleSpec says what is measured.
+// ScaleSpec configures a measurement.
 type ScaleSpec struct {
-	// Open makes a system with so many of what is scaled; it is closed after one run.
+	// Open opens a system with the axis at n; it is closed after one run.
 	Open func(ctx context.Context, n int) (run RunLoad, inFlightMost int, closing func(context.Context) error, err error)
 	Axis Axis
 	// Values are ascending.
 	Values []int
-	// Runs is how many there are of each value. Zero: 3.
+	// Runs is the number of runs per value. Zero: 3.
 	Runs int
-	// InFlight is how many instances are there at once. Zero: a tenth of the most, 8 at least.
+	// InFlight is the number of instances at once. Zero: a tenth of the most, at least 8.
 	InFlight int
-	// Measure is how long a run is measured; it warms up for a third of that. Zero: 1.5 s.
+	// Measure is a run's measured time; it warms up for a third of that. Zero: 1.5 s.
 	Measure time.Duration
 	Seed    uint64
 	Limits  load.Limits
 	Say     func(line string) // called after every run; may be nil
 }
 
-// MeasureScaling runs closed loops with every value in turn, and fits the Universal Scalability Law to those that are valid. Values
-// take turns upwards and downwards, so that a drift of the machine meets all alike. It gives what it has also when
-// there is an error: of the system, or ctx's cause.
+// MeasureScaling runs closed loops with every value in turn, and fits the Universal Scalability Law to the valid ones. Values
+// alternate upwards and downwards, so that a drift of the machine affects all alike. With an error, of the system or ctx's
+// cause, it also returns what it has.
 func MeasureScaling(ctx context.Context, spec ScaleSpec) (*record.Scaling, error) {
 	spec.Runs, spec.Measure = cmp.Or(spec.Runs, 3), cmp.Or(spec.Measure, 1500*time.Millisecond)
 	out := &record.Scaling{What: string(spec.Axis), InFlight: spec.InFlight, Warnings: []string{}}
@@ -113,7 +112,6 @@ measuring:
 	return out, err
 }
 
-// once makes one run.
 func (s ScaleSpec) once(ctx context.Context, out *record.Scaling, n int) error {
 	run, most, closing, err := s.Open(ctx, n)
 	if err != nil {
@@ -138,16 +136,14 @@ func (s ScaleSpec) once(ctx context.Context, out *record.Scaling, n int) error {
 	return nil
 }
 
-// measures says that a closed loop's throughput counts: latencies do not matter here.
+// measures reports whether a closed loop's throughput counts: latencies do not matter here.
 func measures(l *record.Load) bool {
 	ignored := []string{load.KindUnended, load.KindTooFew, load.KindDrift, load.KindWarmUp, load.KindLag}
 	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
 }
 
-// curvePoints is how many points a curve has.
 const curvePoints = 60
 
-// fit fits the law to the runs that are valid.
 func fit(out *record.Scaling, seed uint64) {
 	var points []usl.Point
 	for _, r := range out.Runs {
@@ -183,7 +179,7 @@ func fit(out *record.Scaling, seed uint64) {
 	out.Law = law
 }
 
-// estimate leaves out what is unbounded.
+// estimate omits what is unbounded.
 func estimate(in stats.Interval) record.Estimate {
 	finite := func(v float64) *float64 {
 		if math.IsInf(v, 0) || math.IsNaN(v) {

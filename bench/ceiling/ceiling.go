@@ -18,34 +18,34 @@ import (
 	"pulley/reports/record"
 )
 
-// The bounds of Config.
+// Bounds of Config.
 const (
 	MaxConnections = 64
 	MaxBatch       = 10_000
 	MaxNodes       = 1_000_000 // of an instance
 	MaxShapes      = 16        // numbers of nodes, or graphs
 	MinDuration    = 10 * time.Millisecond
-	MaxDuration    = time.Minute // so that tables stay small enough for the memory that they would have in use
+	MaxDuration    = time.Minute // keeps tables small enough for memory
 )
 
-// Config says what is measured, where, and for how long.
+// Config configures a measurement.
 type Config struct {
 	DSN string // of the database; not empty
 
 	Ways        []string                // some of Ways(); nil: all
-	Connections []int                   // sessions at once, from 1 to MaxConnections; nil: 1, 2, 4, 8 and 16
-	Batches     []int                   // completions in a call, of the ways that group them, from 1 to MaxBatch; nil: 100 and 1,000
-	Nodes       []int                   // node runs of an instance, each number measured by itself, up to MaxShapes; 0: completions only. nil: 0
-	Graphs      []record.InstanceWrites // what instances write, each measured by itself for the ways whose rows depend on it, up to MaxShapes; nil: fan-outs of Nodes
-	Duration    time.Duration           // of one point, each time, after a warm-up of a quarter of it. Zero: 1 s
-	Idle        bool                    // whether latencies on one idle connection are taken, too
+	Connections []int                   // sessions at once, 1 to MaxConnections; nil: 1, 2, 4, 8 and 16
+	Batches     []int                   // completions per call of the grouping ways, 1 to MaxBatch; nil: 100 and 1,000
+	Nodes       []int                   // node runs per instance, each measured separately, up to MaxShapes; 0: completions only. nil: 0
+	Graphs      []record.InstanceWrites // what instances write, each measured separately for the ways that depend on it, up to MaxShapes; nil: fan-outs of Nodes
+	Duration    time.Duration           // of a point in each round, after a warm-up of a quarter of it. Zero: 1 s
+	Idle        bool                    // also measure latencies on one idle connection
 
-	// Progress is called before each point from the goroutine that measures, with how many of the round are done.
-	// It may be nil.
+	// Progress is called before each point, with the number of points done in the round, from the measuring goroutine. May be
+	// nil.
 	Progress func(done, total int, point string)
 }
 
-// Ways lists the ways to write, in the order in which they are shown: the Ceiling constants of package record.
+// Ways lists the ways to write, the Ceiling constants of package record, in the order of display.
 func Ways() []string {
 	return []string{record.CeilingStatements, record.CeilingCall, record.CeilingBatched, record.CeilingAppend, record.CeilingPacked, record.CeilingCopy}
 }
@@ -111,36 +111,35 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Meter measures in rounds. It is for one goroutine.
+// Meter measures in rounds, from one goroutine.
 type Meter struct {
 	cfg    Config
 	points []*point
-	idle   map[string]*measure.Hist // by the Idle constants of package record; nil if they are not wanted
+	idle   map[string]*measure.Hist // by the Idle constants of package record; nil if not wanted
 	rounds int
-	prefix string // of the schemas of the last round
+	prefix string // of the last round's schemas
 }
 
-// point is one way at one size of batch and one number of connections, for instances of so many node runs.
+// point is one way at one batch size and number of connections, for instances of one shape.
 type point struct {
 	way                string
 	batch, connections int
 	shape
-	rates   []float64 // completions per second, one for each round
-	refused bool      // the server has not as many connections
+	rates   []float64 // completions per second, by round
+	refused bool      // the server has too few connections
 }
 
-// shape is what the instances of a point are.
+// shape is the form of a point's instances.
 type shape struct {
-	nodes  int // after how many completions one ends and another is submitted; 0: never
+	nodes  int // an instance ends after so many completions and another is submitted; 0: never
 	writes record.InstanceWrites
-	graph  bool // whether what is written depends on it
+	graph  bool // the writes depend on it
 }
 
 func (p *point) String() string {
 	return fmt.Sprintf("%s, %d a call, on %d connection(s)", p.named(p.way), p.batch, p.connections)
 }
 
-// named is a way with what an instance is.
 func (s *shape) named(way string) string {
 	switch {
 	case s.nodes == 0:
@@ -152,7 +151,6 @@ func (s *shape) named(way string) string {
 	return fmt.Sprintf("%s, instances of %d", way, s.nodes)
 }
 
-// shapes gives those that are measured of a way.
 func (c *Config) shapes(way string) []shape {
 	var out []shape
 	graph := ways[way].design == pushDesign
@@ -168,7 +166,7 @@ func (c *Config) shapes(way string) []shape {
 	return out
 }
 
-// New makes a Meter. Nothing is connected yet.
+// New returns a Meter that is not connected yet.
 func New(cfg Config) (*Meter, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -197,11 +195,11 @@ func New(cfg Config) (*Meter, error) {
 	return m, nil
 }
 
-// Points is how many points a round measures.
+// Points is the number of points of a round.
 func (m *Meter) Points() int { return len(m.points) }
 
-// Round measures every point once. Its schemas are gone when it returns, whatever happened. A round that fails, as it
-// also does when ctx ends, counts for nothing.
+// Round measures every point once. Its schemas are dropped when it returns, even after an error. A failed round, also one ended
+// by ctx, is discarded.
 func (m *Meter) Round(ctx context.Context) (err error) {
 	m.rounds++
 	defer func() {
@@ -226,7 +224,7 @@ func (m *Meter) Round(ctx context.Context) (err error) {
 	return m.round(ctx, lots)
 }
 
-// forget takes back the round that is under way.
+// forget discards the current round.
 func (m *Meter) forget() {
 	m.rounds--
 	for _, p := range m.points {
@@ -234,7 +232,6 @@ func (m *Meter) forget() {
 	}
 }
 
-// designs names those whose tables are needed.
 func (m *Meter) designs() []string {
 	var out []string
 	add := func(design string) {
@@ -294,8 +291,8 @@ func (m *Meter) round(ctx context.Context, lots map[string]*scratch) error {
 	return nil
 }
 
-// point measures one point. One for which the server has not enough connections is left out from then on, as long as
-// the way has another.
+// point measures one point. A point that needs more connections than the server has is skipped from then on, as long as its way
+// has another.
 func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) error {
 	rate, err := p.measure(ctx, lots[ways[p.way].design], m.cfg.Duration)
 	var server *pgconn.PgError
@@ -312,10 +309,10 @@ func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) e
 	return nil
 }
 
-// noConnectionLeft is the code of Postgres' refusal.
+// noConnectionLeft is Postgres' error code of a refused connection.
 const noConnectionLeft = "53300"
 
-// Result gives what all rounds found, or nil before the first has ended.
+// Result returns what all rounds found; nil before the first has ended.
 func (m *Meter) Result() *record.Ceilings {
 	if m.rounds == 0 {
 		return nil
@@ -348,10 +345,10 @@ func (m *Meter) Result() *record.Ceilings {
 	return out
 }
 
-// unsteady is how far the highest measurement of a best point may be above the lowest before a warning says so.
+// unsteady is the ratio of a best point's highest to its lowest measurement above which a warning is given.
 const unsteady = 1.5
 
-// best gives all points of a way for instances of a shape, and which has the highest median.
+// best returns all points of a way and a shape, and the one with the highest median.
 func (m *Meter) best(way string, s shape) record.CeilingRate {
 	rate := record.CeilingRate{Way: way, NodesPerInstance: s.nodes}
 	if s.graph {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// tiny is a measurement that is short, and not worth anything for it.
+// tiny is a measurement too short for its figures to mean anything.
 func tiny(t *testing.T) Config {
 	return Config{DSN: pgtest.DSN(t), Duration: MinDuration, Connections: []int{1, 3}, Batches: depth.Of([]int{7}, []int{7, 20}), Idle: true}
 }
@@ -33,7 +33,7 @@ func meter(t *testing.T, cfg Config) *Meter {
 	return m
 }
 
-// left lists the schemas that a meter's last round has left behind.
+// left lists the schemas that a meter's last round has not removed.
 func left(t *testing.T, m *Meter) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), m.cfg.DSN)
@@ -52,7 +52,7 @@ func left(t *testing.T, m *Meter) []string {
 	return names
 }
 
-// TestEverythingIsMeasured measures every way and every latency twice, and wants a record that can be written.
+// TestEverythingIsMeasured measures every way and every latency twice, and checks that the record can be written.
 func TestEverythingIsMeasured(t *testing.T) {
 	cfg := tiny(t) // starts the server, which has goroutines
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -107,8 +107,8 @@ func TestEverythingIsMeasured(t *testing.T) {
 	}
 }
 
-// TestGroupsAreFaster: what the ways are for must show even in measurements as short as these. How fast they are is a
-// matter of the machine and of who else is at work, so by day it is told and not judged.
+// TestGroupsAreFaster checks that grouping is faster. The ratio depends on the machine and its load, so by day it is only
+// logged.
 func TestGroupsAreFaster(t *testing.T) {
 	m := meter(t, Config{DSN: pgtest.DSN(t), Duration: depth.Of(MinDuration, 50*time.Millisecond), Connections: []int{1}, Batches: []int{200},
 		Ways: []string{record.CeilingStatements, record.CeilingBatched, record.CeilingAppend}})
@@ -125,7 +125,7 @@ func TestGroupsAreFaster(t *testing.T) {
 	}
 }
 
-// TestCutOff ends measurements at every stage: nothing of them may stay.
+// TestCutOff cancels measurements at every stage, and checks that nothing remains.
 func TestCutOff(t *testing.T) {
 	pgtest.DSN(t) // starts the server, which has goroutines
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -168,7 +168,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// waitForCalls returns when sessions that measure have been seen at work so many times.
+// waitForCalls returns when it has seen measuring sessions active times times.
 func waitForCalls(ctx context.Context, dsn string, times int) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -214,7 +214,7 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestFewConnections measures as a role that may have a few connections only: what needs more is left out, and said.
+// TestFewConnections checks that a role with few connections omits, and reports, what needs more of them.
 func TestFewConnections(t *testing.T) {
 	cfg := tiny(t)
 	admin, err := pgx.Connect(t.Context(), cfg.DSN)
@@ -264,7 +264,7 @@ func TestFewConnections(t *testing.T) {
 	}
 }
 
-// TestNoServer wants one line that says what to do.
+// TestNoServer checks that the error is one line that says what to do.
 func TestNoServer(t *testing.T) {
 	m := meter(t, Config{DSN: "host=/nowhere port=1 user=nobody"})
 	err := m.Round(t.Context())
@@ -273,7 +273,7 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// TestResult holds how figures become a ceiling.
+// TestResult checks how figures become a ceiling.
 func TestResult(t *testing.T) {
 	graph, none := shape{writes: FanOut(fanOutWidth), graph: true}, shape{writes: FanOut(fanOutWidth)}
 	m := &Meter{cfg: Config{Ways: []string{"batched", "append"}, Nodes: []int{0}, Duration: time.Second}, rounds: 2, points: []*point{

@@ -2,7 +2,7 @@ package ceiling
 
 import "encoding/binary"
 
-// The types of parameters, by their numbers in Postgres.
+// OIDs of the parameter types.
 const (
 	byteaType  = 17
 	bigintType = 20
@@ -12,23 +12,23 @@ const (
 	uuidType   = 2950
 )
 
-// array encodes one parameter of an array's type in the binary format. Its buffer is used again and again.
+// array encodes an array parameter in the binary format. Its buffer is reused.
 type array struct {
 	buf []byte
 	n   uint32
 }
 
-// headerBytes are those of an array of one dimension.
+// headerBytes is the size of a one-dimensional array's header.
 const headerBytes = 20
 
-// begin starts an array of elements of a type.
+// begin starts an array of elements with a type OID.
 func (a *array) begin(elements uint32) {
 	a.buf, a.n = a.buf[:0], 0
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // dimensions
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 0) // no nulls
 	a.buf = binary.BigEndian.AppendUint32(a.buf, elements)
-	a.buf = binary.BigEndian.AppendUint32(a.buf, 0) // how many, which bytes puts in
-	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // the first one's place
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 0) // the length, set by bytes
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // lower bound
 }
 
 func (a *array) int64(v int64) {
@@ -50,8 +50,8 @@ func (a *array) raw(v []byte) {
 	a.buf = append(a.buf, v...)
 }
 
-// bytes gives the parameter, which is good until begin is called again. An array of nothing has one dimension all the
-// same, which Postgres accepts. One that was never begun is null.
+// bytes returns the parameter, valid until begin is called again. An empty array has one dimension too, which Postgres accepts.
+// An array that was never begun is null.
 func (a *array) bytes() []byte {
 	if len(a.buf) == 0 {
 		return nil

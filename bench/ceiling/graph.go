@@ -8,32 +8,32 @@ import (
 	"pulley/reports/record"
 )
 
-// FanOut is what instances write whose node runs are branches of spreads of fanOutWidth, each of which is awaited whole: an
-// element and a raise of its counter for each.
+// FanOut returns the writes of instances whose node runs are branches of spreads of fanOutWidth, each awaited whole: an element
+// and a counter increment per run.
 func FanOut(nodes int) record.InstanceWrites {
 	return record.InstanceWrites{Nodes: nodes, Elements: nodes, Raises: nodes, Counters: (nodes + fanOutWidth - 1) / fanOutWidth}
 }
 
-// fanOutWidth is how many branches one has.
+// fanOutWidth is a spread's number of branches.
 const fanOutWidth = 100
 
-// graphWrites spreads what an instance writes evenly over its completions.
+// graphWrites distributes an instance's writes evenly over its completions.
 type graphWrites struct{ record.InstanceWrites }
 
-// span is a range of the numbers, from 0, of what an instance writes of a kind.
+// span is a range of an instance's writes of one kind, numbered from 0.
 type span struct{ from, to int64 }
 
-// brought is what one completion brings.
+// brought is what one completion writes.
 type brought struct{ values, elements, raises span }
 
-// of gives what a completion brings, numbered within its instance.
+// of returns what a completion writes, numbered within its instance.
 func (g *graphWrites) of(n int64) brought {
 	nodes := int64(g.Nodes)
 	share := func(all int) span { return span{n % nodes * int64(all) / nodes, (n%nodes + 1) * int64(all) / nodes} }
 	return brought{share(g.Values), share(g.Elements), share(g.Raises)}
 }
 
-// before gives the same of a completion, numbered over all instances: from is how many came before.
+// before returns the same for a completion numbered over all instances: from counts the writes before it.
 func (g *graphWrites) before(n int64) brought {
 	out, ended := g.of(n), n/int64(g.Nodes)
 	for _, s := range []struct {
@@ -45,7 +45,7 @@ func (g *graphWrites) before(n int64) brought {
 	return out
 }
 
-// counter gives the node whose counter a raise is for, and how many raises that counter gets: neighbours share one.
+// counter returns the node of an increment's counter, and that counter's increments: neighbours share one.
 func (g *graphWrites) counter(raise int64) (node, required int32) {
 	raises, counters := int64(g.Raises), int64(g.Counters)
 	c := raise * counters / raises
@@ -53,7 +53,7 @@ func (g *graphWrites) counter(raise int64) (node, required int32) {
 	return int32(join + c), int32(first(c+1) - first(c))
 }
 
-// brings encodes what completions bring beside the ends of their runs.
+// brings encodes what completions write besides ending their runs.
 type brings struct {
 	values, elements struct{ ords, instances, places, values array }
 	raises           struct{ ords, instances, counters, required array }
@@ -72,7 +72,7 @@ func (b *brings) begin() {
 	b.raises.required.begin(intType)
 }
 
-// add adds what a completion brings: ord is its number in the call.
+// add adds a completion's writes; ord is its number in the call.
 func (b *brings) add(g *graphWrites, ord int32, n int64, instance uuid.UUID) {
 	of := g.of(n)
 	for _, list := range []struct {
@@ -95,7 +95,7 @@ func (b *brings) add(g *graphWrites, ord int32, n int64, instance uuid.UUID) {
 	}
 }
 
-// parts names what a statement has to have for what was added, and for so many instances that end.
+// parts names the parts of a statement needed for what was added and for the ending instances.
 func (b *brings) parts(ending int64) string {
 	var parts []string
 	for _, p := range []struct {

@@ -11,7 +11,7 @@ import (
 // joining is a graph with some of everything, in numbers that do not divide each other.
 var joining = record.InstanceWrites{Nodes: 7, Values: 10, Elements: 3, Raises: 5, Counters: 2}
 
-// TestWritesAreSpread adds up what single completions bring.
+// TestWritesAreSpread checks that the writes of single completions add up to the instance's.
 func TestWritesAreSpread(t *testing.T) {
 	for _, w := range []record.InstanceWrites{joining, {Nodes: 5}, FanOut(10), FanOut(250), {Nodes: 1, Values: 4, Raises: 9, Counters: 9}} {
 		g := graphWrites{w}
@@ -45,7 +45,7 @@ func TestWritesAreSpread(t *testing.T) {
 	}
 }
 
-// TestGraphsAreWritten looks at the rows that each way writes for a graph.
+// TestGraphsAreWritten checks the rows that each way writes for a graph.
 func TestGraphsAreWritten(t *testing.T) {
 	s := lot(t, pushDesign)
 	for way, batch := range map[string]int{record.CeilingStatements: 1, record.CeilingCall: 1, record.CeilingBatched: 35} {
@@ -80,7 +80,7 @@ func TestGraphsAreWritten(t *testing.T) {
 	}
 }
 
-// TestPackedEventsAreWhole reads the events out of their rows, and wants those that have rows of their own.
+// TestPackedEventsAreWhole checks that the packed events are those that the other way stores in rows of their own.
 func TestPackedEventsAreWhole(t *testing.T) {
 	s := lot(t, journalDesign)
 	w := shaped(t, s, record.CeilingPacked, 200, 9)

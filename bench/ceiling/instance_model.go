@@ -2,18 +2,16 @@ package ceiling
 
 import "context"
 
-// instanceModel are the instances that begin and end beside the completions of a stream, each of the same number of node runs:
-// with the completion that is its last an instance ends, and another is submitted. They hold the arrays of that.
+// instanceModel models the instances of a stream of completions, each of the same number of node runs: an instance ends with
+// its last completion, and another is submitted. It holds the arrays for both.
 type instanceModel struct {
-	nodes int64 // node runs of an instance; 0: there are no instances
+	nodes int64 // of an instance; 0: no instances
 
 	ords, ended, results, tokens, created, workflows, inputs array
 }
 
-// workflow is the number of all instances' program.
 const workflow = 1
 
-// before is how many instances have ended before a completion.
 func (l *instanceModel) before(n int64) int64 {
 	if l.nodes == 0 {
 		return 0
@@ -21,7 +19,7 @@ func (l *instanceModel) before(n int64) int64 {
 	return n / l.nodes
 }
 
-// ahead is how many instances run at any time: as many as have the node runs of the queue, and those around them.
+// ahead is the number of running instances: those with node runs in the queue, and those around them.
 func (l *instanceModel) ahead(depth int64) int64 {
 	if l.nodes == 0 {
 		return 0
@@ -29,7 +27,7 @@ func (l *instanceModel) ahead(depth int64) int64 {
 	return depth/l.nodes + 2
 }
 
-// last says whether an instance ends with the completion.
+// last reports whether the completion ends an instance.
 func (l *instanceModel) last(n int64) bool { return l.nodes != 0 && (n+1)%l.nodes == 0 }
 
 func (l *instanceModel) begin() {
@@ -42,8 +40,7 @@ func (l *instanceModel) begin() {
 	l.inputs.begin(jsonType)
 }
 
-// turn fills the arrays with the instances that end in the next call, and as many that are submitted; it gives how
-// many that are.
+// turn fills the arrays with the instances that the next call ends, and as many new ones; it returns their number.
 func (s *stream) turn() int64 {
 	l := &s.modelled
 	from, to := l.before(s.next), l.before(s.next+s.size)
@@ -63,7 +60,6 @@ func (s *stream) turn() int64 {
 	return to - from
 }
 
-// bear adds an instance to those that are submitted.
 func (s *stream) bear(k int64) {
 	id := s.id(k)
 	s.modelled.created.raw(id[:])
@@ -71,7 +67,6 @@ func (s *stream) bear(k int64) {
 	s.modelled.inputs.raw(payload)
 }
 
-// bearFirst submits the instances that run at the beginning.
 func (s *stream) bearFirst(ctx context.Context) error {
 	first := s.modelled.ahead(s.depth)
 	if first == 0 {
@@ -84,24 +79,24 @@ func (s *stream) bearFirst(ctx context.Context) error {
 	return s.bearAll(ctx, first)
 }
 
-// bearAll submits the instances that are in the arrays, in a statement of its own.
+// bearAll submits the instances in the arrays, in a separate statement.
 func (s *stream) bearAll(ctx context.Context, rows int64) error {
 	l := &s.modelled
 	s.param(bigShort(s.shard), l.created.bytes(), l.workflows.bytes(), l.inputs.bytes())
 	return s.exec(ctx, "bear", rows)
 }
 
-// endAll ends those that are in the arrays, in a statement of its own.
+// endAll ends the instances in the arrays, in a separate statement.
 func (s *stream) endAll(ctx context.Context, name string, rows int64) error {
 	l := &s.modelled
 	s.param(bigShort(s.shard), l.ended.bytes(), l.results.bytes(), l.tokens.bytes())
 	return s.exec(ctx, name, rows)
 }
 
-// tally is what writers have made durable, by which the rows in the tables are counted.
+// tally is what writers have made durable, compared with the rows in the tables.
 type tally struct {
 	completions int64
-	queued      int64 // runs that stand in the queue at any time between calls
+	queued      int64 // runs in the queue between calls
 	running     int64 // instances
 	ended       int64
 
@@ -118,8 +113,8 @@ func (t *tally) add(o tally) {
 	t.raises += o.raises
 }
 
-// rows is what the counting statements are to find under a name. A completion that ends its instance is told by the
-// instance's row, and has no event.
+// rows is the count that a counting statement must find under a name. A completion that ends its instance has no event: the
+// instance's row shows it.
 func (t *tally) rows(name string) int64 {
 	switch name {
 	case "queue":

@@ -9,7 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
-// Methods says how the figures of a Result are measured.
+// Methods describes how the figures of a Result are measured.
 func Methods(cfg Config) []record.Method {
 	cfg = cfg.withDefaults()
 	return []record.Method{
@@ -27,7 +27,6 @@ func Methods(cfg Config) []record.Method {
 	}
 }
 
-// graphsText says which graphs are written.
 func graphsText(graphs []record.InstanceWrites) string {
 	if graphs == nil {
 		return "The workload is a fan-out of one to a hundred to one, endlessly: an element and a raise for each completion."
@@ -35,7 +34,7 @@ func graphsText(graphs []record.InstanceWrites) string {
 	return "Each graph's counts stand with its rate; the instances follow each other, so that what they have in common within a call is as much as can be."
 }
 
-// instances says what is written where instances begin and end.
+// instances describes the writes at the start and end of instances.
 func instances(nodes []int) string {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n int) bool { return n == 0 })
 	if len(nodes) == 0 {
@@ -47,7 +46,7 @@ func instances(nodes []int) string {
 		"of a completion that ends its instance the journal has no event."
 }
 
-// numbers gives "1, 2 or 4 connections".
+// numbers formats "1, 2 or 4 connections".
 func numbers(list []int, noun string) string {
 	words := make([]string, len(list))
 	for i, n := range list {

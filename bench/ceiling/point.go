@@ -13,17 +13,17 @@ import (
 
 // writer makes completions durable on one connection, in one way.
 type writer interface {
-	// fill puts in place what the calls find there.
+	// fill stores what the calls need.
 	fill(ctx context.Context) error
-	// call writes as many completions as one call does; they are durable when it returns nil.
+	// call writes one call's completions; they are durable when it returns nil.
 	call(ctx context.Context) error
-	// batch is how many that are, tally what all calls so far have made durable.
+	// batch is the number of completions of a call, tally what all calls so far have made durable.
 	batch() int64
 	tally() tally
 	close(ctx context.Context)
 }
 
-// measure takes the rate of one point, in completions per second.
+// measure returns the rate of one point, in completions per second.
 func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate float64, err error) {
 	if err := s.empty(ctx); err != nil {
 		return 0, err
@@ -56,7 +56,7 @@ func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate 
 	return rate, s.check(ctx, all)
 }
 
-// race has all writers write at once and adds up their rates. All of them write until the last has its figure.
+// race runs all writers concurrently and adds up their rates. Each writes until the last has its figure.
 func race(ctx context.Context, writers []writer, d time.Duration) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,9 +83,9 @@ func race(ctx context.Context, writers []writer, d time.Duration) (float64, erro
 	return sum, first(errs)
 }
 
-// rateOf takes one writer's figure, and goes on until all have theirs.
+// rateOf measures one writer's rate, and continues writing until all have theirs.
 func rateOf(ctx context.Context, w writer, begin time.Time, d time.Duration, open *atomic.Int64) (float64, error) {
-	for some := false; !some || time.Since(begin) < d/4; some = true { // the first call prepares what is prepared once
+	for some := false; !some || time.Since(begin) < d/4; some = true { // the first call prepares statements
 		if err := w.call(ctx); err != nil {
 			return 0, err
 		}
@@ -107,7 +107,7 @@ func rateOf(ctx context.Context, w writer, begin time.Time, d time.Duration, ope
 	return float64(calls) * float64(w.batch()) / elapsed.Seconds(), nil
 }
 
-// first gives the error that came first to all others, which are those of the cancellation that it led to.
+// first returns the error that caused the cancellation, if there is one.
 func first(errs []error) error {
 	var canceled error
 	for _, err := range errs {
@@ -122,10 +122,10 @@ func first(errs []error) error {
 	return canceled
 }
 
-// idleKinds are what is timed on one idle connection.
+// idleKinds are timed on one idle connection.
 var idleKinds = []string{record.IdleCommit, record.IdleTransaction, record.IdleCall, record.IdleAppend}
 
-// idleWays are the ways that write one completion for each kind.
+// idleWays are the one-completion ways of the kinds.
 var idleWays = map[string]string{
 	record.IdleCommit:      probeWay,
 	record.IdleTransaction: record.CeilingStatements,
@@ -133,7 +133,7 @@ var idleWays = map[string]string{
 	record.IdleAppend:      record.CeilingAppend,
 }
 
-// measureIdle times single calls, one after the other, while nothing else is going on.
+// measureIdle times single calls, one after the other, with nothing else running.
 func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d time.Duration, into *measure.Hist) error {
 	way := idleWays[what]
 	s := lots[ways[way].design]

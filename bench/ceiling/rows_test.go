@@ -12,8 +12,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestTheSameRows runs the journal on short instances and wants its ceiling to insert and update as many rows per
-// node, by the server's counters.
+// TestTheSameRows compares the rows that the journal and its ceiling insert and update per node, by the server's counters.
 func TestTheSameRows(t *testing.T) {
 	cases, err := bench.Cases(bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"2,10"}})
 	if err != nil {
@@ -36,8 +35,8 @@ func TestTheSameRows(t *testing.T) {
 		inserted, updated := ceiling.AppendedPerNode(t, s.Size)
 		nodes := float64(s.Nodes * s.Instances)
 		runInserted, runUpdated := float64(*s.Counters.RowsInserted)/nodes, float64(*s.Counters.RowsUpdated)/nodes
-		// A run stores its program too, and renews the leases of its shards, which are 4, each second: that adds rows to what
-		// the nodes have written, the more the longer it took.
+		// A run also stores its program, and renews the leases of its 4 shards each second. These rows add to those of the
+		// nodes.
 		renewed := 8 * (1 + float64(s.ElapsedNS)/float64(time.Second))
 		if math.Abs(inserted-runInserted) > 0.02 || updated-runUpdated > 0.02 || runUpdated-updated > 0.03+renewed/nodes {
 			t.Errorf("chain of %d: the ceiling inserts %.3f rows per node and updates %.3f, a run %.3f and %.3f", s.Size, inserted, updated, runInserted, runUpdated)

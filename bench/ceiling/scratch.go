@@ -12,26 +12,26 @@ import (
 	"pulley/engine/backend/postgres/push"
 )
 
-// application is the name of all sessions that measure.
+// application is the name of all measuring sessions.
 const application = "pulley ceiling"
 
-// The designs whose tables are written to.
+// The designs that own the tables.
 const (
 	pushDesign    = "push"
 	journalDesign = "journal"
 )
 
-// dropWithin bounds how long a schema's end may take after everything else has ended.
+// dropWithin bounds the removal of a schema.
 const dropWithin = 30 * time.Second
 
-// scratch is a schema of a design's own tables, for one round.
+// scratch is a schema with a design's own tables, for one round.
 type scratch struct {
 	dsn, design, schema string
 
 	conn *pgx.Conn // for what is not timed
 }
 
-// open sets the schema up with the design's migrations, a shard for each connection.
+// open creates the schema with the design's migrations, a shard per connection.
 func (s *scratch) open(ctx context.Context, shards int) error {
 	if err := s.migrate(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Shards: shards, Application: application}); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *scratch) open(ctx context.Context, shards int) error {
 	return s.run(ctx, query("probe"))
 }
 
-// migrate opens the design, which makes its tables, and closes it again.
+// migrate opens the design, which creates its tables, and closes it.
 func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 	if s.design == journalDesign {
 		b, err := journal.Open(ctx, journal.Config{Store: store})
@@ -72,16 +72,14 @@ func (s *scratch) connect(ctx context.Context) (*pgx.Conn, error) {
 	return postgres.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
 }
 
-// run runs statements that take nothing.
 func (s *scratch) run(ctx context.Context, sql string) error {
 	_, err := s.conn.PgConn().Exec(ctx, sql).ReadAll()
 	return err
 }
 
-// empty takes all rows away.
 func (s *scratch) empty(ctx context.Context) error { return s.run(ctx, query("empty_"+s.design)) }
 
-// check counts the rows in the tables, which have to be those of the tally of all writers.
+// check compares the rows in the tables with the tally of all writers.
 func (s *scratch) check(ctx context.Context, all tally) error {
 	rows, err := s.conn.Query(ctx, query("count_"+s.design))
 	if err != nil {
@@ -103,7 +101,7 @@ func (s *scratch) check(ctx context.Context, all tally) error {
 	return nil
 }
 
-// drop removes the schema, also when ctx has ended or it was never set up whole.
+// drop removes the schema, also if ctx has ended or the schema is incomplete.
 func (s *scratch) drop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropWithin)
 	defer cancel()

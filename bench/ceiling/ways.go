@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// statements writes a completion as statements in a transaction, each of which waits for the one before. The end of an
-// instance is one more, the submission of the next a transaction of its own.
+// statements writes a completion as sequential statements in a transaction. The end of an instance is one more, the submission
+// of the next a separate transaction.
 type statements struct{ *stream }
 
 func (w *statements) call(ctx context.Context) error {
@@ -46,7 +46,7 @@ func (w *statements) call(ctx context.Context) error {
 	return w.plain(ctx, "commit")
 }
 
-// bring writes what a completion brings beside its run's end, row by row.
+// bring writes what a completion writes besides its run's end, row by row.
 func (w *statements) bring(ctx context.Context, n int64, from uuid.UUID) error {
 	shard, brought := bigShort(w.shard), w.writes.of(n)
 	for j := brought.values.from; j < brought.values.to; j++ {
@@ -71,14 +71,12 @@ func (w *statements) bring(ctx context.Context, n int64, from uuid.UUID) error {
 	return nil
 }
 
-// plain runs a statement of the transaction's, which touches nothing.
 func (s *stream) plain(ctx context.Context, name string) error {
 	s.param()
 	return s.exec(ctx, name, 0)
 }
 
-// oneCall writes a completion in one statement, with the end of its instance; the submission of the next is a call of
-// its own.
+// oneCall writes a completion and the end of its instance in one statement; the next submission is a separate call.
 type oneCall struct {
 	*stream
 	brings
@@ -103,7 +101,7 @@ func (w *oneCall) call(ctx context.Context) error {
 	return w.exact(ctx, "call:"+b.parts(turn), 1)
 }
 
-// batched writes many completions in one statement, with the ends and submissions of instances.
+// batched writes many completions, ends and submissions in one statement.
 type batched struct {
 	*stream
 	brings
@@ -148,26 +146,25 @@ func (w *batched) begin() {
 	w.arguments.begin(jsonType)
 }
 
-// resultKind is the kind of an event that is an action's result.
 const resultKind = 0
 
-// appended writes events, many in one insert, fenced by the epoch of the shard, with the ends and submissions of
-// instances. The events have a row each, or are packed into as few as they fill.
+// appended writes events, ends and submissions, many in one insert, fenced by the shard's epoch. Events have a row each or are
+// packed.
 type appended struct {
 	*stream
 	packs                         bool
-	seq                           int64 // the last event's
+	seq                           int64 // of the last event
 	instances, nodes, paths, data array
 
 	firsts, packed array
 	pack           []byte
 }
 
-// fill submits the first instances: events are appended to nothing.
+// fill submits the first instances.
 func (w *appended) fill(ctx context.Context) error { return w.bearFirst(ctx) }
 func (w *appended) tally() tally                   { return unqueued(w.stream) }
 
-// unqueued is the tally of a writer that has no queue.
+// unqueued is the tally of a writer without a queue.
 func unqueued(s *stream) tally {
 	t := s.tally()
 	t.queued = 0
@@ -198,7 +195,7 @@ func (w *appended) call(ctx context.Context) error {
 	return w.exec(ctx, "append:"+rows, written)
 }
 
-// encodeEvents has each event of the next call in a row.
+// encodeEvents encodes each event of the next call as a row.
 func (w *appended) encodeEvents() {
 	w.instances.begin(uuidType)
 	w.nodes.begin(intType)
@@ -217,10 +214,10 @@ func (w *appended) encodeEvents() {
 	}
 }
 
-// packMax is how many bytes of events stand in a row: so many fill a page.
+// packMax is the size in bytes of a row of events that fills a page.
 const packMax = 8000
 
-// encodePacks has as many events of the next call in a row as it takes. A row begins with how many they are.
+// encodePacks packs the next call's events into rows. A row begins with its number of events.
 func (w *appended) encodePacks() {
 	w.firsts.begin(bigintType)
 	w.packed.begin(byteaType)
@@ -254,10 +251,10 @@ func (w *appended) encodePacks() {
 }
 
 // copied writes the same rows by COPY, in a transaction that begins with the fence. The ends and submissions of instances are
-// two statements behind it.
+// two more statements.
 type copied struct {
 	*stream
-	seq  int64 // the last event's
+	seq  int64 // of the last event
 	rows []byte
 }
 
@@ -293,7 +290,6 @@ func (w *copied) call(ctx context.Context) error {
 	return w.plain(ctx, "commit")
 }
 
-// encode makes the rows of the next call.
 func (w *copied) encode() {
 	w.rows = append(w.rows[:0], copyHead...)
 	for i := range w.size {
@@ -316,7 +312,6 @@ func (w *copied) encode() {
 	w.rows = binary.BigEndian.AppendUint16(w.rows, 0xffff) // the end
 }
 
-// copy sends the rows.
 func (w *copied) copy(ctx context.Context, rows int64) error {
 	tag, err := w.conn.PgConn().CopyFrom(ctx, bytes.NewReader(w.rows), query("copy"))
 	if err != nil {
@@ -330,7 +325,7 @@ func (w *copied) field(v []byte) {
 	w.rows = append(w.rows, v...)
 }
 
-// probe updates one row in a transaction of its own.
+// probe updates one row in its own transaction.
 type probe struct{ *stream }
 
 func (w *probe) fill(context.Context) error { return nil }

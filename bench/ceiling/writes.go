@@ -21,14 +21,13 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// query gives a statement by its name.
 func query(name string) string { return measure.Statement(sqlFiles, name) }
 
-// probeWay is the update of one row, which is timed but is no way to write completions.
+// probeWay updates one row; it is timed but writes no completions.
 const probeWay = "probe"
 
-// ways are the ways to write: the tables that each is for, whether its calls carry several completions, and how a
-// writer is made of a connection. Only what is written to the push design's tables depends on the graph.
+// ways are the ways to write: the design of their tables, whether a call carries several completions, and how to make a writer
+// of a connection. Only writes to the push design's tables depend on the graph.
 var ways = map[string]struct {
 	design string
 	groups bool
@@ -43,30 +42,29 @@ var ways = map[string]struct {
 	probeWay:                 {pushDesign, false, func(s *stream) writer { return &probe{s} }},
 }
 
-// The shape of the workload.
 const (
-	element = 7     // the node of all actions, of the aggregate of their elements, and the variable of their values
-	join    = 9     // the first node that has a counter
-	epoch   = 12345 // in which every shard is owned
+	element = 7     // the node of all actions and of their aggregate, and the variable of their values
+	join    = 9     // the first node with a counter
+	epoch   = 12345 // of every shard
 
-	// A writer has twice as many runs queued as a call completes, and twice this at least.
+	// A writer queues twice as many runs as a call completes, and at least twice this.
 	minBatchDepth = 500
 )
 
-// payload is a value, and the arguments of an action: 64 bytes of JSON.
+// payload is a value or an action's arguments: 64 bytes of JSON.
 var payload = []byte(`{"payload":"0123456789abcdef0123456789abcdef0123456789abcdef01"}`)
 
-// stream is the endless row of instances of one connection: completions in order, each a run of the queue that an earlier one
-// put there. It holds what the writers share.
+// stream is one connection's endless sequence of instances: completions in order, each a run that an earlier one queued.
+// Writers share it.
 type stream struct {
 	conn       *pgx.Conn
 	shard      int16
 	size       int64            // completions in a call
 	depth      int64            // runs in the queue
-	next       int64            // the completion that comes next, from 0
-	known      map[string][]int // statements that are prepared, with the places of their parameters in args
-	args       [][]byte         // of a call, used again and again
-	parameters [][]byte         // those of them that its statement takes
+	next       int64            // the next completion, from 0
+	known      map[string][]int // prepared statements, with the places of their parameters in args
+	args       [][]byte         // of a call, reused
+	parameters [][]byte         // those of the statement
 	modelled   instanceModel
 
 	writes graphWrites
@@ -74,7 +72,6 @@ type stream struct {
 	turns  int
 }
 
-// open connects and makes a writer of a point, on a shard.
 func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
@@ -87,7 +84,7 @@ func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) 
 
 func (s *stream) batch() int64 { return s.size }
 
-// tally says what the tables hold between calls.
+// tally returns what the tables hold between calls.
 func (s *stream) tally() tally {
 	before := s.writes.before(s.next)
 	return tally{
@@ -96,13 +93,12 @@ func (s *stream) tally() tally {
 	}
 }
 
-// close ends the session. What it was doing is cut off.
+// close ends the session and aborts what it is doing.
 func (s *stream) close(ctx context.Context) { _ = s.conn.Close(ctx) }
 
-// instance is that of a completion, by the graph.
 func (s *stream) instance(n int64) uuid.UUID { return s.id(n / int64(s.writes.Nodes)) }
 
-// instanceOf is the same where instances begin and end: that to which the completion belongs.
+// instanceOf returns a completion's instance, also if instances begin and end.
 func (s *stream) instanceOf(n int64) uuid.UUID {
 	if s.modelled.nodes == 0 {
 		return s.instance(n)
@@ -110,7 +106,7 @@ func (s *stream) instanceOf(n int64) uuid.UUID {
 	return s.id(s.modelled.before(n))
 }
 
-// id is the key of an instance, made as the engine's are: later ones are greater.
+// id is an instance's key, made as the engine's are: later ones are greater.
 func (s *stream) id(k int64) (id uuid.UUID) {
 	const began = 0x01a1fbf562b7
 	binary.BigEndian.PutUint64(id[:8], uint64(began+k)<<16|0x7000)
@@ -119,7 +115,7 @@ func (s *stream) id(k int64) (id uuid.UUID) {
 	return id
 }
 
-// path is that of a completion's run. The two that were given last are good.
+// path returns a completion's path. The last two results are valid.
 func (s *stream) path(n int64) []byte {
 	s.turns++
 	name := &s.names[s.turns%len(s.names)]
@@ -127,10 +123,10 @@ func (s *stream) path(n int64) []byte {
 	return *name
 }
 
-// token is what fences a completion. Never 0.
+// token fences a completion. Never 0.
 func (s *stream) token(n int64) int64 { return n + 1 }
 
-// fill submits the first instances, and queues the runs that the first completions find.
+// fill submits the first instances and queues the runs of the first completions.
 func (s *stream) fill(ctx context.Context) error {
 	if err := s.bearFirst(ctx); err != nil {
 		return err
@@ -149,10 +145,10 @@ func (s *stream) fill(ctx context.Context) error {
 	return s.exec(ctx, "fill", s.depth)
 }
 
-// param sets the parameters of the next call, by their numbers in the file of its statement.
+// param sets the next call's parameters, by their numbers in the statement's file.
 func (s *stream) param(args ...[]byte) { s.args = append(s.args[:0], args...) }
 
-// exec runs a statement with the parameters that were set, prepared once, and demands that it touches so many rows.
+// exec executes a statement, prepared once, with the set parameters, and checks the number of affected rows.
 func (s *stream) exec(ctx context.Context, name string, rows int64) error {
 	if err := s.prepare(ctx, name); err != nil {
 		return err
@@ -171,7 +167,7 @@ func (s *stream) all(name string, tag pgconn.CommandTag, rows int64) error {
 	return nil
 }
 
-// exact runs a statement that answers with one row of counts, all of which have to be rows.
+// exact executes a statement that returns one row of counts, each of which must be rows.
 func (s *stream) exact(ctx context.Context, name string, rows int64) error {
 	if err := s.prepare(ctx, name); err != nil {
 		return err
@@ -191,8 +187,8 @@ func (s *stream) exact(ctx context.Context, name string, rows int64) error {
 	return nil
 }
 
-// prepare makes a statement once, and gathers what it takes of the parameters that were set. Its name is that of its file,
-// and behind a colon the parts of it that are wanted, joined by commas.
+// prepare prepares a statement once, and collects its parameters. Its name is that of its file, followed by a colon and the
+// wanted parts, separated by commas.
 func (s *stream) prepare(ctx context.Context, name string) error {
 	parameters, ok := s.known[name]
 	if !ok {
@@ -212,7 +208,7 @@ func (s *stream) prepare(ctx context.Context, name string) error {
 	return nil
 }
 
-// binaryFormat says that all parameters, or all columns, are in the binary format.
+// binaryFormat selects the binary format for all parameters or columns.
 var binaryFormat = []int16{1}
 
 func big64(v int64) []byte    { return binary.BigEndian.AppendUint64(nil, uint64(v)) }

@@ -16,7 +16,6 @@ import (
 	"pulley/reports/record"
 )
 
-// lot sets up tables of a design.
 func lot(t *testing.T, design string) *scratch {
 	t.Helper()
 	s := &scratch{dsn: pgtest.DSN(t), design: design, schema: pgtest.Schema(t)}
@@ -31,19 +30,17 @@ func lot(t *testing.T, design string) *scratch {
 	return s
 }
 
-// filled makes a writer of completions only on its first shard.
+// filled makes a writer that only writes completions, on its first shard.
 func filled(t *testing.T, s *scratch, way string, batch int) writer {
 	t.Helper()
 	return shaped(t, s, way, batch, 0)
 }
 
-// shaped makes one for instances of so many node runs.
 func shaped(t *testing.T, s *scratch, way string, batch, nodes int) writer {
 	t.Helper()
 	return written(t, s, way, batch, shape{nodes: nodes, writes: FanOut(cmp.Or(nodes, fanOutWidth))})
 }
 
-// graphed makes one for instances of a graph.
 func graphed(t *testing.T, s *scratch, way string, batch int, writes record.InstanceWrites) writer {
 	t.Helper()
 	return written(t, s, way, batch, shape{writes.Nodes, writes, true})
@@ -62,7 +59,7 @@ func written(t *testing.T, s *scratch, way string, batch int, of shape) writer {
 	return w
 }
 
-// TestTheFourWrites looks at the rows after some calls of each way that writes to the push design's tables.
+// TestTheFourWrites checks the rows that each way leaves in the push design's tables.
 func TestTheFourWrites(t *testing.T) {
 	s := lot(t, pushDesign)
 	for way, batch := range map[string]int{record.CeilingStatements: 1, record.CeilingCall: 1, record.CeilingBatched: 125} {
@@ -96,7 +93,7 @@ func TestTheFourWrites(t *testing.T) {
 	}
 }
 
-// TestAppendedEqualsCopied wants the same events from both ways, and those of the workload.
+// TestAppendedEqualsCopied checks that both ways write the workload's events.
 func TestAppendedEqualsCopied(t *testing.T) {
 	var tables []string
 	for _, way := range []string{record.CeilingAppend, record.CeilingCopy} {
@@ -124,7 +121,8 @@ func TestAppendedEqualsCopied(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotWriteIsAnError: each guard is made to refuse, and a call that writes less than it says must say so.
+// TestWhatDoesNotWriteIsAnError checks that a call fails when a guard refuses its write, or when it writes less than it
+// reports.
 func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 	for way, design := range map[string]string{
 		record.CeilingStatements: pushDesign, record.CeilingCall: pushDesign, record.CeilingBatched: pushDesign, record.CeilingAppend: journalDesign,
@@ -161,7 +159,7 @@ func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 	}
 }
 
-// liar says that it has written more than it has.
+// liar reports more rows than it writes.
 type liar struct {
 	writer
 	lie tally
@@ -173,7 +171,7 @@ func (l liar) tally() tally {
 	return t
 }
 
-// TestRowsAreCounted: what writers say is held against the tables.
+// TestRowsAreCounted compares the writers' counts with the tables.
 func TestRowsAreCounted(t *testing.T) {
 	for way, design := range map[string]string{record.CeilingBatched: pushDesign, record.CeilingCopy: journalDesign} {
 		s := lot(t, design)
@@ -198,7 +196,7 @@ func TestRowsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRowsAreFoundByTheirKeys: a call reads as many rows as it has completions, however long the queue is.
+// TestRowsAreFoundByTheirKeys checks that a call reads one row per completion, however long the queue is.
 func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	s := lot(t, pushDesign)
 	const batch = 100
@@ -233,7 +231,7 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	}
 }
 
-// clockwork is a writer whose calls take a time that is known, in a bubble of virtual time.
+// clockwork is a writer whose calls take a known virtual time.
 type clockwork struct {
 	writer
 	size       int64
@@ -267,8 +265,8 @@ func (c *clockwork) call(ctx context.Context) error {
 	}
 }
 
-// TestRates holds the arithmetic on writers whose rates are known: warm-up does not count, calls count whole, and
-// nobody stops before the last has its figure.
+// TestRates checks the arithmetic on writers with known rates: warm-up does not count, calls count whole, and no writer stops
+// before the last one has its figure.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quick := &clockwork{size: 10, first: 70 * time.Millisecond, per: time.Millisecond}

@@ -8,14 +8,13 @@ type candidate struct {
 	q     float64
 }
 
-// divider finds candidates. Its slices are used again and again, so that a permutation test does not allocate.
+// divider finds candidates. It reuses its slices, so that a permutation test does not allocate.
 type divider struct {
-	before []float64 // before[k] is Σ|x(i)−x(k)| over i < τ, for the τ at hand
+	before []float64 // before[k] is Σ|x(i)−x(k)| over i < τ, for the current τ
 	all    []float64 // all[k] is the same over i < k
 }
 
-// split returns the candidate in values, which are two or more; the index is within them. Of candidates with the same
-// statistic it returns the first.
+// split returns the candidate in two or more values, by its index within them; of equal statistics the first.
 func (d *divider) split(values []float64) candidate {
 	n := len(values)
 	d.before, d.all = resize(d.before, n), resize(d.all, n)
@@ -43,7 +42,7 @@ func (d *divider) split(values []float64) candidate {
 	return best
 }
 
-// energy is Q for pieces of n and m values, from the sums of distances across and within them.
+// energy returns Q for pieces of n and m values, from the sums of distances across and within them.
 func energy(n, m int, cross, left, right float64) float64 {
 	a, b := float64(n), float64(m)
 	q := cross

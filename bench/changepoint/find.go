@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// FindOptions say what Find takes for a change.
+// FindOptions define what Find accepts as a change.
 type FindOptions struct {
-	// Search are the options of the search. Its thresholds are necessary, not sufficient.
+	// Search has the search's thresholds, which are necessary, not sufficient.
 	Search Options
-	// Confirm are those of the permutation test; 0 means a p-value of 0.01 at most, of 999 permutations.
+	// Confirm configures the permutation test; 0 means a p-value of at most 0.01, of 999 permutations.
 	Confirm PermuteOptions
-	// LeastSide is how many values a change needs on either side, up to the next change; 0 means 3.
+	// LeastSide is the least number of values on either side of a change, up to the next change; 0 means 3.
 	LeastSide int
 }
 
-// LeastValues is the length from which Find claims changes. Fewer values, evenly split, have too few orders for a p-value
-// clearly below 0.01: nine, split 4 and 5, have 126, of which two are as extreme as any.
+// LeastValues is the least length in which Find claims changes. Shorter series have too few orders for a p-value clearly below
+// 0.01: nine values, split 4 and 5, have 126, of which two are the most extreme.
 const LeastValues = 10
 
 func (o FindOptions) normal() (FindOptions, error) {
@@ -36,13 +36,13 @@ func (o FindOptions) normal() (FindOptions, error) {
 	return o, err
 }
 
-// Find returns Hunt's changes that have enough values on both sides, and that the permutation test confirms: among the
-// values from the change before to the change after, but no further away than a window, the best candidate's Q must be
-// larger than in all but a part MaxP of the shuffled orders. P is that test's p-value. Of changes that are not confirmed
-// the least sure one is dropped, and those beside it are tested anew.
+// Find returns Hunt's changes that have enough values on both sides and that the permutation test confirms: among the values
+// between the neighbouring changes, at most a window away, the best candidate's Q must exceed that of all but a part MaxP of
+// the shuffled orders. P is that test's p-value. Of unconfirmed changes the least sure one is dropped, and its neighbours are
+// tested again.
 //
-// In a series of independent noise a change is found with a probability of no more than about MaxP for each test made.
-// It is an error when an option is out of range, or a value is not finite.
+// In independent noise, each test finds a change with a probability of about MaxP or less. It fails if an option is out of
+// range or a value is not finite.
 func Find(values []float64, o FindOptions) ([]Point, error) {
 	o, err := o.normal()
 	if err != nil {
@@ -75,7 +75,7 @@ type finder struct {
 	divider divider
 }
 
-// leastSure is the place of the point that is to be dropped first, or -1.
+// leastSure returns the index of the point to drop first, or -1.
 func (f *finder) leastSure(points []Point) int {
 	worst := 0
 	for i, p := range points {
@@ -89,8 +89,7 @@ func (f *finder) leastSure(points []Point) int {
 	return slices.IndexFunc(points, func(p Point) bool { return p.Magnitude() <= f.o.Search.MinMagnitude })
 }
 
-// confirm gives a point the segments up to its neighbours, and the p-value of the permutation test: 1 where a side is too
-// short.
+// confirm returns a point with the segments up to its neighbours and the permutation test's p-value: 1 if a side is too short.
 func (f *finder) confirm(points []Point, i int) Point {
 	p := between(points, i, f.values)
 	if min(p.Before.N(), p.After.N()) < f.o.LeastSide {
@@ -103,12 +102,12 @@ func (f *finder) confirm(points []Point, i int) Point {
 	return p
 }
 
-// enough is how many shuffled orders that are as good as the given one decide that it is nothing special.
+// enough is the number of shuffled orders as good as the given one that decide that it is insignificant.
 const enough = 30
 
-// permutationP is the probability that shuffled values have a candidate as good as theirs: (c + 1) / (R + 1) of R orders,
-// of which c are. It stops early once c is enough, with c / r of the r orders until then. (Besag and Clifford, "Sequential
-// Monte Carlo p-values", Biometrika 78, 1991.)
+// permutationP returns the probability that shuffled values have an equally good candidate: (c + 1) / (R + 1) if c of R orders
+// do. It stops early once c is enough, with c / r of the r orders so far. (Besag and Clifford, "Sequential Monte Carlo
+// p-values", Biometrika 78, 1991.)
 func (d *divider) permutationP(values []float64, o PermuteOptions) float64 {
 	random := rand.New(rand.NewPCG(o.Seed, uint64(len(values))))
 	q := d.split(values).q

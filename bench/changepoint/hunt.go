@@ -10,13 +10,13 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Options say what Hunt takes for a change.
+// Options define what Hunt accepts as a change.
 type Options struct {
-	// Window is how many values are looked at together; 0 means 50, 2 is the least.
+	// Window is the number of values examined together; 0 means 50, 2 is the least.
 	Window int
-	// MaxP is the p-value that a change must stay below; 0 means 0.001.
+	// MaxP bounds a change's p-value; 0 means 0.001.
 	MaxP float64
-	// MinMagnitude is by which part of itself a mean must change, seen from the smaller side: 0.05 is 5 %.
+	// MinMagnitude is the least change of a mean, relative to the smaller one: 0.05 is 5 %.
 	MinMagnitude float64
 }
 
@@ -36,13 +36,11 @@ func (o Options) normal() (Options, error) {
 
 // Point is a change.
 type Point struct {
-	// Index is that of the first value after the change.
 	Index int
-	// Q is the energy statistic with which it was found.
+	// Q is its energy statistic.
 	Q float64
-	// P is the p-value of the procedure's test.
 	P float64
-	// Before and After are the segments on both sides, each up to the next change or the end of the series.
+	// Before and After are the adjoining segments, up to the next change or the end of the series.
 	Before, After Segment
 }
 
@@ -54,11 +52,11 @@ type Segment struct {
 	SD float64
 }
 
-// N is how many values it has.
+// N is the segment's length.
 func (s Segment) N() int { return s.To - s.From }
 
-// Magnitude is the change of the mean as a part of the smaller of both: 0.25 for 100 to 80, and for 80 to 100.
-// A mean of 0 is not divided by.
+// Magnitude is the change of the mean, relative to the smaller one: 0.25 for 100 to 80, and for 80 to 100. It does not divide
+// by a mean of 0.
 func (p Point) Magnitude() float64 {
 	return max(relative(p.Before.Mean, p.After.Mean), relative(p.After.Mean, p.Before.Mean))
 }
@@ -81,8 +79,8 @@ func checkFinite(values []float64) error {
 	return nil
 }
 
-// Search finds changes by windows, t-tests and merging; the package comment says how. It is an error when an option is out
-// of range, or a value is not finite.
+// Search finds changes by windows, t-tests and merging, as the package comment describes. It fails if an option is out of range
+// or a value is not finite.
 func Search(values []float64, o Options) ([]Point, error) {
 	o, err := o.normal()
 	if err == nil {
@@ -105,8 +103,8 @@ func relaxed(p float64) float64 {
 	return p
 }
 
-// weak finds the candidates that are significant within some window. Windows overlap by half, or begin at the last change
-// of the one before.
+// weak finds the candidates that are significant within some window. Windows overlap by half, or begin at the previous window's
+// last change.
 func weak(values []float64, window int, maxP float64) []candidate {
 	var found []candidate
 	var d divider
@@ -128,12 +126,11 @@ func weak(values []float64, window int, maxP float64) []candidate {
 
 func byIndex(a, b candidate) int { return cmp.Compare(a.index, b.index) }
 
-// divisive splits values at the best candidate of all segments, as long as the t-test between its two pieces is
-// significant.
+// divisive splits values at the best candidate of all segments while the t-test between its two pieces is significant.
 func (d *divider) divisive(values []float64, maxP float64) []candidate {
 	var found []candidate
 	bounds := []int{0, len(values)}
-	best := map[int]candidate{} // of the segment that begins there
+	best := map[int]candidate{} // by the start of their segment
 	for {
 		at, top := -1, candidate{q: math.Inf(-1)}
 		for i, from := range bounds[:len(bounds)-1] {
@@ -164,9 +161,9 @@ func (d *divider) divisive(values []float64, maxP float64) []candidate {
 	}
 }
 
-// merge takes away the weakest change until all that are left are significant and large enough. As in Otava, whose answers
-// this is to give, only the two changes behind a merged one are tested anew, while the one before it keeps its p-value
-// until the end. The points that are returned all have the segments and the p-values of their last neighbours.
+// merge removes the weakest change until all are significant and large enough. As in Otava, whose answers it reproduces, only
+// the two changes after a removed one are tested again; the one before it keeps its p-value until the end. The returned points
+// have the segments and p-values of their final neighbours.
 func merge(found []candidate, values []float64, o Options) []Point {
 	points := make([]Point, len(found))
 	for i, c := range found {
@@ -187,8 +184,8 @@ func merge(found []candidate, values []float64, o Options) []Point {
 	return points
 }
 
-// weakest is the place of the change with the largest p-value, or where all are small enough, of the smallest change; -1
-// where that is large enough, too.
+// weakest returns the index of the change with the largest p-value, or if all are small enough, of the smallest change; -1 if
+// that is large enough, too.
 func weakest(points []Point, o Options) int {
 	worst := 0
 	for i, p := range points {
@@ -210,14 +207,13 @@ func weakest(points []Point, o Options) int {
 	return worst
 }
 
-// measure gives all points the segments between them.
 func measure(points []Point, values []float64) {
 	for i := range points {
 		points[i] = between(points, i, values)
 	}
 }
 
-// between gives a point the segments up to its neighbours.
+// between returns a point with the segments up to its neighbours.
 func between(points []Point, i int, values []float64) Point {
 	from, to := 0, len(values)
 	if i > 0 {
@@ -239,7 +235,7 @@ func newPoint(values []float64, from int, c candidate, to int) Point {
 func newSegment(values []float64, from, to int) Segment {
 	s := Segment{From: from, To: to}
 	n := float64(to - from)
-	if isConstant(values[from:to]) { // whose mean is that value, without rounding
+	if isConstant(values[from:to]) { // the mean without rounding
 		s.Mean = values[from]
 		return s
 	}
@@ -259,8 +255,7 @@ func isConstant(values []float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 }
 
-// studentP is the two-sided p-value of Student's t-test with pooled variance; 1 where there are no more than two values,
-// or none differs from another.
+// studentP is the two-sided p-value of Student's t-test with pooled variance; 1 for at most two values, or equal ones.
 func studentP(a, b Segment) float64 {
 	n, m := float64(a.N()), float64(b.N())
 	if n+m <= 2 || a.Mean == b.Mean {

@@ -7,14 +7,13 @@ import (
 	"math/rand/v2"
 )
 
-// PermuteOptions say what a permutation test takes for a change.
+// PermuteOptions define what a permutation test accepts as a change.
 type PermuteOptions struct {
-	// MaxP is the p-value that a change may have at most; 0 means 0.05.
+	// MaxP bounds a change's p-value; 0 means 0.05.
 	MaxP float64
-	// Permutations is how often the values are shuffled for a test; 0 means 199. The smallest possible p-value is
-	// 1 / (Permutations + 1).
+	// Permutations is the number of shuffles per test; 0 means 199. The smallest possible p-value is 1 / (Permutations + 1).
 	Permutations int
-	// Seed is where the shuffling comes from.
+	// Seed determines the shuffling.
 	Seed uint64
 }
 
@@ -33,7 +32,7 @@ func (o PermuteOptions) normal() (PermuteOptions, error) {
 	return o, nil
 }
 
-// atLeast is q ≥ than, where what differs by rounding only is the same: a shuffled series may come out as it was.
+// atLeast reports q ≥ than up to rounding: a shuffled series may equal the original.
 func atLeast(q, than float64) bool { return q >= than-1e-9*math.Abs(than) }
 
 func shuffle(random *rand.Rand, values []float64) {

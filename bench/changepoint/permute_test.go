@@ -6,11 +6,9 @@ import (
 	"slices"
 )
 
-// Permute is E-divisive with its permutation test: with R permutations, of which in c the best candidate is at least as
-// good as in the series, p = (c + 1) / (R + 1). Values are shuffled within the segments found so far. It stops at the
-// first candidate that is not significant. The time is O(R·n²) for each change.
-//
-// It is an error when an option is out of range, or a value is not finite.
+// Permute is E-divisive with its permutation test. When the best candidate of c out of R permutations is at least as good as
+// the series', p = (c + 1) / (R + 1). Values are shuffled within the segments found so far. It stops at the first insignificant
+// candidate. It takes O(R·n²) for each change.
 func Permute(values []float64, o PermuteOptions) ([]Point, error) {
 	o, err := o.normal()
 	if err == nil {
@@ -52,7 +50,7 @@ func Permute(values []float64, o PermuteOptions) ([]Point, error) {
 	return points, nil
 }
 
-// keepP gives points the segments between them, but not the t-test's p-value.
+// keepP computes the segments between points, but keeps their p-values.
 func keepP(points []Point, values []float64) {
 	for i := range points {
 		p := points[i].P
@@ -61,7 +59,6 @@ func keepP(points []Point, values []float64) {
 	}
 }
 
-// best is the best candidate of all segments.
 func (d *divider) best(values []float64, bounds []int) (top candidate, ok bool) {
 	top.q = math.Inf(-1)
 	for i, from := range bounds[:len(bounds)-1] {

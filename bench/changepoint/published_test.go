@@ -10,8 +10,8 @@ import (
 	"pulley/bench/changepoint"
 )
 
-// The series and answers here are those of the tests of Apache Otava, https://github.com/apache/otava (commit
-// 1ceb1537a49d516cf6cef9a79bea6926002082f8, Apache License 2.0), which are named beside each.
+// The series and answers come from the tests of Apache Otava, https://github.com/apache/otava (commit
+// 1ceb1537a49d516cf6cef9a79bea6926002082f8, Apache License 2.0). Each names its test.
 
 var (
 	steps    = []float64{0.3, 2.4, 1.5, -0.9, -0.5, 99.7, 98.3, 99.1, 149.0, 149.7, 149.5, 149.1, 148.8, 150.0}
@@ -59,13 +59,13 @@ func TestHuntGivesOtavasAnswers(t *testing.T) {
 			t.Errorf("%s: changes at %v, want %v", c.name, got, c.want)
 		}
 	}
-	// test_div_by_zero asks for two changes, of which the first is at 3.
+	// test_div_by_zero expects two changes, the first at 3.
 	if got := hunt(t, fromZero, changepoint.Options{}); len(got) != 2 || got[0] != 3 {
 		t.Errorf("series_test.py test_div_by_zero: changes at %v, want two, the first at 3", got)
 	}
 }
 
-// TestHuntGivesOtavasFigures is report_test.py test_json_report: what it says of both changes, to the digits that it prints.
+// TestHuntGivesOtavasFigures is report_test.py test_json_report, to the digits that it prints.
 func TestHuntGivesOtavasFigures(t *testing.T) {
 	for _, c := range []struct {
 		values []float64

@@ -17,18 +17,18 @@ import (
 	"pulley/engine/plan"
 )
 
-// What is held: instances that sleep for longer than any run, and instances whose action waits for a worker that never comes.
+// The held instances sleep for longer than any run, or wait for a worker that never comes.
 const (
 	asleepSource  = "fn main(input: [x], output: [x]):\n    sleep x\n"
 	waitingSource = "fn main(input: [x], output: [x]):\n    x = @add(a=x, b=1)\n"
 )
 
 const (
-	asleepChunk = 10_000           // instances that are submitted together
+	asleepChunk = 10_000           // submitted together
 	asleepTime  = 10 * time.Minute // for all of one kind on one design
 )
 
-// goalAsleep tells what an instance takes of which nothing is to be done.
+// goalAsleep measures the memory and storage of an idle instance.
 func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
 	instances := l.pick(5_000, 1_000_000)
 	c := Claim{
@@ -58,7 +58,6 @@ func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// hold has instances stored that do not end, and gives the bytes that one of them takes.
 func (l *lab) hold(ctx context.Context, name, source string, instances int) (inEngine, inDatabase float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, asleepTime)
 	defer cancel()
@@ -94,16 +93,15 @@ func (l *lab) hold(ctx context.Context, name, source string, instances int) (inE
 	return inEngine, float64(bytes) / float64(instances), err
 }
 
-// heapBytes is what of the heap is in use.
 func heapBytes() int64 {
 	runtime.GC()
-	runtime.GC() // what a pool keeps goes with the second
+	runtime.GC() // the second run frees pooled objects
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// evicted waits until a journal has no instance in memory that only waits.
+// evicted waits until a journal has evicted all waiting instances.
 func (s *stage) evicted(ctx context.Context) error {
 	j, ok := s.backend.(*journal.Backend)
 	if !ok {
@@ -124,14 +122,12 @@ func (s *stage) evicted(ctx context.Context) error {
 	}
 }
 
-// never runs actions that do not return before they are told to.
+// never blocks in actions until they are cancelled.
 type never struct{}
 
-// Execute implements worker.Executor.
 func (never) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	<-ctx.Done()
 	return nil, &plan.Failure{Type: "Stopped", Message: "it was asked to return", Action: task.Action}
 }
 
-// Check implements worker.Executor.
 func (never) Check(*graph.Graph) error { return nil }

@@ -17,7 +17,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// burstSource is what is canceled: an instance that leaves four node runs queued, the counter of a barrier, and values.
+// burstSource is the cancelled program: its instance leaves four queued node runs, a barrier's counter, and values.
 const burstSource = `fn nap(input: [x], output: [x]):
     sleep x
 
@@ -30,11 +30,11 @@ fn main(input: [x], output: [all]):
 `
 
 const (
-	burstInFlight = 200                   // chains beside the burst
-	burstLook     = 25 * time.Millisecond // between two looks at whether all is removed
+	burstInFlight = 200                   // chains running during the burst
+	burstLook     = 25 * time.Millisecond // between checks that all is removed
 )
 
-// goalBurst cancels many instances while others run, which must not notice.
+// goalBurst cancels many instances and measures whether others slow down.
 func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
 	const size = 10
 	canceled := l.pick(1000, 10_000)
@@ -65,7 +65,7 @@ func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// burst is what one run had: node runs a second, and times.
+// burst is the result of one run: node runs per second, and times.
 type burst struct {
 	before, during, after float64
 	canceling, cleaning   time.Duration
@@ -87,7 +87,7 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 		return got, err
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	if _, err := conn.Exec(ctx, "SET enable_seqscan = off"); err != nil { // a look is to cost others nothing
+	if _, err := conn.Exec(ctx, "SET enable_seqscan = off"); err != nil { // keeps the check cheap
 		return got, err
 	}
 	s, err := newStage(ctx, l.cfg.DSN, name, engine.Config{Slots: 2000, Prefetch: 2000, Lease: time.Minute, Sweep: time.Second})
@@ -101,7 +101,7 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 	}
 	loaded := s.load(ctx, load, burstInFlight)
 	err = func() (err error) {
-		if _, err = s.rate(ctx, window/2); err != nil { // until it runs evenly
+		if _, err = s.rate(ctx, window/2); err != nil { // warm-up
 			return err
 		}
 		if got.before, err = s.rate(ctx, window); err != nil {
@@ -123,7 +123,7 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 	return got, errors.Join(err, loaded())
 }
 
-// submitAll stores instances of a program, many in a transaction.
+// submitAll stores instances of a program, many per transaction.
 func (s *stage) submitAll(ctx context.Context, p *plan.Program, input []byte, count int) ([]uuid.UUID, error) {
 	reqs := make([]engine.SubmitRequest, count)
 	for i := range reqs {
@@ -132,7 +132,7 @@ func (s *stage) submitAll(ctx context.Context, p *plan.Program, input []byte, co
 	return s.engine.SubmitAll(ctx, reqs)
 }
 
-// cancelAll cancels instances by one call.
+// cancelAll cancels instances in one call.
 func (s *stage) cancelAll(ctx context.Context, ids []uuid.UUID) error {
 	found, err := s.backend.(backend.Canceler).Cancel(ctx, ids, "a burst")
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *stage) cancelAll(ctx context.Context, ids []uuid.UUID) error {
 	return nil
 }
 
-// load has instances run, so many at once, until it is told to stop; then it says what was wrong.
+// load keeps inFlight instances running until stop is called, which returns what was wrong.
 func (s *stage) load(ctx context.Context, w workload, inFlight int) (stop func() error) {
 	var over atomic.Bool
 	var wg sync.WaitGroup
@@ -165,7 +165,7 @@ func (s *stage) load(ctx context.Context, w workload, inFlight int) (stop func()
 	}
 }
 
-// rate is how many node runs a second are applied for a while.
+// rate returns the node runs applied per second.
 func (s *stage) rate(ctx context.Context, length time.Duration) (float64, error) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -178,7 +178,7 @@ func (s *stage) rate(ctx context.Context, length time.Duration) (float64, error)
 	return float64(s.applied.Load()-applied) / time.Since(from).Seconds(), nil
 }
 
-// untilClean waits until no instance has anything left to be removed.
+// untilClean waits until no instance needs cleanup.
 func (s *stage) untilClean(ctx context.Context, conn *pgx.Conn) error {
 	tick := time.NewTicker(burstLook)
 	defer tick.Stop()

@@ -9,19 +9,19 @@ import (
 	"pulley/bench/stats"
 )
 
-// Verdict is what becomes of a figure or a claim.
+// Verdict is the result for a figure or a claim.
 type Verdict string
 
 // The verdicts.
 const (
 	Holds      Verdict = "holds"
 	Fails      Verdict = "does not hold"
-	Depends    Verdict = "depends"      // of a claim: some figures hold and some do not
-	Open       Verdict = "open"         // of a figure: the interval reaches to both sides
+	Depends    Verdict = "depends"      // of a claim: only some figures hold
+	Open       Verdict = "open"         // of a figure: the interval covers both sides
 	Unmeasured Verdict = "not measured" // there is no valid figure
 )
 
-// Bound says on which side of what is claimed a figure must be.
+// Bound is the relation that is claimed of a figure.
 type Bound string
 
 // The bounds.
@@ -29,7 +29,7 @@ const (
 	AtLeast   Bound = "at least"
 	AtMax     Bound = "at most"
 	About     Bound = "about" // within Figure.Tolerance of it
-	Alongside Bound = ""      // nothing is claimed of it: it is there to be read beside the others
+	Alongside Bound = ""      // nothing is claimed: the figure gives context
 )
 
 // Figure is one measured number of a claim.
@@ -41,7 +41,7 @@ type Figure struct {
 	Claimed   float64 `json:"claimed"`             // in Unit
 	Tolerance float64 `json:"tolerance,omitempty"` // in Unit: of About
 
-	// Median, Lo and Hi are null where nothing valid was measured; Note says why. Runs stand behind them.
+	// Median, Lo and Hi summarize Runs; null if nothing valid was measured, for the reason in Note.
 	Median *float64 `json:"median"`
 	Lo     *float64 `json:"lo"`
 	Hi     *float64 `json:"hi"`
@@ -51,7 +51,7 @@ type Figure struct {
 	Verdict Verdict `json:"verdict"`
 }
 
-// Claim is a claim and what was found.
+// Claim is a claim and its figures.
 type Claim struct {
 	ID      string   `json:"id"`
 	Text    string   `json:"claim"`
@@ -63,7 +63,6 @@ type Claim struct {
 	Command string   `json:"command"` // measures it again
 }
 
-// measure puts values of so many runs into the figure and judges it.
 func (f Figure) measure(values []float64) Figure {
 	got := stats.MedianInterval(values, stats.Confidence)
 	if got.N == 0 {
@@ -72,7 +71,6 @@ func (f Figure) measure(values []float64) Figure {
 	return f.interval(got.Median, got.Lo, got.Hi, got.N)
 }
 
-// interval puts what was found into the figure and judges it.
 func (f Figure) interval(median, lo, hi float64, runs int) Figure {
 	if math.IsNaN(median) || math.IsInf(median, 0) {
 		return f.missing("it is not a number")
@@ -82,7 +80,7 @@ func (f Figure) interval(median, lo, hi float64, runs int) Figure {
 	return f
 }
 
-// missing says why there is nothing.
+// missing marks a figure as not measured.
 func (f Figure) missing(why string) Figure {
 	f.Note, f.Verdict = why, Unmeasured
 	return f
@@ -107,7 +105,7 @@ func (f Figure) judge(lo, hi float64) Verdict {
 	return Open
 }
 
-// wanted says what is claimed of the figure: "at least 10 ×".
+// wanted formats what is claimed of the figure: "at least 10 ×".
 func (f Figure) wanted() string {
 	text := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Bound, number(f.Claimed), f.Unit))
 	if f.Bound == About {
@@ -116,7 +114,6 @@ func (f Figure) wanted() string {
 	return text
 }
 
-// judge gives the claim its verdict, and the reason behind those that are given.
 func (c Claim) judge() Claim {
 	count := map[Verdict]int{}
 	var held, failed, open, missing []string
@@ -165,12 +162,12 @@ func (c Claim) judge() Claim {
 	return c
 }
 
-// Measured says whether every figure was.
+// Measured reports whether every figure was measured.
 func (c Claim) Measured() bool {
 	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.Verdict == Unmeasured })
 }
 
-// number writes a figure with three digits that count, and whole ones in full.
+// number formats a figure with three significant digits, whole ones in full.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case v == math.Trunc(v) && a < 1e15:
@@ -181,7 +178,6 @@ func number(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// grouped puts commas between thousands.
 func grouped(digits string) string {
 	sign := ""
 	if strings.HasPrefix(digits, "-") {

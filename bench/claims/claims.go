@@ -14,37 +14,36 @@ import (
 	"pulley/reports/record"
 )
 
-// Config says what is measured, and where.
+// Config selects what is measured, and where.
 type Config struct {
 	DSN string // of the database; not empty
-	Way string // how the server was had
+	Way string // how the server was obtained
 
-	Only  []string // experiments, by name; nil: all published ones
-	Goals bool     // where Only is nil: our own goals instead
-	Runs  int      // repetitions; zero: 3 of our goals and of everything that is quick, otherwise 6, which give 95 % intervals. At most 100
+	Only  []string // names of experiments; nil: all published ones
+	Goals bool     // if Only is nil: our own goals instead
+	Runs  int      // repetitions; zero: 3 of our goals and of quick runs, otherwise 6, which give 95 % intervals. At most 100
 	Quick bool     // fewer repetitions, smaller sizes
-	least bool     // with Quick: sizes that show that something is measured, and nothing else
+	least bool     // with Quick: the smallest sizes that measure anything
 
-	// Fresh measures an experiment in a process of its own and gives its claims; nil: here. What is claimed of
-	// memory is measured so.
+	// Fresh measures an experiment in a new process, which memory figures need, and returns its claims; nil: in this process.
 	Fresh func(ctx context.Context, experiment string) ([]Claim, error)
 
 	Progress func(line string) // may be nil
 }
 
-// experiment measures one claim, or some that belong together.
+// experiment measures one or more related claims.
 type experiment struct {
 	name  string
 	about string
-	goal  bool // our own; published otherwise
-	fresh bool // wants a process of its own
+	goal  bool // ours; otherwise published
+	fresh bool // needs its own process
 	run   func(ctx context.Context, l *lab) ([]Claim, error)
 }
 
-// experiments are all there are, in the order in which they run.
+// experiments lists all, in the order of execution.
 func experiments() []experiment { return slices.Concat(published(), goals()) }
 
-// Help lists the experiments, a line each.
+// Help lists the experiments, one per line.
 func Help() string {
 	var b strings.Builder
 	for _, e := range experiments() {
@@ -57,7 +56,7 @@ func Help() string {
 	return b.String()
 }
 
-// runs is how many repetitions an experiment has.
+// runs is an experiment's number of repetitions.
 func (c Config) runs(e experiment) int {
 	switch {
 	case c.Runs != 0:
@@ -89,15 +88,15 @@ func (c Config) chosen() ([]experiment, error) {
 	}), nil
 }
 
-// Check says what is wrong with the configuration, apart from the DSN.
+// Check validates the configuration, except for the DSN.
 func (c Config) Check() error {
 	c.DSN = "any"
 	_, err := c.chosen()
 	return err
 }
 
-// Measure runs the experiments, one after the other. An experiment that cannot be made gives a claim without figures;
-// an error means that ctx ended, or that nothing could be measured at all. It gives what it has in either case.
+// Measure runs the experiments sequentially. An experiment that fails yields a claim without figures; an error means that ctx
+// ended, or that nothing could be measured. It returns what it has in either case.
 func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	chosen, err := cfg.chosen()
 	if err != nil {
@@ -119,7 +118,7 @@ func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	return out, nil
 }
 
-// command is what a user types to measure it again.
+// command is the command line that repeats the measurement.
 func (e experiment) command(cfg Config) string {
 	text := "pulley claims --only " + e.name
 	if cfg.Quick {
@@ -128,7 +127,7 @@ func (e experiment) command(cfg Config) string {
 	return text
 }
 
-// lab is where an experiment is made.
+// lab runs an experiment.
 type lab struct {
 	cfg   Config
 	runs  int // repetitions
@@ -156,10 +155,10 @@ func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
 	return found, nil
 }
 
-// leastPart is what is left of quick sizes where they are to be the least.
+// leastPart divides the quick sizes to get the least ones.
 const leastPart = 5
 
-// pick gives the first where time is short.
+// pick selects the size for the configured effort.
 func (l *lab) pick(quick, full int) int {
 	switch {
 	case l.cfg.least:
@@ -170,10 +169,9 @@ func (l *lab) pick(quick, full int) int {
 	return full
 }
 
-// runTimeout bounds one run: what takes longer is not measured.
+// runTimeout bounds one run.
 const runTimeout = 3 * time.Minute
 
-// compare runs a scenario at sizes on backends.
 func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backends []string, cfg bench.CompareConfig) (*bench.Comparison, error) {
 	specs, err := designs.ParseAll(backends)
 	if err != nil {
@@ -216,7 +214,7 @@ func outcome(s *record.Sample) string {
 	return "INVALID: " + s.Warnings[0]
 }
 
-// values picks a figure of the valid runs of a group, in the order in which they ran.
+// values returns a figure of the valid runs of a group, in run order.
 func values(found *bench.Comparison, backend string, size int, get func(*record.Sample) (float64, bool)) []float64 {
 	var out []float64
 	for i := range found.Manifest.Samples {
@@ -231,7 +229,7 @@ func values(found *bench.Comparison, backend string, size int, get func(*record.
 	return out
 }
 
-// invalid gives the reason of the first run that was not valid; empty: all were.
+// invalid returns the first invalid run's reason; empty: none.
 func invalid(found *bench.Comparison) string {
 	for i := range found.Manifest.Samples {
 		if s := &found.Manifest.Samples[i]; !s.Valid {

@@ -14,9 +14,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestMeasure makes experiments of each kind on a real server, as short as they can be. What it wants is that they
-// measure; what they find is for those who ask. At night they are as large as a user's quick ones, and the one that
-// builds a program is among them.
+// TestMeasure makes the shortest experiments of each kind on a real server, and checks that they measure, not what they find.
+// At night they are as large as a user's quick ones, and include the one that builds a program.
 func TestMeasure(t *testing.T) {
 	only := []string{"growth", "memory", "dispatch", "linear-loop", "join", "drop", "burst"} // in the order in which they run
 	if depth.Night() {
@@ -53,7 +52,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text.String())
 		}
 	}
-	// Whatever else holds: what a completion of push costs does not grow with the workflow.
+	// The cost of push's completions does not grow with the workflow, in any environment.
 	for _, f := range found[0].Figures {
 		if !ofOthersToo(f) && (f.Median == nil || *f.Median > 1.2) {
 			t.Errorf("%s: %+v", f.Name, f)
@@ -61,20 +60,20 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// ofOthersToo says whether a figure is of the time or the WAL, in which everybody at work on the machine and on the server
-// has a part. Where that is large, such a cost may even fall as a workflow grows, and has no exponent.
+// ofOthersToo reports whether a figure is an exponent of time or WAL, to which other work on the machine and the server
+// contributes. Where that is large, such a cost may even fall as a workflow grows, and has no exponent.
 func ofOthersToo(f claims.Figure) bool {
 	return strings.Contains(f.Name, "exponent") && (strings.Contains(f.Name, "time") || strings.Contains(f.Name, "WAL"))
 }
 
-// measured says whether a claim has all its figures.
+// measured reports whether a claim has all its figures.
 func measured(c claims.Claim) bool {
 	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f claims.Figure) bool {
 		return f.Verdict == claims.Unmeasured && !ofOthersToo(f)
 	})
 }
 
-// TestProcessOfItsOwn wants what is claimed of memory measured there, if there is such a process.
+// TestProcessOfItsOwn checks that memory claims are measured in a separate process, if there is one.
 func TestProcessOfItsOwn(t *testing.T) {
 	var asked []string
 	found, err := claims.Measure(t.Context(), claims.Config{
@@ -89,7 +88,7 @@ func TestProcessOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeMeasured becomes a claim that says why.
+// TestWhatCannotBeMeasured checks that the claim says why.
 func TestWhatCannotBeMeasured(t *testing.T) {
 	found, err := claims.Measure(t.Context(), claims.Config{DSN: "host=/nowhere port=1", Only: []string{"growth"}})
 	if err != nil {

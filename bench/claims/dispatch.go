@@ -15,11 +15,11 @@ import (
 	"pulley/internal/pause"
 )
 
-// pollEvery stands for the 5 s of the claim, which would be long to wait for.
+// pollEvery stands in for the claim's 5 s, to save time.
 const pollEvery = 250 * time.Millisecond
 
-// dispatch is about the time from pending to dispatched: with an engine that hears of work only by polling, and with one that is
-// handed it by the commit.
+// dispatch measures the time from pending to dispatched: on an engine that finds work only by polling, and on one that receives
+// it from the commit.
 func dispatch(ctx context.Context, l *lab) ([]Claim, error) {
 	bed, err := newBed(ctx, l)
 	if err != nil {
@@ -75,7 +75,7 @@ type bed struct {
 	*stage
 	other   backend.Backend
 	one     workload
-	started chan time.Time // of the one task that is under way
+	started chan time.Time // of the one current task
 }
 
 func newBed(ctx context.Context, l *lab) (*bed, error) {
@@ -88,7 +88,7 @@ func newBed(ctx context.Context, l *lab) (*bed, error) {
 		Started: func(_ backend.Task, at time.Time) {
 			select {
 			case b.started <- at:
-			default: // a second attempt, which is not waited for
+			default: // a second attempt, not awaited
 			}
 		},
 	}}); err != nil {
@@ -106,7 +106,7 @@ func (b *bed) close(ctx context.Context) {
 	b.stage.close(ctx)
 }
 
-// run gives the waits of so many tasks of both kinds, taking turns.
+// run returns the waits of so many tasks of both kinds, alternately.
 func (b *bed) run(ctx context.Context, tasks int, seed uint64) (polled, pushed []time.Duration, err error) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	for range tasks {
@@ -133,7 +133,7 @@ func (b *bed) run(ctx context.Context, tasks int, seed uint64) (polled, pushed [
 	return polled, pushed, nil
 }
 
-// task has an instance stored, and gives how long its task waited for its start and was waited for to its end.
+// task stores an instance, waits for its end and returns its task's wait until it started.
 func (b *bed) task(ctx context.Context, submit func(uuid.UUID) (time.Time, error)) (time.Duration, error) {
 	id := uuid.Must(uuid.NewV7())
 	from, err := submit(id)

@@ -13,16 +13,14 @@ import (
 	"pulley/engine"
 )
 
-// journalName is the design whose events are dropped.
 const journalName = "journal"
 
-// step is one part of an experiment, and what it cost.
+// step is the cost of one part of an experiment.
 type step struct {
 	time     time.Duration
 	walBytes int64
 }
 
-// stepOf measures a part.
 func stepOf(ctx context.Context, conn *pgx.Conn, work func() error) (step, error) {
 	before, err := walBytes(ctx, conn)
 	if err != nil {
@@ -37,7 +35,7 @@ func stepOf(ctx context.Context, conn *pgx.Conn, work func() error) (step, error
 	return step{took, after - before}, err
 }
 
-// goalDrop sets what dropping events costs beside what it cost to have them appended.
+// goalDrop compares the cost of dropping events with that of appending them.
 func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
 	const size, inFlight = 100, 200
 	instances := l.pick(100, 1000)
@@ -109,7 +107,7 @@ func (l *lab) dropOnce(ctx context.Context, size, instances, inFlight int) (appe
 	return appended, dropped, vacuumed, err
 }
 
-// runAll has so many instances run, some of them at once.
+// runAll runs instances, inFlight of them at once.
 func (s *stage) runAll(ctx context.Context, w workload, instances, inFlight int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -23,13 +23,13 @@ const (
 	processesPackage = "pulley/examples/processes"
 )
 
-// embedder builds such a program and runs it.
+// embedder builds and runs such a program.
 type embedder struct {
 	dsn    string
 	folder string
 }
 
-// newEmbedder builds a program. It needs the Go tool, and to be called in pulley's source. The caller calls remove.
+// newEmbedder builds a program. It needs the Go tool and must run in pulley's source tree. The caller calls remove.
 func newEmbedder(ctx context.Context, dsn, of string) (*embedder, error) {
 	folder, err := os.MkdirTemp("", "pulley-embedded-")
 	if err != nil {
@@ -48,7 +48,6 @@ func (e *embedder) program() string { return filepath.Join(e.folder, "embedded")
 
 func (e *embedder) remove() { _ = os.RemoveAll(e.folder) }
 
-// run runs the program in a schema of its own, and reads what it reports.
 func (e *embedder) run(ctx context.Context, report any, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
@@ -69,10 +68,10 @@ func (e *embedder) run(ctx context.Context, report any, args ...string) error {
 	return json.Unmarshal(out, report)
 }
 
-// errNoMemory says that there is no figure of memory.
+// errNoMemory means that there is no memory figure.
 var errNoMemory = errors.New("this system does not tell how much memory a process held")
 
-// peak runs the program with so many tasks at once, and gives its resident memory at its peak, in MiB.
+// peak runs the program with so many concurrent tasks and returns its peak resident memory in MiB.
 func (e *embedder) peak(ctx context.Context, tasks int) (float64, error) {
 	var got struct {
 		Completed int   `json:"completed"`

@@ -10,14 +10,13 @@ import (
 	"pulley/reports/record"
 )
 
-// setup is one way of putting load onto engines.
 type setup struct{ engines, inFlight int }
 
 func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
 	const engines, size = 4, 10
-	inFlight, each := l.pick(100, 1000), l.pick(10, 12) // instances, and of those how many a client has one after the other
+	inFlight, each := l.pick(100, 1000), l.pick(10, 12) // instances, and how many of them a client runs in succession
 	one, shared, full := setup{1, inFlight}, setup{engines, inFlight}, setup{engines, engines * inFlight}
-	// Four times the connections are more than two cores can use, so each engine has few, alone or not.
+	// Four times the connections exceed what two cores can use, so each engine always has few.
 	var backends []string
 	for _, name := range pushed() {
 		backends = append(backends, name+":connections=3")
@@ -54,7 +53,6 @@ func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// several are the figures of one engine, and of several with a shared and with a full load.
 func several(backend string, one, shared, full []*record.Sample, clients int) []Figure {
 	chance := func(s *record.Sample) (float64, bool) { return dealt(s.InstanceNS, clients) }
 	both := slices.Concat(shared, full)
@@ -69,7 +67,7 @@ func several(backend string, one, shared, full []*record.Sample, clients int) []
 	}
 }
 
-// dealt is what the fairness between clients would be, had each of them some of these waits by chance.
+// dealt is the fairness between clients if these waits were dealt to them by chance.
 func dealt(waits []int64, clients int) (ratio float64, ok bool) {
 	each := len(waits) / max(clients, 1)
 	if each == 0 || clients < 2 {

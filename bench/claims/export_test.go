@@ -1,6 +1,6 @@
 package claims
 
-// Least gives the configuration with the least sizes there are.
+// Least returns the configuration with the smallest sizes.
 func (c Config) Least() Config {
 	c.Quick, c.least = true, true
 	return c

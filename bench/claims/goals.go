@@ -13,7 +13,6 @@ import (
 	"pulley/reports/record"
 )
 
-// sourceGoals is where our own goals stand.
 const sourceGoals = "this project's goals"
 
 func goals() []experiment {
@@ -33,7 +32,7 @@ func goals() []experiment {
 	}
 }
 
-// pushed lists the designs that the goals are of: those of the known ones that are there.
+// pushed lists those designs with goals that exist.
 func pushed() []string {
 	var out []string
 	for _, name := range []string{push, "journal"} {
@@ -72,7 +71,7 @@ func perNode(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	return func(s *record.Sample) (float64, bool) { return counter.PerNode(*s) }
 }
 
-// ratio is the median of the ratios of runs that were neighbours.
+// ratio is the median ratio of neighbouring runs.
 func ratio(name string, above, below []float64, bound Bound, claimed float64) Figure {
 	f := Figure{Name: name, Unit: "×", Bound: bound, Claimed: claimed}
 	got, err := stats.PairedRatio(above, below, stats.Confidence)
@@ -85,7 +84,7 @@ func ratio(name string, above, below []float64, bound Bound, claimed float64) Fi
 	return f.interval(got.Median, got.Lo, got.Hi, got.N)
 }
 
-// idle measures what a commit and a completion's transaction take on one idle connection.
+// idle measures a commit and a completion's transaction on one idle connection.
 func (l *lab) idle(ctx context.Context) (*record.Ceilings, error) {
 	meter, err := ceiling.New(ceiling.Config{
 		DSN: l.cfg.DSN, Ways: []string{}, Idle: true, Duration: time.Duration(l.pick(100, 500)) * time.Millisecond,
@@ -99,7 +98,7 @@ func (l *lab) idle(ctx context.Context) (*record.Ceilings, error) {
 	return meter.Result(), nil
 }
 
-// alone is chains with one instance in flight, and what the same machine needs for a transaction right before each.
+// alone runs chains with one instance in flight, each right after a measurement of the machine's transaction time.
 func (l *lab) alone(ctx context.Context, size int, figures func(backend string, s *record.Sample, idle *record.Ceilings)) error {
 	for range l.runs {
 		idle, err := l.idle(ctx)
@@ -119,7 +118,7 @@ func (l *lab) alone(ctx context.Context, size int, figures func(backend string, 
 	return nil
 }
 
-// yardstick is what a completion of a backend is, as a transaction.
+// yardstick names the transaction that a backend's completion is compared with.
 func yardstick(backend string) string {
 	if backend == "journal" {
 		return record.IdleAppend
@@ -127,8 +126,8 @@ func yardstick(backend string) string {
 	return record.IdleTransaction
 }
 
-// hopMost is what a hop alone may take, in medians of the backend's yardstick. That of push is a transaction of several round
-// trips, of which a hop needs one; that of the journal is the append itself.
+// hopMost bounds a lone hop, in medians of the backend's yardstick. Push's yardstick is a transaction of several round trips,
+// but a hop needs only one; the journal's is the append itself.
 func hopMost(backend string) float64 {
 	if backend == "journal" {
 		return 1.2
@@ -163,7 +162,6 @@ func goalHop(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// enginePoll is the engine's default.
 const enginePoll = 250 * time.Millisecond
 
 func goalResult(ctx context.Context, l *lab) ([]Claim, error) {

@@ -14,10 +14,10 @@ func nodesPerS(s *record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPe
 
 func deadlocks(c *record.Counters) *int64 { return c.Deadlocks }
 
-// joinPollPause is how often the sessions are looked at.
+// joinPollPause is the interval of session samples.
 const joinPollPause = 3 * time.Millisecond
 
-// joined is what runs of one size on one backend had.
+// joined holds the runs of one size on one backend.
 type joined struct {
 	samples []*record.Sample
 }
@@ -61,7 +61,7 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// figures are those of large joins; small ones stand beside them.
+// figures returns those of large joins, with small ones for context.
 func (j *joined) figures(backend string, small *joined) []Figure {
 	var perTransaction, share, longest []float64
 	for _, s := range j.samples {

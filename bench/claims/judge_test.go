@@ -81,7 +81,7 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-// TestAddedExponent plants what an instance costs by itself, which hides in the plain exponent how what is added grows.
+// TestAddedExponent plants a fixed cost per instance, which hides the growth of the added cost in the plain exponent.
 func TestAddedExponent(t *testing.T) {
 	for name, c := range map[string]struct {
 		cost  func(nodes float64) float64
@@ -110,7 +110,7 @@ func TestAddedExponent(t *testing.T) {
 	}
 }
 
-// TestDealt has clients whose waits differ by chance alone: the fewer they have, the more their means differ.
+// TestDealt has clients whose waits differ by chance alone: the fewer waits, the more their means differ.
 func TestDealt(t *testing.T) {
 	var waits []int64
 	for i := range 10_000 {
@@ -147,7 +147,7 @@ func TestP99(t *testing.T) {
 	}
 }
 
-// TestLongTextIsBroken wants no line beyond the width, and nothing lost.
+// TestLongTextIsBroken checks that no line exceeds the width, and that no text is lost.
 func TestLongTextIsBroken(t *testing.T) {
 	var b, words strings.Builder
 	for range 60 {

@@ -10,8 +10,8 @@ import (
 	"pulley/reports/record"
 )
 
-// inTurn runs a scenario at each size in each repetition, in the order of sizes and backends and then the other way
-// round, so that a machine whose speed drifts treats all sizes alike.
+// inTurn runs a scenario at each size in each repetition, and reverses the order of sizes and backends every time, so that a
+// drifting machine treats all sizes alike.
 func (l *lab) inTurn(ctx context.Context, scenario string, sizes []int, backends []string, cfg func(size int) bench.CompareConfig) (*bench.Comparison, error) {
 	all := &bench.Comparison{Manifest: &record.Manifest{}}
 	for run := range l.runs {
@@ -36,7 +36,7 @@ func (l *lab) inTurn(ctx context.Context, scenario string, sizes []int, backends
 	return all, nil
 }
 
-// cost is what must grow as the nodes do.
+// cost must grow in proportion to the nodes.
 type cost struct {
 	name string
 	get  func(*record.Sample) (float64, bool)
@@ -48,10 +48,10 @@ var costs = []cost{
 	{"WAL bytes", perInstance(stats.WALBytes)},
 }
 
-// linearTolerance is how far from 1 an exponent may be.
+// linearTolerance bounds an exponent's distance from 1.
 const linearTolerance = 0.03
 
-// linear are the two exponents of a cost: as it is, which may be below 1, and of what is added.
+// linear returns a cost's two exponents: of the total, which may be below 1, and of the increments.
 func linear(name string, all [][]point, why string) []Figure {
 	plain := Figure{Name: "exponent of " + name, Bound: AtMax, Claimed: 1 + linearTolerance}
 	added := Figure{Name: "exponent of added " + name, Bound: About, Claimed: 1, Tolerance: linearTolerance}
@@ -63,8 +63,8 @@ func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
 	if l.cfg.Quick {
 		sizes = sizes[:3]
 	}
-	// One instance of the largest size would have the machine to itself: half of it idles while the one transaction that
-	// queues all its nodes runs, and what is missing then is not a cost. Two take turns in that.
+	// A single instance of the largest size would leave half of the machine idle during the one transaction that queues all its
+	// nodes, which would hide cost. Two instances alternate in that.
 	held := l.pick(2_000, 200_000)
 	found, err := l.inTurn(ctx, "fanout", sizes, pushed(), func(size int) bench.CompareConfig {
 		return bench.CompareConfig{InFlight: max(1, min(1000, held/size)), Workers: 2000, MinNodes: 2 * held, Clear: true}
@@ -86,9 +86,9 @@ func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c, square}, err
 }
 
-// goalSquare shows beside that what rescanning costs.
+// goalSquare shows the cost of rescanning for comparison.
 func goalSquare(ctx context.Context, l *lab) (Claim, error) {
-	sizes := []int{1000, 1400, 2000, 2800} // below, what a cycle costs however few rows it reads is most of its time
+	sizes := []int{1000, 1400, 2000, 2800} // in smaller instances, a scan's fixed cost dominates
 	if l.cfg.Quick {
 		sizes = []int{150, 600}
 	}

@@ -10,8 +10,8 @@ import (
 
 const mebi = 1 << 20
 
-// tasksInMemory measures the process while so many tasks are at work at once: each is an instance's only
-// action, and none returns before all have begun to wait.
+// tasksInMemory measures the process while so many tasks execute at once: each is an instance's only action, and none returns
+// before all have begun to wait.
 func (l *lab) tasksInMemory(ctx context.Context, backend string, tasks int) (Claim, error) {
 	found, err := l.compare(ctx, "chain", []int{1}, []string{backend}, bench.CompareConfig{
 		InFlight: tasks, Workers: tasks, MinNodes: tasks, HoldTransaction: true,
@@ -29,7 +29,6 @@ func (l *lab) tasksInMemory(ctx context.Context, backend string, tasks int) (Cla
 	return c, nil
 }
 
-// rejudge gives figures other bounds.
 func rejudge(f Figure, bound Bound, claimed, tolerance float64) Figure {
 	f.Bound, f.Claimed, f.Tolerance = bound, claimed, tolerance
 	if f.Median == nil {
@@ -45,7 +44,7 @@ func peak(s *record.Sample) (float64, bool) {
 	return float64(s.Memory.PeakBytes) / mebi, true
 }
 
-// private is without the pages that are the program's own file.
+// private is the memory without the program's file pages.
 func private(s *record.Sample) (float64, bool) {
 	if s.Memory == nil {
 		return 0, false

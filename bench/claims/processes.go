@@ -6,14 +6,13 @@ import (
 	"strconv"
 )
 
-// The load of the published measurement: runs of tasks that are processes.
+// The published measurement's load: runs of tasks that are processes.
 const (
 	loadTasks  = 10
 	loadAtOnce = 500
 	loadSleep  = "50ms"
 )
 
-// processes is the published load as it was: each task is a process of its own.
 func processes(ctx context.Context, l *lab) ([]Claim, error) {
 	runs := l.pick(200, 1000)
 	method := fmt.Sprintf("%s, built with the Go tool: a program of its own that embeds the engine, push and the executor of processes; %d runs of %d tasks, each a process that "+

@@ -12,7 +12,7 @@ import (
 	"pulley/reports/record"
 )
 
-// The documents that the claims are from, named by their titles and subjects.
+// The claims' documents, named by their titles and subjects.
 const (
 	sourcePush    = "Push-Based Scheduling Architecture (a scheduler with a row for every node)"
 	sourceUnified = "Unified Readiness Model (an explanation of it for users)"
@@ -31,15 +31,14 @@ func published() []experiment {
 	}
 }
 
-// The designs that the published comparison speaks of: pulling as it is described, a cycle for each completion, and
-// pulling with what was later found for pushing, completions in groups and a query for the cycle.
+// The designs of the published comparison: pulling as described, one scan per completion, and pulling with two improvements
+// made for pushing, grouped completions and a query for the scan.
 const (
 	push     = "push"
 	pull     = "pull"
 	pullBest = "pull:scan=sql:batch=256"
 )
 
-// speedup holds pull against push on the fan-out, in rows read and in time.
 func speedup(ctx context.Context, l *lab) ([]Claim, error) {
 	sizes := []int{10, 50, 100, 500}
 	backends := []string{push, pull, pullBest}
@@ -65,7 +64,7 @@ func speedup(ctx context.Context, l *lab) ([]Claim, error) {
 	return out, nil
 }
 
-// ofRecord takes over what the comparison's own statistics found.
+// ofRecord converts a claim of the comparison's own statistics.
 func ofRecord(got record.Claim, name string, bound Bound) Figure {
 	f := Figure{Name: name, Unit: got.Unit, Bound: bound, Claimed: got.Claimed}
 	if got.Measured == nil {
@@ -78,7 +77,7 @@ func ofRecord(got record.Claim, name string, bound Bound) Figure {
 	return f.interval(*got.Measured, *lo, *hi, runsOf(got.Method))
 }
 
-// runsOf reads how many runs stand behind a figure: its method begins with it.
+// runsOf parses the number of runs at the start of a figure's method.
 func runsOf(method string) int {
 	var n int
 	if _, err := fmt.Sscanf(method, "median over %d run", &n); err != nil {
@@ -87,7 +86,7 @@ func runsOf(method string) int {
 	return n
 }
 
-// loop sets what a loop costs beside the published numbers of operations, and looks at how that grows.
+// loop compares a loop's cost and growth with the published numbers of operations.
 func loop(ctx context.Context, l *lab) ([]Claim, error) {
 	sizes := []int{8, 32, 128}
 	backends := []string{push, pull, pullBest}
@@ -101,7 +100,7 @@ func loop(ctx context.Context, l *lab) ([]Claim, error) {
 	}, nil
 }
 
-// operations is about the absolute numbers for 32 iterations of three actions.
+// operations checks the absolute numbers for 32 iterations of three actions.
 func operations(found *bench.Comparison, backend, how string, claimed float64) Claim {
 	const size, tolerance = 32, 0.25
 	c := Claim{
@@ -116,7 +115,6 @@ func operations(found *bench.Comparison, backend, how string, claimed float64) C
 	return c
 }
 
-// rowsWritten are all changes of rows.
 var rowsWritten = stats.Counter{Name: "rows written", Get: func(c *record.Counters) *int64 {
 	if c.RowsInserted == nil || c.RowsUpdated == nil || c.RowsDeleted == nil {
 		return nil
@@ -125,7 +123,6 @@ var rowsWritten = stats.Counter{Name: "rows written", Get: func(c *record.Counte
 	return &n
 }}
 
-// perInstance is a counter for one instance.
 func perInstance(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	return func(s *record.Sample) (float64, bool) {
 		v, ok := counter.PerNode(*s)
@@ -133,7 +130,7 @@ func perInstance(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	}
 }
 
-// timePerInstance is the wall time of a run divided by its instances, in nanoseconds.
+// timePerInstance is a run's wall time per instance, in nanoseconds.
 func timePerInstance(s *record.Sample) (float64, bool) {
 	return float64(s.ElapsedNS) / float64(max(s.Instances, 1)), s.ElapsedNS > 0
 }
@@ -162,7 +159,7 @@ func pushedLoop(found *bench.Comparison, sizes []int) Claim {
 	return c
 }
 
-// growth is about the cost of a completion: what it touches is its successors, whatever else there is.
+// growth checks that a completion's cost depends only on its successors.
 func growth(ctx context.Context, l *lab) ([]Claim, error) {
 	sizes := []int{10, 100, 1000}
 	if l.cfg.least {
@@ -184,7 +181,7 @@ func growth(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// throughput is about independent tasks, 500 of them in flight.
+// throughput measures independent tasks, 500 in flight.
 func throughput(ctx context.Context, l *lab) ([]Claim, error) {
 	const tasks, limited = 500, "push:batch=100:connections=10"
 	found, err := l.compare(ctx, "chain", []int{1}, []string{push, limited}, bench.CompareConfig{
@@ -216,7 +213,7 @@ func throughput(ctx context.Context, l *lab) ([]Claim, error) {
 	}, nil
 }
 
-// p99 of the latencies of instances, in milliseconds.
+// p99 is that of instance latencies, in milliseconds.
 func p99(s *record.Sample) (float64, bool) {
 	if len(s.InstanceNS) == 0 {
 		return 0, false
@@ -225,7 +222,7 @@ func p99(s *record.Sample) (float64, bool) {
 	return float64(sorted[(len(sorted)*99+99)/100-1]) / float64(time.Millisecond), true
 }
 
-// memory is about the process while 500 tasks are at work at once.
+// memory measures the process while 500 tasks execute at once.
 func memory(ctx context.Context, l *lab) ([]Claim, error) {
 	c, err := l.tasksInMemory(ctx, push, 500)
 	if err != nil {

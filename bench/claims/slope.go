@@ -17,15 +17,13 @@ func slopeMethod(scenario string, sizes []int) string {
 		scenario, strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", ", "))
 }
 
-// addedMethod says what the exponent of the added cost is, of which the plain one knows nothing.
+// addedMethod explains the exponent of the increments.
 const addedMethod = "An instance costs something by itself, of which each node's part is the smaller the more nodes there are: that takes the plain exponent below 1. " +
 	"So the table also gives the exponent of what is added: between neighbouring sizes, (difference of the costs) / (difference of the nodes) is what one more node costs; " +
 	"1 + the slope of its ln against ln of the sizes' geometric mean is 1 if that is the same at every size, 2 if it grows with the size."
 
-// point is what an instance of so many nodes costs.
 type point struct{ nodes, cost float64 }
 
-// series are the points of each repetition that has all sizes, by size.
 func series(found *bench.Comparison, backend string, sizes []int, cost func(*record.Sample) (float64, bool)) [][]point {
 	byRun := map[int][]point{}
 	for i := range found.Manifest.Samples {
@@ -38,7 +36,7 @@ func series(found *bench.Comparison, backend string, sizes []int, cost func(*rec
 	}
 	var out [][]point
 	for _, points := range byRun {
-		if len(points) == len(sizes) { // of fewer it would be another slope
+		if len(points) == len(sizes) { // fewer would give another slope
 			slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.nodes, b.nodes) })
 			out = append(out, points)
 		}
@@ -46,7 +44,7 @@ func series(found *bench.Comparison, backend string, sizes []int, cost func(*rec
 	return out
 }
 
-// exponent is with which the cost of an instance grows with its nodes; ok is false where there is none.
+// exponent is the power of the nodes with which an instance's cost grows; ok is false if there is none.
 func exponent(points []point) (v float64, ok bool) {
 	x, y := make([]float64, len(points)), make([]float64, len(points))
 	for i, p := range points {
@@ -56,7 +54,7 @@ func exponent(points []point) (v float64, ok bool) {
 	return got.LeastSquares, err == nil
 }
 
-// addedExponent is the exponent of what is added from size to size, as addedMethod has it. Points are by size.
+// addedExponent is the exponent of the increments from size to size (see addedMethod). Points are by size.
 func addedExponent(points []point) (v float64, ok bool) {
 	var between []point
 	for i := 1; i < len(points); i++ {
@@ -67,13 +65,12 @@ func addedExponent(points []point) (v float64, ok bool) {
 	return 1 + v, ok
 }
 
-// slope is the exponent with which a cost of one instance grows with its nodes: one for each repetition.
+// slope is the exponent of an instance's cost: one value per repetition.
 func slope(found *bench.Comparison, backend string, sizes []int, what string, cost func(*record.Sample) (float64, bool), bound Bound, claimed, tolerance float64) Figure {
 	f := Figure{Name: "exponent of " + what + ", " + backend, Bound: bound, Claimed: claimed, Tolerance: tolerance}
 	return f.exponents(series(found, backend, sizes, cost), exponent, invalid(found))
 }
 
-// exponents measures the figure on the points of each repetition.
 func (f Figure) exponents(all [][]point, of func([]point) (float64, bool), why string) Figure {
 	var values []float64
 	for _, points := range all {

@@ -21,7 +21,7 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// stage is a schema of its own and an engine on it, for what is no comparison of whole runs.
+// stage is a schema with an engine, for measurements that are not whole runs.
 type stage struct {
 	dsn, schema string
 	backend     backend.Backend
@@ -32,7 +32,6 @@ type stage struct {
 // stageApplication begins the names of a stage's sessions.
 const stageApplication = "pulley claims"
 
-// newStage makes a stage and starts its engine.
 func newStage(ctx context.Context, dsn, spec string, cfg engine.Config) (*stage, error) {
 	s := prepareStage(dsn)
 	if err := s.start(ctx, spec, cfg); err != nil {
@@ -42,13 +41,12 @@ func newStage(ctx context.Context, dsn, spec string, cfg engine.Config) (*stage,
 	return s, nil
 }
 
-// prepareStage only chooses the schema. The stage must be closed even so.
+// prepareStage only chooses the schema. The stage must still be closed.
 func prepareStage(dsn string) *stage {
 	return &stage{dsn: dsn, schema: "pulley_claims_" + uuid.NewString()[:8]}
 }
 
-// start opens the backend and starts an engine of that configuration, in which Backend and Observer.Committed are
-// filled in, and Workers if there are none.
+// start opens the backend and starts an engine of the configuration; it sets Backend, Observer.Committed, and Workers if nil.
 func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err error) {
 	if s.backend, err = s.open(ctx, spec); err != nil {
 		return err
@@ -64,7 +62,7 @@ func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err 
 	return s.engine.Start(ctx)
 }
 
-// open gives one more handle on the schema.
+// open returns one more handle on the schema.
 func (s *stage) open(ctx context.Context, spec string) (backend.Backend, error) {
 	parsed, err := designs.Parse(spec)
 	if err != nil {
@@ -73,7 +71,7 @@ func (s *stage) open(ctx context.Context, spec string) (backend.Backend, error) 
 	return parsed.Open(ctx, designs.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: stageApplication})
 }
 
-// clear removes what ended instances left, and gives how many rows that were.
+// clear cleans up ended instances and returns the number of removed rows.
 func (s *stage) clear(ctx context.Context) (rows int, err error) {
 	for shard := range s.backend.Shards() {
 		for more := true; more; {
@@ -87,7 +85,7 @@ func (s *stage) clear(ctx context.Context) (rows int, err error) {
 	return rows, nil
 }
 
-// leave ends the engine and its sessions. What it wrote stays.
+// leave ends the engine and its sessions, and keeps the data.
 func (s *stage) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
@@ -99,7 +97,7 @@ func (s *stage) leave(ctx context.Context) {
 	}
 }
 
-// close leaves, and removes what was written. What fails there leaves a schema, which its name explains.
+// close leaves and drops the schema. If that fails, the schema's name explains its origin.
 func (s *stage) close(ctx context.Context) {
 	s.leave(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -126,7 +124,7 @@ func newWorkload(scenario string, size int) (workload, error) {
 	return workload{w, program}, err
 }
 
-// run has one instance run to its end, and checks its result.
+// run runs one instance to its end and checks its result.
 func (s *stage) run(ctx context.Context, w workload) error {
 	id, err := s.engine.Submit(ctx, engine.SubmitRequest{Program: w.program, Input: w.Input})
 	if err != nil {
@@ -139,7 +137,6 @@ func (s *stage) run(ctx context.Context, w workload) error {
 	return w.check(in)
 }
 
-// check says what is wrong with the end of an instance.
 func (w workload) check(in backend.Instance) error {
 	if in.Status != backend.Completed {
 		return fmt.Errorf("instance %s %s: %s", in.ID, in.Status, in.Failure)
@@ -160,5 +157,4 @@ func (w workload) check(in backend.Instance) error {
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// query gives a statement by its name.
 func query(name string) string { return measure.Statement(sqlFiles, name) }

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// textWidth is where lines are broken.
+// textWidth is the line length.
 const textWidth = 110
 
-// WriteText writes claims for people: the verdicts in a list at the end, since that is where one looks.
+// WriteText writes claims for people, with the list of verdicts at the end, where one looks.
 func WriteText(w io.Writer, list []Claim) error {
 	var b strings.Builder
 	for _, c := range list {
@@ -34,7 +34,7 @@ func WriteText(w io.Writer, list []Claim) error {
 	return err
 }
 
-// line says what was measured, of what was claimed.
+// line formats a measurement with what was claimed.
 func (f Figure) line() string {
 	var got string
 	switch {
@@ -61,7 +61,7 @@ func runs(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// field writes a name and a text that is broken into lines under itself.
+// field writes a name and a text wrapped under itself.
 func field(b *strings.Builder, name, text string) {
 	const indent = 12
 	fmt.Fprintf(b, "  %-*s", indent-2, name)

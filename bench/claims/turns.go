@@ -19,15 +19,15 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// The turns of those that run by turns: the largest size, which is run once and takes longest, has longer ones.
+// Lengths of turns: the largest size, which runs once and takes longest, has longer ones.
 const (
 	turnLargest = 160 * time.Millisecond
 	turnOthers  = 30 * time.Millisecond
 )
 
-// lane is where instances of one size run, one after the other, on an engine and a schema of their own. All lanes run
-// by turns of a fraction of a second, so that a machine whose speed changes from second to second changes it for all
-// sizes. What runs in a lane stops where an action, or the next instance, would begin: no commit is under way then.
+// lane runs instances of one size sequentially on its own engine and schema. All lanes take turns of a fraction of a second, so
+// that a changing speed of the machine affects all sizes alike. A lane stops where an action or the next instance would begin,
+// when no commit is under way.
 type lane struct {
 	load  workload
 	stage *stage
@@ -35,24 +35,24 @@ type lane struct {
 
 	mu        sync.Mutex
 	turn      bool
-	come      chan struct{} // closed when the turn comes
-	idleUntil chan struct{} // has one when somebody waits for the turn
-	over      bool          // no instance begins any more
-	done      chan struct{} // closed when no instance will
-	err       error         // why, if something went wrong; read after done
+	come      chan struct{} // closed when the turn begins
+	idleUntil chan struct{} // has an item when somebody waits for the turn
+	over      bool          // no further instance begins
+	done      chan struct{} // closed when no instance will begin
+	err       error         // the lane's error; read after done
 
 	ended int
 	spent spent
 }
 
-// spent is what a lane cost.
+// spent is a lane's cost.
 type spent struct {
 	time     time.Duration
 	walBytes int64
 	rowsRead int64
 }
 
-// wait returns when it is the lane's turn.
+// wait blocks until the lane's turn.
 func (l *lane) wait(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -75,12 +75,12 @@ func (l *lane) wait(ctx context.Context) error {
 	}
 }
 
-// release gives the lane its turn; take ends it, and returns when nothing goes on in the lane.
+// release begins the lane's turn; take ends it, and returns when nothing runs in the lane.
 func (l *lane) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
-	case <-l.idleUntil: // from before
+	case <-l.idleUntil: // drain an earlier one
 	default:
 	}
 	l.turn = true
@@ -101,7 +101,7 @@ func (l *lane) acquire(ctx context.Context) error {
 	return nil
 }
 
-// run has instances run until there is to be no more.
+// run runs instances until the lane is over.
 func (l *lane) run(ctx context.Context) {
 	defer close(l.done)
 	for {
@@ -127,19 +127,16 @@ type byTurns struct {
 	lane *lane
 }
 
-// Execute waits for the lane's turn before it begins.
 func (b *byTurns) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
-	_ = b.lane.wait(ctx) // if ctx has ended, the action will see to it
+	_ = b.lane.wait(ctx) // the action notices if ctx has ended
 	return b.Executor.Execute(ctx, task)
 }
 
-// turns runs lanes by turns.
 type turns struct {
 	conn  *pgx.Conn
 	lanes []*lane // the last is the largest
 }
 
-// round gives each lane that is not done a turn.
 func (t *turns) round(ctx context.Context) error {
 	for i, l := range t.lanes {
 		length := turnOthers
@@ -176,7 +173,6 @@ func (l *lane) finished() bool {
 	}
 }
 
-// spend charges a lane with what happens meanwhile.
 func (t *turns) spend(ctx context.Context, l *lane, work func() error) error {
 	before, err := walBytes(ctx, t.conn)
 	if err != nil {
@@ -197,7 +193,7 @@ func walBytes(ctx context.Context, conn *pgx.Conn) (n int64, err error) {
 	return n, err
 }
 
-// run has all lanes run until the largest has, and then each until what it began has ended.
+// run runs all lanes until the largest is done, and then finishes each lane's started instance.
 func (t *turns) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -236,8 +232,8 @@ func (t *turns) run(ctx context.Context) error {
 	return nil
 }
 
-// byTurns runs all sizes of a scenario by turns, once for each repetition, and gives for each of them what the lanes
-// cost, by size.
+// byTurns runs all sizes of a scenario by turns, once per repetition, and returns for each repetition the lanes by size, with
+// their costs.
 func (l *lab) byTurns(ctx context.Context, scenario string, sizes []int, backends []string) (map[string][][]*lane, error) {
 	out := map[string][][]*lane{}
 	for run := range l.runs {
@@ -306,7 +302,7 @@ func (l *lab) measureAlternately(ctx context.Context, scenario string, sizes []i
 	return t.lanes, nil
 }
 
-// rowsRead is how many rows were read since, when no session is left.
+// rowsRead returns the rows read since, when no session is left.
 func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *measure.Counters) (int64, error) {
 	after, err := measure.Snapshot(ctx, conn, scope)
 	if err != nil {
@@ -319,12 +315,12 @@ func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *
 	return *counters.RowsRead, nil
 }
 
-// start starts the lane's engine. It clears up at the end only, since what it did in between would be another lane's.
+// start starts the lane's engine. It cleans up only at the end, because cleanup in between would fall into another lane's turn.
 func (l *lane) start(ctx context.Context, backend string) error {
 	return l.stage.start(ctx, backend, engine.Config{Workers: &byTurns{behaviour.Plain().Timed(), l}, Lease: time.Minute, Sweep: 24 * time.Hour})
 }
 
-// points gives what an instance of each size cost, in each repetition.
+// points returns the cost per instance of each size, by repetition.
 func points(all [][]*lane, of func(spent) float64) [][]point {
 	var out [][]point
 	for _, lanes := range all {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTurns has a lane's work stand still whenever it is not its turn, and go on when it is.
+// TestTurns checks that a lane's work pauses whenever it is not its turn, and continues when it is.
 func TestTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &lane{come: make(chan struct{}), idleUntil: make(chan struct{}, 1), done: make(chan struct{})}
@@ -26,7 +26,7 @@ func TestTurns(t *testing.T) {
 	var last int64
 	for turn := range 100 {
 		for range 1000 {
-			runtime.Gosched() // what must not go on may now
+			runtime.Gosched() // what was paused may continue now
 		}
 		before := steps.Load()
 		select {

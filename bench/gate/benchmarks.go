@@ -11,13 +11,13 @@ import (
 // FromBenchmarks makes a side of files in Go's benchmark format. Every line is a run.
 func FromBenchmarks(name string, files ...*gobench.File) Side { return benchmarkSide(name, 0, files) }
 
-// FromBenchmarkPairs makes two sides of files that were neighbours in time, before[i] of after[i]. Where a file has several lines
-// of a benchmark, the best of a timed figure counts, and the median of a counted one, as in FromPairs.
+// FromBenchmarkPairs makes two sides of files that were neighbours in time, before[i] of after[i]. Of several lines of a
+// benchmark in a file, the best of a timed figure and the median of a counted one are used, as in FromPairs.
 func FromBenchmarkPairs(baseline, candidate string, before, after []*gobench.File) (Side, Side) {
 	return benchmarkSide(baseline, len(before), before), benchmarkSide(candidate, len(after), after)
 }
 
-// benchmarkSide makes a side of files. With turns, each of them is one.
+// benchmarkSide makes a side of files; with turns, each file is a turn.
 func benchmarkSide(name string, turns int, files []*gobench.File) Side {
 	c, strange := newCollector(turns), map[Key]bool{}
 	for turn, f := range files {
@@ -42,8 +42,8 @@ func benchmarkSide(name string, turns int, files []*gobench.File) Side {
 	return out
 }
 
-// seriesOf is what a file's series is compared as, without its values. It is not ok where nobody knows the direction of the unit, or
-// where a value is negative, so that a ratio of it means nothing.
+// seriesOf converts a file's series, without its values. It is not ok if the unit's direction is unknown, or if a value is
+// negative, so that ratios mean nothing.
 func seriesOf(s *gobench.Series) (x Series, ok bool) {
 	better := s.Better
 	if better == gobench.BetterUnknown {
@@ -59,8 +59,7 @@ func seriesOf(s *gobench.Series) (x Series, ok bool) {
 	return x, better != gobench.BetterUnknown && !slices.ContainsFunc(s.Values, func(v float64) bool { return v < 0 })
 }
 
-// directionOf guesses which direction of a unit is better, as its name says: a rate should be high; a cost of an operation, a
-// time and a size should be low.
+// directionOf guesses a unit's better direction: a rate should be high; a cost per operation, a time and a size should be low.
 func directionOf(unit string) gobench.Better {
 	switch {
 	case strings.HasSuffix(unit, "/s") || strings.HasSuffix(unit, "/sec"):
@@ -71,13 +70,13 @@ func directionOf(unit string) gobench.Better {
 	return gobench.BetterUnknown
 }
 
-// isTime says that a normalized unit is of time: sec/op, sec, p99-sec/op, p99-sec.
+// isTime reports whether a normalized unit is of time: sec/op, sec, p99-sec/op, p99-sec.
 func isTime(unit string) bool {
 	base := strings.TrimSuffix(unit, "/op")
 	return base == "sec" || strings.HasSuffix(base, "-sec") || base == "ns" || strings.HasSuffix(base, "-ns")
 }
 
-// unitOf says how figures of a normalized unit are shown, and whether they depend on the machine.
+// unitOf returns how figures of a normalized unit are shown, and their kind.
 func unitOf(unit string) (string, Kind) {
 	switch {
 	case unit == "sec/op" || unit == "sec" || strings.HasSuffix(unit, "-sec") || strings.HasSuffix(unit, "-sec/op"):

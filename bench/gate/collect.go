@@ -9,24 +9,23 @@ import (
 
 // collector collects the series of a side.
 type collector struct {
-	// turns is how many turns of a pair's side there are, each of which comes to one value. Zero: each value is a run.
+	// turns is the number of turns of a pair's side, each reduced to one value. Zero: each value is a run.
 	turns  int
 	order  []Key
 	series map[Key]*Series
-	values map[Key][][]float64 // by turn; all in one where each value is a run
+	values map[Key][][]float64 // by turn; one list if each value is a run
 }
 
 func newCollector(turns int) *collector {
 	return &collector{turns: turns, series: map[Key]*Series{}, values: map[Key][][]float64{}}
 }
 
-// add adds values of a turn to the series of x's key, which is like x.
 func (c *collector) add(turn int, x Series, values ...float64) {
 	if s := c.series[x.Key]; s == nil {
 		c.series[x.Key], c.order = &x, append(c.order, x.Key)
 		c.values[x.Key] = make([][]float64, max(c.turns, 1))
 	} else if s.Machine != x.Machine {
-		s.Machine = "" // several
+		s.Machine = "" // several machines
 	}
 	if c.turns == 0 {
 		turn = 0
@@ -34,7 +33,7 @@ func (c *collector) add(turn int, x Series, values ...float64) {
 	c.values[x.Key][turn] = append(c.values[x.Key][turn], values...)
 }
 
-// all gives the series, in the order in which they came. A turn without a value is NaN.
+// all returns the series in the order of arrival. A turn without a value is NaN.
 func (c *collector) all() (out []Series) {
 	for _, key := range c.order {
 		x, values := *c.series[key], c.values[key]
@@ -50,9 +49,9 @@ func (c *collector) all() (out []Series) {
 	return out
 }
 
-// ofTurn is the figure of a turn with several runs, or NaN of one with none: the best of a timed figure, and the median of a counted
-// one. Whatever else goes on makes a program slower and never faster, so that the best run is the one that it disturbed least. (Chen
-// and Revels, Robust benchmarking in noisy environments, 2016.)
+// ofTurn reduces a turn's runs to one figure, NaN for none: the best of a timed figure, the median of a counted one.
+// Disturbances make a program slower and never faster, so the best run is the least disturbed. (Chen and Revels, Robust
+// benchmarking in noisy environments, 2016.)
 func ofTurn(x *Series, values []float64) float64 {
 	switch {
 	case len(values) == 0:

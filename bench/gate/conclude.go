@@ -13,7 +13,7 @@ import (
 	"pulley/reports/record"
 )
 
-// conclude makes the outcome of the lines, and says it in a sentence.
+// conclude sets the outcome of the lines and its sentence.
 func (j *judging) conclude(baseline, candidate Side) {
 	r := j.report
 	for _, side := range []Side{baseline, candidate} {
@@ -63,7 +63,7 @@ func strange(sides ...Side) (all []string) {
 	return slices.Compact(all)
 }
 
-// tooFew says which lines have so few runs that no difference could have been shown.
+// tooFew describes the lines with too few runs to show any difference.
 func (j *judging) tooFew() (doubts []string) {
 	tests := 0
 	for _, q := range j.asked {
@@ -85,8 +85,8 @@ func (j *judging) tooFew() (doubts []string) {
 	return doubts
 }
 
-// tooNoisy says of which rows not even the steadiest figure excludes a change for the worse beyond the resolution. A timed
-// figure decides where one was compared.
+// tooNoisy describes the rows of which not even the steadiest figure excludes a change for the worse beyond the resolution.
+// Timed figures decide if any was compared.
 func (j *judging) tooNoisy() (doubts []string) {
 	var rows []string
 	timed, least := map[string]bool{}, map[string]float64{}
@@ -115,7 +115,7 @@ func (j *judging) tooNoisy() (doubts []string) {
 	return doubts
 }
 
-// unsteady says which timed figures of rows that pass for their steadiest one exclude little themselves.
+// unsteady notes the timed figures that exclude little themselves, in rows that pass by a steadier one.
 func (j *judging) unsteady() (notes []string) {
 	for _, l := range j.report.Lines {
 		if l.timed && !l.tail && l.NotCompared == "" && l.Worst != nil && *l.Worst > 1+j.o.Resolution && l.Decision == record.Unclear {
@@ -125,7 +125,7 @@ func (j *judging) unsteady() (notes []string) {
 	return notes
 }
 
-// sentence says the outcome and what decided it.
+// sentence describes the outcome and what decided it.
 func (j *judging) sentence() string {
 	r := j.report
 	var worse []Line
@@ -141,7 +141,7 @@ func (j *judging) sentence() string {
 	}
 	switch r.Outcome {
 	case Regression:
-		// The largest ratio among those first in kind: a person wants the worst first.
+		// The largest ratio comes first: a person wants the worst first.
 		slices.SortStableFunc(worse, func(a, b Line) int { return cmp.Compare(b.badness(), a.badness()) })
 		text := "Regression: " + worse[0].change()
 		if n := len(worse) - 1; n > 0 {
@@ -170,7 +170,7 @@ func (l *Line) badness() float64 {
 	return l.Ratio.Median
 }
 
-// change says how a line changed, as in "fanout 100, push, alone: time_per_node is 1.12 times as much [1.09, 1.15]".
+// change formats a line, as in "fanout 100, push, alone: time_per_node is 1.12 times as much [1.09, 1.15]".
 func (l *Line) change() string {
 	if l.Ratio == nil {
 		return fmt.Sprintf("%s rose from %s to %s", l.Key, format(l.Baseline, l.Unit), format(l.Candidate, l.Unit))
@@ -181,7 +181,7 @@ func (l *Line) change() string {
 	return fmt.Sprintf("%s is %.3g times the baseline's [%.3g, %.3g]", l.Key, l.Ratio.Median, l.Ratio.Lo, l.Ratio.Hi)
 }
 
-// percent gives 3 % or 4.2 %.
+// percent formats 3 % or 4.2 %.
 func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + " %"
 }

@@ -11,14 +11,13 @@ import (
 	"pulley/reports/record"
 )
 
-// Kind is how a figure comes about.
+// Kind is what a figure depends on.
 type Kind int
 
-// The kinds of figures.
 const (
 	// Timed figures depend on the machine.
 	Timed Kind = iota
-	// Counted figures do not, or hardly.
+	// Counted figures hardly depend on the machine.
 	Counted
 	// Batched figures are counted ones that depend on how many completions share a commit, and so on the machine's speed.
 	Batched
@@ -35,48 +34,47 @@ func (k Key) String() string { return k.Row + ": " + k.Figure }
 // Series is one figure by run.
 type Series struct {
 	Key
-	// Unit says how values are shown: one of the Unit constants, or any other word, which stands behind the number.
+	// Unit is how values are shown: one of the Unit constants, or any word, which follows the number.
 	Unit string
 	Kind Kind
 	// MoreIsBetter is the direction.
 	MoreIsBetter bool
-	// Tail says that the figure is that of few events, so that a row does not need it to be precise.
+	// Tail marks a figure of few events, whose precision its row does not need.
 	Tail bool
-	// Jitters says that a counted figure differs from run to run by its nature, so that equal values are chance.
+	// Jitters marks a counted figure that varies between runs by nature, so that equal values are chance.
 	Jitters bool
-	// Lenient says that a counted figure may rise within the margin even where it is exact.
+	// Lenient lets a counted figure rise within the margin even if it is exact.
 	Lenient bool
-	// Machine identifies where it was measured. Empty: not known.
+	// Machine identifies the machine. Empty: unknown.
 	Machine string
-	// Values are finite and at least 0, in the order of the runs. In a paired comparison, NaN stands for a run that did not
-	// count.
+	// Values are finite and at least 0, in run order. In a paired comparison, NaN is a run that does not count.
 	Values []float64
 }
 
-// Side is what was measured of one of the two programs.
+// Side is the measurements of one of the two programs.
 type Side struct {
 	// Name is shown: a directory, a file or a revision.
 	Name   string
 	Series []Series
-	// Invalid are sentences about runs that do not count.
+	// Invalid describes runs that do not count.
 	Invalid []string
-	// Strange names figures that cannot be compared because nobody says which direction is better.
+	// Strange names figures that are not compared because their better direction is unknown.
 	Strange []string
 }
 
-// Options say how to decide. The zero value takes the defaults.
+// Options configure the decision. Zero values are defaults.
 type Options struct {
-	// Margin is the largest factor for the worse, less 1, that is let pass. Zero: DefaultMargin. Negative: none is.
+	// Margin is the tolerated factor for the worse, less 1. Zero: DefaultMargin. Negative: none.
 	Margin float64
 	// Alpha bounds the probability of a false alarm. Zero: DefaultAlpha.
 	Alpha float64
 	// Resolution is the change for the worse that a row's runs must exclude to pass. Zero: DefaultResolution.
 	Resolution float64
-	// Paired says that value i of both sides were neighbours in time.
+	// Paired means that value i of both sides were neighbours in time.
 	Paired bool
 }
 
-// The defaults of Options, and the margin of counts between machines.
+// Defaults of Options, and the margin of counts between machines.
 const (
 	DefaultMargin     = 0.03
 	DefaultAlpha      = 0.05
@@ -96,7 +94,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate reports an option that makes no sense.
+// Validate rejects senseless options.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {
@@ -110,20 +108,19 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// Outcome is what a gate says.
+// Outcome is a gate's decision.
 type Outcome string
 
-// The outcomes.
 const (
 	// Regression: some figure is shown to be worse by more than the margin.
 	Regression Outcome = "regression"
-	// Passed: none is, and the runs would have shown one of more than the resolution.
+	// Passed: none is, and the runs would have shown a change beyond the resolution.
 	Passed Outcome = "passed"
-	// Inconclusive: none is, but the runs would not have shown one, or some were not valid, or nothing could be compared.
+	// Inconclusive: none is, but the runs could not have shown one, or some were invalid, or nothing could be compared.
 	Inconclusive Outcome = "inconclusive"
 )
 
-// ExitCode is the status with which a program ends that says o.
+// ExitCode is the exit status of a program that reports o.
 func (o Outcome) ExitCode() int {
 	switch o {
 	case Regression:
@@ -134,58 +131,57 @@ func (o Outcome) ExitCode() int {
 	return 3
 }
 
-// Line is what is said of one figure.
+// Line is the comparison of one figure.
 type Line struct {
 	Key
 	Unit         string `json:"unit"`
 	MoreIsBetter bool   `json:"more_is_better"`
-	// Baseline and Candidate are medians over BaselineRuns and CandidateRuns runs; nil where there is none.
+	// Baseline and Candidate are medians over BaselineRuns and CandidateRuns runs; nil if there is none.
 	Baseline      *float64 `json:"baseline"`
 	Candidate     *float64 `json:"candidate"`
 	BaselineRuns  int      `json:"baseline_runs"`
 	CandidateRuns int      `json:"candidate_runs"`
-	// Ratio is candidate / baseline, with the interval to which the decision belongs; nil where it was not compared or is
-	// not finite.
+	// Ratio is candidate / baseline, with the decision's interval; nil if not compared or not finite.
 	Ratio *record.Spread `json:"ratio"`
-	// P is the probability of such a difference by chance, after Holm's correction; nil where no test was made.
+	// P is the probability of such a difference by chance, after Holm's correction; nil without a test.
 	P *float64 `json:"p"`
-	// Exact says that the figure was the very same in all runs of each side, and was compared as it is.
+	// Exact means that the figure was equal in all runs of each side, and was compared directly.
 	Exact bool `json:"exact"`
-	// Worst is the factor for the worse that is excluded with confidence 1 − alpha for this figure alone; nil where none is.
+	// Worst is the factor for the worse that is excluded with confidence 1 − alpha for this figure alone; nil if none is.
 	Worst    *float64        `json:"worst"`
 	Decision record.Decision `json:"decision"`
-	// NotCompared is empty, or says why the figure was not compared.
+	// NotCompared is the reason why the figure was not compared, or empty.
 	NotCompared string `json:"not_compared,omitempty"`
-	// Note is empty, or says what limits the decision.
+	// Note is a limit of the decision, or empty.
 	Note string `json:"note,omitempty"`
 
 	tail, timed bool
 }
 
-// Report is the answer of a gate.
+// Report is a gate's answer.
 type Report struct {
 	Outcome Outcome `json:"outcome"`
-	// Sentence says the outcome and what decided it.
-	Sentence  string  `json:"sentence"`
-	Baseline  string  `json:"baseline"`
-	Candidate string  `json:"candidate"`
-	Alpha     float64 `json:"alpha"`
-	Margin    float64 `json:"margin"`
-	// Resolution is that of Options.
+	// Sentence describes the outcome and what decided it.
+	Sentence   string  `json:"sentence"`
+	Baseline   string  `json:"baseline"`
+	Candidate  string  `json:"candidate"`
+	Alpha      float64 `json:"alpha"`
+	Margin     float64 `json:"margin"`
 	Resolution float64 `json:"resolution"`
 	Paired     bool    `json:"paired"`
 	Lines      []Line  `json:"lines"`
-	// OnlyBaseline and OnlyCandidate are rows, or figures of rows, that one side has alone.
+	// OnlyBaseline and OnlyCandidate are rows, or figures of common rows, that only one side has.
 	OnlyBaseline  []string `json:"only_baseline"`
 	OnlyCandidate []string `json:"only_candidate"`
-	// Doubts say why nothing that was not shown is known to be absent. With none and no regression, the gate passes.
+	// Doubts are the reasons why undetected regressions cannot be excluded. Without any, and without a regression, the gate
+	// passes.
 	Doubts []string `json:"doubts"`
 	// Notes are about what was not compared, and about runs that did not count.
 	Notes []string `json:"notes"`
 }
 
-// Judge compares candidate with baseline. It is an error where a side has the same series twice, a value that is no figure,
-// or sides that are paired and not as long as each other.
+// Judge compares candidate with baseline. It fails if a side has a series twice or an invalid value, or if paired sides differ
+// in length.
 func Judge(baseline, candidate Side, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.Validate(); err != nil {
@@ -243,7 +239,7 @@ type judging struct {
 	asked  []question
 }
 
-// question belongs to a line of the report.
+// question decides a line of the report.
 type question struct {
 	line int
 	stats.Question
@@ -288,7 +284,6 @@ func (j *judging) add(b, c *Series) error {
 	return nil
 }
 
-// valid gives the values that count: of pairs, those of which both do.
 func (j *judging) valid(b, c *Series) (before, after []float64, err error) {
 	if !j.o.Paired {
 		return numbers(b.Values), numbers(c.Values), nil
@@ -311,7 +306,7 @@ func (j *judging) test(before, after []float64) (*stats.RatioTest, error) {
 	return stats.CompareGroups(before, after)
 }
 
-// decide answers all questions. Exact ones are no tests: they are answered apart, and take nothing from the others.
+// decide answers all questions. Exact ones are not tests: they are answered separately and do not weaken the others.
 func (j *judging) decide() {
 	for _, exact := range []bool{true, false} {
 		var asked []question
@@ -327,7 +322,6 @@ func (j *judging) decide() {
 	}
 }
 
-// fill puts a judgement into the line.
 func (l *Line) fill(q *question, judged *stats.Judgement) {
 	l.Decision, l.Note = judged.Decision, judged.Warning
 	if !l.Exact {
@@ -345,13 +339,13 @@ func (l *Line) fill(q *question, judged *stats.Judgement) {
 	}
 }
 
-// alone finds what one side has and the other has not: rows, and figures of rows that both have.
+// alone lists what only one side has.
 func (j *judging) alone(baseline, candidate Side) {
 	j.report.OnlyBaseline = missing(&baseline, &candidate)
 	j.report.OnlyCandidate = missing(&candidate, &baseline)
 }
 
-// missing are the rows of one side that another lacks, and the figures that it lacks in the rows that both have.
+// missing returns the rows that the other side lacks, and the figures that it lacks in common rows.
 func missing(of, from *Side) []string {
 	rows, keys := map[string]bool{}, map[Key]bool{}
 	for _, s := range from.Series {
@@ -394,5 +388,5 @@ func median(values []float64) *float64 {
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// ErrNothing is the error of a source in which there is no run at all.
+// ErrNothing is the error of a source without runs.
 var ErrNothing = errors.New("there is no run in it")

@@ -30,7 +30,7 @@ func on(machine string, s gate.Series) gate.Series {
 	return s
 }
 
-// around gives n values near v, with a deterministic spread of one percent.
+// around returns n values near v, with a deterministic spread of one percent.
 func around(v float64, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -124,7 +124,7 @@ func TestOneSidedRowsAreReported(t *testing.T) {
 	}
 }
 
-// TestJitteringCountsOnOtherMachines holds the rule for counts that depend on speed.
+// TestJitteringCountsOnOtherMachines checks the rule for counts that depend on speed.
 func TestJitteringCountsOnOtherMachines(t *testing.T) {
 	jitter := func(m string, kind gate.Kind, v float64) gate.Side {
 		s := count("r", "rows", around(v, 8)...)
@@ -171,8 +171,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// disturbed makes pairs of runs on a machine on which other work comes and goes: four rows with a figure each, of which the
-// candidate's take factor times as long.
+// disturbed makes pairs of runs on a machine whose other load varies: four rows with one figure each. The candidate's take
+// factor times as long.
 func disturbed(r *rand.Rand, n int, factor float64) (a, b gate.Side) {
 	for _, row := range []string{"one", "two", "three", "four"} {
 		busy := 0.0
@@ -195,7 +195,7 @@ func disturbed(r *rand.Rand, n int, factor float64) (a, b gate.Side) {
 	return a, b
 }
 
-// TestPower plants slowdowns in simulated runs on a disturbed machine, and counts false alarms.
+// TestPower plants slowdowns in simulated runs on a disturbed machine, and counts detections and false alarms.
 func TestPower(t *testing.T) {
 	tries := depth.Of(200, 4000)
 	const pairs = 12

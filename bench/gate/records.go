@@ -13,17 +13,16 @@ import (
 	"pulley/reports/record"
 )
 
-// Run is one run's record: how it was made, with its samples.
+// Run is a run's record: its manifest with samples.
 type Run struct {
-	// Dir is where it was found.
 	Dir      string
 	Manifest *record.Manifest
 }
 
-// recordsMax bounds how many records are read below one directory.
+// recordsMax bounds the records read below a directory.
 const recordsMax = 2000
 
-// ReadRuns reads all records below dir, in the order of their times. It is ErrNothing where there is none.
+// ReadRuns reads all records below dir, ordered by time. It returns ErrNothing if there is none.
 func ReadRuns(dir string) ([]Run, error) {
 	var runs []Run
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -56,7 +55,7 @@ func readingError(path string, err error) error {
 	return fmt.Errorf("read %s: %w", path, cause.Of(err))
 }
 
-// The figures of a record, by the names under which they are shown.
+// The figures of a record, by display name.
 const (
 	FigureTime    = "time/node"
 	FigureCPU     = "CPU/node"
@@ -67,16 +66,15 @@ const (
 	FigureWAL     = "WAL/node"
 )
 
-// figure is one that samples have.
 type figure struct {
 	name string
 	unit string
 	kind Kind
 	tail bool
 	get  func(*record.Sample) (float64, bool)
-	// batched says that with many completions in flight the figure depends on how many share a commit.
+	// batched: with many completions in flight it depends on how many share a commit.
 	batched bool
-	// jitters says that the figure is never exact.
+	// jitters: it is never exact.
 	jitters bool
 }
 
@@ -99,7 +97,7 @@ func timePerNode(s *record.Sample) (float64, bool) {
 	return float64(s.ElapsedNS) / 1e9 / float64(max(n, 1)), n > 0 && s.ElapsedNS > 0
 }
 
-// cpuPerNode is the processor time of the engines' process and, where it was seen, of the server.
+// cpuPerNode is the processor time of the engines' process and, if seen, of the server.
 func cpuPerNode(s *record.Sample) (float64, bool) {
 	n := s.NodeRuns()
 	if s.CPU == nil || n == 0 || s.CPU.ProcessNS <= 0 {
@@ -110,12 +108,12 @@ func cpuPerNode(s *record.Sample) (float64, bool) {
 	case s.CPU.ServerNS != nil:
 		used += *s.CPU.ServerNS
 	case s.Counters != nil:
-		return 0, false // a server worked for it that was not seen
+		return 0, false // an unseen server worked for it
 	}
 	return float64(used) / 1e9 / float64(n), true
 }
 
-// p99Needs is how many instances a run has at least for a 99th percentile.
+// p99Needs is the least number of instances for a 99th percentile.
 const p99Needs = 400
 
 func instanceP99(s *record.Sample) (float64, bool) {
@@ -129,13 +127,13 @@ func instanceP99(s *record.Sample) (float64, bool) {
 // FromRuns makes a side of records. Every valid sample is a run.
 func FromRuns(name string, runs []Run) Side { return recordSide(name, 0, runs) }
 
-// FromPairs makes two sides of records that were neighbours in time, before[i] of after[i]. Of a record with several samples of a
-// row, the least of a timed figure counts, and the median of a counted one. Where a figure is not in both, the pair does not count for it.
+// FromPairs makes two sides of records that were neighbours in time, before[i] of after[i]. Of several samples of a row, the
+// least of a timed figure and the median of a counted one are used. A pair without a figure on one side does not count for it.
 func FromPairs(baseline, candidate string, before, after []Run) (Side, Side) {
 	return recordSide(baseline, len(before), before), recordSide(candidate, len(after), after)
 }
 
-// recordSide makes a side of records. With turns, each of them is one.
+// recordSide makes a side of records; with turns, each record is a turn.
 func recordSide(name string, turns int, runs []Run) Side {
 	c, out := newCollector(turns), Side{Name: name}
 	for turn, r := range runs {
@@ -152,7 +150,6 @@ func recordSide(name string, turns int, runs []Run) Side {
 	return out
 }
 
-// invalid says why a sample does not count.
 func invalid(s *record.Sample) string {
 	why := "no reason is recorded"
 	if len(s.Warnings) > 0 {
@@ -161,7 +158,6 @@ func invalid(s *record.Sample) string {
 	return fmt.Sprintf("%s, run %d: %s", RowName(s), s.Run, why)
 }
 
-// addSample adds the figures of a sample.
 func (c *collector) addSample(turn int, machine string, s *record.Sample) {
 	row, alone := RowName(s), s.Mode == record.ModeAlone || s.Mode == "" && s.InFlight <= 1
 	for _, f := range figures {
@@ -186,8 +182,8 @@ func RowName(s *record.Sample) string {
 	return strings.Join(parts, ", ")
 }
 
-// machineOf identifies what times of a record depend on besides the program: the machine, the server's version and its settings of
-// durability. Empty: the record does not tell.
+// machineOf identifies what a record's times depend on besides the program: the machine, the server's version and its
+// durability settings. Empty: unknown.
 func machineOf(m *record.Manifest) string {
 	text := m.Host.Fingerprint()
 	if p := m.Postgres; p != nil && text != "" {

@@ -12,7 +12,7 @@ import (
 	"pulley/reports/record"
 )
 
-// Units of figures. Any other word stands behind the number as it is.
+// Units of figures. Any other word follows the number as it is.
 const (
 	UnitSeconds        = "s"
 	UnitBytes          = "B"
@@ -20,7 +20,7 @@ const (
 	UnitCount          = ""
 )
 
-// WriteText writes the report as a table for a terminal, the sentence on top.
+// WriteText writes the report as a table for a terminal, below its sentence.
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n", printable(r.Sentence))
@@ -94,7 +94,7 @@ func writeList(b *bytes.Buffer, head string, items []string) {
 	}
 }
 
-// format gives a value as a person reads it; – for none.
+// format formats a value for people; – for none.
 func format(v *float64, unit string) string {
 	if v == nil {
 		return "–"
@@ -112,7 +112,7 @@ func format(v *float64, unit string) string {
 	return digits(*v) + " " + printable(unit)
 }
 
-// scaled shows v in the largest of units, each a thousand times the one before, in which it is at least one.
+// scaled shows v in the largest of units, each a thousand times the previous, in which it is at least one.
 func scaled(v float64, units []string) string {
 	i := 0
 	for i < len(units)-1 && math.Abs(v) >= 999.95 {
@@ -121,7 +121,7 @@ func scaled(v float64, units []string) string {
 	return digits(v) + units[i]
 }
 
-// digits gives four significant digits.
+// digits formats four significant digits.
 func digits(v float64) string {
 	switch size := math.Abs(v); {
 	case v == math.Trunc(v) && size < 1e15:
@@ -132,7 +132,7 @@ func digits(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// printable keeps a name from moving a cursor or breaking a line.
+// printable replaces control characters, which could move a cursor or break a line.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == utf8.RuneError || r >= 0x80 && r < 0xa0 {

@@ -1,10 +1,9 @@
-// Package gobench reads results in Go's benchmark format, as go test -bench prints them, into series of values per
-// benchmark and unit.
+// Package gobench reads results in Go's benchmark format, as go test -bench prints them, into series of values per benchmark
+// and unit.
 //
-// The reading itself is that of golang.org/x/perf/benchfmt, so that units are tidied as in benchstat (ns/op becomes
-// sec/op, MB/s becomes B/s), and "Unit" lines say which direction of a unit is better. What this package adds is the
-// identity of a series: package, benchmark, number of processors and machine. Values of two machines never stand in one
-// series, even where a file holds both.
+// golang.org/x/perf/benchfmt does the parsing, so units are normalized as in benchstat (ns/op becomes sec/op, MB/s becomes
+// B/s), and "Unit" lines give a unit's better direction. This package adds the identity of a series: package, benchmark, number
+// of processors and machine. A series never mixes machines, even if a file does.
 //
 // The format is https://golang.org/design/14313-benchmark-format.
 package gobench

@@ -14,65 +14,63 @@ import (
 	"pulley/internal/cause"
 )
 
-// maxLines bounds how many result lines are taken in, so that a wrong path cannot exhaust memory.
+// maxLines bounds the result lines, so that a wrong path cannot exhaust memory.
 const maxLines = 10_000_000
 
-// maxWarnings bounds how many faulty lines are told one by one.
+// maxWarnings bounds the faulty lines reported one by one.
 const maxWarnings = 20
 
-// Better says which direction of a unit is an improvement.
+// Better is the direction of a unit that is an improvement.
 type Better int
 
 // The directions.
 const (
-	// BetterUnknown is for a unit of which nobody said.
+	// BetterUnknown is for a unit without a stated direction.
 	BetterUnknown Better = 0
 	// BetterHigher is for rates, BetterLower for times, bytes and counts.
 	BetterHigher Better = 1
 	BetterLower  Better = -1
 )
 
-// Key is what identifies a series within a file.
+// Key identifies a series within a file.
 type Key struct {
-	// Package is the import path under test; empty where the file does not tell.
+	// Package is the import path under test; empty if unknown.
 	Package string
-	// Name is the benchmark's full name without "Benchmark" and without the suffix for processors: "Run/size=10".
+	// Name is the benchmark's full name without "Benchmark" and the processor suffix: "Run/size=10".
 	Name string
-	// Procs is GOMAXPROCS; 1 where the name has no suffix.
+	// Procs is GOMAXPROCS; 1 if the name has no suffix.
 	Procs int
-	// Unit is the tidied unit: "sec/op", "B/op", "allocs/op", "B/s", or the benchmark's own.
-	Unit string
-	// Machine is where it ran.
+	// Unit is the normalized unit: "sec/op", "B/op", "allocs/op", "B/s", or the benchmark's own.
+	Unit    string
 	Machine Machine
 }
 
-// Machine is what a file tells of where it was made. A field is empty where the file does not tell.
+// Machine is where the benchmark ran. Fields are empty if unknown.
 type Machine struct {
-	OS   string // goos
-	Arch string // goarch
-	CPU  string // cpu
+	OS   string
+	Arch string
+	CPU  string
 }
 
 // Series are all values of one benchmark in one unit.
 type Series struct {
 	Key
 	Better Better
-	// Exact says that repeating the measurement gives the same value, as a "Unit … assume=exact" line states.
+	// Exact means that repeated measurements give the same value, by a "Unit … assume=exact" line.
 	Exact bool
-	// Values are in the order of the file, one for each line of the benchmark.
+	// Values are in file order, one per line of the benchmark.
 	Values []float64
 }
 
-// File is what Read found.
+// File is the content of a file.
 type File struct {
 	// Series are in the order of their first values.
 	Series []Series
-	// Config holds the last value of each "key: value" line that some result stands below, such as "commit" or "toolchain".
+	// Config holds the last value of each "key: value" line above a result, such as "commit" or "toolchain".
 	Config map[string]string
-	// Mixed are the keys of Config that had more than one value, sorted: "pkg", or "commit" where files of several commits were
-	// joined.
+	// Mixed are the sorted keys of Config that had several values: "pkg", or "commit" if files of several commits were joined.
 	Mixed []string
-	// Warnings name lines that look like results and cannot be read.
+	// Warnings name unreadable lines that look like results.
 	Warnings []string
 }
 
@@ -86,8 +84,8 @@ func ReadFile(path string) (*File, error) {
 	return Read(f, path)
 }
 
-// Read reads results until the end of r; name stands for it in errors and warnings. It is an error when r holds no result,
-// which is what a file of another format comes to.
+// Read reads results until the end of r; name stands for it in errors and warnings. It fails if r has no result, as in a file
+// of another format.
 func Read(r io.Reader, name string) (*File, error) {
 	reader := benchfmt.NewReader(r, name)
 	b := builder{index: map[Key]int{}, file: &File{Config: map[string]string{}}}
@@ -159,7 +157,7 @@ func (b *builder) add(r *benchfmt.Result) {
 	}
 }
 
-// finish sets what is known only at the end: a "Unit" line may stand after the results that it speaks of.
+// finish sets what is known only at the end: a "Unit" line may follow its results.
 func (b *builder) finish(units benchfmt.UnitMetadataMap) {
 	for i := range b.file.Series {
 		s := &b.file.Series[i]
@@ -174,7 +172,7 @@ func (b *builder) finish(units benchfmt.UnitMetadataMap) {
 	}
 }
 
-// splitName takes the number of processors off a benchmark's full name.
+// splitName separates the number of processors from a benchmark's full name.
 func splitName(name benchfmt.Name) (string, int) {
 	full := name.String()
 	_, parts := name.Parts()
@@ -187,7 +185,7 @@ func splitName(name benchfmt.Name) (string, int) {
 	return full, 1
 }
 
-// String gives the key as a person would say it: "pulley/bench.Run/size=10-8 sec/op".
+// String formats the key: "pulley/bench.Run/size=10-8 sec/op".
 func (k Key) String() string {
 	text := k.Name
 	if k.Package != "" {

@@ -10,13 +10,13 @@ import (
 	"pulley/bench/stats"
 )
 
-// Options say what counts as a change.
+// Options define what counts as a change.
 type Options struct {
-	// MinChange is by which part of itself a mean must change; 0 takes every change that is shown.
+	// MinChange is the least relative change of a mean; 0 accepts every significant change.
 	MinChange float64
-	// Recent is how many of the last runs count as recent; 0 means 10.
+	// Recent is the number of last runs that count as recent; 0 means 10.
 	Recent int
-	// Seed is where the permutation test draws from.
+	// Seed is that of the permutation test.
 	Seed uint64
 }
 
@@ -27,49 +27,47 @@ const (
 	Unknown = "unknown" // the figure has no better direction
 )
 
-// Finding is what a series shows.
+// Finding is the analysis of a series.
 type Finding struct {
 	Key
 	Better string `json:"better"`
-	// Runs is how many values it has. Enough says that they suffice for a change to be claimed.
+	// Runs is the number of values. Enough means that they suffice to claim a change.
 	Runs   int  `json:"runs"`
 	Enough bool `json:"enough"`
-	// First and Last are the times of its ends, LastValue the value of the last run, Level the median since the last change.
+	// First and Last are the times of the ends, LastValue the value of the last run, Level the median since the last change.
 	First     time.Time `json:"first"`
 	Last      time.Time `json:"last"`
 	LastValue float64   `json:"last_value"`
 	Level     float64   `json:"level"`
-	// Changes are in the order of time; never null.
-	Changes []Change `json:"changes"`
-	// Values are those of the series.
-	Values []float64 `json:"values"`
+	// Changes are in order of time; never null.
+	Changes []Change  `json:"changes"`
+	Values  []float64 `json:"values"`
 }
 
-// Change is where a series moved, and between which revisions.
+// Change is a change of a series, between two revisions.
 type Change struct {
-	// Index is the place of the first run after the change, from 0.
+	// Index is that of the first run after the change, from 0.
 	Index int `json:"index"`
 	// Before is the last run before the change, After the first one after it.
 	Before Place `json:"before"`
 	After  Place `json:"after"`
-	// RunsBefore and RunsAfter are how many runs lie between this change and its neighbours.
+	// RunsBefore and RunsAfter count the runs up to the neighbouring changes.
 	RunsBefore int `json:"runs_before"`
 	RunsAfter  int `json:"runs_after"`
-	// LevelBefore and LevelAfter are the medians of these runs.
+	// LevelBefore and LevelAfter are those runs' medians.
 	LevelBefore float64 `json:"level_before"`
 	LevelAfter  float64 `json:"level_after"`
-	// Ratio is by which factor the figure changed, with an interval that holds it with Confidence; null where it has no finite
-	// value. The place of the change was chosen for the difference, which makes the interval a little too sure.
+	// Ratio is the factor of the change, with an interval of Confidence; null if not finite. The change's place was chosen for
+	// the difference, so the interval is a little too narrow.
 	Ratio      *Ratio  `json:"ratio"`
 	Confidence float64 `json:"confidence"`
-	// P is the p-value of the permutation test.
-	P float64 `json:"p"`
-	// Direction is Worse, Better or Unknown. Recent says that After is among the last runs.
+	P          float64 `json:"p"`
+	// Direction is Worse, Better or Unknown. Recent means that After is among the last runs.
 	Direction string `json:"direction"`
 	Recent    bool   `json:"recent"`
 }
 
-// Ratio is a factor, and what encloses it.
+// Ratio is a factor with an interval.
 type Ratio struct {
 	Estimate float64 `json:"estimate"`
 	Lo       float64 `json:"lo"`
@@ -83,7 +81,7 @@ type Place struct {
 	Modified bool      `json:"modified"`
 }
 
-// Analyze looks for changes in a series.
+// Analyze finds the changes in a series.
 func Analyze(s Series, o Options) (Finding, error) {
 	o.Recent = cmp.Or(o.Recent, 10)
 	n := len(s.Values)
@@ -134,8 +132,7 @@ func newChange(s Series, values []float64, p changepoint.Point, recent int) Chan
 
 func placeOf(v Value) Place { return Place{v.Time, v.Revision, v.Modified} }
 
-// ratioRuns bounds the runs on a side from which the ratio is made, those nearest to the change: time and memory
-// grow with their product.
+// ratioRuns bounds the runs on each side, nearest to the change, that make the ratio: time and memory grow with their product.
 const ratioRuns = 300
 
 // ratioOf is the Hodges–Lehmann estimate of after / before with its interval.

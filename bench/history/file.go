@@ -17,22 +17,21 @@ import (
 const FileName = "history.ndjson"
 
 const (
-	// fileMax bounds what is taken in, so that a wrong path cannot exhaust memory.
+	// fileMax bounds what is read, so that a wrong path cannot exhaust memory.
 	fileMax = 1 << 30
-	// lockWait is how long Append waits for other writers, who take milliseconds.
-	lockWait = time.Minute
-	// lockPause is the time between two attempts.
+	// lockWait bounds Append's wait for other writers, which take milliseconds.
+	lockWait  = time.Minute
 	lockPause = 5 * time.Millisecond
 )
 
-// Skipped is a line that does not count, and why.
+// Skipped is a line that does not count, with the reason.
 type Skipped struct {
 	Line int    `json:"line"` // from 1
 	Why  string `json:"why"`
 }
 
-// Read reads the history at path, or FileName in the directory at path. Lines that are not runs are skipped and told.
-// Of runs with one ID the first counts. The error is one line that names the path.
+// Read reads the history at path, or FileName in the directory at path. It skips and reports lines that are not runs. Of runs
+// with one ID the first counts. The error is one line that names the path.
 func Read(path string) ([]Run, []Skipped, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, FileName)
@@ -58,7 +57,7 @@ func readAll(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// Parse takes the runs out of the content of a history.
+// Parse parses the content of a history.
 func Parse(data []byte) ([]Run, []Skipped) {
 	var runs []Run
 	var skipped []Skipped
@@ -102,9 +101,9 @@ func parseLine(line []byte) (Run, error) {
 	return r, nil
 }
 
-// Append adds runs to the history at path, which is made where it is missing, with its directory. It returns how many of
-// them were new; the others stand there already. All new ones are written at once, or none is, but for a crash or a full
-// disk, which may leave a torn line that Read skips. Writers wait for each other, for up to a minute.
+// Append adds runs to the history at path, which it creates with its directory if missing. It returns the number of new runs;
+// the others are already there. It writes all or none, except that a crash or a full disk may leave a torn line, which Read
+// skips. Writers wait for each other for up to a minute.
 func Append(path string, runs []Run) (added int, err error) {
 	lines := make([]Run, len(runs))
 	for i, r := range runs {
@@ -129,7 +128,7 @@ func appendLines(path string, runs []Run) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() // which gives the lock back
+	defer f.Close() // releases the lock
 	if err := lockWithin(f, lockWait); err != nil {
 		return 0, err
 	}
@@ -144,7 +143,7 @@ func appendLines(path string, runs []Run) (int, error) {
 	}
 	var b bytes.Buffer
 	if len(before) > 0 && before[len(before)-1] != '\n' {
-		b.WriteByte('\n') // so that a torn line does not take ours with it
+		b.WriteByte('\n') // ends a torn line before ours
 	}
 	added := 0
 	enc := json.NewEncoder(&b)
@@ -168,7 +167,6 @@ func appendLines(path string, runs []Run) (int, error) {
 	return added, f.Sync()
 }
 
-// lockWithin takes the file's lock, and waits for it no longer than it is told.
 func lockWithin(f *os.File, wait time.Duration) error {
 	for end := time.Now().Add(wait); ; time.Sleep(lockPause) {
 		locked, err := tryLock(f)

@@ -14,7 +14,7 @@ import (
 	"pulley/reports/record"
 )
 
-// FromRecord makes a run of each valid row of a comparison. left names the rows that are left out, with the reason.
+// FromRecord makes a run of each valid row of a comparison. left names the omitted rows with the reason.
 func FromRecord(s *record.Summary, m *record.Manifest) (runs []Run, left []string) {
 	for i := range s.Rows {
 		row := &s.Rows[i]
@@ -32,7 +32,7 @@ func FromRecord(s *record.Summary, m *record.Manifest) (runs []Run, left []strin
 			Host: m.Host, Scenario: row.Scenario, Design: row.Backend, Size: row.Size, Mode: row.Mode,
 			Load: loadOf(row.Key(), m.Samples), Repetitions: max(row.Runs, 1), Figures: figures,
 		}
-		if row.CommitsPerNode != nil || row.StatementsPerNode != nil || row.RowsReadPerNode != nil { // of no use is no server
+		if row.CommitsPerNode != nil || row.StatementsPerNode != nil || row.RowsReadPerNode != nil { // a server was used
 			r.Server = serverOf(m.Postgres)
 		}
 		runs = append(runs, r)
@@ -68,7 +68,7 @@ func rowFigures(row *record.Row) []Figure {
 	return out
 }
 
-// loadOf says what bounded the row's runs. It is empty for records that do not tell.
+// loadOf describes what bounded the row's runs; empty if the record does not tell.
 func loadOf(key record.Key, samples []record.Sample) string {
 	i := slices.IndexFunc(samples, func(s record.Sample) bool { return s.Key() == key })
 	if i < 0 || samples[i].InFlight == 0 {
@@ -82,7 +82,7 @@ func loadOf(key record.Key, samples []record.Sample) string {
 	return text
 }
 
-// serverOf names what about a server moves figures most: its major version, and whether it is durable.
+// serverOf names what affects figures most: the server's major version, and whether it is durable.
 func serverOf(p *record.Postgres) string {
 	if p == nil {
 		return ""
@@ -96,16 +96,16 @@ func serverOf(p *record.Postgres) string {
 	return text
 }
 
-// BenchOrigin says what a benchmark's file does not.
+// BenchOrigin is what a benchmark's file lacks.
 type BenchOrigin struct {
-	// Time is when it was made.
+	// Time is when the file was made.
 	Time time.Time
-	// Revision is the commit that was measured, for a file that has no line "commit: …".
+	// Revision is the measured commit, for a file without a line "commit: …".
 	Revision string
 }
 
-// FromGoBench makes a run of each benchmark in a file: each figure is the median over the lines of its name. It is an
-// error when the file has results of several commits, of which no median can be taken.
+// FromGoBench makes a run of each benchmark in a file: each figure is the median over the lines of its name. It fails if the
+// file has results of several commits, which have no common median.
 func FromGoBench(f *gobench.File, origin BenchOrigin) ([]Run, error) {
 	if slices.Contains(f.Mixed, "commit") {
 		return nil, errors.New("there are results of several commits in it; add those of each commit as a file of its own")

@@ -28,7 +28,6 @@ var day = time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC)
 
 var hostA = record.Host{OS: "linux", Arch: "amd64", CPU: "Some CPU", Cores: 2, MemoryBytes: 8 << 30}
 
-// aRun is the run of day i.
 func aRun(i int, host record.Host, value float64) history.Run {
 	return history.Run{
 		Time: day.AddDate(0, 0, i), Revision: fmt.Sprintf("%040x", i), Host: host, Scenario: "fanout", Design: "push", Size: 100,
@@ -46,7 +45,7 @@ func mustAppend(t *testing.T, path string, want int, runs ...history.Run) {
 func TestAppendedRunsAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "down", history.FileName)
 	mustAppend(t, path, 2, aRun(1, hostA, 10), aRun(2, hostA, 0.1+0.2))
-	mustAppend(t, path, 1, aRun(2, hostA, 0.1+0.2), aRun(3, hostA, 12)) // the first of which stands there
+	mustAppend(t, path, 1, aRun(2, hostA, 0.1+0.2), aRun(3, hostA, 12)) // the first of which is already stored
 	for _, from := range []string{path, filepath.Dir(path)} {
 		runs, skipped, err := history.Read(from)
 		if err != nil || len(skipped) > 0 || len(runs) != 3 {
@@ -92,8 +91,8 @@ func TestTornAndForeignLinesAreReportedAndSkipped(t *testing.T) {
 
 const writerEnv = "HISTORY_TEST_WRITER"
 
-// TestWritersDoNotMix has goroutines and other processes append at the same time: each its own runs, and all of them the same ones,
-// which come to stand there once, since writers wait for each other.
+// TestWritersDoNotMix has goroutines and other processes append concurrently. Each appends its own runs, and all append the
+// same ones, which must be stored once.
 func TestWritersDoNotMix(t *testing.T) {
 	const each, goroutines = 8, 3
 	processes := 2
@@ -103,7 +102,7 @@ func TestWritersDoNotMix(t *testing.T) {
 	write := func(path string, writer int) error {
 		for i := range each {
 			own, shared := aRun(i, hostA, float64(writer)), aRun(each+i, hostA, 0)
-			own.Load = strings.Repeat("long ", 2000) // longer than what a pipe or a block takes at once
+			own.Load = strings.Repeat("long ", 2000) // longer than a pipe or a block holds
 			if added, err := history.Append(path, []history.Run{own, shared}); err != nil || added < 1 {
 				return errors.Join(err, fmt.Errorf("added %d", added))
 			}
@@ -189,7 +188,7 @@ func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 		runs = append(runs, fast, slow, few, unsafe)
 	}
 	kernel := aRun(20, hostA, 200)
-	kernel.Host.MemoryBytes -= 5 << 20 // what a newer kernel keeps for itself
+	kernel.Host.MemoryBytes -= 5 << 20 // what a newer kernel reserves
 	series := history.Group(append(runs, kernel))
 	if len(series) != 4 {
 		t.Fatalf("%d series, want one for each machine, load and server", len(series))
@@ -202,7 +201,7 @@ func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 	}
 }
 
-// planted are runs around 1,000 that come to 900 from index at on, with a noise of 1 %, shuffled.
+// planted are shuffled runs around 1,000, and around 900 from index at, with a noise of 1 %.
 func planted(at, n int) []history.Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	var runs []history.Run

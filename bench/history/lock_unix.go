@@ -8,7 +8,6 @@ import (
 	"syscall"
 )
 
-// tryLock takes the file's lock if nobody has it. It is returned when the file is closed.
 func tryLock(f *os.File) (bool, error) {
 	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
 	case err == nil:
@@ -16,7 +15,7 @@ func tryLock(f *os.File) (bool, error) {
 	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, syscall.EINTR):
 		return false, nil
 	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
-		return true, nil // The file system has no locks; appending in one write is what is left.
+		return true, nil // The file system has no locks; single writes must suffice.
 	default:
 		return false, err
 	}

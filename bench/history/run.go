@@ -15,33 +15,31 @@ import (
 // Schema is the version of a line.
 const Schema = 1
 
-// Run is a line: what one workload on one design came to, at one revision on one machine.
+// Run is a line: the result of one workload on one design, at one revision on one machine.
 type Run struct {
-	// Schema is the constant of that name. Append sets it.
 	Schema int `json:"schema"`
-	// ID is the same for the same run of the same record, so that it is not appended twice. Append sets it.
-	ID string `json:"id"`
-	// Time is when measuring began.
+	// ID identifies a run of a record, so that it is not appended twice. Append sets it.
+	ID   string    `json:"id"`
 	Time time.Time `json:"time"`
-	// Revision is the commit that was measured; empty where nobody knew. Modified says that the source differed from it.
+	// Revision is the measured commit; empty if unknown. Modified means that the source differed from it.
 	Revision string `json:"revision"`
 	Modified bool   `json:"modified"`
-	// Host is the machine; of a benchmark's file its system and processor only.
+	// Host is the machine; of a benchmark's file only system and processor.
 	Host record.Host `json:"host"`
-	// Server says which database was used, and how durable it was; empty for none.
+	// Server is the database and its durability; empty for none.
 	Server string `json:"server"`
 
-	// Scenario is the workload: a scenario's name, or the package and name of a benchmark.
+	// Scenario is a scenario's name, or a benchmark's package and name.
 	Scenario string `json:"scenario"`
-	// Design is the scheduler with its options, Size the scenario's parameter, Mode how instances came; empty and 0 of
+	// Design is the scheduler with its options, Size the scenario's parameter, Mode how instances came; empty and 0 for
 	// benchmarks.
 	Design string `json:"design"`
 	Size   int    `json:"size"`
 	Mode   string `json:"mode"`
-	// Load says how much was under way at once, in words that are part of a series' identity; empty where it is not known.
+	// Load describes the concurrency, as part of a series' identity; empty if unknown.
 	Load string `json:"load"`
 
-	// Repetitions is how often it was measured; each figure is the median over them.
+	// Repetitions is the number of measurements; figures are their medians.
 	Repetitions int      `json:"repetitions"`
 	Figures     []Figure `json:"figures"`
 }
@@ -51,22 +49,21 @@ type Figure struct {
 	// Name ends with the unit: "hop_p50_ns"; of benchmarks it is the unit: "sec/op".
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// Better is "higher", "lower", or empty where nobody knows.
+	// Better is "higher", "lower", or empty if unknown.
 	Better string `json:"better"`
 }
 
-// The directions of a figure.
 const (
 	higher = "higher"
 	lower  = "lower"
 )
 
-// identity makes the ID. What was found is part of it: the time of a benchmark's file may be known to the second only.
+// identity makes the ID. It includes the figures, since the time of a benchmark's file may only be known to the second.
 func (r Run) identity() string {
 	r.Schema, r.ID, r.Time = 0, "", r.Time.UTC()
 	raw, err := json.Marshal(r)
 	if err != nil {
-		return "" // Validate has refused what cannot be encoded.
+		return "" // unreachable: Validate rejects what cannot be encoded
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])

@@ -15,13 +15,12 @@ type Key struct {
 	Size     int    `json:"size"`
 	Mode     string `json:"mode"`
 	Figure   string `json:"figure"`
-	// Machine is the host's fingerprint.
-	Machine string `json:"machine"`
-	Server  string `json:"server"`
-	Load    string `json:"load"`
+	Machine  string `json:"machine"`
+	Server   string `json:"server"`
+	Load     string `json:"load"`
 }
 
-// Name says what is measured, without where and how: "fanout/push/100/saturated nodes_per_s".
+// Name is what is measured: "fanout/push/100/saturated nodes_per_s".
 func (k Key) Name() string {
 	parts := []string{k.Scenario}
 	for _, p := range []string{k.Design, sizeText(k.Size), k.Mode} {
@@ -32,7 +31,7 @@ func (k Key) Name() string {
 	return strings.Join(parts, "/") + " " + k.Figure
 }
 
-// Conditions say where and how it was measured.
+// Conditions are where and how it was measured.
 func (k Key) Conditions() string {
 	parts := []string{k.Machine}
 	for _, p := range []string{k.Server, k.Load} {
@@ -50,7 +49,7 @@ func sizeText(size int) string {
 	return fmt.Sprint(size)
 }
 
-// Compare orders keys by their conditions first, so that what was measured under the same ones is read together.
+// Compare orders keys by conditions first, so that values under equal conditions are read together.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Machine, o.Machine), cmp.Compare(k.Server, o.Server), cmp.Compare(k.Load, o.Load),
 		cmp.Compare(k.Scenario, o.Scenario), cmp.Compare(k.Size, o.Size), cmp.Compare(k.Mode, o.Mode), cmp.Compare(k.Design, o.Design))
@@ -59,9 +58,9 @@ func (k Key) Compare(o Key) int {
 // Series is one figure of one workload over time.
 type Series struct {
 	Key
-	// Better is the direction of the last value's line.
+	// Better is that of the last value's line.
 	Better string
-	Values []Value // in the order of time
+	Values []Value // in order of time
 }
 
 // Value is one point of a series.
@@ -72,8 +71,8 @@ type Value struct {
 	Value    float64
 }
 
-// Group makes series of runs: one for each figure and all that else is in a key, in the order of keys and then of figures
-// as runs have them. Values are in the order of time, those of one time in the order of runs.
+// Group makes series of runs, one per figure and key, ordered by key and then as runs order figures. Values are in order of
+// time, those of one time in the order of runs.
 func Group(runs []Run) []Series {
 	sorted := slices.Clone(runs)
 	slices.SortStableFunc(sorted, func(a, b Run) int { return a.Time.Compare(b.Time) })

@@ -15,23 +15,22 @@ import (
 	"pulley/internal/plural"
 )
 
-// Report is what pulley history found: the content of its JSON output.
+// Report is the content of pulley history's JSON output.
 type Report struct {
 	Schema int `json:"schema"`
-	// History is the file, Runs how many runs of it count, Skipped the lines that do not.
+	// History is the file, Runs its number of valid runs, Skipped its other lines.
 	History string    `json:"history"`
 	Runs    int       `json:"runs"`
 	Skipped []Skipped `json:"skipped"`
-	// Series are the findings, in the order of keys.
-	Series []Finding `json:"series"`
+	Series  []Finding `json:"series"`
 }
 
-// Undecided says that no series has enough runs for a change to be claimed.
+// Undecided reports whether no series has enough runs to claim a change.
 func (r *Report) Undecided() bool {
 	return !slices.ContainsFunc(r.Series, func(f Finding) bool { return f.Enough })
 }
 
-// RecentWorse are the findings with a recent change for the worse.
+// RecentWorse returns the findings with a recent change for the worse.
 func (r *Report) RecentWorse() []Finding {
 	var out []Finding
 	for _, f := range r.Series {
@@ -42,11 +41,10 @@ func (r *Report) RecentWorse() []Finding {
 	return out
 }
 
-// nameMax is how many characters of a series' name a table shows.
+// nameMax bounds a series' name in a table, in characters.
 const nameMax = 90
 
-// WriteText writes a table of all series, by the conditions under which they were measured, and below it every change with
-// its revisions, the latest first.
+// WriteText writes a table of all series, grouped by conditions, and then every change with its revisions, latest first.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %d series\n", r.History, plural.Of(r.Runs, "run"), len(r.Series))
@@ -54,7 +52,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i, f := range r.Series {
 		if c := f.Conditions(); i == 0 || c != conditions {
-			_ = table.Flush() // into memory
+			_ = table.Flush()
 			conditions = c
 			fmt.Fprintf(&b, "\n%s\n", c)
 			fmt.Fprintln(table, "  series\truns\tlevel\tlast\ttrend\tchanges")
@@ -79,7 +77,6 @@ func (f *Finding) changesText() string {
 	return fmt.Sprintf("%d, last %s", len(f.Changes), last.Direction)
 }
 
-// changesText lists the changes.
 func (r *Report) changesText() string {
 	type change struct {
 		*Finding
@@ -108,7 +105,7 @@ func (r *Report) changesText() string {
 
 const timeForm = "2006-01-02 15:04"
 
-// sentence says what the change is: "worse, × 0.90 [0.89, 0.91], from 1.000k/s to 900/s, p = 0.001".
+// sentence formats a change: "worse, × 0.90 [0.89, 0.91], from 1.000k/s to 900/s, p = 0.001".
 func (c *Change) sentence(figure string) string {
 	direction := c.Direction
 	if direction == Unknown {
@@ -124,7 +121,7 @@ func (c *Change) sentence(figure string) string {
 	return text + fmt.Sprintf(", from %s to %s, p = %.2g", FormatValue(figure, c.LevelBefore), FormatValue(figure, c.LevelAfter), c.P)
 }
 
-// Commits says among which commits the cause lies.
+// Commits names the commits among which the cause lies.
 func (c *Change) Commits() string {
 	before, after := c.Before.Revision, c.After.Revision
 	switch {
@@ -138,7 +135,7 @@ func (c *Change) Commits() string {
 	return fmt.Sprintf("git log %s..%s", short(before), short(after))
 }
 
-// String is the short revision, with a + where the source differed from it.
+// String is the short revision, with a + if the source differed from it.
 func (p Place) String() string {
 	text := short(p.Revision)
 	if p.Revision == "" {
@@ -150,10 +147,9 @@ func (p Place) String() string {
 	return text
 }
 
-// short is as much of a revision as is unique in practice.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
 
-// FormatValue gives a figure's value with its unit, as far as the name of the figure has one.
+// FormatValue formats a value with the unit in the figure's name, if any.
 func FormatValue(figure string, v float64) string {
 	switch {
 	case strings.HasSuffix(figure, "_ns"):
@@ -170,13 +166,12 @@ func FormatValue(figure string, v float64) string {
 	return benchunit.Scale(v, benchunit.ClassOf(figure))
 }
 
-// sparkWidth is how many characters a trend has in the table.
 const sparkWidth = 24
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// Spark draws values as bars of eight heights, from the smallest to the largest value, at most width of them: of more,
-// each bar is the mean of neighbours. Values that are all alike are of middle height.
+// Spark draws values as bars of eight heights, from the smallest to the largest, at most width of them: more values are
+// averaged with neighbours. Equal values are of middle height.
 func Spark(values []float64, width int) string {
 	if n := len(values); n > width {
 		means := make([]float64, width)

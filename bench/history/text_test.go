@@ -19,7 +19,7 @@ func TestSpark(t *testing.T) {
 		{[]float64{0, 7}, 5, "▁█"},
 		{[]float64{0, 1, 2, 3, 4, 5, 6, 7}, 8, "▁▂▃▄▅▆▇█"},
 		{[]float64{0, 0, 0, 7, 7, 7}, 2, "▁█"},
-		{[]float64{-1e308, 1e308}, 2, "▁█"}, // whose distance no float has
+		{[]float64{-1e308, 1e308}, 2, "▁█"}, // no float holds the difference
 	} {
 		if got := history.Spark(c.values, c.width); got != c.want {
 			t.Errorf("%v in %d: %q, want %q", c.values, c.width, got, c.want)

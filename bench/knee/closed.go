@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Closed is what a closed loop did: so many instances in flight, the next whenever one ends.
+// Closed is the result of a closed loop: InFlight instances at once, the next whenever one ends.
 type Closed struct {
 	InFlight int
-	PerS     float64 // instances that ended in a second
+	PerS     float64 // ended instances per second
 }
 
-// NextInFlight says how many instances are to be in flight so that a closed loop does a rate, by what closed loops with other numbers
-// did, of which there is at least one. more is false when a loop has done the rate within a tenth, or comes as near as a whole
-// number can; of them, the one at place best is to be taken: the one with the fewest in flight of those within a tenth, else the nearest.
+// NextInFlight returns the number in flight for which a closed loop would reach a rate, based on one or more closed loops with
+// other numbers. more is false when a loop is within a tenth of the rate, or as near as a whole number can be; best is then its
+// index: the loop with the fewest in flight of those within a tenth, else the nearest.
 func NextInFlight(done []Closed, perS float64) (inFlight int, best int, more bool) {
 	off := func(c Closed) float64 { return math.Abs(math.Log(c.PerS / perS)) }
 	near := func(c Closed) bool { return off(c) <= math.Log(1.1) }
@@ -30,7 +30,7 @@ func NextInFlight(done []Closed, perS float64) (inFlight int, best int, more boo
 	if near(done[best]) {
 		return 0, best, false
 	}
-	// Between the two whose rates enclose what is wanted, the rate is about a power of the number.
+	// Between the two enclosing loops, the rate is about a power of the number.
 	below, above := Closed{}, Closed{InFlight: math.MaxInt, PerS: math.Inf(1)}
 	for _, c := range done {
 		if c.PerS <= perS && c.InFlight > below.InFlight {
@@ -48,7 +48,7 @@ func NextInFlight(done []Closed, perS float64) (inFlight int, best int, more boo
 		next = math.Floor(float64(above.InFlight) * max(perS/above.PerS, 0.1))
 	case below.InFlight > above.InFlight: // noise
 		return 0, best, false
-	case above.InFlight-below.InFlight == 1: // no whole number is between them
+	case above.InFlight-below.InFlight == 1: // adjacent whole numbers
 		return 0, best, false
 	default:
 		power := math.Log(perS/below.PerS) / math.Log(above.PerS/below.PerS)

@@ -1,24 +1,24 @@
-// Package knee finds the highest rate of arrivals at which a latency objective holds: the knee of the curve of latency over rate.
+// Package knee finds the highest arrival rate at which a latency objective holds: the knee of the curve of latency over rate.
 //
-// It decides and measures nothing. [Search] says at which rate the next run is to be made, takes what the run showed, and in the end gives an
-// [Answer]: the highest rate that was seen to hold and the lowest that was seen to break, which enclose the knee.
+// It decides and measures nothing. [Search] chooses the rate of the next run, receives the run's result, and finally returns an
+// [Answer]: the highest rate seen to hold and the lowest seen to break, which enclose the knee.
 //
 // # A run's vote
 //
-// An objective of p99 < 50 ms says that at most 1 % of latencies are above 50 ms. [Judge] counts those above in the
-// windows of a run, and makes an interval for their share. A window stands for what it holds, since latencies in a queue hang together with
-// their neighbours. Where the interval lies on one side of 1 %, the run votes with more weight than where it lies on both. A run
-// that was overloaded, whose backlog grew, votes for breaking. A run that was not valid has no vote.
+// An objective of p99 < 50 ms allows 1 % of latencies above 50 ms. [Judge] counts those in the windows of a run and computes an
+// interval for their share. The windows are its samples, because neighbouring latencies in a queue correlate. If the interval
+// lies on one side of 1 %, the run's vote has more weight than if it covers both. An overloaded run, whose backlog grew, votes
+// for breaking. An invalid run has no vote.
 //
 // # A rate's verdict
 //
-// One vote is not enough for breaking: what disturbs a machine makes a run slower and never faster. Runs of a rate are repeated until the votes on
-// one side outweigh those on the other, or there are too many of them. Then the rate stays unclear, and the search goes on on both
+// One vote does not suffice for breaking: disturbances make a run slower and never faster. Runs of a rate are repeated until
+// one side's votes outweigh the other's, or there are too many. Then the rate stays unclear, and the search continues on both
 // sides of it: the answer becomes wider, not wrong.
 //
 // # The search
 //
-// It begins at a guess, goes up or down until the knee is enclosed, and halves what encloses it (by ratios) until both ends are as near as
-// was asked for. A caller may check the answer by runs at other rates. Where one above the answer holds, the lower ones that broke are overruled, since
-// something must have disturbed them, and the search goes on upward from there.
+// It begins at a guess, moves up or down until the knee is enclosed, and halves the interval (by ratios) until both ends are
+// within the tolerance. A caller may check the answer by runs at other rates. If one above the answer holds, the lower ones
+// that broke were disturbed and are overruled, and the search continues upward from there.
 package knee

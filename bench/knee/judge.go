@@ -8,44 +8,42 @@ import (
 	"pulley/scenarios"
 )
 
-// Window is a part of a run's measured phase, and counts the instances that were meant to arrive in it. Those that never ended
-// are above.
+// Window is a part of a run's measured phase. It counts the instances intended in it; those that never ended are above.
 type Window struct {
 	Count int
-	Above int // of Count, whose latency is more than the objective's bound
+	Above int // with a latency above the objective's bound
 }
 
-// Run is what a run at a rate showed.
+// Run is the result of a run at a rate.
 type Run struct {
-	// Rate is the one that was asked for, in instances a second.
+	// Rate is the intended one, in instances per second.
 	Rate float64
-	// Windows are those of each objective, in the order of the objectives; not looked at where the run is invalid or overloaded.
+	// Windows are by objective; ignored if the run is invalid or overloaded.
 	Windows [][]Window
-	// Overloaded says that the run's backlog grew, or that not all could be sent.
+	// Overloaded: the run's backlog grew, or not all could be sent.
 	Overloaded bool
-	// Invalid says that the run decides nothing.
+	// Invalid: the run decides nothing.
 	Invalid bool
 }
 
-// Vote is what a run says: above 0 for holding, below 0 for breaking, with a weight. 0 says nothing.
+// Vote is above 0 for holding, below 0 for breaking, with a weight; 0 is none.
 type Vote int
 
-// The votes. Those that sum up to enough decide.
 const (
-	votesBreak  Vote = -2 // the interval is above what is allowed
+	votesBreak  Vote = -2 // the interval is above the allowed share
 	leansBreak  Vote = -1 // the share is
 	leaningHeld Vote = 1
 	votesHeld   Vote = 2
-	enough      Vote = 3 // one that holds by far decides alone
+	enough      Vote = 3 // the sum that decides; one that holds by far suffices
 )
 
-// confidence of the intervals that votes come from.
+// confidence is that of the votes' intervals.
 const confidence = 0.95
 
-// byFar is the part of the allowed share below which an interval holds by far.
+// byFar is the fraction of the allowed share below which an interval holds by far.
 const byFar = 0.25
 
-// Judge gives the vote of a run: that of the objective which holds least.
+// Judge returns a run's vote: that of its worst objective.
 func Judge(objectives []scenarios.Objective, r Run) Vote {
 	switch {
 	case r.Invalid:
@@ -66,7 +64,7 @@ func judgeOne(o scenarios.Objective, windows []Window) Vote {
 	switch {
 	case math.IsNaN(share):
 		return 0
-	case o.Percentile >= 100 && share > 0: // one is too many, and one is easily had
+	case o.Percentile >= 100 && share > 0: // one is too many, and chance suffices for one
 		return leansBreak
 	case o.Percentile >= 100:
 		return votesHeld
@@ -83,14 +81,13 @@ func judgeOne(o scenarios.Objective, windows []Window) Vote {
 	}
 }
 
-// ShareAbove is the share of latencies above the bound, with an interval of 95 %. With c(w) of them in window w and a(w) of
+// ShareAbove returns the share of latencies above the bound, with a 95 % interval. With c(w) of them in window w and a(w) of
 // these above, of W windows with any,
 //
 //	p = Σa / Σc,  s² = W/(W−1) · Σ (a − p·c)² / (Σc)²,  p ± t(W−1)·s
 //
-// (the ratio estimator for clusters: Cochran, Sampling Techniques, 3rd ed., section 9A.1). It is not made narrower
-// than Clopper's and Pearson's interval for Σa of Σc independent draws, which also holds where none is above. NaN for no
-// latencies.
+// (the ratio estimator for clusters: Cochran, Sampling Techniques, 3rd ed., section 9A.1). It is at least as wide as Clopper's
+// and Pearson's interval for Σa of Σc independent draws, which also covers the case of none above. NaN for no latencies.
 func ShareAbove(windows []Window) (share, lo, hi float64) {
 	var above, count, filled float64
 	for _, w := range windows {
@@ -117,7 +114,7 @@ func ShareAbove(windows []Window) (share, lo, hi float64) {
 	return share, min(lo, max(share-t*error, 0)), max(hi, min(share+t*error, 1))
 }
 
-// clopperPearson is the interval for the share of which a of n were drawn. (Biometrika 26, 1934.)
+// clopperPearson is the interval for a share of which a of n were drawn. (Biometrika 26, 1934.)
 func clopperPearson(a, n float64) (lo, hi float64) {
 	tail := (1 - confidence) / 2
 	lo, hi = 0, 1

@@ -11,7 +11,7 @@ import (
 	"pulley/scenarios"
 )
 
-// queue is one whose latencies are known exactly.
+// queue is a queue whose latencies are known exactly.
 type queue struct {
 	name    string
 	servers int
@@ -57,7 +57,7 @@ func beyondMD1(rate, t float64) float64 {
 	return 1 - (1-rate)*sum
 }
 
-// truth is the rate at which the share allowed is beyond t.
+// truth is the rate at which the allowed share is beyond t.
 func (q queue) truth(t, allowed float64) float64 {
 	lo, hi := 1e-6, float64(q.servers)*(1-1e-9)
 	for range 100 {
@@ -76,14 +76,13 @@ type world struct {
 	queue
 	r       *rand.Rand
 	spread  float64 // of its speed, from run to run
-	stalls  float64 // the share of runs in which it stands still for a while
-	invalid float64 // the share of runs that are not valid
-	many    int     // arrivals in a run, of which a fifth is warm-up
+	stalls  float64 // the share of runs with a stall
+	invalid float64 // the share of invalid runs
+	many    int     // arrivals in a run, a fifth of them warm-up
 }
 
 const windows = 10
 
-// run simulates a run.
 func (w *world) run(rate float64, objective scenarios.Objective) knee.Run {
 	out := knee.Run{Rate: rate, Invalid: w.r.Float64() < w.invalid, Windows: [][]knee.Window{make([]knee.Window, windows)}}
 	speed := math.Exp(w.spread * w.r.NormFloat64())
@@ -125,7 +124,7 @@ func (w *world) run(rate float64, objective scenarios.Objective) knee.Run {
 	return out
 }
 
-// find searches, and gives how many runs that took.
+// find searches, and counts the runs.
 func (w *world) find(cfg knee.Config) (a knee.Answer, runs int) {
 	s := knee.NewSearch(cfg)
 	for rate, more := s.Next(); more; rate, more = s.Next() {
@@ -144,8 +143,8 @@ func objective(t testing.TB, text string) scenarios.Objective {
 	return o
 }
 
-// TestKneesOfKnownQueuesAreFound searches, on machines that are disturbed at random, for knees that are known exactly, from
-// guesses that are far off.
+// TestKneesOfKnownQueuesAreFound searches for exactly known knees on randomly disturbed machines, from guesses that are far
+// off.
 func TestKneesOfKnownQueuesAreFound(t *testing.T) {
 	tries := depth.Of(12, 400)
 	for _, q := range queues {
@@ -160,8 +159,8 @@ func TestKneesOfKnownQueuesAreFound(t *testing.T) {
 					w := &world{queue: q, r: r, spread: 0.01, stalls: 0.08, invalid: 0.05, many: 20_000}
 					a, n := w.find(knee.Config{Objectives: []scenarios.Objective{o}, Start: truth * math.Exp(1.5*(2*r.Float64()-1))})
 					runs += n
-					// A knee at a load ρ of the speed moves by as much as the speed does, and what a run sees of its percentile
-					// moves it, too.
+					// A knee at load ρ varies as much as the machine's speed does, and as a run's estimate of its percentile
+					// does.
 					const slack = 0.03
 					if a.Kind == knee.Found && a.Holds <= truth*(1+slack) && a.Breaks >= truth*(1-slack) && a.Tolerance < 0.25 {
 						right++
@@ -185,7 +184,7 @@ func TestKneesOfKnownQueuesAreFound(t *testing.T) {
 	}
 }
 
-// TestQueuesAreSimulatedAsTheyAreCalculated holds the simulation against the formulas.
+// TestQueuesAreSimulatedAsTheyAreCalculated compares the simulation with the formulas.
 func TestQueuesAreSimulatedAsTheyAreCalculated(t *testing.T) {
 	for _, q := range queues {
 		for _, load := range []float64{0.5, 0.8} {
@@ -202,7 +201,7 @@ func TestQueuesAreSimulatedAsTheyAreCalculated(t *testing.T) {
 	}
 }
 
-// TestSharesAreEnclosed counts how often the interval holds the true share, in a queue where latencies hang together.
+// TestSharesAreEnclosed counts how often the interval contains the true share, in a queue with correlated latencies.
 func TestSharesAreEnclosed(t *testing.T) {
 	tries := depth.Of(100, 1000)
 	q, right, narrow := queues[0], 0, 0

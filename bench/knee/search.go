@@ -8,19 +8,19 @@ import (
 	"pulley/scenarios"
 )
 
-// Config says what is searched, and how hard.
+// Config configures a search.
 type Config struct {
-	// Objectives are what must hold, all of them; at least one.
+	// Objectives must all hold; at least one.
 	Objectives []scenarios.Objective
-	// Start is the rate to begin with, above 0: a guess at the knee.
+	// Start is the first rate, above 0: a guess at the knee.
 	Start float64
 	// Least and Most bound the rates, 0 < Least ≤ Start ≤ Most. Zero: a thousandth of Start, and a thousand times it.
 	Least, Most float64
-	// Tolerance is how far apart the ends of the answer may be: breaks/holds − 1. Zero: 0.05.
+	// Tolerance bounds breaks/holds − 1. Zero: 0.05.
 	Tolerance float64
-	// Runs is how many runs of one rate may be made until it stays unclear, invalid ones included. Zero: 5.
+	// Runs bounds the runs of a rate, including invalid ones, after which it stays unclear. Zero: 5.
 	Runs int
-	// Total is how many runs may be made altogether. Zero: 60.
+	// Total bounds all runs. Zero: 60.
 	Total int
 }
 
@@ -40,33 +40,33 @@ type Verdict string
 const (
 	Holds   Verdict = "holds"
 	Breaks  Verdict = "breaks"
-	Unclear Verdict = "unclear" // as many runs as may be made say neither
+	Unclear Verdict = "unclear" // the allowed runs do not decide
 	Open    Verdict = "open"    // more runs are needed
 )
 
-// Point is a rate, and what its runs said.
+// Point is a rate with its runs' votes.
 type Point struct {
 	Rate    float64
 	Votes   []Vote // of its runs, in order; 0 of an invalid one
 	Verdict Verdict
 }
 
-// Search finds the knee. Its methods are to be called in turns: Next, and Add with the run that it asked for. Once Next asks for none, runs at
-// other rates may be added to check the answer; where they overrule it, Next asks for more.
+// Search finds the knee. The caller alternates Next, and Add with the run that Next asked for. Once Next asks for none, runs at
+// other rates may be added to check the answer; if they overrule it, Next asks for more.
 type Search struct {
 	cfg    Config
 	points []*Point // by rate
-	total  int      // runs that were made
-	steps  int      // outward, so far
+	total  int      // runs so far
+	steps  int      // outward so far
 }
 
 // NewSearch begins a search.
 func NewSearch(cfg Config) *Search { return &Search{cfg: cfg.withDefaults()} }
 
-// outward is by how much the first step goes up or down while the knee is not enclosed. Every further one doubles it, by ratios.
+// outward is the first step's factor while the knee is not enclosed. Every further step squares it.
 const outward = 1.25
 
-// Next gives the rate of the next run; more is false when the search is over.
+// Next returns the rate of the next run; more is false when the search is over.
 func (s *Search) Next() (rate float64, more bool) {
 	if s.total >= s.cfg.Total {
 		return 0, false
@@ -90,15 +90,15 @@ func (s *Search) Next() (rate float64, more bool) {
 	}
 }
 
-// step goes up or down from the outermost rate, within the bounds.
+// step moves from the outermost rate, within the bounds.
 func (s *Search) step(from, sign float64) (rate float64, more bool) {
 	rate = from * math.Pow(outward, sign*math.Exp2(float64(s.steps)))
 	rate = min(max(rate, s.cfg.Least), s.cfg.Most)
 	return rate, rate != from
 }
 
-// between halves the widest gap that is too wide, by ratios. Unclear rates part what encloses the knee into gaps: the
-// one in the middle is as narrow as can be seen.
+// between halves the widest gap that is too wide, by ratios. Unclear rates divide the enclosing interval into gaps; the middle
+// gap cannot become narrower.
 func (s *Search) between(low, high float64) (rate float64, more bool) {
 	first, last := high, low // unclear ones
 	for _, p := range s.points {
@@ -116,8 +116,8 @@ func (s *Search) between(low, high float64) (rate float64, more bool) {
 	return math.Sqrt(last * high), true
 }
 
-// enclosed gives the highest rate that holds and the lowest above it that breaks; 0 and +Inf where there is none. A rate that breaks
-// below one that holds is overruled: what disturbs a machine makes a run slower and never faster.
+// enclosed returns the highest rate that holds and the lowest above it that breaks; 0 and +Inf if there is none. A rate that
+// breaks below one that holds is overruled: disturbances make a run slower and never faster.
 func (s *Search) enclosed() (low, high float64) {
 	high = math.Inf(1)
 	for _, p := range s.points {
@@ -133,7 +133,7 @@ func (s *Search) enclosed() (low, high float64) {
 	return low, high
 }
 
-// Add takes what a run showed: one at the rate of Next, or one at any other rate, which checks the answer.
+// Add adds a run, at the rate of Next, or at any other rate to check the answer.
 func (s *Search) Add(r Run) {
 	s.total++
 	i, found := slices.BinarySearchFunc(s.points, r.Rate, func(p *Point, rate float64) int {
@@ -157,11 +157,10 @@ func (s *Search) Add(r Run) {
 	p.Votes = append(p.Votes, Judge(s.cfg.Objectives, r))
 	p.Verdict = verdict(p.Votes, s.cfg.Runs)
 	if p.Verdict == Holds && p.Rate > high {
-		s.steps = 0 // the way up begins anew, from here
+		s.steps = 0 // the way up restarts here
 	}
 }
 
-// verdict weighs the votes of a rate.
 func verdict(votes []Vote, most int) Verdict {
 	var sum Vote
 	for _, v := range votes {
@@ -179,7 +178,7 @@ func verdict(votes []Vote, most int) Verdict {
 	}
 }
 
-// Points are the rates that were tried, in order.
+// Points returns the tried rates, in order.
 func (s *Search) Points() []Point {
 	out := make([]Point, len(s.points))
 	for i, p := range s.points {
@@ -190,28 +189,26 @@ func (s *Search) Points() []Point {
 
 // Answer is what is known of the knee.
 type Answer struct {
-	// Holds is the highest rate that was seen to hold, in instances a second; 0 where none was.
+	// Holds is the highest rate seen to hold, in instances per second; 0 if none.
 	Holds float64
-	// Breaks is the lowest rate that was seen to break; +Inf where none was.
+	// Breaks is the lowest rate seen to break; +Inf if none.
 	Breaks float64
-	// Tolerance is Breaks/Holds − 1; NaN where either is missing.
+	// Tolerance is Breaks/Holds − 1; NaN if either is missing.
 	Tolerance float64
-	// Kind says what is known.
-	Kind AnswerKind
+	Kind      AnswerKind
 }
 
-// AnswerKind says what is known of the knee.
+// AnswerKind is what is known of the knee.
 type AnswerKind string
 
-// The kinds of answers.
 const (
 	Found     AnswerKind = "found"     // Holds and Breaks enclose it
-	Never     AnswerKind = "never"     // it breaks at the least rate that is searched
-	Always    AnswerKind = "always"    // it holds at the highest rate that is searched
+	Never     AnswerKind = "never"     // it breaks at the lowest searched rate
+	Always    AnswerKind = "always"    // it holds at the highest searched rate
 	Undecided AnswerKind = "undecided" // the runs do not enclose it
 )
 
-// Answer gives what is known so far. It may be asked for at any time.
+// Answer returns what is known so far.
 func (s *Search) Answer() Answer {
 	a := Answer{Tolerance: math.NaN(), Kind: Undecided}
 	a.Holds, a.Breaks = s.enclosed()

@@ -55,8 +55,8 @@ func sharp(rate, at float64) knee.Run {
 	return knee.Run{Rate: rate, Windows: [][]knee.Window{{w, w}}}
 }
 
-// TestSearchEnclosesEveryKnee searches from anywhere, within any bounds and budget, with invalid runs in between, and holds
-// the answer against the truth.
+// TestSearchEnclosesEveryKnee searches from any start, within any bounds and budget, with some invalid runs, and compares the
+// answer with the true knee.
 func TestSearchEnclosesEveryKnee(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := knee.Config{
@@ -97,7 +97,8 @@ func TestSearchEnclosesEveryKnee(t *testing.T) {
 	})
 }
 
-// TestSearchEndsWhateverRunsSay has runs say anything: no rate is run more often than it may be, and what holds stays below what breaks.
+// TestSearchEndsWhateverRunsSay has random outcomes: the search ends, no rate is run more often than allowed, and the highest
+// rate that holds stays below the lowest that breaks.
 func TestSearchEndsWhateverRunsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 100, Least: 20, Most: 900, Total: 10_000})
@@ -116,13 +117,13 @@ func TestSearchEndsWhateverRunsSay(t *testing.T) {
 	})
 }
 
-// TestAnUnclearRateMakesTheAnswerWider has a rate whose runs contradict each other, and sees the search go on at both sides.
+// TestAnUnclearRateMakesTheAnswerWider has a rate whose runs contradict each other: the search must continue on both sides.
 func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
 	s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 100})
 	turn := false
 	for rate, more := s.Next(); more; rate, more = s.Next() {
 		r := sharp(rate, 100)
-		if rate > 94 && rate < 106 { // where nothing can be told
+		if rate > 94 && rate < 106 { // where runs contradict each other
 			turn = !turn
 			r.Windows[0][0].Above, r.Windows[0][1].Above = 50, map[bool]int{true: 55, false: 45}[turn]
 		}
@@ -167,7 +168,7 @@ func TestNextInFlight(t *testing.T) {
 			}
 		}
 		got := done[best]
-		// No number that is next to it is nearer, or it is near enough.
+		// No neighbouring number is nearer, or this one is near enough.
 		for _, other := range []int{got.InFlight - 1, got.InFlight + 1} {
 			if other >= 1 && math.Abs(math.Log(got.PerS/want)) > math.Log(1.1) && math.Abs(math.Log(loop(other)/want)) < math.Abs(math.Log(got.PerS/want))*0.99 {
 				t.Fatalf("%d in flight do %.1f, and %d are nearer to %.1f: %v", got.InFlight, got.PerS, other, want, done)

@@ -9,8 +9,8 @@ import (
 	"pulley/reports/record"
 )
 
-// Analyze says what a run shows, and whether it can decide anything. It fills everything of the record but what the run
-// was of: scenario, backend, size, nodes, arrivals, seed, workers, engines and bounds.
+// Analyze computes a run's record and its validity, except for the description of the run: scenario, backend, size, nodes,
+// arrivals, seed, workers, engines and bounds.
 func Analyze(r Run) *record.Load {
 	r.Limits = r.Limits.withDefaults()
 	a := &analysis{Run: r, out: &record.Load{
@@ -25,17 +25,15 @@ func Analyze(r Run) *record.Load {
 	return a.out
 }
 
-// analysis is one under way.
 type analysis struct {
 	Run
-	from     time.Duration // the beginning of the measured phase
+	from     time.Duration // start of the measured phase
 	measured []Request     // intended in it
 	latency  []time.Duration
-	lag      spread // of the generator, over the measured requests that were sent
+	lag      spread // of the generator, over the sent measured requests
 	out      *record.Load
 }
 
-// phases finds where the warm-up ended.
 func (a *analysis) phases() {
 	p := &a.out.Phases
 	a.from, p.Settled = a.WarmUp, true
@@ -49,7 +47,7 @@ func (a *analysis) phases() {
 	a.measured = a.Requests[first:]
 }
 
-// steadyPart finds the end of the warm-up; where it does not come within the longest time, that is taken.
+// steadyPart returns the end of the warm-up, or the longest warm-up if none is found.
 func (a *analysis) steadyPart() (from time.Duration, ok bool) {
 	var latencies, intended []time.Duration
 	for i := range a.Requests {
@@ -134,10 +132,9 @@ func (a *analysis) latencies() {
 	}
 }
 
-// windowsOfObjective is how many parts the measured phase has, in which objectives count what is above their bounds.
+// windowsOfObjective is the number of windows of the measured phase in which objectives are counted.
 const windowsOfObjective = 10
 
-// windows counts latencies above a bound.
 func (a *analysis) windows(most time.Duration) []record.LoadWindow {
 	out := make([]record.LoadWindow, windowsOfObjective)
 	for i := range a.measured {
@@ -151,7 +148,7 @@ func (a *analysis) windows(most time.Duration) []record.LoadWindow {
 	return out
 }
 
-// intervals cuts the run into intervals, from its beginning to the end of the arrivals.
+// intervals divides the run into intervals, until the end of the arrivals.
 func (a *analysis) intervals() {
 	span := time.Duration(a.out.Phases.SpanNS)
 	n := int((a.End + span - 1) / span)
@@ -199,7 +196,7 @@ func (a *analysis) intervals() {
 	a.fillStages()
 }
 
-// lastPart of a run's requests tells how far the generator had fallen behind.
+// lastPart is the final fraction of requests that shows the generator's lag at the end.
 const lastPart = 20
 
 func (a *analysis) pace() {
@@ -213,7 +210,7 @@ func (a *analysis) pace() {
 	last := a.Requests[len(a.Requests)-max(len(a.Requests)/lastPart, 1):]
 	lags := make([]time.Duration, 0, len(last))
 	for i := range last {
-		lags = append(lags, max(last[i].Sent-last[i].Intended, 0)) // of one that was dropped: none
+		lags = append(lags, max(last[i].Sent-last[i].Intended, 0)) // a dropped one has none
 	}
 	slices.Sort(lags)
 	if whole := last[len(last)-1].Intended; whole > 0 {

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// SystemClock is the machine's monotonic clock, from a moment on.
+// SystemClock is the machine's monotonic clock, since Began.
 type SystemClock struct{ Began time.Time }
 
-// Now is how long it is since the beginning.
+// Now is the time since Began.
 func (c SystemClock) Now() time.Duration { return time.Since(c.Began) }
 
-// sleepMax bounds how long the clock sleeps in one piece, in which nothing can wake it.
+// sleepMax bounds one uninterruptible sleep.
 const sleepMax = 10 * time.Millisecond
 
-// Until sleeps in the kernel rather than by a timer of the runtime, which may fire a millisecond late when the program is
-// idle, and later when it is not.
+// Until sleeps in the kernel: a runtime timer may fire a millisecond late when the program is idle, and later when it is not.
 func (c SystemClock) Until(ctx context.Context, at time.Duration, wake <-chan struct{}) error {
 	if wake != nil {
 		return c.untilWoken(ctx, at, wake)
@@ -32,7 +31,7 @@ func (c SystemClock) Until(ctx context.Context, at time.Duration, wake <-chan st
 	}
 }
 
-// untilWoken waits for what wakes it, which is what a closed process waits for.
+// untilWoken waits for a wake-up, as a closed process does.
 func (c SystemClock) untilWoken(ctx context.Context, at time.Duration, wake <-chan struct{}) error {
 	timer := time.NewTimer(at - c.Now())
 	defer timer.Stop()

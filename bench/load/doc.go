@@ -1,27 +1,25 @@
 // Package load offers requests at the times that an arrival process intends, whatever the system under load does, and judges
-// what came of them.
+// the results.
 //
 // # Time
 //
-// A request has an intended time, from the arrival process; it is sent when the generator hands it over, and ends when its
-// result is there. Its latency counts from the intended time: a system that stands still for a second delays all that
-// would have come within that second, and a generator that waited for it would have sent, and measured, one of them.
-// (Tene, How NOT to Measure Latency, 2015: "coordinated omission".) Service time counts from the sending, and stands
-// beside it.
+// A request has an intended time from the arrival process; the generator sends it, and it ends when its result is there.
+// Latency counts from the intended time: a system that stalls for a second delays all requests of that second, but a generator
+// that waited for it would have sent, and measured, only one. (Tene, How NOT to Measure Latency, 2015: "coordinated omission".)
+// Service time, which counts from sending, is recorded as well.
 //
 // # A run
 //
-// A run has three phases. In the warm-up, which has a longest time, latencies settle; [WarmUpEnd] finds where that ended.
-// All requests intended between that and the end of the arrivals are measured. In the drain none arrives, and those that
-// are open may end.
+// A run has three phases. During the warm-up, of bounded length, latencies become steady; [WarmUpEnd] finds its end. All
+// requests intended between that and the end of the arrivals are measured. During the drain none arrives, and open ones may
+// end.
 //
-// The generator never waits: [Pacer] says which requests are due, and [Drive] hands them over. Those in flight are bounded.
-// A request that is due when so many are there is dropped and counted; to percentiles it counts as one that never
-// ended.
+// The generator never waits: [Pacer] determines which requests are due, and [Drive] sends them. The number in flight is
+// bounded: a request that is due beyond it is dropped and counted; percentiles treat it as never ended.
 //
 // # The verdict
 //
-// [Analyze] says whether a run can decide anything. See [Limits] for what is held against what.
+// [Analyze] reports whether a run can decide anything, by its [Limits].
 //
-// The package decides and does not act: all of it but Drive and [SystemClock] takes times as arguments.
+// Everything but Drive and [SystemClock] takes times as arguments and performs no actions.
 package load

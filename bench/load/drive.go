@@ -9,31 +9,29 @@ import (
 // Clock is the time of a run, which begins at 0.
 type Clock interface {
 	Now() time.Duration
-	// Until returns at a time or little later, or sooner when wake has something, or when ctx has ended, with its cause. It
-	// may return sooner for no reason.
+	// Until returns at a time or little later, or sooner when wake has an item or, with its cause, when ctx has ended. It may
+	// return sooner for no reason.
 	Until(ctx context.Context, at time.Duration, wake <-chan struct{}) error
 }
 
-// Target is the system under load. Its methods must return at once.
+// Target is the system under load. Its methods must not block.
 type Target interface {
-	// Send begins the requests of a batch, and notes those that are dropped.
 	Send(b Batch)
-	// InFlight is how many requests were sent and have not ended.
+	// InFlight is the number of sent requests that have not ended.
 	InFlight() int
 }
 
-// Pace is how the generator itself did.
+// Pace is the generator's own performance.
 type Pace struct {
-	Busy  time.Duration // of the run, in which it did not wait
+	Busy  time.Duration // time without waiting
 	Whole time.Duration // from the start to the last request
 }
 
-// Grain is the shortest time between two looks at what is due. Where requests come faster, those that are due together are
-// sent together, at most this late.
+// Grain is the shortest interval between checks for due requests. Faster requests are sent together, at most this late.
 const Grain = 50 * time.Microsecond
 
-// Drive sends what is due when it is due, until the pacer is done or ctx has ended. It uses no
-// processor time while nothing is due.
+// Drive sends requests when they are due, until the pacer is done or ctx has ended. It uses no processor time while nothing is
+// due.
 func Drive(ctx context.Context, p *Pacer, clock Clock, target Target, wake <-chan struct{}) (Pace, error) {
 	if !p.Closed() {
 		runtime.LockOSThread() // the clock sleeps in the kernel

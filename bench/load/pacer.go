@@ -2,36 +2,36 @@ package load
 
 import "time"
 
-// Pacer decides which requests of a run are due. It never looks at a clock, and is not safe for concurrent use.
+// Pacer decides which requests are due. It reads no clock, and is not safe for concurrent use.
 type Pacer struct {
-	times    []time.Duration // intended; nil: the process is closed
-	inFlight int             // at most, of an open process; exactly, of a closed one
-	end      time.Duration   // of a closed process: nothing comes from here on
+	times    []time.Duration // intended; nil: a closed process
+	inFlight int             // at most in an open process; exactly in a closed one
+	end      time.Duration   // of a closed process' arrivals
 	most     int             // of a closed process: requests
-	next     int             // the first request that was neither sent nor dropped
+	next     int             // the first request neither sent nor dropped
 }
 
 // Batch is what is due at one moment.
 type Batch struct {
-	First   int           // the number of its first request
-	Count   int           // requests to send: First, First+1 …
-	Dropped int           // further requests that are due and must not be sent, since too many are in flight
-	Now     time.Duration // the moment
+	First   int // number of the first request
+	Count   int // requests to send: First, First+1 …
+	Dropped int // further due requests, beyond the bound in flight
+	Now     time.Duration
 }
 
-// NewPacer paces requests at times that do not decrease, with at most so many in flight, which is at least 1.
+// NewPacer paces requests at non-decreasing times, with at most inFlight, and at least 1, in flight.
 func NewPacer(times []time.Duration, inFlight int) *Pacer {
 	return &Pacer{times: times, inFlight: max(inFlight, 1)}
 }
 
-// NewClosedPacer keeps so many requests in flight until the end, or until most of them have been sent. A request's intended
-// time is the moment at which it is due.
+// NewClosedPacer keeps inFlight requests in flight until the end, or until most have been sent. A request's intended time is
+// when it is due.
 func NewClosedPacer(inFlight int, end time.Duration, most int) *Pacer {
 	return &Pacer{inFlight: max(inFlight, 1), end: end, most: most}
 }
 
-// Due gives the requests that are due now, while so many are in flight, and when to ask again at the latest. A closed
-// process is also asked again whenever a request has ended. more is false when none will ever follow.
+// Due returns the requests due now, given the number in flight, and the latest time to ask again. A closed process is also
+// asked again whenever a request has ended. more is false when no request will follow.
 func (p *Pacer) Due(now time.Duration, inFlight int) (b Batch, again time.Duration, more bool) {
 	b = Batch{First: p.next, Now: now}
 	room := max(p.inFlight-inFlight, 0)
@@ -57,8 +57,8 @@ func (p *Pacer) Due(now time.Duration, inFlight int) (b Batch, again time.Durati
 	return b, p.times[p.next], true
 }
 
-// Handled is how many requests were sent or dropped.
+// Handled is the number of sent or dropped requests.
 func (p *Pacer) Handled() int { return p.next }
 
-// Closed says that a request comes when another has ended.
+// Closed reports whether a request arrives when another ends.
 func (p *Pacer) Closed() bool { return p.times == nil }

@@ -16,8 +16,8 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// TestPacerLosesNothing looks at any times, asked at any moments, with anything in flight: every request is sent or dropped
-// once, in order, never before its time, never beyond the bound, and not later than the first look after its time.
+// TestPacerLosesNothing checks, for any times and any moments of asking, that every request is sent or dropped once, in order,
+// never early, never above the bound, and no later than the first call after its time.
 func TestPacerLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := rapid.SliceOfN(rapid.Int64Range(0, 1000), 1, 60).Draw(t, "gaps")
@@ -105,7 +105,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// sink counts what it is sent.
+// sink counts the requests it receives.
 type sink struct {
 	sent, dropped atomic.Int64
 	inFlight      func() int
@@ -117,7 +117,7 @@ func (s *sink) Send(b load.Batch) {
 }
 func (s *sink) InFlight() int { return s.inFlight() }
 
-// TestDriveEnds stops when it is told to, and after all requests.
+// TestDriveEnds checks that Drive stops when cancelled, and after all requests.
 func TestDriveEnds(t *testing.T) {
 	because := errors.New("because")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -136,7 +136,7 @@ func TestDriveEnds(t *testing.T) {
 	}
 }
 
-// TestClosedDrive keeps so many in flight: the next one comes when one has ended, without a pause.
+// TestClosedDrive checks that a fixed number is in flight, and that the next request starts when one ends.
 func TestClosedDrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inFlight atomic.Int64
@@ -151,7 +151,7 @@ func TestClosedDrive(t *testing.T) {
 	})
 }
 
-// served ends each request after a time.
+// served ends each request after a fixed time.
 type served struct {
 	inFlight   *atomic.Int64
 	wake       chan struct{}

@@ -15,10 +15,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// plots draws what the tests show, as in go test ./bench/load -run Plots -args -plots docs.
+// plots is where TestPlots stores its images: go test ./bench/load -run Plots -args -plots docs.
 var plots = flag.String("plots", "", "where TestPlots draws; empty: nowhere")
 
-// The colours keep apart under the common kinds of colour blindness (Okabe and Ito).
+// These colours remain distinct under common colour blindness (Okabe and Ito).
 var (
 	blue   = color.RGBA{R: 0, G: 114, B: 178, A: 255}
 	orange = color.RGBA{R: 213, G: 94, B: 0, A: 255}
@@ -26,8 +26,7 @@ var (
 
 const plotWidth, plotHeight = 15 * vg.Centimeter, 8 * vg.Centimeter
 
-// TestPlots draws a second's stall in both ways of counting, and waiting times against theory. Both are drawn in any case, and
-// kept where the flag says.
+// TestPlots draws a one-second stall in both ways of counting, and waiting times against theory.
 func TestPlots(t *testing.T) {
 	dir := *plots
 	if dir == "" {
@@ -62,7 +61,7 @@ func line(t *testing.T, p *plot.Plot, name string, c color.Color, points plotter
 	p.Legend.Add(name, l)
 }
 
-// nines are the labels of an axis over percentiles, which is logarithmic in 1/(1 − q).
+// nines labels an axis over percentiles, which is logarithmic in 1/(1 − q).
 type nines struct{}
 
 func (nines) Ticks(float64, float64) []plot.Tick {

@@ -9,10 +9,9 @@ import (
 	"pulley/reports/record"
 )
 
-// confidence is that of all intervals here.
 const confidence = 0.95
 
-// spread is a set of times of which some are not known but longer than all others: of requests that never ended.
+// spread is a set of times, some of which are unknown but longer than all others: those of unended requests.
 type spread struct {
 	known []time.Duration // sorted
 	count int             // of all
@@ -24,12 +23,11 @@ func newSpread(known []time.Duration, unknown int) spread {
 	return spread{known, len(known) + unknown}
 }
 
-// at is the q-quantile, 0 < q ≤ 1: the least time that so many are not longer than. nil: it is not known, or nothing is.
+// at is the q-quantile, 0 < q ≤ 1; nil: unknown, or no times.
 func (s spread) at(q float64) *int64 {
 	return s.rank(int(math.Ceil(q * float64(s.count) * (1 - 1e-12))))
 }
 
-// rank is the time of a rank, from 1.
 func (s spread) rank(n int) *int64 {
 	if n = max(n, 1); n > len(s.known) {
 		return nil
@@ -51,18 +49,18 @@ func (s spread) times() record.LoadTimes {
 	return out
 }
 
-// never stands for the latency of a request that did not end.
+// never is the latency of a request that did not end.
 const never = time.Duration(math.MaxInt64)
 
-// percentileOf gives a percentile, 0 < p ≤ 100, of latencies in the order of their intended times, with an interval.
+// percentileOf returns a percentile, 0 < p ≤ 100, of latencies in the order of intended times, with an interval.
 //
-// Neighbours in a queue are alike. With I(i) = 1 where the i-th latency is above the quantile, and the variance of the means
-// of b batches of m neighbours, n latencies tell as much as n/τ independent ones,
+// Neighbours in a queue correlate. With I(i) = 1 if the i-th latency is above the quantile, and the variance of the means of b
+// batches of m neighbours, n latencies are worth n/τ independent ones,
 //
 //	τ = m · Var(batch mean of I) / ( q (1 − q) ), at least 1,
 //
-// and the interval lies between the ranks n·q ± z·√(τ·n·q(1−q)). (Meketon and Schmeiser, Overlapping Batch Means, 1984;
-// the quantile's variance after Bahadur, 1966.)
+// and the interval lies between the ranks n·q ± z·√(τ·n·q(1−q)). (Meketon and Schmeiser, Overlapping Batch Means, 1984; the
+// quantile's variance after Bahadur, 1966.)
 func percentileOf(latencies []time.Duration, p float64) record.LoadPercentile {
 	out := record.LoadPercentile{Percentile: p, Confidence: confidence}
 	ended := slices.DeleteFunc(slices.Clone(latencies), func(t time.Duration) bool { return t == never })
@@ -89,7 +87,6 @@ func percentileOf(latencies []time.Duration, p float64) record.LoadPercentile {
 	return out
 }
 
-// batches is how many batches the likeness of neighbours is taken from.
 const batches = 20
 
 // likeness is τ of percentileOf.

@@ -15,7 +15,7 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// queue is a system with one server that takes requests in turn, in virtual time: it is the clock of its run, too.
+// queue is a system with one server that handles requests in order, in virtual time. It is also its run's clock.
 type queue struct {
 	now      time.Duration
 	service  func(i int) time.Duration
@@ -51,7 +51,6 @@ func (q *queue) Send(b load.Batch) {
 	}
 }
 
-// serve runs requests through a queue.
 func serve(t *testing.T, text string, end time.Duration, seed uint64, inFlight int, q *queue) {
 	t.Helper()
 	times := scheduleOf(t, text, end, seed)
@@ -64,7 +63,6 @@ func serve(t *testing.T, text string, end time.Duration, seed uint64, inFlight i
 	}
 }
 
-// scheduleOf gives the intended times of a process.
 func scheduleOf(t *testing.T, text string, end time.Duration, seed uint64) []time.Duration {
 	t.Helper()
 	a, err := arrivals.Parse(text, nil)
@@ -80,13 +78,12 @@ func scheduleOf(t *testing.T, text string, end time.Duration, seed uint64) []tim
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// analyze judges it.
 func analyze(q *queue, end time.Duration, percentile float64) *record.Load {
 	return load.Analyze(load.Run{Requests: q.requests, Steady: true, WarmUp: end / 10, Auto: true, End: end, Drained: end + time.Second, Percentile: percentile})
 }
 
-// TestPercentilesAreExact holds what is reported against all latencies of an M/M/1 queue, computed by Lindley's recursion
-// from the intended times, without the generator.
+// TestPercentilesAreExact compares the report with all latencies of an M/M/1 queue, which Lindley's recursion computes from the
+// intended times, without the generator.
 func TestPercentilesAreExact(t *testing.T) {
 	const end = 60 * time.Second
 	for seed := range uint64(depth.Of(5, 200)) {
@@ -111,7 +108,7 @@ func TestPercentilesAreExact(t *testing.T) {
 		slices.Sort(want)
 		for p, ns := range map[float64]*int64{.5: got.LatencyNS.P50, .9: got.LatencyNS.P90, .99: got.LatencyNS.P99, .999: got.LatencyNS.P999, 1: got.LatencyNS.Max} {
 			exact := want[int(math.Ceil(p*float64(len(want))))-1]
-			// The generator looks at what is due every 50 µs at most, which its lag shows.
+			// The generator checks for due requests at least every 50 µs, which shows in its lag.
 			if off := math.Abs(float64(*ns)-exact) / exact; off > 0.01 && math.Abs(float64(*ns)-exact) > float64(load.Grain) || off > 0.05 {
 				t.Errorf("seed %d: the %v-quantile is %v, exactly %v", seed, p, time.Duration(*ns), time.Duration(exact))
 			}

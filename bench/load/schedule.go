@@ -8,11 +8,11 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// RequestsMax bounds the requests of a run: what became of each is kept until its end.
+// RequestsMax bounds the requests of a run, whose results are kept until its end.
 const RequestsMax = 2_000_000
 
-// NewSchedule gives the intended times of an open arrival process that lie before the end, in order. Evenly spaced
-// processes draw nothing from the seed. The error is the user's: the process is closed, or brings nothing, or too much.
+// NewSchedule returns an open process's intended times before the end, in order. Evenly spaced processes ignore the seed. The
+// error is the user's: the process is closed, or has no or too many arrivals.
 func NewSchedule(a arrivals.Arrivals, end time.Duration, seed uint64) ([]time.Duration, error) {
 	if !a.Open() {
 		return nil, fmt.Errorf("arrivals %s: a closed process has no times of its own", a)
@@ -35,5 +35,5 @@ func NewSchedule(a arrivals.Arrivals, end time.Duration, seed uint64) ([]time.Du
 	return times, nil
 }
 
-// arrivalsStream tells the draws of arrivals from others of the same seed.
+// arrivalsStream separates the draws of arrivals from others of the same seed.
 const arrivalsStream = 0x6172726976616c73

@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slack is how much later than asked the kernel may wake this thread, in nanoseconds. By default it is 50 µs.
+// slack is the allowed delay of wake-ups of this thread in ns, by default 50 µs.
 const slack = 1000
 
-// sleep sleeps for so long. The thread must be the caller's own.
+// sleep sleeps for d. The goroutine must be locked to its thread.
 func sleep(d time.Duration) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, slack, 0, 0, 0)
 	rest := unix.NsecToTimespec(int64(d))
-	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil) // a signal may end it sooner, which is looked at
+	_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil) // a signal may end it sooner; callers check
 }

@@ -7,7 +7,7 @@ import (
 	"pulley/reports/record"
 )
 
-// fillStages puts the stages of node runs, and that of submissions, into the record.
+// fillStages adds the stages of node runs and of submissions to the record.
 func (a *analysis) fillStages() {
 	o := a.out
 	span := time.Duration(o.Phases.SpanNS)

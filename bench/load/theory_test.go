@@ -11,7 +11,8 @@ import (
 	"pulley/reports/record"
 )
 
-// mean and the half of its interval, at 99 %, of independent values. With 20 values or more the t-quantile is 2.861 at most.
+// meanOf returns the mean of independent values and half of its 99 % interval. With 20 values or more the t-quantile is 2.861
+// at most.
 func meanOf(values []float64) (mean, half float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -42,7 +43,7 @@ func (q queueing) wait(rho float64) time.Duration {
 	return time.Duration(rho * q.square * float64(serviceMean) / (2 * (1 - rho)))
 }
 
-// replicate makes independent runs at a load ρ, and gives what each showed.
+// replicate makes independent runs at load ρ.
 func (q queueing) replicate(t *testing.T, rho float64, runs int) []*record.Load {
 	t.Helper()
 	const warmUp, end = 30 * time.Second, 330 * time.Second
@@ -59,7 +60,6 @@ func (q queueing) replicate(t *testing.T, rho float64, runs int) []*record.Load 
 	return out
 }
 
-// waits are the mean waiting times of runs.
 func waits(runs []*record.Load) []float64 {
 	var out []float64
 	for _, l := range runs {
@@ -68,7 +68,7 @@ func waits(runs []*record.Load) []float64 {
 	return out
 }
 
-// TestWaitsAreTheory holds the waiting times that runs show against Pollaczek and Khinchine's formula.
+// TestWaitsAreTheory compares waiting times with Pollaczek and Khinchine's formula.
 func TestWaitsAreTheory(t *testing.T) {
 	for _, q := range queueings {
 		for _, rho := range []float64{0.3, 0.7, 0.85} {
@@ -81,8 +81,8 @@ func TestWaitsAreTheory(t *testing.T) {
 	}
 }
 
-// TestIntervalsCover wants the interval of the 99th percentile to hold the true one about as often as it says, although
-// neighbours in a queue are alike. In M/M/1 the time in the system is exponential with rate μ − λ.
+// TestIntervalsCover checks that the 99th percentile's interval contains the true one about as often as promised, although
+// neighbours in a queue are correlated. In M/M/1 the time in the system is exponential with rate μ − λ.
 func TestIntervalsCover(t *testing.T) {
 	const rho = 0.7
 	truth := math.Log(100) * float64(serviceMean) / (1 - rho)
@@ -99,7 +99,7 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// stalled takes one request at a time, as a client that waits for each answer would, and stands still for a second.
+// stalled handles one request at a time, as a client that waits for each answer would, and stalls for a second.
 type stalled struct{ queue }
 
 // Send returns when the requests have ended.
@@ -126,11 +126,11 @@ func stall(t *testing.T) (*stalled, *record.Load) {
 	return q, load.Analyze(load.Run{Requests: q.requests, Steady: true, End: end, Drained: end + time.Second, Percentile: 99})
 }
 
-// TestStallShows has a system that takes one request at a time stand still for a second. Times that count from the sending show
-// one slow request; those that count from the intended time show all that had to wait.
+// TestStallShows stalls a system that handles one request at a time. Times from sending show one slow request. Times from the
+// intended time show all that had to wait.
 func TestStallShows(t *testing.T) {
 	_, got := stall(t)
-	// A request that comes x after the stall began ends when the k = 200·x before it have been served, too: after 1 s − x + k·1 ms.
+	// A request that comes x after the stall began ends when the k = 200·x before it have been served: after 1 s − x + k·1 ms.
 	// Of 6,000 requests the 60 slowest, one in a hundred, are those with x up to 0.3 s, and the 6 slowest those up to 0.03 s.
 	for name, c := range map[string]struct {
 		got  *int64
@@ -147,7 +147,7 @@ func TestStallShows(t *testing.T) {
 			t.Errorf("%s is %v, not %v", name, c.got, c.want)
 		}
 	}
-	// All that came within the stall, and within the 200 ms · 1/(1 − 0.2) in which what had piled up was served.
+	// All requests of the stall, and of the 200 ms · 1/(1 − 0.2) in which the backlog is served.
 	if n := got.Whole.Late; n < 240 || n > 252 || got.Whole.Dropped > 0 || got.Whole.Ended != 6000 {
 		t.Errorf("%+v", got.Whole)
 	}

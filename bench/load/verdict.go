@@ -9,18 +9,17 @@ import (
 	"pulley/reports/record"
 )
 
-// The kinds of findings.
 const (
-	KindOverload  = "overload"   // the system could not do what was asked
+	KindOverload  = "overload"   // the system could not keep up
 	KindCut       = "cut"        // the run was interrupted
-	KindUnended   = "unfinished" // some had no end when the run had
+	KindUnended   = "unfinished" // requests without an end
 	KindLag       = "lag"        // the generator was late
-	KindSaturated = "saturated"  // the generator had no time to be on time, or nothing left to send
+	KindSaturated = "saturated"  // the generator was too busy, or had nothing left to send
 	KindTooFew    = "too-few"    // for the percentile
-	KindDrift     = "drift"      // latencies moved within the measured phase
+	KindDrift     = "drift"      // within the measured phase
 	KindOthers    = "other-load" // on the machine
-	KindWarmUp    = "warm-up"    // latencies drift, and the end of the warm-up was not found
-	KindWrong     = "wrong"      // what came out was
+	KindWarmUp    = "warm-up"    // latencies drift, and the warm-up's end was not found
+	KindWrong     = "wrong"      // wrong results
 )
 
 // judge finds what speaks against the run.
@@ -56,7 +55,7 @@ func (a *analysis) note(format string, args ...any) {
 	a.out.Notes = append(a.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// more says what would bring enough instances.
+// more suggests how to get enough instances.
 func (a *analysis) more() string {
 	n, needs := a.out.Measured.Intended, a.out.Asked.Needs
 	if n == 0 {
@@ -73,7 +72,7 @@ func roundUp(d time.Duration) time.Duration {
 	return d.Truncate(time.Millisecond) + time.Millisecond
 }
 
-// judgeLoad looks whether the system kept up.
+// judgeLoad checks whether the system kept up.
 func (a *analysis) judgeLoad() {
 	o := a.out
 	if a.Closed {
@@ -90,7 +89,7 @@ func (a *analysis) judgeLoad() {
 			o.AskedPerS, o.AchievedPerS, grown)
 	}
 	switch n := o.Whole.Unfinished; {
-	case a.Asked > 0: // that they have not ended says nothing: they were not waited for
+	case a.Asked > 0: // nobody waited for their end
 	case n > 0 && float64(n) > a.Limits.GrowthShare*float64(o.Measured.Intended):
 		a.find(KindOverload, "overload: %d of %d instances had not ended when the drain had, %v after the last arrival", n, o.Whole.Sent, (a.Drained - a.End).Round(time.Millisecond))
 	case n > 0:
@@ -98,7 +97,7 @@ func (a *analysis) judgeLoad() {
 	}
 }
 
-// growth is by how much the backlog grew over the measured phase, along its trend; ok is false where there is no trend.
+// growth is the growth of the backlog's trend over the measured phase; ok is false without a trend.
 func (a *analysis) growth() (grown float64, ok bool) {
 	var series []float64
 	for _, v := range a.out.Intervals {
@@ -113,7 +112,7 @@ func (a *analysis) growth() (grown float64, ok bool) {
 	return t.Slope * float64(len(series)-1), t.P < a.Limits.P && t.Lo > 0
 }
 
-// judgeGenerator looks whether requests came when they should have.
+// judgeGenerator checks whether requests were sent in time.
 func (a *analysis) judgeGenerator() {
 	o := a.out
 	if share := o.Pace.BusyShare; share > a.Limits.BusyShare {
@@ -138,7 +137,7 @@ func (a *analysis) judgeGenerator() {
 	}
 }
 
-// judgeMachine looks who else used the processors.
+// judgeMachine checks the processor use of other programs.
 func (a *analysis) judgeMachine() {
 	if a.CPU == nil || a.CPU.OthersNS == nil || a.Cores == 0 {
 		return
@@ -149,7 +148,6 @@ func (a *analysis) judgeMachine() {
 	}
 }
 
-// judgeDrift looks whether latencies moved.
 func (a *analysis) judgeDrift() {
 	if !a.Steady {
 		a.note("whether latencies drift is not judged, since the rate itself changes")
@@ -176,7 +174,7 @@ func (a *analysis) judgeDrift() {
 	}
 }
 
-// short is a time with three digits.
+// short formats a time with three digits.
 func short(ns int64) string {
 	d := time.Duration(ns)
 	for unit := time.Hour; unit >= time.Microsecond; unit /= 10 {

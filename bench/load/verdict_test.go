@@ -10,7 +10,7 @@ import (
 	"pulley/reports/record"
 )
 
-// steadyRun is one against which nothing speaks: 200 requests a second for 30 s, each of which takes about 10 ms.
+// steadyRun is a valid run: 200 requests a second for 30 s, each of which takes about 10 ms.
 func steadyRun(change func(i int, r *load.Request)) load.Run {
 	r := rand.New(rand.NewPCG(3, 3))
 	const end = 30 * time.Second
@@ -27,7 +27,7 @@ func steadyRun(change func(i int, r *load.Request)) load.Run {
 	return run
 }
 
-// kinds are those of the findings, joined.
+// kinds joins the kinds of the findings.
 func kinds(l *record.Load) string {
 	var out []string
 	for _, f := range l.Findings {
@@ -38,7 +38,7 @@ func kinds(l *record.Load) string {
 	return strings.Join(out, " ")
 }
 
-// TestVerdict plants what speaks against a run, each alone, and just less than that.
+// TestVerdict plants each finding alone, and a value just below its threshold.
 func TestVerdict(t *testing.T) {
 	others := func(share float64) *record.CPU {
 		ns := int64(share * 2 * 30e9)
@@ -137,7 +137,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestFallingBehind has a generator send 1 % less than it should.
+// TestFallingBehind has a generator send 1 % too few.
 func TestFallingBehind(t *testing.T) {
 	got := load.Analyze(steadyRun(func(_ int, r *load.Request) {
 		behind := r.Intended / 100
@@ -148,8 +148,8 @@ func TestFallingBehind(t *testing.T) {
 	}
 }
 
-// TestWhatIsCounted plants requests that are late, above an objective, and stored slowly, and wants as many to be counted, of
-// the measured phase alone; and nothing to be achieved within it that ended after it.
+// TestWhatIsCounted plants requests that are late, exceed an objective, or are stored slowly. It checks that only those of the
+// measured phase count, and that a request that ends after the phase does not count as achieved in it.
 func TestWhatIsCounted(t *testing.T) {
 	run := steadyRun(func(i int, r *load.Request) {
 		r.Ended = r.Intended + 10*time.Millisecond
@@ -173,7 +173,7 @@ func TestWhatIsCounted(t *testing.T) {
 			t.Errorf("part %d: %+v, want %d above", i, w, above)
 		}
 	}
-	// 5,000 in 25 s, without 250, and with one or two more of the warm-up's end than are left at the end of the run.
+	// 5,000 in 25 s, less 250, plus one or two: more end in the phase from the warm-up than remain at its end.
 	if got.AchievedPerS < 189.5 || got.AchievedPerS > 190.5 {
 		t.Errorf("%v ended a second", got.AchievedPerS)
 	}
@@ -182,7 +182,7 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// TestTooFewSaysHowMany wants a duration that does bring enough.
+// TestTooFewSaysHowMany checks that the suggested duration is long enough.
 func TestTooFewSaysHowMany(t *testing.T) {
 	run := steadyRun(nil)
 	run.Percentile = 99.9
@@ -194,7 +194,7 @@ func TestTooFewSaysHowMany(t *testing.T) {
 	}
 }
 
-// TestUnknownPercentiles wants those that lie among requests without an end to be unknown, not shorter than they are.
+// TestUnknownPercentiles checks that a percentile that falls among requests without an end is unknown, not too short.
 func TestUnknownPercentiles(t *testing.T) {
 	run := steadyRun(func(i int, r *load.Request) {
 		if i%50 == 0 { // 2 of 100
@@ -216,7 +216,7 @@ func TestUnknownPercentiles(t *testing.T) {
 	}
 }
 
-// TestWarmUpIsFound has latencies fall from ten times as long within the first two seconds.
+// TestWarmUpIsFound starts with latencies ten times as long, which fall within two seconds.
 func TestWarmUpIsFound(t *testing.T) {
 	for _, most := range []time.Duration{5 * time.Second, time.Second} {
 		run := steadyRun(func(i int, r *load.Request) {
@@ -236,7 +236,7 @@ func TestWarmUpIsFound(t *testing.T) {
 	}
 }
 
-// TestIntervalsAddUp holds the intervals against the whole.
+// TestIntervalsAddUp compares the intervals with the whole.
 func TestIntervalsAddUp(t *testing.T) {
 	run := steadyRun(func(i int, r *load.Request) {
 		if i%100 == 7 {

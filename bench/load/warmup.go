@@ -4,17 +4,17 @@ import (
 	"time"
 )
 
-// mserBatch is how many observations MSER-5 takes together.
+// mserBatch is the number of observations per MSER-5 batch.
 const mserBatch = 5
 
-// WarmUpEnd finds the observation from which on latencies, in the order of the intended times, are best taken for those of a
-// steady state: with y the means of five neighbours each, and m of those, the beginning d that minimises
+// WarmUpEnd returns the first observation of the steady state, of latencies in the order of intended times: with y the means of
+// five neighbours each, and m of those, the beginning d that minimises
 //
 //	MSER(d) = Σ (y(i) − mean)² / (m − d)²  over i = d … m − 1,
 //
-// the square of the standard error of what is left. (White, Simulation 69(6), 1997: MSER-5.) d is sought in the first half
-// only; where the smallest one lies at the end of that, the latencies did not settle, and ok is false. It is false, and the
-// first observation is given, where there are fewer than fifty.
+// the square of the standard error of the rest. (White, Simulation 69(6), 1997: MSER-5.) d is sought in the first half only; if
+// the minimum is at the end of that, the latencies are not steady, and ok is false. With fewer than fifty it returns the first
+// and false.
 func WarmUpEnd(latencies []time.Duration) (first int, ok bool) {
 	const least = 10
 	m := len(latencies) / mserBatch
@@ -27,7 +27,7 @@ func WarmUpEnd(latencies []time.Duration) (first int, ok bool) {
 			y[i] += l.Seconds() / mserBatch
 		}
 	}
-	// From the back: mean and squares of what is left, by Welford's recurrence.
+	// Backwards: mean and squares of the rest, by Welford's recurrence.
 	best, at := 0.0, -1
 	mean, squares, n := 0.0, 0.0, 0.0
 	half := m / 2

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Burning measures and burns the processor time of one thread. It is for runs that are slowed down on purpose.
+// Burning measures and burns a thread's processor time, for deliberately slowed runs.
 type Burning struct {
 	began time.Duration // of the thread
-	ok    bool          // the system tells a thread's time
-	clock time.Time     // stands in for it
+	ok    bool          // the system reports thread time
+	clock time.Time     // replaces it otherwise
 }
 
-// StartBurning ties the goroutine to its thread until Stop.
+// StartBurning locks the goroutine to its thread until Stop.
 func StartBurning() *Burning {
 	runtime.LockOSThread()
 	b := &Burning{clock: time.Now()}
@@ -20,7 +20,7 @@ func StartBurning() *Burning {
 	return b
 }
 
-// Burnt is the processor time of the thread since StartBurning; the time that passed where the system does not tell.
+// Burnt is the thread's processor time since StartBurning, or the elapsed time if the system does not report it.
 func (b *Burning) Burnt() time.Duration {
 	if now, ok := ThreadTime(); ok && b.ok {
 		return now - b.began
@@ -28,7 +28,7 @@ func (b *Burning) Burnt() time.Duration {
 	return time.Since(b.clock)
 }
 
-// Burn has the thread work until so much has been used since StartBurning.
+// Burn works until total has been used since StartBurning.
 func (b *Burning) Burn(total time.Duration) {
 	for x := 1.0; x > 0 && b.Burnt() < total; {
 		for range 1000 {
@@ -37,5 +37,5 @@ func (b *Burning) Burn(total time.Duration) {
 	}
 }
 
-// Stop lets go of the thread.
+// Stop releases the thread.
 func (b *Burning) Stop() { runtime.UnlockOSThread() }

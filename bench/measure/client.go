@@ -13,10 +13,10 @@ import (
 	"pulley/reports/record"
 )
 
-// Client counts what the sessions of a workload ask of the server, as a tracer of pgx. The zero Client is ready; it is
-// safe for concurrent use, and costs an atomic addition per statement.
+// Client is a pgx tracer that counts the statements of a workload's sessions. The zero Client is ready; it is safe for
+// concurrent use, and costs an atomic addition per statement.
 //
-// It counts a statement of a batch as one. As pg_stat_statements, it leaves out what failed and transaction control.
+// It counts each statement of a batch. Like pg_stat_statements, it omits failed statements and transaction control.
 type Client struct {
 	statements    atomic.Int64
 	deadlocks     atomic.Int64
@@ -29,17 +29,17 @@ var (
 	_ pgx.CopyFromTracer = (*Client)(nil)
 )
 
-// Statements is how many statements succeeded.
+// Statements is the number of successful statements.
 func (c *Client) Statements() int64 { return c.statements.Load() }
 
-// Deadlocks is how many statements the server ended because of a deadlock.
+// Deadlocks is the number of statements ended by a deadlock.
 func (c *Client) Deadlocks() int64 { return c.deadlocks.Load() }
 
-// SerializationFailures is how many statements the server refused because they could not be put in an order.
+// SerializationFailures is the number of statements that failed to serialize.
 func (c *Client) SerializationFailures() int64 { return c.serialization.Load() }
 
-// Fill puts into counters what the server did not count and the client did. It returns the warnings without those
-// that say that such a figure is missing.
+// Fill sets the counters that the client counted and the server did not. It returns the warnings without those about the filled
+// figures.
 func (c *Client) Fill(counters *record.Counters, warnings []string) []string {
 	n := c.SerializationFailures()
 	counters.SerializationFailures = &n
@@ -51,10 +51,10 @@ func (c *Client) Fill(counters *record.Counters, warnings []string) []string {
 	return slices.DeleteFunc(warnings, func(w string) bool { return strings.HasPrefix(w, notCounted) })
 }
 
-// notCounted begins the warnings of Delta about statements.
+// notCounted begins Delta's warnings about statements.
 const notCounted = "statements were not counted: "
 
-// control marks the context of a statement that is transaction control.
+// control marks the context of a transaction control statement.
 type control struct{}
 
 // TraceQueryStart is called by pgx.
@@ -112,7 +112,6 @@ func (c *Client) count(control bool, err error) {
 	}
 }
 
-// controls are the words that begin transaction control.
 var controls = []string{"begin", "start transaction", "commit", "end", "rollback", "abort", "savepoint", "release", "prepare transaction"}
 
 func isControl(sql string) bool {

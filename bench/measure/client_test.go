@@ -11,7 +11,7 @@ import (
 	"pulley/reports/record"
 )
 
-// traced opens a connection of the workload that client counts.
+// traced opens a connection that client counts.
 func traced(t *testing.T, scope measure.Scope, client *measure.Client) *pgx.Conn {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(serverDSN(t))
@@ -29,7 +29,7 @@ func traced(t *testing.T, scope measure.Scope, client *measure.Client) *pgx.Conn
 	return conn
 }
 
-// TestClientCountsAsTheServer has both count the same statements, in every way in which they are sent.
+// TestClientCountsAsTheServer has both count the same statements, in every way of sending them.
 func TestClientCountsAsTheServer(t *testing.T) {
 	conn, scope := fixture(t, "client")
 	before := snapshot(t, conn, scope)
@@ -62,7 +62,7 @@ func TestClientCountsAsTheServer(t *testing.T) {
 	}
 }
 
-// TestDeadlocksAreCounted makes one, and wants server and client to tell of it.
+// TestDeadlocksAreCounted checks that server and client count a deadlock.
 func TestDeadlocksAreCounted(t *testing.T) {
 	conn, scope := fixture(t, "deadlock")
 	before := snapshot(t, conn, scope)
@@ -88,7 +88,7 @@ func TestDeadlocksAreCounted(t *testing.T) {
 	}
 }
 
-// TestFill takes the client's figure where the server has none, and the server's where it has one.
+// TestFill checks that the client's figure only replaces a missing one of the server.
 func TestFill(t *testing.T) {
 	client := &measure.Client{}
 	client.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})
@@ -107,7 +107,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestResident allocates, and wants the peak to have seen it after it is gone.
+// TestResident allocates and frees memory, and checks the peak.
 func TestResident(t *testing.T) {
 	stop := measure.Resident()
 	const size = 64 << 20

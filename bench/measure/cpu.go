@@ -10,13 +10,13 @@ import (
 	"pulley/reports/record"
 )
 
-// Processors reads what this process, the server and all others on the machine have used of its processors.
+// Processors measures the processor time of this process, the server and all others on the machine.
 type Processors struct {
-	postmaster int  // process id of the server's first process; 0: the server is not on this machine, or cannot be seen
+	postmaster int  // process id of the server's first process; 0: not visible on this machine
 	none       bool // there is no server
 }
 
-// NewProcessors is for the server at the other end of conn; nil: there is none.
+// NewProcessors is for the server of conn; nil: no server.
 func NewProcessors(conn *pgx.Conn) Processors {
 	if conn == nil {
 		return Processors{none: true}
@@ -27,7 +27,7 @@ func NewProcessors(conn *pgx.Conn) Processors {
 	return Processors{postmaster: parentOfServer(int(conn.PgConn().PID()))}
 }
 
-// local says whether the connection leads to this machine: through a socket of its file system or the loopback.
+// local reports whether the connection stays on this machine: a Unix socket or the loopback.
 func local(conn *pgx.Conn) bool {
 	host := conn.Config().Host
 	if strings.HasPrefix(host, "/") || host == "localhost" {
@@ -37,14 +37,14 @@ func local(conn *pgx.Conn) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// Used is processor time used up to a moment. It means something only as a difference: see Since.
+// Used is processor time up to a moment, meaningful only as a difference: see Since.
 type Used struct {
 	process, server, all time.Duration
 	okServer, okAll, ok  bool
 	none                 bool // there is no server
 }
 
-// Read reads what was used up to now.
+// Read reads the time used so far.
 func (p Processors) Read() Used {
 	u := Used{none: p.none}
 	u.process, u.ok = processTime()
@@ -55,8 +55,8 @@ func (p Processors) Read() Used {
 	return u
 }
 
-// Since is what was used between an earlier reading and this one; nil where the system does not tell. A process of the
-// server that ends between both is counted with its parent, to a hundredth of a second.
+// Since returns the time used since an earlier reading; nil if the system does not report it. A server process that ends in
+// between is counted with its parent, to a hundredth of a second.
 func (u Used) Since(before Used) *record.CPU {
 	if !u.ok || !before.ok {
 		return nil

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is the unit of processor times in /proc: USER_HZ is 100 on every architecture that Go runs on.
+// tick is the unit of times in /proc: USER_HZ is 100 on all of Go's architectures.
 const tick = time.Second / 100
 
-// procStat is what /proc/PID/stat tells, of which see proc_pid_stat(5).
+// procStat is part of /proc/PID/stat: see proc_pid_stat(5).
 type procStat struct {
 	name   string
 	parent int
 	ourCPU time.Duration // utime + stime
-	ended  time.Duration // cutime + cstime: of children that ended and were waited for
+	ended  time.Duration // cutime + cstime, of reaped children
 }
 
 func readStat(pid int) (procStat, bool) {
@@ -28,7 +28,7 @@ func readStat(pid int) (procStat, bool) {
 	if err != nil {
 		return procStat{}, false
 	}
-	// The name stands in parentheses and may hold anything, parentheses included.
+	// The name is in parentheses and may contain any character.
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 0 || end < open {
 		return procStat{}, false
@@ -56,8 +56,7 @@ func readStat(pid int) (procStat, bool) {
 	return s, true
 }
 
-// runTime is how long a process has run on a processor, by the scheduler's own count in nanoseconds, which lacks nothing
-// but time in interrupts.
+// runTime returns a process's time on processors, by the scheduler's count in nanoseconds, which lacks only interrupts.
 func runTime(pid int) (time.Duration, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
 	if err != nil {
@@ -68,11 +67,11 @@ func runTime(pid int) (time.Duration, bool) {
 	return time.Duration(ns), err == nil
 }
 
-// processTime is this process' processor time, of all its threads, in nanoseconds: /proc/PID/stat has it in hundredths of a
+// processTime returns this process's processor time over all threads, in nanoseconds: /proc/PID/stat has only hundredths of a
 // second.
 func processTime() (time.Duration, bool) { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// ThreadTime is the processor time of the thread that calls it; ok is false where the system does not tell.
+// ThreadTime returns the calling thread's processor time; ok is false if the system does not report it.
 func ThreadTime() (used time.Duration, ok bool) { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 func clock(id int32) (time.Duration, bool) {
@@ -83,8 +82,7 @@ func clock(id int32) (time.Duration, bool) {
 	return time.Duration(t.Nano()), true
 }
 
-// parentOfServer gives the first process of the server that a session's process belongs to; 0 where that cannot be told,
-// as where the server lives in a container of its own.
+// parentOfServer returns the server's first process, given a session's; 0 if unknown, as for a server in a container.
 func parentOfServer(session int) int {
 	s, ok := readStat(session)
 	if !ok || !strings.HasPrefix(s.name, "postgres") {
@@ -97,7 +95,7 @@ func parentOfServer(session int) int {
 	return s.parent
 }
 
-// serverTime sums up the server's processes: those that live, and those that have ended.
+// serverTime sums up the server's live and ended processes.
 func serverTime(postmaster int) (time.Duration, bool) {
 	s, ok := readStat(postmaster)
 	if !ok {
@@ -126,7 +124,7 @@ func serverTime(postmaster int) (time.Duration, bool) {
 	return sum, true
 }
 
-// machineTime is how long all processors were not idle; the time that a hypervisor gave to others counts.
+// machineTime is the processors' non-idle time, including time stolen by a hypervisor.
 func machineTime() (time.Duration, bool) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {

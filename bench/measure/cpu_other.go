@@ -6,7 +6,7 @@ import "time"
 
 func processTime() (time.Duration, bool) { return 0, false }
 
-// ThreadTime is the processor time of the thread that calls it; ok is false where the system does not tell, as here.
+// ThreadTime returns false: this system does not report thread time.
 func ThreadTime() (used time.Duration, ok bool) { return 0, false }
 
 func parentOfServer(int) int { return 0 }

@@ -8,7 +8,7 @@ import (
 	"pulley/reports/record"
 )
 
-// TestProcessorsAreToldApart has the server work, and then this process: each is what grows, and the others did not do it.
+// TestProcessorsAreDistinguished has the server work, then this process: only the respective figure may grow.
 func TestProcessorsAreDistinguished(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processor times of other processes are read on Linux only")
@@ -33,7 +33,7 @@ func TestProcessorsAreDistinguished(t *testing.T) {
 	}
 }
 
-// burn has this process work until it has used so many nanoseconds, and gives what was used since.
+// burn keeps this process busy for ns nanoseconds of processor time, and returns what was used since.
 func burn(ns int64, p Processors, since Used) *record.CPU {
 	for sink := 1.0; ; {
 		for range 1_000_000 {

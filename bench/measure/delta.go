@@ -9,8 +9,8 @@ import (
 	"pulley/reports/record"
 )
 
-// Delta returns what the server counted between two snapshots of one scope, taken in this order on one connection, and
-// warnings: what else was going on, and why a figure is null. Both are complete sentences without a full stop.
+// Delta returns what the server counted between two snapshots of one scope on one connection, and warnings: about disturbances,
+// and why a figure is null. Warnings are full sentences without a full stop.
 func Delta(before, after *Counters) (record.Counters, []string) {
 	d := delta{before: before, after: after}
 	d.rows()
@@ -31,7 +31,7 @@ func (d *delta) warn(format string, args ...any) {
 	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
 }
 
-// rows sums up the tables of the schema. Tables that appeared in between count from zero.
+// rows sums up the schema's tables. New tables count from zero.
 func (d *delta) rows() {
 	b, a := d.before.state, d.after.state
 	switch {
@@ -105,8 +105,8 @@ func (d *delta) statements() {
 	}
 }
 
-// transactions takes the server's counts and takes off what is not the workload's: the transactions of the measuring
-// session between the two readings, and the one that the server counts for opening each session.
+// transactions subtracts from the server's counts what is not the workload's: the measuring session's transactions between the
+// readings, and the one that the server counts per opened session.
 func (d *delta) transactions() {
 	b, a := d.before.state, d.after.state
 	if resets(b.Database.StatsReset, a.Database.StatsReset) || a.Database.Commits < b.Database.Commits {
@@ -123,7 +123,7 @@ func (d *delta) transactions() {
 	} else {
 		d.warn("commits include one for each session that was opened: this server does not count sessions")
 	}
-	commits = max(commits, 0) // Own transactions may not be in yet before Postgres 15.
+	commits = max(commits, 0) // Before Postgres 15, our transactions may not be counted yet.
 	rollbacks := a.Database.Rollbacks - b.Database.Rollbacks
 	d.out.Commits, d.out.Rollbacks = &commits, &rollbacks
 	if deadlocks := a.Database.Deadlocks - b.Database.Deadlocks; deadlocks >= 0 {
@@ -162,7 +162,6 @@ func position(n *json.Number) (int64, error) {
 	return n.Int64()
 }
 
-// completionsPerCommit warns of everybody else who was at the server.
 func (d *delta) completionsPerCommit() {
 	b, a := d.before.state, d.after.state
 	if n := max(b.ForeignSessions, a.ForeignSessions); n > 0 {

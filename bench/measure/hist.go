@@ -12,21 +12,21 @@ import (
 	"pulley/reports/record"
 )
 
-// What a Hist can hold: from one nanosecond to one hour, to three significant digits.
+// The range of a Hist: one nanosecond to one hour, to three significant digits.
 const (
 	histMinNS  int64 = 1
 	histMaxNS  int64 = int64(time.Hour)
 	histDigits       = 3
 )
 
-// Hist is a histogram of durations in nanoseconds. It is not safe for concurrent use: give each worker its own and Merge
-// them at the end. The zero Hist is not usable; take NewHist. One holds about 280 KiB.
+// Hist is a histogram of durations in nanoseconds, of about 280 KiB. It is not safe for concurrent use: give each worker its
+// own and Merge them at the end. NewHist makes one; the zero Hist is not usable.
 //
-// Nothing is dropped in silence. A duration outside of the range is recorded at its end and counted as clipped; what the
-// histogram refuses or loses in a merge is counted as dropped; Warnings tells of both.
+// Nothing is dropped silently. A duration out of range is recorded at the range's end and counted as clipped; what the
+// histogram refuses or loses in a merge is counted as dropped; Warnings reports both.
 type Hist struct {
 	h                *hdrhistogram.Histogram
-	maxNS            int64 // Exact, where the histogram would round up.
+	maxNS            int64 // exact; the histogram would round up
 	clipped, dropped int64
 }
 
@@ -48,23 +48,23 @@ func (h *Hist) Record(d time.Duration) {
 	h.maxNS = max(h.maxNS, ns)
 }
 
-// Merge adds all that o holds, and its counts of what was clipped and dropped. It leaves o as it is.
+// Merge adds the content of o, including its clipped and dropped counts.
 func (h *Hist) Merge(o *Hist) {
 	h.dropped += h.h.Merge(o.h) + o.dropped
 	h.clipped += o.clipped
 	h.maxNS = max(h.maxNS, o.maxNS)
 }
 
-// Count is how many durations are in the histogram.
+// Count is the number of recorded durations.
 func (h *Hist) Count() int64 { return h.h.TotalCount() }
 
-// Clipped is how many durations lay outside of 1 ns … 1 h and were recorded at its end.
+// Clipped is the number of durations outside of 1 ns … 1 h, recorded at its end.
 func (h *Hist) Clipped() int64 { return h.clipped }
 
-// Dropped is how many durations are not in the histogram.
+// Dropped is the number of durations that are not in the histogram.
 func (h *Hist) Dropped() int64 { return h.dropped }
 
-// Warnings says what the percentiles do not show; nil when they show all.
+// Warnings describes what the percentiles do not show; nil for nothing.
 func (h *Hist) Warnings() []string {
 	var out []string
 	if h.clipped > 0 {
@@ -76,8 +76,8 @@ func (h *Hist) Warnings() []string {
 	return out
 }
 
-// Percentiles returns the usual percentiles, or nil for an empty histogram. The maximum is exact, the others lie within
-// 0.1 % above the true value.
+// Percentiles returns the usual percentiles, or nil for an empty histogram. The maximum is exact, the others are up to 0.1 %
+// too high.
 func (h *Hist) Percentiles() *record.Percentiles {
 	if h.Count() == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (h *Hist) Percentiles() *record.Percentiles {
 	return &record.Percentiles{P50: h.at(50), P99: h.at(99), P999: h.at(99.9), Max: h.maxNS}
 }
 
-// InstancePercentiles is Percentiles for latencies of instances, of which there are too few for a 99.9th percentile.
+// InstancePercentiles is Percentiles for latencies of instances, too few for a 99.9th percentile.
 func (h *Hist) InstancePercentiles() *record.InstancePercentiles {
 	if h.Count() == 0 {
 		return nil
@@ -93,23 +93,22 @@ func (h *Hist) InstancePercentiles() *record.InstancePercentiles {
 	return &record.InstancePercentiles{P50: h.at(50), P99: h.at(99), Max: h.maxNS}
 }
 
-// at cuts at the maximum, which the histogram itself only knows rounded up.
+// at is at most the maximum, which the histogram would round up.
 func (h *Hist) at(percentile float64) int64 {
 	return min(h.h.ValueAtPercentile(percentile), h.maxNS)
 }
 
-// Tagged is a histogram of one interval of time with its name in a log.
+// Tagged is a named histogram of an interval.
 type Tagged struct {
-	// Tag names it: "hop/fanout/push/100". Commas and white space, which a log cannot hold, become underscores.
+	// Tag names it: "hop/fanout/push/100". Commas and white space, which a log does not allow, become underscores.
 	Tag        string
 	Start, End time.Time
 	Hist       *Hist
 }
 
-// WriteHLog writes histograms as a HdrHistogram log, version 1.3 with V2 encoding, which the tools of that project read.
-// Values are nanoseconds, the column of maxima milliseconds as is the custom. Comments, such as how the values were
-// measured, stand at its head, one line each. Only one of the histograms need be there at a time; the first one's start is that of
-// the log.
+// WriteHLog writes histograms as a HdrHistogram log, version 1.3 with V2 encoding. Values are nanoseconds, the column of maxima
+// milliseconds, as is customary. Comments are written first, one per line. The iterator may reuse memory between histograms;
+// the first one's start is that of the log.
 func WriteHLog(w io.Writer, comments []string, list iter.Seq[Tagged]) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	if err := log.OutputLogFormatVersion(); err != nil {
@@ -149,8 +148,7 @@ func beginLog(log *hdrhistogram.HistogramLogWriter, start time.Time) error {
 	return log.OutputLegend()
 }
 
-// WritePercentiles writes a histogram as a percentile distribution (.hgrm), which the plotters of HdrHistogram read. Values
-// are milliseconds.
+// WritePercentiles writes a percentile distribution (.hgrm) for HdrHistogram's plotters, in milliseconds.
 func WritePercentiles(w io.Writer, h *Hist) error {
 	const ticksPerHalf = 5
 	_, err := h.h.PercentilesPrint(w, ticksPerHalf, float64(time.Millisecond))

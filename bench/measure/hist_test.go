@@ -78,7 +78,7 @@ func TestClippedIsSaid(t *testing.T) {
 	}
 }
 
-// TestHLogCanBeRead reads a log back with the library's own reader.
+// TestHLogCanBeRead reads a log with the library's own reader.
 func TestHLogCanBeRead(t *testing.T) {
 	h := measure.NewHist()
 	for i := range 1000 {

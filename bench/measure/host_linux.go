@@ -9,7 +9,7 @@ import (
 	"pulley/internal/procstatus"
 )
 
-// cpuName is the processor's name; empty on machines whose kernel does not tell, as on many ARM ones.
+// cpuName is the processor's name; empty if the kernel does not report it, as on many ARM machines.
 func cpuName() string { return procField("/proc/cpuinfo", "model name") }
 
 func memoryBytes() int64 {
@@ -37,8 +37,7 @@ func procField(path, name string) string {
 	return ""
 }
 
-// residentReset makes the kernel forget the peak of the resident memory, and gives what it is now; ok is false where
-// that could not be done.
+// residentReset resets the kernel's peak of resident memory and returns the current value; ok is false if that fails.
 func residentReset() (bytes int64, ok bool) {
 	const forgetPeak = "5"
 	if err := os.WriteFile("/proc/self/clear_refs", []byte(forgetPeak), 0); err != nil {
@@ -47,8 +46,7 @@ func residentReset() (bytes int64, ok bool) {
 	return procstatus.Bytes(procstatus.Resident), true
 }
 
-// residentPeak is the most resident memory since the last reset.
+// residentPeak is the peak of resident memory since the last reset.
 func residentPeak() int64 { return procstatus.Bytes(procstatus.ResidentPeak) }
 
-// residentFiles is how much of the resident memory is pages of files.
 func residentFiles() int64 { return procstatus.Bytes(procstatus.ResidentFiles) }

@@ -6,8 +6,8 @@ import (
 	"pulley/reports/record"
 )
 
-// Resident measures how much memory this process holds, from now until the function that it gives is called; that
-// gives null where the system does not tell. What earlier work left behind is handed back to the system first.
+// Resident measures this process's memory until the returned function is called; that returns null if the system does not
+// report it. Resident first returns free memory to the system.
 func Resident() func() *record.Memory {
 	debug.FreeOSMemory()
 	start, ok := residentReset()

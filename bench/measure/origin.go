@@ -13,7 +13,7 @@ import (
 	"pulley/reports/record"
 )
 
-// serverSettings are those that decide durability and speed, in the order in which a reader wants them.
+// serverSettings decide durability and speed, most relevant first.
 var serverSettings = []string{
 	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method", "commit_delay",
 	"synchronous_standby_names", "default_transaction_isolation", "max_connections", "shared_buffers", "work_mem",
@@ -21,7 +21,7 @@ var serverSettings = []string{
 	"random_page_cost", "jit", "plan_cache_mode", "track_io_timing", "shared_preload_libraries",
 }
 
-// Server describes the server at the other end of conn. way says how it was had.
+// Server describes the server of conn. way is how it was obtained.
 func Server(ctx context.Context, conn *pgx.Conn, way string) (*record.Postgres, error) {
 	s := &session{conn: conn}
 	var raw []byte
@@ -36,14 +36,14 @@ func Server(ctx context.Context, conn *pgx.Conn, way string) (*record.Postgres, 
 	return out, nil
 }
 
-// Host describes this machine. What the system does not tell is left empty.
+// Host describes this machine; unknown fields are empty.
 func Host() record.Host {
 	return record.Host{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: cpuName(), Cores: runtime.GOMAXPROCS(0), MemoryBytes: memoryBytes(),
 	}
 }
 
-// Tool describes the running program from what its build recorded.
+// Tool describes the running program by its build information.
 func Tool(name string) record.Tool {
 	tool := record.Tool{Name: name, Version: "(unknown)", Go: runtime.Version()}
 	info, ok := debug.ReadBuildInfo()
@@ -69,8 +69,7 @@ var (
 	keywordPassword = regexp.MustCompile(`(?i)\b((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'][^\s&]*)`)
 )
 
-// Command returns a command line that may be written down: passwords in connection strings, whether URLs or keywords,
-// become "***".
+// Command returns a command line without secrets: passwords in connection strings, URLs or keywords, become "***".
 func Command(args []string) []string {
 	out := make([]string, len(args))
 	for i, arg := range args {
@@ -80,8 +79,7 @@ func Command(args []string) []string {
 	return out
 }
 
-// Methods says how each figure of a row that comes from the server's counters is measured. How times were taken is said
-// by whoever took them.
+// Methods describe how figures from the server's counters are measured. Times are described by those that measure them.
 func Methods() []record.Method {
 	return []record.Method{
 		{Figure: "rows_read_per_node", Text: "live rows that scans of the backend's own tables returned, from " +

@@ -47,7 +47,7 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestEveryCounterHasAMethod walks the fields of a row: whatever is a figure per node must say how it was counted.
+// TestEveryCounterHasAMethod checks that each per-node figure of a row states how it was counted.
 func TestEveryCounterHasAMethod(t *testing.T) {
 	have := make(map[string]bool)
 	for _, m := range measure.Methods() {

@@ -18,17 +18,15 @@ import (
 	"pulley/reports/record"
 )
 
-// These tests run on a server of their own, since strangers, checkpoints and the counters of statements are the whole
-// server's; and in a database of their own, which nobody has ever used.
+// These tests need a server of their own, because other users, checkpoints and statement counters concern the whole server, and
+// a database that nobody else has used.
 
 const database = "pulley_measure"
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// madeDatabase is done when the first test needs the database.
 var madeDatabase sync.Once
 
-// serverDSN gives the server, which has the database.
 func serverDSN(t *testing.T) string {
 	t.Helper()
 	dsn := pgtest.Undisturbed(t).DSN()
@@ -47,8 +45,8 @@ func serverDSN(t *testing.T) string {
 	return dsn
 }
 
-// connect opens a connection that does one thing per statement and nothing else, so that it can be counted by hand:
-// no prepares, and plans that use an index where there is one.
+// connect opens a connection whose work can be counted by hand: it prepares nothing, and its plans use an index if there is
+// one.
 func connect(t *testing.T, app string) *pgx.Conn {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(serverDSN(t))
@@ -59,8 +57,8 @@ func connect(t *testing.T, app string) *pgx.Conn {
 	cfg.RuntimeParams["application_name"] = app
 	cfg.RuntimeParams["enable_bitmapscan"] = "off"
 	if strings.HasPrefix(app, "load ") {
-		cfg.RuntimeParams["enable_seqscan"] = "off" // Still taken where there is no other way.
-		cfg.RuntimeParams["jit"] = "off"            // Or the cost of such a plan would have it compiled.
+		cfg.RuntimeParams["enable_seqscan"] = "off" // Still used if there is no other plan.
+		cfg.RuntimeParams["jit"] = "off"            // Otherwise such a plan's cost would trigger compilation.
 	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	conn, err := pgx.ConnectConfig(t.Context(), cfg)
@@ -97,8 +95,8 @@ func fixture(t *testing.T, schema string) (conn *pgx.Conn, scope measure.Scope) 
 	return connectAlone(t), scope
 }
 
-// connectAlone opens the measuring connection, and waits until it is the only one: a session of the test before hands in
-// what it counted when it is over, which is a moment after it was closed.
+// connectAlone opens the measuring connection, and waits until it is the only one. A session of an earlier test reports its
+// counts when it ends, shortly after it was closed.
 func connectAlone(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn := connect(t, "measuring")
@@ -125,7 +123,7 @@ func snapshot(t *testing.T, conn *pgx.Conn, scope measure.Scope) *measure.Counte
 	return c
 }
 
-// run measures what work does on a connection of its own, which is closed but not waited for.
+// run measures the work on a separate connection, which is closed but not awaited.
 func run(t *testing.T, schema string, work func(conn *pgx.Conn)) (record.Counters, []string) {
 	t.Helper()
 	conn, scope := fixture(t, schema)
@@ -140,7 +138,7 @@ func run(t *testing.T, schema string, work func(conn *pgx.Conn)) (record.Counter
 
 func ptr[T any](v T) *T { return &v }
 
-// TestExactCounts does a known amount of work and wants the exact figures.
+// TestExactCounts does a known amount of work and expects the exact figures.
 func TestExactCounts(t *testing.T) {
 	serverDSN(t) // starts the server, which has goroutines
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -155,7 +153,7 @@ func TestExactCounts(t *testing.T) {
 		exec(t, c, "BEGIN", "DELETE FROM exact.item WHERE id BETWEEN 51 AND 55", "COMMIT") // 5 rows by index, 5 deleted
 		exec(t, c, "BEGIN", "DELETE FROM exact.item WHERE id = 100", "ROLLBACK")           // 1 row by index, 1 deleted
 	})
-	// What a transaction did before it was rolled back has been done and is counted.
+	// What a transaction did before its rollback counts.
 	want := record.Counters{
 		RowsRead: ptr(int64(166)), SeqRowsRead: ptr(int64(150)), IndexRowsFetched: ptr(int64(16)), IndexEntriesRead: ptr(int64(16)),
 		RowsInserted: ptr(int64(50)), RowsUpdated: ptr(int64(10)), RowsHOTUpdated: got.RowsHOTUpdated, RowsDeleted: ptr(int64(6)),
@@ -165,7 +163,7 @@ func TestExactCounts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\nwarnings: %q", diff, warnings)
 	}
-	// 50 rows in, 10 updated, 6 deleted: at least their tuple headers must be in the log.
+	// 50 rows inserted, 10 updated, 6 deleted: at least their tuple headers must be in the log.
 	if got.WALBytes == nil || *got.WALBytes < 66*24 {
 		t.Errorf("WAL bytes: %v", got.WALBytes)
 	}
@@ -177,7 +175,7 @@ func TestExactCounts(t *testing.T) {
 	}
 }
 
-// TestNothingDoneCountsNothing shows that the measuring session leaves no trace, however often it looks.
+// TestNothingDoneCountsNothing checks that the measuring session counts nothing of its own.
 func TestNothingDoneCountsNothing(t *testing.T) {
 	conn, scope := fixture(t, "idle")
 	before := snapshot(t, conn, scope)
@@ -196,8 +194,8 @@ func TestNothingDoneCountsNothing(t *testing.T) {
 	}
 }
 
-// TestIndexOnlyRowsAreEntries reads rows from an index alone, which Postgres does not count as fetched; sessions
-// that are measured do without such scans.
+// TestIndexOnlyRowsAreEntries reads rows from an index alone, which Postgres does not count as fetched. Measured sessions avoid
+// such scans.
 func TestIndexOnlyRowsAreEntries(t *testing.T) {
 	got, warnings := run(t, "indexonly", func(c *pgx.Conn) {
 		exec(t, c, "SELECT count(id) FROM indexonly.item WHERE id BETWEEN 31 AND 70")
@@ -208,7 +206,7 @@ func TestIndexOnlyRowsAreEntries(t *testing.T) {
 	}
 }
 
-// TestBitmapRowsAreReadOnce reads rows through a bitmap: entries in the index, rows in the table, the same rows.
+// TestBitmapRowsAreReadOnce reads rows through a bitmap: the same rows as entries in the index and as rows in the table.
 func TestBitmapRowsAreReadOnce(t *testing.T) {
 	got, _ := run(t, "bitmap", func(c *pgx.Conn) {
 		exec(t, c, "SET enable_indexscan = off", "SET enable_bitmapscan = on",
@@ -219,8 +217,8 @@ func TestBitmapRowsAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestPreparesAreCommits holds what the package says of pgx's usual way: a prepare outside of a transaction is a
-// transaction of its own, once per statement and connection.
+// TestPreparesAreCommits checks what the package says of pgx's default: a prepare outside of a transaction is a separate
+// transaction, once per statement and connection.
 func TestPreparesAreCommits(t *testing.T) {
 	got, _ := run(t, "prepares", func(c *pgx.Conn) {
 		for i := range 7 {
@@ -234,7 +232,7 @@ func TestPreparesAreCommits(t *testing.T) {
 	}
 }
 
-// TestTablesThatAppear counts a schema that is made during the run, by several sessions.
+// TestTablesThatAppear counts a schema that several sessions create during the run.
 func TestTablesThatAppear(t *testing.T) {
 	conn := connectAlone(t)
 	scope := measure.Scope{Schema: "appears", AppPrefix: "load appears"}
@@ -256,7 +254,7 @@ func TestTablesThatAppear(t *testing.T) {
 	}
 }
 
-// TestWaitsForTheWorkload leaves a session open: a snapshot then would miss what that session has not handed in.
+// TestWaitsForTheWorkload leaves a session open: a snapshot would miss what that session has not reported yet.
 func TestWaitsForTheWorkload(t *testing.T) {
 	conn, scope := fixture(t, "waits")
 	before := snapshot(t, conn, scope)
@@ -319,7 +317,7 @@ func TestSnapshotRefusesAnEmptyScope(t *testing.T) {
 	}
 }
 
-// TestWarnsOfCompany has each kind of disturbance happen and wants it said.
+// TestWarnsOfCompany checks the warning for each kind of disturbance.
 func TestWarnsOfCompany(t *testing.T) {
 	cases := map[string]struct {
 		disturb func(t *testing.T, schema string)
@@ -350,7 +348,7 @@ func TestWarnsOfCompany(t *testing.T) {
 			schema := "w_" + strings.ReplaceAll(name, " ", "_")
 			conn, scope := fixture(t, schema)
 			before := snapshot(t, conn, scope)
-			// A subtest's cleanups run at its end: those who disturb have left, unless they are strangers.
+			// A subtest's cleanups run at its end, so the disturbing sessions have ended, except strangers.
 			if name == "stranger" {
 				c.disturb(t, schema)
 			} else {
@@ -364,7 +362,7 @@ func TestWarnsOfCompany(t *testing.T) {
 	}
 }
 
-// TestTwoConnectionsCannotBeCompared: own transactions could not be told apart.
+// TestTwoConnectionsCannotBeCompared checks the refusal: the measurement's own transactions could not be identified.
 func TestTwoConnectionsCannotBeCompared(t *testing.T) {
 	conn, scope := fixture(t, "two")
 	before := snapshot(t, conn, scope)
@@ -374,7 +372,7 @@ func TestTwoConnectionsCannotBeCompared(t *testing.T) {
 	}
 }
 
-// TestWithoutStatementStatistics takes the statistics away in both ways in which they can be missing.
+// TestWithoutStatementStatistics removes the statistics in both ways in which they can be missing.
 func TestWithoutStatementStatistics(t *testing.T) {
 	conn, scope := fixture(t, "nostatements")
 	exec(t, conn, "SET pg_stat_statements.track = 'none'")
@@ -391,7 +389,7 @@ func TestWithoutStatementStatistics(t *testing.T) {
 	}
 }
 
-// TestExtensionElsewhere has the extension live in a schema whose name needs quotes.
+// TestExtensionElsewhere installs the extension in a schema whose name needs quotes.
 func TestExtensionElsewhere(t *testing.T) {
 	setup := connect(t, "setup")
 	exec(t, setup, "DROP EXTENSION IF EXISTS pg_stat_statements", `DROP SCHEMA IF EXISTS "odd ""name"`, `CREATE SCHEMA "odd ""name"`,
@@ -423,7 +421,7 @@ func exec2(t *testing.T, sql string) {
 	}
 }
 
-// TestOrdinaryUser measures as one who may not see other users' sessions in full.
+// TestOrdinaryUser measures as a role that may not see other users' sessions in full.
 func TestOrdinaryUser(t *testing.T) {
 	conn, scope := fixture(t, "ordinary")
 	role := pgx.Identifier{database + "_user"}.Sanitize()
@@ -447,7 +445,6 @@ func TestOrdinaryUser(t *testing.T) {
 	}
 }
 
-// show prints what the pointers of counters point to.
 func show(c record.Counters) string {
 	text, err := json.Marshal(c)
 	return fmt.Sprint(string(text), err)

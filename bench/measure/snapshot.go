@@ -20,14 +20,14 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// Scope says what belongs to the workload.
+// Scope identifies the workload.
 type Scope struct {
-	// Schema is the schema whose tables are counted. It need not exist yet for the first snapshot.
+	// Schema is that of the counted tables. It need not exist at the first snapshot.
 	Schema string
-	// AppPrefix is what the application names of all of the workload's sessions begin with. Must not be empty, and at
-	// most 63 bytes, which is where Postgres cuts such a name.
+	// AppPrefix begins the application names of all the workload's sessions. Not empty, at most 63 bytes, to which Postgres
+	// truncates such names.
 	AppPrefix string
-	// Wait is how long Snapshot waits for the workload's sessions to be gone. Zero means ten seconds.
+	// Wait bounds Snapshot's wait for the end of the workload's sessions. Zero means ten seconds.
 	Wait time.Duration
 }
 
@@ -35,7 +35,7 @@ const (
 	defaultWait  = 10 * time.Second
 	pollEvery    = 5 * time.Millisecond
 	maxAppPrefix = 63
-	// exactVersion is the first version whose statistics are exact once the sessions are gone.
+	// exactVersion is the first version with exact statistics after the sessions end.
 	exactVersion = 15
 )
 
@@ -51,21 +51,19 @@ func (s Scope) validate() error {
 	return nil
 }
 
-// Counters is the state of the server's counters at one moment. It means nothing alone; see Delta.
+// Counters is a reading of the server's counters, meaningful only in Delta.
 type Counters struct {
-	scope Scope
-	state state
-	// Statements.
+	scope           Scope
+	state           state
 	statements      *int64
-	statementsWhy   string // Why statements is nil.
-	statementsEpoch string // Changes when entries were thrown out or reset.
+	statementsWhy   string // why statements is nil
+	statementsEpoch string // changes when entries were evicted or reset
 	checkpoints     *int64
-	// ourStatements is how many transactions the measuring session had done when it read the state; the one that read it had not
-	// been counted yet.
+	// ourStatements is the number of the measuring session's transactions before the one that read the state.
 	ourStatements int64
 }
 
-// state is what sql/snapshot.sql returns.
+// state is the result of sql/snapshot.sql.
 type state struct {
 	VersionNum       int          `json:"version_num"`
 	BackendPID       int          `json:"backend_pid"`
@@ -83,7 +81,7 @@ type state struct {
 
 func (s *state) major() int { return s.VersionNum / 10000 }
 
-// database is the part of pg_stat_database that is used here. Sessions is nil before Postgres 14.
+// database is part of pg_stat_database. Sessions is nil before Postgres 14.
 type database struct {
 	Commits    int64   `json:"xact_commit"`
 	Rollbacks  int64   `json:"xact_rollback"`
@@ -103,12 +101,11 @@ type table struct {
 	Deleted          int64 `json:"deleted"`
 }
 
-// Snapshot reads the counters once no session of the workload is left. The connection must be to the workload's
-// database, and used for nothing but snapshots from the first to the last, because the session's own transactions are
-// taken off by counting them here. It writes nothing.
+// Snapshot reads the counters when the workload has no session left. The connection must be to the workload's database and used
+// only for snapshots, because it counts and subtracts its own transactions. It writes nothing.
 //
-// It fails when the scope's time is up and sessions are still there, when ctx ends, or when the server does not answer.
-// A figure that this server or this user cannot read is not a failure; Delta will say why it is missing.
+// It fails if sessions remain after the scope's timeout, if ctx ends, or if the server does not answer. A figure that cannot be
+// read is not a failure; Delta reports why it is missing.
 func Snapshot(ctx context.Context, conn *pgx.Conn, scope Scope) (*Counters, error) {
 	if err := scope.validate(); err != nil {
 		return nil, err
@@ -136,8 +133,8 @@ func Snapshot(ctx context.Context, conn *pgx.Conn, scope Scope) (*Counters, erro
 	return c, nil
 }
 
-// session is the measuring session. It counts what it does, and keeps the count with the connection, so that a
-// snapshot that failed and was tried again does not count as the workload's.
+// session is the measuring session. It counts its transactions with the connection, so that those of a failed and retried
+// snapshot do not count as the workload's.
 type session struct{ conn *pgx.Conn }
 
 const transactionsKey = "pulley/bench/measure.transactions"
@@ -147,13 +144,12 @@ func (s *session) transactions() int64 {
 	return n
 }
 
-// row runs a query that gives one row, as one transaction: the simple protocol neither prepares nor describes.
 func (s *session) row(ctx context.Context, sql string, args []any, into ...any) error {
 	s.conn.PgConn().CustomData()[transactionsKey] = s.transactions() + 1
 	return s.conn.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...).Scan(into...)
 }
 
-// waitForFlush returns when the statistics of the workload and of this session have been handed in.
+// waitForFlush returns when the statistics of the workload and of this session have been flushed.
 func (s *session) waitForFlush(ctx context.Context, scope Scope) error {
 	deadline := time.Now().Add(scope.Wait)
 	left := int64(-1)
@@ -182,8 +178,7 @@ func (s *session) waitForFlush(ctx context.Context, scope Scope) error {
 	return nil
 }
 
-// majorVersion is what the server said at connection, without a query: 15 for "15.18", 17 for "17beta1". Zero where it
-// speaks of itself otherwise.
+// majorVersion parses the version announced at connection: 15 for "15.18", 17 for "17beta1"; zero if it has another form.
 func (s *session) majorVersion() int {
 	text := s.conn.PgConn().ParameterStatus("server_version")
 	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -197,7 +192,6 @@ func (s *session) majorVersion() int {
 	return n
 }
 
-// readStatements sums up the calls of pg_stat_statements, or notes why that cannot be done.
 func (s *session) readStatements(ctx context.Context, c *Counters) error {
 	if c.state.StatementsSchema == nil {
 		c.statementsWhy = "statements were not counted: the extension pg_stat_statements is not in this database"
@@ -236,7 +230,7 @@ func (s *session) readStatementsEpoch(ctx context.Context, c *Counters, schema s
 	var reset *string
 	err := s.row(ctx, strings.ReplaceAll(query("statements_info"), "{schema}", schema), nil, &dealloc, &reset)
 	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) {
-		return nil // An extension older than the server has no such view.
+		return nil // an older extension lacks the view
 	}
 	if err != nil {
 		return fmt.Errorf("measure: count statements: %w", err)
@@ -256,7 +250,7 @@ func (s *session) readCheckpoints(ctx context.Context, c *Counters) error {
 	var n int64
 	err := s.row(ctx, query(name), nil, &n)
 	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) {
-		return nil // Without the right to see them there is only no warning.
+		return nil // without the privilege, only a warning is missing
 	}
 	if err != nil {
 		return fmt.Errorf("measure: count checkpoints: %w", err)
@@ -267,7 +261,7 @@ func (s *session) readCheckpoints(ctx context.Context, c *Counters) error {
 
 func query(name string) string { return Statement(sqlFiles, name) }
 
-// Statement is the text of a statement that is embedded as sql/NAME.sql. The names are constants, so a missing one is a broken build.
+// Statement returns the embedded statement sql/NAME.sql. Names are constants; a missing one panics.
 func Statement(files embed.FS, name string) string {
 	text, err := files.ReadFile("sql/" + name + ".sql")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"pulley/reports/record"
 )
 
-// samplerName is the application name of the sessions that look at others. Snapshot does not take them for strangers.
+// samplerName is the samplers' application name, which Snapshot does not count as foreign.
 const samplerName = "pulley measure"
 
-// ActivitySampler looks at what the sessions of a workload wait for, while it runs. It is not safe for concurrent use.
+// ActivitySampler samples what the sessions of a running workload wait for. It is not safe for concurrent use.
 type ActivitySampler struct{ conn *pgx.Conn }
 
-// NewActivitySampler opens a session for looking. Close ends it.
+// NewActivitySampler opens a session. Close ends it.
 func NewActivitySampler(ctx context.Context, dsn string) (*ActivitySampler, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -32,9 +32,8 @@ func NewActivitySampler(ctx context.Context, dsn string) (*ActivitySampler, erro
 	return &ActivitySampler{conn: conn}, nil
 }
 
-// Watch returns what was seen of the sessions whose application names begin with prefix, every so often while work
-// ran, and work's error. All the looking is in one transaction that begins before work and ends after it, so that
-// snapshots which work takes do not count it.
+// Watch samples the sessions whose application names begin with prefix while work runs, and returns work's error. All samples
+// are in one transaction that begins before work and ends after it, so that snapshots which work takes do not count it.
 func (l *ActivitySampler) Watch(ctx context.Context, prefix string, every time.Duration, work func() error) (record.Waits, error) {
 	tx, err := l.conn.Begin(ctx)
 	if err != nil {
@@ -63,13 +62,12 @@ func (l *ActivitySampler) Close() error {
 	return l.conn.Close(ctx)
 }
 
-// sampleTimeout is how long one look may take.
 const sampleTimeout = 30 * time.Second
 
-// watch looks until ctx ends.
+// watch samples until ctx ends.
 func watch(ctx context.Context, tx pgx.Tx, prefix string, every time.Duration, seen *record.Waits) error {
 	for range pause.Ticks(ctx, every) {
-		// A look under way is not cut off: that would cost the connection.
+		// A sample under way is not cancelled: that would cost the connection.
 		if err := sampleActivity(context.WithoutCancel(ctx), tx, prefix, seen); err != nil {
 			return err
 		}
@@ -82,7 +80,7 @@ func sampleActivity(ctx context.Context, tx pgx.Tx, prefix string, seen *record.
 	defer cancel()
 	var busy, waiting, longest int64
 	batch := &pgx.Batch{}
-	batch.Queue(query("fresh")) // within a transaction the view would stay as it was first seen
+	batch.Queue(query("fresh")) // within a transaction the view is cached
 	batch.Queue(query("waits"), prefix).QueryRow(func(row pgx.Row) error { return row.Scan(&busy, &waiting, &longest) })
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
 		return err

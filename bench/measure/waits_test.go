@@ -11,13 +11,12 @@ import (
 	"pulley/reports/record"
 )
 
-// room has sessions of a workload, and one that looks at them.
+// room has sessions of a workload, and one that samples them.
 type room struct {
 	t      *testing.T
 	looker *ActivitySampler
 }
 
-// enter opens a session.
 func (r *room) enter(app string) *pgx.Conn {
 	r.t.Helper()
 	cfg, err := pgx.ParseConfig(pgtest.Undisturbed(r.t).DSN())
@@ -40,7 +39,7 @@ func (r *room) must(conn *pgx.Conn, sql string) {
 	}
 }
 
-// until asks a question until the answer is yes.
+// until repeats a query until it returns true.
 func (r *room) until(what string, conn *pgx.Conn, sql string, args ...any) {
 	r.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; {
@@ -57,7 +56,7 @@ func (r *room) until(what string, conn *pgx.Conn, sql string, args ...any) {
 	}
 }
 
-// looks gives what so many looks see.
+// looks returns what times samples see.
 func (r *room) looks(times int) (seen record.Waits) {
 	r.t.Helper()
 	tx, err := r.looker.conn.Begin(r.t.Context())
@@ -73,7 +72,6 @@ func (r *room) looks(times int) (seen record.Waits) {
 	return seen
 }
 
-// newRoom has nobody in it.
 func newRoom(t *testing.T) *room {
 	t.Helper()
 	looker, err := NewActivitySampler(t.Context(), pgtest.Undisturbed(t).DSN())
@@ -88,7 +86,7 @@ func newRoom(t *testing.T) *room {
 	return &room{t, looker}
 }
 
-// TestWaitsAreSeen has one session wait for another's row, and one that waits for nothing.
+// TestWaitsAreSeen has one session wait for another's row, and one that does not wait.
 func TestWaitsAreSeen(t *testing.T) {
 	r := newRoom(t)
 	holder, waiter, other, outside := r.enter("waiter 1"), r.enter("waiter 2"), r.enter("waiter 3"), r.enter("stranger")
@@ -114,7 +112,7 @@ func TestWaitsAreSeen(t *testing.T) {
 	}
 }
 
-// TestWatchLooksWhileWorkRuns has work go on until it has been looked at some times.
+// TestWatchLooksWhileWorkRuns has work continue until it has been sampled a few times.
 func TestWatchLooksWhileWorkRuns(t *testing.T) {
 	r := newRoom(t)
 	worker, outside := r.enter("waiter"), r.enter("stranger")

@@ -17,15 +17,13 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// The exit statuses.
 const (
-	exitInvalid = 1 // a run was not valid, or the race was interrupted
+	exitInvalid = 1 // a run was invalid, or the race was interrupted
 	exitRefused = 2 // nothing could be run
 )
 
 func main() { os.Exit(run(os.Args)) }
 
-// options are what the command line says.
 type options struct {
 	systems, workloads string
 	runs, inFlight     int
@@ -99,7 +97,6 @@ func parse(args []string) (race.Config, options, error) {
 	return cfg, o, nil
 }
 
-// measure finds or starts a server, and races on it.
 func measure(ctx context.Context, cfg race.Config, dsn string) (*race.Record, error) {
 	server, err := pgserver.Open(ctx, pgserver.Options{DSN: dsn, Log: cfg.Progress, Settings: map[string]string{
 		"max_connections": "200", "shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min",

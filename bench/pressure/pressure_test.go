@@ -16,7 +16,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// store is a schema with a table in it.
 type store struct {
 	*testing.T
 	ctx  context.Context
@@ -67,7 +66,7 @@ func (s *store) start(cfg scenarios.Pressure) *pressure.Running {
 	return r
 }
 
-// TestHeldTransaction: while it is held, VACUUM cannot remove what was deleted, and afterwards it can.
+// TestHeldTransaction checks that VACUUM removes deleted rows only after the held transaction has ended.
 func TestHeldTransaction(t *testing.T) {
 	s := newStore(t)
 	dead := func() int64 {
@@ -84,14 +83,14 @@ func TestHeldTransaction(t *testing.T) {
 	if err != nil || report.HeldAge < 1 || len(report.Missing) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
-	for dead() != 0 { // a session of the server's own may hold it for a moment; fails when the test has taken too long
+	for dead() != 0 { // a session of the server may hold it for a moment; fails when the test's time is over
 	}
 	if again, err := r.Stop(s.ctx); err != nil || len(again.Missing) > 0 {
 		t.Errorf("stopping twice: %+v, %v", again, err)
 	}
 }
 
-// TestEverythingPresses has all pressures on at once, and wants each to be told of, and nothing left of them.
+// TestEverythingPresses applies all pressures together, and checks that each is reported and removed.
 func TestEverythingPresses(t *testing.T) {
 	s := newStore(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -103,7 +102,7 @@ func TestEverythingPresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r.ReadByAll() < 2 {
-		s.exec("SELECT 1") // fails when the test has taken too long
+		s.exec("SELECT 1") // fails when the test's time is over
 	}
 	if err := conn.Close(s.ctx); err != nil {
 		t.Fatal(err)
@@ -117,7 +116,7 @@ func TestEverythingPresses(t *testing.T) {
 	}
 }
 
-// TestRelay: what a distance is compared with leads through the same relay, and is not at a distance.
+// TestRelay checks that the baseline of a distance uses the same relay, without the distance.
 func TestRelay(t *testing.T) {
 	s := newStore(t)
 	relayed := scenarios.Pressure{Relayed: true}
@@ -141,13 +140,13 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestPressureThatWasNotThere: a run whose pressure gave way says so.
+// TestPressureThatWasNotThere checks that a run reports that its pressure failed.
 func TestPressureThatWasNotThere(t *testing.T) {
 	s := newStore(t)
 	r := s.start(scenarios.Pressure{HeldTransaction: true, RoundTrip: time.Millisecond})
 	for s.number("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()", pressure.Application) > 0 {
 	}
-	report, _ := r.Stop(s.ctx) // what went wrong is in the report
+	report, _ := r.Stop(s.ctx) // failures are in the report
 	all := strings.Join(report.Missing, "\n")
 	for _, want := range []string{"the held transaction is gone", "no round trip led through the relay"} {
 		if !strings.Contains(all, want) {

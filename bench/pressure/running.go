@@ -27,24 +27,24 @@ var (
 	heldSQL string
 )
 
-// Application is the application name of the sessions that press.
+// Application is the application name of the pressing sessions.
 const Application = "pulley pressure"
 
 const (
-	callWithin = 30 * time.Second       // each call of the server but a reading
-	readEvery  = 100 * time.Millisecond // where the pressure does not say
+	callWithin = 30 * time.Second       // of each server call but a reading
+	readEvery  = 100 * time.Millisecond // default
 )
 
-// Site is the store that is pressed.
+// Site is the store under pressure.
 type Site struct {
 	DSN    string
-	Schema string // its tables are there
+	Schema string // of its tables
 
-	// Store stores so many instances that sleep for hours. Nil where Pressure.Sleepers is zero.
+	// Store stores so many instances that sleep for hours. Nil if Pressure.Sleepers is zero.
 	Store func(ctx context.Context, sleepers int) error
 }
 
-// Running is a pressure that is on. It is not safe for concurrent use.
+// Running is an active pressure. It is not safe for concurrent use.
 type Running struct {
 	cfg  scenarios.Pressure
 	dsn  string
@@ -53,12 +53,12 @@ type Running struct {
 
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
-	reads   []*atomic.Int64 // whole readings of each reader
+	reads   []*atomic.Int64
 	mu      sync.Mutex
 	failed  error // of a reader
 }
 
-// Start puts a store under pressure. The caller calls Stop, whatever happens.
+// Start puts a store under pressure. The caller must call Stop.
 func Start(ctx context.Context, cfg scenarios.Pressure, site Site) (*Running, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("pressure: %w", err)
@@ -81,10 +81,10 @@ func Start(ctx context.Context, cfg scenarios.Pressure, site Site) (*Running, er
 	return r, nil
 }
 
-// DSN is what engines connect to.
+// DSN is the engines' connection string.
 func (r *Running) DSN() string { return r.dsn }
 
-// ReadByAll is how often every reader has read all tables so far.
+// ReadByAll is the number of times that every reader has read all tables.
 func (r *Running) ReadByAll() int64 {
 	least := int64(math.MaxInt64)
 	for _, count := range r.reads {
@@ -119,7 +119,6 @@ func (r *Running) stretch(_ context.Context, site Site) (err error) {
 	return err
 }
 
-// read starts the readers.
 func (r *Running) read(ctx context.Context, site Site) error {
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.cancel = cancel
@@ -142,7 +141,7 @@ func (r *Running) read(ctx context.Context, site Site) error {
 	return nil
 }
 
-// keepReading reads all tables, again and again, until ctx ends.
+// keepReading repeatedly reads all tables until ctx ends.
 func (r *Running) keepReading(ctx context.Context, conn *pgx.Conn, schema string, count *atomic.Int64) error {
 	for range pause.Tries(ctx, cmp.Or(r.cfg.ReadEvery, readEvery)) {
 		if err := readTables(ctx, conn, schema); err != nil {
@@ -153,13 +152,13 @@ func (r *Running) keepReading(ctx context.Context, conn *pgx.Conn, schema string
 	return nil
 }
 
-// readTables counts the rows of all tables of the schema as of one moment.
+// readTables counts the rows of all tables of the schema in one snapshot.
 func readTables(ctx context.Context, conn *pgx.Conn, schema string) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // after a commit there is nothing to roll back
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // no-op after a commit
 	rows, err := tx.Query(ctx, tablesSQL, schema)
 	if err != nil {
 		return err
@@ -177,19 +176,19 @@ func readTables(ctx context.Context, conn *pgx.Conn, schema string) error {
 	return tx.Commit(ctx)
 }
 
-// Report is what pressed.
+// Report is the applied pressure.
 type Report struct {
-	// HeldAge is for how many transactions the held one kept row versions from being removed, at the end.
+	// HeldAge is the number of transactions whose row versions the held one kept, at the end.
 	HeldAge int64
-	// Reads is how often a reader read all tables, over all readers.
+	// Reads is the number of complete readings, over all readers.
 	Reads int64
-	// RoundTrips is how many round trips led through the relay.
+	// RoundTrips is the number of round trips through the relay.
 	RoundTrips int64
-	// Missing says what was to press and did not, or not until the end. Empty: all was there.
+	// Missing describes pressure that was absent at some time. Empty: none.
 	Missing []string
 }
 
-// Stop ends the pressure. Stopping twice is safe; only the first tells what pressed.
+// Stop ends the pressure. It may be called twice; only the first call reports.
 func (r *Running) Stop(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
@@ -216,7 +215,7 @@ func (r *Running) Stop(ctx context.Context) (Report, error) {
 	return out, err
 }
 
-// release lets go of the held transaction, and finds out whether it was held until now.
+// release ends the held transaction, and checks whether it was held until now.
 func (r *Running) release(ctx context.Context, out *Report) error {
 	if r.held == nil {
 		return nil

@@ -1,12 +1,11 @@
-// Package profile says what this process spent its processor time on while something was measured, by stage of a node run, from the
-// samples of Go's own profiler.
+// Package profile attributes this process's processor time to stages of a node run, from samples of Go's profiler.
 //
-// The profiler interrupts what runs, a hundred times for each second of processor time, and notes the stack. A sample belongs to
-// garbage collection if the collector is anywhere on its stack, and else to the innermost function that is of a stage's packages: what
-// the standard library does counts for whoever called it. What has no such function is the runtime's own: its scheduler, timers and
-// the network poller.
+// The profiler interrupts the program a hundred times per second of processor time and notes the stack. A sample belongs to
+// garbage collection if the collector is on its stack, and else to the innermost function of a stage's packages: so the
+// standard library counts for its caller. Without such a function it is the runtime's own: scheduler, timers and network
+// poller.
 //
-// A process has one profiler: while one Recording is under way no other can begin.
+// A process has one profiler, so only one Recording can be active.
 package profile
 
 import (
@@ -19,10 +18,10 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// Recording is a profile under way. Who begins it ends it.
+// Recording is an active profile. The caller of Begin must end it.
 type Recording struct{ written bytes.Buffer }
 
-// Begin begins to record. It fails while another recording, or a profile of somebody else's, is under way.
+// Begin begins a recording. It fails while another recording or profile is active.
 func Begin() (*Recording, error) {
 	r := &Recording{}
 	if err := pprof.StartCPUProfile(&r.written); err != nil {
@@ -31,7 +30,7 @@ func Begin() (*Recording, error) {
 	return r, nil
 }
 
-// End ends the recording, and gives what it found.
+// End ends the recording and returns its profile.
 func (r *Recording) End() (*Profile, error) {
 	pprof.StopCPUProfile()
 	p, err := profile.ParseData(r.written.Bytes())
@@ -41,10 +40,10 @@ func (r *Recording) End() (*Profile, error) {
 	return &Profile{samples: p}, nil
 }
 
-// Profile is what one recording found, or several together.
+// Profile is the result of one or more recordings.
 type Profile struct{ samples *profile.Profile }
 
-// Samples is how many samples there are.
+// Samples is the number of samples.
 func (p *Profile) Samples() int64 {
 	var n int64
 	for _, s := range p.samples.Sample {
@@ -53,7 +52,7 @@ func (p *Profile) Samples() int64 {
 	return n
 }
 
-// Shares gives the part of each stage that has one. They add up to 1; without a sample there are none.
+// Shares returns each stage's share; they add up to 1. It is empty without a sample.
 func (p *Profile) Shares() map[Stage]float64 {
 	all, shares := float64(p.Samples()), map[Stage]float64{}
 	for _, s := range p.samples.Sample {
@@ -64,10 +63,9 @@ func (p *Profile) Shares() map[Stage]float64 {
 	return shares
 }
 
-// stackOf gives the functions of a sample, the innermost first.
 func stackOf(s *profile.Sample) (functions []string) {
 	for _, l := range s.Location {
-		for _, line := range l.Line { // several where functions are inlined, the innermost first
+		for _, line := range l.Line { // several if functions are inlined, innermost first
 			if line.Function != nil {
 				functions = append(functions, line.Function.Name)
 			}
@@ -76,7 +74,7 @@ func stackOf(s *profile.Sample) (functions []string) {
 	return functions
 }
 
-// Merge puts profiles together.
+// Merge merges profiles.
 func Merge(all ...*Profile) (*Profile, error) {
 	if len(all) == 0 {
 		return nil, errors.New("profile: there is none to merge")
@@ -92,7 +90,7 @@ func Merge(all ...*Profile) (*Profile, error) {
 	return &Profile{samples: merged}, nil
 }
 
-// Write writes the profile as go tool pprof reads it, compressed.
+// Write writes the profile, compressed, for go tool pprof.
 func (p *Profile) Write(w io.Writer) error {
 	if err := p.samples.Write(w); err != nil {
 		return fmt.Errorf("profile: %w", err)

@@ -11,7 +11,6 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// TestStageOf gives stacks to their stages.
 func TestStageOf(t *testing.T) {
 	for _, c := range []struct {
 		want  Stage
@@ -44,7 +43,7 @@ func TestStageOf(t *testing.T) {
 	}
 }
 
-// TestShares counts samples, those of inlined functions too, and keeps that when profiles are written, read and merged.
+// TestShares checks that samples, those of inlined functions included, survive writing, reading and merging.
 func TestShares(t *testing.T) {
 	p := profileOf(map[int64][]string{3: {"pulley/engine/plan.(*Program).Step"}, 1: {"runtime.futex"}})
 	both, err := Merge(p, profileOf(map[int64][]string{4: {"runtime.bgsweep"}}))
@@ -75,7 +74,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// profileOf makes a profile of stacks with so many samples, whose functions are all inlined in one place.
+// profileOf makes a profile of stacks with their sample counts. All functions of a stack are inlined in one location.
 func profileOf(stacks map[int64][]string) *Profile {
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 10_000_000}
 	for n, stack := range stacks {
@@ -91,8 +90,8 @@ func profileOf(stacks map[int64][]string) *Profile {
 	return &Profile{samples: p}
 }
 
-// TestRecording records what really runs: a function of this package, which is below bench, and what it calls. What the race detector
-// does for it has no stack, and so counts as the runtime's.
+// TestRecording records a function of this package, which counts as the bench's, and what it calls. The race detector's work
+// has no stack, and counts as the runtime's.
 func TestRecording(t *testing.T) {
 	r, err := Begin()
 	if err != nil {
@@ -119,7 +118,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// beBusy hashes until that has taken half a second of processor time.
+// beBusy hashes for half a second of processor time.
 func beBusy(t *testing.T) {
 	t.Helper()
 	sum := sha256.Sum256(nil)

@@ -8,7 +8,7 @@ import (
 // Stage is what processor time is spent on.
 type Stage string
 
-// The stages, in the order in which a node run comes by them, and what belongs to none of them.
+// The stages, in the order of a node run, and the rest.
 const (
 	Store       Stage = "store"
 	Driver      Stage = "driver"
@@ -22,14 +22,13 @@ const (
 	Runtime     Stage = "runtime"
 )
 
-// kind is a stage, and what belongs to it.
 type kind struct {
 	stage    Stage
 	text     string
-	packages []string // with a slash at the end: all below it
+	packages []string // a trailing slash includes all below
 }
 
-// kinds are the stages. Of several that have a function's package, the first counts.
+// kinds are the stages. The first with a function's package counts.
 var kinds = []kind{
 	{Store, "the design's own work on completions, claims and submissions", []string{"pulley/engine/backend", "pulley/engine/backend/"}},
 	{Driver, "the Postgres driver, with what it does on the network", []string{"github.com/jackc/"}},
@@ -43,7 +42,7 @@ var kinds = []kind{
 	{Runtime, "Go's scheduler, timers and network poller", nil},
 }
 
-// Stages gives all stages in order.
+// Stages returns all stages in order.
 func Stages() []Stage {
 	all := make([]Stage, len(kinds))
 	for i, k := range kinds {
@@ -52,7 +51,7 @@ func Stages() []Stage {
 	return all
 }
 
-// Text says in words what belongs to the stage.
+// Text describes the stage.
 func (s Stage) Text() string {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.stage == s })
 	if i < 0 {
@@ -61,13 +60,13 @@ func (s Stage) Text() string {
 	return kinds[i].text
 }
 
-// collectors are the functions of the runtime beneath which everything is garbage collection.
+// collectors are the runtime's functions of garbage collection.
 var collectors = []string{
 	"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart", "runtime.gcMarkDone",
 	"runtime.gcMarkTermination", "runtime.deductSweepCredit", "runtime.GC",
 }
 
-// stageOf gives the stage of a stack, whose innermost function comes first.
+// stageOf returns the stage of a stack, innermost function first.
 func stageOf(functions []string) Stage {
 	for _, f := range functions {
 		if slices.Contains(collectors, f) {
@@ -82,9 +81,9 @@ func stageOf(functions []string) Stage {
 	return Runtime
 }
 
-// packageOf gives the package of a function as the profiler names it: pulley/engine/backend/postgres/push.(*commit).apply.
+// packageOf returns the package of a function in the profiler's notation: pulley/engine/backend/postgres/push.(*commit).apply.
 func packageOf(function string) string {
-	function, _, _ = strings.Cut(function, "[") // types that it is made for may have slashes of their own
+	function, _, _ = strings.Cut(function, "[") // type arguments may contain slashes
 	last := strings.LastIndex(function, "/") + 1
 	name, _, _ := strings.Cut(function[last:], ".")
 	return function[:last] + name

@@ -1,12 +1,12 @@
-// Package stages says how long the stages of a node run took: what the time between an instance's submission and its end
-// went into.
+// Package stages records the durations of a node run's stages: the parts of the time between an instance's submission and its
+// end.
 //
-// A node run is ready when the commit before it is known: that of the latest completion in its instance, or of the
-// submission. It is leased when it comes to an engine, started when a worker takes it, finished when its action has
-// returned, and committed when the store has answered. The commit of a node run's cause is its earliest possible time to be
-// ready; where another branch of the instance commits between that and the lease, the later one counts.
+// A node run is ready when the commit before it is known: that of the latest completion in its instance, or of the submission.
+// It is leased when it arrives at an engine, started when a worker takes it, finished when its action has returned, and
+// committed when the store has answered. A node run becomes ready at the earliest with its cause's commit; if another branch of
+// the instance commits between that and the lease, the later commit counts.
 //
-// The recorder does not look at clocks. Times are nanoseconds since the beginning of the run, never zero.
+// The recorder reads no clocks. Times are nanoseconds since the beginning of the run, never zero.
 package stages
 
 import (
@@ -30,7 +30,7 @@ const (
 	count
 )
 
-// Names and what each is, by stage.
+// Names and descriptions, by stage.
 var (
 	names = [count]string{"leased", "started", "finished", "committed"}
 	texts = [count]string{
@@ -41,27 +41,27 @@ var (
 	}
 )
 
-// All gives the stages in order.
+// All returns the stages in order.
 func All() []Stage { return []Stage{Leased, Started, Finished, Committed} }
 
-// String is the name of the stage, which is that of the moment at its end.
+// String names the stage by the moment at its end.
 func (s Stage) String() string { return names[s] }
 
-// Text says from when to when the stage is.
+// Text describes the stage's start and end.
 func (s Stage) Text() string { return texts[s] }
 
-// Recorder keeps how long stages took, for each interval of a run. It is safe for concurrent use.
+// Recorder records stage durations for each interval of a run. It is safe for concurrent use.
 type Recorder struct {
 	span  time.Duration
 	every int
 
-	idle sync.Pool // of maps for pages, which most instances of a long run do without: they have ended
+	idle sync.Pool // of pages' maps: most instances of a long run have ended and need none
 
 	mu    sync.Mutex
-	hists [count][]*hdrhistogram.Histogram // by interval; nil: nothing
+	hists [count][]*hdrhistogram.Histogram // by interval; nil: no data
 }
 
-// New is for a run of so many intervals of a length, of which one of so many instances is recorded: 1 records all.
+// New makes a recorder for so many intervals of length span. It records one of every instances: 1 records all.
 func New(span time.Duration, intervals, every int) *Recorder {
 	r := &Recorder{span: max(span, 1), every: max(every, 1)}
 	for s := range r.hists {
@@ -70,22 +70,22 @@ func New(span time.Duration, intervals, every int) *Recorder {
 	return r
 }
 
-// Every says that one of so many instances is recorded.
+// Every is n if one of n instances is recorded.
 func (r *Recorder) Every() int { return r.every }
 
-// Page is what is known of an instance that is under way. It is not safe for concurrent use.
+// Page is the state of an open instance. It is not safe for concurrent use.
 type Page struct {
 	recorder  *Recorder
-	committed int64               // the latest commit of the instance
-	runs      map[graph.Run]times // under way; nil: none
+	committed int64               // the instance's latest commit
+	runs      map[graph.Run]times // open ones; nil: none
 }
 
-// times are those of an attempt at a node run.
+// times are those of an attempt.
 type times struct{ ready, leased, started, finished int64 }
 
-// Page opens a page for the i-th instance; nil: it is not recorded. The methods of a nil page do nothing.
+// Page opens a page for the i-th instance; nil: not recorded. The methods of a nil page do nothing.
 func (r *Recorder) Page(i int) *Page {
-	const scatter = 0x9E3779B1 // 2³² over the golden ratio: instances that take turns are chosen alike
+	const scatter = 0x9E3779B1 // 2³² over the golden ratio: selects evenly from instances that alternate
 	if r == nil || int(uint32(i)*scatter>>16)%r.every != 0 {
 		return nil
 	}
@@ -99,14 +99,14 @@ func (p *Page) Store(at int64) {
 	}
 }
 
-// Lease notes that a node run came to an engine. A sleep that is over is one, too, but has no further stages.
+// Lease notes that a node run arrived at an engine. An ended sleep also does, but has no further stages.
 func (p *Page) Lease(run graph.Run, at int64) {
 	if p == nil {
 		return
 	}
 	ready := p.committed
 	if ready == 0 || ready > at {
-		ready = at // it came with the commit of the submission, which is told a little later
+		ready = at // it came with the commit of the submission, which is reported later
 	}
 	if p.runs == nil {
 		p.runs, _ = p.recorder.idle.Get().(map[graph.Run]times)
@@ -158,7 +158,7 @@ func (p *Page) Commit(run graph.Run, at int64) {
 	}
 }
 
-// What a histogram holds: to two significant digits, which is within 1 %.
+// A histogram has two significant digits: an error within 1 %.
 const (
 	shortest = 1
 	longest  = int64(time.Hour)
@@ -175,17 +175,17 @@ func (r *Recorder) record(at int64, took [count]int64) {
 		if of[i] == nil {
 			of[i] = hdrhistogram.New(shortest, longest, digits)
 		}
-		_ = of[i].RecordValue(min(max(took[s], 0), longest)) // which is within its bounds
+		_ = of[i].RecordValue(min(max(took[s], 0), longest)) // cannot fail: within bounds
 	}
 }
 
-// Summary is how long a stage took over some intervals. All of it is zero where Count is.
+// Summary is a stage's durations over some intervals; all zero if Count is.
 type Summary struct {
 	Count                          int
 	Mean, P50, P90, P99, P999, Max time.Duration
 }
 
-// Over sums a stage up over the node runs that were committed within intervals, from the first to before the last.
+// Over summarizes a stage over the node runs committed within the intervals [first, last).
 func (r *Recorder) Over(s Stage, first, last int) Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +202,7 @@ func (r *Recorder) Over(s Stage, first, last int) Summary {
 	return Summary{int(sum.TotalCount()), time.Duration(sum.Mean()), at(50), at(90), at(99), at(99.9), time.Duration(sum.Max())}
 }
 
-// Median is that of a stage over one interval; ok is false where there was nothing.
+// Median is a stage's median over one interval; ok is false without data.
 func (r *Recorder) Median(s Stage, interval int) (m time.Duration, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

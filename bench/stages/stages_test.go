@@ -8,10 +8,10 @@ import (
 	"pulley/engine/graph"
 )
 
-// near says that a time is another one, within what the histograms round.
+// near reports whether two times are equal, up to the histograms' rounding.
 func near(a, b time.Duration) bool { return a >= b && float64(a) <= float64(b)*1.01 }
 
-// TestStages plays the events of an instance of two node runs, of which the second follows the first, and is attempted twice.
+// TestStages replays an instance of two successive node runs, the second of which has two attempts.
 func TestStages(t *testing.T) {
 	r := stages.New(time.Second, 3, 2)
 	var p, none *stages.Page
@@ -28,7 +28,7 @@ func TestStages(t *testing.T) {
 	none.Store(1) // does nothing
 	const ms = int64(time.Millisecond)
 	first, second := graph.Run{Node: 1}, graph.Run{Node: 2, Path: "7"}
-	p.Lease(first, 10*ms) // before it is told that the instance is stored
+	p.Lease(first, 10*ms) // before the notice that the instance is stored
 	p.Store(11 * ms)
 	p.Start(first, 12*ms)
 	p.Finish(first, 15*ms)
@@ -61,8 +61,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestPagesDoNotMeet has instances that end, and others that begin, beside one that goes on: what is kept of the one is not
-// of another.
+// TestPagesDoNotMeet has instances end and others begin while one continues: the pages must not mix.
 func TestPagesDoNotMeet(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	r := stages.New(time.Second, 1, 1)

@@ -10,33 +10,32 @@ import (
 	"pulley/internal/plural"
 )
 
-// Bootstrap makes intervals for quantiles by drawing runs again and again. The same data and seed give the same
-// interval. The zero Bootstrap is ready.
+// Bootstrap estimates intervals of quantiles by resampling runs. The same data and seed give the same interval. The zero
+// Bootstrap is ready.
 type Bootstrap struct {
-	// Resamples is how many times all runs are drawn. Zero: 2,000.
+	// Resamples is the number of draws. Zero: 2,000.
 	Resamples int
-	// Seed is where the draws come from.
+	// Seed is that of the draws.
 	Seed uint64
 }
 
-// fewRuns is the number of runs below which a bootstrap over runs is known to be too narrow.
+// fewRuns is the number of runs below which a bootstrap's intervals are known to be too narrow.
 const fewRuns = 8
 
 // Quantile returns the q-quantile of all values of all runs, with its interval. A run is a list of values, such as the
 // latencies of its instances.
 //
-// Runs are drawn with replacement, each with all its values, because values within one run hang together: what is drawn
-// is what was repeated. (Davison and Hinkley, Bootstrap Methods and their Application, section 3.8.) The q-quantile is
-// the smallest value that is at least as large as the share q of all. The interval is BCa: with B draws θ*, the estimate θ,
-// and θ(i) the estimate without run i,
+// Whole runs are drawn with replacement, because values within a run correlate: the run is what was repeated. (Davison and
+// Hinkley, Bootstrap Methods and their Application, section 3.8.) The q-quantile is the smallest value that is at least as
+// large as the share q of all. The interval is BCa: with B draws θ*, the estimate θ, and θ(i) the estimate without run i,
 //
 //	z₀ = Φ⁻¹( share of θ* below θ, those equal counted half )
 //	a  = Σ (θ̄ − θ(i))³ / ( 6 · ( Σ (θ̄ − θ(i))² )^{3/2} ),  θ̄ the mean of the θ(i)
 //
-// its ends are the quantiles of the θ* at Φ( z₀ + (z₀ ± z) / (1 − a(z₀ ± z)) ), z = Φ⁻¹((1 + confidence)/2).
-// (Efron, JASA 82, 1987.)
+// its ends are the quantiles of the θ* at Φ( z₀ + (z₀ ± z) / (1 − a(z₀ ± z)) ), z = Φ⁻¹((1 + confidence)/2). (Efron, JASA 82,
+// 1987.)
 //
-// It is an error when q is not between 0 and 1, when there is no value, or one that is not a number.
+// It fails if q is not between 0 and 1, if there is no value, or if one is not a number.
 func (b Bootstrap) Quantile(runs [][]float64, q, confidence float64) (Interval, error) {
 	side, err := newPool(runs, q)
 	if err != nil {
@@ -45,9 +44,9 @@ func (b Bootstrap) Quantile(runs [][]float64, q, confidence float64) (Interval, 
 	return b.interval([]*pool{side}, false, confidence, func(v []float64) float64 { return v[0] }), nil
 }
 
-// QuantileRatio returns the q-quantile of the candidate divided by that of the baseline, with its interval, as Quantile
-// makes it. Where the runs are paired, a pair is drawn as one; else the sides are drawn apart, and the θ(i) leave out each
-// run of either side. It is also an error when a side's quantile is not above zero, or when pairs lack a partner.
+// QuantileRatio returns the candidate's q-quantile divided by the baseline's, with an interval as in Quantile. Paired runs are
+// drawn as pairs; otherwise the sides are drawn separately, and the θ(i) omit each run of either side. It also fails if a
+// side's quantile is not above zero, or if pairs lack a partner.
 func (b Bootstrap) QuantileRatio(baseline, candidate [][]float64, paired bool, q, confidence float64) (Interval, error) {
 	if paired && len(baseline) != len(candidate) {
 		return Interval{}, fmt.Errorf("%d runs against %d: leave out runs that have no partner", len(baseline), len(candidate))
@@ -66,7 +65,7 @@ func (b Bootstrap) QuantileRatio(baseline, candidate [][]float64, paired bool, q
 	return b.interval(sides, paired, confidence, func(v []float64) float64 { return v[1] / v[0] }), nil
 }
 
-// pool holds the values of all runs of one side in order.
+// pool holds the sorted values of all runs of one side.
 type pool struct {
 	values []pooled
 	sizes  []int // of the runs
@@ -107,7 +106,7 @@ func newPool(runs [][]float64, q float64) (*pool, error) {
 	return p, nil
 }
 
-// quantile is that of the runs, each taken as many times as times says; NaN when that leaves no value.
+// quantile returns the quantile of the runs, run i taken times[i] times; NaN if that leaves no value.
 func (p *pool) quantile(times []int) float64 {
 	total := 0
 	for run, n := range times {
@@ -122,7 +121,7 @@ func (p *pool) quantile(times []int) float64 {
 	return math.NaN()
 }
 
-// interval makes the BCa interval of a statistic of the sides' quantiles. Paired sides share their draws.
+// interval computes the BCa interval of a statistic of the sides' quantiles. Paired sides share their draws.
 func (b Bootstrap) interval(sides []*pool, paired bool, confidence float64, of func([]float64) float64) Interval {
 	if b.Resamples == 0 {
 		b.Resamples = 2000
@@ -130,7 +129,7 @@ func (b Bootstrap) interval(sides []*pool, paired bool, confidence float64, of f
 	draw := newDraw(sides, paired, of)
 	draw.fill(1)
 	estimate := draw.compute()
-	var left []float64 // The estimates without one run, or pair.
+	var left []float64 // estimates without one run, or pair
 	for _, times := range draw.lists {
 		for i := range times {
 			times[i] = 0
@@ -161,11 +160,11 @@ func (b Bootstrap) interval(sides []*pool, paired bool, confidence float64, of f
 	return out
 }
 
-// draw says how many times each run is taken.
+// draw is how often each run is taken.
 type draw struct {
 	sides []*pool
 	times [][]int // of each side; paired sides have the same list
-	lists [][]int // those that are drawn apart
+	lists [][]int // those drawn separately
 	of    func([]float64) float64
 }
 
@@ -198,7 +197,7 @@ func (d *draw) compute() float64 {
 	return d.of(quantiles)
 }
 
-// appendNumber leaves out a draw that has no value, which only runs without any can bring about.
+// appendNumber omits a draw without a value, which occurs only with empty runs.
 func appendNumber(list []float64, v float64) []float64 {
 	if math.IsNaN(v) {
 		return list
@@ -206,7 +205,7 @@ func appendNumber(list []float64, v float64) []float64 {
 	return append(list, v)
 }
 
-// bca gives the ends of the interval.
+// bca returns the ends of the interval.
 func bca(estimate float64, drawn, left []float64, confidence float64) (lo, hi float64) {
 	if len(drawn) == 0 {
 		return estimate, estimate

@@ -10,7 +10,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// latencies makes the values of runs runs, whose own level differs from run to run.
+// latencies makes the values of several runs, whose level differs between runs.
 func latencies(random *rand.Rand, runs, values int, level, between float64) [][]float64 {
 	out := make([][]float64, runs)
 	for i := range out {
@@ -22,8 +22,8 @@ func latencies(random *rand.Rand, runs, values int, level, between float64) [][]
 	return out
 }
 
-// TestBootstrapCovers counts how often the interval holds the truth. Values within a run hang together, so
-// one that drew values and not runs would hold it a third of the time.
+// TestBootstrapCovers counts how often the interval contains the true value. Values within a run are correlated: an interval
+// that resampled values, not runs, would contain it a third of the time.
 func TestBootstrapCovers(t *testing.T) {
 	const between, q = 0.3, 0.9
 	random := rand.New(rand.NewPCG(1, 2))

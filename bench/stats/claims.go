@@ -9,22 +9,21 @@ import (
 	"pulley/reports/record"
 )
 
-// Comparison says which scenarios and backends the published claims are held against.
+// Comparison names the scenarios and backends that the published claims are tested on.
 type Comparison struct {
-	// Push is the backend that the claims praise; Pulls those that it is compared with, each on its own.
+	// Push is the backend that the claims praise; each of Pulls is compared with it.
 	Push  string
 	Pulls []string
-	// Fanout and Loop are the names of the two scenarios that the claims speak of.
+	// Fanout and Loop are the scenarios of the claims.
 	Fanout, Loop string
 	// LoopSize is the size at which Loop has 32 iterations of 3 actions.
 	LoopSize int
-	// Mode is the mode of the runs that count, one of record's Mode constants.
+	// Mode is that of the counted runs, one of record's Mode constants.
 	Mode string
 }
 
-// The published figures: how many times less work pushing does on a workflow of so many nodes, and the operations that a
-// loop of 32 iterations of 3 actions costs. They were derived from complexity, never measured, which is why they are
-// held against measurements here.
+// The published figures: how many times less work pushing does on a workflow of so many nodes, and the operations of a loop of
+// 32 iterations of 3 actions. They were derived from complexity and never measured.
 var (
 	speedupClaims = []struct {
 		size    int
@@ -35,8 +34,8 @@ var (
 	loopPushClaim = 96.0
 )
 
-// Claims holds the published claims against the samples. Where a scenario was not run at all, nothing is said of its
-// claims; where only a size or a counter is missing, the measured figure is null and the method says why.
+// Claims compares the published claims with the samples. It omits the claims of a scenario that was not run; if only a size or
+// a counter is missing, the measured figure is null and the method says why.
 func Claims(samples []record.Sample, c Comparison) []record.Claim {
 	var out []record.Claim
 	if c.ran(samples, c.Fanout, c.Push) {
@@ -61,7 +60,6 @@ func (c Comparison) ran(samples []record.Sample, scenario, backend string) bool 
 	return slices.ContainsFunc(samples, func(s record.Sample) bool { return s.Key() == c.key(scenario, backend, s.Size) && s.Valid })
 }
 
-// key is that of the runs that count.
 func (c Comparison) key(scenario, backend string, size int) record.Key {
 	return record.Key{Scenario: scenario, Backend: backend, Size: size, Mode: c.Mode}
 }
@@ -95,11 +93,10 @@ func (c Comparison) speedups(samples []record.Sample, pull string) []record.Clai
 	return out
 }
 
-// timePerNode is the wall time per node run in seconds.
 func timePerNode(s record.Sample) (float64, bool) { return 1 / s.NodesPerS, s.NodesPerS > 0 }
 
-// growth compares how the rows read per node grow with the size of the fan-out: not at all when pushed, and in
-// proportion when pulled, is what the claimed speed-ups come down to.
+// growth compares how the rows read per node grow with the fan-out's size: the claimed speed-ups imply not at all when pushed,
+// and in proportion when pulled.
 func (c Comparison) growth(samples []record.Sample, backend string) []record.Claim {
 	var x, y []float64
 	for _, s := range samples {
@@ -112,7 +109,7 @@ func (c Comparison) growth(samples []record.Sample, backend string) []record.Cla
 	}
 	slope, err := LogLogSlope(x, y)
 	if err != nil {
-		return nil // One size alone does not grow; the claim is not touched by this run.
+		return nil // One size shows no growth.
 	}
 	claim := record.Claim{
 		Name:    fmt.Sprintf("%s, %s: growth of rows read per node with nodes", c.Fanout, backend),
@@ -131,8 +128,8 @@ func (c Comparison) growth(samples []record.Sample, backend string) []record.Cla
 	return []record.Claim{claim}
 }
 
-// loop sets the totals of one instance of the loop beside the claimed numbers of operations. What an operation is was
-// never defined, so rows read and statements both stand beside it.
+// loop compares the totals of one loop instance with the claimed numbers of operations. An operation was never defined, so it
+// shows both rows read and statements.
 func (c Comparison) loop(samples []record.Sample, backend string) []record.Claim {
 	claimed := loopPullClaim
 	if backend == c.Push {
@@ -156,7 +153,7 @@ func (c Comparison) loop(samples []record.Sample, backend string) []record.Claim
 	return out
 }
 
-// validRuns returns the valid samples of a group in the order of their repetition.
+// validRuns returns a group's valid samples in the order of repetition.
 func validRuns(samples []record.Sample, key record.Key) []record.Sample {
 	var out []record.Sample
 	for _, s := range samples {
@@ -168,7 +165,7 @@ func validRuns(samples []record.Sample, key record.Key) []record.Sample {
 	return out
 }
 
-// pairs returns the costs of runs with the same repetition, where both sides have one.
+// pairs returns the costs of runs with the same repetition, if both sides have one.
 func pairs(as, bs []record.Sample, cost func(record.Sample) (float64, bool)) (a, b []float64) {
 	for i, j := 0, 0; i < len(as) && j < len(bs); {
 		switch {
@@ -189,7 +186,6 @@ func pairs(as, bs []record.Sample, cost func(record.Sample) (float64, bool)) (a,
 	return a, b
 }
 
-// fill puts what was measured into the claim, or says in its method why there is nothing.
 func fill(claim *record.Claim, got Interval, err error, method string) {
 	switch {
 	case err != nil:

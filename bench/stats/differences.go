@@ -7,11 +7,10 @@ import (
 	"pulley/reports/record"
 )
 
-// DifferenceConfidence is the confidence of the intervals by which Differences decides. A report has many rows, and what is
-// said of each should hold: at 99 %, one statement in a hundred is chance where nothing differs.
+// DifferenceConfidence is the confidence of Differences' intervals. A report has many rows, and each statement should hold: at
+// 99 %, one in a hundred is chance if nothing differs.
 const DifferenceConfidence = 0.99
 
-// differing are the figures of which Differences speaks.
 var differing = []struct {
 	name    string
 	get     func(record.Sample) (float64, bool)
@@ -24,9 +23,8 @@ var differing = []struct {
 	{record.FigureWALBytes, WALBytes.PerNode, true},
 }
 
-// Differences holds every backend against the baseline, in each scenario, size and mode in which both have valid runs, by
-// the test of [CompareGroups] and the interval that belongs to it. Runs of both sides took turns (ABBA), so that a drift of
-// the machine falls on both.
+// Differences compares every backend with the baseline, in each scenario, size and mode in which both have valid runs, by the
+// test and interval of [CompareGroups]. Runs of both sides alternate (ABBA), so that a drift of the machine affects both.
 func Differences(samples []record.Sample, baseline string) []record.Difference {
 	var out []record.Difference
 	groups := map[record.Key][]record.Sample{}
@@ -61,8 +59,7 @@ func Differences(samples []record.Sample, baseline string) []record.Difference {
 	return slices.Clip(out)
 }
 
-// decide fills in what the test says. Figures that are counted, and the same in all runs of each side, are compared as they
-// are.
+// decide sets the test's decision. Counted figures that are equal in all runs of each side are compared directly.
 func decide(d *record.Difference, test *RatioTest, counted bool) {
 	q := Question{Test: test, Counted: counted}
 	ratio := q.interval(DifferenceConfidence)

@@ -8,7 +8,7 @@ import (
 	"pulley/reports/record"
 )
 
-// runsOf makes so many runs of each backend in turn, whose rates are drawn around a mean by noise.
+// runsOf makes runs runs of each backend in turn, whose rates are drawn around a mean by noise.
 func runsOf(runs int, rate map[string]float64, noise func() float64) []record.Sample {
 	var out []record.Sample
 	for run := range runs {
@@ -43,10 +43,10 @@ func TestDifferences(t *testing.T) {
 		"slower":     {700, 6, record.Worse},
 		"faster":     {1400, 6, record.Better},
 		"alike":      {1000, 6, record.Unclear},
-		"two runs":   {100, 2, record.Unclear}, // however large it is, chance gives it once in three
+		"two runs":   {100, 2, record.Unclear}, // chance gives any difference once in three times
 		"three runs": {100, 3, record.Unclear},
 	} {
-		r := rand.New(rand.NewPCG(1, 2)) // of each case its own, in whatever order they come
+		r := rand.New(rand.NewPCG(1, 2)) // one per case, so that their order does not matter
 		noise := func() float64 { return 1 + 0.05*r.NormFloat64() }
 		list := stats.Differences(runsOf(c.runs, map[string]float64{"push": 1000, "pull": c.pull}, noise), "push")
 		d := difference(t, list, record.FigureTime)
@@ -56,14 +56,14 @@ func TestDifferences(t *testing.T) {
 		if ratio := 1000 / c.pull; d.Ratio.Lo > ratio*1.1 || d.Ratio.Hi < ratio*0.9 {
 			t.Errorf("%s: the ratio is %+v; want about %.3g", name, *d.Ratio, ratio)
 		}
-		// Counts that are the same in all runs need no test.
+		// Counts that are equal in all runs need no test.
 		if d := difference(t, list, record.FigureRowsRead); d.Decision != record.Worse || d.Ratio.Median < 2.99 || d.Ratio.Median > 3.01 {
 			t.Errorf("%s: rows read %+v", name, d)
 		}
 	}
 }
 
-// TestDifferencesLeaveOut: what only one side has, and invalid runs, are not compared.
+// TestDifferencesLeaveOut checks that invalid runs, and what only one side has, are not compared.
 func TestDifferencesLeaveOut(t *testing.T) {
 	samples := runsOf(6, map[string]float64{"push": 1000, "pull": 500}, func() float64 { return 1 })
 	if list := stats.Differences(samples, "eager"); len(list) != 0 {
@@ -77,7 +77,7 @@ func TestDifferencesLeaveOut(t *testing.T) {
 	}
 }
 
-// TestDifferencesRaiseFewAlarms compares what is the same, with the noise that runs have: now and then one is much slower.
+// TestDifferencesRaiseFewAlarms compares equal backends with realistic noise, in which an occasional run is much slower.
 func TestDifferencesRaiseFewAlarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	noise := func() float64 {
@@ -93,7 +93,7 @@ func TestDifferencesRaiseFewAlarms(t *testing.T) {
 			alarms++
 		}
 	}
-	// At most 1 % are chance; 29 of 2,000 or more would be so less than once in 20 at that rate.
+	// At a rate of 1 %, 29 or more of 2,000 have a probability below 5 %.
 	if alarms > 29 {
 		t.Errorf("%d of %d comparisons of the same showed a difference", alarms, comparisons)
 	}

@@ -9,55 +9,52 @@ import (
 	"pulley/reports/record"
 )
 
-// Question is one figure on two sides that Judge decides.
+// Question is one figure on two sides for Judge.
 type Question struct {
 	Test *RatioTest
-	// Margin is the largest factor that does not matter, less 1: 0.03 lets a figure be up to 1.03 times the other, in
-	// either direction. Zero: every difference that is shown matters, and nothing is ever shown to be the same.
+	// Margin is the largest irrelevant factor, less 1: 0.03 tolerates a factor of 1.03 in either direction. Zero: every
+	// significant difference counts, and nothing is ever the same.
 	Margin float64
-	// MoreIsBetter is the direction: set for throughput, unset for times and costs.
+	// MoreIsBetter is true for throughput, false for times and costs.
 	MoreIsBetter bool
-	// Counted says that the figure is counted rather than timed, so that a program may give the very same in each run.
-	// Where it does on both sides, in two runs or more of each, the two figures are compared as they are, without a
-	// test.
+	// Counted means that the figure is counted rather than timed, so that all runs may give the same. If each side's runs are
+	// equal, in two or more, the figures are compared directly, without a test.
 	Counted bool
 }
 
 // Judgement is the answer to a Question.
 type Judgement struct {
-	// Ratio is candidate / baseline. It leaves out 1 exactly when Adjusted is at most alpha: its confidence is that at
-	// which Holm's procedure came to this row.
+	// Ratio is candidate / baseline. It excludes 1 exactly when Adjusted is at most alpha: its confidence is that of Holm's
+	// procedure at this row.
 	Ratio Interval
-	// P is the row's own two-sided probability, Adjusted the same after Holm's correction over all rows.
+	// P is the row's own two-sided probability; Adjusted includes Holm's correction over all rows.
 	P, Adjusted float64
-	// Within is candidate / baseline with confidence 1 − 2·alpha, uncorrected: the two one-sided tests of equivalence
-	// at alpha. Each of its ends alone is a bound with confidence 1 − alpha.
-	Within Interval
-	// Decision is made by the rules of Judge.
+	// Within is candidate / baseline with confidence 1 − 2·alpha, uncorrected: the two one-sided tests of equivalence at alpha.
+	// Each end alone is a bound with confidence 1 − alpha.
+	Within   Interval
 	Decision record.Decision
-	// NoRegression says that a change for the worse by more than the margin is refused at alpha. It is so for Same,
-	// for most of Better, and for some of Unclear: where the candidate may be better by more than the margin.
+	// NoRegression means that a change for the worse by more than the margin is rejected at alpha: true for Same, for most of
+	// Better, and for some of Unclear, where the candidate may be better by more than the margin.
 	NoRegression bool
-	// Warning is empty, or says what limits the judgement.
+	// Warning is a limit of the judgement, or empty.
 	Warning string
 }
 
-// Judge decides all questions of one comparison together, so that asking many does not find something by chance.
+// Judge decides all questions of a comparison together, so that asking many does not find something by chance.
 //
-// With r the factor by which the candidate is worse than the baseline (the ratio, or its inverse where more is better)
-// and m the margin:
+// With r the factor by which the candidate is worse than the baseline (the ratio, or its inverse if more is better) and m the
+// margin:
 //
-//	Worse    Holm's procedure refuses r = 1, and the estimate of r is above 1 + m
-//	Better   Holm's procedure refuses r = 1, and the estimate of r is below 1 / (1 + m)
-//	Same     not so, and r < 1 / (1 + m) and r > 1 + m are both refused (two one-sided tests at alpha)
+//	Worse    Holm's procedure rejects r = 1, and the estimate of r is above 1 + m
+//	Better   Holm's procedure rejects r = 1, and the estimate of r is below 1 / (1 + m)
+//	Same     otherwise, if r < 1 / (1 + m) and r > 1 + m are both rejected (two one-sided tests at alpha)
 //	Unclear  otherwise
 //
-// So where nothing differs, the probability that any row is called Worse or Better is at most alpha, however many rows
-// there are. (Holm, Scandinavian Journal of Statistics 6, 1979.) A row is only called Same when that is shown for
-// itself; that all of several rows are Same needs no correction, since each must pass its own test. (Schuirmann, Journal
-// of Pharmacokinetics and Biopharmaceutics 15, 1987; Berger and Hsu, Statistical Science 11, 1996.)
+// So if nothing differs, the probability of any row being Worse or Better is at most alpha, however many rows there are. (Holm,
+// Scandinavian Journal of Statistics 6, 1979.) Same needs no correction for several rows, since each must pass its own test.
+// (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987; Berger and Hsu, Statistical Science 11, 1996.)
 //
-// The answers are in the order of the questions. A question without a test is Unclear, and not counted.
+// Answers are in the order of the questions. A question without a test is Unclear and not counted.
 func Judge(questions []Question, alpha float64) []Judgement {
 	out := make([]Judgement, len(questions))
 	var asked []int
@@ -79,7 +76,7 @@ func Judge(questions []Question, alpha float64) []Judgement {
 	return out
 }
 
-// Exact says that the figures are compared as they are.
+// Exact reports whether the figures are compared directly.
 func (q Question) Exact() bool { return q.Counted && q.Test.Constant() && q.Test.Runs() >= 2 }
 
 func (q Question) p() float64 {
@@ -100,7 +97,7 @@ func (q Question) interval(confidence float64) Interval {
 	return Interval{Median: v, Lo: v, Hi: v, Confidence: 1, N: q.Test.Runs()}
 }
 
-// decide fills in what does not depend on the other rows. level is the alpha at which Holm came to this one.
+// decide sets what does not depend on other rows. level is Holm's alpha at this row.
 func (q Question) decide(j *Judgement, alpha, level float64) {
 	j.Ratio, j.Within = q.interval(1-level), q.interval(1-2*alpha)
 	worse, most, least := j.Ratio.Median, j.Within.Hi, j.Within.Lo
@@ -124,16 +121,16 @@ func (q Question) decide(j *Judgement, alpha, level float64) {
 	}
 }
 
-// Holm returns the p values adjusted for there being so many, in the same order: with p(1) ≤ … ≤ p(m),
-// the adjusted p(k) is the largest of (m − j + 1)·p(j) over j ≤ k, and at most 1. Refusing what is adjusted to at most
-// alpha refuses any true hypothesis with a probability of at most alpha, whatever hangs together with what.
+// Holm returns the p values, in the same order, adjusted for their number: with p(1) ≤ … ≤ p(m), the adjusted p(k) is the
+// largest of (m − j + 1)·p(j) over j ≤ k, and at most 1. Rejecting adjusted values up to alpha rejects any true hypothesis with
+// a probability of at most alpha, under any dependence.
 func Holm(ps []float64) []float64 {
 	adjusted, _ := holm(ps, 0)
 	return adjusted
 }
 
-// holm also returns, for each hypothesis, the alpha at which the procedure came to it: alpha / (m − k + 1) for the
-// k-th smallest p up to the first that is not refused, and that one's for all that follow.
+// holm also returns the alpha of the procedure at each hypothesis: alpha / (m − k + 1) for the k-th smallest p up to the first
+// that is not rejected, and that one's for all that follow.
 func holm(ps []float64, alpha float64) (adjusted, levels []float64) {
 	order := make([]int, len(ps))
 	for i := range order {
@@ -157,8 +154,8 @@ func holm(ps []float64, alpha float64) (adjusted, levels []float64) {
 	return adjusted, levels
 }
 
-// FewestRuns is the smallest number of runs of each side with which one row among rows can be shown to differ at
-// alpha, in pairs or in groups. With fewer, every row is Unclear whatever was measured.
+// FewestRuns is the least number of runs per side with which one of rows can be shown to differ at alpha, in pairs or in
+// groups. With fewer, every row is Unclear.
 func FewestRuns(rows int, alpha float64, paired bool) int {
 	for n := 1; n <= runsMax; n++ {
 		if SmallestP(n, n, paired)*float64(max(rows, 1)) <= alpha {
@@ -168,8 +165,7 @@ func FewestRuns(rows int, alpha float64, paired bool) int {
 	panic(fmt.Sprintf("alpha %v is not a level", alpha))
 }
 
-// SmallestP is the least two-sided probability that a test of so many runs can give, in pairs or in groups; pairs have as many of
-// each side.
+// SmallestP is the least two-sided probability of a test of so many runs, in pairs or in groups; paired sides are equally long.
 func SmallestP(baseline, candidate int, paired bool) float64 {
 	if paired {
 		return 2 * math.Exp2(-float64(baseline))

@@ -10,7 +10,7 @@ import (
 	"pulley/reports/record"
 )
 
-// shifted makes pairs whose candidate is factor times the baseline, give or take spread.
+// shifted makes pairs whose candidate is factor times the baseline, ± spread.
 func shifted(n int, factor, spread float64) *stats.RatioTest {
 	var a, b []float64
 	for i := range n {
@@ -73,7 +73,7 @@ func constant(n int, a, b float64) *stats.RatioTest {
 	return test
 }
 
-// TestHolm holds a table that can be worked out by hand.
+// TestHolm checks a table that was computed by hand.
 func TestHolm(t *testing.T) {
 	got := stats.Holm([]float64{0.01, 0.04, 0.03, 0.005})
 	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} {
@@ -89,8 +89,8 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// TestShownIntervalAgreesWithTheCorrectedTest holds for any number of rows: an interval that leaves out 1 stands beside a
-// corrected p of at most alpha, and no other.
+// TestShownIntervalAgreesWithTheCorrectedTest checks, for any number of rows, that an interval excludes 1 exactly if its
+// corrected p is at most alpha.
 func TestShownIntervalAgreesWithTheCorrectedTest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var questions []stats.Question
@@ -118,8 +118,8 @@ func TestShownIntervalAgreesWithTheCorrectedTest(t *testing.T) {
 	})
 }
 
-// TestRowsAfterTheFirstThatIsNotRefused: each of two rows would be refused at 5 % alone, and neither is of two; no interval that
-// is shown may leave out 1 then.
+// TestRowsAfterTheFirstThatIsNotRefused has two rows, each of which would be refused at 5 % alone, but neither after the
+// correction. Then no shown interval may exclude 1.
 func TestRowsAfterTheFirstThatIsNotRefused(t *testing.T) {
 	baseline, candidate := make([]float64, 8), exps(1, 2, -3, 4, 5, 6, 7, 8) // P is 2 · 5/2⁸
 	for i := range baseline {

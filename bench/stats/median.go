@@ -8,26 +8,24 @@ import (
 	"pulley/internal/plural"
 )
 
-// Confidence is the confidence that intervals are made for unless a caller asks for another.
+// Confidence is the default confidence of intervals.
 const Confidence = 0.95
 
 // Interval is an estimate with an interval around it.
 type Interval struct {
-	// Median is the estimate: of MedianInterval, the middle of the values, or the mean of the two middle ones; else what
-	// its maker says. NaN for no values.
+	// Median is the estimate; MedianInterval's is the median of the values. NaN for no values.
 	Median float64
-	// Lo and Hi enclose what is estimated with probability Confidence. Those of MedianInterval are two of the values.
+	// Lo and Hi enclose the true value with probability Confidence. MedianInterval's are two of the values.
 	Lo, Hi float64
-	// Confidence is the true probability, which is at least what was asked for or else there is a warning.
+	// Confidence is the true probability: at least the requested one, else there is a warning.
 	Confidence float64
-	// N is how many values stand behind it.
+	// N is the number of values.
 	N int
-	// Warning is empty, or says why the interval is weaker than asked for.
+	// Warning is why the interval is weaker than requested, or empty.
 	Warning string
 }
 
-// Median returns the middle value, the mean of the two middle ones for an even count, and NaN for none. It does not
-// change values.
+// Median returns the median, NaN for no values. It does not change values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -42,15 +40,14 @@ func Median(values []float64) float64 {
 
 // MedianInterval returns the median of values with its order-statistic interval.
 //
-// For n independent values of one continuous distribution, the number that lie below its median is Binomial(n, 1/2).
-// So with x(1) ≤ … ≤ x(n) in order,
+// Of n independent values of a continuous distribution, the number below its median is Binomial(n, 1/2). So with x(1) ≤ … ≤
+// x(n) in order,
 //
 //	P( x(k) ≤ median ≤ x(n+1−k) ) = 1 − 2 · P( Binomial(n, 1/2) ≤ k−1 ),
 //
-// and the interval takes the largest k for which that is at least confidence. It assumes nothing else about the
-// distribution. (David and Nagaraja, Order Statistics, 3rd ed., section 7.1.) With fewer than six values even the whole
-// range, k = 1, falls short of 95 %; then the range is what is returned, with the confidence that it has,
-// 1 − 2^(1−n), and a warning.
+// and the interval uses the largest k for which that is at least confidence. (David and Nagaraja, Order Statistics, 3rd ed.,
+// section 7.1.) With fewer than six values even the whole range, k = 1, falls short of 95 %; then it returns the range, with
+// its confidence 1 − 2^(1−n) and a warning.
 func MedianInterval(values []float64, confidence float64) Interval {
 	n := len(values)
 	if n == 0 {
@@ -67,8 +64,8 @@ func MedianInterval(values []float64, confidence float64) Interval {
 	return out
 }
 
-// orderRank returns the largest k, counted from 1, whose interval x(k) … x(n+1−k) covers the median with at least
-// confidence, and that coverage. When no k does, it returns 1 and what it covers.
+// orderRank returns the largest k, from 1, whose interval x(k) … x(n+1−k) covers the median with at least confidence, and that
+// coverage. If there is none, it returns 1 and its coverage.
 func orderRank(n int, confidence float64) (k int, coverage float64) {
 	k, coverage = 1, 1-2*math.Exp(logBinomialHalf(n, 0))
 	tail := math.Exp(logBinomialHalf(n, 0))

@@ -17,10 +17,10 @@ func quantile(values []float64, q float64) float64 {
 	return sorted[min(int(math.Ceil(q*float64(len(sorted))))-1, len(sorted)-1)]
 }
 
-// A noise makes what a machine does to n runs in a row, as logarithms.
+// A noise makes the logarithms of a machine's disturbance of n successive runs.
 type noise struct {
 	name string
-	// independent says that runs have nothing to do with each other, as CompareGroups assumes.
+	// independent: runs are independent, as CompareGroups assumes.
 	independent bool
 	make        func(r *rand.Rand, n int) []float64
 }
@@ -76,7 +76,7 @@ func autocorrelated(r *rand.Rand, n int, phi float64) []float64 {
 	})
 }
 
-// pairs makes n pairs of runs, a coin for the order of each, of a candidate that takes factor times as long.
+// pairs makes n pairs of runs in random order, whose candidate takes factor times as long.
 func (k noise) pairs(r *rand.Rand, n int, factor float64) (baseline, candidate []float64) {
 	logs := k.make(r, 2*n)
 	for i := range n {
@@ -89,7 +89,7 @@ func (k noise) pairs(r *rand.Rand, n int, factor float64) (baseline, candidate [
 	return baseline, candidate
 }
 
-// groups makes n runs of one and then n of the other.
+// groups makes n runs of the baseline, then n of the candidate.
 func (k noise) groups(r *rand.Rand, n int, factor float64) (baseline, candidate []float64) {
 	for i, v := range k.make(r, 2*n) {
 		if i < n {
@@ -123,12 +123,11 @@ func tally(t *testing.T, tries int, margin float64, make func(*rand.Rand) (_, _ 
 	return decisions, refused
 }
 
-// most is how many of n tries may go wrong that go wrong with probability p: three standard deviations above the mean.
+// most is how many of n tries may fail if each fails with probability p: three standard deviations above the mean.
 func most(n int, p float64) int {
 	return int(float64(n)*p + 3*math.Sqrt(float64(n)*p*(1-p)))
 }
 
-// TestNothingIsFoundWhereNothingIs compares a program with itself.
 func TestNothingIsFoundWhereNothingIs(t *testing.T) {
 	tries := depth.Of(1000, 20_000)
 	for _, k := range noises {
@@ -148,7 +147,7 @@ func TestNothingIsFoundWhereNothingIs(t *testing.T) {
 	}
 }
 
-// TestGroupsMistakeDriftForAChange is why times are compared in pairs.
+// TestGroupsMistakeDriftForAChange shows why times are compared in pairs.
 func TestGroupsMistakeDriftForAChange(t *testing.T) {
 	drift := noises[5]
 	_, refused := tally(t, 200, 0, func(r *rand.Rand) (_, _ []float64) { return drift.groups(r, 12, 1) }, stats.CompareGroups)
@@ -157,7 +156,7 @@ func TestGroupsMistakeDriftForAChange(t *testing.T) {
 	}
 }
 
-// TestFixedOrderIsWorse measures what ComparePairs says of an order of ABBA that is not drawn.
+// TestFixedOrderIsWorse measures ComparePairs for a fixed order ABBA.
 func TestFixedOrderIsWorse(t *testing.T) {
 	tries := depth.Of(3000, 30_000)
 	_, refused := tally(t, tries, 0, func(r *rand.Rand) (_, _ []float64) {
@@ -175,7 +174,6 @@ func TestFixedOrderIsWorse(t *testing.T) {
 	}
 }
 
-// TestManyRowsFindNothingByChance compares twenty figures at once.
 func TestManyRowsFindNothingByChance(t *testing.T) {
 	tries := depth.Of(1000, 10_000)
 	r := rand.New(rand.NewPCG(13, 14))
@@ -210,7 +208,7 @@ func TestManyRowsFindNothingByChance(t *testing.T) {
 	}
 }
 
-// TestAChangeAsLargeAsTheMarginIsNotCalledTheSame holds Same to its level, where it is hardest.
+// TestAChangeAsLargeAsTheMarginIsNotCalledTheSame checks the level of Same, where it is hardest to keep.
 func TestAChangeAsLargeAsTheMarginIsNotCalledTheSame(t *testing.T) {
 	tries := depth.Of(1500, 20_000)
 	for _, k := range noises {
@@ -223,13 +221,13 @@ func TestAChangeAsLargeAsTheMarginIsNotCalledTheSame(t *testing.T) {
 	}
 }
 
-// TestPower says how many pairs it takes to find that a program takes 10 % longer, in 19 of 20 tries, with a margin of
-// 3 % and ten rows in the comparison.
+// TestPower checks how many pairs find, in 19 of 20 tries, that a program takes 10 % longer, with a margin of 3 % and ten rows
+// in the comparison.
 func TestPower(t *testing.T) {
 	tries := depth.Of(150, 3000)
 	for _, c := range []struct {
 		noise string
-		pairs int // that are surely enough
+		pairs int // enough in any case
 	}{
 		{"lognormal", 40}, {"autocorrelated, slow", 20}, {"drift: each run a little slower, and noise", 30},
 		{"other work that comes and goes", 160}, {"bimodal: a third of the runs disturbed", 320},
@@ -248,8 +246,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// tenRows counts how often one row among ten is found to be 10 % slower. The other nine stand for their correction alone,
-// so the same one is asked of all.
+// tenRows counts how often one row of ten is found to be 10 % slower. The other nine only matter for the correction, so they
+// are the same row.
 func tenRows(t *testing.T, k noise, pairs, tries int) (found int) {
 	r := rand.New(rand.NewPCG(15, 16))
 	for range tries {

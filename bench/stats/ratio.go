@@ -7,13 +7,12 @@ import (
 
 // PairedRatio returns the typical a[i] / b[i] with its interval.
 //
-// Run i of a and run i of b were neighbours in time, which is what an ABBA order gives: A B B A A B B A … pairs each A
-// with a B beside it, and a drift of the machine falls on both alike and in both directions. With d(i) = ln a(i) −
-// ln b(i), the result is exp of the median of d and of its order-statistic interval. The logarithm makes the
-// ratio the other way round exactly the inverse.
+// Run i of a and run i of b were neighbours in time, as in an ABBA order: A B B A A B B A … pairs each A with an adjacent B,
+// and a drift of the machine affects both alike, in both directions. With d(i) = ln a(i) − ln b(i), the result is exp of the
+// median of d and of its order-statistic interval. The logarithm makes the reverse ratio exactly the inverse.
 //
-// It is an error when the lists differ in length or hold a value that is not above zero: such a ratio has no meaning.
-// No pairs at all give an Interval of NaN with its warning.
+// It fails if the lists differ in length or have a value that is not above zero. No pairs give an Interval of NaN with its
+// warning.
 func PairedRatio(a, b []float64, confidence float64) (Interval, error) {
 	if len(a) != len(b) {
 		return Interval{}, fmt.Errorf("paired ratio: %d runs against %d: leave out runs that have no partner", len(a), len(b))

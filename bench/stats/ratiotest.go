@@ -8,41 +8,39 @@ import (
 	"pulley/internal/plural"
 )
 
-// RatioTest holds the runs of a candidate against those of a baseline: by which factor do they differ, and could chance
-// have done it? ComparePairs and CompareGroups make one.
+// RatioTest compares the runs of a candidate with those of a baseline: the factor between them, and whether chance explains it.
+// ComparePairs and CompareGroups make one.
 //
-// Its test and its intervals are the same thing seen from two sides: P is at most 1 − confidence exactly when
-// Interval(confidence) leaves out 1.
+// Its test and its intervals agree: P is at most 1 − confidence exactly when Interval(confidence) excludes 1.
 type RatioTest struct {
-	// logs are the logarithms of the ratios whose median is the estimate, in order.
+	// logs are the sorted logarithms of the ratios whose median is the estimate.
 	logs     []float64
 	null     *null
 	runs     int
 	constant bool
 }
 
-// runsMax bounds the runs of a side. All pairs of runs are held in memory.
+// runsMax bounds the runs of a side: all pairs of runs are in memory.
 const runsMax = 2000
 
-// ComparePairs holds candidate[i] against baseline[i], which ran beside it. Whatever slows the machine for longer
-// than a pair takes falls on both, and cancels.
+// ComparePairs compares candidate[i] with baseline[i], its neighbour in time. A slowdown of the machine that outlasts a pair
+// affects both, and cancels.
 //
-// With d(i) = ln candidate(i) − ln baseline(i), the estimate is the Hodges–Lehmann one, the median of all Walsh averages
-// (d(i) + d(j)) / 2, i ≤ j. The test is the sign-flip test over the ranks of |d|, which is Wilcoxon's signed-rank test: if
-// the two sides are the same program, and a coin decided which of a pair ran first, then each d is as likely to have
-// either sign, however the noise is distributed and however it hangs together over time. All 2^n choices of signs are
-// counted, up to 200 pairs. The sum is taken over ranks and not over d itself because one run that the machine disturbed
-// would outweigh all others. The interval from the k-th to the k-th last Walsh average, with the k of that test, is the
-// set of ratios that the test does not refuse. (Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963; Hollander,
-// Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.1 to 3.3.)
+// With d(i) = ln candidate(i) − ln baseline(i), the estimate is that of Hodges and Lehmann, the median of all Walsh averages
+// (d(i) + d(j)) / 2, i ≤ j. The test is the sign-flip test over the ranks of |d|, Wilcoxon's signed-rank test: if both sides
+// are the same program and a coin decides which of a pair runs first, each d has either sign with equal probability, whatever
+// the noise's distribution and dependence in time. All 2^n signs are counted, up to 200 pairs. Ranks are summed, not d itself,
+// because one disturbed run would outweigh all others. The interval from the k-th to the k-th last Walsh average, with the
+// test's k, is the set of ratios that the test does not reject. (Hodges and Lehmann, Annals of Mathematical Statistics 34,
+// 1963; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.1 to 3.3.)
 //
-// Where the order within pairs is fixed as ABBA rather than drawn, noise that hangs together over about one run
-// makes neighbouring d alike: the sign of a coin is then not quite fair, and at a nominal 5 % up to 8 % are refused.
+// If the order within pairs is a fixed ABBA instead, noise that correlates over about one run makes neighbouring d alike: the
+// signs are not quite fair, and at a nominal 5 % up to 8 % are rejected.
 //
-// Ties and values of zero make the test more careful, never less: a Walsh average of zero counts against either
-// direction. A zero on both sides of a pair is no difference; on one side it is a factor of 0 or +Inf.
+// Ties and zeros make the test more conservative: a Walsh average of zero counts against either direction. A zero on both sides
+// of a pair is no difference; on one side it is a factor of 0 or +Inf.
 //
-// It is an error when the lists differ in length, hold a value that is negative or not finite, or more than 2,000.
+// It fails if the lists differ in length, have a negative or infinite value, or more than 2,000 values.
 func ComparePairs(baseline, candidate []float64) (*RatioTest, error) {
 	if len(baseline) != len(candidate) {
 		return nil, fmt.Errorf("%d runs against %d: leave out runs that have no partner", len(baseline), len(candidate))
@@ -65,13 +63,13 @@ func ComparePairs(baseline, candidate []float64) (*RatioTest, error) {
 	return t, nil
 }
 
-// CompareGroups holds the runs of candidate against those of baseline, in no particular order. It assumes that the runs
-// are independent: what changed on the machine between the two groups counts as the candidate's doing.
+// CompareGroups compares the runs of candidate with those of baseline, in no order. It assumes independent runs: a change of
+// the machine between the groups counts as the candidate's effect.
 //
-// The estimate is the Hodges–Lehmann one, the median of all ln candidate(j) − ln baseline(i). The test is that of Mann and
-// Whitney: all choices of which runs are the candidate's are counted, up to 100 runs in all. The interval is the set of
-// ratios that it does not refuse. (Hollander, Wolfe and Chicken, sections 4.1 to 4.3.) Ties, zeros and errors are as for
-// ComparePairs, but that the groups may differ in size.
+// The estimate is that of Hodges and Lehmann, the median of all ln candidate(j) − ln baseline(i). The test is that of Mann and
+// Whitney: all choices of the candidate's runs are counted, up to 100 runs in all. The interval is the set of ratios that it
+// does not reject. (Hollander, Wolfe and Chicken, sections 4.1 to 4.3.) Ties, zeros and errors are as in ComparePairs, but
+// groups may differ in size.
 func CompareGroups(baseline, candidate []float64) (*RatioTest, error) {
 	if err := checkSides(baseline, candidate); err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func logRatio(a, b float64) float64 {
 	return math.Log(b) - math.Log(a)
 }
 
-// midpoint is the mean of two logarithms, of which either may be infinite; opposite infinities cancel.
+// midpoint is the mean of two logarithms, possibly infinite; opposite infinities cancel.
 func midpoint(x, y float64) float64 {
 	switch {
 	case x == y:
@@ -131,13 +129,13 @@ func isConstant(values []float64) bool {
 	return !slices.ContainsFunc(values, func(v float64) bool { return v != values[0] })
 }
 
-// Runs is how many runs the smaller side has: of pairs, how many there are.
+// Runs is the number of pairs, or of runs of the smaller side.
 func (t *RatioTest) Runs() int { return t.runs }
 
-// Constant says that all runs of the baseline gave the same figure, and all of the candidate.
+// Constant reports whether each side's runs all gave one figure.
 func (t *RatioTest) Constant() bool { return t.constant }
 
-// Estimate is the typical factor of candidate to baseline; +Inf or 0 where only one of them is zero.
+// Estimate is the typical factor of candidate to baseline; +Inf or 0 if only one of them is zero.
 func (t *RatioTest) Estimate() float64 {
 	mid := len(t.logs) / 2
 	if len(t.logs)%2 == 1 {
@@ -146,16 +144,16 @@ func (t *RatioTest) Estimate() float64 {
 	return math.Exp(midpoint(t.logs[mid-1], t.logs[mid]))
 }
 
-// P is the two-sided probability of a difference at least as clear as this one when there is none.
+// P is the two-sided probability of such a difference if there is none.
 func (t *RatioTest) P() float64 {
-	atMost, _ := slices.BinarySearch(t.logs, math.SmallestNonzeroFloat64) // how many are ≤ 0
+	atMost, _ := slices.BinarySearch(t.logs, math.SmallestNonzeroFloat64) // number of logs ≤ 0
 	below, _ := slices.BinarySearch(t.logs, 0)
 	atLeast := len(t.logs) - below
 	return min(2*t.null.below(min(atMost, atLeast)), 1)
 }
 
-// Interval encloses the true factor with at least the confidence asked for. Where there are too few runs for that, it is
-// as wide as the runs allow, with the confidence that it has and a warning. Its Median is the estimate.
+// Interval encloses the true factor with at least the requested confidence. With too few runs, it has the confidence that they
+// allow, and a warning. Its Median is the estimate.
 func (t *RatioTest) Interval(confidence float64) Interval {
 	k, has := t.null.rank(confidence)
 	out := Interval{

@@ -21,8 +21,8 @@ func exps(values ...float64) []float64 {
 	return out
 }
 
-// TestComparePairsTextbook holds the Hamilton depression scores of Hollander and Wolfe, example 3.1: P = 0.039
-// two-sided, an estimate of −0.46, and −0.786 to −0.010 with 96.1 %.
+// TestComparePairsTextbook uses the Hamilton depression scores of Hollander and Wolfe, example 3.1: P = 0.039 two-sided, an
+// estimate of −0.46, and −0.786 to −0.010 with 96.1 %.
 func TestComparePairsTextbook(t *testing.T) {
 	before := exps(1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30)
 	after := exps(0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29)
@@ -39,8 +39,8 @@ func TestComparePairsTextbook(t *testing.T) {
 	}
 }
 
-// TestCompareGroupsTextbook holds the permeability constants of Hollander and Wolfe, example 4.1: P = 0.2544
-// two-sided, an estimate of −0.305, and −0.76 to 0.15 with 96 %.
+// TestCompareGroupsTextbook uses the permeability constants of Hollander and Wolfe, example 4.1: P = 0.2544 two-sided, an
+// estimate of −0.305, and −0.76 to 0.15 with 96 %.
 func TestCompareGroupsTextbook(t *testing.T) {
 	term := exps(0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)
 	early := exps(1.15, 0.88, 0.90, 0.74, 1.21)
@@ -57,7 +57,7 @@ func TestCompareGroupsTextbook(t *testing.T) {
 	}
 }
 
-// allSigns is the twin of ComparePairs' test that is too slow to be used: it goes through every choice of signs.
+// allSigns is a slow model of ComparePairs' test: it enumerates all choices of signs.
 func allSigns(d []float64) float64 {
 	ranks := slices.SortedFunc(slices.Values(d), func(a, b float64) int {
 		if math.Abs(a) < math.Abs(b) {
@@ -88,7 +88,7 @@ func allSigns(d []float64) float64 {
 	return float64(extreme) / float64(int(1)<<n)
 }
 
-// allChoices is the same for CompareGroups.
+// allChoices is the model for CompareGroups.
 func allChoices(a, b []float64) float64 {
 	n, m := len(a)+len(b), len(b)
 	pooled := slices.Concat(a, b)
@@ -144,7 +144,7 @@ func TestRankTestsCountEverything(t *testing.T) {
 			d[i] = math.Log(b[i]) - math.Log(a[i])
 			for _, other := range d[:i] {
 				if math.Abs(other) == math.Abs(d[i]) {
-					return // Ties are more careful than this.
+					return // With ties the test is more conservative.
 				}
 			}
 			if d[i] == 0 {
@@ -157,7 +157,7 @@ func TestRankTestsCountEverything(t *testing.T) {
 	})
 }
 
-// TestTestAndIntervalAgree holds with ties, zeros, few and many runs: whatever a table shows of one is true of the other.
+// TestTestAndIntervalAgree checks, with ties, zeros, few and many runs, that test and interval agree.
 func TestTestAndIntervalAgree(t *testing.T) {
 	values := rapid.OneOf(rapid.SampledFrom([]float64{0, 0, 1, 2, 3, 5}), rapid.Float64Range(1e-100, 3)) // ratios that a float64 can hold
 	rapid.Check(t, func(t *rapid.T) {
@@ -194,7 +194,7 @@ func TestTestAndIntervalAgree(t *testing.T) {
 
 func same(a, b float64) bool { return a == b || near(a/b, 1, 1e-9) }
 
-// TestEstimateIgnoresOneWildRun is what the ranks are for.
+// TestEstimateIgnoresOneWildRun shows what the ranks are for.
 func TestEstimateIgnoresOneWildRun(t *testing.T) {
 	var a, b []float64
 	for i := range 12 {

@@ -8,15 +8,15 @@ import (
 	"pulley/reports/record"
 )
 
-// Latencies are the percentiles of a row, taken from the merged histograms of all its runs.
+// Latencies are a row's percentiles, from the merged histograms of all its runs.
 type Latencies struct {
-	// Hop and Instance are null where they were not measured.
+	// Hop and Instance are null if not measured.
 	Hop      *record.Percentiles
 	Instance *record.InstancePercentiles
 }
 
-// Rows makes one row of each group of samples with the same scenario, backend, size and mode, in the order in which the groups
-// first appear. latencies gives the percentiles of a group; nil means that none were measured.
+// Rows makes a row of each group of samples with the same key, in the order of first appearance. latencies returns a group's
+// percentiles; nil: none were measured.
 func Rows(samples []record.Sample, latencies func(record.Key) Latencies) []record.Row {
 	var order []record.Key
 	groups := make(map[record.Key][]record.Sample)
@@ -37,10 +37,10 @@ func Rows(samples []record.Sample, latencies func(record.Key) Latencies) []recor
 	return rows
 }
 
-// Row makes the row of samples, of which there is at least one and which share scenario, backend, size and mode.
+// Row makes the row of one or more samples with the same key.
 //
-// Every figure is a median over the valid runs. The row is valid when all its runs are. A figure that no valid run has
-// is null, and the warnings of the samples, of which the row gets all, or one of its own, say why.
+// Every figure is a median over the valid runs. The row is valid if all its runs are. A figure that no valid run has is null,
+// and the row's warnings, which include those of its samples, say why.
 func Row(samples []record.Sample, l Latencies) record.Row {
 	first := samples[0]
 	valid := slices.DeleteFunc(slices.Clone(samples), func(s record.Sample) bool { return !s.Valid })
@@ -77,14 +77,14 @@ func Row(samples []record.Sample, l Latencies) record.Row {
 	return row
 }
 
-// What stands behind the stages.
+// The last entries of the stages.
 const (
 	allStages   = "in all"
 	serverStage = "Postgres"
 )
 
-// stageCosts is the processor time of each stage for each node run, and behind them that of all of this process and the server's; null
-// where no profile was taken.
+// stageCosts returns each stage's processor time per node run, followed by the totals of this process and of the server; null
+// without a profile.
 func stageCosts(valid []record.Sample) []record.StageCost {
 	values := map[profile.Stage][]float64{}
 	var all, server []float64
@@ -121,7 +121,7 @@ func stageCosts(valid []record.Sample) []record.StageCost {
 	return costs
 }
 
-// hotShare is the part of the rows changed in all runs that touched no index; null where there were none.
+// hotShare is the share of rows changed in all runs without touching an index; null if none was changed.
 func hotShare(valid []record.Sample) *float64 {
 	var hot, changed int64
 	for _, s := range valid {
@@ -136,7 +136,7 @@ func hotShare(valid []record.Sample) *float64 {
 	return &share
 }
 
-// lockWaitShare is over all looks of all runs; null where no session was seen in a transaction.
+// lockWaitShare is over all samples of all runs; null if no session was in a transaction.
 func lockWaitShare(valid []record.Sample) *float64 {
 	var all record.Waits
 	for _, s := range valid {
@@ -151,13 +151,13 @@ func lockWaitShare(valid []record.Sample) *float64 {
 	return &share
 }
 
-// A Counter picks one counter of a run, and names it for people.
+// Counter names and selects one counter of a run.
 type Counter struct {
 	Name string
 	Get  func(*record.Counters) *int64
 }
 
-// The counters that rows and claims speak of.
+// The counters of rows and claims.
 var (
 	RowsRead   = Counter{"rows read", func(c *record.Counters) *int64 { return c.RowsRead }}
 	Statements = Counter{"statements", func(c *record.Counters) *int64 { return c.Statements }}
@@ -165,7 +165,7 @@ var (
 	WALBytes   = Counter{"WAL bytes", func(c *record.Counters) *int64 { return c.WALBytes }}
 )
 
-// PerNode returns the counter per node run of a sample; ok is false where it was not counted or nothing ran.
+// PerNode returns a sample's counter per node run; ok is false if it was not counted or nothing ran.
 func (c Counter) PerNode(s record.Sample) (value float64, ok bool) {
 	if s.Counters == nil || s.NodeRuns() == 0 {
 		return 0, false
@@ -177,7 +177,6 @@ func (c Counter) PerNode(s record.Sample) (value float64, ok bool) {
 	return float64(*total) / float64(s.NodeRuns()), true
 }
 
-// nodesPerS is the rate of a sample, where it has one.
 func nodesPerS(s record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPerS > 0 }
 
 func collect(samples []record.Sample, get func(record.Sample) (float64, bool)) []float64 {
@@ -190,7 +189,7 @@ func collect(samples []record.Sample, get func(record.Sample) (float64, bool)) [
 	return values
 }
 
-// warnings is a list without repetitions, in the order of first appearance.
+// warnings is a list without duplicates, in the order of first appearance.
 type warnings []string
 
 func (w *warnings) add(texts ...string) {
@@ -201,7 +200,7 @@ func (w *warnings) add(texts ...string) {
 	}
 }
 
-// perNode returns the median of the counter per node run, or null with a warning.
+// perNode returns the counter's median per node run, or null with a warning.
 func (w *warnings) perNode(valid []record.Sample, c Counter) *float64 {
 	values := collect(valid, c.PerNode)
 	if len(values) == 0 {

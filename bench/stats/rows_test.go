@@ -13,7 +13,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// sample makes one valid run of one instance.
 func sample(scenario, backend string, size, nodes, run int, rate float64, rowsRead int64) record.Sample {
 	return record.Sample{
 		Scenario: scenario, Backend: backend, Size: size, Run: run, Instances: 1, Nodes: nodes, NodesPerS: rate, Valid: true,
@@ -28,7 +27,7 @@ func TestRow(t *testing.T) {
 	for run := 1; run <= 6; run++ {
 		samples = append(samples, sample("fanout", "push", 10, 12, run, float64(1000*run), int64(12*run)))
 	}
-	// Shares are over all runs together: of one that changed little, little.
+	// Shares are over all runs together.
 	samples[0].Counters.RowsUpdated, samples[0].Counters.RowsHOTUpdated = ptr(int64(30)), ptr(int64(30))
 	samples[1].Counters.RowsUpdated, samples[1].Counters.RowsHOTUpdated = ptr(int64(90)), ptr(int64(0))
 	samples[0].Waits, samples[1].Waits = &record.Waits{Looks: 2, Busy: 10, ForRows: 5}, &record.Waits{Looks: 9, Busy: 30}
@@ -47,8 +46,8 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestRowSaysWhatIsMissing covers every way of having no figure; each such row must pass the schema's own check, which
-// demands a warning for a null.
+// TestRowSaysWhatIsMissing covers every reason for a missing figure. Each such row must pass the schema's check, which demands
+// a warning for a null.
 func TestRowSaysWhatIsMissing(t *testing.T) {
 	invalid := sample("fanout", "push", 10, 12, 2, 9e9, 9e9)
 	invalid.Valid, invalid.Warnings = false, []string{"run 2: the result was wrong"}
@@ -117,7 +116,7 @@ var comparison = stats.Comparison{
 	Push: "push", Pulls: []string{"pull:scan=app", "pull:scan=sql"}, Fanout: "fanout", Loop: "loop", LoopSize: 32,
 }
 
-// scenarioSamples has push read 3 rows per node at every size, and pull half a row per node there is, at half the speed.
+// scenarioSamples has push read 3 rows per node at every size. pull reads half a row per existing node, at half the speed.
 func scenarioSamples() []record.Sample {
 	var out []record.Sample
 	for run := 1; run <= 6; run++ {
@@ -170,7 +169,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsPairByRepetition loses a run of either side: what is left must still be compared with its neighbour.
+// TestClaimsPairByRepetition removes a run of either side, and checks that the others are still compared with their neighbours.
 func TestClaimsPairByRepetition(t *testing.T) {
 	var samples []record.Sample
 	for run := 1; run <= 4; run++ {

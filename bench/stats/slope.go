@@ -9,14 +9,13 @@ import (
 
 // Slope is how a cost grows with size: the b of cost = a · size^b.
 type Slope struct {
-	// TheilSen is the median of the slopes between all pairs of points. One wild point does not move it.
+	// TheilSen is the median of the slopes between all pairs of points, which one outlier does not move.
 	TheilSen float64
-	// LeastSquares is the slope of the line with the least squared error, StdErr its standard error. StdErr is NaN with
-	// fewer than three points.
+	// LeastSquares is the slope of the least-squares line, StdErr its standard error, NaN with fewer than three points.
 	LeastSquares, StdErr float64
-	// N is how many points stand behind it.
+	// N is the number of points.
 	N int
-	// Warning is empty, or says what limits the result.
+	// Warning is a limit of the result, or empty.
 	Warning string
 }
 
@@ -28,11 +27,10 @@ type Slope struct {
 //	least squares:  b = Sxy / Sxx,  Sxx = Σ(X − X̄)²,  Sxy = Σ(X − X̄)(Y − Ȳ)
 //	standard error: √( RSS / (n − 2) / Sxx ),  RSS = Σ(Y − Ȳ − b(X − X̄))²
 //
-// (Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63, 1968; Draper and Smith, Applied
-// Regression Analysis, section 1.4.) An exponent of 0 is a cost that does not depend on size, 1 one that grows with it.
+// (Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63, 1968; Draper and Smith, Applied Regression
+// Analysis, section 1.4.) An exponent of 0 is a constant cost, 1 a proportional one.
 //
-// It is an error when the lists differ in length, hold a value that is not above zero, or have fewer than two
-// different sizes.
+// It fails if the lists differ in length, have a value that is not above zero, or fewer than two different sizes.
 func LogLogSlope(x, y []float64) (Slope, error) {
 	if len(x) != len(y) {
 		return Slope{}, fmt.Errorf("slope: %d sizes against %d costs", len(x), len(y))

@@ -16,12 +16,12 @@ func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 func firstN(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
-		out[i] = float64((i*7)%n) + 1 // Out of order, so that sorting is seen to happen.
+		out[i] = float64((i*7)%n) + 1 // Out of order, to test the sorting.
 	}
 	return out
 }
 
-// TestMedianIntervalTable holds the ranks and coverages that are printed in tables of the sign test.
+// TestMedianIntervalTable compares ranks and coverages with printed tables of the sign test.
 func TestMedianIntervalTable(t *testing.T) {
 	for _, c := range []struct {
 		n        int
@@ -83,7 +83,7 @@ func TestCoverageIsWhatItSays(t *testing.T) {
 			lo, hi := int(got.Lo), int(got.Hi)
 			covered := 0
 			for pattern := range 1 << n {
-				below := bits.OnesCount(uint(pattern)) // So many order statistics lie below the true median.
+				below := bits.OnesCount(uint(pattern)) // That many order statistics lie below the true median.
 				if below > lo && below <= hi {
 					covered++
 				}
@@ -130,7 +130,7 @@ func TestPairedRatio(t *testing.T) {
 	}
 }
 
-// TestPairedRatioSurvivesDrift slows the machine down tenfold over the runs: neighbours feel it alike.
+// TestPairedRatioSurvivesDrift slows the machine down tenfold over the runs. Neighbouring runs are slowed alike.
 func TestPairedRatioSurvivesDrift(t *testing.T) {
 	var a, b []float64
 	for i := range 8 {
@@ -173,7 +173,7 @@ func TestLogLogSlope(t *testing.T) {
 	}
 }
 
-// TestTheilSenIgnoresOneWildPoint is why there are two slopes.
+// TestTheilSenIgnoresOneWildPoint shows why there are two slopes.
 func TestTheilSenIgnoresOneWildPoint(t *testing.T) {
 	x := []float64{1, 2, 4, 8, 16, 32, 64, 128}
 	y := slices.Clone(x)

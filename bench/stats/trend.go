@@ -8,21 +8,18 @@ import (
 	"pulley/internal/plural"
 )
 
-// Trend is how a series of values moves over its places.
+// Trend is how a series of values moves over its indices.
 type Trend struct {
-	// Slope is the median of the slopes between all pairs of values, per place (Theil–Sen). Lo and Hi enclose it with the
-	// confidence that was asked for.
+	// Slope is the median of the slopes between all pairs of values, per index (Theil–Sen). Lo and Hi enclose it with the
+	// requested confidence.
 	Slope, Lo, Hi float64
-	// S is Mann and Kendall's statistic: the pairs of which the later value is the greater, less those of which it is
-	// the smaller.
+	// S is Mann and Kendall's statistic: the number of rising pairs less that of falling ones.
 	S int
-	// P is the two-sided probability of an S at least as far from 0 where the values are independent draws of one
-	// distribution.
+	// P is the two-sided probability of an S at least as far from 0 if the values are independent draws of one distribution.
 	P float64
 }
 
-// trendLeast is the number of values from which the normal approximation of S is good enough for a test at a few
-// per cent.
+// trendLeast is the number of values from which S is normal enough for a test at a few per cent.
 const trendLeast = 8
 
 // TrendOf tests whether values, in their order, rise or fall.
@@ -33,12 +30,11 @@ const trendLeast = 8
 //	Var(S) = ( n(n−1)(2n+5) − Σ t(t−1)(2t+5) ) / 18
 //	Z      = (S ∓ 1) / √Var(S), 0 for S = 0
 //
-// and P is from the normal distribution. (Mann, Econometrica 13, 1945; Kendall, Rank Correlation Methods, 1975.) The
-// slope's interval lies between the pairs' slopes of rank (N − C)/2 and (N + C)/2 + 1, with N pairs and C = z·√Var(S).
-// (Sen, JASA 63, 1968.) Values that hang together with their neighbours, as latencies under load do, make P too small: a
-// caller who decides by it also wants the slope to be beyond a bound that matters.
+// and P is from the normal distribution. (Mann, Econometrica 13, 1945; Kendall, Rank Correlation Methods, 1975.) The slope's
+// interval lies between the pairs' slopes of rank (N − C)/2 and (N + C)/2 + 1, with N pairs and C = z·√Var(S). (Sen, JASA 63,
+// 1968.) Correlated neighbours, such as latencies under load, make P too small: a decision should also demand a relevant slope.
 //
-// It is an error for fewer than eight values, and for one that is not finite.
+// It fails for fewer than eight values, or one that is not finite.
 func TrendOf(values []float64, confidence float64) (Trend, error) {
 	n := len(values)
 	if n < trendLeast {

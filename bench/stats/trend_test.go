@@ -10,9 +10,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestTrendOfValuesThatWereCountedByHand holds the statistics against the formulas, with the pairs counted by hand.
+// TestTrendOfValuesThatWereCountedByHand compares the statistics with the formulas, for pairs counted by hand.
 func TestTrendOfValuesThatWereCountedByHand(t *testing.T) {
-	// Pairs: 28. Of them 2 fall (3,2) and (6,5); none is tied: S = 26 − 2.
+	// 28 pairs: (3,2) and (6,5) fall, none is tied. S = 26 − 2.
 	got, err := TrendOf([]float64{1, 3, 2, 4, 6, 5, 7, 8}, 0.95)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestTrendOfValuesThatWereCountedByHand(t *testing.T) {
 	}
 }
 
-// TestTrendHoldsItsLevel asks how often noise is called a trend, and how often the interval holds the slope.
+// TestTrendHoldsItsLevel counts how often noise is called a trend, and how often the interval contains the slope.
 func TestTrendHoldsItsLevel(t *testing.T) {
 	tries := depth.Of(2000, 20_000)
 	r := rand.New(rand.NewPCG(4, 4))
@@ -95,7 +95,7 @@ func TestQuantileNeeds(t *testing.T) {
 	}
 }
 
-// TestQuantileRanksOfTheMedian are those of MedianInterval.
+// TestQuantileRanksOfTheMedian compares the ranks with those of MedianInterval.
 func TestQuantileRanksOfTheMedian(t *testing.T) {
 	for _, n := range []int{6, 7, 20, 101, 1000} {
 		lo, hi, ok := QuantileRanks(n, 0.5, 0.95)

@@ -13,57 +13,58 @@ import (
 	"pulley/bench/stats"
 )
 
-// Point is what one run measured.
+// Point is the measurement of one run.
 type Point struct {
 	N    float64 // of workers, connections, …; at least 1
-	PerS float64 // completions a second; at least 0
+	PerS float64 // completions per second; at least 0
 }
 
 // Options of a fit. The zero Options are ready.
 type Options struct {
 	// Confidence of the intervals and bands. Zero: stats.Confidence.
 	Confidence float64
-	// Resamples is how many times the law is fitted to other data that could have been measured. Zero: 1,000.
+	// Resamples is the number of bootstrap fits. Zero: 1,000.
 	Resamples int
-	// Seed is where the draws come from: the same data and seed give the same fit.
+	// Seed is that of the draws: the same data and seed give the same fit.
 	Seed uint64
 }
 
-// Fit is a fitted law, and how sure it is.
+// Fit is a fitted law with its uncertainty.
 type Fit struct {
 	Law
-	// Points are the runs that it was fitted to.
+	// Points are the fitted runs.
 	Points []Point
 	// Error is the standard error of the residuals, per second: √(Σr² / (n − 3)).
 	Error float64
-	// Intervals of the parameters, of N* and of X(N*). The ends of the last two are +Inf where nothing bounds them.
+	// Intervals of the parameters, of N* and of X(N*). Unbounded ends of the last two are +Inf.
 	LambdaIn, SigmaIn, KappaIn, PeakIn, HighestIn stats.Interval
-	// Determined says that the runs show κ to be above 0, so that there is a peak at all.
+	// Determined means that the runs show κ above 0, and so a peak.
 	Determined bool
-	// Warnings say what the fit does not show, or why it may not be believed.
+	// Warnings are limits of the fit, or reasons not to trust it.
 	Warnings []string
 
 	confidence float64
 	draws      []Law
 }
 
-// fewest is how many values of N the law's author asks for. (Guerrilla Capacity Planning, section 5.4.)
+// fewest is the number of values of N that the law's author asks for. (Guerrilla Capacity Planning, section 5.4.)
 const fewest = 6
 
-// unfit is the probability below which chance is not taken for the reason that runs lie off the curve.
+// unfit is the probability below which deviations from the curve are not chance.
 const unfit = 0.01
 
-// leastFree bounds what a point that the curve always runs through varies by.
+// leastFree bounds 1−h from below for a point that the curve always passes through.
 const leastFree = 0.05
 
-// FitLaw fits the law to runs, of which there may be several of one N.
+// FitLaw fits the law to runs, possibly several of one N.
 //
-// Intervals are those of a wild bootstrap: with the fitted X(N), the residuals r of the runs and their leverages h, the law is
-// fitted again and again to X(N) ± r/(1−h), the sign of each run drawn by itself, and the ends are quantiles of what comes
-// out. It leaves each residual at its N, so that runs may vary more where more is done. (Wu, Annals of Statistics 14, 1986;
-// Davidson and Flachaire, Journal of Econometrics 146, 2008.)
+// Intervals are those of a wild bootstrap: with the fitted X(N), the runs' residuals r and leverages h, the law is fitted
+// repeatedly to X(N) ± r/(1−h), with independent signs, and the ends are quantiles of the results. Residuals stay at their N,
+// so the variance may depend on N. (Wu, Annals of Statistics 14, 1986; Davidson and Flachaire, Journal of Econometrics 146,
+// 2008.)
 //
-// It is an error for fewer than four runs or three values of N, for an N below 1, and for a throughput that is negative or not finite.
+// It fails for fewer than four runs or three values of N, for an N below 1, and for a throughput that is negative or not
+// finite.
 func FitLaw(points []Point, o Options) (*Fit, error) {
 	values, err := check(points)
 	if err != nil {
@@ -84,7 +85,7 @@ func FitLaw(points []Point, o Options) (*Fit, error) {
 	return f, nil
 }
 
-// check gives the different values of N, in order.
+// check returns the different values of N, in order.
 func check(points []Point) ([]float64, error) {
 	var values []float64
 	most := 0.0
@@ -111,7 +112,7 @@ func check(points []Point) ([]float64, error) {
 	return values, nil
 }
 
-// draw fits the law to data that could have been measured.
+// draw makes the bootstrap fits.
 func (f *Fit) draw(o Options) {
 	random := rand.New(rand.NewPCG(o.Seed, 0x75736c))
 	draws := leverages(f.Points, f.Law)
@@ -133,7 +134,6 @@ func (f *Fit) draw(o Options) {
 	}
 }
 
-// interval is that of a figure of the law.
 func (f *Fit) interval(estimate float64, of func(Law) float64) stats.Interval {
 	values := make([]float64, len(f.draws))
 	for i, l := range f.draws {
@@ -154,7 +154,7 @@ func (f *Fit) Band(n float64) stats.Interval {
 	return f.interval(f.At(n), func(l Law) float64 { return l.At(n) })
 }
 
-// warn says what the fit does not show.
+// warn adds warnings about what the fit does not show.
 func (f *Fit) warn(values []float64) {
 	add := func(format string, args ...any) { f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...)) }
 	most := values[len(values)-1]
@@ -177,13 +177,13 @@ func (f *Fit) warn(values []float64) {
 	}
 }
 
-// chance is the probability that the means of runs of one N lie as far off the curve as they do where the law is right: the
-// F-test for lack of fit, with m values of N and n runs,
+// chance is the probability that the means of runs of one N deviate so much from the curve if the law is right: the F-test for
+// lack of fit, with m values of N and n runs,
 //
 //	F = ( (Σr² − Σe²) / (m − 3) ) / ( Σe² / (n − m) ),
 //
-// r the residuals and e those from the mean of their N. (Draper and Smith, Applied Regression Analysis, 3rd ed., section 2.1.) It is not known
-// where there is one run of each N, or three values.
+// r the residuals and e those from the mean of their N. (Draper and Smith, Applied Regression Analysis, 3rd ed., section 2.1.)
+// It is unknown with one run of each N, or three values.
 func (f *Fit) chance(values []float64) (p float64, known bool) {
 	n, m := len(f.Points), len(values)
 	if n == m || m <= 3 {

@@ -6,9 +6,9 @@ import "math"
 type Law struct {
 	// Lambda, λ > 0, is the throughput of one, per second.
 	Lambda float64
-	// Sigma, σ ≥ 0, is the contention: the share of the work that is done one after the other.
+	// Sigma, σ ≥ 0, is the contention: the share of the work that is serial.
 	Sigma float64
-	// Kappa, κ ≥ 0, is the coherency: what each pair costs, as a share of one's work.
+	// Kappa, κ ≥ 0, is the coherency: each pair's cost, as a share of one's work.
 	Kappa float64
 }
 
@@ -17,8 +17,8 @@ func (l Law) At(n float64) float64 {
 	return l.Lambda * n / (1 + l.Sigma*(n-1) + l.Kappa*n*(n-1))
 }
 
-// Peak is the n with the highest throughput, √((1−σ)/κ), which is +Inf where more never hurts: κ = 0 and σ < 1. It is 1
-// where already two are slower than one.
+// Peak is the n of the highest throughput, √((1−σ)/κ); +Inf if more never hurts (κ = 0 and σ < 1), and 1 if two are already
+// slower than one.
 func (l Law) Peak() float64 {
 	switch {
 	case l.Sigma >= 1:
@@ -30,8 +30,7 @@ func (l Law) Peak() float64 {
 	}
 }
 
-// Highest is the throughput at the peak, per second: X(N*), or its limit λ/σ for growing n where there is no peak, which
-// is +Inf where σ is 0, too.
+// Highest is the throughput at the peak, per second, or without a peak its limit λ/σ, which is +Inf if σ is 0.
 func (l Law) Highest() float64 {
 	if n := l.Peak(); !math.IsInf(n, 1) {
 		return l.At(n)

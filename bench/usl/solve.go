@@ -11,22 +11,22 @@ import (
 //
 //	X = N / (a + b(N−1) + cN(N−1)),  a = 1/λ, b = σ/λ, c = κ/λ,
 //
-// of which the logarithms are the free variables, so that nothing leaves its bounds. σ = 0 and κ = 0 are infinitely far away
-// then; each is a problem of its own, with fewer variables.
+// with the logarithms of a, b and c as free variables, which keeps them in bounds. σ = 0 and κ = 0 are then infinitely far
+// away; each is a separate problem with fewer variables.
 
-// free says which of a, b and c a problem has as variables; the others are 0. a always is one.
+// free marks a problem's variables among a, b and c; the others are 0. a always is one.
 type free [3]bool
 
-// faces are the problems, the most general first.
+// faces are the problems, most general first.
 var faces = []free{{true, true, true}, {true, true, false}, {true, false, true}, {true, false, false}}
 
-// negligible is the part of X that b or c must make up where N is largest, else the minimum is taken to lie at 0.
+// negligible is the part of X that b or c must contribute at the largest N; otherwise the minimum is taken to be at 0.
 const negligible = 1e-7
 
-// near is how near to a bound a search begins, as a part of N/X where that is largest.
+// near is the initial distance of a search from a bound, relative to the largest N/X.
 const near = 1e-3
 
-// solve finds the law with the least squares. The points have at least one throughput above 0.
+// solve finds the least-squares law. At least one throughput is above 0.
 func solve(points []Point) Law {
 	var (
 		best  Law
@@ -45,7 +45,6 @@ func solve(points []Point) Law {
 	return best
 }
 
-// squares is the sum of the squared residuals.
 func squares(points []Point, l Law) (sum float64) {
 	for _, p := range points {
 		d := p.PerS - l.At(p.N)
@@ -57,7 +56,7 @@ func squares(points []Point, l Law) (sum float64) {
 type problem struct {
 	points []Point
 	face   free
-	scale  float64 // the largest throughput, so that thresholds mean the same everywhere
+	scale  float64 // the largest throughput, which scales thresholds
 	most   float64 // the largest N
 }
 
@@ -69,7 +68,7 @@ func newProblem(points []Point, face free) *problem {
 	return p
 }
 
-// bounded takes what is negligible for 0; inside says that nothing is.
+// bounded sets negligible parameters to 0; inside reports that there are none.
 func (p *problem) bounded(l Law) (_ Law, inside bool) {
 	inside = true
 	if l.Sigma*(p.most-1) < negligible {
@@ -81,7 +80,6 @@ func (p *problem) bounded(l Law) (_ Law, inside bool) {
 	return l, inside
 }
 
-// unpack gives a, b and c.
 func (p *problem) unpack(x []float64) (abc [3]float64) {
 	i := 0
 	for k, is := range p.face {
@@ -93,7 +91,7 @@ func (p *problem) unpack(x []float64) (abc [3]float64) {
 	return abc
 }
 
-// each calls with every point's residual, divided by the scale, and its derivatives by the variables.
+// each calls with each point's residual, divided by the scale, and its derivatives by the variables.
 func (p *problem) each(x []float64, with func(residual float64, slopes []float64)) {
 	abc := p.unpack(x)
 	slopes := make([]float64, len(x))
@@ -104,7 +102,7 @@ func (p *problem) each(x []float64, with func(residual float64, slopes []float64
 		i := 0
 		for k, is := range p.face {
 			if is {
-				slopes[i] = fitted * terms[k] / below // −dX/d ln(term): the residual's own
+				slopes[i] = fitted * terms[k] / below // −dX/d ln(term): that of the residual
 				i++
 			}
 		}
@@ -112,8 +110,8 @@ func (p *problem) each(x []float64, with func(residual float64, slopes []float64
 	}
 }
 
-// leverages are how much each point draws the curve towards itself, the diagonal of J(JᵀJ)⁻¹Jᵀ with the derivatives J of X by the
-// parameters that are not at a bound.
+// leverages are the points' influences on the curve, the diagonal of J(JᵀJ)⁻¹Jᵀ with the derivatives J of X by the parameters
+// that are not at a bound.
 func leverages(points []Point, l Law) []float64 {
 	face := free{true, l.Sigma > 0, l.Kappa > 0}
 	p := newProblem(points, face)
@@ -144,8 +142,7 @@ func leverages(points []Point, l Law) []float64 {
 	return out
 }
 
-// minimize goes from a start near the data to the nearest minimum, by Newton's method with Gauss' approximation of the second
-// derivatives.
+// minimize finds the minimum nearest to a start close to the data, by the Gauss–Newton method.
 func (p *problem) minimize() Law {
 	x := p.start()
 	problem := optimize.Problem{
@@ -169,7 +166,7 @@ func (p *problem) minimize() Law {
 		},
 	}
 	settings := &optimize.Settings{GradientThreshold: 1e-10, MajorIterations: 200}
-	// An error says that the minimum cannot be approached any more, which is where it ends with round numbers, too.
+	// An error means that the minimum cannot be approached further, as also happens with exact data.
 	if found, err := optimize.Minimize(problem, x, settings, &optimize.Newton{}); found != nil && (err == nil || found.F < problem.Func(x)) {
 		x = found.X
 	}
@@ -177,8 +174,8 @@ func (p *problem) minimize() Law {
 	return Law{Lambda: 1 / abc[0], Sigma: abc[1] / abc[0], Kappa: abc[2] / abc[0]}
 }
 
-// start solves the linear problem N/X = a + b(N−1) + cN(N−1), where each point has the weight X²/N, which is what a deviation
-// there counts in X, and begins near a bound where the solution lies beyond it.
+// start solves the linear problem N/X = a + b(N−1) + cN(N−1) with weights X²/N, which measure deviations in X, and moves a
+// solution beyond a bound near that bound.
 func (p *problem) start() []float64 {
 	columns := 0
 	for _, is := range p.face {

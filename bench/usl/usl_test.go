@@ -20,8 +20,8 @@ func points(n, perS []float64) (out []usl.Point) {
 	return out
 }
 
-// The data sets of Gunther's Guerrilla Capacity Planning that the R package usl (smoeding/usl, version 3.0) comes with, and what
-// its documentation and tests publish as their coefficients, standard errors and peak.
+// The data sets of Gunther's Guerrilla Capacity Planning, from the R package usl (smoeding/usl, version 3.0), with the
+// coefficients, standard errors and peaks that its documentation and tests publish.
 var (
 	// A Sun SPARCcenter 2000 in the SPEC SDM91 benchmark, October 1994.
 	specsdm91 = points([]float64{1, 18, 36, 72, 108, 144, 216}, []float64{64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2})
@@ -77,9 +77,9 @@ func TestPublishedFits(t *testing.T) {
 	near(t, "made: peak", f.Peak(), 7, 0.05)
 }
 
-// TestIntervalsResemblePublishedOnes holds the intervals against those that the R package publishes, made from the curvature
-// at the minimum: raytracer's σ in [0.033677, 0.081864] and λ in [17.868, 25.829]. κ's lower end there is negative, where
-// ours cannot be.
+// TestIntervalsResemblePublishedOnes compares our intervals with those that the R package computes from the curvature at the
+// minimum: raytracer's σ in [0.033677, 0.081864] and λ in [17.868, 25.829]. Its κ has a negative lower end, which ours cannot
+// have.
 func TestIntervalsResemblePublishedOnes(t *testing.T) {
 	f := fit(t, raytracer, usl.Options{Seed: 1})
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestIntervalsResemblePublishedOnes(t *testing.T) {
 	near(t, "κ's upper end", f.KappaIn.Hi, 0.000214, 0.00015)
 }
 
-// TestExactLawsAreFound fits what laws of all kinds give without noise, those at the bounds among them.
+// TestExactLawsAreFound fits noiseless points of laws of all kinds, those at the bounds included.
 func TestExactLawsAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		law := usl.Law{
@@ -114,7 +114,7 @@ func TestExactLawsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What counts is the curve.
+		// The curves must agree, the coefficients need not.
 		for n := 1.0; n <= 64; n++ {
 			if got, want := f.At(n), law.At(n); math.Abs(got-want) > 1e-4*want {
 				t.Fatalf("%+v is found as %+v: X(%v) is %v, want %v", law, f.Law, n, got, want)
@@ -126,7 +126,7 @@ func TestExactLawsAreFound(t *testing.T) {
 	})
 }
 
-// noisy gives runs of a law with noise of a few per cent, which is larger where the throughput is.
+// noisy returns runs of a law with a relative noise of spread.
 func noisy(law usl.Law, values []float64, runs int, spread float64, r *rand.Rand) (out []usl.Point) {
 	for _, n := range values {
 		for range runs {
@@ -136,7 +136,7 @@ func noisy(law usl.Law, values []float64, runs int, spread float64, r *rand.Rand
 	return out
 }
 
-// TestIntervalsCover counts how often the intervals hold the truth.
+// TestIntervalsCover counts how often the intervals contain the true value.
 func TestIntervalsCover(t *testing.T) {
 	law := usl.Law{Lambda: 1000, Sigma: 0.05, Kappa: 0.002}
 	tries := depth.Of(40, 400)
@@ -161,7 +161,7 @@ func TestIntervalsCover(t *testing.T) {
 	}
 	for what, n := range hold {
 		t.Logf("%s: %d of %d", what, n, tries)
-		// Of intervals of 95 % over 21 runs, 82 % is less than chance would leave in 40 tries.
+		// For 95 % intervals over 21 runs, chance leaves 82 % or more in 40 tries.
 		if n < 82*tries/100 {
 			t.Errorf("%s holds in %d of %d", what, n, tries)
 		}

@@ -17,12 +17,11 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// actionsFlag names files with actions of the user's own.
+// actionsFlag names files with the user's own actions.
 type actionsFlag struct {
 	Actions []string `placeholder:"FILE" sep:"none" help:"A file that says which programs are actions, see below. They replace built-in ones of the same name. May be repeated."`
 }
 
-// actionsLimits bound what actions do.
 type actionsLimits struct {
 	MaxDeliveries int `default:"5" placeholder:"N" help:"How often an attempt is given to a worker that dies with it, or to an engine, before it fails as WorkerDied. Default: 5."`
 }
@@ -37,7 +36,6 @@ func errProcesses(n int) error {
 	return fmt.Errorf("--processes %d: choose from 1 to %d", n, pool.ProcessesMax)
 }
 
-// actionsHelp tells what such a file is.
 const actionsHelp = "A file of actions is YAML. An action is a program, of which each attempt runs a process: the arguments are JSON on standard input, the result " +
 	"is JSON on standard output, and a failure is an exit status with text, or with {\"type\": …, \"message\": …}, on standard error:\n\n" +
 	"  actions:\n" +
@@ -56,14 +54,13 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 	"  jobs:                                  # servers of HTTP jobs, see docs/http-jobs.md\n" +
 	"    batch: {url: https://jobs.example.com/v1/jobs, token: {env: JOBS_TOKEN}}\n"
 
-// closeTimeout bounds ending what actions run.
+// closeTimeout bounds the end of running actions.
 const closeTimeout = 10 * time.Second
 
-// processesDefault bounds the processes of Python that are started if nobody says how many.
 const processesDefault = 8
 
-// workersConfig says how the actions of a Python file run: in so many processes, 0 for as many as is usual, and so many at once. What
-// they print goes to standard error.
+// workersConfig configures the actions of a Python file: a number of processes, 0 for the usual one, and of concurrent
+// attempts. Their output goes to standard error.
 func workersConfig(c *console.Console, processes, atOnce int) console.WorkersConfig {
 	return console.WorkersConfig{
 		Processes: min(cmp.Or(processes, min(runtime.NumCPU(), processesDefault)), atOnce), AtOnce: atOnce,
@@ -78,9 +75,9 @@ type ownActions struct {
 	python   *console.PythonWorkers // nil without a Python file
 }
 
-// open reads the files, starts what their actions need, and checks that a program calls no others; without a program it checks
-// nothing. Where python runs the actions of a Python file, those take the place of the built-in ones. log hears each line that an
-// action's program writes to standard error. The caller closes what it gives, and python with it.
+// open reads the files, starts what their actions need, and checks that the program, if any, calls no others. With python, the
+// actions of a Python file replace the built-in ones. log receives each line that an action writes to standard error. The
+// caller closes the result, and python with it.
 func (f *actionsFlag) open(program *plan.Program, python *console.PythonWorkers, log func(action, line string)) (*ownActions, error) {
 	own := &ownActions{python: python}
 	all := behaviour.Plain().Timed().Describe()
@@ -132,7 +129,7 @@ func (f *actionsFlag) open(program *plan.Program, python *console.PythonWorkers,
 	return own, nil
 }
 
-// grace is how long an engine is to wait for an action that was to end: longer than the action may take for it.
+// grace is the engine's wait for an action that must end: longer than the action may take.
 func (o *ownActions) grace() time.Duration {
 	longest := pool.GraceDefault // of a Python file's workers
 	for _, m := range o.files {
@@ -141,7 +138,6 @@ func (o *ownActions) grace() time.Duration {
 	return min(longest+time.Second, time.Hour)
 }
 
-// close ends what the actions run.
 func (o *ownActions) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

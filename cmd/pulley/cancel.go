@@ -10,7 +10,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// cancelCmd is pulley cancel.
 type cancelCmd struct {
 	ID string `arg:"" name:"id" help:"The instance's id."`
 	console.StoreFlags
@@ -19,7 +18,6 @@ type cancelCmd struct {
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
 func (cancelCmd) Help() string {
 	return "What is queued of the instance is never run, and what runs changes nothing any more: engines cut it off when they " +
 		"next renew its lease, a third of which is the longest that takes. An instance that has ended stays as it is.\n\n" +
@@ -28,7 +26,6 @@ func (cancelCmd) Help() string {
 		"Example: pulley cancel 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
 }
 
-// Run cancels the instance and prints how it stands.
 func (r *cancelCmd) Run(c *console.Console) error {
 	if r.Timeout <= 0 {
 		return errTimeout(r.Timeout)
@@ -54,7 +51,6 @@ func (r *cancelCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// cancel asks the store.
 func (r *cancelCmd) cancel(ctx context.Context, store backend.Backend, id uuid.UUID) (backend.Instance, error) {
 	canceler, ok := store.(backend.Canceler)
 	if !ok {
@@ -67,7 +63,6 @@ func (r *cancelCmd) cancel(ctx context.Context, store backend.Backend, id uuid.U
 	return found[0], nil
 }
 
-// parseID reads an instance's id.
 func parseID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || id == uuid.Nil {

@@ -28,10 +28,8 @@ import (
 	"pulley/scenarios"
 )
 
-// engineCommand is the hidden command of an engine's process.
 const engineCommand = "chaos-engine"
 
-// chaosCmd is pulley chaos.
 type chaosCmd struct {
 	Scenarios []string `arg:"" optional:"" help:"What to run: scenarios (pulley list scenarios names them), with =SIZE for another size, a scenario's FILE.yaml, a program, FILE.ir, or a workflow in Python, FILE.py[:Class]. Default: fanout chain loop spread, small, and retry_in_spread."`
 	console.InputFlag
@@ -58,12 +56,11 @@ type chaosCmd struct {
 	console.ShrinkFlag
 	console.FormatFlag
 
-	input    json.RawMessage           // of FILE.ir
-	whole    bool                      // every fault of the plan happens, however long that takes
+	input    json.RawMessage           // every fault of the plan happens, without a time limit
+	whole    bool                      // of FILE.py, by name
 	programs map[string]*cases.Program // of FILE.py, by how they are named
 }
 
-// Help is the end of the command's help.
 func (chaosCmd) Help() string {
 	return "Engines in processes of their own run the scenarios on a Postgres that is started for it, while things go wrong. " +
 		"Then all must end, and what every process saw is held against the invariants of the engine's documentation.\n\n" +
@@ -77,7 +74,6 @@ func (chaosCmd) Help() string {
 		"  pulley chaos --exhaustive --max-duration 15m"
 }
 
-// Run runs, shrinks what fails, writes, and prints the verdict.
 func (o *chaosCmd) Run(c *console.Console) error {
 	cfg, err := engineConfig(c)
 	if err != nil {
@@ -107,7 +103,6 @@ func (o *chaosCmd) Run(c *console.Console) error {
 	return o.print(c, res)
 }
 
-// estimate says how long the run takes.
 func (o *chaosCmd) estimate() string {
 	text := fmt.Sprintf("things go wrong for %s", o.Duration)
 	if o.Duration == 0 {
@@ -146,7 +141,6 @@ func (o *chaosCmd) run(ctx context.Context, c *console.Console, cfg chaos.Config
 	return res, nil
 }
 
-// engineConfig has engines started as this program's hidden command.
 func engineConfig(c *console.Console) (chaos.Config, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -155,7 +149,7 @@ func engineConfig(c *console.Console) (chaos.Config, error) {
 	return chaos.Config{Command: []string{self, engineCommand}, Progress: func(line string) { c.Say("%s", line) }}, nil
 }
 
-// kase makes the case, without its faults, and the kinds that were asked for.
+// kase makes the case, without its faults, and returns the requested kinds.
 func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	if o.Shrink < 0 || o.Duration < 0 || o.Exhaustive && !o.whole && o.MaxDuration <= 0 {
 		return cases.Case{}, nil, errors.New("--duration, --max-duration and --shrink must not be negative")
@@ -222,13 +216,13 @@ func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	return kase, kinds, kase.Validate()
 }
 
-// soakEvery is the time between the faults of a soak, if nothing else is said.
+// soakEvery is the default interval of a soak's faults.
 const soakEvery = 10 * time.Second
 
-// inFlightPaced bounds the instances at once where a rate is given: it should not be met.
+// inFlightPaced bounds the instances at once with a given rate, which should not reach it.
 const inFlightPaced = 400
 
-// rate reads a number of instances in a second, or a share of the highest rate; neither where the text is empty.
+// rate parses a number of instances per second, or a share of the highest rate; both zero if empty.
 func rate(text string) (perS, share float64, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -246,7 +240,7 @@ func rate(text string) (perS, share float64, err error) {
 	return n, 0, nil
 }
 
-// workloads reads NAME or NAME=SIZE, where NAME may be that of a file. A case has the text of files.
+// workloads parses NAME or NAME=SIZE, where NAME may be a file's. A case contains the text of files.
 func (o *chaosCmd) workloads() ([]cases.Workload, error) {
 	words, setting := o.Scenarios, o.Set
 	if len(words) == 0 {
@@ -294,7 +288,6 @@ func (o *chaosCmd) workloads() ([]cases.Workload, error) {
 	return out, nil
 }
 
-// find gives the scenario of a name. A program takes the input.
 func (o *chaosCmd) find(name string) (scenarios.Scenario, error) {
 	if scenarios.IsProgram(name) {
 		return scenarios.OfProgram(name, o.input)
@@ -302,7 +295,6 @@ func (o *chaosCmd) find(name string) (scenarios.Scenario, error) {
 	return scenarios.Find(name)
 }
 
-// with adds an entry to a map, which may be nil.
 func with(m map[string]string, key, value string) map[string]string {
 	if m == nil {
 		m = map[string]string{}
@@ -311,7 +303,7 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-// plan draws the faults of the kinds that this machine can have, and gives the others.
+// plan draws the faults of the kinds that are possible on this machine, and returns the others.
 func (o *chaosCmd) plan(ctx context.Context, c *console.Console, kase *cases.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
 	leftOut, err = world.Lacking(ctx, *kase, kinds, func(string) {})
 	if err != nil {
@@ -334,7 +326,6 @@ func (o *chaosCmd) plan(ctx context.Context, c *console.Console, kase *cases.Cas
 	return leftOut, nil
 }
 
-// write writes the case, the result and the history.
 func (o *chaosCmd) write(res *chaos.Result) error {
 	kase := res.Case
 	kase.Why = fmt.Sprintf("%s %s", res.Verdict, strings.Join(res.Invariants(), " "))
@@ -379,10 +370,9 @@ func (o *chaosCmd) print(c *console.Console, res *chaos.Result) error {
 	return &console.Status{Code: console.ExitInconclusive}
 }
 
-// chaosEngineCmd is an engine's process. It is started by pulley chaos.
+// chaosEngineCmd is an engine's process, started by pulley chaos.
 type chaosEngineCmd struct{}
 
-// Run is the engine's life.
 func (chaosEngineCmd) Run(c *console.Console) error {
 	return process.Engine(context.Background(), c.In, c.Out, process.Hooks{Workers: startChaosWorkers})
 }

@@ -18,7 +18,7 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// chaosNightCmd is what make nightly has of chaos: many runs, one after the other, for a time or until enough has gone wrong.
+// chaosNightCmd is the chaos part of make nightly: successive runs, for a time or until enough runs have failed.
 type chaosNightCmd struct {
 	console.BackendsFlag `set:"backends=push,journal,eager,pull,pull:scan=sql"`
 	Faults               []string `default:"all" help:"The kinds of faults of the first of a round's runs. Default: all, and those that go to every message."`
@@ -36,7 +36,6 @@ type chaosNightCmd struct {
 	console.OutFlag      `set:"folder=out/nightly/chaos" set:"files=totals.json and a folder for each run that does not pass"`
 }
 
-// Help is the end of the command's help.
 func (chaosNightCmd) Help() string {
 	return "Each round has three runs on each scheduler: one with every kind of fault, or those of --faults, one with many cuts, lost replies, ended " +
 		"sessions and crashes, and one with many kills; what is reached is not run for again. In the end each scheduler is cut and killed " +
@@ -48,7 +47,7 @@ func (chaosNightCmd) Help() string {
 		"failed and one was inconclusive, or there was time for none; 2 for a mistake in the command line."
 }
 
-// dense are sets of kinds of which there can be many in a short time, and what they are for.
+// dense are sets of kinds that can be frequent in a short time, with their goals.
 var dense = []struct {
 	kinds []string
 	goals []chaos.Goal
@@ -57,10 +56,9 @@ var dense = []struct {
 	{[]string{"process.every"}, []chaos.Goal{chaos.Kills}},
 }
 
-// everyMessage are the kinds that go from one message to the next.
+// everyMessage are the kinds that visit message after message.
 var everyMessage = []string{"wire.every", "process.every", "process.start"}
 
-// Run goes from run to run.
 func (o *chaosNightCmd) Run(c *console.Console) error {
 	cfg, err := engineConfig(c)
 	if err != nil {
@@ -100,18 +98,17 @@ func (o *chaosNightCmd) Run(c *console.Console) error {
 	return o.finish(c, totals)
 }
 
-// nightly is the command under way.
 type nightly struct {
 	*chaosNightCmd
 	c     *console.Console
 	cfg   chaos.Config
 	begun time.Time
 
-	mu     sync.Mutex // guards totals, and what is written and said of them
+	mu     sync.Mutex // guards totals, and output about them
 	totals *chaos.Totals
 }
 
-// round runs every backend with the kinds that were asked for, and with those of which more are wanted.
+// round runs every backend with the requested kinds, and with those of which more are needed.
 func (n *nightly) round(ctx context.Context, seed uint64) error {
 	sets := [][]string{n.Faults}
 	for _, d := range dense {
@@ -130,7 +127,7 @@ func (n *nightly) round(ctx context.Context, seed uint64) error {
 	return n.all(ctx, runs)
 }
 
-// everywhere has the faults that go to each message come to those that the rounds have left, for every backend.
+// everywhere applies the message faults to the messages that the rounds have left, for every backend.
 func (n *nightly) everywhere(ctx context.Context) error {
 	var runs []*chaosCmd
 	for _, backend := range n.Backends {
@@ -166,7 +163,7 @@ func (n *nightly) all(ctx context.Context, list []*chaosCmd) error {
 	return runs.Wait()
 }
 
-// run makes one run, counts it, and keeps it where it does not pass.
+// run makes one run, counts it, and keeps it if it does not pass.
 func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 	cfg := n.cfg
 	cfg.Progress = func(line string) { n.cfg.Progress(filepath.Base(one.Out) + ": " + line) }
@@ -179,7 +176,7 @@ func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err != nil { // such as a server that did not start: the others go on
+	if err != nil { // such as a server that did not start: the others continue
 		res = failedRun(one.Backend, err)
 	}
 	n.totals.Add(res)
@@ -199,20 +196,19 @@ func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 	return nil
 }
 
-// options makes a backend's name fit for a folder.
 var options = strings.NewReplacer(":", "-", "=", "-")
 
-// one is a run of the round as its own command.
+// one is the command of a run of the round.
 func (o *chaosNightCmd) one(backend string, seed uint64, faults ...string) *chaosCmd {
 	one := &chaosCmd{Faults: faults, Duration: o.RunDuration, Engines: 2, Workers: 16, Lease: time.Second, whole: true}
 	one.Backend, one.Seed = backend, seed
-	if slices.Equal(faults, []string{"all"}) { // messages are gone to at the end of all rounds
+	if slices.Equal(faults, []string{"all"}) { // messages are visited after all rounds
 		one.Exhaustive, one.MaxDuration = true, -time.Millisecond
 	}
 	return one
 }
 
-// failedRun stands for a run that there was none of.
+// failedRun replaces the result of a run that could not be made.
 func failedRun(backend string, err error) *chaos.Result {
 	return &chaos.Result{Backend: backend, Verdict: chaos.Inconclusive, Why: []string{err.Error()}}
 }
@@ -225,7 +221,6 @@ func (o *chaosNightCmd) write(t *chaos.Totals) error {
 	return os.WriteFile(filepath.Join(o.Out, "totals.json"), append(text, '\n'), 0o644)
 }
 
-// finish prints the totals, and gives the status that they stand for.
 func (o *chaosNightCmd) finish(c *console.Console, t *chaos.Totals) error {
 	if err := c.Print(t.Line() + "\n"); err != nil {
 		return err

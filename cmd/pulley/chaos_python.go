@@ -18,15 +18,13 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// chaosPythonHelp says what is done with a workflow in Python.
 const chaosPythonHelp = "A scenario may be a workflow in Python, FILE.py[:Class]. Its actions run in processes of Python that each engine starts, which die with it, and of " +
 	"which worker.kill kills some. What is right is found out before: plain Python runs the workflow once, and the reference interpreter runs it twice. Ends and arguments are compared with that. " +
 	"Where an action gave different values when it was asked twice, they are compared with nothing, and the run is inconclusive.\n\n"
 
-// workersOfAnEngine is how many processes of Python an engine has at most.
+// workersOfAnEngine bounds an engine's Python processes.
 const workersOfAnEngine = 2
 
-// startChaosWorkers has an engine run the actions of a Python file. What they print is told to nobody.
 func startChaosWorkers(o process.WorkersConfig) (*process.Workers, error) {
 	arg := console.ProgramArg{File: o.Program.File}
 	w, err := arg.StartWorkers(o.Actions, console.WorkersConfig{
@@ -38,7 +36,7 @@ func startChaosWorkers(o process.WorkersConfig) (*process.Workers, error) {
 	return &process.Workers{Actions: w.Actions, Kill: w.Kill, Close: w.Close}, nil
 }
 
-// preparePrograms makes the workflows in Python ready that are among the scenarios, or in the case of a file.
+// preparePrograms prepares the Python workflows among the scenarios, or in the case of a file.
 func (o *chaosCmd) preparePrograms(c *console.Console) error {
 	if o.Replay != "" {
 		return o.recheckPrograms(c)
@@ -79,7 +77,7 @@ func (o *chaosCmd) preparePrograms(c *console.Console) error {
 	return nil
 }
 
-// readChaosProgram translates a workflow, and finds out what is right for it.
+// readChaosProgram translates a workflow, and finds its right result.
 func readChaosProgram(c *console.Console, target, input string) (*cases.Program, error) {
 	arg := console.ProgramArg{File: target}
 	program, text, err := arg.Translate(c)
@@ -111,7 +109,7 @@ func readChaosProgram(c *console.Console, target, input string) (*cases.Program,
 	return p, nil
 }
 
-// runTwice has the reference interpreter call the actions, and once more, and notes what they gave.
+// runTwice lets the reference interpreter call the actions twice, and records the answers.
 func runTwice(c *console.Console, p *cases.Program, w scenarios.Workload) (outcomes []reference.Outcome, err error) {
 	err = withAnswers(c, p, w, func(ask func() ([]scenarios.Answer, error)) error {
 		if p.Answers, err = ask(); err != nil {
@@ -137,7 +135,6 @@ func runTwice(c *console.Console, p *cases.Program, w scenarios.Workload) (outco
 	return outcomes, nil
 }
 
-// withAnswers starts workers for as long as use asks for what the actions of a workload give.
 func withAnswers(c *console.Console, p *cases.Program, w scenarios.Workload, use func(ask func() ([]scenarios.Answer, error)) error) (err error) {
 	arg := console.ProgramArg{File: p.File}
 	workers, err := arg.StartWorkers(w.Actions, console.WorkersConfig{
@@ -160,7 +157,6 @@ func withAnswers(c *console.Console, p *cases.Program, w scenarios.Workload, use
 	return console.Ended(ctx, use(func() ([]scenarios.Answer, error) { return w.Ask(ctx) }))
 }
 
-// sameAsPlain says whether an outcome is that of plain Python.
 func sameAsPlain(arg *console.ProgramArg, o reference.Outcome, plain *python.Outcome) bool {
 	if o.Status == reference.Completed || plain.Error == nil {
 		got, err := expr.Decode(plain.Result, expr.Unlimited)
@@ -170,7 +166,6 @@ func sameAsPlain(arg *console.ProgramArg, o reference.Outcome, plain *python.Out
 	return typ == plain.Error.Type && message == plain.Error.Message
 }
 
-// describePlain tells how plain Python ended, in a line.
 func describePlain(o *python.Outcome) string {
 	if o.Error != nil {
 		return "fails with " + o.Error.Type + ": " + clip.Runes(console.OneLine(o.Error.Message), plainMax)
@@ -178,10 +173,10 @@ func describePlain(o *python.Outcome) string {
 	return "gives " + clip.Runes(string(o.Result), plainMax)
 }
 
-// plainMax keeps what is quoted to a line, in characters.
+// plainMax bounds a quote, in characters.
 const plainMax = 200
 
-// recheckPrograms looks whether the files of a case that is to be run again still give what they gave.
+// recheckPrograms checks whether the files of a replayed case still give the same answers.
 func (o *chaosCmd) recheckPrograms(c *console.Console) error {
 	kase, err := cases.Load(o.Replay)
 	if err != nil {

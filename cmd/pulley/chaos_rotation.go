@@ -13,32 +13,31 @@ import (
 	"time"
 )
 
-// errNightOver ends what is under way when the time of a night of chaos is over.
 var errNightOver = errors.New("the time is over")
 
-// rotation is the endless order of runs of nights with a budget: every scheduler has a run with one set of kinds, then every one
-// with the next set, and then all of that with the next seed. Each night goes on in it where the one before has stopped.
+// rotation is the endless sequence of runs of nights with a time limit: every scheduler with one set of kinds, then every one
+// with the next set, and then all again with the next seed. Each night continues where the previous one stopped.
 type rotation struct {
 	*nightly
 	sets      [][]string
-	file      string               // in which the next night finds its place
+	file      string               // with the place of the next night
 	remaining func() time.Duration // of the night
-	since     func() time.Duration // its begin
+	since     func() time.Duration // since its begin
 
 	mu     sync.Mutex
-	next   int            // the first run that nobody has begun
+	next   int            // the first run that has not begun
 	undone map[int]bool   // begun, and not done
 	beyond []lengthBeyond // by set
 }
 
-// lengthBeyond is what a run of a set takes beside the time in which things go wrong, at most.
+// lengthBeyond is the longest time of a set's runs beyond the time of faults.
 type lengthBeyond struct {
 	known bool
 	most  time.Duration
 }
 
-// beyondFirst is about that before any run of a set has shown it, and beyondSpare is left in any case. What is under way at the
-// end has closing to remove what it has made, or less of a short night.
+// beyondFirst estimates that time before a set's first run, and beyondSpare is always reserved. closing is reserved to remove
+// what runs have made, or less in a short night.
 const (
 	beyondFirst = time.Minute
 	beyondSpare = 5 * time.Second
@@ -47,14 +46,13 @@ const (
 
 // place is what the file holds between nights.
 type place struct {
-	Next int `json:"next"` // the run of the rotation at which the next night begins
+	Next int `json:"next"` // the next night's first run of the rotation
 }
 
-// stateFile is the file's name.
 const stateFile = "state.json"
 
-// within runs the rotation until the time is over. What is under way then counts for nothing, and is what the next night begins
-// with.
+// within runs the rotation until the time is over. Runs that are then under way do not count, and the next night begins with
+// them.
 func (n *nightly) within(ctx context.Context) error {
 	until := n.begun.Add(n.Duration - min(closing, n.Duration/10))
 	r, err := n.rotate()
@@ -77,7 +75,7 @@ func (n *nightly) within(ctx context.Context) error {
 	return errors.Join(append(errs, n.write(n.totals))...)
 }
 
-// rotate makes the rotation, at the place where the last night has stopped.
+// rotate makes the rotation, at the last night's place.
 func (n *nightly) rotate() (r *rotation, err error) {
 	r = &rotation{nightly: n, sets: [][]string{n.Faults}, file: filepath.Join(n.Out, stateFile), undone: map[int]bool{}}
 	for _, d := range dense {
@@ -88,7 +86,7 @@ func (n *nightly) rotate() (r *rotation, err error) {
 	return r, err
 }
 
-// work makes one run after the other, until no other fits.
+// work makes runs until no other fits.
 func (r *rotation) work(ctx context.Context) error {
 	for {
 		at, one := r.nextTurn()
@@ -98,7 +96,7 @@ func (r *rotation) work(ctx context.Context) error {
 		begun := time.Now()
 		err := r.run(ctx, one)
 		if ctx.Err() != nil {
-			return nil // within tells of a signal
+			return nil // within reports a signal
 		}
 		if err = errors.Join(err, r.done(at, time.Since(begun)-one.Duration)); err != nil {
 			return err
@@ -106,8 +104,7 @@ func (r *rotation) work(ctx context.Context) error {
 	}
 }
 
-// nextTurn gives the next run, as long as what is left of the time allows it to be; nil: the time is over. Whatever the time, there is
-// a first one.
+// nextTurn returns the next run if it fits into the remaining time, else nil. The first one always fits.
 func (r *rotation) nextTurn() (at int, one *chaosCmd) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +131,7 @@ func (r *rotation) nextTurn() (at int, one *chaosCmd) {
 	return at, one
 }
 
-// done notes that a run is, and what it took beside its length, and writes down where the next night begins.
+// done records a run's end and its additional time, and stores the next night's place.
 func (r *rotation) done(at int, beyond time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,7 +149,7 @@ func (r *rotation) done(at int, beyond time.Duration) error {
 	return os.WriteFile(r.file, append(text, '\n'), 0o644)
 }
 
-// readPlace reads at which run a night begins: the first, where there was none before.
+// readPlace reads a night's first run; 0 without an earlier night.
 func readPlace(file string) (int, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

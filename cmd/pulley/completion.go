@@ -17,12 +17,10 @@ import (
 	"pulley/sim/explore"
 )
 
-// completionCmd is pulley completion.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is the end of the command's help.
 func (completionCmd) Help() string {
 	return "Commands, flags and the names of backends, scenarios, faults and bugs are completed.\n\nExamples:\n\n" +
 		"  source <(pulley completion bash)                                  # or in ~/.bashrc\n" +
@@ -30,7 +28,7 @@ func (completionCmd) Help() string {
 		"  pulley completion fish > ~/.config/fish/completions/pulley.fish"
 }
 
-// The scripts ask pulley itself what may follow, so that they are right for every version.
+// The scripts call pulley, so that they suit every version.
 var completionScripts = map[string]string{
 	"bash": `_pulley() {
 	local IFS=$'\n'
@@ -66,15 +64,13 @@ complete -c pulley -a '(__pulley_complete)'
 `,
 }
 
-// Run prints the script.
 func (o *completionCmd) Run(c *console.Console) error { return c.Print(completionScripts[o.Shell]) }
 
-// completeCmd is what the scripts call.
+// completeCmd is called by the scripts.
 type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"The words of the command line behind pulley; the last one is the one to complete."`
 }
 
-// Run prints what may stand in place of the last word, a line each.
 func (o *completeCmd) Run(c *console.Console, parser *kong.Kong) error {
 	words := o.Words
 	if len(words) > 0 && words[0] == "--" {
@@ -87,14 +83,13 @@ func (o *completeCmd) Run(c *console.Console, parser *kong.Kong) error {
 	return c.Print(b.String())
 }
 
-// completions gives what may stand in place of the last of the words.
 func completions(parser *kong.Kong, words []string) []string {
 	last := ""
 	if len(words) > 0 {
 		last, words = words[len(words)-1], words[:len(words)-1]
 	}
 	node := parser.Model.Node
-	var flag *kong.Flag // that waits for its value
+	var flag *kong.Flag // without its value yet
 	for _, word := range words {
 		switch {
 		case flag != nil:
@@ -139,7 +134,7 @@ func completions(parser *kong.Kong, words []string) []string {
 	return beginning(names, last, "")
 }
 
-// flagOf gives the flag that a word names; nil: none.
+// flagOf returns the flag that a word names, or nil.
 func flagOf(node *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	for _, group := range node.AllFlags(false) {
@@ -152,7 +147,7 @@ func flagOf(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// childOf gives the command of a name below another; nil: there is none.
+// childOf returns a subcommand by name, or nil.
 func childOf(node *kong.Node, name string) *kong.Node {
 	i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == name && n.Type == kong.CommandNode })
 	if i < 0 {
@@ -161,7 +156,6 @@ func childOf(node *kong.Node, name string) *kong.Node {
 	return node.Children[i]
 }
 
-// commandOf gives the command of a line's words.
 func commandOf(parser *kong.Kong, words []string) (*kong.Node, error) {
 	node := parser.Model.Node
 	for _, word := range words {
@@ -180,7 +174,7 @@ func commandOf(parser *kong.Kong, words []string) (*kong.Node, error) {
 	return node, nil
 }
 
-// valuesOf gives what a flag or an argument may be. Behind a comma begins the next word of a list.
+// valuesOf returns the values of a flag or an argument. After a comma begins the next word of a list.
 func valuesOf(v *kong.Value, begun, before string) []string {
 	if v.Enum != "" {
 		return beginning(v.EnumSlice(), begun, before)
@@ -210,7 +204,6 @@ func valuesOf(v *kong.Value, begun, before string) []string {
 	return beginning(slices.Compact(names), begun, before)
 }
 
-// beginning gives the words that begin so, each behind what stands before it.
 func beginning(words []string, begun, before string) []string {
 	var out []string
 	for _, w := range words {

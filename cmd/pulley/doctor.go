@@ -10,26 +10,23 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// doctorCmd is pulley doctor.
 type doctorCmd struct {
 	console.ServerFlags
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
 func (doctorCmd) Help() string {
 	return "Servers are started and ended again, and asked for their settings; nothing is fetched.\n\n" +
 		"Exit status: 0 if the other commands will get a Postgres, 1 if not. Somebody who names a server means that server: " +
 		"with a DSN, no other way is looked at."
 }
 
-// diagnosis is what doctor found.
+// diagnosis is doctor's result.
 type diagnosis struct {
-	Takes *pgserver.Way      `json:"takes"` // the way that the other commands take; null if there is none
+	Takes *pgserver.Way      `json:"takes"` // the way that other commands take; null if there is none
 	Ways  []pgserver.Finding `json:"ways"`
 }
 
-// Run looks at every way to a Postgres.
 func (d *doctorCmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
@@ -58,7 +55,6 @@ func (d *doctorCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// taken gives the way that pgserver.Open takes: the first that works.
 func taken(found []pgserver.Finding) *pgserver.Way {
 	for _, f := range found {
 		if f.Usable {

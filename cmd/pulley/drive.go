@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	openTimeout = time.Minute      // of setting up a schema
-	callTimeout = 10 * time.Second // of one call of the backend
-	retryMax    = time.Second      // between tries of a call that fails
+	openTimeout = time.Minute      // of creating a schema
+	callTimeout = 10 * time.Second // of a backend call
+	retryMax    = time.Second      // between retries of a failing call
 	stopTimeout = 5 * time.Second  // of the engine's end
-	exitTimeout = 15 * time.Second // how long calls may fail, one after the other, before we give up
+	exitTimeout = 15 * time.Second // how long successive calls may fail before we give up
 )
 
 var errSlow = errors.New("the database does not answer in time; check that it runs and is not locked")
@@ -30,13 +30,13 @@ type drive struct {
 	workers int
 	timeout time.Duration
 
-	deliveries int // of an attempt, at most
+	deliveries int // bound per attempt
 	report     func(string)
-	trace      *traceRecorder // nil: nobody wants to know what ran when
+	trace      *traceRecorder // nil: no trace wanted
 }
 
-// run submits the instance and waits for its end, for the timeout, or until the database has failed
-// for too long. The engine has stopped when it returns.
+// run submits the instance and waits for its end, for the timeout, or until the database has failed for too long. The engine
+// has stopped when it returns.
 func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instance, error) {
 	ctx, done := context.WithTimeoutCause(ctx, d.timeout, fmt.Errorf("the instance did not end within %s; --timeout gives it longer", d.timeout))
 	defer done()
@@ -52,7 +52,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
 		CallTimeout: callTimeout, RetryMax: retryMax,
 		Grace: d.job.own.grace(), MaxDeliveries: d.deliveries,
-		Drain:    -1, // nobody waits for actions of an instance that has ended, or that is given up
+		Drain:    -1, // nobody waits for actions of an ended or abandoned instance
 		Observer: observer,
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	return in, err
 }
 
-// tellRetries tells of attempts of the instance that fail, and that are made anew.
+// tellRetries reports the instance's failed and retried attempts.
 func (d *drive) tellRetries(o engine.Observer) engine.Observer {
 	started, offered := o.Started, o.Offered
 	o.Started = func(t backend.Task, at time.Time) {
@@ -108,13 +108,12 @@ func (d *drive) wait(ctx context.Context, e *engine.Engine) (backend.Instance, e
 	return e.Wait(ctx, id)
 }
 
-// pgProblem watches an engine's calls of the database, which it repeats for as long as they fail, and
-// gives up for it when nothing has succeeded for a while: somebody waits for this command, and a full
-// disk does not go away by itself.
+// pgProblem watches the engine's database calls, which it retries, and gives up when none has succeeded for a while: somebody
+// waits for this command, and a full disk does not recover by itself.
 type pgProblem struct {
 	mu       sync.Mutex
-	began    time.Time // of the failures without a success between; zero: there was none
-	latest   time.Time // of them
+	began    time.Time // of successive failures; zero: none
+	latest   time.Time // latest failure
 	report   func(string)
 	deadline func(error)
 	now      func() time.Time
@@ -136,8 +135,8 @@ func (t *pgProblem) success() {
 	t.began = time.Time{}
 }
 
-// problem notes a failure. One that comes long after the one before stands for itself: failures are
-// repeated at least every callTimeout + retryMax, so there was a success between that nobody told of.
+// problem notes a failure. One long after the previous counts as the first: failures recur at least every callTimeout +
+// retryMax, so there was an unreported success in between.
 func (t *pgProblem) problem(err error) {
 	t.report(err.Error())
 	t.mu.Lock()

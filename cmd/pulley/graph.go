@@ -12,19 +12,16 @@ import (
 	"pulley/reports/record"
 )
 
-// graphCmd is pulley graph.
 type graphCmd struct {
 	console.ProgramArg
 	Format string `enum:"text,dot,mermaid,json" default:"text" help:"text (a list), dot (Graphviz), mermaid or json (the definition that schedulers keep). Default: text."`
 	console.OutFileFlag
 }
 
-// Help is the end of the command's help.
 func (graphCmd) Help() string {
 	return "Actions may be of any name here: nothing is run.\n\nExample: pulley graph flow.ir --format dot | dot -Tsvg > flow.svg"
 }
 
-// Run compiles the program and draws it.
 func (g *graphCmd) Run(c *console.Console) error {
 	program, err := g.Compile(c)
 	if err != nil {
@@ -55,8 +52,7 @@ func draw(g *graph.Graph, format string) string {
 	}
 }
 
-// writeOut replaces a file, whole or not at all. What is no file, such as a pipe or a terminal, is
-// written to: it must not be replaced.
+// writeOut replaces a file, whole or not at all. It writes to a pipe or a terminal, which must not be replaced.
 func writeOut(path, text string) error {
 	info, err := os.Stat(path)
 	if folder := filepath.Dir(path); err != nil {
@@ -77,13 +73,12 @@ func writeOut(path, text string) error {
 		return err
 	}
 	if _, err := io.WriteString(f, text); err != nil {
-		_ = f.Close() // the first error is the one to tell
+		_ = f.Close() // report the first error
 		return err
 	}
 	return f.Close()
 }
 
-// compiledProgram is a program as JSON.
 type compiledProgram struct {
 	Name    string   `json:"name"`
 	Program string   `json:"program"` // in the workflow language
@@ -91,19 +86,16 @@ type compiledProgram struct {
 	Actions []string `json:"actions"`
 }
 
-// compileCmd is pulley compile.
 type compileCmd struct {
 	console.ProgramArg
 	console.OutFileFlag
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
 func (compileCmd) Help() string {
 	return "A program that is printed here is one that the other commands take. Of a workflow in Python it is what the file is translated to."
 }
 
-// Run checks the program, and prints its text.
 func (o *compileCmd) Run(c *console.Console) error {
 	program, text, err := o.Translate(c)
 	if err != nil {

@@ -10,20 +10,18 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// helpCmd is pulley help.
 type helpCmd struct {
 	Command []string `arg:"" optional:"" help:"The command, such as run or scenarios check. Default: all commands are listed."`
 }
 
-// Run prints what --help behind the command prints.
 func (o *helpCmd) Run(c *console.Console, parser *kong.Kong) error {
-	command := o.Command     // the parser fills in the struct anew
-	for i := range command { // a command that is unknown is a mistake; arguments that are missing are none
+	command := o.Command     // the parser resets the struct
+	for i := range command { // an unknown command is a mistake; missing arguments are not
 		if _, err := commandOf(parser, command[:i+1]); err != nil {
 			return err
 		}
 	}
-	// The help flag prints, and ends the program: only what it prints is wanted here.
+	// The help flag prints and exits the program: only its output is wanted.
 	printed := false
 	parser.Exit = func(int) { printed = true }
 	_, err := parser.Parse(append(command, "--help"))
@@ -33,15 +31,12 @@ func (o *helpCmd) Run(c *console.Console, parser *kong.Kong) error {
 	return usage(err)
 }
 
-// versionCmd is pulley version.
 type versionCmd struct{ console.FormatFlag }
 
-// Run prints the version.
 func (v versionCmd) Run(c *console.Console) error {
 	return c.PrintAs(v.FormatFlag, measure.Tool("pulley"), versionLine())
 }
 
-// versionFlag is --version.
 type versionFlag bool
 
 // BeforeReset prints the version and ends the program, whatever else the command line says.

@@ -15,18 +15,15 @@ import (
 	"pulley/sim/cases"
 )
 
-// listCmd is pulley list.
 type listCmd struct {
 	What string `arg:"" help:"backends, scenarios, faults (of pulley chaos), bugs (of pulley sim) or actions (the built-in ones)."`
 	console.FormatFlag
 }
 
-// lists are what can be listed.
 var lists = map[string]func() (any, string){
 	"backends": listBackends, "scenarios": listScenarios, "faults": listFaults, "bugs": listBugs, "actions": listActions,
 }
 
-// Run lists.
 func (o *listCmd) Run(c *console.Console) error {
 	list, known := lists[o.What]
 	if !known {
@@ -48,15 +45,14 @@ func listBackends() (any, string) {
 	return list, b.String()
 }
 
-// listedScenario is a scenario in a list.
 type listedScenario struct {
 	Name       string            `json:"name"`
 	About      string            `json:"about"`
 	SizeMeans  string            `json:"size_means"`
-	Sizes      []int             `json:"sizes"` // that are run by default
+	Sizes      []int             `json:"sizes"` // default ones
 	SizeMin    int               `json:"size_min"`
 	SizeMax    int               `json:"size_max"`
-	Parameters map[string]string `json:"parameters"` // with their values as JSON
+	Parameters map[string]string `json:"parameters"` // with values as JSON
 }
 
 func listScenarios() (any, string) {
@@ -74,11 +70,10 @@ func listScenarios() (any, string) {
 	return list, b.String()
 }
 
-// listedFault is a kind of fault in a list.
 type listedFault struct {
 	Name       string `json:"name"`
 	About      string `json:"about"`
-	Exhaustive bool   `json:"exhaustive"` // it goes to every message, and all does not name it
+	Exhaustive bool   `json:"exhaustive"` // it visits every message, and is not part of all
 }
 
 func listFaults() (any, string) {
@@ -95,12 +90,11 @@ func listFaults() (any, string) {
 	return list, b.String()
 }
 
-// listedBug is a bug that can be planted, in a list.
 type listedBug struct {
 	Backend    string   `json:"backend"`
 	Name       string   `json:"name"`
 	About      string   `json:"about"`
-	Invariants []string `json:"invariants"` // that it breaks
+	Invariants []string `json:"invariants"` // invariants that it breaks
 }
 
 func listBugs() (any, string) {
@@ -113,7 +107,6 @@ func listBugs() (any, string) {
 	return list, b.String()
 }
 
-// listedAction is a built-in action in a list.
 type listedAction struct {
 	Name  string   `json:"name"`
 	Args  []string `json:"args"`

@@ -61,13 +61,13 @@ Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel
 	`3 for a run of bench, knee, gate, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
 
 func main() {
-	// Only a channel, not Ignore, which the server that we start would inherit: with it a closed pipe
-	// is an error of the write, and whatever is open is closed in order.
+	// A channel instead of Ignore, which our server would inherit: a closed pipe is a write error, and everything is closed in
+	// order.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(pulley(os.Args[1:], &console.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// pulley runs a command line and gives the exit status.
+// pulley runs a command line and returns the exit status.
 func pulley(args []string, c *console.Console) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -90,7 +90,6 @@ func pulley(args []string, c *console.Console) (code int) {
 	return c.Fail(named(ctx.Run(parser)))
 }
 
-// newParser makes the parser of the command line.
 func newParser(c *console.Console) (*kong.Kong, *cli) {
 	commands := &cli{}
 	parser, err := kong.New(commands, kong.Name("pulley"), kong.Description(description),
@@ -102,7 +101,7 @@ func newParser(c *console.Console) (*kong.Kong, *cli) {
 	return parser, commands
 }
 
-// named has an error of an unknown name say which command lists the names.
+// named adds to an unknown name's error the command that lists the names.
 func named(err error) error {
 	var unknown *nearest.Unknown
 	if !errors.As(err, &unknown) {
@@ -116,7 +115,7 @@ func named(err error) error {
 	return seeAlso(err, "pulley list "+list)
 }
 
-// seeAlso adds where more is told.
+// seeAlso adds a reference.
 func seeAlso(err error, where string) error {
 	if strings.HasSuffix(err.Error(), "?") {
 		return fmt.Errorf("%w See %s", err, where)
@@ -124,7 +123,7 @@ func seeAlso(err error, where string) error {
 	return fmt.Errorf("%w; see %s", err, where)
 }
 
-// usage words a mistake in the command line, and says where the right form stands.
+// usage words a mistake in the command line, with a reference to help.
 func usage(err error) error {
 	if errors.Is(err, syscall.EPIPE) { // of --help
 		return fmt.Errorf("writing the output: %w", cause.Of(err))
@@ -139,7 +138,7 @@ func usage(err error) error {
 	return seeAlso(err, help)
 }
 
-// twice refuses a flag that is there twice: the first one would count for nothing.
+// twice rejects a duplicate flag, whose first value would be ignored.
 func twice(ctx *kong.Context) error {
 	seen := map[*kong.Flag]bool{}
 	for _, p := range ctx.Path {
@@ -154,7 +153,7 @@ func twice(ctx *kong.Context) error {
 	return nil
 }
 
-// usualScenarios lists those that are run where none is named, for help.
+// usualScenarios lists the default scenarios for help.
 func usualScenarios() string {
 	var names []string
 	for _, s := range scenarios.All() {

@@ -20,7 +20,6 @@ import (
 	"pulley/engine/worker/pool"
 )
 
-// runCmd is pulley run.
 type runCmd struct {
 	console.ProgramArg
 	console.ServerFlags
@@ -38,7 +37,6 @@ type runCmd struct {
 	Verbose bool `short:"v" help:"Tell on standard error what is used and what is tried again."`
 }
 
-// Help is the end of the command's help.
 func (runCmd) Help() string {
 	return "Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no result. With --format json, " +
 		"statuses 0 and 1 come with one line on standard output:\n\n" +
@@ -47,8 +45,7 @@ func (runCmd) Help() string {
 		"\n\nActions are the built-in ones, which pulley list actions names, and those of --actions. " + actionsHelp
 }
 
-// job is an instance that is ready to be run: whatever can be refused without a server has been
-// checked.
+// job is an instance that is ready to run: everything checkable without a server has been checked.
 type job struct {
 	id      uuid.UUID
 	program *plan.Program
@@ -56,10 +53,9 @@ type job struct {
 	spec    designs.Spec
 	own     *ownActions
 	schema  string
-	trace   *traceRecorder // what ran; nil: nobody wants to know
+	trace   *traceRecorder // nil: no trace wanted
 }
 
-// Run runs one instance and prints how it ended.
 func (r *runCmd) Run(c *console.Console) error {
 	j, err := r.prepare(c)
 	if err != nil {
@@ -134,7 +130,7 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	return j, err
 }
 
-// logger gives what hears the lines that actions write to standard error.
+// logger returns the receiver of lines that actions write to standard error.
 func (r *runCmd) logger(c *console.Console) func(action, line string) {
 	if !r.Verbose {
 		return nil
@@ -142,11 +138,10 @@ func (r *runCmd) logger(c *console.Console) func(action, line string) {
 	return func(action, line string) { c.Say("@%s: %s", action, console.OneLine(line)) }
 }
 
-// schemaMax is how long a name may be in Postgres.
 const schemaMax = 63
 
-// schemaOf gives the schema that a backend's instances are in by default. The two scans of pull keep
-// their books in different ways, and neither can go on where the other was.
+// schemaOf returns a backend's default schema. The two scans of pull store their state differently, and neither can continue
+// the other's.
 func schemaOf(spec designs.Spec) string {
 	name := "pulley_" + spec.Name()
 	if slices.Contains(strings.Split(spec.String(), ":"), "scan=sql") {
@@ -155,7 +150,6 @@ func schemaOf(spec designs.Spec) string {
 	return name
 }
 
-// report prints how the instance ended.
 func (r *runCmd) report(c *console.Console, in backend.Instance) error {
 	in.Failure = r.Failure(in.Failure)
 	return printEnd(c, in, r.FormatFlag)
@@ -168,15 +162,14 @@ type outcome struct {
 	Error  *failure        `json:"error"`
 }
 
-// failure is why an instance failed, or was canceled.
+// failure is why an instance failed, or was cancelled.
 type failure struct {
 	Type     string `json:"type"`
 	Message  string `json:"message"`
-	Action   string `json:"action"`   // empty where an expression failed
-	Position string `json:"position"` // file:line:col; empty where it was canceled
+	Action   string `json:"action"`   // empty if an expression failed
+	Position string `json:"position"` // file:line:col; empty if cancelled
 }
 
-// words tells how an instance ended, in one line.
 func words(in backend.Instance, format string) (string, error) {
 	switch {
 	case format == "text" && in.Status == backend.Canceled && in.Failure != nil:
@@ -202,8 +195,7 @@ func words(in backend.Instance, format string) (string, error) {
 	return b.String(), nil
 }
 
-// execute gets a server where one is needed, and runs the instance. All that it started has ended
-// when it returns.
+// execute gets a server if needed, and runs the instance. All that it started has ended when it returns.
 func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backend.Instance, error) {
 	tell := func(line string) {
 		if r.Verbose {

@@ -18,10 +18,10 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// attemptsMax bounds what is kept of a run: more attempts than that are not written.
+// attemptsMax bounds the recorded attempts; further ones are not written.
 const attemptsMax = 2_000_000
 
-// traceRecorder notes when the actions of an instance ran. Its methods are called from many goroutines at once.
+// traceRecorder notes when an instance's actions ran. Its methods are safe for concurrent use.
 type traceRecorder struct {
 	instance uuid.UUID
 
@@ -29,20 +29,18 @@ type traceRecorder struct {
 	started map[backend.Lease]time.Time
 	ended   map[backend.Lease]time.Time
 	runs    []wfformat.MeasuredRun
-	more    bool // attempts than are kept
+	more    bool // more attempts than recorded
 }
 
 func newTraceRecorder(instance uuid.UUID) *traceRecorder {
 	return &traceRecorder{instance: instance, started: map[backend.Lease]time.Time{}, ended: map[backend.Lease]time.Time{}}
 }
 
-// watch adds the recorder to what an engine tells of.
 func (r *traceRecorder) watch(o engine.Observer) engine.Observer {
 	o.Started, o.Offered, o.Answered = r.start, r.offer, r.answer
 	return o
 }
 
-// start notes that an attempt begins, if it is one of the instance at an action.
 func (r *traceRecorder) start(t backend.Task, at time.Time) {
 	if t.Lease.Key.Instance != r.instance || t.Action == "" {
 		return
@@ -64,7 +62,6 @@ func (r *traceRecorder) offer(c backend.Completion, at time.Time) {
 	}
 }
 
-// answer keeps an attempt whose completion counts.
 func (r *traceRecorder) answer(c backend.Completion, o backend.Outcome, err error, _ time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +77,6 @@ func (r *traceRecorder) answer(c backend.Completion, o backend.Outcome, err erro
 	}
 }
 
-// write writes the trace of what was seen.
 func (r *traceRecorder) write(file string, g *graph.Graph, description string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

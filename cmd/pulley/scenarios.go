@@ -23,7 +23,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// scenariosCmd is pulley scenarios.
 type scenariosCmd struct {
 	Show   scenariosShowCmd   `cmd:"" help:"Print a scenario: its files, its sizes, an instance of it, and its graph."`
 	Check  scenariosCheckCmd  `cmd:"" help:"Look for everything that is wrong with scenarios' files, and say what they would run."`
@@ -31,7 +30,6 @@ type scenariosCmd struct {
 	Export scenariosExportCmd `cmd:"" help:"Write a scenario's files into a folder, where they can be changed."`
 }
 
-// Help is the end of the command's help.
 func (scenariosCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("A scenario is a YAML file and a program. pulley list scenarios names those that ship. Wherever a command takes a scenario's name, it takes the path of a file too: " +
@@ -45,7 +43,6 @@ func (scenariosCmd) Help() string {
 	return b.String()
 }
 
-// scenariosShowCmd is pulley scenarios show.
 type scenariosShowCmd struct {
 	Scenario string `arg:"" help:"NAME or FILE, with =SIZE for another size than the smallest default one."`
 	Graph    string `enum:"text,dot,mermaid,none,only-dot,only-mermaid" default:"text" help:"How the graph is drawn: text (a list), dot (Graphviz), mermaid or none; only-dot and only-mermaid print nothing else."`
@@ -54,7 +51,6 @@ type scenariosShowCmd struct {
 	console.FormatFlag
 }
 
-// Run shows.
 func (o *scenariosShowCmd) Run(c *console.Console) error {
 	name, size, sized, err := scenarios.ParseName(o.Scenario)
 	if err != nil {
@@ -99,12 +95,11 @@ func (o *scenariosShowCmd) Run(c *console.Console) error {
 	}, b.String())
 }
 
-// shownScenario is a scenario as JSON.
 type shownScenario struct {
 	Name     string            `json:"name"`
 	About    string            `json:"about"`
 	Size     int               `json:"size"`
-	Sizes    []int             `json:"sizes"` // that are run by default
+	Sizes    []int             `json:"sizes"` // default ones
 	Files    map[string]string `json:"files"`
 	Program  string            `json:"program"` // of this size; empty: the graph was built without one
 	Input    json.RawMessage   `json:"input"`
@@ -121,10 +116,10 @@ func texts(s scenarios.Scenario) map[string]string {
 	return files
 }
 
-// shownMax is how much of a file other than the scenario and its program is printed.
+// shownMax bounds the printed part of other files than the scenario and its program.
 const shownMax = 2000
 
-// clippedFile is a file's text, of which a trace or a list of samples shows its beginning only.
+// clippedFile shortens the text of a trace or a list of samples.
 func clippedFile(t scenarios.Text) string {
 	if strings.HasSuffix(t.Name, ".yaml") || strings.HasSuffix(t.Name, ".yml") || strings.HasSuffix(t.Name, ".ir") || len(t.Text) <= shownMax {
 		return t.Text
@@ -132,7 +127,7 @@ func clippedFile(t scenarios.Text) string {
 	return strings.ToValidUTF8(t.Text[:shownMax], "") + fmt.Sprintf("… (%d bytes)", len(t.Text))
 }
 
-// programmed says whether the program stands among the scenario's files, or there is none.
+// programmed reports whether the program is among the scenario's files, or there is none.
 func programmed(s scenarios.Scenario, w *scenarios.Workload) bool {
 	if w.Source == "" {
 		return true
@@ -142,7 +137,7 @@ func programmed(s scenarios.Scenario, w *scenarios.Workload) bool {
 			return true
 		}
 	}
-	return w.Name != s.Name // it is a part of a mix, with files of its own
+	return w.Name != s.Name // it is a part of a mix, with its own files
 }
 
 func sizesOf(s scenarios.Scenario) string {
@@ -160,7 +155,7 @@ func sizesOf(s scenarios.Scenario) string {
 	return fmt.Sprintf("%s by default, from %d%s: %s", strings.Join(list, ", "), s.SizeMin, most, s.SizeMeans)
 }
 
-// instanceOf says what an instance runs and comes to.
+// instanceOf describes what an instance runs and its result.
 func instanceOf(m *scenarios.Mix, w *scenarios.Workload) string {
 	var b strings.Builder
 	if len(m.Workloads) > 1 {
@@ -191,13 +186,11 @@ func nodesText(w *scenarios.Workload) string {
 	return fmt.Sprintf("%d to %d node runs", w.Nodes-w.Optional, w.Nodes)
 }
 
-// scenariosCheckCmd is pulley scenarios check.
 type scenariosCheckCmd struct {
 	Files []string `arg:"" help:"Files of scenarios, or names of those that ship."`
 	console.FormatFlag
 }
 
-// Run checks all files, and fails if one has a mistake.
 func (o *scenariosCheckCmd) Run(c *console.Console) error {
 	var b strings.Builder
 	var wrong []string
@@ -228,13 +221,12 @@ func (o *scenariosCheckCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// checkedFiles is what scenarios check found, as JSON.
 type checkedFiles struct {
 	Right    []string `json:"right"`
 	Mistakes []string `json:"mistakes"`
 }
 
-// checked says what a scenario that is right would run.
+// checked describes what a valid scenario would run.
 func checked(file string, s scenarios.Scenario) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: right; %s: %s\n", file, s.Name, s.Doc)
@@ -274,7 +266,6 @@ func checked(file string, s scenarios.Scenario) (string, error) {
 	return b.String(), nil
 }
 
-// scenariosImportCmd is pulley scenarios import.
 type scenariosImportCmd struct {
 	Trace                 string `arg:"" help:"A trace in WfFormat, FILE.json."`
 	Out                   string `default:"." placeholder:"DIR" help:"Where NAME.yaml and NAME.json are written. Default: here."`
@@ -283,10 +274,9 @@ type scenariosImportCmd struct {
 	console.FormatFlag
 }
 
-// importedMax bounds a trace that is imported: more tasks than this no schedule here can have.
+// importedMax bounds the tasks of an imported trace.
 const importedMax = 1_000_000
 
-// Run imports.
 func (o *scenariosImportCmd) Run(c *console.Console) error {
 	if !(o.TimeScale >= 0) || o.TimeScale > 1e6 {
 		return fmt.Errorf("--time-scale %v: choose from 0 to 1000000", o.TimeScale)
@@ -320,19 +310,18 @@ func (o *scenariosImportCmd) Run(c *console.Console) error {
 	return c.PrintAs(o.FormatFlag, written{[]string{scenario, trace}}, fmt.Sprintf("%s: %s, %s; run it as pulley compare %s\n", scenario, plural.Of(len(t.Tasks), "task"), plural.Of(t.Edges(), "dependency", "dependencies"), scenario))
 }
 
-// written are files that a command wrote, as JSON.
 type written struct {
 	Files []string `json:"files"`
 }
 
-// same says whether two names are of one file, which is there.
+// same reports whether two names are of one existing file.
 func same(a, b string) bool {
 	one, errOne := os.Stat(a)
 	two, errTwo := os.Stat(b)
 	return errOne == nil && errTwo == nil && os.SameFile(one, two)
 }
 
-// newFiles makes the folder, and refuses to write over files that are there.
+// newFiles creates the folder, and refuses to overwrite files.
 func newFiles(dir string, files ...string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, cause.Of(err))
@@ -347,14 +336,12 @@ func newFiles(dir string, files ...string) error {
 	return nil
 }
 
-// scenariosExportCmd is pulley scenarios export.
 type scenariosExportCmd struct {
 	Scenario string `arg:"" help:"NAME or FILE."`
 	Out      string `default:"." placeholder:"DIR" help:"Where the files are written. Default: here."`
 	console.FormatFlag
 }
 
-// Run exports.
 func (o *scenariosExportCmd) Run(c *console.Console) error {
 	s, err := scenarios.Find(o.Scenario)
 	if err != nil {

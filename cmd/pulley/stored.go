@@ -22,8 +22,8 @@ import (
 	"pulley/internal/pause"
 )
 
-// withStored opens the store of an instance that is there already, which it does not set up, and asks it. Where there is no such instance,
-// that is the error.
+// withStored opens the existing store of an instance, without setting it up, and calls ask. It fails if there is no such
+// instance.
 func withStored(ctx context.Context, flags *console.StoreFlags, text, application string,
 	ask func(context.Context, backend.Backend, uuid.UUID) (backend.Instance, error),
 ) (in backend.Instance, err error) {
@@ -55,14 +55,14 @@ func withStored(ctx context.Context, flags *console.StoreFlags, text, applicatio
 	return in, err
 }
 
-// errNoDatabase is of a command that works on what is in a database.
+// errNoDatabase is the error of a command that needs a database.
 var errNoDatabase = errors.New("say which database holds the instance: give --dsn DSN, or set PULLEY_DSN")
 
 func errTimeout(d time.Duration) error {
 	return fmt.Errorf("--timeout %s: choose a positive time, such as 30s", d)
 }
 
-// openStored opens a store that is there already; nil: there is none.
+// openStored opens an existing store; nil if there is none.
 func openStored(ctx context.Context, dsn string, spec designs.Spec, schema, application string) (store backend.Backend, closing func(), err error) {
 	if dsn == "" && os.Getenv("PULLEY_DSN") == "" {
 		return nil, nil, errNoDatabase
@@ -88,7 +88,6 @@ func openStored(ctx context.Context, dsn string, spec designs.Spec, schema, appl
 	}, nil
 }
 
-// printEnd prints how an instance ended, and gives the status that it stands for.
 func printEnd(c *console.Console, in backend.Instance, f console.FormatFlag) error {
 	text, err := words(in, f.Format)
 	if err != nil {
@@ -103,14 +102,13 @@ func printEnd(c *console.Console, in backend.Instance, f console.FormatFlag) err
 	return nil
 }
 
-// checkOrigin refuses an instance that is in the store already, and was made of another program or another input: its result would be taken
-// for that of this one.
+// checkOrigin rejects an existing instance of another program or input, whose result would be mistaken for this one's.
 func checkOrigin(ctx context.Context, store backend.Backend, id uuid.UUID, program *plan.Program, input json.RawMessage) error {
 	keeper, ok := store.(interface {
 		OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error)
 	})
 	if !ok {
-		return nil // it keeps nothing
+		return nil // it does not record origins
 	}
 	ctx, done := context.WithTimeoutCause(ctx, callTimeout, errSlow)
 	defer done()
@@ -128,7 +126,7 @@ func checkOrigin(ctx context.Context, store backend.Backend, id uuid.UUID, progr
 	return nil
 }
 
-// sameJSON says whether two texts are of the same value, numbers digit by digit.
+// sameJSON reports whether two texts are the same value, comparing numbers digit by digit.
 func sameJSON(a, b []byte) bool {
 	var values [2]any
 	for i, text := range [][]byte{a, b} {
@@ -141,7 +139,6 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// waitCmd is pulley wait.
 type waitCmd struct {
 	ID string `arg:"" name:"id" help:"The instance's id."`
 	console.StoreFlags
@@ -149,7 +146,6 @@ type waitCmd struct {
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
 func (waitCmd) Help() string {
 	return "It needs neither the program nor the actions, and runs nothing: somebody else does, such as pulley work.\n\n" +
 		"Exit status: 0 if the instance completed, 1 if it failed or was canceled, 2 if there is no such instance, it cannot be " +
@@ -157,7 +153,6 @@ func (waitCmd) Help() string {
 		"Example: pulley wait 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
 }
 
-// Run waits, and prints how the instance ended.
 func (r *waitCmd) Run(c *console.Console) error {
 	if r.Timeout <= 0 {
 		return errTimeout(r.Timeout)
@@ -171,10 +166,9 @@ func (r *waitCmd) Run(c *console.Console) error {
 	return printEnd(c, in, r.FormatFlag)
 }
 
-// lookEvery is how often the instance is looked at.
+// lookEvery is the polling interval.
 const lookEvery = 200 * time.Millisecond
 
-// wait looks until the instance has ended.
 func (r *waitCmd) wait(ctx context.Context, store backend.Backend, id uuid.UUID) (backend.Instance, error) {
 	ctx, done := context.WithTimeoutCause(ctx, r.Timeout, fmt.Errorf("the instance did not end within %s; --timeout gives it longer", r.Timeout))
 	defer done()

@@ -22,7 +22,6 @@ import (
 	"pulley/python"
 )
 
-// workCmd is pulley work.
 type workCmd struct {
 	File string `arg:"" optional:"" name:"file" help:"A FILE.py, whose actions are run, as pulley run FILE.py runs them. Default: only the built-in actions, and those of --actions."`
 	actionsFlag
@@ -35,7 +34,6 @@ type workCmd struct {
 	Verbose  bool          `short:"v" help:"Tell on standard error what actions write there."`
 }
 
-// Help is the end of the command's help.
 func (workCmd) Help() string {
 	return "It runs the actions of instances that others submit to the schema, such as pulley run or a program that embeds the engine, beside any number of others " +
 		"that do so. All of them must know the same actions: an engine that gets an action that it does not know fails the attempt with UnknownAction.\n\n" +
@@ -46,7 +44,6 @@ func (workCmd) Help() string {
 		"\nExamples:\n\n  pulley work flow.py --dsn postgres://me@localhost/work\n  pulley work --actions actions.yaml --dsn postgres://me@localhost/work --idle-exit 1m"
 }
 
-// Run works until it is interrupted or idle.
 func (r *workCmd) Run(c *console.Console) error {
 	spec, err := r.check()
 	if err != nil {
@@ -72,7 +69,7 @@ func (r *workCmd) Run(c *console.Console) error {
 	return r.work(ctx, c, spec, own)
 }
 
-// check checks what is given, and fills in what is not.
+// check checks the flags, and sets defaults.
 func (r *workCmd) check() (designs.Spec, error) {
 	spec, err := designs.Parse(r.Backend)
 	if err != nil {
@@ -105,7 +102,6 @@ func (r *workCmd) check() (designs.Spec, error) {
 	return spec, nil
 }
 
-// checkActionsFile wants a FILE.py. Which workflow of it is submitted makes no difference to its actions.
 func checkActionsFile(name string) error {
 	switch file, class, is := python.SplitTarget(name); {
 	case !is:
@@ -123,7 +119,6 @@ func (r *workCmd) logger(c *console.Console) func(action, line string) {
 	return func(action, line string) { c.Say("@%s: %s", action, console.OneLine(line)) }
 }
 
-// work opens the store and works on it.
 func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spec, own *ownActions) error {
 	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)
 	defer cancel()
@@ -172,12 +167,12 @@ type workWatch struct {
 	print func(format string, args ...any)
 
 	mu           sync.Mutex
-	running      int // attempts that are at work
-	done, failed int // attempts that came to an end
+	running      int // executing attempts
+	done, failed int // ended attempts
 	ended        int // instances, in transactions of this engine
 	latest       time.Time
 
-	printed   string // the problem that was told last
+	printed   string // the last reported problem
 	printedAt time.Time
 }
 
@@ -203,19 +198,18 @@ func (w *workWatch) observer() engine.Observer {
 	}
 }
 
-// watchedActions are actions of which each attempt that is at work is counted. What an engine's observer hears is no count of them:
-// an attempt may fail without having run, and one whose worker died is not offered.
+// watchedActions counts executing attempts. An engine's observer cannot: an attempt may fail without having run, and one whose
+// worker died is not offered.
 type watchedActions struct {
 	worker.Executor
 	watch *workWatch
 }
 
-// around gives the actions as an engine is to run them.
+// around wraps the actions for an engine.
 func (w *workWatch) around(actions worker.Executor) worker.Executor {
 	return &watchedActions{actions, w}
 }
 
-// Execute implements worker.Executor.
 func (a *watchedActions) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	a.watch.note(func() { a.watch.running++ })
 	defer a.watch.note(func() { a.watch.running-- })
@@ -229,10 +223,10 @@ func (w *workWatch) note(what func()) {
 	w.latest = time.Now()
 }
 
-// problemPause is how long the same problem is not told again.
+// problemPause is how long a repeated problem is not reported again.
 const problemPause = 10 * time.Second
 
-// problem tells of something that went wrong. What is tried again and again is told every now and then.
+// problem reports a problem, repeated ones only occasionally.
 func (w *workWatch) problem(err error) {
 	w.mu.Lock()
 	text := err.Error()
@@ -246,7 +240,7 @@ func (w *workWatch) problem(err error) {
 	}
 }
 
-// awaitEnd waits until nothing was done for a time, which it tells, or until ctx ends. A time of zero does not come.
+// awaitEnd waits until nothing was done for the idle time, which it reports, or until ctx ends. Zero: only ctx ends it.
 func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration) bool {
 	if idle == 0 {
 		<-ctx.Done()
@@ -272,7 +266,7 @@ func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration) bool {
 	}
 }
 
-// sum tells what was done, in a line.
+// sum summarizes the work in a line.
 func (w *workWatch) sum() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,12 +10,10 @@ import (
 	"pulley/internal/plural"
 )
 
-// workerCmd is pulley worker.
 type workerCmd struct {
 	Check workerCheckCmd `cmd:"" help:"Say what a worker does wrong by the worker protocol."`
 }
 
-// workerCheckCmd is pulley worker check.
 type workerCheckCmd struct {
 	Runs                string `name:"run" placeholder:"CALL" help:"An action of the worker with arguments that may be run: --run 'mail.render {\"to\": \"x\"}'."`
 	Slow                string `placeholder:"CALL" help:"One that may be run and takes longer than --timeout; it is cancelled."`
@@ -25,14 +23,12 @@ type workerCheckCmd struct {
 	Command []string `arg:"" passthrough:"" help:"The worker's program and its arguments."`
 }
 
-// Help is the end of the command's help.
 func (workerCheckCmd) Help() string {
 	return "A worker is a program in any language that runs actions and speaks JSON lines; docs/worker-protocol.md has the protocol. It is started three times, and put before " +
 		"what engines do. Each finding is a line: what was sent, what was expected, what came, and what to do. No action is run with arguments " +
 		"that fit, unless --run and --slow name one.\n\nExit status: 0 if nothing is wrong, 1 for findings, 2 for a mistake in the command line or a program that is not there."
 }
 
-// Run checks.
 func (o *workerCheckCmd) Run(c *console.Console) error {
 	options := check.Options{
 		Command: o.Command, Timeout: o.Timeout, HelloTimeout: o.HelloTimeout,
@@ -71,14 +67,12 @@ func (o *workerCheckCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// workerChecks is a report as JSON.
 type workerChecks struct {
 	Findings []workerFinding `json:"findings"`
 	Passed   []string        `json:"passed"`
 	LeftOut  []string        `json:"left_out"`
 }
 
-// workerFinding is something that a worker does wrong.
 type workerFinding struct {
 	Check    string `json:"check"`
 	Sent     string `json:"sent"`

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// built is what runs of the same tests share, so that it is compiled and linked once.
+// built is shared by runs of the same tests, so that it is built once.
 type built struct {
 	command  string                // cmd/pulley with the race detector; empty: no package needs it
-	binaries map[string]testBinary // by package; one without tests has none
-	toJSON   string                // test2json, which makes events of what a test binary prints
+	binaries map[string]testBinary // by package; packages without tests have none
+	toJSON   string                // test2json, which converts a test binary's output to events
 }
 
-// commandFile gives the command with the race detector; a place builds it where nobody has.
+// commandFile returns the command with the race detector, building it if needed.
 func (b *built) commandFile(ctx context.Context, p *workdir) (string, error) {
 	if b != nil {
 		return b.command, nil
@@ -32,10 +32,9 @@ func (b *built) commandFile(ctx context.Context, p *workdir) (string, error) {
 // testBinary is the compiled tests of a package.
 type testBinary struct {
 	file string
-	dir  string // of the package, in which its tests run
+	dir  string // of the package, where its tests run
 }
 
-// build compiles the tests of packages as a run of them does.
 func (p *workdir) build(ctx context.Context, packages []string) (*built, error) {
 	b := &built{binaries: map[string]testBinary{}, toJSON: filepath.Join(p.dir, "test2json")}
 	if err := p.goBuild(ctx, "build", "-o", b.toJSON, "cmd/test2json"); err != nil {
@@ -59,7 +58,7 @@ func (p *workdir) build(ctx context.Context, packages []string) (*built, error) 
 	return b, nil
 }
 
-// buildBinaries compiles the tests of packages with the same flags, some at a time.
+// buildBinaries compiles the tests of packages with the same flags, several at a time.
 func (p *workdir) buildBinaries(ctx context.Context, b *built, packages, flags []string) error {
 	if len(packages) == 0 {
 		return nil
@@ -84,7 +83,7 @@ func (p *workdir) buildBinaries(ctx context.Context, b *built, packages, flags [
 	return group.Wait()
 }
 
-// goBuild has go compile something, and tells what the compiler said if it failed.
+// goBuild runs a go build command, and returns the compiler's output if it fails.
 func (p *workdir) goBuild(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
 	c := command{args: append([]string{"go"}, args...), out: &said}
@@ -95,8 +94,8 @@ func (p *workdir) goBuild(ctx context.Context, args ...string) error {
 	return err
 }
 
-// runBinaries runs the compiled tests of packages, in their order and so many at a time, and writes their events. The error tells that
-// they could not be run; that some failed, the events do.
+// runBinaries runs the compiled tests of packages, in order and several at a time, and writes their events. The error means
+// that they could not run; failures are in the events.
 func (p *workdir) runBinaries(ctx context.Context, t tests, out io.Writer) error {
 	var mu sync.Mutex
 	var group errgroup.Group
@@ -118,20 +117,18 @@ func (p *workdir) runBinaries(ctx context.Context, t tests, out io.Writer) error
 	return group.Wait()
 }
 
-// binaryFlags are what go test tells a test binary.
 func (t tests) binaryFlags() []string {
 	return []string{"-test.paniconexit0", "-test.v=test2json", "-test.count=1", "-test.timeout=" + t.timeout.String(), "-test.parallel=" + strconv.Itoa(parallelTests())}
 }
 
-// lineWriter passes on whole lines, so that those of several writers do not mix.
+// lineWriter passes on whole lines, so that several writers do not mix.
 type lineWriter struct {
 	mu   *sync.Mutex
 	to   io.Writer
-	rest []byte // of a line that has no end yet
-	last []byte // line that was passed on
+	rest []byte // an incomplete line
+	last []byte // the last passed line
 }
 
-// Write implements io.Writer.
 func (w *lineWriter) Write(text []byte) (int, error) {
 	w.rest = append(w.rest, text...)
 	end := bytes.LastIndexByte(w.rest, '\n') + 1
@@ -143,8 +140,7 @@ func (w *lineWriter) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// end passes on a last line that has no end, and tells that the tests of a package failed if test2json did not: of those that panic it
-// does not.
+// end passes on a last incomplete line, and a package's failure if test2json did not: it does not after a panic.
 func (w *lineWriter) end(name string, green bool) error {
 	if len(w.rest) > 0 {
 		if err := w.pass(append(w.rest, '\n')); err != nil {

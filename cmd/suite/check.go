@@ -17,10 +17,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// checkCmd checks what can be checked in a minute.
 type checkCmd struct{}
 
-// Run takes one step after the other, and goes on where one failed.
+// Run takes the steps in order, and continues after a failure.
 func (checkCmd) Run(ctx context.Context) error {
 	return within(func(p *workdir) error {
 		steps := append(p.readingSteps(), step{"tests", p.testAlone})
@@ -47,18 +46,17 @@ func (checkCmd) Run(ctx context.Context) error {
 	})
 }
 
-// step is a thing that check does.
 type step struct {
 	name string
 	do   func(context.Context) error
 }
 
-// readingSteps are the steps that read the code and run none of it.
+// readingSteps are the steps that only read the code.
 func (p *workdir) readingSteps() []step {
 	return []step{{"format", p.checkFormat}, {"vet", p.vet}, {"lint", p.lint}, {"shell scripts", p.checkScripts}}
 }
 
-// runSilently runs a command of which nobody hears unless it fails.
+// runSilently runs a command whose output is shown only if it fails.
 func (p *workdir) runSilently(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	if err := p.run(ctx, command{args: args, out: &out}); err != nil {
@@ -67,7 +65,7 @@ func (p *workdir) runSilently(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// checkFormat wants gofmt to have nothing to change in what git has, or would take.
+// checkFormat requires gofmt to change nothing in git's files, including untracked ones.
 func (p *workdir) checkFormat(ctx context.Context) error {
 	files, err := p.files(ctx, "*.go")
 	if err != nil {
@@ -83,7 +81,6 @@ func (p *workdir) checkFormat(ctx context.Context) error {
 	return nil
 }
 
-// files lists the files of patterns that git has, or would take.
 func (p *workdir) files(ctx context.Context, patterns ...string) ([]string, error) {
 	var out, problems bytes.Buffer
 	args := append([]string{"git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, patterns...)
@@ -93,7 +90,7 @@ func (p *workdir) files(ctx context.Context, patterns ...string) ([]string, erro
 	var files []string
 	for file := range strings.Lines(out.String()) {
 		file = strings.TrimSpace(file)
-		if _, err := os.Stat(file); err == nil { // git lists what was removed and not yet committed
+		if _, err := os.Stat(file); err == nil { // git lists removed, uncommitted files
 			files = append(files, file)
 		}
 	}
@@ -102,7 +99,7 @@ func (p *workdir) files(ctx context.Context, patterns ...string) ([]string, erro
 
 func (p *workdir) vet(ctx context.Context) error { return p.runSilently(ctx, "go", "vet", "./...") }
 
-// The linter, and where one that is built here is kept.
+// The linter, and where a built one is kept.
 const (
 	linter        = "golangci-lint"
 	linterModule  = "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
@@ -110,7 +107,6 @@ const (
 	toolsDir      = "out/tools"
 )
 
-// lint runs the linter.
 func (p *workdir) lint(ctx context.Context) error {
 	program, err := p.needLinter(ctx)
 	if err != nil {
@@ -119,7 +115,7 @@ func (p *workdir) lint(ctx context.Context) error {
 	return p.runSilently(ctx, program, "run", "--allow-parallel-runners")
 }
 
-// needLinter gives the path of the linter, which it builds where there is none: that takes minutes, once.
+// needLinter returns the path of the linter, building it if needed, which takes minutes once.
 func (p *workdir) needLinter(ctx context.Context) (string, error) {
 	if installed, err := exec.LookPath(linter); err == nil {
 		return installed, nil
@@ -141,7 +137,6 @@ func (p *workdir) needLinter(ctx context.Context) (string, error) {
 	return program, nil
 }
 
-// checkScripts has shellcheck read the scripts, where it is installed.
 func (p *workdir) checkScripts(ctx context.Context) error {
 	program, err := exec.LookPath("shellcheck")
 	if err != nil {
@@ -158,15 +153,15 @@ func (p *workdir) checkScripts(ctx context.Context) error {
 	return p.runSilently(ctx, append([]string{program}, files...)...)
 }
 
-// serverPackage is what a package's tests import that need a Postgres, or start processes of their own around one.
+// serverPackage is imported by tests that need a Postgres, or start processes around one.
 const serverPackage = "pulley/engine/pgserver"
 
-// mixed are packages of which some tests need a server or a second process, and say so, and many do not.
+// mixed are packages in which some tests need a server or a second process, and declare it, and many do not.
 var mixed = []string{
 	"pulley/engine/backend/differ", "pulley/sim/pgsim/push", "pulley/sim/pgsim/eager", "pulley/sim/pgsim/pull", "pulley/sim/pgsim/journal",
 }
 
-// others start processes, though none with a server.
+// others start processes, but no server.
 var others = []string{"pulley/chaos/mutants", "pulley/cmd/suite"}
 
 // testAlone runs the tests that need neither Postgres nor a second process.
@@ -190,7 +185,6 @@ func (p *workdir) testAlone(ctx context.Context) error {
 	return nil
 }
 
-// printChecked writes what ran, and what was left to the tier above.
 func printChecked(w io.Writer, t *tally) {
 	ran, left := 0, 0
 	for _, r := range t.Tests {

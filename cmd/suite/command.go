@@ -17,14 +17,13 @@ import (
 // command is a program that suite runs.
 type command struct {
 	args  []string
-	dir   string            // empty: this one
-	env   map[string]string // besides the place's
+	dir   string            // empty: this process's
+	env   map[string]string // besides the workdir's
 	stdin io.Reader
 	out   io.Writer // nil: discarded
 	err   io.Writer // nil: as out
 }
 
-// String is the command as one would type it.
 func (c command) String() string {
 	words := make([]string, len(c.args))
 	for i, a := range c.args {
@@ -40,8 +39,8 @@ func (c command) String() string {
 	return line
 }
 
-// run runs the command to its end. If ctx ends first, it asks the command and its children to end, and kills them if they do
-// not; the error is then the context's.
+// run runs the command to its end. If ctx ends first, it interrupts the command and its children, and later kills them; the
+// error is then the context's.
 func (p *workdir) run(ctx context.Context, c command) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -56,7 +55,7 @@ func (p *workdir) run(ctx context.Context, c command) error {
 	cmd.WaitDelay = p.timeout
 	err := cmd.Run()
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // who is left of the group; mostly nobody
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // the rest of the group, if any
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -76,7 +75,6 @@ func status(err error) int {
 	return -1
 }
 
-// within makes a place, runs what works in it, and leaves nothing of it behind.
 func within(work func(*workdir) error) (err error) {
 	p, err := newWorkdir()
 	if err != nil {
@@ -91,8 +89,8 @@ func within(work func(*workdir) error) (err error) {
 	return work(p)
 }
 
-// spentScript runs a test binary and writes down what processor time it and its children took, which go test does not tell. The first
-// argument is a directory: there goes a file with the package's directory and what times says, of which the last line is of children.
+// spentScript runs a test binary and records its and its children's processor time, which go test does not report. The first
+// argument is a directory for a file with the package's directory and the output of times, whose last line is about children.
 const spentScript = `dir=$1
 shift
 "$@"
@@ -101,10 +99,9 @@ status=$?
 exit $status
 `
 
-// spentMeter is where the processor time of test binaries is written down.
+// spentMeter records the processor time of test binaries.
 type spentMeter struct{ script, dir, root string }
 
-// meterSpent makes it.
 func (p *workdir) meterSpent() (*spentMeter, error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -124,7 +121,7 @@ func (p *workdir) meterSpent() (*spentMeter, error) {
 	return m, os.WriteFile(m.script, []byte(spentScript), 0o644)
 }
 
-// through is a command, run so that its processor time is written down; without a meter, as it is.
+// through wraps a command so that its processor time is recorded; a nil meter does not.
 func (m *spentMeter) through(args ...string) []string {
 	if m == nil {
 		return args
@@ -132,9 +129,9 @@ func (m *spentMeter) through(args ...string) []string {
 	return append([]string{"sh", m.script, m.dir}, args...)
 }
 
-// spent gives the seconds of a package whose tests have ended, and nothing where they did not end by themselves.
+// spent returns the seconds of a package whose tests have ended normally.
 func (m *spentMeter) spent(name string) float64 {
-	files, _ := os.ReadDir(m.dir) // none: it is a column less
+	files, _ := os.ReadDir(m.dir) // none: a missing column
 	for _, f := range files {
 		text, err := os.ReadFile(filepath.Join(m.dir, f.Name()))
 		if err != nil {
@@ -148,13 +145,13 @@ func (m *spentMeter) spent(name string) float64 {
 	return 0
 }
 
-// secondsOfChildren adds up the last line that the shell's times writes, such as "1m2.30s 0m4.00s".
+// secondsOfChildren sums up the last line of the shell's times, such as "1m2.30s 0m4.00s".
 func secondsOfChildren(times string) (sum float64) {
 	lines := strings.Split(strings.TrimSpace(times), "\n")
 	for _, word := range strings.Fields(lines[len(lines)-1]) {
 		minutes, seconds, _ := strings.Cut(strings.TrimSuffix(word, "s"), "m")
 		m, err1 := strconv.ParseFloat(minutes, 64)
-		s, err2 := strconv.ParseFloat(strings.Replace(seconds, ",", ".", 1), 64) // some shells write as the locale does
+		s, err2 := strconv.ParseFloat(strings.Replace(seconds, ",", ".", 1), 64) // some shells use the locale's format
 		if err1 != nil || err2 != nil {
 			return 0
 		}
@@ -163,11 +160,11 @@ func secondsOfChildren(times string) (sum float64) {
 	return sum
 }
 
-// spentByChildren is the processor time of all commands that suite has started so far and that have ended, with their children.
+// spentByChildren is the processor time of all ended commands of suite, with their children.
 func spentByChildren() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {
-		panic(fmt.Errorf("getrusage: %w", err)) // it never fails, by its contract
+		panic(fmt.Errorf("getrusage: %w", err)) // never fails, by its contract
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// testEvent is a line of go test -json; "go doc test2json" tells what each means.
+// testEvent is a line of go test -json; see "go doc test2json".
 type testEvent struct {
 	Time       time.Time
 	Action     string
@@ -23,20 +23,19 @@ type testEvent struct {
 	Output     string
 }
 
-// The actions that end a test or a package.
 const (
 	passed  = "pass"
 	failed  = "fail"
 	skipped = "skip"
 )
 
-// result is how a test or a package ended.
+// result is the end of a test or a package.
 type result struct {
 	Package string  `json:"package"`
 	Test    string  `json:"test,omitempty"` // empty: the package as a whole
 	Action  string  `json:"action"`
 	Seconds float64 `json:"seconds"`
-	CPU     float64 `json:"cpu_seconds,omitempty"` // of a package's tests and their children; zero: not known
+	CPU     float64 `json:"cpu_seconds,omitempty"` // of a package's tests and their children; zero: unknown
 	Output  string  `json:"output,omitempty"`      // of what failed or was skipped
 }
 
@@ -54,19 +53,19 @@ const modulePrefix = "pulley/" // the module's path
 // short is a package's name without the module.
 func short(name string) string { return strings.TrimPrefix(name, modulePrefix) }
 
-// tally is what the tests of several packages came to.
+// tally is the results of several packages' tests.
 type tally struct {
 	Packages []result           `json:"packages"`
 	Tests    []result           `json:"tests"`
-	Coverage map[string]float64 `json:"coverage,omitempty"` // percent of statements, by package, where it was asked for
+	Coverage map[string]float64 `json:"coverage,omitempty"` // percent of statements, by package, if requested
 	Wall     float64            `json:"wall_seconds"`
 	CPU      float64            `json:"cpu_seconds"` // of everything: compiling, the tests, and the server
 
-	printed func(result)                // hears of each package that ended
-	spent   func(name string) float64   // gives the processor time of a package's tests; nil: nobody knows
-	output  map[string]*strings.Builder // of what has not ended yet, by package and test
-	running map[string]map[string]bool  // tests that have begun and not ended, by package
-	builds  map[string]*strings.Builder // what the compiler said
+	printed func(result)                // receives each ended package
+	spent   func(name string) float64   // processor time of a package's tests; nil: unknown
+	output  map[string]*strings.Builder // of what has not ended, by package and test
+	running map[string]map[string]bool  // unended tests, by package
+	builds  map[string]*strings.Builder // the compiler's output
 }
 
 func newTally(told func(result)) *tally {
@@ -76,10 +75,10 @@ func newTally(told func(result)) *tally {
 	}
 }
 
-// longestOutput bounds what is kept of one test's output; of more, the beginning and the end are.
+// longestOutput bounds the kept output of a test: its beginning and end.
 const longestOutput = 1 << 20
 
-// read takes the events of go test -json, up to the end. A line that is none is something that a tool said.
+// read reads the events of go test -json to the end. Other lines are a tool's output.
 func (t *tally) read(r io.Reader, say func(string)) error {
 	lines := bufio.NewReader(r)
 	for {
@@ -100,7 +99,6 @@ func (t *tally) read(r io.Reader, say func(string)) error {
 	}
 }
 
-// addEvent counts one event.
 func (t *tally) addEvent(e testEvent) {
 	key := e.Package + " " + e.Test
 	switch e.Action {
@@ -119,7 +117,7 @@ func (t *tally) addEvent(e testEvent) {
 	}
 }
 
-// add appends to what somebody said so far.
+// add appends to earlier output.
 func add(said map[string]*strings.Builder, who, text string) {
 	b := said[who]
 	if b == nil {
@@ -131,7 +129,6 @@ func add(said map[string]*strings.Builder, who, text string) {
 	}
 }
 
-// end counts what ended.
 func (t *tally) end(e testEvent, key string) {
 	r := result{Package: e.Package, Test: e.Test, Action: e.Action, Seconds: e.Elapsed}
 	if b := t.output[key]; b != nil {
@@ -158,7 +155,7 @@ func (t *tally) end(e testEvent, key string) {
 	}
 }
 
-// abandon counts the tests of a package that failed before they ended, such as those of a binary that panicked.
+// abandon counts the unended tests of a failed package, such as after a panic.
 func (t *tally) abandon(name string) {
 	for _, test := range slices.Sorted(maps.Keys(t.running[name])) {
 		key := name + " " + test
@@ -172,7 +169,7 @@ func (t *tally) abandon(name string) {
 	delete(t.running, name)
 }
 
-// appendOutput is what the compiler had to say of a package, and of its tests.
+// appendOutput is the compiler's output about a package and its tests.
 func (t *tally) appendOutput(name string) string {
 	var said strings.Builder
 	for who, b := range t.builds {
@@ -183,7 +180,7 @@ func (t *tally) appendOutput(name string) string {
 	return said.String()
 }
 
-// cover notes the coverage that a package tells of.
+// cover records a package's coverage.
 func (t *tally) cover(e testEvent) {
 	var percent float64
 	if _, rest, ok := strings.Cut(e.Output, "coverage: "); ok && e.Test == "" {
@@ -193,18 +190,17 @@ func (t *tally) cover(e testEvent) {
 	}
 }
 
-// merge takes over what another tally counted.
 func (t *tally) merge(other *tally) {
 	t.Packages, t.Tests = append(t.Packages, other.Packages...), append(t.Tests, other.Tests...)
 	maps.Copy(t.Coverage, other.Coverage)
 }
 
-// green says whether every package passed.
+// green reports whether every package passed.
 func (t *tally) green() bool {
 	return len(t.Packages) > 0 && !slices.ContainsFunc(t.Packages, func(r result) bool { return r.Action == failed })
 }
 
-// failures lists the tests that failed, without those of which a part did, and the packages that failed without a test.
+// failures lists the failed tests, without those of which only a part failed, and the packages that failed without a test.
 func (t *tally) failures() []result {
 	var list []result
 	for _, r := range t.Tests {
@@ -220,14 +216,14 @@ func (t *tally) failures() []result {
 	return list
 }
 
-// partFailed says whether a subtest failed, and the test said nothing of its own besides what test2json writes.
+// partFailed reports whether only subtests failed: the test itself has no output besides test2json's.
 func (t *tally) partFailed(r result) bool {
 	return !speaks(r.Output) && slices.ContainsFunc(t.Tests, func(o result) bool {
 		return o.Package == r.Package && o.Action == failed && strings.HasPrefix(o.Test, r.Test+"/")
 	})
 }
 
-// speaks says whether an output has a line that is not test2json's own.
+// speaks reports whether an output has a line that is not test2json's own.
 func speaks(output string) bool {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)

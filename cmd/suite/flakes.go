@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// flakesCmd looks for tests that are not green every time.
+// flakesCmd looks for flaky tests.
 type flakesCmd struct {
 	N        int           `default:"20" help:"So many times. Default: 20."`
 	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
@@ -20,10 +20,9 @@ type flakesCmd struct {
 	Out      string        `default:"out/flakes" help:"Where each run's events and flakes.json are kept. Default: out/flakes."`
 }
 
-// flake is a test that was not green every time.
 type flake struct {
 	Name     string   `json:"name"`
-	Runs     []int    `json:"runs"` // in which it failed, from 1
+	Runs     []int    `json:"runs"` // failed ones, from 1
 	Outputs  []string `json:"outputs"`
 	Repeated string   `json:"again"`
 }
@@ -37,7 +36,7 @@ type round struct {
 	Tests   int     `json:"tests"`
 }
 
-// Run compiles the tests, runs them N times, and tells what was found. Every other run is on a busy machine, from the second on.
+// Run compiles the tests, runs them N times, and reports flakes. Every second run is on a busy machine.
 func (o *flakesCmd) Run(ctx context.Context) error {
 	if o.N < 1 {
 		return fmt.Errorf("--n is %d; it must be at least 1", o.N)
@@ -64,7 +63,7 @@ func (o *flakesCmd) runRounds(ctx context.Context, b *built) error {
 	for i := 1; i <= o.N && ctx.Err() == nil; i++ {
 		t, err := o.once(ctx, b, i)
 		if err != nil && ctx.Err() != nil {
-			break // what was found so far is told
+			break // report what was found so far
 		}
 		if err != nil {
 			return fmt.Errorf("run %d: %w", i, err)
@@ -86,10 +85,9 @@ func (o *flakesCmd) runRounds(ctx context.Context, b *built) error {
 	return nil
 }
 
-// busy says which runs have other work beside them.
+// busy reports whether a run has concurrent load.
 func busy(run int) bool { return run%2 == 0 }
 
-// String is a line about a run.
 func (r round) String() string {
 	load, verdict := "idle", "green"
 	if r.Busy {
@@ -101,7 +99,6 @@ func (r round) String() string {
 	return fmt.Sprintf("run %2d, %s: %s, %d tests in %.0f s", r.Number, load, verdict, r.Tests, r.Seconds)
 }
 
-// once runs all tests, in a place of their own.
 func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err error) {
 	err = within(func(p *workdir) error {
 		c := testCmd{Packages: o.Packages, Timeout: o.Timeout, Out: filepath.Join(o.Out, fmt.Sprintf("run-%02d", run)), built: b}
@@ -110,7 +107,7 @@ func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err 
 			return err
 		}
 		if busy(run) {
-			c.AtOnce = 2 * packagesAtOnce() // or most of the machine's time would go to the loops
+			c.AtOnce = 2 * packagesAtOnce() // or the loops would get most of the time
 			return p.runAlongsideLoops(ctx, work)
 		}
 		return work()
@@ -118,7 +115,6 @@ func (o *flakesCmd) once(ctx context.Context, b *built, run int) (t *tally, err 
 	return t, err
 }
 
-// note adds what failed in a run.
 func note(flakes []flake, run int, t *tally) []flake {
 	for _, r := range t.failures() {
 		i := slices.IndexFunc(flakes, func(f flake) bool { return f.Name == r.name() })
@@ -130,7 +126,7 @@ func note(flakes []flake, run int, t *tally) []flake {
 	return flakes
 }
 
-// printFlakes writes what was not green every time, with its output of each time.
+// printFlakes writes the flaky tests, with each failure's output.
 func printFlakes(w io.Writer, rounds []round, flakes []flake) {
 	green, quiet, loaded := 0, 0, 0
 	for _, r := range rounds {
@@ -154,14 +150,13 @@ func printFlakes(w io.Writer, rounds []round, flakes []flake) {
 		green, len(rounds), quiet, loaded, loopsPerProcessor, len(flakes))
 }
 
-// busyCmd keeps one processor busy. It ends when its standard input does, and so with who started it.
+// busyCmd keeps one processor busy until its standard input ends, and so at the latest with its parent.
 type busyCmd struct{}
 
-// Run computes nothing of use.
 func (busyCmd) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // it ends with the program
+	go func() { // ends with the program
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
@@ -172,10 +167,10 @@ func (busyCmd) Run(ctx context.Context) error {
 	}
 }
 
-// loopsPerProcessor is how much other work a busy machine has.
+// loopsPerProcessor is a busy machine's additional load.
 const loopsPerProcessor = 2
 
-// runAlongsideLoops has work run beside two busy loops for each processor.
+// runAlongsideLoops runs work concurrently with busy loops.
 func (p *workdir) runAlongsideLoops(ctx context.Context, work func() error) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -188,7 +183,7 @@ func (p *workdir) runAlongsideLoops(ctx context.Context, work func() error) erro
 	loops, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for range loopsPerProcessor * processors() {
-		all.Go(func() { _ = p.run(loops, command{args: []string{self, "busy"}, stdin: alive}) }) // it ends by our order
+		all.Go(func() { _ = p.run(loops, command{args: []string{self, "busy"}, stdin: alive}) }) // we end it
 	}
 	err = work()
 	err = errors.Join(err, hold.Close(), alive.Close())

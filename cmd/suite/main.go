@@ -2,17 +2,16 @@
 //
 //   - check: format, vet, lint, and every test that needs neither Postgres nor a second process.
 //   - test: every package, on one Postgres, with the race detector.
-//   - nightly: all that is deep, for as long as the caller says.
+//   - nightly: all deep tests, for a given time.
 //
-// flakes runs the tests again and again, half of the times on a machine with other work, and tells which were not green
-// every time.
+// flakes repeats the tests, half of the times on a busy machine, and reports which were not always green.
 //
-// # Who ends what
+// # Cleanup
 //
-// Every command that suite starts has a process group of its own, directories for what it writes for a while (one of them in memory, where the machine has enough), and a mark in its
-// environment, which its children inherit. At the first signal suite passes SIGINT on to the group, waits, and then kills it.
-// In the end, whatever happened, suite waits until no process with the mark is left, kills what does not
-// end by itself, unmounts what is mounted below the directories, and removes them.
+// Every command that suite starts has its own process group, directories for temporary files (one of them in memory, if the
+// machine has enough), and a mark in its environment, which its children inherit. At the first signal suite passes SIGINT on to
+// the group, waits, and then kills it. Finally, however the run ended, suite waits until no marked process is left, kills those
+// that remain, unmounts what is mounted below the directories, and removes them.
 package main
 
 import (
@@ -26,15 +25,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The exit statuses besides 0.
 const (
 	exitFailed       = 1   // a test, or a part of the night, failed
-	exitUsage        = 2   // a mistake in the command line, or a machine on which nothing can run
-	exitInconclusive = 3   // nothing failed, and a part of the night cannot say that it passed
+	exitUsage        = 2   // a mistake in the command line, or nothing can run on this machine
+	exitInconclusive = 3   // nothing failed, but a part of the night cannot tell that it passed
 	exitInterrupted  = 130 // Ctrl-C
 )
 
-// exit is an error with a status of its own.
+// exit is an error with its own status.
 type exit struct {
 	code int
 	err  error
@@ -43,7 +41,7 @@ type exit struct {
 func (e *exit) Error() string { return e.err.Error() }
 func (e *exit) Unwrap() error { return e.err }
 
-// errFailed is the error of who has told already what failed.
+// errFailed means that failures were already reported.
 var errFailed = &exit{exitFailed, errors.New("not everything passed")}
 
 // cli is the command line.
@@ -63,7 +61,7 @@ const description = "suite runs the tests of this project: before a change goes 
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run runs a command line and gives the exit status.
+// run runs a command line and returns the exit status.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

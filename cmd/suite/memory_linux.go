@@ -5,11 +5,11 @@ import "syscall"
 const (
 	sharedMemory = "/dev/shm"
 	tmpfsMagic   = 0x01021994
-	noExec       = 8       // of the flags of statfs: nothing there can be run
+	noExec       = 8       // a flag of statfs: programs cannot run there
 	memoryNeeded = 4 << 30 // bytes
 )
 
-// memoryDir is a directory in memory, where there is one with enough room, whose files can be run; otherwise nothing.
+// memoryDir returns a directory in memory with enough space in which programs can run; empty if there is none.
 func memoryDir() string {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(sharedMemory, &s); err != nil || s.Type != tmpfsMagic || s.Flags&noExec != 0 {

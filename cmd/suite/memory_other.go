@@ -2,5 +2,5 @@
 
 package main
 
-// memoryDir would be a directory in memory; only Linux has one that is known.
+// memoryDir returns none; only Linux has a known one.
 func memoryDir() string { return "" }

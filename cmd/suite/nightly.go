@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// nightlyCmd runs all that is deep.
+// nightlyCmd runs all deep tests.
 type nightlyCmd struct {
 	Night    time.Duration `default:"5h" help:"How long all of it may take, at least 10m; it ends at most a tenth later. Default: 5h."`
 	Only     []string      `placeholder:"PART" help:"These parts only, joined by commas; they share the night. Default: all."`
@@ -25,10 +25,10 @@ type nightlyCmd struct {
 	Out      string        `default:"out/nightly" help:"Where totals.json, report.html, what failed and the place where each part stopped are kept. Default: out/nightly."`
 }
 
-// shortestNight is the least that lets every part begin.
+// shortestNight is long enough to begin every part.
 const shortestNight = 10 * time.Minute
 
-// shortestPart is the least for parts that are chosen.
+// shortestPart is the minimum for a chosen part.
 const shortestPart = time.Minute
 
 // Verdicts of a part.
@@ -38,7 +38,6 @@ const (
 	inconclusive = "inconclusive"
 )
 
-// part is one of the things that a night is for.
 type part struct {
 	name  string
 	about string
@@ -46,7 +45,7 @@ type part struct {
 	run   func(ctx context.Context, n *night, until time.Time, o *outcome) error
 }
 
-// parts lists them in their order. What every change must pass comes first, what can use any time that is left comes last.
+// parts lists the parts in order: first what every change must pass, last what can use any remaining time.
 func parts() []part {
 	return []part{
 		{"code", "format, vet, lint and shell scripts, as make check reads them", 2, runReading},
@@ -65,7 +64,6 @@ func parts() []part {
 	}
 }
 
-// night is a run of nightly.
 type night struct {
 	*nightlyCmd
 	*workdir
@@ -73,20 +71,20 @@ type night struct {
 	state *state
 }
 
-// count says how much of something there was.
+// count is an amount of something.
 type count struct {
 	What string `json:"what"`
 	N    int64  `json:"n"`
 }
 
-// problem is something that failed, or that a part cannot say.
+// problem is a failure, or something undecided.
 type problem struct {
 	What   string `json:"what"`
-	Again  string `json:"again,omitempty"` // the command that repeats it
+	Again  string `json:"again,omitempty"` // repeats it
 	Output string `json:"output,omitempty"`
 }
 
-// outcome is what a part came to.
+// outcome is a part's result.
 type outcome struct {
 	Part     string    `json:"part"`
 	About    string    `json:"about"`
@@ -98,7 +96,6 @@ type outcome struct {
 	Notes    []string  `json:"notes,omitempty"`
 }
 
-// add counts something.
 func (o *outcome) add(what string, n int64) {
 	if i := slices.IndexFunc(o.Counts, func(c count) bool { return c.What == what }); i >= 0 {
 		o.Counts[i].N += n
@@ -107,10 +104,9 @@ func (o *outcome) add(what string, n int64) {
 	o.Counts = append(o.Counts, count{what, n})
 }
 
-// fails notes that something failed.
 func (o *outcome) fails(p problem) { o.Verdict, o.Problems = fail, append(o.Problems, p) }
 
-// isUndecided notes that the part cannot say whether something holds.
+// isUndecided records that the part cannot decide something.
 func (o *outcome) isUndecided(p problem) {
 	if o.Verdict != fail {
 		o.Verdict = inconclusive
@@ -118,7 +114,7 @@ func (o *outcome) isUndecided(p problem) {
 	o.Problems = append(o.Problems, p)
 }
 
-// totals is what the night came to. It is written after each part.
+// totals is the night's result, written after each part.
 type totals struct {
 	Began    time.Time  `json:"began"`
 	Night    string     `json:"night"`
@@ -126,11 +122,10 @@ type totals struct {
 	Revision string     `json:"revision"`
 	Machine  string     `json:"machine"`
 	Verdict  string     `json:"verdict"`
-	Ended    bool       `json:"ended"` // false: the night was broken off, and what stands here is what there was
+	Ended    bool       `json:"ended"` // false: the night was interrupted, and the totals are partial
 	Parts    []*outcome `json:"parts"`
 }
 
-// Run runs the parts, one after the other.
 func (c *nightlyCmd) Run(ctx context.Context) error {
 	chosen, err := c.choose()
 	if err != nil {
@@ -172,7 +167,6 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 	})
 }
 
-// choose gives the parts that run.
 func (c *nightlyCmd) choose() ([]part, error) {
 	if len(c.Only) > 0 && c.Night < shortestPart {
 		return nil, fmt.Errorf("--night is %v; a part takes %v at least", c.Night, shortestPart)
@@ -193,7 +187,6 @@ func (c *nightlyCmd) choose() ([]part, error) {
 	return slices.DeleteFunc(all, func(p part) bool { return len(c.Only) > 0 && !slices.Contains(c.Only, p.name) }), nil
 }
 
-// budget gives the first of the parts that are left its share of the time that is left.
 func (n *night) budget(left []part) time.Duration {
 	var sum float64
 	for _, p := range left {
@@ -202,10 +195,9 @@ func (n *night) budget(left []part) time.Duration {
 	return max(0, time.Duration(left[0].share/sum*float64(time.Until(n.began.Add(n.Night)))))
 }
 
-// overdue is how much longer than its budget a part may take before it is ended: a part of it, and what it takes to end.
+// overdue is the time beyond its budget after which a part is ended: a fraction of it, and time to end.
 func overdue(budget time.Duration) time.Duration { return budget/4 + 90*time.Second }
 
-// one runs a part.
 func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome {
 	o := &outcome{Part: p.name, About: p.about, Verdict: pass, Budget: budget.Seconds(), Counts: []count{}, Problems: []problem{}}
 	fmt.Printf("%s  %s, for %s\n", time.Now().Format(time.TimeOnly), p.name, budget.Round(time.Second))
@@ -230,7 +222,6 @@ func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome 
 	return o
 }
 
-// line words the counts.
 func (o *outcome) line() string {
 	var b strings.Builder
 	for _, c := range o.Counts {
@@ -239,18 +230,16 @@ func (o *outcome) line() string {
 	return b.String()
 }
 
-// judge gives the night the worst verdict of its parts.
 func (t *totals) judge() {
 	rank := func(verdict string) int { return slices.Index([]string{pass, inconclusive, fail}, verdict) }
 	t.Verdict = slices.MaxFunc(t.Parts, func(a, b *outcome) int { return cmp.Compare(rank(a.Verdict), rank(b.Verdict)) }).Verdict
 }
 
-// file is a file or folder of the night's.
+// file is a path below the night's folder.
 func (n *night) file(names ...string) string {
 	return filepath.Join(append([]string{n.Out}, names...)...)
 }
 
-// write writes the totals and the page.
 func (n *night) write(t *totals) error {
 	return errors.Join(writeJSON(n.file("totals.json"), t), writePage(n.file("report.html"), t))
 }
@@ -258,13 +247,13 @@ func (n *night) write(t *totals) error {
 // pulley is the program that the night builds for itself.
 func (n *night) pulley() string { return filepath.Join(n.dir, "pulley") }
 
-// build builds what the parts run, so that no part spends its time with it.
+// build builds what the parts run, so that they need not.
 func (n *night) build(ctx context.Context, chosen []part) error {
 	if err := os.MkdirAll(n.Out, 0o755); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(chosen, func(p part) bool { return p.name == "code" }) {
-		_, _ = n.needLinter(ctx) // the part tries again, and tells what is wrong
+		_, _ = n.needLinter(ctx) // the part retries, and reports the error
 	}
 	return n.runSilently(ctx, "go", "build", "-o", n.pulley(), "./cmd/pulley")
 }
@@ -285,7 +274,6 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"minute": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
 }).Parse(pageText))
 
-// groupDigits writes a number with its digits in groups of three.
 func groupDigits(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
@@ -294,7 +282,6 @@ func groupDigits(n int64) string {
 	return digits
 }
 
-// writePage writes the report of a night: one file that opens offline.
 func writePage(file string, t *totals) error {
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, t); err != nil {

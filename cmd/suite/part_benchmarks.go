@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// historyFile is where the figures of all nights stand, a line for each workload and night.
+// historyFile holds the figures of all nights, a line per workload and night.
 func (n *night) historyFile() string { return n.file("history", "history.ndjson") }
 
-// comparison is what a night measures of the designs besides the Go benchmarks: a wide and a deep workflow, alone for latency and
-// saturated for throughput.
+// comparison is measured in addition to the Go benchmarks: a wide and a deep workflow, alone for latency and saturated for
+// throughput.
 var comparison = []string{"fanout=100", "chain=10", "--backends", "push,journal,eager,pull", "--quick", "--no-ceiling"}
 
-// runBenchmarks compares the designs, runs the Go benchmarks once and again as long as there is time, and adds what both came to to
-// the history.
+// runBenchmarks compares the designs, repeats the Go benchmarks while there is time, and adds both to the history.
 func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	if err := n.compareDesigns(ctx, o); err != nil {
 		return err
@@ -38,7 +37,6 @@ func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) e
 	return n.runSilently(ctx, n.pulley(), "history", n.historyFile(), "--add", file, "--revision", n.commit(ctx))
 }
 
-// compareDesigns has pulley compare measure the designs, and append its rows to the history.
 func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 	var out bytes.Buffer
 	args := append(append([]string{n.pulley(), "compare"}, comparison...), "--out", n.file("compare"), "--history", n.historyFile(), "--revision", n.commit(ctx))
@@ -58,8 +56,8 @@ func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// runGoBenchmarks runs the Go benchmarks as often as there is time, keeps what they print, and counts the figures. Where there is not
-// even time for all of them once, it keeps those that ended. The file of another night is removed first: its figures are not this night's.
+// runGoBenchmarks repeats the Go benchmarks while there is time, keeps their output, and counts the figures. If there is not
+// even time for all of them once, it keeps those that ended. It first removes another night's file.
 func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Time, o *outcome) (figures int64, err error) {
 	if err := os.RemoveAll(file); err != nil {
 		return 0, err
@@ -90,7 +88,7 @@ func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Tim
 	return figures, nil
 }
 
-// keepFigures appends the whole lines of what go test -bench printed, but for packages without tests, and counts the figures.
+// keepFigures appends the complete lines of go test -bench, except for packages without tests, and counts the figures.
 func keepFigures(to *bytes.Buffer, output string) (figures int64) {
 	for line := range strings.Lines(output) {
 		if !strings.HasSuffix(line, "\n") || strings.HasSuffix(line, "[no test files]\n") {
@@ -104,9 +102,9 @@ func keepFigures(to *bytes.Buffer, output string) (figures int64) {
 	return figures
 }
 
-// runGate holds this revision against the baseline: both are built here, and take turns on this machine. The baseline is the revision
-// of the first night, or what --baseline names, and stays until somebody names another: a baseline that moved along
-// would let a scheduler become slower by a little each night.
+// runGate compares this revision with the baseline: both are built, and run in turn on this machine. The baseline is the first
+// night's revision, or that of --baseline, and remains until another is named: a moving baseline would let a scheduler become a
+// little slower each night.
 func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	head, err := n.resolve(ctx, "HEAD")
 	if err != nil {
@@ -124,7 +122,6 @@ func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return n.gate(ctx, head, until, o)
 }
 
-// resolve gives the commit that a revision names.
 func (n *night) resolve(ctx context.Context, revision string) (string, error) {
 	var out, problems bytes.Buffer
 	err := n.run(ctx, command{args: []string{"git", "rev-parse", "--verify", "--quiet", "--end-of-options", revision + "^{commit}"}, out: &out, err: &problems})
@@ -134,13 +131,12 @@ func (n *night) resolve(ctx context.Context, revision string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// commit is what the history calls this revision: what git log takes, unlike the description in a report. Empty where git does not tell.
+// commit is this revision's commit for the history; empty if unknown.
 func (n *night) commit(ctx context.Context) string {
 	head, _ := n.resolve(ctx, "HEAD")
 	return head
 }
 
-// gate runs pulley gate on the baseline and this revision.
 func (n *night) gate(ctx context.Context, head string, until time.Time, o *outcome) error {
 	args := []string{"gate", "--revisions", n.state.Baseline, head, "--max-duration", left(until), "--out", n.file("gate")}
 	code, output, err := n.askGo(ctx, append([]string{n.pulley()}, args...)...)
@@ -167,7 +163,7 @@ func (n *night) gate(ctx context.Context, head string, until time.Time, o *outco
 	return nil
 }
 
-// runChanges looks for changes in the figures of all nights. As long as there are too few nights to tell, that is a note.
+// runChanges looks for changes in the figures of all nights. With too few nights it only notes that.
 func runChanges(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	if _, err := os.Stat(n.historyFile()); errors.Is(err, os.ErrNotExist) {
 		o.Notes = append(o.Notes, "there is no history yet: the part benchmarks begins one")
@@ -185,5 +181,4 @@ func runChanges(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	return nil
 }
 
-// short12 is a commit as one reads it.
 func short12(commit string) string { return commit[:min(12, len(commit))] }

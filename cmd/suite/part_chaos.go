@@ -16,9 +16,9 @@ import (
 	"pulley/sim/explore"
 )
 
-// The exit statuses of pulley chaos and its kin are those of suite.
+// The exit statuses of pulley's chaos commands equal suite's.
 
-// runChaos has every backend go through faults for a while.
+// runChaos runs every backend under faults for a while.
 func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	dir := n.file("chaos")
 	code, output, err := n.askGo(ctx, append([]string{n.pulley(), "chaos-night", "--out", dir}, n.chaosTime(until)...)...)
@@ -46,7 +46,6 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 	return nil
 }
 
-// chaosTime says how long runs of chaos go on: for a time, or until enough has gone wrong.
 func (n *night) chaosTime(until time.Time) []string {
 	if n.Goals {
 		return []string{"--max-duration", left(until)}
@@ -54,7 +53,7 @@ func (n *night) chaosTime(until time.Time) []string {
 	return []string{"--duration", left(until)}
 }
 
-// printChaos tells of a run of chaos that did not pass, by what it wrote.
+// printChaos reports a failed run of chaos, by its files.
 func (o *outcome) printChaos(dir string) {
 	var r struct {
 		Verdict    string
@@ -76,7 +75,7 @@ func (o *outcome) printChaos(dir string) {
 	}
 }
 
-// askGo runs a command that comes to a verdict, and gives its exit status and what it printed.
+// askGo runs a command with a verdict, and returns its exit status and output.
 func (n *night) askGo(ctx context.Context, args ...string) (code int, output string, err error) {
 	var out bytes.Buffer
 	err = n.workdir.run(ctx, command{args: args, out: &out})
@@ -86,7 +85,7 @@ func (n *night) askGo(ctx context.Context, args ...string) (code int, output str
 	return status(err), out.String(), judged(err, out.String())
 }
 
-// judged is the error of a command that could not be run, or that came to no verdict.
+// judged is the error of a command that could not run, or reached no verdict.
 func judged(err error, output string) error {
 	switch status(err) {
 	case 0, exitFailed, exitInconclusive:
@@ -106,15 +105,14 @@ func readJSON(file string, value any) error {
 	return nil
 }
 
-// left is the time until then, as a flag takes it.
+// left formats the time until then as a flag.
 func left(until time.Time) string {
 	return max(time.Second, time.Until(until).Truncate(time.Second)).String()
 }
 
-// soakAround is what a soak takes besides its length: to find out how much load there can be, and to end.
+// soakAround is a soak's time beyond its length: to find its load, and to end.
 const soakAround = 75 * time.Second
 
-// runSoak loads one design, another each night.
 func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	designs := explore.Backends()
 	turn := n.state.Next["soak"]
@@ -139,8 +137,8 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return nil
 }
 
-// runBugs plants every bug that only the night finds, and then, as long as there is time, those that tests find, from where the last
-// night stopped.
+// runBugs plants every bug that only the night finds, and then, while there is time, those that tests find, continuing from the
+// last night.
 func runBugs(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	mutants := filepath.Join(n.dir, "mutants")
 	if err := n.runSilently(ctx, "go", "build", "-o", mutants, "./chaos/mutants"); err != nil {
@@ -157,15 +155,15 @@ func runBugs(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return err
 }
 
-// planted is what the planter of bugs prints.
+// planted is the output of the planter of bugs.
 type planted struct {
 	Mutants []struct {
 		Mutant, Outcome, Invariant, By, Says, Command, Why string
 	}
-	Next uint64 // the bug at which the next night begins
+	Next uint64 // the next night's first bug
 }
 
-// plant plants bugs and notes what became of them.
+// plant plants bugs and records the results.
 func (n *night) plant(ctx context.Context, o *outcome, program string, args ...string) (r planted, err error) {
 	var out, problems bytes.Buffer
 	args = append([]string{program, "--format", "json", "--jobs", fmt.Sprint(processors())}, args...)

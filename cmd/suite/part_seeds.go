@@ -16,7 +16,7 @@ import (
 	"pulley/sim/explore/search"
 )
 
-// seedsCmd simulates one design for a while. It is a process of its own: a bug that ends it does not end the night.
+// seedsCmd simulates one design for a while, in a separate process, so that a bug that crashes it does not end the night.
 type seedsCmd struct {
 	Backend string        `required:""`
 	From    uint64        `required:""`
@@ -24,7 +24,7 @@ type seedsCmd struct {
 	Out     string        `required:"" help:"Where the case of a violation is written."`
 }
 
-// searched is what it prints, as JSON.
+// searched is its output, as JSON.
 type searched struct {
 	Seeds     int      `json:"seeds"`
 	Steps     int      `json:"steps"`
@@ -36,7 +36,7 @@ type searched struct {
 	Case      string   `json:"case,omitempty"`
 }
 
-// shrinkFor is how long a smaller case of a violation is looked for.
+// shrinkFor bounds the search for a smaller case of a violation.
 const shrinkFor = time.Minute
 
 // Run searches until the time is over, or a violation is found.
@@ -64,7 +64,7 @@ func (o *seedsCmd) Run(ctx context.Context) error {
 	return json.NewEncoder(os.Stdout).Encode(s)
 }
 
-// runSeeds gives each design the same time, and goes on behind a violation.
+// runSeeds gives each design the same time, and continues after a violation.
 func runSeeds(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -96,7 +96,7 @@ func runSeeds(ctx context.Context, n *night, until time.Time, o *outcome) error 
 	return nil
 }
 
-// searchSeeds runs one search in a process of its own.
+// searchSeeds runs one search in a new process.
 func (n *night) searchSeeds(ctx context.Context, self, design string, from uint64, length time.Duration) (s searched, err error) {
 	var out, problems bytes.Buffer
 	file := n.file("seeds", fmt.Sprintf("%s-%d.json", fileName(design), from))
@@ -110,7 +110,6 @@ func (n *night) searchSeeds(ctx context.Context, self, design string, from uint6
 	return s, json.Unmarshal(out.Bytes(), &s)
 }
 
-// fileName makes a name fit for a file.
 func fileName(name string) string {
 	return strings.NewReplacer(":", "-", "=", "-", "/", "-", " ", "-").Replace(name)
 }

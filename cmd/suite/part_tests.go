@@ -145,7 +145,7 @@ func overBudget(packages []result) []string {
 	return lines
 }
 
-// exists says whether there is a file or folder.
+// exists reports whether there is a file or folder.
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// binary builds the test binary of a package, once for the night.
+// binary builds a package's test binary, once per night.
 func (n *night) binary(ctx context.Context, name string) (string, error) {
 	file := filepath.Join(n.dir, fileName(name)+".test")
 	if exists(file) {
@@ -21,7 +21,7 @@ func (n *night) binary(ctx context.Context, name string) (string, error) {
 	return file, n.runSilently(ctx, "go", "test", "-c", "-o", file, "./"+name)
 }
 
-// runTest runs tests of a package in a binary that stands, in the package's folder, and gives what they said. What fails is noted.
+// runTest runs tests of a package in its folder, with the built binary, and returns their output. It records failures.
 func (n *night) runTest(ctx context.Context, name string, env map[string]string, o *outcome, args ...string) (string, error) {
 	file, err := n.binary(ctx, name)
 	if err != nil {
@@ -44,7 +44,6 @@ func (n *night) runTest(ctx context.Context, name string, env map[string]string,
 	return out.String(), nil
 }
 
-// firstFailure is the first line that tells of a failure.
 func firstFailure(output, name string) string {
 	for line := range strings.Lines(output) {
 		if strings.Contains(line, "--- FAIL: ") || strings.HasPrefix(line, "panic: ") {
@@ -54,7 +53,6 @@ func firstFailure(output, name string) string {
 	return name + ": the test binary failed"
 }
 
-// failedPart is the end of an output, which holds what failed.
 func failedPart(output string) string {
 	const most = 20_000
 	if len(output) > most {
@@ -63,10 +61,10 @@ func failedPart(output string) string {
 	return output
 }
 
-// worldsPackages are those with the worlds that have a shadow on Postgres: of one design each.
+// worldsPackages have the worlds of one design each that are shadowed on Postgres.
 var worldsPackages = []string{"sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/journal", "sim/pgsim/pull"}
 
-// runWorlds replays simulated worlds on a real Postgres, from where the last night stopped.
+// runWorlds replays simulated worlds on a real Postgres, continuing from the last night.
 func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	first := n.state.next("worlds")
 	c := chunks{first: 20, least: 5, begun: 3 * time.Second}
@@ -84,11 +82,11 @@ func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error
 	})
 }
 
-// The package that holds backends against the reference.
+// languagePackage compares backends with the reference.
 const languagePackage = "engine/backend/differ"
 
-// runLanguage generates programs in memory, and a tenth as many on each design on Postgres, with a new seed for each chunk. Besides,
-// programs are printed as Python.
+// runLanguage generates programs in memory, and a tenth as many on each design on Postgres, with a new seed for each chunk. It
+// also prints programs as Python.
 func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return n.withServer(ctx, func(env map[string]string) error {
 		c := chunks{first: 1000, least: 500, begun: 2 * time.Second}
@@ -106,11 +104,11 @@ func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) err
 	})
 }
 
-// The package whose tests hold workflows in Python against CPython.
+// pythonPackage compares workflows in Python with CPython.
 const pythonPackage = "python"
 
-// printPrograms holds programs that are printed as Python against CPython, and a tenth as many workflows in Python on each design
-// on Postgres, from where the last night stopped.
+// printPrograms compares programs printed as Python with CPython, and a tenth as many workflows in Python on each design on
+// Postgres, continuing from the last night.
 func (n *night) printPrograms(ctx context.Context, amount int, env map[string]string, o *outcome) error {
 	first := n.state.next("python")
 	for _, test := range []struct {
@@ -121,7 +119,7 @@ func (n *night) printPrograms(ctx context.Context, amount int, env map[string]st
 		{"TestOnEveryDesign", "runs of workflows in Python on Postgres", "workflows", amount / 10},
 	} {
 		seeded := map[string]string{"PULLEY_PYTHON_SEEDS": fmt.Sprintf("%d %d", first, test.count)}
-		maps.Copy(seeded, env) // which is nil where the server is not ours
+		maps.Copy(seeded, env) // nil if the server is not ours
 		out, err := n.runTest(ctx, pythonPackage, seeded, o, "-test.run", "^"+test.name+"$")
 		if err != nil {
 			return err
@@ -132,7 +130,7 @@ func (n *night) printPrograms(ctx context.Context, amount int, env map[string]st
 	return nil
 }
 
-// figure adds up what a test and those within it say in lines of depth.Done: "done: NAME figure=N …".
+// figure sums up a figure of a test and its subtests, in lines of depth.Done: "done: NAME figure=N …".
 func figure(output, test, name string) int64 {
 	var sum int64
 	for line := range strings.Lines(output) {
@@ -142,7 +140,7 @@ func figure(output, test, name string) int64 {
 		}
 		for _, word := range words[2:] {
 			if text, ok := strings.CutPrefix(word, name+"="); ok {
-				n, _ := strconv.ParseInt(text, 10, 64) // what is no number counts as nothing
+				n, _ := strconv.ParseInt(text, 10, 64) // not a number: zero
 				sum += n
 			}
 		}
@@ -150,10 +148,9 @@ func figure(output, test, name string) int64 {
 	return sum
 }
 
-// fuzzed are the fuzz targets, by package.
 var fuzzed = []struct{ name, target string }{{"engine/ir", "FuzzParse"}, {"engine/graph", "FuzzCompile"}}
 
-// runFuzz gives each target the same time. What a target finds is kept by Go in the package's testdata.
+// runFuzz gives each target the same time. Go keeps what a target finds in the package's testdata.
 func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	var errs []error
 	for i, f := range fuzzed {
@@ -167,7 +164,6 @@ func runFuzz(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return errors.Join(errs...)
 }
 
-// fuzz runs one target.
 func (n *night) fuzz(ctx context.Context, name, target string, length time.Duration, o *outcome) error {
 	var out bytes.Buffer
 	args := []string{"go", "test", "-run", "^$", "-fuzz", "^" + target + "$", "-fuzztime", length.String(), "-fuzzminimizetime", "10x", "-timeout", "0", "./" + name}
@@ -190,7 +186,7 @@ func (n *night) fuzz(ctx context.Context, name, target string, length time.Durat
 	return nil
 }
 
-// rerun is the command that go test -fuzz says repeats what it found.
+// rerun is the command of go test -fuzz that repeats its find.
 func rerun(output, name, target string) string {
 	for line := range strings.Lines(output) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "go test -run="); ok {
@@ -200,16 +196,16 @@ func rerun(output, name, target string) string {
 	return "go test -run='^" + target + "$' ./" + name
 }
 
-// chunks do work of which only the amount can be said, such as a number of programs, until a time. The first chunk is small; from
-// then on the speed is known, and each next one takes a third of the time that is left, down to the least.
+// chunks divide work with an adjustable amount, such as a number of programs, until a time. The first chunk is small; after it
+// the speed is known, and each chunk takes a third of the remaining time, down to the least.
 type chunks struct {
 	first int
 	least int           // of a chunk
-	begun time.Duration // what a chunk costs that does nothing, about
+	begun time.Duration // approximate cost of an empty chunk
 	speed float64       // per second, of the last chunk
 }
 
-// next gives the amount of the next chunk; zero when there is no time for another.
+// next returns the next chunk's amount; zero if there is no time.
 func (c *chunks) next(left time.Duration) int {
 	if c.speed == 0 {
 		if left <= 0 {
@@ -227,7 +223,7 @@ func (c *chunks) next(left time.Duration) int {
 	return c.least
 }
 
-// each has work done in chunks until a time. work gets what was done before it, and how much it is to do.
+// each calls work in chunks until a time, with the amount done before and the amount to do.
 func (c *chunks) each(ctx context.Context, until time.Time, work func(done, amount int) error) error {
 	done := 0
 	for ctx.Err() == nil {

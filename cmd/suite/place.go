@@ -24,31 +24,28 @@ import (
 // markVariable marks the processes of a run of suite, so that none is left behind.
 const markVariable = "PULLEY_SUITE_RUN"
 
-// Bounds of ending what was started.
 const (
-	endWithin    = 25 * time.Second       // for a command after SIGINT, and for what it left, such as a server's watchdog, before it is killed
-	pollPause    = 100 * time.Millisecond // between looks for what is left
+	endWithin    = 25 * time.Second       // for a command after SIGINT, and for what it left, such as a server's watchdog, before a kill
+	pollPause    = 100 * time.Millisecond // between checks for remaining processes
 	removeWithin = 10 * time.Second       // for the directory, into which something may still write
 )
 
-// workdir is where the commands of one run of suite work: directories for what they write for a while, and the
-// mark that their processes carry.
+// workdir is the environment of one run of suite's commands: directories for temporary files, and the mark of their processes.
 type workdir struct {
-	dir     string   // for what is large, or holds devices
-	fast    string   // for all else, in memory where there is enough: servers make and remove files by the thousand
-	lock    *os.File // held as long as suite runs, whatever ends it
+	dir     string   // for large files and devices
+	fast    string   // for all else, in memory if possible: servers create and remove files by the thousand
+	lock    *os.File // held while suite runs
 	marker  string
-	timeout time.Duration // with a command that is to end, and with what it left, before they are killed
+	timeout time.Duration // for a command to end, and for what it left, before a kill
 }
 
-// Names in the temporary directory.
 const (
 	placePrefix = "pulley-suite-"
 	lockName    = "lock"
 )
 
-// newWorkdir makes the directory, after it has removed those of runs that were killed. Others may enter it: a server that root
-// starts runs under another account.
+// newWorkdir creates the directory, after removing those of killed runs. Others may enter it: root's servers run under another
+// account.
 func newWorkdir() (*workdir, error) {
 	removeAbandoned()
 	var random [4]byte
@@ -73,7 +70,7 @@ func placeOf(mark string) *workdir {
 	return p
 }
 
-// acquireLock locks the directory; it fails where another does so. The kernel gives the lock up with the process.
+// acquireLock locks the directory, or fails if it is locked. The kernel releases the lock with the process.
 func (p *workdir) acquireLock() (err error) {
 	if p.lock, err = os.OpenFile(filepath.Join(p.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
@@ -81,10 +78,10 @@ func (p *workdir) acquireLock() (err error) {
 	return syscall.Flock(int(p.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// beingMade is how long a directory is taken for one that is not locked yet.
+// beingMade is the age up to which an unlocked directory counts as new.
 const beingMade = time.Minute
 
-// removeAbandoned removes what runs left that were killed, such as by SIGKILL.
+// removeAbandoned removes the directories of killed runs.
 func removeAbandoned() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), placePrefix+"*")) // fails only for a malformed pattern
 	for _, dir := range dirs {
@@ -113,30 +110,29 @@ func (p *workdir) environment(more map[string]string) []string {
 	return env
 }
 
-// leave ends the processes that are left, unmounts and removes the directory. It does so whatever ended the run.
 func (p *workdir) leave() error {
 	err := p.endProcesses()
 	err = errors.Join(err, p.unmount(), p.remove())
-	_ = p.lock.Close() // with the directory it is of no use any more
+	_ = p.lock.Close() // useless without the directory
 	return err
 }
 
-// endProcesses waits for the processes with the mark, and kills those that do not end by themselves.
+// endProcesses waits for the marked processes, and kills those that remain.
 func (p *workdir) endProcesses() error {
 	if p.await(p.timeout) {
 		return nil
 	}
 	left := p.processes()
 	for _, pid := range left {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone by now
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have exited
 	}
-	if !p.await(endWithin) { // the kernel takes its time on a busy machine
+	if !p.await(endWithin) { // slow on a busy machine
 		return fmt.Errorf("processes %v cannot be killed", p.processes())
 	}
 	return fmt.Errorf("processes %v did not end by themselves, and were killed", left)
 }
 
-// await waits until no process with the mark is left, and says whether that came about in time.
+// await waits until no marked process is left, and reports whether that happened in time.
 func (p *workdir) await(within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -144,21 +140,21 @@ func (p *workdir) await(within time.Duration) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		_ = pause.For(ctx, pollPause) // the loop sees itself that ctx has ended
+		_ = pause.For(ctx, pollPause) // the loop checks ctx
 	}
 	return true
 }
 
-// processes lists those that carry the mark. Where there is no /proc, nobody is found.
+// processes lists the marked ones; none without /proc.
 func (p *workdir) processes() []int {
 	return slices.Sorted(maps.Keys(procenv.Find(markVariable+"="+p.marker, procenv.Settled)))
 }
 
-// unmount takes away what is mounted below the directory, the deepest first.
+// unmount unmounts everything below the directory, deepest first.
 func (p *workdir) unmount() error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil // not on Linux: nothing here mounts
+		return nil // not Linux: nothing is mounted
 	}
 	var points []string
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -177,7 +173,7 @@ func (p *workdir) unmount() error {
 	return errors.Join(errs...)
 }
 
-// remove removes the directories. A watchdog may be removing parts of it at the same time.
+// remove removes the directories, possibly concurrently with a watchdog.
 func (p *workdir) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
@@ -186,6 +182,6 @@ func (p *workdir) remove() error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		_ = pause.For(ctx, pollPause) // the loop sees itself that ctx has ended
+		_ = pause.For(ctx, pollPause) // the loop checks ctx
 	}
 }

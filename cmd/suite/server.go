@@ -23,11 +23,11 @@ import (
 // templateName is the database that every test clones.
 const templateName = "pulley_template"
 
-// serveWithin bounds the start of the server and the making of the template, on a machine with other work.
+// serveWithin bounds the start of the server and the making of the template, on a busy machine.
 const serveWithin = 4 * time.Minute
 
-// withServer starts the Postgres that all packages share, has work use it, and ends it. work gets the environment that leads
-// test binaries there. A server that the user named in PULLEY_DSN is left to the tests as it is: it gets no template.
+// withServer starts the Postgres that all packages share, calls work with the environment that leads test binaries there, and
+// ends the server. A server in PULLEY_DSN is left to the tests as it is, without a template.
 func (p *workdir) withServer(ctx context.Context, work func(env map[string]string) error) (err error) {
 	starting, cancel := context.WithTimeout(ctx, serveWithin)
 	defer cancel()
@@ -47,12 +47,11 @@ func (p *workdir) withServer(ctx context.Context, work func(env map[string]strin
 	return work(env)
 }
 
-// samePython has a Python say what tells it from another.
 const samePython = "import sys; print(sys.version, sys.prefix, sys.base_prefix, sys.path[1:])"
 
-// directPython gives the environment in which python3 is the interpreter itself, where it is a script that looks for one first, such as
-// pyenv's: to begin, such a script takes eight times the processor time that the interpreter takes, and tests begin hundreds. Where there
-// is no Python, or the two differ, it gives nothing.
+// directPython returns the environment in which python3 is the interpreter itself, if it is a script that finds one, such as
+// pyenv's: such a script takes eight times the interpreter's processor time to start, and tests start hundreds. It returns
+// nothing without Python, or if the two differ.
 func (p *workdir) directPython(ctx context.Context) (env map[string]string) {
 	ask := func(program, question string) string {
 		var out bytes.Buffer
@@ -67,14 +66,13 @@ func (p *workdir) directPython(ctx context.Context) (env map[string]string) {
 	}
 	dir := filepath.Join(p.dir, "bin")
 	link := filepath.Join(dir, "python3")
-	_ = os.Remove(link) // of a run before, in the same place
+	_ = os.Remove(link) // of an earlier run in the same workdir
 	if errors.Join(os.MkdirAll(dir, 0o755), os.Symlink(interpreter, link)) != nil || ask(link, samePython) != ask("python3", samePython) {
 		return nil
 	}
 	return map[string]string{"PATH": dir + string(os.PathListSeparator) + os.Getenv("PATH")}
 }
 
-// setUpDesigns makes the schema of every design in a database.
 func setUpDesigns(ctx context.Context, dsn string) error {
 	for _, design := range designs.Durable() {
 		b, err := design.Open(ctx, designs.OpenOptions{DSN: dsn, Schema: pgtest.TemplateSchema(design.String())})
@@ -86,10 +84,9 @@ func setUpDesigns(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// imageCmd makes the image of Postgres that tests of Docker need.
+// imageCmd makes the image of Postgres for tests of Docker.
 type imageCmd struct{}
 
-// Run makes it unless it is there.
 func (*imageCmd) Run(ctx context.Context) (err error) {
 	limited, cancel := context.WithTimeout(ctx, pgimage.Within)
 	defer cancel()
@@ -101,9 +98,8 @@ func (*imageCmd) Run(ctx context.Context) (err error) {
 	return pgimage.Ensure(limited, docker)
 }
 
-// beginImage has a process make the image while the tests are compiled, so that the first test of Docker need not wait for
-// all of it. Only in CI, where those tests must run. What goes wrong is left to them: they make the image
-// themselves, or say why they cannot. end ends the process.
+// beginImage starts making the image while the tests are compiled, so that the first test of Docker waits less. Only in CI,
+// where those tests must run. On an error they make the image themselves, or report why they cannot. end ends the process.
 func (p *workdir) beginImage(ctx context.Context) (end func(), err error) {
 	if os.Getenv("CI") != "true" {
 		return func() {}, nil

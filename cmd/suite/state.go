@@ -13,18 +13,17 @@ import (
 	"time"
 )
 
-// state is where each part of the last night stopped, so that the next one goes on from there.
+// state is where each part of the last night stopped, so that the next one continues there.
 type state struct {
-	Next     map[string]uint64  `json:"next"`               // the first seed, world or bug that nobody has tried, by part
+	Next     map[string]uint64  `json:"next"`               // the first untried seed, world or bug, by part
 	Seconds  map[string]float64 `json:"seconds"`            // of each package's deep tests
 	Last     map[string]string  `json:"last"`               // the day of each package's deep tests
-	Baseline string             `json:"baseline,omitempty"` // the commit that the gate holds revisions against
+	Baseline string             `json:"baseline,omitempty"` // the gate's baseline commit
 
 	file string
 }
 
-// readState reads it. Where there is none yet, seeds begin at a place that the day gives, so that two nights without memory
-// do not try the same.
+// readState reads the state. Without one, seeds begin at a number that depends on the day, so that two such nights differ.
 func readState(file string) (*state, error) {
 	s := &state{Next: map[string]uint64{}, Seconds: map[string]float64{}, Last: map[string]string{}, file: file}
 	text, err := os.ReadFile(file)
@@ -40,10 +39,10 @@ func readState(file string) (*state, error) {
 	return s, nil
 }
 
-// perDay is how many seeds lie between the places where two days begin.
+// perDay is the distance of two days' first seeds.
 const perDay = 10_000_000
 
-// next is the first that nobody has tried.
+// next is the first untried one.
 func (s *state) next(part string) uint64 {
 	if n, ok := s.Next[part]; ok {
 		return n
@@ -53,7 +52,7 @@ func (s *state) next(part string) uint64 {
 
 func (s *state) write() error { return writeJSON(s.file, s) }
 
-// revision names the commit, and says whether the files differ from it.
+// revision names the commit, and whether files differ from it.
 func (n *night) revision(ctx context.Context) string {
 	var out bytes.Buffer
 	if err := n.run(ctx, command{args: []string{"git", "describe", "--always", "--dirty", "--abbrev=12"}, out: &out}); err != nil {
@@ -62,7 +61,6 @@ func (n *night) revision(ctx context.Context) string {
 	return strings.TrimSpace(out.String())
 }
 
-// machine says what the night ran on.
 func machine() string {
 	return fmt.Sprintf("%s, %s/%s, %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, processors())
 }

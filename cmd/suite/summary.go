@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// mostListed is how many packages and tests are named as the slowest.
+// mostListed is the number of slowest packages and tests to list.
 const mostListed = 10
 
-// printPackage writes one line for a package that ended.
 func printPackage(w io.Writer, r result) {
 	word := map[string]string{passed: "ok", failed: "FAIL", skipped: "none"}[r.Action]
 	if r.Action == skipped {
@@ -23,7 +22,6 @@ func printPackage(w io.Writer, r result) {
 	fmt.Fprintf(w, "%-5s %7.1f s %7.1f s CPU  %s\n", word, r.Seconds, r.CPU, short(r.Package))
 }
 
-// printFailures writes what failed, with its output.
 func printFailures(w io.Writer, t *tally) {
 	for _, r := range t.failures() {
 		fmt.Fprintf(w, "\n--- FAILED: %s\n%s", r.name(), indent(r.Output))
@@ -59,7 +57,6 @@ func indent(text string) string {
 	return out.String()
 }
 
-// printSummary writes what was slow, what was left out, and what it came to.
 func printSummary(w io.Writer, t *tally) {
 	tellMost(w, "packages that use the most processor time", t.Packages, func(r result) float64 { return r.CPU })
 	tellMost(w, "slowest packages", t.Packages, func(r result) float64 { return r.Seconds })
@@ -79,7 +76,6 @@ func printSummary(w io.Writer, t *tally) {
 		verdict, len(t.Packages), counts[passed], counts[failed], counts[skipped], (time.Duration(t.Wall) * time.Second).String(), t.CPU)
 }
 
-// outermost lists the tests that are no part of another.
 func (t *tally) outermost() []result {
 	var list []result
 	for _, r := range t.Tests {
@@ -90,7 +86,7 @@ func (t *tally) outermost() []result {
 	return list
 }
 
-// tellMost names those of a list of which there is most.
+// tellMost lists the largest entries.
 func tellMost(w io.Writer, what string, list []result, seconds func(result) float64) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b result) int { return cmp.Compare(seconds(b), seconds(a)) })
@@ -104,7 +100,7 @@ func tellMost(w io.Writer, what string, list []result, seconds func(result) floa
 	}
 }
 
-// printSkipped names the tests that were left out, with their reasons, so that none counts as passed.
+// printSkipped lists skipped tests with their reasons, so that none counts as passed.
 func printSkipped(w io.Writer, t *tally) {
 	reasons := map[string][]string{}
 	for _, r := range t.Tests {
@@ -122,7 +118,7 @@ func printSkipped(w io.Writer, t *tally) {
 	}
 }
 
-// reason is what a test said when it was left out: "file.go:12: reason".
+// reason is a skipped test's reason: "file.go:12: reason".
 func reason(output string) string {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// testCmd runs every test.
 type testCmd struct {
 	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
 	AtOnce   int           `help:"Packages at a time. Default: one and a half for each processor, since tests also wait."`
@@ -24,7 +23,6 @@ type testCmd struct {
 	built *built // nil: go test compiles
 }
 
-// Run runs them and tells how they ended.
 func (o *testCmd) Run(ctx context.Context) error {
 	return within(func(p *workdir) error {
 		t, err := o.run(ctx, p, func(r result) { printPackage(os.Stdout, r) })
@@ -39,10 +37,10 @@ func (o *testCmd) Run(ctx context.Context) error {
 	})
 }
 
-// packagesAtOnce is one and a half for each processor, since tests also wait.
+// packagesAtOnce is one and a half per processor, since tests also wait.
 func packagesAtOnce() int { return (3*processors() + 1) / 2 }
 
-// run runs the tests and keeps their times.
+// run runs the tests and stores their times.
 func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tally, error) {
 	packages, err := p.listPackages(ctx, o.Packages)
 	if err != nil {
@@ -84,9 +82,9 @@ func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tall
 	return t, nil
 }
 
-// singles are packages in which no goroutines meet, or whose goroutines meet under the race detector elsewhere: what
-// commandPackage calls does in its commands that are processes of their own, and all of them do in the night. Without the detector,
-// their tests take a fifth of the time.
+// singles are packages without concurrent goroutines, or whose concurrency is tested under the race detector elsewhere: the
+// code that commandPackage calls, in its separate processes, and all of them in the night. Without the detector, their tests
+// take a fifth of the time.
 var singles = []string{
 	commandPackage, "sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
 	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference",
@@ -95,22 +93,21 @@ var singles = []string{
 	"bench/gate", "bench/gobench", "bench/profile", "chaos/cases", "internal/bytesize", "internal/nearest", "internal/procstatus",
 }
 
-// singlesAtOnce is how many of them are tested at a time, and compiled: two, so that they do not end long after the others.
 const singlesAtOnce = 2
 
 // commandPackage is the command. Its tests call it, and start it as a process.
 const commandPackage = "cmd/pulley"
 
-// commandVariable names the command that those tests start as a process. It is built with the race detector.
+// commandVariable names the command with the race detector, which those tests start as a process.
 const commandVariable = "PULLEY_TEST_COMMAND"
 
-// buildCommand builds the command with the race detector, and says where it is.
+// buildCommand builds the command with the race detector, and returns its path.
 func (p *workdir) buildCommand(ctx context.Context) (string, error) {
 	file := filepath.Join(p.dir, "pulley")
 	return file, p.goBuild(ctx, "build", "-race", withoutDebugger, "-o", file, "./"+commandPackage)
 }
 
-// splitSingles parts packages into those whose tests run with the race detector, and those whose run without it.
+// splitSingles splits packages into those tested with the race detector and those without.
 func splitSingles(packages []string) (with, without []string) {
 	for _, name := range packages {
 		if slices.Contains(singles, short(name)) {
@@ -122,10 +119,9 @@ func splitSingles(packages []string) (with, without []string) {
 	return with, without
 }
 
-// vetName stands for go vet among the packages of a tally.
+// vetName represents go vet among the packages of a tally.
 const vetName = "go vet"
 
-// vetPackages has go vet read packages, and counts a failure where it finds something.
 func (p *workdir) vetPackages(ctx context.Context, packages []string, t *tally) error {
 	err := p.runSilently(ctx, append([]string{"go", "vet"}, packages...)...)
 	if err != nil && ctx.Err() == nil {
@@ -138,12 +134,12 @@ func (p *workdir) vetPackages(ctx context.Context, packages []string, t *tally) 
 	return err
 }
 
-// hasCommand says whether the command's tests are among those of packages.
+// hasCommand reports whether packages include the command.
 func hasCommand(packages []string) bool {
 	return slices.ContainsFunc(packages, func(name string) bool { return short(name) == commandPackage })
 }
 
-// testSplit runs the packages in which goroutines meet with the race detector, and beside them the others without it.
+// testSplit tests the packages with concurrent goroutines with the race detector, and concurrently the others without it.
 func (p *workdir) testSplit(ctx context.Context, all tests) (*tally, error) {
 	with, without := all, all
 	with.packages, without.packages = splitSingles(all.packages)
@@ -164,7 +160,7 @@ func (p *workdir) testSplit(ctx context.Context, all tests) (*tally, error) {
 			if len(t.packages) > 0 {
 				tallies[i], err = p.test(ctx, t)
 			}
-			if err == nil && all.vetted && !t.race { // it compiles what the tests without the race detector have had compiled
+			if err == nil && all.vetted && !t.race { // it shares compiled packages with the tests without the race detector
 				err = p.vetPackages(ctx, all.packages, tallies[i])
 			}
 			return err

@@ -17,33 +17,30 @@ import (
 	"time"
 )
 
-// tests is a run of go test.
 type tests struct {
 	packages []string
 	race     bool
-	vetted   bool              // go vet reads the packages, too
-	atOnce   int               // packages at a time; zero: two for each processor
+	vetted   bool              // also runs go vet
+	atOnce   int               // packages at a time; zero: two per processor
 	timeout  time.Duration     // of one package
 	flags    []string          // more, for go test
-	env      map[string]string // besides the place's
-	printed  func(result)      // hears of each package that ended
+	env      map[string]string // besides the workdir's
+	printed  func(result)      // receives each ended package
 	record   string            // a file for the events; empty: none
-	built    *built            // what is compiled already; nil: go test compiles
-	meter    *spentMeter       // nil: nobody wants to know what processor time they take
+	built    *built            // nil: go test compiles
+	meter    *spentMeter       // nil: processor time is not recorded
 }
 
-// garbage has test binaries, which live for seconds, collect less often, unless the caller says how often.
+// garbage makes short-lived test binaries collect garbage less often, unless GOGC is set.
 const garbage = "400"
 
-// raceOptions have what is built with the race detector end at once. By itself it waits for a second, in which other goroutines
-// might meet: a second for each test binary, and for each process that one starts.
+// raceOptions let race-enabled programs exit at once. By default they wait a second for races, for each test binary and each
+// process that it starts.
 const raceOptions = "atexit_sleep_ms=0"
 
-// withoutDebugger links test binaries without what only a debugger reads, which is half of the work of linking one. Stack traces
-// and profiles need none of it.
+// withoutDebugger omits debugger data, which is half of the linking time. Stack traces and profiles do not need it.
 const withoutDebugger = "-ldflags=-w"
 
-// withVariable gives an environment with one more variable.
 func withVariable(env map[string]string, name, value string) map[string]string {
 	more := map[string]string{}
 	maps.Copy(more, env)
@@ -51,11 +48,11 @@ func withVariable(env map[string]string, name, value string) map[string]string {
 	return more
 }
 
-// parallelTests is how many tests of a package run at a time, of those that may: two for each processor, since tests also wait.
+// parallelTests is the number of parallel tests of a package: two per processor, since tests also wait.
 func parallelTests() int { return 2 * processors() }
 
-// goTest has go test compile and run the tests, and write their events. It leaves vet to who vets: go test would have every package vetted once
-// with the race detector and once without, down to the standard library.
+// goTest runs go test and writes its events. vet runs separately: go test would vet every package with and without the race
+// detector, including the standard library.
 func (p *workdir) goTest(ctx context.Context, t tests, out io.Writer) error {
 	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=off", withoutDebugger}
 	if t.race {
@@ -64,7 +61,7 @@ func (p *workdir) goTest(ctx context.Context, t tests, out io.Writer) error {
 	return p.run(ctx, command{args: append(append(args, t.flags...), t.packages...), env: t.env, out: out})
 }
 
-// test runs the tests. The error tells that they could not be run; that some failed stands in the tally.
+// test runs the tests. The error means that they could not run; failures are in the tally.
 func (p *workdir) test(ctx context.Context, t tests) (*tally, error) {
 	work := p.goTest
 	if t.built != nil {
@@ -104,7 +101,7 @@ func (p *workdir) test(ctx context.Context, t tests) (*tally, error) {
 	}()
 	var said bytes.Buffer
 	err = counted.read(reader, func(line string) { fmt.Fprintln(&said, line) })
-	_ = reader.CloseWithError(err) // so that a command whose output nobody reads ends
+	_ = reader.CloseWithError(err) // ends a command whose output nobody reads
 	err = errors.Join(err, <-ended)
 	counted.Wall = time.Since(begun).Seconds()
 	switch {
@@ -119,7 +116,6 @@ func (p *workdir) test(ctx context.Context, t tests) (*tally, error) {
 	return counted, nil
 }
 
-// listPackages lists the packages that patterns name; without any, all.
 func (p *workdir) listPackages(ctx context.Context, patterns []string) ([]string, error) {
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
@@ -135,14 +131,12 @@ func (p *workdir) listPackages(ctx context.Context, patterns []string) ([]string
 	return names, nil
 }
 
-// listed is what go list tells of a package, or of its tests: of these fields, those that it is asked for.
 type listed struct {
 	ImportPath, Dir           string
 	Deps                      []string
 	TestGoFiles, XTestGoFiles []string
 }
 
-// describe has go list tell of packages.
 func (p *workdir) describe(ctx context.Context, args ...string) ([]listed, error) {
 	var out, problems bytes.Buffer
 	if err := p.run(ctx, command{args: append([]string{"go", "list"}, args...), out: &out, err: &problems}); err != nil {
@@ -160,10 +154,10 @@ func (p *workdir) describe(ctx context.Context, args ...string) ([]listed, error
 	}
 }
 
-// timesFile keeps how long each package took, so that the next run begins with the longest.
+// timesFile stores each package's duration, so that the next run begins with the longest.
 const timesFile = "out/test/seconds.json"
 
-// longest are the packages that take longest, for the first run on a machine.
+// longest are the longest packages, for the first run on a machine.
 var longest = []string{
 	"chaos", "sim/explore/search", "sim/pgsim/pull", "sim/pgsim/journal", "bench", "engine", "cmd/pulley", "engine/backend/differ", "engine/pgserver", "engine/backend/postgres/pull",
 	"engine/backend/postgres/push", "engine/backend/postgres/eager", "engine/backend/postgres/journal", "chaos/hosts",
@@ -171,7 +165,7 @@ var longest = []string{
 	"bench/ceiling", "chaos/mutants", "bench/measure", "bench/claims",
 }
 
-// longestFirst puts packages in the order in which they should begin, so that no processor is idle at the end.
+// longestFirst orders packages so that no processor is idle at the end.
 func longestFirst(packages []string, seconds map[string]float64) []string {
 	weight := func(name string) float64 {
 		if s, ok := seconds[short(name)]; ok {
@@ -195,17 +189,17 @@ func longestFirst(packages []string, seconds map[string]float64) []string {
 	return sorted
 }
 
-// readSeconds gives how long each package took the last time; nothing if that is not known.
+// readSeconds returns each package's last duration; nil if unknown.
 func readSeconds(file string) map[string]float64 {
 	seconds := map[string]float64{}
 	text, err := os.ReadFile(file)
 	if err != nil || json.Unmarshal(text, &seconds) != nil {
-		return nil // the order is a matter of speed alone
+		return nil // only the order depends on it
 	}
 	return seconds
 }
 
-// writeSeconds keeps how long packages took, and what is known of the others.
+// writeSeconds stores new durations, and keeps those of other packages.
 func writeSeconds(file string, t *tally) error {
 	seconds := readSeconds(file)
 	if seconds == nil {
@@ -217,7 +211,6 @@ func writeSeconds(file string, t *tally) error {
 	return writeJSON(file, seconds)
 }
 
-// writeJSON writes a file whole, or not at all.
 func writeJSON(file string, value any) error {
 	text, err := json.MarshalIndent(value, "", "\t")
 	if err != nil {
@@ -232,5 +225,4 @@ func writeJSON(file string, value any) error {
 	return os.Rename(file+".new", file)
 }
 
-// processors is how many this machine lets us use.
 func processors() int { return runtime.GOMAXPROCS(0) }

@@ -10,17 +10,16 @@ import (
 	"syscall"
 )
 
-// account is the user that a server runs as where that is not the caller. A nil account is the
-// caller; its methods then do nothing.
+// account is the user that a server runs as, if not the caller. A nil account is the caller; its methods do nothing.
 type account struct {
 	name     string
 	uid, gid uint32
 }
 
-// accountNames are looked for when the caller is root, whom Postgres refuses to serve.
+// accountNames are tried when the caller is root, as which Postgres does not run.
 var accountNames = []string{"postgres", "_postgres", "nobody"}
 
-// serverAccount returns the account to run a server under: nil unless the caller is root.
+// serverAccount returns the account for a server: nil unless the caller is root.
 func serverAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -40,7 +39,6 @@ func serverAccount() (*account, error) {
 	return nil, errors.New("Postgres does not run as root and there is no account postgres or nobody here: add one, or run as an ordinary user")
 }
 
-// chown gives a file or directory to the account.
 func (a *account) chown(path string) error {
 	if a == nil {
 		return nil
@@ -48,8 +46,8 @@ func (a *account) chown(path string) error {
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// attributes are those of a process of the account, in a session of its own: a Ctrl-C on the terminal
-// is for our program, which then decides about its server.
+// attributes are those of a process of the account, in its own session: a Ctrl-C on the terminal reaches only our program,
+// which then decides about its server.
 func (a *account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	if a != nil {
@@ -58,8 +56,7 @@ func (a *account) attributes() *syscall.SysProcAttr {
 	return attr
 }
 
-// checkEnter says why the account cannot enter a directory: one on the way there is closed to it. It
-// looks at the permission bits only.
+// checkEnter returns why the account cannot enter a directory: one on its path is closed to it. It checks only permission bits.
 func (a *account) checkEnter(dir string) error {
 	if a == nil {
 		return nil
@@ -78,7 +75,7 @@ func (a *account) checkEnter(dir string) error {
 	}
 }
 
-// allows looks for the permission bits (of the last octal digit) that apply to the account.
+// allows checks the permission bits (of the last octal digit) that apply to the account.
 func (a *account) allows(info os.FileInfo, bits os.FileMode) bool {
 	mode := info.Mode().Perm()
 	stat, ok := info.Sys().(*syscall.Stat_t)

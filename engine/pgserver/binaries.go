@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// binaries is a directory with the programs of one Postgres.
+// binaries is a directory with one Postgres' programs.
 type binaries struct {
 	dir         string
 	version     int
 	versionText string
 }
 
-// binaryPlaces are searched after the PATH, in this order; where a pattern fits several versions the
-// newest comes first.
+// binaryPlaces are searched after the PATH, in this order; of several versions of a pattern the newest comes first.
 var binaryPlaces = []string{
 	"/usr/lib/postgresql/*/bin",                             // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                                      // Postgres' packages for Fedora, RHEL, SUSE
@@ -37,7 +36,7 @@ var binaryPlaces = []string{
 	"/opt/postgresql*/bin", "/usr/local/lib/postgresql/bin", // others
 }
 
-// findBinaries returns what can serve, the preferred one first, and why others cannot.
+// findBinaries returns the usable binaries, preferred ones first, and why others are not usable.
 func findBinaries(ctx context.Context, who *account) (found []binaries, unfit []error) {
 	for _, dir := range binaryDirs() {
 		b, err := examine(ctx, dir, who)
@@ -50,11 +49,11 @@ func findBinaries(ctx context.Context, who *account) (found []binaries, unfit []
 	return found, unfit
 }
 
-// binaryDirs lists the directories that hold a program named postgres, each once.
+// binaryDirs lists the directories with a program named postgres, each once.
 func binaryDirs() []string {
 	var dirs []string
 	add := func(dir string) {
-		// A postgres on the PATH may be a link; its companions and libraries are where it points to.
+		// A postgres on the PATH may be a link; its companions and libraries are at its target.
 		program, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 		if err != nil {
 			return
@@ -72,7 +71,7 @@ func binaryDirs() []string {
 		}
 	}
 	for _, pattern := range binaryPlaces {
-		matches, _ := filepath.Glob(pattern) // fails only for a malformed pattern
+		matches, _ := filepath.Glob(pattern)
 		slices.SortFunc(matches, func(a, b string) int { return versionIn(b) - versionIn(a) })
 		for _, dir := range matches {
 			add(dir)
@@ -81,7 +80,6 @@ func binaryDirs() []string {
 	return dirs
 }
 
-// versionIn is the first number in a path, which is the version in the paths of binaryPlaces.
 func versionIn(path string) int {
 	if i := strings.IndexAny(path, "0123456789"); i >= 0 {
 		n, _ := leadingInt(path[i:])
@@ -90,7 +88,7 @@ func versionIn(path string) int {
 	return 0
 }
 
-// examine asks the postgres in dir for its version, as the account that will run it.
+// examine runs the postgres in dir for its version, under the server's account.
 func examine(ctx context.Context, dir string, who *account) (binaries, error) {
 	if err := who.checkEnter(dir); err != nil {
 		return binaries{}, err
@@ -121,8 +119,8 @@ func examine(ctx context.Context, dir string, who *account) (binaries, error) {
 	return b, nil
 }
 
-// serverEnv is the environment of the programs of Postgres: ours without the variables that would
-// change what they do, and with messages in English, since we read them.
+// serverEnv is the environment of Postgres' programs: ours without variables that affect them, and with messages in English,
+// which we parse.
 func serverEnv() []string {
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -132,7 +130,7 @@ func serverEnv() []string {
 	return append(env, "LC_ALL=C", "TZ=UTC", "HOME=/")
 }
 
-// openLocal starts the first of the local binaries that starts.
+// openLocal starts a server from the first usable local binaries.
 func (o Options) openLocal(ctx context.Context) (*Server, error) {
 	who, err := serverAccount()
 	if err != nil {
@@ -156,7 +154,7 @@ func (o Options) openLocal(ctx context.Context) (*Server, error) {
 	return nil, errors.New(strings.Join(texts, "; "))
 }
 
-// howToInstall is what a user without any Postgres has to do.
+// howToInstall advises a user without any Postgres.
 func howToInstall() string {
 	install := "install it with the system's package manager (apt-get install postgresql, dnf install postgresql-server, apk add postgresql)"
 	if runtime.GOOS == "darwin" {

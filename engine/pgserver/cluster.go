@@ -17,11 +17,10 @@ import (
 	"pulley/internal/watchdog"
 )
 
-// cluster is a server that runs from binaries, in a place of its own.
+// cluster is a server that runs from binaries, in its own place.
 //
-// Invariants: the watchdog is older than every process that uses the place; the place's locks are
-// held until the watchdog is done; proc, when it is not nil, is the last server that was ready (it may
-// have died since).
+// Invariants: the watchdog is older than every process that uses the place; the place's locks are held until the watchdog is
+// done; proc, if not nil, is the last server that was ready (it may have died since).
 type cluster struct {
 	o        Options
 	bin      binaries
@@ -29,16 +28,15 @@ type cluster struct {
 	watchdog *watchdog.Watchdog
 	settings map[string]string // of the server, without its address
 
-	place *place // of the server that leads; under mu once there may be a standby
+	place *place // of the leading server; under mu once there may be a standby
 
 	mu       sync.Mutex
 	proc     *process
-	standby  *standby // nil: there is none
+	standby  *standby // nil: none
 	removals sync.WaitGroup
 	closed   bool
 }
 
-// openCluster makes a place, a watchdog and a data directory, and starts a server there.
 func (o Options) openCluster(ctx context.Context, way Way, b binaries, who *account) (*Server, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.StartTimeout, fmt.Errorf("the server did not start within %s", o.StartTimeout))
 	defer cancel()
@@ -68,8 +66,7 @@ func (o Options) openCluster(ctx context.Context, way Way, b binaries, who *acco
 	return &Server{way: way, dsn: p.dsn(), where: where, facts: f, cluster: c}, nil
 }
 
-// bringUp makes the data directory and starts the first server on it. A server that lacks the library
-// for statement counters is started without.
+// bringUp makes the data directory and starts the first server on it, without statement counters if their library is missing.
 func (c *cluster) bringUp(ctx context.Context) (facts, error) {
 	if err := c.initialise(ctx); err != nil {
 		return facts{}, err
@@ -101,26 +98,25 @@ func (c *cluster) bringUp(ctx context.Context) (facts, error) {
 	return inspect(ctx, c.place.dsn())
 }
 
-// ClustersVariable is the environment variable that names a directory in which data directories are kept as initdb makes them, one
-// for each build of Postgres. A server then begins with a copy, which takes a tenth of the processor time of initdb. It is for runs of
-// tests, which start servers by the dozen: whoever sets it removes the directory.
+// ClustersVariable is the environment variable that names a directory of data directories made by initdb, one for each build of
+// Postgres. A server then begins with a copy, at a tenth of initdb's processor time. It is for test runs, which start servers
+// by the dozen: whatever sets the variable removes the directory.
 const ClustersVariable = "PULLEY_TEST_CLUSTERS"
 
-// initialise makes the data directory: by a copy where some are kept.
 func (c *cluster) initialise(ctx context.Context) error {
-	if kept := os.Getenv(ClustersVariable); kept != "" && os.Geteuid() == 0 { // an ordinary user could not read what another has made
+	if kept := os.Getenv(ClustersVariable); kept != "" && os.Geteuid() == 0 { // an ordinary user could not read another account's copy
 		return c.initialiseFrom(ctx, kept)
 	}
 	return c.initdb(ctx)
 }
 
-// initdb makes the data directory. It need not be synced: what a crash of the machine leaves of it is removed, not used.
+// initdb makes the data directory. It is not synced, because after a crash of the machine it is removed, not used.
 func (c *cluster) initdb(ctx context.Context) error {
 	return c.tool(ctx, c.place, "initdb", "-D", c.place.cluster(), "-U", superuser, "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
 }
 
-// initialiseFrom copies the data directory from the one that is kept for these binaries. The first who comes makes it and keeps
-// a copy; who comes at the same time does the same, and the copy of one of them is kept.
+// initialiseFrom copies the data directory kept for these binaries. If there is none, it makes one and keeps a copy; of
+// concurrent copies one is kept.
 func (c *cluster) initialiseFrom(ctx context.Context, dir string) error {
 	build := sha256.Sum256(fmt.Appendf(nil, "%s %d", c.bin.dir, c.bin.version))
 	kept := filepath.Join(dir, fmt.Sprintf("%x", build[:6]))
@@ -133,28 +129,26 @@ func (c *cluster) initialiseFrom(ctx context.Context, dir string) error {
 	if err := errors.Join(os.MkdirAll(dir, 0o755), c.who.chown(dir)); err != nil {
 		return err
 	}
-	own := kept + "-" + rand.Text() // until it is whole
+	own := kept + "-" + rand.Text() // until it is complete
 	if err := c.copyCluster(ctx, c.place.cluster(), own); err != nil {
 		return err
 	}
 	err := os.Rename(own, kept)
-	if errors.Is(err, os.ErrExist) { // another was first
+	if errors.Is(err, os.ErrExist) { // another process was first
 		return os.RemoveAll(own)
 	}
 	return err
 }
 
-// copyCluster copies a data directory that no server uses, with the permissions that a server wants to see.
+// copyCluster copies an unused data directory, with the permissions that a server requires.
 func (c *cluster) copyCluster(ctx context.Context, from, to string) error {
 	return c.program(ctx, c.place, "cp", "-R", "-p", from, to)
 }
 
-// tool runs one of the programs beside the server's.
 func (c *cluster) tool(ctx context.Context, p *place, name string, args ...string) error {
 	return c.program(ctx, p, filepath.Join(c.bin.dir, name), args...)
 }
 
-// program runs a program under the server's account.
 func (c *cluster) program(ctx context.Context, p *place, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = p.data.path
@@ -176,8 +170,8 @@ const (
 	ownConfigName     = "pulley.conf"
 )
 
-// configure writes our settings to a file of their own, which the server's file includes last: so
-// they win over initdb's, and ALTER SYSTEM wins over them. Writing again replaces them.
+// configure writes our settings to a separate file, which the server's file includes last: so they override initdb's, and ALTER
+// SYSTEM overrides them. Writing again replaces them.
 func (c *cluster) configure(p *place, settings map[string]string) error {
 	address := map[string]string{
 		"listen_addresses":        "",
@@ -203,8 +197,8 @@ func (c *cluster) configure(p *place, settings map[string]string) error {
 	return errors.Join(err, main.Close())
 }
 
-// start launches the server and waits until it answers. After a crash the first attempt may fail on
-// what the dead server's last processes still hold: that passes, so it is tried again.
+// start launches the server and waits until it answers. After a crash it retries as long as the dead server's last processes
+// still hold resources.
 func (c *cluster) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.o.StartTimeout, fmt.Errorf("the server did not start within %s", c.o.StartTimeout))
 	defer cancel()
@@ -225,7 +219,6 @@ func (c *cluster) start(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 }
 
-// launch starts the server's process and waits for an answer to a connection, or for its end.
 func (c *cluster) launch(ctx context.Context) (err error) {
 	proc, err := c.launchIn(ctx, c.place)
 	if err == nil {
@@ -246,7 +239,6 @@ func (c *cluster) launchIn(ctx context.Context, p *place) (*process, error) {
 	return proc, nil
 }
 
-// stop ends the server as mode says, and by force when ctx ends first.
 func (c *cluster) stop(ctx context.Context, mode StopMode) error {
 	signal := map[StopMode]syscall.Signal{
 		StopFast: syscall.SIGINT, StopImmediate: syscall.SIGQUIT, StopKill: syscall.SIGKILL,
@@ -268,7 +260,7 @@ func (c *cluster) close(ctx context.Context) error {
 	stopping, cancel := context.WithTimeout(ctx, closeTimeout/3)
 	err := c.stop(stopping, StopImmediate)
 	cancel()
-	c.removals.Wait() // it is bounded
+	c.removals.Wait() // bounded
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
@@ -278,7 +270,7 @@ func (c *cluster) close(ctx context.Context) error {
 	}
 	err = errors.Join(err, c.watchdog.Release(ctx, ""))
 	c.place.drop()
-	if len(c.place.left()) > 0 { // somebody killed the watchdog
+	if len(c.place.left()) > 0 { // the watchdog was killed
 		err = errors.Join(err, clearLeftovers(ctx, c.place.dirs()))
 	}
 	for _, dir := range c.place.left() {

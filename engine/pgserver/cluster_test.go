@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestKeptClusters starts servers where data directories are kept: two at the same time, of which each makes one or copies the other's,
-// and then one that begins with a copy of what is kept.
+// TestKeptClusters starts two servers at the same time, each of which makes or copies the kept data directory, then one that
+// starts with a copy.
 func TestKeptClusters(t *testing.T) {
 	needBinaries(t)
 	dir := openDir(t)
@@ -35,7 +35,7 @@ func TestKeptClusters(t *testing.T) {
 	}
 }
 
-// identifyOne starts a server, and gives what initdb told it from every other.
+// identifyOne starts a server, and returns the identifier that initdb gave it.
 func identifyOne(t *testing.T) (id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitsMax)
 	defer cancel()

@@ -29,15 +29,14 @@ import (
 
 const (
 	postgresPort   = "5432/tcp"
-	containerLabel = "pulley.pgserver" // marks our containers, so that a later run can remove leftovers
-	containerShm   = 512 << 20         // bytes of /dev/shm, which parallel queries use; Docker's default is 64 MB
-	containerWALMB = 4096              // the room on the daemon's disk is not known
+	containerLabel = "pulley.pgserver" // identifies our leftovers
+	containerShm   = 512 << 20         // bytes of /dev/shm, for parallel queries; Docker's default is 64 MB
+	containerWALMB = 4096              // the daemon's free disk space is unknown
 
-	// createdGrace is how long a container that does not run is taken for one that is just being
-	// started by another process.
+	// createdGrace is how long another process may take to start a created container.
 	createdGrace = 2 * time.Minute
 
-	// engineTimeout bounds a request to the engine that should be answered at once.
+	// engineTimeout bounds a quick request to the engine.
 	engineTimeout = 10 * time.Second
 )
 
@@ -46,19 +45,19 @@ var errNoAnswer = errors.New("no address of it answers")
 //go:embed lifeline.sh
 var lifelineScript string
 
-// container is a server in a container of ours.
+// container is a server in our container.
 type container struct {
 	engine   *engine
 	id       string
 	password string
 
-	mu      sync.Mutex // of what happens to a running one
+	mu      sync.Mutex // of pauses, restarts and network changes
 	stdin   *lifeline
-	stopped string // the network that it was taken off; empty: none
+	stopped string // the network that it was disconnected from; empty: none
 }
 
-// openDocker runs a server in a container that ends with this process. An image that lacks the library
-// for statement counters is started without.
+// openDocker runs a server in a container that ends with this process, without statement counters if the image lacks their
+// library.
 func (o Options) openDocker(ctx context.Context) (*Server, error) {
 	e, err := o.dialEngine(ctx)
 	if err != nil {
@@ -83,7 +82,6 @@ func (o Options) openDocker(ctx context.Context) (*Server, error) {
 	return s, err
 }
 
-// openContainer runs one container and removes it again if its server does not answer.
 func (o Options) openContainer(ctx context.Context, e *engine, settings map[string]string) (*Server, error) {
 	c := &container{engine: e}
 	s, err := c.bringUp(ctx, o, settings)
@@ -118,8 +116,7 @@ func (c *container) bringUp(ctx context.Context, o Options, settings map[string]
 	return &Server{way: WayDocker, dsn: dsn, where: where, facts: f, container: c}, nil
 }
 
-// run creates the container, takes hold of its lifeline and starts it, in this order: it never runs
-// without somebody who ends it.
+// run creates the container, attaches its lifeline and starts it, in this order, so that something always ends it.
 func (c *container) run(ctx context.Context, o Options, settings map[string]string, password string) error {
 	entry, command, err := c.engine.entryPoint(ctx, o.Image)
 	if err != nil {
@@ -161,7 +158,6 @@ func (c *container) run(ctx context.Context, o Options, settings map[string]stri
 	return nil
 }
 
-// withQuietLogger keeps testcontainers' progress lines off the caller's terminal.
 func withQuietLogger() testcontainers.CustomizeRequestOption {
 	return func(req *testcontainers.GenericContainerRequest) error {
 		req.Logger = tclog.NewNoopLogger()
@@ -169,7 +165,6 @@ func withQuietLogger() testcontainers.CustomizeRequestOption {
 	}
 }
 
-// findServer gives a DSN under which the server answers.
 func (c *container) findServer(ctx context.Context) (string, error) {
 	dsns, err := c.addresses(ctx, c.password)
 	if err != nil {
@@ -178,8 +173,8 @@ func (c *container) findServer(ctx context.Context) (string, error) {
 	return c.awaitReady(ctx, dsns)
 }
 
-// addresses lists the DSNs under which the server may be reached. Which one works depends on where we
-// are: on the engine's machine, in a container beside it, or elsewhere.
+// addresses lists the possible DSNs. Which one works depends on where we run: on the engine's machine, in a container beside
+// it, or elsewhere.
 func (c *container) addresses(ctx context.Context, password string) ([]string, error) {
 	info, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
 	if err != nil {
@@ -210,8 +205,8 @@ func (c *container) addresses(ctx context.Context, password string) ([]string, e
 	return dsns, nil
 }
 
-// awaitReady tries the addresses in turn until one answers with our password. While an image sets its
-// database up it is not reachable over the network, so the first answer is the final server's.
+// awaitReady tries the addresses in turn until one answers with our password. An image that sets its database up is not
+// reachable over the network, so the first answer is the final server's.
 func (c *container) awaitReady(ctx context.Context, dsns []string) (string, error) {
 	tick := time.NewTicker(5 * connectTick)
 	defer tick.Stop()
@@ -238,11 +233,10 @@ func (c *container) awaitReady(ctx context.Context, dsns []string) (string, erro
 	}
 }
 
-// ended explains from its output why the container ended by itself.
 func (c *container) ended(ctx context.Context, what string) error {
 	if c.stdin != nil {
 		select {
-		case <-c.stdin.ended: // all of the output is here
+		case <-c.stdin.ended: // all output has arrived
 		case <-ctx.Done():
 		}
 	}
@@ -252,14 +246,12 @@ func (c *container) ended(ctx context.Context, what string) error {
 	return errors.New(what + c.stdin.lastWords())
 }
 
-// close ends the container and lets go of the engine.
 func (c *container) close(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.remove(ctx), c.engine.Close())
 }
 
-// remove ends the container and waits until it is gone, its volumes with it.
 func (c *container) remove(ctx context.Context) error {
 	c.stdin.drop()
 	if c.id == "" {
@@ -278,8 +270,7 @@ func (c *container) remove(ctx context.Context) error {
 	return fmt.Errorf("the container %.12s is still there: remove it with docker rm -f", c.id)
 }
 
-// bindAddress is the address on which the engine publishes the port. Nobody else needs to reach it
-// where we are on the engine's machine ourselves.
+// bindAddress is the address on which the engine publishes the port: only the loopback if we are on the engine's machine.
 func (e *engine) bindAddress() netip.Addr {
 	if e.remote || insideContainer() {
 		return netip.IPv4Unspecified()
@@ -287,7 +278,7 @@ func (e *engine) bindAddress() netip.Addr {
 	return netip.MustParseAddr("127.0.0.1")
 }
 
-// hosts are the names under which a published port of the engine may be reached.
+// hosts are the possible host names of a published port.
 func (e *engine) hosts() []string {
 	var hosts []string
 	if given := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE"); given != "" {

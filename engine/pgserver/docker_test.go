@@ -20,7 +20,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// needEngine makes sure that a Docker engine answers.
+// needEngine requires a Docker engine that answers.
 func needEngine(t *testing.T) *engine {
 	t.Helper()
 	o, err := Options{}.resolve()
@@ -33,8 +33,8 @@ func needEngine(t *testing.T) *engine {
 	return e
 }
 
-// needImage returns an image of Postgres: the one that the user named, the official one where it is
-// here already or can be pulled, or one that is made of Debian's packages.
+// needImage returns an image of Postgres: the one that the user named, the official one if it is present or can be pulled, or
+// one built from Debian's packages.
 func needImage(t *testing.T, e *engine) string {
 	t.Helper()
 	if given := givenEnv["PULLEY_POSTGRES_IMAGE"]; given != "" {
@@ -91,7 +91,7 @@ func TestDocker(t *testing.T) {
 	}
 }
 
-// The container is gone, whatever ends the program.
+// TestContainerEndsWithProgram checks that the container is removed, however the program ends.
 func TestContainerEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	e := needEngine(t)
@@ -102,7 +102,7 @@ func TestContainerEndsWithProgram(t *testing.T) {
 		"exit without Close": func(c *child) error { return c.stdin.Close() },
 	} {
 		if name == "SIGTERM" && !depth.Night() {
-			continue // to the container it is as SIGKILL
+			continue // for the container it equals SIGKILL
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -119,7 +119,7 @@ func TestContainerEndsWithProgram(t *testing.T) {
 	}
 }
 
-// So it is when it was killed and started again in between.
+// TestRestartedContainerEndsWithProgram checks the same after the container was killed and started again.
 func TestRestartedContainerEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	e := needEngine(t)
@@ -135,7 +135,7 @@ func TestRestartedContainerEndsWithProgram(t *testing.T) {
 	eventually(t, "the container is gone", isContainerRemoved(t, e, c.Container))
 }
 
-// An image that cannot be had, or is none of Postgres, ends in one line and leaves no container.
+// TestUnfitImages checks that an unavailable image, or one without Postgres, gives one line and leaves no container.
 func TestUnfitImages(t *testing.T) {
 	e := needEngine(t)
 	image := needImage(t, e)
@@ -160,7 +160,7 @@ func TestUnfitImages(t *testing.T) {
 			}
 		})
 	}
-	// Other tests' containers may be about to start or to end, but not for long.
+	// Other tests' containers may be starting or ending, but not for long.
 	eventually(t, "no container is left that does not run", func() bool {
 		return !slices.ContainsFunc(ours(t, e), func(c dockercontainer.Summary) bool { return c.State != dockercontainer.StateRunning })
 	})
@@ -175,8 +175,8 @@ func ours(t *testing.T, e *engine) []dockercontainer.Summary {
 	return list.Items
 }
 
-// A container that was created and never started is removed by a later run, but not while somebody
-// may be about to start it.
+// TestNextRunRemovesContainers checks that a later run removes a container that was created and never started, but not while it
+// may be about to start.
 func TestNextRunRemovesContainers(t *testing.T) {
 	e := needEngine(t)
 	image := needImage(t, e)
@@ -201,7 +201,7 @@ func TestNextRunRemovesContainers(t *testing.T) {
 	}
 }
 
-// Where several addresses might lead to the container, those that cannot are passed over.
+// TestEngineHosts checks which addresses are tried, if several might lead to the container.
 func TestEngineHosts(t *testing.T) {
 	t.Setenv("TESTCONTAINERS_HOST_OVERRIDE", "")
 	if got := (&engine{remote: true, host: "far"}).hosts(); len(got) != 1 || got[0] != "far" {
@@ -219,7 +219,7 @@ func TestEngineHosts(t *testing.T) {
 	}
 }
 
-// The lifeline's shell must end with its input and with its server, without Docker too.
+// TestLifelineScript checks, without Docker, that the lifeline's shell ends with its input and with its server.
 func TestLifelineScript(t *testing.T) {
 	t.Parallel()
 	run := func(seconds, hello string, args ...string) (*exec.Cmd, *os.File) {
@@ -256,7 +256,7 @@ func TestLifelineScript(t *testing.T) {
 	if cmd, _ := run("0.2", "", "sleep", "600"); cmd.Wait() != nil {
 		t.Error("nobody takes hold of it, and it does not end by itself")
 	}
-	// The shell has this long to read a line that is there already.
+	// The shell has this long to read a line that is already there.
 	if cmd, _ := run("5", "\n", "sh", "-c", "sleep 6; exit 3"); cmd.Wait() == nil {
 		t.Error("somebody holds it, and it ends before its server")
 	}

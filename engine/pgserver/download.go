@@ -21,7 +21,7 @@ import (
 
 var downloadVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
 
-// openDownload starts a server from a build that is fetched once and then kept.
+// openDownload starts a server from a downloaded, cached build.
 func (o Options) openDownload(ctx context.Context) (*Server, error) {
 	who, err := serverAccount()
 	if err != nil {
@@ -38,8 +38,8 @@ func (o Options) openDownload(ctx context.Context) (*Server, error) {
 	return o.openCluster(ctx, WayDownload, b, who)
 }
 
-// ensureBuild returns the directory of the build, fetching it where the cache lacks it. One process
-// fetches, others wait for it; a build appears in the cache whole or not at all.
+// ensureBuild returns the directory of the build, downloading it if it is not cached. Other processes wait for the one that
+// downloads; a build appears in the cache whole or not at all.
 func (o Options) ensureBuild(ctx context.Context, who *account) (string, error) {
 	if !downloadVersion.MatchString(o.DownloadVersion) {
 		return "", fmt.Errorf("%q is no version of a build: write it like %s", o.DownloadVersion, defaultDownloadVersion)
@@ -74,8 +74,8 @@ func (o Options) ensureBuild(ctx context.Context, who *account) (string, error) 
 	return final, nil
 }
 
-// cacheDir is where builds are kept. Root's cache is closed to others, and the server does not run
-// as root: so root's builds are kept where every account may read.
+// cacheDir is the cache of builds. Other accounts cannot read root's cache, and the server does not run as root: so root's
+// builds are in a directory that every account can read.
 func (o Options) cacheDir() (string, error) {
 	switch {
 	case o.CacheDir != "":
@@ -101,7 +101,7 @@ func hasBuild(dir string) bool {
 	return err == nil
 }
 
-// lockCache waits until no other process fetches into the cache.
+// lockCache waits until no other process downloads into the cache.
 func lockCache(ctx context.Context, cache string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(cache, lockName), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -123,10 +123,9 @@ func lockCache(ctx context.Context, cache string) (unlock func(), err error) {
 
 const scratchPrefix = "fetch-"
 
-// fetchBuild fetches and unpacks a build beside its final place, then moves it there. The cache must
-// be locked.
+// fetchBuild downloads and unpacks a build, then renames it to its final place. The cache must be locked.
 func (o Options) fetchBuild(ctx context.Context, cache, final string) error {
-	// What stands here was left by a process that was killed while it fetched: the lock is ours.
+	// These were left by a process that was killed during a download: we have the lock.
 	stale, _ := filepath.Glob(filepath.Join(cache, scratchPrefix+"*"))
 	for _, dir := range stale {
 		_ = os.RemoveAll(dir)
@@ -153,7 +152,6 @@ func (o Options) fetchBuild(ctx context.Context, cache, final string) error {
 	return os.Rename(unpacked, final)
 }
 
-// unpackBuild fetches and unpacks a build, through the relay that keeps the library in bounds.
 func (o Options) unpackBuild(ctx context.Context, scratch, unpacked string) error {
 	relay, err := startRelay(ctx, o.DownloadURL, o.Log)
 	if err != nil {
@@ -173,11 +171,10 @@ func (o Options) unpackBuild(ctx context.Context, scratch, unpacked string) erro
 	return fmt.Errorf("the build cannot be unpacked: %s", oneLine(fmt.Sprint(err)))
 }
 
-// runLibrary lets embedded-postgres do what it knows: the repository's layout, the name of the build
-// for this machine, the checksum, the archive in the archive. It must not go on to start a server,
-// which it would do as this very user and on a network port. It has no call for that, so its data
-// directory is given a name that it cannot remove ("."): it stops there, after unpacking and before
-// it runs anything. So it returns an error in any case; what counts is what it unpacked.
+// runLibrary lets embedded-postgres do what it knows: the repository's layout, this machine's build, the checksum, the archive
+// in the archive. It must not start a server, which it would run as this user and on a network port. It has no call for that,
+// so its data directory has a name that it cannot remove ("."): it stops after unpacking. So it always returns an error; only
+// the unpacked files count.
 func (o Options) runLibrary(repository, scratch, unpacked string) error {
 	began := time.Now()
 	defer removeLibraryLog(began)
@@ -188,12 +185,12 @@ func (o Options) runLibrary(repository, scratch, unpacked string) error {
 		BinariesPath(unpacked).
 		RuntimePath(filepath.Join(scratch, "run")).
 		DataPath(scratch + "/data/.").
-		Port(0). // it looks whether the port is free: any is
+		Port(0). // any free port passes its check
 		Logger(io.Discard)).Start()
 }
 
-// buildAddress is the path of this machine's build in the repository. Only the library knows it: it
-// is heard by letting the library ask a relay that answers nothing.
+// buildAddress is the repository path of this machine's build. Only the library knows it, so it asks a relay that answers
+// nothing.
 func (o Options) buildAddress(ctx context.Context) (string, error) {
 	scratch, err := os.MkdirTemp(o.TempDir, runDirPrefix+"ask-")
 	if err != nil {
@@ -209,7 +206,7 @@ func (o Options) buildAddress(ctx context.Context) (string, error) {
 	return relay.asked(), nil
 }
 
-// letOthersRead opens a build to the account that will run it, whatever our umask is.
+// letOthersRead lets the server's account read a build, whatever our umask is.
 func letOthersRead(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type()&fs.ModeSymlink != 0 {
@@ -227,8 +224,8 @@ func letOthersRead(dir string) error {
 	})
 }
 
-// removeLibraryLog removes the log file that embedded-postgres opens in the temporary directory and
-// leaves there. It is told from other programs' by being open in this process.
+// removeLibraryLog removes the log file that embedded-postgres leaves in the temporary directory, identified by being open in
+// this process.
 func removeLibraryLog(since time.Time) {
 	names, _ := filepath.Glob(filepath.Join(os.TempDir(), "embedded_postgres_log*"))
 	for _, name := range names {
@@ -242,7 +239,6 @@ func removeLibraryLog(since time.Time) {
 	}
 }
 
-// isOpenHere looks through the first few hundred file descriptors of this process.
 func isOpenHere(file *syscall.Stat_t) bool {
 	for fd := 3; fd < 512; fd++ {
 		var open syscall.Stat_t
@@ -253,7 +249,7 @@ func isOpenHere(file *syscall.Stat_t) bool {
 	return false
 }
 
-// withoutUser is a repository's URL without the login that it may hold.
+// withoutUser returns a repository's URL without a login.
 func withoutUser(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {

@@ -64,14 +64,14 @@ func newRepository(t *testing.T, archive []byte) *repository {
 	return r
 }
 
-// options look at this repository only, with a cache and a temporary directory of the test's own.
+// options use only this repository, with a cache and a temporary directory of the test.
 func (r *repository) options(t *testing.T) Options {
 	t.Setenv("TMPDIR", openDir(t))
 	return Options{Ways: []Way{WayDownload}, DownloadURL: r.URL + "/", DownloadVersion: testBuildVersion, CacheDir: openDir(t), StartTimeout: waitsMax}
 }
 
-// machineBuild is an archive, laid out as the library expects, of this machine's own Postgres. It is
-// complete in itself but for the system's libraries, and lacks pg_stat_statements.
+// machineBuild is an archive of this machine's own Postgres, laid out as the library expects. Except for the system's libraries
+// it is complete, but lacks pg_stat_statements.
 var machineBuild = sync.OnceValues(func() ([]byte, error) {
 	who, err := serverAccount()
 	if err != nil {
@@ -88,8 +88,8 @@ var machineBuild = sync.OnceValues(func() ([]byte, error) {
 	return jar("postgres.txz", xzStored(files.Bytes())), nil
 })
 
-// writeBuild puts the programs under their own path, so that they find their files beside them as
-// they do on the machine, with links to them in bin/, where the library wants them.
+// writeBuild puts the programs under their own path, where they find their files, with links to them in bin/, where the library
+// expects them.
 func writeBuild(archive *tar.Writer, bin string) error {
 	prefix := "usr" + strings.TrimPrefix(bin, "/usr")
 	for _, name := range []string{"postgres", "initdb", "pg_ctl"} {
@@ -117,7 +117,7 @@ func writeBuild(archive *tar.Writer, bin string) error {
 	return archive.Close()
 }
 
-// addTree adds a file or directory, without what begins with one of the prefixes in skip.
+// addTree adds a file or directory, without paths that begin with a prefix in skip.
 func addTree(archive *tar.Writer, from, to string, skip []string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -139,7 +139,7 @@ func addTree(archive *tar.Writer, from, to string, skip []string) error {
 		if err != nil {
 			return err
 		}
-		// Closed to others: the account that runs the server must be let in by us.
+		// Closed to others: our code must let the server's account in.
 		header := &tar.Header{Typeflag: tar.TypeReg, Name: to + strings.TrimPrefix(path, from), Mode: int64(info.Mode().Perm() & 0o700), Size: int64(len(content))}
 		if err := archive.WriteHeader(header); err != nil {
 			return err
@@ -162,8 +162,8 @@ func jar(name string, content []byte) []byte {
 	return file.Bytes()
 }
 
-// xzStored is content in the xz format, stored and not compressed: there is no writer for xz at hand,
-// and the format allows it. One block of LZMA2 chunks, checked by CRC-32.
+// xzStored wraps content in the xz format without compression, because no xz writer is available: one block of LZMA2 chunks,
+// checked by CRC-32.
 func xzStored(content []byte) []byte {
 	crc := func(p []byte) []byte { return binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE(p)) }
 	pad := func(p []byte) []byte { return append(p, make([]byte, (4-len(p)%4)%4)...) }
@@ -196,7 +196,7 @@ func xzStored(content []byte) []byte {
 	return append(append(append(out, crc(footer)...), footer...), 'Y', 'Z')
 }
 
-// A build is fetched from a repository, checked, unpacked and started; and fetched only once.
+// TestDownload checks that a build is fetched once, verified, unpacked and started.
 func TestDownload(t *testing.T) {
 	needBinaries(t)
 	archive, err := machineBuild()
@@ -240,7 +240,7 @@ func TestDownload(t *testing.T) {
 	checkNoScratch(t, o.CacheDir)
 }
 
-// checkNoScratch fails for what an unpacking left in the cache or in the temporary directory.
+// checkNoScratch fails if unpacking left files in the cache or the temporary directory.
 func checkNoScratch(t *testing.T, cache string) {
 	t.Helper()
 	for _, pattern := range []string{cache + "/" + scratchPrefix + "*", os.TempDir() + "/embedded_postgres_log*", os.TempDir() + "/" + runDirPrefix + "ask-*"} {
@@ -269,7 +269,7 @@ func smallBuild(t *testing.T, files ...string) []byte {
 	return jar("p.txz", xzStored(content.Bytes()))
 }
 
-// What a repository may get wrong: each ends in one line and leaves nothing in the cache.
+// TestUnfitDownloads checks that each fault of a repository gives one line and leaves nothing in the cache.
 func TestUnfitDownloads(t *testing.T) {
 	good := smallBuild(t, "bin/postgres")
 	for name, test := range map[string]struct {
@@ -312,7 +312,7 @@ func TestUnfitDownloads(t *testing.T) {
 	}
 }
 
-// Which checksum counts, and when there may be none.
+// TestChecksums checks which checksum counts, and when it may be missing.
 func TestChecksums(t *testing.T) {
 	repo := newRepository(t, []byte("archive"))
 	var lines []string
@@ -337,7 +337,7 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// A repository that never answers is given up on when the caller gives up, or the time is over.
+// TestDownloadEnds checks that the wait for a silent repository ends with the caller's context or the timeout.
 func TestDownloadEnds(t *testing.T) {
 	asked, release := make(chan struct{}, 8), make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -367,7 +367,7 @@ func TestDownloadEnds(t *testing.T) {
 	checkNoScratch(t, o.CacheDir)
 }
 
-// While one process fetches, others wait for it, as long as they have time.
+// TestCacheLock checks that other processes wait for the one that fetches, until their time is over.
 func TestCacheLock(t *testing.T) {
 	dir := t.TempDir()
 	unlock, err := lockCache(t.Context(), dir)
@@ -387,7 +387,7 @@ func TestCacheLock(t *testing.T) {
 	again()
 }
 
-// The library's name for this machine's build is heard without fetching anything.
+// TestBuildAddress checks that the library names this machine's build without fetching anything.
 func TestBuildAddress(t *testing.T) {
 	o, err := Options{DownloadVersion: testBuildVersion}.resolve()
 	if err != nil {

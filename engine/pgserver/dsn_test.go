@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// A DSN, given or from the environment, is taken before anything else, and its server is left alone.
+// TestDSN checks that a DSN, given or from the environment, comes first, and that its server is not changed.
 func TestDSN(t *testing.T) {
 	running := sharedServer(t)
 	var lines []string
@@ -70,8 +70,7 @@ func pairs(t *testing.T, dsn string) string {
 
 const testPassword = "corr3ct-h0rse"
 
-// withPasswords makes a server ask for passwords for as long as the test runs, and gives it users, databases and what they
-// lack.
+// withPasswords has a server ask for passwords during the test, and creates users and databases that lack rights.
 func withPasswords(t *testing.T) *Server {
 	t.Helper()
 	s := sharedServer(t)
@@ -110,7 +109,7 @@ func address(s *Server, user, password, db string) string {
 	return fmt.Sprintf("host=%s port=5432 user=%s password=%s dbname=%s", s.cluster.place.socket.path, user, password, db)
 }
 
-// Every DSN that cannot be used gets one line that says why and what to do, and no other way is tried.
+// TestDSNWithoutRights checks that an unusable DSN gives one line that says why and what to do, and that no other way is tried.
 func TestDSNWithoutRights(t *testing.T) {
 	s := withPasswords(t)
 	for name, test := range map[string]struct {
@@ -132,13 +131,13 @@ func TestDSNWithoutRights(t *testing.T) {
 	}
 }
 
-// checkDSNRefused opens a DSN and wants one line with all these parts and without any password.
+// checkDSNRefused checks that opening a DSN fails with one line that has all these parts and no password.
 func checkDSNRefused(t *testing.T, dsn string, says ...string) {
 	t.Helper()
 	checkDSNRefusedWithin(t, 2*time.Minute, dsn, says...)
 }
 
-// checkDSNRefusedWithin is for a server that does not answer, which is waited for so long.
+// checkDSNRefusedWithin is for a server that does not answer within the timeout.
 func checkDSNRefusedWithin(t *testing.T, timeout time.Duration, dsn string, says ...string) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{DSN: dsn, StartTimeout: timeout, Log: func(line string) { t.Errorf("logged: %s", line) }})
@@ -181,8 +180,8 @@ func TestDSNUnreachable(t *testing.T) {
 	}
 }
 
-// fakeServer speaks enough of the protocol to greet: it is what a server that is too old, or not
-// ready, looks like. Each connection gets the next answer, the last one stays.
+// fakeServer speaks enough of the protocol to greet, as a server that is too old or not ready would. Each connection gets the
+// next answer, the last one repeats.
 func fakeServer(t *testing.T, answers ...func(*pgproto3.Backend)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -202,7 +201,7 @@ func fakeServer(t *testing.T, answers ...func(*pgproto3.Backend)) string {
 			if _, err := backend.ReceiveStartupMessage(); err == nil {
 				answers[min(i, len(answers)-1)](backend)
 				_ = backend.Flush()
-				_, _ = backend.Receive() // until the client has read it and goes
+				_, _ = backend.Receive() // until the client has read it and disconnects
 			}
 			_ = conn.Close()
 		}
@@ -231,7 +230,7 @@ func TestTooOldServer(t *testing.T) {
 	checkDSNRefused(t, fakeServer(t, greet("12.22 (Debian 12.22-1)")), "PostgreSQL 12.22 ", "too old")
 }
 
-// A server that is starting up is waited for, but not for ever.
+// TestServerStartingUp checks that the wait for a server that is starting up is bounded.
 func TestServerStartingUp(t *testing.T) {
 	checkDSNRefused(t, fakeServer(t, notReady, notReady, greet("9.6.24")), "PostgreSQL 9.6.24")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -243,7 +242,7 @@ func TestServerStartingUp(t *testing.T) {
 	checkLine(t, err.Error())
 }
 
-// A port behind which something else listens, or which never answers, does not hang.
+// TestServerIsSilent checks that a port with another service, or without any answer, does not hang.
 func TestServerIsSilent(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // never accepts
 	if err != nil {
@@ -261,7 +260,7 @@ func TestServerIsSilent(t *testing.T) {
 	checkDSNRefusedWithin(t, 300*time.Millisecond, fakeServer(t, func(*pgproto3.Backend) {}), "127.0.0.1")
 }
 
-// No password of any DSN, well-formed or not, gets into a message.
+// FuzzDSNErrorHidesPassword checks that no message contains a password, even if the DSN is malformed.
 func FuzzDSNErrorHidesPassword(f *testing.F) {
 	shapes := []string{
 		"postgres://me:%s@host:port/db", "postgres://me:%s@host/db?sslmode=wrong", "postgres://me:%s@[::1/db",

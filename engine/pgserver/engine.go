@@ -19,21 +19,21 @@ import (
 	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
-// engine is a Docker engine that answers.
+// engine is a reachable Docker engine.
 type engine struct {
 	*testcontainers.DockerClient
-	version string // as Describe prints it
-	remote  bool   // it is reached over the network, at host
+	version string // for Describe
+	remote  bool   // reached over the network, at host
 	host    string
 }
 
-// testcontainersSetup guards what testcontainers keeps for the whole process: its default logger, and
-// its configuration, which it reads once.
+// testcontainersSetup guards testcontainers' process-wide state: its default logger, and its configuration, which it reads
+// once.
 var testcontainersSetup sync.Mutex
 
 const reaperVariable = "TESTCONTAINERS_RYUK_DISABLED"
 
-// dialEngine finds the engine in the places where testcontainers looks, and asks it who it is.
+// dialEngine finds the engine where testcontainers does, and queries its version.
 func (o Options) dialEngine(ctx context.Context) (*engine, error) {
 	ctx, cancel := context.WithTimeout(ctx, min(engineTimeout, o.StartTimeout))
 	defer cancel()
@@ -53,9 +53,8 @@ func (o Options) dialEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// newDockerClient is testcontainers' client. Its reaper is switched off, unless the user asked for
-// it: it is one more image to pull, and the lifeline ends a container at once and not after a while.
-// The library may panic where it finds no engine, and prints to the terminal where it does.
+// newDockerClient returns testcontainers' client. Its reaper is off unless the user asked for it: it is one more image to pull,
+// and the lifeline ends a container at once. Without an engine the library may panic, and it prints to the terminal with one.
 func newDockerClient(ctx context.Context) (cli *testcontainers.DockerClient, err error) {
 	testcontainersSetup.Lock()
 	defer testcontainersSetup.Unlock()
@@ -77,7 +76,6 @@ func newDockerClient(ctx context.Context) (cli *testcontainers.DockerClient, err
 	return testcontainers.NewDockerClientWithOpts(ctx)
 }
 
-// hasImage says whether the engine has the image already.
 func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	_, err := e.ImageInspect(ctx, image)
 	switch {
@@ -89,8 +87,8 @@ func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
 	return false, fmt.Errorf("the engine does not report whether it has %s: %s", image, oneLine(err.Error()))
 }
 
-// ensureImage pulls the image where the engine lacks it. It tries once: a registry that cannot be
-// reached is found out now, not after a quarter of an hour.
+// ensureImage pulls a missing image. It tries once: an unreachable registry should be reported now, not after a quarter of an
+// hour.
 func (e *engine) ensureImage(ctx context.Context, o Options) error {
 	has, err := e.hasImage(ctx, o.Image)
 	if has || err != nil {
@@ -111,7 +109,6 @@ func (e *engine) ensureImage(ctx context.Context, o Options) error {
 	return nil
 }
 
-// canPull asks the image's registry, through the engine, whether it has the image.
 func (e *engine) canPull(ctx context.Context, image string) error {
 	_, err := e.DistributionInspect(ctx, image, client.DistributionInspectOptions{EncodedRegistryAuth: registryAuth(ctx, image)})
 	if err != nil {
@@ -120,7 +117,7 @@ func (e *engine) canPull(ctx context.Context, image string) error {
 	return nil
 }
 
-// registryAuth is the user's login for the image's registry, empty where there is none.
+// registryAuth is the user's login for the image's registry; empty if none.
 func registryAuth(ctx context.Context, image string) string {
 	_, auth, err := testcontainers.DockerImageAuth(ctx, image)
 	if err != nil {
@@ -133,7 +130,6 @@ func registryAuth(ctx context.Context, image string) string {
 	return encoded
 }
 
-// entryPoint returns the image's own entry point and command, which the lifeline runs.
 func (e *engine) entryPoint(ctx context.Context, image string) (entry, command []string, err error) {
 	info, err := e.ImageInspect(ctx, image)
 	if err != nil {
@@ -145,8 +141,7 @@ func (e *engine) entryPoint(ctx context.Context, image string) (entry, command [
 	return info.Config.Entrypoint, info.Config.Cmd, nil
 }
 
-// imageVersion is what the image says about the version of its Postgres, as the official one does in
-// PG_MAJOR; zero, the oldest there is, where it says nothing.
+// imageVersion is the image's Postgres version, as in the official image's PG_MAJOR; zero, the oldest, if unknown.
 func (e *engine) imageVersion(ctx context.Context, image string) int {
 	info, err := e.ImageInspect(ctx, image)
 	if err != nil || info.Config == nil {
@@ -161,8 +156,8 @@ func (e *engine) imageVersion(ctx context.Context, image string) int {
 	return 0
 }
 
-// sweep removes containers of ours that were created and never started, or that ended and stayed,
-// unless they are so young that their run may be about to start them.
+// sweep removes our containers that never started, or that ended and remained, unless they are so young that they may be about
+// to start.
 func (e *engine) sweep(ctx context.Context, o Options, now time.Time) {
 	list, err := e.ContainerList(ctx, client.ContainerListOptions{
 		All:     true,
@@ -182,28 +177,27 @@ func (e *engine) sweep(ctx context.Context, o Options, now time.Time) {
 	}
 }
 
-// lifeline is the standard input of a container: the container lives as long as this is open, and the
-// kernel closes it with our process. Back comes what the container prints.
+// lifeline is a container's standard input: the container ends when it closes, and the kernel closes it with our process. It
+// also receives the container's output.
 type lifeline struct {
 	stream client.HijackedResponse
-	ended  chan struct{} // closed when the container's output ended
+	ended  chan struct{} // closed when the output ended
 
 	mu   sync.Mutex
-	tail []byte // the last part of the output
+	tail []byte // the end of the output
 }
 
-// attach takes hold of a container's standard input and output.
 func (e *engine) attach(ctx context.Context, id string) (*lifeline, error) {
 	attached, err := e.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
 		return nil, fmt.Errorf("attach to the container: %w", err)
 	}
-	if _, err := attached.Conn.Write([]byte("\n")); err != nil { // the lifeline is told that somebody holds it
+	if _, err := attached.Conn.Write([]byte("\n")); err != nil { // notifies the container's lifeline
 		attached.Close()
 		return nil, fmt.Errorf("attach to the container: %w", err)
 	}
 	l := &lifeline{stream: attached.HijackedResponse, ended: make(chan struct{})}
-	// This goroutine ends with the stream, at the latest when drop closes it.
+	// Ends with the stream, at the latest when drop closes it.
 	go func() {
 		defer close(l.ended)
 		_, _ = stdcopy.StdCopy(l, l, l.stream.Reader)
@@ -211,7 +205,7 @@ func (e *engine) attach(ctx context.Context, id string) (*lifeline, error) {
 	return l, nil
 }
 
-// Write keeps the end of what the container prints.
+// Write keeps the end of the container's output.
 func (l *lifeline) Write(p []byte) (int, error) {
 	const enough = 16 << 10
 	l.mu.Lock()
@@ -223,8 +217,7 @@ func (l *lifeline) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastWords is what the container's output says about a failure, as the end of a message. A nil
-// lifeline has heard nothing.
+// lastWords is the output's explanation of a failure, to end a message. A nil lifeline has none.
 func (l *lifeline) lastWords() string {
 	if l == nil {
 		return ""
@@ -237,7 +230,6 @@ func (l *lifeline) lastWords() string {
 	return ""
 }
 
-// hasPrinted says whether the container's output holds a text.
 func (l *lifeline) hasPrinted(text string) bool {
 	if l == nil {
 		return false
@@ -247,7 +239,7 @@ func (l *lifeline) hasPrinted(text string) bool {
 	return bytes.Contains(l.tail, []byte(text))
 }
 
-// drop lets go, upon which the container ends, and waits for the reader of its output.
+// drop closes the lifeline, which ends the container, and waits for the reader of its output.
 func (l *lifeline) drop() {
 	if l == nil {
 		return
@@ -258,16 +250,15 @@ func (l *lifeline) drop() {
 
 var _ io.Writer = (*lifeline)(nil)
 
-// Docker is a Docker engine that has an image of Postgres, for those who run other things in its containers. The caller
-// closes it.
+// Docker is a Docker engine with an image of Postgres, for running other things in containers. The caller closes it.
 type Docker struct {
 	*testcontainers.DockerClient
 	Image  string // of Options.Image
-	Remote bool   // the engine is on another machine, as far as its address tells
+	Remote bool   // on another machine, by its address
 }
 
-// DialDocker finds the engine where Open does, and has it pull the image if it lacks that. Options.StartTimeout bounds
-// finding it, Options.FetchTimeout pulling.
+// DialDocker finds the engine as Open does, and pulls the image if needed. Options.StartTimeout bounds finding it,
+// Options.FetchTimeout pulling.
 func DialDocker(ctx context.Context, o Options) (*Docker, error) {
 	o, err := o.resolve()
 	if err != nil {

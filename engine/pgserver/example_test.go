@@ -8,7 +8,7 @@ import (
 	"pulley/engine/pgserver"
 )
 
-// A program that works on whatever Postgres is at hand, and says which.
+// A program uses whatever Postgres is available, and prints which one.
 func ExampleOpen() {
 	ctx := context.Background()
 	server, err := pgserver.Open(ctx, pgserver.Options{Log: func(line string) { log.Print(line) }})

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// The classes of server errors that get an explanation of their own (Appendix A of the manual).
+// The classes of explained server errors (Appendix A of the manual).
 const (
 	codeInvalidAuthorization  = "28000"
 	codeInvalidPassword       = "28P01"
@@ -26,13 +26,12 @@ const (
 	codeCannotConnectNow      = "57P03"
 )
 
-// isStartingUp says that the server is there and will answer soon.
 func isStartingUp(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == codeCannotConnectNow
 }
 
-// target names a server for a message: never the DSN, which may hold a password.
+// target names a server for a message, without the DSN, which may hold a password.
 func target(cfg *pgx.ConnConfig) string {
 	if strings.HasPrefix(cfg.Host, "/") || strings.HasPrefix(cfg.Host, "@") {
 		return fmt.Sprintf("%s@%s(%d)/%s", cfg.User, cfg.Host, cfg.Port, cfg.Database)
@@ -40,7 +39,7 @@ func target(cfg *pgx.ConnConfig) string {
 	return fmt.Sprintf("%s@%s/%s", cfg.User, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port)), cfg.Database)
 }
 
-// connectError explains on one line why a server cannot be used and what to do about it.
+// connectError explains in one line why a server cannot be used and what to do.
 func connectError(cfg *pgx.ConnConfig, err error) error {
 	where := target(cfg)
 	var pgErr *pgconn.PgError
@@ -80,8 +79,7 @@ func refusal(cfg *pgx.ConnConfig, where string, pgErr *pgconn.PgError) error {
 	return fmt.Errorf("the server %s refuses the connection: %s (%s)", where, said, pgErr.Code)
 }
 
-// dsnSyntaxError explains a DSN that cannot be read. The parser's reason may quote the DSN, so
-// everything in it that is quoted or could be a password is taken out.
+// dsnSyntaxError explains an invalid DSN. The parser's reason may quote the DSN, so quotes and possible passwords are removed.
 func dsnSyntaxError(dsn string, err error) error {
 	why := "it is neither a URL nor key=value pairs"
 	var parse *pgconn.ParseConfigError
@@ -94,7 +92,7 @@ func dsnSyntaxError(dsn string, err error) error {
 	return fmt.Errorf("the DSN cannot be read: %s; write postgres://user:password@host:5432/database, or host=... user=... dbname=...", why)
 }
 
-// innermost is the text of the error at the bottom of the chain: the ones above it quote their input.
+// innermost is the text of the innermost error: outer ones quote their input.
 func innermost(err error) string {
 	for {
 		next := errors.Unwrap(err)
@@ -107,14 +105,12 @@ func innermost(err error) string {
 
 const scrubbed = "xxxxx"
 
-// quoted finds what a parser quotes of its input.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|` + "`[^`]*`")
 
-// keywordPassword finds password=... in key=value pairs and in a URL's query, quoted or not.
+// keywordPassword matches password=... in key=value pairs and in a URL's query, quoted or not.
 var keywordPassword = regexp.MustCompile(`(?i)(?:ssl)?password\s*=\s*('(?:[^'\\]|\\.)*'?|[^\s&]+)`)
 
-// scrub removes from text every run of characters that may be a password of the DSN. It does not
-// rely on the DSN being well-formed, since it serves the ones that are not.
+// scrub removes possible passwords of the DSN from text. The DSN may be malformed.
 func scrub(text, dsn string) string {
 	for _, secret := range secrets(dsn) {
 		if secret != "" {
@@ -137,13 +133,13 @@ func secrets(dsn string) []string {
 		}
 	}
 	if _, rest, ok := strings.Cut(dsn, "://"); ok {
-		// The password ends at the last @, also where it holds one that nobody escaped.
+		// The password ends at the last @, even if it contains one unescaped.
 		if at := strings.LastIndex(rest, "@"); at >= 0 {
 			if _, password, ok := strings.Cut(rest[:at], ":"); ok {
 				add(password)
 			}
 		}
-		// In a URL that went wrong the password may be taken for a port: what stands after the first colon.
+		// In a malformed URL the password may look like a port: what follows the first colon.
 		if _, after, ok := strings.Cut(rest, ":"); ok {
 			before, _, _ := strings.Cut(after, "@")
 			add(before)
@@ -169,7 +165,6 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// oneLine puts a text of several lines onto one, and keeps it short enough to read.
 func oneLine(text string) string {
 	const enough = 400
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")

@@ -15,7 +15,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// dsnTimeout bounds the check of a server given by a DSN: it is there, or it is not.
+// dsnTimeout bounds the check of a server given by a DSN.
 const dsnTimeout = 15 * time.Second
 
 //go:embed sql/inspect.sql
@@ -27,19 +27,17 @@ var statementStatsCreateSQL string
 //go:embed sql/statement_stats_read.sql
 var statementStatsReadSQL string
 
-// Durability holds the settings that decide what survives a crash, as the server gives them. A
-// setting that the server does not know is empty.
+// Durability holds the settings that decide what survives a crash. A setting unknown to the server is empty.
 type Durability struct {
 	Fsync             string `json:"fsync"`              // on: commits reach the disk
-	SynchronousCommit string `json:"synchronous_commit"` // on: COMMIT answers after they did
+	SynchronousCommit string `json:"synchronous_commit"` // on: COMMIT answers after that
 	FullPageWrites    string `json:"full_page_writes"`   // on: a torn page is repaired
 	WALLevel          string `json:"wal_level"`
 	WALSyncMethod     string `json:"wal_sync_method"`
 	DataChecksums     string `json:"data_checksums"`
 }
 
-// Weakness says in one line why an acknowledged commit may be lost in a crash, and is empty if it
-// cannot be.
+// Weakness returns in one line why an acknowledged commit may be lost in a crash; empty if it cannot be.
 func (d Durability) Weakness() string {
 	var weak []string
 	if d.Fsync != "on" {
@@ -54,7 +52,6 @@ func (d Durability) Weakness() string {
 	return strings.Join(weak, ", ")
 }
 
-// String lists the settings as a report prints them.
 func (d Durability) String() string {
 	return fmt.Sprintf("fsync=%s synchronous_commit=%s full_page_writes=%s wal_level=%s wal_sync_method=%s data_checksums=%s",
 		orUnknown(d.Fsync), orUnknown(d.SynchronousCommit), orUnknown(d.FullPageWrites),
@@ -63,17 +60,17 @@ func (d Durability) String() string {
 
 func orUnknown(value string) string { return cmp.Or(value, "unknown") }
 
-// facts are what a server answered about itself.
+// facts are a server's answers about itself.
 type facts struct {
 	version        int    // server_version_num
-	versionText    string // as a person reads it: 15.18
+	versionText    string // for people: 15.18
 	target         string // user@host:port/database, never a password
 	durability     Durability
 	statementStats bool
 }
 
-// inspect connects, asks the server about itself and refuses one that cannot be used. A server that
-// is just starting up is waited for until ctx ends. Errors name the server and hold no password.
+// inspect connects, queries the facts and rejects an unusable server. It waits for a starting server until ctx ends. Errors
+// name the server, without a password.
 func inspect(ctx context.Context, dsn string) (facts, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -87,7 +84,6 @@ func inspect(ctx context.Context, dsn string) (facts, error) {
 	return query(ctx, conn, cfg)
 }
 
-// connectTick is the pause between two attempts to reach a server that is starting up.
 const connectTick = 20 * time.Millisecond
 
 func connect(ctx context.Context, cfg *pgx.ConnConfig) (conn *pgx.Conn, err error) {
@@ -99,8 +95,7 @@ func connect(ctx context.Context, cfg *pgx.ConnConfig) (conn *pgx.Conn, err erro
 	return conn, err
 }
 
-// query reads the facts over an open connection. The version that came with the connection is looked
-// at first, because a server that is too old may not understand the question.
+// query reads the facts. It checks the version from the connection first, because an older server may not understand the query.
 func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig) (facts, error) {
 	f := facts{target: target(cfg), versionText: shortVersion(conn.PgConn().ParameterStatus("server_version"))}
 	if n, ok := versionNumber(f.versionText); ok && n < MinVersion {
@@ -132,8 +127,7 @@ func tooOld(where, version string) error {
 	return fmt.Errorf("PostgreSQL %s at %s is too old: give a server of version %d or later", version, where, MinVersion/10000)
 }
 
-// createStatementStats creates pg_stat_statements where the server has it. Having no statement
-// counters is no reason to refuse a server.
+// createStatementStats creates pg_stat_statements if possible. A server without it is usable.
 func createStatementStats(ctx context.Context, dsn string) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -143,14 +137,14 @@ func createStatementStats(ctx context.Context, dsn string) error {
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
-// shortVersion cuts what packagers add: "15.18 (Debian 15.18-0+deb12u1)" is 15.18.
+// shortVersion removes packagers' additions: "15.18 (Debian 15.18-0+deb12u1)" is 15.18.
 func shortVersion(text string) string {
 	short, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return short
 }
 
-// versionNumber turns 15.18, 9.6.24, 18beta1 or 17.5.0 into the form of server_version_num; ok is
-// false for a text that does not begin with a number.
+// versionNumber converts 15.18, 9.6.24, 18beta1 or 17.5.0 to the form of server_version_num; ok is false if the text does not
+// begin with a number.
 func versionNumber(text string) (number int, ok bool) {
 	parts := strings.Split(text, ".")
 	major, ok := leadingInt(parts[0])

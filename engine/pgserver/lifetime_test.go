@@ -15,7 +15,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// A server that we started is gone, and its directory removed, however the program ends.
+// TestServerEndsWithProgram checks that our server exits and its directory is removed, however the program ends.
 func TestServerEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -34,7 +34,7 @@ func TestServerEndsWithProgram(t *testing.T) {
 	for _, test := range []struct {
 		name, mode string
 		end        func(*testing.T, *child)
-		rare       bool // one that is as another to the server; it has its turn at night
+		rare       bool // equal to another one for the server, so it only runs at night
 	}{
 		{"SIGKILL", childClose, send(syscall.SIGKILL), false},
 		{"SIGTERM", childClose, send(syscall.SIGTERM), true},
@@ -69,8 +69,8 @@ func assertExited(t *testing.T, c *child) {
 	eventually(t, "the watchdog ended", func() bool { return !running(c.Watchdog) })
 }
 
-// A Ctrl-C goes to every process of the terminal's group: the program must still have its server, to
-// end cleanly with what it has.
+// TestInterruptOfGroupSparesServer sends Ctrl-C to every process of the terminal's group: the program must keep its server, to
+// end cleanly.
 func TestInterruptOfGroupSparesServer(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -85,8 +85,8 @@ func TestInterruptOfGroupSparesServer(t *testing.T) {
 	assertExited(t, c)
 }
 
-// When the watchdog is killed along with the program, the next run ends the server and removes the
-// directory, and leaves those of living runs alone.
+// TestNextRunRemovesLeftovers checks that, if the watchdog is killed with the program, the next run ends the server and removes
+// the directory, but no running program's.
 func TestNextRunRemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -118,7 +118,7 @@ func TestNextRunRemovesLeftovers(t *testing.T) {
 	}
 }
 
-// A directory is a leftover only if that is certain.
+// TestLeftovers checks that a directory is a leftover only if that is certain.
 func TestLeftovers(t *testing.T) {
 	root := t.TempDir()
 	held, err := makeRunDir(root, nil)
@@ -146,7 +146,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// The watchdog removes directories that pulley made and nothing else, whatever it is told.
+// TestWatchdogRemovesNothingElse checks that the watchdog only removes directories that pulley made, whatever its input.
 func TestWatchdogRemovesNothingElse(t *testing.T) {
 	root := t.TempDir()
 	ours, others := filepath.Join(root, runDirPrefix+"a b'c"), filepath.Join(root, "precious")
@@ -163,7 +163,7 @@ func TestWatchdogRemovesNothingElse(t *testing.T) {
 	}
 }
 
-// As root, the server runs under another account, and nobody else may reach it.
+// TestLocalAsRoot checks that root's server runs under another account, and that no other account can reach it.
 func TestLocalAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		need(t, errors.New("the tests run as an ordinary user"), "root")
@@ -182,7 +182,7 @@ func TestLocalAsRoot(t *testing.T) {
 	checkLocal(t, s.Describe(), s.DSN())
 }
 
-// As an ordinary user, the server runs as that user.
+// TestLocalAsOrdinaryUser checks that an ordinary user's server runs as that user.
 func TestLocalAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -226,7 +226,7 @@ func ordinaryUser(t *testing.T) *account {
 	return &account{name: u.Username, uid: uint32(uid), gid: uint32(gid)}
 }
 
-// checkLocal asks a server that we started whether it is durable and closed to the network.
+// checkLocal checks that a server that we started is durable and closed to the network.
 func checkLocal(t *testing.T, describe, dsn string) {
 	t.Helper()
 	f, err := inspect(t.Context(), dsn)
@@ -244,7 +244,7 @@ func checkLocal(t *testing.T, describe, dsn string) {
 	}
 }
 
-// What is committed survives every way to stop, and the address stays.
+// TestStopAndStart checks that commits survive every way to stop, and that the address stays.
 func TestStopAndStart(t *testing.T) {
 	t.Parallel()
 	s := openLocalTest(t)
@@ -271,8 +271,8 @@ func TestStopAndStart(t *testing.T) {
 	}
 }
 
-// A server that is killed and not started again leaves no shared memory: what it had is in its directory, but for a
-// segment that the kernel lists.
+// TestAKilledServerLeavesNoSharedMemory checks that Close removes the shared memory of a killed server: the directory holds all
+// but one segment, which the kernel lists.
 func TestAKilledServerLeavesNoSharedMemory(t *testing.T) {
 	t.Parallel()
 	_, err := os.Stat(segmentsFile)
@@ -323,7 +323,7 @@ func segmentExists(t *testing.T, id string) bool {
 	return false
 }
 
-// A server that died by itself can be started again, and one that is closed cannot.
+// TestStartAfterDeathAndClose checks that a server that died can be started again, and a closed one cannot.
 func TestStartAfterDeathAndClose(t *testing.T) {
 	t.Parallel()
 	s := openLocalTest(t)
@@ -339,7 +339,7 @@ func TestStartAfterDeathAndClose(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 2 {
-		if err := s.Close(cancelled); err != nil { // a cancelled context does not keep it from ending the server
+		if err := s.Close(cancelled); err != nil { // it must end the server even if its context is cancelled
 			t.Fatal(err)
 		}
 	}
@@ -353,7 +353,7 @@ func TestStartAfterDeathAndClose(t *testing.T) {
 	}
 }
 
-// Close does the watchdog's work where somebody killed the watchdog.
+// TestCloseWithoutWatchdog checks that Close does the work of a killed watchdog.
 func TestCloseWithoutWatchdog(t *testing.T) {
 	t.Parallel()
 	s := openLocalTest(t)
@@ -373,7 +373,8 @@ func TestCloseWithoutWatchdog(t *testing.T) {
 	}
 }
 
-// A TMPDIR whose name is too long for a socket still holds the data, and everything is removed.
+// TestLongTempDir checks that a TMPDIR whose name is too long for a socket still holds the data, and that everything is
+// removed.
 func TestLongTempDir(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -394,7 +395,7 @@ func TestLongTempDir(t *testing.T) {
 	}
 }
 
-// A TMPDIR that the server's account cannot enter is not used, which is said.
+// TestClosedTempDir checks that a TMPDIR that the server's account cannot enter is not used, and that this is logged.
 func TestClosedTempDir(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)

@@ -23,8 +23,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// The tests that end a program with a signal need a program: this test binary, started again with
-// childVariable, opens a server, reports it and does what it is told.
+// childVariable makes this test binary a child: a program that opens a server, reports it and follows its mode. The tests that
+// end a program with a signal need one.
 const childVariable = "PULLEY_PGSERVER_TEST_CHILD"
 
 // What a child does once its standard input ends, or when it is interrupted.
@@ -32,11 +32,11 @@ const (
 	childClose     = "close"     // closes the server, then exits
 	childExit      = "exit"      // exits without closing
 	childPanic     = "panic"     // dies of a panic
-	childInterrupt = "interrupt" // on SIGINT: asks the server a question, closes it, exits
-	childNoWay     = "no way"    // opens where there is nothing to find, and reports the error
+	childInterrupt = "interrupt" // on SIGINT: queries the server, closes it, exits
+	childNoWay     = "no way"    // opens where no way exists, and reports the error
 )
 
-// childReport is the line that a child prints when its server is open, or cannot be.
+// childReport is the line that a child prints when its server is open, or cannot be opened.
 type childReport struct {
 	DSN       string
 	Describe  string
@@ -60,14 +60,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(sharing{m})
 }
 
-// shared is a local server for tests that ask it something and leave it as it was.
+// shared is a local server for tests that leave it unchanged.
 var shared struct {
 	once   sync.Once
 	server *Server
 	err    error
 }
 
-// sharing runs the tests, and then closes the server that they shared.
+// sharing runs the tests, and then closes the shared server.
 type sharing struct{ m *testing.M }
 
 func (s sharing) Run() int {
@@ -83,7 +83,6 @@ func (s sharing) Run() int {
 	return code
 }
 
-// sharedServer gives that server.
 func sharedServer(t *testing.T) *Server {
 	t.Helper()
 	needBinaries(t)
@@ -96,10 +95,10 @@ func sharedServer(t *testing.T) *Server {
 	return shared.server
 }
 
-// waitsMax is how long anything is waited for: no machine that works needs it.
+// waitsMax bounds every wait: no healthy machine reaches it.
 const waitsMax = 15 * time.Minute
 
-// givenEnv is what the user's environment said before the tests cleared it.
+// givenEnv is the user's environment, which the tests clear.
 var givenEnv = map[string]string{}
 
 func runChild(mode string) int {
@@ -159,7 +158,7 @@ func runChild(mode string) int {
 	return 0
 }
 
-// restarted kills the server's container, twice, and takes it off its network once.
+// restarted kills the server's container, twice, and disconnects it from its network once.
 func (s *Server) restarted(ctx context.Context) error {
 	c, err := s.Container()
 	if err != nil {
@@ -168,8 +167,8 @@ func (s *Server) restarted(ctx context.Context) error {
 	return errors.Join(c.Restart(ctx), c.Disconnect(ctx), c.Connect(ctx), c.Restart(ctx))
 }
 
-// dieOfIgnoredSignals makes the process die of the signals that it was told to ignore, as nohup and a
-// shell's background jobs do: without cleaning up, as it would have died of them.
+// dieOfIgnoredSignals makes the process die without cleanup of signals that it ignores, as nohup and a shell's background jobs
+// do.
 func dieOfIgnoredSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
@@ -198,7 +197,7 @@ type child struct {
 	done   chan struct{}
 }
 
-// startChild starts a child and waits for its report. Attributes may be nil.
+// startChild starts a child and waits for its report. attr may be nil.
 func startChild(t *testing.T, program, mode string, attr *syscall.SysProcAttr, env ...string) *child {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*waitsMax) // kills a child that hangs
@@ -266,8 +265,8 @@ func selfAs(t *testing.T, who *account) string {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(openDir(t), "pgserver.test")
-	// Meanwhile no test beside this one may start a process: it would inherit the file for a moment, open for writing,
-	// and nobody can run a file that somebody writes to.
+	// No other test may start a process concurrently: it would briefly inherit the file open for writing, and a file open for
+	// writing cannot be run.
 	syscall.ForkLock.RLock()
 	err = os.WriteFile(copied, content, 0o755)
 	syscall.ForkLock.RUnlock()
@@ -277,7 +276,7 @@ func selfAs(t *testing.T, who *account) string {
 	return copied
 }
 
-// openDir is a temporary directory that every account may enter, and write to as to /tmp.
+// openDir is a temporary directory that every account may enter and write to, like /tmp.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pulley-test-")
@@ -295,8 +294,8 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// need ends the test if something that it needs is missing: as a failure on CI, where everything has
-// to be tried, and as a skip that gives the reason elsewhere.
+// need handles a missing requirement: on CI, where everything must be tried, the test fails. Elsewhere it is skipped with the
+// reason.
 func need(t *testing.T, missing error, what string) {
 	t.Helper()
 	switch {
@@ -308,7 +307,7 @@ func need(t *testing.T, missing error, what string) {
 	}
 }
 
-// needBinaries makes sure that this machine has a Postgres of its own.
+// needBinaries requires a Postgres installed on this machine.
 func needBinaries(t *testing.T) binaries {
 	t.Helper()
 	who, err := serverAccount()
@@ -322,7 +321,6 @@ func needBinaries(t *testing.T) binaries {
 	return found[0]
 }
 
-// openTest opens a server, closes it with the test, and keeps what it logs.
 func openTest(t *testing.T, o Options) *Server {
 	t.Helper()
 	if o.Log == nil {
@@ -347,7 +345,6 @@ func openLocalTest(t *testing.T) *Server {
 	return openTest(t, Options{Ways: []Way{WayLocal}})
 }
 
-// execSQL runs a statement on a server, as the user of its DSN.
 func execSQL(t *testing.T, dsn, sql string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -360,7 +357,7 @@ func execSQL(t *testing.T, dsn, sql string) {
 	}
 }
 
-// eventually polls until the condition holds and fails after a time that no healthy machine needs.
+// eventually polls until the condition holds, and fails after a time that no healthy machine needs.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(waitsMax)
@@ -380,14 +377,14 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// running says whether a process exists and is not just waiting to be reaped.
+// running reports whether a process exists and is not a zombie.
 func running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return !exists("/proc/self") // no /proc here: believe the signal
+		return !exists("/proc/self") // no /proc here: rely on the signal
 	}
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z")

@@ -9,16 +9,16 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// Container is the container of a server, for those who want it to have mishaps.
+// Container is a server's container, for causing mishaps.
 type Container struct {
 	server *Server
 	*container
 }
 
-// ErrNoContainer says that a server is in none of ours.
+// ErrNoContainer means that the server is in none of our containers.
 var ErrNoContainer = errors.New("the server is in no container")
 
-// Container gives the server's; an error says that it has none.
+// Container returns the server's container, or ErrNoContainer.
 func (s *Server) Container() (*Container, error) {
 	if s.container == nil {
 		return nil, ErrNoContainer
@@ -26,7 +26,7 @@ func (s *Server) Container() (*Container, error) {
 	return &Container{s, s.container}, nil
 }
 
-// Pause has every process of the container stand still.
+// Pause pauses every process of the container.
 func (c *Container) Pause(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *Container) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Unpause has them go on.
+// Unpause continues them.
 func (c *Container) Unpause(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,9 +46,9 @@ func (c *Container) Unpause(ctx context.Context) error {
 	return nil
 }
 
-// Restart kills the container with SIGKILL, which is every process in it, starts one like it with its volumes, and returns
-// when the server answers, under a new DSN. It is another container, since the engine removes one of ours that has ended:
-// having it start that again instead works most of the time only.
+// Restart kills all processes of the container with SIGKILL, starts an equal container with its volumes, and returns when the
+// server answers, under a new DSN. It makes another container because the engine removes an ended one of ours, and starting
+// that again works only most of the time.
 func (c *Container) Restart(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,14 +72,14 @@ func (c *Container) Restart(ctx context.Context) error {
 	return c.move(ctx)
 }
 
-// successor makes a container like this one, which has its volumes too: so they stay when it goes.
+// successor makes an equal container with the same volumes, which thereby survive this one.
 func (c *Container) successor(ctx context.Context) (id string, err error) {
 	info, err := c.engine.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
 	if err != nil {
 		return "", fmt.Errorf("the container %.12s: %w", c.id, err)
 	}
 	like := client.ContainerCreateOptions{Config: info.Container.Config, HostConfig: info.Container.HostConfig}
-	like.Config.Hostname = "" // is the first one's
+	like.Config.Hostname = "" // contains the old container's id
 	like.HostConfig.VolumesFrom = []string{c.id}
 	created, err := c.engine.ContainerCreate(ctx, like)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Container) successor(ctx context.Context) (id string, err error) {
 	return created.ID, nil
 }
 
-// Disconnect takes the container off its network: nothing reaches the server, nor does anybody hear of it.
+// Disconnect takes the container off its network, silently for both sides.
 func (c *Container) Disconnect(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,8 +107,7 @@ func (c *Container) Disconnect(ctx context.Context) error {
 	return fmt.Errorf("the container %.12s is in no network", c.id)
 }
 
-// Connect puts the container into the network again that it was taken off, and returns when its server answers, under a
-// new DSN.
+// Connect reconnects the container to its network, and returns when its server answers, under a new DSN.
 func (c *Container) Connect(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,10 +121,9 @@ func (c *Container) Connect(ctx context.Context) error {
 	return c.move(ctx)
 }
 
-// moveTimeout bounds how long a server may take to be reached again.
+// moveTimeout bounds the wait for a server at a new address.
 const moveTimeout = time.Minute
 
-// move finds out where the server is now.
 func (c *Container) move(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, moveTimeout, fmt.Errorf("the container did not answer within %s", moveTimeout))
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// MinVersion is the oldest Postgres that is accepted, as server_version_num gives it.
+// MinVersion is the oldest accepted Postgres, as server_version_num.
 const MinVersion = 130000
 
 const (
@@ -22,21 +22,20 @@ const (
 	defaultFetchTimeout    = 10 * time.Minute
 )
 
-// Way is one way to come by a Postgres.
+// Way is a way to get a Postgres.
 type Way string
 
-// The ways, in the order in which they are tried.
 const (
-	WayDSN      Way = "dsn"      // a server that somebody else runs
+	WayDSN      Way = "dsn"      // somebody else's server
 	WayLocal    Way = "local"    // binaries on this machine
 	WayDocker   Way = "docker"   // a container
 	WayDownload Way = "download" // a build fetched from a repository
 )
 
-// Ways returns every way, in the order in which Open tries them. The caller owns the slice.
+// Ways returns every way, in the order of Open. The caller owns the slice.
 func Ways() []Way { return []Way{WayDSN, WayLocal, WayDocker, WayDownload} }
 
-// ParseWay reads a way's name. The error lists the names.
+// ParseWay parses a way's name. The error lists the names.
 func ParseWay(name string) (Way, error) {
 	way := Way(strings.TrimSpace(name))
 	if !slices.Contains(Ways(), way) {
@@ -61,42 +60,38 @@ func (w Way) title() string {
 	}
 }
 
-// ErrNoPostgres is wrapped by the error of Open when no way led to a Postgres.
+// ErrNoPostgres is wrapped by Open's error when every way failed.
 var ErrNoPostgres = errors.New("no Postgres could be found or started")
 
-// Options say where to look for a Postgres. The zero value looks everywhere.
+// Options select a Postgres. The zero value tries every way.
 type Options struct {
-	// DSN names a running server, as a URL or as key=value pairs. Empty: PULLEY_DSN; if that is empty
-	// too, the other ways are tried.
+	// DSN names a running server, as a URL or as key=value pairs. Empty: PULLEY_DSN; if that is empty too, the other ways are
+	// tried.
 	DSN string
 
 	// Ways are tried in this order. Nil means all, in the order of Ways.
 	Ways []Way
 
-	// Settings are server settings for a server that we start; they win over ours. They do not apply
-	// to a server given by a DSN, which is said through Log.
+	// Settings override ours on a server that we start. They do not apply to a server given by a DSN, which is logged.
 	Settings map[string]string
 
-	// Log receives one line, without a newline, per thing worth telling. Nil discards them. Probe may
-	// call it from several goroutines.
+	// Log receives one line, without a newline, per event. Nil discards them. Probe may call it concurrently.
 	Log func(line string)
 
 	// Image is the container image. Empty: PULLEY_POSTGRES_IMAGE, else the official one.
 	Image string
 
-	// DownloadURL is the base of the Maven repository from which a build is fetched. Empty:
-	// PULLEY_POSTGRES_MIRROR, else Maven Central.
+	// DownloadURL is the base of the builds' Maven repository. Empty: PULLEY_POSTGRES_MIRROR, else Maven Central.
 	DownloadURL string
 
-	// DownloadVersion is the build to fetch, such as "17.5.0". Empty: PULLEY_POSTGRES_VERSION, else
-	// one that is known to exist.
+	// DownloadVersion is the build to download, such as "17.5.0". Empty: PULLEY_POSTGRES_VERSION, else one known to exist.
 	DownloadVersion string
 
-	// CacheDir keeps downloaded builds. Empty: the user's cache directory; for root a directory that
-	// other accounts can read, because the server does not run as root.
+	// CacheDir holds downloaded builds. Empty: the user's cache directory; for root a directory that other accounts can read,
+	// because the server does not run as root.
 	CacheDir string
 
-	// TempDir is where a server's directory is made. Empty: TMPDIR, else the system's.
+	// TempDir is the parent of a server's directory. Empty: TMPDIR, else the system's.
 	TempDir string
 
 	// StartTimeout bounds finding, starting and checking a server, per way. Zero: one minute.
@@ -108,15 +103,13 @@ type Options struct {
 
 var settingName = regexp.MustCompile(`^[a-z_][a-z0-9_.]*$`)
 
-// ownSettings are fixed by the way a server is started: changing them would make it unreachable, or
-// reachable for others.
+// ownSettings are fixed: changing them would make a server unreachable, or reachable for others.
 var ownSettings = []string{
 	"config_file", "data_directory", "hba_file", "ident_file", "listen_addresses", "port",
 	"unix_socket_directories", "unix_socket_permissions", "external_pid_file",
 }
 
-// resolve fills in defaults and the environment, and refuses what cannot be right. The result is
-// what the rest of the package trusts.
+// resolve applies defaults and the environment, and rejects invalid options.
 func (o Options) resolve() (Options, error) {
 	o.DSN = cmp.Or(o.DSN, os.Getenv("PULLEY_DSN"))
 	o.Image = cmp.Or(o.Image, os.Getenv("PULLEY_POSTGRES_IMAGE"), defaultImage)

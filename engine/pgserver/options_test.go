@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// setting reads one setting of a server.
 func setting(t *testing.T, dsn, name string) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -67,7 +66,7 @@ func TestParseWay(t *testing.T) {
 	}
 }
 
-// The user's settings reach the server, win over ours, and lose to ALTER SYSTEM.
+// TestSettingsReachServer checks that the user's settings reach the server, override ours, and yield to ALTER SYSTEM.
 func TestSettingsReachServer(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -91,7 +90,7 @@ func TestSettingsReachServer(t *testing.T) {
 	eventually(t, "ALTER SYSTEM has an effect", func() bool { return setting(t, s.DSN(), "autovacuum") == "on" })
 }
 
-// A setting that the server refuses ends in one line that names it.
+// TestUnknownSetting checks that a setting that the server refuses gives one line that names it.
 func TestUnknownSetting(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -147,7 +146,7 @@ func TestVersionNumber(t *testing.T) {
 	}
 }
 
-// fakeBinaries puts a postgres that prints a version on the PATH, alone.
+// fakeBinaries makes a postgres that prints a version the only program on the PATH.
 func fakeBinaries(t *testing.T, prints string) string {
 	t.Helper()
 	dir := openDir(t)
@@ -164,7 +163,7 @@ func fakeBinaries(t *testing.T, prints string) string {
 	return dir
 }
 
-// Binaries that cannot serve are refused in one line that says why.
+// TestUnfitBinaries checks that unusable binaries give one line that says why.
 func TestUnfitBinaries(t *testing.T) {
 	for name, test := range map[string]struct{ prints, says string }{
 		"too old":    {"echo 'postgres (PostgreSQL) 9.6.24'", "PostgreSQL 9.6.24 in"},
@@ -185,7 +184,7 @@ func TestUnfitBinaries(t *testing.T) {
 	}
 }
 
-// A postgres on the PATH comes before those in the usual places, and the newest of those first.
+// TestBinaryOrder checks that a postgres on the PATH comes before those in the usual places, of which the newest comes first.
 func TestBinaryOrder(t *testing.T) {
 	root := t.TempDir()
 	touch := func(dir string) string {
@@ -213,13 +212,13 @@ func TestBinaryOrder(t *testing.T) {
 	if got := binaryDirs(); !slices.Equal(got, []string{onPath, seventeen, nine}) {
 		t.Errorf("got %q", got)
 	}
-	t.Setenv("PATH", link) // a link stands for what it points to
+	t.Setenv("PATH", link) // a link counts as its target
 	if got := binaryDirs(); !slices.Equal(got, []string{nine, seventeen}) {
 		t.Errorf("got %q", got)
 	}
 }
 
-// Where there is no way at all, one line says what each lacks and what to install.
+// TestNoWayAtAll checks that one line says what each way lacks and what to install.
 func TestNoWayAtAll(t *testing.T) {
 	c := startChild(t, selfAs(t, nil), childNoWay, nil, "PATH="+t.TempDir(), "HOME="+t.TempDir(),
 		"DOCKER_HOST=tcp://127.0.0.1:1", "PULLEY_POSTGRES_IMAGE=127.0.0.1:1/none:none", "PULLEY_POSTGRES_MIRROR=http://user:s3cr3t@127.0.0.1:1")

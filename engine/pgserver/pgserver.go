@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Server is a Postgres that answered a query. Its methods may be called from several goroutines.
+// Server is a Postgres that answered a query. Its methods are safe for concurrent use.
 type Server struct {
 	way   Way
 	dsn   string
-	where string // where it was found, the second half of Describe
+	where string // where it was found, for Describe
 	facts facts
-	moved atomic.Pointer[string] // the DSN, if it is not the first any more
+	moved atomic.Pointer[string] // the current DSN, if it has changed
 
-	// At most one of these is set: a server given by a DSN has neither.
+	// At most one of these is set; neither for a server given by a DSN.
 	cluster   *cluster
 	container *container
 
@@ -26,8 +26,8 @@ type Server struct {
 	closeErr error
 }
 
-// Open finds or starts a Postgres as the package comment says. The caller must Close the server;
-// ctx bounds Open only, not the server's incarnation. Each way has a deadline of its own besides.
+// Open finds or starts a Postgres as the package comment describes. The caller must Close the server; ctx bounds only Open.
+// Each way also has its own deadline.
 func Open(ctx context.Context, o Options) (*Server, error) {
 	o, err := o.resolve()
 	if err != nil {
@@ -57,7 +57,6 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	return nil, fmt.Errorf("%w (%s); %s", ErrNoPostgres, strings.Join(lacking, "; "), howToInstall())
 }
 
-// open takes one way.
 func (o Options) open(ctx context.Context, way Way) (*Server, error) {
 	switch way {
 	case WayDSN:
@@ -86,9 +85,8 @@ func (o Options) openDSN(ctx context.Context) (*Server, error) {
 	return &Server{way: WayDSN, dsn: o.DSN, where: "at " + f.target, facts: f}, nil
 }
 
-// DSN is the connection string, as a URL for servers that we started and as it was given otherwise:
-// it may hold a password. It stays the same over Stop and Start; a container has another one each time that it was
-// killed or away from its network.
+// DSN is the connection string, as a URL for servers that we started and as given otherwise: it may hold a password. It
+// survives Stop and Start; a container's changes with each Restart and Connect.
 func (s *Server) DSN() string {
 	if dsn := s.moved.Load(); dsn != nil {
 		return *dsn
@@ -96,36 +94,35 @@ func (s *Server) DSN() string {
 	return s.dsn
 }
 
-// Way says how the server was come by.
+// Way is how the server was obtained.
 func (s *Server) Way() Way { return s.way }
 
-// Started says whether we started the server, and so will end it.
+// Started reports whether we started the server, and so will end it.
 func (s *Server) Started() bool { return s.way != WayDSN }
 
-// Version is the server's version as server_version_num gives it: 150018 is 15.18.
+// Version is the version as server_version_num: 150018 is 15.18.
 func (s *Server) Version() int { return s.facts.version }
 
-// Durability is what the server said about its durability settings when it was opened.
+// Durability is the durability settings at the time of Open.
 func (s *Server) Durability() Durability { return s.facts.durability }
 
-// HasStatementStats says whether pg_stat_statements could be read in the DSN's database.
+// HasStatementStats reports whether pg_stat_statements can be read in the DSN's database.
 func (s *Server) HasStatementStats() bool { return s.facts.statementStats }
 
-// Describe says in one line, without any password, which server this is and how it was come by.
+// Describe describes the server and its way in one line, without a password.
 func (s *Server) Describe() string {
 	return fmt.Sprintf("%s: PostgreSQL %s %s", s.way.title(), s.facts.versionText, s.where)
 }
 
-// String is Describe, so that a server in a log line does not print its DSN.
+// String is Describe, so that a log line does not contain the DSN.
 func (s *Server) String() string { return s.Describe() }
 
-// closeTimeout bounds Close beyond the caller's context: ending a server must be tried even when the
-// program is on its way out and every context is cancelled.
+// closeTimeout bounds Close beyond the caller's context: a server must be ended even if every context is cancelled.
 const closeTimeout = 30 * time.Second
 
-// Close ends a server that we started, at once and without a checkpoint since its data goes too,
-// and removes what it left. It does nothing to a server given by a DSN. It goes on when ctx is
-// cancelled, for at most half a minute. Later calls return the first one's result.
+// Close ends a server that we started, without a checkpoint since its data is removed, and removes its files. It does nothing
+// to a server given by a DSN. It continues for at most half a minute when ctx is cancelled. Later calls return the first one's
+// result.
 func (s *Server) Close(ctx context.Context) error {
 	s.closing.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -143,20 +140,17 @@ func (s *Server) Close(ctx context.Context) error {
 // StopMode is how a server is ended.
 type StopMode int
 
-// The modes, from the gentlest on.
 const (
-	StopFast      StopMode = iota // rolls back what runs, writes a checkpoint, ends
-	StopImmediate                 // ends at once; the next start recovers from the log
+	StopFast      StopMode = iota // rolls back, writes a checkpoint, ends
+	StopImmediate                 // ends at once; the next start recovers
 	StopKill                      // SIGKILL to the postmaster, a crash; the next start recovers
 )
 
-// ErrNotManaged is wrapped by the errors of Stop and Start for a server that was not started from
-// binaries by us.
+// ErrNotManaged is wrapped by the errors of Stop and Start for a server that we did not start from binaries.
 var ErrNotManaged = errors.New("only a server that was started from binaries can be stopped and started again")
 
-// Stop ends the server and keeps its data, so that Start can bring it back. It returns once the
-// server's first process is gone. Stopping a stopped server does nothing. If ctx ends first, the
-// server is killed, so that it is stopped in any case, and the error says so.
+// Stop ends the server and keeps its data for Start. It returns when the server's first process has exited. Stopping a stopped
+// server does nothing. If ctx ends first, the server is killed, and the error says so.
 func (s *Server) Stop(ctx context.Context, mode StopMode) error {
 	if s.cluster == nil {
 		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
@@ -164,9 +158,9 @@ func (s *Server) Stop(ctx context.Context, mode StopMode) error {
 	return s.cluster.stop(ctx, mode)
 }
 
-// Start brings a stopped server back under the same DSN and returns when it answers queries, after
-// its recovery. Starting a running server does nothing. It tries again where a crash left something
-// that goes away by itself, until ctx ends or Options.StartTimeout is over.
+// Start starts a stopped server under the same DSN and returns when it answers queries, after its recovery. Starting a running
+// server does nothing. It retries while a crash has left something that disappears by itself, until ctx ends or
+// Options.StartTimeout is over.
 func (s *Server) Start(ctx context.Context) error {
 	if s.cluster == nil {
 		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)

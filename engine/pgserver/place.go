@@ -16,24 +16,24 @@ import (
 const (
 	superuser    = "postgres"
 	database     = "postgres"
-	socketPort   = 5432 // names the socket, no port is opened
+	socketPort   = 5432 // only names the socket; no port is opened
 	socketPrefix = ".s.PGSQL."
 	socketFile   = "/" + socketPrefix + "5432"
 
-	// socketPathMax is what fits into a socket's address on macOS; on Linux it is 107.
+	// socketPathMax is the socket path limit on macOS; on Linux it is 107.
 	socketPathMax = 103
 )
 
-// place is where a server of ours lives: a directory for its data, and one for its socket, which are
-// the same unless the name of the first is too long for a socket. A standby lives in the same place, with a data
-// directory and a socket of the next number; when it takes over, the socket that everybody knows leads to its own.
+// place is a server's directories, one for its data and one for its socket, which are the same unless the first one's path is
+// too long for a socket. A standby uses the same place, with the next number for its data directory and socket; when it takes
+// over, the well-known socket becomes a link to its own.
 type place struct {
 	data   *runDir
 	socket *runDir
-	number int // how many servers have been promoted
+	number int // number of promotions
 }
 
-// makePlace makes the directories in the first root that will do, and says when it is not the first.
+// makePlace makes the directories in the first suitable root, and logs if it is not the first.
 func (o Options) makePlace(who *account) (*place, error) {
 	var unfit []string
 	for i, root := range o.roots() {
@@ -74,7 +74,6 @@ func (o Options) tryPlace(root string, who *account) (*place, error) {
 	return &place{data: data, socket: socket}, nil
 }
 
-// makeSocketDir makes a directory whose name is short enough for a socket.
 func (o Options) makeSocketDir(who *account) (*runDir, error) {
 	var unfit error
 	for _, root := range o.roots() {
@@ -94,7 +93,6 @@ func (o Options) makeSocketDir(who *account) (*runDir, error) {
 	return nil, fmt.Errorf("no directory with a name short enough for a socket: %w", cmp.Or(unfit, errors.New("set TMPDIR to a shorter one")))
 }
 
-// dirs names the directories, each once.
 func (p *place) dirs() []string {
 	if p.socket == p.data {
 		return []string{p.data.path}
@@ -102,7 +100,7 @@ func (p *place) dirs() []string {
 	return []string{p.data.path, p.socket.path}
 }
 
-// left names the directories that are still there.
+// left names the existing directories.
 func (p *place) left() []string {
 	return slices.DeleteFunc(p.dirs(), func(dir string) bool {
 		_, err := os.Lstat(dir)
@@ -110,7 +108,7 @@ func (p *place) left() []string {
 	})
 }
 
-// drop gives up the locks, after which the directories count as leftovers.
+// drop releases the locks, after which the directories count as leftovers.
 func (p *place) drop() {
 	p.data.drop()
 	p.socket.drop()
@@ -126,13 +124,12 @@ func (p *place) numbered(name string) string {
 	return name + "-" + strconv.Itoa(p.number)
 }
 
-// port names the server's own socket.
 func (p *place) port() string { return strconv.Itoa(socketPort + p.number) }
 
-// dsn is the server's address, which stays the same when a standby takes over.
+// dsn is the server's address, also after a standby has taken over.
 func (p *place) dsn() string { return p.address(strconv.Itoa(socketPort)) }
 
-// ownDSN is the address of this server and no other.
+// ownDSN is this server's own address.
 func (p *place) ownDSN() string { return p.address(p.port()) }
 
 func (p *place) address(port string) string {
@@ -140,12 +137,11 @@ func (p *place) address(port string) string {
 	return (&url.URL{Scheme: "postgres", Path: "/" + database, RawQuery: query.Encode()}).String()
 }
 
-// next is the place of a standby.
 func (p *place) next() *place {
 	return &place{data: p.data, socket: p.socket, number: p.number + 1}
 }
 
-// lead has the address lead to this server from now on.
+// lead directs the address to this server.
 func (p *place) lead() error {
 	link := filepath.Join(p.socket.path, "leading")
 	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -157,7 +153,7 @@ func (p *place) lead() error {
 	return os.Rename(link, filepath.Join(p.socket.path, socketFile))
 }
 
-// freeBytes is the room that is left for ordinary users on the disk of a directory.
+// freeBytes is the free space for ordinary users on a directory's disk.
 func freeBytes(dir string) (uint64, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
@@ -166,7 +162,7 @@ func freeBytes(dir string) (uint64, error) {
 	return fs.Bavail * uint64(fs.Bsize), nil
 }
 
-// plainCause is the error without the path and the operation that the caller names itself.
+// plainCause is the error without path and operation, which the caller names.
 func plainCause(err error) string {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {

@@ -9,30 +9,28 @@ import (
 	"time"
 )
 
-// Finding is what Probe learned about one way.
+// Finding is what Probe found about one way.
 type Finding struct {
 	Way    Way  `json:"way"`
 	Usable bool `json:"usable"` // Open would succeed this way
 
-	// Found is what is there: the server, the binaries, the engine, the build. Empty if nothing is.
+	// Found is what exists: the server, the binaries, the engine, the build. Empty if nothing.
 	Found string `json:"found"`
 
-	// Problem is why the way is not usable, and Advice what to do about it. Both are single lines,
-	// without any password, and empty for a usable way.
+	// Problem is why the way is not usable, and Advice what to do about it: single lines without a password, empty for a usable
+	// way.
 	Problem string `json:"problem,omitempty"`
 	Advice  string `json:"advice,omitempty"`
 
-	// Verified says that a server was reached, or started and ended again, and answered a query: then
-	// Version (server_version_num) and Durability are what it said. Without it the way is usable once
-	// something is fetched, and both are zero.
+	// Verified means that a server was reached, or started and ended again, and answered a query: Version (server_version_num)
+	// and Durability are its own. Otherwise both are zero, and a usable way needs a download first.
 	Verified   bool       `json:"verified"`
 	Version    int        `json:"version,omitempty"`
 	Durability Durability `json:"durability,omitzero"`
 }
 
-// Probe looks at every way in Options.Ways and reports on each, in their order. It starts servers and
-// ends them again, but fetches nothing: no image is pulled and no build downloaded. It takes a few
-// seconds; each way is bounded by Options.StartTimeout. The error is about the options only.
+// Probe checks every way in Options.Ways, in order. It starts servers and ends them again, but pulls no image and downloads no
+// build. It takes a few seconds, bounded per way by Options.StartTimeout. The error is about the options only.
 func Probe(ctx context.Context, o Options) ([]Finding, error) {
 	o, err := o.resolve()
 	if err != nil {
@@ -66,7 +64,7 @@ func (o Options) probe(ctx context.Context, way Way) Finding {
 	}
 }
 
-// probeByOpening goes the way, asks the server, and ends what it started.
+// probeByOpening opens a server this way and closes it.
 func (o Options) probeByOpening(ctx context.Context, way Way, advice string) Finding {
 	s, err := o.open(ctx, way)
 	if err != nil {
@@ -122,8 +120,8 @@ func (o Options) probeDownload(ctx context.Context) Finding {
 	return Finding{Usable: true, Found: fmt.Sprintf("PostgreSQL %s can be fetched from %s", o.DownloadVersion, withoutUser(o.DownloadURL))}
 }
 
-// canDownload asks the repository for the build without fetching it. The library alone knows the
-// build's address, so it is let to ask through a relay that only looks whether the address exists.
+// canDownload asks the repository for the build without downloading it. Only the library knows the build's address, so it asks
+// through a relay that checks whether the address exists.
 func (o Options) canDownload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, engineTimeout, errors.New("no answer in time"))
 	defer cancel()

@@ -17,25 +17,25 @@ import (
 )
 
 var (
-	// errStillInUse: a server that crashed a moment ago is not quite gone. It goes away by itself.
+	// errStillInUse: a crashed server has not quite ended. It does so by itself.
 	errStillInUse = errors.New("a server that crashed still holds its memory or its lock file")
 
-	// errNoStatementStats: the binaries come without pg_stat_statements.
+	// errNoStatementStats: the binaries lack pg_stat_statements.
 	errNoStatementStats = errors.New("the library pg_stat_statements is missing")
 )
 
-// noStatementStats is what a server without the library says when it is told to load it.
+// noStatementStats is a server's message about the missing library.
 const noStatementStats = `could not access file "` + statementStats + `"`
 
 // process is one run of the postmaster.
 type process struct {
 	cmd     *exec.Cmd
 	log     string        // the file that it writes to
-	logFrom int64         // where this run's part of the log begins, in bytes
+	logFrom int64         // offset of this run's part of the log, in bytes
 	done    chan struct{} // closed when the process ended
 }
 
-// startProcess starts a postmaster as our child, in a session of its own.
+// startProcess starts a postmaster as our child, in its own session.
 func startProcess(program string, p *place, who *account) (*process, error) {
 	log, err := os.OpenFile(p.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -47,7 +47,7 @@ func startProcess(program string, p *place, who *account) (*process, error) {
 		return nil, err
 	}
 	proc := &process{log: p.log(), logFrom: info.Size(), done: make(chan struct{})}
-	// The directory in the command line is what the watchdog knows the server by.
+	// The watchdog identifies the server by the directory in its command line.
 	proc.cmd = exec.Command(program, "-D", p.cluster())
 	proc.cmd.Dir = p.data.path
 	proc.cmd.Env = serverEnv()
@@ -57,15 +57,15 @@ func startProcess(program string, p *place, who *account) (*process, error) {
 	if err := proc.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("%s cannot be started: %w", program, err)
 	}
-	// This goroutine ends with the server, which stop and close see to.
+	// Ends with the server, which stop and close ensure.
 	go func() {
 		defer close(proc.done)
-		_ = proc.cmd.Wait() // how it ended is read from its log
+		_ = proc.cmd.Wait() // the log explains how it ended
 	}()
 	return proc, nil
 }
 
-// alive says whether the process runs. A nil process does not.
+// alive reports whether the process runs. A nil process does not.
 func (p *process) alive() bool {
 	if p == nil {
 		return false
@@ -96,7 +96,7 @@ func (p *process) awaitReady(ctx context.Context, dsn string) error {
 	}
 }
 
-// failure explains from the log why the process ended by itself.
+// failure explains from the log why the process ended.
 func (p *process) failure() error {
 	out := p.output()
 	switch {
@@ -108,7 +108,7 @@ func (p *process) failure() error {
 	return fmt.Errorf("the server ended at once: %s", failureIn(out, p.cmd.ProcessState.String()))
 }
 
-// output is what this run wrote to the log, its last part if it is long.
+// output is the end of what this run wrote to the log.
 func (p *process) output() string {
 	const enough = 64 << 10
 	file, err := os.Open(p.log)
@@ -124,7 +124,7 @@ func (p *process) output() string {
 	return string(text)
 }
 
-// end asks the process to end, waits for it, and kills it when ctx ends first.
+// end signals the process, waits for its end, and kills it when ctx ends first.
 func (p *process) end(ctx context.Context, signal syscall.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("the server cannot be signalled: %w", err)
@@ -138,23 +138,21 @@ func (p *process) end(ctx context.Context, signal syscall.Signal) error {
 	}
 }
 
-// kill ends the process by force. The kernel sees to it that the wait is short.
+// kill kills the process; the wait is short.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
 
-// failureMarks stand in lines that say what is wrong. A wrong setting is logged before the server
-// gives up, and only there it is named.
+// failureMarks match explanations of failures. A wrong setting is named only in a line before the server gives up.
 var failureMarks = regexp.MustCompile(`(?:FATAL|PANIC|ERROR|error|HINT|hint): +(.*)|LOG: +(.*(?:configuration parameter|for parameter|syntax error in file).*)`)
 
-// failureIn picks the lines of a program's output that say what is wrong, on one line; other stands
-// in where there are none.
+// failureIn returns the output's lines that explain a failure, joined; if none, other.
 func failureIn(output, other string) string {
 	var wrong []string
 	for _, line := range strings.Split(output, "\n") {
 		if strings.Contains(line, "the database system is starting up") {
-			continue // the answer to our own attempts to connect
+			continue // the answer to our own connections
 		}
 		if match := failureMarks.FindStringSubmatch(line); match != nil {
 			wrong = append(wrong, strings.TrimSpace(match[1]+match[2]))

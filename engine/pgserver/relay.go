@@ -22,13 +22,12 @@ const (
 	maxChecksumBytes = 4 << 10
 )
 
-// relay stands between embedded-postgres and the repository, on a local port, for one download. The
-// library asks without a deadline, cannot be interrupted, skips the checksum where there is none, and
-// says little about what went wrong. What goes through the relay ends with ctx, is bounded in size,
-// is compared with a checksum, and its failures are kept.
+// relay is a local proxy between embedded-postgres and the repository, for one download. The library asks without a deadline,
+// cannot be interrupted, skips a missing checksum, and explains failures badly. Through the relay, downloads end with ctx, are
+// bounded in size, are checked, and their failures are kept.
 type relay struct {
-	url    string // give this to the library as the repository
-	base   string // the repository; empty: nothing is delivered, only what is asked for is heard
+	url    string // the library's repository address
+	base   string // the repository; empty: requests are only recorded
 	ctx    context.Context
 	log    func(string)
 	client *http.Client
@@ -36,8 +35,8 @@ type relay struct {
 	served chan struct{} // closed when the server ended
 
 	mu            sync.Mutex
-	requestedPath string            // the path that was asked for first
-	sums          map[string]string // path of an archive that was delivered → its SHA-256 in hex
+	requestedPath string            // the first requested path
+	sums          map[string]string // path of a delivered archive → its SHA-256 in hex
 	failed        error
 }
 
@@ -66,21 +65,20 @@ func (r *relay) stop() {
 	r.client.CloseIdleConnections()
 }
 
-// failure is the first thing that went wrong between us and the repository.
+// failure is the first failure between us and the repository.
 func (r *relay) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failed
 }
 
-// asked is the path of the archive that the library asked for.
 func (r *relay) asked() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.requestedPath
 }
 
-// ServeHTTP answers the library's two questions: for an archive, and for its checksum.
+// ServeHTTP answers the library's two requests: for an archive, and for its checksum.
 func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if archive, ok := strings.CutSuffix(req.URL.Path, ".sha256"); ok {
 		r.mu.Lock()
@@ -111,7 +109,6 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// archive fetches an archive and compares it with the repository's checksum.
 func (r *relay) archive(path string) ([]byte, error) {
 	body, err := r.get(path, maxArchiveBytes)
 	if errors.Is(err, errNotThere) {
@@ -130,8 +127,8 @@ func (r *relay) archive(path string) ([]byte, error) {
 	return body, nil
 }
 
-// verify compares with the strongest checksum that the repository offers. A repository that the user
-// named may offer none, which is said; the default one always does.
+// verify checks the repository's strongest checksum. A user's own repository may have none, which is logged; the default one
+// must.
 func (r *relay) verify(path string, body []byte) error {
 	for _, kind := range []struct {
 		suffix string
@@ -158,7 +155,7 @@ func (r *relay) verify(path string, body []byte) error {
 	return nil
 }
 
-// firstField is the checksum in a file that may name the archive behind it, as sha256sum writes it.
+// firstField is the checksum in a file that may also name the archive, as of sha256sum.
 func firstField(text string) string {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
@@ -169,7 +166,7 @@ func firstField(text string) string {
 
 var errNotThere = errors.New("not there")
 
-// get fetches a file of at most limit bytes. A file that is not there is errNotThere.
+// get downloads at most limit bytes. A missing file is errNotThere.
 func (r *relay) get(path string, limit int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(r.ctx, http.MethodGet, r.base+path, nil)
 	if err != nil {

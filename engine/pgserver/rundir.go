@@ -15,25 +15,23 @@ import (
 )
 
 const (
-	runDirPrefix = "pulley-pg-" // the watchdog removes nothing that is named otherwise
+	runDirPrefix = "pulley-pg-" // the watchdog removes nothing without this prefix
 	lockName     = "lock"
 
-	// unlockedGrace is how long a directory without a lock file is taken for one that is just being
-	// made. Making one takes milliseconds.
+	// unlockedGrace is the age up to which a directory without a lock file counts as being created, which takes milliseconds.
 	unlockedGrace = time.Minute
 
-	// sweepTimeout bounds the removal of what earlier runs left.
+	// sweepTimeout bounds the removal of leftovers.
 	sweepTimeout = 30 * time.Second
 )
 
-// runDir is a directory that belongs to one server of this process. Others know it to be in use as
-// long as its lock is held, which the kernel gives up together with the process.
+// runDir is a directory of one server of this process. It is in use while its lock is held, which the kernel releases with the
+// process.
 type runDir struct {
 	path string
 	lock *os.File
 }
 
-// makeRunDir makes a private directory in root. With an account, that account owns it.
 func makeRunDir(root string, who *account) (*runDir, error) {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract
@@ -49,8 +47,8 @@ func makeRunDir(root string, who *account) (*runDir, error) {
 	return d, nil
 }
 
-// acquireLock locks the directory. The lock file gets its name only once it is locked, so a directory whose
-// lock file is not locked is a leftover for certain.
+// acquireLock locks the directory. The lock file gets its name after it is locked, so a directory with an unlocked lock file is
+// certainly a leftover.
 func (d *runDir) acquireLock(who *account) error {
 	name := filepath.Join(d.path, lockName)
 	lock, err := os.OpenFile(name+".new", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -67,7 +65,6 @@ func (d *runDir) acquireLock(who *account) error {
 	return who.chown(d.path)
 }
 
-// drop gives up the lock.
 func (d *runDir) drop() {
 	if d.lock != nil {
 		_ = d.lock.Close()
@@ -75,13 +72,13 @@ func (d *runDir) drop() {
 	}
 }
 
-// leftovers returns the directories in roots whose owner is gone and which we may remove.
+// leftovers returns the directories in roots whose owner has exited and which we may remove.
 func leftovers(roots []string) []string {
 	var dead []string
 	for _, root := range roots {
 		entries, err := os.ReadDir(root)
 		if err != nil {
-			continue // a root that cannot be read holds nothing that we could remove
+			continue // we could not remove anything there
 		}
 		for _, e := range entries {
 			path := filepath.Join(root, e.Name())
@@ -93,7 +90,7 @@ func leftovers(roots []string) []string {
 	return dead
 }
 
-// isLeftover is false whenever that is not certain: another user's directory, one that is being made.
+// isLeftover is false when uncertain: for another user's directory, or one being made.
 func isLeftover(path string) bool {
 	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -107,8 +104,7 @@ func isLeftover(path string) bool {
 	return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// sweep removes what earlier runs left in the directories where this one may make its own. It never
-// fails an Open: what it could not do is logged.
+// sweep removes leftovers where this run may make directories. It never fails an Open: failures are logged.
 func (o Options) sweep(ctx context.Context) {
 	dead := leftovers(o.roots())
 	if len(dead) == 0 {
@@ -129,9 +125,8 @@ func (o Options) sweep(ctx context.Context) {
 	}
 }
 
-// roots are the directories in which a server's directory may be made, the preferred one first. The
-// others are for a TMPDIR that the server's account cannot enter, or whose name is too long for a
-// socket.
+// roots are the possible parents of a server's directory, preferred one first. The others are for a TMPDIR that the server's
+// account cannot enter, or whose path is too long for a socket.
 func (o Options) roots() []string {
 	var roots []string
 	for _, root := range []string{o.TempDir, "/tmp", "/var/tmp"} {

@@ -11,26 +11,24 @@ import (
 const (
 	preloadSetting  = "shared_preload_libraries"
 	statementStats  = "pg_stat_statements"
-	maxWALSizeMB    = 8192 // enough that no checkpoint falls into a measurement
+	maxWALSizeMB    = 8192 // avoids checkpoints during a measurement
 	minWALSizeMB    = 256
-	neededFreeBytes = 256 << 20 // a fresh cluster takes about 60 MB, its log comes on top
+	neededFreeBytes = 256 << 20 // a fresh cluster takes about 60 MB, plus its log
 )
 
-// measuringSettings are the settings of a server that we start: durable, and quiet enough to measure
-// on. walMB is the room that its log may take.
+// measuringSettings are the settings of a server that we start: durable, and quiet enough to measure on. walMB bounds its log.
 func measuringSettings(walMB int) map[string]string {
 	return map[string]string{
-		// What acknowledged work relies on. These are Postgres' defaults; they are said aloud because
-		// an image or a package may have other ones.
+		// Durability. These are Postgres' defaults, but an image or a package may have others.
 		"fsync":              "on",
 		"synchronous_commit": "on",
 		"full_page_writes":   "on",
 
-		// Checkpoints are the largest disturbance there is: none during a run of usual length.
+		// Checkpoints are the largest disturbance: none during a run of usual length.
 		"max_wal_size":       strconv.Itoa(walMB) + "MB",
 		"checkpoint_timeout": "30min",
 
-		// So that a server that is killed leaves no shared memory outside of its directory.
+		// A killed server must leave no shared memory outside of its directory.
 		"dynamic_shared_memory_type": "mmap",
 
 		"shared_buffers":           "256MB",
@@ -44,14 +42,14 @@ func measuringSettings(walMB int) map[string]string {
 	}
 }
 
-// walRoom is how large the log may grow on a disk with so many bytes free, in MB: a quarter, within
-// bounds, so that a long run does not fill a small disk.
+// walRoom is the bound of the log in MB for a disk's free bytes: a quarter, within limits, so that a long run does not fill a
+// small disk.
 func walRoom(freeBytes uint64) int {
 	quarterMB := freeBytes / 4 >> 20
 	return int(max(minWALSizeMB, min(quarterMB, maxWALSizeMB)))
 }
 
-// serverSettings are ours with the user's over them. track_wal_io_timing came with version 14.
+// serverSettings are ours, overridden by the user's. track_wal_io_timing exists since version 14.
 func (o Options) serverSettings(version, walMB int) map[string]string {
 	settings := measuringSettings(walMB)
 	if version < 140000 {
@@ -61,7 +59,7 @@ func (o Options) serverSettings(version, walMB int) map[string]string {
 	return settings
 }
 
-// withoutStatementStats is for a server that lacks the library, which it would not start with.
+// withoutStatementStats is for a server without the library, which would not start with it.
 func withoutStatementStats(settings map[string]string) map[string]string {
 	settings = maps.Clone(settings)
 	var kept []string
@@ -75,7 +73,6 @@ func withoutStatementStats(settings map[string]string) map[string]string {
 	return settings
 }
 
-// configFile writes settings in the form of postgresql.conf, sorted.
 func configFile(settings map[string]string) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
@@ -85,7 +82,6 @@ func configFile(settings map[string]string) string {
 	return text.String()
 }
 
-// commandLine writes settings as arguments for postgres, sorted.
 func commandLine(settings map[string]string) []string {
 	var args []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

@@ -30,7 +30,7 @@ var (
 	promoteSQL string
 )
 
-// standby is a server that has all that the leading one has, which has every commit wait for that.
+// standby is a server that has every answered commit of the leading one.
 type standby struct {
 	place *place
 	proc  *process
@@ -38,7 +38,7 @@ type standby struct {
 
 const copyProgram = "pg_basebackup"
 
-// CanHaveStandby says why the server cannot have a standby; nil where it can.
+// CanHaveStandby returns why the server cannot have a standby; nil if it can.
 func (s *Server) CanHaveStandby() error {
 	if s.cluster == nil {
 		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
@@ -49,8 +49,8 @@ func (s *Server) CanHaveStandby() error {
 	return nil
 }
 
-// AddStandby gives the server a standby. When it returns, no commit is answered before the standby has it on its disk;
-// commits wait while that one starts.
+// AddStandby adds a standby. When it returns, no commit is answered before the standby has it on disk; commits wait while the
+// standby starts.
 func (s *Server) AddStandby(ctx context.Context) error {
 	if err := s.CanHaveStandby(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *Server) AddStandby(ctx context.Context) error {
 	return s.cluster.addStandby(ctx)
 }
 
-// RemoveStandby ends the standby, if there is one, and no commit waits any more.
+// RemoveStandby ends the standby, if any; commits no longer wait.
 func (s *Server) RemoveStandby(ctx context.Context) error {
 	if s.cluster == nil {
 		return nil
@@ -69,8 +69,8 @@ func (s *Server) RemoveStandby(ctx context.Context) error {
 	return c.removeStandby(ctx)
 }
 
-// Promote kills the server with SIGKILL and has its standby take its place, under the same DSN. It returns when that
-// answers and takes writes. Then there is no standby; what the old server had goes soon afterwards.
+// Promote kills the server with SIGKILL and lets its standby take its place, under the same DSN. It returns when the standby
+// answers and accepts writes. Then there is no standby; the old server's data is removed soon afterwards.
 func (s *Server) Promote(ctx context.Context) error {
 	if s.cluster == nil {
 		return fmt.Errorf("%s: %w", s.way.title(), ErrNotManaged)
@@ -98,8 +98,8 @@ func (c *cluster) addStandby(ctx context.Context) error {
 	return nil
 }
 
-// makeStandby copies the server, has commits wait for a standby, and starts the copy as one. That a commit was seen to
-// wait before there is one, and went on with it, shows that every later one does.
+// makeStandby copies the server, makes commits wait for a standby, and starts the copy as one. A commit that waits for the
+// standby and ends with it shows that every later one does.
 func (c *cluster) makeStandby(ctx context.Context) error {
 	next := c.place.next()
 	c.standby = &standby{place: next}
@@ -108,7 +108,7 @@ func (c *cluster) makeStandby(ctx context.Context) error {
 		return err
 	}
 	settings := maps.Clone(c.settings)
-	settings["wal_retrieve_retry_interval"] = "100ms" // it may sleep so long before it hears that it is to lead
+	settings["wal_retrieve_retry_interval"] = "100ms" // it may sleep so long before it notices its promotion
 	if err := c.configure(next, settings); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (c *cluster) makeStandby(ctx context.Context) error {
 	return nil
 }
 
-// commitThatWaits commits until a commit is seen to wait, lets come what it waits for, and waits for its end.
+// commitThatWaits commits until a commit is seen to wait, calls come, and waits for the commit's end.
 func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Conn, come func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	committed := make(chan error, 1)
@@ -154,7 +154,7 @@ func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Co
 	defer tick.Stop()
 	for waits := false; !waits; {
 		select {
-		case err := <-committed: // the server had not read its settings again
+		case err := <-committed: // the server had not reread its settings
 			if err != nil {
 				return err
 			}
@@ -178,7 +178,7 @@ func (c *cluster) commitThatWaits(ctx context.Context, watching, writing *pgx.Co
 	}
 }
 
-// removeStandby ends the standby and has nobody wait for one. The caller holds mu.
+// removeStandby ends the standby and the waiting of commits. The caller holds mu.
 func (c *cluster) removeStandby(ctx context.Context) error {
 	if c.standby == nil {
 		return nil
@@ -195,7 +195,6 @@ func (c *cluster) removeStandby(ctx context.Context) error {
 	return errors.Join(err, os.RemoveAll(s.place.cluster()))
 }
 
-// release has no commit wait for a standby.
 func (c *cluster) release(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, c.place.ownDSN())
 	if err != nil {
@@ -232,7 +231,6 @@ func (c *cluster) promote(ctx context.Context) error {
 	return nil
 }
 
-// promote has a standby lead.
 func promote(ctx context.Context, p *place) error {
 	conn, err := pgx.Connect(ctx, p.ownDSN())
 	if err != nil {
@@ -249,11 +247,11 @@ func promote(ctx context.Context, p *place) error {
 	return p.lead()
 }
 
-// removeWithin bounds how long the shared memory of a killed server is tried to be returned.
+// removeWithin bounds the attempts to free a killed server's shared memory.
 const removeWithin = 10 * time.Second
 
-// removeCrashed returns the shared memory of a server that was killed and will not start again, and removes its data. The
-// last of its processes may take a moment to end.
+// removeCrashed frees the shared memory of a killed server that will not start again, and removes its data. Its last processes
+// may take a moment to end.
 func (c *cluster) removeCrashed(p *place) {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
@@ -273,6 +271,6 @@ func (c *cluster) removeCrashed(p *place) {
 		break
 	}
 	if err := os.RemoveAll(p.cluster()); err != nil {
-		c.o.logf("the data of the server that was killed: %v", err) // it goes with the place
+		c.o.logf("the data of the server that was killed: %v", err) // removed with the place
 	}
 }

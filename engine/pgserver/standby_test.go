@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// answer is what a query gives, as text.
+// answer is a query's result as text.
 func answer(t *testing.T, dsn, sql string) (text string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -22,8 +22,8 @@ func answer(t *testing.T, dsn, sql string) (text string) {
 	return text
 }
 
-// Whatever was committed is there after the standby took over, twice in a row, and the server can be stopped and
-// started as before.
+// TestPromote checks that all commits survive two successive promotions, and that the server can be stopped and started as
+// before.
 func TestPromote(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -68,7 +68,7 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// A standby that is not wanted any more leaves nothing, and nobody waits for it.
+// TestUnfollow checks that a removed standby leaves nothing, and that no commit waits for it.
 func TestUnfollow(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -90,7 +90,7 @@ func TestUnfollow(t *testing.T) {
 		t.Error("the standby is still there")
 	}
 	execSQL(t, s.DSN(), "CREATE TABLE goes_on (n int)")
-	// One that follows when the server is closed goes with it.
+	// A standby that follows when the server is closed is removed with it.
 	if err := s.AddStandby(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestUnfollow(t *testing.T) {
 	}
 }
 
-// A server of somebody else has no standby of ours.
+// TestFollowOthers checks that a server that we did not start gets no standby.
 func TestFollowOthers(t *testing.T) {
 	s := &Server{way: WayDSN}
 	if err := errors.Join(s.CanHaveStandby(), s.AddStandby(t.Context()), s.Promote(t.Context())); !errors.Is(err, ErrNotManaged) || s.RemoveStandby(t.Context()) != nil {

@@ -11,8 +11,8 @@ import (
 //go:embed watchdog.sh
 var watchdogScript string
 
-// startWatchdog starts what ends our server and removes its directories when this process is gone, or when it is released. It must be
-// called before the first process that uses the directories is started.
+// startWatchdog starts a process that ends our server and removes its directories when this process exits or releases it. It
+// must start before the first process that uses the directories.
 func startWatchdog(dirs []string) (*watchdog.Watchdog, error) {
 	return watchdog.Start(watchdogScript, "PULLEY_DIRS="+strings.Join(dirs, "\n"))
 }

@@ -16,9 +16,8 @@ import (
 	"pulley/internal/pause"
 )
 
-// Builtins gives the actions that come with the program: small ones for trying things, the five of the
-// pipeline that the push design's description uses as its example, and the three of the shop in the
-// language's description.
+// Builtins returns the actions that come with the program: small ones to try things with, the five of the push design's example
+// pipeline, and the three of the language description's shop.
 func Builtins() []Action {
 	own := []Action{
 		builtin("echo", "gives value back", echo, "value"),
@@ -35,10 +34,9 @@ func Builtins() []Action {
 	return slices.Concat(own, pipeline(), shop())
 }
 
-// maxRounds bounds what one hash may cost: some minutes.
+// maxRounds bounds the cost of a hash: some minutes.
 const maxRounds = 1 << 30
 
-// builtin makes an action of a function over decoded arguments.
 func builtin(name, doc string, fn func(context.Context, *values) (expr.Value, error), args ...string) Action {
 	if args == nil {
 		args = []string{}
@@ -81,7 +79,7 @@ func sum(_ context.Context, a *values) (expr.Value, error) {
 }
 
 func items(_ context.Context, a *values) (expr.Value, error) {
-	n, err := a.count("count", 0, int64(a.call.valueBytes/2)) // an element takes two bytes at least
+	n, err := a.count("count", 0, int64(a.call.valueBytes/2)) // an element takes at least two bytes
 	if err != nil {
 		return nil, err
 	}

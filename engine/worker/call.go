@@ -18,9 +18,9 @@ import (
 	"pulley/engine/ir"
 )
 
-// The failure types that this package gives.
+// The failure types of this package.
 const (
-	TypeError         = "Error"         // an error without a type of its own
+	TypeError         = "Error"         // an error without its own type
 	TypeTimeout       = "Timeout"       // the node's timeout passed
 	TypePanic         = "Panic"         // the function panicked
 	TypeUnknownAction = "UnknownAction" // no function of that name
@@ -29,13 +29,12 @@ const (
 	TypeLimit         = "LimitExceeded" // a result that is too large
 )
 
-// Error is an error with the type that retry and except of the language match.
+// Error is an error with a type that retry and except match.
 type Error struct {
 	Type    string // empty means Error
 	Message string
 }
 
-// Error gives "type: message".
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
 
 // Call is one attempt at an action.
@@ -44,12 +43,12 @@ type Call struct {
 	Node     string     // the node's name in the graph
 	Path     graph.Path // the run's place in loops and spreads
 	Action   string
-	Attempt  int             // from 1: one more than the retries so far; deliveries after a crash do not count
-	Delivery int             // of the attempt: from 1; one more than the deliveries before, which crashes have ended
-	Args     json.RawMessage // a JSON object; it must not be changed
+	Attempt  int             // from 1; deliveries after a crash do not count
+	Delivery int             // of the attempt, from 1: more than one after a crash
+	Args     json.RawMessage // a JSON object; must not be changed
 
-	valueBytes int          // the limit of one value
-	decoded    []expr.Entry // the arguments, where they were decoded already
+	valueBytes int          // the limit of a value
+	decoded    []expr.Entry // the arguments, if already decoded
 }
 
 func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {
@@ -63,10 +62,9 @@ func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {
 	return call
 }
 
-// limits gives the limits that values have.
 func (c *Call) limits() ir.Limits { return ir.Limits{ValueBytes: c.valueBytes} }
 
-// Key names the node run: it is the same for every attempt and delivery, and no other run has it.
+// Key identifies the node run: all attempts and deliveries of one node run share it.
 func (c Call) Key() string {
 	if c.Path == "" {
 		return c.Instance.String() + "/" + c.Node
@@ -74,10 +72,9 @@ func (c Call) Key() string {
 	return c.Instance.String() + "/" + c.Node + "/" + string(c.Path)
 }
 
-// Bind reads the arguments into the struct that into points to, by the rules of encoding/json;
-// numbers that go into an any become json.Number. Every argument must have its field, and every field
-// its argument, except those whose tag says omitempty or omitzero. The error is an *Error of type
-// ArgumentError that names the argument.
+// Bind decodes the arguments into the struct that into points to, by the rules of encoding/json; numbers in an any become
+// json.Number. Every argument needs a field, and every field an argument, except those tagged omitempty or omitzero. The error
+// is an *Error of type ArgumentError that names the argument.
 func (c Call) Bind(into any) error {
 	fields, err := fieldsOf(into)
 	if err != nil {
@@ -102,7 +99,7 @@ func (c Call) Bind(into any) error {
 	return nil
 }
 
-// decode gives the arguments; known are names that they may have.
+// decode returns the arguments; known are their allowed names.
 func (c Call) decode(known []string) ([]expr.Entry, error) {
 	if c.decoded != nil {
 		return c.decoded, nil
@@ -114,7 +111,7 @@ func (c Call) decode(known []string) ([]expr.Entry, error) {
 	return args, nil
 }
 
-// checkNames refuses arguments that nobody takes, and asks for those that are missing.
+// checkNames rejects unknown and missing arguments.
 func (c Call) checkNames(args []expr.Entry, known, required []string) error {
 	unknown := ""
 	for _, a := range args {
@@ -146,7 +143,6 @@ func list(names []string) string {
 
 type structFields struct{ all, required []string }
 
-// fieldsOf lists the JSON names of a struct's fields.
 func fieldsOf(into any) (structFields, error) {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/worker/workertest"
 )
 
-// TestContract holds Go functions against the contract of all executors.
+// TestContract runs the contract of all executors on Go functions.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const noProcess = "a Go function is no process"

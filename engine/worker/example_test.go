@@ -9,7 +9,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// ExampleRegister gives a Go function the name by which workflows call it.
+// ExampleRegister names a Go function for workflows to call.
 func ExampleRegister() {
 	type receipt struct {
 		Order string `json:"order"`

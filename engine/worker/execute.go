@@ -16,14 +16,13 @@ import (
 	"pulley/engine/plan"
 )
 
-// Bounds of a failure's message and type, which are stored and shown.
+// Bounds of a failure's stored and shown message and type.
 const (
 	messageBytes = 16 << 10
 	typeBytes    = 1000
 )
 
-// Execute runs one attempt of a task in the calling goroutine; the package's doc tells how what the
-// function does becomes a result or a failure.
+// Execute runs one attempt of a task in the calling goroutine; the package doc defines its result or failure.
 func (r *Registry) Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure) {
 	node, valueBytes := nodeOf(task)
 	result, err := r.run(ctx, newCall(task, node, valueBytes), node)
@@ -38,7 +37,6 @@ func (r *Registry) Execute(ctx context.Context, task backend.Task) (json.RawMess
 	return nil, failure
 }
 
-// nodeOf finds the task's node in its program's graph, where it has one.
 func nodeOf(task backend.Task) (*graph.Node, int) {
 	if task.Program == nil || task.Program.Graph() == nil {
 		return nil, ir.Limits{}.MaxValueBytes()
@@ -83,8 +81,8 @@ func (r *Registry) run(ctx context.Context, call Call, node *graph.Node) (json.R
 	return encode(call, value)
 }
 
-// EndOf tells why the context of an attempt has ended: with a type where it has one, such as the node's timeout. It is nil while the context
-// lasts.
+// EndOf returns why an attempt's context has ended, with a type if it has one, such as the node's timeout. It is nil before the
+// end.
 func EndOf(ctx context.Context) error {
 	var typed *Error
 	if errors.As(context.Cause(ctx), &typed) {
@@ -93,7 +91,7 @@ func EndOf(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// protect turns a panic into an error.
+// protect converts a panic to an error.
 func protect(ctx context.Context, fn Func, call Call, onPanic func(string, any, []byte)) (value any, err error) {
 	defer func() {
 		v := recover()
@@ -108,7 +106,6 @@ func protect(ctx context.Context, fn Func, call Call, onPanic func(string, any, 
 	return fn(ctx, call)
 }
 
-// encode makes JSON of a result, within the limit for one value.
 func encode(call Call, value any) (json.RawMessage, error) {
 	v, isValue := value.(expr.Value)
 	var err error
@@ -131,7 +128,7 @@ func encode(call Call, value any) (json.RawMessage, error) {
 	return out, nil
 }
 
-// failureOf puts an error into the workflow's terms.
+// failureOf converts an error to a failure.
 func failureOf(err error) *plan.Failure {
 	failure := &plan.Failure{Type: TypeError, Message: err.Error()}
 	var died *DiedError
@@ -142,7 +139,7 @@ func failureOf(err error) *plan.Failure {
 	if errors.As(err, &typed) {
 		failure.Message = typed.Message
 		switch typed.Type {
-		case "", typeDied: // the latter may be what a program, a worker or a server writes, and does not make its attempt one that died
+		case "", typeDied: // typeDied in a program's, worker's or server's output must not count as a death
 		default:
 			failure.Type = clippedTo(typeBytes, typed.Type)
 		}
@@ -151,10 +148,9 @@ func failureOf(err error) *plan.Failure {
 	return failure
 }
 
-// clipped gives a message as it may be stored.
 func clipped(message string) string { return clippedTo(messageBytes, message) }
 
-// clippedTo gives a text as it may be stored: valid UTF-8, within a bound.
+// clippedTo makes a text storable: valid UTF-8, within a bound.
 func clippedTo(bytes int, text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= bytes {

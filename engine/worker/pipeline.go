@@ -11,8 +11,8 @@ import (
 	"pulley/engine/expr"
 )
 
-// pipeline gives the five actions of the data pipeline: fetch, process each item, validate and
-// aggregate chunks of them in a loop, and add up.
+// pipeline returns the five actions of the data pipeline: fetch, process each item, validate and aggregate chunks of them in a
+// loop, and sum up.
 func pipeline() []Action {
 	return []Action{
 		builtin("fetch_items", `the list of {"id": i, "value": "item_i"} for i from 0 to count - 1`, fetchItems, "count"),
@@ -23,17 +23,17 @@ func pipeline() []Action {
 	}
 }
 
-// record makes a dict of keys and values in turn.
+// record makes a dict of alternating keys and values.
 func record(pairs ...any) *starlark.Dict {
 	d := starlark.NewDict(len(pairs) / 2)
 	for i := 0; i < len(pairs); i += 2 {
-		_ = d.SetKey(starlark.String(pairs[i].(string)), pairs[i+1].(starlark.Value)) // a new dict takes every string
+		_ = d.SetKey(starlark.String(pairs[i].(string)), pairs[i+1].(starlark.Value)) // a new dict accepts every string
 	}
 	return d
 }
 
 func fetchItems(_ context.Context, a *values) (expr.Value, error) {
-	n, err := a.count("count", 0, int64(a.call.valueBytes/24)) // an item takes 24 bytes at least
+	n, err := a.count("count", 0, int64(a.call.valueBytes/24)) // an item takes at least 24 bytes
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (a *values) chunk() (starlark.Int, error) {
 	return id, nil
 }
 
-// numbers gives a field of every dict in a list.
+// numbers returns a field of every dict in a list.
 func (a *values) numbers(name, field string) ([]expr.Value, error) {
 	list, err := a.list(name)
 	if err != nil {
@@ -143,7 +143,6 @@ func (a *values) numbers(name, field string) ([]expr.Value, error) {
 	return numbers, nil
 }
 
-// field gives what stands under a key of a dict.
 func (a *values) field(name string, v expr.Value, key string) (expr.Value, error) {
 	dict, ok := v.(*starlark.Dict)
 	if !ok {

@@ -21,26 +21,25 @@ import (
 
 // Executor runs tasks. It is safe for concurrent use.
 type Executor interface {
-	// Execute runs one attempt and gives its result, as JSON, or its failure. It ends the attempt at its
-	// node's timeout, with a failure of type Timeout; the engine does if it is long overdue. It returns
-	// soon after ctx ends; what it gives then is dropped if ctx was cancelled. Where a worker died with the
-	// attempt, it gives DeathOf.
+	// Execute runs one attempt and returns its result, as JSON, or its failure. It ends the attempt at its node's timeout, with
+	// a failure of type Timeout; the engine does so if it is long overdue. It returns soon after ctx ends; the result is
+	// dropped if ctx was cancelled. If a worker died with the attempt, it returns DeathOf.
 	Execute(ctx context.Context, task backend.Task) (json.RawMessage, *plan.Failure)
 
-	// Check refuses a graph with an action that Execute does not know, by position.
+	// Check rejects a graph with an unknown action, with its position.
 	Check(g *graph.Graph) error
 }
 
 // Func is an action. It must be safe for concurrent use, and return soon after ctx ends.
 type Func func(ctx context.Context, call Call) (any, error)
 
-// Action is a function and what people should know of it.
+// Action is a function with its description.
 type Action struct {
 	Name string // a name, or several joined by dots, as in the language
 	Run  Func
 
-	// Args are the names of the arguments. If it is not nil, a call with others, or without one of
-	// these, fails with an ArgumentError before Run sees it.
+	// Args are the names of the arguments. If not nil, a call with others, or without one of these, fails with an ArgumentError
+	// before Run.
 	Args []string
 	Doc  string // one line; may be empty
 }
@@ -52,7 +51,7 @@ type Registry struct {
 	onPanic func(action string, value any, stack []byte)
 }
 
-// NewRegistry makes a registry that knows the given actions. It fails where Add would.
+// NewRegistry makes a registry of the given actions. It fails where Add would.
 func NewRegistry(actions ...Action) (*Registry, error) {
 	r := &Registry{actions: map[string]Action{}}
 	for _, a := range actions {
@@ -63,16 +62,15 @@ func NewRegistry(actions ...Action) (*Registry, error) {
 	return r, nil
 }
 
-// IsActionName says whether the language can write a name of an action.
+// IsActionName reports whether a name of an action is valid in the language.
 func IsActionName(name string) bool { return actionName.MatchString(name) }
 
 var actionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
-// Register adds a function that takes its arguments as they come.
+// Register adds a function that takes undecoded arguments.
 func (r *Registry) Register(name string, fn Func) error { return r.Add(Action{Name: name, Run: fn}) }
 
-// Add adds an action. A name that the language cannot write, one that is taken, and an action
-// without a function are errors.
+// Add adds an action. It fails for an invalid or duplicate name, and without a function.
 func (r *Registry) Add(a Action) error {
 	switch {
 	case !IsActionName(a.Name):
@@ -89,15 +87,15 @@ func (r *Registry) Add(a Action) error {
 	return nil
 }
 
-// OnPanic has f called, from the panicking goroutine, with the stack of every panic of an action.
-// The instance sees only a failure of type Panic with the panic's value.
+// OnPanic sets a function that is called with the stack of every panic of an action, from the panicking goroutine. The instance
+// sees only a failure of type Panic with the panic's value.
 func (r *Registry) OnPanic(f func(action string, value any, stack []byte)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.onPanic = f
 }
 
-// Describe gives all actions, sorted by name.
+// Describe returns all actions, sorted by name.
 func (r *Registry) Describe() []Action {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -111,8 +109,8 @@ func (r *Registry) find(name string) (Action, func(string, any, []byte), bool) {
 	return a, r.onPanic, ok
 }
 
-// Check refuses a graph that calls an action which is not registered. It reports every such call, in
-// the order of the nodes, each an *ir.Error where the graph comes from a program.
+// Check rejects a graph that calls unregistered actions. It reports every such call, in node order, each an *ir.Error if the
+// graph comes from a program.
 func (r *Registry) Check(g *graph.Graph) error {
 	var errs []error
 	for _, n := range g.Nodes {
@@ -132,8 +130,8 @@ func (r *Registry) Check(g *graph.Graph) error {
 	return errors.Join(errs...)
 }
 
-// CheckArguments refuses a graph with a call whose arguments are not those that its action states: the call would fail with an ArgumentError
-// each time. It reports every such call, in the order of the nodes, each an *ir.Error where the graph comes from a program.
+// CheckArguments rejects a graph with calls whose arguments do not match their action's: they would fail with an ArgumentError.
+// It reports every such call, in node order, each an *ir.Error if the graph comes from a program.
 func (r *Registry) CheckArguments(g *graph.Graph) error {
 	var errs []error
 	wrong := func(n *graph.Node, format string, args ...any) {
@@ -165,7 +163,6 @@ func (r *Registry) CheckArguments(g *graph.Graph) error {
 	return errors.Join(errs...)
 }
 
-// suggest names the nearest action, or how to make the name known.
 func (r *Registry) suggest(name string) string {
 	var names []string
 	for _, a := range r.Describe() {

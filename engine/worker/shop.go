@@ -10,8 +10,7 @@ import (
 	"pulley/engine/expr"
 )
 
-// shop gives the three actions of the shop that the language's description has as its example. They
-// move no money, goods or mail.
+// shop returns the three actions of the language description's example. They have no effects.
 func shop() []Action {
 	return []Action{
 		builtin("payments.charge", `{"paid": True, "total"} of an order; fails with type Declined where its total is above 100`, charge, "order"),
@@ -20,7 +19,7 @@ func shop() []Action {
 	}
 }
 
-// cardLimit is what a card can be charged.
+// cardLimit bounds a charge.
 const cardLimit = 100
 
 func charge(_ context.Context, a *values) (expr.Value, error) {

@@ -6,11 +6,11 @@ import (
 	"reflect"
 )
 
-// Register adds an action with types: a function that takes its arguments as a struct, by the rules of [Call.Bind], and
-// whose result becomes JSON by its type. An error that is an *[Error] has its type; see the package's doc for others. Inside
-// the function, [CallOf] tells what attempt it is.
+// Register adds an action with types: a function that takes its arguments as a struct, by the rules of [Call.Bind], and whose
+// result becomes JSON by its type. An *[Error] keeps its type; the package doc describes others. Inside the function, [CallOf]
+// returns the attempt.
 //
-// It is an error if A is no struct, if two of its fields have one name, and wherever [Registry.Add] fails.
+// It fails if A is no struct, if two of its fields have one name, and wherever [Registry.Add] fails.
 func Register[A, R any](reg *Registry, name string, fn func(ctx context.Context, args A) (R, error)) error {
 	fields, err := fieldsOf(new(A))
 	if err != nil {
@@ -30,12 +30,12 @@ func Register[A, R any](reg *Registry, name string, fn func(ctx context.Context,
 		return fn(context.WithValue(ctx, callKey{}, call), args)
 	}}
 	if len(fields.required) == len(fields.all) {
-		action.Args = append([]string{}, fields.all...) // not nil, also where there are none
+		action.Args = append([]string{}, fields.all...) // not nil, even if empty
 	}
 	return reg.Add(action)
 }
 
-// firstTwice gives a name that stands twice in a list; empty if none does.
+// firstTwice returns the first duplicate name; empty if there is none.
 func firstTwice(names []string) string {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -47,11 +47,11 @@ func firstTwice(names []string) string {
 	return ""
 }
 
-// callKey is the key of the attempt in a context.
+// callKey is the context key of the attempt.
 type callKey struct{}
 
-// CallOf gives the attempt that a function runs which was added by [Register], from the function's context. It is false
-// elsewhere. [Call.Key] guards what the function does to the world against a second delivery.
+// CallOf returns the attempt from the context of a function that was added by [Register]; false elsewhere. [Call.Key] guards
+// the function's effects against a second delivery.
 func CallOf(ctx context.Context) (Call, bool) {
 	call, ok := ctx.Value(callKey{}).(Call)
 	return call, ok

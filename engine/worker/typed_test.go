@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// order is what typed actions of the tests take.
+// order is an argument of the typed test actions.
 type order struct {
 	ID     string            `json:"id"`
 	Cents  int64             `json:"cents"`
@@ -96,7 +96,7 @@ func TestTypedActionsThatCannotBe(t *testing.T) {
 			t.Errorf("Register gives %v, want %s", err, want)
 		}
 	}
-	if got := firstTwice([]string{"id", "name", "id"}); got != "id" { // go vet refuses a struct that is like this
+	if got := firstTwice([]string{"id", "name", "id"}); got != "id" { // go vet refuses such a struct
 		t.Errorf("the name that stands twice is %q, want id", got)
 	}
 }

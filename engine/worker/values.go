@@ -7,8 +7,7 @@ import (
 	"pulley/engine/expr"
 )
 
-// values are a call's arguments, decoded. Every getter gives an ArgumentError that names the action
-// and the argument.
+// values are a call's decoded arguments. Every getter returns an ArgumentError that names the action and the argument.
 type values struct {
 	call Call
 	args []expr.Entry
@@ -19,9 +18,9 @@ func newValues(c Call) (*values, error) {
 	return &values{call: c, args: args}, err
 }
 
-// get gives an argument that is known to be there: the action states its arguments.
+// get returns an argument of an action that declares it.
 func (a *values) get(name string) expr.Value {
-	for i := len(a.args) - 1; i >= 0; i-- { // of a name that is there twice, the last counts
+	for i := len(a.args) - 1; i >= 0; i-- { // the last duplicate counts
 		if a.args[i].Key == name {
 			return a.args[i].Value
 		}
@@ -33,7 +32,6 @@ func (a *values) wrong(name, want string, got expr.Value) error {
 	return a.call.argument("argument %s must be %s, not %s", name, want, shown(got))
 }
 
-// count gives an int between least and most.
 func (a *values) count(name string, least, most int64) (int64, error) {
 	v := a.get(name)
 	i, ok := v.(starlark.Int)
@@ -68,7 +66,7 @@ func (a *values) list(name string) (*starlark.List, error) {
 	return l, nil
 }
 
-// plus adds as the language does: numbers, strings and lists, each with its like.
+// plus adds as the language does: numbers, strings or lists.
 func (a *values) plus(nameX, nameY string) (expr.Value, error) {
 	x, y := a.get(nameX), a.get(nameY)
 	for _, arg := range []struct {
@@ -85,7 +83,7 @@ func (a *values) plus(nameX, nameY string) (expr.Value, error) {
 	return starlark.Binary(syntax.PLUS, x, y)
 }
 
-// addable names the family in which a value can be added; empty: in none.
+// addable names the family in which a value can be added; empty: none.
 func addable(v expr.Value) string {
 	switch v.(type) {
 	case starlark.Int, starlark.Float:
@@ -98,7 +96,7 @@ func addable(v expr.Value) string {
 	return ""
 }
 
-// shown names a value's type as people write it, with its article.
+// shown names a value's type for people, with an article.
 func shown(v expr.Value) string {
 	switch v.(type) {
 	case starlark.NoneType:

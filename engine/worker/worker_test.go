@@ -33,7 +33,6 @@ func task(action, args string) backend.Task {
 	return backend.Task{Action: action, Args: json.RawMessage(args), Attempt: 1}
 }
 
-// show gives a result as it stands, or "type: message".
 func show(result json.RawMessage, failure *plan.Failure) string {
 	if failure != nil {
 		return failure.Type + ": " + failure.Message
@@ -41,7 +40,7 @@ func show(result json.RawMessage, failure *plan.Failure) string {
 	return string(result)
 }
 
-// big is an int that no machine word holds.
+// big is an int too large for a machine word.
 const big = "123456789012345678901234567890"
 
 var builtinCases = []struct{ action, args, want string }{
@@ -229,7 +228,7 @@ func TestPanicIsReportedWithItsStack(t *testing.T) {
 	}
 }
 
-// program compiles a workflow; the first action is node first.
+// program compiles a workflow, whose first action is node first.
 func program(t *testing.T, src string) (*plan.Program, *graph.Node) {
 	t.Helper()
 	p, err := plan.CompileText("test.ir", []byte(src), ir.Limits{})

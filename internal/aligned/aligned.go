@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes rows whose cells stand below each other, flush right except where left says so of a column.
+// Write writes rows as columns, flush right except those in left.
 func Write(b *bytes.Buffer, rows [][]string, left func(column int) bool) {
 	var widths []int
 	for _, row := range rows {

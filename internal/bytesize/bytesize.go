@@ -1,4 +1,4 @@
-// Package bytesize reads numbers of bytes as people write them.
+// Package bytesize parses numbers of bytes as people write them.
 package bytesize
 
 import (
@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// Most is the largest number that is read: 1024 GiB.
+// Most is the largest accepted number: 1024 GiB.
 const Most = 1 << 40
 
-// units are what a number may end with.
 var units = []struct {
 	suffix string
 	bytes  float64
@@ -19,7 +18,7 @@ var units = []struct {
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
 }
 
-// Parse reads a number of bytes, such as 512B, 4kB or 1.5MiB; one without a unit is of bytes. Parts of bytes are rounded.
+// Parse parses a number of bytes, such as 512B, 4kB or 1.5MiB; without a unit, bytes. Fractions of bytes are rounded.
 func Parse(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	for _, u := range units {

@@ -1,4 +1,4 @@
-// Package cause takes out of errors what their readers are told already.
+// Package cause shortens errors to what their readers do not know.
 package cause
 
 import (
@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Of is what went wrong with a file, without the operation and the paths, which whoever tells of it names itself. Other errors stay as
-// they are.
+// Of returns what went wrong with a file, without the operation and the paths, which the caller names. It returns other errors
+// unchanged.
 func Of(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

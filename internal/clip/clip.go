@@ -1,7 +1,7 @@
 // Package clip keeps quoted text short.
 package clip
 
-// Runes gives the text, cut behind so many of its characters if it has more, with an ellipsis for the rest.
+// Runes shortens the text to most characters and an ellipsis.
 func Runes(text string, most int) string {
 	if r := []rune(text); len(r) > most {
 		return string(r[:most]) + "…"

@@ -1,10 +1,9 @@
-// Package depth says how deep tests go: as deep as every change needs, or as deep as a night allows.
+// Package depth controls how deep tests go: as every change needs, or as a night allows.
 //
-// Tests have two sizes. Before a change goes in, each test does as much as its claim needs. At night, the same tests
-// do many times as much. [Variable] chooses between them; whoever sets it, nothing is skipped.
+// Tests have two sizes. Before a change, each test does as much as its claim needs. At night, the same tests do many times as
+// much. [Variable] chooses between them; neither skips a test.
 //
-// Where [AloneVariable] is set, tests that need a server or a second process are left out, and say so: the rest of
-// them needs nothing but a compiler.
+// With [AloneVariable], tests that need a server or a second process are skipped: the others need only a compiler.
 package depth
 
 import (
@@ -19,13 +18,13 @@ import (
 	"time"
 )
 
-// Variable is the environment variable that makes tests deep when its value is "night".
+// Variable is the environment variable that makes tests deep when it is "night".
 const Variable = "PULLEY_TEST_DEPTH"
 
-// Night says whether tests are to go as deep as a night allows.
+// Night reports whether tests go as deep as a night allows.
 func Night() bool { return os.Getenv(Variable) == "night" }
 
-// Of gives the size of a test: everyChange in the tests that run before each change, night in those of the night.
+// Of returns the size of a test.
 func Of[T any](everyChange, night T) T {
 	if Night() {
 		return night
@@ -33,15 +32,14 @@ func Of[T any](everyChange, night T) T {
 	return everyChange
 }
 
-// AloneVariable is the environment variable that, when it is "1", leaves a test binary by itself: its tests start
-// no server and no other process. Those that need one say so, and are left to a run without it.
+// AloneVariable is the environment variable that, when it is "1", lets a test binary's tests start no server and no other
+// process. Tests that need one are skipped.
 const AloneVariable = "PULLEY_TEST_ALONE"
 
-// Alone says whether tests have nothing but their own process.
+// Alone reports whether tests have only their own process.
 func Alone() bool { return os.Getenv(AloneVariable) == "1" }
 
-// Needs ends a test that needs something beside its own process where there is only that. The test is skipped, and says
-// what it needs.
+// Needs skips a test that needs something besides its own process, if Alone, and says what it needs.
 func Needs(t testing.TB, what string) {
 	t.Helper()
 	if Alone() {
@@ -49,11 +47,12 @@ func Needs(t testing.TB, what string) {
 	}
 }
 
-// lastWords is how long before the end of all tests a test ends that waits for something.
+// lastWords is the time before the end of all tests at which a waiting test ends.
 const lastWords = 15 * time.Second
 
-// Within gives a context for a test that waits for something, which ends after a time, and a little before go test ends all tests
-// (-timeout), so that the test can say what it waited for. It is not for tests in a bubble of testing/synctest, where time stands still.
+// Within returns a context for a test that waits, which ends after a time, and a little before go test ends all tests
+// (-timeout), so that the test can report what it waited for. It is not for bubbles of testing/synctest, where time stands
+// still.
 func Within(ctx context.Context, t testing.TB, patience time.Duration) (context.Context, context.CancelFunc) {
 	ends := time.Now().Add(patience)
 	if tests, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
@@ -64,8 +63,8 @@ func Within(ctx context.Context, t testing.TB, patience time.Duration) (context.
 	return context.WithDeadline(ctx, ends)
 }
 
-// Checks sets how many cases package rapid tries in the rest of a test, unless the command line says it. The test must
-// not run beside others of its binary.
+// Checks sets the number of cases of package rapid for the rest of a test, unless the command line does. The test must not run
+// in parallel with others.
 func Checks(t testing.TB, everyChange, night int) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
@@ -86,11 +85,11 @@ func Checks(t testing.TB, everyChange, night int) {
 	})
 }
 
-// SeedVariable is the environment variable that says where tests begin which otherwise begin somewhere else each time.
+// SeedVariable is the environment variable of the random tests' seed.
 const SeedVariable = "PULLEY_SEED"
 
-// Seed gives the number with which the random part of a test begins: that of [SeedVariable], else one of the time. Whoever
-// draws from it says so in what it prints, and a failure says how to begin there again.
+// Seed returns a test's random seed: that of [SeedVariable], else one of the time. The caller prints it, so that a failure can
+// be repeated.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv(SeedVariable)
@@ -104,14 +103,14 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Done prints one line of what a test has done, in words of the form name=value, for whoever adds up what many runs did.
+// Done prints one line about what a test has done, in the form name=value, to be summed up over many runs.
 func Done(t testing.TB, format string, args ...any) {
 	t.Helper()
 	fmt.Printf("done: %s %s\n", t.Name(), fmt.Sprintf(format, args...))
 }
 
-// Interrupted gives a context that ends when the user ends the run by an interrupt: a long test then stops, and says
-// how far it came. A second interrupt ends the process, as does some time in which it did not end.
+// Interrupted returns a context that ends when the user interrupts the run: a long test then stops, and reports its progress. A
+// second interrupt, or a timeout, ends the process.
 var Interrupted = sync.OnceValue(func() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, func() {
@@ -124,5 +123,5 @@ var Interrupted = sync.OnceValue(func() context.Context {
 	return ctx
 })
 
-// interruptedWithin is how long a test binary has to end by itself.
+// interruptedWithin is that timeout.
 const interruptedWithin = 20 * time.Second

@@ -64,7 +64,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestWithin wants a context to end with its patience, and before all tests do.
+// TestWithin checks that a context ends with its timeout, and before all tests do.
 func TestWithin(t *testing.T) {
 	ctx, cancel := Within(t.Context(), t, time.Second)
 	defer cancel()

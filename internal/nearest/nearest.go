@@ -1,8 +1,7 @@
-// Package nearest finds what was probably meant by a word that is not known.
+// Package nearest suggests a known word for an unknown one.
 package nearest
 
-// Word gives the word that is nearest to a text, the first of several, and "" where none is near: where more than one
-// letter and a third of the text would have to change, another word was meant.
+// Word returns the first of the nearest words, or "" if more than one letter and a third of the text would have to change.
 func Word(text string, words []string) string {
 	best, least := "", 1+len([]rune(text))/3
 	for _, w := range words {
@@ -13,8 +12,8 @@ func Word(text string, words []string) string {
 	return best
 }
 
-// Distance counts the characters to insert, delete, replace or swap with their neighbour to make one text of the other
-// (optimal string alignment: none is changed twice).
+// Distance counts the characters to insert, delete, replace or swap with their neighbour to convert one text to the other
+// (optimal string alignment: each changes at most once).
 func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	above, row := make([]int, len(to)+1), make([]int, len(to)+1)

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Unknown is the error of a name that is not known.
+// Unknown is the error of an unknown name.
 type Unknown struct {
-	Kind  string   // what has the name, such as "backend"
+	Kind  string   // of what has the name, such as "backend"
 	Name  string   // the unknown one
 	Known []string // all that there are
 }
 
-// listedMost is how many known names an error lists. Where there are more, it names the nearest one alone.
+// listedMost bounds the known names that an error lists. Of more, it names only the nearest.
 const listedMost = 8
 
-// Error gives one line, with the nearest name; where none is near, and names are few, with all of them.
+// Error formats one line, with the nearest name, or else with all names if they are few.
 func (u *Unknown) Error() string {
 	text := fmt.Sprintf("there is no %s %q", u.Kind, u.Name)
 	if best := Word(strings.ToLower(u.Name), u.Known); best != "" {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// For returns when a time is over, and gives the cause where ctx ends before. No time is over at once.
+// For waits for a time, and returns the cause if ctx ends before. A zero time returns at once.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -22,7 +22,7 @@ func For(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Ticks yields again and again, a time apart, until ctx ends. Ticks that pass while what was begun with one goes on are left out.
+// Ticks yields at intervals until ctx ends. It drops ticks that occur during the loop body.
 func Ticks(ctx context.Context, every time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		tick := time.NewTicker(every)
@@ -40,7 +40,7 @@ func Ticks(ctx context.Context, every time.Duration) iter.Seq[time.Time] {
 	}
 }
 
-// Tries yields at once, and from then on as Ticks does.
+// Tries yields at once, and then as Ticks does.
 func Tries(ctx context.Context, every time.Duration) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		if !yield(time.Now()) {

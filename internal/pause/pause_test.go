@@ -10,7 +10,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// TestFor waits for a time, for none, and for one before which the context ends.
+// TestFor waits for a time, for none, and for one that the context's end cuts short.
 func TestFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("called")
@@ -18,7 +18,7 @@ func TestFor(t *testing.T) {
 		time.AfterFunc(time.Hour, func() { cancel(cause) })
 		begun := time.Now()
 		for _, c := range []struct {
-			d, since time.Duration // the begin, afterwards
+			d, since time.Duration // the wait, and the time since its beginning
 			err      error
 		}{{0, 0, nil}, {-time.Hour, 0, nil}, {time.Minute, time.Minute, nil}, {2 * time.Hour, time.Hour, cause}} {
 			if err := pause.For(ctx, c.d); !errors.Is(err, c.err) || time.Since(begun) != c.since {

@@ -1,9 +1,9 @@
-// Package plural writes numbers of things.
+// Package plural formats numbers of things.
 package plural
 
 import "fmt"
 
-// Of gives "1 run" or "3 runs"; where more is not one with an s, it is given.
+// Of returns "1 run" or "3 runs"; more is an irregular plural.
 func Of[N int | int64](n N, one string, more ...string) string {
 	switch {
 	case n == 1:

@@ -1,5 +1,5 @@
-// Package procenv finds processes by a variable in their environment, which their children inherit, whatever group or session
-// these make for themselves. It reads /proc; where there is none, it finds nobody.
+// Package procenv finds processes by a variable in their environment, which children inherit in any group or session. It reads
+// /proc; without it, it finds none.
 package procenv
 
 import (
@@ -15,25 +15,25 @@ import (
 	"pulley/internal/pause"
 )
 
-// What bounds the reading of a process that begins another program, which has no environment for a moment.
+// Bounds for reading a process that is executing another program and momentarily has no environment.
 const (
-	// Settled is how often such a process is looked at until it has one, even on a busy machine where it waits for a processor.
+	// Settled is the number of tries that suffices even on a busy machine, where the process waits for a processor.
 	Settled = 5000
 
-	// Glance is a few looks, for who comes again anyway.
+	// Glance is a few tries, for callers that check again anyway.
 	Glance = 3
 
-	bareTries = 20 // looks at one that has arguments and no environment, which some processes never have
+	bareTries = 20 // tries for a process with arguments and no environment, as some always are
 	execPause = time.Millisecond
 
 	bytesMax = 1 << 20 // of an environment
 )
 
-// buffers hold an environment each; whoever looks again and again should not make one each time.
+// buffers hold an environment each, for reuse by frequent checks.
 var buffers = sync.Pool{New: func() any { return new([bytesMax]byte) }}
 
-// Find gives the processes, other than this one, whose environment has a variable that begins with prefix, as in "NAME=abc",
-// each with that variable. It looks at a process that begins another program so many times, a millisecond apart; see Settled.
+// Find returns the other processes whose environment has a variable that begins with prefix, as in "NAME=abc", with that
+// variable. It tries a process that is executing another program so many times, a millisecond apart; see Settled.
 func Find(prefix string, tries int) map[int]string {
 	entries, _ := os.ReadDir("/proc") // there is none on a Mac
 	buffer := buffers.Get().(*[bytesMax]byte)
@@ -51,14 +51,14 @@ func Find(prefix string, tries int) map[int]string {
 	return found
 }
 
-// Of gives the variable that begins with prefix in the environment of one process, as Find does.
+// Of returns the variable that begins with prefix in one process's environment, as Find does.
 func Of(pid int, prefix string, tries int) (string, bool) {
 	buffer := buffers.Get().(*[bytesMax]byte)
 	defer buffers.Put(buffer)
 	return variable(read(strconv.Itoa(pid), buffer[:], tries), prefix)
 }
 
-// variable takes the last one, as most programs do where a name is there twice.
+// variable returns the last duplicate, as most programs do.
 func variable(environment []byte, prefix string) (string, bool) {
 	if !bytes.Contains(environment, []byte(prefix)) {
 		return "", false
@@ -72,9 +72,9 @@ func variable(environment []byte, prefix string) (string, bool) {
 	return found, ok
 }
 
-// read reads the environment of a process into a buffer, and gives nothing of one that has ended or is another's. While a process
-// begins another program, there is nothing to read for a moment. It reads by one call of the system: between two, the process may
-// begin another program, and what the first gave would be a part that seems to be all.
+// read reads a process's environment, and returns nothing if it has ended or is another user's. While a process executes
+// another program, there is momentarily nothing to read. It uses one system call: between two, the process might execute
+// another program, and the first part would look complete.
 func read(pid string, buffer []byte, tries int) []byte {
 	bare := 0
 	for range tries {
@@ -83,7 +83,7 @@ func read(pid string, buffer []byte, tries int) []byte {
 			return nil
 		}
 		n, err := f.Read(buffer)
-		_ = f.Close() // it was only read
+		_ = f.Close() // only read
 		if n > 0 {
 			return buffer[:n]
 		}

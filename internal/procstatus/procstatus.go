@@ -1,4 +1,4 @@
-// Package procstatus reads what the kernel says of this process's memory.
+// Package procstatus reads this process's memory from the kernel.
 package procstatus
 
 import (
@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// The fields of /proc/self/status that are of use; proc(5) defines them.
+// Fields of /proc/self/status; see proc(5).
 const (
-	Resident      = "VmRSS"   // memory that is resident now
-	ResidentPeak  = "VmHWM"   // the most of that since the process began, or since the peak was reset
-	ResidentFiles = "RssFile" // pages of files in it
+	Resident      = "VmRSS"   // resident memory
+	ResidentPeak  = "VmHWM"   // its peak since the start, or the last reset
+	ResidentFiles = "RssFile" // file pages in it
 )
 
-// Bytes gives a field, in bytes; zero where the kernel is not Linux, or does not tell.
+// Bytes returns a field in bytes; zero if unknown, or not on Linux.
 func Bytes(field string) int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

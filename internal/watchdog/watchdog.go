@@ -1,4 +1,4 @@
-// Package watchdog starts shells that do something when this process is gone, however it ends.
+// Package watchdog starts shells that act when this process ends, however it does.
 package watchdog
 
 import (
@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// Watchdog is a shell in a session of its own, whose standard input ends when this process does, or when it is released.
+// Watchdog is a shell in its own session, whose standard input ends with this process, or when it is released.
 type Watchdog struct {
-	pipe *os.File      // its other end is the shell's standard input; nobody else holds this one
-	pid  int           // of the shell
-	done chan struct{} // closed when the shell ended
+	pipe *os.File      // the only other end of the shell's standard input
+	pid  int           // the shell's
+	done chan struct{} // closed when the shell has ended
 }
 
-// Start starts a shell with a script, which reads its standard input to the end before it acts, and ends by itself. Its environment is
-// PATH and what is given, as NAME=VALUE: not arguments, so that the shell is not taken for what it looks for.
+// Start starts a shell with a script that reads its standard input to the end, acts, and exits. Its environment is PATH and
+// NAME=VALUE entries, not arguments, so that the shell does not match its own search.
 //
-// It must be called before what the shell is to clean up after exists: then there is no moment at which our death leaves it behind.
+// Start must be called before anything exists that the shell must clean up, so that our death never leaves it behind.
 func Start(script string, environment ...string) (*Watchdog, error) {
 	// Both ends are close-on-exec: no process that we start can keep the pipe open.
 	reader, writer, err := os.Pipe()
@@ -31,7 +31,7 @@ func Start(script string, environment ...string) (*Watchdog, error) {
 	cmd := exec.Command("/bin/sh", "-c", script, "pulley-watchdog")
 	cmd.Stdin, cmd.Dir = reader, "/"
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, environment...)
-	// Its own session: a Ctrl-C on our terminal, or a signal to our group, is not for the watchdog.
+	// A Ctrl-C on our terminal, or a signal to our group, must not reach the watchdog.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	_ = reader.Close()
@@ -40,7 +40,7 @@ func Start(script string, environment ...string) (*Watchdog, error) {
 		return nil, fmt.Errorf("the watchdog, a shell, cannot be started: %w", err)
 	}
 	w := &Watchdog{pipe: writer, pid: cmd.Process.Pid, done: make(chan struct{})}
-	// This goroutine ends with the shell, which ends after Release, with bounded waits.
+	// Ends with the shell, which ends after Release, with bounded waits.
 	go func() {
 		defer close(w.done)
 		_ = cmd.Wait()
@@ -48,17 +48,17 @@ func Start(script string, environment ...string) (*Watchdog, error) {
 	return w, nil
 }
 
-// PID is that of the shell.
+// PID is the shell's.
 func (w *Watchdog) PID() int { return w.pid }
 
 // Done is closed when the shell has ended.
 func (w *Watchdog) Done() <-chan struct{} { return w.done }
 
-// Release ends the shell's standard input, with a last word to its script, and waits for the shell's end, or for that of ctx: then the shell
-// goes on.
+// Release ends the shell's standard input, with a last word to its script, and waits for the shell's end, or for that of ctx:
+// then the shell continues.
 func (w *Watchdog) Release(ctx context.Context, word string) error {
 	if word != "" {
-		_, _ = io.WriteString(w.pipe, word+"\n") // a shell that somebody has killed hears nothing
+		_, _ = io.WriteString(w.pipe, word+"\n") // the shell may have been killed
 	}
 	if err := w.pipe.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return fmt.Errorf("the watchdog's pipe: %w", err)

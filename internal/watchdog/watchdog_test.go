@@ -10,7 +10,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestRelease wants a shell to act when it is released, with its environment and the last word, and to be waited for no longer than asked.
+// TestRelease checks that a shell acts when it is released, with its environment and the last word, and that the wait for it is
+// bounded.
 func TestRelease(t *testing.T) {
 	depth.Needs(t, "a second process")
 	file := filepath.Join(t.TempDir(), "told")

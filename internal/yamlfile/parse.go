@@ -13,17 +13,16 @@ import (
 	"pulley/engine/ir"
 )
 
-// What bounds a file.
+// Bounds of a file.
 const (
-	// BytesMax is the most that a file may have.
+	// BytesMax bounds a file's size.
 	BytesMax = 1 << 20
 
-	valuesMax = 200_000 // after aliases were resolved
+	valuesMax = 200_000 // after resolving aliases
 	depthMax  = 64
 )
 
-// Parse reads a file's text, which it calls by its name in mistakes. It gives nil where there is nothing to go on with, and
-// then the report has the reason.
+// Parse parses a file's text; file is its name in mistakes. It returns nil if nothing can be read, for a reason in the report.
 func Parse(file string, data []byte, r *Report) *Value {
 	p := &parser{file: file, data: data, Report: r}
 	begin := ir.Pos{File: file, Line: 1, Col: 1}
@@ -47,7 +46,7 @@ type parser struct {
 	data []byte
 	*Report
 	values int          // so far
-	inside []*yaml.Node // anchors that are being resolved
+	inside []*yaml.Node // anchors being resolved
 }
 
 func (p *parser) pos(line, col int) ir.Pos {
@@ -56,7 +55,7 @@ func (p *parser) pos(line, col int) ir.Pos {
 
 func (p *parser) at(n *yaml.Node) ir.Pos { return p.pos(n.Line, n.Column) }
 
-// document gives the root of the only document; nil after a mistake.
+// document returns the only document's root; nil after a mistake.
 func (p *parser) document() *yaml.Node {
 	loader, err := yaml.NewLoader(bytes.NewReader(p.data))
 	if err != nil {
@@ -83,7 +82,7 @@ func (p *parser) document() *yaml.Node {
 	return doc.Content[0]
 }
 
-// syntax words a mistake in the syntax, after which nothing is read.
+// syntax reports a syntax error, after which nothing is read.
 func (p *parser) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
@@ -95,13 +94,13 @@ func (p *parser) syntax(err error) {
 	if load.ContextMsg != "" {
 		text = load.ContextMsg + ": " + text
 		if load.ContextMark.Line > 0 && strings.Contains(load.Message, "unexpected end") {
-			mark = load.ContextMark // where it began says more than where the file ends
+			mark = load.ContextMark // its begin is more helpful than the end of the file
 		}
 	}
 	p.Add(p.pos(mark.Line, mark.Column), "not YAML: %s%s", oneLine(text), p.remedy(mark.Line, load.Message))
 }
 
-// remedy says what to do about the mistakes that people make most.
+// remedy advises on the most common mistakes.
 func (p *parser) remedy(line int, message string) string {
 	lines := strings.Split(string(p.data), "\n")
 	text := ""
@@ -125,7 +124,7 @@ func (p *parser) remedy(line int, message string) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// value makes a Value of a node; nil after a mistake that leaves nothing of it.
+// value converts a node; nil after a mistake that leaves nothing of it.
 func (p *parser) value(n *yaml.Node, depth int) *Value {
 	switch p.values++; {
 	case p.values == valuesMax+1:
@@ -162,7 +161,6 @@ func (p *parser) value(n *yaml.Node, depth int) *Value {
 	return p.scalar(v, n)
 }
 
-// alias gives what an alias stands for.
 func (p *parser) alias(n *yaml.Node, depth int) *Value {
 	if n.Alias == nil || slices.Contains(p.inside, n.Alias) {
 		p.Add(p.at(n), "*%s stands for what it is itself a part of; write out what is meant", n.Value)
@@ -171,10 +169,9 @@ func (p *parser) alias(n *yaml.Node, depth int) *Value {
 	return p.value(n.Alias, depth)
 }
 
-// tags are those of plain YAML, and what they make of a scalar.
 var tags = map[string]kind{
 	"!!null": nullKind, "!!bool": boolKind, "!!int": intKind, "!!float": floatKind, "!!str": textKind,
-	"!!timestamp": textKind, // no value is a time: it stays as it is written
+	"!!timestamp": textKind, // times stay texts
 }
 
 func (p *parser) scalar(v *Value, n *yaml.Node) *Value {
@@ -185,18 +182,17 @@ func (p *parser) scalar(v *Value, n *yaml.Node) *Value {
 	}
 	v.kind, v.text = k, n.Value
 	if k == floatKind && wholeNumber(n.Value) {
-		v.kind = intKind // one that is too large for YAML, and not for us
+		v.kind = intKind // too large for YAML, but not for us
 	}
 	return v
 }
 
-// wholeNumber says whether a text is digits, with a sign at most.
+// wholeNumber reports whether a text is digits, optionally with a sign.
 func wholeNumber(text string) bool {
 	digits := strings.TrimLeft(text, "+-")
 	return digits != "" && len(text)-len(digits) <= 1 && strings.Trim(digits, "0123456789") == ""
 }
 
-// fields reads a map. What a merge key brings stands behind the map's own, which go first.
 func (p *parser) fields(v *Value, n *yaml.Node, depth int) {
 	seen := map[string]ir.Pos{}
 	var merges []*yaml.Node

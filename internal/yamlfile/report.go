@@ -9,15 +9,15 @@ import (
 	"pulley/engine/ir"
 )
 
-// Report collects mistakes. The zero value has none. It is not safe for concurrent use.
+// Report collects mistakes. The zero value is empty. It is not safe for concurrent use.
 type Report struct {
 	mistakes []*ir.Error
 }
 
-// Mistakes are all that is wrong, by file, line and column.
+// Mistakes are sorted by file, line and column.
 type Mistakes []*ir.Error
 
-// Error gives a line for each mistake: file:line:col: what is wrong; what to do.
+// Error returns a line for each mistake: file:line:col: what is wrong; what to do.
 func (m Mistakes) Error() string {
 	lines := make([]string, len(m))
 	for i, e := range m {
@@ -26,12 +26,12 @@ func (m Mistakes) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Add notes a mistake.
+// Add adds a mistake.
 func (r *Report) Add(pos ir.Pos, format string, args ...any) {
 	r.mistakes = append(r.mistakes, ir.Errorf(pos, format, args...))
 }
 
-// AddError notes what another package found: each *ir.Error in it at its own place, anything else at pos. Nil is nothing.
+// AddError adds another package's errors: each *ir.Error at its position, anything else at pos. Nil adds none.
 func (r *Report) AddError(pos ir.Pos, err error) {
 	var placed *ir.Error
 	joined, several := err.(interface{ Unwrap() []error })
@@ -50,7 +50,7 @@ func (r *Report) AddError(pos ir.Pos, err error) {
 	}
 }
 
-// Unwrap gives the mistakes one by one.
+// Unwrap returns the mistakes one by one.
 func (m Mistakes) Unwrap() []error {
 	list := make([]error, len(m))
 	for i, e := range m {
@@ -59,11 +59,10 @@ func (m Mistakes) Unwrap() []error {
 	return list
 }
 
-// Count is how many mistakes there are.
+// Count is the number of mistakes.
 func (r *Report) Count() int { return len(r.mistakes) }
 
-// Err gives all mistakes, sorted, as Mistakes; nil where there are none. A mistake that was found twice, as in what an
-// alias stands for, is told once.
+// Err returns all mistakes, sorted and without duplicates (as from aliases), as Mistakes; nil if there are none.
 func (r *Report) Err() error {
 	if len(r.mistakes) == 0 {
 		return nil

@@ -14,11 +14,11 @@ import (
 	"pulley/internal/nearest"
 )
 
-// Value is a part of a file. It is not changed once it was read.
+// Value is a part of a file, immutable once read.
 type Value struct {
 	Pos    ir.Pos // of its first character
 	kind   kind
-	text   string // of a scalar, as it is written, without quotes
+	text   string // of a scalar, as written, without quotes
 	items  []*Value
 	fields []Field
 }
@@ -42,37 +42,37 @@ const (
 	mapKind
 )
 
-// Kind names what the value is, with its article.
+// Kind names the value's type, with an article.
 func (v *Value) Kind() string {
 	return [...]string{nullKind: "nothing", boolKind: "a truth value", intKind: "a whole number", floatKind: "a number",
 		textKind: "a text", listKind: "a list", mapKind: "a map"}[v.kind]
 }
 
-// IsNull says that nothing stands there, or null.
+// IsNull reports whether the value is empty or null.
 func (v *Value) IsNull() bool { return v.kind == nullKind }
 
-// IsMap says that the value is a map.
+// IsMap reports whether the value is a map.
 func (v *Value) IsMap() bool { return v.kind == mapKind }
 
-// IsList says that the value is a list.
+// IsList reports whether the value is a list.
 func (v *Value) IsList() bool { return v.kind == listKind }
 
-// IsText says that the value is a text. Numbers and truth values in quotes are texts.
+// IsText reports whether the value is a text, such as a quoted number.
 func (v *Value) IsText() bool { return v.kind == textKind }
 
-// Scalar gives what is written for a value that is no list, map or null, without quotes.
+// Scalar returns a scalar as written, without quotes; false for lists, maps and null.
 func (v *Value) Scalar() (string, bool) {
 	return v.text, v.kind == boolKind || v.kind == intKind || v.kind == floatKind || v.kind == textKind
 }
 
-// Items are the elements of a list, in order; none of anything else. The caller must not change them.
+// Items are the elements of a list, in order; nil for others. The caller must not change them.
 func (v *Value) Items() []*Value { return v.items }
 
-// Fields are the keys of a map, in order, those of merge keys last; none of anything else. The caller must not change them.
+// Fields are the keys of a map, in order, those of merge keys last; nil for others. The caller must not change them.
 func (v *Value) Fields() []Field { return v.fields }
 
-// Go gives the value as encoding/json would: nil, bool, *big.Int, float64, string, []any, or []Field for a map, in order. The
-// error is of a number that is not finite.
+// Go returns the value as encoding/json would: nil, bool, *big.Int, float64, string, []any, or []Field for a map, in order. It
+// fails for a number that is not finite.
 func (v *Value) Go() (any, error) {
 	switch v.kind {
 	case boolKind:
@@ -94,11 +94,10 @@ func (v *Value) Go() (any, error) {
 	return nil, nil
 }
 
-// shown quotes what is written, on one line and not too long.
 func shown(text string) string { return strconv.Quote(clip.Runes(text, 60)) }
 
-// Map gives the fields of a map whose keys are names that the file chooses. Anything else is a mistake; what says what
-// the map describes, such as "parameters".
+// Map returns the fields of a map whose keys the file chooses. Anything else is a mistake; what names the map's content, such
+// as "parameters".
 func (r *Report) Map(v *Value, what string) []Field {
 	if v.kind != mapKind {
 		r.Add(v.Pos, "%s are a map of names and what they stand for, not %s", what, v.Kind())
@@ -106,15 +105,14 @@ func (r *Report) Map(v *Value, what string) []Field {
 	return v.fields
 }
 
-// Key is a key that a map may have, and what reads its value.
+// Key is an allowed key of a map, with a reader of its value.
 type Key struct {
 	Name string
 	Read func(*Value)
 }
 
-// Fields has the value of each key of a map read. A value that is no map, and keys that are not among the known ones, are
-// mistakes, but those that begin with x-, which hold what aliases stand for; what says what the map describes, such as "a
-// scenario". It says whether the value is a map.
+// Fields reads the values of a map's keys. A value that is no map, and unknown keys, are mistakes, except keys that begin with
+// x-, which hold anchors; what names the map's subject, such as "a scenario". It reports whether the value is a map.
 func (r *Report) Fields(v *Value, what string, known ...Key) bool {
 	if v.kind != mapKind {
 		r.Add(v.Pos, "%s is a map of keys and values, not %s; its keys are %s", what, v.Kind(), keyNames(known))
@@ -156,7 +154,7 @@ func keyNames(known []Key) string {
 	return strings.Join(names, ", ")
 }
 
-// Text reads a text that is not empty. Numbers and truth values are taken as they are written.
+// Text reads a non-empty text. Numbers and booleans count as written.
 func (r *Report) Text(v *Value, what string) (string, bool) {
 	text, ok := v.Scalar()
 	switch {
@@ -180,7 +178,7 @@ func (r *Report) Line(v *Value, what string) (string, bool) {
 	return text, ok
 }
 
-// Int reads a whole number between two others.
+// Int reads a whole number from least to most.
 func (r *Report) Int(v *Value, what string, least, most int) (int, bool) {
 	if v.kind != intKind {
 		r.Add(v.Pos, "%s is a whole number, not %s; write one without quotes", what, v.describe())
@@ -199,7 +197,6 @@ func (r *Report) Int(v *Value, what string, least, most int) (int, bool) {
 	return int(big.Int64()), true
 }
 
-// describe names a scalar with what is written.
 func (v *Value) describe() string {
 	if text, ok := v.Scalar(); ok {
 		return fmt.Sprintf("%s %s", v.Kind(), shown(text))
@@ -219,7 +216,7 @@ func (r *Report) Bool(v *Value, what string) (b, ok bool) {
 	return false, false
 }
 
-// Duration reads a time that is not negative.
+// Duration reads a non-negative duration.
 func (r *Report) Duration(v *Value, what string) (time.Duration, bool) {
 	text, ok := v.Scalar()
 	d, err := time.ParseDuration(text)
@@ -241,7 +238,7 @@ func (r *Report) Size(v *Value, what string) (int64, bool) {
 	return n, true
 }
 
-// List gives the elements of a list, or the value itself where it is none and no null.
+// List returns the elements of a list, or any other value but null as one element.
 func (r *Report) List(v *Value) []*Value {
 	switch v.kind {
 	case listKind:

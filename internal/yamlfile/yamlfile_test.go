@@ -9,7 +9,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// told parses a text and gives its value and the mistakes as text.
 func told(text string) (*Value, string) {
 	var r Report
 	v := Parse("f.yaml", []byte(text), &r)
@@ -47,7 +46,7 @@ func written(v *Value) string {
 	return fmt.Sprint(g)
 }
 
-// TestValues reads what people write, unusual YAML too.
+// TestValues reads ordinary and unusual YAML.
 func TestValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: 1\nb: [x, 2.5, true, null, ~]\n":                 `{a:1 b:["x" 2.5 true <nil> <nil>]}`,
@@ -71,7 +70,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestMistakesOfTheFile wants each with its place and what to do, and never a panic.
+// TestMistakesOfTheFile checks that each mistake has its place and what to do, and that nothing panics.
 func TestMistakesOfTheFile(t *testing.T) {
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	var laughs strings.Builder
@@ -106,7 +105,7 @@ func TestMistakesOfTheFile(t *testing.T) {
 	}
 }
 
-// TestReading reads values as what they should be, and wants a mistake for each that is something else.
+// TestReading reads values of each kind, and checks the mistake for each other kind.
 func TestReading(t *testing.T) {
 	var r Report
 	v := Parse("f.yaml", []byte("text: x\nline: \"a\\nb\"\nn: 7\nbig: 99999999999999999999\nquoted: \"7\"\nspan: 20ms\nbad: 20\nnone:\nlist: [1, 2]\none: 1\nmpa: {}\nzzz: 1\nx-own: {a: 1}\n"), &r)
@@ -140,7 +139,8 @@ f.yaml:12:1: the thing has no key "zzz"; its keys are text, line, n, big, quoted
 	}
 }
 
-// TestErrorsOfOthers wants positions kept, and others at the given place; each once, and sorted.
+// TestErrorsOfOthers checks that positions are kept, that errors without one get the given place, and that each is reported
+// once, sorted.
 func TestErrorsOfOthers(t *testing.T) {
 	var r Report
 	at := ir.Pos{File: "f.yaml", Line: 9, Col: 2}
@@ -157,7 +157,7 @@ func TestErrorsOfOthers(t *testing.T) {
 	}
 }
 
-// FuzzParse wants values or mistakes, whatever is in the file.
+// FuzzParse checks that any file gives values or mistakes.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a: 1\n", "a: &a [*a]\n", "<<: {a: 1}\n", "? x\n: y\n", "- |\n x\n", "a: !!binary x", "&a a: *a", "{*x: 1}"} {
 		f.Add(s)

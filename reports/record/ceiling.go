@@ -9,96 +9,94 @@ import (
 
 // The ways to make completions durable with raw SQL, whose rates are ceilings for the designs.
 const (
-	// CeilingStatements is a completion's four writes as four statements in a transaction.
+	// CeilingStatements writes a completion in four statements in a transaction.
 	CeilingStatements = "statements"
-	// CeilingCall is the same writes of one completion in one statement.
+	// CeilingCall writes the same in one statement.
 	CeilingCall = "call"
-	// CeilingBatched is the writes of many completions in one statement.
+	// CeilingBatched writes many completions in one statement.
 	CeilingBatched = "batched"
-	// CeilingAppend is one row for each completion, many in one insert, fenced by an epoch in the same statement.
+	// CeilingAppend writes a row per completion, many in one insert, fenced by an epoch in the same statement.
 	CeilingAppend = "append"
-	// CeilingPacked is the same events with as many in a row as a page takes.
+	// CeilingPacked writes the same events, as many per row as fit a page.
 	CeilingPacked = "packed"
-	// CeilingCopy is a row for each by COPY, in a transaction that the fence begins. Before version 7 nothing fenced it.
+	// CeilingCopy writes a row each by COPY, in a transaction that begins with the fence. Before version 7 nothing fenced it.
 	CeilingCopy = "copy"
 )
 
-// Ceilings is what raw SQL did, on the same server, for the rows that the designs make durable.
+// Ceilings is what raw SQL achieved on the same server for the rows that the designs make durable.
 type Ceilings struct {
-	// Measurements is how often every point was measured, PointNS for how long each time, in nanoseconds.
+	// Measurements is the number of measurements of each point, PointNS the length of one, in nanoseconds.
 	Measurements int   `json:"measurements"`
 	PointNS      int64 `json:"point_ns"`
-	// Rates has one entry for each way that was measured, and each number of node runs per instance.
+	// Rates has an entry per measured way and number of node runs per instance.
 	Rates []CeilingRate `json:"rates"`
-	// Idle are durations on one idle connection, one entry for each thing that was done.
+	// Idle are durations on one idle connection.
 	Idle []IdleLatency `json:"idle"`
-	// Warnings say what limits these figures.
+	// Warnings limit these figures.
 	Warnings []string `json:"warnings"`
 }
 
-// CeilingRate is what one way reached.
+// CeilingRate is the rate of one way.
 type CeilingRate struct {
-	// Way is one of the Ceiling constants.
+	// Way is a Ceiling constant.
 	Way string `json:"way"`
-	// NodesPerInstance is after how many completions an instance ended and another was submitted, whose rows were
+	// NodesPerInstance is the number of completions after which an instance ended and another was submitted, whose rows were
 	// written, too; 0: completions only.
 	NodesPerInstance int `json:"nodes_per_instance"`
-	// Writes is what instances wrote beside that, of ways whose rows depend on the graph; null for the others, and before version
-	// 7, when it was always an inbox row for each node and a raise of a counter that a hundred shared.
+	// Writes is what instances wrote besides, for ways that depend on the graph; null for the others, and before version 7,
+	// when it was always an inbox row per node and an increment of a counter shared by a hundred.
 	Writes *InstanceWrites `json:"writes"`
-	// NodesPerS is the completions per second at the best point: the median over measurements, of two of them their
-	// mean, and their range.
+	// NodesPerS is the completions per second at the best point: median and range over measurements.
 	NodesPerS Spread `json:"nodes_per_s"`
-	// Batch and Connections say which point was the best.
+	// Batch and Connections identify the best point.
 	Batch       int `json:"batch"`
 	Connections int `json:"connections"`
-	// Points are all that were measured.
+	// Points are all measured points.
 	Points []CeilingPoint `json:"points"`
 }
 
-// InstanceWrites is what a scheduler that pushes readiness has to write for an instance's graph, where each completion is a commit
-// of its own, beside the queue's rows and the instance's. What stands only within a commit does not count.
+// InstanceWrites is what a readiness-pushing scheduler must write for an instance's graph, with one commit per completion,
+// besides the queue's rows and the instance's. What exists only within a commit does not count.
 type InstanceWrites struct {
-	// Nodes is how many completions an instance has.
+	// Nodes is the number of completions of an instance.
 	Nodes int `json:"nodes"`
-	// Values is how many values a later node run reads from the inbox; one that is handed over as an argument is none of them.
+	// Values is the number of values that a later node run reads from the inbox, not counting those passed as arguments.
 	Values int `json:"values"`
-	// Elements is how many values wait for others in a list.
+	// Elements is the number of values that wait for others in a list.
 	Elements int `json:"elements"`
-	// Raises is how often a counter is raised that stays below its count, its first row included; Counters is how many
-	// counters that are.
+	// Raises is the number of increments of counters that stay below their required count, including their first row; Counters
+	// is the number of those counters.
 	Raises   int `json:"raises"`
 	Counters int `json:"counters"`
 }
 
-// The rows that each thing of an instance is worth where many completions are a call, by which graphs are likened: elements share
-// rows, raises of a counter are one, and an instance's own row is inserted and changed.
+// Weights in rows of an instance's writes when many completions share a call, for comparing graphs: elements share rows,
+// increments of a counter are added up, and an instance's own row is inserted and changed.
 const (
 	rowsOfElement  = 0.2
 	rowsOfRaise    = 0.2
 	rowsOfInstance = 2
 )
 
-// perNode gives all that one completion writes, in rows.
 func (w *InstanceWrites) perNode() (values, elements, raises, counters, instances float64) {
 	n := float64(w.Nodes)
 	return float64(w.Values) / n, rowsOfElement * float64(w.Elements) / n, rowsOfRaise * float64(w.Raises) / n, float64(w.Counters) / n, rowsOfInstance / n
 }
 
-// RowsPerNode is about how many rows a completion writes beside the queue's.
+// RowsPerNode is the approximate number of rows per completion besides the queue's.
 func (w *InstanceWrites) RowsPerNode() float64 {
 	a, b, c, d, e := w.perNode()
 	return a + b + c + d + e
 }
 
-// Distance is about how many rows a completion of one graph writes that one of another does not, or the other way round.
+// Distance is the approximate number of rows per completion by which two graphs differ.
 func (w *InstanceWrites) Distance(from *InstanceWrites) float64 {
 	a, b, c, d, e := w.perNode()
 	k, l, m, n, o := from.perNode()
 	return math.Abs(a-k) + math.Abs(b-l) + math.Abs(c-m) + math.Abs(d-n) + math.Abs(e-o)
 }
 
-// validate reports what is no number of things, or belongs to nothing.
+// validate rejects invalid counts.
 func (w *InstanceWrites) validate() error {
 	if w.Nodes < 1 || min(w.Values, w.Elements, w.Raises, w.Counters) < 0 || (w.Raises == 0) != (w.Counters == 0) || w.Counters > w.Raises {
 		return fmt.Errorf("an instance writes %+v: these are no numbers of things, or counters without a raise of each", *w)
@@ -106,40 +104,39 @@ func (w *InstanceWrites) validate() error {
 	return nil
 }
 
-// CeilingPoint is one way at one size of batch and one number of connections.
+// CeilingPoint is one way at one batch size and number of connections.
 type CeilingPoint struct {
-	// Batch is how many completions go together, Connections how many sessions are at work.
+	// Batch is the number of completions per call, Connections the number of sessions.
 	Batch       int `json:"batch"`
 	Connections int `json:"connections"`
-	// NodesPerS are completions per second, of each measurement in the order in which they were made.
+	// NodesPerS are completions per second, by measurement.
 	NodesPerS []float64 `json:"nodes_per_s"`
 }
 
-// The things whose time on one idle connection is taken.
+// What is timed on one idle connection.
 const (
-	// IdleCommit is the update of one row in a transaction of its own.
+	// IdleCommit updates one row in its own transaction.
 	IdleCommit = "commit"
-	// IdleTransaction is the transaction of one completion, its four writes as four statements.
+	// IdleTransaction writes one completion in four statements in a transaction.
 	IdleTransaction = "transaction"
-	// IdleCall is the same writes in one statement.
+	// IdleCall writes the same in one statement.
 	IdleCall = "call"
-	// IdleAppend is the appended, fenced row of one completion.
+	// IdleAppend appends one completion's fenced row.
 	IdleAppend = "append"
 )
 
-// IdleLatency is how long something takes on a connection when nothing else is going on.
+// IdleLatency is a duration on an otherwise idle connection.
 type IdleLatency struct {
-	// What is one of the Idle constants.
 	What string `json:"what"`
 	// LatencyNS are percentiles over all measurements.
 	LatencyNS Percentiles `json:"latency_ns"`
-	// Count is how often it was done.
+	// Count is the number of calls.
 	Count int64 `json:"count"`
 }
 
-// CeilingReport is what pulley ceiling found: the content of its JSON output.
+// CeilingReport is the content of pulley ceiling's JSON output.
 type CeilingReport struct {
-	// Schema is SchemaVersion. Whoever writes sets it.
+	// Schema is SchemaVersion, set by the writer.
 	Schema    int       `json:"schema"`
 	Command   []string  `json:"command"`
 	Tool      Tool      `json:"tool"`
@@ -147,15 +144,14 @@ type CeilingReport struct {
 	Postgres  *Postgres `json:"postgres"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
-	// Methods say how each figure was measured.
-	Methods []Method `json:"methods"`
+	Methods   []Method  `json:"methods"`
 	// Ceilings is never null.
 	Ceilings *Ceilings `json:"ceilings"`
 }
 
-// RateFor returns what the way reached with instances that write as much: of what was measured with graphs, the nearest of them where
-// writes is known; of the rest that with so many node runs, the nearest as a ratio, of two alike the one with more, and
-// completions only where there is nothing else. It is nil where the way was not measured.
+// RateFor returns the way's rate for the most similar instances: if writes is known, the nearest graph measured with graphs;
+// else the nearest number of node runs by ratio, preferring more, and completions only as a last resort. Nil if the way was not
+// measured.
 func (c *Ceilings) RateFor(way string, nodes int, writes *InstanceWrites) *CeilingRate {
 	if c == nil {
 		return nil
@@ -170,7 +166,7 @@ func (c *Ceilings) RateFor(way string, nodes int, writes *InstanceWrites) *Ceili
 	return best
 }
 
-// nearer says whether a rate fits instances of so many node runs better than another.
+// nearer reports whether a rate fits such instances better than another.
 func (r *CeilingRate) nearer(than *CeilingRate, nodes int, writes *InstanceWrites) bool {
 	if writes != nil && r.Writes != nil && than.Writes != nil && r.NodesPerInstance > 0 && than.NodesPerInstance > 0 {
 		return r.Writes.Distance(writes) < than.Writes.Distance(writes)
@@ -179,7 +175,7 @@ func (r *CeilingRate) nearer(than *CeilingRate, nodes int, writes *InstanceWrite
 	return mine < other || mine == other && r.NodesPerInstance > than.NodesPerInstance
 }
 
-// distance is how far off the node runs of its instances are, as the logarithm of their ratio.
+// distance is the absolute logarithm of the ratio of node runs.
 func (r *CeilingRate) distance(nodes int) float64 {
 	if r.NodesPerInstance == 0 || nodes == 0 {
 		if r.NodesPerInstance == nodes {
@@ -190,7 +186,7 @@ func (r *CeilingRate) distance(nodes int) float64 {
 	return math.Abs(math.Log(float64(r.NodesPerInstance) / float64(nodes)))
 }
 
-// Rate returns what the way reached, at the first number of node runs per instance, or nil where it was not measured.
+// Rate returns the way's rate at the first number of node runs per instance; nil if not measured.
 func (c *Ceilings) Rate(way string) *CeilingRate {
 	if c == nil {
 		return nil
@@ -202,7 +198,7 @@ func (c *Ceilings) Rate(way string) *CeilingRate {
 	return &c.Rates[i]
 }
 
-// Latency returns the percentiles of what, one of the Idle constants, or nil where they were not measured.
+// Latency returns the percentiles of an Idle constant; nil if not measured.
 func (c *Ceilings) Latency(what string) *Percentiles {
 	if c == nil {
 		return nil
@@ -214,7 +210,7 @@ func (c *Ceilings) Latency(what string) *Percentiles {
 	return &c.Idle[i].LatencyNS
 }
 
-// Validate reports the first thing that makes the figures unfit to be written or believed.
+// Validate reports the first reason not to write or believe the figures.
 func (c *Ceilings) Validate() error {
 	if c.Measurements < 1 || c.PointNS < 1 {
 		return fmt.Errorf("ceilings: %d measurements of %d ns: neither may be less than 1", c.Measurements, c.PointNS)

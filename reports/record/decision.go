@@ -2,23 +2,21 @@ package record
 
 import "fmt"
 
-// Decision is what a comparison of two sides says of one figure. Text, tables and reports show the same one.
+// Decision is the result of comparing a candidate with a baseline in one figure, the same in text, tables and reports.
 type Decision string
 
-// The decisions. Each is about the candidate, held against the baseline.
 const (
-	// Worse says that the figure differs beyond chance, by more than the margin, in the bad direction.
+	// Worse: the figure is shown to differ, by more than the margin, in the bad direction.
 	Worse Decision = "worse"
-	// Better says the same of the good direction.
+	// Better: the same in the good direction.
 	Better Decision = "better"
-	// Same says that any difference is shown to be smaller than the margin.
+	// Same: any difference is shown to be smaller than the margin.
 	Same Decision = "same"
-	// Unclear says that the runs show none of the three.
+	// Unclear: the runs show none of the three.
 	Unclear Decision = "unclear"
 )
 
-// Mark is the decision in one character for narrow tables: "-" worse, "+" better, "=" same, and "~" unclear, which is
-// benchstat's sign for it.
+// Mark is one character for narrow tables: "-" worse, "+" better, "=" same, and benchstat's "~" for unclear.
 func (d Decision) Mark() string {
 	switch d {
 	case Worse:
@@ -31,7 +29,7 @@ func (d Decision) Mark() string {
 	return "~"
 }
 
-// Validate reports a decision that does not exist.
+// Validate rejects unknown decisions.
 func (d Decision) Validate() error {
 	switch d {
 	case Worse, Better, Same, Unclear:

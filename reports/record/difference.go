@@ -2,7 +2,7 @@ package record
 
 import "fmt"
 
-// Figures that a Difference can be of.
+// Figures of a Difference.
 const (
 	FigureTime       = "time_per_node"
 	FigureRowsRead   = "rows_read_per_node"
@@ -11,28 +11,26 @@ const (
 	FigureWALBytes   = "wal_bytes_per_node"
 )
 
-// Difference is how one figure of a backend stands to that of the baseline, in the same scenario, size and mode. Less is
-// better in every figure.
+// Difference compares a backend's figure with the baseline's, in the same scenario, size and mode. Less is better in every
+// figure.
 type Difference struct {
 	Scenario string `json:"scenario"`
 	Size     int    `json:"size"`
 	Mode     string `json:"mode"`
 	Backend  string `json:"backend"`
 	Baseline string `json:"baseline"`
-	// Figure is one of the Figure constants.
-	Figure string `json:"figure"`
-	// Ratio is backend / baseline. Lo and Hi enclose the true ratio with Confidence. Null where it is not finite, as where
-	// the baseline's figure is zero.
+	Figure   string `json:"figure"`
+	// Ratio is backend / baseline. Lo and Hi enclose the true ratio with Confidence. Null if not finite, as when the baseline's
+	// figure is zero.
 	Ratio      *Spread `json:"ratio"`
 	Confidence float64 `json:"confidence"`
-	// Decision is Better or Worse where the interval leaves out 1, and Unclear where it does not, or cannot at this number of
-	// runs.
+	// Decision is Better or Worse if the interval excludes 1, else Unclear, always with too few runs.
 	Decision Decision `json:"decision"`
-	// Warning is empty, or says what limits the decision.
+	// Warning is a limit of the decision, or empty.
 	Warning string `json:"warning,omitempty"`
 }
 
-// Difference returns the one of a row and figure, or nil.
+// Difference returns that of a row and figure, or nil.
 func (s *Summary) Difference(k Key, figure string) *Difference {
 	for i := range s.Differences {
 		d := &s.Differences[i]

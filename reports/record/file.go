@@ -15,7 +15,7 @@ import (
 	"pulley/internal/cause"
 )
 
-// The names of the files in a run's directory.
+// The files in a run's directory.
 const (
 	SummaryFile  = "summary.json"
 	ManifestFile = "manifest.json"
@@ -23,10 +23,10 @@ const (
 	ReportFile   = "report.html"
 )
 
-// maxFileBytes bounds what a reader takes in, so that a wrong path cannot exhaust memory.
+// maxFileBytes bounds what is read, so that a wrong path cannot exhaust memory.
 const maxFileBytes = 1 << 30
 
-// WriteSummary validates s and writes it as summary.json in dir, which it makes where it is missing.
+// WriteSummary validates s and writes it as summary.json in dir, which it creates if needed.
 func WriteSummary(dir string, s *Summary) error {
 	out := *s
 	out.Schema = SchemaVersion
@@ -40,7 +40,7 @@ func WriteSummary(dir string, s *Summary) error {
 	return writeJSON(filepath.Join(dir, SummaryFile), &out, out.Validate)
 }
 
-// WriteManifest validates m and writes it as manifest.json in dir, which it makes where it is missing.
+// WriteManifest validates m and writes it as manifest.json in dir, which it creates if needed.
 func WriteManifest(dir string, m *Manifest) error {
 	out := *m
 	out.Schema = SchemaVersion
@@ -50,13 +50,13 @@ func WriteManifest(dir string, m *Manifest) error {
 	return writeJSON(filepath.Join(dir, ManifestFile), &out, out.Validate)
 }
 
-// sampleLine is a line of samples.ndjson: a sample that carries its schema, since a line is read alone.
+// sampleLine is a line of samples.ndjson, with its schema, since lines are read separately.
 type sampleLine struct {
 	Schema int `json:"schema"`
 	Sample
 }
 
-// WriteSamples writes samples.ndjson in dir, one object per line, in the order given.
+// WriteSamples writes samples.ndjson in dir, one object per line.
 func WriteSamples(dir string, samples []Sample) error {
 	path := filepath.Join(dir, SamplesFile)
 	if err := validateSamples(samples); err != nil {
@@ -73,7 +73,7 @@ func WriteSamples(dir string, samples []Sample) error {
 	})
 }
 
-// normalSamples gives lists that are written as [] rather than null, so that null keeps its one meaning.
+// normalSamples replaces nil lists by empty ones, since null means unmeasured.
 func normalSamples(samples []Sample) []Sample {
 	out := make([]Sample, len(samples))
 	for i, s := range samples {
@@ -83,7 +83,7 @@ func normalSamples(samples []Sample) []Sample {
 	return out
 }
 
-// normal gives the same with lists that are written as [].
+// normal returns a copy with non-nil lists.
 func (c *Ceilings) normal() *Ceilings {
 	if c == nil {
 		return nil
@@ -133,9 +133,8 @@ func writeJSON(path string, v any, validate func() error) error {
 	})
 }
 
-// WriteFile calls write and puts what it wrote in the place of path, whole or not at all. The directory is made where it
-// is missing. The content is on disk when WriteFile returns nil; otherwise path is as it was, and the error is one line
-// that names the path.
+// WriteFile calls write and puts its output at path, whole or not at all; it creates the directory if needed. When it returns
+// nil, the content is on disk; otherwise path is unchanged, and the error is one line that names it.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if err := writeFile(path, write); err != nil {
 		return fmt.Errorf("write %s: %w%s", path, cause.Of(err), advice(err))
@@ -157,7 +156,7 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			tmp.Close() // A second Close only answers that it is closed.
+			tmp.Close() // fails if already closed
 			os.Remove(tmp.Name())
 		}
 	}()
@@ -179,14 +178,14 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 
 var tempCount atomic.Int64
 
-// createBeside opens a temporary file in the directory of path: a rename is atomic only within one file system. It is
-// made like any other file of the user, under his umask, which os.CreateTemp would not do.
+// createBeside opens a temporary file in path's directory, because a rename is atomic only within one file system. It respects
+// the user's umask, unlike os.CreateTemp.
 func createBeside(path string) (*os.File, error) {
 	name := fmt.Sprintf(".%s.tmp-%d-%d", filepath.Base(path), os.Getpid(), tempCount.Add(1))
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// syncDir makes a rename durable. Some file systems cannot sync a directory; the file is in its place all the same.
+// syncDir makes a rename durable, if the file system can sync directories.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -199,7 +198,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// advice says what to do about the ways in which writing usually fails.
+// advice suggests remedies for the usual write errors.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -246,8 +245,7 @@ func readJSON(path string, into any, validate func() error) error {
 	return nil
 }
 
-// decodeHead judges the version before the fields are read: a newer file is refused for its version, not for a field
-// that it has gained.
+// decodeHead checks the version before the fields, so that a newer file is rejected for its version, not for a new field.
 func decodeHead(data []byte) error {
 	var head struct {
 		Schema *int `json:"schema"`

@@ -122,7 +122,7 @@ func compact(t *testing.T, raw json.RawMessage) string {
 	return string(out)
 }
 
-// TestRowNames holds the names of a row's fields, which readers elsewhere depend on.
+// TestRowNames fixes the names of a row's fields, on which other readers depend.
 func TestRowNames(t *testing.T) {
 	raw, err := json.Marshal(fullRow())
 	if err != nil {
@@ -144,7 +144,7 @@ func TestRowNames(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreNotNull keeps null for one meaning: could not be measured.
+// TestEmptyListsAreNotNull checks that null only means "could not be measured".
 func TestEmptyListsAreNotNull(t *testing.T) {
 	dir := t.TempDir()
 	row := fullRow()
@@ -263,7 +263,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadsEarlierSchemas: a file that was written before there were ceilings is read, without any.
+// TestReadsEarlierSchemas reads a file from before there were ceilings.
 func TestReadsEarlierSchemas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "summary.json")
 	old := `{"schema": 1, "rows": [{"scenario": "chain", "backend": "push", "size": 1, "nodes": 1, "runs": 1, "nodes_per_s": null, "hop_ns": null,
@@ -313,7 +313,7 @@ func TestEncodeCeilings(t *testing.T) {
 	}
 }
 
-// TestWriteFileKeepsTheOldOne fails in the middle of writing, as a full disk does, and looks at what is left.
+// TestWriteFileKeepsTheOldOne fails during the write, as on a full disk, and checks the old file.
 func TestWriteFileKeepsTheOldOne(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -338,7 +338,7 @@ func TestWriteFileKeepsTheOldOne(t *testing.T) {
 	assertFiles(t, dir, "f")
 }
 
-// TestWriteFileErrors holds the lines that a user sees; the full disk is a real one where the system offers it.
+// TestWriteFileErrors checks the lines that a user sees. The full disk is a real one where the system has one.
 func TestWriteFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -402,7 +402,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestRateFor finds the ceiling of instances that are alike.
+// TestRateFor checks which ceiling is chosen for similar instances.
 func TestRateFor(t *testing.T) {
 	rate := func(nodes int) record.CeilingRate {
 		return record.CeilingRate{Way: record.CeilingBatched, NodesPerInstance: nodes}
@@ -417,7 +417,7 @@ func TestRateFor(t *testing.T) {
 	if got := earlier.RateFor(record.CeilingBatched, 10, nil); got == nil || got.NodesPerInstance != 0 {
 		t.Errorf("an earlier record: %+v", got)
 	}
-	earlier.Rates[0].NodesPerInstance = 10 // as a record of before there were graphs
+	earlier.Rates[0].NodesPerInstance = 10 // like a record from before there were graphs
 	if got := earlier.RateFor(record.CeilingBatched, 10, &record.InstanceWrites{Nodes: 10}); got == nil {
 		t.Error("the ceiling of an earlier record is not found for a graph")
 	}
@@ -427,7 +427,7 @@ func TestRateFor(t *testing.T) {
 	}
 }
 
-// TestRateForGraphs finds the ceiling of the graph that writes most nearly as much, whatever its number of nodes.
+// TestRateForGraphs checks that the graph with the most similar writes is chosen, whatever its number of nodes.
 func TestRateForGraphs(t *testing.T) {
 	var c record.Ceilings
 	all := []record.InstanceWrites{

@@ -7,64 +7,60 @@ import (
 	"slices"
 )
 
-// SchemaVersion is the version of all files that this package writes. Version 2 added the ceilings, version 3 to
-// them the node runs of an instance, version 4 the shares of a row, version 5 the mode of a run, what bounded it, and the
-// differences, version 6 processor time by stage, version 7 what an instance writes.
-// Files of earlier versions are read: what they lack is null, 0 or empty.
+// SchemaVersion is the version of all files of this package. Version 2 added the ceilings, 3 their node runs per instance, 4
+// the shares of a row, 5 the mode of a run, its bounds and the differences, 6 processor time by stage, 7 what an instance
+// writes. Earlier files are readable: what they lack is null, 0 or empty.
 const SchemaVersion = 7
 
-// The modes of a run: how its instances came.
+// The modes of a run: how its instances arrive.
 const (
-	// ModeAlone has one instance at a time: its figures are latencies, of an engine that has nothing else to do.
+	// ModeAlone has one instance at a time: its figures are latencies of an otherwise idle engine.
 	ModeAlone = "alone"
 	// ModeSaturated has so many instances in flight that more would not be faster: its figures are rates.
 	ModeSaturated = "saturated"
-	// ModeOpen has instances come at times that do not depend on when others end.
+	// ModeOpen has instances arrive independently of others' ends.
 	ModeOpen = "open"
 )
 
-// oldestSchema is the first version that this package reads.
+// oldestSchema is the oldest readable version.
 const oldestSchema = 1
 
 // Summary is the content of summary.json: what a run found.
 type Summary struct {
-	// Schema is SchemaVersion. WriteSummary sets it.
+	// Schema is SchemaVersion, set by WriteSummary.
 	Schema int `json:"schema"`
-	// Rows are the findings. No two have the same scenario, backend, size and mode. Empty when a run was interrupted before
-	// its first result.
+	// Rows are the findings, with distinct keys. Empty if a run was interrupted before its first result.
 	Rows []Row `json:"rows"`
-	// Differences hold every backend against the same one of them, figure by figure. Empty before version 5.
+	// Differences compare every backend with the same baseline, by figure. Empty before version 5.
 	Differences []Difference `json:"differences"`
-	// Notes are sentences for the reader that belong to the run as a whole.
+	// Notes are sentences about the whole run.
 	Notes []string `json:"notes"`
-	// Claims are published statements beside what was measured here.
+	// Claims are published claims with this run's measurements.
 	Claims []Claim `json:"claims"`
-	// Ceilings is what raw SQL did on the same server in the same run; null where it was not measured.
+	// Ceilings is what raw SQL achieved on the same server in the same run; null if not measured.
 	Ceilings *Ceilings `json:"ceilings"`
 }
 
 // Row is the finding for one scenario on one backend at one size in one mode, over all its runs.
 //
-// Counters are per node run: what the server counted over a run, divided by the node runs that completed in it.
+// Counters are per node run: the server's count over a run, divided by its completed node runs.
 type Row struct {
 	Scenario string `json:"scenario"`
-	// Backend is the backend with its options, as the user wrote it: "push", "pull:scan=sql".
+	// Backend is the backend with options, as the user wrote it: "push", "pull:scan=sql".
 	Backend string `json:"backend"`
-	// Size is the scenario's own parameter: elements of a fan-out, iterations of a loop.
+	// Size is the scenario's parameter: elements of a fan-out, iterations of a loop.
 	Size int `json:"size"`
-	// Mode is one of the Mode constants; empty in files before version 5, whose manifest's methods say how many
-	// instances were in flight.
+	// Mode is a Mode constant; empty before version 5, when the manifest's methods state the number in flight.
 	Mode string `json:"mode"`
-	// Nodes is how many node runs one instance of this size completes.
+	// Nodes is the number of node runs of an instance.
 	Nodes int `json:"nodes"`
-	// Runs is how many repetitions stand behind the figures.
+	// Runs is the number of repetitions.
 	Runs int `json:"runs"`
 	// NodesPerS is the completed node runs per second of wall time: median over runs, with an interval.
 	NodesPerS *Spread `json:"nodes_per_s"`
-	// HopNS is how long a node that had become ready waited for its start, over all runs. From which moment that is
-	// taken is said by the method of the figure.
+	// HopNS is the wait of a ready node run for its start, over all runs. The figure's method defines its beginning.
 	HopNS *Percentiles `json:"hop_ns"`
-	// InstanceNS is the time from submitting an instance to its committed end, over all runs.
+	// InstanceNS is the time from an instance's submission to its committed end, over all runs.
 	InstanceNS *InstancePercentiles `json:"instance_ns"`
 
 	RowsReadPerNode   *float64 `json:"rows_read_per_node"`
@@ -72,45 +68,42 @@ type Row struct {
 	CommitsPerNode    *float64 `json:"commits_per_node"`
 	WALBytesPerNode   *float64 `json:"wal_bytes_per_node"`
 
-	// HOTShare is which part of the changed rows touched no index, 0 to 1; null where no row was changed or nothing was
-	// counted. LockWaitShare is which part of the time that sessions spent in transactions they waited for a row that
-	// another had locked, 0 to 1; null where none was seen in one. Both over all runs.
+	// HOTShare is the share of changed rows that touched no index, 0 to 1; null if none was changed or counted. LockWaitShare
+	// is the share of transaction time that sessions waited for a locked row, 0 to 1; null if none was in a transaction. Both
+	// are over all runs.
 	HOTShare      *float64 `json:"hot_share"`
 	LockWaitShare *float64 `json:"lock_wait_share"`
 
-	// Stages is the processor time of this process for each node run, harness included, by stage, in the order in which a node run comes
-	// by them. Behind them stand all of this process, and the server, where that is on this machine. Null where no profile was taken,
-	// and before version 6.
+	// Stages is this process's processor time per node run, with the harness, by stage in a node run's order, followed by the
+	// totals of this process and of a local server. Null without a profile, and before version 6.
 	Stages []StageCost `json:"stages"`
 
-	// Ceiling names the way of writing with raw SQL, of Summary.Ceilings, that this backend is held against; empty for
-	// none. CeilingFraction is the median of NodesPerS divided by that way's rate, for instances that write as much as
-	// this row's or the nearest to it that was measured (RateFor); null where either is missing, and for lone
-	// instances, whose figures are latencies. InstanceWrites is what this row's instances write; null where no ceiling was
-	// measured for it, and before version 7.
+	// Ceiling names the way of writing raw SQL, of Summary.Ceilings, that this backend is compared with; empty for none.
+	// CeilingFraction is the median of NodesPerS divided by that way's rate for the most similar instances (RateFor); null if
+	// either is missing, and for lone instances, whose figures are latencies. InstanceWrites is what this row's instances
+	// write; null without a ceiling, and before version 7.
 	Ceiling         string          `json:"ceiling"`
 	CeilingFraction *float64        `json:"ceiling_fraction"`
 	InstanceWrites  *InstanceWrites `json:"instance_writes"`
 
-	// Valid says that every run of this row gave the expected result and was measured as planned. An invalid row
-	// decides nothing and is left out of charts and ratios.
+	// Valid means that every run gave the expected result and was measured as planned. An invalid row decides nothing and is
+	// omitted from charts and ratios.
 	Valid bool `json:"valid"`
-	// Warnings say what limits these figures, and why a figure is null.
+	// Warnings limit these figures, or explain a null.
 	Warnings []string `json:"warnings"`
 }
 
-// Spread is a median over runs with an interval around it. Lo ≤ Median ≤ Hi. How wide the interval is meant to be is
-// said by the method of the figure, and where it falls short of that, by a warning of the row.
+// Spread is a median over runs with an interval. Lo ≤ Median ≤ Hi. The figure's method defines the interval; a warning says if
+// it falls short of that.
 type Spread struct {
 	Median float64 `json:"median"`
 	Lo     float64 `json:"lo"`
 	Hi     float64 `json:"hi"`
 }
 
-// StageCost is what one stage costs for each node run, in microseconds of processor time: median over runs, with an interval.
+// StageCost is one stage's processor time per node run, in microseconds: median over runs, with an interval.
 type StageCost struct {
-	Stage string `json:"stage"`
-	// Text says what belongs to the stage.
+	Stage     string `json:"stage"`
 	Text      string `json:"text"`
 	USPerNode Spread `json:"us_per_node"`
 }
@@ -123,47 +116,46 @@ type Percentiles struct {
 	Max  int64 `json:"max"`
 }
 
-// InstancePercentiles are latencies of whole instances in nanoseconds. There are too few instances in a run for a
-// 99.9th percentile to mean anything, so there is none.
+// InstancePercentiles are latencies of whole instances in nanoseconds, too few for a 99.9th percentile.
 type InstancePercentiles struct {
 	P50 int64 `json:"p50"`
 	P99 int64 `json:"p99"`
 	Max int64 `json:"max"`
 }
 
-// Claim is a published statement about a design beside what this run measured.
+// Claim is a published claim about a design with this run's measurement.
 type Claim struct {
-	// Name says what is claimed, in words: "fanout, 100 nodes: pull / push, rows read per node".
+	// Name is what is claimed: "fanout, 100 nodes: pull / push, rows read per node".
 	Name string `json:"name"`
-	// Series groups claims that are points of one curve, with Size as their place on it. Empty for a claim alone.
+	// Series groups claims that are points of one curve, at Size. Empty for a claim alone.
 	Series string `json:"series,omitempty"`
-	// Size is the size that the claim speaks of; 0 where it speaks of none.
+	// Size is the claim's size; 0 if it has none.
 	Size int `json:"size,omitempty"`
 	// Claimed is the published figure, in Unit.
 	Claimed float64 `json:"claimed"`
-	// Method says how Measured was found, and from which runs. It also says why Measured is null, where it is.
+	// Method describes how Measured was found and from which runs, or why it is null.
 	Method string `json:"method"`
-	// Measured is what this run found, in Unit; null where it was not measured.
+	// Measured is what this run found, in Unit; null if not measured.
 	Measured *float64 `json:"measured"`
-	// Lo and Hi enclose Measured; null where there is no interval.
+	// Lo and Hi enclose Measured; null without an interval.
 	Lo *float64 `json:"lo"`
 	Hi *float64 `json:"hi"`
-	// Unit is the unit of the three figures: "×", "rows", "statements", "exponent".
+	// Unit is that of the three figures: "×", "rows", "statements", "exponent".
 	Unit string `json:"unit"`
 }
 
-// Key is what identifies a row.
+// Key identifies a row.
 type Key struct {
 	Scenario string
 	Backend  string
 	Size     int
-	Mode     string // empty where the mode is not known
+	Mode     string // empty if unknown
 }
 
-// Key returns what identifies the row.
+// Key returns the row's key.
 func (r *Row) Key() Key { return Key{r.Scenario, r.Backend, r.Size, r.Mode} }
 
-// String gives the key as a person would say it.
+// String formats the key.
 func (k Key) String() string {
 	text := fmt.Sprintf("%s/%s/%d", k.Scenario, k.Backend, k.Size)
 	if k.Mode != "" {
@@ -186,7 +178,7 @@ func (s *Summary) Find(k Key) *Row {
 	return &s.Rows[i]
 }
 
-// Validate reports the first thing that makes the summary unfit to be written or believed.
+// Validate reports the first reason not to write or believe the summary.
 func (s *Summary) Validate() error {
 	if err := checkSchema(s.Schema); err != nil {
 		return err
@@ -272,7 +264,7 @@ type figure struct {
 	value *float64
 }
 
-// figures lists the row's plain numbers under their names in the file.
+// figures lists the row's plain numbers by their names in the file.
 func (r *Row) figures() []figure {
 	out := []figure{
 		{"rows_read_per_node", r.RowsReadPerNode},

@@ -12,7 +12,7 @@ import (
 	"pulley/internal/nearest"
 )
 
-// Help lists the texts that Parse takes, one a line.
+// Help lists the texts that Parse accepts, one per line.
 const Help = `closed:16                    so many in flight: one arrives when another has ended; several runs: closed:1,16,256
 constant:200/s               evenly, at one rate
 poisson:200/s                at random, at one mean rate
@@ -26,8 +26,8 @@ ramp, steps, sine and burst bring evenly what a rate gives; with ,poisson behind
 Rates: 200/s, 12000/m, 0.2/ms or 5/h.
 `
 
-// Arrivals is how instances arrive. It is immutable. The zero Arrivals is not usable: take [Parse], [Constant],
-// [Poisson] or [Closed].
+// Arrivals is how instances arrive. It is immutable. The zero Arrivals is not usable: use [Parse], [Constant], [Poisson] or
+// [Closed].
 type Arrivals struct {
 	text   string
 	closed []int
@@ -36,26 +36,23 @@ type Arrivals struct {
 
 // process is an open arrival process.
 type process interface {
-	// expected is how many are expected to arrive before a time, in seconds since the start.
+	// expected is the expected number of arrivals before t, in seconds since the start.
 	expected(t float64) float64
-	// start begins a sequence of times in seconds. It gives +Inf when none follows. Times never decrease.
+	// start begins a sequence of non-decreasing times in seconds, followed by +Inf.
 	start(r *rand.Rand) (next func() float64)
-	// scaled multiplies the rates.
 	scaled(factor float64) process
-	// String gives the text that parses to it.
+	// String is the inverse of parsing.
 	String() string
 }
 
-// What bounds a process.
 const (
 	maxInFlight = 1_000_000
-	maxRate     = 10_000_000 // a second
+	maxRate     = 10_000_000 // per second
 	maxSpan     = 10 * 365 * 24 * time.Hour
 	maxBurst    = 10_000_000
 	maxSteps    = 10_000
 )
 
-// parsers read what stands behind each name.
 var parsers = []struct {
 	name  string
 	parse func(rest string) (process, error)
@@ -68,8 +65,8 @@ var parsers = []struct {
 	{"burst", parseBurst},
 }
 
-// Parse reads an arrival process, in one of the forms that [Help] lists. trace gives the times of a trace's file, as
-// [ReadTraceFile] does; nil refuses traces. The error is one line that says what to write.
+// Parse parses an arrival process in one of the forms of [Help]. trace reads a trace's file, as [ReadTraceFile] does; nil
+// rejects traces. The error is one line that says what to write.
 func Parse(text string, trace func(file string) ([]time.Duration, error)) (Arrivals, error) {
 	a, err := parse(strings.TrimSpace(text), trace)
 	if err != nil {
@@ -127,27 +124,27 @@ func closedOf(list []int) Arrivals {
 
 func openOf(p process) Arrivals { return Arrivals{text: p.String(), open: p} }
 
-// Closed keeps so many instances in flight, at least 1.
+// Closed keeps inFlight instances in flight, at least 1.
 func Closed(inFlight int) Arrivals { return closedOf([]int{max(inFlight, 1)}) }
 
-// Constant brings instances evenly, perS a second, which must be above 0 and finite.
+// Constant brings instances evenly, perS per second, above 0 and finite.
 func Constant(perS float64) Arrivals { return openOf(even{flat(perS)}) }
 
-// Poisson brings instances at random, perS a second on average, which must be above 0 and finite.
+// Poisson brings instances at random, perS per second on average, above 0 and finite.
 func Poisson(perS float64) Arrivals { return openOf(random{flat(perS)}) }
 
-// String gives the text in its canonical form, which Parse reads again.
+// String returns the canonical text, which Parse accepts.
 func (a Arrivals) String() string { return a.text }
 
-// InFlight gives, of a closed process, how many instances are in flight, one number for each run that is wanted; nil for
-// an open process. The caller must not change it.
+// InFlight returns a closed process's numbers in flight, one per wanted run; nil for an open process. The caller must not
+// change it.
 func (a Arrivals) InFlight() []int { return a.closed }
 
-// Open says that the process has times of its own.
+// Open reports whether the process has its own times.
 func (a Arrivals) Open() bool { return a.open != nil }
 
-// Expected is how many instances are expected to arrive within so long from the start; zero for a closed process. It is
-// exact for traces and bursts, and the integral of the rate for all others.
+// Expected is the expected number of arrivals within a time from the start; zero for a closed process. It is exact for traces
+// and bursts, and the integral of the rate for all others.
 func (a Arrivals) Expected(within time.Duration) float64 {
 	if a.open == nil || within <= 0 {
 		return 0
@@ -155,8 +152,7 @@ func (a Arrivals) Expected(within time.Duration) float64 {
 	return a.open.expected(within.Seconds())
 }
 
-// MeanRate is the mean rate per second between two times since the start: what is expected to arrive, divided by the
-// time. It is zero for a closed process.
+// MeanRate is the mean rate per second between two times since the start; zero for a closed process.
 func (a Arrivals) MeanRate(from, to time.Duration) float64 {
 	if to <= from {
 		return 0
@@ -164,8 +160,8 @@ func (a Arrivals) MeanRate(from, to time.Duration) float64 {
 	return (a.Expected(to) - a.Expected(from)) / (to - from).Seconds()
 }
 
-// Scaled multiplies every rate by a factor above 0: a ramp takes as long as before, between other rates; bursts have the
-// size that they had and come sooner, as do the times of a trace. A closed process stays as it is.
+// Scaled multiplies every rate by a factor above 0: a ramp keeps its duration; bursts keep their size and come sooner, as do
+// the times of a trace. A closed process stays unchanged.
 func (a Arrivals) Scaled(factor float64) Arrivals {
 	if a.open == nil || factor == 1 {
 		return a
@@ -173,8 +169,8 @@ func (a Arrivals) Scaled(factor float64) Arrivals {
 	return openOf(a.open.scaled(factor))
 }
 
-// Start begins the times of an open process. Evenly spaced processes draw nothing from r, which may then be nil. A closed
-// process has no times: its sequence is over at once.
+// Start begins the times of an open process. Evenly spaced processes do not use r, which may then be nil. A closed process has
+// no times.
 func (a Arrivals) Start(r *rand.Rand) *Sequence {
 	if a.open == nil {
 		return &Sequence{next: func() float64 { return math.Inf(1) }}
@@ -182,14 +178,13 @@ func (a Arrivals) Start(r *rand.Rand) *Sequence {
 	return &Sequence{next: a.open.start(r)}
 }
 
-// Sequence gives intended times, one after the other. It is not safe for concurrent use.
+// Sequence returns successive intended times. It is not safe for concurrent use.
 type Sequence struct {
 	next func() float64
 	over bool
 }
 
-// Next gives the next intended time since the start. Times never decrease; several may be alike. ok is false when none
-// follows.
+// Next returns the next intended time since the start. Times never decrease and may repeat. ok is false at the end.
 func (s *Sequence) Next() (at time.Duration, ok bool) {
 	if s.over {
 		return 0, false

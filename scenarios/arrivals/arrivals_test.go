@@ -15,7 +15,7 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// traces stands for files.
+// traces replaces files.
 func traces(file string) ([]time.Duration, error) {
 	if file != "a.txt" {
 		return nil, errors.New(file + ": no such file")
@@ -32,7 +32,7 @@ func mustParse(t testing.TB, text string) arrivals.Arrivals {
 	return a
 }
 
-// times gives the intended times before an end.
+// times returns the intended times before an end.
 func times(a arrivals.Arrivals, seed uint64, end time.Duration) []time.Duration {
 	var out []time.Duration
 	s := a.Start(rand.New(rand.NewPCG(seed, 1)))
@@ -153,8 +153,8 @@ func TestTimesOfEachProcess(t *testing.T) {
 	}
 }
 
-// TestASineIsWhereItsRateSaysItIs counts arrivals in the halves of a period: a quarter of the swing, 2a/ω, lies between
-// half and mean.
+// TestASineIsWhereItsRateSaysItIs counts arrivals in the halves of a period: a quarter of the swing, 2a/ω, lies between half
+// and mean.
 func TestASineIsWhereItsRateSaysItIs(t *testing.T) {
 	a := mustParse(t, "sine:100/s..300/s,10s")
 	count := func(from, to time.Duration) int {
@@ -182,7 +182,7 @@ func TestASineIsWhereItsRateSaysItIs(t *testing.T) {
 	}
 }
 
-// TestEvenArrivalsAreWhatIsExpected holds the number of even arrivals by any time against the integral of the rate.
+// TestEvenArrivalsAreWhatIsExpected compares the number of even arrivals by any time with the integral of the rate.
 func TestEvenArrivalsAreWhatIsExpected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, err := arrivals.Parse(anyProcess().Draw(t, "process"), traces)
@@ -223,8 +223,8 @@ func anyProcess() *rapid.Generator[string] {
 	})
 }
 
-// TestPoissonArrivals holds the counts in windows of equal expectation against the Poisson distribution: mean and variance
-// are alike, and what lies apart is independent.
+// TestPoissonArrivals compares the counts in windows of equal expectation with the Poisson distribution: mean and variance are
+// equal, and separate windows are independent.
 func TestPoissonArrivals(t *testing.T) {
 	const windows, each = 4000, 5.0
 	for _, c := range []struct {
@@ -258,8 +258,8 @@ func TestPoissonArrivals(t *testing.T) {
 				next += (n - mean) * (counts[i-1] - mean) / windows
 			}
 		}
-		// Standard errors: of the mean √(5/4000) = 0.035, of the variance about 5·√(2/4000) = 0.11, of the
-		// correlation 1/√4000 = 0.016. The seed is fixed; four of them either way.
+		// Standard errors: of the mean √(5/4000) = 0.035, of the variance about 5·√(2/4000) = 0.11, of the correlation 1/√4000
+		// = 0.016. The seed is fixed; the bounds are four of them.
 		if math.Abs(mean-each) > 0.15 || math.Abs(variance-each) > 0.45 || math.Abs(next/variance) > 0.065 {
 			t.Errorf("%s: mean %.3f, variance %.3f, correlation of neighbours %.3f; want 5, 5, 0", c.text, mean, variance, next/variance)
 		}
@@ -297,7 +297,7 @@ func TestMeanRate(t *testing.T) {
 	}
 }
 
-// FuzzParse wants a text that is taken to be read again from its canonical form, and an error to be one line.
+// FuzzParse checks that an accepted text is read again from its canonical form, and that an error is one line.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"closed:1,2", "constant:1/s", "ramp:1/s..2/s,3s,poisson", "steps:1/s*1s,2/m", "burst:1,1ns,1/h", "trace:a.txt,x2", "sine:0/s..1/ms,1h", "burst:9,9s,9/s,poisson"} {
 		f.Add(text)

@@ -12,7 +12,6 @@ import (
 // units of rates, in seconds.
 var units = map[string]float64{"ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
-// parseRate reads a rate per second that is not negative.
 func parseRate(text string) (float64, error) {
 	number, unit, ok := strings.Cut(strings.TrimSpace(text), "/")
 	seconds := units[unit]
@@ -26,7 +25,6 @@ func parseRate(text string) (float64, error) {
 	return v, nil
 }
 
-// parsePositive reads a rate above zero.
 func parsePositive(text string) (float64, error) {
 	v, err := parseRate(text)
 	if err == nil && v == 0 {
@@ -35,7 +33,6 @@ func parsePositive(text string) (float64, error) {
 	return v, err
 }
 
-// parseRates reads FROM..TO.
 func parseRates(text string) (from, to float64, err error) {
 	a, b, ok := strings.Cut(text, "..")
 	if !ok {
@@ -50,7 +47,6 @@ func parseRates(text string) (from, to float64, err error) {
 	return from, to, err
 }
 
-// parseSpan reads a duration above zero.
 func parseSpan(text string) (float64, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(text))
 	if err != nil || d <= 0 || d > maxSpan {
@@ -59,7 +55,7 @@ func parseSpan(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// spacing takes ",poisson" off the end of a text.
+// spacing removes a final ",poisson".
 func spacing(text string) (rest string, poisson bool) {
 	if before, ok := strings.CutSuffix(text, ",poisson"); ok {
 		return before, true
@@ -67,7 +63,7 @@ func spacing(text string) (rest string, poisson bool) {
 	return text, false
 }
 
-// spaced has the arrivals of a rate come evenly or at random.
+// spaced makes arrivals even or random.
 func spaced(p profile, poisson bool) process {
 	if poisson {
 		return random{p}
@@ -191,7 +187,6 @@ func parseBurst(rest string) (process, error) {
 	return b, err
 }
 
-// parseTrace reads FILE or FILE,xFACTOR.
 func parseTrace(rest string, read func(string) ([]time.Duration, error)) (process, error) {
 	file, factor := rest, 1.0
 	if i := strings.LastIndex(rest, ",x"); i >= 0 {
@@ -225,10 +220,10 @@ func parseTrace(rest string, read func(string) ([]time.Duration, error)) (proces
 	return t, nil
 }
 
-// rateText writes a rate that parses to the same value.
+// rateText formats a rate that parses to the same value.
 func rateText(perS float64) string { return strconv.FormatFloat(perS, 'f', -1, 64) + "/s" }
 
-// spanText writes a duration that parses to the same number of nanoseconds.
+// spanText formats a duration that parses to the same number of nanoseconds.
 func spanText(seconds float64) string {
 	text := time.Duration(math.Round(seconds * float64(time.Second))).String()
 	if strings.HasSuffix(text, "m0s") {

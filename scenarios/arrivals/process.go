@@ -12,14 +12,14 @@ import (
 type profile interface {
 	// expected is the integral of the rate from 0 to t.
 	expected(t float64) float64
-	// inverse is the earliest time by which n are expected; +Inf where so many never are.
+	// inverse is the earliest time by which n are expected; +Inf if never.
 	inverse(n float64) float64
 	scale(factor float64) profile
-	// parts gives the name of the process and what stands behind it.
+	// parts returns the process's name and the rest of its text.
 	parts() (name, rest string)
 }
 
-// even brings what a rate gives at even distances.
+// even arrives at even distances of a rate.
 type even struct{ profile }
 
 func (e even) start(*rand.Rand) func() float64 {
@@ -66,8 +66,8 @@ func (f flat) inverse(n float64) float64    { return n / float64(f) }
 func (f flat) scale(factor float64) profile { return flat(float64(f) * factor) }
 func (f flat) parts() (string, string)      { return "constant", rateText(float64(f)) }
 
-// ramp goes in a straight line from one rate to another, which then stays. With k = (to − from) / over,
-// Λ(t) = from·t + k·t²/2 up to t = over.
+// ramp is linear from one rate to another, which then stays. With k = (to − from) / over, Λ(t) = from·t + k·t²/2 up to t =
+// over.
 type ramp struct{ from, to, over float64 }
 
 func (p ramp) expected(t float64) float64 {
@@ -78,9 +78,9 @@ func (p ramp) expected(t float64) float64 {
 func (p ramp) inverse(n float64) float64 {
 	whole := (p.from + p.to) / 2 * p.over
 	if n > whole {
-		return p.over + (n-whole)/p.to // +Inf where the rate fell to zero
+		return p.over + (n-whole)/p.to // +Inf if the rate fell to zero
 	}
-	// The root of k·t²/2 + from·t − n = 0, in the form that loses no digits where k is small.
+	// The root of k·t²/2 + from·t − n = 0, in a form that is exact for small k.
 	k := (p.to - p.from) / p.over
 	root := p.from + math.Sqrt(max(p.from*p.from+2*k*n, 0))
 	if root == 0 {
@@ -95,8 +95,8 @@ func (p ramp) parts() (string, string) {
 	return "ramp", rateText(p.from) + ".." + rateText(p.to) + "," + spanText(p.over)
 }
 
-// sine goes from lo to hi and back within a period: λ(t) = m − a·cos(ωt), m = (lo + hi)/2, a = (hi − lo)/2,
-// ω = 2π/period; so Λ(t) = m·t − a/ω · sin(ωt), and each period brings m·period.
+// sine alternates between lo and hi: λ(t) = m − a·cos(ωt), m = (lo + hi)/2, a = (hi − lo)/2, ω = 2π/period; so Λ(t) = m·t − a/ω
+// · sin(ωt), and each period brings m·period.
 type sine struct{ lo, hi, period float64 }
 
 func (p sine) mean() float64 { return (p.lo + p.hi) / 2 }
@@ -106,13 +106,13 @@ func (p sine) expected(t float64) float64 {
 	return p.mean()*t - (p.hi-p.lo)/2/omega*math.Sin(math.Mod(t, p.period)*omega)
 }
 
-// inverse looks within the period in which the count is reached, by halving: Λ never decreases.
+// inverse bisects within the period that reaches the count: Λ never decreases.
 func (p sine) inverse(n float64) float64 {
 	each := p.mean() * p.period
 	periods := math.Floor(n / each)
 	rest := n - periods*each
 	lo, hi := 0.0, p.period
-	const halvings = 60 // which is more than a float64 has digits
+	const halvings = 60 // more than a float64 has digits
 	for range halvings {
 		if mid := (lo + hi) / 2; p.expected(mid) < rest {
 			lo = mid
@@ -129,7 +129,7 @@ func (p sine) parts() (string, string) {
 	return "sine", rateText(p.lo) + ".." + rateText(p.hi) + "," + spanText(p.period)
 }
 
-// steps are rates one after the other. The last one stays.
+// steps are successive rates. The last one stays.
 type steps []step
 
 type step struct{ rate, lasts float64 }
@@ -159,7 +159,7 @@ func (p steps) inverse(n float64) float64 {
 			at, n = at+s.lasts, n-brings
 			continue
 		}
-		return at + n/s.rate // +Inf where the last rate is zero
+		return at + n/s.rate // +Inf if the last rate is zero
 	}
 	return at
 }
@@ -186,12 +186,12 @@ func (p steps) parts() (string, string) {
 	return "steps", string(rest)
 }
 
-// burst brings so many at once, at the start and then every so often, over a rate that may be zero.
+// burst brings a number at once, at the start and periodically, on top of a rate that may be zero.
 type burst struct {
 	size    int
 	every   float64
 	base    float64
-	poisson bool // what the rate brings comes at random
+	poisson bool // the rate's arrivals are random
 }
 
 func (b burst) expected(t float64) float64 {
@@ -231,11 +231,11 @@ func (b burst) String() string {
 	return text
 }
 
-// trace brings instances at recorded times, which are in order.
+// trace brings instances at recorded, ordered times.
 type trace struct {
 	file   string
 	times  []float64
-	factor float64 // so many times as fast
+	factor float64 // speed-up
 }
 
 func (t trace) expected(until float64) float64 {

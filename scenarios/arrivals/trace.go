@@ -16,18 +16,17 @@ import (
 	"pulley/internal/clip"
 )
 
-// What bounds a trace's file.
 const (
 	maxTimes = 10_000_000
 	maxLine  = 1 << 20 // bytes
 	quoted   = 60      // characters of a line in an error
 )
 
-// TraceHelp says what a trace's file holds.
+// TraceHelp describes a trace's file.
 const TraceHelp = "one submission a line: seconds since the start (0.25), a duration since the start (250ms), a moment (2026-01-02T15:04:05.25Z), " +
 	`or a JSON object with "offset" (either of the first two), "offset_ns", "at" (a moment) or "at_ns" (nanoseconds of any clock); moments count from the earliest one`
 
-// ReadTraceFile reads the times of a trace from a file. The error is one line that names the file, and where it can the line.
+// ReadTraceFile reads the times of a trace from a file. The error is one line that names the file, and the line if known.
 func ReadTraceFile(file string) ([]time.Duration, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -37,8 +36,8 @@ func ReadTraceFile(file string) ([]time.Duration, error) {
 	return ReadTrace(file, f)
 }
 
-// ReadTrace reads the times of a trace, in order, since its start. name stands in errors. TraceHelp says what is read; empty
-// lines and those that begin with # are passed over.
+// ReadTrace reads the times of a trace since its start, in order, in the format of TraceHelp; it skips empty lines and those
+// that begin with #. name is for errors.
 func ReadTrace(name string, r io.Reader) ([]time.Duration, error) {
 	var (
 		times    []int64
@@ -87,7 +86,7 @@ func ReadTrace(name string, r io.Reader) ([]time.Duration, error) {
 	return out, nil
 }
 
-// readTime reads one line, in nanoseconds. moment says that they count from anywhere, not from the start.
+// readTime parses one line, in nanoseconds. moment: they do not count from the start.
 func readTime(text string) (at int64, moment bool, err error) {
 	if strings.HasPrefix(text, "{") {
 		return readObject(text)
@@ -101,15 +100,14 @@ func readTime(text string) (at int64, moment bool, err error) {
 	return 0, false, fmt.Errorf("%q is no time; write %s", clip.Runes(text, quoted), TraceHelp)
 }
 
-// isMoment says whether the nanoseconds of a moment fit into an int64.
+// isMoment reports whether a moment's nanoseconds fit into an int64.
 func isMoment(when time.Time) bool { return when.Year() >= 1700 && when.Year() < 2200 }
 
-// readOffset reads seconds or a duration.
 func readOffset(text string) (int64, bool) {
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
 		ns := seconds * float64(time.Second)
 		if !(ns >= 0 && ns <= float64(maxSpan)) {
-			return -1, true // a number, which the caller refuses
+			return -1, true // a number, which the caller rejects
 		}
 		return int64(ns), true
 	}
@@ -117,7 +115,7 @@ func readOffset(text string) (int64, bool) {
 	return int64(d), err == nil
 }
 
-// readObject reads a line of NDJSON. Fields that are not known are passed over: the line may be of any log.
+// readObject parses a line of NDJSON. It ignores unknown fields, so that the line may be of any log.
 func readObject(text string) (at int64, moment bool, err error) {
 	var line struct {
 		Offset   any          `json:"offset"`

@@ -21,33 +21,33 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// StepName is the action that gives a number made of its arguments, whatever they are.
+// StepName is the action that returns a number made of any arguments.
 const StepName = "step"
 
-// Description is what a scenario says of an action. The zero value of a field means what is said there.
+// Description describes an action. Zero fields have the stated meaning.
 type Description struct {
-	Name    string             // of the action; one that is built in keeps its results
-	Service *dist.Law          // durations; nil: an attempt takes no time of its own
-	Fails   []Failure          // whose shares add up to 1 at most; none: it does not fail by chance
-	Gives   *template.Template // of the arguments; nil: a number made of the arguments. Nil for one that is built in
-	Payload *dist.Law          // bytes of the result as JSON; nil: as it is. Nil for one that is built in
+	Name    string             // of the action; a built-in one keeps its results
+	Service *dist.Law          // durations; nil: an attempt takes no additional time
+	Fails   []Failure          // shares add up to at most 1; none: no random failures
+	Gives   *template.Template // of the arguments; nil: a number made of the arguments. Nil for a built-in action
+	Payload *dist.Law          // bytes of the result as JSON; nil: unpadded. Nil for a built-in action
 }
 
-// Failure is how a share of all attempts ends.
+// Failure is the end of a share of all attempts.
 type Failure struct {
 	Share   float64 // of all attempts, above 0, at most 1
 	Type    string
 	Message string
 }
 
-// Actions are what the programs of a scenario can call. They are safe for concurrent use.
+// Actions are the actions of a scenario's programs. They are safe for concurrent use.
 type Actions struct {
 	seed           uint64
 	described      map[string]Description
 	timed, instant *worker.Registry
 }
 
-// New makes actions of descriptions, of which none may be there twice; what they draw depends on the seed.
+// New makes actions of distinct descriptions; their draws depend on the seed.
 func New(seed uint64, described ...Description) (*Actions, error) {
 	a := &Actions{seed: seed, described: map[string]Description{}}
 	for _, d := range described {
@@ -64,7 +64,7 @@ func New(seed uint64, described ...Description) (*Actions, error) {
 	return a, err
 }
 
-// Plain gives the actions without any description.
+// Plain returns the actions without any description.
 var Plain = sync.OnceValue(func() *Actions {
 	a, err := New(0)
 	if err != nil {
@@ -73,7 +73,7 @@ var Plain = sync.OnceValue(func() *Actions {
 	return a
 })
 
-// Of gives actions of a person's own, which take the time that they take.
+// Of returns a user's own actions, which take their real time.
 func Of(own *worker.Registry) *Actions {
 	return &Actions{described: map[string]Description{}, timed: own, instant: own}
 }
@@ -81,19 +81,19 @@ func Of(own *worker.Registry) *Actions {
 // Timed are the actions as engines run them.
 func (a *Actions) Timed() *worker.Registry { return a.timed }
 
-// Instant are the actions without the time that they take: nothing waits, and results and failures are the same.
+// Instant are the actions without their durations: the same results and failures at once.
 func (a *Actions) Instant() *worker.Registry { return a.instant }
 
-// Service gives how long attempts at an action take; nil where they take no time of their own.
+// Service returns the duration of attempts at an action; nil if they take no additional time.
 func (a *Actions) Service(action string) *dist.Law { return a.described[action].Service }
 
-// Described gives what is said of an action.
+// Described returns an action's description.
 func (a *Actions) Described(action string) (Description, bool) {
 	d, ok := a.described[action]
 	return d, ok
 }
 
-// Builtin says whether an action is there without a description.
+// Builtin reports whether an action exists without a description.
 func Builtin(name string) bool {
 	return slices.Contains(builtinNames(), name)
 }
@@ -106,10 +106,9 @@ var builtinNames = sync.OnceValue(func() []string {
 	return names
 })
 
-// BuiltinNames are the actions that are there without a description, sorted. The caller owns the slice.
+// BuiltinNames are the sorted actions that exist without a description. The caller owns the slice.
 func BuiltinNames() []string { return slices.Sorted(slices.Values(builtinNames())) }
 
-// registry makes the actions that take their time, or those that do not.
 func (a *Actions) registry(timed bool) (*worker.Registry, error) {
 	var all []worker.Action
 	known := map[string]bool{}
@@ -129,7 +128,6 @@ func (a *Actions) registry(timed bool) (*worker.Registry, error) {
 	return worker.NewRegistry(all...)
 }
 
-// builtins are the actions that are there without a description.
 func builtins(timed bool) []worker.Action {
 	list := append(worker.Builtins(), worker.Action{
 		Name: wfformat.ActionTask, Args: []string{"id", "seconds", "inputs"},
@@ -153,8 +151,8 @@ func builtins(timed bool) []worker.Action {
 	return list
 }
 
-// task takes as long as the trace's task did, times the scale, and gives a value from which the end result shows whether
-// every edge was honoured.
+// task takes as long as the trace's task, scaled, and returns a value from which the end result shows whether every edge was
+// honoured.
 func task(ctx context.Context, call worker.Call, timed bool) (any, error) {
 	t, err := wfformat.ParseTask(call.Args)
 	if err != nil {
@@ -170,7 +168,7 @@ func task(ctx context.Context, call worker.Call, timed bool) (any, error) {
 
 var errNotAsleep = errors.New("nothing sleeps here")
 
-// notAsleep has an action that sleeps check its arguments and end at once.
+// notAsleep makes a sleeping action check its arguments and return at once.
 func notAsleep(run worker.Func) worker.Func {
 	return func(ctx context.Context, call worker.Call) (any, error) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -183,7 +181,7 @@ func notAsleep(run worker.Func) worker.Func {
 	}
 }
 
-// behave has an action take its time and fail as described.
+// behave gives an action its described duration and failures.
 func (a *Actions) behave(b worker.Action, d Description, timed bool) worker.Action {
 	run := b.Run
 	b.Run = func(ctx context.Context, call worker.Call) (any, error) {
@@ -200,7 +198,6 @@ func (a *Actions) behave(b worker.Action, d Description, timed bool) worker.Acti
 	return b
 }
 
-// attemptKey names an attempt at a node run.
 func attemptKey(call worker.Call) dist.Key {
 	return dist.NewKey().Text("service").Bytes(call.Instance[:]).Text(call.Node).Text(string(call.Path)).Number(call.Attempt)
 }
@@ -224,8 +221,8 @@ func (a *Actions) fail(d Description, call worker.Call) error {
 	return nil
 }
 
-// canonicalArgs are the arguments of a call in the one way in which they can be written: the order of keys, and how
-// a database writes numbers, must not change what is drawn.
+// canonicalArgs are a call's arguments in canonical form: the order of keys and a database's number format must not change what
+// is drawn.
 func canonicalArgs(call worker.Call) (string, error) {
 	v, err := decodeArgs(call)
 	if err != nil {
@@ -242,15 +239,15 @@ func decodeArgs(call worker.Call) (expr.Value, error) {
 	return v, nil
 }
 
-// digestPrime bounds digests. It is that of the tasks of traces: every JSON reader in any language holds the values exactly.
+// digestPrime bounds digests, as for the tasks of traces: every JSON reader holds the values exactly.
 const digestPrime = 1<<31 - 1
 
-// digest is a number made of an action's name and its arguments, so that a wrong argument shows in the result.
+// digest is a number made of an action's name and arguments, so that a wrong argument shows in the result.
 func digest(action, canonical string) expr.Value {
 	return starlark.MakeUint64(dist.NewKey().Text(action).Text(canonical).Sum() % digestPrime)
 }
 
-// give makes what a described action does: its result.
+// give makes a described action.
 func (a *Actions) give(d Description) worker.Func {
 	return func(_ context.Context, call worker.Call) (any, error) {
 		args, err := decodeArgs(call)
@@ -272,7 +269,7 @@ func (a *Actions) give(d Description) worker.Func {
 	}
 }
 
-// evaluate gives what a description says that the action gives.
+// evaluate returns the described result.
 func evaluate(d Description, args expr.Value) (expr.Value, error) {
 	env := template.Env{}
 	dict, _ := args.(*starlark.Dict) // arguments are an object
@@ -290,19 +287,19 @@ func evaluate(d Description, args expr.Value) (expr.Value, error) {
 	return v, nil
 }
 
-// PayloadKey is where a padded result has its padding.
+// PayloadKey is the key of a padded result's padding.
 const PayloadKey = "payload"
 
-// alphabet are what padding is made of: so many that no database compresses it much.
+// alphabet is that of padding: large enough that no database compresses it much.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// padded makes a dict of a result that is so many bytes long as JSON, at most one value's limit: a dict gets one more key, and
-// any other result becomes the value of one. A result that is longer already gets padding of length zero.
+// padded returns a dict whose JSON is bytes long, at most one value's limit: a dict gets one more key, any other result becomes
+// the value of one. A longer result gets padding of length zero.
 func padded(result expr.Value, bytes int, random func() uint64) (expr.Value, error) {
 	dict, isDict := result.(*starlark.Dict)
 	out := starlark.NewDict(2)
 	if !isDict {
-		_ = out.SetKey(starlark.String("value"), result) // a new dict takes every string
+		_ = out.SetKey(starlark.String("value"), result) // a new dict accepts every string
 	} else {
 		for _, item := range dict.Items() {
 			_ = out.SetKey(item[0], item[1])

@@ -53,7 +53,7 @@ func made(t *testing.T, seed uint64, list ...behaviour.Description) *behaviour.A
 	return a
 }
 
-// call makes one attempt and gives its end as text.
+// call makes one attempt and returns its end as text.
 func call(r *worker.Registry, action, args string, attempt int) string {
 	result, failed := r.Execute(context.Background(), backend.Task{Action: action, Args: json.RawMessage(args), Attempt: attempt})
 	if failed != nil {
@@ -62,7 +62,7 @@ func call(r *worker.Registry, action, args string, attempt int) string {
 	return string(result)
 }
 
-// TestResults wants the results that descriptions say, and the same from the timed and the instant actions.
+// TestResults checks the described results, and that timed and instant actions give the same.
 func TestResults(t *testing.T) {
 	a := made(t, 1,
 		behaviour.Description{Name: "orders.price", Gives: gives(t, "\"= {'id': order['id'], 'total': 2 * order['n']}\"")},
@@ -86,7 +86,7 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s(%s): %s, and at once %s; want %s", c.action, c.args, timed, instant, c.want)
 		}
 	}
-	// The number made of the arguments depends on each of them and on the action, and not on how they are written.
+	// The number computed from the arguments depends on each of them and on the action, but not on their notation.
 	one := call(a.Timed(), "charge", `{"a":1,"b":[1,2.5]}`, 1)
 	if same := call(a.Timed(), "charge", `{ "b": [1, 25e-1], "a": 1 }`, 3); same != one {
 		t.Errorf("%s, and written differently %s", one, same)
@@ -101,7 +101,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestNothingWaitsAtOnce wants that the instant actions take no time, and the timed ones the time that is said.
+// TestNothingWaitsAtOnce checks that instant actions take no time, and timed ones the described time.
 func TestNothingWaitsAtOnce(t *testing.T) {
 	a := made(t, 1, behaviour.Description{Name: "charge", Service: law(t, "const:1h", dist.Durations)})
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestNothingWaitsAtOnce(t *testing.T) {
 	})
 }
 
-// TestTimesOutWithinItsNode wants the service time to count towards a node's timeout.
+// TestTimesOutWithinItsNode checks that the service time counts towards a node's timeout.
 func TestTimesOutWithinItsNode(t *testing.T) {
 	a := made(t, 1, behaviour.Description{Name: "slow", Service: law(t, "const:1m", dist.Durations)})
 	program := compiled(t, "fn main(input: [], output: [x]):\n    x = @slow() [timeout: 5s]\n")
@@ -168,8 +168,8 @@ func actionNode(g *graph.Graph) graph.NodeID {
 	return -1
 }
 
-// TestFailures wants the shares that are said, the same failures from timed and instant actions and from two of the same
-// seed, others from another seed, and retries that draw anew.
+// TestFailures checks the described shares, that timed and instant actions and equal seeds fail alike, that other seeds do not,
+// and that retries draw anew.
 func TestFailures(t *testing.T) {
 	described := behaviour.Description{Name: "charge", Fails: []behaviour.Failure{
 		{Share: 0.1, Type: "Network", Message: "connection reset"}, {Share: 0.05, Type: "Declined", Message: "no funds"},
@@ -210,7 +210,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestServiceTimes wants times that depend on the attempt at a node run of an instance, and on the seed, and on nothing else.
+// TestServiceTimes checks that times only depend on the attempt, the node run, the instance and the seed.
 func TestServiceTimes(t *testing.T) {
 	described := behaviour.Description{Name: "charge", Service: law(t, "exp:1s", dist.Durations)}
 	a, same, other := made(t, 1, described), made(t, 1, described), made(t, 2, described)
@@ -236,7 +236,7 @@ func TestServiceTimes(t *testing.T) {
 	})
 }
 
-// TestPayloads wants results of exactly the size that is drawn, that no database packs, and that depend on the arguments.
+// TestPayloads checks that results have exactly the drawn size, cannot be compressed, and depend on the arguments.
 func TestPayloads(t *testing.T) {
 	a := made(t, 1,
 		behaviour.Description{Name: "blob", Payload: law(t, "const:4kB", dist.Bytes)},
@@ -264,7 +264,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// TestCheck wants every call that is wrong, with its place.
+// TestCheck checks that every wrong call is reported with its place.
 func TestCheck(t *testing.T) {
 	a := made(t, 1, behaviour.Description{Name: "charge", Gives: gives(t, "= order")}, behaviour.Description{Name: "mail.send2"})
 	g := compiled(t, `fn main(input: [], output: [x]):

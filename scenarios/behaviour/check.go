@@ -10,9 +10,8 @@ import (
 	"pulley/internal/nearest"
 )
 
-// Check gives every call of a graph that is wrong for sure: of an action that is neither built in nor described, and with
-// arguments that the action does not take, or without those that it needs. Each is an *ir.Error at the call where
-// the graph comes from a program.
+// Check returns the calls of a graph that are certainly wrong: of an unknown action, or with unknown or missing arguments. Each
+// is an *ir.Error at the call if the graph comes from a program.
 func (a *Actions) Check(g *graph.Graph) []error {
 	var errs []error
 	wrong := func(n *graph.Node, format string, args ...any) {
@@ -23,7 +22,7 @@ func (a *Actions) Check(g *graph.Graph) []error {
 		}
 		errs = append(errs, &ir.Error{Pos: n.Pos, Msg: msg})
 	}
-	takes := map[string][]string{} // of actions that state what they take
+	takes := map[string][]string{} // of actions that declare their arguments
 	for _, action := range a.instant.Describe() {
 		takes[action.Name] = action.Args
 	}
@@ -56,7 +55,6 @@ func (a *Actions) Check(g *graph.Graph) []error {
 	return errs
 }
 
-// suggest says which action was probably meant.
 func (a *Actions) suggest(name string) string {
 	var names []string
 	for _, action := range a.instant.Describe() {
@@ -75,11 +73,11 @@ func list(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// rare is a probability that no run of this world will see.
+// rare is a practically impossible probability.
 const rare = 1e-9
 
-// Timeouts says of which nodes an attempt may take longer than their timeout, a line each: what the reference interpreter says of
-// such programs is not all that may rightly happen, since it knows no time.
+// Timeouts lists the nodes whose attempts may exceed their timeout, one per line: the reference interpreter, which has no time,
+// does not know all right ends of such programs.
 func (a *Actions) Timeouts(g *graph.Graph) []string {
 	var warnings []string
 	for _, n := range g.Nodes {

@@ -60,8 +60,8 @@ var laws = []struct {
 	{"mix:90%=const:1|10%=uniform:100..200", dist.Counts, 15.9, 1, 200},
 }
 
-// TestLawsDrawWhatTheySay draws from every law, and compares bounds, mean and distribution with what the law says of
-// itself. The distributions are compared by the greatest distance of their functions (Kolmogorov–Smirnov).
+// TestLawsDrawWhatTheySay draws from every law, and compares bounds, mean and distribution with what the law states.
+// Distributions are compared by the greatest distance of their functions (Kolmogorov–Smirnov).
 func TestLawsDrawWhatTheySay(t *testing.T) {
 	n := depth.Of(40_000, 1_000_000)
 	for _, c := range laws {
@@ -102,7 +102,7 @@ func TestLawsDrawWhatTheySay(t *testing.T) {
 			farthest = max(farthest, math.Abs(float64(n-next)/float64(n)-l.Above(drawn[i])))
 			i = next
 		}
-		if bound := 1.95 / math.Sqrt(float64(n)); farthest > bound { // which is exceeded once in a thousand times
+		if bound := 1.95 / math.Sqrt(float64(n)); farthest > bound { // exceeded once in a thousand times
 			t.Errorf("%s: the distribution of what was drawn is up to %.4f from what it should be, which is over %.4f", c.text, farthest, bound)
 		}
 		if l.Above(-1) != 1 || l.Above(c.hi) > 1e-4 {
@@ -128,7 +128,7 @@ func TestZipfRanks(t *testing.T) {
 	}
 }
 
-// TestMistakes wants one line for each mistake, which says what was to be written.
+// TestMistakes checks that each mistake is one line that states what to write.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -193,7 +193,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// FuzzParse wants that no text makes the parser panic, and that what it takes draws numbers within bounds.
+// FuzzParse checks that no text makes the parser panic, and that accepted laws draw numbers within bounds.
 func FuzzParse(f *testing.F) {
 	for _, c := range laws {
 		f.Add(c.text, int(c.unit))
@@ -218,7 +218,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestKeys wants generators that differ with each part of the key, and are the same for the same.
+// TestKeys checks that generators differ with each part of the key, and are equal for equal keys.
 func TestKeys(t *testing.T) {
 	keys := []dist.Key{
 		dist.NewKey(), dist.NewKey().Text(""), dist.NewKey().Text("a"), dist.NewKey().Text("a").Text(""), dist.NewKey().Text("").Text("a"),
@@ -237,7 +237,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestDurationsInGo draws from the distributions that programs make without a text.
+// TestDurationsInGo draws from the distributions that programs create without a text.
 func TestDurationsInGo(t *testing.T) {
 	three, err := dist.Empirical([]time.Duration{3, 3})
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package dist holds the distributions that scenarios and simulations draw from: how long actions take, how large
-// payloads are, how many elements a list has.
+// Package dist holds the distributions that scenarios and simulations draw from: durations of actions, sizes of payloads,
+// lengths of lists.
 //
-// A [Law] is a distribution that is written as text; [Help] lists what can be written. It draws whole numbers of its
-// [Unit]: nanoseconds, bytes, or things that are counted. The package has no randomness of its own: whoever draws
-// gives the generator, and [Key] makes one that depends on nothing but what the drawn number is for.
+// A [Law] is a distribution written as text; [Help] lists the forms. It draws whole numbers of its [Unit]: nanoseconds, bytes,
+// or counts. The package has no randomness of its own: the caller provides the generator, and [Key] makes one that depends only
+// on the purpose of the drawn number.
 package dist

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// Times draws a duration, which is not negative.
+// Times draws a non-negative duration.
 type Times func(r *rand.Rand) time.Duration
 
-// Longest bounds what is drawn, about a hundred years in nanoseconds: sums of a few of them do not overflow.
+// Longest bounds draws, about a hundred years in nanoseconds: sums of a few do not overflow.
 const Longest = math.MaxInt64 / 3
 
-// Constant is always the same.
+// Constant always draws d.
 func Constant(d time.Duration) Times { return times(constant(int64(d))) }
 
-// Uniform is anything from lo to hi, hi included; lo where hi is not greater.
+// Uniform draws from lo to hi, inclusive; lo if hi is not greater.
 func Uniform(lo, hi time.Duration) Times { return times(uniform(int64(lo), int64(hi))) }
 
-// Exponential is without memory: -mean · ln(1 - u), u uniform in [0,1).
+// Exponential is memoryless: -mean · ln(1 - u), u uniform in [0,1).
 func Exponential(mean time.Duration) Times { return times(exponential(float64(mean), cut)) }
 
 // LogNormal is median · e^(sigma·N), N standard normal.
@@ -27,31 +27,31 @@ func LogNormal(median time.Duration, sigma float64) Times {
 	return times(logNormal(float64(median), sigma, cut))
 }
 
-// Pareto is cut off at both ends, lo > 0: with u uniform in [0,1) and q = (lo/hi)^alpha, it is
-// lo · (1 - u·(1 - q))^(-1/alpha).
+// Pareto is truncated at both ends, lo > 0: with u uniform in [0,1) and q = (lo/hi)^alpha, it is lo · (1 - u·(1 -
+// q))^(-1/alpha).
 func Pareto(lo, hi time.Duration, alpha float64) Times {
 	return times(pareto(int64(lo), int64(hi), alpha, cut))
 }
 
-// draw gives a whole number that is not negative.
+// draw draws a non-negative whole number.
 type draw func(r *rand.Rand) int64
 
 func times(d draw) Times {
 	return func(r *rand.Rand) time.Duration { return time.Duration(d(r)) }
 }
 
-// toWhole makes a whole number of what a formula gives.
+// toWhole converts a formula's result to a whole number.
 type toWhole func(float64) int64
 
-// cut drops what is behind the point, which is right where the unit is much smaller than what is drawn.
+// cut truncates, which is right if the unit is much smaller than what is drawn.
 func cut(x float64) int64 {
-	if !(x > 0) { // nor is it a number, where zero was multiplied with what is beyond all numbers
+	if !(x > 0) { // also NaN, from zero times infinity
 		return 0
 	}
 	return int64(min(x, Longest))
 }
 
-// round gives the nearest whole number, so that small numbers keep their mean.
+// round rounds to nearest, so that small numbers keep their mean.
 func round(x float64) int64 { return cut(math.Round(x)) }
 
 func constant(v int64) draw { return func(*rand.Rand) int64 { return v } }
@@ -61,7 +61,7 @@ func uniform(lo, hi int64) draw {
 		if hi <= lo {
 			return lo
 		}
-		// The width of any two numbers fits an unsigned one, and so does one more unless it is all of them.
+		// The width of any range fits an unsigned number, and one more unless it is the whole range.
 		return lo + int64(r.Uint64N(uint64(hi)-uint64(lo)+1))
 	}
 }
@@ -82,12 +82,11 @@ func pareto(lo, hi int64, alpha float64, whole toWhole) draw {
 	}
 }
 
-// oneOf draws each element of the list as likely as another.
 func oneOf(list []int64) draw {
 	return func(r *rand.Rand) int64 { return list[r.IntN(len(list))] }
 }
 
-// zipfTable gives, for k from 1 to n, the sum of i^-s for i from 1 to k. Divided by the last it is P(X ≤ k).
+// zipfTable returns, for k from 1 to n, the sum of i^-s for i from 1 to k. Divided by the last it is P(X ≤ k).
 func zipfTable(s float64, n int) []float64 {
 	sums := make([]float64, n)
 	sum := 0.0
@@ -108,7 +107,7 @@ func zipf(sums []float64) draw {
 	}
 }
 
-// mixture draws from one of several; bounds are the sums of their shares, of which the last is 1.
+// mixture draws from one of several parts; bounds are the cumulative shares, the last 1.
 func mixture(bounds []float64, parts []draw) draw {
 	return func(r *rand.Rand) int64 {
 		u := r.Float64()

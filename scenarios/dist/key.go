@@ -2,23 +2,23 @@ package dist
 
 import "math/rand/v2"
 
-// Key hashes what names a random number, so that the number depends on its name and a seed, and on nothing else, such as
-// the order in which numbers are drawn. It is FNV-1a, and then the finalizer of splitmix64, since FNV's high bits hardly
-// change with the last bytes. The zero value is not a key; NewKey gives the key of nothing.
+// Key hashes a random number's name, so that the number depends only on that and a seed, not on the order of draws. It is
+// FNV-1a, followed by the finalizer of splitmix64, since FNV's high bits hardly change with the last bytes. The zero value is
+// not a key; start with NewKey.
 type Key uint64
 
-// NewKey is the key of nothing.
+// NewKey returns the empty key.
 func NewKey() Key { return 0xcbf29ce484222325 }
 
 // Byte adds a byte.
 func (k Key) Byte(b byte) Key { return (k ^ Key(b)) * 0x100000001b3 }
 
-// Text adds the bytes of a text, and that it ends.
+// Text adds a text and its end.
 func (k Key) Text(text string) Key {
 	for i := range len(text) {
 		k = k.Byte(text[i])
 	}
-	return k.Byte(0xff) // which is in no text
+	return k.Byte(0xff) // occurs in no text
 }
 
 // Bytes adds bytes.
@@ -37,7 +37,7 @@ func (k Key) Number(n int) Key {
 	return k
 }
 
-// Sum is the hash of what was added.
+// Sum returns the hash.
 func (k Key) Sum() uint64 {
 	h := uint64(k)
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
@@ -45,5 +45,5 @@ func (k Key) Sum() uint64 {
 	return h ^ h>>31
 }
 
-// Rand is the generator of a seed for what was added.
+// Rand returns a seed's generator for the key.
 func (k Key) Rand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, k.Sum())) }

@@ -13,48 +13,46 @@ import (
 	"pulley/internal/nearest"
 )
 
-// Law is a distribution that was written as text. It is immutable. The zero value draws nothing; Parse makes one.
+// Law is a parsed distribution. It is immutable. The zero value is unusable; use Parse.
 type Law struct {
 	text string
 	unit Unit
 	shape
 }
 
-// shape is the distribution itself.
 type shape struct {
 	draw  draw
-	mean  float64               // before it is made a whole number
-	above func(float64) float64 // P(X > x), before it is made a whole number
+	mean  float64               // before rounding
+	above func(float64) float64 // P(X > x), before rounding
 }
 
-// String gives the text that was parsed.
+// String returns the parsed text.
 func (l *Law) String() string { return l.text }
 
-// Draw draws a number of the law's unit, from zero to Longest.
+// Draw draws from zero to Longest, in the law's unit.
 func (l *Law) Draw(r *rand.Rand) int64 { return l.draw(r) }
 
 // Times draws durations. The law's unit must be Durations.
 func (l *Law) Times() Times { return times(l.draw) }
 
-// Mean is that of the distribution, in the law's unit.
+// Mean is the distribution's mean, in the law's unit.
 func (l *Law) Mean() float64 { return l.mean }
 
-// Above gives the probability that more than x is drawn.
+// Above returns the probability of drawing more than x.
 func (l *Law) Above(x int64) float64 {
 	if l.unit == Durations {
 		return l.above(float64(x))
 	}
-	return l.above(float64(x) + 0.5) // what is above that is rounded to more than x
+	return l.above(float64(x) + 0.5) // higher values are rounded to more than x
 }
 
-// Samples reads the numbers in a file, for samples:FILE.
+// Samples reads the numbers of a file, for samples:FILE.
 type Samples func(file string) ([]int64, error)
 
-// Help lists the texts that Parse takes.
+// Help lists the forms of Parse.
 const Help = "const:5ms or just 5ms, exp:MEAN, uniform:LO..HI, lognormal:MEDIAN,SIGMA, pareto:LO..HI,ALPHA, zipf:S,N (of numbers), " +
 	"mix:70%=exp:1ms|30%=const:20ms or samples:FILE"
 
-// kinds are the words before the colon, and others that people try.
 var (
 	kinds    = []string{"const", "exp", "uniform", "lognormal", "pareto", "zipf", "mix", "samples"}
 	examples = map[string]string{
@@ -67,22 +65,21 @@ var (
 	}
 )
 
-// Known says whether a word is one that begins a distribution.
+// Known reports whether a word begins a distribution.
 func Known(kind string) bool { return slices.Contains(kinds, kind) }
 
-// Parse reads a distribution of a unit. Numbers are written in the unit: durations as 10ms, bytes as 4kB, counts as 10.
+// Parse parses a distribution of a unit. Numbers are written in the unit: durations as 10ms, bytes as 4kB, counts as 10.
 //
-//	const:5ms              always the same; 5ms alone means that, too
+//	const:5ms              always 5ms; also written 5ms
 //	exp:10ms               exponential, with this mean
-//	uniform:1ms..9ms       every number between the two is as likely
+//	uniform:1ms..9ms       every number in the range equally likely
 //	lognormal:10ms,0.5     e^N, N normal around ln(median) with standard deviation sigma; mean median · e^(sigma²/2)
-//	pareto:1ms..10s,1.5    Pareto with exponent alpha, cut off below and above: P(X > x) falls as x^-alpha between
+//	pareto:1ms..10s,1.5    Pareto with exponent alpha, truncated at both ends: P(X > x) falls as x^-alpha between
 //	zipf:1.1,100           k from 1 to 100 with a probability proportional to k^-1.1; counts only
 //	mix:70%=L|30%=M        L in 70 of 100 cases, M in the others; shares add up to 100 %
-//	samples:FILE           one of the numbers that samples gives for the file, each as likely
+//	samples:FILE           one of the file's numbers, each equally likely
 //
-// What is drawn is never negative, and never over Longest. The error is one line that says what was to be written. A nil
-// samples refuses files.
+// Draws are never negative and never over Longest. The error is one line that says what to write. A nil samples rejects files.
 func Parse(text string, unit Unit, samples Samples) (*Law, error) {
 	p := parser{unit: unit, samples: samples}
 	s, err := p.law(text)
@@ -92,13 +89,11 @@ func Parse(text string, unit Unit, samples Samples) (*Law, error) {
 	return &Law{text: text, unit: unit, shape: s}, nil
 }
 
-// parser reads laws of a unit.
 type parser struct {
 	unit    Unit
 	samples Samples
 }
 
-// law reads one.
 func (p parser) law(text string) (shape, error) {
 	kind, rest, named := strings.Cut(text, ":")
 	read, known := p.readers()[kind]
@@ -126,7 +121,7 @@ func (p parser) readers() map[string]func(string) (shape, error) {
 	}
 }
 
-// meant says which kind was probably meant, or what there is.
+// meant suggests the intended kind, or lists all.
 func (p parser) meant(kind string) string {
 	kind = strings.ToLower(kind)
 	meant := synonyms[kind]
@@ -139,7 +134,6 @@ func (p parser) meant(kind string) string {
 	return "did you mean " + meant + ", as in " + examples[meant] + "?"
 }
 
-// whole is how numbers of the unit are made whole.
 func (p parser) whole() toWhole {
 	if p.unit == Durations {
 		return cut
@@ -179,7 +173,7 @@ func (p parser) uniform(rest string) (shape, error) {
 	lo, hi, err := p.ends(rest)
 	l, h := float64(lo), float64(hi)
 	if p.unit != Durations {
-		l, h = l-0.5, h+0.5 // what is rounded to one of the numbers; each is as likely, the ends too
+		l, h = l-0.5, h+0.5 // includes what is rounded to the ends, so that all numbers are equally likely
 	}
 	return shape{draw: uniform(lo, hi), mean: float64(lo) + float64(hi-lo)/2, above: func(x float64) float64 {
 		switch {
@@ -235,8 +229,8 @@ func (p parser) pareto(rest string) (shape, error) {
 	}}, nil
 }
 
-// paretoMean is the mean of Pareto: with l and h its ends and q = (l/h)^a,
-// a/(a-1) · (l - h·q)/(1 - q), and for a = 1, l · ln(h/l) / (1 - l/h).
+// paretoMean is the mean of Pareto: with l and h its ends and q = (l/h)^a, a/(a-1) · (l - h·q)/(1 - q), and for a = 1, l ·
+// ln(h/l) / (1 - l/h).
 func paretoMean(l, h, alpha float64) float64 {
 	switch q := math.Pow(l/h, alpha); {
 	case l == h:
@@ -339,7 +333,6 @@ func (p parser) empirical(rest string) (shape, error) {
 	return empirical(list, p.unit)
 }
 
-// empirical draws one of the numbers, each as likely.
 func empirical(list []int64, unit Unit) (shape, error) {
 	if len(list) == 0 {
 		return shape{}, errors.New("there is nothing to draw from")
@@ -364,7 +357,7 @@ func empirical(list []int64, unit Unit) (shape, error) {
 	}}, nil
 }
 
-// Empirical draws one of the durations, each as likely. There must be one, and none may be negative.
+// Empirical draws one of one or more non-negative durations, each equally likely.
 func Empirical(list []time.Duration) (Times, error) {
 	numbers := make([]int64, len(list))
 	for i, d := range list {
@@ -374,7 +367,6 @@ func Empirical(list []time.Duration) (Times, error) {
 	return times(s.draw), err
 }
 
-// ends reads LO..HI.
 func (p parser) ends(text string) (lo, hi int64, err error) {
 	a, b, ok := strings.Cut(text, "..")
 	if !ok {
@@ -389,7 +381,6 @@ func (p parser) ends(text string) (lo, hi int64, err error) {
 	return lo, hi, err
 }
 
-// parameter reads the number behind a comma.
 func parameter(text, name string) (before string, value float64, err error) {
 	before, number, ok := strings.Cut(text, ",")
 	value, err = strconv.ParseFloat(number, 64)

@@ -9,30 +9,28 @@ import (
 	"pulley/internal/bytesize"
 )
 
-// Unit says what the numbers of a law count.
+// Unit is what the numbers of a law count.
 type Unit int
 
-// The units.
 const (
 	Durations Unit = iota // nanoseconds, written as 10ms or 1.5s
 	Bytes                 // written as 512B, 4kB or 1.5MiB
 	Counts                // written as 10
 )
 
-// String names what is counted.
+// String names the unit.
 func (u Unit) String() string {
 	return [...]string{"durations", "bytes", "numbers"}[u]
 }
 
-// span is an example of two ends.
+// span is an example of a range.
 func (u Unit) span() string {
 	return [...]string{"1ms..9ms", "1kB..100kB", "1..9"}[u]
 }
 
-// countsMax bounds what is written.
-const countsMax = 1_000_000_000_000_000 // floats hold every whole number up to it
+// countsMax bounds written counts.
+const countsMax = 1_000_000_000_000_000 // floats represent every whole number up to it
 
-// parse reads a number of the unit.
 func (u Unit) parse(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	switch u {
@@ -52,7 +50,6 @@ func (u Unit) parse(text string) (int64, error) {
 	return v, nil
 }
 
-// format writes a number of the unit.
 func (u Unit) format(v int64) string {
 	switch u {
 	case Durations:

@@ -9,8 +9,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// diamond is a row of layers that narrow and widen, built in Go. Each has hard edges, a soft group of
-// which all arrive and must count once, and a branch whose two ways meet again in the next layer.
+// diamond is a row of layers that narrow and widen, built in Go. Each has hard edges, a soft group of which all arrive and must
+// count once, and a branch whose ways meet in the next layer.
 func diamond() Shape {
 	return Shape{
 		Name: "diamond", Doc: "layers of 1 → arms → 1 with hard edges, a soft group and a branch: a graph that the language cannot say",
@@ -42,7 +42,7 @@ func writeDiamond(w *writer) (Workflow, error) {
 
 type diamonds struct{ layers, arms int }
 
-// result does what the nodes do, one after the other.
+// result computes the nodes sequentially.
 func (d diamonds) result(start int64) (json.RawMessage, error) {
 	value := start
 	for layer := int64(1); layer <= int64(d.layers); layer++ {
@@ -68,8 +68,8 @@ func mod(a, b int64) int64 {
 	return a%b + b
 }
 
-// add adds a layer that goes on from the value of an expression, which one of the nodes before
-// has computed. It gives the same of itself.
+// add adds a layer that uses the value of an expression, computed by one of the nodes in before. It returns its own expression
+// and nodes.
 func (d diamonds) add(b *graph.Builder, layer int, value string, before []*graph.NodeBuilder) (string, []*graph.NodeBuilder) {
 	name := func(part string) string { return fmt.Sprintf("%s%d", part, layer) }
 	head := b.Action(name("head"), "add",
@@ -83,7 +83,7 @@ func (d diamonds) add(b *graph.Builder, layer int, value string, before []*graph
 			argument("a", "%s * %d", name("head"), arm), argument("b", "%d", arm)).After(head))
 		values = append(values, armName)
 	}
-	// The gate opens with the first arm. It may not read an arm's value: which one that is, is open.
+	// The gate opens with the first arm. It may not read an arm's value, because any arm may be the first.
 	gate := b.Action(name("gate"), "echo", argument("value", "%s", name("head"))).AfterAny(arms...)
 	tail := b.Action(name("tail"), "sum", argument("values", "[%s]", strings.Join(append(values, name("gate")), ", "))).
 		After(arms...).After(gate)
@@ -95,7 +95,6 @@ func (d diamonds) add(b *graph.Builder, layer int, value string, before []*graph
 	return fmt.Sprintf("%s if %s else %s", name("up"), even, name("down")), []*graph.NodeBuilder{up, down}
 }
 
-// argument makes an argument of an expression's text.
 func argument(name, format string, values ...any) graph.Arg {
 	return graph.Arg{Name: name, Value: graph.X(fmt.Sprintf(format, values...))}
 }

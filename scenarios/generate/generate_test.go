@@ -70,7 +70,7 @@ func all(t testing.TB) []named {
 	}
 }
 
-// right is what an instance must come to, and how many node runs that takes.
+// right returns the expected result of an instance, and its number of node runs.
 func right(t *testing.T, w generate.Workflow, input string) (*graph.Graph, json.RawMessage, int) {
 	t.Helper()
 	if w.Graph != nil {
@@ -105,8 +105,8 @@ func right(t *testing.T, w generate.Workflow, input string) (*graph.Graph, json.
 	return g, result, len(out.Calls)
 }
 
-// drive runs instances on the engine's own core, with tasks that end in an order that the seed chooses, and gives the
-// results and numbers of node runs.
+// drive runs instances on the engine's own core, with tasks that end in an order chosen by seed, and returns the results and
+// numbers of node runs.
 func drive(t *testing.T, g *graph.Graph, input string, seed uint64) (results []string, nodes []int) {
 	t.Helper()
 	program, err := plan.Compile(g)
@@ -142,7 +142,7 @@ func drive(t *testing.T, g *graph.Graph, input string, seed uint64) (results []s
 	return results, nodes
 }
 
-// TestShapesRun runs every shape, and compares with the reference interpreter or with the shape's own result.
+// TestShapesRun runs every shape, and compares with the reference interpreter or the shape's own result.
 func TestShapesRun(t *testing.T) {
 	covered := map[string]bool{}
 	for i, c := range all(t) {
@@ -180,7 +180,7 @@ func TestShapesRun(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameWorkflow wants the seed to decide, and nothing else.
+// TestSameSeedSameWorkflow checks that only the seed decides.
 func TestSameSeedSameWorkflow(t *testing.T) {
 	s, err := generate.Find("layered")
 	if err != nil {
@@ -206,8 +206,8 @@ func TestSameSeedSameWorkflow(t *testing.T) {
 	}
 }
 
-// TestResultsDependOnEveryStep leaves out, doubles and changes single steps, by having one call of each give something else,
-// and wants another result each time: a scheduler that loses or mixes up a value must be seen.
+// TestResultsDependOnEveryStep changes the result of each single step, and checks that the workflow's result changes: a
+// scheduler that loses or confuses a value must be noticed.
 func TestResultsDependOnEveryStep(t *testing.T) {
 	for _, c := range all(t) {
 		s, err := generate.Find(c.shape)
@@ -248,7 +248,7 @@ func TestResultsDependOnEveryStep(t *testing.T) {
 	}
 }
 
-// TestRefusals wants one line for what is over a limit or missing.
+// TestRefusals checks the one-line errors for missing values and exceeded limits.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		shape string

@@ -1,6 +1,6 @@
 package generate
 
-// chain is actions in a row without a loop: as many nodes in the graph as in a run.
+// chain is sequential actions without a loop: as many nodes in the graph as in a run.
 func chain() Shape {
 	return Shape{
 		Name: "chain", Doc: "actions in a row, each with the result of the one before",
@@ -27,7 +27,7 @@ func writeChain(w *writer) (Workflow, error) {
 	w.line(0, "fn main(input: [start], output: [value]):")
 	w.line(1, "value = start")
 	for step := 1; step <= steps; step++ {
-		if action == addName { // tripling before each step makes the order of the steps count
+		if action == addName { // tripling makes the order of the steps count
 			w.line(1, "value = @add(a=value * 3 %% %d, b=%d)", chainModulus, step)
 		} else {
 			w.line(1, "value = @%s(value=value, step=%d)", action, step)
@@ -37,7 +37,6 @@ func writeChain(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// loop is loops within each other.
 func loop() Shape {
 	return Shape{
 		Name: "loop", Doc: "loops within each other, of steps in a row, each with the result of the one before",
@@ -72,7 +71,7 @@ func writeLoop(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// branches is decisions in a row, which depend on what was computed before.
+// branches is sequential decisions, which depend on what was computed before.
 func branches() Shape {
 	return Shape{
 		Name: "branches", Doc: "decisions in a row, each of which takes one of several ways of different length, by the result so far",

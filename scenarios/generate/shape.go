@@ -12,27 +12,26 @@ import (
 	"pulley/scenarios/dist"
 )
 
-// Kind says what a parameter is.
+// Kind is a parameter's kind.
 type Kind int
 
-// The kinds of parameters.
 const (
 	Number Kind = iota // a whole number
-	Law                // a distribution of numbers, from which each use draws
+	Law                // a distribution of numbers; each use draws
 	Share              // from 0 to 1
 	Name               // of an action
 )
 
-// Parameter is one that a shape takes.
+// Parameter is a shape's parameter.
 type Parameter struct {
 	Name        string
 	Doc         string
 	Kind        Kind
-	Least, Most int    // of a Number, and of what a Law gives: what is beyond is taken to be this
-	Default     string // as it is written; empty: the parameter must be given
+	Least, Most int    // bounds of a Number, and of a Law's draws, which are clamped
+	Default     string // as text; empty: required
 }
 
-// Values are what parameters are set to, by name, each in the field of its kind.
+// Values are the parameters' values by name, each in the field of its kind.
 type Values struct {
 	Numbers map[string]int
 	Laws    map[string]*dist.Law
@@ -40,12 +39,12 @@ type Values struct {
 	Names   map[string]string
 }
 
-// Workflow is what a shape wrote: Source, or Graph with what is right for it.
+// Workflow is what a shape wrote: Source, or Graph with its result.
 type Workflow struct {
 	Source string // a program
 
 	Graph  *graph.Graph
-	Nodes  int                                        // node runs of actions that an instance makes
+	Nodes  int                                        // node runs of actions per instance
 	Result func(start int64) (json.RawMessage, error) // of an instance
 }
 
@@ -57,12 +56,12 @@ type Shape struct {
 	write      func(w *writer) (Workflow, error)
 }
 
-// Shapes lists all of them.
+// Shapes lists all shapes.
 func Shapes() []Shape {
 	return []Shape{chain(), fanout(), loop(), spread(), branches(), layered(), diamond()}
 }
 
-// Find gives a shape. The error says what was probably meant.
+// Find returns a shape. The error suggests what was meant.
 func Find(name string) (Shape, error) {
 	var names []string
 	for _, s := range Shapes() {
@@ -77,7 +76,7 @@ func Find(name string) (Shape, error) {
 	return Shape{}, fmt.Errorf("there is no shape %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// Parameter gives a parameter of the shape.
+// Parameter returns a parameter by name.
 func (s Shape) Parameter(name string) (Parameter, bool) {
 	for _, p := range s.Parameters {
 		if p.Name == name {
@@ -87,8 +86,7 @@ func (s Shape) Parameter(name string) (Parameter, bool) {
 	return Parameter{}, false
 }
 
-// Write writes a workflow. Every parameter without a default must have its value. The error is one line, of a workflow that
-// is over the limits.
+// Write writes a workflow. Every parameter without a default needs a value. The error is one line: the workflow exceeds limits.
 func (s Shape) Write(values Values, seed uint64, limits ir.Limits) (Workflow, error) {
 	w := &writer{shape: s, values: values, limits: limits.WithDefaults(), rand: dist.NewKey().Text("generate").Text(s.Name).Rand(seed)}
 	if err := w.defaults(); err != nil {
@@ -106,17 +104,15 @@ func (s Shape) Write(values Values, seed uint64, limits ir.Limits) (Workflow, er
 	return out, nil
 }
 
-// writer is a workflow in the making.
 type writer struct {
 	shape  Shape
 	values Values
 	limits ir.Limits
 	rand   *rand.Rand
 	text   strings.Builder
-	over   bool // the text is longer than a program may be
+	over   bool // the text is too long
 }
 
-// defaults sets the parameters that were not given.
 func (w *writer) defaults() error {
 	v := &w.values
 	for _, p := range w.shape.Parameters {
@@ -144,7 +140,6 @@ func (w *writer) defaults() error {
 	return nil
 }
 
-// set gives a parameter its default.
 func (v *Values) set(p Parameter) error {
 	switch p.Kind {
 	case Number:
@@ -171,7 +166,7 @@ func (v *Values) set(p Parameter) error {
 	return nil
 }
 
-// with is a map with one more entry; the map that is given stays as it is.
+// with returns a copy of a map with one more entry.
 func with[V any](m map[string]V, name string, value V) map[string]V {
 	out := map[string]V{name: value}
 	for k, v := range m {
@@ -184,13 +179,11 @@ func (w *writer) number(name string) int    { return w.values.Numbers[name] }
 func (w *writer) share(name string) float64 { return w.values.Shares[name] }
 func (w *writer) name(name string) string   { return w.values.Names[name] }
 
-// draw draws from a law, within the parameter's bounds.
 func (w *writer) draw(name string) int {
 	p, _ := w.shape.Parameter(name)
 	return int(min(max(w.values.Laws[name].Draw(w.rand), int64(p.Least)), int64(p.Most)))
 }
 
-// line writes a line of the program.
 func (w *writer) line(indent int, format string, args ...any) {
 	if w.over {
 		return
@@ -203,7 +196,7 @@ func (w *writer) line(indent int, format string, args ...any) {
 	w.over = w.text.Len() > w.limits.SourceBytes
 }
 
-// within refuses what a workflow's limits would stop later, and less clearly.
+// within rejects what limits would reject later, less clearly.
 func within(what string, value, bound int) error {
 	if value <= bound {
 		return nil
@@ -211,5 +204,4 @@ func within(what string, value, bound int) error {
 	return fmt.Errorf("%s: %d is over the limit of %d; take a smaller size or raise the limit", what, value, bound)
 }
 
-// actionParameter names the action of the steps.
 var actionParameter = Parameter{Name: "action", Doc: "the action of each step", Kind: Name, Default: "step"}

@@ -11,7 +11,6 @@ import (
 
 func digit(n int) string { return strconv.Itoa(n) }
 
-// fanout is spreads within each other.
 func fanout() Shape {
 	return Shape{
 		Name: "fanout", Doc: "spreads within each other; each joins the results of its elements with one more step",
@@ -52,7 +51,6 @@ func writeFanout(w *writer) (Workflow, error) {
 // stepsMax bounds the steps of a workflow whose parameters multiply.
 const stepsMax = 5_000_000
 
-// spread is spreads one after the other, of different sizes.
 func spread() Shape {
 	return Shape{
 		Name: "spread", Doc: "spreads one after the other, each of another size and with a step that joins its results; each element takes one of the results before",
@@ -87,7 +85,6 @@ func writeSpread(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// layered is a random graph in layers.
 func layered() Shape {
 	return Shape{
 		Name: "layered", Doc: "a random graph in layers: a step takes results of the layer before; a layer begins when the one before is done",
@@ -136,7 +133,7 @@ func writeLayered(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// pick chooses which results a step takes, in order.
+// pick chooses the results that a step reads, in order.
 func (w *writer) pick(from []string) []string {
 	var picked []string
 	for _, name := range from {

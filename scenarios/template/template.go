@@ -1,8 +1,8 @@
-// Package template evaluates values of scenario files that have expressions in them.
+// Package template evaluates values of scenario files that contain expressions.
 //
-// A text that begins with = is an expression of the workflow language, as in "= size - 2"; it may stand for a whole value or
-// anywhere in its lists and maps. Everything else is what it is. A text that shall begin with = is written as an expression,
-// as in "= '=x'".
+// A text that begins with = is an expression of the workflow language, as in "= size - 2"; it may be a whole value or anywhere
+// in its lists and maps. Everything else is literal. A literal text that begins with = is written as an expression, as in "=
+// '=x'".
 package template
 
 import (
@@ -23,18 +23,18 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// Template is a value with expressions, compiled. It is immutable and safe for concurrent use.
+// Template is a compiled value with expressions. It is immutable and safe for concurrent use.
 type Template struct {
 	pos   ir.Pos
-	names []string // that its expressions read, sorted
+	names []string // read by its expressions, sorted
 	eval  func(env Env) (starlark.Value, error)
 }
 
-// Env gives names their values, which must be normal.
+// Env maps names to normal values.
 type Env map[string]expr.Value
 
-// Compile makes a template of a value. Its expressions may read the known names; what does not compile, and what
-// reads other names, is reported, and then the result is nil. With known nil, any name may be read.
+// Compile compiles a value whose expressions may read the known names. It reports expressions that do not compile or read other
+// names, and then returns nil. With known nil, any name may be read.
 func Compile(v *yamlfile.Value, known []string, r *yamlfile.Report) *Template {
 	c := compiler{known: known, Report: r, names: map[string]bool{}}
 	before := r.Count()
@@ -45,13 +45,13 @@ func Compile(v *yamlfile.Value, known []string, r *yamlfile.Report) *Template {
 	return &Template{pos: v.Pos, eval: eval, names: slices.Sorted(maps.Keys(c.names))}
 }
 
-// Pos is where the value stands.
+// Pos is the value's position.
 func (t *Template) Pos() ir.Pos { return t.pos }
 
-// Names are those that the expressions read, sorted. The caller must not change them.
+// Names are the names that the expressions read, sorted. The caller must not change them.
 func (t *Template) Names() []string { return t.names }
 
-// Eval gives the value, normal and frozen. The error is an *ir.Error at the expression that failed.
+// Eval returns the value, normal and frozen. The error is an *ir.Error at the failed expression.
 func (t *Template) Eval(env Env) (expr.Value, error) {
 	v, err := t.eval(env)
 	if err != nil {
@@ -64,7 +64,7 @@ func (t *Template) Eval(env Env) (expr.Value, error) {
 	return normal, nil
 }
 
-// Int gives the value as a whole number from least to most; what names it in the error, which is an *ir.Error.
+// Int returns the value as a whole number from least to most; what names it in the error, an *ir.Error.
 func (t *Template) Int(env Env, what string, least, most int) (int, error) {
 	v, err := t.Eval(env)
 	if err != nil {
@@ -81,7 +81,7 @@ func (t *Template) Int(env Env, what string, least, most int) (int, error) {
 	return int(small), nil
 }
 
-// Describe names a value for a message, shortly.
+// Describe describes a value briefly for a message.
 func Describe(v expr.Value) string {
 	text, err := expr.Encode(v)
 	if err != nil || len(text) > 60 {
@@ -90,10 +90,10 @@ func Describe(v expr.Value) string {
 	return string(text)
 }
 
-// Quote quotes a text for a message, on one line and not too long.
+// Quote quotes a text for a message, on one line and shortened.
 func Quote(text string) string { return strconv.Quote(clip.Runes(text, 60)) }
 
-// IsExpression says whether a text is an expression, and gives it.
+// IsExpression reports whether a text is an expression, and returns it.
 func IsExpression(text string) (string, bool) {
 	rest, is := strings.CutPrefix(strings.TrimSpace(text), "=")
 	return strings.TrimSpace(rest), is
@@ -131,7 +131,7 @@ func (c *compiler) literal(v *yamlfile.Value) eval {
 	return func(Env) (starlark.Value, error) { return value, nil }
 }
 
-// Literal gives a value of a file as it stands, without looking for expressions. The error is an *ir.Error.
+// Literal returns a file's value without evaluating expressions. The error is an *ir.Error.
 func Literal(v *yamlfile.Value) (expr.Value, error) {
 	var out starlark.Value
 	switch {
@@ -152,7 +152,7 @@ func Literal(v *yamlfile.Value) (expr.Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			_ = dict.SetKey(starlark.String(f.Name), element) // a new dict takes every string
+			_ = dict.SetKey(starlark.String(f.Name), element) // a new dict accepts every string
 		}
 		out = dict
 	default:
@@ -169,7 +169,7 @@ func Literal(v *yamlfile.Value) (expr.Value, error) {
 	return normal, nil
 }
 
-// scalarOf makes a value of what yamlfile.Value.Go gives for a scalar.
+// scalarOf converts a scalar of yamlfile.Value.Go.
 func scalarOf(plain any) starlark.Value {
 	switch plain := plain.(type) {
 	case bool:
@@ -213,7 +213,6 @@ func (c *compiler) expression(pos ir.Pos, text string) eval {
 	}
 }
 
-// meant says what may be read instead of a name.
 func (c *compiler) meant(name string) string {
 	if word := nearest.Word(name, c.known); word != "" {
 		return "did you mean " + word + "?"

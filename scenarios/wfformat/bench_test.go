@@ -2,7 +2,6 @@ package wfformat
 
 import "testing"
 
-// BenchmarkParse reads a trace of a thousand tasks.
 func BenchmarkParse(b *testing.B) {
 	trace, err := Generate(Montage, 1000, 1)
 	if err != nil {
@@ -17,7 +16,6 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkGraph builds the graph of a trace of a thousand tasks.
 func BenchmarkGraph(b *testing.B) {
 	trace, err := Generate(Montage, 1000, 1)
 	if err != nil {

@@ -10,26 +10,25 @@ import (
 	"unicode/utf8"
 )
 
-// cursor walks over a JSON text that is known to be valid, so it never has to doubt the syntax, and
-// knows at every point where it is: for messages a byte offset and a path. Names are matched exactly,
-// where encoding/json would take "Tasks" for "tasks".
+// cursor walks over valid JSON text and knows its byte offset and path for messages. It matches names exactly, unlike
+// encoding/json, which accepts "Tasks" for "tasks".
 type cursor struct {
 	file string
 	data []byte
-	at   int // the next byte that was not consumed
+	at   int // the next unconsumed byte
 	path []step
 }
 
-// step is one part of a path: a name, or an index where the name is empty.
+// step is a part of a path: a name, or an index if the name is empty.
 type step struct {
 	name  string
 	index int
 }
 
-// newCursor checks the text once, in full.
+// newCursor validates the text.
 func newCursor(file string, data []byte) (*cursor, error) {
 	c := &cursor{file: file, data: data}
-	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) { // some editors put a byte order mark there
+	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) { // some editors write a byte order mark
 		c.data = data[3:]
 	}
 	if len(bytes.TrimSpace(c.data)) == 0 {
@@ -49,7 +48,7 @@ func newCursor(file string, data []byte) (*cursor, error) {
 	return c, nil
 }
 
-// anything takes any JSON value and keeps nothing: reading into it only checks the syntax.
+// anything accepts any JSON value and stores nothing, for a syntax check.
 type anything struct{}
 
 func (*anything) UnmarshalJSON([]byte) error { return nil }
@@ -65,7 +64,7 @@ func invalidUTF8(data []byte) int {
 	return len(data)
 }
 
-// fail makes an error about the value that comes next.
+// fail makes an error about the next value.
 func (c *cursor) fail(format string, args ...any) *Error {
 	return c.failAt(c.at, format, args...)
 }
@@ -101,7 +100,7 @@ func (c *cursor) space() {
 	}
 }
 
-// kind names the value that comes next, for messages.
+// kind names the next value's kind.
 func (c *cursor) kind() string {
 	switch c.data[c.at] {
 	case '{':
@@ -118,8 +117,7 @@ func (c *cursor) kind() string {
 	return "a number"
 }
 
-// object calls member for each member of the object that comes next, with the cursor at its value,
-// which member must consume. Members that are null are left out.
+// object calls member for each non-null member of the next object, with the cursor at its value, which member must consume.
 func (c *cursor) object(member func(name string) error) error {
 	if c.data[c.at] != '{' {
 		return c.fail("this is %s, and must be an object", c.kind())
@@ -154,8 +152,7 @@ func (c *cursor) object(member func(name string) error) error {
 	return nil
 }
 
-// list calls element for each element of the list that comes next, with the cursor at it; element
-// must consume it.
+// list calls element for each element of the next list, which element must consume.
 func (c *cursor) list(element func(i int) error) error {
 	if c.data[c.at] != '[' {
 		return c.fail("this is %s, and must be a list", c.kind())
@@ -178,7 +175,7 @@ func (c *cursor) list(element func(i int) error) error {
 	return nil
 }
 
-// string consumes a string that is not empty.
+// string consumes a non-empty string.
 func (c *cursor) string() (string, error) {
 	if c.data[c.at] != '"' {
 		return "", c.fail("this is %s, and must be a string", c.kind())
@@ -191,7 +188,7 @@ func (c *cursor) string() (string, error) {
 	return s, nil
 }
 
-// label consumes a string that may be empty, or a number, as its text.
+// label consumes a string, possibly empty, or a number, as text.
 func (c *cursor) label() (string, error) {
 	switch c.kind() {
 	case "a string":
@@ -204,7 +201,7 @@ func (c *cursor) label() (string, error) {
 	return "", c.fail("this is %s, and must be a string", c.kind())
 }
 
-// number consumes a number that is finite.
+// number consumes a finite number.
 func (c *cursor) number() (float64, error) {
 	start := c.at
 	if c.kind() != "a number" {
@@ -218,7 +215,6 @@ func (c *cursor) number() (float64, error) {
 	return f, nil
 }
 
-// text consumes a string.
 func (c *cursor) text() string {
 	start := c.at
 	escaped := false
@@ -235,12 +231,12 @@ func (c *cursor) text() string {
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return string(raw) // cannot be: the whole text was checked
+		return string(raw) // unreachable: the text is valid
 	}
 	return s
 }
 
-// skip consumes any value. It counts brackets rather than nesting calls: the text may be deep.
+// skip consumes any value. It counts brackets instead of recursing, since the text may be deep.
 func (c *cursor) skip() {
 	depth := 0
 	for c.at < len(c.data) {
@@ -263,14 +259,14 @@ func (c *cursor) skip() {
 	}
 }
 
-// plain consumes a number, a truth value or null.
+// plain consumes a number, a boolean or null.
 func (c *cursor) plain() {
 	for c.at < len(c.data) && strings.IndexByte(",:]} \t\r\n", c.data[c.at]) < 0 {
 		c.at++
 	}
 }
 
-// separator consumes what stands between the parts of lists and objects.
+// separator consumes what separates the parts of lists and objects.
 func (c *cursor) separator() {
 	for c.at < len(c.data) && strings.IndexByte(",: \t\r\n", c.data[c.at]) >= 0 {
 		c.at++

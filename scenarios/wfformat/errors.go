@@ -8,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Error is a mistake in a trace and its place.
+// Error is a mistake in a trace with its position.
 type Error struct {
-	File string // as it was given
-	Line int    // from 1; zero: the mistake is in no one place
+	File string // as given
+	Line int    // from 1; zero: no single position
 	Col  int    // from 1, in characters
-	Path string // the JSON place, such as workflow.tasks[3].parents[0]; may be empty
-	Msg  string // what is wrong, and what to do
+	Path string // the JSON path, such as workflow.tasks[3].parents[0]; may be empty
+	Msg  string // what is wrong, and the remedy
 }
 
-// Error gives file:line:col: path: message, on one line, without the parts that are unknown.
+// Error formats file:line:col: path: message, on one line, without unknown parts.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// lineCol gives the place of a byte offset, both from 1, columns in characters.
+// lineCol returns the position of a byte offset, both from 1, columns in characters.
 func lineCol(data []byte, offset int) (line, col int) {
 	offset = min(max(offset, 0), len(data))
 	before := data[:offset]
@@ -41,7 +41,7 @@ func lineCol(data []byte, offset int) (line, col int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// shown quotes a text from a file for a message: on one line, and never longer than a line can hold.
+// shown quotes a file's text for a message, on one line and shortened.
 func shown(text string) string {
 	const most = 60
 	if utf8.RuneCountInString(text) > most {

@@ -6,7 +6,7 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// A trace is read, and says what a run of it must give.
+// A trace is read, and states what a run of it must return.
 func ExampleParse() {
 	const text = `{"name": "two", "schemaVersion": "1.5", "workflow": {
 		"specification": {"tasks": [
@@ -27,7 +27,7 @@ func ExampleParse() {
 	// true
 }
 
-// A mistake is told with its place.
+// A mistake is reported with its place.
 func ExampleParse_mistake() {
 	_, err := wfformat.Parse("odd.json", []byte(`{"workflow": {"tasks": [
   {"name": "a", "parents": ["b"]},

@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// unknownTime stands where the format wants a time of execution and the trace has none.
+// unknownTime replaces a missing execution time that the format requires.
 const unknownTime = "unknown"
 
-// document is the layout of version 1.5, in the order in which it is written.
+// document is the layout of version 1.5, in writing order.
 type document struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
@@ -69,8 +69,7 @@ type execCPU struct {
 	CoreCount int    `json:"coreCount,omitempty"`
 }
 
-// Write writes the trace in version 1.5, whatever version it was read from; equal traces give equal
-// bytes. A trace that Check refuses is not written.
+// Write writes the trace in version 1.5; equal traces give equal bytes. It fails if Check does.
 func Write(w io.Writer, t *Trace) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -109,7 +108,7 @@ func Write(w io.Writer, t *Trace) error {
 	return nil
 }
 
-// ids gives the tasks' ids; never nil, since the format wants a list.
+// ids returns the tasks' ids; never nil, since the format requires a list.
 func (t *Trace) ids(tasks []int) []string {
 	ids := make([]string, len(tasks))
 	for i, task := range tasks {

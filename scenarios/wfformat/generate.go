@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// Shape is a family of traces that Generate makes.
+// Shape is a family of generated traces.
 type Shape string
 
-// The shapes. In brackets, the least number of tasks that makes one.
+// The shapes, with their least number of tasks in brackets.
 const (
-	// Scatter is one task, then many side by side, then one that joins them. (3)
+	// Scatter is one task, then many in parallel, then one that joins them. (3)
 	Scatter Shape = "scatter"
 
-	// ForkJoin is a row of blocks, each a Scatter of up to eight tasks side by side. (1)
+	// ForkJoin is a row of blocks, each a Scatter of up to eight parallel tasks. (1)
 	ForkJoin Shape = "forkjoin"
 
-	// Montage is like the astronomy workflow of that name: images are projected, every two that
-	// overlap compared, and all of that joined, corrected per image, and joined again. (8)
+	// Montage resembles the astronomy workflow: images are projected, every two that overlap compared, all of that joined,
+	// corrected per image, and joined again. (8)
 	Montage Shape = "montage"
 
-	// Pipelines are chains of up to five tasks with nothing between one and the next. (1)
+	// Pipelines are independent chains of up to five tasks. (1)
 	Pipelines Shape = "pipelines"
 
-	// Layered is a random graph in layers; a task has one to four parents in the layers before. (1)
+	// Layered is a random graph in layers; a task has one to four parents in earlier layers. (1)
 	Layered Shape = "layered"
 )
 
 // Shapes lists the shapes.
 func Shapes() []Shape { return []Shape{Scatter, ForkJoin, Montage, Pipelines, Layered} }
 
-// Generate makes a trace of exactly so many tasks. The same arguments give the same trace. Run times
-// are log-normal with a median of seven seconds, about that of the published traces.
+// Generate makes a trace of exactly so many tasks. The same arguments give the same trace. Run times are log-normal with a
+// median of seven seconds, about that of published traces.
 func Generate(shape Shape, tasks int, seed uint64) (*Trace, error) {
 	return GenerateWithin(shape, tasks, seed, Limits{}.withDefaults().Tasks)
 }
@@ -70,7 +70,7 @@ func GenerateWithin(shape Shape, tasks int, seed uint64, most int) (*Trace, erro
 	return t, nil
 }
 
-// generatedAt is a fixed time: a generated trace depends on its arguments only.
+// generatedAt is constant: a generated trace depends on its arguments only.
 const generatedAt = "2026-01-01T00:00:00+00:00"
 
 func shapeNames() string {
@@ -88,10 +88,9 @@ type generator struct {
 	files []File
 }
 
-// left counts the tasks that are still to be made.
+// left is the number of tasks still to make.
 func (g *generator) left() int { return g.most - len(g.tasks) }
 
-// add makes a task that reads what its parents wrote, and writes one file. Parents ascend.
 func (g *generator) add(name string, parents ...int) int {
 	i := len(g.tasks)
 	t := Task{
@@ -107,7 +106,6 @@ func (g *generator) add(name string, parents ...int) int {
 	return i
 }
 
-// addEach makes n tasks with the same parents.
 func (g *generator) addEach(n int, name string, parents ...int) []int {
 	made := make([]int, n)
 	for i := range made {
@@ -132,7 +130,7 @@ func (g *generator) forkJoin() {
 	}
 }
 
-// montage divides the tasks as the real ones do: about two comparisons for each image.
+// montage divides the tasks like real ones: about two comparisons per image.
 func (g *generator) montage() {
 	const fixed = 4 // concat, model, table, add
 	images := max((g.left()-fixed)/4, 2)
@@ -176,22 +174,21 @@ func (g *generator) layered() {
 	}
 }
 
-// pick chooses up to four different tasks among the first n, most of them late ones.
+// pick chooses up to four different tasks among the first n, mostly late ones.
 func (g *generator) pick(n int) []int {
 	if n == 0 {
 		return nil
 	}
-	chosen := make([]bool, min(n, 20)) // of the tasks just before
+	chosen := make([]bool, min(n, 20)) // of the preceding tasks
 	for range 1 + g.rand.IntN(4) {
 		chosen[g.rand.IntN(len(chosen))] = true
 	}
-	if n > len(chosen) && g.rand.IntN(8) == 0 { // now and then an edge over many layers
+	if n > len(chosen) && g.rand.IntN(8) == 0 { // an occasional edge over many layers
 		return append([]int{g.rand.IntN(n - len(chosen))}, indices(chosen, n-len(chosen))...)
 	}
 	return indices(chosen, n-len(chosen))
 }
 
-// indices gives the places that are set, shifted.
 func indices(set []bool, shift int) []int {
 	var list []int
 	for i, is := range set {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGenerate holds for every shape, size and seed: the count is exact, the trace is right, and the
-// same arguments give the same one.
+// TestGenerate checks, for every shape, size and seed, that the count is exact, the trace is valid, and equal arguments give
+// equal traces.
 func TestGenerate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SampledFrom(Shapes()).Draw(t, "shape")
@@ -81,8 +81,7 @@ func TestGenerateRefuses(t *testing.T) {
 	}
 }
 
-// TestGeneratedIsValid looks at what is written as a reader of the format would: what its schema
-// requires is there.
+// TestGeneratedIsValid checks that the file has what the format's schema requires.
 func TestGeneratedIsValid(t *testing.T) {
 	trace, err := Generate(Layered, 30, 1)
 	if err != nil {

@@ -10,20 +10,18 @@ import (
 	"pulley/engine/ir"
 )
 
-// GraphOptions says how a trace becomes a workflow.
+// GraphOptions configure Trace.Graph.
 type GraphOptions struct {
-	// TimeScale multiplies the run times: 1 waits as long as the tasks ran, 0.001 a thousandth of it,
-	// 0 not at all. Finite and not negative.
+	// TimeScale multiplies the run times: 1 waits as long as the tasks ran, 0 not at all. Finite and not negative.
 	TimeScale float64
 
-	// Limits of the graph. Where Nodes is zero, it is what the trace needs: that a trace is not too
-	// large was decided when it was read.
+	// Limits of the graph. Zero Nodes: what the trace needs, whose size was checked when it was read.
 	Limits ir.Limits
 }
 
-// Graph makes the workflow of a trace. It takes no input; its result is Expected. Its action nodes
-// are named t1, t2 and so on in the order of the trace, since ids need not be names; the id is an
-// argument. Values of tasks stay small, so a join over thousands of tasks does too.
+// Graph makes the workflow of a trace, without input; its result is Expected. Its action nodes are named t1, t2 and so on in
+// trace order, since ids need not be names; the id is an argument. Task values are small, so a join over thousands of tasks is,
+// too.
 func (t *Trace) Graph(opts GraphOptions) (*graph.Graph, error) {
 	if s := opts.TimeScale; math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
 		return nil, fmt.Errorf("trace %s: the time scale %v must be 0 or a positive number", shown(t.Name), s)

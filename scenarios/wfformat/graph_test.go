@@ -63,7 +63,7 @@ func TestParseTask(t *testing.T) {
 	}
 }
 
-// TestExpectedByHand follows a diamond with a tail of its own: a → b, a → c, b and c → d, and e alone.
+// TestExpectedByHand computes a diamond and a separate task: a → b, a → c, b and c → d, and e alone.
 func TestExpectedByHand(t *testing.T) {
 	trace := &Trace{Name: "w", Tasks: []Task{
 		{ID: "d", Name: "d", Parents: []int{1, 2}},
@@ -80,7 +80,7 @@ func TestExpectedByHand(t *testing.T) {
 	}
 }
 
-// TestEveryEdgeCounts takes any edge out of any trace, and the result must not be the same.
+// TestEveryEdgeCounts checks that the result changes when any edge of any trace is removed.
 func TestEveryEdgeCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SampledFrom(Shapes()).Draw(t, "shape")
@@ -104,7 +104,7 @@ func TestEveryEdgeCounts(t *testing.T) {
 		parent := child.Parents[cut]
 		child.Parents = append(child.Parents[:cut:cut], child.Parents[cut+1:]...)
 		if len(children[parent]) == 1 {
-			// The parent is now a sink, which alone would change the result: look at the values instead.
+			// The parent is now a sink, which alone would change the result: compare the values instead.
 			if values := trace.Values(); values[parent] == 0 {
 				t.Skip("a value of zero")
 			}
@@ -115,7 +115,7 @@ func TestEveryEdgeCounts(t *testing.T) {
 	})
 }
 
-// TestGraphArguments evaluates what the nodes are given: ids with any character, run times to scale.
+// TestGraphArguments evaluates the nodes' arguments: ids with any character, scaled run times.
 func TestGraphArguments(t *testing.T) {
 	ids := []string{"plain-1.x", "quote\" back\\slash", "new\nline\ttab", "é漢😀\u200b\ufffd", "\x00\x07\x7f", "{}%s\\u0041", "sum"}
 	trace := &Trace{Name: "odd", Tasks: make([]Task, len(ids))}
@@ -190,8 +190,8 @@ func TestGraphRefuses(t *testing.T) {
 	}
 }
 
-// TestGraphLarge shows that the work grows with the number of tasks and not with its square, for a
-// join over all of them too, and that a trace may have more tasks than a program may have nodes.
+// TestGraphLarge checks that the work grows with the number of tasks, not its square, even for a join over all of them, and
+// that a trace may have more tasks than a program may have nodes.
 func TestGraphLarge(t *testing.T) {
 	work := func(tasks int) float64 {
 		trace, err := Generate(Scatter, tasks, 1)

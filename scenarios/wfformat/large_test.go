@@ -8,17 +8,17 @@ import (
 	"pulley/internal/depth"
 )
 
-// cost is what reading a trace takes: bytes and pieces that are allocated, for each task, and bytes for each byte of the file.
+// cost is what reading a trace allocates: bytes and objects per task, and bytes per byte of the file.
 type cost struct{ bytes, pieces, perByte float64 }
 
-// reading reads a trace of so many tasks.
+// reading reads a trace with that many tasks.
 func reading(t *testing.T, shape Shape, tasks int) cost {
 	t.Helper()
 	made, err := GenerateWithin(shape, tasks, 1, tasks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range made.Tasks { // as a measured run has them
+	for i := range made.Tasks { // as in a measured run
 		made.Tasks[i].ExecutedAt, made.Tasks[i].Machines = "2026-01-01T00:00:00Z", []string{"localhost"}
 	}
 	var text bytes.Buffer
@@ -38,8 +38,8 @@ func reading(t *testing.T, shape Shape, tasks int) cost {
 	return cost{taken / float64(tasks), float64(after.Mallocs-before.Mallocs) / float64(tasks), taken / float64(text.Len())}
 }
 
-// TestLargeTracesCostAsMuchATask reads traces of different sizes: what a task costs may hardly grow with the trace, and all of
-// it may be only so many times as large as the file. Nothing else in the process may allocate meanwhile.
+// TestLargeTracesCostAsMuchATask checks that the cost per task hardly grows with the trace, and that the total is bounded by a
+// multiple of the file's size. Nothing else in the process may allocate concurrently.
 func TestLargeTracesCostAsMuchATask(t *testing.T) {
 	for _, shape := range []Shape{Layered, Montage, Scatter} {
 		small, large := reading(t, shape, 2_000), reading(t, shape, depth.Of(20_000, 100_000))

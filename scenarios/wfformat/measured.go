@@ -11,38 +11,37 @@ import (
 	"pulley/engine/graph"
 )
 
-// Measured is a run of a workflow that was watched, for [Export].
+// Measured is an observed run of a workflow, for [Export].
 type Measured struct {
 	Name        string // of the trace; empty: the graph's
 	Description string
 	Runs        []MeasuredRun // of actions, in any order; at least one
-	Machine     Machine       // on which they ran; not written where it has no name
+	Machine     Machine       // on which they ran; omitted without a name
 }
 
-// MeasuredRun is an attempt at a node run of an action. Several attempts at one node run become one task, whose run time is the
-// sum of theirs.
+// MeasuredRun is an attempt at a node run of an action. All attempts at a node run become one task, with the sum of their run
+// times.
 type MeasuredRun struct {
 	Run             graph.Run
-	Started, Finish time.Time // not before it
+	Started, Finish time.Time // not before Started
 }
 
-// What bounds an exported trace.
 const (
-	// edgesMax is as many dependencies as are written one by one. Where there would be more, since each of many tasks
-	// waits for all of many others, the nodes that bring lists together become tasks without a run time.
+	// edgesMax bounds the dependencies written one by one. If there are more, because each of many tasks waits for all of many
+	// others, the nodes that join lists become tasks without a run time.
 	edgesMax = 500_000
 
-	// reducedMax is for how many parents those are left out that other parents depend on.
+	// reducedMax is the number of parents up to which transitive ones are omitted.
 	reducedMax = 8
-	// ancestorsMax bounds how many tasks are looked at for that.
+	// ancestorsMax bounds the tasks examined for that.
 	ancestorsMax = 2_000
 )
 
-// Export makes a trace of a run that was measured: a task for each node run, named by its action, and a dependency wherever
-// the graph let one start only after another. Which way was taken in branches, and how often loops went round, is told by
-// the node runs that there are. Of several that a node could begin after (soft edges), those count that had ended.
+// Export makes a trace of a measured run: a task for each node run, named by its action, and a dependency wherever the graph
+// lets one start only after another. The node runs show which branches were taken, and the rounds of loops. Of several nodes
+// that a node could start after (soft edges), those that had ended count.
 //
-// The error is of runs that cannot be those of the graph.
+// It fails if the runs cannot be those of the graph.
 func Export(g *graph.Graph, m Measured) (*Trace, error) {
 	e := &exporter{graph: g, most: edgesMax}
 	if err := e.tasks(m.Runs); err != nil {
@@ -67,18 +66,17 @@ func Export(g *graph.Graph, m Measured) (*Trace, error) {
 	return t, t.Check()
 }
 
-// exporter is a trace in the making.
 type exporter struct {
 	graph       *graph.Graph
 	runs        []measured
-	at          map[graph.Run]int // places in runs, and in all
+	at          map[graph.Run]int // indices of runs and all
 	all         []Task
 	first, last time.Time
 	most        int // dependencies
 
-	rounds  map[place]map[int]bool // indices that were seen, of each loop and spread at a path
+	rounds  map[place]map[int]bool // seen indices of each loop and spread at a path
 	spreads map[graph.NodeID]graph.NodeID
-	joins   bool // nodes that bring lists together become tasks
+	joins   bool // nodes that join lists become tasks
 	memo    map[graph.Run][]int
 }
 
@@ -95,7 +93,7 @@ type place struct {
 	path   graph.Path
 }
 
-// tasks makes a task of each node run, in the order in which they began.
+// tasks makes a task of each node run, in order of start.
 func (e *exporter) tasks(list []MeasuredRun) error {
 	if len(list) == 0 {
 		return errors.New("no action ran, and a trace has at least one task")
@@ -150,7 +148,6 @@ func (e *exporter) tasks(list []MeasuredRun) error {
 	return nil
 }
 
-// id names a node run.
 func (e *exporter) id(run graph.Run) string {
 	name := e.graph.Nodes[run.Node].Name
 	if run.Path == "" {
@@ -159,7 +156,7 @@ func (e *exporter) id(run graph.Run) string {
 	return fmt.Sprintf("%s[%s]", name, run.Path)
 }
 
-// see notes the loops and spreads that a node run was in.
+// see notes the loops and spreads around a node run.
 func (e *exporter) see(run graph.Run) {
 	for level := 1; level <= run.Path.Len(); level++ {
 		at := place{e.owner(e.graph.Nodes[run.Node].Region, level), run.Path.Cut(level - 1)}
@@ -170,8 +167,8 @@ func (e *exporter) see(run graph.Run) {
 	}
 }
 
-// owner is the loop or spread to which a part of a path belongs, counted from 1: of a loop the part is one of the leading
-// ones that choose its round, and of a spread the one behind those that choose its run.
+// owner is the loop or spread of a path's element, counted from 1: a loop's is one of the leading elements that choose its
+// round, a spread's the one after those that choose its run.
 func (e *exporter) owner(region graph.RegionID, level int) graph.RegionID {
 	around := e.graph.Around(region)
 	for _, r := range around {
@@ -187,7 +184,7 @@ func (e *exporter) owner(region graph.RegionID, level int) graph.RegionID {
 	return 0
 }
 
-// link gives every task its parents. It says whether there are no more than most.
+// link sets every task's parents. It reports whether they are at most most.
 func (e *exporter) link() bool {
 	e.memo = map[graph.Run][]int{}
 	e.all = e.all[:len(e.runs)]
@@ -205,8 +202,8 @@ func (e *exporter) link() bool {
 	return true
 }
 
-// causal leaves out those that had not ended when a task began: something else let it begin. If that is all of them, clocks
-// differ, and nothing is left out.
+// causal omits parents that had not ended when a task began: something else started it. If that is all of them, clocks differ,
+// and it omits none.
 func (e *exporter) causal(task int, parents []int) []int {
 	began := e.runs[task].started
 	late := func(p int) bool { return p < len(e.runs) && e.runs[p].finish.After(began) }
@@ -220,12 +217,12 @@ func (e *exporter) causal(task int, parents []int) []int {
 	return kept
 }
 
-// before gives what a node run waits for, ascending.
+// before returns what a node run waits for, ascending.
 func (e *exporter) before(run graph.Run) []int {
 	if have, known := e.memo[run]; known {
 		return have
 	}
-	e.memo[run] = nil // of a graph with a circle, which none has
+	e.memo[run] = nil // ends a cycle, which no graph has
 	var all []int
 	for _, edge := range e.graph.In(run.Node) {
 		for _, from := range e.sources(edge, run) {
@@ -241,8 +238,7 @@ func (e *exporter) before(run graph.Run) []int {
 	return all
 }
 
-// through gives the task of a node run that has one, and else what that waits for. Nothing came through an action that did
-// not run.
+// through returns a node run's task, or else what it waits for. Nothing passes through an action that did not run.
 func (e *exporter) through(run graph.Run) []int {
 	n := e.graph.Nodes[run.Node]
 	if n.Kind == graph.Action {
@@ -261,7 +257,7 @@ func (e *exporter) through(run graph.Run) []int {
 	return e.memo[run]
 }
 
-// sources are the runs of an edge's node from which it can have led to a run.
+// sources are the runs of an edge's node that can have led to a run.
 func (e *exporter) sources(edge *graph.Edge, to graph.Run) []graph.Run {
 	from, target := e.graph.Nodes[edge.From], e.graph.Nodes[to.Node]
 	path := to.Path
@@ -269,7 +265,7 @@ func (e *exporter) sources(edge *graph.Edge, to graph.Run) []graph.Run {
 		round := path.Last()
 		switch back := edge.Kind == graph.Back; {
 		case back && round == 0, !back && round > 0:
-			return nil // the first round comes from outside, and every other one from the one before
+			return nil // the first round starts from outside, every other one from the previous
 		case back:
 			path = path.Cut(path.Len() - 1).Push(round - 1)
 		}
@@ -295,7 +291,7 @@ func (e *exporter) sources(edge *graph.Edge, to graph.Run) []graph.Run {
 	return runs
 }
 
-// indices are the elements of a spread, and of a loop the round that was its last: of its head one more.
+// indices are a spread's elements, or a loop's last round: of its head one more.
 func (e *exporter) indices(owner graph.RegionID, path graph.Path, from *graph.Node) []int {
 	seen := e.rounds[place{owner, path}]
 	if !e.graph.Regions[owner].Loop {
@@ -318,7 +314,7 @@ func (e *exporter) indices(owner graph.RegionID, path graph.Path, from *graph.No
 	return []int{last}
 }
 
-// reduced leaves out parents that others of them depend on.
+// reduced omits parents that other parents depend on.
 func (e *exporter) reduced(parents []int) []int {
 	over := map[int]bool{}
 	for _, p := range parents {

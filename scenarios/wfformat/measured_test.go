@@ -8,8 +8,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestExportJoinsWhatHasTooManyDependencies has each of many tasks wait for all of many others: the node that brings these
-// together becomes a task then.
+// TestExportJoinsWhatHasTooManyDependencies has each of many tasks wait for all of many others: the joining node then becomes a
+// task.
 func TestExportJoinsWhatHasTooManyDependencies(t *testing.T) {
 	g, err := graph.CompileText("p.ir", []byte("fn main(input: [n], output: [y]):\n    x = spread range(n):i -> @first(i=i)\n    y = spread range(n):j -> @second(j=j, x=x)\n    return y\n"), ir.Limits{})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Check says whether the trace holds what its fields promise. Traces of Parse and Generate do.
+// Check verifies what the trace's fields promise. Traces of Parse and Generate pass.
 func (t *Trace) Check() error {
 	if len(t.Tasks) == 0 {
 		return errors.New("trace: no tasks")
@@ -47,7 +47,7 @@ func (t *Trace) checkTask(i int) error {
 	return nil
 }
 
-// secondsProblem says what is wrong with a time; empty: nothing.
+// secondsProblem describes what is wrong with a time; empty: nothing.
 func secondsProblem(what string, seconds float64) string {
 	switch {
 	case math.IsNaN(seconds) || math.IsInf(seconds, 0):
@@ -60,15 +60,14 @@ func secondsProblem(what string, seconds float64) string {
 	return ""
 }
 
-// Order gives the tasks of a trace that Check takes so that each stands after its parents.
+// Order returns a checked trace's tasks so that each follows its parents.
 func (t *Trace) Order() []int {
 	order, _ := t.order()
 	return order
 }
 
-// order gives the tasks so that each stands after its parents, and among those that could stand next
-// in the order of the file as they became free. Where that is impossible it gives one cycle instead:
-// tasks each of which must run before the next, and the last before the first.
+// order returns the tasks so that each follows its parents, as they become free in file order. If that is impossible it returns
+// one cycle: each task must run before the next, and the last before the first.
 func (t *Trace) order() (order, cycle []int) {
 	children := t.children()
 	missing := make([]int, len(t.Tasks))
@@ -91,7 +90,6 @@ func (t *Trace) order() (order, cycle []int) {
 	return nil, t.findCycle(missing)
 }
 
-// children gives the tasks that each task is a parent of, ascending.
 func (t *Trace) children() [][]int {
 	count := make([]int, len(t.Tasks))
 	for i := range t.Tasks {
@@ -111,8 +109,8 @@ func (t *Trace) children() [][]int {
 	return lists
 }
 
-// findCycle walks from a task that could not be ordered to a parent that could not either, until it
-// meets a task again. Every such task has such a parent: else it would have been ordered.
+// findCycle walks from an unordered task to an unordered parent, until it meets a task again. Every unordered task has such a
+// parent.
 func (t *Trace) findCycle(missing []int) []int {
 	at := 0
 	for missing[at] == 0 {
@@ -134,14 +132,14 @@ func (t *Trace) findCycle(missing []int) []int {
 			}
 		}
 	}
-	// The walk went from child to parent; the cycle is told in the order of running.
+	// The walk went from child to parent; report the cycle in running order.
 	for i, j := 0, len(walk)-1; i < j; i, j = i+1, j-1 {
 		walk[i], walk[j] = walk[j], walk[i]
 	}
 	return walk
 }
 
-// cycleMessage names a cycle: the whole of a short one, both ends of a long one.
+// cycleMessage names a cycle: all of a short one, both ends of a long one.
 func (t *Trace) cycleMessage(cycle []int) string {
 	if len(cycle) == 1 {
 		return fmt.Sprintf("task %s depends on itself; take it out of its own list", shown(t.Tasks[cycle[0]].ID))

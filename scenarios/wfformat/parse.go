@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// raw is what a file says, before names were turned into indices.
+// raw is a file's content, with names instead of indices.
 type raw struct {
-	trace Trace // all but its tasks' parents
+	trace Trace // without its tasks' parents
 
 	hasFlow  bool // there is a workflow
 	hasSpec  bool // there is a workflow.specification
-	hasTasks bool // there is a list of tasks where the layout has it
+	hasTasks bool // the layout's list of tasks exists
 
 	spec, flat []rawTask
 	flatFiles  []File
@@ -21,10 +21,10 @@ type raw struct {
 	edges      int // counted while reading, so that the limit stops a hostile file early
 }
 
-// rawTask is a task with its references as they are written.
+// rawTask is a task with unresolved references.
 type rawTask struct {
 	task     Task
-	timed    bool // the file has a run time for it
+	timed    bool // the file has its run time
 	at       int  // byte offset of the object
 	parents  []reference
 	children []reference
@@ -36,7 +36,7 @@ type reference struct {
 	at   int // byte offset
 }
 
-// rawTime is the run time of a task, which 1.5 keeps apart from the task.
+// rawTime is a task's run time, which 1.5 stores apart from the task.
 type rawTime struct {
 	id         reference
 	timed      bool
@@ -45,7 +45,7 @@ type rawTime struct {
 	machines   []string
 }
 
-// Parse reads a trace from the text of a file, which it names in errors. Every error is an *Error.
+// Parse parses a trace; file is for errors. Every error is an *Error.
 func Parse(file string, data []byte, lim Limits) (*Trace, error) {
 	lim = lim.withDefaults()
 	if len(data) > lim.Bytes {
@@ -75,7 +75,7 @@ type parser struct {
 	known map[string]string // names of machines
 }
 
-// top reads the members of the whole file.
+// top reads the file's top-level members.
 func (p *parser) top(name string) (err error) {
 	t := &p.raw.trace
 	switch name {
@@ -96,8 +96,7 @@ func (p *parser) top(name string) (err error) {
 	return err
 }
 
-// schemaVersion refuses what is certainly another format. A version that is merely newer is tried:
-// what counts is what the file holds.
+// schemaVersion rejects what is certainly another format. A newer version is tried: the content counts.
 func (p *parser) schemaVersion() error {
 	start := p.at
 	v, err := p.label()
@@ -162,7 +161,7 @@ func (p *parser) execution(name string) (err error) {
 	return err
 }
 
-// machine reads what is said of a machine. What makes no sense is no reason to refuse a trace, since nobody needs it.
+// machine reads a machine. Nonsense does not make a trace invalid, since nobody needs it.
 func (p *parser) machine() error {
 	if p.kind() != "an object" {
 		p.skip()
@@ -204,7 +203,6 @@ func (p *parser) machine() error {
 	return err
 }
 
-// machineNames reads the names of the machines that a task ran on, each of which is kept once.
 func (p *parser) machineNames() ([]string, error) {
 	if p.kind() != "a list" {
 		p.skip()
@@ -228,10 +226,10 @@ func (p *parser) machineNames() ([]string, error) {
 	return list, err
 }
 
-// knownMax bounds how many names of machines are kept only once.
+// knownMax bounds the interned names.
 const knownMax = 10_000
 
-// tasks reads a list of tasks; flat ones carry their run times and files themselves.
+// tasks reads a list of tasks; flat ones contain run times and files.
 func (p *parser) tasks(flat bool) ([]rawTask, error) {
 	p.raw.hasTasks = true
 	var tasks []rawTask
@@ -252,7 +250,7 @@ func (p *parser) tasks(flat bool) ([]rawTask, error) {
 	return tasks, err
 }
 
-// identify gives a task that has only an id or only a name the other one.
+// identify copies a task's only id or name to the other.
 func (p *parser) identify(t *rawTask) error {
 	t.task.ID = cmp.Or(t.task.ID, t.task.Name)
 	t.task.Name = cmp.Or(t.task.Name, t.task.ID)
@@ -287,7 +285,7 @@ func (p *parser) task(t *rawTask, name string, flat bool) (err error) {
 	return err
 }
 
-// references reads ids of tasks and where each of them stands.
+// references reads ids of tasks with their offsets.
 func (p *parser) references() ([]reference, error) {
 	var refs []reference
 	err := p.list(func(int) error {
@@ -361,7 +359,6 @@ func (p *parser) time() error {
 	return nil
 }
 
-// sizedFile reads one file of a specification.
 func (p *parser) sizedFile() (f File, err error) {
 	start := p.at
 	err = p.object(func(name string) (err error) {
@@ -381,7 +378,7 @@ func (p *parser) sizedFile() (f File, err error) {
 	return f, err
 }
 
-// taskFile reads a file as the older layout has it: within each task that uses it.
+// taskFile reads a file in the older layout: within each task that uses it.
 func (p *parser) taskFile(t *rawTask) error {
 	var f File
 	var link string
@@ -414,8 +411,7 @@ func (p *parser) taskFile(t *rawTask) error {
 	return nil
 }
 
-// bytes reads a size. Sizes take no part in a run, so one that makes no sense is no reason to refuse
-// a trace; it counts as not known.
+// bytes reads a size. Sizes do not affect a run, so an invalid one counts as unknown.
 func (p *parser) bytes() (int64, error) {
 	f, err := p.number()
 	if err != nil || f < 0 || f > 1<<60 {
@@ -424,7 +420,6 @@ func (p *parser) bytes() (int64, error) {
 	return int64(f), nil
 }
 
-// isTrace says what is missing in a file that is JSON but no trace.
 func (p *parser) isTrace() error {
 	missing := func(what string) error {
 		return &Error{File: p.file, Msg: "not WfFormat: " + what}
@@ -443,7 +438,7 @@ func (p *parser) isTrace() error {
 	return nil
 }
 
-// nameOf makes the name of a trace that has none from that of its file.
+// nameOf derives an unnamed trace's name from its file.
 func nameOf(file string) string {
 	base := filepath.Base(file)
 	if name := strings.TrimSuffix(base, filepath.Ext(base)); strings.Trim(name, "./") != "" {

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// resolve turns what the file says into a trace: names into indices, both sides of the edges into
-// one, run times into their tasks.
+// resolve converts the file's content to a trace: names to indices, both sides of edges to one, run times to their tasks.
 func (p *parser) resolve() (*Trace, error) {
 	p.path = nil
 	layout, tasks := "workflow.specification.tasks", p.raw.spec
@@ -35,10 +34,10 @@ type resolver struct {
 	trace  Trace
 
 	byID   map[string]int
-	byName map[string]int // ambiguous for a name that several tasks share
+	byName map[string]int // ambiguous for a shared name
 }
 
-// ambiguous marks a name that does not tell one task.
+// ambiguous marks a name of several tasks.
 const ambiguous = -1
 
 // wrong makes an error about a place within the task.
@@ -71,8 +70,7 @@ func (r *resolver) names() error {
 	return nil
 }
 
-// find gives the task that a reference means: by its id and, as files did before version 1.5, by its
-// name.
+// find resolves a reference by id or, as before version 1.5, by name.
 func (r *resolver) find(ref reference) (task int, problem string) {
 	if i, ok := r.byID[ref.text]; ok {
 		return i, ""
@@ -87,14 +85,14 @@ func (r *resolver) find(ref reference) (task int, problem string) {
 	return i, ""
 }
 
-// edge is packed so that sorting goes by child, then by parent.
+// edge is packed so that it sorts by child, then by parent.
 type edge uint64
 
 func newEdge(parent, child int) edge { return edge(child)<<32 | edge(parent) }
 func (e edge) parent() int           { return int(e & 0xffffffff) }
 func (e edge) child() int            { return int(e >> 32) }
 
-// edges takes the union of what parents and children say.
+// edges unites parents and children.
 func (r *resolver) edges() error {
 	var up, down []edge
 	for i := range r.tasks {
@@ -126,7 +124,6 @@ func (r *resolver) edges() error {
 	return nil
 }
 
-// distinct sorts edges and drops repetitions.
 func (r *resolver) distinct(edges []edge, side string) []edge {
 	slices.Sort(edges)
 	distinct := slices.Compact(edges)
@@ -136,7 +133,7 @@ func (r *resolver) distinct(edges []edge, side string) []edge {
 	return distinct
 }
 
-// union merges two sorted lists. If the file gives both sides it should give the same edges twice.
+// union merges two sorted lists. A file with both sides should give the same edges twice.
 func (r *resolver) union(up, down []edge) []edge {
 	all := slices.Concat(up, down)
 	slices.Sort(all)
@@ -159,7 +156,7 @@ func (r *resolver) union(up, down []edge) []edge {
 	return all
 }
 
-// times gives each task its run time, where the layout keeps it apart.
+// times sets each task's run time, if the layout stores it apart.
 func (r *resolver) times() error {
 	seen := make(map[int]bool, len(r.raw.times))
 	unknown := 0
@@ -196,7 +193,7 @@ func (r *resolver) times() error {
 	return nil
 }
 
-// files makes the ids of files unique; a known size wins over one that is not.
+// files makes the ids of files unique; a known size replaces an unknown one.
 func (r *resolver) files() {
 	files := slices.Concat(r.trace.Files, r.raw.flatFiles)
 	if len(files) == 0 {
@@ -217,7 +214,7 @@ func (r *resolver) files() {
 	r.trace.Files = unique
 }
 
-// finish does what takes the whole trace: above all it looks for cycles.
+// finish does what needs the whole trace, such as finding cycles.
 func (r *resolver) finish() (*Trace, error) {
 	t := &r.trace
 	if msg := secondsProblem("makespan", t.MakespanSeconds); msg != "" {

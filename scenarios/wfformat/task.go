@@ -8,27 +8,24 @@ import (
 	"time"
 )
 
-// ActionTask is the action that the nodes of a trace run. Its arguments are those of TaskArgs; its
-// result is TaskArgs.Value. An engine that runs traces registers it: parse the arguments with
-// ParseTask, wait for Wait, return Value.
+// ActionTask is the action of a trace's nodes. Its arguments are those of TaskArgs, its result is TaskArgs.Value. An engine
+// that runs traces registers it: parse the arguments with ParseTask, wait for Wait, return Value.
 const ActionTask = "task"
 
-// valuePrime bounds the values of tasks. It is a Mersenne prime, small enough that every JSON reader
-// in any language holds the values exactly.
+// valuePrime bounds the values of tasks: a Mersenne prime that every JSON reader holds exactly.
 const valuePrime = 1<<31 - 1
 
 // valueBase is a primitive root modulo valuePrime.
 const valueBase = 48271
 
-// TaskArgs is what the action of a task is called with.
+// TaskArgs are a task's arguments.
 type TaskArgs struct {
 	ID      string  `json:"id"`
-	Seconds float64 `json:"seconds"` // how long to wait: the run time times the time scale; zero: not at all
-	Inputs  []int64 `json:"inputs"`  // the values of the parents, in the order of the trace
+	Seconds float64 `json:"seconds"` // the run time times the time scale; zero: no wait
+	Inputs  []int64 `json:"inputs"`  // the parents' values, in trace order
 }
 
-// ParseTask reads and checks the arguments of ActionTask. The error is one line and says which
-// argument is wrong.
+// ParseTask parses and checks the arguments of ActionTask. The error is one line that names the wrong argument.
 func ParseTask(args json.RawMessage) (TaskArgs, error) {
 	var t struct {
 		ID      *string  `json:"id"`
@@ -57,7 +54,7 @@ func ParseTask(args json.RawMessage) (TaskArgs, error) {
 	return TaskArgs{ID: *t.ID, Seconds: *t.Seconds, Inputs: *t.Inputs}, nil
 }
 
-// Wait is how long the task takes.
+// Wait is the task's duration.
 func (t TaskArgs) Wait() time.Duration {
 	return time.Duration(t.Seconds * float64(time.Second))
 }
@@ -65,13 +62,13 @@ func (t TaskArgs) Wait() time.Duration {
 // Value is the task's result.
 func (t TaskArgs) Value() int64 { return TaskValue(t.ID, t.Inputs) }
 
-// TaskValue is the result of the task with the given id whose parents' results are inputs, each
-// between 0 and 2³¹−2. With h₀ the FNV-1a hash of the id, it is hₙ of
+// TaskValue is the result of the task with the given id whose parents' results are inputs, each between 0 and 2³¹−2. With h₀
+// the FNV-1a hash of the id, it is hₙ of
 //
 //	hᵢ = (48271 · hᵢ₋₁ + inputᵢ + 1) mod (2³¹ − 1)
 //
-// so every input counts with its place, and so does their number. Two runs that differ in any value
-// along the way end alike by chance once in two thousand million.
+// so every input counts with its position, and so does their number. Two runs that differ in any value end alike by chance once
+// in two thousand million.
 func TaskValue(id string, inputs []int64) int64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := 0; i < len(id); i++ {
@@ -84,7 +81,7 @@ func TaskValue(id string, inputs []int64) int64 {
 	return int64(h)
 }
 
-// Values computes what every task returns, directly and in no one's order but the trace's own.
+// Values computes every task's result directly.
 func (t *Trace) Values() []int64 {
 	order, _ := t.order()
 	values := make([]int64, len(t.Tasks))
@@ -98,8 +95,7 @@ func (t *Trace) Values() []int64 {
 	return values
 }
 
-// Expected is the result of an instance of the trace's workflow: the values of the tasks that are
-// nobody's parent, as a JSON list in the order of the trace.
+// Expected is an instance's result: the values of the tasks without children, as a JSON list in trace order.
 func (t *Trace) Expected() json.RawMessage {
 	values := t.Values()
 	out := []byte{'['}

@@ -8,28 +8,27 @@ import (
 	"unicode"
 )
 
-// Trace is one recorded or generated workflow. Parse, ReadFile and Generate return traces that hold
-// what is said of each field; whoever makes one by hand must see to it, and Check tells.
+// Trace is one recorded or generated workflow. Parse, ReadFile and Generate return traces that keep the promises of each field;
+// Check verifies others.
 type Trace struct {
-	File          string // where it was read from, as given; empty for a generated trace. Not written
+	File          string // its origin, as given; empty for a generated trace. Not written
 	Name          string // never empty
 	Description   string // may be empty
-	CreatedAt     string // as written in the file; may be empty
-	ExecutedAt    string // as written in the file; may be empty
-	SchemaVersion string // as written in the file; empty where it had none
+	CreatedAt     string // as in the file; may be empty
+	ExecutedAt    string // as in the file; may be empty
+	SchemaVersion string // as in the file; empty if absent
 
-	// Tasks stand in the order of the file, which need not be one in which they can run. There is at
-	// least one.
+	// Tasks are in file order, not necessarily an order of execution. There is at least one.
 	Tasks []Task
 
-	Files []File // what tasks read and write; ids are unique
+	Files []File // what tasks read and write; unique ids
 
 	Machines []Machine // on which tasks ran
 
-	// MakespanSeconds is how long the recorded run took; zero where it is not known.
+	// MakespanSeconds is the recorded run's duration; zero if unknown.
 	MakespanSeconds float64
 
-	// Warnings tell of what was taken although it is not as it should be, one line each. Not written.
+	// Warnings describe accepted irregularities, one line each. Not written.
 	Warnings []string
 }
 
@@ -38,46 +37,43 @@ type Task struct {
 	ID   string // unique, not empty
 	Name string // not empty; several tasks may share it
 
-	// Parents are the tasks that must be done before, as indices of Trace.Tasks, ascending, without
-	// duplicates. Following them never leads back to where one started.
+	// Parents are the tasks that must complete before, as indices of Trace.Tasks, ascending, without duplicates or cycles.
 	Parents []int
 
-	Inputs  []string // ids of files that it read; not necessarily in Trace.Files
-	Outputs []string // ids of files that it wrote; not necessarily in Trace.Files
+	Inputs  []string // ids of read files; not necessarily in Trace.Files
+	Outputs []string // ids of written files; not necessarily in Trace.Files
 
-	ExecutedAt string   // when it began, as written in the file; may be empty
-	Machines   []string // names of those that it ran on; not necessarily in Trace.Machines
+	ExecutedAt string   // its start, as in the file; may be empty
+	Machines   []string // names; not necessarily in Trace.Machines
 
-	// RuntimeSeconds is how long it ran, finite and between zero and RuntimeSecondsMax; zero where the
-	// file does not say.
+	// RuntimeSeconds is its run time, from zero to RuntimeSecondsMax; zero if unknown.
 	RuntimeSeconds float64
 }
 
 // File is a file that tasks read or write.
 type File struct {
 	ID        string
-	SizeBytes int64 // zero where it is not known
+	SizeBytes int64 // zero if unknown
 }
 
-// Machine is one on which tasks ran. Zero values are not known.
+// Machine is one on which tasks ran. Zero values are unknown.
 type Machine struct {
 	Name         string // not empty
 	System       string // such as linux
 	Architecture string
-	CPU          string // the processor's name, or its vendor's
+	CPU          string // the processor's or its vendor's name
 	Cores        int
 	MemoryBytes  int64
 }
 
-// RuntimeSecondsMax is the longest run time that a task may have: about thirty years, which no
-// recorded task reaches and a time.Duration can hold.
+// RuntimeSecondsMax bounds a task's run time: about thirty years, which a time.Duration can hold.
 const RuntimeSecondsMax = 1e9
 
-// Limits bounds what is read. The zero value of a field means its default.
+// Limits bounds what is read. Zero fields have their defaults.
 type Limits struct {
 	Bytes int // of the file; default 256 MiB
 	Tasks int // default 100,000
-	Edges int // named on either side; default 2,000,000
+	Edges int // on either side; default 2,000,000
 }
 
 func (l Limits) withDefaults() Limits {
@@ -87,8 +83,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ReadFile reads the trace in a file. A file that is there but is no trace gives an *Error, any other
-// failure the error of the operating system; either is one line that names the file.
+// ReadFile reads a trace from a file. The error is an *Error if the file is no trace, else the operating system's; either is
+// one line that names the file.
 func ReadFile(path string, lim Limits) (*Trace, error) {
 	lim = lim.withDefaults()
 	f, err := os.Open(path)
@@ -96,7 +92,7 @@ func ReadFile(path string, lim Limits) (*Trace, error) {
 		return nil, fmt.Errorf("cannot read the trace: %w", err)
 	}
 	defer f.Close()
-	// One byte more than allowed is enough to know that there are too many, whatever Stat says.
+	// One byte over the limit shows the excess, whatever Stat says.
 	data, err := io.ReadAll(io.LimitReader(f, int64(lim.Bytes)+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the trace: %w", err)
@@ -104,8 +100,8 @@ func ReadFile(path string, lim Limits) (*Trace, error) {
 	return Parse(path, data, lim)
 }
 
-// Label names the trace to people: by its file without the ending, since many files of one collection
-// carry the same name within, and by its name where there is no file. It is one short line.
+// Label names the trace for people, on one short line: by its file without the ending, since files of one collection share the
+// name within, or by its name if it has no file.
 func (t *Trace) Label() string {
 	label := t.Name
 	if t.File != "" {
@@ -120,7 +116,7 @@ func (t *Trace) Label() string {
 	return string(runes[:min(len(runes), 80)])
 }
 
-// Edges counts the dependencies.
+// Edges is the number of dependencies.
 func (t *Trace) Edges() int {
 	n := 0
 	for i := range t.Tasks {
@@ -129,7 +125,7 @@ func (t *Trace) Edges() int {
 	return n
 }
 
-// Roots gives the tasks without parents, in order.
+// Roots returns the tasks without parents, in order.
 func (t *Trace) Roots() []int {
 	var roots []int
 	for i := range t.Tasks {
@@ -140,7 +136,7 @@ func (t *Trace) Roots() []int {
 	return roots
 }
 
-// Sinks gives the tasks that are nobody's parent, in order.
+// Sinks returns the tasks without children, in order.
 func (t *Trace) Sinks() []int {
 	parent := make([]bool, len(t.Tasks))
 	for i := range t.Tasks {
@@ -157,7 +153,7 @@ func (t *Trace) Sinks() []int {
 	return sinks
 }
 
-// Depth counts the tasks on the longest path.
+// Depth is the number of tasks on the longest path.
 func (t *Trace) Depth() int {
 	order, _ := t.order()
 	depth, most := make([]int, len(t.Tasks)), 0
@@ -171,8 +167,7 @@ func (t *Trace) Depth() int {
 	return most
 }
 
-// CriticalPathSeconds is the longest sum of run times along a path: the makespan that no number of
-// workers can beat.
+// CriticalPathSeconds is the longest sum of run times along a path: the least makespan with any number of workers.
 func (t *Trace) CriticalPathSeconds() float64 {
 	order, _ := t.order()
 	end, most := make([]float64, len(t.Tasks)), 0.0

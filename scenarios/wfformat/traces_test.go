@@ -13,9 +13,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// traceFiles gives trace files to read: all those in PULLEY_WFINSTANCES or, without it, in the folder
-// that stands beside the project on machines that have recorded traces. Where there are none, it
-// writes generated ones, so that every test that asks runs on every machine.
+// traceFiles returns trace files: all those in PULLEY_WFINSTANCES or, if unset, in the folder of recorded traces next to the
+// project. If there are none, it writes generated ones, so that every test runs on every machine.
 func traceFiles(t *testing.T) []string {
 	t.Helper()
 	dir := os.Getenv("PULLEY_WFINSTANCES")
@@ -41,7 +40,7 @@ func traceFiles(t *testing.T) []string {
 	return files
 }
 
-// generated makes traces of every shape and of sizes from the smallest on.
+// generated makes traces of every shape, from the smallest size on.
 func generated(t *testing.T) []*Trace {
 	t.Helper()
 	var traces []*Trace
@@ -66,11 +65,11 @@ func written(t testing.TB, trace *Trace) []byte {
 	return b.Bytes()
 }
 
-// notWritten are the fields that a file does not carry.
+// notWritten are the fields that a file does not contain.
 var notWritten = cmpopts.IgnoreFields(Trace{}, "File", "Warnings", "SchemaVersion")
 
-// TestTraceFiles reads every trace and compares it with what a plain JSON reader finds in the file;
-// then makes its graph, and writes it and reads it again.
+// TestTraceFiles compares every trace with what a plain JSON reader finds in the file, builds its graph, writes it and reads it
+// again.
 func TestTraceFiles(t *testing.T) {
 	for _, path := range traceFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -98,7 +97,7 @@ func TestTraceFiles(t *testing.T) {
 	}
 }
 
-// plainTask is a task to a reader that knows nothing of this package, in any layout.
+// plainTask is a task as a reader that knows nothing of this package sees it, in any layout.
 type plainTask struct {
 	ID, Name          string
 	Parents, Children []string
@@ -107,8 +106,8 @@ type plainTask struct {
 	Runtime           float64
 }
 
-// plainTasks reads a file. refer gives what the references in it are to a task: ids in the layout of
-// version 1.5, names in those before, where a task need not have an id.
+// plainTasks reads a file. refer returns what refers to a task: ids in version 1.5, names in earlier versions, where an id is
+// optional.
 func plainTasks(t *testing.T, path string) (tasks []plainTask, seconds map[string]float64, refer func(Task) string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -133,12 +132,11 @@ func plainTasks(t *testing.T, path string) (tasks []plainTask, seconds map[strin
 	}
 	tasks = append(w.Tasks, w.Jobs...)
 	for _, task := range tasks {
-		seconds[task.Name] = task.Seconds + task.Runtime // only one of them is there
+		seconds[task.Name] = task.Seconds + task.Runtime // only one of them is set
 	}
 	return tasks, seconds, func(t Task) string { return t.Name }
 }
 
-// compareWithFile holds a trace against what stands in its file.
 func compareWithFile(t *testing.T, path string, trace *Trace) {
 	t.Helper()
 	tasks, seconds, refer := plainTasks(t, path)
@@ -172,8 +170,8 @@ func compareWithFile(t *testing.T, path string, trace *Trace) {
 	}
 }
 
-// compareWithGraph counts a graph's nodes and edges: one node per task, one edge per dependency, and
-// those from the input and to the output.
+// compareWithGraph counts a graph's nodes and edges: one node per task, one edge per dependency, and those from the input and
+// to the output.
 func compareWithGraph(t *testing.T, trace *Trace) {
 	t.Helper()
 	g, err := trace.Graph(GraphOptions{TimeScale: 0.001})
@@ -218,7 +216,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for texts that panic, or that are taken although they are not what a trace is.
+// FuzzParse searches for texts that panic, or that are accepted although they are no trace.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(current))
 	f.Add([]byte(tasksOf(`{"id":"a","children":["b"]},{"id":"b","parents":["a","a"],"runtimeInSeconds":1e-3}`)))

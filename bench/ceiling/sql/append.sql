@@ -1,8 +1,8 @@
--- Appends events if the shard is owned in the epoch, else none: each in a row, or many packed into one. What stands between
--- --[ and --] is left out where there is none of what the mark names; with instances, the count of the fence comes back.
+-- Appends events if the shard is owned in the epoch, else none: one per row, or packed. The part between --[ and --] is
+-- omitted if nothing of its name is written; with instances, the fence's count is returned.
 -- $1 shard, $2 epoch, $3 the seq before the first
--- events: $4 instance, $5 node, $6 path, $7 data; packs: $14 the seq of the first event of each, $15 events
--- ends: $8 instance, $9 result, $10 token; created: $11 instance, $12 workflow, $13 input
+-- events: $4 instance, $5 node, $6 path, $7 data; packs: $14 the first event's seq of each, $15 events
+-- ends: $8 instance, $9 result, $10 token; submissions: $11 instance, $12 workflow, $13 input
 WITH fence AS MATERIALIZED (
     SELECT s.epoch FROM shards s WHERE s.shard = $1::smallint AND s.epoch = $2::bigint FOR KEY SHARE
 )

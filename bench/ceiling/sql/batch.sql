@@ -1,12 +1,12 @@
--- What many completions write; of one whose token is not the current one, nothing takes place. Rows are looked up by
--- their whole key, one by one, and changed by their address: a plain join may be planned as one that reads the whole queue.
--- What stands between --[ and --] is left out where no completion of the graph brings what the mark names.
+-- Writes many completions; a stale one writes nothing. Rows are looked up by their whole key, one by one, and changed by
+-- address: a plain join might be planned as a scan of the whole queue.
+-- The part between --[ and --] is omitted if no completion of the graph writes what it names.
 -- $1 shard
 -- completions: $2 ord, $3 instance, $4 node of all, $5 path, $6 token
 -- values: $7 ord, $8 instance, $9 place, $10 value; elements: $11 ord, $12 instance, $13 place, $14 value
--- raises of counters: $15 ord, $16 instance, $17 node, $18 how many it waits for
--- the runs that became ready: $19 instance, $20 token, $21 arguments, $22 path
--- ends: $23 ord, $24 instance, $25 result; created: $26 instance, $27 workflow, $28 input
+-- counter increments: $15 ord, $16 instance, $17 node, $18 its predecessors
+-- runs that became ready: $19 instance, $20 token, $21 arguments, $22 path
+-- ends: $23 ord, $24 instance, $25 result; submissions: $26 instance, $27 workflow, $28 input
 WITH found AS MATERIALIZED (
     SELECT c.ord, q.at
     FROM unnest($2::int[], $3::uuid[], $5::text[], $6::bigint[]) AS c (ord, instance_id, path, token)

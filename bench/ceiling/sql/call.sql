@@ -1,7 +1,7 @@
--- What a completion writes, of which nothing takes place without the first.
--- What stands between --[ and --] is left out where the completion brings nothing of what the mark names.
+-- Writes a completion, or nothing if its run's row is not deleted.
+-- The part between --[ and --] is omitted if the completion writes nothing of what it names.
 -- $1 shard, $2 instance, $3 node, $4 path, $5 token; values: $6 places, $7 values; elements: $8 places, $9 values;
--- raises of counters: $10 nodes, $11 how many each waits for; the run that became ready: $12 instance, $13 path, $14 token,
+-- counter increments: $10 nodes, $11 their predecessors; the run that became ready: $12 instance, $13 path, $14 token,
 -- $15 arguments; end: $16 instance, $17 result
 WITH done AS (
     DELETE FROM queue

@@ -1,6 +1,6 @@
--- How many completions the events tell of, and how many instances run and have ended.
+-- Counts completions with events, and running and ended instances.
 SELECT 'events', (SELECT count(*) FROM events)
-    + (SELECT coalesce(sum(get_byte(data, 0) << 8 | get_byte(data, 1)), 0)::bigint FROM packs) -- which begins with how many it holds
+    + (SELECT coalesce(sum(get_byte(data, 0) << 8 | get_byte(data, 1)), 0)::bigint FROM packs) -- a pack begins with its number of events
 UNION ALL
 SELECT 'instances that run', count(*) FROM instances WHERE status = 'running'
 UNION ALL

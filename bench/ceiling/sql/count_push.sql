@@ -1,4 +1,4 @@
--- How many completions each table tells of, and how many runs are queued, and how many instances run and have ended.
+-- Counts the completions in each table, the queued runs, and running and ended instances.
 SELECT 'queue', count(*) FROM queue
 UNION ALL
 SELECT 'inbox', count(*) FROM inbox

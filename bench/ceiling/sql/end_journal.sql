@@ -1,4 +1,4 @@
--- Instances end: $1 shard, $2 instances, $3 results, $4 tokens.
+-- Ends instances: $1 shard, $2 instances, $3 results, $4 tokens.
 UPDATE instances i
 SET ended_at = clock_timestamp(), pending = false, ended_by = e.token, result = e.result, status = 'completed'
 FROM (

@@ -1,4 +1,4 @@
--- Instances end: $1 shard, $2 instances, $3 results.
+-- Ends instances: $1 shard, $2 instances, $3 results.
 UPDATE instances i
 SET status = 'completed', needs_cleanup = false, result = e.result, failure = NULL, ended_at = clock_timestamp()
 FROM (

@@ -1,5 +1,5 @@
--- Where events stand many to a row, as no design has them: as many as a page takes. They are not compressed, since the values
--- that are written repeat each other as those of a workflow need not.
+-- Holds as many events per row as fit a page; no design has such a table. Rows are not compressed, because the written
+-- values repeat each other and a workflow's need not.
 CREATE TABLE packs (
     shard smallint NOT NULL,
     seq   bigint   NOT NULL, -- of the first event

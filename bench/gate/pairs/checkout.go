@@ -12,11 +12,11 @@ import (
 
 // Repository is a git repository, seen from a directory in it.
 type Repository struct {
-	// Root is the top of the tree, Below the directory from which it is seen, relative to Root.
+	// Root is the top of the tree, Below that directory relative to Root.
 	Root, Below string
 }
 
-// FindRepository finds the repository that dir is in.
+// FindRepository finds the repository of dir.
 func FindRepository(ctx context.Context, dir string) (*Repository, error) {
 	out, err := Command{Dir: dir, Args: []string{"git", "rev-parse", "--show-toplevel", "--show-prefix"}}.Run(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func FindRepository(ctx context.Context, dir string) (*Repository, error) {
 	return &Repository{Root: strings.TrimSpace(root), Below: strings.TrimSpace(below)}, nil
 }
 
-// Resolve gives the commit that a revision names.
+// Resolve returns a revision's commit.
 func (r *Repository) Resolve(ctx context.Context, revision string) (string, error) {
 	if strings.HasPrefix(revision, "-") || strings.TrimSpace(revision) == "" {
 		return "", fmt.Errorf("%q is not a revision; name a commit, a branch or a tag", revision)
@@ -41,9 +41,9 @@ func (r *Repository) Resolve(ctx context.Context, revision string) (string, erro
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Checkout is a revision in a directory of its own.
+// Checkout is a revision in a separate directory.
 type Checkout struct {
-	// Dir is the directory in it that corresponds to the one from which the repository is seen.
+	// Dir corresponds to the directory from which the repository is seen.
 	Dir string
 	// Commit is what was checked out.
 	Commit string
@@ -52,7 +52,7 @@ type Checkout struct {
 	root       string
 }
 
-// CheckOut puts a commit into root, which must not exist. The caller removes it.
+// CheckOut checks a commit out into root, which must not exist. The caller removes it.
 func (r *Repository) CheckOut(ctx context.Context, commit, root string) (*Checkout, error) {
 	c := &Checkout{Dir: filepath.Join(root, r.Below), Commit: commit, repository: r, root: root}
 	_, err := Command{Dir: r.Root, Args: []string{"git", "worktree", "add", "--detach", "--force", root, commit}}.Run(ctx)
@@ -65,11 +65,11 @@ func (r *Repository) CheckOut(ctx context.Context, commit, root string) (*Checko
 // Root is the top of the checkout.
 func (c *Checkout) Root() string { return c.root }
 
-// Remove removes the directory, and what git knows of it. It works after a context has ended, too.
+// Remove removes the directory and git's records of it, even after a context has ended.
 func (c *Checkout) Remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	// Git leaves what is half there; what it can no longer find, it forgets.
+	// Git leaves an incomplete worktree; prune forgets a removed one.
 	_, _ = Command{Dir: c.repository.Root, Args: []string{"git", "worktree", "remove", "--force", "--force", c.root}}.Run(ctx)
 	if err := os.RemoveAll(c.root); err != nil {
 		return fmt.Errorf("removing %s: %w", c.root, err)

@@ -14,26 +14,25 @@ import (
 
 // Command is a program that is run to its end.
 type Command struct {
-	Dir  string   // where it runs; empty: here
+	Dir  string   // working directory; empty: the current one
 	Env  []string // added to this process' environment
 	Args []string // the program and its arguments
-	// Accept are exit statuses besides 0 that are no error.
+	// Accept lists exit statuses besides 0 that are no error.
 	Accept []int
-	// Timeout ends it. Zero: DefaultTimeout.
+	// Timeout bounds the run. Zero: DefaultTimeout.
 	Timeout time.Duration
 }
 
-// DefaultTimeout bounds a command: builds of large programs and long benchmarks take minutes.
+// DefaultTimeout bounds a command: large builds and long benchmarks take minutes.
 const DefaultTimeout = 30 * time.Minute
 
-// endsWithin is how long an interrupted program has to end by itself before it is killed.
+// endsWithin is the time between an interrupt and a kill.
 const endsWithin = 20 * time.Second
 
-// outputMax bounds what is kept of a program's output.
 const outputMax = 64 << 20
 
-// Run runs the command and gives its standard output. When ctx ends, it is interrupted, and killed if it does not end. Its error is
-// a line that holds the last line of its standard error.
+// Run runs the command and returns its standard output. When ctx ends, it interrupts the program, and later kills it. The error
+// is one line with the last line of standard error.
 func (c Command) Run(ctx context.Context) ([]byte, error) {
 	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	running, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took more than %v", timeout))
@@ -68,7 +67,7 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// name is the command as far as it tells what was done.
+// name is a short form of the command.
 func (c Command) name() string {
 	text := strings.Join(c.Args, " ")
 	if at := strings.LastIndexByte(c.Args[0], '/'); at >= 0 {
@@ -85,7 +84,7 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// limited keeps the first bytes of what is written, and drops the rest.
+// limited keeps the first bytes written and drops the rest.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {

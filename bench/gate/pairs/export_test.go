@@ -2,5 +2,5 @@ package pairs
 
 import "time"
 
-// Lets says whether another pair may begin.
+// Lets exports lets.
 func (u Until) Lets(now time.Time, done int, took time.Duration) bool { return u.lets(now, done, took) }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Side is one of the two that take turns.
+// Side is one of the two sides.
 type Side int
 
 // The sides.
@@ -26,11 +26,11 @@ func Order(n int, seed uint64) []Side {
 	return out
 }
 
-// Until is when no more pairs begin. It looks at the clock alone, never at what was found, so that it does not bias that. The zero value
-// lets all begin.
+// Until is the time after which no pair begins. It depends on the clock alone, never on results, and so does not bias them. The
+// zero value sets no limit.
 type Until time.Time
 
-// UntilAfter is so long from now; zero is never.
+// UntilAfter returns the limit that is length from now; zero is none.
 func UntilAfter(length time.Duration) Until {
 	if length == 0 {
 		return Until{}
@@ -38,7 +38,7 @@ func UntilAfter(length time.Duration) Until {
 	return Until(time.Now().Add(length))
 }
 
-// lets says whether another pair may begin at a time, when so many took so long: whether it would end before.
+// lets reports whether another pair would end in time, given that done pairs took so long.
 func (u Until) lets(now time.Time, done int, took time.Duration) bool {
 	if time.Time(u).IsZero() || done == 0 {
 		return true
@@ -46,8 +46,8 @@ func (u Until) lets(now time.Time, done int, took time.Duration) bool {
 	return !now.Add(took / time.Duration(done)).After(time.Time(u))
 }
 
-// Run has both sides take a turn in each of n pairs, one after the other, but begins none that would not end until then. It ends
-// with the first error of a turn, or with ctx.
+// Run lets both sides take a turn in each of n pairs, sequentially, but begins no pair that would not end before until. It
+// stops at the first error of a turn, or with ctx.
 func Run(ctx context.Context, n int, seed uint64, until Until, turn func(ctx context.Context, side Side, pair int) error) error {
 	began := time.Now()
 	for pair, first := range Order(n, seed) {

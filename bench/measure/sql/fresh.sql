@@ -1,2 +1,2 @@
--- Makes the transaction's next look at the sessions a new one.
+-- Makes the transaction read the sessions anew.
 SELECT /* pulley:measure */ pg_stat_clear_snapshot()

@@ -1,4 +1,4 @@
--- What is recorded of the server. Settings come with their units.
+-- Describes the server. Settings have units.
 SELECT /* pulley:measure */ jsonb_build_object(
     'version', current_setting('server_version'),
     'version_num', current_setting('server_version_num')::int,

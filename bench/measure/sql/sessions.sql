@@ -1,4 +1,4 @@
--- How many sessions of the workload are still connected. A backend hands in its statistics before it leaves this view.
+-- Counts the workload's connected sessions. A session flushes its statistics before it leaves this view.
 -- $1: the prefix of the workload's application names.
 SELECT /* pulley:measure */ count(*)
 FROM pg_stat_activity a

@@ -1,6 +1,6 @@
--- One statement, so that all counters are of one moment and the measuring session adds one transaction.
--- The mark after SELECT is how the session's own statements are told from the workload's.
--- to_jsonb lets one text serve servers whose views have different columns.
+-- Reads all counters in one statement, so that they are of one moment and cost one transaction. The mark after SELECT
+-- distinguishes the measuring session's statements from the workload's. to_jsonb serves servers whose views have different
+-- columns.
 -- $1: the schema whose tables are counted. $2: the prefix of the workload's application names.
 SELECT /* pulley:measure */
     jsonb_build_object(
@@ -16,7 +16,7 @@ SELECT /* pulley:measure */
         'maintenance', (SELECT coalesce(sum(t.vacuum_count + t.autovacuum_count + t.analyze_count
                 + t.autoanalyze_count), 0) FROM pg_stat_all_tables t),
         'strangers', (SELECT count(*) FROM pg_stat_activity a
-            -- The type is hidden from those without the right to see it; what has a user and a database counts then.
+            -- Without the privilege the type is hidden; then sessions with a user and a database count.
             WHERE a.usesysid IS NOT NULL AND a.datid IS NOT NULL AND a.pid <> pg_backend_pid()
                 AND coalesce(a.backend_type, 'client backend') = 'client backend'
                 AND NOT starts_with(coalesce(a.application_name, ''), $2)

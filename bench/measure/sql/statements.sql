@@ -1,7 +1,7 @@
--- Statements of this database that clients sent, without those of the measuring session and without transaction
--- control, which is counted as commits and is only visible here when pg_stat_statements.track_utility is on.
--- {schema} is where the extension lives. Before Postgres 14 its view has no column toplevel, and the name means that of
--- "always". There may be thousands of texts, so each is looked at as little as will do.
+-- Sums up the statements that clients sent to this database, without those of the measuring session and without
+-- transaction control, which commits count and which is visible only with pg_stat_statements.track_utility. {schema} is the
+-- extension's. Before Postgres 14 its view has no column toplevel. There may be thousands of texts, so each is examined as
+-- little as possible.
 SELECT /* pulley:measure */ jsonb_build_object(
     'calls', coalesce(sum(s.calls) FILTER (WHERE
         s.toplevel

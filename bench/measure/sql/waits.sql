@@ -1,6 +1,5 @@
--- What the sessions of the workload are at, at this moment: how many are in a transaction, how many of these wait for a
--- row that another has locked, and the longest of these waits so far, in microseconds (0 before Postgres 14, which does not
--- tell). $1: what their application names begin with.
+-- Counts the workload's sessions in a transaction, those of them that wait for a locked row, and the longest such wait so
+-- far in microseconds (0 before Postgres 14). $1: the prefix of their application names.
 SELECT /* pulley:measure */
     count(*) FILTER (WHERE a.state <> 'idle'),
     count(*) FILTER (WHERE a.wait_event_type = 'Lock' AND a.wait_event IN ('transactionid', 'tuple')),

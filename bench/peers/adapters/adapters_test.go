@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// tiny is every shape and load of a workload at a size that even the slowest rival ends soon.
+// tiny is every shape and load, at a size that even the slowest system ends soon.
 func tiny() []peer.Workload {
 	return []peer.Workload{
 		{Name: "independent", Shape: peer.Chain, Load: peer.Closed, Steps: 1},
@@ -28,8 +28,8 @@ func tiny() []peer.Workload {
 	}
 }
 
-// TestContract runs every rival, and each of our designs, on every workload: all instances end, rightly, with
-// every task run, what it cost is counted, and nothing of it is left.
+// TestContract runs every system, and each of our designs, on every workload. All instances must end correctly with every task
+// run, costs must be counted, and nothing may remain.
 func TestContract(t *testing.T) {
 	texts := []string{"push", "push:batch=1", "eager", "pull"}
 	for _, a := range OtherSystems() {
@@ -86,7 +86,6 @@ func checkRecord(t *testing.T, record *race.Record, e peer.Entry) {
 	}
 }
 
-// noDatabases fails when a race has left a database behind.
 func noDatabases(t *testing.T) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), pgtest.DSN(t))
@@ -100,7 +99,7 @@ func noDatabases(t *testing.T) {
 	}
 }
 
-// TestParse: what is named wrongly is refused, with what there is instead.
+// TestParse checks that an unknown name is refused with a list of the known ones.
 func TestParse(t *testing.T) {
 	for texts, want := range map[string]string{
 		"nats":                 "river",

@@ -1,4 +1,3 @@
-// Package adapters holds the systems that are raced, one file each. A file registers its adapter from an
-// init function, so that another rival is another file and nothing else. Pulley's own backends need no
-// registration: every name that package bench knows is one of ours.
+// Package adapters holds the raced systems, one file each. A file registers its adapter in an init function, so that another
+// system is just another file. Pulley's own backends are known by their names in package bench.
 package adapters

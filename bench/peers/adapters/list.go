@@ -12,7 +12,6 @@ import (
 
 var otherSystems []*peer.Adapter
 
-// register adds a rival. Two of one name are a mistake in the program.
 func register(a *peer.Adapter) {
 	if a.Name == "" || strings.ContainsAny(a.Name, ": ") || slices.ContainsFunc(otherSystems, func(o *peer.Adapter) bool { return o.Name == a.Name }) {
 		panic(fmt.Sprintf("adapters: the name %q cannot be used, or is there twice", a.Name))
@@ -25,7 +24,7 @@ func OtherSystems() []*peer.Adapter {
 	return slices.SortedFunc(slices.Values(otherSystems), func(a, b *peer.Adapter) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Parse reads what is to be raced, NAME or NAME:OPTION=VALUE:… each. Errors say what there is.
+// Parse parses entries NAME or NAME:OPTION=VALUE:…. Errors list the choices.
 func Parse(texts []string) ([]peer.Entry, error) {
 	var out []peer.Entry
 	for _, text := range texts {
@@ -70,7 +69,7 @@ func names() string {
 	return strings.Join(out, ", ")
 }
 
-// Default lists what is raced where nothing is named: our fastest, and every rival.
+// Default lists the default race: our fastest backends, and every other system.
 func Default() []string {
 	out := []string{"push"}
 	if _, err := designs.Parse("journal"); err == nil {

@@ -9,7 +9,7 @@ import (
 	"pulley/bench/peers/peer"
 )
 
-// logger passes on what a rival warns of. What it tells besides is not heard.
+// logger passes on another system's warnings and errors.
 func logger(env peer.Env) *slog.Logger { return slog.New(lines{log: env.Log}) }
 
 // lines is a slog.Handler that makes one line of each record.
@@ -18,10 +18,8 @@ type lines struct {
 	attrs []slog.Attr
 }
 
-// Enabled implements slog.Handler.
 func (lines) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
-// Handle implements slog.Handler.
 func (l lines) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	b.WriteString(r.Message)
@@ -37,11 +35,10 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs implements slog.Handler.
 func (l lines) WithAttrs(attrs []slog.Attr) slog.Handler {
 	l.attrs = append(l.attrs[:len(l.attrs):len(l.attrs)], attrs...)
 	return l
 }
 
-// WithGroup implements slog.Handler. Groups are not told.
+// WithGroup implements slog.Handler. Groups are ignored.
 func (l lines) WithGroup(string) slog.Handler { return l }

@@ -21,16 +21,14 @@ import (
 	"pulley/engine/worker"
 )
 
-// What an engine of ours is given: more slots for no-op tasks than any machine keeps busy, and room to be
-// handed over whatever a commit made ready, since it is alone on its store. A second submission goes out
-// while the first is being committed.
+// Our engine has more slots for no-op tasks than any machine keeps busy, and accepts everything that a commit made ready, since
+// it is alone on its store. A second submission is sent while the first is being committed.
 const (
 	ourSlots      = 64
 	ourPrefetch   = 8192
 	ourSubmitters = 2
 )
 
-// ours is the adapter of one of pulley's backends.
 func ours(spec designs.Spec) *peer.Adapter {
 	return &peer.Adapter{
 		Name: spec.String(), Title: "pulley " + spec.String(), Modules: []string{peer.OurModule}, Databases: 1, Submitters: ourSubmitters,
@@ -56,7 +54,6 @@ func ours(spec designs.Spec) *peer.Adapter {
 	}
 }
 
-// pulley is an engine of ours with its backend.
 type pulley struct {
 	backend backend.Backend
 	engine  *engine.Engine
@@ -64,7 +61,7 @@ type pulley struct {
 	work    *peer.Work
 
 	mu      sync.Mutex
-	numbers map[uuid.UUID]int // of instances under way
+	numbers map[uuid.UUID]int // of open instances
 }
 
 func openPulley(ctx context.Context, spec designs.Spec, env peer.Env, work *peer.Work) (peer.System, error) {
@@ -95,7 +92,6 @@ func openPulley(ctx context.Context, spec designs.Spec, env peer.Env, work *peer
 	return p, nil
 }
 
-// compile writes the workload as a program.
 func compile(w peer.Workload) (*plan.Program, error) {
 	var b strings.Builder
 	b.WriteString("fn main(input: [p], output: [p]):\n")
@@ -114,7 +110,6 @@ func compile(w peer.Workload) (*plan.Program, error) {
 	return plan.CompileText(w.Name+".ir", []byte(b.String()), ir.Limits{})
 }
 
-// actions are the tasks of a workload.
 func actions(work *peer.Work) (*worker.Registry, error) {
 	return worker.NewRegistry(
 		worker.Action{Name: "task.step", Args: []string{"p"}, Run: func(_ context.Context, call worker.Call) (any, error) {
@@ -153,7 +148,6 @@ func actions(work *peer.Work) (*worker.Registry, error) {
 	)
 }
 
-// Submit implements peer.System.
 func (p *pulley) Submit(ctx context.Context, first, count int) error {
 	reqs := make([]engine.SubmitRequest, count)
 	p.mu.Lock()
@@ -167,7 +161,6 @@ func (p *pulley) Submit(ctx context.Context, first, count int) error {
 	return err
 }
 
-// ended hands the result of an instance over.
 func (p *pulley) ended(in backend.Instance, _ time.Time) {
 	p.mu.Lock()
 	number, mine := p.numbers[in.ID]
@@ -183,7 +176,7 @@ func (p *pulley) ended(in backend.Instance, _ time.Time) {
 	}
 }
 
-// plain gives a result without the quotes of JSON.
+// plain returns a result without JSON quotes.
 func plain(result json.RawMessage) (string, error) {
 	if len(result) == 0 || result[0] != '"' {
 		return string(result), nil
@@ -193,7 +186,6 @@ func plain(result json.RawMessage) (string, error) {
 	return text, err
 }
 
-// Close implements peer.System.
 func (p *pulley) Close(ctx context.Context) error {
 	err := p.engine.Stop(ctx)
 	p.backend.Close()

@@ -23,9 +23,8 @@ func init() {
 	register(riverAdapter("river-tx", "River, each job completed in its own transaction", "tx", []string{"independent", "latency"}))
 }
 
-// riverAdapter is River in one of the two ways to complete a job. Its batch completer is the faster one
-// under load; JobCompleteTx is what its documentation recommends for doing something else in the same
-// transaction, and tells of the end without waiting for a batch.
+// riverAdapter is River with one of two ways to complete a job. The batch completer is faster under load; JobCompleteTx is the
+// documented way to do something else in the same transaction, and reports the end without waiting for a batch.
 func riverAdapter(name, title, complete string, only []string) *peer.Adapter {
 	single := "the batch completer finishes jobs; an instance ends with its completion event"
 	if complete == "tx" {
@@ -59,8 +58,8 @@ func riverAdapter(name, title, complete string, only []string) *peer.Adapter {
 	}
 }
 
-// The defaults are what was fastest of a few tried on two cores: more connections than 8 slow single jobs
-// down, where the completer works in batches; transactions for each job want some more.
+// The defaults were the fastest of a few on two cores: more than 8 connections slow single jobs down, where the completer works
+// in batches; a transaction per job needs some more.
 func riverConnections(w peer.Workload) string {
 	if w.Tasks() > 1 {
 		return "16"
@@ -68,7 +67,7 @@ func riverConnections(w peer.Workload) string {
 	return "8"
 }
 
-// riverCooldown is short for single jobs, of which there are always many new ones, and for one alone.
+// riverCooldown is short for single jobs, of which new ones always arrive, and for a lone job.
 func riverCooldown(w peer.Workload) string {
 	switch {
 	case w.Load == peer.Single:
@@ -110,7 +109,7 @@ func setupRiver(ctx context.Context, env peer.Env) error {
 	return err
 }
 
-// The jobs. Their arguments are stored as JSON.
+// Job arguments are stored as JSON.
 type (
 	stepArgs struct {
 		Instance int    `json:"n"`
@@ -133,19 +132,18 @@ func (stepArgs) Kind() string   { return "step" }
 func (memberArgs) Kind() string { return "member" }
 func (joinArgs) Kind() string   { return "join" }
 
-// riverSystem is a client of River that inserts and works.
+// riverSystem is a River client that inserts and works.
 type riverSystem struct {
 	pool    *pgxpool.Pool
 	client  *river.Client[pgx.Tx]
 	work    *peer.Work
-	inTx    bool     // a job without a successor is completed by itself
-	results sync.Map // of instances whose completion event is awaited
+	inTx    bool     // a job without a successor completes itself
+	results sync.Map // of instances that await their completion event
 	stop    func()
 	heard   chan struct{} // closed when no more events are read
 }
 
-// riverEvents is room for the completion events of every instance that may be under way: River drops
-// those that find none.
+// riverEvents is the capacity for completion events of all open instances: River drops those that do not fit.
 const riverEvents = 1 << 17
 
 func openRiver(ctx context.Context, env peer.Env, work *peer.Work) (peer.System, error) {
@@ -189,7 +187,6 @@ func openRiver(ctx context.Context, env peer.Env, work *peer.Work) (peer.System,
 	return s, nil
 }
 
-// listen reads completion events until there are no more.
 func (s *riverSystem) listen(events <-chan *river.Event) {
 	defer close(s.heard)
 	for e := range events {
@@ -211,7 +208,6 @@ func (s *riverSystem) listen(events <-chan *river.Event) {
 	}
 }
 
-// Submit implements peer.System.
 func (s *riverSystem) Submit(ctx context.Context, first, count int) error {
 	if count == 1 {
 		_, err := s.client.Insert(ctx, stepArgs{Instance: first, Payload: peer.Payload(first)}, nil)
@@ -225,7 +221,7 @@ func (s *riverSystem) Submit(ctx context.Context, first, count int) error {
 	return err
 }
 
-// step runs a task in a row, or the first of a fan-out.
+// step runs a task of a chain, or the first of a fan-out.
 func (s *riverSystem) step(ctx context.Context, job *river.Job[stepArgs]) error {
 	next, err := s.work.Step(job.Args.Payload)
 	if err != nil {
@@ -252,7 +248,7 @@ func (s *riverSystem) step(ctx context.Context, job *river.Job[stepArgs]) error 
 	return nil
 }
 
-// spread inserts the jobs side by side and what they count down.
+// spread inserts the parallel jobs and their counter.
 func (s *riverSystem) spread(ctx context.Context, tx pgx.Tx, instance int, payload string) error {
 	width := s.work.Workload.Width
 	if _, err := tx.Exec(ctx, riverBegin, instance, width); err != nil {
@@ -266,7 +262,7 @@ func (s *riverSystem) spread(ctx context.Context, tx pgx.Tx, instance int, paylo
 	return err
 }
 
-// member runs one of the jobs side by side. The counter's row is locked last, and so for the shortest time.
+// member runs a parallel job. It locks the counter's row last, and so for the shortest time.
 func (s *riverSystem) member(ctx context.Context, job *river.Job[memberArgs]) error {
 	args := job.Args
 	value, err := s.work.Member(args.Payload, args.Element)
@@ -287,7 +283,6 @@ func (s *riverSystem) member(ctx context.Context, job *river.Job[memberArgs]) er
 	})
 }
 
-// join runs the last job of a fan-out.
 func (s *riverSystem) join(ctx context.Context, job *river.Job[joinArgs]) error {
 	sum, err := s.work.Join(job.Args.Payload, job.Args.Sum)
 	if err != nil {
@@ -300,7 +295,6 @@ func (s *riverSystem) join(ctx context.Context, job *river.Job[joinArgs]) error 
 	return nil
 }
 
-// inTx completes the job in one transaction with what act does.
 func inTx[T river.JobArgs](ctx context.Context, s *riverSystem, job *river.Job[T], act func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job); err != nil {
@@ -310,7 +304,6 @@ func inTx[T river.JobArgs](ctx context.Context, s *riverSystem, job *river.Job[T
 	})
 }
 
-// Close implements peer.System.
 func (s *riverSystem) Close(ctx context.Context) error {
 	err := s.client.Stop(ctx)
 	s.stop()

@@ -21,7 +21,6 @@ import (
 
 func init() { register(temporalAdapter()) }
 
-// temporalAdapter is Temporal with its four services, its client and a worker in this process.
 func temporalAdapter() *peer.Adapter {
 	return &peer.Adapter{
 		Name: "temporal", Title: "Temporal, server and worker in the race's process", Databases: 2,
@@ -51,7 +50,7 @@ const (
 	temporalNamespace = "race"
 	temporalQueue     = "race"
 	temporalWorkflow  = "run"
-	temporalStarts    = 64 // that are under way at once
+	temporalStarts    = 64 // concurrent starts
 )
 
 // temporalSystem is a server, a worker and a client of Temporal.
@@ -62,7 +61,7 @@ type temporalSystem struct {
 	client client.Client
 	worker worker.Worker
 
-	life   context.Context // of those who wait for results
+	life   context.Context // of the waits for results
 	cancel context.CancelFunc
 	waits  sync.WaitGroup
 }
@@ -105,7 +104,7 @@ func openTemporal(ctx context.Context, env peer.Env, work *peer.Work) (_ peer.Sy
 	return t, nil
 }
 
-// dialTemporal connects a client. The server takes connections a little after it has started.
+// dialTemporal connects a client. The server accepts connections a little after its start.
 func dialTemporal(ctx context.Context, address string, env peer.Env) (client.Client, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -122,8 +121,6 @@ func dialTemporal(ctx context.Context, address string, env peer.Env) (client.Cli
 	}
 }
 
-// The activities.
-
 func (t *temporalSystem) step(_ context.Context, payload string) (string, error) {
 	return t.work.Step(payload)
 }
@@ -136,7 +133,6 @@ func (t *temporalSystem) join(_ context.Context, payload string, sum int64) (int
 	return t.work.Join(payload, sum)
 }
 
-// execute begins an activity.
 func (t *temporalSystem) execute(ctx workflow.Context, name string, args ...any) workflow.Future {
 	if t.local {
 		ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute})
@@ -147,7 +143,6 @@ func (t *temporalSystem) execute(ctx workflow.Context, name string, args ...any)
 	return workflow.ExecuteActivity(ctx, name, args...)
 }
 
-// run is the workflow.
 func (t *temporalSystem) run(ctx workflow.Context, payload string) (string, error) {
 	w := t.work.Workload
 	if w.Shape == peer.Fanout {
@@ -183,7 +178,6 @@ func (t *temporalSystem) fanout(ctx workflow.Context, payload string) (string, e
 	return strconv.FormatInt(sum, 10), err
 }
 
-// Submit implements peer.System.
 func (t *temporalSystem) Submit(ctx context.Context, first, count int) error {
 	errs := make(chan error, count)
 	slots := make(chan struct{}, temporalStarts)
@@ -203,7 +197,6 @@ func (t *temporalSystem) Submit(ctx context.Context, first, count int) error {
 	return errors.Join(all[:min(len(all), 3)]...)
 }
 
-// start begins one workflow, and has its result awaited.
 func (t *temporalSystem) start(ctx context.Context, instance int) error {
 	run, err := t.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: "instance-" + strconv.Itoa(instance), TaskQueue: temporalQueue, EnableEagerStart: true,
@@ -221,7 +214,7 @@ func (t *temporalSystem) start(ctx context.Context, instance int) error {
 	return nil
 }
 
-// Close implements peer.System. What is still awaited is given up.
+// Close implements peer.System. It abandons pending waits.
 func (t *temporalSystem) Close(context.Context) error {
 	t.cancel()
 	t.waits.Wait()

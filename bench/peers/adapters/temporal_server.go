@@ -38,13 +38,13 @@ const (
 	temporalCluster = "active"
 )
 
-// temporalSchemas are the schemas that the server's module carries, for each of the two databases.
+// temporalSchemas are the schemas in the server's module, for each of the two databases.
 var temporalSchemas = []struct{ path, version string }{
 	{"postgresql/v12/temporal", v12.Version},
 	{"postgresql/v12/visibility", v12.VisibilityVersion},
 }
 
-// setupTemporal makes the schemas and the namespace, with the server's own tools.
+// setupTemporal creates the schemas and the namespace with the server's own tools.
 func setupTemporal(_ context.Context, env peer.Env) error {
 	for i, s := range temporalSchemas {
 		cfg, err := temporalStore(env.DSNs[i], 1)
@@ -63,7 +63,7 @@ func setupTemporal(_ context.Context, env peer.Env) error {
 	if err != nil {
 		return err
 	}
-	return sqlite.CreateNamespaces(cfg, namespace) // for whatever store cfg names
+	return sqlite.CreateNamespaces(cfg, namespace) // for any store in cfg
 }
 
 func setupTemporalSchema(cfg *config.SQL, path, version string) error {
@@ -75,8 +75,7 @@ func setupTemporalSchema(cfg *config.SQL, path, version string) error {
 	return schema.NewSetupSchemaTask(conn, &schema.SetupConfig{SchemaName: path, InitialVersion: version}, log.NewNoopLogger()).Run()
 }
 
-// temporalStore says how the server gets at a database. It connects by itself only over TCP, so it is given
-// the connections.
+// temporalStore configures a database. The server itself connects only over TCP, so it is given the connections.
 func temporalStore(dsn string, connections int) (*config.SQL, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -95,7 +94,7 @@ func temporalStore(dsn string, connections int) (*config.SQL, error) {
 	}, nil
 }
 
-// temporalConfig is what the server's file for development on Postgres says, with free ports.
+// temporalConfig equals the server's development configuration for Postgres, with free ports.
 func temporalConfig(env peer.Env) (*config.Config, error) {
 	state, err := temporalStore(env.DSNs[0], env.Options.Int("connections"))
 	if err != nil {
@@ -131,22 +130,20 @@ func temporalConfig(env peer.Env) (*config.Config, error) {
 		PublicClient: config.PublicClient{HostPort: fmt.Sprintf("%s:%d", temporalHost, ports[0])},
 	}
 	cfg.Global.Membership = config.Membership{MaxJoinDuration: 30 * time.Second, BroadcastAddress: temporalHost}
-	for i, name := range temporal.DefaultServices { // the frontend is the first
+	for i, name := range temporal.DefaultServices { // the frontend is first
 		cfg.Services[name] = config.Service{RPC: config.RPC{GRPCPort: ports[2*i], MembershipPort: ports[2*i+1], BindOnLocalHost: true}}
 	}
 	return cfg, nil
 }
 
-// The ports that the server is given. Its schema on Postgres keeps them in smallints, so those that the
-// system would choose are too large.
+// The range of ports. The server's Postgres schema stores ports as smallint, so ephemeral ports are too large.
 const (
 	portLeast = 15_000
 	portMost  = 32_000
 )
 
-var portNext atomic.Int64 // places after portLeast, so that servers in turn get others
+var portNext atomic.Int64 // offsets from portLeast, so that successive servers get different ports
 
-// freePorts finds so many that nobody listens on.
 func freePorts(count int) ([]int, error) {
 	var out []int
 	for range portMost - portLeast {
@@ -163,11 +160,10 @@ func freePorts(count int) ([]int, error) {
 	return nil, fmt.Errorf("there are no %d free ports on %s from %d to %d", count, temporalHost, portLeast, portMost)
 }
 
-// temporalRate is a rate limit that nothing here reaches.
+// temporalRate is a rate limit that is never reached.
 const temporalRate = 1_000_000
 
-// newTemporalServer makes the server. Its limits are meant for clusters that many share; here they would
-// be what is measured.
+// newTemporalServer makes the server. Its default limits, for shared clusters, would otherwise determine the result.
 func newTemporalServer(cfg *config.Config, env peer.Env) (temporal.Server, error) {
 	settings := dynamicconfig.StaticClient{
 		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  env.Options.Int("partitions"),
@@ -194,8 +190,7 @@ func newTemporalServer(cfg *config.Config, env peer.Env) (temporal.Server, error
 	)
 }
 
-// temporalLog passes on what the server thinks it cannot survive. Its errors are many while its services
-// find each other and when they part, and what matters of them shows in the runs.
+// temporalLog passes on fatal messages. Errors are frequent while services start and stop, and relevant ones show in the runs.
 type temporalLog struct{ log func(string) }
 
 func (l temporalLog) tell(msg string, tags []tag.Tag) {
@@ -207,26 +202,20 @@ func (l temporalLog) tell(msg string, tags []tag.Tag) {
 	l.log("server: " + strings.Join(strings.Fields(msg), " "))
 }
 
-// Debug implements log.Logger.
 func (temporalLog) Debug(string, ...tag.Tag) {}
 
-// Info implements log.Logger.
 func (temporalLog) Info(string, ...tag.Tag) {}
 
-// Warn implements log.Logger.
 func (temporalLog) Warn(string, ...tag.Tag) {}
 
-// Error implements log.Logger.
 func (temporalLog) Error(string, ...tag.Tag) {}
 
-// DPanic implements log.Logger.
 func (l temporalLog) DPanic(msg string, tags ...tag.Tag) { l.tell(msg, tags) }
 
-// Panic implements log.Logger.
 func (l temporalLog) Panic(msg string, tags ...tag.Tag) {
 	l.tell(msg, tags)
 	panic(msg)
 }
 
-// Fatal implements log.Logger. The race goes on: it sees what does not end.
+// Fatal implements log.Logger. The race continues: it notices what does not end.
 func (l temporalLog) Fatal(msg string, tags ...tag.Tag) { l.tell(msg, tags) }

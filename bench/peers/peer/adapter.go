@@ -15,40 +15,39 @@ const OurModule = "pulley" // the module's path
 
 // Adapter is a system that can be raced.
 type Adapter struct {
-	Name    string   // as it is asked for: "river"
-	Title   string   // as it is shown: "River"
-	Modules []string // Go modules whose versions are written down
+	Name    string   // in specs: "river"
+	Title   string   // for display: "River"
+	Modules []string // Go modules whose versions are recorded
 	Store   string   // where it keeps its state; empty: on the race's Postgres
 
-	// Databases is how many databases of its own it needs on the race's Postgres.
+	// Databases is the number of databases it needs on the race's Postgres.
 	Databases int
 
-	// Options are what can be set in its spec, with their defaults for a workload, all whole numbers or
-	// words: "river:connections=8". What they came to is written down.
+	// Options can be set in its spec, with defaults per workload, whole numbers or words: "river:connections=8". Their values
+	// are recorded.
 	Options []Option
 
-	// Notes say how each workload is written for this system where that is not obvious, and what differs;
-	// the key "" is of all. Cannot says why one cannot be run at all. Keys are names of workloads.
+	// Notes describe how workloads are written for this system and what differs; the key "" applies to all. Cannot is why a
+	// workload cannot be run. Keys are names of workloads.
 	Notes, Cannot map[string]string
 
-	// Only names the workloads to race it on, where the others would show nothing new. Nil: all.
+	// Only names the workloads to race it on, if the others would show nothing new. Nil: all.
 	Only []string
 
-	// Submitters is how many calls of Submit may be under way at once. Zero: 1.
+	// Submitters bounds concurrent calls of Submit. Zero: 1.
 	Submitters int
 
-	// Setup makes what the system needs in new, empty databases. It leaves no session there.
+	// Setup prepares new, empty databases. It leaves no session.
 	Setup func(ctx context.Context, env Env) error
 
 	// Open starts the system with its workers, ready for instances of work.
 	Open func(ctx context.Context, env Env, work *Work) (System, error)
 }
 
-// System is a system that is open.
+// System is an open system.
 type System interface {
-	// Submit begins the instances first, first+1 … first+count-1 of the work, each with Payload(i). It
-	// returns when the store has them all; ends may be told before that. It is called again while the
-	// instances run, by as many at once as the adapter's Submitters say.
+	// Submit starts the instances first … first+count-1 of the work, each with Payload(i). It returns when the store has them
+	// all; ends may be reported earlier. It is called while instances run, concurrently up to the adapter's Submitters.
 	Submit(ctx context.Context, first, count int) error
 
 	// Close ends all that Open started and every session. It is called once.
@@ -57,9 +56,9 @@ type System interface {
 
 // Env is where a system runs.
 type Env struct {
-	DSNs    []string // a database each
+	DSNs    []string // one per database
 	Options Options
-	Log     func(line string) // what is worth telling; may be called from any goroutine
+	Log     func(line string) // may be called from any goroutine
 }
 
 // Option is one setting of an adapter.
@@ -73,7 +72,7 @@ type Option struct {
 // Options are settings by name.
 type Options map[string]string
 
-// Int gives a setting that is a number; the spec's reader has checked that it is.
+// Int returns a numeric setting, which ParseEntry has checked.
 func (o Options) Int(name string) int {
 	n, err := strconv.Atoi(o[name])
 	if err != nil {
@@ -82,7 +81,7 @@ func (o Options) Int(name string) int {
 	return n
 }
 
-// String gives the settings as name=value, sorted.
+// String formats the settings as name=value, sorted.
 func (o Options) String() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(o)) {
@@ -91,14 +90,14 @@ func (o Options) String() string {
 	return strings.Join(parts, " ")
 }
 
-// Entry is an adapter as it was asked for, with what was set.
+// Entry is an adapter with settings.
 type Entry struct {
 	Text    string // "river:connections=8"
 	Adapter *Adapter
 	set     Options
 }
 
-// ParseEntry reads NAME or NAME:OPTION=VALUE:… with an adapter of that name.
+// ParseEntry parses NAME or NAME:OPTION=VALUE:… for an adapter of that name.
 func ParseEntry(text string, adapter *Adapter) (Entry, error) {
 	e := Entry{Text: text, Adapter: adapter, set: Options{}}
 	_, rest, found := strings.Cut(text, ":")
@@ -122,7 +121,7 @@ func ParseEntry(text string, adapter *Adapter) (Entry, error) {
 	return e, nil
 }
 
-// OptionsFor gives every setting for a workload.
+// OptionsFor returns every setting for a workload.
 func (e Entry) OptionsFor(w Workload) Options {
 	out := Options{}
 	for _, o := range e.Adapter.Options {
@@ -135,7 +134,7 @@ func (e Entry) OptionsFor(w Workload) Options {
 	return out
 }
 
-// Runs says whether the entry is raced on a workload and, if not, why.
+// Runs reports whether the entry is raced on a workload and, if not, why.
 func (e Entry) Runs(w Workload) (ok bool, why string) {
 	if why := e.Adapter.Cannot[w.Name]; why != "" {
 		return false, why
@@ -177,5 +176,5 @@ func (o Option) check(value string) error {
 	return nil
 }
 
-// Fixed is a default that is the same for every workload.
+// Fixed is a default for every workload.
 func Fixed(value string) func(Workload) string { return func(Workload) string { return value } }

@@ -1,9 +1,8 @@
-// Package peer is what every system in the race implements, and what each of them runs.
+// Package peer is what every system in the race implements and runs.
 //
-// An [Adapter] says how one system is set up and opened; a [System] is one that is open. Its tasks call
-// the methods of [Work], which do next to nothing, count that they ran, and give values from which the
-// result of an instance shows whether every task ran, and in order. An adapter decides nothing about
-// load: the race tells it how many instances to begin, and hears from it of each end.
+// An [Adapter] sets up and opens a system; a [System] is an open one. Its tasks call the methods of [Work], which do next to
+// nothing, count their calls, and return values from which an instance's result shows whether every task ran, and in order. The
+// race controls the load: it starts instances through the adapter, which reports each end.
 //
-// To add a rival, write one file in package adapters that registers an Adapter.
+// To add a system, write one file in package adapters that registers an Adapter.
 package peer

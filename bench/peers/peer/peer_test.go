@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// run plays an instance of a chain or fan-out as a system that is right would.
+// run executes an instance of a chain or fan-out as a correct system would.
 func run(t *testing.T, w *Work, instance int) string {
 	t.Helper()
 	text := Payload(instance)
@@ -38,7 +38,7 @@ func run(t *testing.T, w *Work, instance int) string {
 	return strconv.FormatInt(sum, 10)
 }
 
-// TestWork: what a right system does is accepted, for every workload that is raced.
+// TestWork checks that a correct system is accepted for every workload.
 func TestWork(t *testing.T) {
 	for _, workload := range Workloads() {
 		if err := workload.Validate(); err != nil {
@@ -55,7 +55,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestWorkIsStrict: whatever a system may do wrongly makes the run invalid.
+// TestWorkIsStrict checks that every mistake of a system makes the run invalid.
 func TestWorkIsStrict(t *testing.T) {
 	chain := Workload{Name: "chain", Shape: Chain, Load: Closed, Steps: 2}
 	fan := Workload{Name: "fanout", Shape: Fanout, Load: Closed, Width: 2}
@@ -91,7 +91,7 @@ func TestWorkIsStrict(t *testing.T) {
 	}
 }
 
-// TestRepeats: a task that runs again is counted, and is no mistake of a system that promises at least once.
+// TestRepeats checks that a repeated task is counted, and is no mistake of an at-least-once system.
 func TestRepeats(t *testing.T) {
 	w := NewWork(Workload{Name: "chain", Shape: Chain, Load: Closed, Steps: 2}, 1, func(int, time.Time) {})
 	_, _ = w.Step(Payload(0))

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Work is one workload on one system: the tasks, which count that they ran, and the ends of instances,
-// which are held against what must come out. It is safe for concurrent use.
+// Work is one workload on one system: it counts the runs of tasks and checks the ends of instances. It is safe for concurrent
+// use.
 type Work struct {
 	Workload Workload
 
 	most    int            // instances
-	tasks   []atomic.Int32 // runs of each, instance after instance
+	tasks   []atomic.Int32 // runs of each, by instance
 	ends    []atomic.Int32 // of each instance
 	ended   func(instance int, at time.Time)
 	failed  chan struct{} // closed at the first problem
@@ -23,8 +23,8 @@ type Work struct {
 	repeats int
 }
 
-// NewWork makes the work of at most so many instances, numbered from 0. ended is called for the first end
-// of each, right or wrong, from any goroutine; it must be quick.
+// NewWork makes the work of at most so many instances, numbered from 0. ended is called at the first end of each, right or
+// wrong, from any goroutine; it must be quick.
 func NewWork(w Workload, most int, ended func(instance int, at time.Time)) *Work {
 	return &Work{
 		Workload: w, most: most, ended: ended, failed: make(chan struct{}),
@@ -32,7 +32,7 @@ func NewWork(w Workload, most int, ended func(instance int, at time.Time)) *Work
 	}
 }
 
-// Step is a task in a row, or the first of a fan-out: it gives the payload of the next.
+// Step is a task of a chain, or the first of a fan-out: it returns the next payload.
 func (w *Work) Step(text string) (string, error) {
 	instance, step, err := w.ran(text, -1)
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *Work) Step(text string) (string, error) {
 	return payload(instance, step+1), nil
 }
 
-// Member is one of the tasks side by side, with the payload that the first gave.
+// Member is a parallel task, with the first one's payload.
 func (w *Work) Member(text string, element int) (int64, error) {
 	if element < 0 || element >= w.Workload.Width {
 		return 0, w.wrong(fmt.Errorf("there is no element %d", element))
@@ -50,14 +50,13 @@ func (w *Work) Member(text string, element int) (int64, error) {
 	return member(instance, element), err
 }
 
-// Join is the last task of a fan-out, with the payload that the first gave and the sum of what the others
-// gave.
+// Join is the last task of a fan-out, with the first one's payload and the sum of the members' results.
 func (w *Work) Join(text string, sum int64) (int64, error) {
 	_, _, err := w.ran(text, w.Workload.Tasks()-1)
 	return sum, err
 }
 
-// ran counts a run of a task: of the one that the payload says or, where as is not negative, of that one.
+// ran counts a run of the payload's task or, if as is not negative, of task as.
 func (w *Work) ran(text string, as int) (instance, step int, err error) {
 	instance, step, err = readPayload(text)
 	if err != nil {
@@ -80,8 +79,7 @@ func (w *Work) ran(text string, as int) (instance, step int, err error) {
 	return instance, step, nil
 }
 
-// Ended says that an instance has ended, durably, and with which result: the last payload, or the joined
-// sum in decimal.
+// Ended reports an instance's durable end and its result: the last payload, or the joined sum in decimal.
 func (w *Work) Ended(instance int, result string, err error) {
 	at := time.Now()
 	if instance < 0 || instance >= w.most {
@@ -101,7 +99,7 @@ func (w *Work) Ended(instance int, result string, err error) {
 	w.ended(instance, at)
 }
 
-// wrong notes that something was, and gives it back.
+// wrong records an error and returns it.
 func (w *Work) wrong(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,10 +110,10 @@ func (w *Work) wrong(err error) error {
 	return err
 }
 
-// Failed is closed when something was wrong: there is no use in going on.
+// Failed is closed at the first error: continuing is pointless.
 func (w *Work) Failed() <-chan struct{} { return w.failed }
 
-// Problem gives the first thing that was wrong so far, and says of how many.
+// Problem returns the first error, with the number of errors.
 func (w *Work) Problem() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,8 +123,8 @@ func (w *Work) Problem() error {
 	return w.problem
 }
 
-// Verdict says whether the first so many instances all ended, rightly, and every task of them ran. repeats
-// is how often a task ran again: a system that promises to run each at least once may do so.
+// Verdict checks that the first so many instances all ended, correctly, and every task of them ran. repeats counts repeated
+// task runs, which at-least-once systems allow.
 func (w *Work) Verdict(instances int) (repeats int, err error) {
 	if err := w.Problem(); err != nil {
 		return 0, err

@@ -7,22 +7,20 @@ import (
 	"strings"
 )
 
-// Shape is what a workflow looks like.
+// Shape is a workflow's structure.
 type Shape string
 
-// The shapes.
 const (
-	Chain  Shape = "chain"  // Steps tasks in a row, each with the payload that the one before gave
-	Loop   Shape = "loop"   // Rounds times Steps tasks in a row, as a loop where the system has loops
-	Fanout Shape = "fanout" // one task, then Width side by side, then one that joins them
+	Chain  Shape = "chain"  // Steps sequential tasks, each with the previous one's payload
+	Loop   Shape = "loop"   // Rounds times Steps sequential tasks, as a loop if the system has loops
+	Fanout Shape = "fanout" // one task, then Width in parallel, then one that joins them
 )
 
-// Load is how instances are begun.
+// Load is how instances are started.
 type Load string
 
-// The loads.
 const (
-	Closed  Load = "closed"  // so many at once: an instance begins when another has ended
+	Closed  Load = "closed"  // constant number: an instance starts when another has ended
 	Backlog Load = "backlog" // all at once
 	Single  Load = "single"  // one at a time
 )
@@ -51,7 +49,7 @@ func (w Workload) Tasks() int {
 	}
 }
 
-// Validate refuses a workload that is not one.
+// Validate rejects an invalid workload.
 func (w Workload) Validate() error {
 	ok := false
 	switch w.Shape {
@@ -73,7 +71,7 @@ func (w Workload) Validate() error {
 	return nil
 }
 
-// Workloads lists what is raced, in the order in which it is shown.
+// Workloads lists what is raced, in display order.
 func Workloads() []Workload {
 	return []Workload{
 		{Name: "independent", Doc: "tasks that have nothing to do with one another", Shape: Chain, Load: Closed, Steps: 1},
@@ -85,7 +83,7 @@ func Workloads() []Workload {
 	}
 }
 
-// FindWorkload gives the workload of a name. The error says what there is.
+// FindWorkload returns a workload by name. The error lists the choices.
 func FindWorkload(name string) (Workload, error) {
 	var names []string
 	for _, w := range Workloads() {
@@ -97,11 +95,11 @@ func FindWorkload(name string) (Workload, error) {
 	return Workload{}, fmt.Errorf("no workload %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// PayloadBytes is the length of what every task is given.
+// PayloadBytes is the length of every task's payload.
 const PayloadBytes = 64
 
-// A payload is a number of numberDigits digits and a filling. The number is the instance's times
-// stepsMost plus how many tasks it has passed.
+// A payload is a number of numberDigits digits and a filling. The number is the instance's times stepsMost plus its completed
+// tasks.
 const (
 	numberDigits = 20
 	stepsMost    = 1_000_000
@@ -109,14 +107,14 @@ const (
 
 var filling = strings.Repeat(".pulley.", 8)[:PayloadBytes-numberDigits]
 
-// Payload is what the first task of an instance is given.
+// Payload is that of an instance's first task.
 func Payload(instance int) string { return payload(instance, 0) }
 
 func payload(instance, step int) string {
 	return fmt.Sprintf("%0*d%s", numberDigits, int64(instance)*stepsMost+int64(step), filling)
 }
 
-// readPayload gives instance and step. A payload that did not arrive whole is an error.
+// readPayload parses instance and step. An altered payload is an error.
 func readPayload(text string) (instance, step int, err error) {
 	if len(text) != PayloadBytes || text[numberDigits:] != filling {
 		return 0, 0, fmt.Errorf("payload %.80q did not arrive as it was sent", text)
@@ -128,7 +126,6 @@ func readPayload(text string) (instance, step int, err error) {
 	return int(n / stepsMost), int(n % stepsMost), nil
 }
 
-// want is the result of an instance.
 func (w Workload) want(instance int) string {
 	if w.Shape == Fanout {
 		sum := int64(0)
@@ -140,5 +137,5 @@ func (w Workload) want(instance int) string {
 	return payload(instance, w.Tasks())
 }
 
-// member is what the element'th task of a fan-out gives.
+// member is the result of a fan-out's element.
 func member(instance, element int) int64 { return int64(instance)*1000 + int64(element) }

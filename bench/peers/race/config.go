@@ -8,21 +8,21 @@ import (
 	"pulley/bench/peers/peer"
 )
 
-// Config says what is raced.
+// Config configures a race.
 type Config struct {
 	Entries   []peer.Entry    // at least one
 	Workloads []peer.Workload // at least one
-	Runs      int             // of each workload on each system. At least 1
+	Runs      int             // of each workload on each system; at least 1
 
 	InFlight int           // instances at once. Zero: 1,000
-	RunFor   time.Duration // how long a run should take, beside its start. Zero: 5 s
-	Timeout  time.Duration // of one run, which is invalid if it takes longer. Zero: 2 min
+	RunFor   time.Duration // intended length of a run, without its start. Zero: 5 s
+	Timeout  time.Duration // a longer run is invalid. Zero: 2 min
 
-	DSN string // of a server on which databases may be made
-	Way string // how the server was had, for the record
+	DSN string // of a server on which databases may be created
+	Way string // how the server was obtained, for the record
 
 	Command  []string
-	Progress func(line string) // called before and after every run, and with what systems warn of; may be nil
+	Progress func(line string) // called before and after every run, and with the systems' warnings; may be nil
 }
 
 func (c Config) withDefaults() Config {
@@ -66,28 +66,27 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Bounds of one run, whatever the rate.
+// Bounds of one run.
 const (
 	backlogMost = 100_000   // instances of a backlog
 	singleMost  = 2_000     // instances one at a time
 	singleLeast = 10        //
-	tasksMost   = 5_000_000 // tasks: what is counted of each takes memory
-	overtime    = 3         // times RunFor, for a system that is too slow to fill what should be in flight
+	tasksMost   = 5_000_000 // bounds the counters' memory
+	overtime    = 3         // times RunFor, for a system too slow for the intended number in flight
 )
 
-// load is how much one run is.
 type load struct {
 	instances, inFlight int
-	warmUp              int // instances before them
+	warmUp              int // earlier instances
 }
 
-// pace is how many instances a system ended per second, and how many of them were in flight.
+// pace is a system's ended instances per second, and the number in flight.
 type pace struct {
 	perSecond float64
 	inFlight  int
 }
 
-// plan says how much to run on a system of that pace.
+// plan sizes a run for a system's pace.
 func (c Config) plan(w peer.Workload, p pace) load {
 	fits := p.perSecond * c.RunFor.Seconds()
 	most := max(1, tasksMost/w.Tasks()/2)
@@ -109,7 +108,7 @@ func (c Config) plan(w peer.Workload, p pace) load {
 	return l
 }
 
-// inFlight is how many instances of a workload may be at once.
+// inFlight bounds a workload's open instances.
 func (c Config) inFlight(w peer.Workload) int {
 	switch w.Load {
 	case peer.Single:
@@ -121,7 +120,7 @@ func (c Config) inFlight(w peer.Workload) int {
 	}
 }
 
-// rounds are the numbers of instances in the rounds in which a system is tried out.
+// rounds are the numbers of instances of the trial rounds.
 func (c Config) rounds(w peer.Workload) []int {
 	first := max(roundLeast, roundTasks/w.Tasks())
 	if w.Load == peer.Single {

@@ -15,7 +15,7 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// query gives an embedded statement. The names are constants of this package.
+// query returns an embedded statement by its constant name.
 func query(name string) string {
 	text, err := sqlFiles.ReadFile("sql/" + name + ".sql")
 	if err != nil {
@@ -24,12 +24,12 @@ func query(name string) string {
 	return string(text)
 }
 
-// counters are what the server counted up to a moment.
+// counters are the server's counts up to a moment.
 type counters struct {
 	commits, rollbacks, sessions, walBytes, checkpoints int64
 }
 
-// databases makes the databases of runs, and reads what happened in them, on a connection to another one.
+// databases creates the databases of runs and reads their counters, on a connection to another one.
 type databases struct {
 	dsn    string
 	conn   *pgx.Conn
@@ -56,7 +56,6 @@ func (d *databases) close() {
 	_ = d.conn.Close(ctx)
 }
 
-// create makes so many databases, and gives their names and connection strings.
 func (d *databases) create(ctx context.Context, count int) (names, dsns []string, err error) {
 	for range count {
 		d.serial++
@@ -73,7 +72,7 @@ func (d *databases) create(ctx context.Context, count int) (names, dsns []string
 	return names, dsns, nil
 }
 
-// drop removes databases, whoever is still there. It goes on when ctx has ended.
+// drop removes databases, even with open sessions. It continues when ctx has ended.
 func (d *databases) drop(ctx context.Context, names []string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
@@ -90,14 +89,14 @@ func named(statement, name string) string {
 	return strings.ReplaceAll(query(statement), "{name}", pgx.Identifier{name}.Sanitize())
 }
 
-// within gives the connection string of another database of a server.
+// within returns the connection string of another database of a server.
 func within(dsn, database string) (string, error) {
 	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
-		return dsn + " dbname=" + database, nil // of a setting that is there twice, the last counts
+		return dsn + " dbname=" + database, nil // the last of duplicate settings counts
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
-		return "", errors.New("the DSN cannot be read as a URL") // the error of url.Parse would show a password
+		return "", errors.New("the DSN cannot be read as a URL") // url.Parse's error would show a password
 	}
 	values := u.Query()
 	values.Del("dbname")
@@ -111,8 +110,7 @@ const (
 	sessionsPoll = 5 * time.Millisecond
 )
 
-// read gives the counters once no session is left in the databases, since a session hands in what it counted
-// when it leaves.
+// read returns the counters once no session is left in the databases, since a session flushes its counts when it ends.
 func (d *databases) read(ctx context.Context, names []string) (counters, error) {
 	var c counters
 	deadline := time.Now().Add(sessionsWait)

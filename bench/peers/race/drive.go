@@ -11,23 +11,21 @@ import (
 	"pulley/bench/peers/peer"
 )
 
-// submitMost is how many instances are submitted together at most.
+// submitMost bounds the instances of a submission.
 const submitMost = 1000
 
-// driver begins instances on an open system and sees them end.
+// driver starts instances on an open system and receives their ends.
 type driver struct {
 	work   *peer.Work
 	system peer.System
 	epoch  time.Time
-	began  []atomic.Int64 // since epoch, of each instance
+	began  []atomic.Int64 // since epoch, by instance
 	took   []atomic.Int64
-	ends   chan struct{} // has room for all
+	ends   chan struct{} // has capacity for all
 
-	submitters int // submissions that may be under way at once
+	submitters int // concurrent submissions
 }
 
-// newDriver makes the work of so many instances, and the driver that hears of their ends. The system is
-// set once it is open.
 func newDriver(w peer.Workload, most, submitters int) *driver {
 	d := &driver{submitters: max(1, submitters), epoch: time.Now(), began: make([]atomic.Int64, most), took: make([]atomic.Int64, most), ends: make(chan struct{}, most)}
 	d.work = peer.NewWork(w, most, func(instance int, at time.Time) {
@@ -37,11 +35,11 @@ func newDriver(w peer.Workload, most, submitters int) *driver {
 	return d
 }
 
-// drive begins count instances from first on, never more than inFlight at once, and returns when all have
-// ended, with the time from the first submission to the last end. A problem ends it early.
+// drive runs count instances from first on, at most inFlight at once, and returns the time from the first submission to the
+// last end. An error ends it early.
 func (d *driver) drive(ctx context.Context, first, count, inFlight int) (time.Duration, error) {
 	begin := time.Now()
-	submits := make(chan error, d.submitters) // of those that are under way
+	submits := make(chan error, d.submitters) // of those under way
 	begun, ended, busy := 0, 0, 0
 	var failed error
 	for failed == nil && ended < count {
@@ -68,7 +66,7 @@ func (d *driver) drive(ctx context.Context, first, count, inFlight int) (time.Du
 	return took, failed
 }
 
-// submit begins some instances, from a goroutine that tells how that went.
+// submit starts some instances from a goroutine that reports the result.
 func (d *driver) submit(ctx context.Context, first, count int, done chan<- error) {
 	now := int64(time.Since(d.epoch))
 	for i := range count {
@@ -83,7 +81,7 @@ func (d *driver) submit(ctx context.Context, first, count int, done chan<- error
 	}()
 }
 
-// drain counts the ends that have been told and not counted.
+// drain counts the reported ends.
 func (d *driver) drain() int {
 	n := 0
 	for {
@@ -96,7 +94,6 @@ func (d *driver) drain() int {
 	}
 }
 
-// latencies gives the times from submission to end of count instances from first on.
 func (d *driver) latencies(first, count int) *measure.Hist {
 	h := measure.NewHist()
 	for i := range count {

@@ -12,15 +12,14 @@ import (
 	"pulley/bench/peers/peer"
 )
 
-// race is one under way.
 type race struct {
 	cfg       Config
 	databases *databases
 	record    Record
 }
 
-// Run races, and gives the record. When ctx ends, it gives what it has, marked as interrupted. It fails only
-// where nothing could be run at all.
+// Run races and returns the record. When ctx ends, it returns what it has, marked as interrupted. It fails only if nothing
+// could be run.
 func Run(ctx context.Context, cfg Config) (*Record, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -46,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (*Record, error) {
 	return &r.record, nil
 }
 
-// workload runs one on all systems, so often as was asked for. It fails when ctx has ended.
+// workload runs a workload on all systems, for the configured number of runs. It fails when ctx has ended.
 func (r *race) workload(ctx context.Context, w peer.Workload) error {
 	loads := map[string]load{}
 	var entries []peer.Entry
@@ -83,7 +82,7 @@ func (r *race) workload(ctx context.Context, w peer.Workload) error {
 	return nil
 }
 
-// failed records that a system could not even be tried out.
+// failed records that a system could not even be tried.
 func (r *race) failed(w peer.Workload, e peer.Entry, err error) {
 	s := Sample{
 		System: e.Text, Workload: w.Name, TasksPerInstance: w.Tasks(), StartedAt: time.Now(), Run: 1, Order: len(r.record.Samples) + 1,
@@ -93,18 +92,17 @@ func (r *race) failed(w peer.Workload, e peer.Entry, err error) {
 	r.cfg.Progress(s.line())
 }
 
-// The rounds in which a system is tried out.
+// The trial rounds.
 const (
-	roundTasks  = 200 // of the first, at least
-	roundLeast  = 4   // instances of the first, at least
+	roundTasks  = 200 // least of the first round
+	roundLeast  = 4   // least instances of the first round
 	roundGrowth = 4
 	roundLong   = 500 * time.Millisecond
 	roundsMost  = 8
-	roundBetter = 1.2 // times the rate of the one before: more at once still helps
+	roundBetter = 1.2 // relative to the previous rate: more at once still helps
 )
 
-// rate tries out how many instances a system ends per second, with ever more at once, until that does not
-// make it faster or takes too long.
+// rate measures a system's ended instances per second, with ever more at once, until that is no faster or takes too long.
 func (r *race) rate(ctx context.Context, w peer.Workload, e peer.Entry) (pace, error) {
 	sizes := r.cfg.rounds(w)
 	total := 0
@@ -136,14 +134,14 @@ func (r *race) rate(ctx context.Context, w peer.Workload, e peer.Entry) (pace, e
 	return best, err
 }
 
-// sample makes one run. What goes wrong in it makes it invalid.
+// sample makes one run. An error in it makes it invalid.
 func (r *race) sample(ctx context.Context, w peer.Workload, e peer.Entry, l load) *Sample {
 	s := &Sample{
 		System: e.Text, Workload: w.Name, StartedAt: time.Now(), Settings: e.OptionsFor(w), Warnings: []string{},
 		Instances: l.instances, InFlight: l.inFlight, WarmUpInstances: l.warmUp, TasksPerInstance: w.Tasks(),
 	}
 	d := newDriver(w, l.warmUp+l.instances, e.Adapter.Submitters)
-	runtime.GC() // what the run before left is none of this one's business
+	runtime.GC() // collect the previous run's garbage
 	cost, err := r.open(ctx, w, e, d, func(ctx context.Context) error {
 		if _, err := d.drive(ctx, 0, l.warmUp, l.inFlight); err != nil {
 			return fmt.Errorf("warming up: %w", err)
@@ -154,7 +152,7 @@ func (r *race) sample(ctx context.Context, w peer.Workload, e peer.Entry, l load
 	})
 	var weak *costError
 	counted := !errors.As(err, &weak)
-	if !counted { // the run itself was right
+	if !counted { // the run itself is valid
 		s.Warnings, err = append(s.Warnings, weak.Error()), nil
 	}
 	if err == nil {
@@ -175,13 +173,13 @@ func (r *race) sample(ctx context.Context, w peer.Workload, e peer.Entry, l load
 	return s
 }
 
-// costError says why the costs of a run are not known.
+// costError is why a run's costs are unknown.
 type costError struct{ err error }
 
 func (e *costError) Error() string { return "commits and WAL were not counted: " + e.err.Error() }
 
-// open sets a system up in databases of its own, opens it, calls act, and closes and removes everything. It
-// gives what the server counted from the opening on; where only that failed, the error is a costError.
+// open sets a system up in its own databases, opens it, calls act, and closes and removes everything. It returns the server's
+// counts since the opening; if only those fail, the error is a costError.
 func (r *race) open(ctx context.Context, w peer.Workload, e peer.Entry, d *driver, act func(context.Context) error) (cost counters, err error) {
 	runCtx, cancel := context.WithTimeoutCause(ctx, r.cfg.Timeout, fmt.Errorf("it took longer than %v", r.cfg.Timeout))
 	defer cancel()
@@ -227,7 +225,7 @@ func (c counters) minus(o counters) counters {
 	}
 }
 
-// begin writes down what is known before the first run.
+// begin records what is known before the first run.
 func (r *race) begin(ctx context.Context) error {
 	server, err := measure.Server(ctx, r.databases.conn, r.cfg.Way)
 	if err != nil {

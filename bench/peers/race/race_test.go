@@ -12,7 +12,6 @@ import (
 	"pulley/reports/record"
 )
 
-// made gives a record of runs with the given rates of chains.
 func made(rates map[string][]float64) *Record {
 	r := &Record{
 		Runs: 3, InFlight: 1000, RunForNS: int64(time.Second), Order: "ABBA", PayloadBytes: peer.PayloadBytes, Postgres: &record.Postgres{Version: "PostgreSQL 15.1 on x"},
@@ -33,8 +32,8 @@ func made(rates map[string][]float64) *Record {
 	return r
 }
 
-// TestRatios: runs are paired by number, a rival counts at its best in each, invalid runs do not count, and
-// a target that was not measured is not met.
+// TestRatios checks that runs are paired by number, that another system counts with its best row in each, that invalid runs do
+// not count, and that an unmeasured target is not met.
 func TestRatios(t *testing.T) {
 	find := func(r *Record, name string) *Ratio {
 		for i := range r.Ratios {
@@ -65,7 +64,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// TestRows: a row is the medians of the valid runs, and counts the others.
+// TestRows checks that a row is the median of the valid runs, and counts the others.
 func TestRows(t *testing.T) {
 	r := made(map[string][]float64{"push": {10, 0, 30}})
 	if len(r.Rows) != 1 || r.Rows[0].Runs != 2 || r.Rows[0].Invalid != 1 || *r.Rows[0].TasksPerS != 20 || *r.Rows[0].TasksPerSLeast != 10 || *r.Rows[0].LatencyP99NS != 2e6 {
@@ -73,7 +72,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestReadme: only what stands between the markers is replaced, however often; other pages are refused.
+// TestReadme checks that only the text between the markers is replaced, and that pages without markers are refused.
 func TestReadme(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "README.md")
 	page := "# Head\n\n" + beginMarker + "\nold\n" + endMarker + "\n\ntail\n"
@@ -119,8 +118,8 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestPlan: a fast system gets as many instances as a run lasts, a slow one fewer at once, but never fewer
-// than it was fastest with.
+// TestPlan checks that a fast system gets as many instances as a run lasts, and a slow one fewer at once, but never fewer than
+// it was fastest with.
 func TestPlan(t *testing.T) {
 	c := Config{InFlight: 1000, RunFor: 2 * time.Second}
 	chain := peer.Workload{Name: "chain", Shape: peer.Chain, Load: peer.Closed, Steps: 10}
@@ -154,7 +153,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestWithin: a connection string for another database keeps everything else.
+// TestWithin checks that only the database of a connection string changes.
 func TestWithin(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"postgres://me:s%40cret@h:1/a?sslmode=disable":     "postgres://me:s%40cret@h:1/b?sslmode=disable",
@@ -170,7 +169,6 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestConfig: what makes no sense is refused before anything runs.
 func TestConfig(t *testing.T) {
 	good := Config{Entries: make([]peer.Entry, 1), Workloads: peer.Workloads(), Runs: 1, DSN: "x"}
 	if err := good.withDefaults().validate(); err != nil {

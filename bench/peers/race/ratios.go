@@ -9,27 +9,26 @@ import (
 	"pulley/bench/stats"
 )
 
-// Ratio is how many times faster one system was than others on a workload.
+// Ratio is how many times faster one system is than others on a workload.
 type Ratio struct {
-	// Name says what it is in words: "push / river, chain". The other side is at its best: where a system
-	// was raced in several ways, the fastest of them in each run.
+	// Name is "push / river, chain". Of another system raced in several ways, the fastest way in each run counts.
 	Name     string `json:"name"`
 	System   string `json:"system"`
 	Over     string `json:"over"`
 	Workload string `json:"workload"`
 
 	Pairs  int      `json:"pairs"`
-	Value  *float64 `json:"value"` // null where no run of both was valid
+	Value  *float64 `json:"value"` // null if no run of both was valid
 	Least  *float64 `json:"least"`
 	Most   *float64 `json:"most"`
-	Target *float64 `json:"target"` // null: none was set
+	Target *float64 `json:"target"` // null: none
 	Met    *bool    `json:"met"`
 }
 
-// targets are what push should reach against River, at its best.
+// targets are push's goals against River at its best.
 var targets = map[string]float64{"independent": 1.5, "backlog": 1.5, "chain": 25, "fanout": 25}
 
-// ratios compares each of ours with each rival on every workload that both ran under load.
+// ratios compares each of our systems with each other system on every workload that both ran under load.
 func ratios(r *Record) []Ratio {
 	var out []Ratio
 	for _, mine := range r.Systems {
@@ -39,7 +38,7 @@ func ratios(r *Record) []Ratio {
 		for _, otherSystem := range families(r) {
 			for _, w := range r.Workloads {
 				if w.Load == peer.Single {
-					continue // latencies are compared in the table
+					continue // the table compares latencies
 				}
 				if ratio, ok := compare(r, mine.Name, otherSystem, w.Name); ok {
 					out = append(out, ratio)
@@ -50,7 +49,7 @@ func ratios(r *Record) []Ratio {
 	return out
 }
 
-// families lists the rivals, where the ways of using one, "river-tx" or "river:connections=8", are one.
+// families lists the other systems, with the ways of using one ("river-tx", "river:connections=8") united.
 func families(r *Record) []string {
 	var out []string
 	for _, s := range r.Systems {
@@ -67,8 +66,6 @@ func family(system string) string {
 	return name
 }
 
-// compare sets each run of mine against the run with the same number of the rival, in whichever way it
-// was fastest.
 func compare(r *Record, mine, otherSystem, workload string) (Ratio, bool) {
 	ours, theirs := map[int]float64{}, map[int]float64{}
 	known := false
@@ -98,7 +95,7 @@ func compare(r *Record, mine, otherSystem, workload string) (Ratio, bool) {
 	if out.Pairs = len(a); out.Pairs == 0 {
 		return out, known && out.Target != nil
 	}
-	// All values are above zero and the lists are equally long, so that there is no error.
+	// All values are positive and the lists equally long, so it cannot fail.
 	interval, err := stats.PairedRatio(a, b, 1)
 	if err != nil {
 		return out, false

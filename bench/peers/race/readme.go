@@ -9,14 +9,13 @@ import (
 	"pulley/reports/record"
 )
 
-// The markers between which a page's part about the race stands.
+// The markers around the race's part of a page.
 const (
 	beginMarker = "<!-- peers: begin (make peers writes what stands between) -->"
 	endMarker   = "<!-- peers: end -->"
 )
 
-// WriteReadme puts the record's text in the place between the markers of a page, and leaves the rest as it
-// is. A page without them, or with more than one of each, is refused.
+// WriteReadme puts the record's text between the markers of a page, which must have exactly one pair.
 func (r *Record) WriteReadme(path string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 	"pulley/reports/record"
 )
 
-// Schema is the version of the record. A field that goes or changes its meaning makes a new one.
+// Schema is the record's version. Removing a field or changing its meaning makes a new one.
 const Schema = 1
 
-// Record is what a race found and how. Units stand last in names; a figure that could not be measured is
-// null, and warnings say why.
+// Record is the result of a race. Names end with units; an unmeasured figure is null, and warnings say why.
 type Record struct {
 	Schema      int              `json:"schema"`
 	Command     []string         `json:"command"`
@@ -43,22 +42,21 @@ type Record struct {
 	Warnings  []string        `json:"warnings"`
 }
 
-// System is one that was raced.
+// System is one raced system.
 type System struct {
-	Name     string   `json:"name"` // as it was asked for
+	Name     string   `json:"name"` // as in the spec
 	Title    string   `json:"title"`
 	Ours     bool     `json:"ours"`
 	Store    string   `json:"store"`
 	Versions []Module `json:"versions"`
 
-	// Settings are by workload. Notes say how each workload is written for the system, those under "" are of
-	// all; NotRun says why one was not run on it.
+	// Settings are by workload. Notes describe each workload for the system, those under "" all; NotRun is why one was not run.
 	Settings map[string]peer.Options `json:"settings"`
 	Notes    map[string]string       `json:"notes"`
 	NotRun   map[string]string       `json:"not_run"`
 }
 
-// Module is a Go module and its version.
+// Module is a Go module with its version.
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
@@ -73,7 +71,7 @@ type Sample struct {
 	Order     int          `json:"order"` // in the whole race, from 1
 	StartedAt time.Time    `json:"started_at"`
 
-	Instances        int     `json:"instances"` // that were timed
+	Instances        int     `json:"instances"` // timed ones
 	WarmUpInstances  int     `json:"warm_up_instances"`
 	TasksPerInstance int     `json:"tasks_per_instance"`
 	InFlight         int     `json:"in_flight"`
@@ -81,7 +79,7 @@ type Sample struct {
 	TasksPerS        float64 `json:"tasks_per_s"`
 	InstancesPerS    float64 `json:"instances_per_s"`
 
-	// LatencyNS is from the submission of an instance to its end.
+	// LatencyNS is from submission to end.
 	LatencyNS *record.Percentiles `json:"latency_ns"`
 
 	Commits         *int64   `json:"commits"`
@@ -90,7 +88,7 @@ type Sample struct {
 	CommitsPerTask  *float64 `json:"commits_per_task"`
 	WALBytesPerTask *float64 `json:"wal_bytes_per_task"`
 
-	Repeats  int      `json:"repeats"` // tasks that ran again
+	Repeats  int      `json:"repeats"` // repeated task runs
 	Valid    bool     `json:"valid"`
 	Warnings []string `json:"warnings"`
 }
@@ -114,7 +112,6 @@ func (s *Sample) fillCosts(c counters) {
 	}
 }
 
-// line tells of the run in one line.
 func (s *Sample) line() string {
 	if !s.Valid {
 		return fmt.Sprintf("%s on %s, run %d: INVALID: %s", s.Workload, s.System, s.Run, s.Warnings[0])
@@ -134,7 +131,7 @@ type Row struct {
 	Invalid  int    `json:"invalid"`
 	InFlight int    `json:"in_flight"`
 
-	// The rate's spread is that of the runs, from the least to the most.
+	// The spread is from the least to the greatest rate of the runs.
 	TasksPerS       *float64 `json:"tasks_per_s"`
 	TasksPerSLeast  *float64 `json:"tasks_per_s_least"`
 	TasksPerSMost   *float64 `json:"tasks_per_s_most"`
@@ -144,7 +141,6 @@ type Row struct {
 	WALBytesPerTask *float64 `json:"wal_bytes_per_task"`
 }
 
-// finish makes the rows and ratios of the samples.
 func (r *Record) finish() {
 	r.Rows, r.Ratios = []Row{}, []Ratio{}
 	for _, w := range r.Workloads {
@@ -187,7 +183,6 @@ func (r *Record) row(workload, system string) (Row, bool) {
 	return row, row.Runs+row.Invalid > 0
 }
 
-// median is null for no values.
 func median(values []float64) *float64 {
 	if len(values) == 0 {
 		return nil
@@ -196,7 +191,7 @@ func median(values []float64) *float64 {
 	return &m
 }
 
-// Valid says whether every run was.
+// Valid reports whether every run is valid.
 func (r *Record) Valid() bool {
 	return !slices.ContainsFunc(r.Samples, func(s Sample) bool { return !s.Valid })
 }
@@ -211,7 +206,6 @@ func (r *Record) Write(path string) error {
 	})
 }
 
-// describe says what an entry is, and how it runs each workload.
 func describe(e peer.Entry, workloads []peer.Workload) System {
 	s := System{
 		Name: e.Text, Title: e.Adapter.Title, Ours: slices.Contains(e.Adapter.Modules, peer.OurModule), Store: e.Adapter.Store,
@@ -236,7 +230,6 @@ func describe(e peer.Entry, workloads []peer.Workload) System {
 	return s
 }
 
-// versions looks modules up in what the build recorded.
 func versions(paths []string) []Module {
 	out := []Module{}
 	info, ok := debug.ReadBuildInfo()
@@ -258,7 +251,7 @@ func versions(paths []string) []Module {
 	return out
 }
 
-// methods says how each figure was measured.
+// methods describe how each figure is measured.
 func methods() []record.Method {
 	return []record.Method{
 		{Figure: "tasks_per_s", Text: "tasks of the timed instances, divided by the wall time from the first submission to the last end of one; new databases, new sessions and a warm-up in every run. Median over the valid runs."},

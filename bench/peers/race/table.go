@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Markdown gives the record as text for a page: the figures, the ratios, how it was done, and what
-// differs between the systems.
+// Markdown formats the record for a page: the figures, the ratios, the method, and the differences between the systems.
 func (r *Record) Markdown() string {
 	var b strings.Builder
 	r.writeHead(&b)
@@ -52,7 +51,7 @@ func (r *Record) writeRows(b *strings.Builder) {
 	}
 }
 
-// spread says how many runs there were, and from where to where.
+// spread formats the number of runs and their range.
 func spread(row Row) string {
 	text := fmt.Sprintf("%d", row.Runs)
 	if row.Runs > 1 {
@@ -89,7 +88,7 @@ func (r *Record) writeRatios(b *strings.Builder) {
 
 func (r *Record) writeSystems(b *strings.Builder) {
 	b.WriteString("\n")
-	told := map[string]bool{} // systems, however they were set
+	told := map[string]bool{} // systems with any settings
 	for _, s := range r.Systems {
 		var versions []string
 		for _, m := range s.Versions {
@@ -120,7 +119,6 @@ func (r *Record) writeSystems(b *strings.Builder) {
 	}
 }
 
-// settingGroups gives the settings once for all workloads that share them.
 func settingGroups(r *Record, s System) []string {
 	var order []string
 	workloads := map[string][]string{}
@@ -141,7 +139,6 @@ func settingGroups(r *Record, s System) []string {
 	return out
 }
 
-// sentence makes one of a note and the workload that it is about, if any.
 func sentence(workload, note string) string {
 	if workload == "" {
 		return strings.ToUpper(note[:1]) + note[1:]
@@ -149,7 +146,7 @@ func sentence(workload, note string) string {
 	return strings.ToUpper(workload[:1]) + workload[1:] + ": " + note
 }
 
-// figure writes a number with three digits that count, and a dash for one that is not known.
+// figure formats a number with three significant digits; a dash for an unknown one.
 func figure(value *float64, scale float64) string {
 	if value == nil {
 		return "–"

@@ -1,2 +1,2 @@
--- Takes the snapshot that the transaction keeps until its end.
+-- Takes a snapshot that the transaction keeps until its end.
 SELECT count(*) FROM pg_namespace

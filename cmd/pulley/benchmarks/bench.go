@@ -37,7 +37,7 @@ type BenchCmd struct {
 	testbedFlags
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (BenchCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Instances come at the times that the arrivals intend, whatever the scheduler does, and latencies count from those times. " +
@@ -72,7 +72,7 @@ func (o *BenchCmd) Run(c *console.Console) error {
 	return o.finish(c, found, console.Ended(ctx, err))
 }
 
-// finish writes and prints what a run showed, and gives the end of the command. failed is why there is nothing, nil found, or only the beginning.
+// finish writes and prints a run's result, and returns the command's error. failed is why found is nil or incomplete.
 func (o *BenchCmd) finish(c *console.Console, found *bench.OpenResult, failed error) error {
 	if found == nil {
 		return failed
@@ -90,7 +90,6 @@ func (o *BenchCmd) finish(c *console.Console, found *bench.OpenResult, failed er
 	return verdictOf(found.Load)
 }
 
-// verdictOf is the end of the command.
 func verdictOf(l *record.Load) error {
 	for _, f := range l.Findings {
 		if f.Kind == load.KindWrong {
@@ -122,10 +121,8 @@ func (o *BenchCmd) config(c *console.Console) (spec bench.TestbedSpec, run bench
 	return o.testbed(k, backend), run, err
 }
 
-// benchDuration is how long is measured where nobody says.
 const benchDuration = 30 * time.Second
 
-// load says how the load is put on.
 func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, err error) {
 	run = bench.OpenRun{Seed: o.Seed, Limits: limits, Objectives: k.Objectives, Measure: o.Duration, Drain: o.Drain}
 	if run.Measure == 0 {
@@ -146,7 +143,7 @@ func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 			return run, fmt.Errorf("--%w", err)
 		}
 		if i == 0 {
-			run.Objectives = nil // those of the scenario
+			run.Objectives = nil // use the scenario's
 		}
 		run.Objectives = append(run.Objectives, bound)
 	}
@@ -154,7 +151,7 @@ func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 	return run, err
 }
 
-// warmUpMax bounds a warm-up whose end is looked for, where nobody says; it is a third of the measured time at most.
+// warmUpMax bounds a warm-up of unknown length by default; it is at most a third of the measured time.
 const warmUpMax = 10 * time.Second
 
 func (o *BenchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
@@ -176,7 +173,7 @@ func (o *BenchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
 	return nil
 }
 
-// arriving is how instances arrive: as the flags say, else as the scenario does.
+// arriving returns the flags' arrivals, else the scenario's.
 func (o *BenchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrivals, error) {
 	a := k.Arriving
 	if o.Arrivals != "" {
@@ -207,7 +204,7 @@ func (o *BenchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrival
 	return a, nil
 }
 
-// atRate is a process with the mean rate of another one over the measured phase; that one itself where there is none.
+// atRate returns a process with another's mean rate over the measured phase; a itself without a rate.
 func atRate(a, like arrivals.Arrivals, run *bench.OpenRun) (arrivals.Arrivals, error) {
 	if !a.Open() {
 		if len(a.InFlight()) > 0 {
@@ -223,7 +220,6 @@ func atRate(a, like arrivals.Arrivals, run *bench.OpenRun) (arrivals.Arrivals, e
 	return a.Scaled(like.MeanRate(from, to) / have), nil
 }
 
-// perSecond is a rate with its unit.
 func perSecond(rate string) string {
 	if strings.Contains(rate, "/") {
 		return rate
@@ -231,7 +227,7 @@ func perSecond(rate string) string {
 	return rate + "/s"
 }
 
-// mayReplace refuses a directory in which files are not of an earlier run of pulley bench.
+// mayReplace rejects a directory with files that no earlier run of pulley bench wrote.
 func (o *BenchCmd) mayReplace() error {
 	if _, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile)); err == nil {
 		return nil
@@ -239,7 +235,6 @@ func (o *BenchCmd) mayReplace() error {
 	return console.MayReplace(o.Out, bench.LoadFiles()...)
 }
 
-// bench opens a server if one is needed, and runs.
 func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
 	if spec.Backend.NeedsPostgres() {
 		server, closing, err := o.Serve(ctx, c)
@@ -266,10 +261,8 @@ func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.Tes
 	return found, err
 }
 
-// progressPause is how often a run tells where it is when nobody watches.
 const progressPause = 10 * time.Second
 
-// loadProgress tells where a run is, on one line where somebody watches.
 func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
 	var told time.Duration
 	return func(p bench.OpenProgress) {

@@ -33,7 +33,7 @@ type CeilingCmd struct {
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (CeilingCmd) Help() string {
 	return "A client without an engine writes completions into the schedulers' own tables, in schemas that are dropped at the end: statements, " +
 		"as statements in a transaction; call, in one statement; batched, many in one statement; append, an event for each in one insert that " +
@@ -76,7 +76,7 @@ func (o *CeilingCmd) Run(c *console.Console) error {
 	return o.print(c, report)
 }
 
-// ofPoint is how long each of so many points is measured, each time.
+// ofPoint is the length of each measurement of a point.
 func (o *CeilingCmd) ofPoint(points int) (time.Duration, error) {
 	shares := time.Duration(points*o.Runs) * 5 / 4 // with the warm-up
 	if least := shares * ceiling.MinDuration; o.Duration < least {
@@ -85,7 +85,6 @@ func (o *CeilingCmd) ofPoint(points int) (time.Duration, error) {
 	return min(o.Duration/shares, ceiling.MaxDuration), nil
 }
 
-// measure makes the report.
 func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceiling.Config, server *pgserver.Server) (*record.CeilingReport, error) {
 	report := &record.CeilingReport{
 		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: ceiling.Methods(cfg),
@@ -119,7 +118,6 @@ func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceilin
 	return report, err
 }
 
-// settings describes a server.
 func settings(ctx context.Context, server *pgserver.Server) (*record.Postgres, error) {
 	conn, err := pgx.Connect(ctx, server.DSN())
 	if err != nil {

@@ -28,7 +28,7 @@ type ClaimsCmd struct {
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (ClaimsCmd) Help() string {
 	text := "For every claim: where it was published, how it is measured, the measured figures with their intervals, and a verdict. " +
 		"Every run is checked; one that was not right counts for nothing. A claim that does not hold is a finding, not a failure.\n\n" +
@@ -41,7 +41,7 @@ func (ClaimsCmd) Help() string {
 	return text
 }
 
-// ClaimsReport is what --format json prints.
+// ClaimsReport is the output of --format json.
 type ClaimsReport struct {
 	Command   []string         `json:"command"`
 	Tool      record.Tool      `json:"tool"`
@@ -107,11 +107,10 @@ func (o *ClaimsCmd) print(c *console.Console, report *ClaimsReport) error {
 	})
 }
 
-// childEnv tells a child that it is the process of its own in which an experiment is to be made.
+// childEnv marks a process that measures one experiment.
 const childEnv = "PULLEY_CLAIMS_CHILD"
 
-// fresh gives a way to measure an experiment in a process of its own: this program again. In such a process there
-// is none: it measures by itself.
+// fresh returns a function that measures an experiment in a new process of this program; nil in such a process.
 func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, string) ([]claims.Claim, error) {
 	if os.Getenv(childEnv) != "" {
 		return nil
@@ -135,6 +134,6 @@ func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, 
 		if failed := json.Unmarshal(out, &report); failed != nil {
 			return nil, fmt.Errorf("%s in a process of its own: %w", experiment, errors.Join(err, failed))
 		}
-		return report.Claims, nil // what was not measured says so itself
+		return report.Claims, nil // they say themselves what was not measured
 	}
 }

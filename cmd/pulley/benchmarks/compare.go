@@ -52,11 +52,11 @@ type CompareCmd struct {
 	PlantSlowdown float64 `hidden:"" help:"Slow every run down by so much, for pulley gate --self-test."`
 	PlantRows     int     `hidden:"" help:"Read so many rows more per node, for the same."`
 
-	ownLoads           bool  `kong:"-"` // no flag says what the load is, so that scenarios may
+	ownLoads           bool  `kong:"-"` // no flag sets the load, so that scenarios may
 	CeilingConnections []int `hidden:"" placeholder:"N" help:"The numbers of connections that are tried for that. Default: those of pulley ceiling."`
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (CompareCmd) Help() string {
 	return "Every result is checked against the expected one. Written are manifest.json, summary.json, samples.ndjson, " +
 		"hop.hlog, instance.hlog and report.html, with --profile cpu-*.pb.gz. Ctrl-C ends the comparison with what it has. " +
@@ -107,7 +107,7 @@ func (o *CompareCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// mayReplace refuses a directory in which files are not of an earlier run, and a history that nothing can be added to, before hours are spent.
+// mayReplace rejects a directory with files of no earlier run, and an unusable history, before hours are spent.
 func (o *CompareCmd) mayReplace() error {
 	if err := console.MayReplace(o.Out, compareFiles...); err != nil || o.History == "" {
 		return err
@@ -167,7 +167,6 @@ func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 	}, nil
 }
 
-// compare opens a server if one is needed, and runs everything.
 func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.CompareConfig) (*bench.Comparison, error) {
 	if slices.ContainsFunc(cfg.Backends, designs.Spec.NeedsPostgres) {
 		server, closing, err := o.Serve(ctx, c)
@@ -183,7 +182,7 @@ func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.
 	return bench.Compare(ctx, cfg)
 }
 
-// write puts the record and the report into the directory.
+// write writes the record and the report.
 func (o *CompareCmd) write(found *bench.Comparison) error {
 	if err := found.Write(o.Out); err != nil {
 		return err
@@ -211,7 +210,7 @@ func (o *CompareCmd) print(c *console.Console, found *bench.Comparison) error {
 	return nil
 }
 
-// defaults fills in what was not said.
+// defaults sets what flags do not.
 func (o *CompareCmd) defaults() {
 	o.ownLoads = o.InFlight == 0 && o.Load == "both" && o.Workers == 0 && o.RunDuration == 0 && o.MinNodes == 0 && !o.Quick
 	if o.Runs == 0 {
@@ -227,11 +226,9 @@ func (o *CompareCmd) defaults() {
 	o.NoCeiling = o.NoCeiling || o.Quick
 }
 
-// aloneShare is how long a run of a lone instance takes, as a part of a saturated one's: its figures are latencies, of which
-// there are hundreds soon.
+// aloneShare is the length of a lone instance's run relative to a saturated one: it soon has hundreds of latencies.
 const aloneShare = 0.25
 
-// loads are the modes of the comparison.
 func (o *CompareCmd) loads() ([]bench.Load, error) {
 	alone, saturated := bench.AloneLoad(), bench.SaturatedLoad()
 	alone.RunTime, saturated.RunTime = time.Duration(aloneShare*float64(o.RunDuration)), o.RunDuration
@@ -259,7 +256,7 @@ func (o *CompareCmd) loads() ([]bench.Load, error) {
 	return loads, nil
 }
 
-// estimate says how long the comparison will take.
+// estimate describes the expected duration.
 func estimate(cfg bench.CompareConfig, quick bool) string {
 	text := fmt.Sprintf("%d rows, of %d runs each", cfg.Rows(), cfg.Runs)
 	if took, known := cfg.Estimate(); known {
@@ -271,7 +268,6 @@ func estimate(cfg bench.CompareConfig, quick bool) string {
 	return text
 }
 
-// estimateGrain is what an estimate is rounded to: nobody knows it better.
 func estimateGrain(took time.Duration) time.Duration {
 	if took < 2*time.Minute {
 		return 5 * time.Second
@@ -279,5 +275,4 @@ func estimateGrain(took time.Duration) time.Duration {
 	return time.Minute
 }
 
-// compareFiles are what a comparison writes.
 var compareFiles = []string{record.ManifestFile, record.SummaryFile, record.SamplesFile, record.ReportFile, "hop.hlog", "instance.hlog"}

@@ -1,2 +1,3 @@
-// Package benchmarks has the commands that measure schedulers, and judge what was measured: bench, compare, knee, ceiling, claims, history and gate.
+// Package benchmarks has the commands that measure schedulers and judge the results: bench, compare, knee, ceiling, claims,
+// history and gate.
 package benchmarks

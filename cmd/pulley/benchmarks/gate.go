@@ -41,15 +41,15 @@ type GateCmd struct {
 	Out              string `placeholder:"DIR" help:"Write gate.json and gate.txt there, and with --revisions the records of all turns."`
 	console.FormatFlag
 
-	words []string    `kong:"-"` // all that is no flag of this command, in its order
-	until pairs.Until `kong:"-"` // by --max-duration
+	words []string    `kong:"-"` // all but this command's flags, in order
+	until pairs.Until `kong:"-"` // from --max-duration
 }
 
-// pairsDefault is how many pairs of turns there are. On a machine that other work disturbs at random, the interval of a ratio reaches
-// some 6 % to each side with 40 pairs. Of 20 planted slowdowns of 10 %, 20 pairs find 16, and 40 find 20.
+// pairsDefault is the default number of pairs. With random other load on the machine, a ratio's interval is some ±6 % with 40
+// pairs. Of 20 planted slowdowns of 10 %, 20 pairs find 16, and 40 find 20.
 const pairsDefault = 40
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (GateCmd) Help() string {
 	return `Three outcomes: no regression is shown beyond the margin (exit status 0), a regression (1), inconclusive (3): too few or too noisy runs, runs that were not valid, or nothing in common. 2 is a mistake in the command line.
 
@@ -65,11 +65,11 @@ Examples:
   pulley gate --self-test --disturb --tries 5         # does it find what it should?`
 }
 
-// Run judges, and ends with the outcome's status.
+// Run judges, and exits with the outcome's status.
 func (o *GateCmd) Run(c *console.Console) error {
 	for _, word := range append([]string{o.Baseline, o.Candidate}, o.Flags...) {
 		if word != "" {
-			o.words = append(o.words, word) // with --self-test all of them are flags
+			o.words = append(o.words, word) // with --self-test all are flags
 		}
 	}
 	opts, err := o.options()
@@ -106,7 +106,6 @@ func (o *GateCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// options checks what stands on the command line.
 func (o *GateCmd) options() (gate.Options, error) {
 	var opts gate.Options
 	for _, flag := range []struct {
@@ -118,7 +117,7 @@ func (o *GateCmd) options() (gate.Options, error) {
 		}
 		v, err := console.ParseShare(flag.text)
 		if none := flag.name == "margin" && (flag.text == "0" || flag.text == "0%"); none {
-			v, err = -1, nil // Options has 0 for the default
+			v, err = -1, nil // Options uses 0 for the default
 		}
 		if err != nil {
 			return opts, fmt.Errorf("--%s %s: %w", flag.name, flag.text, err)
@@ -131,7 +130,7 @@ func (o *GateCmd) options() (gate.Options, error) {
 	return opts, o.check()
 }
 
-// check refuses flags that do not go together.
+// check rejects incompatible flags.
 func (o *GateCmd) check() error {
 	turns := o.Revisions || o.SelfTest
 	switch {
@@ -168,7 +167,7 @@ func (o *GateCmd) pairs() int {
 	return o.Runs
 }
 
-// files judges what was measured before.
+// files judges earlier measurements.
 func (o *GateCmd) files(c *console.Console, opts gate.Options) (*gate.Report, error) {
 	var sides [2]gate.Side
 	for i, path := range o.words {
@@ -181,7 +180,6 @@ func (o *GateCmd) files(c *console.Console, opts gate.Options) (*gate.Report, er
 	return gate.Judge(sides[0], sides[1], opts)
 }
 
-// readSide reads a directory of records, a record's manifest, or a file in Go's benchmark format.
 func readSide(path string, warn func(string)) (gate.Side, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -207,13 +205,13 @@ func readSide(path string, warn func(string)) (gate.Side, error) {
 	return gate.FromBenchmarks(path, f), nil
 }
 
-// What a gate writes.
+// The files of a gate.
 const (
 	GateJSON = "gate.json"
 	GateText = "gate.txt"
 )
 
-// mayReplace refuses a directory with something in it that no gate wrote.
+// mayReplace rejects a directory with files that no gate wrote.
 func (o *GateCmd) mayReplace() error {
 	entries, err := os.ReadDir(o.Out)
 	if err != nil {
@@ -225,7 +223,6 @@ func (o *GateCmd) mayReplace() error {
 	return nil
 }
 
-// printProgress writes and prints a report.
 func (o *GateCmd) printProgress(c *console.Console, report *gate.Report) error {
 	var text bytes.Buffer
 	if err := report.WriteText(&text); err != nil {
@@ -234,7 +231,6 @@ func (o *GateCmd) printProgress(c *console.Console, report *gate.Report) error {
 	return o.publish(c, report, text.String())
 }
 
-// publish writes value as JSON and as text where that is asked for, and prints one of them.
 func (o *GateCmd) publish(c *console.Console, value any, text string) error {
 	var data bytes.Buffer
 	if err := console.EncodeJSON(&data, value); err != nil {
@@ -257,8 +253,8 @@ func (o *GateCmd) publish(c *console.Console, value any, text string) error {
 	return c.Print(text)
 }
 
-// serverFor opens a server if a backend that is named in flags of pulley compare needs one, and gives what the commands' environment
-// needs to find it, and what closes it.
+// serverFor opens a server if a backend in flags of pulley compare needs one, and returns the commands' environment for it and
+// a function that closes it.
 func (o *GateCmd) serverFor(ctx context.Context, c *console.Console, flags []string) (env []string, closing func(), err error) {
 	if !needsPostgres(flags) {
 		return nil, func() {}, nil

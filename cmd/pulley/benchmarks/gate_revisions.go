@@ -19,21 +19,20 @@ import (
 	"pulley/engine/backend/designs"
 )
 
-// gateFlags are what pulley compare runs for two revisions, unless something else is said: both designs that push, for latency and
-// for throughput, in short runs.
+// gateFlags are the default flags of pulley compare for two revisions: both pushing designs, for latency and throughput, in
+// short runs.
 var gateFlags = []string{"fanout=100", "chain=10", "--backends", "push,journal", "--run-duration", "200ms"}
 
-// runsOfTurn is how many runs a turn has. The least disturbed of them counts.
+// runsOfTurn is the number of runs in a turn, of which the least disturbed counts.
 const runsOfTurn = 5
 
-// compareTurn is a turn of pulley compare.
 type compareTurn struct {
 	program string
 	flags   []string
 	env     []string
 }
 
-// flagsOf are flags of pulley compare with those that a turn needs.
+// flagsOf adds the flags that a turn needs.
 func flagsOf(flags []string) ([]string, error) {
 	out := append([]string{"compare"}, flags...)
 	if hasFlag(flags, "out") {
@@ -55,7 +54,7 @@ func hasFlag(flags []string, name string) bool {
 	return slices.ContainsFunc(flags, func(f string) bool { return f == "--"+name || strings.HasPrefix(f, "--"+name+"=") })
 }
 
-// needsPostgres says whether a comparison with these flags needs a server. Where that cannot be told, it does.
+// needsPostgres reports whether a comparison with these flags needs a server, or may.
 func needsPostgres(flags []string) bool {
 	for i, f := range flags {
 		list, ok := strings.CutPrefix(f, "--backends=")
@@ -71,7 +70,7 @@ func needsPostgres(flags []string) bool {
 	return true
 }
 
-// run runs the turn and gives its record.
+// run runs the turn and returns its record.
 func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 	args := append(append([]string{t.program}, t.flags...), "--out", dir)
 	if _, err := (pairs.Command{Args: args, Env: t.env, Accept: []int{console.ExitFailed}}).Run(ctx); err != nil {
@@ -84,7 +83,7 @@ func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 	return runs[0], nil
 }
 
-// spell writes the flags as the turn's program knows them: a baseline may be older than the flag --run-duration, which it calls --run-time.
+// spell adapts flags to the turn's program: a baseline may be older than --run-duration, which it calls --run-time.
 func (t *compareTurn) spell(ctx context.Context) error {
 	help, err := pairs.Command{Args: []string{t.program, "compare", "--help"}}.Run(ctx)
 	if err != nil || bytes.Contains(help, []byte("--run-duration")) {
@@ -99,7 +98,7 @@ func (t *compareTurn) spell(ctx context.Context) error {
 	return nil
 }
 
-// revisions builds two revisions, lets them take turns, and judges the pairs.
+// revisions builds two revisions, runs them in turn, and judges the pairs.
 func (o *GateCmd) revisions(ctx context.Context, c *console.Console, opts gate.Options) (_ *gate.Report, err error) {
 	opts.Paired, o.until = true, pairs.UntilAfter(o.MaxDuration)
 	repository, err := pairs.FindRepository(ctx, ".")
@@ -139,7 +138,6 @@ func (o *GateCmd) revisions(ctx context.Context, c *console.Console, opts gate.O
 	return o.compares(ctx, c, opts, trees, flags, work)
 }
 
-// keep is where the records of turns are written.
 func (o *GateCmd) keep(work string) string {
 	if o.Out != "" {
 		return o.Out
@@ -147,13 +145,12 @@ func (o *GateCmd) keep(work string) string {
 	return work
 }
 
-// sideName names a side for people and for directories.
 func (o *GateCmd) sideName(side pairs.Side) string {
 	return []string{"baseline", "candidate"}[side]
 }
 
-// compares builds pulley twice, and runs comparisons in turn. Paths are trimmed from programs, so that they do not differ in them,
-// and what both revisions share is built once.
+// compares builds pulley twice, and runs comparisons in turn. Paths are trimmed, so that programs do not differ in them and
+// common packages are built once.
 func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Options, trees [2]*pairs.Checkout, flags []string, work string) (*gate.Report, error) {
 	var turns [2]compareTurn
 	for i, tree := range trees {
@@ -183,7 +180,6 @@ func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Op
 	return gate.Judge(a, b, opts)
 }
 
-// alternateRuns runs all pairs, and gives the records of both sides.
 func (o *GateCmd) alternateRuns(ctx context.Context, c *console.Console, turns [2]compareTurn, dir string, seed uint64, tell bool) (before, after []gate.Run, err error) {
 	began, n := time.Now(), o.pairs()
 	var found [2][]gate.Run
@@ -201,13 +197,11 @@ func (o *GateCmd) alternateRuns(ctx context.Context, c *console.Console, turns [
 	return found[0], found[1], err
 }
 
-// pairDone says where the pairs are.
 func pairDone(pair, n int, took time.Duration) string {
 	left := took / time.Duration(pair+1) * time.Duration(n-pair-1)
 	return fmt.Sprintf("[%d/%d] pairs, about %v left", pair+1, n, left.Round(time.Second))
 }
 
-// benchmarks builds both revisions' tests, and runs their benchmarks in turn.
 func (o *GateCmd) benchmarks(ctx context.Context, c *console.Console, opts gate.Options, trees [2]*pairs.Checkout, work string) (*gate.Report, error) {
 	var programs [2][]testProgram
 	for i, tree := range trees {
@@ -241,10 +235,8 @@ func (o *GateCmd) benchmarks(ctx context.Context, c *console.Console, opts gate.
 	return gate.Judge(a, b, opts)
 }
 
-// testProgram is a package's tests, built.
 type testProgram struct{ program, dir string }
 
-// buildTests builds the tests of the packages that are asked for.
 func (o *GateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into string) ([]testProgram, error) {
 	pattern := cmp.Or(o.Package, ".")
 	if err := os.MkdirAll(into, 0o777); err != nil {
@@ -272,7 +264,6 @@ func (o *GateCmd) buildTests(ctx context.Context, tree *pairs.Checkout, into str
 	return out, nil
 }
 
-// benchTurn runs the benchmarks of all programs, and keeps what they print in path.
 func (o *GateCmd) benchTurn(ctx context.Context, programs []testProgram, path string) (*gobench.File, error) {
 	var all bytes.Buffer
 	for _, p := range programs {
@@ -291,7 +282,7 @@ func (o *GateCmd) benchTurn(ctx context.Context, programs []testProgram, path st
 		return nil, err
 	}
 	if !bytes.Contains(all.Bytes(), []byte("\nBenchmark")) {
-		return &gobench.File{}, nil // nothing matched: the other side may have something
+		return &gobench.File{}, nil // nothing matched: the other side may match
 	}
 	return gobench.Read(&all, path)
 }

@@ -19,21 +19,21 @@ import (
 	"pulley/reports/record"
 )
 
-// plantCase is something that is planted, and must be found so often.
+// plantCase is something planted, and how often it must be found.
 type plantCase struct {
 	Name  string
-	flags []string // of pulley compare, of the candidate
+	flags []string // of pulley compare, for the candidate
 	// workload are the flags of both sides.
 	workload []string
-	// found says whether a report has what was planted.
+	// found reports whether a report shows what was planted.
 	found func(*gate.Report) bool
-	// share of the tries that must find it; of none, less than that may.
+	// share of the tries that must find it; with nothing planted, fewer may.
 	share float64
-	times int // tries are multiplied by this
+	times int // multiplies the number of tries
 }
 
-// The workloads of the self-test: in memory for times, since that takes the least time, and on a server for rows. Runs are short:
-// where other work comes and goes, many short turns find more than few long ones that take as long.
+// The workloads of the self-test: in memory for times, which is fastest, and on a server for rows. Under changing other load,
+// many short turns find more than few long ones.
 var (
 	memoryWorkload = []string{"fanout=100", "--backends", "memory", "--load", "saturated", "--min-nodes", "5000"}
 	serverWorkload = []string{"fanout=100", "--backends", "push", "--load", "saturated", "--min-nodes", "5000", "--runs=1"}
@@ -48,22 +48,20 @@ func plantCases() []plantCase {
 	}
 	return []plantCase{
 		{Name: "none", workload: memoryWorkload, found: func(r *gate.Report) bool { return r.Outcome == gate.Regression }, share: 0.05, times: 5},
-		slow(0.05, 0.5), // the margin is 3 %: what is so near to it is found as often as not
+		slow(0.05, 0.5), // the margin is 3 %: so close to it, half of the tries find it
 		slow(0.1, 0.95),
 		slow(0.25, 0.95),
 		{Name: "row", flags: []string{"--plant-rows=1"}, workload: serverWorkload, found: func(r *gate.Report) bool { return worse(r, gate.FigureRows) }, share: 0.95, times: 1},
 	}
 }
 
-// worse says whether a figure of any row is worse.
 func worse(r *gate.Report, figure string) bool {
 	return slices.ContainsFunc(r.Lines, func(l gate.Line) bool { return l.Figure == figure && l.Decision == record.Worse })
 }
 
-// plantResult is how often something planted was found.
 type plantResult struct {
 	Planted string `json:"planted"`
-	// Planned is how many tries were to be made, where a signal ended them before. Zero: all were made.
+	// Planned is the number of tries intended when a signal ended them. Zero: all were made.
 	Planned      int     `json:"planned,omitempty"`
 	Tries        int     `json:"tries"`
 	Found        int     `json:"found"`
@@ -73,10 +71,9 @@ type plantResult struct {
 	SecondsATry  float64 `json:"seconds_a_try"`
 }
 
-// selfTestReport is what a self-test found.
 type selfTestReport struct {
 	OK bool `json:"ok"`
-	// Interrupted says that not all tries were made.
+	// Interrupted: not all tries were made.
 	Interrupted bool          `json:"interrupted,omitempty"`
 	Pairs       int           `json:"pairs"`
 	Disturbed   bool          `json:"disturbed"`
@@ -84,7 +81,7 @@ type selfTestReport struct {
 	Results     []plantResult `json:"results"`
 }
 
-// selfTest plants, and sees what is found.
+// selfTest plants faults, and counts how many are found.
 func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	opts.Paired = true
 	cases := plantCases()
@@ -122,7 +119,7 @@ func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	return nil
 }
 
-// plantAll makes the tries of all cases. Beside an error it gives what was found before.
+// plantAll makes the tries of all cases. With an error it also returns earlier results.
 func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Options, cases []plantCase) (*selfTestReport, error) {
 	report := &selfTestReport{OK: true, Pairs: o.pairs(), Disturbed: o.Disturb, Seed: o.Seed}
 	var flags []string
@@ -156,7 +153,6 @@ func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Op
 	return report, nil
 }
 
-// tries is how many were made, of all cases.
 func (r *selfTestReport) tries() (n int) {
 	for _, x := range r.Results {
 		n += x.Tries
@@ -164,7 +160,7 @@ func (r *selfTestReport) tries() (n int) {
 	return n
 }
 
-// plant makes all tries of one case. Beside an error it gives what those before found.
+// plant makes all tries of one case. With an error it also returns earlier results.
 func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Options, k plantCase, env []string) (r plantResult, ended error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -194,7 +190,6 @@ func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Optio
 	return r, ended
 }
 
-// add counts one try.
 func (r *plantResult) add(k plantCase, judged *gate.Report) {
 	r.Tries++
 	if k.found(judged) {
@@ -205,7 +200,7 @@ func (r *plantResult) add(k plantCase, judged *gate.Report) {
 	}
 }
 
-// judge holds what was found against what must be, after at least one try.
+// judge compares what was found with what must be, after at least one try.
 func (r *plantResult) judge(k plantCase, took time.Duration) {
 	r.SecondsATry = math.Round(10*took.Seconds()/float64(r.Tries)) / 10
 	limit := k.share * float64(r.Tries)
@@ -216,7 +211,7 @@ func (r *plantResult) judge(k plantCase, took time.Duration) {
 	}
 }
 
-// try makes one comparison in a directory of its own.
+// try makes one comparison in a new directory.
 func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options, turns [2]compareTurn, seed uint64) (*gate.Report, error) {
 	dir, err := os.MkdirTemp("", "pulley-gate-*")
 	if err != nil {
@@ -231,7 +226,6 @@ func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options
 	return gate.Judge(a, b, opts)
 }
 
-// text is the report as a table.
 func (r *selfTestReport) text() string {
 	var b strings.Builder
 	what := "Everything planted was found as often as it must be"
@@ -261,7 +255,7 @@ func (r *selfTestReport) text() string {
 	return b.String()
 }
 
-// disturb keeps processors busy, each for a while and then not for a while, at random, until the function that it gives is called.
+// disturb loads processors at random intervals, until end is called.
 func disturb(seed uint64) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

@@ -36,7 +36,7 @@ type HistoryCmd struct {
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (HistoryCmd) Help() string {
 	return "A history has a line for each run: what one workload on one design came to, at one revision on one machine. pulley compare --history FILE and --add " +
 		"append to it; a run that is there already is not added again. A series is one figure of it over time, with one value for each run. Machines, servers and " +
@@ -53,7 +53,7 @@ func (HistoryCmd) Help() string {
 		"  pulley history --series 'fanout push 100 saturated nodes_per_s' --plot fanout.svg"
 }
 
-// skippedMax bounds how many skipped lines are told one by one.
+// skippedMax bounds the skipped lines reported one by one.
 const skippedMax = 10
 
 // Run adds, analyzes and prints.
@@ -102,7 +102,6 @@ func (o *HistoryCmd) Run(c *console.Console) error {
 	return o.verdict(report)
 }
 
-// check looks at the flags, and gives the time from which runs count.
 func (o *HistoryCmd) check(now time.Time) (time.Time, error) {
 	switch ext := filepath.Ext(o.Plot); {
 	case !(o.MinChange >= 0) || math.IsInf(o.MinChange, 0):
@@ -121,7 +120,7 @@ func (o *HistoryCmd) check(now time.Time) (time.Time, error) {
 	return since, nil
 }
 
-// parseSince reads a day, a time or how long ago. An empty text is the begin of time.
+// parseSince parses a day, a time or a duration before now. Empty: the zero time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -142,7 +141,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, errors.New("is neither a day as in 2026-01-31, nor a time in RFC 3339, nor as long ago as 30d or 12h")
 }
 
-// add appends what --add names. Everything is read before anything is written.
+// add appends what --add names. It reads everything before it writes.
 func (o *HistoryCmd) add(c *console.Console, path string) error {
 	var all []history.Run
 	for _, from := range o.Add {
@@ -158,7 +157,6 @@ func (o *HistoryCmd) add(c *console.Console, path string) error {
 	return appendHistory(c, path, all)
 }
 
-// appendHistory appends, and says so.
 func appendHistory(c *console.Console, path string, runs []history.Run) error {
 	added, err := history.Append(path, runs)
 	if err != nil {
@@ -204,7 +202,7 @@ func (o *HistoryCmd) runsOf(c *console.Console, from string) ([]history.Run, err
 	return recordRuns(c, summary, manifest), nil
 }
 
-// recordRuns takes the runs out of a record, and tells of rows that it leaves out.
+// recordRuns returns the runs of a record, and reports omitted rows.
 func recordRuns(c *console.Console, s *record.Summary, m *record.Manifest) []history.Run {
 	runs, left := history.FromRecord(s, m)
 	for _, l := range left {
@@ -213,7 +211,6 @@ func recordRuns(c *console.Console, s *record.Summary, m *record.Manifest) []his
 	return runs
 }
 
-// analyze makes the report of the series that are chosen.
 func (o *HistoryCmd) analyze(path string, runs []history.Run, skipped []history.Skipped) (*history.Report, error) {
 	report := &history.Report{Schema: history.Schema, History: path, Runs: len(runs), Skipped: skipped, Series: []history.Finding{}}
 	if skipped == nil {
@@ -236,14 +233,13 @@ func (o *HistoryCmd) analyze(path string, runs []history.Run, skipped []history.
 	return report, nil
 }
 
-// chosen says whether the name has all words of one of the texts, or there are none.
+// chosen reports whether the name has all words of one of the texts, or there are none.
 func chosen(name string, texts []string) bool {
 	return len(texts) == 0 || slices.ContainsFunc(texts, func(text string) bool {
 		return !slices.ContainsFunc(strings.Fields(text), func(word string) bool { return !strings.Contains(name, word) })
 	})
 }
 
-// plot draws the one series.
 func (o *HistoryCmd) plot(report *history.Report) error {
 	if n := len(report.Series); n != 1 {
 		return fmt.Errorf("--plot draws one series, and %d are chosen; choose with --series", n)
@@ -282,7 +278,6 @@ func (o *HistoryCmd) print(c *console.Console, report *history.Report) error {
 	})
 }
 
-// verdict is the exit status of --fail-on-change.
 func (o *HistoryCmd) verdict(report *history.Report) error {
 	if !o.FailOnChange {
 		return nil

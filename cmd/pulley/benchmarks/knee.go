@@ -38,7 +38,7 @@ type KneeCmd struct {
 	testbedFlags
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (KneeCmd) Help() string {
 	return "Searches for the highest rate of arrivals at which latencies keep an objective. A closed loop with a tenth of --in-flight " +
 		"tells where to begin; then instances come at rates of their own, whatever the scheduler does, until the highest rate that holds and the " +
@@ -55,7 +55,7 @@ func (KneeCmd) Help() string {
 		"  pulley knee fanout --scale connections=2,4,8,12,16,24"
 }
 
-// kneeJob is a command line that was read.
+// kneeJob is a parsed command line.
 type kneeJob struct {
 	kase       bench.Case
 	specs      []bench.TestbedSpec
@@ -63,11 +63,11 @@ type kneeJob struct {
 	arriving   capacity.Arriving
 	tolerance  float64
 	limits     load.Limits
-	axis       capacity.Axis // empty: a knee is searched
+	axis       capacity.Axis // empty: search for a knee
 	values     []int
 }
 
-// Run searches, writes the record and the charts, and prints what was found.
+// Run searches, writes the record and the charts, and prints the result.
 func (o *KneeCmd) Run(c *console.Console) error {
 	job, err := o.config(c)
 	if err != nil {
@@ -82,8 +82,8 @@ func (o *KneeCmd) Run(c *console.Console) error {
 	return o.finish(c, report, console.Ended(ctx, failed))
 }
 
-// finish writes and prints what was found, and gives the end of the command. What was found before something failed, or the command was
-// interrupted, is written, too: it took minutes.
+// finish writes and prints the result, and returns the command's error. After a failure or interrupt it also writes what was
+// found: it took minutes.
 func (o *KneeCmd) finish(c *console.Console, report *record.KneeReport, failed error) error {
 	if failed != nil && len(report.Knees)+len(report.Scalings) == 0 {
 		return failed
@@ -100,7 +100,6 @@ func (o *KneeCmd) finish(c *console.Console, report *record.KneeReport, failed e
 	return kneeVerdict(report)
 }
 
-// kneeVerdict is the end of the command.
 func kneeVerdict(r *record.KneeReport) error {
 	undecided := false
 	for i := range r.Knees {
@@ -122,7 +121,7 @@ func kneeVerdict(r *record.KneeReport) error {
 	return nil
 }
 
-// wrongResult is what was wrong with the results of a run; empty: nothing was.
+// wrongResult returns a wrong result of a run; empty: none.
 func wrongResult(k *record.Knee) string {
 	runs := slices.Clone(k.Closed)
 	for _, p := range k.Points {
@@ -180,7 +179,6 @@ func (o *KneeCmd) config(c *console.Console) (*kneeJob, error) {
 	return job, nil
 }
 
-// objectives are those of the flags, else the scenario's; none where neither has any.
 func (o *KneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err error) {
 	for _, text := range o.Objective {
 		p, err := scenarios.ParseObjective(text)
@@ -201,7 +199,7 @@ func (o *KneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err err
 	return out, nil
 }
 
-// mayReplace refuses a directory in which files are not of an earlier run of pulley knee.
+// mayReplace rejects a directory with files that no earlier run of pulley knee wrote.
 func (o *KneeCmd) mayReplace(job *kneeJob) error {
 	if _, err := record.ReadKnees(filepath.Join(o.Out, record.KneeFile)); err == nil {
 		return nil
@@ -214,7 +212,7 @@ func (o *KneeCmd) mayReplace(job *kneeJob) error {
 	return console.MayReplace(o.Out, names...)
 }
 
-// measure opens a server if one is needed, and measures each scheduler. It gives what it has also when there is an error.
+// measure opens a server if needed, and measures each scheduler. With an error it also returns what it has.
 func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob) (report *record.KneeReport, err error) {
 	report = &record.KneeReport{
 		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: capacity.Methods(),
@@ -250,7 +248,6 @@ func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob)
 	return report, nil
 }
 
-// search looks for the knee of one scheduler.
 func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) (err error) {
 	c.Say("%s on %s: %s at most", job.kase, spec.Backend, o.MaxDuration)
 	bed, err := bench.OpenTestbed(ctx, spec)
@@ -274,7 +271,6 @@ func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, 
 	return err
 }
 
-// scale measures how the throughput of one scheduler scales.
 func (o *KneeCmd) scale(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) error {
 	c.Say("%s on %s: %d runs for each of %d numbers of %s", job.kase, spec.Backend, o.Runs, len(job.values), job.axis)
 	s, err := capacity.MeasureScaling(ctx, capacity.ScaleSpec{
@@ -300,7 +296,6 @@ func (o *KneeCmd) scale(ctx context.Context, c *console.Console, job *kneeJob, s
 	return err
 }
 
-// write puts the record and the charts into the directory.
 func (o *KneeCmd) write(r *record.KneeReport) error {
 	if err := record.WriteKnees(o.Out, r); err != nil {
 		return err

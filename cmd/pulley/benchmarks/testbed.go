@@ -11,7 +11,7 @@ import (
 	"pulley/scenarios"
 )
 
-// testbedFlags say what is put under load, and on what. pulley bench and pulley knee have them.
+// testbedFlags are the flags of pulley bench and pulley knee for the system under load.
 type testbedFlags struct {
 	Scenario string `arg:"" help:"What to run: a scenario (pulley list scenarios names them), with =SIZE for another size than its smallest, a scenario's FILE.yaml, or a program, FILE.ir."`
 	console.ServerFlags
@@ -26,7 +26,6 @@ type testbedFlags struct {
 	Others                string   `default:"10%" placeholder:"SHARE" help:"How much of the machine's processors other programs may use before a run is invalid. Default: 10%."`
 }
 
-// find gives what is put under load, and what makes a run invalid.
 func (o *testbedFlags) find(c *console.Console) (k bench.Case, limits load.Limits, err error) {
 	if err := checkTimeScale(o.TimeScale); err != nil {
 		return k, limits, err
@@ -48,12 +47,10 @@ func (o *testbedFlags) find(c *console.Console) (k bench.Case, limits load.Limit
 	return cases[0], limits, nil
 }
 
-// testbed is where the case runs on a backend.
 func (o *testbedFlags) testbed(k bench.Case, backend designs.Spec) bench.TestbedSpec {
 	return bench.TestbedSpec{Case: k, Backend: backend, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
 }
 
-// checkTimeScale refuses what run times cannot be multiplied by.
 func checkTimeScale(v float64) error {
 	if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Errorf("--time-scale %v: choose 0 or more", v)

@@ -17,31 +17,31 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// The exit statuses besides 0 and those of signals.
+// Exit statuses besides 0 and those of signals.
 const (
 	ExitFailed       = 1  // the instance failed, or the answer is no
 	ExitUsage        = 2  // there is no result
-	ExitInconclusive = 3  // a run that decides nothing, or shows less than was asked for
+	ExitInconclusive = 3  // a run decides nothing, or shows less than required
 	ExitBug          = 70 // a panic
 )
 
-// Console is what a command reads and writes.
+// Console is a command's input and output.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Quiet    bool // errors alone go to Err
+	Quiet    bool // only errors go to Err
 
-	mu sync.Mutex // so that a line is said whole
+	mu sync.Mutex // keeps lines whole
 }
 
-// Say tells on standard error, in a line, what goes on. A quiet console tells nothing. That it cannot be written is nobody's concern.
+// Say writes a line to standard error, unless quiet. It ignores write errors.
 func (c *Console) Say(format string, args ...any) {
 	if !c.Quiet {
 		c.complain(format, args...)
 	}
 }
 
-// Progress is where a command that takes long shows how far it is, and says whether somebody watches.
+// Progress returns where to show progress, and whether it is a terminal.
 func (c *Console) Progress() (w io.Writer, watched bool) {
 	if c.Quiet {
 		return io.Discard, false
@@ -64,7 +64,7 @@ func (c *Console) Print(text string) error {
 	return nil
 }
 
-// Show writes to standard output what write gives, in one piece, or nothing where that fails.
+// Show writes the output of write to standard output in one piece, or nothing on an error.
 func (c *Console) Show(write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -73,7 +73,7 @@ func (c *Console) Show(write func(io.Writer) error) error {
 	return c.Print(b.String())
 }
 
-// EncodeJSON writes a value as people read it.
+// EncodeJSON writes a value as indented JSON.
 func EncodeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -81,14 +81,14 @@ func EncodeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// JSONText is a value as people read it.
+// JSONText returns a value as indented JSON.
 func JSONText(value any) (string, error) {
 	var b strings.Builder
 	err := EncodeJSON(&b, value)
 	return b.String(), err
 }
 
-// PrintAs prints a value as JSON where that is asked for, and as text else.
+// PrintAs prints a value as JSON if requested, else as text.
 func (c *Console) PrintAs(f FormatFlag, value any, text string) error {
 	if !f.JSON() {
 		return c.Print(text)
@@ -96,24 +96,23 @@ func (c *Console) PrintAs(f FormatFlag, value any, text string) error {
 	return c.Show(func(w io.Writer) error { return EncodeJSON(w, value) })
 }
 
-// Status is an exit status, for an error that is not a mistake of the user's or that has been told
-// already.
+// Status is an exit status, for an error that is not the user's mistake or was already reported.
 type Status struct {
 	Code int
-	Err  error // told before the program ends; nil: nothing is
+	Err  error // reported before the program ends; may be nil
 }
 
 func (s *Status) Error() string { return fmt.Sprintf("exit status %d: %v", s.Code, s.Err) }
 
-// Unwrap gives what is told before the program ends.
+// Unwrap returns the reported error.
 func (s *Status) Unwrap() error { return s.Err }
 
-// Refused is a program that does not run, with a line for each reason.
+// Refused means that a program does not run, with a line for each reason.
 type Refused struct{ Lines []string }
 
 func (r *Refused) Error() string { return strings.Join(r.Lines, "\n") }
 
-// Fail tells of an error and gives the exit status.
+// Fail reports an error and returns the exit status.
 func (c *Console) Fail(err error) int {
 	if err == nil {
 		return 0
@@ -136,16 +135,15 @@ func (c *Console) Fail(err error) int {
 	return code
 }
 
-// ReasonsMax bounds how many reasons for a refusal are told.
+// ReasonsMax bounds the reported reasons of a refusal.
 const ReasonsMax = 20
 
-// Refuse makes a refusal of the errors that the parser, the compiler or the registry gave, which have
-// a line for each reason, with its place.
+// Refuse makes a refusal of errors of the parser, the compiler or the registry, with a line for each reason and its position.
 func Refuse(err error, hints ...string) error {
 	var at *ir.Error
 	var all graph.CompileError
 	var file yamlfile.Mistakes
-	if errors.As(err, &file) { // of a scenario's file all mistakes are told
+	if errors.As(err, &file) { // a scenario's file has all mistakes
 		return &Refused{Lines: append(strings.Split(err.Error(), "\n"), hints...)}
 	}
 	if !errors.As(err, &at) && !errors.As(err, &all) {
@@ -154,7 +152,7 @@ func Refuse(err error, hints ...string) error {
 	return &Refused{Lines: append(bound(inOrder(err)), hints...)}
 }
 
-// inOrder gives a line for each mistake, in the order of the text.
+// inOrder returns a line for each mistake, in the order of the text.
 func inOrder(err error) []string {
 	var all []*ir.Error
 	var others []string
@@ -181,7 +179,6 @@ func inOrder(err error) []string {
 	return append(lines, others...)
 }
 
-// bound keeps the first reasons for a refusal.
 func bound(lines []string) []string {
 	if more := len(lines) - ReasonsMax; more > 0 {
 		return append(lines[:ReasonsMax:ReasonsMax], fmt.Sprintf("pulley: and %d more mistakes", more))
@@ -189,7 +186,7 @@ func bound(lines []string) []string {
 	return lines
 }
 
-// OneLine puts a text on one line, and takes out what a terminal would act upon.
+// OneLine joins lines, and removes terminal control characters.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

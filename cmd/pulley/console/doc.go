@@ -1,3 +1,3 @@
-// Package console is what the commands of pulley share: what they read and write, exit statuses, the flags that name a program or a
-// server, and how they end at a signal.
+// Package console is shared by pulley's commands: input and output, exit statuses, the flags that name a program or a server,
+// and the reaction to signals.
 package console

@@ -8,15 +8,15 @@ import (
 	"pulley/scenarios"
 )
 
-// The flags that several commands have. Each idea is one struct, which commands embed, so that a flag has one name, one default and one
-// help text. What differs between commands is given with kong's tag set.
+// Flags of several commands. Each idea is a struct, which commands embed, so that a flag has one name, default and help text.
+// Kong's tag set sets what differs between commands.
 
-// FormatFlag says how a command prints its result.
+// FormatFlag is a command's output format.
 type FormatFlag struct {
 	Format string `enum:"text,json" default:"text" help:"What goes to standard output: text or json. Default: text."`
 }
 
-// JSON says whether the result is printed as JSON.
+// JSON reports whether the result is printed as JSON.
 func (f FormatFlag) JSON() bool { return f.Format == "json" }
 
 // BackendFlag names one scheduler.
@@ -29,17 +29,17 @@ type BackendsFlag struct {
 	Backends []string `default:"${backends}" placeholder:"NAME,…" help:"The schedulers, with their options after colons, joined by commas; pulley list backends names all. Default: ${default}."`
 }
 
-// SetFlag gives parameters of scenarios other values.
+// SetFlag overrides parameters of scenarios.
 type SetFlag struct {
 	Set []string `sep:"none" placeholder:"NAME=VALUE" help:"Give a parameter of the scenarios that have it another value; may be repeated."`
 }
 
-// InputFlag is what a program takes.
+// InputFlag is a program's input.
 type InputFlag struct {
 	Input *string `placeholder:"JSON" help:"What the program takes, as a JSON object; @FILE reads it from a file, - from standard input. Default: {}."`
 }
 
-// InputText is the input as it was given, or its default.
+// InputText is the given input, or its default.
 func (f InputFlag) InputText() string {
 	if f.Input == nil {
 		return "{}"
@@ -47,8 +47,8 @@ func (f InputFlag) InputText() string {
 	return *f.Input
 }
 
-// InputOf reads the input of a program, FILE.ir, that is to be run as a scenario, and checks that the program takes it. Where what is run is
-// no program, it is nil, and --input is refused.
+// InputOf reads the input of a program, FILE.ir, that runs as a scenario, and checks that the program accepts it. Without a
+// program it is nil, and --input is rejected.
 func (f InputFlag) InputOf(c *Console, words ...string) (json.RawMessage, error) {
 	var input json.RawMessage
 	for _, word := range words {
@@ -79,12 +79,12 @@ func (f InputFlag) InputOf(c *Console, words ...string) (json.RawMessage, error)
 
 var errNoProgram = errors.New("--input is for a program; name a FILE.ir")
 
-// SeedFlag is the seed of what the variable drawn says.
+// SeedFlag is the seed of what the variable drawn describes.
 type SeedFlag struct {
 	Seed uint64 `default:"1" placeholder:"N" help:"Of ${drawn}. Default: 1."`
 }
 
-// OutFlag is the folder into which a command writes the files that the variable files names.
+// OutFlag is the folder for the files that the variable files names.
 type OutFlag struct {
 	Out string `default:"${folder}" placeholder:"DIR" help:"Where ${files} are written. Default: ${folder}."`
 }
@@ -104,12 +104,12 @@ type TimeoutFlag struct {
 	Timeout time.Duration `default:"${wait}" placeholder:"TIME" help:"How long to wait for ${answer}. Default: ${wait}."`
 }
 
-// TimeScaleFlag stretches the recorded times of traces.
+// TimeScaleFlag scales the recorded times of traces.
 type TimeScaleFlag struct {
 	TimeScale float64 `default:"${scale}" placeholder:"FACTOR" help:"Multiplies the run times of a trace's tasks; 0 waits for nothing. Default: ${scale}."`
 }
 
-// StoreFlags name the schema of a running database in which instances are.
+// StoreFlags name the schema of instances in a running database.
 type StoreFlags struct {
 	DSN string `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in, such as postgres://user@host:5432/database. Default: PULLEY_DSN."`
 	BackendFlag

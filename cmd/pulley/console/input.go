@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 )
 
-// duplicateKey gives the first key that an object of a JSON text has twice; empty: there is none. Of a text that is no JSON it says nothing.
+// duplicateKey returns the first duplicate key in an object of a JSON text; empty if there is none, or if the text is no JSON.
 func duplicateKey(data []byte) string {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	type level struct {
 		keys  map[string]bool // nil: a list
-		value bool            // the next text is a value, and no key
+		value bool            // the next text is a value, not a key
 	}
 	var open []level
 	for {

@@ -15,7 +15,7 @@ import (
 	"pulley/reports/record"
 )
 
-// MayReplace refuses a directory in which files of these names are not of an earlier run of ours.
+// MayReplace rejects a directory with files of these names that no earlier run of ours wrote.
 func MayReplace(dir string, names ...string) error {
 	if _, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile)); err == nil {
 		return nil
@@ -28,7 +28,7 @@ func MayReplace(dir string, names ...string) error {
 	return nil
 }
 
-// Writable makes the directory and sees that a file can be written there, before hours are spent.
+// Writable creates the directory and checks that it is writable, before hours are spent.
 func Writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, err)
@@ -41,8 +41,8 @@ func Writable(dir string) error {
 	return os.Remove(f.Name())
 }
 
-// Begin is how a command begins that measures for minutes: it sees first that the directory can be written, and lets mayReplace say whether
-// what is in it may be replaced. The context ends at a signal; the function lets go of those.
+// Begin begins a command that measures for minutes: it checks that the directory is writable, and calls mayReplace to check its
+// content. The context ends at a signal; the returned function stops that.
 func Begin(dir string, mayReplace func() error) (context.Context, func(), error) {
 	if err := Writable(dir); err != nil {
 		return nil, nil, err
@@ -55,13 +55,13 @@ func Begin(dir string, mayReplace func() error) (context.Context, func(), error)
 	return ctx, stop, nil
 }
 
-// IsTerminal says whether somebody watches.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// ParseShare reads 10% or 0.1.
+// ParseShare parses 10% or 0.1.
 func ParseShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(number, 64)
@@ -74,7 +74,7 @@ func ParseShare(text string) (float64, error) {
 	return v, nil
 }
 
-// Indent moves lines to the right, as the lists at the end of a command's help are.
+// Indent indents lines, for lists at the end of a command's help.
 func Indent(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

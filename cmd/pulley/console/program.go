@@ -18,10 +18,10 @@ import (
 	"pulley/python"
 )
 
-// ProgramArg is a command's program and the limits it is held to.
+// ProgramArg is a command's program with its limits.
 type ProgramArg struct {
 	File   string         `arg:"" name:"file" help:"The workflow, FILE.ir or FILE.py[:Class]; - reads a FILE.ir from standard input."`
-	source *python.Source `kong:"-"` // what a Python file was translated to; nil before that, and for other files
+	source *python.Source `kong:"-"` // the translated Python file; nil before, and for other files
 	Limit  map[string]int `placeholder:"NAME=N" help:"Change a limit, for example nodes=20000 or value_bytes=4194304. May be repeated."`
 }
 
@@ -31,7 +31,7 @@ func (p *ProgramArg) Compile(c *Console) (*plan.Program, error) {
 	return program, err
 }
 
-// Translate compiles the program, and gives its canonical text.
+// Translate compiles the program, and returns its canonical text.
 func (p *ProgramArg) Translate(c *Console) (program *plan.Program, text string, err error) {
 	limits, err := limitsOf(p.Limit)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *ProgramArg) Translate(c *Console) (program *plan.Program, text string, 
 	return program, ir.Print(tree), err
 }
 
-// parse reads the program. Places in a Python file stand for those of what it is translated to.
+// parse reads the program. Positions in a Python file replace those in its translation.
 func (p *ProgramArg) parse(c *Console, limits ir.Limits) (*ir.Program, error) {
 	if p.IsPython() {
 		return p.parsePython(limits)
@@ -73,8 +73,8 @@ func compileTree(tree *ir.Program, limits ir.Limits) (*plan.Program, error) {
 	return program, nil
 }
 
-// Read reads a file, or standard input for -, and gives the name to call it by. It reads one byte
-// more than most, so that whoever is to check the length sees that it is exceeded.
+// Read reads a file, or standard input for -, and returns its name. It reads one byte more than most, so that the caller
+// notices an excess.
 func (c *Console) Read(path string, most int) (name string, data []byte, err error) {
 	if path == "-" {
 		data, err = io.ReadAll(io.LimitReader(c.In, int64(most)+1))
@@ -87,7 +87,7 @@ func (c *Console) Read(path string, most int) (name string, data []byte, err err
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w; name a file that can be read", path, cause.Of(err))
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return "", nil, fmt.Errorf("%s: this is a directory; name a file in it", path)
 	}
@@ -122,7 +122,6 @@ func limitsOf(given map[string]int) (ir.Limits, error) {
 	return limits, d.Decode(&limits)
 }
 
-// limitNames are the limits' names: those that they have in a graph's definition.
 func limitNames() map[string]bool {
 	names := map[string]bool{}
 	for name := range strings.SplitSeq(listLimits(), ", ") {
@@ -149,7 +148,7 @@ func ActionNames(r *worker.Registry) string {
 	return strings.Join(names, ", ")
 }
 
-// ReadInput reads an input as a flag gives it, JSON, @FILE or - for standard input, and has the program, which Compile gave, take it.
+// ReadInput reads a flag's input, JSON, @FILE or - for standard input, and checks it with the compiled program.
 func (p *ProgramArg) ReadInput(c *Console, text string, program *plan.Program) (json.RawMessage, error) {
 	name, data := "--input", []byte(text)
 	path, isFile := strings.CutPrefix(text, "@")
@@ -169,7 +168,7 @@ func (p *ProgramArg) ReadInput(c *Console, text string, program *plan.Program) (
 			return nil, err
 		}
 	}
-	// A check only; the backend plans the start again, and commits it.
+	// Only a check; the backend plans the start again, and commits it.
 	var wrong *plan.InputError
 	if _, err := program.Start(data); errors.As(err, &wrong) {
 		return nil, fmt.Errorf("%s: %s", name, wrong.Msg)

@@ -10,13 +10,13 @@ import (
 	"pulley/python"
 )
 
-// IsPython says whether the program is a workflow in a Python file.
+// IsPython reports whether the program is a workflow in a Python file.
 func (p *ProgramArg) IsPython() bool {
 	_, _, is := python.SplitTarget(p.File)
 	return is
 }
 
-// AskPython opens the Python interpreter for as long as ask takes, whose context ends at a signal.
+// AskPython calls ask with a Python interpreter and a context that ends at a signal.
 func AskPython(ask func(context.Context, *python.Interpreter) error) (err error) {
 	ctx, stop := Interruptible()
 	defer stop()
@@ -28,7 +28,7 @@ func AskPython(ask func(context.Context, *python.Interpreter) error) (err error)
 	return Ended(ctx, refusePython(ask(ctx, interpreter)))
 }
 
-// refusePython words what Python says of a file.
+// refusePython converts Python's error about a file.
 func refusePython(err error) error {
 	var r *python.Refusal
 	if !errors.As(err, &r) {
@@ -37,8 +37,7 @@ func refusePython(err error) error {
 	return &Refused{Lines: bound(r.Lines)}
 }
 
-// parsePython has a Python file translated into the language. The program's places, and so those of errors of its runs, are in that
-// file.
+// parsePython translates a Python file. The program's positions, and those of its errors, are in that file.
 func (p *ProgramArg) parsePython(limits ir.Limits) (*ir.Program, error) {
 	var source *python.Source
 	err := AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
@@ -57,7 +56,7 @@ func (p *ProgramArg) parsePython(limits ir.Limits) (*ir.Program, error) {
 	return tree, nil
 }
 
-// Failure gives a failure of the compiled program as Python has it, where it is of an expression of a Python file.
+// Failure converts a failure of the compiled program to Python's form, if it is of an expression of a Python file.
 func (p *ProgramArg) Failure(f *plan.Failure) *plan.Failure {
 	if p.source == nil || f == nil {
 		return f
@@ -67,7 +66,7 @@ func (p *ProgramArg) Failure(f *plan.Failure) *plan.Failure {
 	return &in
 }
 
-// Error gives type and message of an error of the compiled program as Python has them.
+// Error returns Python's type and message of an error of the compiled program.
 func (p *ProgramArg) Error(typ, message string) (string, string) {
 	if p.source == nil {
 		return typ, message
@@ -75,7 +74,7 @@ func (p *ProgramArg) Error(typ, message string) (string, string) {
 	return p.source.Error(typ, message)
 }
 
-// RunPlain runs the workflow of a Python file in Python itself, without any engine.
+// RunPlain runs the workflow of a Python file in Python itself, without an engine.
 func (p *ProgramArg) RunPlain(input []byte) (outcome *python.Outcome, err error) {
 	err = AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
 		outcome, err = i.Run(ctx, p.File, input)
@@ -84,7 +83,7 @@ func (p *ProgramArg) RunPlain(input []byte) (outcome *python.Outcome, err error)
 	return outcome, err
 }
 
-// completeInput checks an input by the type hints of the workflow's run, and fills in defaults.
+// completeInput checks an input by the type hints of the workflow's run, and adds defaults.
 func (p *ProgramArg) completeInput(name string, data []byte) (full []byte, err error) {
 	err = AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
 		full, err = i.Complete(ctx, p.File, data)

@@ -13,32 +13,31 @@ import (
 	"pulley/python"
 )
 
-// helloMax bounds how long the import of a file may take, on a busy machine.
+// helloMax bounds the import of a file, on a busy machine.
 const helloMax = 5 * time.Minute
 
-// endMax bounds how long workers may take to end; after that they are killed.
+// endMax bounds the workers' end, before they are killed.
 const endMax = 10 * time.Second
 
-// WorkersConfig says how the actions of a Python file are run.
+// WorkersConfig configures the actions of a Python file.
 type WorkersConfig struct {
 	Processes int               // of Python, 1 or more
-	AtOnce    int               // attempts in all of them together, 1 or more
-	Log       func(line string) // is told what the user's code prints; from several goroutines
-	Problem   func(error)       // is told of workers that died; from several goroutines
+	AtOnce    int               // attempts in all processes together, 1 or more
+	Log       func(line string) // receives the output of the user's code, concurrently
+	Problem   func(error)       // receives deaths of workers, concurrently
 }
 
 // PythonWorkers are processes that run the actions of a Python file.
 type PythonWorkers struct {
-	Actions *worker.Registry // those that the file defines or imports, and the built-in one that raises errors
+	Actions *worker.Registry // the file's own and imported ones, and the built-in one that raises errors
 
 	interpreter *python.Interpreter
 	keeper      *procgroup.Supervisor
 	pool        *pool.Pool
 }
 
-// StartWorkers starts processes that run the actions of the program's Python file. The caller closes them, and nothing is left
-// then; nothing is left either when this process dies. A signal ends its wait for them. Where the actions that the program calls
-// need none, none is started.
+// StartWorkers starts processes for the actions of the program's Python file, if the called actions need any. The caller closes
+// them; they also end when this process dies. A signal ends the start.
 func (p *ProgramArg) StartWorkers(actions []string, o WorkersConfig) (*PythonWorkers, error) {
 	if !slices.ContainsFunc(actions, func(name string) bool { return name != raiseAction }) {
 		registry, err := worker.NewRegistry(raise())
@@ -51,7 +50,7 @@ func (p *ProgramArg) StartWorkers(actions []string, o WorkersConfig) (*PythonWor
 	return w, Ended(ctx, err)
 }
 
-// StartWorkersOf starts processes that run the actions of a Python file, FILE.py. The caller closes them, as those of StartWorkers.
+// StartWorkersOf starts processes for the actions of a Python file, FILE.py. The caller closes them, as in StartWorkers.
 func StartWorkersOf(ctx context.Context, file string, o WorkersConfig) (*PythonWorkers, error) {
 	w := &PythonWorkers{}
 	if err := w.start(ctx, file, o); err != nil {
@@ -87,17 +86,16 @@ func (w *PythonWorkers) start(ctx context.Context, file string, o WorkersConfig)
 	return nil
 }
 
-// raiseAction is what a raise in Python is translated to.
+// raiseAction is the translation of a raise in Python.
 const raiseAction = "fail"
 
 func isRaise(a worker.Action) bool { return a.Name == raiseAction }
 
-// raise gives the built-in action of that name.
 func raise() worker.Action {
 	return worker.Builtins()[slices.IndexFunc(worker.Builtins(), isRaise)]
 }
 
-// Kill kills one of the processes that has attempts, as if it had died by itself, and says whether there was one.
+// Kill kills a process that has attempts, as if it had died, and reports whether there was one.
 func (w *PythonWorkers) Kill() bool { return w.pool != nil && w.pool.Kill() }
 
 // Close ends the workers.

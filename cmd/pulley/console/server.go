@@ -11,7 +11,7 @@ type ServerFlags struct {
 	DSN string `name:"dsn" placeholder:"DSN" help:"The Postgres to use, such as postgres://user@host:5432/database. Without it: PULLEY_DSN; else a server is started that ends with the command."`
 }
 
-// Serve finds or starts a server, and tells which. closing ends it, if it was started, and tells what goes wrong.
+// Serve finds or starts a server, and reports which. closing ends it, if it was started, and reports errors.
 func (f *ServerFlags) Serve(ctx context.Context, c *Console) (server *pgserver.Server, closing func(), err error) {
 	server, err = f.Open(ctx, func(line string) { c.Say("%s", line) })
 	if err != nil {
@@ -24,7 +24,7 @@ func (f *ServerFlags) Serve(ctx context.Context, c *Console) (server *pgserver.S
 	}, nil
 }
 
-// Open finds or starts a server and tells, through log, which. The caller closes it.
+// Open finds or starts a server and logs which. The caller closes it.
 func (f *ServerFlags) Open(ctx context.Context, log func(string)) (*pgserver.Server, error) {
 	server, err := pgserver.Open(ctx, pgserver.Options{DSN: f.DSN, Log: log})
 	if err != nil {

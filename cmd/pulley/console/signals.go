@@ -21,13 +21,13 @@ func (i *Interrupted) Error() string {
 	return fmt.Sprintf("ended by a signal (%v)", i.signal)
 }
 
-// signalGrace is how long further signals are let pass after the first: who sends one to a command and to
-// its process group, as timeout does, means it once.
+// signalGrace is the time after the first signal in which further ones are ignored: a sender such as timeout signals a command
+// and its process group, and means it once.
 const signalGrace = time.Second
 
-// Interruptible gives a context that ends at the first signal that asks the program to end. A little
-// later signals have their usual effect again, so that a second one is not waited for. A command calls
-// it once it has read its input, which no context could interrupt. The function lets go of the signals.
+// Interruptible returns a context that ends at the first terminating signal. A little later signals have their default effect
+// again, so that a second one ends the program. A command calls it after reading its input, which no context could interrupt.
+// The returned function stops the handling of signals.
 func Interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -57,8 +57,8 @@ func Interruptible() (context.Context, func()) {
 	})
 }
 
-// Ended gives the error of a command whose context may have ended: where a signal did it, one with the
-// signal's status, which tells what err does if it comes from the signal, and err itself otherwise.
+// Ended returns the error of a command whose context may have ended: after a signal, one with the signal's status, which
+// contains err unless that comes from the signal; otherwise err.
 func Ended(ctx context.Context, err error) error {
 	var by *Interrupted
 	if !errors.As(context.Cause(ctx), &by) {

@@ -5,11 +5,11 @@ import (
 	"runtime/debug"
 )
 
-// gcPercent is what a loaded engine is tuned to: its live heap is small and its garbage is not, so that with Go's
-// own 100 a third of the time would go into collecting.
+// gcPercent suits a loaded engine: its live heap is small and its garbage is not, so that with Go's default of 100 garbage
+// collection would use a third of the time.
 const gcPercent = 400
 
-// TuneGC has garbage collected for a loaded engine, unless the user has said how.
+// TuneGC tunes garbage collection for a loaded engine, unless GOGC is set.
 func TuneGC() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

@@ -11,16 +11,15 @@ import (
 	"pulley/sim/explore/search"
 )
 
-// bugSearches is how many searches there are for each of all bugs, unless it is said.
 const bugSearches = 10
 
 // searchesMax bounds them.
 const searchesMax = 1000
 
-// severalTimes says whether there are to be several searches, and what came of each is told in a table.
+// severalTimes reports whether to make several searches, with a table of results.
 func (o *Cmd) severalTimes() bool { return o.Runs != 0 || o.Bug == "all" }
 
-// searchAll makes several searches for each bug, and tells how many seeds they took.
+// searchAll makes several searches for each bug, and reports how many seeds they took.
 func (o *Cmd) searchAll(ctx context.Context, c *console.Console, planned []search.Search) error {
 	times := cmp.Or(o.Runs, bugSearches)
 	var all []*search.Searches
@@ -48,7 +47,7 @@ func orNone(bug string) string {
 	return bug
 }
 
-// mistaken says what is not as it should be: a bug is to be found, and without one nothing is.
+// mistaken describes a wrong result: a bug must be found, and without one nothing.
 func mistaken(s *search.Searches) string {
 	switch {
 	case s.Name != "":
@@ -59,7 +58,6 @@ func mistaken(s *search.Searches) string {
 	return ""
 }
 
-// table prints what searches came to.
 func (o *Cmd) table(c *console.Console, all []*search.Searches) error {
 	type row struct {
 		*search.Searches

@@ -11,7 +11,7 @@ import (
 	"pulley/sim"
 )
 
-// Forecast is what the runs of a simulation say together. A figure is the median of its values in the runs, with an interval.
+// Forecast summarizes the runs of a simulation. A figure is its median over the runs, with an interval.
 type Forecast struct {
 	Scenario  string   `json:"scenario"`
 	Workers   int      `json:"workers"`
@@ -22,7 +22,7 @@ type Forecast struct {
 	Seed      uint64   `json:"seed"` // of the first run
 	Runs      int      `json:"runs"`
 	Attempts  int      `json:"attempts"`  // in the first run
-	Completed int      `json:"completed"` // instances, in the first run
+	Completed int      `json:"completed"` // instances in the first run
 
 	Confidence  float64        `json:"confidence"` // of the intervals
 	MakespanMS  figure         `json:"makespan_ms"`
@@ -39,14 +39,13 @@ type Forecast struct {
 	got []*sim.Forecast
 }
 
-// figure is a median with the interval that encloses it.
 type figure struct {
 	Median float64 `json:"median"`
 	Lo     float64 `json:"lo"`
 	Hi     float64 `json:"hi"`
 }
 
-// spreadMS sums up durations.
+// spreadMS summarizes durations.
 type spreadMS struct {
 	Mean figure `json:"mean"`
 	P50  figure `json:"p50"`
@@ -55,15 +54,15 @@ type spreadMS struct {
 	Max  figure `json:"max"`
 }
 
-// forecastBounds are what the makespan lies between. Null is not known, and why is in the warnings.
+// forecastBounds enclose the makespan. Null is unknown, for a reason in the warnings.
 type forecastBounds struct {
 	CriticalPathMS *figure `json:"critical_path_ms"`
 	AreaMS         figure  `json:"area_ms"` // work / workers
 	LowerMS        figure  `json:"lower_ms"`
-	UpperMS        *figure `json:"upper_ms"` // of any schedule that leaves no worker idle beside a ready task
+	UpperMS        *figure `json:"upper_ms"` // of any schedule without a worker idle while a task is ready
 }
 
-// add keeps a run's figures. Its schedule, which may be large, is let go of.
+// add adds a run's figures, and drops its schedule, which may be large.
 func (f *Forecast) add(got *sim.Forecast) {
 	if len(f.got) == 0 {
 		f.Attempts = len(got.Schedule)
@@ -83,7 +82,6 @@ func (f *Forecast) add(got *sim.Forecast) {
 	f.got = append(f.got, &few)
 }
 
-// sum makes the figures.
 func (f *Forecast) sum() {
 	f.Runs, f.Warnings = len(f.got), []string{}
 	of := func(value func(*sim.Forecast) float64) figure {
@@ -132,7 +130,6 @@ func (f *Forecast) sum() {
 	f.warn()
 }
 
-// warn says what a reader must know.
 func (f *Forecast) warn() {
 	for _, g := range f.got {
 		if g.Unbounded != "" {
@@ -154,7 +151,6 @@ func (f *Forecast) warn() {
 	}
 }
 
-// text is the forecast for people.
 func (f *Forecast) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s, service %s", f.Scenario, plural.Of(f.Workers, "worker"), strings.Join(f.Service, " "))
@@ -204,7 +200,7 @@ func (f *Forecast) text() string {
 	return b.String()
 }
 
-// brief writes a duration with four digits.
+// brief formats a duration with four digits.
 func brief(d time.Duration) string {
 	step := time.Duration(1)
 	for d/step >= 10_000 {

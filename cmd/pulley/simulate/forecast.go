@@ -22,7 +22,7 @@ import (
 	"pulley/sim/gantt"
 )
 
-// ForecastCmd is pulley forecast: a world in which nothing fails, and what is asked for is when it is done.
+// ForecastCmd is pulley forecast: a simulated world without faults shows when work is done.
 type ForecastCmd struct {
 	target
 	Workers               int      `required:"" placeholder:"N" help:"Simulate so many workers, from 1 to 1000000."`
@@ -41,7 +41,7 @@ type ForecastCmd struct {
 	kind func(*sim.Attempt) string `kong:"-"` // of a trace's tasks, for the drawing
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (ForecastCmd) Help() string {
 	return "Workers are simulated, in virtual time, instead of started: the engine's own deciding code in a world in which nothing fails, and services take the " +
 		"times of a distribution: " + dist.Help + ", where FILE is a trace in WfFormat, whose run times are drawn. The same work is done whatever the number of workers. " +
@@ -52,11 +52,10 @@ func (ForecastCmd) Help() string {
 		"  pulley forecast chain=1 --workers 4 --service lognormal:8ms,0.7 --arrivals 300/s"
 }
 
-// PlannedMost is how large a trace may be to be planned by the core; of larger ones readiness is counted in arrays, which
-// gives the same schedule.
+// PlannedMost bounds the traces that the core plans; for larger ones readiness is counted in arrays, with the same schedule.
 var PlannedMost = 10_000
 
-// tasksMax bounds a trace that is simulated.
+// tasksMax bounds a simulated trace.
 const tasksMax = 5_000_000
 
 // Run simulates, writes and prints.
@@ -73,7 +72,6 @@ func (o *ForecastCmd) Run(c *console.Console) error {
 	return o.simulate(c)
 }
 
-// simulate makes the runs.
 func (o *ForecastCmd) simulate(c *console.Console) (err error) {
 	defer func() { err = errors.Join(err, o.closeWorkers()) }()
 	cfg, about, err := o.world(c)
@@ -123,10 +121,10 @@ func (o *ForecastCmd) simulate(c *console.Console) (err error) {
 	return o.tell(c, f)
 }
 
-// world builds what all runs have in common, and gives it a name.
+// world builds what all runs have in common, and returns its name.
 func (o *ForecastCmd) world(c *console.Console) (cfg sim.Config, about string, err error) {
 	cfg = sim.Config{Workers: o.Workers, Instances: o.Instances, Quiet: true}
-	// Nothing is lost here, so nothing needs to be looked for.
+	// Nothing is lost here, so no polling is needed.
 	cfg.Dispatch.Lease, cfg.Dispatch.Poll, cfg.Dispatch.Sweep = 1000*time.Hour, 1000*time.Hour, 1000*time.Hour
 	cfg.Dispatch.Batch, cfg.Dispatch.Pending, cfg.Dispatch.Queue = 1024, 4096, 4096
 	if err := o.arrivals(&cfg); err != nil {
@@ -156,7 +154,7 @@ func (o *ForecastCmd) world(c *console.Console) (cfg sim.Config, about string, e
 	return cfg, about, err
 }
 
-// recorded reads the run times of a trace, in nanoseconds.
+// recorded reads a trace's run times, in nanoseconds.
 func (o *ForecastCmd) recorded(file string) ([]int64, error) {
 	t, err := wfformat.ReadFile(file, wfformat.Limits{})
 	if err != nil {
@@ -169,7 +167,6 @@ func (o *ForecastCmd) recorded(file string) ([]int64, error) {
 	return times, nil
 }
 
-// services reads --service, for a run.
 func (o *ForecastCmd) services(cfg sim.Config, seed uint64) (sim.Service, error) {
 	var all sim.Distribution
 	one := map[string]sim.Distribution{}
@@ -222,7 +219,6 @@ func (o *ForecastCmd) traced() bool {
 	return name == traceScenario
 }
 
-// calledIn are the actions that are called.
 func calledIn(cfg sim.Config) []string {
 	if cfg.Mix != nil {
 		return cfg.Mix.Actions()
@@ -230,7 +226,7 @@ func calledIn(cfg sim.Config) []string {
 	return cfg.Workload.Actions
 }
 
-// workload builds what is to be run, and names it.
+// workload builds the workload, and returns its name.
 func (o *ForecastCmd) workload(c *console.Console, cfg *sim.Config) (string, error) {
 	if !o.traced() && (o.Trace != "" || o.Shape != "") {
 		return "", errors.New("--trace and --shape are for the scenario trace; write pulley forecast trace --workers …")
@@ -287,7 +283,6 @@ func (o *ForecastCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (st
 	return about, err
 }
 
-// drawings writes the schedule of the first run.
 func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
 	if err := record.WriteFile(filepath.Join(o.Out, "schedule.csv"), got.WriteSchedule); err != nil {
 		return err
@@ -304,7 +299,7 @@ func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
 		chart.Marks = append(chart.Marks, gantt.Mark{At: got.Work / time.Duration(o.Workers), Name: "work / workers"})
 	}
 	if got.Makespan == 0 {
-		return nil // no time passed: there is nothing to draw
+		return nil // no time passed: nothing to draw
 	}
 	for _, format := range []string{"svg", "png"} {
 		err := record.WriteFile(filepath.Join(o.Out, "gantt."+format), func(w io.Writer) error { return chart.Write(w, format) })
@@ -315,7 +310,6 @@ func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
 	return nil
 }
 
-// tell writes forecast.json and prints.
 func (o *ForecastCmd) tell(c *console.Console, f *Forecast) error {
 	f.sum()
 	data, err := json.MarshalIndent(f, "", "  ")

@@ -15,21 +15,20 @@ type target struct {
 	console.SetFlag
 	console.InputFlag
 
-	mix     *scenarios.Mix         `kong:"-"` // what is simulated, where it is a scenario
-	workers *console.PythonWorkers `kong:"-"` // what runs the actions of a FILE.py
+	mix     *scenarios.Mix         `kong:"-"` // of a scenario
+	workers *console.PythonWorkers `kong:"-"` // for the actions of a FILE.py
 }
 
 const programHelp = "Actions of a FILE.py are Python's own, run before the worlds begin: each call that the " +
 	"reference interpreter makes is run once, and gives the same in every world, whatever it would give there. How long it takes is drawn.\n\n"
 
-// isProgram says whether a workflow is simulated that is no scenario.
+// isProgram reports whether the target is a workflow and no scenario.
 func (o *target) isProgram() bool {
 	arg := console.ProgramArg{File: o.Scenario}
 	return strings.HasSuffix(o.Scenario, ".ir") || o.Scenario == "-" || arg.IsPython()
 }
 
-// program reads FILE.ir or FILE.py and its input. The actions of a FILE.py are run, for what they give, by a worker, which o.workers
-// is then: the caller closes it.
+// program reads FILE.ir or FILE.py and its input. Answers of a FILE.py's actions come from o.workers, which the caller closes.
 func (o *target) program(c *console.Console) (scenarios.Workload, error) {
 	if len(o.Set) > 0 {
 		return scenarios.Workload{}, errors.New("--set is for a scenario's parameters; write --input for a program")
@@ -47,7 +46,7 @@ func (o *target) program(c *console.Console) (scenarios.Workload, error) {
 		return w, err
 	}
 	if arg.IsPython() {
-		// One at a time: in a simulated world nothing else goes on meanwhile.
+		// One at a time: in a simulated world nothing runs concurrently.
 		o.workers, err = arg.StartWorkers(w.Actions, console.WorkersConfig{
 			Processes: 1, AtOnce: 1, Log: func(line string) { c.Say("%s", line) }, Problem: func(err error) { c.Say("pulley: %v", err) },
 		})
@@ -62,8 +61,8 @@ func (o *target) program(c *console.Console) (scenarios.Workload, error) {
 	return w, nil
 }
 
-// answered is the program with what its actions give, which are not run any more. Of a FILE.ir it is the program: its actions are
-// built in, and give the same each time.
+// answered is the program with its actions' answers, so that they need not run any more. A FILE.ir stays as it is: its actions
+// are built in, and always answer the same.
 func (o *target) answered(c *console.Console) (_ *scenarios.Mix, err error) {
 	defer func() { err = errors.Join(err, o.closeWorkers()) }()
 	w, err := o.program(c)
@@ -83,7 +82,7 @@ func (o *target) answered(c *console.Console) (_ *scenarios.Mix, err error) {
 	return scenarios.Alone(w), nil
 }
 
-// closeWorkers ends what runs the actions of a FILE.py.
+// closeWorkers ends the workers of a FILE.py.
 func (o *target) closeWorkers() error {
 	if o.workers == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"pulley/sim"
 )
 
-// scenario builds what a forecast simulates, with what its file says of arrivals and service times, and names it.
+// scenario builds what a forecast simulates, with its file's arrivals and durations, and names it.
 func (o *ForecastCmd) scenario(cfg *sim.Config) (string, error) {
 	s, size, err := o.named()
 	if err != nil {
@@ -38,7 +38,7 @@ func (o *ForecastCmd) scenario(cfg *sim.Config) (string, error) {
 	return fmt.Sprintf("%s=%d", cfg.Mix.Name, cfg.Mix.Size), nil
 }
 
-// scenarioSeed is what a person's own scenario draws with. Those that ship draw nothing, or are what they are.
+// scenarioSeed is the seed of a user's own scenario. Those that ship use 0.
 func (o *ForecastCmd) scenarioSeed(s scenarios.Scenario) uint64 {
 	if s.File() == "" {
 		return 0
@@ -46,11 +46,10 @@ func (o *ForecastCmd) scenarioSeed(s scenarios.Scenario) uint64 {
 	return o.Seed
 }
 
-// traceScenario replays traces.
 const traceScenario = "trace"
 
-// serviceOf is how long attempts at an action of a workload take, if no flag says it: as its scenario describes it, and as
-// recorded for the tasks of traces. Nil: nothing says it.
+// serviceOf is the default duration of attempts at a workload's action: the scenario's, or the recorded one of a trace's task.
+// Nil: none.
 func serviceOf(w *scenarios.Workload, action string) sim.Service {
 	if law := w.Calls().Service(action); law != nil {
 		return sim.Each(law.Times())
@@ -61,7 +60,7 @@ func serviceOf(w *scenarios.Workload, action string) sim.Service {
 	return nil
 }
 
-// described says whether a scenario's file says how long some action takes.
+// described reports whether a scenario's file has the duration of some action.
 func (o *ForecastCmd) described() bool {
 	if o.mix == nil {
 		return false
@@ -71,7 +70,7 @@ func (o *ForecastCmd) described() bool {
 	})
 }
 
-// describe lists what the file says of service times, as flags would say it.
+// describe lists the file's durations in the form of flags.
 func (o *ForecastCmd) describe() []string {
 	var list []string
 	for i := range o.mix.Workloads {
@@ -91,8 +90,7 @@ func (o *ForecastCmd) describe() []string {
 	return list
 }
 
-// ownServices draws by what flags say of one action, or of all, and else by what the scenario says; an action of which
-// nobody says anything takes no time.
+// ownServices draws by a flag for the action, or for all, or else by the scenario; otherwise an action takes no time.
 func (o *ForecastCmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.Distribution) sim.Service {
 	of := map[*graph.Graph]*scenarios.Workload{}
 	for i := range o.mix.Workloads {
@@ -115,7 +113,7 @@ func (o *ForecastCmd) ownServices(seed uint64, one map[string]sim.Distribution, 
 	})
 }
 
-// arrivals reads --arrivals: a rate at which instances come at random, a distribution of the time between two, or a process.
+// arrivals parses --arrivals: a rate of random arrivals, a distribution of the interval, or a process.
 func (o *ForecastCmd) arrivals(cfg *sim.Config) error {
 	if o.Arrivals == "" {
 		return nil
@@ -141,7 +139,7 @@ func (o *ForecastCmd) arrivals(cfg *sim.Config) error {
 	return fmt.Errorf("--%w; or give a rate such as 50/s, or the distribution of the time from one to the next, as in exp:20ms", wrong)
 }
 
-// instances is how many there are if no flag says it: each workload once, or enough to see how they wait.
+// instances is the default number of instances: each workload once, or enough to see how they wait.
 func (o *ForecastCmd) instances(cfg *sim.Config) int {
 	switch {
 	case cfg.Between != nil || cfg.Arrivals != nil:
@@ -155,10 +153,10 @@ func (o *ForecastCmd) instances(cfg *sim.Config) int {
 	return 1
 }
 
-// instancesPaced is how many instances show how they wait for each other.
+// instancesPaced is a number of instances that shows how they wait for each other.
 const instancesPaced = 1000
 
-// arriving is how many instances a process brings, up to a number: the times of a trace may be fewer.
+// arriving is the number of instances of a process, up to most: a trace may have fewer.
 func arriving(a *arrivals.Arrivals, most int) int {
 	sequence := a.Start(rand.New(rand.NewPCG(1, 1)))
 	for n := range most {

@@ -36,7 +36,7 @@ type Cmd struct {
 	console.FormatFlag
 }
 
-// Help is the end of the command's help.
+// Help completes the command's help.
 func (Cmd) Help() string {
 	return "Each seed is a world of its own in virtual time: engines, whose deciding code is the real one, a database with " +
 		"transactions, locks and crashes, and a network, processes and clocks that fail. What a design commits is held against the " +
@@ -51,7 +51,7 @@ func (Cmd) Help() string {
 		"  pulley sim --replay out/sim/case.json"
 }
 
-// Run searches, or plays one case.
+// Run searches, or replays one case.
 func (o *Cmd) Run(c *console.Console) error {
 	if o.Replay != "" {
 		return o.replay(c)
@@ -75,7 +75,7 @@ func (o *Cmd) Run(c *console.Console) error {
 	return o.searchOnce(ctx, c, searches)
 }
 
-// outcome is what a search came to, as JSON.
+// outcome is a search's result, as JSON.
 type outcome struct {
 	Backend        string         `json:"backend"`
 	Bug            string         `json:"bug,omitempty"`
@@ -83,16 +83,15 @@ type outcome struct {
 	Steps          int            `json:"steps"`
 	VirtualSeconds float64        `json:"virtual_seconds"`
 	Seconds        float64        `json:"seconds"`
-	Faults         map[string]int `json:"faults"` // how often each kind happened
+	Faults         map[string]int `json:"faults"` // by kind
 	Never          []string       `json:"never"`  // kinds of steps and faults
 	Violation      *violation     `json:"violation"`
 }
 
-// violation is what a search found.
 type violation struct {
 	Seed uint64   `json:"seed"`
 	Why  []string `json:"why"`
-	Case string   `json:"case"` // the file of the smallest case
+	Case string   `json:"case"` // the smallest case's file
 }
 
 // searchOnce searches in each design, up to the first violation.
@@ -109,7 +108,7 @@ func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []sea
 			return console.Ended(ctx, err)
 		}
 		if found.Counts.Seeds == 0 && found.Bad == nil {
-			return console.Ended(ctx, err) // nothing was played
+			return console.Ended(ctx, err) // nothing was run
 		}
 		one := outcomeOf(s, found)
 		text.WriteString(found.Summary())
@@ -143,7 +142,7 @@ func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []sea
 	return failed
 }
 
-// progressOf tells how far a search is, and when it will be over if it finds nothing.
+// progressOf reports a search's progress, and when it would end without a find.
 func progressOf(c *console.Console, s search.Search) func(*explore.Coverage) {
 	total := s.To - s.From + 1
 	c.Say("%s: seeds %d..%d", s.Backend, s.From, s.To)
@@ -169,7 +168,7 @@ func outcomeOf(s search.Search, found *search.Found) outcome {
 	return one
 }
 
-// planned gives the searches: in each design, for each bug.
+// planned returns the searches: in each design, for each bug.
 func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 	switch {
 	case o.Runs < 0 || o.Runs > searchesMax:
@@ -205,7 +204,6 @@ func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 	return planned, nil
 }
 
-// seedRange reads A..B.
 func seedRange(text string) (from, to uint64, err error) {
 	first, last, ok := strings.Cut(text, "..")
 	if from, err = strconv.ParseUint(first, 10, 62); err != nil || !ok {
@@ -217,7 +215,7 @@ func seedRange(text string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// simulated gives the designs of these names, each once; all is every one.
+// simulated returns the named designs, each once; all means every one.
 func simulated(names []string) ([]string, error) {
 	known := explore.Backends()
 	if slices.Equal(names, []string{"all"}) {
@@ -234,7 +232,7 @@ func simulated(names []string) ([]string, error) {
 	return names, nil
 }
 
-// bugs gives those that are planted in each design; an empty one stands for none.
+// bugs returns the bugs to plant in each design; an empty one means none.
 func (o *Cmd) bugs(backends []string) (map[string][]string, error) {
 	of := map[string][]string{}
 	found := false
@@ -260,7 +258,7 @@ func (o *Cmd) bugs(backends []string) (map[string][]string, error) {
 	return nil, &nearest.Unknown{Kind: "bug", Name: o.Bug, Known: append(cases.BugNames(""), "all")}
 }
 
-// bad writes the case of a violation, and says how to see it again.
+// bad writes the case of a violation, and describes how to replay it.
 func (o *Cmd) bad(c *console.Console, found *search.Found, one *outcome) (string, error) {
 	kase, why := *found.Bad, found.Why
 	kase.Why = why[0]
@@ -277,7 +275,6 @@ func (o *Cmd) bad(c *console.Console, found *search.Found, one *outcome) (string
 		found.Bad.Seed, found.Why[0], len(kase.Faults), len(kase.Arrivals), strings.Count(kase.Source, "\n"), why[0], file), nil
 }
 
-// played is a case that was played again, as JSON.
 type played struct {
 	Violations     []string `json:"violations"`
 	Steps          int      `json:"steps"`
@@ -286,7 +283,7 @@ type played struct {
 	Drawing        string   `json:"drawing"`
 }
 
-// replay plays a case, prints its steps and draws them.
+// replay replays a case, prints its steps and draws them.
 func (o *Cmd) replay(c *console.Console) error {
 	kase, err := cases.Load(o.Replay)
 	if err != nil {

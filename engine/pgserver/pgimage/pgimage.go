@@ -1,6 +1,6 @@
-// Package pgimage makes an image of Postgres from Debian's packages, for tests where no registry of images can be
-// reached. It takes a Docker engine, root, debootstrap, and about a minute for the first time. It is made in
-// the directory that PULLEY_IMAGE_DIR names, or TMPDIR, which must be able to hold devices.
+// Package pgimage makes an image of Postgres from Debian's packages, for tests without a reachable image registry. It needs a
+// Docker engine, root, debootstrap, and about a minute the first time. It works in PULLEY_IMAGE_DIR, or TMPDIR, which must
+// allow device files.
 package pgimage
 
 import (
@@ -23,17 +23,17 @@ import (
 	"pulley/internal/pause"
 )
 
-// Name is what the image is called.
+// Name is the image's name.
 const Name = "pulley-test-postgres:debian"
 
-// Within bounds the making of an image, also for those who wait for another process that makes it. It takes about a
-// minute on a machine with nothing else to do, and many where several runs of the tests share two processors.
+// Within bounds the making of an image, including the wait for another process that makes it. It takes about a minute on an
+// idle machine, and many if several test runs share two processors.
 const Within = 30 * time.Minute
 
 //go:embed build.sh docker-entrypoint.sh
 var scripts embed.FS
 
-// Engine is what is asked of a Docker engine. Its client is one.
+// Engine is what is needed of a Docker engine's client.
 type Engine interface {
 	ImageInspect(ctx context.Context, image string, options ...client.ImageInspectOption) (client.ImageInspectResult, error)
 	ImageImport(ctx context.Context, source client.ImageImportSource, ref string, options client.ImageImportOptions) (client.ImageImportResult, error)
@@ -63,7 +63,7 @@ func present(ctx context.Context, e Engine) (bool, error) {
 	return err == nil, err
 }
 
-// lock takes a lock of the machine's, which the kernel gives up with the process.
+// lock acquires a machine-wide lock, which the kernel releases with the process.
 func lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(os.TempDir(), "pulley-image.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -96,7 +96,6 @@ func build(ctx context.Context, e Engine) error {
 	return load(ctx, e, work, strings.TrimSpace(string(major)))
 }
 
-// load has the engine take the files in.
 func load(ctx context.Context, e Engine, work, version string) error {
 	files := exec.CommandContext(ctx, "tar", "-C", filepath.Join(work, "root"), "--exclude=./proc/*", "--exclude=./sys/*", "-c", ".")
 	root, err := files.StdoutPipe()
@@ -119,7 +118,7 @@ func load(ctx context.Context, e Engine, work, version string) error {
 		},
 	})
 	if err == nil {
-		_, err = io.Copy(io.Discard, imported) // the engine is done at its end
+		_, err = io.Copy(io.Discard, imported) // ends when the engine is done
 		_ = imported.Close()
 	}
 	return errors.Join(err, files.Wait())

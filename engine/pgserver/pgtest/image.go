@@ -10,8 +10,8 @@ import (
 	"pulley/engine/pgserver/pgimage"
 )
 
-// NeedImage makes sure that there is Docker with an image of Postgres, and has PULLEY_POSTGRES_IMAGE name it for the rest of
-// the test. Without one a test fails in CI, and says so elsewhere.
+// NeedImage ensures Docker with an image of Postgres, and sets PULLEY_POSTGRES_IMAGE to it for the rest of the test. Without
+// one a test fails in CI, and is skipped elsewhere.
 func NeedImage(t *testing.T) {
 	t.Helper()
 	if os.Getenv("PULLEY_POSTGRES_IMAGE") != "" {

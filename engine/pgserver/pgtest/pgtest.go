@@ -1,10 +1,9 @@
-// Package pgtest gives tests a real Postgres.
+// Package pgtest provides tests with a real Postgres.
 //
-// Whoever runs the tests of all packages starts one server for them and names it in [ServerVariable]. In it stands a
-// database that already holds the schema of every design, named in [TemplateVariable]; each test then works in a clone
-// of that database, which goes when the test ends. A test binary that is run by itself finds no such server: it starts
-// one of its own, on which each test has a schema of its own. A test that stops, starts or kills the server takes [Own].
-// Where package depth leaves a test binary by itself, a test that asks for a server is skipped.
+// A run of all packages starts one server for them and names it in [ServerVariable]. On it, the database in [TemplateVariable]
+// has the schema of every design; each test works in a clone of that database, which is dropped when the test ends. A test
+// binary that runs alone starts its own server, on which each test has its own schema. A test that stops, starts or kills the
+// server uses [Exclusive]. A test that needs a server is skipped if package depth excludes it.
 package pgtest
 
 import (
@@ -24,33 +23,30 @@ import (
 	"pulley/internal/depth"
 )
 
-// The environment of a run of all packages.
 const (
-	// ServerVariable holds the connection string of the server that all packages share.
+	// ServerVariable is the connection string of the server that all packages share.
 	ServerVariable = "PULLEY_TEST_SERVER"
-	// TemplateVariable holds the name of the database, on that server, that tests clone.
+	// TemplateVariable is the name of the database on that server that tests clone.
 	TemplateVariable = "PULLEY_TEST_TEMPLATE"
 )
 
-// Bounds of what is asked of the server on a machine with other work.
 const (
 	startWithin   = 4 * time.Minute
 	commandWithin = 2 * time.Minute
 )
 
-// Settings are those of a server whose data nobody reads after a crash: nothing waits for the disk. The caller owns
-// the map.
+// Settings are those of a server whose data nobody reads after a crash, without waits for the disk. The caller owns the map.
 func Settings() map[string]string {
 	return map[string]string{
 		"fsync":              "off",
-		"synchronous_commit": "on", // it is free without fsync, and a commit takes the same path
+		"synchronous_commit": "on", // free without fsync, and commits have the same code path
 		"full_page_writes":   "off",
 		"max_connections":    "500",
-		"jit":                "off", // loading the compiler takes longer than any statement of a test
+		"jit":                "off", // loading the compiler takes longer than any test's statement
 	}
 }
 
-// lazyServer is a server that is opened when the first test asks for it.
+// lazyServer is opened by the first test that needs it.
 type lazyServer struct {
 	once   sync.Once
 	server *pgserver.Server
@@ -62,21 +58,21 @@ var (
 	serial                         atomic.Int64
 
 	databasesMu sync.Mutex
-	databases   = map[string]*database{} // by the name of the test that works in it
+	databases   = map[string]*database{} // by test name
 )
 
-// database is the clone that one test works in.
+// database is the clone of one test.
 type database struct {
 	once  sync.Once
 	dsn   string
 	err   error
-	inUse map[string]bool // designs whose schema of the template somebody has
+	inUse map[string]bool // designs whose template schema is in use
 }
 
 // Main runs the tests of a binary and stops the servers that they started. Call it from TestMain.
 func Main(m *testing.M) { os.Exit(Run(m)) }
 
-// Run is Main for a TestMain that goes on afterwards. It gives the exit status.
+// Run is Main for a TestMain that continues afterwards. It returns the exit status.
 func Run(m *testing.M) int {
 	code := m.Run()
 	if err := schemas.close(); err != nil {
@@ -97,7 +93,7 @@ func Run(m *testing.M) int {
 	return code
 }
 
-// open gives the server, or fails the test: a test that needs Postgres and does not get it has not passed.
+// open returns the server, or fails the test: a test without the Postgres that it needs has not passed.
 func (k *lazyServer) open(t testing.TB, o pgserver.Options) *pgserver.Server {
 	t.Helper()
 	depth.Needs(t, "a Postgres")
@@ -113,7 +109,7 @@ func (k *lazyServer) open(t testing.TB, o pgserver.Options) *pgserver.Server {
 	return k.server
 }
 
-// Server gives the server that the tests share. No test may stop it, or change its settings.
+// Server returns the shared server. No test may stop it, or change its settings.
 func Server(t testing.TB) *pgserver.Server {
 	t.Helper()
 	if dsn := os.Getenv(ServerVariable); dsn != "" {
@@ -122,15 +118,15 @@ func Server(t testing.TB) *pgserver.Server {
 	return shared.open(t, pgserver.Options{Settings: Settings()})
 }
 
-// Exclusive gives a server that only this test binary uses. It is as durable as one of a user's, and may be stopped, started
-// and killed; whoever does so leaves it running.
+// Exclusive returns a server for this test binary only. It is as durable as a user's, and may be stopped, started and killed; a
+// test must leave it running.
 func Exclusive(t testing.TB) *pgserver.Server {
 	t.Helper()
 	return exclusive.open(t, pgserver.Options{Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
 }
 
-// Undisturbed gives a server that only this test binary uses, and that does next to nothing by itself: no vacuum, no images of
-// pages in its log. What is counted there of a whole server is of the test, as long as no other runs beside it.
+// Undisturbed returns a server for this test binary only, without background activity: no vacuum, no page images in its log.
+// Its server-wide counters are the test's, if no other test runs in parallel.
 func Undisturbed(t testing.TB) *pgserver.Server {
 	t.Helper()
 	settings := Settings()
@@ -138,8 +134,8 @@ func Undisturbed(t testing.TB) *pgserver.Server {
 	return undisturbed.open(t, pgserver.Options{Settings: settings, Ways: []pgserver.Way{pgserver.WayLocal, pgserver.WayDocker, pgserver.WayDownload}})
 }
 
-// DSN gives a connection string for the test: of a clone of the template where there is one, else of the server. A clone is
-// dropped when the test ends, with whatever is still connected to it.
+// DSN returns a connection string for the test: of a clone of the template if there is one, else of the server. A clone is
+// dropped when the test ends, even with connections.
 func DSN(t testing.TB) string {
 	t.Helper()
 	template := os.Getenv(TemplateVariable)
@@ -154,7 +150,7 @@ func DSN(t testing.TB) string {
 	return d.dsn
 }
 
-// databaseOf gives the database of a test, which may not be made yet.
+// databaseOf returns a test's database, which may not exist yet.
 func databaseOf(t testing.TB) *database {
 	databasesMu.Lock()
 	defer databasesMu.Unlock()
@@ -171,7 +167,6 @@ func databaseOf(t testing.TB) *database {
 	return d
 }
 
-// clone makes a database of the template, for as long as the test runs.
 func clone(t testing.TB, template string) (string, error) {
 	dsn, drop, err := cloneAs(Server(t), Schema(t), template)
 	if err != nil {
@@ -185,7 +180,6 @@ func clone(t testing.TB, template string) (string, error) {
 	return dsn, nil
 }
 
-// cloneAs makes a database of the template, and gives what drops it.
 func cloneAs(s *pgserver.Server, name, template string) (dsn string, drop func() error, err error) {
 	create := "CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(template)
 	if s.Version() >= 150000 {
@@ -199,7 +193,6 @@ func cloneAs(s *pgserver.Server, name, template string) (dsn string, drop func()
 	return dsn, drop, err
 }
 
-// command has the server do something that is no part of a transaction.
 func command(dsn, sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commandWithin)
 	defer cancel()
@@ -214,10 +207,8 @@ func command(dsn, sql string) error {
 	return nil
 }
 
-// quote makes a name of the server's of a text.
 func quote(name string) string { return pgx.Identifier{name}.Sanitize() }
 
-// inDatabase gives the connection string of another database of the same server.
 func inDatabase(dsn, name string) (string, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Scheme == "" {
@@ -227,14 +218,14 @@ func inDatabase(dsn, name string) (string, error) {
 	return u.String(), nil
 }
 
-// Schema gives a name for a schema that no other test of the server uses.
+// Schema returns a schema name that no other test of the server uses.
 func Schema(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("t%d_%d_%.30s", os.Getpid(), serial.Add(1), words(t.Name()))
 }
 
-// SchemaOf gives a name for a schema of a design, such as "push" or "pull:scan=app", in the database of DSN: for the first
-// who asks, the one of the template, which stands already and is empty; for others, as where there is no template, a new one.
+// SchemaOf returns a schema name for a design, such as "push" or "pull:scan=app", in the database of DSN: at first the
+// template's, which exists and is empty; later, or without a template, a new one.
 func SchemaOf(t testing.TB, design string) string {
 	t.Helper()
 	if os.Getenv(TemplateVariable) == "" {
@@ -250,7 +241,7 @@ func SchemaOf(t testing.TB, design string) string {
 	return TemplateSchema(design)
 }
 
-// TemplateSchema names the schema of a design in the template.
+// TemplateSchema names a design's schema in the template.
 func TemplateSchema(design string) string { return "of_" + words(design) }
 
 // words keeps what needs no quotes in SQL.
@@ -263,9 +254,9 @@ func words(s string) string {
 	}, strings.ToLower(s))
 }
 
-// MakeTemplate makes the database of a name, has fill put the schemas of the designs into it, empties their tables, and
-// closes it to everybody, since only a database that nobody uses can be cloned. fill must leave no connection behind.
-// It gives the environment that a test binary needs to find the server and the template.
+// MakeTemplate creates a database, lets fill create the designs' schemas in it, empties their tables, and closes it to
+// connections, since only an unused database can be cloned. fill must leave no connection. It returns the environment by which
+// a test binary finds the server and the template.
 func MakeTemplate(ctx context.Context, s *pgserver.Server, name string, fill func(ctx context.Context, dsn string) error) (map[string]string, error) {
 	if err := command(s.DSN(), "CREATE DATABASE "+quote(name)); err != nil {
 		return nil, err
@@ -291,7 +282,7 @@ func MakeTemplate(ctx context.Context, s *pgserver.Server, name string, fill fun
 	return map[string]string{ServerVariable: s.DSN(), TemplateVariable: name}, nil
 }
 
-// emptyTables takes what opening a store left, such as the host that opened it, and keeps which migrations ran.
+// emptyTables deletes what opening a store left, such as the host, and keeps which migrations ran.
 const emptyTables = `
 DO $$
 DECLARE r record;

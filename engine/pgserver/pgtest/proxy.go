@@ -8,37 +8,35 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// CutMode says what becomes of the message at which a connection is cut.
+// CutMode is the fate of the message at which a connection is cut.
 type CutMode int
 
-// The modes.
 const (
 	CutBefore CutMode = iota // the message is lost
-	CutAfter                 // the message arrives, and nothing after it does
-	CutHold                  // of the client's messages only: it arrives, and what follows, when they are released
+	CutAfter                 // the message arrives, but nothing after it
+	CutHold                  // of client messages only: it arrives, with what follows, on Release
 )
 
-// String names the mode.
 func (m CutMode) String() string { return [...]string{"before", "after", "hold"}[m] }
 
 // Cut is a place at which one connection is cut, once.
 type Cut struct {
-	Client bool // counts the client's messages; else the server's
+	Client bool // counts the client's messages, not the server's
 	K      int  // from 1, over all connections since the cut was set
 	Mode   CutMode
-	Dead   bool // nothing gets through afterwards either, until the cut is taken away
-	Fresh  bool // counts connections only that are made from now on
+	Dead   bool // afterwards nothing passes until Unset
+	Fresh  bool // counts only new connections
 
-	byTurns bool // every other one is dead
+	byTurns bool // every other one is Dead
 }
 
-// OnceEach are cuts, to be tried at every place of a call, which lose each message once: of the client's what follows each, and
-// each of the server's, after every other of which the server stays away.
+// OnceEach returns cuts for every place of a call, which lose each message once: those after each client message, and each
+// server message, every other one with a Dead server.
 func OnceEach() []Cut {
 	return []Cut{{Mode: CutAfter, Client: true}, {Mode: CutBefore, byTurns: true}}
 }
 
-// At is the cut at another place.
+// At returns the cut at place k.
 func (c Cut) At(k int) Cut {
 	c.K = k
 	if c.byTurns {
@@ -47,7 +45,6 @@ func (c Cut) At(k int) Cut {
 	return c
 }
 
-// String words the cut for a failure.
 func (c Cut) String() string {
 	side := "server"
 	if c.Client {
@@ -56,8 +53,7 @@ func (c Cut) String() string {
 	return fmt.Sprintf("%s message %d of the %s (dead %t, fresh %t)", c.Mode, c.K, side, c.Dead, c.Fresh)
 }
 
-// Proxy stands between a client and a server that speak Postgres' protocol, and cuts connections at a
-// message.
+// Proxy is between a client and a Postgres server, and cuts connections at a message.
 type Proxy struct {
 	wire *pgwire.Proxy
 
@@ -68,8 +64,8 @@ type Proxy struct {
 	dead   bool
 	epoch  int           // counts cuts
 	seen   [2]int        // messages since the cut was set, of server and client
-	held   chan struct{} // closed to release what was held
-	passed chan error    // what became of it: nil when the server has answered
+	held   chan struct{} // closed to release the held messages
+	passed chan error    // the result: nil when the server has answered
 }
 
 // StartProxy starts a proxy to the server of a DSN. It ends with the test.
@@ -84,7 +80,7 @@ func StartProxy(t testing.TB, dsn string) *Proxy {
 	return p
 }
 
-// DSN leads to the server by way of the proxy.
+// DSN is the proxy's.
 func (p *Proxy) DSN() string { return p.wire.DSN() }
 
 // Set sets a cut, and counts from here on.
@@ -96,7 +92,7 @@ func (p *Proxy) Set(c Cut) {
 	p.held, p.passed = make(chan struct{}), make(chan error, 1)
 }
 
-// Unset lets everything through again, and says whether the cut was made.
+// Unset lets everything pass again, and reports whether the cut was made.
 func (p *Proxy) Unset() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,13 +100,13 @@ func (p *Proxy) Unset() bool {
 	return p.fired
 }
 
-// Release delivers what was held, and waits until the server has answered to it.
+// Release delivers what was held, and waits for the server's answer.
 func (p *Proxy) Release() error {
 	close(p.held)
 	return <-p.passed
 }
 
-// open gives the judge of a connection, which belongs to the epoch in which it was made.
+// open returns a new connection's judge, in the current epoch.
 func (p *Proxy) open(uint64) pgwire.Judge {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +114,6 @@ func (p *Proxy) open(uint64) pgwire.Judge {
 	return func(m *pgwire.Message) pgwire.Verdict { return p.judge(m, epoch) }
 }
 
-// judge counts a message, and cuts where it is to be cut.
 func (p *Proxy) judge(m *pgwire.Message, epoch int) pgwire.Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()

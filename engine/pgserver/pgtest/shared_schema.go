@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// schemaPool are schemas of the designs in one database, which the tests of a binary use one after the other: a test finds
-// its tables empty, as in a new one, and at a small part of the price of a database of its own.
+// schemaPool is schemas of the designs in one database, reused by the tests of a binary: their tables are empty, as in a new
+// database, at a fraction of its cost.
 type schemaPool struct {
 	once sync.Once
 	dsn  string
@@ -20,17 +20,17 @@ type schemaPool struct {
 
 	mu    sync.Mutex
 	conn  *pgx.Conn
-	begun map[string]bool     // designs of which the schema of the template has been lent
-	free  map[string][]string // by design: schemas that nobody uses, with empty tables
+	begun map[string]bool     // designs whose template schema was used
+	free  map[string][]string // by design: unused schemas with empty tables
 }
 
 var schemas = &schemaPool{begun: map[string]bool{}, free: map[string][]string{}}
 
-// SharedSchema gives a schema of a design, and the connection string of its database, which the test shares with others. The schema
-// stands already and its tables are empty, or it is still to be made; it is the test's own until that has ended. What the
-// test cleans up from then on it cleans up before: the stores that it opens are closed when others get the schema.
+// SharedSchema returns a schema of a design and the connection string of its database, which the test shares with others. The
+// schema may not exist yet; otherwise its tables are empty. It is the test's until the test has ended. Later cleanups of the
+// test run before the schema is released, so that stores opened by it are closed by then.
 //
-// Whoever changes the server's statistics of tables, or reads them but for differences, takes a database of his own.
+// A test that changes the server's table statistics, or reads more than their differences, needs its own database.
 func SharedSchema(t testing.TB, design string) (dsn, schema string) {
 	t.Helper()
 	l := schemas
@@ -91,8 +91,8 @@ func (l *schemaPool) acquire(t testing.TB, design string) string {
 	return Schema(t)
 }
 
-// release empties the tables of a schema for the next, or drops it if the test has failed or added functions to it, such as
-// those of triggers: designs have none.
+// release empties a schema's tables, or drops the schema if the test has failed or added functions, such as those of triggers:
+// designs have none.
 func (l *schemaPool) release(design, name string, failed bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,13 +116,12 @@ func (l *schemaPool) release(design, name string, failed bool) error {
 	return nil
 }
 
-// inspectSchema says whether there is a schema of a name, and whether there are functions in it.
+// inspectSchema reports whether a schema exists, and whether it has functions.
 const inspectSchema = `
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
 	EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1)`
 
-// emptySchema deletes the rows of the tables, which for a few of them takes a fraction of what it takes to truncate a table,
-// and has sequences begin anew.
+// emptySchema deletes the rows, which for a few is much faster than truncating, and restarts sequences.
 const emptySchema = `
 DO $$
 DECLARE r record;

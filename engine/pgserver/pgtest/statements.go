@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Statements is a tracer of connections that counts what goes to the server. It is safe for concurrent use.
+// Statements is a connection tracer that counts statements. It is safe for concurrent use.
 type Statements struct {
-	Sent  atomic.Int64 // by themselves and in batches
+	Sent  atomic.Int64 // single and batched
 	Trips atomic.Int64 // round trips: a batch is one
 
-	Each func(sent int64) // is called after each statement with their number; nil: nobody is
+	Each func(sent int64) // called after each statement with their number; may be nil
 }
 
 func (s *Statements) send() {

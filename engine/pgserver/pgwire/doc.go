@@ -1,8 +1,7 @@
-// Package pgwire stands between clients and a server that speak Postgres' protocol, sees every message
-// of both, and does with it what a judge says: it can be lost, late or cut into pieces, and the connection
-// can end before or after it. It is for tests of faults, and has nothing to do with TLS: its clients use
+// Package pgwire is a proxy between clients and a Postgres server that passes every message to a judge: it can lose, delay or
+// split the message, and end the connection before or after it. It is for fault tests and does not support TLS: clients use
 // sslmode=disable.
 //
-// A startup packet has a length only; every other message has a type byte and a length that counts
-// itself. Requests to cancel a statement are passed through and are not judged.
+// A startup packet has a length only; every other message has a type byte and a length that includes itself. Requests to cancel
+// a statement pass without judgement.
 package pgwire

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	farChunk  = 64 << 10 // bytes that are read at once
-	farChunks = 256      // of them on the way, in one direction of one connection
+	farChunk  = 64 << 10 // bytes per read
+	farChunks = 256      // chunks in flight, per connection and direction
 )
 
-// ListenFar starts a proxy that puts the server at a distance: everything arrives half of roundTrip later than it was sent,
-// in both directions, in order and unread. The caller closes it.
+// ListenFar starts a proxy that simulates distance: everything arrives half of roundTrip later than it was sent, in both
+// directions, in order and unread. The caller closes it.
 func ListenFar(dsn string, roundTrip time.Duration) (*Proxy, error) {
 	if roundTrip < 0 || roundTrip > time.Minute {
 		return nil, fmt.Errorf("pgwire: a round trip of %v; choose up to a minute", roundTrip)
@@ -33,17 +33,17 @@ func ListenFar(dsn string, roundTrip time.Duration) (*Proxy, error) {
 	return p, nil
 }
 
-// RoundTrips counts, over all connections of a proxy of ListenFar, how often a client sent something after it had been
-// answered: that many times somebody waited for the whole distance, the beginning of each connection included.
+// RoundTrips counts, over all connections of a proxy of ListenFar, how often a client sent something after an answer, including
+// the start of each connection: the number of waits for the whole distance.
 func (p *Proxy) RoundTrips() int64 { return p.roundTrips.Load() }
 
-// delayed is something on the way.
+// delayed is a chunk in flight.
 type delayed struct {
 	data []byte
 	due  time.Time
 }
 
-// carry passes on what one side sends, late, until either side ends.
+// carry passes on one side's data, late, until either side ends.
 func (p *Proxy) carry(c *conn, fromClient bool) {
 	from, to := c.server, c.client
 	if fromClient {
@@ -55,10 +55,10 @@ func (p *Proxy) carry(c *conn, fromClient bool) {
 		for d := range way {
 			sleepUntil(d.due)
 			if !fromClient {
-				c.answered.Store(true) // before the client can answer to it
+				c.answered.Store(true) // before the client can reply
 			}
 			if _, err := to.Write(d.data); err != nil {
-				_ = from.Close() // so that nothing more is read
+				_ = from.Close() // stops reading
 				for range way {
 				}
 				return

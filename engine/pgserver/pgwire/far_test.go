@@ -13,8 +13,8 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// TestFarServer puts a server at a distance: no answer comes sooner than the distance allows, what is sent at once shares
-// it, every round trip is counted, and large values come through whole.
+// TestFarServer puts a server at a distance. No answer comes sooner than the distance allows, concurrent sends share it, every
+// round trip is counted, and large values arrive unchanged.
 func TestFarServer(t *testing.T) {
 	dsn := pgtest.DSN(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -64,12 +64,13 @@ func TestFarServer(t *testing.T) {
 	if err := conn.QueryRow(ctx, "SELECT $1::text", large).Scan(&back); err != nil || back != large {
 		t.Errorf("3 MB did not come back as they were sent: %d bytes, %v", len(back), err)
 	}
-	if n := p.RoundTrips() - before; n > 2 { // however many pieces it was sent in
+	if n := p.RoundTrips() - before; n > 2 { // in however many parts it was sent
 		t.Errorf("%d round trips of a large value", n)
 	}
 }
 
-// TestFarServerGoes: the end of the server's session reaches the client, and closing the proxy ends what is on the way.
+// TestFarServerGoes checks that the end of the server's session reaches the client, and that closing the proxy ends what is in
+// transit.
 func TestFarServerGoes(t *testing.T) {
 	p, err := pgwire.ListenFar(pgtest.DSN(t), time.Millisecond)
 	if err != nil {

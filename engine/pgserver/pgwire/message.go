@@ -8,24 +8,23 @@ import (
 	"net"
 )
 
-// cancelRequest is the code that a connection for a cancel request begins with.
+// cancelRequest is the first code of a cancel request's connection.
 const cancelRequest = 80877102
 
-// messageBytesMax bounds a message, as the server does.
+// messageBytesMax bounds a message, as in the server.
 const messageBytesMax = 1 << 30
 
-// Message is one message on its way. It is the judge's until that returns.
+// Message is one message in transit. The judge owns it until it returns.
 type Message struct {
-	Client  bool   // it comes from the client; else from the server
-	Startup bool   // it is the client's first, which has no type
-	Data    []byte // all of it, type and length included
+	Client  bool   // from the client, not the server
+	Startup bool   // the client's first message, without a type
+	Data    []byte // all of it, including type and length
 
-	// Done is closed when the connection ends, and when the proxy does: a judge that waits, waits for it
-	// as well.
+	// Done is closed when the connection or the proxy ends. A waiting judge must watch it.
 	Done <-chan struct{}
 }
 
-// Type is the message's type byte; zero for the startup packet.
+// Type is the type byte; zero for the startup packet.
 func (m *Message) Type() byte {
 	if m.Startup {
 		return 0
@@ -33,7 +32,7 @@ func (m *Message) Type() byte {
 	return m.Data[0]
 }
 
-// Body is what follows the type and the length.
+// Body is what follows type and length.
 func (m *Message) Body() []byte {
 	if m.Startup {
 		return m.Data[4:]
@@ -41,8 +40,8 @@ func (m *Message) Body() []byte {
 	return m.Data[5:]
 }
 
-// Text is the string that the body begins with, and what comes after its zero byte. In a query, a prepared
-// statement and a command's completion that is what a person would read.
+// Text returns the string at the beginning of a body, and the rest after its zero byte. In a query, a prepared statement and a
+// command's completion it is the readable part.
 func Text(body []byte) (text string, rest []byte) {
 	i := bytes.IndexByte(body, 0)
 	if i < 0 {
@@ -51,36 +50,34 @@ func Text(body []byte) (text string, rest []byte) {
 	return string(body[:i]), body[i+1:]
 }
 
-// NewMessage makes a message of a type, as it is sent.
+// NewMessage builds a message.
 func NewMessage(kind byte, body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4)), body...)
 }
 
-// End is what becomes of the connection of a message.
+// End is what happens to a message's connection.
 type End int
 
-// The ends.
 const (
-	Stay  End = iota // the connection lives
-	Close            // both sides see it closed in an orderly way
-	Reset            // the client sees it reset
+	Stay  End = iota // the connection stays open
+	Close            // both sides see an orderly close
+	Reset            // the client sees a reset
 )
 
-// Verdict is what is done about a message. The zero value loses it.
+// Verdict is a judge's decision about a message. The zero value loses it.
 type Verdict struct {
-	Deliver bool  // it is passed on
-	Slice   int   // in pieces of so many bytes; zero: whole
+	Deliver bool  // pass it on
+	Slice   int   // size of pieces in bytes; zero: whole
 	End     End   // after that
-	Hold    *Hold // of a client's message: instead of all that, see there
+	Hold    *Hold // for a client's message: replaces all of the above
 }
 
-// Hold has a message, and what the client had sent behind it, delivered when the client has long gone.
+// Hold delivers a message, and what the client sent after it, long after the client has disconnected.
 type Hold struct {
 	Release <-chan struct{} // closed to deliver it
-	Passed  chan<- error    // has a place; gets nil when the server has answered and closed
+	Passed  chan<- error    // buffered; receives nil when the server has answered and closed
 }
 
-// readMessage reads one message, whole.
 func readMessage(r io.Reader, startup bool) ([]byte, error) {
 	head := make([]byte, 5)
 	if startup {
@@ -98,7 +95,7 @@ func readMessage(r io.Reader, startup bool) ([]byte, error) {
 	return message, err
 }
 
-// send writes a message, in pieces if it is to be so.
+// send writes a message, in pieces of slice bytes if positive.
 func send(to net.Conn, data []byte, slice int) error {
 	if slice <= 0 {
 		slice = len(data)

@@ -18,23 +18,23 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	holdRead    = 20 * time.Millisecond // how long more of what a client sends is waited for before it is held
-	holdAnswer  = 20 * time.Second      // how long the server may take to answer what was held
+	holdRead    = 20 * time.Millisecond // wait for more of the client's data before holding it
+	holdAnswer  = 20 * time.Second      // bound on the server's answer to held data
 )
 
-// Judge says what is done about a message. It is called from a goroutine for each direction of each
-// connection, at once, and may wait: what comes behind the message in its direction waits too.
+// Judge decides about a message. It is called from a goroutine per direction of each connection, concurrently, and may block
+// that direction.
 type Judge func(*Message) Verdict
 
-// Opener gives the judge of a new connection. Connections are numbered from 1 in the order of their being made.
+// Opener returns a new connection's judge. Connections are numbered from 1.
 type Opener func(conn uint64) Judge
 
-// Proxy passes connections on to one server.
+// Proxy forwards connections to one server.
 type Proxy struct {
 	listener net.Listener
-	opener   Opener        // nil where far
-	far      bool          // everything arrives later, unread
-	oneWay   time.Duration // that much later
+	opener   Opener        // nil if far
+	far      bool          // delays everything, unread
+	oneWay   time.Duration // the delay
 	tasks    sync.WaitGroup
 	ended    chan struct{}
 
@@ -43,7 +43,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	upstream *pgx.ConnConfig
 	serial   uint64
-	conns    map[uint64]*conn // open
+	conns    map[uint64]*conn // open ones
 	closed   bool
 }
 
@@ -51,19 +51,18 @@ type Proxy struct {
 type conn struct {
 	id             uint64
 	client, server net.Conn
-	done           chan struct{} // closed when one of them has ended
+	done           chan struct{} // closed when one side has ended
 	end, exited    sync.Once
-	answered       atomic.Bool // the client got something since it last sent; where far
+	answered       atomic.Bool // the client received something since it last sent; if far
 }
 
-// part tells who waits on behalf of the connection that one side has ended.
+// part notifies waiters that one side has ended.
 func (c *conn) part() { c.exited.Do(func() { close(c.done) }) }
 
-// close ends both sides, the client's with a reset if it is to be so.
 func (c *conn) close(reset bool) {
 	c.end.Do(func() {
 		if tcp, ok := c.client.(*net.TCPConn); ok && reset {
-			_ = tcp.SetLinger(0) // closing then sends a reset
+			_ = tcp.SetLinger(0) // makes Close send a reset
 		}
 		_ = c.client.Close()
 		_ = c.server.Close()
@@ -71,7 +70,7 @@ func (c *conn) close(reset bool) {
 	})
 }
 
-// Listen starts a proxy on a port of this machine, for its own processes, to the server of a DSN. The caller closes it.
+// Listen starts a proxy on a local port to the server of a DSN. The caller closes it.
 func Listen(dsn string, opener Opener) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,7 +79,7 @@ func Listen(dsn string, opener Opener) (*Proxy, error) {
 	return Serve(listener, dsn, opener)
 }
 
-// Serve starts a proxy on a listener of TCP, which is the proxy's from then on. The caller closes the proxy.
+// Serve starts a proxy on a TCP listener, which it then owns. The caller closes the proxy.
 func Serve(listener net.Listener, dsn string, opener Opener) (*Proxy, error) {
 	upstream, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -91,7 +90,7 @@ func Serve(listener net.Listener, dsn string, opener Opener) (*Proxy, error) {
 	return p, nil
 }
 
-// DSN leads to the server by way of the proxy.
+// DSN is the proxy's.
 func (p *Proxy) DSN() string {
 	quote := func(s string) string {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
@@ -102,15 +101,13 @@ func (p *Proxy) DSN() string {
 		at.IP, at.Port, quote(u.User), quote(u.Password), quote(u.Database))
 }
 
-// server is where connections lead.
 func (p *Proxy) server() *pgx.ConnConfig {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.upstream
 }
 
-// Point has connections that are made from now on lead to the server of another DSN. Its user and database are to be
-// those of the first.
+// Point directs new connections to the server of another DSN, with the first one's user and database.
 func (p *Proxy) Point(dsn string) error {
 	upstream, err := pgx.ParseConfig(dsn)
 	if err != nil {
@@ -122,7 +119,7 @@ func (p *Proxy) Point(dsn string) error {
 	return nil
 }
 
-// Sever ends every connection that is open, and gives how many there were.
+// Sever closes every open connection and returns their number.
 func (p *Proxy) Sever(reset bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +142,7 @@ func (p *Proxy) Close() {
 	p.tasks.Wait()
 }
 
-// accept takes connections until the listener closes.
+// accept accepts connections until the listener closes.
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
@@ -156,7 +153,7 @@ func (p *Proxy) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		select { // too many files are open, or the client has gone already
+		select { // too many open files, or the client has already disconnected
 		case <-p.ended:
 			return
 		case <-time.After(holdRead):
@@ -164,7 +161,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// open enters a connection; nil when the proxy has been closed.
+// open registers a connection; nil if the proxy is closed.
 func (p *Proxy) open(client, server net.Conn) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,7 +200,7 @@ func (p *Proxy) serve(client net.Conn) {
 	})
 	both.Go(func() {
 		pass(c, false)
-		_ = client.Close() // the server may still be wanted, for what is held
+		_ = client.Close() // the server may still be needed for held messages
 		c.part()
 	})
 	both.Wait()
@@ -212,7 +209,7 @@ func (p *Proxy) serve(client net.Conn) {
 	delete(p.conns, c.id)
 }
 
-// pump passes messages of one direction on until either side ends or the judge ends it.
+// pump forwards messages of one direction until either side or the judge ends it.
 func (p *Proxy) pump(c *conn, judge Judge, fromClient bool) {
 	from, to := c.server, c.client
 	if fromClient {
@@ -251,8 +248,7 @@ func (p *Proxy) pump(c *conn, judge Judge, fromClient bool) {
 	}
 }
 
-// hold keeps a message and what the client had sent behind it, lets go of the client, and delivers it all
-// when it is told to.
+// hold keeps a message and what the client sent after it, disconnects the client, and delivers it all on release.
 func (p *Proxy) hold(data []byte, c *conn, h *Hold) {
 	kept := bytes.NewBuffer(data)
 	_ = c.client.SetReadDeadline(time.Now().Add(holdRead))
@@ -263,7 +259,7 @@ func (p *Proxy) hold(data []byte, c *conn, h *Hold) {
 	case <-p.ended:
 		return
 	}
-	// With a Terminate behind it, the server closes when it has done all.
+	// After a final Terminate, the server closes when it is done.
 	_, err := c.server.Write(append(kept.Bytes(), 'X', 0, 0, 0, 4))
 	_ = c.server.SetReadDeadline(time.Now().Add(holdAnswer))
 	if _, e := io.Copy(io.Discard, c.server); err == nil {

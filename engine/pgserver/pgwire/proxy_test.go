@@ -16,7 +16,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// through opens a connection by way of a judge.
 func through(t *testing.T, judge pgwire.Judge) (*pgwire.Proxy, *pgx.Conn) {
 	t.Helper()
 	p, err := pgwire.Listen(pgtest.DSN(t), func(uint64) pgwire.Judge { return judge })
@@ -92,7 +91,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestAJudgeThatWaitsIsToldOfTheEnd has a judge wait for ever, and the connection end.
+// TestAWaitingJudgeLearnsOfTheEnd ends a connection whose judge waits for ever.
 func TestAWaitingJudgeLearnsOfTheEnd(t *testing.T) {
 	waits := make(chan struct{}, 1)
 	var armed atomic.Bool

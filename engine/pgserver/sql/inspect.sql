@@ -1,5 +1,5 @@
--- What has to be known about a server before it is used. The settings are read so that a server
--- which lacks one (some speak Postgres' protocol without being Postgres) answers an empty text.
+-- Reads what must be known about a server before use. A setting that a server lacks (some speak Postgres' protocol without
+-- being Postgres) is an empty text.
 SELECT current_setting('server_version_num')::int                  AS version,
        coalesce(current_setting('fsync', true), '')                AS fsync,
        coalesce(current_setting('synchronous_commit', true), '')   AS synchronous_commit,

@@ -1,2 +1,2 @@
--- Has every commit wait until a standby, any one, has it on its disk.
+-- Makes every commit wait until any standby has it on disk.
 ALTER SYSTEM SET synchronous_standby_names = '*'

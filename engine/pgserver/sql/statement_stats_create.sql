@@ -1,2 +1,2 @@
--- The measuring code reads statement counters from here. It needs the library to be preloaded.
+-- Creates the source of statement counters. The library must be preloaded.
 CREATE EXTENSION IF NOT EXISTS pg_stat_statements

@@ -1,2 +1,2 @@
--- Fails where the extension is not created here, its library is not preloaded, or the user may not.
+-- Fails if the extension does not exist, its library is not preloaded, or the user lacks the privilege.
 SELECT count(*) FROM pg_stat_statements WHERE false

@@ -16,7 +16,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// The environment that an execution gets from us. An execution is found again by jobKeyVariable.
+// Environment variables of an execution. jobKeyVariable identifies it.
 const (
 	jobKeyVariable  = "PULLEY_JOB_KEY"
 	keyVariable     = "PULLEY_KEY"
@@ -24,10 +24,10 @@ const (
 	argsVariable    = "PULLEY_ARGS"
 )
 
-// variableBytes is what Cloud Run takes as the value of one variable of the environment.
+// variableBytes is Cloud Run's limit for the value of a variable.
 const variableBytes = 32 << 10
 
-// cloudRun is version 2 of the API of Cloud Run jobs.
+// cloudRun is version 2 of the Cloud Run jobs API.
 type cloudRun struct {
 	client     *client
 	job        Job
@@ -40,7 +40,7 @@ type cloudRun struct {
 	cancelOnStart func(id string) // in the background
 }
 
-// runVariable is a variable of the environment whose value is a template.
+// runVariable is an environment variable whose value is a template.
 type runVariable struct {
 	name  string
 	value template
@@ -76,7 +76,7 @@ func newCloudRun(c *client, job Job, e *executions) (*cloudRun, error) {
 	return d, nil
 }
 
-// The messages of the API, as far as they are of use.
+// The used parts of the API's messages.
 type (
 	runRequest struct {
 		Overrides runOverrides `json:"overrides"`
@@ -84,7 +84,7 @@ type (
 	runOverrides struct {
 		ContainerOverrides []runContainer `json:"containerOverrides"`
 		TaskCount          int            `json:"taskCount,omitempty"`
-		Timeout            string         `json:"timeout,omitempty"` // a duration in seconds, as in 60s
+		Timeout            string         `json:"timeout,omitempty"` // in seconds, as in 60s
 	}
 	runContainer struct {
 		Name      string   `json:"name,omitempty"`
@@ -132,7 +132,7 @@ type (
 	}
 )
 
-// key gives the key of the attempt that started an execution; empty: we did not.
+// key returns the key of the attempt that started an execution; empty: we did not.
 func (e *execution) key() string {
 	for _, c := range e.Template.Containers {
 		for _, v := range c.Env {
@@ -144,7 +144,6 @@ func (e *execution) key() string {
 	return ""
 }
 
-// status reads what an execution has come to out of its condition Completed.
 func (e *execution) status() status {
 	s := status{id: e.Name}
 	i := slices.IndexFunc(e.Conditions, func(c condition) bool { return c.Type == "Completed" })
@@ -179,18 +178,18 @@ func (e *execution) status() status {
 	return s
 }
 
-// counts is the result of an execution that leaves none.
+// counts is the result of an execution without ResultURL.
 func (e *execution) counts() json.RawMessage {
 	text, err := json.Marshal(map[string]any{
 		"execution": e.Name, "succeeded": e.SucceededCount, "failed": e.FailedCount, "cancelled": e.CancelledCount, "log_uri": e.LogURI,
 	})
 	if err != nil {
-		return nil // texts and numbers can always be written
+		return nil // strings and numbers can be encoded
 	}
 	return text
 }
 
-// passing are the reasons for which Completed may be false for a while.
+// passing are the reasons for which Completed may be false temporarily.
 var passing = map[string]bool{"CANCELLING": true, "JOB_STATUS_SERVICE_POLLING_ERROR": true, "DELAYED_START_PENDING": true}
 
 func (d *cloudRun) prepare(call worker.Call, key string) (start, error) {
@@ -244,7 +243,6 @@ func (d *cloudRun) prepare(call worker.Call, key string) (start, error) {
 
 func (d *cloudRun) url(name string) string { return resourceURL(d.client.config.URL, name) }
 
-// resourceURL is the address of a resource.
 func resourceURL(server, name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -253,12 +251,12 @@ func resourceURL(server, name string) string {
 	return server + "/v2/" + strings.Join(parts, "/")
 }
 
-// start looks for the execution before each request to start one: the API has no key that would make a second request harmless.
-// Where it is not clear what became of a request, it goes on looking for as long as Settle says.
+// start looks for the execution before each request to start one, because the API has no idempotency key. While a request's
+// outcome is unclear, it continues to look for VisibilityDelay.
 func (d *cloudRun) start(ctx context.Context, s *start) (status, error) {
 	s.open = true
 	b := backoff{config: d.client.config}
-	var unclearSince time.Time // zero: no request of ours may have started it
+	var unclearSince time.Time // zero: none of our requests may have started it
 	for {
 		found, err := d.find(ctx, s.key)
 		if err != nil || found.id != "" {
@@ -284,7 +282,6 @@ func (d *cloudRun) start(ctx context.Context, s *start) (status, error) {
 	}
 }
 
-// begun reads the operation that a start is answered with.
 func (d *cloudRun) begun(r request, a answer) (status, error) {
 	var op operation
 	if err := json.Unmarshal(a.body, &op); err != nil {
@@ -296,7 +293,6 @@ func (d *cloudRun) begun(r request, a answer) (status, error) {
 	return op.status(), nil
 }
 
-// status is that of the execution, as far as the operation knows it.
 func (o *operation) status() status {
 	for _, e := range []*execution{&o.Response, &o.Metadata} {
 		if strings.Contains(e.Name, "/executions/") {
@@ -349,7 +345,7 @@ func (d *cloudRun) poll(ctx context.Context, id string) (status, error) {
 	return s, nil
 }
 
-// cancel cancels an execution. Of an operation it waits until that says which execution it starts.
+// cancel cancels an execution. For an operation it first waits for the execution's name.
 func (d *cloudRun) cancel(ctx context.Context, id string) error {
 	for !strings.Contains(id, "/executions/") {
 		seen, err := d.poll(ctx, id)
@@ -373,7 +369,7 @@ func (d *cloudRun) cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// finish fetches what the job left, if it is known where.
+// finish fetches the job's result, if its address is known.
 func (d *cloudRun) finish(ctx context.Context, s start, ended status) (any, error) {
 	if s.resultURL == "" || ended.state == lost || ended.state == cancelled {
 		if ended.failure != nil {

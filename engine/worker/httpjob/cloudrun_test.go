@@ -15,7 +15,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestOverrides looks at what a job gets of the arguments.
+// TestOverrides checks which arguments a job receives.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	var got jobserver.Start
@@ -60,7 +60,7 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// TestResultsWithoutURL has the result be what the API tells.
+// TestResultsWithoutURL checks results that the API reports.
 func TestResultsWithoutURL(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{}, nil, func(b *bench) {
@@ -114,7 +114,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestOperations has the operation of a start not know its execution for some time, or fail.
+// TestOperations has the operation of a start fail, or not know its execution for some time.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	const op = `"name": "projects/p/locations/l/operations/o"`
@@ -146,7 +146,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestListingsAreShared starts many jobs among many others: what is listed again and again is the newest, not everything.
+// TestListingsAreShared starts many jobs among many others, and checks that only the newest are listed repeatedly.
 func TestListingsAreShared(t *testing.T) {
 	t.Parallel()
 	many := depth.Of(300, 1000)
@@ -164,14 +164,14 @@ func TestListingsAreShared(t *testing.T) {
 		before := b.server.Requests()
 		run()
 		b.startedOnce(2 * many)
-		// Each needs its start and its result; besides, there are listings, whose number the number of requests in flight bounds.
+		// Each needs its start and its result. There are also listings, bounded by the number of requests in flight.
 		if n := b.server.Requests() - before; n > 4*many {
 			b.Errorf("%d jobs took %d requests", many, n)
 		}
 	})
 }
 
-// TestUnevenListing has executions be listed long after younger ones are, while answers are lost.
+// TestUnevenListing lists executions long after younger ones, and loses answers.
 func TestUnevenListing(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{
@@ -191,7 +191,7 @@ func TestUnevenListing(t *testing.T) {
 	})
 }
 
-// TestLongPages has executions that are so large that a page of a hundred is longer than an answer may be.
+// TestLongPages has executions so large that a page of a hundred exceeds the limit of an answer.
 func TestLongPages(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{}, func(c *Config) { c.BodyBytes = 150_000 }, func(b *bench) {
@@ -204,7 +204,7 @@ func TestLongPages(t *testing.T) {
 	})
 }
 
-// TestTwoExecutions has two engines start an attempt at once, which a lease is to prevent: the older execution counts.
+// TestTwoExecutions has two engines start an attempt at once, which a lease should prevent: the older execution counts.
 func TestTwoExecutions(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{ListLag: 5 * second, Behave: func(s jobserver.Start) jobserver.Behaviour {

@@ -11,64 +11,63 @@ import (
 	"time"
 )
 
-// The failure types that this package gives beside those of package worker.
+// The failure types of this package, in addition to those of package worker.
 const (
-	TypeJobFailed    = "JobFailed"    // the job failed, and named no type
-	TypeJobCancelled = "JobCancelled" // somebody else cancelled the job
-	TypeJobLost      = "JobLost"      // the server knows nothing more of a job that was started
-	TypeHTTP         = "HTTPError"    // the server refused a request, by a status that repeating does not change
-	TypeUnavailable  = "Unavailable"  // the server could not be reached, or was not able to answer, for longer than Config.GraceTime
-	TypeToken        = "TokenError"   // no token could be had
+	TypeJobFailed    = "JobFailed"    // the job failed without a type
+	TypeJobCancelled = "JobCancelled" // not cancelled by us
+	TypeJobLost      = "JobLost"      // the server does not know a started job any more
+	TypeHTTP         = "HTTPError"    // the server refused a request with a permanent status
+	TypeUnavailable  = "Unavailable"  // the server could not be reached, or could not answer, for longer than Config.GraceTime
+	TypeToken        = "TokenError"   // no token was available
 )
 
-// Dialect is the API that a server speaks.
+// Dialect is a server's API.
 type Dialect string
 
-// The dialects.
 const (
-	Plain    Dialect = "plain"    // the one that docs/http-jobs.md describes
-	CloudRun Dialect = "cloudrun" // version 2 of the API of Cloud Run jobs
+	Plain    Dialect = "plain"    // described in docs/http-jobs.md
+	CloudRun Dialect = "cloudrun" // version 2 of the Cloud Run jobs API
 )
 
-// CloudRunURL is where Google's API is.
+// CloudRunURL is the address of Google's API.
 const CloudRunURL = "https://run.googleapis.com"
 
-// Config says how a server is spoken to. URL must be set for Plain; every other field has a default.
+// Config configures a server. Plain requires URL; every other field has a default.
 type Config struct {
 	Dialect Dialect // empty means Plain
 
-	// URL is, for Plain, the collection of jobs, such as https://jobs.example.com/v1/jobs, and for CloudRun the server; empty means
-	// CloudRunURL there. It has no user, query or fragment.
+	// URL is, for Plain, the collection of jobs, such as https://jobs.example.com/v1/jobs, and for CloudRun the server; there
+	// empty means CloudRunURL. It has no user, query or fragment.
 	URL string
 
-	// Token gives what authorizes requests. Nil: they have no token.
+	// Token authorizes requests. Nil: no token.
 	Token TokenSource
 
-	// Transport sends requests. Nil: a transport of this Jobs' own, which keeps as many connections as Requests says.
+	// Transport sends requests. Nil: a new transport with as many connections as Requests.
 	Transport http.RoundTripper
 
-	Poll           time.Duration // between looks at a job, a quarter more or less. Zero: 2 s. From 1 ms to 1 h
-	RequestTimeout time.Duration // of one request and its answer. Zero: 30 s. From 1 ms to 1 h
-	RetryMin       time.Duration // the longest pause after a first request that failed; doubled for each in a row. Zero: 200 ms. From 1 ms to 1 h
-	RetryMax       time.Duration // the longest such pause. Zero: 30 s. From RetryMin to 1 h
-	RetryAfterMax  time.Duration // the longest pause that a server may ask for; more counts as this. Zero: 5 min. From 1 ms to 24 h
-	GraceTime      time.Duration // how long requests in a row, and asking for a token, may fail before the attempt does. Zero: 5 min. From 1 ms to 24 h
+	Poll           time.Duration // interval of polling a job, ± a quarter. Zero: 2 s. From 1 ms to 1 h
+	RequestTimeout time.Duration // of one request with its answer. Zero: 30 s. From 1 ms to 1 h
+	RetryMin       time.Duration // bound on the pause after a first failed request; doubled for each in a row. Zero: 200 ms. From 1 ms to 1 h
+	RetryMax       time.Duration // bound on such pauses. Zero: 30 s. From RetryMin to 1 h
+	RetryAfterMax  time.Duration // bound on a server's Retry-After. Zero: 5 min. From 1 ms to 24 h
+	GraceTime      time.Duration // how long successive requests, and getting a token, may fail before the attempt does. Zero: 5 min. From 1 ms to 24 h
 
-	// VisibilityDelay is how long the server may take to show what it has started: a job that was just started may be unknown for so long,
-	// and a start whose answer was lost is only repeated after the job was looked for in vain for so long. Zero: 10 s. From 1 ms to 1 h
+	// VisibilityDelay is how long the server may take to show what it has started: a new job may be unknown for so long, and a
+	// start with a lost answer is repeated only after its job was not found for so long. Zero: 10 s. From 1 ms to 1 h
 	VisibilityDelay time.Duration
 
-	// LookupWindow is how old executions of CloudRun may be that are looked at for one that was started before. Zero: 7 days. From 1 min
-	// to 1,000 days
+	// LookupWindow is the age up to which CloudRun executions are searched for one that was started before. Zero: 7 days. From
+	// 1 min to 1,000 days
 	LookupWindow time.Duration
 
-	CancelTimeout time.Duration // of cancelling one job, with all its requests, once it is known which it is. Zero: 10 s. From 1 ms to 1 h
+	CancelTimeout time.Duration // for cancelling one known job, with all requests. Zero: 10 s. From 1 ms to 1 h
 
 	Requests  int // in flight at once. Zero: 32. At most 10,000
 	BodyBytes int // of one answer. Zero: 4 MiB. From 1 kB to 1 GiB
 
-	// Log is told, in one line, what no attempt fails by, such as a job that could not be cancelled. It is called from several
-	// goroutines. Nil: nobody is told.
+	// Log receives lines about errors that fail no attempt, such as a job that could not be cancelled. It is called
+	// concurrently. May be nil.
 	Log func(line string)
 }
 
@@ -95,7 +94,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports every field that is out of its bounds. Defaults must have been filled in.
+// validate reports every field out of bounds, after defaults were set.
 func (c Config) validate() error {
 	var errs []error
 	if c.Dialect != Plain && c.Dialect != CloudRun {
@@ -128,7 +127,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// checkURL refuses what is no plain address of a server. It never repeats what may be a secret.
+// checkURL rejects invalid addresses. It never repeats possible secrets.
 func checkURL(text string) error {
 	if text == "" {
 		return errors.New("the URL is empty; name the server")
@@ -145,37 +144,36 @@ func checkURL(text string) error {
 	return nil
 }
 
-// AtOnceDefault is how many jobs of an action run at once if its Job does not say.
+// AtOnceDefault is the default of Job.AtOnce.
 const AtOnceDefault = 1000
 
-// Job says what one action starts. The zero value is, for Plain, a job with the action's name.
+// Job is what one action starts. The zero value is, for Plain, a job with the action's name.
 type Job struct {
-	// Name is, for Plain, what is to be run; empty means the action's name. For CloudRun it is the job, as in
+	// Name is, for Plain, what to run; empty means the action's name. For CloudRun it is the job, as in
 	// projects/P/locations/L/jobs/J.
 	Name string
 
-	// Limit is how long a job may take, from its attempt's turn; beyond it the job is cancelled, and the attempt fails with Timeout.
-	// Zero: no limit but the node's timeout.
+	// Limit bounds a job from its attempt's turn; then the job is cancelled, and the attempt fails with Timeout. Zero: only the
+	// node's timeout.
 	Limit time.Duration
 
-	// AtOnce bounds the attempts of this action that have a job; zero means AtOnceDefault. One beyond it waits for its turn, and the
-	// node's timeout runs meanwhile.
+	// AtOnce bounds this action's attempts with a job; zero means AtOnceDefault. Further ones wait, during which the node's
+	// timeout runs.
 	AtOnce int
 
 	Overrides Overrides // for CloudRun only
 }
 
-// Overrides are what an execution of a Cloud Run job has instead of what the job says. In each text, ${name} stands for an
-// argument of the action, a text as it is and any other value as JSON, and $$ for a dollar sign. Beside the arguments,
-// ${pulley.key} is the key of the attempt.
+// Overrides override a Cloud Run job's settings for an execution. In each text, ${name} is an argument of the action, a text as
+// it is and any other value as JSON, ${pulley.key} the attempt's key, and $$ a dollar sign.
 type Overrides struct {
-	Container string            // whose arguments and environment these are; empty: the job's only one
-	Args      []string          // nil: those of the job
+	Container string            // that Args and Env apply to; empty: the job's only one
+	Args      []string          // nil: the job's
 	Env       map[string]string // added to the job's
 	TaskCount int               // zero: the job's
 	Timeout   time.Duration     // of each task, in whole seconds; zero: the job's
 
-	// ResultURL is where a job leaves its result; empty: the result is the counts of tasks. See the package doc.
+	// ResultURL is where a job stores its result; empty: the result is the counts of tasks. See the package doc.
 	ResultURL string
 }
 

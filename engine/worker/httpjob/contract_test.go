@@ -14,7 +14,7 @@ import (
 	"pulley/engine/worker/workertest"
 )
 
-// TestContract holds plain jobs against the contract of all executors. Jobs of Cloud Run take no arguments as large as the
+// TestContract runs the contract of all executors on plain jobs. Jobs of Cloud Run take no arguments as large as the
 // contract's.
 func TestContract(t *testing.T) {
 	t.Parallel()

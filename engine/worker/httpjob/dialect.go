@@ -9,57 +9,56 @@ import (
 	"pulley/engine/worker"
 )
 
-// state is what a job has come to.
 type state int
 
 const (
-	active    state = iota // not begun, or running
-	succeeded              // result has its result, or the dialect fetches it
+	active    state = iota // waiting or running
+	succeeded              // result is set, or the dialect fetches it
 	failed
 	cancelled
 	lost // the server deleted it
 )
 
-// status is what the server says of a job.
+// status is the server's view of a job.
 type status struct {
-	id         string // that the dialect finds it by
+	id         string // for the dialect
 	state      state
-	result     json.RawMessage // of one that succeeded; nil: it gave none
-	failure    *worker.Error   // of one that did not
-	retryAfter time.Duration   // zero: the server does not say
+	result     json.RawMessage // if succeeded; nil: none
+	failure    *worker.Error   // otherwise
+	retryAfter time.Duration   // zero: not given
 }
 
-// dialect is how an API is spoken to. Errors are those of client.repeat.
+// dialect implements an API. Errors are those of client.repeat.
 type dialect interface {
-	// prepare makes the request that starts the job of an attempt.
+	// prepare makes the request that starts an attempt's job.
 	prepare(call worker.Call, key string) (start, error)
-	// start begins a job, or gives the one that was begun before with the same key. With an error, s.open says whether
-	// the job may have been started; find tells.
+	// start starts a job, or returns the one started before with the same key. With an error, s.open is set if the job may have
+	// been started; find resolves that.
 	start(ctx context.Context, s *start) (status, error)
-	// find looks for the job with a key. Its id is empty where there is none.
+	// find looks for the job with a key. Without one, its id is empty.
 	find(ctx context.Context, key string) (status, error)
 	// poll asks for a job's status.
 	poll(ctx context.Context, id string) (status, error)
-	// cancel asks the server to end a job. One that has ended already is no error.
+	// cancel asks the server to end a job. It succeeds if the job has already ended.
 	cancel(ctx context.Context, id string) error
-	// finish gives what an attempt ends with, whose job has ended.
+	// finish returns the result of an attempt whose job has ended.
 	finish(ctx context.Context, s start, ended status) (any, error)
 }
 
-// start is what starts a job.
+// start is the request for a job.
 type start struct {
 	key       string
 	request   request
 	resultURL string // for CloudRun; empty: none
-	open      bool   // the job may have been started, by this delivery of the attempt or by one before
+	open      bool   // this or an earlier delivery may have started the job
 }
 
-// badAnswer tells of an answer that is none of the dialect's.
+// badAnswer is the error of an answer that violates the dialect.
 func badAnswer(r request, format string, args ...any) error {
 	return &worker.Error{Type: worker.TypeResult, Message: fmt.Sprintf("%v: the answer is not as the API says: ", r) + fmt.Sprintf(format, args...)}
 }
 
-// outcome is what a job leaves: a result, or what went wrong.
+// outcome is a job's result or error.
 type outcome struct {
 	Result json.RawMessage `json:"result"`
 	Error  *outcomeError   `json:"error"`
@@ -70,7 +69,7 @@ type outcomeError struct {
 	Message string `json:"message"`
 }
 
-// failure gives what went wrong in the workflow's terms; instead stands for a type that is missing.
+// failure converts an error; instead replaces a missing type.
 func (e *outcomeError) failure(instead string) *worker.Error {
 	failure := &worker.Error{Type: instead, Message: "the job says no more"}
 	if e != nil {

@@ -15,15 +15,14 @@ import (
 	"pulley/engine/worker"
 )
 
-// Bounds of listing.
 const (
 	pageSizeMax = 100
-	pagesMax    = 1000 // of one listing
+	pagesMax    = 1000 // per listing
 )
 
-// executions finds the executions of one Cloud Run job by their keys. Whoever looks takes part in a listing that begins after
-// that, and many may take part in one, so that the server is asked for one page after another, whatever the number of attempts
-// is. A listing ends where the one before it has been, as the newest come first.
+// executions finds the executions of one Cloud Run job by their keys. A search joins a listing that begins after it; many
+// searches share one, so that the server lists pages one at a time, whatever the number of attempts. Newest come first, and a
+// listing ends where the previous one began.
 type executions struct {
 	client *client
 	url    string
@@ -31,30 +30,29 @@ type executions struct {
 
 	mu      sync.Mutex
 	running bool
-	next    *listing // that begins when the running one has ended; nil: nobody waits
+	next    *listing // begins when the running one has ended; nil: nobody waits
 
-	// What listings have found. Only the running listing touches these.
+	// The results of listings, used only by the running one.
 	known  map[string]found // by name
 	byKey  map[string][]string
-	newest time.Time // of those known, when the last listing ended
-	page   int       // executions on a page
+	newest time.Time // creation time, when the last listing ended
+	page   int       // executions per page
 }
 
-// found is an execution that a listing had.
 type found struct {
 	key     string
 	created time.Time
 }
 
-// listing is one, and those who wait for it.
+// listing is one listing, shared by those that wait for it.
 type listing struct {
 	done  chan struct{}
-	byKey map[string][]string // names, the oldest first; of the keys that are waited for
+	byKey map[string][]string // names, oldest first, of the awaited keys
 	keys  map[string]bool
 	err   error
 }
 
-// find gives the oldest execution with a key, and what others there are; an empty name where there is none.
+// find returns the oldest execution with a key, and the others; an empty name if there is none.
 func (e *executions) find(ctx context.Context, key string) (name string, more []string, err error) {
 	l := e.join(key)
 	select {
@@ -71,7 +69,6 @@ func (e *executions) find(ctx context.Context, key string) (name string, more []
 	return "", nil, nil
 }
 
-// join takes part in the next listing.
 func (e *executions) join(key string) *listing {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,16 +111,15 @@ func (e *executions) run() {
 	}
 }
 
-// isTooLong says that an answer was longer than its limit.
 func isTooLong(err error) bool {
 	var typed *worker.Error
 	return errors.As(err, &typed) && typed.Type == worker.TypeLimit
 }
 
-// margin is how far a listing goes behind where the one before it began: what a server has not shown by then, it shows late.
+// margin is the overlap of a listing with the previous one, for executions that appear late.
 func (e *executions) margin() time.Duration { return max(e.client.config.VisibilityDelay, time.Minute) }
 
-// list brings what is known up to date.
+// list updates what is known.
 func (e *executions) list(ctx context.Context) error {
 	until := time.Now().Add(-e.client.config.LookupWindow)
 	if back := e.newest.Add(-e.margin()); back.After(until) {
@@ -133,7 +129,7 @@ func (e *executions) list(ctx context.Context) error {
 	for range pagesMax {
 		page, err := e.request(ctx, token)
 		if err != nil {
-			return err // what is known by now is right, and newest stays: the next listing goes as far back
+			return err // what is known is right, and newest stays: the next listing goes as far back
 		}
 		oldest := time.Time{}
 		for i := range page.Executions {
@@ -153,7 +149,7 @@ func (e *executions) list(ctx context.Context) error {
 	return nil
 }
 
-// listedFields are those that a listing needs, in the words of a partial response of Google's APIs. A server may give more.
+// listedFields are the needed fields, as a Google API partial response. A server may return more.
 const listedFields = "nextPageToken,executions(name,createTime,template(containers(env)))"
 
 type executionPage struct {

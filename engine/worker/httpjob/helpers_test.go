@@ -21,7 +21,7 @@ import (
 	"pulley/engine/worker/httpjob/jobserver"
 )
 
-// pipes is a network of one host, in memory, so that time may be virtual.
+// pipes is an in-memory network of one host, so that time may be virtual.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -55,7 +55,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Err: errors.New("nobody listens")}
 }
 
-// bench is a server and what speaks to it.
+// bench is a server with its client.
 type bench struct {
 	*testing.T
 	server *jobserver.Server
@@ -89,7 +89,6 @@ func virtual(t *testing.T, d Dialect, sc jobserver.Config, change func(*Config),
 	})
 }
 
-// against runs a test of a handler, in a bubble.
 func against(t *testing.T, d Dialect, handler http.Handler, change func(*Config), test func(*bench)) {
 	t.Helper()
 	network := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -124,7 +123,6 @@ func against(t *testing.T, d Dialect, handler http.Handler, change func(*Config)
 	test(b)
 }
 
-// action makes an action of what the dialect runs.
 func (b *bench) action(j Job) worker.Func {
 	b.Helper()
 	if b.dial == CloudRun && j.Name == "" {
@@ -144,7 +142,7 @@ func newCall(args string) worker.Call {
 	return worker.Call{Instance: uuid.New(), Node: "n", Path: "3", Action: "act", Attempt: 1, Args: json.RawMessage(args)}
 }
 
-// ended writes an attempt's end as one text.
+// ended writes an attempt's end as text.
 func ended(value any, err error) string {
 	var typed *worker.Error
 	switch {
@@ -160,7 +158,7 @@ func ended(value any, err error) string {
 	return string(text)
 }
 
-// wants holds an attempt's end against how it is to begin.
+// wants checks that an attempt's end begins with want.
 func (b *bench) wants(call worker.Call, f worker.Func, want string) {
 	b.Helper()
 	if got := ended(f(b.Context(), call)); !strings.HasPrefix(got, want) {
@@ -168,7 +166,7 @@ func (b *bench) wants(call worker.Call, f worker.Func, want string) {
 	}
 }
 
-// startedOnce wants so many jobs, each started once.
+// startedOnce checks that there are n jobs, each started once.
 func (b *bench) startedOnce(n int) {
 	b.Helper()
 	starts := b.server.Starts()
@@ -200,7 +198,7 @@ func behaving(kinds map[string]jobserver.Behaviour) func(jobserver.Start) jobser
 	}
 }
 
-// scripted answers each request by the next of some answers, and the last one again and again.
+// scripted answers each request with the next answer, and repeats the last one.
 type scripted struct {
 	mu      sync.Mutex
 	answers []func(http.ResponseWriter, *http.Request)
@@ -237,7 +235,6 @@ func synctestAgainst(t *testing.T, d Dialect, handler http.Handler, test func(*b
 	synctest.Test(t, func(t *testing.T) { against(t, d, handler, nil, test) })
 }
 
-// newTCP serves a handler, and gives its address.
 func newTCP(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(handler)

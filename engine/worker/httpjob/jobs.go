@@ -14,7 +14,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// cancelsMax bounds the jobs that are being cancelled at once.
+// cancelsMax bounds concurrent cancellations.
 const cancelsMax = 1000
 
 // Jobs starts jobs on one server. It is safe for concurrent use.
@@ -23,19 +23,19 @@ type Jobs struct {
 
 	background context.Context
 	end        context.CancelCauseFunc
-	cancel     chan struct{} // has room for who cancels
+	cancel     chan struct{} // semaphore of cancellations
 
 	mu         sync.Mutex
 	closed     bool
-	working    int                    // listings, and jobs that are being cancelled
-	idle       chan struct{}          // is closed when working is 0 after Close
-	executions map[string]*executions // by the job's name
+	working    int                    // listings and cancellations under way
+	idle       chan struct{}          // closed when working is 0 after Close
+	executions map[string]*executions // by job name
 }
 
-// ErrClosed is why attempts fail after Close.
+// ErrClosed fails attempts after Close.
 var ErrClosed = errors.New("httpjob: closed")
 
-// New makes ready what speaks to a server; it sends nothing. The caller closes it.
+// New makes a client of a server; it sends nothing. The caller closes it.
 func New(c Config) (*Jobs, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -48,8 +48,8 @@ func New(c Config) (*Jobs, error) {
 	}, nil
 }
 
-// Close waits until ctx ends for jobs that are being cancelled, and ends the rest. Jobs that run go on: another engine finds
-// them. Attempts must have returned before. Closing twice is fine.
+// Close waits until ctx ends for cancellations, and aborts the rest. Running jobs continue: another engine finds them. Attempts
+// must have returned before. Closing twice is safe.
 func (j *Jobs) Close(ctx context.Context) error {
 	j.mu.Lock()
 	if !j.closed {
@@ -66,14 +66,14 @@ func (j *Jobs) Close(ctx context.Context) error {
 		err = fmt.Errorf("httpjob: some jobs were not cancelled in time: %w", context.Cause(ctx))
 	}
 	j.end(ErrClosed)
-	<-j.idle // soon: what works ends with life
+	<-j.idle // soon: all work ends with life
 	if t, ok := j.client.http.Transport.(*http.Transport); ok && j.client.config.Transport == nil {
 		t.CloseIdleConnections()
 	}
 	return err
 }
 
-// begin has work done in a goroutine that Close waits for. It is false after Close, unless some other work goes on.
+// begin runs work in a goroutine that Close waits for. It returns false after Close, unless other work is under way.
 func (j *Jobs) begin(work func()) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -88,7 +88,6 @@ func (j *Jobs) begin(work func()) bool {
 	return true
 }
 
-// ended counts work that has ended.
 func (j *Jobs) ended() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -119,7 +118,7 @@ func (j *Jobs) Func(job Job) (worker.Func, error) {
 	return a.run, nil
 }
 
-// executionsOf gives what actions with the same job share.
+// executionsOf returns what actions with the same job share.
 func (j *Jobs) executionsOf(name string) *executions {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -134,7 +133,7 @@ func (j *Jobs) executionsOf(name string) *executions {
 	return e
 }
 
-// action is one action whose attempts are jobs.
+// action is an action whose attempts are jobs.
 type action struct {
 	jobs    *Jobs
 	dialect dialect
@@ -142,7 +141,6 @@ type action struct {
 	slots   chan struct{}
 }
 
-// run implements worker.Func.
 func (a *action) run(ctx context.Context, call worker.Call) (any, error) {
 	select {
 	case a.slots <- struct{}{}:
@@ -164,7 +162,7 @@ func (a *action) run(ctx context.Context, call worker.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.open = call.Delivery > 1 // the one before may have started it
+	s.open = call.Delivery > 1 // an earlier delivery may have started it
 	seen, err := a.dialect.start(ctx, &s)
 	if err == nil {
 		seen, err = a.follow(ctx, seen)
@@ -179,7 +177,7 @@ func (a *action) run(ctx context.Context, call worker.Call) (any, error) {
 	return result, asFailure(err)
 }
 
-// follow looks at a job until it has ended. Also with an error it gives what is known of the job.
+// follow polls a job until it has ended. With an error it also returns what is known of the job.
 func (a *action) follow(ctx context.Context, seen status) (status, error) {
 	c := a.jobs.client.config
 	begun := time.Now()
@@ -205,16 +203,16 @@ func (a *action) follow(ctx context.Context, seen status) (status, error) {
 	return seen, nil
 }
 
-// jittered gives a time that is a quarter longer or shorter at most.
+// jittered varies a time by up to a quarter.
 func jittered(d time.Duration) time.Duration { return d - d/4 + rand.N(d/2+1) }
 
-// endsJob says whether an attempt that fails takes its job with it. It does not where the attempt goes on elsewhere, or later.
+// endsJob reports whether a failing attempt cancels its job: not if the attempt continues elsewhere, or later.
 func endsJob(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return !errors.Is(cause, dispatch.ErrLeaseLost) && !errors.Is(cause, dispatch.ErrStopped)
 }
 
-// release has a job cancelled, in the background. Without an id the job is looked for, for as long as it may take to show.
+// release cancels a job in the background. Without an id it first looks for the job, until the job must have appeared.
 func (a *action) release(s start, id string) {
 	j := a.jobs
 	name := id
@@ -270,7 +268,7 @@ func (a *action) cancelJob(ctx context.Context, s start, id string) error {
 	return a.dialect.cancel(ctx, id)
 }
 
-// asFailure puts what went wrong into the workflow's terms.
+// asFailure converts an error to a failure.
 func asFailure(err error) error {
 	var typed *worker.Error
 	var e *sendError

@@ -42,7 +42,7 @@ func TestOutcomes(t *testing.T) {
 	})
 }
 
-// TestFaults has every fault that a server may have, alone and together, at a rate that no program survives by luck.
+// TestFaults has every fault of a server, alone and together, at a rate that no program survives by luck.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, faults := range map[string]jobserver.Faults{
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestAnotherDeliveryFindsTheJob has attempts end in the midst, as engines do that stop or lose a lease, and delivers them again.
+// TestAnotherDeliveryFindsTheJob ends attempts midway, as engines that stop or lose a lease do, and delivers them again.
 func TestAnotherDeliveryFindsTheJob(t *testing.T) {
 	t.Parallel()
 	sc := jobserver.Config{
@@ -157,7 +157,7 @@ func TestEndsOfAttempts(t *testing.T) {
 	}
 }
 
-// TestLostStartIsCancelled ends an attempt whose start was never answered: its job is looked for, and cancelled.
+// TestLostStartIsCancelled ends an attempt whose start was never answered: its job must be found and cancelled.
 func TestLostStartIsCancelled(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{
@@ -186,7 +186,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestCancelEnds has a server not answer to a cancellation: Close says so, and ends.
+// TestCancelEnds has a server that does not answer cancellations: Close must report it, and return.
 func TestCancelEnds(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{Behave: func(jobserver.Start) jobserver.Behaviour { return jobserver.Behaviour{Never: true} }}, nil, func(b *bench) {
@@ -251,7 +251,7 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
-// TestPolling has many jobs for a minute: each is looked at every two seconds, not more often.
+// TestPolling has many jobs for a minute: each may be polled at most every two seconds.
 func TestPolling(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{Behave: func(jobserver.Start) jobserver.Behaviour {

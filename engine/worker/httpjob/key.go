@@ -10,11 +10,10 @@ import (
 	"pulley/engine/worker"
 )
 
-// keyBytes bounds a key.
 const keyBytes = 200
 
-// keyOf names an attempt: its instance, node, path and number. Every delivery of the attempt has the same key, and no other
-// attempt has it. It is fit for a header and for an environment.
+// keyOf identifies an attempt by instance, node, path and number, equally for all its deliveries. The key is valid in a header
+// and in an environment.
 func keyOf(call worker.Call) string {
 	var b strings.Builder
 	for _, c := range []byte(call.Key()) {

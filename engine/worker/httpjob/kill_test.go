@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// engineVariable makes this test binary an engine whose actions are jobs; its value is an engineConfig.
+// engineVariable makes this test binary an engine whose actions are jobs. Its value is an engineConfig.
 const engineVariable = "PULLEY_TEST_HTTPJOB_ENGINE"
 
 type engineConfig struct {
@@ -41,8 +41,8 @@ type engineConfig struct {
 	Slots            int
 }
 
-// Times of the test: an attempt is delivered again after two thirds of the lease at the earliest, and the server shows what it
-// started long before.
+// An attempt is delivered again after two thirds of the lease at the earliest, and the server shows what it started long
+// before.
 const (
 	lifetime     = time.Second
 	lease        = 3 * time.Second
@@ -58,8 +58,7 @@ const fanSource = `fn main(input: [first, count], output: [r]):
     return sum(all)
 `
 
-// TestChildEngine is not a test but the other process of the one below, and does nothing by itself. It says "ready", and stops
-// when its input ends.
+// TestChildEngine is the child process of the test below, and no test. It prints "ready", and stops when its input ends.
 func TestChildEngine(t *testing.T) {
 	text := os.Getenv(engineVariable)
 	if text == "" {
@@ -109,7 +108,7 @@ func (c engineConfig) run(ctx context.Context) error {
 	}
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: actions, Slots: c.Slots, Lease: lease, Sweep: lease,
-		MaxDeliveries: 1_000_000, // it is not the jobs that kill engines
+		MaxDeliveries: 1_000_000, // jobs do not kill engines
 	})
 	if err != nil {
 		return err
@@ -122,8 +121,8 @@ func (c engineConfig) run(ctx context.Context) error {
 	return errors.Join(e.Stop(ctx), jobs.Close(ctx))
 }
 
-// TestEnginesThatAreKilled has many jobs, an engine that is killed every second, and a server with faults: each job is started
-// once, and all end.
+// TestEnginesThatAreKilled has many jobs, an engine that is killed every second, and a server with faults: each job must be
+// started once, and all must end.
 func TestEnginesThatAreKilled(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -164,7 +163,7 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 	for !allEnded(ctx, t, store, ids, nil) {
 		started, told := server.Progress()
 		child := startEngine(ctx, t, c)
-		for range pause.Ticks(ctx, lifetime) { // again where a slow machine did not let it do anything
+		for range pause.Ticks(ctx, lifetime) { // repeated, since an engine on a slow machine may not do anything in one lifetime
 			if s, e := server.Progress(); e == many || s+e > started+told {
 				break
 			}
@@ -198,7 +197,7 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 	depth.Done(t, "jobs=%d kills=%d requests=%d started_twice=%d", many, kills, server.Requests(), wrong)
 }
 
-// behave has a job take some seconds, and give its argument.
+// behave has a job take some seconds, and return its argument.
 func behave(s jobserver.Start) jobserver.Behaviour {
 	var args struct{ I int }
 	if err := json.Unmarshal(s.Args, &args); err != nil {
@@ -207,7 +206,7 @@ func behave(s jobserver.Start) jobserver.Behaviour {
 	return jobserver.Behaviour{After: time.Duration(1+args.I%8) * time.Second, Result: json.RawMessage(fmt.Sprint(args.I))}
 }
 
-// submitFans submits instances with so many jobs together, and gives their results.
+// submitFans submits instances with many jobs together, and returns their results.
 func submitFans(ctx context.Context, t *testing.T, store backend.Backend, many int) (ids []uuid.UUID, want []string) {
 	t.Helper()
 	program, err := plan.CompileText("fan.ir", []byte(fanSource), ir.Limits{})
@@ -227,7 +226,7 @@ func submitFans(ctx context.Context, t *testing.T, store backend.Backend, many i
 	return ids, want
 }
 
-// allEnded says whether the instances have ended, and holds them against the results that are wanted.
+// allEnded reports whether the instances have ended, and compares their results.
 func allEnded(ctx context.Context, t *testing.T, store backend.Backend, ids []uuid.UUID, want []string) bool {
 	t.Helper()
 	found, err := store.Lookup(ctx, ids)
@@ -242,7 +241,8 @@ func allEnded(ctx context.Context, t *testing.T, store backend.Backend, ids []uu
 	return !slices.ContainsFunc(found, func(i backend.Instance) bool { return i.Status == backend.Running })
 }
 
-// startEngine starts a process with an engine, and waits until that runs. It ends with ctx, and when this process does.
+// startEngine starts a process with an engine, and waits until the engine runs. The process ends with ctx, and with this
+// process.
 func startEngine(ctx context.Context, t *testing.T, c engineConfig) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(c)

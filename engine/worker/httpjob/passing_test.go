@@ -16,7 +16,8 @@ import (
 	"pulley/engine/worker/httpjob/jobserver"
 )
 
-// TestRetryAfterSpreads sends many attempts away for the same time, at their start and at a look: they do not come back at once.
+// TestRetryAfterSpreads defers many attempts for the same time, at their start and at a poll, and checks that they do not
+// return at once.
 func TestRetryAfterSpreads(t *testing.T) {
 	t.Parallel()
 	const many = 50
@@ -67,8 +68,8 @@ func TestRetryAfterSpreads(t *testing.T) {
 	}
 }
 
-// TestRefusedAfterALostStart has a start served and its answer lost, or an earlier delivery's start served, and then starts
-// refused: the job that was started is found and cancelled.
+// TestRefusedAfterALostStart has a start served whose answer is lost, or whose delivery has ended, and refuses later starts:
+// the started job must be found and cancelled.
 func TestRefusedAfterALostStart(t *testing.T) {
 	t.Parallel()
 	sc := jobserver.Config{Behave: func(jobserver.Start) jobserver.Behaviour { return jobserver.Behaviour{Never: true} }}
@@ -111,8 +112,8 @@ func TestRefusedAfterALostStart(t *testing.T) {
 	}
 }
 
-// TestNothingToCancel ends an attempt none of whose starts was served: that is found out by looking for as long as a job may take
-// to show, and nobody is told that a job may go on.
+// TestNothingToCancel ends an attempt whose starts were never served. The executor must poll for as long as a job may take to
+// appear, and report no job that may continue.
 func TestNothingToCancel(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{}, nil, func(b *bench) {
@@ -133,12 +134,13 @@ func TestNothingToCancel(t *testing.T) {
 	})
 }
 
-// TestCancelOfAnOperation ends an attempt before its operation has said which execution it starts: that one is cancelled.
+// TestCancelOfAnOperation ends an attempt before its operation names the execution that it starts: that execution must be
+// cancelled.
 func TestCancelOfAnOperation(t *testing.T) {
 	t.Parallel()
 	const op = `{"name": "projects/p/locations/l/operations/o"`
 	script := &scripted{answers: []func(http.ResponseWriter, *http.Request){
-		says(200, `{}`), says(200, op+`}`), says(200, op+`}`), says(200, op+`}`), // listed, started, looked at, and once more to cancel it
+		says(200, `{}`), says(200, op+`}`), says(200, op+`}`), says(200, op+`}`), // listed, started, polled, and polled again to cancel it
 		says(200, op+`, "metadata": {"name": "`+runJob+`/executions/e"}}`), says(200, `{}`),
 	}}
 	synctestAgainst(t, CloudRun, script, func(b *bench) {
@@ -152,7 +154,7 @@ func TestCancelOfAnOperation(t *testing.T) {
 	})
 }
 
-// TestNoTLS speaks to servers whose certificates nobody trusts, or that have none: that does not pass, and the error says what to do.
+// TestNoTLS uses servers with untrusted certificates or none: this is permanent, and the error says what to do.
 func TestNoTLS(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(says(200, done)))
@@ -171,7 +173,7 @@ func TestNoTLS(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // far less than Patience
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // far less than Config.GraceTime
 		defer cancel()
 		got := ended(f(ctx, newCall(`{}`)))
 		if !strings.Contains(got, want) || strings.Contains(want, "verify") && !strings.Contains(got, "SSL_CERT_FILE") {

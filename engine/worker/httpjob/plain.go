@@ -10,13 +10,12 @@ import (
 	"pulley/engine/worker"
 )
 
-// plain is the dialect that docs/http-jobs.md describes.
+// plain is the dialect of docs/http-jobs.md.
 type plain struct {
 	client *client
 	job    Job
 }
 
-// plainStart is the body of a start.
 type plainStart struct {
 	Job      string          `json:"job"`
 	Args     json.RawMessage `json:"args"`
@@ -26,7 +25,6 @@ type plainStart struct {
 	Attempt  int             `json:"attempt"`
 }
 
-// plainJob is what the server says of a job.
 type plainJob struct {
 	ID    string `json:"id"`
 	State string `json:"state"`
@@ -51,7 +49,7 @@ func (p *plain) prepare(call worker.Call, key string) (start, error) {
 	return start{key: key, request: request{method: http.MethodPost, url: p.client.config.URL, key: key, body: body}}, nil
 }
 
-// start may be repeated: the server knows the key. A request that is refused says nothing of those before it, which may have been served.
+// start may be retried: the server knows the key. A refused request does not show whether earlier ones were served.
 func (p *plain) start(ctx context.Context, s *start) (status, error) {
 	b := backoff{config: p.client.config}
 	for {
@@ -91,10 +89,9 @@ func (p *plain) cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// idBytes bounds a job's id.
 const idBytes = 1000
 
-// request sends a request that is answered with a job.
+// request sends a request whose answer is a job.
 func (p *plain) request(ctx context.Context, r request) (status, error) {
 	a, err := p.client.repeat(ctx, r)
 	if err != nil {
@@ -103,7 +100,6 @@ func (p *plain) request(ctx context.Context, r request) (status, error) {
 	return p.read(r, a)
 }
 
-// read reads the job that a request was answered with.
 func (p *plain) read(r request, a answer) (status, error) {
 	var job plainJob
 	if err := json.Unmarshal(a.body, &job); err != nil {

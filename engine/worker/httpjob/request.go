@@ -21,17 +21,17 @@ import (
 	"pulley/internal/pause"
 )
 
-// excerptRunes bounds what an error repeats of an answer.
+// excerptRunes bounds an answer's excerpt in an error.
 const excerptRunes = 300
 
-// request is what is sent. It may be sent several times.
+// request may be sent several times.
 type request struct {
 	method, url string
-	key         string // an Idempotency-Key; empty: none
+	key         string // the Idempotency-Key; empty: none
 	body        []byte
 }
 
-// String gives the method and the URL, without what may be a secret.
+// String returns the method and the URL, without possible secrets.
 func (r request) String() string { return r.method + " " + withoutSecrets(r.url) }
 
 func withoutSecrets(address string) string {
@@ -43,7 +43,7 @@ func withoutSecrets(address string) string {
 	return u.String()
 }
 
-// withoutURL takes the request's address out of an error, which may have secrets in it.
+// withoutURL removes the request's address, which may have secrets, from an error.
 func withoutURL(err error) error {
 	var e *url.Error
 	if errors.As(err, &e) {
@@ -52,21 +52,20 @@ func withoutURL(err error) error {
 	return err
 }
 
-// answer is an answer with a status of success.
 type answer struct {
 	body       []byte
-	retryAfter time.Duration // zero: the server does not say
+	retryAfter time.Duration // zero: not given
 }
 
-// sendError says why there was no answer with a status of success.
+// sendError is why there was no successful answer.
 type sendError struct {
 	request    request
-	status     int           // zero: there was no answer
+	status     int           // zero: no answer
 	excerpt    string        // of the answer
-	retryAfter time.Duration // zero: the server does not say
+	retryAfter time.Duration // zero: not given
 	err        error         // without an answer
 	unsent     bool          // the request cannot have reached the server
-	lasts      bool          // it is not of those that pass, although there was no answer
+	lasts      bool          // permanent, although there was no answer
 	hadToken   bool          // the request had a token
 }
 
@@ -89,7 +88,7 @@ func (e *sendError) Error() string {
 
 func (e *sendError) Unwrap() error { return e.err }
 
-// passes says that repeating the request may help.
+// passes reports whether a retry may help.
 func (e *sendError) passes() bool {
 	switch e.status {
 	case 0:
@@ -100,7 +99,7 @@ func (e *sendError) passes() bool {
 	return e.status >= 500
 }
 
-// unclear says that the server may have done what was asked for.
+// unclear reports whether the server may have executed the request.
 func (e *sendError) unclear() bool {
 	if e.status == 0 {
 		return !e.unsent
@@ -108,14 +107,14 @@ func (e *sendError) unclear() bool {
 	return e.status >= 500 || e.status == http.StatusRequestTimeout
 }
 
-// isUnclear says that the server may have done what a request that failed asked for.
+// isUnclear reports whether the server may have executed the failed request.
 func isUnclear(err error) bool {
 	var e *sendError
 	var t *tokenError
 	return !errors.As(err, &t) && (!errors.As(err, &e) || e.unclear())
 }
 
-// tokenError says that a request was not sent, since no token could be had.
+// tokenError means that a request was not sent, for lack of a token.
 type tokenError struct {
 	request request
 	err     error
@@ -126,7 +125,6 @@ func (e *tokenError) Error() string { return fmt.Sprintf("no token for %v: %v", 
 
 func (e *tokenError) Unwrap() error { return e.err }
 
-// client sends requests.
 type client struct {
 	config   Config
 	http     http.Client
@@ -153,8 +151,8 @@ func newClient(c Config) *client {
 	}
 }
 
-// once sends a request, and once more with another token where the server refuses the first. The error is a *sendError, a
-// *tokenError, the *worker.Error of an answer that is too long, or the cause of ctx.
+// once sends a request, and again with another token if the server refuses the first. The error is a *sendError, a *tokenError,
+// the *worker.Error of a too long answer, or the cause of ctx.
 func (c *client) once(ctx context.Context, r request) (answer, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -223,7 +221,7 @@ func (c *client) send(ctx context.Context, r request, token string) (answer, err
 	return answer{body: body, retryAfter: after}, nil
 }
 
-// broken tells of a request without a whole answer.
+// broken returns the error of a request without a complete answer.
 func (c *client) broken(ctx, sending context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -247,7 +245,7 @@ func (c *client) broken(ctx, sending context.Context, r request, err error) erro
 	return e
 }
 
-// excerpt shortens an answer to one line, without the token, should the server repeat it.
+// excerpt shortens an answer to one line, without the token.
 func excerpt(body []byte, token string) string {
 	text := string(body)
 	if token != "" {
@@ -256,7 +254,7 @@ func excerpt(body []byte, token string) string {
 	return clip.Runes(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 10*excerptRunes)], "\uFFFD")), " "), excerptRunes)
 }
 
-// retryAfter reads a Retry-After, in seconds or as a date by the server's clock, within its bound. What cannot be read is none.
+// retryAfter parses a Retry-After, in seconds or as a date by the server's clock, within its bound; zero if invalid.
 func (c *client) retryAfter(header http.Header) time.Duration {
 	text := header.Get("Retry-After")
 	if text == "" {
@@ -276,7 +274,7 @@ func (c *client) retryAfter(header http.Header) time.Duration {
 	return 0
 }
 
-// repeat sends a request until there is an answer, with growing pauses, while that may help and Patience lasts.
+// repeat sends a request until it is answered, with growing pauses, while that may help and GraceTime lasts.
 func (c *client) repeat(ctx context.Context, r request) (answer, error) {
 	b := backoff{config: c.config}
 	for {
@@ -290,16 +288,16 @@ func (c *client) repeat(ctx context.Context, r request) (answer, error) {
 	}
 }
 
-// backoff is a row of failures.
+// backoff is successive failures.
 type backoff struct {
 	config Config
-	begun  time.Time // of the row
+	begun  time.Time // the first failure
 	pause  time.Duration
 }
 
-// wait waits before a request is repeated that failed by err: a random time, after what the server asked for, so that those that it
-// sent away together do not come back together. The last time is at the end of Patience. It fails where repeating does not help, where
-// Patience is over, and where ctx ends.
+// wait waits before a request that failed by err is retried: a random time, after what the server asked for, so that clients
+// rejected together do not return together. The last retry is at the end of GraceTime. It fails if a retry does not help, if
+// GraceTime is over, or when ctx ends.
 func (b *backoff) wait(ctx context.Context, err error) error {
 	var e *sendError
 	var noToken *tokenError
@@ -324,7 +322,7 @@ func (b *backoff) wait(ctx context.Context, err error) error {
 	return pause.For(ctx, min(pausing, left))
 }
 
-// isStatus says that the server answered with a status.
+// isStatus reports whether the server answered with a status.
 func isStatus(err error, status int) bool {
 	var e *sendError
 	return errors.As(err, &e) && e.status == status

@@ -22,8 +22,8 @@ import (
 	"pulley/internal/pause"
 )
 
-// ask runs an attempt of a plain job against scripted answers, in virtual time, and gives its end, how long it took, and what
-// requests there were.
+// ask runs an attempt of a plain job against scripted answers, in virtual time, and returns its end, its duration and the
+// requests.
 func ask(t *testing.T, change func(*Config), answers ...func(http.ResponseWriter, *http.Request)) (end string, took time.Duration, seen []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ type source func() (Token, error)
 
 func (s source) Token(context.Context) (Token, error) { return s() }
 
-// TestTokens has a server take each token a few times: it is replaced once it is refused, and no error has one in it.
+// TestTokens has a server accept each token a few times. A refused token must be replaced, and no error may contain one.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -168,7 +168,8 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestTokensAreKept asks a source as often as tokens expire, and keeps a valid one while the source fails.
+// TestTokensAreKept checks that a source is only asked when a token expires, and that a valid token is kept while the source
+// fails.
 func TestTokensAreKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -191,11 +192,11 @@ func TestTokensAreKept(t *testing.T) {
 		time.Sleep(90 * second)
 		want("", "t2", 2)
 		want("t2", "t3", 3)
-		want("t2", "t3", 3) // another who was refused t2 takes what is there
+		want("t2", "t3", 3) // another caller whose t2 was refused receives the current one
 		broken = true
 		time.Sleep(59*time.Minute + 30*second)
 		want("", "t3", 4)
-		want("", "t3", 4) // the source is left alone for some seconds
+		want("", "t3", 4) // the source is not asked for some seconds
 		time.Sleep(11 * second)
 		want("", "t3", 5)
 		time.Sleep(time.Minute)
@@ -212,7 +213,7 @@ func TestTokenSources(t *testing.T) {
 		source TokenSource
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
-		lives  time.Duration // zero: it is not known
+		lives  time.Duration // zero: unknown
 	}{
 		{CommandToken{"sh", "-c", "echo ' abc '"}, nil, "abc", 0},
 		{CommandToken{"sh", "-c", `echo '{"access_token": "abc", "expires_in": 600}'`}, nil, "abc", 10 * time.Minute},
@@ -245,7 +246,7 @@ func TestTokenSources(t *testing.T) {
 	}
 }
 
-// TestTokenCommandsEnd ends a command that does not, together with what it started.
+// TestTokenCommandsEnd kills a command that hangs, with its children.
 func TestTokenCommandsEnd(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -282,7 +283,7 @@ func TestTokenCommandsEnd(t *testing.T) {
 	}
 }
 
-// isZombie says that a process has ended, and that nobody has asked for its end yet.
+// isZombie reports whether a process has ended and is not reaped.
 func isZombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(text), ") Z ")
@@ -332,7 +333,7 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
-// TestKeys wants keys that a header takes, and that differ where attempts do.
+// TestKeys checks that keys are valid in a header, and differ between attempts.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// keyName stands for the attempt's key in templates.
+// keyName is the attempt's key in templates.
 const keyName = "pulley.key"
 
-// template is a text with arguments in it.
+// template is a text with arguments.
 type template struct {
 	texts []string // one more than names
 	names []string
 }
 
-// parseTemplate reads a text; ${name} stands for an argument, and $$ for a dollar sign.
+// parseTemplate parses a text; ${name} is an argument, and $$ a dollar sign.
 func parseTemplate(text string) (template, error) {
 	var t template
 	var b strings.Builder
@@ -45,7 +45,7 @@ func parseTemplate(text string) (template, error) {
 	}
 }
 
-// fill puts values in; escaped has each be one part of a URL's path.
+// fill inserts values, if escaped each as one part of a URL's path.
 func (t template) fill(args map[string]json.RawMessage, key string, escaped bool) (string, error) {
 	var b strings.Builder
 	for i, name := range t.names {

@@ -17,24 +17,23 @@ import (
 	"pulley/internal/clip"
 )
 
-// Token authorizes requests, as a bearer token.
+// Token is a bearer token.
 type Token struct {
 	Value   string
-	Expires time.Time // zero: it is not known when
+	Expires time.Time // zero: unknown
 }
 
-// TokenSource gives tokens. It is asked again when a token is about to expire, and once when the server refuses one.
+// TokenSource provides tokens, before a token expires and once when the server refuses one.
 type TokenSource interface {
-	// Token gets a token. The error must not have one in it.
+	// Token gets a token. The error must not contain one.
 	Token(ctx context.Context) (Token, error)
 }
 
-// Bounds of getting tokens.
 const (
-	tokenTimeout = 30 * time.Second // of asking once
-	tokenBytes   = 64 << 10         // of what a source says
-	tokenMargin  = time.Minute      // before its end a token is replaced, or a quarter of its life, if that is less
-	tokenAgain   = 10 * time.Second // after a source failed, while the token that is there serves
+	tokenTimeout = 30 * time.Second // per call
+	tokenBytes   = 64 << 10         // of a source's output
+	tokenMargin  = time.Minute      // before its end a token is replaced; at most a quarter of its lifetime
+	tokenAgain   = 10 * time.Second // pause after a source failed, while the current token is valid
 )
 
 // StaticToken is a source of one token.
@@ -43,8 +42,8 @@ type StaticToken string
 // Token implements TokenSource.
 func (s StaticToken) Token(context.Context) (Token, error) { return Token{Value: string(s)}, nil }
 
-// CommandToken is a program and its arguments, which writes a token to its standard output: by itself, or as a JSON object with
-// access_token and, if it is known, expires_in in seconds.
+// CommandToken is a program with arguments that writes a token to its standard output: as text, or as a JSON object with
+// access_token and optionally expires_in in seconds.
 type CommandToken []string
 
 // Token implements TokenSource.
@@ -56,7 +55,7 @@ func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	defer cancel()
 	begun := time.Now()
 	cmd := exec.CommandContext(ctx, c[0], c[1:]...)
-	// What the program starts ends with it: it leads a group of its own, and the whole group is killed.
+	// The program leads a process group, which is killed as a whole.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -78,15 +77,14 @@ func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	return readToken(stdout.Bytes(), begun, "the command "+c[0])
 }
 
-// MetadataToken is the address of a metadata server that gives the tokens of the machine's account; empty means that of Google
-// Cloud.
+// MetadataToken is the address of a metadata server with tokens of the machine's account; empty means Google Cloud's.
 type MetadataToken string
 
-// MetadataURL is where machines of Google Cloud get the tokens of their account.
+// MetadataURL is Google Cloud's metadata address for tokens.
 const MetadataURL = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token"
 
-// metadataClient asks metadata servers. They are this machine's own: no proxy gets to see a token, and no connection is kept for a
-// question that comes once in an hour.
+// metadataClient asks the machine's metadata server, without a proxy, which could see a token, and without keeping connections
+// for one request an hour.
 var metadataClient = http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -121,7 +119,7 @@ func (m MetadataToken) Token(ctx context.Context) (Token, error) {
 	return readToken(body, begun, "the metadata server at "+request.URL.Host)
 }
 
-// readToken reads a token in the form of OAuth 2.
+// readToken parses an OAuth 2 token.
 func readToken(text []byte, asked time.Time, who string) (Token, error) {
 	var said struct {
 		AccessToken string   `json:"access_token"`
@@ -138,7 +136,7 @@ func readToken(text []byte, asked time.Time, who string) (Token, error) {
 	return checkToken(t, who)
 }
 
-// checkToken refuses what cannot stand in a header.
+// checkToken rejects what is not valid in a header.
 func checkToken(t Token, who string) (Token, error) {
 	if t.Value == "" {
 		return Token{}, fmt.Errorf("%s gives an empty token", who)
@@ -151,34 +149,34 @@ func checkToken(t Token, who string) (Token, error) {
 	return t, nil
 }
 
-// boundedBuffer keeps the begin of what is written to it.
+// boundedBuffer keeps the beginning of what is written to it.
 type boundedBuffer struct {
 	bytes.Buffer
 	most int
 }
 
-// Write implements io.Writer. It takes everything, and keeps what has room.
+// Write implements io.Writer. It accepts everything and keeps what fits.
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	_, _ = b.Buffer.Write(p[:min(len(p), b.most-b.Len())])
 	return len(p), nil
 }
 
-// tokens keeps a source's token until it is about to expire. One at a time asks the source for the next; the others wait for that, unless
-// the token that is there still serves.
+// tokens keeps a source's token until it is about to expire. One goroutine at a time gets the next; the others wait for it,
+// unless the current token is still valid.
 type tokens struct {
 	source TokenSource
-	turn   chan struct{} // has room for who asks the source
+	turn   chan struct{} // held by the one that asks the source
 
 	mu    sync.Mutex
 	now   Token
-	renew time.Time // when the source is to be asked for the next one; zero: only if this one is refused
+	renew time.Time // when to get the next one; zero: only if this one is refused
 }
 
 func newTokens(source TokenSource) *tokens {
 	return &tokens{source: source, turn: make(chan struct{}, 1)}
 }
 
-// get gives a token that differs from one that was refused; empty: none was.
+// get returns a token that differs from a refused one; empty: none was refused.
 func (t *tokens) get(ctx context.Context, refused string) (string, error) {
 	if t.source == nil {
 		return "", nil
@@ -191,7 +189,7 @@ func (t *tokens) get(ctx context.Context, refused string) (string, error) {
 	case t.turn <- struct{}{}:
 	default:
 		if serves {
-			return value, nil // somebody asks for the next one
+			return value, nil // another goroutine gets the next one
 		}
 		select {
 		case t.turn <- struct{}{}:
@@ -220,8 +218,8 @@ func (t *tokens) get(ctx context.Context, refused string) (string, error) {
 	return "", err
 }
 
-// held gives the token that is there, if it serves: it has not expired, and is not the one that was refused. A fresh one is not to be
-// replaced yet.
+// held returns the current token, and whether it serves: not expired, and not the refused one. A fresh one need not be replaced
+// yet.
 func (t *tokens) held(refused string) (value string, serves, isFresh bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -232,15 +230,14 @@ func (t *tokens) held(refused string) (value string, serves, isFresh bool) {
 	return t.now.Value, true, t.renew.IsZero() || now.Before(t.renew)
 }
 
-// hasGiven says that the source has given a token before.
+// hasGiven reports whether the source has given a token before.
 func (t *tokens) hasGiven() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.now.Value != ""
 }
 
-// renewal is when a token is to be replaced, which was given now: some time before it expires, so that it lives as long as a request
-// takes, and not too large a part of its life before.
+// renewal is when to replace a token given now: early enough that it outlives a request, but late in its lifetime.
 func renewal(t Token, now time.Time) time.Time {
 	if t.Expires.IsZero() {
 		return time.Time{}

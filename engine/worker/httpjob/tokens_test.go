@@ -12,7 +12,7 @@ import (
 	"pulley/engine/worker/httpjob/jobserver"
 )
 
-// TestTokensOfShortLives has tokens that live for less than the margin: each serves for three quarters of its life.
+// TestTokensOfShortLives has tokens that expire within the margin: each is used for three quarters of its validity.
 func TestTokensOfShortLives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTokensOfShortLives(t *testing.T) {
 	})
 }
 
-// TestTokensServeWhileTheNextIsAskedFor has a source that takes its time for the second token.
+// TestTokensServeWhileTheNextIsAskedFor has a source that is slow to return the second token.
 func TestTokensServeWhileTheNextIsAskedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestTokensServeWhileTheNextIsAskedFor(t *testing.T) {
 	})
 }
 
-// TestTokenSourceFailsForAWhile has no token for two minutes while a job runs, and then for longer than Patience.
+// TestTokenSourceFailsForAWhile has no token for two minutes while a job runs, and then for longer than Config.GraceTime.
 func TestTokenSourceFailsForAWhile(t *testing.T) {
 	t.Parallel()
 	sc := jobserver.Config{Behave: func(s jobserver.Start) jobserver.Behaviour {
@@ -92,8 +92,8 @@ func TestTokenSourceFailsForAWhile(t *testing.T) {
 	}
 }
 
-// TestMetadataServersAreAskedDirectly wants neither what this process sends everything else by, which may be a proxy, nor a
-// connection that is kept. It changes what all use, so that it runs by itself.
+// TestMetadataServersAreAskedDirectly checks that neither the default transport, which may use a proxy, nor a kept connection
+// is used. It runs alone, because it changes the default transport.
 func TestMetadataServersAreAskedDirectly(t *testing.T) {
 	before := http.DefaultTransport
 	defer func() { http.DefaultTransport = before }()

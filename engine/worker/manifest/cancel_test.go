@@ -28,12 +28,12 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// cancelDeadline bounds what hangs.
+// cancelDeadline bounds a test that hangs.
 const cancelDeadline = 10 * time.Minute
 
-// TestCancelledByAnotherEngine has an engine run an attempt by a program, one by a long-lived worker, and one as a job, none of which
-// ends by itself. Another engine on the same database cancels the instance: the first one learns of it when it next renews its
-// leases, and then the program is killed, the worker told, and the job cancelled at its server.
+// TestCancelledByAnotherEngine has an engine run three endless attempts: by a program, by a long-lived worker, and as a job.
+// Another engine on the same database cancels the instance. The first one learns of it when it next renews its leases. It then
+// kills the program, notifies the worker, and cancels the job at its server.
 func TestCancelledByAnotherEngine(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -89,7 +89,7 @@ jobs:
 	}
 }
 
-// startEngine starts an engine with the actions of a file, for as long as the test.
+// startEngine starts an engine with the actions of a file for the duration of the test.
 func startEngine(ctx context.Context, t *testing.T, m *Manifest, dsn, schema string, c engine.Config) *engine.Engine {
 	t.Helper()
 	spec, err := designs.Parse("push")
@@ -126,7 +126,6 @@ func startEngine(ctx context.Context, t *testing.T, m *Manifest, dsn, schema str
 	return e
 }
 
-// submit submits an instance of a program with this body.
 func submit(ctx context.Context, t *testing.T, e *engine.Engine, body string) uuid.UUID {
 	t.Helper()
 	program, err := plan.CompileText("test.ir", []byte("fn main(input: [], output: []):\n"+body), ir.Limits{})
@@ -140,7 +139,6 @@ func submit(ctx context.Context, t *testing.T, e *engine.Engine, body string) uu
 	return id
 }
 
-// await waits until something is so.
 func await(ctx context.Context, t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for range pause.Tries(ctx, 5*time.Millisecond) {

@@ -8,7 +8,7 @@ import (
 	"pulley/engine/worker/httpjob"
 )
 
-// openJobs makes ready what speaks to the servers of jobs, and gives the actions that they run. It sends nothing.
+// openJobs makes clients of the job servers and their actions. It sends nothing.
 func (m *Manifest) openJobs(r *reader) {
 	for _, name := range r.jobServerNames {
 		s := r.jobServers[name]
@@ -31,7 +31,7 @@ func (m *Manifest) openJobs(r *reader) {
 	}
 }
 
-// closeJobs waits for jobs that are being cancelled, until ctx ends.
+// closeJobs waits for cancellations until ctx ends.
 func (m *Manifest) closeJobs(ctx context.Context) error {
 	errs := make([]error, len(m.jobs))
 	var all sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestJobs opens a file with servers of both dialects, and has jobs run on them.
+// TestJobs runs jobs on servers of both dialects, as a file names them.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -104,12 +104,12 @@ jobs:
 	if err := m.Close(closing); err != nil {
 		t.Error(err)
 	}
-	if n := len(server.Cancels()); int64(n) != begun.Load() { // none has begun where the limit is over before
+	if n := len(server.Cancels()); int64(n) != begun.Load() { // none has begun if the limit is reached before
 		t.Errorf("%d jobs were cancelled, want the %d that never end; told were %q", n, begun.Load(), logged)
 	}
 }
 
-// TestMistakesOfJobs wants every mistake of a file in its line.
+// TestMistakesOfJobs checks that each mistake of a file is reported with its line.
 func TestMistakesOfJobs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -19,13 +19,13 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// Options are what a file does not say.
+// Options complement a file.
 type Options struct {
-	// Log is called with each line that an action writes to standard error, from several goroutines. Of a long-lived worker, it is
-	// called with each line for the log, and with what goes wrong with the worker, and action is the worker's name; of a server of jobs, with what went wrong beside attempts. Nil: nobody is told.
+	// Log receives each line that an action writes to standard error, concurrently. For a long-lived worker, action is the
+	// worker's name, and Log also receives the worker's problems; for a job server, errors that fail no attempt. May be nil.
 	Log func(action, line string)
 
-	// Context ends the start of workers. Nil: nothing does but its own bounds.
+	// Context ends the start of workers. Nil: only their own bounds do.
 	Context context.Context
 }
 
@@ -39,11 +39,11 @@ type Manifest struct {
 	grace   time.Duration
 }
 
-// Grace is the longest time that one of the actions may take to end when it is to. An engine that waits for less takes an
-// attempt for lost whose program has yet to end: its Config.Grace should be longer.
+// Grace is the longest time that one of the actions may take to end. The engine's Config.Grace should be longer, or it abandons
+// attempts whose program is still ending.
 func (m *Manifest) Grace() time.Duration { return m.grace }
 
-// Open reads a file and makes its actions ready. The error is yamlfile.Mistakes, one line each, where the file is at fault. The
+// Open reads a file and makes its actions ready. If the file is wrong, the error is yamlfile.Mistakes, one line each. The
 // caller closes the manifest.
 func Open(file string, o Options) (*Manifest, error) {
 	data, err := os.ReadFile(file)
@@ -76,7 +76,7 @@ func Open(file string, o Options) (*Manifest, error) {
 		m.actions = append(m.actions, p.action)
 	}
 	m.openJobs(r)
-	if r.Err() == nil { // nobody waits for workers to hear of a mistake elsewhere
+	if r.Err() == nil { // report mistakes without waiting for workers
 		m.openWorkers(r)
 	}
 	if err := r.Err(); err != nil {
@@ -87,8 +87,8 @@ func Open(file string, o Options) (*Manifest, error) {
 	return m, nil
 }
 
-// Register adds the actions to a registry. An action that the registry has already is an error, and then nothing of the
-// manifest is to be used.
+// Register adds the actions to a registry. It fails on an action that the registry already has; then the manifest must not be
+// used.
 func (m *Manifest) Register(reg *worker.Registry) error {
 	for _, a := range m.actions {
 		if err := reg.Add(a); err != nil {
@@ -98,7 +98,7 @@ func (m *Manifest) Register(reg *worker.Registry) error {
 	return nil
 }
 
-// Actions are those of the file: first its programs, then its jobs, then its workers', each in the order of the file.
+// Actions are the file's actions: programs, then jobs, then workers', each in file order.
 func (m *Manifest) Actions() []worker.Action { return slices.Clone(m.actions) }
 
 // Close lets workers finish, ends what runs, and waits for that until ctx ends.

@@ -14,10 +14,8 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// atOnceMax bounds what a file may ask for.
 const atOnceMax = 100_000
 
-// reader reads a file.
 type reader struct {
 	yamlfile.Report
 	dir     string // of the file
@@ -25,17 +23,16 @@ type reader struct {
 
 	processes     []processAction
 	workers       map[string]*workerPool
-	workerNames   []string // in the order of the file
+	workerNames   []string // in file order
 	workerActions []workerAction
 
 	jobServers     map[string]*jobServer
-	jobServerNames []string // in the order of the file
+	jobServerNames []string // in file order
 	jobActions     []jobAction
 
-	longestGrace time.Duration // that the file names, or the default
+	longestGrace time.Duration // in the file, or the default
 }
 
-// processAction is an action that is a program.
 type processAction struct {
 	pos    ir.Pos // of its command
 	action worker.Action
@@ -70,7 +67,6 @@ func (r *reader) file(root *yamlfile.Value) {
 	r.resolveJobs()
 }
 
-// action reads one action.
 func (r *reader) action(f yamlfile.Field) {
 	if strings.HasPrefix(f.Name, "x-") {
 		return
@@ -117,7 +113,7 @@ func (r *reader) action(f yamlfile.Field) {
 	}
 }
 
-// command reads a program and its arguments. An argument may be empty, the program may not.
+// command reads a program, which may not be empty, and its arguments.
 func (r *reader) command(key string, v *yamlfile.Value) (command []string) {
 	if !v.IsList() {
 		r.Add(v.Pos, "%s is a list of the program and its arguments, not %s; no shell takes a line apart: write [program, argument, …]", key, v.Kind())
@@ -144,7 +140,7 @@ func (r *reader) command(key string, v *yamlfile.Value) (command []string) {
 	return command
 }
 
-// names reads the names of arguments. The list may be empty: then the action takes none.
+// names reads the names of arguments. An empty list means no arguments.
 func (r *reader) names(v *yamlfile.Value) []string {
 	names := []string{}
 	for _, item := range r.List(v) {
@@ -160,7 +156,6 @@ func (r *reader) names(v *yamlfile.Value) []string {
 	return names
 }
 
-// directory reads one that is there.
 func (r *reader) directory(v *yamlfile.Value) string {
 	dir, ok := r.Line(v, "dir")
 	if !ok {
@@ -209,7 +204,7 @@ func (r *reader) limits(v *yamlfile.Value) (l process.Limits) {
 	return l
 }
 
-// groupLimits are the keys of limits that programs have and workers, too.
+// groupLimits are the limits common to programs and workers.
 func (r *reader) groupLimits(l *procgroup.Limits) []yamlfile.Key {
 	return []yamlfile.Key{
 		{Name: "memory", Read: func(v *yamlfile.Value) {
@@ -227,7 +222,7 @@ func (r *reader) groupLimits(l *procgroup.Limits) []yamlfile.Key {
 	}
 }
 
-// positive reads a time that is not zero.
+// positive reads a duration above zero.
 func (r *reader) positive(v *yamlfile.Value, what string) time.Duration {
 	d, ok := r.Duration(v, what)
 	if ok && d == 0 {

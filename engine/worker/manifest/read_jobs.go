@@ -13,13 +13,11 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// jobServer is a server of HTTP jobs.
 type jobServer struct {
 	pos    ir.Pos // of its name
 	config httpjob.Config
 }
 
-// jobAction is an action that is a job on a server.
 type jobAction struct {
 	pos    ir.Pos // of the server's name
 	action worker.Action
@@ -27,7 +25,6 @@ type jobAction struct {
 	job    httpjob.Job
 }
 
-// jobServer reads a server.
 func (r *reader) jobServer(f yamlfile.Field) {
 	if strings.HasPrefix(f.Name, "x-") {
 		return
@@ -65,7 +62,6 @@ func (r *reader) jobServer(f yamlfile.Field) {
 	r.jobServerNames = append(r.jobServerNames, f.Name)
 }
 
-// token reads what gives tokens.
 func (r *reader) token(v *yamlfile.Value) (source httpjob.TokenSource) {
 	known := r.Fields(v, "token",
 		yamlfile.Key{Name: "env", Read: func(v *yamlfile.Value) {
@@ -104,7 +100,6 @@ func (r *reader) token(v *yamlfile.Value) (source httpjob.TokenSource) {
 	return source
 }
 
-// jobAction reads an action that is a job.
 func (r *reader) jobAction(f yamlfile.Field) {
 	a := jobAction{action: worker.Action{Name: f.Name}}
 	j := &a.job
@@ -151,7 +146,6 @@ func (r *reader) overrides(v *yamlfile.Value) (o httpjob.Overrides) {
 	return o
 }
 
-// resolveJobs looks for the servers that actions name.
 func (r *reader) resolveJobs() {
 	for _, a := range r.jobActions {
 		if r.jobServers[a.server] == nil {

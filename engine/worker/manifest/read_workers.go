@@ -9,22 +9,19 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// workerPool is a pool of long-lived workers.
 type workerPool struct {
 	pos    ir.Pos // of its command
 	config pool.Config
 	named  bool // by an action
 }
 
-// workerAction is an action that a pool's workers run.
 type workerAction struct {
 	pos    ir.Pos // of the worker's name
 	action worker.Action
 	worker string
-	calls  string // what the worker calls the action
+	calls  string // the worker's name for it
 }
 
-// worker reads a pool.
 func (r *reader) worker(f yamlfile.Field) {
 	if strings.HasPrefix(f.Name, "x-") {
 		return
@@ -60,7 +57,6 @@ func (r *reader) worker(f yamlfile.Field) {
 	r.workerNames = append(r.workerNames, f.Name)
 }
 
-// workerAction reads an action that a worker runs.
 func (r *reader) workerAction(f yamlfile.Field) {
 	a := workerAction{action: worker.Action{Name: f.Name}, calls: f.Name}
 	r.Fields(f.Value, "action "+f.Name+" of a worker",
@@ -77,7 +73,6 @@ func (r *reader) workerAction(f yamlfile.Field) {
 	}
 }
 
-// resolveWorkers looks for the workers that actions name.
 func (r *reader) resolveWorkers() {
 	for _, a := range r.workerActions {
 		if p := r.workers[a.worker]; p != nil {
@@ -88,7 +83,6 @@ func (r *reader) resolveWorkers() {
 	}
 }
 
-// hasKey says whether a map has a key.
 func hasKey(v *yamlfile.Value, name string) bool {
 	for _, f := range v.Fields() {
 		if f.Name == name {

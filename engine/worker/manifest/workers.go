@@ -13,7 +13,7 @@ import (
 	"pulley/internal/nearest"
 )
 
-// openWorkers starts the pools of the file, beside each other, and gives the actions that they run.
+// openWorkers starts the file's pools concurrently, and adds their actions.
 func (m *Manifest) openWorkers(r *reader) {
 	ctx := r.options.Context
 	if ctx == nil {
@@ -49,7 +49,6 @@ func (m *Manifest) openWorkers(r *reader) {
 	}
 }
 
-// workerActions adds the actions of a pool: those that the file names, or else all that its workers know.
 func (m *Manifest) workerActions(r *reader, name string, p *pool.Pool) {
 	if !r.workers[name].named {
 		m.actions = append(m.actions, p.Actions()...)
@@ -80,7 +79,6 @@ func (m *Manifest) workerActions(r *reader, name string, p *pool.Pool) {
 	}
 }
 
-// known says which name may have been meant.
 func known(what, name string, names []string) string {
 	if best := nearest.Word(name, names); best != "" {
 		return "did you mean " + best + "?"
@@ -91,7 +89,6 @@ func known(what, name string, names []string) string {
 	return fmt.Sprintf("its %s are %s", what, strings.Join(names, ", "))
 }
 
-// closePools closes the pools beside each other.
 func (m *Manifest) closePools(ctx context.Context) error {
 	errs := make([]error, len(m.pools))
 	var all sync.WaitGroup

@@ -24,7 +24,7 @@ func examples(t *testing.T) string {
 	return dir
 }
 
-// TestWorkers opens a file with workers in two languages: of one all actions, of the other those that the file names.
+// TestWorkers opens a file with workers in two languages: all actions of one, and of the other those that the file names.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	file := write(t, "actions.yaml", `
@@ -83,7 +83,7 @@ workers:
 	}
 }
 
-// TestMistakesOfWorkers wants every mistake of a file in its line, and those of workers themselves.
+// TestMistakesOfWorkers checks that each mistake of a file is reported with its line, and those of workers as well.
 func TestMistakesOfWorkers(t *testing.T) {
 	t.Parallel()
 	words := `{command: [perl, ` + examples(t) + `/words.pl]}`

@@ -16,12 +16,12 @@ import (
 	"pulley/engine/worker/pool"
 )
 
-// benchProcesses is how many workers each side of the benchmark has.
+// benchProcesses is the number of workers on each side of the benchmark.
 const benchProcesses = 2
 
-// BenchmarkOfBare compares the rate of attempts at an action that does nothing with that of a bare loop, which writes JSON lines to the
-// same workers and reads their answers. Both have as many lines in flight for each worker, and take turns. ratio is that of the rates:
-// 1 means that an attempt costs no more than its lines.
+// BenchmarkOfBare compares the rate of attempts at an action that does nothing with a bare loop, which exchanges JSON lines
+// with the same workers. Both have equally many lines in flight per worker, and alternate. ratio compares the rates: 1 means
+// that an attempt costs no more than its lines.
 func BenchmarkOfBare(b *testing.B) {
 	for _, slots := range []int{1, 16} {
 		b.Run(fmt.Sprint("slots=", slots), func(b *testing.B) {
@@ -69,7 +69,6 @@ func BenchmarkOfBare(b *testing.B) {
 	}
 }
 
-// attempts runs attempts one after another.
 func attempts(b *testing.B, reg *worker.Registry, n int) {
 	task := backend.Task{Action: "noop", Args: json.RawMessage(`{"x":1}`), Attempt: 1}
 	for range n {
@@ -133,7 +132,7 @@ func (l *bareLoop) write(b *testing.B) {
 	}
 }
 
-// run has n lines answered, of which some are in flight.
+// run exchanges n lines, with inFlight of them in flight.
 func (l *bareLoop) run(b *testing.B, inFlight, n int) {
 	for range inFlight {
 		l.write(b)

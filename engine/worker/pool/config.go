@@ -11,7 +11,7 @@ import (
 	"pulley/engine/worker/procgroup"
 )
 
-// What a Config means that does not say.
+// Defaults of a Config.
 const (
 	HelloTimeoutDefault = 30 * time.Second
 	GraceDefault        = 2 * time.Second
@@ -19,76 +19,75 @@ const (
 	StartsDefault       = 8
 	PauseMostDefault    = 10 * time.Second
 
-	silenceBeats = 10              // heartbeats that may be missed
-	silenceLeast = 5 * time.Second // a busy machine holds up heartbeats
+	silenceBeats = 10              // tolerated missing heartbeats
+	silenceLeast = 5 * time.Second // a busy machine delays heartbeats
 )
 
 // ProcessesMax bounds the processes of a pool.
 const ProcessesMax = 1000
 
-// Config says what the workers of a pool are.
+// Config configures a pool's workers.
 type Config struct {
-	// Name is what the log and errors call the pool; empty: the name of the program.
+	// Name is the pool's name in the log and errors; empty: the program's.
 	Name string
 
-	// Command is the worker's program and its arguments. A program without a slash is looked for in PATH; one with a slash that is
-	// not absolute is below Dir.
+	// Command is the worker's program and its arguments. A program without a slash is searched in PATH; a relative one with a
+	// slash is relative to Dir.
 	Command []string
 
-	// Dir is where workers run; empty: where this process does.
+	// Dir is the workers' working directory; empty: this process's.
 	Dir string
 
-	// Env is added to this process's environment, and replaces what it has.
+	// Env is added to this process's environment, and overrides it.
 	Env map[string]string
 
-	// Limits bound each worker; their Processes are the worker and what it starts. A worker that ends by one of them has died, and is
-	// replaced as any other.
+	// Limits bound each worker; their Processes include what it starts. A worker that exceeds one dies and is replaced.
 	Limits procgroup.Limits
 
-	// Processes is how many workers there are; zero means 1.
+	// Processes is the number of workers; zero means 1.
 	Processes int
 
-	// Slots is how many attempts a worker takes at once, at most; zero: as many as it says itself.
+	// Slots bounds a worker's concurrent attempts; zero: its own number.
 	Slots int
 
-	// AtOnce bounds the attempts in the pool, those that wait for a worker among them; zero means AtOnceDefault. An attempt
-	// beyond it waits outside, and its timeout runs meanwhile.
+	// AtOnce bounds the attempts in the pool, including waiting ones; zero means AtOnceDefault. Further attempts wait outside,
+	// during which their timeout runs.
 	AtOnce int
 
-	// MaxDeliveries is how many workers may die with an attempt, those of engines before this one among them, until it fails with
-	// TypeWorkerDied; the pool delivers it again by itself. Zero: each death is a worker.DiedError, so that the engine delivers the
-	// attempt again, here or elsewhere, and bounds that by its own MaxDeliveries, whose count survives the engine.
+	// MaxDeliveries is the number of workers that may die with an attempt, including those of earlier engines, before it fails
+	// with TypeWorkerDied; until then the pool delivers it again. Zero: each death is a worker.DiedError, so that the engine
+	// delivers the attempt again, here or elsewhere, up to its own MaxDeliveries, whose count survives the engine.
 	MaxDeliveries int
 
-	// HelloTimeout is how long a worker may take from its start to its hello; zero means HelloTimeoutDefault.
+	// HelloTimeout bounds the time from a worker's start to its hello; zero means HelloTimeoutDefault.
 	HelloTimeout time.Duration
 
-	// Silence is how long a worker that sends heartbeats may send nothing before it is taken for dead; zero: ten of its
-	// heartbeats, and five seconds at least.
+	// Silence is the silence after which a worker that sends heartbeats counts as dead; zero: ten heartbeats, and at least five
+	// seconds.
 	Silence time.Duration
 
-	// Grace is how long a worker may take to answer a cancel, and to end after bye, before it is killed; zero means GraceDefault,
-	// and a negative one that it is killed at once.
+	// Grace bounds a worker's answer to a cancel, and its end after bye, before it is killed; zero means GraceDefault, negative
+	// none.
 	Grace time.Duration
 
-	// Starts is how many starts in a row may fail before the pool gives up; zero means StartsDefault. At first, when no worker has
-	// said hello yet, it is three at most. Attempts fail with TypeStart then, and start a further try at times.
+	// Starts is the number of successive failed starts after which the pool gives up; zero means StartsDefault. Before the
+	// first hello it is at most three. Attempts then fail with TypeStart, and occasionally trigger another start.
 	Starts int
 
-	// PauseMost bounds the pause before a worker is replaced, which begins with 100 ms and doubles with each in a row that ended before
-	// it had answered anything; zero means PauseMostDefault.
+	// PauseMost bounds the pause before a worker is replaced, which begins with 100 ms and doubles with each successive worker
+	// that ended without an answer; zero means PauseMostDefault.
 	PauseMost time.Duration
 
-	// Log is called with each line that a worker writes to standard error, and with each on standard output that is no message. It
-	// is called from several goroutines, and a worker waits while its call takes. Nil: nobody is told.
+	// Log receives each line that a worker writes to standard error, and each on standard output that is no message. It is
+	// called concurrently and blocks its worker. May be nil.
 	Log func(worker, line string)
 
-	// Problem is called with what goes wrong beside attempts: workers that died, and messages that nobody expects. It is called from
-	// several goroutines. Nil: nobody is told.
+	// Problem receives errors that are no attempt's: workers that died, and unexpected messages. It is called concurrently. May
+	// be nil.
 	Problem func(error)
 }
 
-// validate refuses what cannot be, and sets the defaults.
+// validate rejects invalid values and sets the defaults.
 func (c *Config) validate() error {
 	switch {
 	case len(c.Command) == 0 || c.Command[0] == "":
@@ -119,7 +118,6 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// silence is how long a worker with heartbeats may be silent.
 func (c *Config) silence(heartbeat time.Duration) time.Duration {
 	if c.Silence > 0 {
 		return c.Silence

@@ -8,7 +8,7 @@ import (
 	"pulley/engine/worker/workertest"
 )
 
-// TestContract holds the pool against the contract of all executors. An orphan ends with its worker only, which lives on after a
+// TestContract runs the contract of all executors on the pool. An orphan only ends with its worker, which continues after a
 // result.
 func TestContract(t *testing.T) {
 	t.Parallel()

@@ -14,72 +14,69 @@ import (
 	"pulley/engine/worker/protocol"
 )
 
-// outcome is how an attempt ended.
 type outcome struct {
 	value json.RawMessage
 	err   error
 }
 
-// attempt is one that the pool has.
 type attempt struct {
 	action   string
-	fields   []byte // of its run's line; see protocol.AppendRun
+	fields   []byte // of its run line; see protocol.AppendRun
 	deadline time.Time
-	end      chan outcome // has room for one, and gets one
+	end      chan outcome // buffered; receives one outcome
 
-	deliveries int // to workers, so far, those by engines before among them
-	deaths     int // of those workers, as far as they count
+	deliveries int // to workers so far, including earlier engines'
+	deaths     int // deaths of those workers that count
 
-	// One of these says where it is; neither: it has ended.
+	// At most one is set; neither: it has ended.
 	place *list.Element // in one of the desk's queues
-	slot  *slot         // that it is at work in
+	slot  *slot         // that executes it
 
 	id        uint64 // of its delivery
 	cancelled bool   // nobody wants it any more
 }
 
-// deliveriesUsual is the bound of an engine that says no other.
+// deliveriesUsual is an engine's default bound.
 const deliveriesUsual = 5
 
-// isLast says whether the attempt is not delivered again if this time fails, or will hardly be. Such a delivery is alone in its worker,
-// so that no other attempt can be the cause if the worker dies; a first delivery is not, since nothing speaks against it.
+// isLast reports whether the attempt's next delivery is probably its last. That delivery is alone in its worker, so that no
+// other attempt can be the cause of a death; a first delivery is not alone, since nothing speaks against it.
 func (a *attempt) isLast(most int) bool {
 	return a.deaths > 0 && a.deaths+1 >= cmp.Or(most, deliveriesUsual)
 }
 
-// slot is the place of attempts in one worker, from its hello to its end.
+// slot holds the attempts of one worker, from its hello to its end.
 type slot struct {
 	slots int
-	send  func(parts ...[]byte) // must not wait
+	send  func(parts ...[]byte) // must not block
 	work  map[uint64]*attempt
 	owner *member
 
-	alone    bool          // its attempt is to be alone
-	reserved bool          // it gets no attempt until it has none: then one that is to be alone
-	leaving  bool          // it gets no attempts any more
-	emptied  chan struct{} // closed when it is leaving and has no attempt
+	alone    bool          // its attempt must be alone
+	reserved bool          // it gets no attempt until it is empty, then one that must be alone
+	leaving  bool          // it gets no more attempts
+	emptied  chan struct{} // closed when it is leaving and empty
 	answers  int
 }
 
-// has room for another attempt among those that it has.
+// hasRoom reports whether it may get another attempt.
 func (s *slot) hasRoom() bool {
 	return !s.leaving && !s.alone && !s.reserved && len(s.work) < s.slots
 }
 
-// desk gives attempts to workers. It decides, and neither waits nor starts anything; times are arguments. It is not safe for
-// concurrent use.
+// desk assigns attempts to workers. It neither waits nor starts anything; times are arguments. It is not safe for concurrent
+// use.
 //
-// Invariants: an attempt is in one queue or in one seat, or its end was told. A seat has no more attempts than slots. An attempt
-// that is alone in a seat stays so. While a worker has room, no attempt waits that may go there.
+// Invariants: an attempt is in one queue or in one slot, or has ended. A slot has at most its number of attempts. An attempt
+// that is alone in a slot stays so. While a worker has room, no attempt waits that may go there.
 type desk struct {
-	maxDeliveries int       // 0: the engine sees to deliveries after a death
-	waiting       list.List // of *attempt, in their order
-	last          list.List // of *attempt whose next delivery is to be alone
+	maxDeliveries int       // 0: the engine handles deliveries after a death
+	waiting       list.List // of *attempt, in order
+	last          list.List // of *attempt whose next delivery must be alone
 	slots         []*slot
 	nextID        uint64
 }
 
-// add takes a new attempt.
 func (d *desk) add(a *attempt, now time.Time) {
 	if a.isLast(d.maxDeliveries) {
 		a.place = d.last.PushBack(a)
@@ -89,13 +86,13 @@ func (d *desk) add(a *attempt, now time.Time) {
 	d.deliver(now)
 }
 
-// join takes a worker that is ready.
+// join adds a ready worker.
 func (d *desk) join(s *slot, now time.Time) {
 	d.slots = append(d.slots, s)
 	d.deliver(now)
 }
 
-// deliver gives workers what they have room for.
+// deliver fills the workers' free places.
 func (d *desk) deliver(now time.Time) {
 	d.deliverLast(now)
 	for d.waiting.Len() > 0 {
@@ -107,9 +104,9 @@ func (d *desk) deliver(now time.Time) {
 	}
 }
 
-// deliverLast gives attempts that are to be alone to workers that have none, and keeps one worker free for the next.
+// deliverLast delivers attempts that must be alone to empty workers, and reserves one worker for the next.
 func (d *desk) deliverLast(now time.Time) {
-	keeps := false // a worker is alone with one, or kept free
+	keeps := false // a worker has one alone, or is reserved
 	for _, s := range d.slots {
 		if d.last.Len() > 0 && !s.leaving && len(s.work) == 0 {
 			s.reserved, s.alone = false, true
@@ -131,7 +128,7 @@ func (d *desk) deliverLast(now time.Time) {
 	}
 }
 
-// emptiest is the worker with most room; nil if none has any.
+// emptiest is the worker with the largest free share; nil if none is free.
 func (d *desk) emptiest() (best *slot) {
 	for _, s := range d.slots {
 		if s.hasRoom() && (best == nil || len(s.work)*best.slots < len(best.work)*s.slots) {
@@ -141,7 +138,7 @@ func (d *desk) emptiest() (best *slot) {
 	return best
 }
 
-// full is a worker that stays and has no room.
+// full is a remaining worker without room.
 func (d *desk) full() *slot {
 	for _, s := range d.slots {
 		if !s.leaving && !s.alone {
@@ -165,7 +162,7 @@ func (d *desk) release(s *slot, from *list.List, now time.Time) {
 	s.send(protocol.AppendRun(nil, a.id, a.deliveries, timeoutMS, nil), a.fields)
 }
 
-// answer takes the end of a delivery. It says whether anybody waited for it.
+// answer ends a delivery. It reports whether anybody waited for it.
 func (d *desk) answer(s *slot, id string, o outcome, now time.Time) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	a := s.work[n]
@@ -188,15 +185,14 @@ func (a *attempt) finish(o outcome) {
 	a.end <- o
 }
 
-// cancel takes an attempt that nobody wants any more. One that is at work stays there until its worker answers or ends, and
-// cancel gives its seat.
+// cancel removes an unwanted attempt. A running one stays until its worker answers or ends, and cancel returns its slot.
 func (d *desk) cancel(a *attempt, o outcome, now time.Time) *slot {
 	switch {
 	case a.place != nil:
-		d.waiting.Remove(a.place) // nothing, if it is in the other queue
+		d.waiting.Remove(a.place) // no-op if it is in the other queue
 		d.last.Remove(a.place)
 		a.finish(o)
-		d.deliver(now) // a worker may be reserved that need not be
+		d.deliver(now) // a reservation may have become unnecessary
 	case a.slot != nil && !a.cancelled:
 		a.cancelled = true
 		a.slot.send(protocol.Cancel(a.id))
@@ -204,7 +200,7 @@ func (d *desk) cancel(a *attempt, o outcome, now time.Time) *slot {
 	return a.slot
 }
 
-// retire gives a worker no attempts any more. It is called once for a worker.
+// retire gives a worker no more attempts. It is called once for a worker.
 func (d *desk) retire(s *slot, now time.Time) {
 	s.leaving = true
 	if len(s.work) == 0 {
@@ -213,12 +209,12 @@ func (d *desk) retire(s *slot, now time.Time) {
 	d.deliver(now) // it may be the reserved one
 }
 
-// leave takes a worker away that has ended, and delivers its attempts again. Its end counts against them unless it was not theirs.
+// leave removes an ended worker, and delivers its attempts again. Its end counts as a death of theirs if counts.
 func (d *desk) leave(s *slot, why error, counts bool, now time.Time) {
 	s.leaving = true
 	d.slots = slices.DeleteFunc(d.slots, func(other *slot) bool { return other == s })
 	left := slices.Collect(maps.Values(s.work))
-	slices.SortFunc(left, func(a, b *attempt) int { return cmp.Compare(b.id, a.id) }) // the first will be first again
+	slices.SortFunc(left, func(a, b *attempt) int { return cmp.Compare(b.id, a.id) }) // restores their order
 	for _, a := range left {
 		delete(s.work, a.id)
 		if counts {
@@ -252,7 +248,6 @@ func times(n int) string {
 	return strconv.Itoa(n) + " workers"
 }
 
-// fail ends all attempts that wait.
 func (d *desk) fail(err error) {
 	for _, queue := range []*list.List{&d.last, &d.waiting} {
 		for queue.Len() > 0 {

@@ -11,7 +11,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// TestDesk lets anything happen to a desk, in any order, and checks its invariants after each event.
+// TestDesk applies random events to a desk, and checks its invariants after each.
 func TestDesk(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

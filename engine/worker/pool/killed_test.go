@@ -18,10 +18,10 @@ import (
 	"pulley/internal/procenv"
 )
 
-// engineVariable makes the test's program an engine with a pool, which tells its mark and waits to be killed.
+// engineVariable makes the test's program an engine with a pool, which prints its mark and waits to be killed.
 const engineVariable = "PULLEY_TEST_POOL_ENGINE"
 
-// beEngine has three workers, each with an attempt that started a process in a session of its own.
+// beEngine has three workers, each with an attempt that started a process in its own session.
 func beEngine() error {
 	k, err := procgroup.New()
 	if err != nil {
@@ -47,7 +47,7 @@ func beEngine() error {
 	return err
 }
 
-// TestSIGKILLOfTheEngine leaves no worker, and nothing that a worker started.
+// TestSIGKILLOfTheEngine checks that no worker is left, and no process that a worker started.
 func TestSIGKILLOfTheEngine(t *testing.T) {
 	depth.Needs(t, "other processes")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {

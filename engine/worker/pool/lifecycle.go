@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	pauseLeast  = 100 * time.Millisecond // after a worker ended that should not have
-	startsFirst = 3                      // that may fail while no worker has ever said hello
-	lasted      = 10 * time.Second       // a worker that lived so long is no failed start
+	pauseLeast  = 100 * time.Millisecond // after an unexpected end
+	startsFirst = 3                      // allowed failures while no worker has ever said hello
+	lasted      = 10 * time.Second       // a longer lifetime is not a failed start
 
-	// exitRefused is the status of a worker that cannot work, and that another start would not help.
+	// exitRefused is the exit status of a worker that cannot work, so that another start would not help.
 	exitRefused = 2
 )
 
-// keepAlive has a worker run, again and again, until the pool is closed.
+// keepAlive runs workers, one after the other, until the pool is closed.
 func (p *Pool) keepAlive(number int) {
-	failures, starts := 0, 0 // in a row; a start is one that came to no attempt
+	failures, starts := 0, 0 // in a row; a start is a worker without any attempt
 	for p.isOpen() {
 		w := p.newMember(number)
 		begun := time.Now()
@@ -52,7 +52,7 @@ func (p *Pool) keepAlive(number int) {
 	}
 }
 
-// backoff is a jittered pause that grows with failures in a row, from 1.
+// backoff is a jittered pause that grows with successive failures, from 1.
 func backoff(failures int, most time.Duration) time.Duration {
 	most = min(most, pauseLeast<<min(failures-1, 20))
 	return most/2 + rand.N(most/2+1)
@@ -69,8 +69,8 @@ func (p *Pool) startsMost() int {
 
 func (p *Pool) isOpen() bool { return p.open.Err() == nil }
 
-// giveUp counts a process that cannot be started. When none can, attempts fail, until one of them wants another try. It waits, and
-// says whether to try again; otherwise the pool is closing.
+// giveUp counts a process that cannot be started. When none can, attempts fail, until one of them triggers another try. giveUp
+// waits for that, and returns false if the pool is closing.
 func (p *Pool) giveUp(end ending) bool {
 	p.mu.Lock()
 	p.gaveUp++
@@ -86,7 +86,8 @@ func (p *Pool) giveUp(end ending) bool {
 	return again
 }
 
-// awaitReason waits while all processes are given up, and no attempt wants another try. It says whether the pool is still open.
+// awaitReason waits while all processes are given up, and no attempt triggers another try. It reports whether the pool is still
+// open.
 func (p *Pool) awaitReason() bool {
 	for {
 		p.mu.Lock()
@@ -105,7 +106,7 @@ func (p *Pool) awaitReason() bool {
 	}
 }
 
-// setBroken sets why no worker can be started, and tells those that wait for a change. It needs the lock.
+// setBroken sets why no worker can be started, and wakes those that wait for a change. The lock must be held.
 func (p *Pool) setBroken(err error) {
 	p.broken = err
 	close(p.changed)

@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// drainTimeout bounds reading what a worker wrote, after it ended.
+	// drainTimeout bounds the reading of an ended worker's output.
 	drainTimeout = 2 * time.Second
-	// logLineBytes is how much of a line is passed on.
+	// logLineBytes bounds a logged line.
 	logLineBytes = 16 << 10
-	// tailBytes is how much of the end of standard error is told of a worker that could not begin.
+	// tailBytes bounds the end of standard error in the error of a failed start.
 	tailBytes = 2 << 10
-	// abandonedReported bounds what is told of answers that nobody waits for.
+	// abandonedReported bounds the reports of unexpected answers.
 	abandonedReported = 10
-	// quietChecks is how often in a row a worker must have said nothing, within its silence. Checks are counted, not time: while
-	// this process stands still, it does not check either.
+	// quietChecks is the number of successive silent checks, within the silence, that end a worker. Checks are counted, not
+	// time, because a paused process makes no checks either.
 	quietChecks = 5
 )
 
-// ending is why a worker is to end, or has.
+// ending is why a worker must end, or has ended.
 type ending struct {
 	why        error
 	notAtFault bool // its attempts are not to blame
-	orderly    bool // it was asked to end, or asked for it
-	refused    bool // it cannot work, and another would not do better
-	unbegun    bool // it did not come to its hello: what it wrote to standard error says why
+	orderly    bool // requested, by either side
+	refused    bool // it cannot work, and another start would not help
+	unbegun    bool // it failed before its hello: standard error says why
 }
 
 // member is one process, from its start to its end.
 type member struct {
 	pool *Pool
-	from string // what the log calls it
+	from string // its name in the log
 	slot *slot
 
 	group         *procgroup.Group
@@ -49,20 +49,20 @@ type member struct {
 	stderr        *os.File
 	out           outbox
 	readers       sync.WaitGroup
-	greetings     chan *protocol.Greeting // has room for one
+	greetings     chan *protocol.Greeting // capacity 1
 	greetingWrong error                   // written before a nil is sent
-	goodbyes      chan struct{}           // has room for one
+	goodbyes      chan struct{}           // capacity 1
 	over          chan struct{}           // closed at the end of standard output
-	ends          chan ending             // has room for one
+	ends          chan ending             // capacity 1
 
 	heard     atomic.Uint64 // messages
-	inLog     atomic.Bool   // whoever reads the log holds up the reader
+	inLog     atomic.Bool   // a call of Log is blocking the reader
 	tail      []byte        // of standard error
 	busy      bool          // it had attempts when it ended
-	answers   int           // that it gave
-	greeted   bool          // of the reader of standard output
-	saidBye   bool          // of the reader, too
-	abandoned int           // answers that nobody waited for; of the reader
+	answers   int           // number of its answers
+	greeted   bool          // used by the reader of standard output
+	saidBye   bool          // likewise
+	abandoned int           // unexpected answers; likewise
 }
 
 func (p *Pool) newMember(number int) *member {
@@ -75,7 +75,7 @@ func (p *Pool) newMember(number int) *member {
 	return w
 }
 
-// end asks for the end of the process. The first reason counts.
+// end requests the end of the process. The first reason counts.
 func (w *member) end(e ending) {
 	select {
 	case w.ends <- e:
@@ -83,28 +83,26 @@ func (w *member) end(e ending) {
 	}
 }
 
-// abandonAttempt tells of an answer that nobody waits for, the first times.
+// abandonAttempt reports an answer that nobody waits for, up to the bound.
 func (w *member) abandonAttempt(id string) {
 	if w.abandoned++; w.abandoned <= abandonedReported {
 		w.problem(fmt.Errorf("it answered %q, which it does not have, or has answered already", id))
 	}
 }
 
-// problem tells what is wrong with the worker.
 func (w *member) problem(err error) {
 	if w.pool.config.Problem != nil {
 		w.pool.config.Problem(fmt.Errorf("%s: %w", w.from, err))
 	}
 }
 
-// log passes on a line.
 func (w *member) log(line []byte) {
 	if w.pool.config.Log != nil {
 		w.pool.config.Log(w.from, strings.ToValidUTF8(string(line[:min(len(line), logLineBytes)]), "\uFFFD"))
 	}
 }
 
-// live runs a process to its end, and says how it ended.
+// live runs a process to its end, and returns how it ended.
 func (w *member) live() ending {
 	if err := w.start(); err != nil {
 		return ending{why: err, refused: errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)}
@@ -119,19 +117,18 @@ func (w *member) live() ending {
 		end = w.serve(greeting)
 	}
 	w.group.Kill()
-	<-w.group.Done() // the kernel sees to it
+	<-w.group.Done() // soon, after SIGKILL
 	until := time.Now().Add(drainTimeout)
 	_, _ = w.stdout.SetReadDeadline(until), w.stderr.SetReadDeadline(until)
 	close(stopped)
 	_ = w.stdin.Close() // the writer may have closed it already
-	w.readers.Wait()    // what was answered before the end counts
+	w.readers.Wait()    // earlier answers count
 	closeFiles(w.stdout, w.stderr)
 	end.addTail(w.tail)
 	w.leave(&end)
 	return end
 }
 
-// start starts the process.
 func (w *member) start() error {
 	pipes, err := openPipes(3)
 	if err != nil {
@@ -173,7 +170,7 @@ func closeFiles(files ...*os.File) {
 	}
 }
 
-// awaitHello gives what the worker said of itself; nil if it is to end.
+// awaitHello returns the worker's greeting; nil if it must end.
 func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	timer := time.NewTimer(w.pool.config.HelloTimeout)
 	defer timer.Stop()
@@ -199,19 +196,19 @@ func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	}
 }
 
-// failedStart is the end of a worker that did not come to its hello.
+// failedStart is the end of a worker without a hello.
 func failedStart(format string, args ...any) ending {
 	return ending{why: fmt.Errorf(format, args...), unbegun: true}
 }
 
-// addTail adds what the worker wrote to standard error, after that has ended.
+// addTail adds the worker's standard error, after its end.
 func (e *ending) addTail(tail []byte) {
 	if said := strings.TrimSpace(strings.ToValidUTF8(string(tail), "\uFFFD")); said != "" && e.unbegun {
 		e.why = fmt.Errorf("%w: %s", e.why, said)
 	}
 }
 
-// serve gives the worker attempts until it ends, or is to.
+// serve gives the worker attempts until it ends, or must.
 func (w *member) serve(g *protocol.Greeting) ending {
 	p := w.pool
 	p.mu.Lock()
@@ -258,7 +255,6 @@ func (w *member) serve(g *protocol.Greeting) ending {
 	}
 }
 
-// howItEnded tells how the process ended, after it has.
 func (w *member) howItEnded() error {
 	if w.group.Overrun() {
 		return fmt.Errorf("it was killed, since it had more than its limit of %d processes", w.pool.config.Limits.Processes)
@@ -266,7 +262,6 @@ func (w *member) howItEnded() error {
 	return fmt.Errorf("it ended with %v", w.group.State())
 }
 
-// awaitExit gives how the process ended, or another reason if it does not.
 func (w *member) awaitExit(otherwise error) ending {
 	timer := time.NewTimer(w.pool.config.Grace)
 	defer timer.Stop()
@@ -280,7 +275,7 @@ func (w *member) awaitExit(otherwise error) ending {
 	}
 }
 
-// dismiss lets the worker finish what it has, and end.
+// dismiss lets the worker finish its attempts, and end.
 func (w *member) dismiss() ending {
 	w.pool.mu.Lock()
 	w.pool.desk.retire(w.slot, time.Now())
@@ -306,7 +301,7 @@ func (w *member) dismiss() ending {
 	return ending{why: errors.New("it was to end"), orderly: true}
 }
 
-// leave returns what the worker had.
+// leave returns the worker's attempts to the desk.
 func (w *member) leave(end *ending) {
 	p := w.pool
 	p.mu.Lock()
@@ -331,7 +326,7 @@ func (w *member) readOutput() {
 			w.end(ending{why: err})
 		}
 		if err != nil {
-			return // also where the end of the process was long ago
+			return // even long after the end of the process
 		}
 		if len(line.Text) > 0 {
 			w.inLog.Store(true)
@@ -349,7 +344,6 @@ func (w *member) readOutput() {
 	}
 }
 
-// assign takes a message.
 func (w *member) assign(m *protocol.Message) {
 	switch m.Kind {
 	case protocol.KindHello:
@@ -371,7 +365,7 @@ func (w *member) assign(m *protocol.Message) {
 	}
 }
 
-// recordDamage takes a message that cannot be read. What it answers fails; if nobody knows what that is, the worker is of no use.
+// recordDamage handles an unreadable message. The attempt that it answers fails; if that is unknown, the worker must end.
 func (w *member) recordDamage(d *protocol.Damage) {
 	switch {
 	case d.LosesAnswer():
@@ -388,7 +382,7 @@ func (w *member) recordDamage(d *protocol.Damage) {
 	}
 }
 
-// readErrors passes on standard error.
+// readErrors logs standard error.
 func (w *member) readErrors() {
 	lines := protocol.NewLineReader(w.stderr, logLineBytes)
 	for {

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// writeBytes is how much is written at once, unless a line has more.
+// writeBytes bounds a write, unless a line is longer.
 const writeBytes = 64 << 10
 
-// outbox is what is to be written to a worker. It is bounded by the worker's slots: there is a run for each, and a cancel for each.
+// outbox holds what is to be written to a worker: at most a run and a cancel for each slot.
 type outbox struct {
-	wake chan struct{} // has room for one
+	wake chan struct{} // capacity 1
 
 	mu    sync.Mutex
-	parts [][]byte // must not be changed by whoever added them
+	parts [][]byte // must not be changed after add
 	bye   bool     // nothing more comes
 }
 
-// add adds parts of lines, and does not wait.
+// add adds parts of lines, without blocking.
 func (o *outbox) add(parts ...[]byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -27,7 +27,6 @@ func (o *outbox) add(parts ...[]byte) {
 	}
 }
 
-// finish adds the last line.
 func (o *outbox) finish(line []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,8 +50,8 @@ func (o *outbox) drain(room [][]byte) (parts [][]byte, bye bool) {
 	return parts, o.bye
 }
 
-// write writes what is added, as much at once as there is, until the last line was written, the file is closed or stopped is. After the
-// last line it closes the file.
+// write writes what is added, as much at once as possible, until the last line was written, the file is closed or stopped is.
+// After the last line it closes the file.
 func (o *outbox) write(file *os.File, stopped <-chan struct{}) {
 	var parts [][]byte
 	var buffer []byte
@@ -70,10 +69,10 @@ func (o *outbox) write(file *os.File, stopped <-chan struct{}) {
 				continue
 			}
 			if _, err := file.Write(buffer); err != nil {
-				return // the worker has ended, or will be: whoever waits for it sees that
+				return // the worker has ended, or will; its waiter notices
 			}
 			if buffer = buffer[:0]; cap(buffer) > 1<<20 {
-				buffer = nil // one long line does not keep its memory
+				buffer = nil // releases a long line's memory
 			}
 		}
 		clear(parts)

@@ -13,9 +13,9 @@ import (
 	"pulley/engine/worker/protocol"
 )
 
-// The failure types that this package gives beside those of package worker.
+// The failure types of this package, in addition to those of package worker.
 const (
-	TypeWorkerDied = "WorkerDied" // workers died with the attempt, as often as may be
+	TypeWorkerDied = "WorkerDied" // workers died with the attempt, up to the bound
 	TypeStart      = "StartError" // no worker can be started
 )
 
@@ -25,22 +25,22 @@ var errClosed = errors.New("the pool of workers is closed")
 type Pool struct {
 	config  Config
 	program string   // its file
-	argv    []string // with what sets the limits before it
+	argv    []string // with the command that sets limits
 	keeper  *procgroup.Supervisor
 
-	tickets chan struct{} // one for each attempt in the pool
-	retry   chan struct{} // has room for one: an attempt has come while the pool had given up
+	tickets chan struct{} // one per attempt in the pool
+	retry   chan struct{} // capacity 1: an attempt came while the pool had given up
 
-	alive   context.Context // its end has the workers killed
+	alive   context.Context // its end kills the workers
 	kill    context.CancelFunc
-	open    context.Context // its end has them finish what they have
+	open    context.Context // its end lets them finish
 	shut    context.CancelFunc
 	slots   sync.WaitGroup
 	greeted chan struct{} // closed when first is set
 
 	mu      sync.Mutex
 	desk    desk
-	first   *protocol.Greeting // that the first worker gave
+	first   *protocol.Greeting // of the first worker
 	gaveUp  int                // processes that are not started any more
 	broken  error              // why no worker can be started; nil while one may be
 	changed chan struct{}      // closed and replaced when broken changes
@@ -48,7 +48,7 @@ type Pool struct {
 	closed  bool
 }
 
-// New makes a pool; Start begins its workers, in groups of the keeper, which must live until Close has returned.
+// New makes a pool; Start starts its workers, in groups of the supervisor, which must outlive Close.
 func New(c Config, keeper *procgroup.Supervisor) (*Pool, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func New(c Config, keeper *procgroup.Supervisor) (*Pool, error) {
 	return p, nil
 }
 
-// Start starts the workers, and waits until the first has said what it can do. It fails if none does, with what they wrote at the
-// last, and when ctx ends; the caller closes the pool even so.
+// Start starts the workers, and waits for the first greeting. It fails if there is none, with the last output, and when ctx
+// ends; the caller must close the pool nevertheless.
 func (p *Pool) Start(ctx context.Context) error {
 	p.mu.Lock()
 	if p.started || p.closed {
@@ -97,7 +97,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	}
 }
 
-// Actions are those that the first worker said it knows, in its order, ready to be registered. There are none before Start.
+// Actions are those of the first worker's greeting, in order, ready to be registered; none before Start.
 func (p *Pool) Actions() []worker.Action {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,14 +115,14 @@ func (p *Pool) Actions() []worker.Action {
 	return actions
 }
 
-// Waiting is how many attempts wait for a worker.
+// Waiting is the number of attempts that wait for a worker.
 func (p *Pool) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.desk.waiting.Len() + p.desk.last.Len()
 }
 
-// AtWork is how many attempts workers have.
+// AtWork is the number of attempts in workers.
 func (p *Pool) AtWork() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +132,7 @@ func (p *Pool) AtWork() (n int) {
 	return n
 }
 
-// Kill kills a worker that has attempts, as if it had died by itself, and says whether there was one. It is for who wants to see what
-// comes of that.
+// Kill kills a worker that has attempts, as if it had died, and reports whether there was one. It is for tests.
 func (p *Pool) Kill() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,12 +145,11 @@ func (p *Pool) Kill() bool {
 	return false
 }
 
-// Func gives an action that workers of the pool run. Name is what they call it, whatever the workflow does.
+// Func returns an action of the pool's workers. Name is their name for it.
 func (p *Pool) Func(name string) worker.Func {
 	return func(ctx context.Context, call worker.Call) (any, error) { return p.run(ctx, name, call) }
 }
 
-// run runs an attempt.
 func (p *Pool) run(ctx context.Context, name string, call worker.Call) (any, error) {
 	select {
 	case p.tickets <- struct{}{}:
@@ -172,7 +170,7 @@ func (p *Pool) run(ctx context.Context, name string, call worker.Call) (any, err
 	}
 	a := &attempt{action: name, fields: fields, end: make(chan outcome, 1), deliveries: max(call.Delivery-1, 0)}
 	if a.deaths = a.deliveries; p.config.MaxDeliveries > 0 {
-		a.deaths = min(a.deaths, p.config.MaxDeliveries-1) // it is delivered once at least
+		a.deaths = min(a.deaths, p.config.MaxDeliveries-1) // it is delivered at least once
 	}
 	a.deadline, _ = ctx.Deadline()
 	if err := p.submit(a); err != nil {
@@ -199,7 +197,7 @@ func (p *Pool) submit(a *attempt) error {
 	case p.broken != nil:
 		select {
 		case p.retry <- struct{}{}:
-		default: // somebody has asked for it already
+		default: // already requested
 		}
 		return p.broken
 	}
@@ -207,7 +205,7 @@ func (p *Pool) submit(a *attempt) error {
 	return nil
 }
 
-// cancel takes an attempt back, and returns when no worker has it any more: it was answered, or its worker killed.
+// cancel cancels an attempt, and returns when no worker has it any more: it was answered, or its worker killed.
 func (p *Pool) cancel(a *attempt) {
 	p.mu.Lock()
 	s := p.desk.cancel(a, outcome{}, time.Now())
@@ -226,7 +224,7 @@ func (p *Pool) cancel(a *attempt) {
 	<-a.end // comes when the worker has ended
 }
 
-// answered passes on what a worker answered.
+// answered passes on a worker's answer.
 func (p *Pool) answered(s *slot, id string, o outcome) {
 	p.mu.Lock()
 	known := p.desk.answer(s, id, o, time.Now())
@@ -236,7 +234,7 @@ func (p *Pool) answered(s *slot, id string, o outcome) {
 	}
 }
 
-// greet takes a worker's hello. It refuses a worker that does not know all that the first one did.
+// greet handles a worker's hello. It rejects a worker that lacks an action of the first one.
 func (p *Pool) greet(g *protocol.Greeting) error {
 	if err := g.Check(); err != nil {
 		return err
@@ -258,8 +256,8 @@ func (p *Pool) greet(g *protocol.Greeting) error {
 	return nil
 }
 
-// Close lets no attempt in any more, lets workers finish what they have until ctx ends, and ends them. Attempts that are not
-// finished fail. No worker is left when it returns. Closing twice is safe.
+// Close rejects new attempts, lets workers finish until ctx ends, and ends them. Unfinished attempts fail. No worker is left
+// when it returns. Closing twice is safe.
 func (p *Pool) Close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
@@ -268,7 +266,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.shut()
 	stop := context.AfterFunc(ctx, p.kill)
 	defer stop()
-	p.slots.Wait() // soon after kill, since SIGKILL ends every process
+	p.slots.Wait() // soon after the kill
 	p.kill()
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: workers had to be killed: %w", p.config.Name, context.Cause(ctx))

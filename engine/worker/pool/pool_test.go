@@ -26,10 +26,10 @@ import (
 	"pulley/internal/procenv"
 )
 
-// within bounds what a test waits for. It is far more than anything takes.
+// within bounds every wait, with a large margin.
 const within = time.Minute
 
-// notes are what a pool told.
+// notes are a pool's messages.
 type notes struct {
 	mu             sync.Mutex
 	logs, problems []string
@@ -41,7 +41,7 @@ func (n *notes) all() (logs, problems string) {
 	return strings.Join(n.logs, "\n"), strings.Join(n.problems, "\n")
 }
 
-// wants waits until so many problems have a text. An attempt has its end before the pool tells of the worker's.
+// wants waits until count problems have a text. An attempt ends before the pool reports the worker's end.
 func (n *notes) wants(t *testing.T, text string, count int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d problems have %q in them", count, text), func() bool {
@@ -53,7 +53,7 @@ func (n *notes) wants(t *testing.T, text string, count int) {
 	}
 }
 
-// open makes a pool of the test's workers; Start is the caller's.
+// open makes a pool of the test's workers. The caller starts it.
 func open(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -108,7 +108,7 @@ func start(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 	return made, n
 }
 
-// execute runs an attempt, and gives its result, or its failure's type and message.
+// execute runs an attempt, and returns its result, or its failure's type and message.
 func execute(ctx context.Context, p *pool.Pool, action, args string) string {
 	reg, err := worker.NewRegistry(p.Actions()...)
 	if err != nil {
@@ -125,7 +125,6 @@ func shown(result json.RawMessage, failure *plan.Failure) string {
 	return string(result)
 }
 
-// await waits for a condition.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -178,7 +177,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatAreTooLong never reach a worker.
+// TestArgumentsThatAreTooLong checks that such arguments never reach a worker.
 func TestArgumentsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{}, workerPlan{})
@@ -192,7 +191,7 @@ func TestArgumentsThatAreTooLong(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce has more attempts than slots, in several workers, and no worker gets more than its slots.
+// TestManyAtOnce has more attempts than slots in several workers, none of which may exceed its slots.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{Processes: 3, Slots: 4, AtOnce: 50}, workerPlan{Slots: 100, Beat: 1000})
@@ -211,7 +210,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTimeoutAndCancel end attempts: those that answer, those that do not, and those that wait for a worker.
+// TestTimeoutAndCancel ends attempts that answer, that do not answer, and that wait for a worker.
 func TestTimeoutAndCancel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -221,7 +220,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}{{"hang", false, false}, {"ignore", false, true}, {"freeze", false, true}, {"hang", true, true}} {
 		t.Run(fmt.Sprint(c.action, c.serial), func(t *testing.T) {
 			t.Parallel()
-			grace := within // a worker that answers has all the time that a machine with other work needs
+			grace := within // a worker that answers has time enough even on a busy machine
 			if c.kills {
 				grace = 50 * time.Millisecond
 			}
@@ -231,7 +230,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 			over := &worker.Error{Type: worker.TypeTimeout, Message: "over"}
 			defer timeOut(over)
 			var both sync.WaitGroup
-			for range 2 { // one of them never comes to a worker
+			for range 2 { // one of them never reaches a worker
 				both.Go(func() {
 					if got := execute(ctx, p, c.action, `{}`); got != "Timeout: over" {
 						t.Errorf("at its timeout an attempt gives %s", got)
@@ -249,7 +248,8 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}
 }
 
-// TestInnocentAttemptsAreNotCounted has workers killed for one attempt again and again, and another in them that is delivered again.
+// TestInnocentAttemptsAreNotCounted has workers killed repeatedly for one attempt, while they run another that is delivered
+// again.
 func TestInnocentAttemptsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{MaxDeliveries: 1, Grace: -1}, workerPlan{Slots: 2})
@@ -265,8 +265,8 @@ func TestInnocentAttemptsAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestPoison has an attempt kill its worker each time, beside others in the same worker: it fails after exactly the bound, and
-// the others do not.
+// TestPoison has an attempt kill its worker each time, with others in the same worker: only it may fail, after exactly the
+// bound.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{MaxDeliveries: 5}, workerPlan{Slots: 8})
@@ -286,7 +286,7 @@ func TestPoison(t *testing.T) {
 	n.wants(t, "signal: killed", 5)
 }
 
-// TestKill kills a worker that has an attempt, which is as if it had died, and none that has nothing to do.
+// TestKill checks that killing a worker with an attempt counts as a death, and that an idle worker is not killed.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{MaxDeliveries: 1}, workerPlan{})
@@ -308,7 +308,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestTheEngineSeesToDeliveries has an engine count the deaths, of workers here and of engines before.
+// TestTheEngineSeesToDeliveries has an engine count the deaths of its workers and of earlier engines.
 func TestTheEngineSeesToDeliveries(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{}, workerPlan{Slots: 8})
@@ -366,7 +366,7 @@ func throughEngine(t *testing.T, reg *worker.Registry, text string) string {
 	return string(out.Result)
 }
 
-// TestSilence has workers that stand still.
+// TestSilence has workers that hang.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -389,7 +389,7 @@ func TestSilence(t *testing.T) {
 	}
 	t.Run("beats", func(t *testing.T) {
 		t.Parallel()
-		for silence := time.Second; ; silence *= 8 { // where the machine has other work, a worker is silent for as long as it gets no processor
+		for silence := time.Second; ; silence *= 8 { // on a busy machine, a worker is silent while it gets no processor
 			p, n := start(t, pool.Config{Silence: silence}, workerPlan{Beat: 20})
 			got := execute(t.Context(), p, "nap", fmt.Sprintf(`{"ms":%d}`, (2*silence).Milliseconds()))
 			_, problems := n.all()
@@ -404,7 +404,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestWorkersThatCannotBegin are told with what they wrote, and are not tried for ever.
+// TestWorkersThatCannotBegin checks that such workers are reported with their output, and not tried for ever.
 func TestWorkersThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	crash := filepath.Join(t.TempDir(), "crash")
@@ -447,7 +447,7 @@ func TestWorkersThatCannotBegin(t *testing.T) {
 	}
 }
 
-// TestPoolComesBack has a pool give up, and an attempt bring it back when the reason is gone.
+// TestPoolComesBack has a pool give up. An attempt must revive it once the reason no longer holds.
 func TestPoolComesBack(t *testing.T) {
 	t.Parallel()
 	crash := filepath.Join(t.TempDir(), "crash")
@@ -464,7 +464,7 @@ func TestPoolComesBack(t *testing.T) {
 	await(t, "the pool is back", func() bool { return execute(t.Context(), p, "noop", `{}`) == "null" })
 }
 
-// TestBye has workers say bye in the midst of their work: nothing is lost, and nothing is delivered twice.
+// TestBye has workers say bye during their work: nothing may be lost or delivered twice.
 func TestBye(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{Processes: 2, MaxDeliveries: 1}, workerPlan{Slots: 4, ByesAfter: 10})
@@ -490,7 +490,7 @@ func TestBye(t *testing.T) {
 	}
 }
 
-// TestCloseFinishesWork closes a pool while attempts are at work, and others wait.
+// TestCloseFinishesWork closes a pool while attempts run and others wait.
 func TestCloseFinishesWork(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{}, workerPlan{Slots: 1, Beat: 50})

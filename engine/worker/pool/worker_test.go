@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// workerVariable makes the test's program a worker; its value is a plan.
+// workerVariable makes the test's program a worker. Its value is a plan.
 const workerVariable = "PULLEY_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -34,16 +34,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// workerPlan says how the test's worker is.
+// workerPlan describes the test's worker.
 type workerPlan struct {
 	Slots     int
 	Beat      int    // milliseconds; 0: none
 	First     string // written before hello
-	Hello     string // in the place of its own
-	Crash     string // a file: while it is there, the worker ends at once, with status 3
-	Status    int    // it ends with that at once
+	Hello     string // replaces its own
+	Crash     string // a file: while it exists, the worker exits at once with status 3
+	Status    int    // the worker exits with it at once
 	Ignores   string // kinds of messages
-	ByesAfter int    // attempts, after which it says bye
+	ByesAfter int    // the worker says bye after that many attempts
 	Serial    bool   // one attempt at a time
 	Mute      bool   // no heartbeats, although it promises them
 }
@@ -202,7 +202,7 @@ func (w *testWorker) act(m runMessage, cancelled chan struct{}) {
 	}
 }
 
-// lastID gives the id of the only attempt.
+// lastID returns the id of the only attempt.
 func lastID(running *sync.Map) (id string) {
 	running.Range(func(key, _ any) bool { id = key.(string); return false })
 	running.Delete(id)

@@ -10,11 +10,10 @@ import (
 	"pulley/internal/cause"
 )
 
-// quiet is how long what a program writes stays in its pipes, which hold some of it. One that has ended by then, as most have that are
-// short, is read afterwards, and nothing runs beside it.
+// quiet is how long a program's output stays in its pipes. A short program has usually ended by then, and is read afterwards
+// without concurrent goroutines.
 const quiet = 50 * time.Millisecond
 
-// attempt runs the program once.
 func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 	if ctx.Err() != nil {
 		return nil, worker.EndOf(ctx)
@@ -46,7 +45,7 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 		return nil, &worker.Error{Type: worker.TypeLimit, Message: fmt.Sprintf("the program wrote more than its limit of %d bytes to standard output", a.config.Limits.Output)}
 	case group.Overrun():
 		return nil, &worker.Error{Type: worker.TypeLimit, Message: fmt.Sprintf("the program had more than its limit of %d processes", a.config.Limits.Processes)}
-	case state != nil && state.Success(): // also if it was just asked to end
+	case state != nil && state.Success(): // even if it was just asked to end
 		return p.result()
 	case ctx.Err() != nil:
 		return nil, worker.EndOf(ctx)
@@ -54,7 +53,7 @@ func (a *Action) attempt(ctx context.Context, call worker.Call) (any, error) {
 	return nil, p.failure(state)
 }
 
-// await waits for the end of the program, and brings it about where it has to end.
+// await waits for the end of the program, and ends it if necessary.
 func (a *Action) await(ctx context.Context, group *procgroup.Group, p *pipes) {
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
@@ -72,5 +71,5 @@ func (a *Action) await(ctx context.Context, group *procgroup.Group, p *pipes) {
 	case <-ctx.Done():
 		group.Stop(a.config.Grace)
 	}
-	<-group.Done() // soon after it was killed
+	<-group.Done() // soon after the kill
 }

@@ -15,9 +15,9 @@ import (
 // atOnce is how many programs run at once in the benchmark.
 const atOnce = 4
 
-// BenchmarkOfBare compares the rate of attempts with that of a loop that starts the same program and waits for it, and does nothing
-// else. The two take turns. ratio is that of the rates: 1 means that an attempt costs as much as its program. cpu-ratio is that of the
-// processor's time that they take, the programs' included, which other work on the machine changes less.
+// BenchmarkOfBare compares the rate of attempts with a loop that only starts the same program and waits for it. The two
+// alternate. ratio compares the rates: 1 means that an attempt costs as much as its program. cpu-ratio compares processor time,
+// the programs' included, which other load affects less.
 func BenchmarkOfBare(b *testing.B) {
 	program, err := exec.LookPath("echo")
 	if err != nil {
@@ -62,7 +62,7 @@ func BenchmarkOfBare(b *testing.B) {
 	b.ReportMetric(each/spent[1].Seconds(), "attempts/s")
 }
 
-// processorTime is what this process and those that it waited for have taken.
+// processorTime is what this process and the processes that it waited for have used.
 func processorTime(b *testing.B) (sum time.Duration) {
 	b.Helper()
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// pipeBytes is what every pipe has room for.
+	// pipeBytes is the least capacity of a pipe.
 	pipeBytes = 4 << 10
-	// readBytes is what is read at once: what most pipes hold.
+	// readBytes is the size of a read: most pipes' capacity.
 	readBytes = 64 << 10
-	// tailBytes is how much of the end of standard error is kept.
+	// tailBytes bounds the kept end of standard error.
 	tailBytes = 16 << 10
-	// shownBytes is how much of it a failure shows that has no message of its own.
+	// shownBytes bounds its part in a failure without a message.
 	shownBytes = 2 << 10
 )
 
-// pipes are a program's standard input, output and error, and what came out.
+// pipes are a program's standard input, output and error, and their content.
 type pipes struct {
 	child   [3]*os.File // the program's ends; nil once it has them
 	input   []byte
-	stdin   *os.File // our end; nil where the pipe held all of the input
+	stdin   *os.File // our end; nil if the pipe held all input
 	stdout  stream
 	stderr  stream
 	most    int // bytes of output
 	log     func(line string)
 	copies  sync.WaitGroup
-	tooLong chan struct{} // closed when there is more output than the limit
+	tooLong chan struct{} // closed when the output exceeds the limit
 	output  []byte
 	errors  tail
 }
@@ -55,7 +55,6 @@ func openPipes(input []byte, most int, log func(string)) (_ *pipes, err error) {
 	return p, nil
 }
 
-// openInput makes the pipe of the input, and writes it where there is room for it.
 func (p *pipes) openInput() error {
 	reader, writer, err := newPipe()
 	if err != nil {
@@ -69,7 +68,7 @@ func (p *pipes) openInput() error {
 	if err := syscall.SetNonblock(writer, true); err != nil {
 		return errors.Join(err, syscall.Close(writer))
 	}
-	p.stdin = os.NewFile(uintptr(writer), "standard input") // not blocking, it can be closed while it is written to
+	p.stdin = os.NewFile(uintptr(writer), "standard input") // non-blocking, so that it can be closed during a write
 	return nil
 }
 
@@ -82,7 +81,6 @@ func (p *pipes) close() {
 	p.copies.Wait()
 }
 
-// closeChild closes the ends that the program has.
 func (p *pipes) closeChild() {
 	for i, end := range p.child {
 		if end != nil {
@@ -94,29 +92,28 @@ func (p *pipes) closeChild() {
 
 func (p *pipes) closeInput() {
 	if p.stdin != nil {
-		_ = p.stdin.Close() // a program that does not read it all does no harm
+		_ = p.stdin.Close() // a program need not read it all
 	}
 }
 
-// begin writes the input beside the program, if it is still to be written.
+// begin writes the remaining input in a goroutine.
 func (p *pipes) begin() {
 	if p.stdin == nil {
 		return
 	}
 	p.copies.Go(func() {
-		_, _ = p.stdin.Write(p.input) // a program that does not read it does no harm
+		_, _ = p.stdin.Write(p.input) // a program need not read it
 		p.closeInput()
 	})
 }
 
-// follow reads from now on what comes, as it comes.
+// follow reads output as it comes from now on.
 func (p *pipes) follow() {
 	p.copies.Go(p.stdout.follow())
 	p.copies.Go(p.stderr.follow())
 }
 
-// drain takes what the program has written, now that it has ended, and waits for nothing: whoever left its group may hold the pipes
-// open.
+// drain reads what the ended program has written, without waiting: processes that left its group may hold the pipes open.
 func (p *pipes) drain() {
 	p.closeInput()
 	p.stdout.release()
@@ -127,7 +124,7 @@ func (p *pipes) drain() {
 	p.errors.end(p.log)
 }
 
-// readOutput takes output, until there is too much.
+// readOutput collects output up to the limit.
 func (p *pipes) readOutput(text []byte) bool {
 	p.output = append(p.output, text...)
 	if len(p.output) <= p.most {
@@ -152,7 +149,6 @@ func (p *pipes) isTooLong() bool {
 	}
 }
 
-// result gives the one JSON value of the output.
 func (p *pipes) result() (json.RawMessage, error) {
 	value := bytes.TrimSpace(p.output)
 	wrong := func(format string, args ...any) error {
@@ -175,7 +171,7 @@ func (p *pipes) result() (json.RawMessage, error) {
 	return nil, wrong("and its result is no JSON value: %v", err)
 }
 
-// failure tells what a program that failed has said.
+// failure derives a failure from what the program wrote.
 func (p *pipes) failure(state *os.ProcessState) error {
 	said := strings.TrimSpace(strings.ToValidUTF8(string(p.errors.kept), "\uFFFD"))
 	last := said
@@ -208,10 +204,10 @@ func shown(output []byte) string {
 	return fmt.Sprintf("%q", output)
 }
 
-// tail keeps the end of what is added to it, and tells lines.
+// tail keeps the end of what is added, and logs lines.
 type tail struct {
 	kept []byte
-	line []byte // that has not ended
+	line []byte // the incomplete line
 }
 
 func (t *tail) add(text []byte, log func(string)) {
@@ -230,7 +226,6 @@ func (t *tail) add(text []byte, log func(string)) {
 	}
 }
 
-// end tells the line that has not ended.
 func (t *tail) end(log func(string)) {
 	if len(t.line) > 0 {
 		log(string(t.line))

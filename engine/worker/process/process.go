@@ -13,53 +13,49 @@ import (
 	"pulley/engine/worker/procgroup"
 )
 
-// The failure types that this package gives beside those of package worker.
+// The failure types of this package, in addition to those of package worker.
 const (
-	TypeExitStatus = "ExitStatus" // the program ended with another status than 0, and named no type
+	TypeExitStatus = "ExitStatus" // another exit status than 0, without a type
 	TypeKilled     = "Killed"     // a signal ended the program
 	TypeStart      = "StartError" // the program cannot be started
 )
 
 const (
-	// GraceDefault is the grace of a Config that names none.
+	// GraceDefault is the default of Config.Grace.
 	GraceDefault = 2 * time.Second
-	// AtOnceDefault is how many processes an action has at once if its Config does not say.
+	// AtOnceDefault is the default of Config.AtOnce.
 	AtOnceDefault = 256
-	// outputDefault is the limit of output of a Config that names none: more than a value may have, so that a value that is too large
-	// is told as such.
+	// outputDefault is the default output limit: more than a value's, so that a too large value is reported as such.
 	outputDefault = 4 << 20
 )
 
-// Config says how one action is run.
+// Config configures one action.
 type Config struct {
-	// Command is the program and its arguments. A program without a slash is looked for in PATH; one with a slash that is not
-	// absolute is below Dir.
+	// Command is the program and its arguments. A program without a slash is searched in PATH; a relative one with a slash is
+	// relative to Dir.
 	Command []string
 
-	// Dir is where the program runs; empty: where this process does.
+	// Dir is the working directory; empty: this process's.
 	Dir string
 
-	// Env is added to this process's environment, and replaces what it has.
+	// Env is added to this process's environment, and overrides it.
 	Env map[string]string
 
 	Limits Limits
 
-	// AtOnce bounds the processes of this action; zero means AtOnceDefault. An attempt beyond it waits for its turn, and its
-	// timeout runs meanwhile.
+	// AtOnce bounds the action's processes; zero means AtOnceDefault. Further attempts wait, during which their timeout runs.
 	AtOnce int
 
-	// Grace is how long a program that is asked to end may take for it, while nothing else ends it; zero means GraceDefault, and a
-	// negative one that it is killed at once.
+	// Grace is the time between SIGTERM and SIGKILL; zero means GraceDefault, negative none.
 	Grace time.Duration
 
-	// Log is called with each line that a program writes to standard error, from several goroutines. Nil: they are not told
-	// but as far as a failure has them.
+	// Log receives each line that a program writes to standard error, concurrently. May be nil.
 	Log func(action, line string)
 }
 
-// Limits bound one process. Zero leaves a limit out, but for Output.
+// Limits bound one process. Zero is no limit, except for Output.
 type Limits struct {
-	Time   time.Duration // from its start; beyond it the attempt fails with Timeout
+	Time   time.Duration // from its start; then the attempt fails with Timeout
 	Output int           // bytes of standard output; zero means 4 MiB
 
 	// Processes bounds the program and what it starts; beyond it the attempt fails with LimitExceeded. See procgroup.Limits.
@@ -72,13 +68,13 @@ type Limits struct {
 // Action runs the attempts of one action. It is safe for concurrent use.
 type Action struct {
 	config Config
-	argv   []string // with what sets the limits before it
-	env    []string // without what an attempt sets
+	argv   []string // with the command that sets limits
+	env    []string // without an attempt's variables
 	keeper *procgroup.Supervisor
 	slots  chan struct{}
 }
 
-// New makes an action of a program, whose processes the keeper starts and ends. It fails if there is no such program.
+// New makes an action of a program, whose processes the supervisor starts and ends. It fails if there is no such program.
 func New(c Config, keeper *procgroup.Supervisor) (*Action, error) {
 	switch {
 	case len(c.Command) == 0 || c.Command[0] == "":
@@ -108,7 +104,6 @@ func New(c Config, keeper *procgroup.Supervisor) (*Action, error) {
 	return &Action{config: c, argv: argv, env: baseEnvironment(c.Env), keeper: keeper, slots: make(chan struct{}, c.AtOnce)}, nil
 }
 
-// group are the limits of the program and what it starts.
 func (l Limits) group() procgroup.Limits {
 	return procgroup.Limits{Processes: l.Processes, Memory: l.Memory, OpenFiles: l.OpenFiles}
 }
@@ -131,10 +126,9 @@ func (a *Action) Run(ctx context.Context, call worker.Call) (any, error) {
 	return a.attempt(ctx, call)
 }
 
-// variables are those that an attempt sets.
 var variables = []string{"PULLEY_ACTION", "PULLEY_INSTANCE", "PULLEY_NODE", "PULLEY_PATH", "PULLEY_ATTEMPT", "PULLEY_KEY"}
 
-// baseEnvironment is what all attempts have: ours and the configuration's, without what an attempt sets.
+// baseEnvironment is common to all attempts: ours and the configuration's.
 func baseEnvironment(more map[string]string) []string {
 	return slices.DeleteFunc(procgroup.Environ(more), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -142,7 +136,6 @@ func baseEnvironment(more map[string]string) []string {
 	})
 }
 
-// environment is that of an attempt.
 func (a *Action) environment(call worker.Call) []string {
 	values := [...]string{call.Action, call.Instance.String(), call.Node, string(call.Path), strconv.Itoa(call.Attempt), call.Key()}
 	env := make([]string, len(a.env), len(a.env)+len(values))

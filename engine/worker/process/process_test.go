@@ -56,7 +56,6 @@ func registry(t testing.TB, c Config, programs map[string][]string) *worker.Regi
 	return r
 }
 
-// execute runs an attempt, and gives its result, or its failure's type and message.
 func execute(ctx context.Context, r *worker.Registry, action, args string) string {
 	result, failure := r.Execute(ctx, backend.Task{Action: action, Args: json.RawMessage(args), Attempt: 2})
 	if failure != nil {
@@ -125,7 +124,7 @@ func TestHowProgramsEnd(t *testing.T) {
 	}
 }
 
-// TestLimits has programs come to the limits of the system.
+// TestLimits has programs reach the limits of the system.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	r := registry(t, Config{Limits: Limits{Memory: 64 << 20, OpenFiles: 16, Processes: 8}}, map[string][]string{
@@ -148,12 +147,12 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancelled cancels an attempt at work, one that waits for its turn, and one before it begins.
+// TestCancelled cancels a running attempt, a queued one, and one before it begins.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "begun")
 	r := registry(t, Config{AtOnce: 1}, map[string][]string{"wait": shell("echo $$ >" + mark + ".new; mv " + mark + ".new " + mark + "; sleep 1000"), "touch": shell("echo >" + mark + "2; echo 1")})
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than a program needs to begin
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // far more than a program needs to start
 	defer cancel()
 	var both sync.WaitGroup
 	for range 2 {
@@ -190,7 +189,7 @@ func TestNodeTimeout(t *testing.T) {
 	}
 }
 
-// TestAtOnce runs no more programs of an action beside each other than may be; the contract's suite runs five hundred.
+// TestAtOnce checks the bound on an action's concurrent programs. The contract's suite runs five hundred.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	r := registry(t, Config{AtOnce: 5, Dir: t.TempDir()}, map[string][]string{
@@ -251,7 +250,7 @@ func TestProgramsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestLogHasEachLine wants every line of standard error to be told, a long one cut, and the last without its end.
+// TestLogHasEachLine checks that every line of standard error is logged: a long one cut, the last one without its newline.
 func TestLogHasEachLine(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// stream is our end of a pipe that a program writes to. Before follow, nothing runs for it: what is written stays in the pipe.
+// stream is our end of a program's output pipe. Before follow, output stays in the pipe.
 type stream struct {
-	fd   int                    // it does not block; -1: there is none, or file has it
+	fd   int                    // non-blocking; -1: none, or owned by file
 	file *os.File               // nil before follow
-	read func(text []byte) bool // false: nothing more is wanted
-	full bool                   // take has said so
+	read func(text []byte) bool // false: stop reading
+	full bool                   // read has returned false
 }
 
-// open makes the pipe and gives the program's end.
+// open makes the pipe and returns the program's end.
 func (s *stream) open() (*os.File, error) {
 	reader, writer, err := newPipe()
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *stream) open() (*os.File, error) {
 	return os.NewFile(uintptr(writer), "output"), syscall.SetNonblock(reader, true)
 }
 
-// follow gives a function that reads what comes until the end, until release, or until no more is wanted.
+// follow returns a function that reads until the end, until release, or until read returns false.
 func (s *stream) follow() func() {
 	s.file, s.fd = os.NewFile(uintptr(s.fd), "output"), -1
 	return func() {
@@ -33,20 +33,19 @@ func (s *stream) follow() func() {
 		for {
 			n, err := s.file.Read(buffer)
 			if n > 0 && !s.emit(buffer[:n]) || err != nil {
-				return // the end, the deadline, or too much
+				return // end, deadline, or too much
 			}
 		}
 	}
 }
 
-// release ends what follow gave.
 func (s *stream) release() {
 	if s.file != nil {
-		_ = s.file.SetReadDeadline(time.Unix(1, 0)) // long ago
+		_ = s.file.SetReadDeadline(time.Unix(1, 0)) // long past
 	}
 }
 
-// drain takes what is in the pipe, and does not wait for more. Nothing may follow the stream any more.
+// drain reads what is in the pipe, without waiting. Nothing may follow the stream any more.
 func (s *stream) drain() {
 	switch {
 	case s.full:
@@ -55,7 +54,7 @@ func (s *stream) drain() {
 	default:
 		raw, err := s.file.SyscallConn()
 		if err == nil && s.file.SetReadDeadline(time.Time{}) == nil {
-			_ = raw.Read(func(fd uintptr) bool { // cannot fail: the file is open, and has no deadline
+			_ = raw.Read(func(fd uintptr) bool { // cannot fail: the file is open, without a deadline
 				s.readAll(int(fd))
 				return true
 			})
@@ -64,7 +63,7 @@ func (s *stream) drain() {
 }
 
 func (s *stream) readAll(fd int) {
-	var small [pipeBytes]byte // enough for most
+	var small [pipeBytes]byte // usually enough
 	buffer := small[:]
 	for {
 		n, err := syscall.Read(fd, buffer)
@@ -84,14 +83,13 @@ func (s *stream) emit(text []byte) bool {
 func (s *stream) close() {
 	switch {
 	case s.file != nil:
-		_ = s.file.Close() // it was only read
+		_ = s.file.Close() // only read
 	case s.fd >= 0:
 		_ = syscall.Close(s.fd)
 		s.fd = -1
 	}
 }
 
-// write writes all of a text that the pipe has room for.
 func write(fd int, text []byte) (int, error) {
 	for {
 		n, err := syscall.Write(fd, text)

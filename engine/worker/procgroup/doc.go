@@ -1,14 +1,13 @@
-// Package procgroup starts processes that end with whoever started them, and take their children along.
+// Package procgroup starts processes that end with their parent, together with their children.
 //
-// A [Keeper] starts each as the first of a process group of its own. The group ends when its first process does, however
-// that comes about: what is left of it is killed. Two more guards see to what the kernel does not.
+// A [Supervisor] starts each as the first of its own process group. When the first process ends, the rest of the group is
+// killed. Two more guards cover what the kernel does not:
 //
-//   - Each process carries a mark in its environment, the variable [Variable], which its children inherit. The keeper looks for
-//     processes whose group has ended, soon after one has, and kills them: they made sessions of their own. It does so where
-//     there is a /proc, and cannot find a process that has left the group and has an environment without the mark, or runs as
-//     another user.
-//   - A watchdog, a shell, holds the other end of a pipe. The pipe ends with our process, SIGKILL included; then the watchdog
-//     kills whoever carries the keeper's mark.
+//   - Each process has a mark in its environment, the variable [Variable], which its children inherit. Soon after a group has
+//     ended, the supervisor looks for its remaining processes, which made their own sessions, and kills them. That requires
+//     /proc. It cannot find a process that has left the group and has no mark in its environment, or runs as another user.
+//   - A watchdog, a shell, reads a pipe that closes with our process, even after SIGKILL; then the watchdog kills all processes
+//     with the supervisor's mark.
 //
-// Marks also bound how many processes a group may have; see [Limits].
+// Marks also bound the number of processes in a group; see [Limits].
 package procgroup

@@ -4,9 +4,9 @@ package procgroup
 
 import "syscall"
 
-// awaitEnd waits for the first process, and kills what it leaves of its group, whose id nobody gets so soon.
+// awaitEnd waits for the first process, and kills the rest of its group, whose id is not reused so soon.
 func (g *Group) awaitEnd() {
-	g.state, _ = g.first.Wait() // a state that is nil says enough
+	g.state, _ = g.first.Wait() // a nil state suffices
 	g.Signal(syscall.SIGKILL)
 	g.mu.Lock()
 	defer g.mu.Unlock()

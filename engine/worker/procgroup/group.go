@@ -11,19 +11,18 @@ import (
 	"time"
 )
 
-// Limits bound a group. Zero leaves a limit out.
+// Limits bound a group. Zero is no limit.
 type Limits struct {
-	// Processes is how many processes with the group's mark there may be at once; 0: any number. The keeper counts every
-	// 100 ms or so, which takes a twentieth of a processor at most, and kills a group that has more; [Group.Overrun] says so. It
-	// counts nobody where there is no /proc.
+	// Processes bounds the processes with the group's mark. The supervisor counts every 100 ms or so, at a cost of up to a
+	// twentieth of a processor, and kills a group that has more; see [Group.Overrun]. Without /proc it counts none.
 	Processes int
 
-	// Memory and OpenFiles are the system's limits of data, in bytes, and of open files, of each process of the group. They need the
-	// program prlimit, which Linux systems have in util-linux, and hold where [Limits.Command] made the command.
+	// Memory and OpenFiles are system limits on data, in bytes, and on open files, for each process of the group. They need the
+	// program prlimit, in Linux' util-linux, and apply if [Limits.Command] made the command.
 	Memory, OpenFiles int64
 }
 
-// Check refuses limits below zero.
+// Check rejects negative limits.
 func (l Limits) Check() error {
 	if l.Processes < 0 || l.Memory < 0 || l.OpenFiles < 0 {
 		return errors.New("a limit is below zero; leave it out for none")
@@ -31,8 +30,8 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// Command gives the command that runs a program within the system's limits: the program's own, where there are none. It
-// fails where there is no program to set them.
+// Command returns the command that runs a program within the system limits: the program's own, if there are none. It fails
+// without a program to set them.
 func (l Limits) Command(argv []string) ([]string, error) {
 	var arguments []string
 	for _, limit := range []struct {
@@ -53,7 +52,7 @@ func (l Limits) Command(argv []string) ([]string, error) {
 	return slices.Concat([]string{prlimit}, arguments, []string{"--"}, argv), nil
 }
 
-// Group is a process that a Keeper started, and what that starts. Its methods are safe for concurrent use.
+// Group is a process started by a Supervisor, with its descendants. Its methods are safe for concurrent use.
 type Group struct {
 	id     uint64
 	limits Limits
@@ -61,19 +60,18 @@ type Group struct {
 	state  *os.ProcessState // of the first process; written before done is closed
 
 	mu      sync.Mutex
-	first   *os.Process // nil until it was started
-	over    bool        // the first process has been waited for: its id may be another's
-	overrun bool        // it had more processes than its limits allow
+	first   *os.Process // nil until started
+	over    bool        // the first process has been waited for: its id may be reused
+	overrun bool        // it exceeded its process limit
 }
 
 // Done is closed when the first process has ended and its group was killed.
 func (g *Group) Done() <-chan struct{} { return g.done }
 
-// State tells how the first process ended. It must be called after Done is closed; it is nil if the process could not be
-// waited for.
+// State returns how the first process ended; nil if unknown. It must be called after Done is closed.
 func (g *Group) State() *os.ProcessState { return g.state }
 
-// Pid is the first process' id, and the group's.
+// Pid is the id of the first process, and of the group.
 func (g *Group) Pid() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,28 +84,27 @@ func (g *Group) begin(p *os.Process) {
 	g.first = p
 }
 
-// Overrun says that the group was killed because it had too many processes.
+// Overrun reports whether the group was killed for having too many processes.
 func (g *Group) Overrun() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.overrun
 }
 
-// Signal sends a signal to all of the group, while its first process lives. Processes in groups of their own do not get it.
+// Signal sends a signal to the group, while its first process runs. Processes in other groups do not receive it.
 func (g *Group) Signal(s syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.first != nil && !g.over {
-		_ = syscall.Kill(-g.first.Pid, s) // it has ended, or the signal arrives
+		_ = syscall.Kill(-g.first.Pid, s) // it has ended, or receives the signal
 	}
 }
 
-// Kill ends the group by force. The kernel sees to it that Done is closed soon, and the keeper kills those that made sessions of
-// their own.
+// Kill kills the group. Done is closed soon, and the supervisor kills processes in other sessions.
 func (g *Group) Kill() { g.Signal(syscall.SIGKILL) }
 
-// Stop asks the group to end, by SIGTERM, and kills it if it has not after the grace. It waits neither for the one nor the other
-// if the grace is 0. A process that was stopped is woken, so that it can end in order.
+// Stop sends SIGTERM to the group, and kills it after the grace, at once if that is 0. It also continues a stopped process, so
+// that it can end normally.
 func (g *Group) Stop(grace time.Duration) {
 	if grace > 0 {
 		g.Signal(syscall.SIGTERM)

@@ -24,14 +24,14 @@ import (
 //go:embed watchdog.sh
 var watchdogScript string
 
-// Variable is the environment variable that has the mark: the keeper's, a dot, and the number of the group.
+// Variable is the environment variable of the mark: the supervisor's tag, a dot, and the group's number.
 const Variable = "PULLEY_PROCESS"
 
 const (
-	checkPause = 100 * time.Millisecond // at least between two looks for processes whose group has ended, or that are too many
-	checkShare = 20                     // and so many times as long as a look takes
-	checksMax  = 2                      // after a group ended: a process that begins another program may be missed by one
-	endPause   = 10 * time.Millisecond  // between looks while all are to end
+	checkPause = 100 * time.Millisecond // least pause between checks for processes of ended groups, and for too many
+	checkShare = 20                     // and least pause in durations of a check
+	checksMax  = 2                      // after a group ended: one check may miss a process that is executing another program
+	endPause   = 10 * time.Millisecond  // between checks while all must end
 )
 
 var errClosed = errors.New("procgroup: the keeper of processes is closed")
@@ -40,20 +40,20 @@ var errClosed = errors.New("procgroup: the keeper of processes is closed")
 type Supervisor struct {
 	tag    string
 	dog    *watchdog.Watchdog
-	wake   chan struct{} // has room for one
+	wake   chan struct{} // capacity 1
 	cancel context.CancelFunc
-	over   chan struct{} // closed when nobody looks for processes any more
+	over   chan struct{} // closed when checking has ended
 
-	starting sync.RWMutex // held for reading while a group is started, so that Close sees those that were
+	starting sync.RWMutex // read-locked while a group is started, so that Close sees every started one
 
 	mu     sync.Mutex
-	groups map[uint64]*Group // that were started and have not ended
-	last   uint64            // number of a group
-	checks int               // that are still to be taken
+	groups map[uint64]*Group // running ones
+	last   uint64            // number of the latest group
+	checks int               // outstanding ones
 	closed bool
 }
 
-// New makes a keeper and starts its watchdog. Close ends both.
+// New makes a supervisor and starts its watchdog. Close ends both.
 func New() (*Supervisor, error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails, by its contract
@@ -71,11 +71,11 @@ func New() (*Supervisor, error) {
 	return k, nil
 }
 
-// Tag is what the variable of the keeper's processes begins with, such as for a search in /proc.
+// Tag is the beginning of the variable in the supervisor's processes, for searches in /proc.
 func (k *Supervisor) Tag() string { return Variable + "=" + k.tag + "." }
 
-// Start starts a program in a group of its own, with the mark in its environment. Nothing is copied between files, so that no child
-// that keeps one open can hold up the end; the caller may close the files when Start returns.
+// Start starts a program in its own group, with the mark in its environment. Files are passed directly, so that no child that
+// keeps one open can delay the end; the caller may close them when Start returns.
 func (k *Supervisor) Start(p Program, limits Limits) (*Group, error) {
 	k.starting.RLock()
 	defer k.starting.RUnlock()
@@ -92,7 +92,7 @@ func (k *Supervisor) Start(p Program, limits Limits) (*Group, error) {
 	if limits.Processes > 0 {
 		k.checkSoon()
 	}
-	// This goroutine ends with the process, which Close kills.
+	// Ends with the process, which Close kills.
 	go func() {
 		g.awaitEnd()
 		k.leave(g)
@@ -124,11 +124,11 @@ func (k *Supervisor) leave(g *Group) {
 func (k *Supervisor) checkSoon() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // it is to look already
+	default: // a check is already requested
 	}
 }
 
-// check looks for processes while there may be some to kill.
+// check checks for processes while there may be some to kill.
 func (k *Supervisor) check(ctx context.Context) {
 	defer close(k.over)
 	rest := checkPause
@@ -150,7 +150,7 @@ func (k *Supervisor) check(ctx context.Context) {
 	}
 }
 
-// again says whether there is a reason to look once more.
+// again reports whether another check is needed.
 func (k *Supervisor) again() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -165,8 +165,7 @@ func (k *Supervisor) again() bool {
 	return false
 }
 
-// clear kills the processes whose group has ended, and groups with too many processes. It gives how many processes it found
-// that were to be killed.
+// clear kills the processes of ended groups, and groups with too many processes. It returns the number of processes to kill.
 func (k *Supervisor) clear(tries int) int {
 	counts := map[uint64]int{}
 	var escaped []int
@@ -191,7 +190,7 @@ func (k *Supervisor) clear(tries int) int {
 	}
 	if len(escaped) > 0 {
 		k.mu.Lock()
-		k.checks = checksMax + 1 // they may have had children meanwhile
+		k.checks = checksMax + 1 // they may have started children since
 		k.mu.Unlock()
 	}
 	return len(escaped)
@@ -205,18 +204,18 @@ func (k *Supervisor) group(id uint64) *Group {
 
 // kill kills a process if it still has the mark.
 func (k *Supervisor) kill(pid int) {
-	p, err := os.FindProcess(pid) // on Linux it stays that process, whoever gets its id later
+	p, err := os.FindProcess(pid) // on Linux a handle that is immune to id reuse
 	if err != nil {
 		return
 	}
 	defer func() { _ = p.Release() }()
 	if _, marked := procenv.Of(pid, k.Tag(), procenv.Glance); marked {
-		_ = p.Signal(syscall.SIGKILL) // it has ended, or the signal arrives
+		_ = p.Signal(syscall.SIGKILL) // it has ended, or receives the signal
 	}
 }
 
-// Close kills all groups and what is left of groups that ended, and ends the watchdog. No process is left when it returns, unless
-// ctx ended before: then the watchdog goes on, and the error says so. Closing twice is safe.
+// Close kills all groups and what is left of ended ones, and ends the watchdog. No process is left when it returns, unless ctx
+// ended before: then the watchdog continues, and the error says so. Closing twice is safe.
 func (k *Supervisor) Close(ctx context.Context) error {
 	started, first := k.shut()
 	if !first {
@@ -230,12 +229,11 @@ func (k *Supervisor) Close(ctx context.Context) error {
 	}
 	word := ""
 	if err == nil {
-		word = "done" // without it, the watchdog looks by itself for what is left
+		word = "done" // otherwise the watchdog checks for leftovers
 	}
 	return errors.Join(err, k.dog.Release(ctx, word))
 }
 
-// shut lets nothing be started any more, and gives what was. It says whether it is the first to do so.
 func (k *Supervisor) shut() (started []*Group, first bool) {
 	k.starting.Lock()
 	defer k.starting.Unlock()
@@ -245,7 +243,6 @@ func (k *Supervisor) shut() (started []*Group, first bool) {
 	return slices.Collect(maps.Values(k.groups)), first
 }
 
-// end ends the groups, and waits until nobody has the mark.
 func (k *Supervisor) end(ctx context.Context, started []*Group) error {
 	for _, g := range started {
 		g.Kill()

@@ -21,7 +21,7 @@ import (
 	"pulley/internal/procenv"
 )
 
-// childVariable makes the test's program an engine that starts processes, tells its mark, and waits to be killed.
+// childVariable makes the test's program an engine that starts processes, prints its mark, and waits to be killed.
 const childVariable = "PULLEY_TEST_PROCGROUP"
 
 func TestMain(m *testing.M) {
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// family is a process with a child in its group and a grandchild in a session of its own, all of which ignore what can be
-// ignored. It says so when these three are there; what they start after that may come later.
+// family is a process with a child in its group and a grandchild in its own session, all of which ignore every signal they can.
+// It reports when these three are running. What they start afterwards may come later.
 const family = `trap '' HUP INT TERM
 sleep 600 &
 setsid sh -c 'trap "" HUP INT TERM; echo far; sleep 600' &
@@ -62,7 +62,7 @@ func beKilled() error {
 	return err
 }
 
-// startFamily starts the processes of the family, and gives the reading end of what they write.
+// startFamily starts the processes of the family, and returns the reading end of their output.
 func startFamily(k *procgroup.Supervisor, limits procgroup.Limits) (*procgroup.Group, *os.File, error) {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -140,7 +140,8 @@ func awaitNobody(t *testing.T, mark string) {
 	t.Fatalf("processes are left: %v", procenv.Find(mark, procenv.Settled))
 }
 
-// TestKillTakesAll kills a group whose processes ignore signals, one of them in a session of its own, while the keeper goes on.
+// TestKillTakesAll kills a group whose processes ignore signals, one of them in its own session, while the supervisor keeps
+// running.
 func TestKillTakesAll(t *testing.T) {
 	needMarks(t)
 	t.Parallel()
@@ -159,10 +160,10 @@ func TestKillTakesAll(t *testing.T) {
 		t.Errorf("the first process ended with %v", s)
 	}
 	awaitNobody(t, k.Tag())
-	g.Kill() // harms nobody
+	g.Kill() // no effect
 }
 
-// TestAnEndTakesTheRestAlong lets the first process of a group end by itself, with children of both kinds left.
+// TestAnEndTakesTheRestAlong checks that, when a group's first process ends by itself, its children of both kinds end too.
 func TestAnEndTakesTheRestAlong(t *testing.T) {
 	needMarks(t)
 	t.Parallel()
@@ -182,13 +183,13 @@ func TestAnEndTakesTheRestAlong(t *testing.T) {
 		t.Errorf("the status is %d, want 7", got)
 	}
 	awaitNobody(t, k.Tag())
-	if _, err := io.Copy(io.Discard, outR); err != nil { // ends, since nobody holds the other end any more
+	if _, err := io.Copy(io.Discard, outR); err != nil { // ends, since no process holds the other end any more
 		t.Error(err)
 	}
 	_ = outR.Close()
 }
 
-// TestStopIsGentleFirst stops a process that would end in order and stands still.
+// TestStopIsGentleFirst checks that Stop lets a suspended process end cleanly.
 func TestStopIsGentleFirst(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
@@ -208,7 +209,7 @@ func TestStopIsGentleFirst(t *testing.T) {
 	if _, err := lines.ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	g.Signal(syscall.SIGSTOP) // by itself it might stop only after Stop has woken it
+	g.Signal(syscall.SIGSTOP) // if the program stopped itself, that might come only after Stop has continued it
 	g.Stop(within)
 	<-g.Done()
 	if line, err := lines.ReadString('\n'); line != "gently\n" || g.State().ExitCode() != 3 {
@@ -217,7 +218,7 @@ func TestStopIsGentleFirst(t *testing.T) {
 	_ = outR.Close()
 }
 
-// TestTooManyProcesses starts a group that has more than it may.
+// TestTooManyProcesses starts a group that exceeds its limit.
 func TestTooManyProcesses(t *testing.T) {
 	needMarks(t)
 	t.Parallel()
@@ -241,7 +242,7 @@ func TestTooManyProcesses(t *testing.T) {
 	}
 }
 
-// TestNothingIsStartedAfterClose closes a keeper twice.
+// TestNothingIsStartedAfterClose closes a supervisor twice.
 func TestNothingIsStartedAfterClose(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
@@ -262,7 +263,8 @@ func TestNothingIsStartedAfterClose(t *testing.T) {
 	}
 }
 
-// TestCloseWhileOthersStart closes a keeper while processes are started all the time: none is started afterwards, and none is left.
+// TestCloseWhileOthersStart closes a supervisor during continuous starts: none may succeed afterwards, and no process may be
+// left.
 func TestCloseWhileOthersStart(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
@@ -297,7 +299,7 @@ func TestCloseWhileOthersStart(t *testing.T) {
 	all.Wait() // the cleanup finds no process
 }
 
-// TestSIGKILLTakesAll kills an engine: the watchdog ends what it left.
+// TestSIGKILLTakesAll kills an engine: the watchdog must end its processes.
 func TestSIGKILLTakesAll(t *testing.T) {
 	needMarks(t)
 	depth.Needs(t, "a second process")

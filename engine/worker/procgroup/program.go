@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	busyTries = 5                     // of starting a program whose file somebody is writing
-	busyPause = 10 * time.Millisecond // after the first of them; it doubles
+	busyTries = 5                     // attempts to start a program whose file is being written
+	busyPause = 10 * time.Millisecond // after the first; doubles
 )
 
-// Program is what a Keeper starts.
+// Program is a program for Supervisor.Start.
 type Program struct {
-	Path string   // the executable's file; it is not searched for
-	Argv []string // the program's name, as it is told, and its arguments
-	Dir  string   // empty: ours
-	Env  []string // NAME=value, each name once; see Environ. Nil: ours
+	Path string   // the executable's file; not searched
+	Argv []string // argv[0] and the arguments
+	Dir  string   // empty: this process's
+	Env  []string // NAME=value, each name once; see Environ. Nil: this process's
 
 	Stdin, Stdout, Stderr *os.File // nil: the null device
 }
 
-// Find gives the file of a program, for Path. One without a slash in its name is looked for in PATH, and one with a slash that is
-// not absolute is below dir.
+// Find returns a program's file for Path. A name without a slash is searched in PATH, and a relative one with a slash is
+// relative to dir.
 func Find(program, dir string) (string, error) {
-	if strings.Contains(program, "/") { // absolute, it keeps a slash: without one it would be looked for in PATH
+	if strings.Contains(program, "/") { // keep a slash, or it would be searched in PATH
 		if !filepath.IsAbs(program) {
 			program = filepath.Join(dir, program)
 		}
@@ -58,8 +58,7 @@ func Find(program, dir string) (string, error) {
 	return "", fmt.Errorf("program %s: %w", program, err)
 }
 
-// Environ gives our environment with more variables, which replace those of the same name, and without the mark of whoever
-// started us.
+// Environ returns our environment with more variables, which override, and without our own supervisor's mark.
 func Environ(more map[string]string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -72,8 +71,8 @@ func Environ(more map[string]string) []string {
 	return env
 }
 
-// start starts the program. It tries again where the file is being written: by somebody who replaces it, or by a child of ours
-// that was not yet another program when we closed the file.
+// start starts the program. It retries while the file is being written: by a replacement, or by a forked child of ours that had
+// not yet executed its program when we closed the file.
 func (p *Program) start(mark string) (*os.Process, error) {
 	env := p.Env
 	if env == nil {

@@ -15,7 +15,7 @@ import (
 // Kind is the kind of a message: the value of its key "pulley".
 type Kind string
 
-// The kinds of messages that workers send.
+// The kinds of workers' messages.
 const (
 	KindHello     Kind = "hello"
 	KindResult    Kind = "result"
@@ -24,12 +24,12 @@ const (
 	KindBye       Kind = "bye"
 )
 
-// IsKnown says whether workers send messages of this kind.
+// IsKnown reports whether workers send messages of this kind.
 func (k Kind) IsKnown() bool {
 	return slices.Contains([]Kind{KindHello, KindResult, KindError, KindHeartbeat, KindBye}, k)
 }
 
-// Bounds of what a hello may say.
+// Bounds of a greeting.
 const (
 	SlotsMax         = 10_000
 	HeartbeatMSLeast = 10
@@ -37,44 +37,44 @@ const (
 	actionsMax       = 10_000
 )
 
-// Message is what a worker sent. Its fields are those of its kind.
+// Message is a worker's message, with the fields of its kind.
 type Message struct {
 	Kind Kind
 
 	ID        string          // of result and error
-	IDIsText  bool            // false: the id came as a number, which is taken for its text
+	IDIsText  bool            // false: the id came as a number, and is its text
 	Value     json.RawMessage // of result
 	ErrorType string          // of error
 	Text      string          // of error: its message
 
-	IDs []string // of heartbeat; nil if it lists none
+	IDs []string // of heartbeat; nil: none listed
 
 	Hello *Greeting // of hello
 }
 
-// Greeting is what a worker says of itself. Check tells whether it may.
+// Greeting is a worker's description of itself. Check validates it.
 type Greeting struct {
 	Version     int      `json:"version"`
 	Name        string   `json:"name"`
 	Language    string   `json:"language"`
 	Slots       *int     `json:"slots"`        // nil: 1
-	HeartbeatMS int64    `json:"heartbeat_ms"` // 0: it sends no heartbeats
+	HeartbeatMS int64    `json:"heartbeat_ms"` // 0: no heartbeats
 	Actions     []Action `json:"actions"`
 }
 
 // Action is an action that a worker knows.
 type Action struct {
 	Name     string   `json:"name"`
-	Args     []string `json:"args"`     // nil: it may be called with any
+	Args     []string `json:"args"`     // nil: any
 	Required []string `json:"required"` // nil: all of Args
-	Open     bool     `json:"open"`     // it takes others than Args, too
+	Open     bool     `json:"open"`     // it also accepts others than Args
 	Doc      string   `json:"doc"`
 }
 
-// Heartbeat is how long the worker is silent at most; 0: it sends no heartbeats.
+// Heartbeat bounds the worker's silence; 0: no heartbeats.
 func (g *Greeting) Heartbeat() time.Duration { return time.Duration(g.HeartbeatMS) * time.Millisecond }
 
-// SlotCount is how many attempts the worker takes at once.
+// SlotCount is the worker's number of concurrent attempts.
 func (g *Greeting) SlotCount() int {
 	if g.Slots == nil {
 		return 1
@@ -82,7 +82,7 @@ func (g *Greeting) SlotCount() int {
 	return *g.Slots
 }
 
-// Check gives all that is wrong with the greeting, a line each, such as errors.Join makes.
+// Check returns all mistakes of the greeting, one per line.
 func (g *Greeting) Check() error {
 	if g.Version != Version {
 		return fmt.Errorf("its version of the protocol is %d; pulley speaks version %d", g.Version, Version)
@@ -139,8 +139,8 @@ func (g *Greeting) checkActions() (errs []error) {
 	return errs
 }
 
-// parse reads a message that is valid JSON. It gives nil if the line is none, and an error with the message if a field is not what
-// it must be.
+// parse parses a message in valid JSON. It returns nil if the line is none, and an error with the message if a field is
+// invalid.
 func parse(line []byte) (*Message, error) {
 	var m struct {
 		Pulley  any             `json:"pulley"`
@@ -150,7 +150,7 @@ func parse(line []byte) (*Message, error) {
 		Message any             `json:"message"`
 		IDs     []any           `json:"ids"`
 	}
-	// Fields whose form nobody relies on may be anything: only those of the kind are looked at.
+	// Only fields of the kind are checked.
 	err := json.Unmarshal(line, &m)
 	kind, isText := m.Pulley.(string)
 	if !isText {
@@ -190,7 +190,6 @@ func parse(line []byte) (*Message, error) {
 	return message, err
 }
 
-// setID takes an id as it came.
 func (m *Message) setID(raw json.RawMessage) bool {
 	if json.Unmarshal(raw, &m.ID) == nil && string(raw) != "null" {
 		m.IDIsText = true
@@ -204,7 +203,6 @@ func (m *Message) setID(raw json.RawMessage) bool {
 	return true
 }
 
-// wordField says which field of a message has a value of another type.
 func wordField(err error) error {
 	var field *json.UnmarshalTypeError
 	if errors.As(err, &field) {

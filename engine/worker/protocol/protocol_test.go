@@ -10,7 +10,7 @@ import (
 	"pulley/engine/worker/protocol"
 )
 
-// describe tells what was found in a line, in short.
+// describe summarizes what was found in a line.
 func describe(l protocol.Line) string {
 	var parts []string
 	if len(l.Text) > 0 {
@@ -93,7 +93,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLineWithoutEnd is known as such as soon as it is too long.
+// TestLineWithoutEnd checks that an endless line is refused as soon as it is too long.
 func TestLineWithoutEnd(t *testing.T) {
 	t.Parallel()
 	r := protocol.NewReader(&endless{`{"pulley":"result","id":"7","value":"`})
@@ -106,7 +106,7 @@ func TestLineWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestLineReader cuts lines where they are too long.
+// TestLineReader checks that lines are cut where they are too long.
 func TestLineReader(t *testing.T) {
 	t.Parallel()
 	r := protocol.NewLineReader(strings.NewReader("\n"+strings.Repeat("x", 150)+"\nend\nrest"), 100)
@@ -170,7 +170,7 @@ func TestGreeting(t *testing.T) {
 	}
 }
 
-// FuzzTake wants every line to be taken apart without harm, and text and message to be disjoint.
+// FuzzTake checks that any line is parsed safely, and that text and message are disjoint.
 func FuzzTake(f *testing.F) {
 	f.Add([]byte(`x{"pulley":"result","id":"7","value":1}`))
 	f.Add([]byte(`{"pulley":"x{"pulley":"bye"}`))

@@ -13,36 +13,36 @@ import (
 )
 
 const (
-	// idWithin is where the id of a message must be that is too long to be read: among the first bytes.
+	// idWithin is the first part of a too long message in which its id must be.
 	idWithin = 4 << 10
-	// beginsMax bounds how many places in a line are tried where a message may begin.
+	// beginsMax bounds the places in a line where a message's begin is tried.
 	beginsMax  = 16
 	bufferSize = 64 << 10
-	// skipMax bounds the rest of a line that was too long.
+	// skipMax bounds the rest of a too long line.
 	skipMax = 16 * LineBytes
 )
 
-// ErrEndless is the end of reading where a line has no end.
+// ErrEndless ends reading at an endless line.
 var ErrEndless = errors.New("it wrote a line without an end")
 
-// ErrTooLong is the damage of a message that is longer than LineBytes.
+// ErrTooLong is the damage of a message longer than LineBytes.
 var ErrTooLong = errors.New("it is longer than " + strconv.Itoa(LineBytes) + " bytes")
 
-// Line is what a worker wrote in one line. It is valid until the next is read, except for its message.
+// Line is one line of a worker. It is valid until the next is read, except for its message.
 type Line struct {
-	Text    []byte   // what is for the log; the whole line where Message and Damage are nil
-	Message *Message // nil: there is none, or it is damaged
+	Text    []byte   // for the log; the whole line if Message and Damage are nil
+	Message *Message // nil: none, or damaged
 	Damage  *Damage
 }
 
-// Damage is a message that cannot be read.
+// Damage is an unreadable message.
 type Damage struct {
-	Kind Kind   // empty: it cannot be read
-	ID   string // of the attempt that it answers; empty: it cannot be read
-	Err  error  // what is wrong; ErrTooLong among others
+	Kind Kind   // empty: unreadable
+	ID   string // of the answered attempt; empty: unreadable
+	Err  error  // ErrTooLong or another reason
 }
 
-// LosesAnswer says that the damaged message may have been an answer to nobody knows which attempt.
+// LosesAnswer reports whether the message may have answered an unknown attempt.
 func (d *Damage) LosesAnswer() bool {
 	return d.ID == "" && (d.Kind == "" || d.Kind == KindResult || d.Kind == KindError)
 }
@@ -50,22 +50,22 @@ func (d *Damage) LosesAnswer() bool {
 // Reader reads the lines of a worker.
 type Reader struct {
 	in      *bufio.Reader
-	most    int    // bytes of a line, its line feed included
+	most    int    // bytes of a line, including its line feed
 	long    []byte // of a line that does not fit into the buffer
-	skip    bool   // the rest of the line that was too long
-	skipped int    // bytes of it so far
+	skip    bool   // skip the rest of a too long line
+	skipped int    // skipped bytes of it
 }
 
 // NewReader reads messages from r.
 func NewReader(r io.Reader) *Reader { return NewLineReader(r, LineBytes) }
 
-// NewLineReader reads lines from r that have most bytes at most.
+// NewLineReader reads lines of at most most bytes from r.
 func NewLineReader(r io.Reader, most int) *Reader {
 	return &Reader{in: bufio.NewReaderSize(r, min(bufferSize, most)), most: most}
 }
 
-// Next gives the next line. A line that is too long comes when it is known to be, and its rest is skipped. The text after the last
-// line feed comes as a line without a message. The error is that of the reader below, io.EOF at the end, or ErrEndless.
+// Next returns the next line. A too long line is returned as soon as that is known, and its rest is skipped. Text after the
+// last line feed is a line without a message. The error is the underlying reader's, io.EOF at the end, or ErrEndless.
 func (r *Reader) Next() (Line, error) {
 	for {
 		line, tooLong, err := r.ReadLine()
@@ -82,12 +82,12 @@ func (r *Reader) Next() (Line, error) {
 	}
 }
 
-// ReadLine gives a line as it came, without its line feed. Of a line that is too long it gives the begin. With an error it gives
-// what came after the last line feed.
+// ReadLine returns a raw line without its line feed, or the begin of a too long line. With an error it returns what came after
+// the last line feed.
 func (r *Reader) ReadLine() (line []byte, tooLong bool, err error) {
 	r.long = r.long[:0]
 	if cap(r.long) > 1<<20 {
-		r.long = nil // one long line does not keep its memory
+		r.long = nil // releases a long line's memory
 	}
 	for {
 		part, err := r.in.ReadSlice('\n')
@@ -122,10 +122,10 @@ func (r *Reader) ReadLine() (line []byte, tooLong bool, err error) {
 // keyText is in every line with a message.
 var keyText = []byte(`"pulley"`)
 
-// messageBegin is how a message begins that stands behind something else.
+// messageBegin matches the begin of a message after other text.
 var messageBegin = regexp.MustCompile(`\{\s*"pulley"\s*:\s*"`)
 
-// Take takes a line apart.
+// Take parses a line.
 func Take(line []byte) Line {
 	if !bytes.Contains(line, keyText) {
 		return Line{Text: line}
@@ -157,7 +157,6 @@ func Take(line []byte) Line {
 	return damaged(line, begins[0][0], wrongWith(line[begins[0][0]:]))
 }
 
-// takeLong takes the begin of a line apart that is too long.
 func takeLong(line []byte) Line {
 	at := messageBegin.FindIndex(line[:min(len(line), idWithin)])
 	if at == nil {
@@ -166,8 +165,8 @@ func takeLong(line []byte) Line {
 	return damaged(line, at[0], ErrTooLong)
 }
 
-// damaged gives what can be known of a message that begins somewhere in a line. Something of a kind that workers do not send is
-// text, such as a message of ours that somebody printed.
+// damaged returns what is known of a message that begins within a line. A kind that workers do not send is text, such as a
+// printed message of ours.
 func damaged(line []byte, begin int, err error) Line {
 	kind, id := peek(line[begin:])
 	if kind != "" && !kind.IsKnown() {
@@ -176,7 +175,6 @@ func damaged(line []byte, begin int, err error) Line {
 	return Line{Text: line[:begin], Damage: &Damage{Kind: kind, ID: id, Err: err}}
 }
 
-// peek reads kind and id at the begin of a message.
 func peek(message []byte) (kind Kind, id string) {
 	d := json.NewDecoder(bytes.NewReader(message[:min(len(message), idWithin)]))
 	d.UseNumber()
@@ -205,7 +203,7 @@ func peek(message []byte) (kind Kind, id string) {
 	return kind, id
 }
 
-// wrongWith says why a message cannot be read.
+// wrongWith describes why a message is unreadable.
 func wrongWith(message []byte) error {
 	if !utf8.Valid(message) {
 		return errors.New("it is not UTF-8")

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// Version is the one that this package speaks.
+// Version is this package's protocol version.
 const Version = 1
 
-// LineBytes is how long a line may be, its line feed included.
+// LineBytes bounds a line, including its line feed.
 const LineBytes = 8 << 20
 
-// Run is an attempt, as a worker is told of it.
+// Run is an attempt, as sent to a worker.
 type Run struct {
 	Action   string          `json:"action"`
 	Instance string          `json:"instance"`
@@ -23,9 +23,9 @@ type Run struct {
 	Args     json.RawMessage `json:"args"` // an object
 }
 
-// Fields gives what lines of the run have in common, however often it is delivered.
+// Fields returns the part of the run's lines that is common to its deliveries.
 func (r Run) Fields() ([]byte, error) {
-	// The arguments, which may be long, are JSON already: they are taken as they are, on one line.
+	// The arguments, which may be long, are JSON already: they are copied, on one line.
 	args := r.Args
 	r.Args = json.RawMessage("0")
 	fields, err := json.Marshal(r)
@@ -57,16 +57,16 @@ func AppendRun(line []byte, id uint64, delivery int, timeoutMS int64, fields []b
 	return append(line, fields...)
 }
 
-// RunOverhead is more than AppendRun adds to the fields.
+// RunOverhead exceeds what AppendRun adds to the fields.
 const RunOverhead = 128
 
-// Hello gives the line with which pulley begins.
+// Hello returns pulley's first line.
 func Hello() []byte { return []byte(`{"pulley":"hello","version":1}` + "\n") }
 
-// Cancel gives the line that cancels a delivery.
+// Cancel returns the line that cancels a delivery.
 func Cancel(id uint64) []byte {
 	return append(strconv.AppendUint([]byte(`{"pulley":"cancel","id":"`), id, 10), "\"}\n"...)
 }
 
-// Bye gives the line after which no attempts come.
+// Bye returns the line after which no attempts come.
 func Bye() []byte { return []byte(`{"pulley":"bye"}` + "\n") }

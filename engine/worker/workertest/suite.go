@@ -27,25 +27,24 @@ import (
 
 // Harness is an executor under test.
 type Harness struct {
-	// Func makes an action that behaves so. It is called once for each behaviour that the executor does not lack. What it needs is
-	// released by t.Cleanup.
+	// Func makes an action of a behaviour. It is called once for each behaviour that the executor does not lack. t.Cleanup
+	// releases resources.
 	Func func(t *testing.T, b Behaviour) worker.Func
 
-	// Lacks has the behaviours that no action of this executor can have, each with the reason.
+	// Lacks has the behaviours that this executor cannot have, with the reason.
 	Lacks map[Behaviour]string
 
-	// Types has the failure types of behaviours that differ from the suite's: NoFailure where the right result is expected
-	// instead. Die must be among them, unless it is lacked.
+	// Types has the failure types that differ from the suite's: NoFailure if the right result is expected instead. ActionDie
+	// must be among them, unless it is lacked.
 	Types map[Behaviour]string
 
-	// Timeout bounds each attempt: what has not ended by then will not. Zero: two minutes, for a machine with other work.
+	// Timeout bounds each attempt. Zero: two minutes, for a busy machine.
 	Timeout time.Duration
 }
 
-// NoFailure in Harness.Types says that the behaviour does no harm.
+// NoFailure in Harness.Types means that the behaviour does no harm.
 const NoFailure = "none"
 
-// Bounds of the cases.
 const (
 	defaultTimeout = 2 * time.Minute
 	shortTimeout   = "300ms" // of a node whose action does not end
@@ -81,7 +80,7 @@ type suite struct {
 	funcs map[Behaviour]worker.Func
 }
 
-// check refuses a harness that names what there is not.
+// check rejects a harness that names unknown behaviours.
 func (s *suite) check(t *testing.T) {
 	t.Helper()
 	for b, why := range s.h.Lacks {
@@ -99,7 +98,6 @@ func (s *suite) check(t *testing.T) {
 	}
 }
 
-// suiteCase is a case, and the behaviour that it is about.
 type suiteCase struct {
 	name string
 	of   Behaviour
@@ -129,8 +127,8 @@ func cases() []suiteCase {
 	}
 }
 
-// execute runs one attempt with a node timeout (empty: none), as an engine would. It fails the test where the attempt does
-// not end soon after its timeout or its context did.
+// execute runs one attempt with a node timeout (empty: none), as an engine would. It fails the test if the attempt does not end
+// soon after its timeout or context.
 func (s *suite) execute(ctx context.Context, t *testing.T, b Behaviour, args, timeout string) (json.RawMessage, *plan.Failure) {
 	t.Helper()
 	reg, err := worker.NewRegistry(worker.Action{Name: string(b), Run: s.funcs[b]})
@@ -179,7 +177,7 @@ func taskOf(t *testing.T, b Behaviour, args, timeout string) backend.Task {
 	return task
 }
 
-// same says whether two JSON texts are the same value.
+// same reports whether two JSON texts are the same value.
 func same(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	limits := ir.Limits{ValueBytes: 1 << 30}
@@ -235,7 +233,7 @@ func many(t *testing.T, s *suite) {
 	all.Wait()
 }
 
-// failsAsItShould wants the failure type of a behaviour, and of Garbage the right result where it does no harm.
+// failsAsItShould expects a behaviour's failure type, or for Garbage the right result if it does no harm.
 func failsAsItShould(b Behaviour) func(*testing.T, *suite) {
 	return func(t *testing.T, s *suite) {
 		want := failureTypes[b]
@@ -256,7 +254,6 @@ func failsAsItShould(b Behaviour) func(*testing.T, *suite) {
 	}
 }
 
-// shown keeps what a test prints short.
 func shown(result []byte) []byte { return result[:min(len(result), 200)] }
 
 func timesOut(b Behaviour) func(*testing.T, *suite) {
@@ -271,7 +268,7 @@ func timesOut(b Behaviour) func(*testing.T, *suite) {
 func cancels(b Behaviour) func(*testing.T, *suite) {
 	return func(t *testing.T, s *suite) {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(300*time.Millisecond, cancel) // in the midst of it, or before: it must end either way
+		time.AfterFunc(300*time.Millisecond, cancel) // at any time: it must end either way
 		if result, failure := s.execute(ctx, t, b, `{}`, ""); failure == nil {
 			t.Errorf("it ends with the result %s", shown(result))
 		}
@@ -325,7 +322,7 @@ func (s *suite) awaitNobody(t *testing.T, token string) {
 	t.Errorf("the processes %v are left", withArgument(token))
 }
 
-// withArgument gives the processes that have a text in their command line. Without /proc, nobody is found.
+// withArgument returns the processes with a text in their command line; none without /proc.
 func withArgument(text string) (pids []int) {
 	entries, _ := os.ReadDir("/proc") // there is none on a Mac
 	for _, e := range entries {

@@ -17,10 +17,10 @@ import (
 	"pulley/internal/depth"
 )
 
-// mutantVariable names the planted bug that TestSubject runs with; unset, it runs without one.
+// mutantVariable names the planted bug that TestSubject runs with. If it is unset, there is none.
 const mutantVariable = "WORKERTEST_MUTANT"
 
-// mutant is an executor with a planted bug: instead of what it should do, an action of one behaviour does something else.
+// mutant is an executor with a planted bug: the action of one behaviour does something else.
 type mutant struct {
 	name  string
 	of    workertest.Behaviour
@@ -28,22 +28,20 @@ type mutant struct {
 	run   worker.Func
 }
 
-// give makes an action that gives a value.
 func give(value any) worker.Func {
 	return func(context.Context, worker.Call) (any, error) { return value, nil }
 }
 
-// fail makes an action that fails.
 func fail(typ, message string) worker.Func {
 	return func(context.Context, worker.Call) (any, error) {
 		return nil, &worker.Error{Type: typ, Message: message}
 	}
 }
 
-// never ends, whatever the context does; the test's process takes it along.
+// never does not end, whatever the context does. It ends with the test's process.
 func never(context.Context, worker.Call) (any, error) { select {} }
 
-// left keeps what holds the processes that leave has started, until this one ends.
+// left holds the processes that leave has started, until this one ends.
 var left sync.Map
 
 // leave starts a process that outlives the attempt, and ends with the test's.
@@ -97,7 +95,7 @@ func bytesReplaced(text []byte, before, after string) json.RawMessage {
 	return bytes.Replace(text, []byte(before), []byte(after), 1)
 }
 
-// obedient is an executor that keeps the contract: it does itself what processes would do.
+// obedient is an executor that keeps the contract. It does itself what processes would do.
 func obedient(b workertest.Behaviour) worker.Func {
 	switch b {
 	case workertest.Echo:
@@ -137,7 +135,7 @@ func obedient(b workertest.Behaviour) worker.Func {
 	}
 }
 
-// child starts a process with the arguments in its command line, and gives what ends it.
+// child starts a process with the arguments in its command line, and returns what ends it.
 func child(call worker.Call) (end func(), err error) {
 	cmd := exec.Command("sh", "-c", "read line", string(call.Args))
 	in, err := cmd.StdinPipe()
@@ -182,7 +180,7 @@ func TestSubject(t *testing.T) {
 	workertest.Run(t, h)
 }
 
-// TestTheSuiteCatches plants one bug after the other, and wants the case to fail that is about it.
+// TestTheSuiteCatches plants one bug after the other, and checks that its case fails.
 func TestTheSuiteCatches(t *testing.T) {
 	depth.Needs(t, "other processes")
 	t.Parallel()

@@ -1,4 +1,4 @@
--- Where the members of a fan-out meet: River has no joins. Room in the pages keeps the updates within them.
+-- Counts the members of a fan-out: River has no joins. The fill factor keeps updates within their pages.
 CREATE TABLE fan_in (
     instance bigint PRIMARY KEY,
     remaining int NOT NULL,

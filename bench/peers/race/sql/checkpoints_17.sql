@@ -1,2 +1,2 @@
--- How many checkpoints there were, from Postgres 17 on.
+-- Counts checkpoints, from Postgres 17 on.
 SELECT num_timed + num_requested FROM pg_stat_checkpointer

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// runBody is the request of jobs.run.
 type runBody struct {
 	Overrides struct {
 		ContainerOverrides []struct {
@@ -27,7 +26,7 @@ type runBody struct {
 	}
 }
 
-// keyIn gives the key in a request of jobs.run; empty: there is none.
+// keyIn returns the key in a jobs.run request; empty: none.
 func keyIn(body []byte) string {
 	var b runBody
 	if json.Unmarshal(body, &b) != nil {
@@ -43,7 +42,6 @@ func keyIn(body []byte) string {
 	return ""
 }
 
-// pageMax bounds a page of executions.
 const pageMax = 100
 
 // cloudRun answers below /v2/.
@@ -101,7 +99,7 @@ func (s *Server) run(name string, body []byte) reply {
 	return reply{status: http.StatusOK, body: map[string]any{"name": operationOf(j), "metadata": meta}}
 }
 
-// list gives executions, the newest first; a page's token is where the next one begins, counted from the oldest.
+// list returns executions, newest first; a page's token is its first index, counted from the oldest.
 func (s *Server) list(r *http.Request, name string) reply {
 	size, err := strconv.Atoi(r.URL.Query().Get("pageSize"))
 	if err != nil || size < 1 || size > pageMax {
@@ -125,7 +123,7 @@ func (s *Server) list(r *http.Request, name string) reply {
 			break
 		}
 		e := j.execution()
-		if r.URL.Query().Get("fields") != "" { // any selection is taken for that of package httpjob
+		if r.URL.Query().Get("fields") != "" { // any selection is treated as package httpjob's
 			e = map[string]any{"name": e["name"], "createTime": e["createTime"], "template": e["template"]}
 		}
 		page = append(page, e)
@@ -133,7 +131,6 @@ func (s *Server) list(r *http.Request, name string) reply {
 	return reply{status: http.StatusOK, body: map[string]any{"executions": page, "nextPageToken": next}}
 }
 
-// lag is how long a job is not listed.
 func (s *Server) lag(j *job) time.Duration {
 	if s.config.ListUneven <= 0 {
 		return s.config.ListLag
@@ -143,7 +140,6 @@ func (s *Server) lag(j *job) time.Duration {
 	return s.config.ListLag + time.Duration(rand.New(rand.NewPCG(s.config.Seed, h.Sum64())).Int64N(int64(s.config.ListUneven)))
 }
 
-// execution describes a job as an execution.
 func (j *job) execution() map[string]any {
 	now := time.Now()
 	state := j.state(now)
@@ -177,7 +173,6 @@ func (j *job) execution() map[string]any {
 	return e
 }
 
-// left answers at /results/KEY with what a job of that key left there.
 func (s *Server) left(escaped string) reply {
 	for _, j := range slices.Backward(s.jobs) {
 		if url.PathEscape(j.start.Key) != escaped || j.state(time.Now()) == "running" {

@@ -1,10 +1,9 @@
-// Package jobserver is a server of jobs in memory, for tests: it speaks both dialects of package httpjob, and does what goes wrong
-// with servers.
+// Package jobserver is an in-memory job server for tests: it speaks both dialects of package httpjob, and injects faults.
 //
-// A [Server] is an http.Handler. Its jobs do what Config.Behave says, and end by the clock, without a goroutine. It counts how
-// often each key was started, which is what tests of exactly-once want to know.
+// A [Server] is an http.Handler. Its jobs do what Config.Behave returns, and end by the clock, without a goroutine. It counts
+// the starts of each key, for tests of exactly-once.
 //
-// Faults come by [Faults], each with its probability. What happens to a request is drawn from the seed, what the request is
-// about, and how many requests there were about that: it does not depend on the order in which requests about different jobs
-// arrive. No fault but a lost reply, a slow one and an error after the work lets a request do anything.
+// [Faults] are probabilities. The seed, a request's subject, and the number of requests about it determine its fate, not the
+// order of requests about different jobs. Only a lost reply, a slow one and an error after the work let a request have an
+// effect.
 package jobserver

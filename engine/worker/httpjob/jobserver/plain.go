@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// bodyBytes bounds a request.
 const bodyBytes = 16 << 20
 
 func readAll(r *http.Request) []byte {
 	body, err := io.ReadAll(io.LimitReader(r.Body, bodyBytes))
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client has gone
+		panic(http.ErrAbortHandler) // the client has disconnected
 	}
 	return body
 }
@@ -31,10 +30,10 @@ func write(w http.ResponseWriter, a reply) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
-	_, _ = w.Write(text) // the client may have gone
+	_, _ = w.Write(text) // the client may have disconnected
 }
 
-// plain answers at /jobs.
+// plain answers below /jobs.
 func (s *Server) plain(r *http.Request, body []byte) reply {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/jobs")
 	switch {
@@ -91,7 +90,6 @@ func (s *Server) describe(j *job) reply {
 	return j.plain()
 }
 
-// plain describes a job.
 func (j *job) plain() reply {
 	state := j.state(time.Now())
 	said := map[string]any{"id": strings.TrimPrefix(j.id, "plain "), "state": state}

@@ -11,37 +11,35 @@ import (
 	"time"
 )
 
-// Config says what a server does. The zero value is one whose jobs succeed at once, without faults.
+// Config configures a server. The zero value's jobs succeed at once, without faults.
 type Config struct {
 	Seed   uint64 // of the faults
 	Faults Faults
 
-	// Behave says what a job does. Nil: it succeeds at once, and gives its arguments.
+	// Behave returns what a job does. Nil: it succeeds at once with its arguments.
 	Behave func(Start) Behaviour
 
-	// ListLag is how long a Cloud Run execution is not listed after it was started, and ListUneven bounds what is drawn for each
-	// execution in addition.
+	// ListLag is how long a new Cloud Run execution is not listed; up to ListUneven is drawn in addition.
 	ListLag, ListUneven time.Duration
 
-	// Tokens are those that are taken, each for TokenUses requests; a request with another one, or one too often, is answered with
-	// 401. None: requests need no token.
+	// Tokens are the valid ones, each for TokenUses requests; other requests get 401. None: requests need no token.
 	Tokens    []string
 	TokenUses int // zero: no bound
 }
 
-// Faults are probabilities from 0 to 1, but for times.
+// Faults are probabilities from 0 to 1, and times.
 type Faults struct {
-	Errors      float64 // 500, and nothing is done
-	ErrorsAfter float64 // 500, after the work was done
-	Lost        float64 // the work is done, and the connection closed without an answer
-	Throttled   float64 // 429 with RetryAfter, and nothing is done
+	Errors      float64 // 500 without an effect
+	ErrorsAfter float64 // 500 after the work
+	Lost        float64 // the work is done, and the connection closes without an answer
+	Throttled   float64 // 429 with RetryAfter, without an effect
 	RetryAfter  time.Duration
 	SlowBefore  float64 // the work is done after SlowTime
-	SlowAfter   float64 // the answer comes SlowTime after the work was done
+	SlowAfter   float64 // the answer comes SlowTime after the work
 	SlowTime    time.Duration
 }
 
-// Start is what a job was started with.
+// Start is the parameters of a job.
 type Start struct {
 	Job  string
 	Key  string
@@ -52,25 +50,24 @@ type Start struct {
 
 // Behaviour is what a job does.
 type Behaviour struct {
-	After   time.Duration // its end, from its start
-	Never   bool          // it does not end by itself
-	Stays   bool          // it is not ended by being cancelled, either
+	After   time.Duration // time from start to end
+	Never   bool          // never ends by itself
+	Stays   bool          // cancelling does not end it, either
 	Fails   bool
-	Type    string          // of the failure; empty: it names none
+	Type    string          // of the failure; empty: none
 	Message string          // of the failure
-	Result  json.RawMessage // of its success; nil: it gives none
-	Answer  []byte          // if not nil, looking at it is answered with this, once it has ended
-	Silent  bool            // looking at it is not answered
-	Floods  bool            // looking at it is answered without an end, once it has ended
+	Result  json.RawMessage // of its success; nil: none
+	Answer  []byte          // if not nil, the answer to a poll once it has ended
+	Silent  bool            // polls are not answered
+	Floods  bool            // polls get an endless answer once it has ended
 }
 
-// job is one that was started.
 type job struct {
 	id        string
 	start     Start
 	does      Behaviour
 	begun     time.Time
-	cancelled time.Time // zero: it was not
+	cancelled time.Time // zero: not cancelled
 }
 
 // Server keeps jobs. It is an http.Handler, safe for concurrent use.
@@ -78,14 +75,14 @@ type Server struct {
 	config Config
 
 	mu       sync.Mutex
-	jobs     []*job          // in the order of their starts
-	byID     map[string]*job // ids have what kind of thing they are in them
+	jobs     []*job          // in order of start
+	byID     map[string]*job // ids include the dialect
 	byKey    map[string]*job // of the plain dialect
 	starts   map[string]int
 	cancels  map[string]int  // by key
-	told     map[string]bool // keys of jobs whose end was told
+	told     map[string]bool // keys of jobs whose end was reported
 	uses     map[string]int  // of tokens
-	requests map[string]int  // by what they are about
+	requests map[string]int  // by subject
 	total    int
 }
 
@@ -97,10 +94,10 @@ func New(c Config) *Server {
 	}
 }
 
-// Starts gives how often a job was started, by its key.
+// Starts counts the starts of jobs by key.
 func (s *Server) Starts() map[string]int { return s.counts(s.starts) }
 
-// Cancels gives how often a job was cancelled while it ran, by its key.
+// Cancels counts cancellations of running jobs by key.
 func (s *Server) Cancels() map[string]int { return s.counts(s.cancels) }
 
 func (s *Server) counts(of map[string]int) map[string]int {
@@ -113,28 +110,28 @@ func (s *Server) counts(of map[string]int) map[string]int {
 	return c
 }
 
-// Requests gives how many requests there were.
+// Requests is the number of requests.
 func (s *Server) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// Progress gives how many jobs were started, and of how many the end was told. It does not fall.
+// Progress returns the number of started jobs and of reported ends. Neither falls.
 func (s *Server) Progress() (started, told int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.starts), len(s.told)
 }
 
-// tell notes that a job's state is told. The caller holds the lock.
+// tell notes that a job's state is reported. The caller holds the lock.
 func (s *Server) tell(j *job) {
 	if j.state(time.Now()) != "running" {
 		s.told[j.start.Key] = true
 	}
 }
 
-// Active gives how many jobs have not ended.
+// Active is the number of jobs that have not ended.
 func (s *Server) Active() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +144,6 @@ func (s *Server) Active() int {
 	return n
 }
 
-// state is what has become of a job, in the words of the plain dialect.
 func (j *job) state(now time.Time) string {
 	ends := j.begun.Add(j.does.After)
 	switch {
@@ -182,12 +178,11 @@ func (s *Server) stop(j *job) {
 	}
 }
 
-// reply is what a request is answered with.
 type reply struct {
 	status int
-	body   any  // written as JSON, unless it is []byte
-	silent bool // nothing is answered
-	floods bool // the body has no end
+	body   any  // as JSON, unless it is []byte
+	silent bool // no answer
+	floods bool // an endless body
 }
 
 func wrong(status int, format string, args ...any) reply {
@@ -195,7 +190,6 @@ func wrong(status int, format string, args ...any) reply {
 	return reply{status: status, body: map[string]any{"error": map[string]any{"code": status, "message": text}}}
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := readAll(r)
 	if !s.takes(r) {
@@ -213,7 +207,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if draw.Float64() < f.SlowBefore {
-		wait(r, f.SlowTime, false) // the client may have gone: the work is done even so
+		wait(r, f.SlowTime, false) // the work is done even if the client has disconnected
 	}
 	s.mu.Lock()
 	answer := s.route(r, body)
@@ -237,7 +231,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait waits, and where it is to, for no longer than the client does.
 func wait(r *http.Request, d time.Duration, withClient bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -251,7 +244,7 @@ func wait(r *http.Request, d time.Duration, withClient bool) {
 	}
 }
 
-// flood writes until the client has gone.
+// flood writes until the client disconnects.
 func flood(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 	text := []byte("{\"id\": \"" + strings.Repeat("x", 1<<16))
@@ -262,7 +255,7 @@ func flood(w http.ResponseWriter) {
 	}
 }
 
-// takes says whether a request's token is valid.
+// takes reports whether a request's token is valid.
 func (s *Server) takes(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +273,7 @@ func (s *Server) takes(r *http.Request) bool {
 	return false
 }
 
-// draw gives what decides about a request: numbers by the seed, what it is about, and which request about that it is.
+// draw returns a request's random numbers: by the seed, its subject, and its number among the requests about that.
 func (s *Server) draw(r *http.Request, body []byte) *rand.Rand {
 	about := r.Method + " " + r.URL.RequestURI() + " " + r.Header.Get("Idempotency-Key") + " " + keyIn(body)
 	s.mu.Lock()
@@ -292,7 +285,7 @@ func (s *Server) draw(r *http.Request, body []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(s.config.Seed, h.Sum64()))
 }
 
-// route has a request done. The caller holds the lock.
+// route executes a request. The caller holds the lock.
 func (s *Server) route(r *http.Request, body []byte) reply {
 	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/v2/"); ok {
 		return s.cloudRun(r, path, body)

@@ -14,49 +14,48 @@ import (
 	"pulley/engine/worker/procgroup"
 )
 
-// What Options mean that do not say.
+// Defaults of Options.
 const (
 	TimeoutDefault      = 5 * time.Second
 	HelloTimeoutDefault = 30 * time.Second
 )
 
-// Call is an action and arguments, an object, that it may be run with.
+// Call is an action with arguments, an object, that may be run.
 type Call struct {
 	Action string
 	Args   json.RawMessage
 }
 
-// Options say what is checked.
+// Options configure a check.
 type Options struct {
-	// Command is the worker's program and its arguments. A program without a slash is looked for in PATH.
+	// Command is the worker's program and its arguments. A program without a slash is searched in PATH.
 	Command []string
 
-	// Run may be run and gives a result; nil: there is none.
+	// Run may be run and returns a result; nil: none.
 	Run *Call
 
-	// Slow may be run, and takes longer than Patience; nil: there is none.
+	// Slow may be run, and takes longer than Timeout; nil: none.
 	Slow *Call
 
-	// Timeout is how long an answer, a heartbeat beyond the worker's own interval, and the end may take; zero means TimeoutDefault.
+	// Timeout bounds an answer, a heartbeat's delay, and the worker's end; zero means TimeoutDefault.
 	Timeout time.Duration
 
-	// HelloTimeout is how long a worker may take to say hello; zero means HelloTimeoutDefault.
+	// HelloTimeout bounds the wait for the hello; zero means HelloTimeoutDefault.
 	HelloTimeout time.Duration
 
-	// Log is called with each line that the worker writes to standard error; nil: nobody is told.
+	// Log receives each line that the worker writes to standard error; may be nil.
 	Log func(line string)
 }
 
-// Finding is something that a worker does wrong.
+// Finding is a mistake of a worker.
 type Finding struct {
 	Check    string // what was checked
-	Sent     string // what was sent to the worker; empty: nothing
+	Sent     string // to the worker; empty: nothing
 	Expected string
 	Came     string
 	Advice   string // what to do
 }
 
-// String is the finding in one line.
 func (f Finding) String() string {
 	sent := ""
 	if f.Sent != "" {
@@ -65,7 +64,6 @@ func (f Finding) String() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s: %sexpected %s; came %s; %s", f.Check, sent, f.Expected, clip(f.Came), f.Advice)), " ")
 }
 
-// clip keeps what is quoted short.
 func clip(text string) string {
 	const most = 240
 	if len(text) <= most {
@@ -74,11 +72,11 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// Report is what came of it.
+// Report is the result of a check.
 type Report struct {
 	Findings []Finding
 	Passed   []string // checks without a finding
-	LeftOut  []string // checks that were left out, each with the reason
+	LeftOut  []string // omitted checks, with the reason
 }
 
 // kit is a run of all checks.
@@ -90,7 +88,7 @@ type kit struct {
 	lastID  int
 }
 
-// Run checks a worker. The error is not the worker's.
+// Run checks a worker. The error is not about the worker.
 func Run(ctx context.Context, o Options) (report *Report, err error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, errors.New("no program; name one and its arguments")
@@ -123,7 +121,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 			return nil, context.Cause(ctx)
 		}
 		if slices.ContainsFunc(k.report.Findings, func(f Finding) bool { return f.Check == checkHello }) {
-			break // it will not say it right the next time either
+			break // it would repeat its mistake
 		}
 	}
 	return k.finish(), nil
@@ -134,7 +132,6 @@ func isObject(text json.RawMessage) bool {
 	return json.Unmarshal(text, &object) == nil && object != nil
 }
 
-// find adds a finding, the first of each check and reason.
 func (k *kit) find(f Finding) {
 	if !slices.ContainsFunc(k.report.Findings, func(g Finding) bool { return g.Check == f.Check && g.Expected == f.Expected }) {
 		k.report.Findings = append(k.report.Findings, f)
@@ -145,10 +142,8 @@ func (k *kit) leaveOut(check, why string) {
 	k.report.LeftOut = append(k.report.LeftOut, check+": "+why)
 }
 
-// passes notes a check that was made.
 func (k *kit) passes(check string) { k.report.Passed = append(k.report.Passed, check) }
 
-// finish takes the checks with findings from those that passed.
 func (k *kit) finish() *Report {
 	slices.Sort(k.report.Passed)
 	k.report.Passed = slices.DeleteFunc(slices.Compact(k.report.Passed), func(check string) bool {

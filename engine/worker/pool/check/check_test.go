@@ -18,7 +18,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// example gives the path and the text of a reference worker.
 func example(t *testing.T, name string) (path, text string) {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -42,7 +41,7 @@ func call(t *testing.T, text string) *check.Call {
 	return c
 }
 
-// TestGoodWorkers finds nothing wrong with the reference workers.
+// TestGoodWorkers checks that the reference workers have no findings.
 func TestGoodWorkers(t *testing.T) {
 	t.Parallel()
 	python, _ := example(t, "words.py")
@@ -81,7 +80,7 @@ func TestGoodWorkers(t *testing.T) {
 	}
 }
 
-// mistakes are of workers, by what goes wrong.
+// mistakes are mistakes of workers, by their effect.
 var mistakes = map[string]mistake{
 	"no hello":          {`    send("hello", `, `    over.wait(); dict(x=1, `, `hello: expected a hello within 2s; came nothing for 2s; write`},
 	"crash":             {`    send("hello", `, `    sys.exit("no license"); dict(`, `hello: expected a hello within 1m0s; came its end with exit status 1, and on standard error: no license; write`},
@@ -120,7 +119,7 @@ var mistakes = map[string]mistake{
 	"end ignored":       {`    for thread in threads:`, "    import time\n    if kind != 'bye': time.sleep(1000)\n    for thread in threads:", `end of standard input: sent the end of standard input; expected its end with status 0; came nothing for 2s; exit when standard input ends`},
 }
 
-// TestWrongWorkers plants one mistake in a worker, and wants it to be told.
+// TestWrongWorkers plants one mistake in a worker, and checks that it is reported.
 func TestWrongWorkers(t *testing.T) {
 	t.Parallel()
 	_, good := example(t, "words.py")
@@ -160,10 +159,10 @@ func TestWrongWorkers(t *testing.T) {
 	all.Wait()
 }
 
-// mistake is one change of a good worker, and the finding that it leads to, a regular expression.
+// mistake is one change of a good worker, and a regular expression for the finding.
 type mistake struct{ old, new, want string }
 
-// plant makes a worker with the mistake, whose heart beats faster, so that nobody waits long for it.
+// plant makes a worker with the mistake. Its heartbeat is faster, to shorten the test.
 func (m mistake) plant(t *testing.T, name, good string) string {
 	t.Helper()
 	good = strings.NewReplacer("heartbeat_ms=1000", "heartbeat_ms=100", "over.wait(1)", "over.wait(.1)").Replace(good)
@@ -180,12 +179,12 @@ func (m mistake) plant(t *testing.T, name, good string) string {
 	return good
 }
 
-// patience is short where the finding is that nothing comes, or where nothing comes besides what is found.
+// patience is short if the finding is that nothing comes, or if nothing else comes.
 func (m mistake) patience(name string) time.Duration {
 	return short(strings.Contains(m.want, "came nothing for") || slices.Contains([]string{"pieces", "result is no JSON", "other id", "other kind"}, name))
 }
 
-// short is a wait that ends in vain, or else one that is long enough for a busy machine.
+// short is a short time for a wait in vain, and otherwise one that suffices on a busy machine.
 func short(inVain bool) time.Duration {
 	if inVain {
 		return 2 * time.Second
@@ -212,7 +211,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestThePageHasTheExamples holds the workers in the page of the protocol against those that are tested.
+// TestThePageHasTheExamples compares the workers in the protocol's page with those that are tested.
 func TestThePageHasTheExamples(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../docs/worker-protocol.md")

@@ -15,10 +15,10 @@ import (
 
 const checkHello = "hello"
 
-// longBytes is the length of a text in the arguments of one attempt.
+// longBytes is the length of a long argument.
 const longBytes = 1 << 20
 
-// checkLifecycle is the worker's life with everything in it that it can bear.
+// checkLifecycle checks all that a worker must survive within one lifetime.
 func (s *session) checkLifecycle() {
 	for _, check := range []func(*session){
 		(*session).hello, (*session).unknownActions, (*session).together, (*session).pieces, (*session).later, (*session).long,
@@ -31,7 +31,7 @@ func (s *session) checkLifecycle() {
 	}
 }
 
-// hello wants a greeting that is right, before anything else.
+// hello checks the first message, the greeting.
 func (s *session) hello() {
 	m, came := s.await(s.options.HelloTimeout, func(*protocol.Message) bool { return true })
 	switch {
@@ -59,7 +59,7 @@ func (s *session) hello() {
 	s.exited = true
 }
 
-// ask sends a text, and wants each of the attempts in it to fail as one at an action that is unknown does.
+// ask sends a text, and expects each of its attempts to fail as an unknown action does.
 func (s *session) ask(check, shown, text, advice string, ids ...string) {
 	s.send(text)
 	s.passes(check)
@@ -101,7 +101,7 @@ func (s *session) together() {
 func (s *session) pieces() {
 	line, id := s.unknown()
 	s.send(line[:20])
-	if pause.For(s.ctx, 50*time.Millisecond) != nil { // the worker sees the pieces apart, or not: both must do
+	if pause.For(s.ctx, 50*time.Millisecond) != nil { // whether or not the worker sees the pieces separately, it must work
 		return
 	}
 	s.ask("a line in pieces", line, line[20:], "read until the line feed before the line is taken apart", id)
@@ -124,7 +124,7 @@ func (s *session) checkUnknownCancel() {
 	s.ask("cancel of what is not there", text, text, "ignore cancels of ids that you do not have: they have been answered", id)
 }
 
-// arguments runs actions with arguments that do not fit, so that none of them does anything.
+// arguments calls actions with wrong arguments, so that none has an effect.
 func (s *session) arguments() {
 	const check = "arguments"
 	i := slices.IndexFunc(s.greeting.Actions, func(a protocol.Action) bool { return a.Args != nil && !a.Open })
@@ -157,7 +157,6 @@ func (s *session) wrongArguments(check, action, args string) {
 	s.find(f)
 }
 
-// silence is how long a worker with heartbeats may be silent.
 func (s *session) silence() time.Duration { return 10*s.greeting.Heartbeat() + s.options.Timeout }
 
 func (s *session) beats() {
@@ -182,7 +181,6 @@ func (s *session) awaitBeat() (*protocol.Message, string) {
 	return s.await(s.silence(), func(m *protocol.Message) bool { return m.Kind == protocol.KindHeartbeat })
 }
 
-// runs has an action run that may be.
 func (s *session) runs() {
 	const check = "a run"
 	c := s.options.Run
@@ -201,7 +199,6 @@ func (s *session) runs() {
 	}
 }
 
-// slow has an action run that takes long, and looks at what the worker does meanwhile.
 func (s *session) slow() {
 	c := s.options.Slow
 	if c == nil {
@@ -247,7 +244,6 @@ func (s *session) slow() {
 	s.ask("work after a cancel", cancel+other, other, "a cancel ends one attempt, and not the worker", id)
 }
 
-// checkGoodbye ends the worker in order.
 func (s *session) checkGoodbye() {
 	const check = "bye"
 	s.send(string(protocol.Bye()))
@@ -256,7 +252,7 @@ func (s *session) checkGoodbye() {
 	s.end(check, "bye", "after bye, finish what is at work and exit with status 0")
 }
 
-// end wants the worker to end, with status 0.
+// end expects the worker to exit with status 0.
 func (s *session) end(check, sent, advice string) {
 	_, came := s.await(s.options.Timeout, func(*protocol.Message) bool { return false })
 	s.exited = true
@@ -270,7 +266,7 @@ func (s *session) end(check, sent, advice string) {
 	s.find(Finding{Check: check, Sent: sent, Expected: "its end with status 0", Came: came, Advice: advice})
 }
 
-// checkGoodbyeAtWork sends bye right behind an attempt.
+// checkGoodbyeAtWork sends bye directly after an attempt.
 func (s *session) checkGoodbyeAtWork() {
 	const check = "bye behind an attempt"
 	if s.hello(); s.exited {
@@ -291,7 +287,7 @@ func (s *session) checkGoodbyeAtWork() {
 	s.end(check, text, "exit with status 0 when the work is done")
 }
 
-// inputEnds closes standard input without bye, as the death of an engine does.
+// inputEnds closes standard input without bye, like an engine's death.
 func (s *session) inputEnds() {
 	const check = "end of standard input"
 	if s.hello(); s.exited {
@@ -304,7 +300,7 @@ func (s *session) inputEnds() {
 
 var errNoCall = errors.New("write the name of an action and its arguments, an object, such as mail.send {\"to\": \"x\"}")
 
-// ParseCall reads an action and its arguments.
+// ParseCall parses an action and its arguments.
 func ParseCall(text string) (*Call, error) {
 	name, args, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if args = strings.TrimSpace(args); args == "" {

@@ -20,7 +20,7 @@ const (
 	logLineBytes = 16 << 10
 )
 
-// session is one life of the worker.
+// session is one incarnation of the worker.
 type session struct {
 	*kit
 	ctx       context.Context
@@ -31,18 +31,17 @@ type session struct {
 	tail      []byte        // of standard error, guarded by mu
 	mu        sync.Mutex
 	greeting  *protocol.Greeting
-	expecting map[string]bool // the ids that were sent: whether their answer is still to come
+	expecting map[string]bool // sent ids: whether the answer is outstanding
 	answers   map[string]*protocol.Message
-	exited    bool // it has ended, or is not to be asked any more
+	exited    bool // it has exited, or must not be asked any more
 }
 
-// readLine is what came in a line.
 type readLine struct {
 	raw string
 	protocol.Line
 }
 
-// session starts the worker, has life go through it, and kills what is left.
+// session starts the worker, calls life, and kills what is left.
 func (k *kit) session(ctx context.Context, life func(*session)) error {
 	var files [6]*os.File
 	defer func() {
@@ -137,13 +136,12 @@ func (s *session) said() string {
 	return ", and on standard error: " + text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// send writes to the worker, for as long as patience lasts.
 func (s *session) send(text string) {
 	_ = s.in.SetWriteDeadline(time.Now().Add(s.options.Timeout))
-	_, _ = s.in.WriteString(text) // that nobody reads it shows in what does not come
+	_, _ = s.in.WriteString(text) // a missing answer shows that nobody reads
 }
 
-// run gives the line of an attempt, and its id. Args is an object; more are further fields, each after a comma.
+// run returns the line of an attempt, and its id. Args is an object; more are additional fields, each after a comma.
 func (s *session) run(action string, args json.RawMessage, more string) (line, id string) {
 	s.lastID++
 	id = strconv.Itoa(s.lastID)
@@ -153,13 +151,12 @@ func (s *session) run(action string, args json.RawMessage, more string) (line, i
 		`"key":"00000000-0000-0000-0000-000000000000/check","args":%s%s}`+"\n", id, name, args, more), id
 }
 
-// unknown gives an attempt at an action that no worker has.
 func (s *session) unknown() (line, id string) { return s.run(unknownAction, json.RawMessage(`{}`), "") }
 
 const unknownAction = "pulley_check.no_such_action"
 
-// await gives the first message that is wanted; nil if the time is over or the worker has ended, and then what came instead. What else
-// comes is noted.
+// await returns the first wanted message; nil after the timeout or the worker's end, with what came instead. It notes all other
+// messages.
 func (s *session) await(most time.Duration, wanted func(*protocol.Message) bool) (*protocol.Message, string) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -183,7 +180,7 @@ func (s *session) await(most time.Duration, wanted func(*protocol.Message) bool)
 	}
 }
 
-// ended tells how the worker ended, once its standard output has.
+// ended describes how the worker ended, once its standard output has.
 func (s *session) ended() string {
 	timer := time.NewTimer(s.options.Timeout)
 	defer timer.Stop()
@@ -191,7 +188,7 @@ func (s *session) ended() string {
 	case <-s.group.Done():
 		select {
 		case <-s.errsOver:
-		case <-timer.C: // a process that it started has standard error
+		case <-timer.C: // a process that it started holds standard error
 		}
 		return fmt.Sprintf("its end with %v%s", s.group.State(), s.said())
 	case <-timer.C:
@@ -199,9 +196,8 @@ func (s *session) ended() string {
 	}
 }
 
-// awaitAnswer gives the answer to an attempt.
 func (s *session) awaitAnswer(id string) (*protocol.Message, string) {
-	if m := s.answers[id]; m != nil { // before the one that was awaited
+	if m := s.answers[id]; m != nil { // before the awaited one
 		return m, ""
 	}
 	return s.await(s.options.Timeout, func(m *protocol.Message) bool { return isAnswer(m) && m.ID == id })
@@ -211,7 +207,7 @@ func isAnswer(m *protocol.Message) bool {
 	return m.Kind == protocol.KindResult || m.Kind == protocol.KindError
 }
 
-// note looks for what is wrong with a line, whatever it was that was waited for.
+// note checks every received line.
 func (s *session) note(line readLine) {
 	if len(line.Text) > 0 {
 		s.find(Finding{
