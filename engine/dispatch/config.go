@@ -56,7 +56,7 @@ func (c Config) Validate() error {
 	atLeast("Batch", c.Batch, 1)
 	atLeast("BatchBytes", c.BatchBytes, 1)
 	atLeast("Committers", c.Committers, 1)
-	atLeast("Apart", c.WriteCost, 0)
+	atLeast("WriteCost", c.WriteCost, 0)
 	atLeast("Pending", c.Pending, 1)
 	atLeast("Queue", c.Queue, 1)
 	atLeast("MaxDeliveries", c.MaxDeliveries, 1)
