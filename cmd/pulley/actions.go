@@ -57,7 +57,7 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 	"    batch: {url: https://jobs.example.com/v1/jobs, token: {env: JOBS_TOKEN}}\n"
 
 // closeTimeout bounds ending what actions run.
-const closeTimeout = 10 * time.Second
+const closeTimeout = 2 * pool.ByeGraceDefault
 
 // processesDefault bounds the processes of Python that are started if nobody says how many.
 const processesDefault = 8

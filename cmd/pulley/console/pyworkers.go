@@ -16,8 +16,9 @@ import (
 // helloMax bounds how long the import of a file may take, on a busy machine.
 const helloMax = 5 * time.Minute
 
-// endMax bounds how long workers may take to end; after that they are killed.
-const endMax = 10 * time.Second
+// endMax bounds how long workers may take to end; after that they are killed. The pool does so sooner with one that has nothing to
+// do.
+const endMax = 2 * pool.ByeGraceDefault
 
 // WorkersConfig says how the actions of a Python file are run.
 type WorkersConfig struct {

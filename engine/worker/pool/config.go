@@ -15,6 +15,7 @@ import (
 const (
 	HelloTimeoutDefault = 30 * time.Second
 	GraceDefault        = 2 * time.Second
+	ByeGraceDefault     = 30 * time.Second
 	AtOnceDefault       = 10_000
 	StartsDefault       = 8
 	PauseMostDefault    = 10 * time.Second
@@ -67,8 +68,9 @@ type Config struct {
 	// heartbeats, and five seconds at least.
 	Silence time.Duration
 
-	// Grace is how long a worker may take to answer a cancel, and to end after bye, before it is killed; zero means GraceDefault,
-	// and a negative one that it is killed at once.
+	// Grace is how long a worker may take to answer a cancel, and to end after bye when it has no attempt any more, before it is
+	// killed; zero means GraceDefault, and ByeGraceDefault after bye, where nobody waits for an answer and a busy machine takes
+	// seconds to end a process; a negative one means that it is killed at once.
 	Grace time.Duration
 
 	// Starts is how many starts in a row may fail before the pool gives up; zero means StartsDefault. At first, when no worker has
@@ -86,6 +88,8 @@ type Config struct {
 	// Problem is called with what goes wrong beside attempts: workers that died, and messages that nobody expects. It is called from
 	// several goroutines. Nil: nobody is told.
 	Problem func(error)
+
+	byeGrace time.Duration // after bye
 }
 
 // validate refuses what cannot be, and sets the defaults.
@@ -113,6 +117,7 @@ func (c *Config) validate() error {
 	c.Processes = cmp.Or(c.Processes, 1)
 	c.AtOnce = cmp.Or(c.AtOnce, AtOnceDefault)
 	c.HelloTimeout = cmp.Or(c.HelloTimeout, HelloTimeoutDefault)
+	c.byeGrace = max(cmp.Or(c.Grace, ByeGraceDefault), 0)
 	c.Grace = max(cmp.Or(c.Grace, GraceDefault), 0)
 	c.PauseMost = cmp.Or(c.PauseMost, PauseMostDefault)
 	c.Starts = cmp.Or(c.Starts, StartsDefault)
