@@ -39,7 +39,7 @@ func TestOverload(t *testing.T) {
 		if !found.Overloaded || found.Valid || w.Unfinished < 100 || w.Intended != 200 || w.Sent != 200 {
 			t.Errorf("%s: %+v %+v", name, w, found.Findings)
 		}
-		clean := put(t, bed, "closed:1", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: time.Minute, Percentile: 50})
+		clean := put(t, bed, "closed:1", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: drainPatience, Percentile: 50})
 		if c := clean.Whole; clean.Overloaded || c.Unfinished > 0 || c.Ended == 0 || c.Ended > 50 || *clean.LatencyNS.P50 < int64(20*time.Millisecond) {
 			t.Errorf("%s, after it: %+v %+v", name, c, clean.Findings)
 		}
@@ -50,7 +50,7 @@ func TestOverload(t *testing.T) {
 func TestBoundInFlight(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0], Workers: 10, InFlight: 4})
-	found := put(t, bed, "burst:10,100ms", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: time.Minute, Percentile: 50})
+	found := put(t, bed, "burst:10,100ms", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: drainPatience, Percentile: 50})
 	if w := found.Whole; w.Intended != 100 || w.Dropped < 60 || w.Ended+w.Dropped != 100 || !found.Overloaded {
 		t.Errorf("%+v %+v", w, found.Findings)
 	}
@@ -62,7 +62,7 @@ func TestWrongResultsOppose(t *testing.T) {
 	k.Workload.Expected = []byte("8")
 	k.Workload.Ends = nil
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0]})
-	found := put(t, bed, "constant:20/s", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: time.Minute, Percentile: 50})
+	found := put(t, bed, "constant:20/s", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: drainPatience, Percentile: 50})
 	if found.Valid || found.Findings[0].Kind != load.KindWrong || !strings.Contains(found.Findings[0].Text, "the result is 7, not 8") {
 		t.Errorf("%+v", found.Findings)
 	}
@@ -162,7 +162,7 @@ func TestRefusedRuns(t *testing.T) {
 func TestLoadIsWritten(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0]})
-	found := put(t, bed, "constant:100/s", bench.OpenRun{WarmUp: 300 * time.Millisecond, WarmUpFixed: true, Measure: 700 * time.Millisecond, Drain: time.Minute, Percentile: 50})
+	found := put(t, bed, "constant:100/s", bench.OpenRun{WarmUp: 300 * time.Millisecond, WarmUpFixed: true, Measure: 700 * time.Millisecond, Drain: drainPatience, Percentile: 50})
 	dir := t.TempDir()
 	if err := found.Write(dir); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestPressureUnderLoad(t *testing.T) {
 	files := map[string]string{"slow.ir": slow["slow.ir"], "slow.yaml": slow["slow.yaml"] + "pressure: {held_transaction: true, readers: 1, connections: 2, round_trip: 1ms, sleepers: 5}\n"}
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", files)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "push")[0], DSN: dsn(t, "push")})
-	found := put(t, bed, "poisson:20/s", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: time.Minute, Percentile: 50, Objectives: k.Objectives})
+	found := put(t, bed, "poisson:20/s", bench.OpenRun{WarmUpFixed: true, Measure: time.Second, Drain: drainPatience, Percentile: 50, Objectives: k.Objectives})
 	// A submission and a completion are a round trip each, of at least a millisecond, and the action takes 20.
 	if w := found.Whole; w.Ended != w.Intended || w.Ended == 0 || *found.LatencyNS.P50 < int64(22*time.Millisecond) || found.Workers != 3 || found.Engines != 2 {
 		t.Errorf("%+v %+v", w, found.LatencyNS)

@@ -55,7 +55,7 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 	"    batch: {url: https://jobs.example.com/v1/jobs, token: {env: JOBS_TOKEN}}\n"
 
 // closeTimeout bounds the end of running actions.
-const closeTimeout = 10 * time.Second
+const closeTimeout = 2 * pool.ByeGraceDefault
 
 const processesDefault = 8
 

@@ -54,11 +54,11 @@ func TestActionsOfOnesOwn(t *testing.T) {
 	}
 	prog := file(t, "thumbs.ir", strings.Replace(thumbnails, "made = made + [@echo(value=1)]", "last = @echo(value=1)\n    made = made + [last]", 1))
 	const input = `{"names": ["a", "b", "c"]}`
-	got := run(t, nil, "run", prog, "--actions", actions, "--backend", "memory", "--input", input)
+	got := runForRaces(t, "run", prog, "--actions", actions, "--backend", "memory", "--input", input)
 	if got.code != 0 || got.out != `completed: ["a","b","c","only three","mine"]`+"\n" || got.err != "" {
 		t.Errorf("exit status %d, %q, %q", got.code, got.out, got.err)
 	}
-	got = run(t, nil, "run", prog, "--actions", actions, "--backend", "memory", "--input", input, "-v")
+	got = call(t, nil, "run", prog, "--actions", actions, "--backend", "memory", "--input", input, "-v")
 	wantParts(t, got.err, `@thumbs.make: small {"name":"b"}`, "@thumbs.check: I count")
 }
 
@@ -131,7 +131,7 @@ func TestWork(t *testing.T) {
 			if design == "journal" {
 				store.Close() // its shards have owners
 			}
-			got := run(t, nil, "work", "--actions", actions, "--backend", design, "--dsn", dsn, "--schema", schema, "--idle-exit", "2s")
+			got := runForRaces(t, "work", "--actions", actions, "--backend", design, "--dsn", dsn, "--schema", schema, "--idle-exit", "10s")
 			if got.code != 0 || got.out != "" {
 				t.Errorf("exit status %d, %q, %q", got.code, got.out, got.err)
 			}
@@ -195,7 +195,7 @@ func TestInterruptedWork(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "pid")
 	actions := file(t, "actions.yaml", "actions: {wait: {process: [sh, -c, 'sleep 3600 & echo $! >"+mark+".new; mv "+mark+".new "+mark+"; wait'], grace: 0s}}")
 	store, ids := submitted(t, "push", dsn, schema, "fn main(input: [], output: []):\n    @wait()\n", `{}`)
-	cmd := command(t, "work", "--actions", actions, "--dsn", dsn, "--schema", schema, "--drain", "0s")
+	cmd := raceCommand(t, "work", "--actions", actions, "--dsn", dsn, "--schema", schema, "--drain", "0s")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {

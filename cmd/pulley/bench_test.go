@@ -13,11 +13,11 @@ import (
 	"pulley/reports/record"
 )
 
-// benched runs pulley bench, whose exit status depends on the machine where nothing is wrong, and gives its record.
-func benched(t *testing.T, args ...string) (*record.Load, result) {
+// benched has run run pulley bench, whose exit status depends on the machine where nothing is wrong, and gives its record.
+func benched(t *testing.T, run func(*testing.T, ...string) result, args ...string) (*record.Load, result) {
 	t.Helper()
 	out := t.TempDir()
-	got := run(t, nil, append([]string{"bench", "--out", out}, args...)...)
+	got := run(t, append([]string{"bench", "--out", out}, args...)...)
 	l, err := record.ReadLoad(filepath.Join(out, record.LoadFile))
 	if err != nil {
 		t.Fatalf("%v; exit status %d: %s%s", err, got.code, got.out, got.err)
@@ -41,7 +41,7 @@ func TestOwnScenarioUnderLoad(t *testing.T) {
 	t.Parallel()
 	file := ownScenario(t)
 	short := []string{"--set", "lines=2", "--duration", "1s", "--warm-up", "200ms", "--drain", "5m", "--percentile", "p50", "--others", "100%"}
-	l, got := benched(t, append([]string{file + "=2", "--backend", "push:connections=2", "--workers", "8"}, short...)...)
+	l, got := benched(t, runForRaces, append([]string{file + "=2", "--backend", "push:connections=2", "--workers", "8"}, short...)...)
 	if l.Scenario != "orders" || l.Size != 2 || l.Arrivals != "poisson:200/s" || l.Workers != 8 || l.Phases.WarmUpNS != int64(200*time.Millisecond) || l.Phases.Detected {
 		t.Errorf("%+v", l)
 	}
@@ -49,11 +49,11 @@ func TestOwnScenarioUnderLoad(t *testing.T) {
 		t.Errorf("%+v", l.Whole)
 	}
 	wantParts(t, got.out, "orders 2 on push:connections=2", "service time", "committed", "backlog")
-	l, _ = benched(t, append([]string{file, "--backend", "memory", "--rate", "3000/m", "--objective", "p50 < 5m", "--format", "json"}, short...)...)
+	l, _ = benched(t, run, append([]string{file, "--backend", "memory", "--rate", "3000/m", "--objective", "p50 < 5m", "--format", "json"}, short...)...)
 	if l.Arrivals != "poisson:50/s" || len(l.Objectives) != 1 || !l.Objectives[0].Held {
 		t.Errorf("%s, %+v", l.Arrivals, l.Objectives)
 	}
-	l, _ = benched(t, append([]string{file, "--backend", "memory", "--arrivals", "closed:3", "--engines", "2"}, short...)...)
+	l, _ = benched(t, run, append([]string{file, "--backend", "memory", "--arrivals", "closed:3", "--engines", "2"}, short...)...)
 	if l.Arrivals != "closed:3" || l.Engines != 2 || l.Whole.Unfinished+l.Whole.Dropped > 0 {
 		t.Errorf("%s, %+v", l.Arrivals, l.Whole)
 	}

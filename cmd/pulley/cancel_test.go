@@ -21,7 +21,7 @@ func TestCancel(t *testing.T) {
 			id := uuid.NewString()
 			s := start(t, nil, append([]string{prog, "--id", id}, where...)...)
 			const want = `{"status":"canceled","result":null,"error":{"type":"Canceled","message":"enough","action":"","position":""}}` + "\n"
-			canceled := run(t, nil, append([]string{"cancel", id, "--reason", "enough"}, where...)...)
+			canceled := run(t, append([]string{"cancel", id, "--reason", "enough"}, where...)...)
 			if canceled.code != 0 || canceled.out != want || canceled.err != "" {
 				t.Errorf("pulley cancel: %+v", canceled)
 			}

@@ -66,7 +66,7 @@ func TestCeiling(t *testing.T) {
 	t.Parallel()
 	dsn, schemas := scratchDatabase(t)
 	args := []string{"ceiling", "--dsn", dsn, "--duration", "500ms", "--batches", "10"}
-	got := run(t, nil, append(args, "--runs", depth.Of("1", "2"), "--connections", depth.Of("1", "1,2"), "--format", "json")...)
+	got := runForRaces(t, append(args, "--runs", depth.Of("1", "2"), "--connections", depth.Of("1", "1,2"), "--format", "json")...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}

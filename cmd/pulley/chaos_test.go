@@ -23,7 +23,7 @@ import (
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	got := run(t, nil, "chaos", "fanout=5", "--faults", "wire.cut,process.kill", "--seed", "7", "--duration", "0s", "--lease", "1s",
+	got := runForRaces(t, "chaos", "fanout=5", "--faults", "wire.cut,process.kill", "--seed", "7", "--duration", "0s", "--lease", "1s",
 		"--in-flight", "2", "--shrink", "0", "--format", "json", "--out", dir)
 	var res struct {
 		Verdict    string
@@ -44,7 +44,7 @@ func TestChaos(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	again := run(t, nil, "chaos", "--replay", filepath.Join(dir, "case.json"), "--shrink", "0", "--out", filepath.Join(dir, "again"))
+	again := run(t, "chaos", "--replay", filepath.Join(dir, "case.json"), "--shrink", "0", "--out", filepath.Join(dir, "again"))
 	if again.code != 0 {
 		t.Errorf("exit status %d: %s", again.code, again.err)
 	}
@@ -70,7 +70,7 @@ func TestChaosRefuses(t *testing.T) {
 		{"no such file", []string{"--replay", "nowhere.json"}},
 		{"is no case", []string{"--replay", file(t, "case.json", `{"scenario": "fanout"}`)}},
 	} {
-		got := run(t, nil, append([]string{"chaos", "--out", t.TempDir()}, c.args...)...)
+		got := call(t, nil, append([]string{"chaos", "--out", t.TempDir()}, c.args...)...)
 		if got.code != console.ExitUsage || got.out != "" {
 			t.Errorf("%v: exit status %d, %q", c.args, got.code, got.out)
 		}
@@ -103,7 +103,7 @@ func TestChaosNightly(t *testing.T) {
 	dir := t.TempDir()
 	args := depth.Of([]string{"--duration", "10m", "--max-duration", "1ms", "--jobs", "1"},
 		[]string{"--cuts", "1", "--kills", "1", "--terminated", "1", "--crashes", "1", "--lost", "1", "--messages", "0s"})
-	got := run(t, nil, append([]string{"chaos-night", "--backends", "push", "--faults", "process.kill", "--run-duration", "0s", "--out", dir}, args...)...)
+	got := runForRaces(t, append([]string{"chaos-night", "--backends", "push", "--faults", "process.kill", "--run-duration", "0s", "--out", dir}, args...)...)
 	totals := readTotals(t, dir)
 	least := depth.Of(totalsOf(1, 1, 0), totalsOf(3, 1, 2))
 	if got.code != 0 || totals.Runs < least.Runs || totals.Reached["kills"] < least.Reached["kills"] || totals.Reached["crashes"] < least.Reached["crashes"] {
@@ -114,7 +114,7 @@ func TestChaosNightly(t *testing.T) {
 		t.Errorf("the next night begins with run %d, %v", next, err)
 	}
 	for _, wrong := range []string{"memory", "pish"} {
-		if got := run(t, nil, "chaos-night", "--backends", wrong, "--out", dir); got.code != console.ExitUsage {
+		if got := call(t, nil, "chaos-night", "--backends", wrong, "--out", dir); got.code != console.ExitUsage {
 			t.Errorf("--backends %s: exit status %d", wrong, got.code)
 		}
 	}

@@ -32,7 +32,7 @@ func TestClaimsRefuses(t *testing.T) {
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	only := depth.Of([]string{"memory", "dispatch"}, []string{"growth", "memory", "dispatch"})
-	got := run(t, nil, "claims", "--dsn", pgtest.DSN(t), "--only", strings.Join(only, ","), "--quick", "--runs", "1", "--format", "json")
+	got := runForRaces(t, "claims", "--dsn", pgtest.DSN(t), "--only", strings.Join(only, ","), "--quick", "--runs", "1", "--format", "json")
 	var report benchmarks.ClaimsReport
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
 		t.Fatalf("exit status %d, %v: %s", got.code, err, got.err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -137,7 +136,7 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary, err := filepath.Abs(cmp.Or(os.Getenv(builtCommand), os.Args[0]))
+	binary, err := filepath.Abs(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func TestGateFindsWhatIsPlanted(t *testing.T) {
 	flags := []string{"compare", "fanout=10", "--backends", "memory", "--load", "saturated", "--min-nodes", "500", "--runs", "6", "--no-ceiling"}
 	dirs := []string{t.TempDir(), t.TempDir()}
 	for i, plant := range []string{"0", "10"} {
-		if got := run(t, nil, append(flags, "--plant-slowdown", plant, "--out", dirs[i])...); got.code != 0 {
+		if got := run(t, append(flags, "--plant-slowdown", plant, "--out", dirs[i])...); got.code != 0 {
 			t.Fatal(got.err)
 		}
 	}

@@ -43,7 +43,7 @@ func benchFiles(t *testing.T, n, slow int) []string {
 func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	got := run(t, nil, append([]string{"history", dir}, benchFiles(t, 24, 16)...)...)
+	got := call(t, nil, append([]string{"history", dir}, benchFiles(t, 24, 16)...)...)
 	if got.code != 0 || !strings.Contains(got.err, "24 runs added") {
 		t.Fatalf("exit status %d: %s", got.code, got.err)
 	}
@@ -73,15 +73,15 @@ func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
 		{[]string{"--add", dir}, console.ExitUsage},
 		{[]string{"--add", filepath.Join(dir, "missing")}, console.ExitUsage},
 	} {
-		got := run(t, nil, append([]string{"history", dir}, c.args...)...)
+		got := call(t, nil, append([]string{"history", dir}, c.args...)...)
 		if got.code != c.code || c.code == console.ExitUsage && (strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "pulley: ")) {
 			t.Errorf("%v: exit status %d, want %d, and one line for a mistake: %s", c.args, got.code, c.code, got.err)
 		}
 	}
-	if got := run(t, nil, "history", filepath.Join(t.TempDir(), "none")); got.code != console.ExitUsage || !strings.Contains(got.err, "--add") {
+	if got := call(t, nil, "history", filepath.Join(t.TempDir(), "none")); got.code != console.ExitUsage || !strings.Contains(got.err, "--add") {
 		t.Errorf("no history: exit status %d, %q: want 2, and how to begin one", got.code, got.err)
 	}
-	if got := run(t, nil, "history", file(t, "bench.txt", "BenchmarkX 1 5 ns/op\nBenchmarkX 1 5 ns/op\n")); got.code != console.ExitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "--add") {
+	if got := call(t, nil, "history", file(t, "bench.txt", "BenchmarkX 1 5 ns/op\nBenchmarkX 1 5 ns/op\n")); got.code != console.ExitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "--add") {
 		t.Errorf("another file: exit status %d, %q: want 2, and one line that says how to add it", got.code, got.err)
 	}
 	torn := strings.Repeat("{\n", 30)
@@ -89,11 +89,11 @@ func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := run(t, nil, "history", file(t, "torn.ndjson", torn+string(whole))); got.code != 0 || strings.Count(got.err, "skipped") != 11 || !strings.Contains(got.out, "24 runs") {
+	if got := call(t, nil, "history", file(t, "torn.ndjson", torn+string(whole))); got.code != 0 || strings.Count(got.err, "skipped") != 11 || !strings.Contains(got.out, "24 runs") {
 		t.Errorf("30 torn lines: exit status %d, %s%s: want ten of them told, and 24 runs", got.code, got.err, got.out)
 	}
 	plot := filepath.Join(dir, "run.svg")
-	got = run(t, nil, "history", dir, "--series", "Run sec", "--plot", plot, "--format", "json")
+	got = call(t, nil, "history", dir, "--series", "Run sec", "--plot", plot, "--format", "json")
 	var report history.Report
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil || len(report.Series) != 1 || len(report.Series[0].Changes) != 1 {
 		t.Errorf("%v: the report as JSON has not one series with one change: %s%s", err, got.out, got.err)
@@ -108,17 +108,17 @@ func TestCompareAppendsToAHistory(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "h", "mine.ndjson"), filepath.Join(dir, "out")
 	args := []string{"compare", "chain=3", "--backends", "memory", "--quick", "--load", "saturated", "--run-duration", "20ms", "--out", out, "--history", path, "--revision", "feed"}
-	if got := run(t, nil, args...); got.code != 0 || !strings.Contains(got.err, "1 run added") {
+	if got := run(t, args...); got.code != 0 || !strings.Contains(got.err, "1 run added") {
 		t.Fatalf("exit status %d: %s", got.code, got.err)
 	}
 	runs, skipped, err := history.Read(path)
 	if err != nil || len(runs) != 1 || len(skipped) > 0 || runs[0].Design != "memory" || runs[0].Repetitions != 5 || runs[0].Load == "" || runs[0].Revision == "" {
 		t.Errorf("%+v, %v, %v: want one run of memory with its load and a revision", runs, skipped, err)
 	}
-	if got := run(t, nil, "history", path, "--add", out); got.code != 0 || !strings.Contains(got.err, "0 runs added") || !strings.Contains(got.out, "too few runs") {
+	if got := call(t, nil, "history", path, "--add", out); got.code != 0 || !strings.Contains(got.err, "0 runs added") || !strings.Contains(got.out, "too few runs") {
 		t.Errorf("the same record again: exit status %d, %s%s", got.code, got.err, got.out)
 	}
-	if got := run(t, nil, "compare", "chain=3", "--backends", "memory", "--quick", "--out", out, "--history", dir); got.code != console.ExitUsage {
+	if got := call(t, nil, "compare", "chain=3", "--backends", "memory", "--quick", "--out", out, "--history", dir); got.code != console.ExitUsage {
 		t.Errorf("a directory as history: exit status %d, %s", got.code, got.err)
 	}
 }

@@ -16,12 +16,12 @@ import (
 )
 
 // TestKneeOfAScenario searches for the knee of a person's own scenario, on a machine that other tests use, too: what is found
-// depends on it, what is written does not.
+// depends on it, what is written does not. A few workers are saturated at a rate that leaves the machine to others.
 func TestKneeOfAScenario(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
-	got := run(t, nil, "knee", file+"=1", "--backends", "memory", "--objective", "p99 < 1s", "--objective", "max < 1m", "--max-duration", "10s", "--tolerance", "50%",
-		"--others", "100%", "--out", out)
+	got := run(t, "knee", file+"=1", "--backends", "memory", "--objective", "p99 < 1s", "--objective", "max < 1m", "--max-duration", "10s", "--tolerance", "50%",
+		"--workers", "4", "--others", "100%", "--out", out)
 	if !slices.Contains([]int{0, console.ExitFailed, console.ExitInconclusive}, got.code) {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
@@ -31,7 +31,7 @@ func TestKneeOfAScenario(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := r.Knees[0]
-	if len(r.Knees) != 1 || k.Scenario != "orders" || k.Arrivals != "poisson" || len(k.Objectives) != 2 || k.Workers != 2000 || k.Engines != 1 || len(k.Closed) < 2 || r.Interrupted {
+	if len(r.Knees) != 1 || k.Scenario != "orders" || k.Arrivals != "poisson" || len(k.Objectives) != 2 || k.Workers != 4 || k.Engines != 1 || len(k.Closed) < 2 || r.Interrupted {
 		t.Errorf("%+v", k)
 	}
 	if want := (map[string]int{"found": 0, "always": 0, "never": console.ExitFailed, "undecided": console.ExitInconclusive})[k.Kind]; got.code != want {
@@ -49,7 +49,7 @@ func TestKneeOfAScenario(t *testing.T) {
 	if drawn := reports.KneeChart(&k) != nil; drawn != (err == nil) {
 		t.Errorf("there is something to draw: %v, and the file: %v", drawn, err)
 	}
-	if got := run(t, nil, "knee", file+"=1", "--backends", "memory", "--scale", "workers=1,2,4", "--runs", "1", "--others", "100%", "--out", out, "--format", "json"); got.code != 0 && got.code != console.ExitInconclusive {
+	if got := run(t, "knee", file+"=1", "--backends", "memory", "--scale", "workers=1,2,4", "--runs", "1", "--others", "100%", "--out", out, "--format", "json"); got.code != 0 && got.code != console.ExitInconclusive {
 		t.Errorf("exit status %d: %s", got.code, got.err)
 	} else if s := decodeKnees(t, got.out).Scalings; len(s) != 1 || len(s[0].Runs) != 3 || s[0].What != "workers" {
 		t.Errorf("%+v", s)
@@ -68,7 +68,7 @@ func decodeKnees(t *testing.T, text string) (r record.KneeReport) {
 func TestAnInterruptedKneeIsWritten(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	interruptWhenTold(t, "(alone)", "knee", "chain=2", "--backends", "memory,memory:shards=1", "--max-duration", "1m", "--others", "100%", "--out", out)
+	interruptWhenTold(t, "(alone)", "knee", "chain=2", "--backends", "memory,memory:shards=1", "--max-duration", "20s", "--others", "100%", "--out", out)
 	r, err := record.ReadKnees(filepath.Join(out, record.KneeFile))
 	if err != nil || !r.Interrupted || len(r.Knees) != 1 || r.Knees[0].Kind != string(knee.Undecided) {
 		t.Errorf("%v, %+v", err, r)

@@ -24,8 +24,8 @@ import (
 // with the race detector where the tests have it.
 const asCommand = "PULLEY_TEST_AS_COMMAND"
 
-// builtCommand names a command that was built already, such as with the race detector for tests that have it not. Empty: the test
-// binary is the command.
+// builtCommand names a command that was built with the race detector, for tests that have it not. Empty: the test binary is that
+// command, too.
 const builtCommand = "PULLEY_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -52,18 +52,28 @@ type result struct {
 	out, err string
 }
 
-// command makes a command that is killed if the test ends first.
+// command makes a command that is killed if the test ends first. It has the race detector only where the tests have it.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	return commandWithin(t, deadline, args...)
+	return commandWithin(t, os.Args[0], deadline, args...)
 }
 
-// commandWithin is command for one that may take so long.
-func commandWithin(t *testing.T, within time.Duration, args ...string) *exec.Cmd {
+// raceCommand is command with the race detector. To begin with it takes five times the processor time, and to work ten times:
+// of each command that has goroutines meet, one test needs it.
+func raceCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	return commandWithin(t, raceBinary(), deadline, args...)
+}
+
+// raceBinary is the command's file, with the race detector.
+func raceBinary() string { return cmp.Or(os.Getenv(builtCommand), os.Args[0]) }
+
+// commandWithin is command for one that may take so long, of a file.
+func commandWithin(t *testing.T, binary string, within time.Duration, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, cmp.Or(os.Getenv(builtCommand), os.Args[0]), args...)
+	cmd := exec.CommandContext(ctx, binary, args...)
 	// The race detector's runtime waits for a second at the end of every process unless it is told not to.
 	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0 halt_on_error=1")
 	return cmd
@@ -81,11 +91,22 @@ func call(t *testing.T, stdin io.Reader, args ...string) result {
 }
 
 // run runs a command in a process of its own to its end, as a user does.
-func run(t *testing.T, stdin io.Reader, args ...string) result {
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	return outcomeOf(t, command(t, args...))
+}
+
+// runForRaces is run with the race detector.
+func runForRaces(t *testing.T, args ...string) result {
+	t.Helper()
+	return outcomeOf(t, raceCommand(t, args...))
+}
+
+// outcomeOf runs what was made to its end.
+func outcomeOf(t *testing.T, cmd *exec.Cmd) result {
 	t.Helper()
 	var out, stderr bytes.Buffer
-	cmd := command(t, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &stderr
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
 }
 
@@ -214,12 +235,12 @@ func TestCommandLine(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"graph", "--help"}, {"doctor", "--help"}, {"version"}, {"--version"}} {
-		got := run(t, nil, args...)
+		got := run(t, args...)
 		if got.code != 0 || got.err != "" || got.out == "" {
 			t.Errorf("%v: exit status %d, output %q, errors %q", args, got.code, got.out, got.err)
 		}
 	}
-	help := run(t, nil, "run", "--help").out
+	help := call(t, nil, "help", "run").out
 	wantParts(t, help, "Exit status: 0 if the instance completed, 1 if it failed or was canceled,", "pulley list actions", "--dsn")
 }
 

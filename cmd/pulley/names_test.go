@@ -82,7 +82,7 @@ func TestHelpOfCommands(t *testing.T) {
 		}
 	}
 	walk(parser.Model.Node, nil)
-	if help, flag := call(t, nil, "help", "chaos"), run(t, nil, "chaos", "--help"); help.out != flag.out { // the flag ends the process
+	if help, flag := call(t, nil, "help", "chaos"), run(t, "chaos", "--help"); help.out != flag.out { // the flag ends the process
 		t.Errorf("help chaos:\n%s\nchaos --help:\n%s", help.out, flag.out)
 	}
 	if got := call(t, nil, "help"); got.code != 0 || !strings.Contains(got.out, "forecast") || strings.Contains(got.out, "chaos-engine") {

@@ -62,7 +62,7 @@ func ownScenario(t *testing.T) string {
 func TestOwnScenarioIsCompared(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
-	got := run(t, nil, "compare", file+"=2,3", "chain=3", "--set", "lines=2", "--backends", "memory,push:connections=2", "--runs", "2",
+	got := runForRaces(t, "compare", file+"=2,3", "chain=3", "--set", "lines=2", "--backends", "memory,push:connections=2", "--runs", "2",
 		"--min-nodes", "100", "--in-flight", "4", "--no-ceiling", "--out", out)
 	if got.code != 0 {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
@@ -85,7 +85,7 @@ func TestOwnScenarioIsCompared(t *testing.T) {
 func TestOwnScenarioInChaos(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
-	got := run(t, nil, "chaos", file+"=2", "--set", "lines=2", "--faults", "wire.cut,process.kill", "--duration", "0s", "--lease", "1s",
+	got := run(t, "chaos", file+"=2", "--set", "lines=2", "--faults", "wire.cut,process.kill", "--duration", "0s", "--lease", "1s",
 		"--in-flight", "3", "--shrink", "0", "--out", out)
 	if got.code != 0 || !strings.Contains(got.out, "pass: push") {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
@@ -93,7 +93,7 @@ func TestOwnScenarioInChaos(t *testing.T) {
 	if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 		t.Fatal(err)
 	}
-	got = run(t, nil, "chaos", "--replay", filepath.Join(out, "case.json"), "--shrink", "0", "--out", filepath.Join(out, "again"))
+	got = run(t, "chaos", "--replay", filepath.Join(out, "case.json"), "--shrink", "0", "--out", filepath.Join(out, "again"))
 	if got.code != 0 || !strings.Contains(got.out, "pass: push") {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
@@ -120,7 +120,7 @@ func TestOwnScenarioIsSimulated(t *testing.T) {
 	if got := call(t, nil, "sim", file, "--seeds", fmt.Sprintf("0..%d", depth.Of(8, 40)), "--out", out); got.code != 0 {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
-	got := call(t, nil, "sim", file, "--bug", "token-ignored", "--seeds", "0..2000", "--shrink", "2s", "--out", out)
+	got := call(t, nil, "sim", file, "--bug", "token-ignored", "--seeds", "0..2000", "--shrink", "200ms", "--out", out)
 	if got.code != console.ExitFailed || !strings.Contains(got.out, "violation, seed") {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}

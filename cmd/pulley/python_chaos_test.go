@@ -29,7 +29,7 @@ func TestThePipelineOfTheSeedSurvivesChaos(t *testing.T) {
 	for _, design := range depth.Of([]string{"push"}, []string{"push", "journal", "eager", "pull", "pull:scan=sql"}) {
 		t.Run(design, func(t *testing.T) {
 			dir := t.TempDir()
-			got := runWithin(t, depth.Of(deadline, 3*deadline), env, "chaos", seedFlow+":DataPipelineWorkflow", "--backend", design, "--faults", "process.kill,worker.kill",
+			got := runWithin(t, raceBinary(), depth.Of(deadline, 3*deadline), env, "chaos", seedFlow+":DataPipelineWorkflow", "--backend", design, "--faults", "process.kill,worker.kill",
 				"--duration", depth.Of("0s", "1m"), "--lease", "1s", "--in-flight", "2", "--cancel", "0", "--shrink", "0", "--format", "json", "--out", dir)
 			var res struct {
 				Verdict   string
@@ -115,7 +115,7 @@ func TestChaosSaysWhatItCannotCompare(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
 	path := file(t, "unsteady.py", unsteady)
-	got := run(t, nil, "chaos", path+":Unsteady", "--faults", "worker.kill", "--duration", "0s", "--in-flight", "2", "--cancel", "0", "--shrink", "0", "--out", t.TempDir())
+	got := run(t, "chaos", path+":Unsteady", "--faults", "worker.kill", "--duration", "0s", "--in-flight", "2", "--cancel", "0", "--shrink", "0", "--out", t.TempDir())
 	if got.code != console.ExitInconclusive {
 		t.Errorf("exit status %d: %s %s", got.code, got.out, got.err)
 	}
@@ -142,7 +142,7 @@ func TestChaosOnPythonRefuses(t *testing.T) {
 		{"plain Python gives 1, and the workflow that it is translated to completed with 0", []string{path + ":Elsewhere"}},
 		{"this machine can have none of them", []string{"fanout", "--faults", "worker.kill"}},
 	} {
-		got := run(t, nil, append([]string{"chaos", "--out", t.TempDir()}, c.args...)...)
+		got := call(t, nil, append([]string{"chaos", "--out", t.TempDir()}, c.args...)...)
 		if got.code != console.ExitUsage || got.out != "" {
 			t.Errorf("%v: exit status %d, %q", c.args, got.code, got.out)
 		}
@@ -155,20 +155,20 @@ func TestChaosReplaysWhatDidNotChange(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
 	path, dir := file(t, "fails.py", unsteady), t.TempDir()
-	got := run(t, nil, "chaos", path+":Fails", "--input", `{"n": 7}`, "--faults", "none", "--duration", "0s", "--in-flight", "2", "--cancel", "0", "--shrink", "0", "--out", dir)
+	got := run(t, "chaos", path+":Fails", "--input", `{"n": 7}`, "--faults", "none", "--duration", "0s", "--in-flight", "2", "--cancel", "0", "--shrink", "0", "--out", dir)
 	if got.code != 0 {
 		t.Fatalf("exit status %d: %s %s", got.code, got.out, got.err)
 	}
 	wantParts(t, got.err, "plain Python fails with LookupError: no 7; so do")
 	kase := filepath.Join(dir, "case.json")
-	if again := run(t, nil, "chaos", "--replay", kase, "--shrink", "0", "--out", t.TempDir()); again.code != 0 {
+	if again := run(t, "chaos", "--replay", kase, "--shrink", "0", "--out", t.TempDir()); again.code != 0 {
 		t.Errorf("exit status %d: %s %s", again.code, again.out, again.err)
 	}
 	changed := strings.Replace(unsteady, "raise LookupError(text)", "raise LookupError(text + '!')", 1)
 	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	again := run(t, nil, "chaos", "--replay", kase, "--shrink", "0", "--out", t.TempDir())
+	again := call(t, nil, "chaos", "--replay", kase, "--shrink", "0", "--out", t.TempDir())
 	if again.code != console.ExitUsage {
 		t.Errorf("exit status %d: %s", again.code, again.out)
 	}
@@ -215,7 +215,7 @@ func TestWorkOnAWorkflowInPython(t *testing.T) {
 	for _, design := range depth.Of([]string{"push"}, []string{"push", "eager", "pull", "pull:scan=sql"}) {
 		schema := pgtest.Schema(t)
 		store, ids := submitted(t, design, dsn, schema, text.out, `{"n": 4}`, `{"n": 2}`)
-		got := run(t, nil, "work", path, "--backend", design, "--dsn", dsn, "--schema", schema, "--processes", "1", "--idle-exit", "2s")
+		got := runForRaces(t, "work", path, "--backend", design, "--dsn", dsn, "--schema", schema, "--processes", "1", "--idle-exit", "10s")
 		if got.code != 0 || got.out != "" {
 			t.Errorf("%s: exit status %d, %q, %q", design, got.code, got.out, got.err)
 		}
@@ -250,12 +250,10 @@ func TestWorkOnPythonRefuses(t *testing.T) {
 	}
 }
 
-// runWithin is runIn for a command that may take so long.
-func runWithin(t *testing.T, within time.Duration, env []string, args ...string) result {
+// runWithin is runIn for a command of a file that may take so long.
+func runWithin(t *testing.T, binary string, within time.Duration, env []string, args ...string) result {
 	t.Helper()
-	var out, stderr strings.Builder
-	cmd := commandWithin(t, within, args...)
+	cmd := commandWithin(t, binary, within, args...)
 	cmd.Env = slices.Concat(cmd.Env, env)
-	cmd.Stdout, cmd.Stderr = &out, &stderr
-	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
+	return outcomeOf(t, cmd)
 }

@@ -135,10 +135,15 @@ func TestWaysToGiveTheInput(t *testing.T) {
 		{"from standard input", `{"x": 1}`, []string{prog, "--input", "-"}},
 		{"program from standard input", "fn main(input: [x], output: [y]):\n    y = @add(a=x, b=1)\n", []string{"-", "--input", "@" + in}},
 	} {
-		got := run(t, strings.NewReader(c.stdin), append([]string{"run", "--backend", "memory"}, c.args...)...)
+		got := call(t, strings.NewReader(c.stdin), append([]string{"run", "--backend", "memory"}, c.args...)...)
 		if got.code != 0 || got.out != "completed: 2\n" {
 			t.Errorf("%s: %+v", c.name, got)
 		}
+	}
+	cmd := command(t, "run", "--backend", "memory", prog, "--input", "-") // the standard input of a process
+	cmd.Stdin = strings.NewReader(`{"x": 1}`)
+	if got := outcomeOf(t, cmd); got.code != 0 || got.out != "completed: 2\n" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestSim(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	seeds := depth.Of(8, 32)
-	got := run(t, nil, "sim", "--seeds", fmt.Sprintf("0..%d", seeds-1), "--out", out) // with the race detector: searchers meet
+	got := runForRaces(t, "sim", "--seeds", fmt.Sprintf("0..%d", seeds-1), "--out", out) // with the race detector: searchers meet
 	if got.code != 0 || !strings.Contains(got.out, fmt.Sprintf("%d seeds", seeds)) || strings.Count(got.out, "\n") > 50 {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}

@@ -28,7 +28,7 @@ type started struct {
 // start starts pulley run and returns when the instance is stored.
 func start(t *testing.T, env []string, args ...string) *started {
 	t.Helper()
-	s := &started{cmd: command(t, append([]string{"run", "--verbose"}, args...)...)}
+	s := &started{cmd: raceCommand(t, append([]string{"run", "--verbose"}, args...)...)}
 	s.cmd.Env = append(s.cmd.Env, env...)
 	s.cmd.Stdout = &s.stdout
 	stderr, err := s.cmd.StderrPipe()
@@ -166,7 +166,7 @@ func TestAnInstanceContinuesUnderItsID(t *testing.T) {
 		t.Fatalf("no id in %q", last)
 	}
 	args = append([]string{"run"}, append(args, "--id", id[1], "--format", "json")...)
-	first := run(t, nil, args...)
+	first := run(t, args...)
 	if first.code != 0 || !strings.HasPrefix(first.out, `{"status":"completed","result":[0,1,2,`) {
 		t.Fatalf("%+v", first)
 	}
@@ -239,7 +239,7 @@ func TestTrouble(t *testing.T) {
 // interruptWhenTold runs a command, interrupts it at its first line on standard error that has part in it, and waits for its end.
 func interruptWhenTold(t *testing.T, part string, args ...string) {
 	t.Helper()
-	cmd := command(t, args...)
+	cmd := raceCommand(t, args...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -20,12 +20,12 @@ func exampleWorker(t *testing.T, name string) string {
 
 func TestWorkerCheck(t *testing.T) {
 	t.Parallel()
-	got := run(t, nil, "worker", "check", "--timeout", "1m", "--run", `words.count {"text": "a b"}`, "perl", exampleWorker(t, "words.pl"))
+	got := runForRaces(t, "worker", "check", "--timeout", "1m", "--run", `words.count {"text": "a b"}`, "perl", exampleWorker(t, "words.pl"))
 	if got.code != 0 || got.err != "" {
 		t.Errorf("%+v", got)
 	}
 	wantParts(t, got.out, "left out: heartbeats while idle: hello has no heartbeat_ms", "left out: heartbeats while busy", "0 findings, 12 checks without: a line in pieces, a long line")
-	got = run(t, nil, "worker", "check", "sh", "-c", "echo started >&2; echo hello; exit 3")
+	got = call(t, nil, "worker", "check", "sh", "-c", "echo started >&2; echo hello; exit 3")
 	if got.code != console.ExitFailed || got.err != "worker: started\n" {
 		t.Errorf("%+v", got)
 	}
@@ -81,7 +81,7 @@ workers:
   killer: {command: [perl, -e, 'local @ARGV = shift; undef $/; my $text = <>; $/ = "\n"; $text =~ s/scalar reverse/kill KILL => $$; 1;/; eval $text; die $@ if $@', `+exampleWorker(t, "words.pl")+`], deliveries: 2}
   killer_too: {command: [perl, -e, 'local @ARGV = shift; undef $/; my $text = <>; $/ = "\n"; $text =~ s/scalar reverse/kill KILL => $$; 1;/; eval $text; die $@ if $@', `+exampleWorker(t, "words.pl")+`]}
 `)
-	got := run(t, nil, "run", prog, "--actions", actions, "--backend", "memory", "--input", `{"text": "für"}`)
+	got := runForRaces(t, "run", prog, "--actions", actions, "--backend", "memory", "--input", `{"text": "für"}`)
 	if got.code != 0 || got.out != `completed: ["FÜR","RÜF","WorkerDied!"]`+"\n" || got.err != "" {
 		t.Errorf("%+v", got)
 	}

@@ -16,8 +16,8 @@ import (
 // helloMax bounds the import of a file, on a busy machine.
 const helloMax = 5 * time.Minute
 
-// endMax bounds the workers' end, before they are killed.
-const endMax = 10 * time.Second
+// endMax bounds the end of the workers, before they are killed. The pool kills idle ones sooner.
+const endMax = 2 * pool.ByeGraceDefault
 
 // WorkersConfig configures the actions of a Python file.
 type WorkersConfig struct {

@@ -15,6 +15,7 @@ import (
 const (
 	HelloTimeoutDefault = 30 * time.Second
 	GraceDefault        = 2 * time.Second
+	ByeGraceDefault     = 30 * time.Second
 	AtOnceDefault       = 10_000
 	StartsDefault       = 8
 	PauseMostDefault    = 10 * time.Second
@@ -66,8 +67,9 @@ type Config struct {
 	// seconds.
 	Silence time.Duration
 
-	// Grace bounds a worker's answer to a cancel, and its end after bye, before it is killed; zero means GraceDefault, negative
-	// none.
+	// Grace bounds a worker's answer to a cancel, and its end after bye once it has no attempts, before it is killed. Zero means
+	// GraceDefault, and ByeGraceDefault after bye: nobody waits for an answer then, and a busy machine takes seconds to end a
+	// process. Negative: it is killed at once.
 	Grace time.Duration
 
 	// Starts is the number of successive failed starts after which the pool gives up; zero means StartsDefault. Before the
@@ -85,6 +87,8 @@ type Config struct {
 	// Problem receives errors that are no attempt's: workers that died, and unexpected messages. It is called concurrently. May
 	// be nil.
 	Problem func(error)
+
+	byeGrace time.Duration // after bye
 }
 
 // validate rejects invalid values and sets the defaults.
@@ -112,6 +116,7 @@ func (c *Config) validate() error {
 	c.Processes = cmp.Or(c.Processes, 1)
 	c.AtOnce = cmp.Or(c.AtOnce, AtOnceDefault)
 	c.HelloTimeout = cmp.Or(c.HelloTimeout, HelloTimeoutDefault)
+	c.byeGrace = max(cmp.Or(c.Grace, ByeGraceDefault), 0)
 	c.Grace = max(cmp.Or(c.Grace, GraceDefault), 0)
 	c.PauseMost = cmp.Or(c.PauseMost, PauseMostDefault)
 	c.Starts = cmp.Or(c.Starts, StartsDefault)

@@ -173,3 +173,13 @@ func btoi(b bool) int {
 	}
 	return 0
 }
+
+// TestGraces has a worker that ends after bye take longer than one that answers a cancel, unless the caller says how long.
+func TestGraces(t *testing.T) {
+	for said, want := range map[time.Duration][2]time.Duration{0: {GraceDefault, ByeGraceDefault}, time.Second: {time.Second, time.Second}, -1: {0, 0}} {
+		c := Config{Command: []string{"sh"}, Grace: said}
+		if err := c.validate(); err != nil || c.Grace != want[0] || c.byeGrace != want[1] {
+			t.Errorf("%v: %v, %v, %v; want %v", said, c.Grace, c.byeGrace, err, want)
+		}
+	}
+}

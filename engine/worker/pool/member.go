@@ -290,13 +290,13 @@ func (w *member) dismiss() ending {
 		return ending{why: errClosed, notAtFault: true}
 	case <-w.slot.emptied:
 	}
-	timer := time.NewTimer(w.pool.config.Grace)
+	timer := time.NewTimer(w.pool.config.byeGrace)
 	defer timer.Stop()
 	select {
 	case <-w.group.Done():
 	case <-w.pool.alive.Done():
 	case <-timer.C:
-		w.problem(fmt.Errorf("it did not end within %v of bye, and was killed", w.pool.config.Grace))
+		w.problem(fmt.Errorf("it did not end within %v of bye, and was killed", w.pool.config.byeGrace))
 	}
 	return ending{why: errors.New("it was to end"), orderly: true}
 }
