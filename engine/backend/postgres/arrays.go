@@ -149,7 +149,6 @@ func (p arrayPlan) Encode(value any, buf []byte) ([]byte, error) {
 	return a.Append(buf), nil
 }
 
-// registerArrays prepares a connection for Arrays.
 func registerArrays(_ context.Context, conn *pgx.Conn) error {
 	m := conn.TypeMap()
 	for array, element := range map[uint32]uint32{

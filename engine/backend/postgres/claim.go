@@ -33,7 +33,6 @@ type Values interface {
 	Value(instance uuid.UUID, number int32, slot plan.Slot) (json.RawMessage, bool)
 }
 
-// claimed is a row leased by a claim.
 type claimed struct {
 	task     backend.Task // without arguments that refer to values
 	workflow int32

@@ -215,7 +215,6 @@ func TestCloseWaitsForTheCleanup(t *testing.T) {
 	})
 }
 
-// listed is a pool that lists instances, and records that.
 type listed struct {
 	*cleaned
 	asked int

@@ -16,7 +16,7 @@ import (
 )
 
 // Unconfirmed reports whether an error of a COMMIT, or of a statement that commits by itself, leaves its outcome open: every
-// error that the server did not report. pgx calls some of them safe to retry, wrongly.
+// error that the server did not report, or with which it ended the session. pgx calls some of them safe to retry, wrongly.
 func Unconfirmed(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) {
 		return false
@@ -80,7 +80,6 @@ func Contended(err error) bool {
 	return false
 }
 
-// secrets matches passwords in connection strings and URLs.
 var secrets = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*@`)
 
 // Explain returns a database error as one line that says what to do, without passwords. It keeps the error's chain.

@@ -27,7 +27,6 @@ type Queue struct {
 	files            fs.FS
 }
 
-// queueStatements are the shared statements.
 var queueStatements = map[string]Variant{
 	"renew":     {File: "queue/renew", Parts: []string{"renewed"}},
 	"give_back": {File: "queue/renew", Parts: []string{"given back"}},

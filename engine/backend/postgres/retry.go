@@ -20,7 +20,6 @@ const (
 	retryPauseMax = 250 * time.Millisecond
 )
 
-// retryable is an error after which a retry may succeed.
 type retryable struct{ error }
 
 func (e *retryable) Unwrap() error { return e.error }

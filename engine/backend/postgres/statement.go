@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// placeholder matches a parameter of a statement.
 var placeholder = regexp.MustCompile(`\$[0-9]+`)
 
 // CutDown removes unwanted parts of a statement (leaveOut) and renumbers the remaining parameters, whose former indices it

@@ -25,7 +25,6 @@ type Trial struct {
 	Judge func(err error) error
 }
 
-// messagesMax bounds the messages of a call.
 const messagesMax = 1_000
 
 // EveryMessage makes trials with the cut at the first message, the second, and so on, until a trial ends before its cut. It

@@ -59,7 +59,6 @@ type World struct {
 	programs map[string]*plan.Program
 }
 
-// worldTimeout bounds all that a World does.
 const worldTimeout = 15 * time.Minute
 
 // SharedConfig returns a configuration with a schema of the test's own.
@@ -113,7 +112,6 @@ func (w *World) Forget(id uuid.UUID) {
 	w.Subs = slices.DeleteFunc(w.Subs, func(s backend.Submission) bool { return s.ID == id })
 }
 
-// leasesMax is the most leases of one call of a World.
 const leasesMax = 2_000
 
 // Launch starts an instance and returns its first tasks.

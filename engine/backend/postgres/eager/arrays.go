@@ -12,7 +12,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// rows are keys of node rows, as parameters.
 type rows struct {
 	instance [][16]byte
 	node     []int32
@@ -25,7 +24,6 @@ func (r *rows) add(instance uuid.UUID, node graph.NodeID, place graph.Path) {
 	r.place = append(r.place, string(place))
 }
 
-// newInstances are the parameters of insert_instances.sql.
 type newInstances struct {
 	instance [][16]byte
 	workflow []int32

@@ -217,7 +217,6 @@ func (c *commit) applyRound(ctx context.Context, events []*commitEvent) (committ
 	return last, err
 }
 
-// readResult reads the rows that an apply statement returns.
 func (c *commit) readResult(rows pgx.Rows, a *arrays) error {
 	var what, path string
 	var instance [16]byte

@@ -33,7 +33,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	return out.Committed(), nil
 }
 
-// completed makes events of completions, and answers invalid ones.
 func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *postgres.Outcomes) ([]*commitEvent, error) {
 	var events []*commitEvent
 	for i := range completions {

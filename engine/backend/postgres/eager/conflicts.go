@@ -163,7 +163,7 @@ func (p *cleared) addValues(id uuid.UUID, all plan.Cleared, c plan.Clear) {
 	}
 }
 
-// clear deletes what events clear, before they are applied. Node runs that may be open are locked.
+// clear deletes what events clear, before they are applied. Node runs that may be open are locked already.
 func (c *commit) clear(batch *pgx.Batch, events []*commitEvent) {
 	var all cleared
 	for _, e := range events {

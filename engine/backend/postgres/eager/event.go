@@ -56,7 +56,6 @@ func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 	return e.plan.Value(slot, &e.inbox)
 }
 
-// reads are the parameters of read.sql and gather.sql.
 type reads struct {
 	events            map[int32]*commitEvent
 	slots, aggregates postgres.Keys

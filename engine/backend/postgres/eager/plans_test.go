@@ -150,7 +150,6 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 	}
 }
 
-// many starts instances and completes their first tasks.
 func (w *world) many(wf backendtest.Workflow, n int) []backend.Completion {
 	w.Helper()
 	return designtest.Ran(w.Submit(w.Instances(wf, n)...)...)

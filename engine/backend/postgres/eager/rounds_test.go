@@ -83,7 +83,6 @@ func TestLoopsAreLinear(t *testing.T) {
 	}
 }
 
-// loopCosts runs a loop on its own store.
 func loopCosts(t *testing.T, n int) map[string]float64 {
 	t.Helper()
 	w := worldIn(t, postgres.Config{DSN: pgtest.Undisturbed(t).DSN(), Schema: pgtest.Schema(t), Shards: 1})
@@ -110,7 +109,6 @@ func loopCosts(t *testing.T, n int) map[string]float64 {
 	}
 }
 
-// rowsRead returns what ended sessions have read in the store.
 func (w *world) rowsRead() int64 {
 	w.Helper()
 	return w.Number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = current_schema()")

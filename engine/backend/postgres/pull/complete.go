@@ -75,7 +75,6 @@ func retries(part []*commitEvent, now time.Time, out *postgres.Outcomes) {
 	}
 }
 
-// judged makes events of completions, and answers invalid ones.
 func (b *Backend) judged(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
 	var events []*commitEvent
 	for i := range completions {

@@ -49,7 +49,6 @@ func (r *rig) submit(source, input string) uuid.UUID {
 	return sub.ID
 }
 
-// took keeps the tasks of a call.
 func (r *rig) took(out backend.Committed, err error) {
 	r.Helper()
 	if err != nil {
@@ -81,7 +80,6 @@ func failed(t backend.Task, typ, message string) backend.Completion {
 	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Failure: &plan.Failure{Type: typ, Message: message}}
 }
 
-// complete offers completions in one call and returns the answers.
 func (r *rig) complete(list ...backend.Completion) []backend.Answer {
 	r.Helper()
 	out, err := r.b.Complete(r.Ctx, 0, list, r.grant)

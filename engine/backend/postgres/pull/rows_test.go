@@ -57,7 +57,6 @@ fn main(input: [n], output: [r]):
 	return rows
 }
 
-// rowsRead returns the rows that scans of a schema's tables have returned, by the server's counters.
 func rowsRead(ctx context.Context, t *testing.T, schema string) int64 {
 	t.Helper()
 	conn, err := pgx.Connect(ctx, pgtest.DSN(t))

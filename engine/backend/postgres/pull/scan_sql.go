@@ -97,7 +97,6 @@ func (r *ready) steps() []*stepping {
 	return out
 }
 
-// finish ends an instance with its stored end.
 func (c *scanTx) finish(r *ready) {
 	var end plan.End
 	if err := json.Unmarshal([]byte(*r.finish), &end); err != nil {

@@ -47,7 +47,7 @@ func (m *commitSlots) acquire(shard int) int32 {
 	return m.unused[shard] - 1
 }
 
-// release frees a slot, unless its last transaction may still be in flight.
+// release frees a slot. It is not called for one whose last transaction may still be in flight.
 func (m *commitSlots) release(shard int, slot int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -61,7 +61,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	return out.Committed(), nil
 }
 
-// completed makes events of completions, and answers invalid ones.
 func (b *Backend) completed(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
 	events := make([]*commitEvent, 0, len(completions))
 	for i := range completions {

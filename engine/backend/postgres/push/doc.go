@@ -16,9 +16,6 @@
 // transaction until none follows; the last plans go with COMMIT. The database refuses a counter beyond its required count; the
 // completion that caused it is refused alone.
 //
-// Statements look rows up by their whole key, one by one, and change them by ctid: a plain join might be planned from the table's
-// side while statistics call the table small, and sessions keep plans.
-//
 // # Ended regions
 //
 // The commit that ends a loop's round deletes its values and counters: paths below a path sort together, so each node needs one

@@ -124,7 +124,6 @@ func loop(t testing.TB, wf backendtest.Workflow, rounds int) cost {
 	return c
 }
 
-// drive completes an instance's tasks one by one, and calls each after each.
 func drive(ctx context.Context, t testing.TB, b *Backend, wf backendtest.Workflow, rounds int, each func()) {
 	t.Helper()
 	sub := backend.Submission{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, rounds)}

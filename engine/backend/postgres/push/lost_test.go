@@ -62,7 +62,6 @@ func (w *world) offering(cs ...backend.Completion) designtest.Trial {
 	return w.besideStale(nil, cs...)
 }
 
-// besideStale returns a trial of a call with stale completions and others.
 func (w *world) besideStale(stale []backend.Completion, open ...backend.Completion) designtest.Trial {
 	tr := w.Offering(designtest.Offer{By: w.through, Stale: stale, Open: open})
 	judge := tr.Judge
@@ -181,7 +180,6 @@ func (w *world) submitting(subs ...backend.Submission) designtest.Trial {
 	}
 }
 
-// claiming returns a trial of a claim of all that is due.
 func (w *world) claiming(sub backend.Submission) designtest.Trial {
 	if _, err := w.direct.Submit(w.Ctx, []backend.Submission{sub}, backendtest.Granted(0)); err != nil {
 		w.Fatal(err)

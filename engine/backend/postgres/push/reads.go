@@ -62,7 +62,6 @@ func (r *reads) fillInboxes(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// fill reads the slots with one query, or none.
 func (r *reads) fill(ctx context.Context, store *postgres.Store, shard int) error {
 	if len(r.slots) == 0 {
 		return nil

@@ -51,7 +51,6 @@ func statementFor(k kinds, n int) (statement, kinds) {
 	return statements[k](), k
 }
 
-// cutDown removes the parts of other kinds.
 func cutDown(sql string, k kinds) statement {
 	var s statement
 	s.sql, s.parameters = postgres.CutDown(sql, func(part string) bool { return k&kindNames[part] != 0 })
