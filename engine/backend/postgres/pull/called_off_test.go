@@ -24,8 +24,8 @@ fn main(input: [n], output: [out]):
         out = @echo(value=e["message"])
 `
 
-// TestCancelledRuns checks that a caught error that leaves a spread fences concurrent runs, also in its own batch, and removes queued
-// ones.
+// TestCancelledRuns checks that a caught error that leaves a spread fences concurrent runs, also in its own batch, and removes
+// queued ones.
 func TestCancelledRuns(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)

@@ -1,6 +1,6 @@
 -- Deletes the counters and values of instances that this transaction ended. If one may have another open node run, it is marked
--- with needs_cleanup instead, and its ord is returned. An open node run has a queue row, visible until the transaction that
--- deletes it commits, when the rows which that added become visible. Without one, nothing can begin.
+-- with needs_cleanup instead, and its ord is returned. An open node run has a queue row. If a transaction is deleting that row,
+-- it stays visible until the commit, and then the rows that replace it are visible. Without a row, nothing can begin.
 -- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all were applied (delete_values.sql)
 -- ends: $6 ord, $7 instance, $8 whether other node runs may be open
 WITH mark AS MATERIALIZED (
