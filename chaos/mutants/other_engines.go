@@ -120,9 +120,9 @@ func laterMutants() []mutant {
 		Check: hazard("TestHazardInstanceRowUpdatedPerCompletion"), Says: "updated \\d+ times",
 	}, {
 		Name: "multica-7389-heartbeat-on-an-indexed-column", What: "what every commit changes stands in an index", Invariant: "D5",
-		Edits: []edit{{pushFolder + "/migrations/0002_push.sql", `-- One row for each barrier that something has arrived at`, `CREATE INDEX commits_at ON commits (at);
+		Edits: []edit{{pushFolder + "/migrations/0002_push.sql", `-- One row for each barrier with an arrival`, `CREATE INDEX commits_at ON commits (at);
 
--- One row for each barrier that something has arrived at`}},
+-- One row for each barrier with an arrival`}},
 		Check: check{Package: "engine", Run: "^TestHeartbeatOnAnIndexedColumn$"}, Says: "left the indexes alone",
 	}, {
 		Name: "job-queue-benchmarking-dead-after-a-restart", What: "an engine whose calls failed while the server was restarted makes none again", Invariant: "I9",

@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Array is an array as a parameter, in the server's binary format. It is written element by element without
-// a look at types at run time, and used again after Reset. Its element type must be that of the parameter.
+// Array is an array parameter in the server's binary format, appended element by element without reflection, and reusable after
+// Reset. Its element type must be that of the parameter.
 type Array struct {
 	element uint32
 	n       int
 	null    bool
-	data    []byte // the elements, each behind its length
+	data    []byte // elements, each behind its length
 }
 
 // Int4s begins an array of integers.
@@ -40,10 +40,10 @@ func JSONs() Array { return Array{element: pgtype.JSONOID} }
 // Byteas begins an array of byteas.
 func Byteas() Array { return Array{element: pgtype.ByteaOID} }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (a *Array) Len() int { return a.n }
 
-// Size is the memory that the array keeps, in bytes.
+// Size returns the array's memory in bytes.
 func (a *Array) Size() int { return cap(a.data) }
 
 // Reset empties the array and keeps its memory.
@@ -76,13 +76,13 @@ func (a *Array) UUID(v [16]byte) {
 	a.data = append(append(a.data, 0, 0, 0, 16), v[:]...)
 }
 
-// Text appends a text, or a JSON value.
+// Text appends a text or JSON value.
 func (a *Array) Text(v string) {
 	a.n++
 	a.data = append(binary.BigEndian.AppendUint32(a.data, uint32(len(v))), v...)
 }
 
-// Bytes appends a text, a JSON value or a bytea; nil is null.
+// Bytes appends a text, JSON value or bytea; nil is null.
 func (a *Array) Bytes(v []byte) {
 	if v == nil {
 		a.Null()
@@ -99,10 +99,10 @@ func (a *Array) Null() {
 	a.data = append(a.data, 0xff, 0xff, 0xff, 0xff)
 }
 
-// arrayHead is how long an array with one dimension is before its first element, in bytes.
+// arrayHead is the size in bytes of the header of a one-dimensional array.
 const arrayHead = 20
 
-// Append appends the whole array to a buffer, as a parameter in the binary format.
+// Append appends the whole array, in binary format, to a buffer.
 func (a *Array) Append(buf []byte) []byte {
 	dimensions, null := uint32(1), uint32(0)
 	if a.n == 0 {
@@ -119,11 +119,11 @@ func (a *Array) Append(buf []byte) []byte {
 		return buf
 	}
 	buf = binary.BigEndian.AppendUint32(buf, uint32(a.n))
-	buf = binary.BigEndian.AppendUint32(buf, 1) // the first place
+	buf = binary.BigEndian.AppendUint32(buf, 1) // the lower bound
 	return append(buf, a.data...)
 }
 
-// arrayCodec sends Arrays as they are and leaves all else to pgx. Arrays come and go in binary, whatever
+// arrayCodec sends Arrays as they are, and leaves other values to pgx. Arrays use the binary format in both directions, whatever
 // pgx prefers for their elements.
 type arrayCodec struct {
 	pgtype.Codec
@@ -149,7 +149,6 @@ func (p arrayPlan) Encode(value any, buf []byte) ([]byte, error) {
 	return a.Append(buf), nil
 }
 
-// registerArrays prepares a new connection for Arrays.
 func registerArrays(_ context.Context, conn *pgx.Conn) error {
 	m := conn.TypeMap()
 	for array, element := range map[uint32]uint32{
@@ -165,8 +164,8 @@ func registerArrays(_ context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// Elements reads an array in the server's binary format, such as pgx.Rows.RawValues gives it: each element's
-// bytes in turn, nil for null. An array that is null has none.
+// Elements reads the elements of an array in binary format, as pgx.Rows.RawValues returns it: their bytes in turn, nil for null.
+// A null array has none.
 type Elements struct {
 	data []byte
 	n    int
@@ -180,16 +179,16 @@ func ReadArray(data []byte) Elements {
 	return Elements{data[arrayHead:], int(binary.BigEndian.Uint32(data[12:]))}
 }
 
-// Elements gives the elements that have been appended. They share the array's memory.
+// Elements returns the appended elements. They share the array's memory.
 func (a *Array) Elements() Elements { return Elements{a.data, a.n} }
 
-// ElementOID is the type of the elements.
+// ElementOID returns the type of the elements.
 func (a *Array) ElementOID() uint32 { return a.element }
 
-// Len is the number of elements that are left.
+// Len returns the number of elements left.
 func (e *Elements) Len() int { return e.n }
 
-// Next gives the next element, of which there must be one. It shares the array's memory.
+// Next returns the next element, which must exist. It shares the array's memory.
 func (e *Elements) Next() []byte {
 	size := int32(binary.BigEndian.Uint32(e.data))
 	e.n--
@@ -201,14 +200,14 @@ func (e *Elements) Next() []byte {
 	return v
 }
 
-// Int4 gives the next element of an array of integers.
+// Int4 returns the next element of an array of integers.
 func (e *Elements) Int4() int32 { return Int4(e.Next()) }
 
-// Int8 gives the next element of an array of bigints.
+// Int8 returns the next element of an array of bigints.
 func (e *Elements) Int8() int64 { return Int8(e.Next()) }
 
-// Int4 reads an integer in binary.
+// Int4 reads an integer in binary format.
 func Int4(v []byte) int32 { return int32(binary.BigEndian.Uint32(v)) }
 
-// Int8 reads a bigint in binary.
+// Int8 reads a bigint in binary format.
 func Int8(v []byte) int64 { return int64(binary.BigEndian.Uint64(v)) }

@@ -11,7 +11,7 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// TestArrays has the server read each kind of array and give it back.
+// TestArrays checks that the server reads and returns each kind of array.
 func TestArrays(t *testing.T) {
 	ctx := context.Background()
 	store, err := Open(ctx, Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, base)
@@ -23,7 +23,7 @@ func TestArrays(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   Array
 		fill func(a *Array)
-		want string // what the server makes of it, as text
+		want string // as text, by the server
 	}{
 		"int[]":     {Int4s(), func(a *Array) { a.Int4(7); a.Int4(-1) }, "{7,-1}"},
 		"bigint[]":  {Int8s(), func(a *Array) { a.Int8(1 << 40); a.Null(); a.Int8(-2) }, "{1099511627776,NULL,-2}"},
@@ -34,7 +34,7 @@ func TestArrays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := c.of
-			for range 2 { // the second time in the memory of the first
+			for range 2 { // the second time in the same memory
 				for _, want := range []string{"{}", c.want} {
 					if want != "{}" {
 						c.fill(&a)
@@ -69,7 +69,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// read writes the elements anew as an array has them.
+// read encodes the elements again.
 func read(list Elements) []byte {
 	a := Texts()
 	for list.Len() > 0 {

@@ -9,15 +9,14 @@ import (
 	"pulley/engine/backend"
 )
 
-// Base answers the calls of a backend that do not depend on its design: those that look at instances, the wake-ups between
-// processes, and the renewal of leases on its queue. A design embeds it, and has the calls in which it differs.
+// Base answers the calls that do not depend on a design: lookups, notifications and the renewal of leases. A design embeds it.
 type Base struct {
 	store  *Store
 	queue  *Queue
 	tables []string
 }
 
-// NewBase makes one for a design whose node runs wait on a queue. Tables are those with rows of instances.
+// NewBase returns a Base for a design with a queue. tables have rows of instances.
 func NewBase(store *Store, queue *Queue, tables ...string) Base { return Base{store, queue, tables} }
 
 // Shards implements backend.Backend.
@@ -26,7 +25,7 @@ func (b *Base) Shards() int { return b.store.Shards() }
 // Close implements backend.Backend.
 func (b *Base) Close() { b.store.Close() }
 
-// OriginOf reads what an instance was made of. It is nil where there is no such instance.
+// OriginOf reads what an instance was created from; nil if the instance does not exist.
 func (b *Base) OriginOf(ctx context.Context, id uuid.UUID) (*Origin, error) {
 	return b.store.OriginOf(ctx, id)
 }
@@ -53,8 +52,7 @@ func (b *Base) Listen(ctx context.Context, wake func()) error { return b.store.L
 // Notify implements backend.Listener.
 func (b *Base) Notify(ctx context.Context) error { return b.store.Notify(ctx) }
 
-// Leftovers counts the rows of each table that belong to instances which have ended, where there are any; it is for tests of
-// I10, and scans.
+// Leftovers counts the rows of ended instances, by table, without tables that have none. It is for tests of I10 and for scans.
 func (b *Base) Leftovers(ctx context.Context) (map[string]int, error) {
 	out := map[string]int{}
 	for _, table := range b.tables {
@@ -70,13 +68,13 @@ func (b *Base) Leftovers(ctx context.Context) (map[string]int, error) {
 	return out, nil
 }
 
-// SweptBase is a Base of a design whose ended instances leave rows, which a Sweeper removes.
+// SweptBase is a Base for a design whose ended instances leave rows, which a Sweeper removes.
 type SweptBase struct {
 	Base
 	sweeper *Sweeper
 }
 
-// NewSweptBase makes one, which closes the sweeper.
+// NewSweptBase returns a SweptBase, which owns the sweeper.
 func NewSweptBase(sweeper *Sweeper) SweptBase {
 	return SweptBase{NewBase(sweeper.store, sweeper.sql.queue, sweeper.sql.names...), sweeper}
 }
@@ -87,7 +85,7 @@ func (b *SweptBase) Close() {
 	b.Base.Close()
 }
 
-// Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
+// Sweep implements backend.Backend. Claim takes over expired leases; Sweep moves them to the front.
 func (b *SweptBase) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return b.sweeper.Sweep(ctx, shard)
 }
@@ -97,7 +95,7 @@ func (b *SweptBase) Cancel(ctx context.Context, ids []uuid.UUID, reason string) 
 	return b.sweeper.Cancel(ctx, ids, reason)
 }
 
-// Check refuses calls that name no shard or grant nothing sensible.
+// Check refuses calls with an invalid shard or grant.
 func (s *Store) Check(shard int, grant backend.Grant) error {
 	if err := backend.CheckShard(shard, s.shards); err != nil {
 		return err

@@ -15,33 +15,32 @@ import (
 	"pulley/engine/plan"
 )
 
-// Claiming is what tells the claims of one design from those of others.
+// Claiming says how a design claims.
 type Claiming struct {
 	Queue *Queue
-	Owner any // as rows of the queue name it
+	Owner any // as the queue's rows store it
 
-	// Place gives what stands for a run's path in the key of its row; nil: the path itself.
+	// Place returns what stands for a run's path in the key of its row; nil: the path itself.
 	Place func(p *plan.Program, run graph.Run) graph.Path
 
 	Values Values
 }
 
-// Values are what arguments of claimed node runs refer to. A run is known by its instance and its number in the claim.
+// Values reads what the arguments of claimed node runs refer to. number is a run's index in the claim.
 type Values interface {
 	Need(instance uuid.UUID, number int32, slots []plan.Slot)
-	Read(batch *pgx.Batch, shard int) // adds the statement that reads all that is needed
+	Read(batch *pgx.Batch, shard int) // queues a statement that reads all needed values
 	Value(instance uuid.UUID, number int32, slot plan.Slot) (json.RawMessage, bool)
 }
 
-// claimed is a row that a claim has leased.
 type claimed struct {
 	task     backend.Task // without arguments that refer to values
 	workflow int32
-	args     []plan.Arg // that refer to values
+	args     []plan.Arg // if they refer to values
 }
 
-// Claim leases node runs that are due, and says when the next one is. An error that leaves open whether something was leased is
-// backend.ErrUnknown: what was comes back when its lease is over.
+// Claim leases node runs that are due, and reads when the next one is. After backend.ErrUnknown, leases may exist until they
+// expire.
 func (s *Store) Claim(ctx context.Context, shard int, grant backend.Grant, by Claiming) (backend.Committed, error) {
 	out, rows, err := s.claim(ctx, shard, grant, by)
 	if err = WrapUnknown(err); err == nil {
@@ -55,13 +54,12 @@ func (s *Store) Claim(ctx context.Context, shard int, grant backend.Grant, by Cl
 	return out, nil
 }
 
-// claim leases, and fills More and NextDue.
 func (s *Store) claim(ctx context.Context, shard int, grant backend.Grant, by Claiming) (out backend.Committed, found []claimed, err error) {
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
 		return out, nil, err
 	}
-	defer conn.Release() // reading a workflow takes another, and nobody may wait for one who waits
+	defer conn.Release() // before reading a workflow on another connection: waiting for one while holding one could deadlock
 	sent := s.Clock.Now()
 	batch := &pgx.Batch{}
 	batch.Queue(by.Queue.statements["claim"], shard, grant.Max, by.Owner, grant.Lease.Microseconds()).Query(func(rows pgx.Rows) (err error) {
@@ -85,13 +83,13 @@ func collectClaimed(rows pgx.Rows, expires time.Time) ([]claimed, error) {
 	var all []claimed
 	for rows.Next() {
 		var c claimed
-		row := rows.RawValues() // text comes as it is, and all else in binary
+		row := rows.RawValues() // text as it is, the rest in binary
 		run := graph.Run{Node: graph.NodeID(Int4(row[1])), Path: graph.Path(row[2])}
 		c.task.Lease = backend.Lease{Key: backend.Key{Instance: uuid.UUID(row[0]), Run: run}, Token: Int8(row[3])}
 		c.task.Attempt, c.workflow, c.task.Expires = int(Int4(row[4])), Int4(row[5]), expires
 		c.task.Deliveries = int(Int4(row[7]))
 		switch args := row[6]; {
-		case args == nil: // a sleep's
+		case args == nil: // a sleep
 			c.task.Args = json.RawMessage("{}")
 		case ByReference(args):
 			var err error
@@ -106,12 +104,11 @@ func collectClaimed(rows pgx.Rows, expires time.Time) ([]claimed, error) {
 	return all, rows.Err()
 }
 
-// ByReference says whether arguments as backend.EncodeArgs writes them refer to values: those that do not are the
-// object that the task takes.
+// ByReference reports whether encoded arguments (backend.EncodeArgs) refer to values; else they are the task's arguments.
 func ByReference(stored []byte) bool { return len(stored) == 0 || stored[0] != '{' }
 
-// claimedTasks gives claimed rows their programs and the values that their arguments refer to. A lease that stands behind the
-// reading of its values was not cancelled before, so that they are still those of its plan.
+// claimedTasks makes tasks of claimed rows. It reads values before it checks the leases: if one is still held, its values were
+// not deleted before.
 func (s *Store) claimedTasks(ctx context.Context, shard int, rows []claimed, by Claiming) ([]backend.Task, error) {
 	var leases Leases
 	for i := range rows {
@@ -144,14 +141,14 @@ func (s *Store) claimedTasks(ctx context.Context, shard int, rows []claimed, by 
 	for i, c := range rows {
 		t := c.task
 		if t.Args == nil {
-			if !stand[int32(i)] { // cancelled meanwhile: nobody misses the task
+			if !stand[int32(i)] { // cancelled since then
 				continue
 			}
 			var err error
 			if t.Args, err = backend.AssembleArgs(c.args, func(slot plan.Slot) (json.RawMessage, bool) {
 				return by.Values.Value(t.Lease.Key.Instance, int32(i), slot)
 			}); err != nil {
-				continue // the instance has ended meanwhile, and its values are gone before its leases
+				continue // the instance has ended; its values are deleted before its leases
 			}
 		}
 		tasks = append(tasks, t)

@@ -16,30 +16,29 @@ import (
 )
 
 const (
-	// SweepInstances is how many instances that need cleanup one sweep reads.
+	// SweepInstances is the most instances that one sweep cleans up.
 	SweepInstances = 100
-	// SweepRows is how many rows one statement of a sweep removes.
+	// SweepRows is the most rows that one statement of a sweep removes.
 	SweepRows = 1_000
 
-	// cleanupQueueMax bounds how many ended instances wait to be cleaned up in the background, and cleanupPasses how often it
-	// goes over one that left more rows than a statement removes. What is beyond that is left to Sweep.
+	// cleanupQueueMax bounds the instances queued for the background, cleanupPasses the passes over those with many rows. Sweep
+	// finds the rest.
 	cleanupQueueMax = 1_000
 	cleanupPasses   = 4
-	// cleanupTimeout bounds the cleanup of what the background has taken at once.
+	// cleanupTimeout bounds one cleanup in the background.
 	cleanupTimeout = time.Minute
 
-	// After a sweep that found as many instances as it looks at, the next cleanup waits sweepRests times as long as that sweep worked,
-	// sweepRestMost at most: what a burst of canceled instances left goes in the background of those that run.
+	// After a full sweep, the next one pauses for sweepRests times its duration, at most sweepRestMost, so that a burst of
+	// cancelled instances does not slow those that run.
 	sweepRests    = 5
 	sweepRestMost = time.Second
 
-	// overdueRows is how many of the rows that are due one sweep looks at for leases that are over.
+	// overdueRows is how many due rows a sweep checks for expired leases.
 	overdueRows = 10_000
 )
 
-// Overdue puts node runs of a shard whose lease is over before what waits for its first. Without it they would be claimed
-// all the same, as if they had been queued when their lease ended; where more is queued than there is room for, that is a
-// second wait for what had its turn.
+// Overdue moves expired leases to the front of the queue. Claim would take them in the order in which they became due; behind a
+// backlog, they would wait a second time.
 func (s *Store) Overdue(ctx context.Context, q *Queue, shard int) error {
 	_, err := s.Pool.Exec(ctx, q.statements["overdue"], shard, overdueRows)
 	return Explain(err)
@@ -48,25 +47,25 @@ func (s *Store) Overdue(ctx context.Context, q *Queue, shard int) error {
 //go:embed sql/needs_cleanup.sql
 var needsCleanupSQL string
 
-// Cleanup has the statements by which a design removes what ended instances left: instances that it marks with needs_cleanup.
+// Cleanup is the statements that remove the rows of a design's ended instances.
 type Cleanup struct {
-	queue       *Queue   // where leases are that may be over
+	queue       *Queue   // with the leases
 	names       []string // of the tables
-	tables      []string // statements that each remove rows of instances from one of them
-	markCleaned string   // marks those of instances as cleaned up of which no table has a row
+	tables      []string // statements that remove rows, by table
+	markCleaned string   // marks instances without rows as cleaned up
 }
 
 // CleanupTable is a table with rows of instances, by shard and instance_id.
 type CleanupTable struct {
 	Name string
-	Key  string // the columns behind these, in which completions lock
+	Key  string // the other key columns, in locking order
 
-	// Leave is whether rows that somebody holds are left to another pass; else they are waited for.
+	// Leave skips locked rows. Otherwise the cleanup waits for them.
 	Leave bool
 }
 
-// NewCleanup makes the statements for a design, whose leases are on a queue, and adds them to those that the queue knows: cleanup_
-// and a table's name removes its rows, mark_cleaned marks instances. Tables are in the order in which completions lock.
+// NewCleanup makes a design's cleanup statements and adds them to the queue's, as cleanup_TABLE and mark_cleaned. tables are in
+// the order in which completions lock.
 func NewCleanup(q *Queue, tables ...CleanupTable) *Cleanup {
 	c := &Cleanup{queue: q}
 	var none strings.Builder
@@ -84,27 +83,26 @@ func NewCleanup(q *Queue, tables ...CleanupTable) *Cleanup {
 	return c
 }
 
-// Sweeper removes the rows that ended instances left in the tables of a design, in the background and when it is called.
-// It is safe for concurrent use.
+// Sweeper removes rows of ended instances, in the background and in Sweep. It is safe for concurrent use.
 type Sweeper struct {
 	store *Store
 	sql   *Cleanup
 
-	turn       chan struct{}   // holds one value while no cleanup is under way: one would skip the rows that another has locked
+	turn       chan struct{}   // held by the one cleanup that runs: two would skip each other's locked rows
 	background context.Context // of the background
 	stop       context.CancelFunc
-	idle       chan struct{} // the background has come to rest
+	idle       chan struct{} // signalled when the background stops
 
 	mu      sync.Mutex
-	ended   [][][16]byte // instances to be cleaned up in the background, by shard
-	waiting int          // how many these are
-	last    int          // the shard whose turn was the last
-	working bool         // in the background
+	ended   [][][16]byte // queued for the background, by shard
+	waiting int          // their number
+	last    int          // the shard served last
+	working bool         // the background runs
 	closed  bool
 	rested  time.Time // when a sweep may clean up again
 }
 
-// NewSweeper makes one. Who does owns it, and closes it before the store.
+// NewSweeper returns a sweeper. Its owner closes it before the store.
 func NewSweeper(store *Store, sql *Cleanup) *Sweeper {
 	s := &Sweeper{store: store, sql: sql, turn: make(chan struct{}, 1), idle: make(chan struct{}, 1), ended: make([][][16]byte, store.Shards())}
 	s.turn <- struct{}{}
@@ -112,7 +110,7 @@ func NewSweeper(store *Store, sql *Cleanup) *Sweeper {
 	return s
 }
 
-// Close ends the background and waits for that. What it did not get done is left to the sweeps of others, or of the next life.
+// Close stops the background and waits for it. Later sweeps do the rest.
 func (s *Sweeper) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -129,8 +127,8 @@ func (s *Sweeper) isWorking() bool {
 	return s.working
 }
 
-// CleanInBackground has what instances left that have just ended removed in the background. Nobody waits for it: what finds no room,
-// what fails and what a crash takes still needs cleanup in the store, where Sweep finds it.
+// CleanInBackground removes what ended instances left. After an overflow, an error or a crash they still need cleanup, and Sweep
+// finds them.
 func (s *Sweeper) CleanInBackground(shard int, ids ...[16]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,7 +144,7 @@ func (s *Sweeper) CleanInBackground(shard int, ids ...[16]byte) {
 	}
 }
 
-// work cleans up until nothing waits for it. After an error the rest is left to Sweep: the store may be gone for long.
+// work cleans up until nothing is queued. After an error it leaves the rest to Sweep: the store may be down for long.
 func (s *Sweeper) work() {
 	for shard, ids := s.next(); len(ids) > 0; shard, ids = s.next() {
 		if err := s.cleanQueued(shard, ids); err != nil {
@@ -156,7 +154,7 @@ func (s *Sweeper) work() {
 	}
 }
 
-// next takes instances of one shard, in the order of their ids, and gives none once the background has come to rest.
+// next takes queued instances of one shard, sorted by id. If there are none, it ends the background.
 func (s *Sweeper) next() (shard int, ids [][16]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +162,7 @@ func (s *Sweeper) next() (shard int, ids [][16]byte) {
 		s.working = false
 		select {
 		case s.idle <- struct{}{}:
-		default: // nobody has looked since it was last told
+		default: // already signalled
 		}
 		return 0, nil
 	}
@@ -179,7 +177,6 @@ func (s *Sweeper) next() (shard int, ids [][16]byte) {
 	return s.last, ids
 }
 
-// discardQueued drops what waits for the background.
 func (s *Sweeper) discardQueued() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +184,6 @@ func (s *Sweeper) discardQueued() {
 	s.waiting = 0
 }
 
-// cleanQueued removes what instances left, in the background.
 func (s *Sweeper) cleanQueued(shard int, ids [][16]byte) error {
 	ctx, cancel := s.store.Clock.Within(s.background, cleanupTimeout)
 	defer cancel()
@@ -203,7 +199,7 @@ func (s *Sweeper) cleanQueued(shard int, ids [][16]byte) error {
 	return nil
 }
 
-// acquireTurn waits for the turn to clean up.
+// acquireTurn waits until no other cleanup runs.
 func (s *Sweeper) acquireTurn(ctx context.Context) error {
 	select {
 	case <-s.turn:
@@ -218,8 +214,8 @@ func (s *Sweeper) acquireTurn(ctx context.Context) error {
 
 func (s *Sweeper) releaseTurn() { s.turn <- struct{}{} }
 
-// clean removes some of what instances left, says how much and whether there is more in a table than one statement
-// removes, and marks those as cleaned up of which nothing is left.
+// clean removes at most SweepRows rows of each table; more reports whether a table may have others. It marks instances without
+// rows as cleaned up.
 func (s *Sweeper) clean(ctx context.Context, shard int, ids [][16]byte) (removed int, more bool, err error) {
 	for _, sql := range s.sql.tables {
 		tag, err := s.store.Pool.Exec(ctx, sql, shard, ids, SweepRows)
@@ -244,7 +240,7 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 		return swept, err
 	}
 	overdue := s.store.Clock.Now().Sub(from)
-	if err := s.rest(ctx); err != nil { // leases that are over do not wait for that
+	if err := s.rest(ctx); err != nil { // only cleanup pauses, not expired leases
 		return swept, err
 	}
 	from = s.store.Clock.Now()
@@ -268,14 +264,13 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	return swept, Explain(err)
 }
 
-// restAfter has the next cleanup of a sweep wait for several times as long as one sweep worked.
 func (s *Sweeper) restAfter(worked time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rested = s.store.Clock.Now().Add(min(sweepRests*worked, sweepRestMost))
 }
 
-// rest waits until the next cleanup of a sweep may begin. It is not waited for with the turn, which the background may need.
+// rest pauses before a sweep's cleanup, without the turn, which the background may need.
 func (s *Sweeper) rest(ctx context.Context) error {
 	s.mu.Lock()
 	rested := s.rested

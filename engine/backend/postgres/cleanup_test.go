@@ -14,14 +14,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// cleaned is a pool that notes the instances which statements are for, and fails where it is told to.
+// cleaned is a pool that records the instances of statements, and can fail.
 type cleaned struct {
 	Pool
 	of       map[string][]string // instances by statement
-	unsorted int                 // statements whose instances were not in the order of their ids
+	unsorted int                 // with unsorted instances
 	failed   error
 	count    int           // statements
-	takes    time.Duration // each of them
+	takes    time.Duration // per statement
 }
 
 func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
@@ -30,7 +30,7 @@ func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 	}
 	c.count++
 	time.Sleep(c.takes)
-	ids, _ := args[1].([][16]byte) // what is overdue is of none
+	ids, _ := args[1].([][16]byte) // the overdue statement has none
 	if !slices.IsSortedFunc(ids, func(a, b [16]byte) int { return bytes.Compare(a[:], b[:]) }) {
 		c.unsorted++
 	}
@@ -40,7 +40,6 @@ func (c *cleaned) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 	return pgconn.NewCommandTag("DELETE 0"), nil
 }
 
-// kept is a clock that keeps what is to go on in the background.
 type kept struct {
 	Machine
 	jobs []func()
@@ -61,8 +60,8 @@ func numbered(from, to int) (ids [][16]byte) {
 	return ids
 }
 
-// TestCleanupIsBounded has more instances end than the background has room for: it takes each of those that it has room for
-// once, in the order of their ids, and has room again afterwards. There is never more than one goroutine.
+// TestCleanupIsBounded checks that one goroutine cleans up as many instances as the queue takes, each once and sorted by id, and
+// then others.
 func TestCleanupIsBounded(t *testing.T) {
 	pool, clock, s, problems := newCleaned(2)
 	ids := numbered(0, cleanupQueueMax+50)
@@ -91,13 +90,13 @@ func TestCleanupIsBounded(t *testing.T) {
 	if got := pool.of["mark"]; len(got) != cleanupQueueMax+1 || len(*problems) > 0 {
 		t.Errorf("%d instances, problems %v; want one more, and none", len(got), *problems)
 	}
-	if most := 2 * (cleanupQueueMax/SweepInstances + 1 + 1); pool.count > most { // each of two shards may have a part of a hundred
+	if most := 2 * (cleanupQueueMax/SweepInstances + 1 + 1); pool.count > most { // each of two shards may end with a part of a hundred
 		t.Errorf("%d statements for %d instances; want at most %d", pool.count, cleanupQueueMax+1, most)
 	}
 	s.Close()
 }
 
-// canceled is a pool that has instances that need cleanup, of which it lists some until they are marked.
+// canceled is a pool with instances that need cleanup; it lists each once.
 type canceled struct {
 	*cleaned
 	left [][16]byte
@@ -112,7 +111,6 @@ func (c *canceled) Query(_ context.Context, _ string, args ...any) (pgx.Rows, er
 	return rows, nil
 }
 
-// ids are rows of one id each.
 type ids struct {
 	pgx.Rows
 	list [][16]byte
@@ -127,8 +125,8 @@ func (r *ids) Scan(to ...any) error {
 func (*ids) Err() error { return nil }
 func (*ids) Close()     {}
 
-// TestSweepsOfABurstRest sweeps what ten thousand canceled instances left, call after call, as an engine does that is told
-// of more: a bounded number of statements for each hundred, which take a sixth of the time. Where little is left nothing rests.
+// TestSweepsOfABurstRest checks that sweeps of ten thousand cancelled instances take a bounded number of statements per hundred,
+// and a sixth of the time; and that a sweep of few does not pause.
 func TestSweepsOfABurstRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const burst, takes = 10_000, 5 * time.Millisecond
@@ -147,7 +145,7 @@ func TestSweepsOfABurstRest(t *testing.T) {
 		from := time.Now()
 		for more := true; more; more, _ = sweep() {
 		}
-		const statements = 4 // overdue leases, instances that need cleanup, the rows of the table, the mark
+		const statements = 4 // overdue leases, instances that need cleanup, the table's rows, the mark
 		if most := statements * (burst/SweepInstances + 1); pool.count > most || len(all.left) > 0 {
 			t.Errorf("%d statements for %d instances, %d of which are left; want at most %d, and none", pool.count, burst, len(all.left), most)
 		}
@@ -156,7 +154,7 @@ func TestSweepsOfABurstRest(t *testing.T) {
 			t.Errorf("%v of %v are spent with statements; want a sixth", busy, all)
 		}
 		all.left = numbered(0, SweepInstances-1)
-		for range 2 { // the first may have the rest of the burst before it
+		for range 2 { // the first may include the rest of the burst
 			if _, took := sweep(); len(all.left) > 0 || took > statements*takes {
 				t.Errorf("a sweep of few takes %v; want no rest", took)
 			}
@@ -164,8 +162,8 @@ func TestSweepsOfABurstRest(t *testing.T) {
 	})
 }
 
-// TestCleanupThatFails says so once, and leaves the rest to sweeps instead of trying a store that is gone again and again.
-// After Close nothing is begun any more.
+// TestCleanupThatFails checks that a failing cleanup reports one problem and is left to sweeps, and that nothing starts after
+// Close.
 func TestCleanupThatFails(t *testing.T) {
 	pool, clock, s, problems := newCleaned(2)
 	pool.failed = errors.New("the store is gone")
@@ -196,7 +194,7 @@ func TestCleanupThatFails(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForTheCleanup closes while a cleanup is under way.
+// TestCloseWaitsForTheCleanup checks that Close waits for a cleanup.
 func TestCloseWaitsForTheCleanup(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		_, clock, s, _ := newCleaned(1)
@@ -217,7 +215,6 @@ func TestCloseWaitsForTheCleanup(t *testing.T) {
 	})
 }
 
-// listed is a pool that lists instances, and notes that it was asked to.
 type listed struct {
 	*cleaned
 	asked int
@@ -228,8 +225,8 @@ func (l *listed) Query(context.Context, string, ...any) (pgx.Rows, error) {
 	return nil, errors.New("there is nothing to list")
 }
 
-// TestSweepWaitsForTheCleanup sweeps while a cleanup is under way: the two would skip the rows that the other has locked, and
-// neither would find the instance empty.
+// TestSweepWaitsForTheCleanup checks that a sweep waits for a cleanup: each would skip the other's locked rows, and neither would
+// find the instance empty.
 func TestSweepWaitsForTheCleanup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, _, s, _ := newCleaned(1)

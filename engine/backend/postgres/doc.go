@@ -1,42 +1,37 @@
-// Package postgres is what the designs on Postgres share: the pool, migrations, workflow definitions,
-// instances, wake-ups between processes, and how errors are read.
+// Package postgres is what the designs on Postgres share: connections, migrations, workflow definitions, instances, notifications
+// and errors.
 //
-// Every design keeps its tables in a schema of its own, so that several can stand in one database.
-// Migrations are embedded and numbered; each runs once, in a transaction, under an advisory lock.
-// Every key begins with the shard, and every statement on the hot path names exactly one (D11).
+// Every design has its own schema, so that several can share a database. Each migration runs once, in a transaction, under an
+// advisory lock. Every key begins with the shard, and every statement on the hot path names one shard (D11).
 //
 // # Plans that stay right
 //
-// The statements of a design are set-based: the same text carries one completion or five hundred. A
-// planner that trusts statistics finds a scan of a shard cheaper than ten lookups as long as the tables
-// are small, keeps that plan, and so makes every completion read every row once they are not. So no
-// statement leaves the choice: rows are looked up one by one, by their whole key, in LATERAL subqueries
-// that OFFSET 0 or FOR UPDATE keep from being merged into a join, in the order of the arrays, which is
-// then also the order of row locks (D5); and they are changed by the address (ctid) that the lookup
-// found. Membership is tested with IN … IS TRUE, which is hashed and never becomes a join. Sequential
-// and bitmap scans and just-in-time compilation are switched off for the same reason.
+// The statements of a design are set-based: the same text carries one completion or five hundred. While tables are small, a
+// planner that trusts statistics prefers a scan of the shard to ten lookups; it keeps that plan, and later every completion reads
+// every row. So no statement leaves a choice. Rows are looked up one by one, by their whole key, in LATERAL subqueries that
+// OFFSET 0 or FOR UPDATE keep from becoming a join, in the order of the arrays, which is also the order of row locks (D5). They
+// are changed by the ctid that the lookup found. Membership is tested with IN … IS TRUE, which is hashed and never becomes a
+// join. Sequential scans, bitmap scans and JIT compilation are off for the same reason.
 //
 // # Hosts
 //
-// A [Store] stands on a [Host]: a pool of connections, which is asked with the driver's own types, connections that
-// listen, and a clock. Open makes one of Postgres and the machine. The simulator has a host of its own, on which all of
-// this package runs, and the designs on it: statements reach it as they are, known by their text ([SQL]), alone or in a
-// batch, and whatever waits does so in a call of the host. Nothing here or in a design that is to be simulated tells time,
-// waits, or begins a goroutine but by the clock.
+// A [Store] stands on a [Host]: a pool, listening connections and a clock. Open makes one of Postgres and the machine. The
+// simulator has its own, which knows statements by their text ([SQL]). Simulated code must use the host's clock to tell time, to
+// wait and to start goroutines.
 //
 // # What a design embeds
 //
-// A [Base], or a [SweptBase], answers the calls that do not depend on the design. [Store.Submit], [Halve] and [Outcomes] share out what a call brings to
-// transactions, and answer it; how one of them is made is the design's.
+// A [Base] or [SweptBase] answers the calls that do not depend on the design. [Store.Submit], [Halve] and [Outcomes] divide a
+// call into transactions and answer it; the design makes the transactions.
 //
 // # Leases
 //
-// A design describes the table in which its node runs wait and are leased ([Table]); a [Queue] has the statements that claim,
-// renew, release and look for leases there, the same for all designs. What others are in the way of is tried again by one loop
-// ([Store.Retry]), which is bounded; a commit whose reply was lost is resolved before it is tried again ([Store.Commit]).
+// A design describes its table of node runs and leases ([Table]); a [Queue] has the statements to claim, renew, return and read
+// leases. One bounded loop ([Store.Retry]) retries what others block. A commit whose reply was lost is resolved before it is
+// retried ([Store.Commit]).
 //
 // # Errors
 //
-// A lost connection around COMMIT leaves open what happened (D7): [Unconfirmed] says so, and the
-// design reads back. [Poisoned] says that the data of a call is at fault, and not its time.
+// A connection lost around COMMIT leaves the outcome open (D7): [Unconfirmed] reports that. [Poisoned] reports that the data of a
+// call is at fault.
 package postgres

@@ -15,9 +15,8 @@ import (
 	"pulley/engine/backend"
 )
 
-// Unconfirmed says whether an error at COMMIT, or at a statement that commits by itself, leaves open
-// whether it was applied: everything but the server's own word. pgx calls some of these errors safe to
-// retry although the server has committed, so it is not asked.
+// Unconfirmed reports whether an error of a COMMIT, or of a statement that commits by itself, leaves its outcome open: every
+// error that the server did not report, or with which it ended the session. pgx calls some of them safe to retry, wrongly.
 func Unconfirmed(err error) bool {
 	if err == nil || errors.Is(err, pgx.ErrTxCommitRollback) {
 		return false
@@ -26,7 +25,7 @@ func Unconfirmed(err error) bool {
 	return !ok || parting(server)
 }
 
-// WrapUnknown marks the error of something that commits as backend.ErrUnknown, where it leaves open whether that was applied.
+// WrapUnknown marks an unconfirmed error as backend.ErrUnknown.
 func WrapUnknown(err error) error {
 	if Unconfirmed(err) {
 		return fmt.Errorf("%w: %w", backend.ErrUnknown, err)
@@ -34,23 +33,21 @@ func WrapUnknown(err error) error {
 	return err
 }
 
-// Abandoned says whether the server may still be at a transaction which failed with this error before its COMMIT was sent:
-// its connection was lost or given up, without the server's word. A statement that waits for a lock there goes on when it has
-// it, and takes others, until the server notices.
+// Abandoned reports whether the server may still be executing a transaction that failed before COMMIT, because its connection was
+// lost or closed. A statement that waits for a lock continues, and locks more, until the server notices.
 func Abandoned(err error) bool {
 	_, unfit := errors.AsType[*UnfitError](err)
 	return !unfit && Unconfirmed(err)
 }
 
-// parting says whether an error was the last of its session: a shutdown or a crash, which can come after
-// the commit record was written, or what a pooler says for a server that it lost.
+// parting reports whether an error ended its session: a shutdown or crash, maybe after the commit record was written, or a pooler
+// that lost its server.
 func parting(e *pgconn.PgError) bool {
 	return e.Severity == "FATAL" || e.Severity == "PANIC" || e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC" ||
 		strings.HasPrefix(e.Code, "57P") || strings.HasPrefix(e.Code, "08") || e.Code == "40003"
 }
 
-// Poisoned says whether an error is the fault of the data of a call: the same call will fail again,
-// and a batch without it will not.
+// Poisoned reports whether an error is the fault of a call's data: it would recur, and a batch without that data would succeed.
 func Poisoned(err error) bool {
 	server, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -64,13 +61,13 @@ func Poisoned(err error) bool {
 	return false
 }
 
-// Overflowed says whether a readiness counter was about to pass its required count.
+// Overflowed reports whether a readiness counter would have passed its required count.
 func Overflowed(err error) bool {
 	server, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && server.ConstraintName == "readiness_overflow"
 }
 
-// Contended says whether the server gave the call up in favour of another: it may be made again.
+// Contended reports whether the server rolled back in favour of another transaction. A retry may succeed.
 func Contended(err error) bool {
 	server, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -83,17 +80,15 @@ func Contended(err error) bool {
 	return false
 }
 
-// secrets finds passwords in connection strings and URLs.
 var secrets = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*@`)
 
-// Explain gives an error of the database as one line that says what to do. It keeps the error's chain,
-// and never a password.
+// Explain returns a database error as one line that says what to do, without passwords. It keeps the error's chain.
 func Explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, ok := errors.AsType[*explained](err); ok {
-		return &explained{err: err} // which has said what to do
+		return &explained{err: err} // which says what to do
 	}
 	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		return &explained{err, "check the DSN; it looks like postgres://user:password@host:5432/database"}
@@ -113,7 +108,6 @@ func Explain(err error) error {
 	return &explained{err: err}
 }
 
-// serverHint says what to do about the commonest of the server's refusals.
 func serverHint(e *pgconn.PgError) string {
 	switch e.Code {
 	case "42501":
@@ -134,7 +128,7 @@ func serverHint(e *pgconn.PgError) string {
 	return ""
 }
 
-// explained words an error of the database in one line.
+// explained is a database error in one line.
 type explained struct {
 	err  error
 	hint string
@@ -143,7 +137,7 @@ type explained struct {
 func (e *explained) Unwrap() error { return e.err }
 
 func (e *explained) Error() string {
-	var lines []string // errors that were joined stand on lines of their own, and can be the same
+	var lines []string // joined errors are separated by newlines, and may be equal
 	for line := range strings.Lines(secrets.ReplaceAllString(e.err.Error(), "${1}${3}***")) {
 		if line = strings.Join(strings.Fields(line), " "); line != "" && !slices.Contains(lines, line) {
 			lines = append(lines, line)
@@ -159,8 +153,7 @@ func (e *explained) Error() string {
 	return text
 }
 
-// Problem tells Config.Problem what went wrong beside the calls of a backend, or behind their answers: nobody else is told.
-// doing says at what. That ctx was canceled is no problem; that its time ran out is one, since then something was not done in time.
+// Problem reports an error that no call returns. doing says what failed. A cancelled ctx is no problem; one that timed out is.
 func (s *Store) Problem(ctx context.Context, doing string, err error) {
 	if err != nil && s.problem != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		s.problem(fmt.Errorf("%s: %w", doing, Explain(err)))

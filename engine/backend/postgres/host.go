@@ -17,26 +17,25 @@ import (
 	"pulley/engine/plan"
 )
 
-// Host is what a Store stands on. Open gives it Postgres and the machine's clock; the simulator has a host of its own,
-// and drives the same code in a world of virtual time (D1). All that a design asks of a server goes through Pool and
-// Listen, and time, and whatever takes any, through Clock.
+// Host is what a Store stands on: Postgres and the machine's clock, or the simulator with virtual time (D1). All that reaches a
+// server uses Pool and Listen; everything that takes time uses Clock.
 type Host struct {
 	Pool   Pool
 	Clock  Clock
-	Listen func(context.Context) (ListenConn, error) // opens a connection that hears nothing yet
+	Listen func(context.Context) (ListenConn, error) // opens a connection that does not listen yet
 
 	Schema   string
-	Name     string                  // of this store among all, in notifications
+	Name     string                  // unique to the store; used in notifications
 	Shards   int                     // of the schema
-	Programs map[int32]*plan.Program // that are stored already, by number; nil: none is known to be
-	Problem  func(error)             // see Config; nil: nobody is told
-	Jitter   func() float64          // in [0, 1), for the waits before retries and for locks; nil: random
+	Programs map[int32]*plan.Program // stored already, by number; nil: none known
+	Problem  func(error)             // see Config; nil: none
+	Jitter   func() float64          // in [0, 1), for pauses and lock timeouts; nil: random
 
-	// CommitSlotRetention is how long commit slots are kept that are not changed any more; zero: as long as the design says.
+	// CommitSlotRetention is how long unchanged commit slots are kept; zero: the design's default.
 	CommitSlotRetention time.Duration
 }
 
-// On makes a store on a host, whose schema is set up.
+// On returns a store on a host whose schema is set up.
 func On(h Host) *Store {
 	s := &Store{
 		Pool: h.Pool, Clock: h.Clock, Jitter: h.Jitter, CommitSlotRetention: h.CommitSlotRetention, Schema: h.Schema, name: h.Name, dial: h.Listen, problem: h.Problem, shards: h.Shards,
@@ -54,10 +53,10 @@ func On(h Host) *Store {
 //go:embed sql/*.sql sql/queue/*.sql sql/cleanup/*.sql
 var statementFiles embed.FS
 
-// SQL gives a statement that designs share, as it is sent, by the name of its file.
+// SQL returns a shared statement, as it is sent, by its file name.
 func SQL(name string) (string, error) { return Statement(statementFiles, name) }
 
-// Statement gives a statement of a design, by the name of its file among those in its directory sql.
+// Statement returns a design's statement by its file name in directory sql.
 func Statement(files fs.FS, name string) (string, error) {
 	text, err := fs.ReadFile(files, "sql/"+name+".sql")
 	if err != nil {
@@ -66,34 +65,34 @@ func Statement(files fs.FS, name string) (string, error) {
 	return string(text), nil
 }
 
-// Querier asks a server, one round trip for each call. An error of Query is one before anything was sent; later ones are
-// those of the rows.
+// Querier sends requests, each in one round trip. Query itself fails only before anything was sent; later errors are those of the
+// rows.
 type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 
-	// SendBatch has the results given to the functions of the queued queries when they are closed. Without a BEGIN of its
-	// own it is one transaction.
+	// SendBatch passes the results to the functions of the queued queries when they are closed. A batch without BEGIN is one
+	// transaction.
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// Pool is a pool of connections. What it is asked itself is done on any of them, and is a transaction of its own.
+// Pool is a pool of connections. Its own requests use any connection, each in its own transaction.
 type Pool interface {
 	Querier
 	Acquire(ctx context.Context) (Conn, error)
-	Close() // when all connections have been released
+	Close() // waits until all connections are released
 }
 
-// Conn is a connection that a pool has lent.
+// Conn is a pooled connection.
 type Conn interface {
 	Querier
-	InTransaction() bool // and still there: a ROLLBACK will make it usable again
-	Release()            // one inside of a transaction is closed
+	InTransaction() bool // and usable after a ROLLBACK
+	Release()            // closes it within a transaction
 }
 
-// Witness is a Conn that wants to know what the next statement stands for which applies plans: events, a list of Applied.
-// The simulator's do, and hold what was read and planned against what should have been.
+// Witness is a Conn that receives the events (a list of Applied) of the next statement that applies plans. The simulator's
+// connections compare them with what should have been read and planned.
 type Witness interface {
 	Conn
 	Applies(events any)
@@ -101,19 +100,19 @@ type Witness interface {
 
 // Applied is an event whose plan a transaction is about to apply, with what was read for it.
 type Applied struct {
-	Ord             int32 // by which the statement names it, where it does
+	Ord             int32 // by which the statement may name it
 	Instance        uuid.UUID
-	CreatesInstance bool      // it is the instance's beginning
-	Run             graph.Run // that has ended, or goes on
-	Token           int64     // of the completion; zero: it goes on because of another event of the transaction
-	Lease           int64     // the token with which it was offered, before one was fenced
+	CreatesInstance bool      // it starts the instance
+	Run             graph.Run // that has ended or continues
+	Token           int64     // of the completion; zero: a continuation
+	Lease           int64     // the completion's token, before fencing
 	Attempt         int
 	Failed          bool
 	Inbox           plan.Inbox
 	Plan            plan.Plan
 }
 
-// AnnounceApplied tells a connection that is a Witness which events the next statement applies.
+// AnnounceApplied passes the events of the next statement to a connection that is a Witness.
 func AnnounceApplied[E any](on Conn, events []E, applied func(E) Applied) {
 	witness, ok := on.(Witness)
 	if !ok {
@@ -126,46 +125,46 @@ func AnnounceApplied[E any](on Conn, events []E, applied func(E) Applied) {
 	witness.Applies(list)
 }
 
-// ListenConn is a connection of its own that can listen.
+// ListenConn is a listening connection, outside the pool.
 type ListenConn interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Next(ctx context.Context) (payload string, err error) // waits for a notification of what it listens to
-	PID() uint32                                          // of the server's process for it
+	Next(ctx context.Context) (payload string, err error) // waits for a notification
+	PID() uint32                                          // of its server process
 	IsClosed() bool
 	Close(ctx context.Context) error
 }
 
-// Clock is time, and what goes on in it beside the calls.
+// Clock is time, and what runs in the background.
 type Clock interface {
 	// Now never goes back.
 	Now() time.Time
 	// Within is context.WithTimeout.
 	Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
-	// Wait waits until something can be received from one of at most two channels, and gives its place; or until a pause
-	// is over, or the context has ended, and gives Rested or Ended. A pause below zero has no end.
+	// Wait waits for one of at most two channels and returns its index; after the pause it returns TimedOut, after the context's
+	// end Ended. A negative pause is infinite.
 	Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int
-	// Go begins something beside the calls, later than now.
+	// Go starts f in the background, later than now.
 	Go(f func())
-	// NewID gives an id that nobody else has.
+	// NewID returns a unique id.
 	NewID() uuid.UUID
 }
 
-// What Clock.Wait gives besides a place.
+// Results of Clock.Wait other than an index.
 const (
 	TimedOut = -1
 	Ended    = -2
 )
 
-// Signal tells whoever waits for a channel, which has room for one, that there is something new.
+// Signal sends to a channel of capacity one unless it is full.
 func Signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // the last one has not been seen yet
+	default: // the last signal has not been received yet
 	}
 }
 
-// Machine is the clock of the machine.
+// Machine is the machine's clock.
 type Machine struct{}
 
 // Now implements Clock.
@@ -203,16 +202,14 @@ func (Machine) Wait(ctx context.Context, pause time.Duration, from ...<-chan str
 	}
 }
 
-// Go implements Clock. Who calls it has f end.
+// Go implements Clock. The caller makes sure that f ends.
 func (Machine) Go(f func()) { go f() }
 
 // NewID implements Clock.
 func (Machine) NewID() uuid.UUID { return uuid.New() }
 
-// pool is a pool of connections to Postgres.
 type pool struct{ *pgxpool.Pool }
 
-// Acquire implements Pool.
 func (p pool) Acquire(ctx context.Context) (Conn, error) {
 	c, err := p.Pool.Acquire(ctx)
 	if err != nil {
@@ -221,25 +218,21 @@ func (p pool) Acquire(ctx context.Context) (Conn, error) {
 	return pooledConn{c}, nil
 }
 
-// Pgx gives the driver's pool, for what only that can do; nil where the store stands on another host.
+// Pgx returns the driver's pool; nil on another host.
 func (s *Store) Pgx() *pgxpool.Pool {
 	p, _ := s.Pool.(pool)
 	return p.Pool
 }
 
-// pooledConn is a connection to Postgres.
 type pooledConn struct{ *pgxpool.Conn }
 
-// InTransaction implements Conn.
 func (l pooledConn) InTransaction() bool {
 	c := l.Conn.Conn()
 	return !c.IsClosed() && c.PgConn().TxStatus() != 'I'
 }
 
-// pgListenConn is a connection to Postgres outside of the pool.
 type pgListenConn struct{ *pgx.Conn }
 
-// Next implements Ear.
 func (e pgListenConn) Next(ctx context.Context) (string, error) {
 	n, err := e.WaitForNotification(ctx)
 	if err != nil {
@@ -248,5 +241,4 @@ func (e pgListenConn) Next(ctx context.Context) (string, error) {
 	return n.Payload, nil
 }
 
-// PID implements Ear.
 func (e pgListenConn) PID() uint32 { return e.PgConn().PID() }

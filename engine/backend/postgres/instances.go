@@ -17,10 +17,10 @@ import (
 	"pulley/engine/plan"
 )
 
-// programsMax bounds the cache of compiled workflows; beyond it, it starts anew.
+// programsMax is the size at which the cache of programs is cleared.
 const programsMax = 1000
 
-// Number gives the number under which the program's definition is stored, storing it first if needed.
+// Number returns the number of a program's stored definition, which it stores if new.
 func (s *Store) Number(ctx context.Context, p *plan.Program) (int32, error) {
 	hash := p.Hash()
 	s.mu.Lock()
@@ -36,8 +36,8 @@ func (s *Store) Number(ctx context.Context, p *plan.Program) (int32, error) {
 	return id, nil
 }
 
-// storedOnce reads the row that a statement gives which stores it, unless it is there. Another process may store it between the statement's two
-// looks: then it gives none, and is tried again.
+// storedOnce reads the row of a statement that stores it if missing. If another process stores it between the statement's two
+// reads, the statement returns none, and is retried.
 func (s *Store) storedOnce(ctx context.Context, doing string, to any, sql string, args ...any) error {
 	return s.Retry(ctx, doing, "call again", func() error {
 		err := s.Pool.QueryRow(ctx, sql, args...).Scan(to)
@@ -48,13 +48,12 @@ func (s *Store) storedOnce(ctx context.Context, doing string, to any, sql string
 	})
 }
 
-// UnreadableError is a workflow that this process cannot read, and a later version may have written.
+// UnreadableError says that this process cannot read a workflow, which a later version may have stored.
 type UnreadableError struct{ error }
 
 func (e *UnreadableError) Unwrap() error { return e.error }
 
-// Program gives the workflow that is stored under a number. The error is an UnreadableError where the definition
-// is at fault, and not the way to it.
+// Program returns a stored workflow. The error is an UnreadableError if the definition is at fault.
 func (s *Store) Program(ctx context.Context, number int32) (*plan.Program, error) {
 	s.mu.Lock()
 	p := s.programs[number]
@@ -77,8 +76,7 @@ func (s *Store) Program(ctx context.Context, number int32) (*plan.Program, error
 	return p, nil
 }
 
-// CachedProgram gives the workflow that is stored under a number if it was read or stored here before, and nil
-// otherwise.
+// CachedProgram returns a stored workflow if it is cached, else nil.
 func (s *Store) CachedProgram(number int32) *plan.Program {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +94,7 @@ func (s *Store) remember(number int32, p *plan.Program) {
 	s.programs[number] = p
 }
 
-// EndedInstance gives an instance that has come to its own end.
+// EndedInstance returns an instance that completed or failed.
 func EndedInstance(id uuid.UUID, end *plan.End) backend.Instance {
 	if end.Failure != nil {
 		return backend.Instance{ID: id, Status: backend.Failed, Failure: end.Failure}
@@ -104,7 +102,7 @@ func EndedInstance(id uuid.UUID, end *plan.End) backend.Instance {
 	return backend.Instance{ID: id, Status: backend.Completed, Result: end.Result}
 }
 
-// EndColumns gives the end of an instance as its row keeps it: the one of result and failure that it has not is nil.
+// EndColumns returns the columns of an ended instance: result or failure is nil.
 func EndColumns(in backend.Instance) (status string, result, failure json.RawMessage, err error) {
 	if in.Failure != nil {
 		failure, err = json.Marshal(in.Failure)
@@ -112,7 +110,7 @@ func EndColumns(in backend.Instance) (status string, result, failure json.RawMes
 	return string(in.Status), in.Result, failure, err
 }
 
-// NullableText gives a JSON value as a parameter: null where there is none.
+// NullableText returns a JSON value as a parameter, or null.
 func NullableText(value json.RawMessage) *string {
 	if len(value) == 0 {
 		return nil
@@ -121,7 +119,7 @@ func NullableText(value json.RawMessage) *string {
 	return &text
 }
 
-// Lookup reads instances of a design; see backend.Backend.
+// Lookup reads instances; see backend.Backend.
 func (s *Store) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance, error) {
 	out := make([]backend.Instance, len(ids))
 	places := map[uuid.UUID][]int{}
@@ -150,7 +148,7 @@ func (s *Store) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance
 	return out, nil
 }
 
-// byShard gives the ids of each shard, sorted and without those that are there twice.
+// byShard returns each shard's ids, sorted and without duplicates.
 func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 	sorted := slices.Clone(ids)
 	slices.SortFunc(sorted, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
@@ -162,9 +160,8 @@ func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 	return out
 }
 
-// Cancel ends running instances as canceled; see backend.Canceler. From its commit on, nothing of them is
-// claimed and what completes is stale. Tidy then removes what the instances of a shard that it ended have
-// left; what it does not get done is the design's sweep's, since they still need cleanup.
+// Cancel ends running instances as canceled; see backend.Canceler. After its commit none of their node runs is claimed, and
+// completions are stale. cleanUp then receives the instances that it ended in a shard; a sweep finds what cleanUp leaves.
 func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, cleanUp func(shard int, ended [][16]byte)) ([]backend.Instance, error) {
 	failure, err := json.Marshal(plan.Failure{Type: backend.CanceledType, Message: reason})
 	if err != nil {
@@ -179,13 +176,12 @@ func (s *Store) Cancel(ctx context.Context, ids []uuid.UUID, reason string, clea
 	})
 }
 
-// CancelBy cancels instances by what does it in one shard, and says how many it has ended.
+// CancelBy cancels with a function for one shard, which returns how many instances it ended.
 func (s *Store) CancelBy(ctx context.Context, ids []uuid.UUID, cancel func(shard int, ids [][16]byte) (int, error)) ([]backend.Instance, error) {
 	return s.untilEnded(ctx, func() ([]backend.Instance, error) { return s.cancelAll(ctx, ids, cancel) })
 }
 
-// untilEnded cancels until none of the instances runs. One that was submitted after its shard had been asked is there to be canceled by the next
-// try.
+// untilEnded cancels until none of the instances runs: one submitted after its shard was served is left to the next try.
 func (s *Store) untilEnded(ctx context.Context, cancel func() ([]backend.Instance, error)) (found []backend.Instance, err error) {
 	err = s.Retry(ctx, "canceling", "cancel again when no client submits them any more", func() (err error) {
 		if found, err = cancel(); err != nil {
@@ -203,7 +199,6 @@ func (s *Store) untilEnded(ctx context.Context, cancel func() ([]backend.Instanc
 	return found, nil
 }
 
-// cancelAll cancels instances once, shard by shard, and looks them up.
 func (s *Store) cancelAll(ctx context.Context, ids []uuid.UUID, cancel func(shard int, ids [][16]byte) (int, error)) ([]backend.Instance, error) {
 	canceled := 0
 	for shard, ids := range s.byShard(ids) {
@@ -220,7 +215,7 @@ func (s *Store) cancelAll(ctx context.Context, ids []uuid.UUID, cancel func(shar
 	return found, partly(canceled > 0, err)
 }
 
-// partly marks the error of a call of which a part has been committed: the same call may be made again.
+// partly marks the error of a call that was committed in part as ErrUnknown: the call may be repeated.
 func partly(committed bool, err error) error {
 	if err == nil || !committed {
 		return err
@@ -264,13 +259,13 @@ func scanInstance(row pgx.CollectableRow) (backend.Instance, error) {
 //go:embed sql/origin.sql
 var originSQL string
 
-// Origin is what an instance was made of.
+// Origin is what an instance was created from.
 type Origin struct {
-	Program []byte          // the hash of its program
-	Input   json.RawMessage // as it was given
+	Program []byte // the hash of its program
+	Input   json.RawMessage
 }
 
-// OriginOf reads what an instance was made of. It is nil where there is no such instance.
+// OriginOf reads what an instance was created from; nil if the instance does not exist.
 func (s *Store) OriginOf(ctx context.Context, id uuid.UUID) (*Origin, error) {
 	var o Origin
 	err := s.Pool.QueryRow(ctx, originSQL, backend.ShardOf(id, s.Shards()), id).Scan(&o.Program, &o.Input)

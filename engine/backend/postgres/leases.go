@@ -16,10 +16,9 @@ import (
 	"pulley/engine/plan"
 )
 
-// Keys are keys of rows of instances as parameters of a statement: arrays of equal length, in the order of Add. What an instance
-// has is numbered by its node or its variable.
+// Keys are row keys as parameters: arrays of equal length, in the order of Add. Number is a node or variable.
 type Keys struct {
-	Ord      []int32 // the place of each in the caller's list, by which rows come back
+	Ord      []int32 // the index in the caller's list, returned with rows
 	Instance [][16]byte
 	Number   []int32
 	Path     []string
@@ -33,19 +32,19 @@ func (k *Keys) Add(ord int32, instance uuid.UUID, number int32, path graph.Path)
 	k.Path = append(k.Path, string(path))
 }
 
-// AddSlots appends the keys of the values of slots.
+// AddSlots appends the keys of slots.
 func (k *Keys) AddSlots(ord int32, instance uuid.UUID, slots []plan.Slot) {
 	for _, s := range slots {
 		k.Add(ord, instance, int32(s.Var), s.Scope)
 	}
 }
 
-// Parameters gives $1 to $5 of a statement: shard, then the arrays.
+// Parameters returns $1 to $5: shard, then the arrays.
 func (k *Keys) Parameters(shard int) []any {
 	return []any{shard, k.Ord, k.Instance, k.Number, k.Path}
 }
 
-// CollectValues puts the values of slots, which a statement gives with the ords of their keys, into inboxes.
+// CollectValues puts values of slots into the inboxes of their ords.
 func CollectValues(rows pgx.Rows, inbox func(ord int32) *plan.Inbox) error {
 	var ord, variable, element int32
 	var scope string
@@ -57,7 +56,7 @@ func CollectValues(rows pgx.Rows, inbox func(ord int32) *plan.Inbox) error {
 	return err
 }
 
-// Leases are leases as parameters of a statement: the keys of their rows, with the tokens.
+// Leases are keys with tokens, as parameters.
 type Leases struct {
 	Keys
 	Token []int64
@@ -69,7 +68,6 @@ func (l *Leases) Add(ord int32, lease backend.Lease) {
 	l.Token = append(l.Token, lease.Token)
 }
 
-// filter gives those whose ords are wanted.
 func (l *Leases) filter(wanted func(ord int32) bool) (kept Leases) {
 	for i, ord := range l.Ord {
 		if wanted(ord) {
@@ -80,16 +78,15 @@ func (l *Leases) filter(wanted func(ord int32) bool) (kept Leases) {
 	return kept
 }
 
-// Parameters gives $1 to $6 of a statement about leases: shard, then the arrays.
+// Parameters returns $1 to $6: shard, then the arrays.
 func (l *Leases) Parameters(shard int) []any { return append(l.Keys.Parameters(shard), l.Token) }
 
-// Storable says whether a row can have the path: the server takes no other text, not even to say that
-// there is none.
+// Storable reports whether a path can be a text parameter: the server refuses others, even in a query.
 func Storable(path graph.Path) bool {
 	return utf8.ValidString(string(path)) && !strings.Contains(string(path), "\x00")
 }
 
-// HeldLeases gives the ords of leases that are held. It waits for whoever changes one.
+// HeldLeases returns the ords of the leases that are held. It waits for transactions that change one.
 func (s *Store) HeldLeases(ctx context.Context, q *Queue, shard int, l *Leases) (map[int32]bool, error) {
 	rows, err := s.Pool.Query(ctx, q.statements["held"], l.Parameters(shard)...)
 	if err != nil {
@@ -99,7 +96,6 @@ func (s *Store) HeldLeases(ctx context.Context, q *Queue, shard int, l *Leases) 
 	return out, collectOrds(rows, out)
 }
 
-// collectOrds adds the ords that a query about leases finds.
 func collectOrds(rows pgx.Rows, out map[int32]bool) error {
 	var ord int32
 	_, err := pgx.ForEachRow(rows, []any{&ord}, func() error {
@@ -109,8 +105,8 @@ func collectOrds(rows pgx.Rows, out map[int32]bool) error {
 	return err
 }
 
-// Fence gives the leases that are still held new tokens, by ord. Their rows are locked first, which waits for
-// a commit that is in flight; fence then sees what that made of them.
+// Fence gives new tokens to leases that are still held, and returns them by ord. It locks the rows first, which waits for a
+// commit in flight; the fence statement then sees its result.
 func (s *Store) Fence(ctx context.Context, q *Queue, fence string, shard int, l *Leases) (map[int32]int64, error) {
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
@@ -124,7 +120,6 @@ func (s *Store) Fence(ctx context.Context, q *Queue, fence string, shard int, l 
 	return out, err
 }
 
-// fenced is the transaction of Fence.
 func fenced(ctx context.Context, conn Conn, held, fence string, parameters []any) (map[int32]int64, error) {
 	if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
 		return nil, err
@@ -149,8 +144,8 @@ func fenced(ctx context.Context, conn Conn, held, fence string, parameters []any
 	return out, err
 }
 
-// Renew renews leases on a queue, or gives them back where the length is zero; see backend.Backend.Extend. A try is one statement, however many leases there are. It leaves out those
-// whose rows somebody has locked, such as a transaction that completes one: those that still stand are tried again.
+// Renew renews leases, or returns them if length is zero; see backend.Backend.Renew. Each try is one statement. It skips locked
+// rows, such as those being completed; if those leases are still held, they are tried again.
 func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.Lease, length time.Duration) ([]bool, error) {
 	out := make([]bool, len(held))
 	var left Leases
@@ -183,7 +178,7 @@ func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.L
 	return out, nil
 }
 
-// renew makes one try, which is a transaction of its own. Where asked, it first finds out which leases stand.
+// renew makes one try. If ask is set, it first reads which leases are held.
 func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, length time.Duration, ask bool) (renewed, standing map[int32]bool, err error) {
 	renewed, standing = map[int32]bool{}, map[int32]bool{}
 	conn, err := s.Pool.Acquire(ctx)
@@ -203,7 +198,7 @@ func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, lengt
 	return renewed, standing, WrapUnknown(conn.SendBatch(ctx, batch).Close())
 }
 
-// lockOrder gives the places of leases in the order in which every statement locks rows.
+// lockOrder returns indices of leases in the order in which every statement locks rows.
 func lockOrder(held []backend.Lease) []int {
 	order := make([]int, len(held))
 	for i := range order {
@@ -213,12 +208,11 @@ func lockOrder(held []backend.Lease) []int {
 	return order
 }
 
-// releaseTimeout bounds giving leases back, whatever became of the call that took them.
+// releaseTimeout bounds returning leases after the call's context has ended.
 const releaseTimeout = 10 * time.Second
 
-// Release returns leases of which not all may have been heard: those that a transaction took on instances of a shard, which took
-// place although the reply to its COMMIT was lost. The call's context may have ended by then. If it fails, the leases come
-// back when they are over.
+// Release returns the leases that transaction xid took, if the reply to its COMMIT was lost: the caller may not know all of them.
+// If it fails, they expire.
 func (s *Store) Release(ctx context.Context, q *Queue, shard int, instances [][16]byte, xid string) {
 	ctx, cancel := s.Clock.Within(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()

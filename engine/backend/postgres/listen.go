@@ -6,21 +6,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// channel is the notification channel of a schema. Postgres cuts names at 63 bytes; a schema's name
-// is no longer than that itself, and a clash costs only a needless look.
+// channel returns the schema's notification channel. Postgres cuts names at 63 bytes; a clash costs only a needless read.
 func (s *Store) channel() string {
 	name := "pulley_" + s.Schema
 	return name[:min(len(name), 63)]
 }
 
-// Listen calls wake for every notification of the schema that does not come from this store, until ctx
-// ends. It holds a connection of its own.
+// Listen calls wake for each notification of another store, until ctx ends. It uses its own connection.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
 	nothing := func(ListenConn) {}
 	return s.listen(ctx, func(ListenConn) error { return nil }, func(ListenConn, string) { wake() }, nothing)
 }
 
-// listen calls begun when it listens, heard for what others notify, and over before the connection is closed.
+// listen calls begun when it listens, heard for notifications of others, and over before it closes the connection.
 func (s *Store) listen(ctx context.Context, begun func(ListenConn) error, heard func(ListenConn, string), over func(ListenConn)) error {
 	conn, err := s.dial(ctx)
 	if err != nil {
@@ -39,7 +37,7 @@ func (s *Store) listen(ctx context.Context, begun func(ListenConn) error, heard 
 		if err != nil {
 			return listenError(ctx, err)
 		}
-		if payload != s.name { // its own it knows of
+		if payload != s.name { // not its own
 			heard(conn, payload)
 		}
 	}
@@ -52,20 +50,19 @@ func listenError(ctx context.Context, err error) error {
 	return Explain(err)
 }
 
-// Notify wakes everybody else who listens to the schema.
+// Notify notifies all others who listen to the schema.
 func (s *Store) Notify(ctx context.Context) error {
 	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel(), s.name)
 	return Explain(err)
 }
 
-// Channel is the name of a schema's notification channel for a topic of a design's own.
+// Channel returns the schema's notification channel for a topic.
 func (s *Store) Channel(topic string) string {
 	name := "pulley_" + topic + "_" + s.Schema
 	return name[:min(len(name), 63)]
 }
 
-// ListenTo calls heard, from one goroutine, with what is told about a topic, until ctx ends or the connection,
-// which is its own, does.
+// ListenTo calls heard, from one goroutine, with the notifications of a topic, until ctx or its own connection ends.
 func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload string)) error {
 	conn, err := s.dial(ctx)
 	if err != nil {
@@ -75,7 +72,7 @@ func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload s
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{s.Channel(topic)}.Sanitize()); err != nil {
 		return listenError(ctx, err)
 	}
-	heard("") // something may have been told before
+	heard("") // notifications may have been missed before
 	for {
 		payload, err := conn.Next(ctx)
 		if err != nil {
@@ -85,7 +82,7 @@ func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload s
 	}
 }
 
-// NotifyTopic tells those who listen to a topic.
+// NotifyTopic notifies those who listen to a topic.
 func (s *Store) NotifyTopic(ctx context.Context, topic, payload string) error {
 	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.Channel(topic), payload)
 	return Explain(err)

@@ -10,11 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// minVersion is the oldest server that has all that the designs use.
+// minVersion is the oldest server that the designs run on.
 const minVersion = 130000
 
-// migrate makes the schema and runs the migrations that it has not seen, in order of their numbers.
-// Processes that start together wait for one another on an advisory lock of the schema's name.
+// migrate creates the schema and runs new migrations in order. An advisory lock serializes processes that start together.
 func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg Config, design fs.FS) error {
 	delete(cc.RuntimeParams, "search_path")
 	conn, err := pgx.ConnectConfig(ctx, cc)
@@ -35,11 +34,11 @@ func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg Config, design fs.FS) 
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {
 		return err
 	}
-	defer func() { _, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", key) }() // where ctx has ended, the session's end does it
+	defer func() { _, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", key) }() // or the session's end does
 	return runMigrations(ctx, conn, cfg, design)
 }
 
-// checkVersion refuses a server that is too old, by its server_version_num.
+// checkVersion refuses a server_version_num that is too old.
 func checkVersion(number int) error {
 	if number < minVersion {
 		return fmt.Errorf("postgres: the server is version %d; %d or later is needed: upgrade it, or name another in the DSN", number/10000, minVersion/10000)
@@ -89,8 +88,8 @@ func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS
 	return err
 }
 
-// refuseForeign refuses a schema in which a migration was run that this design does not have: another
-// design's schema, or that of a later version.
+// refuseForeign refuses a schema with a migration that this design does not have: it belongs to another design or a later
+// version.
 func refuseForeign(ctx context.Context, conn *pgx.Conn, schema string, known []string) error {
 	var foreign string
 	err := conn.QueryRow(ctx, "SELECT coalesce(min(name), '') FROM migrations WHERE name <> ALL ($1)", known).Scan(&foreign)
@@ -100,7 +99,7 @@ func refuseForeign(ctx context.Context, conn *pgx.Conn, schema string, known []s
 	return fmt.Errorf("postgres: schema %s was set up by another backend or a later version (%s); name another schema", schema, foreign)
 }
 
-// createSchema leaves a schema alone that is there: the right to make one may be missing.
+// createSchema does nothing if the schema exists: the right to create one may be missing.
 func createSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 	var there bool
 	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there); err != nil || there {
@@ -125,7 +124,7 @@ func runMigration(ctx context.Context, conn *pgx.Conn, source fs.FS, name string
 	})
 }
 
-// DropSchema removes a schema and everything in it. It is for stores that were made for one run.
+// DropSchema removes a schema with all tables. It is for stores made for one run.
 func DropSchema(ctx context.Context, dsn, schema string) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

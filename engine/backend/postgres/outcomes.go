@@ -9,45 +9,45 @@ import (
 	"pulley/engine/backend"
 )
 
-// Member is one of what a call commits: a completion or a new instance.
+// Member is a completion or new instance of a call.
 type Member interface {
-	Ord() int32 // its place in the call
+	Ord() int32 // its index in the call
 	Of() uuid.UUID
 }
 
-// UnfitError is the error of a member that cannot be committed whatever is done: it does not fit its workflow,
-// or the store and the workflow disagree.
+// UnfitError is the error of a member that can never be committed: it does not fit its workflow, or the store and the workflow
+// disagree.
 type UnfitError struct{ Err error }
 
 func (e *UnfitError) Error() string { return e.Err.Error() }
 func (e *UnfitError) Unwrap() error { return e.Err }
 
-// Unfit says whether an error is the fault of a member: it cannot be committed, alone or with others, as things are.
+// Unfit reports whether an error is a member's fault, so that it cannot be committed as things are.
 func Unfit(err error) bool {
 	var unfit *UnfitError
 	return Poisoned(err) || errors.As(err, &unfit)
 }
 
-// Outcomes collects what several transactions of one call did.
+// Outcomes collects the results of the transactions of a call.
 type Outcomes struct {
-	Answers []backend.Outcome // by place; without an Answer where nothing is known yet
-	Result  backend.Committed // all but its Outcomes
+	Answers []backend.Outcome // by index; Answer is empty while unknown
+	Result  backend.Committed // without Outcomes
 }
 
 // NewOutcomes begins a call of n members.
 func NewOutcomes(n int) *Outcomes { return &Outcomes{Answers: make([]backend.Outcome, n)} }
 
-// Committed gives the call's reply.
+// Committed returns the call's reply.
 func (o *Outcomes) Committed() backend.Committed {
 	o.Result.Outcomes = o.Answers
 	return o.Result
 }
 
-// Answer answers a member that is at no fault.
+// Answer answers a member without an error.
 func (o *Outcomes) Answer(ord int32, a backend.Answer) { o.Answers[ord] = backend.Outcome{Answer: a} }
 
-// Conclude answers a member of a transaction that was applied: where the member did not are applied in it, it is a duplicate if it is
-// born with it, and stale if not.
+// Conclude answers a member of a committed transaction. One that was not applied is a duplicate if created is set, for a
+// submission, else stale.
 func (o *Outcomes) Conclude(ord int32, applied, created bool) {
 	switch {
 	case applied:
@@ -59,12 +59,12 @@ func (o *Outcomes) Conclude(ord int32, applied, created bool) {
 	}
 }
 
-// Refuse answers a member that no repetition will make right.
+// Refuse answers a member that no retry can apply.
 func (o *Outcomes) Refuse(ord int32, err error) {
 	o.Answers[ord] = backend.Outcome{Answer: backend.Refused, Err: err}
 }
 
-// Add takes in what a transaction did, but for its Outcomes.
+// Add adds the results of a transaction, except Outcomes.
 func (o *Outcomes) Add(c *backend.Committed) {
 	r := &o.Result
 	r.Tasks = append(r.Tasks, c.Tasks...)
@@ -75,8 +75,7 @@ func (o *Outcomes) Add(c *backend.Committed) {
 	}
 }
 
-// Accept answers a completion that can be none, without a program or of an instance that another shard would
-// have, and says whether it can be one.
+// Accept reports whether a completion is valid, and answers it if it has no program or belongs to another shard.
 func (o *Outcomes) Accept(ord int, c *backend.Completion, shard, shards int) bool {
 	key := c.Lease.Key
 	switch {
@@ -90,8 +89,8 @@ func (o *Outcomes) Accept(ord int, c *backend.Completion, shard, shards int) boo
 	return true
 }
 
-// Distinct leaves one of several completions of the same attempt, which stand side by side: a statement meets each row once. The
-// others are stale whatever happens to the one.
+// Distinct keeps one of several neighbouring completions of an attempt, because a statement may change a row once only. The
+// others are stale in any case.
 func Distinct[M Member](o *Outcomes, members []M, lease func(M) backend.Lease) []M {
 	kept := members[:0]
 	for _, m := range members {
@@ -104,7 +103,7 @@ func Distinct[M Member](o *Outcomes, members []M, lease func(M) backend.Lease) [
 	return kept
 }
 
-// Again answers what was not committed although something else of the call was.
+// Again answers members that have no answer: they were not committed, though others of the call were.
 func Again[M Member](o *Outcomes, members []M, err error) {
 	for _, m := range members {
 		if a := &o.Answers[m.Ord()]; a.Answer == "" {
@@ -113,9 +112,8 @@ func Again[M Member](o *Outcomes, members []M, err error) {
 	}
 }
 
-// Halve commits members in as few transactions as their data allows: when one of them is at fault, they are
-// halved until it stands alone and is refused. Once some have been committed, the others are answered where they
-// cannot be; else the error is the call's.
+// Halve commits members in as few transactions as their data allows: it halves a failing batch until the member at fault is
+// alone, and refuses that. Once some are committed, failing ones are answered; before, their error is returned.
 func Halve[M Member](o *Outcomes, members []M, commit func([]M) error) error {
 	if len(members) == 0 {
 		return nil

@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	_ "embed" // of the statements
+	_ "embed" // for the statements
 	"hash/fnv"
 	"sync/atomic"
 	"time"
@@ -20,37 +20,36 @@ var (
 )
 
 const (
-	// peersChanged is told when an engine comes or goes; a store's name is never that.
+	// peersChanged is notified when an engine joins or leaves. No store has this name.
 	peersChanged = "peers"
-	// peersTimeout bounds looking for others, and telling them of an end. Who is not told sees it when he looks.
+	// peersTimeout bounds reading and notifying peers. A missed notification is made up for by Refresh.
 	peersTimeout = time.Second
-	// peersClass begins the key of the lock by which engines see each other.
+	// peersClass is the first key of the advisory lock of peers.
 	peersClass = 0x70756c6c
 )
 
-// Peers knows the engines that listen to a schema, and which shards each is to prefer for what is new: where several
-// work on the same shards, each commits a part of what is to be done there, and many small commits cost more than few.
+// Peers knows the engines that listen to a schema, and which shards each prefers for new instances: if several engines work on
+// the same shards, each commits a part of the work there, and many small commits cost more than few.
 //
-// Each holds a lock, shared by all, on the connection that listens, and so is gone when that is: nothing is written, and
-// nobody has to be declared dead. All count the holders, and find their own place among them. What is known may be old,
-// or nothing where a server or what stands before it has no such locks; any shard will do for any engine, so that this
-// costs nothing but commits. It is safe for concurrent use.
+// Each engine holds a shared advisory lock on its listening connection, and leaves when that ends: nothing is written, and no
+// failure detection is needed. Engines count the holders and find their rank. A count may be old, or missing if a server or
+// pooler has no such locks; any engine may use any shard, so that costs only commits. Peers is safe for concurrent use.
 type Peers struct {
 	store *Store
 	place atomic.Pointer[place]
 }
 
-// place is where an engine stands among all.
+// place is an engine's rank among its peers.
 type place struct {
-	pid      uint32 // of the server's process for the connection that listens
-	rank, of int    // counted from 0
+	pid      uint32 // of its listening connection
+	rank, of int    // rank counts from 0
 }
 
-// NewPeers is for one engine; nothing is known before it listens.
+// NewPeers returns the peers of one engine. It knows none until it listens.
 func NewPeers(s *Store) *Peers { return &Peers{store: s} }
 
-// Prefers says whether new instances of a shard are this engine's part. The parts of all have all shards; those of an
-// engine that is alone, too.
+// Prefers reports whether this engine should create instances in a shard. Some engine prefers each shard; an engine alone prefers
+// all.
 func (p *Peers) Prefers(shard int) bool {
 	at := p.place.Load()
 	switch {
@@ -62,7 +61,7 @@ func (p *Peers) Prefers(shard int) bool {
 	return shard == at.rank%p.store.shards
 }
 
-// Listen is Store.Listen, and has others see this engine meanwhile.
+// Listen is Store.Listen, during which other engines see this one.
 func (p *Peers) Listen(ctx context.Context, wake func()) error {
 	defer p.place.Store(nil)
 	return p.store.listen(ctx, func(conn ListenConn) error {
@@ -76,7 +75,7 @@ func (p *Peers) Listen(ctx context.Context, wake func()) error {
 		}
 		ctx, cancel := p.detach(ctx)
 		defer cancel()
-		p.store.Problem(ctx, "looking for other engines", p.refresh(ctx, conn)) // without it, what was known before serves
+		p.store.Problem(ctx, "looking for other engines", p.refresh(ctx, conn)) // on an error the old place stays
 	}, func(conn ListenConn) {
 		ctx, cancel := p.detach(ctx)
 		defer cancel()
@@ -84,12 +83,12 @@ func (p *Peers) Listen(ctx context.Context, wake func()) error {
 	})
 }
 
-// detach is for what the end of Listen does not interrupt, which would take the connection with it.
+// detach returns a context that the end of Listen does not cancel: that would close the connection.
 func (p *Peers) detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	return p.store.Clock.Within(context.WithoutCancel(ctx), peersTimeout)
 }
 
-// Refresh finds out who is here. Nobody tells of an engine that died.
+// Refresh counts the engines. An engine that was killed notifies nobody.
 func (p *Peers) Refresh(ctx context.Context) error { return p.refresh(ctx, p.store.Pool) }
 
 type querier interface {
@@ -99,7 +98,7 @@ type querier interface {
 func (p *Peers) refresh(ctx context.Context, q querier) error {
 	at := p.place.Load()
 	if at == nil {
-		return nil // it does not listen
+		return nil // not listening
 	}
 	now := place{pid: at.pid}
 	if err := q.QueryRow(ctx, peersSQL, peersClass, p.key(), int32(at.pid)).Scan(&now.of, &now.rank); err != nil {
@@ -109,7 +108,7 @@ func (p *Peers) refresh(ctx context.Context, q querier) error {
 	return nil
 }
 
-// key tells the schema from others. A clash costs no more than not to know.
+// key hashes the schema. A clash costs no more than an unknown place.
 func (p *Peers) key() int32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(p.store.Schema))

@@ -9,8 +9,8 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// TestPeers wants engines that listen to a schema to part its shards among them, at once when one comes or goes, and
-// when they look after one has died.
+// TestPeers checks that engines that listen to a schema divide its shards: at once when one joins or leaves, after a refresh when
+// one was killed.
 func TestPeers(t *testing.T) {
 	ctx := limited(t)
 	cfg := Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Shards: 4}
@@ -48,7 +48,7 @@ func TestPeers(t *testing.T) {
 	for range 3 {
 		come()
 	}
-	await(ctx, t, all, "[[0] [0] [1] [1] [2] [3]]") // of more engines than shards, some share one
+	await(ctx, t, all, "[[0] [0] [1] [1] [2] [3]]") // with more engines than shards, some share one
 	for range 4 {
 		stops[0]()
 		all, stops = all[1:], stops[1:]
@@ -65,7 +65,6 @@ func TestPeers(t *testing.T) {
 	stops[1]()
 }
 
-// parts lists the shards that an engine prefers.
 func parts(p *Peers) []int {
 	var out []int
 	for shard := range p.store.shards {
@@ -76,7 +75,7 @@ func parts(p *Peers) []int {
 	return out
 }
 
-// await asks until all prefer what is wanted, whoever is first.
+// await waits until the engines' preferred shards are as wanted, in any order.
 func await(ctx context.Context, t *testing.T, all []*Peers, want string) {
 	t.Helper()
 	for got := ""; got != want; {
@@ -86,7 +85,7 @@ func await(ctx context.Context, t *testing.T, all []*Peers, want string) {
 		}
 		slices.SortFunc(list, slices.Compare[[]int])
 		got = fmt.Sprint(list)
-		if _, err := all[0].store.Pool.Exec(ctx, "SELECT"); err != nil { // one round trip to the server, in which others hear
+		if _, err := all[0].store.Pool.Exec(ctx, "SELECT"); err != nil { // a round trip, during which notifications arrive
 			t.Fatalf("engines prefer %s, not %s: %v", got, want, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// refusing fails every statement, and notes in what context it was to be made.
+// refusing fails every statement, and records its context.
 type refusing struct {
 	Pool
 	bounded, ended bool
@@ -22,8 +22,8 @@ func (r *refusing) Exec(ctx context.Context, _ string, _ ...any) (pgconn.Command
 	return pgconn.CommandTag{}, errors.New("no route")
 }
 
-// TestProblemsAreTold returns leases in the context of a call that has ended, which fails, and does other things that fail or
-// do not. The observer hears of what failed and of what was not done in time, and not of what was only canceled.
+// TestProblemsAreReported checks that the observer receives what failed and what timed out, but not what was cancelled. Leases are
+// returned even if the call's context has ended.
 func TestProblemsAreReported(t *testing.T) {
 	var told []string
 	queue := NewQueue(Table{Name: "waiting"}, nothing, nil)
@@ -45,5 +45,5 @@ func TestProblemsAreReported(t *testing.T) {
 	if !pool.bounded || pool.ended {
 		t.Errorf("leases are given back in a context with an end: %v, that has ended: %v; want one that has an end to come", pool.bounded, pool.ended)
 	}
-	On(Host{Pool: pool, Clock: Machine{}}).Release(ended, queue, 0, nil, "7") // nobody wants to know
+	On(Host{Pool: pool, Clock: Machine{}}).Release(ended, queue, 0, nil, "7") // without an observer
 }

@@ -5,29 +5,28 @@ import (
 	"strings"
 )
 
-// Table is what tells the table of a design in which its node runs are while they wait and are leased from those of other designs. Its
-// key is shard, instance_id, node and Path; token fences, due_at is when a row may be claimed, and redeliveries counts the leases of
-// the attempt that were over when the next began. In conditions, q is a row.
+// Table describes a design's table of node runs that wait or are leased. Its key is shard, instance_id, node and Path. token
+// fences; due_at is when a row may be claimed; redeliveries counts the attempt's expired leases before the current one. In
+// conditions, q is a row.
 type Table struct {
 	Name   string
-	Path   string // the column in which a run's path is, or what stands for it
-	Ready  string // the condition that it waits for nothing but its time, and has not been completed; it may be leased
-	Leased string // the condition that somebody has leased it
-	Lease  string // what is set when somebody leases it, $3
-	Free   string // what is set when the lease is given up
+	Path   string // the column of the path, or of what stands for it
+	Ready  string // the condition that it may be leased once due
+	Leased string // the condition that it is leased
+	Lease  string // what a lease by $3 sets
+	Free   string // what the return of a lease sets
 
-	// Due are the columns by which rows that are ready are in order.
+	// Due are the columns that order ready rows.
 	Due []string
 }
 
-// Queue has the statements that are the same on such tables, and knows those that a design has of its own.
+// Queue has the shared statements on a Table, and a design's own.
 type Queue struct {
-	statements       map[string]string // that are the same
-	designStatements map[string]string // variants of the design's
+	statements       map[string]string // shared
+	designStatements map[string]string // variants of the design's files
 	files            fs.FS
 }
 
-// queueStatements are the statements that are the same.
 var queueStatements = map[string]Variant{
 	"renew":     {File: "queue/renew", Parts: []string{"renewed"}},
 	"give_back": {File: "queue/renew", Parts: []string{"given back"}},
@@ -40,7 +39,7 @@ var queueStatements = map[string]Variant{
 	"release":   {File: "queue/release"},
 }
 
-// NewQueue makes the statements for a table. A design's own are files in its directory sql, or variants of those.
+// NewQueue makes the statements for a table. A design's own are files in its directory sql, or variants of them.
 func NewQueue(t Table, files fs.FS, own map[string]Variant) *Queue {
 	due := strings.Join(t.Due, ", ")
 	names := []string{"{table}", t.Name, "{path}", t.Path, "{ready}", t.Ready, "{leased}", t.Leased,
@@ -56,7 +55,7 @@ func NewQueue(t Table, files fs.FS, own map[string]Variant) *Queue {
 	return q
 }
 
-// SQL gives a statement, as it is sent, by its name. Where a design has one of that name of its own, it is that.
+// SQL returns a statement, as it is sent, by its name. A design's own statements come first.
 func (q *Queue) SQL(name string) (string, error) {
 	if text, ok := q.designStatements[name]; ok {
 		return text, nil
@@ -68,7 +67,7 @@ func (q *Queue) SQL(name string) (string, error) {
 	return text, err
 }
 
-// MustSQL gives a statement that is part of the program.
+// MustSQL returns a statement that must exist.
 func (q *Queue) MustSQL(name string) string {
 	text, err := q.SQL(name)
 	if err != nil {

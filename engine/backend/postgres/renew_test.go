@@ -17,10 +17,10 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// severalTries is how many statements several tries of a renewal are.
+// severalTries is the number of statements of a renewal with several tries.
 const severalTries = 5
 
-// hasty is a clock that does not pause. It tells how often it was to.
+// hasty is a clock that counts pauses instead of pausing.
 type hasty struct {
 	Machine
 	pauses []time.Duration
@@ -31,7 +31,7 @@ func (h *hasty) Wait(_ context.Context, pause time.Duration, _ ...<-chan struct{
 	return TimedOut
 }
 
-// renewing is a table with a lease for each of so many instances.
+// renewing is a table with a lease for each of several instances.
 type renewing struct {
 	*testing.T
 	ctx    context.Context
@@ -56,7 +56,7 @@ func newRenewing(t *testing.T) *renewing {
 	var ids [][16]byte
 	for i := range renewed {
 		var id uuid.UUID
-		binary.BigEndian.PutUint64(id[:], uint64(renewed-i)) // not in the order in which rows are locked
+		binary.BigEndian.PutUint64(id[:], uint64(renewed-i)) // not in locking order
 		ids = append(ids, id)
 		r.leases = append(r.leases, backend.Lease{Key: backend.Key{Instance: id, Run: graph.Run{Node: 7, Path: "1.2"}}, Token: 1})
 	}
@@ -72,21 +72,20 @@ func (r *renewing) exec(sql string, args ...any) {
 	}
 }
 
-// lock locks the row of a lease, and gives the transaction.
 func (r *renewing) lock(i int) pgx.Tx {
 	r.Helper()
 	tx, err := r.s.Pgx().Begin(r.ctx)
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.Cleanup(func() { _ = tx.Rollback(r.ctx) }) // after a commit there is none
+	r.Cleanup(func() { _ = tx.Rollback(r.ctx) }) // unless committed
 	if _, err := tx.Exec(r.ctx, "SELECT FROM waiting WHERE instance_id = $1 FOR UPDATE NOWAIT", r.leases[i].Key.Instance); err != nil {
 		r.Fatal(err)
 	}
 	return tx
 }
 
-// judge wants all leases to be held but for some, and those to be as long as they were to be.
+// judge checks that all leases except some are held, for the right time.
 func (r *renewing) judge(held []bool, lost ...int) {
 	r.Helper()
 	for i, is := range held {
@@ -100,7 +99,7 @@ func (r *renewing) judge(held []bool, lost ...int) {
 	}
 }
 
-// TestRenewalIsOneStatement counts the statements that renew leases: as many for hundreds as for one.
+// TestRenewalIsOneStatement checks that renewing hundreds of leases takes as many statements as renewing one.
 func TestRenewalIsOneStatement(t *testing.T) {
 	r := newRenewing(t)
 	before := r.sent.Sent.Load()
@@ -122,8 +121,8 @@ func TestRenewalIsOneStatement(t *testing.T) {
 	r.judge(held, 3, 4, 5, 6, 7)
 }
 
-// TestRenewalWaitsForNobody has a transaction hold the row of a lease while leases are renewed: the others are renewed, and nobody is kept
-// from their rows, as the transaction could be, which may lock one of them next (D5). What becomes of the lease it says in the end.
+// TestRenewalWaitsForNobody checks that a renewal skips a locked row, does not keep other rows locked (D5), and reports
+// the skipped lease when its row is unlocked.
 func TestRenewalWaitsForNobody(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   string
@@ -166,7 +165,7 @@ func TestRenewalWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestRenewalGivesUp has a row be locked for good: the renewal ends with an error that says what, where and what to do.
+// TestRenewalGivesUp checks the error of a renewal whose row stays locked.
 func TestRenewalGivesUp(t *testing.T) {
 	r := newRenewing(t)
 	clock := &hasty{}

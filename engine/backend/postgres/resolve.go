@@ -16,11 +16,11 @@ var resolveSQL string
 //go:embed sql/incarnation.sql
 var incarnationSQL string
 
-// resolveTimeout bounds finding out what became of a commit, when the caller's context has ended.
+// resolveTimeout bounds resolving a commit after the caller's context has ended.
 const resolveTimeout = 10 * time.Second
 
-// Incarnation names the server's incarnation, for WasCommitted: it is asked before a transaction begins. It is remembered until a crash is
-// noticed, which may be later than it happens.
+// Incarnation returns the server's incarnation, for WasCommitted, before a transaction begins. It is cached until a crash is
+// noticed.
 func (s *Store) Incarnation(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	life := s.incarnation
@@ -37,9 +37,8 @@ func (s *Store) Incarnation(ctx context.Context) (string, error) {
 	return life, nil
 }
 
-// WasCommitted finds out whether a transaction was applied whose COMMIT was lost (D7): it asks the server for the
-// transaction's end by its id, which pg_current_xact_id()::text gave, and waits for it. After a crash nobody can tell, which
-// is an error: an id of which nothing had come to disk stands for another transaction then, or for none yet.
+// WasCommitted resolves a transaction whose COMMIT was lost (D7): it asks for the status of its id (pg_current_xact_id()::text),
+// and waits for its end. After a crash it returns an error: an id that had not reached the disk may be reused.
 func (s *Store) WasCommitted(ctx context.Context, life, xid string) (bool, error) {
 	ctx, cancel := s.Clock.Within(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
@@ -62,7 +61,7 @@ func (s *Store) WasCommitted(ctx context.Context, life, xid string) (bool, error
 	return took, err
 }
 
-// Outlived forgets a life of the server, which was found to be over: Life asks for the name of the present one.
+// Outlived forgets an incarnation that has ended; Incarnation then reads the current one.
 func (s *Store) Outlived(life string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

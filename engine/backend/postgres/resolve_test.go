@@ -11,8 +11,8 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// TestTookPlace wants the end of a transaction to be told, and after a crash that nobody can tell it: its id may have been
-// given to another, or may be one that the server has yet to reach and calls an error in the data.
+// TestWasCommitted checks that the status of a transaction is resolved, and is unknown after a crash, when its id may be reused or
+// not assigned yet.
 func TestWasCommitted(t *testing.T) {
 	ctx := limited(t)
 	server := pgtest.Exclusive(t)
@@ -37,7 +37,7 @@ func TestWasCommitted(t *testing.T) {
 	for _, xid := range []string{done, undone, "999999999"} {
 		for err = nil; err == nil || !strings.Contains(err.Error(), "has crashed"); {
 			var took bool
-			if took, err = s.WasCommitted(ctx, life, xid); err == nil || ctx.Err() != nil { // else a connection of before
+			if took, err = s.WasCommitted(ctx, life, xid); err == nil || ctx.Err() != nil { // otherwise an old connection
 				t.Fatalf("transaction %s of before the crash was committed: %t, %v; want an error that says why nobody knows", xid, took, err)
 			}
 		}
@@ -63,7 +63,7 @@ func (s *Store) mustLive(t *testing.T) string {
 	return life
 }
 
-// transaction makes one that changes something, and gives its id.
+// transaction changes something, and returns the transaction's id.
 func (s *Store) transaction(t *testing.T, commit bool) (xid string) {
 	t.Helper()
 	ctx := limited(t)

@@ -10,28 +10,25 @@ import (
 )
 
 const (
-	// triesMax bounds how often one call tries again what others were in the way of. A transaction of which each try learns one
-	// more row that is to be locked first needs many.
+	// triesMax bounds the tries of one call. Many are needed if each finds only one more row to lock first.
 	triesMax = 50
-	// CommitsMax bounds how often one call commits again after it lost the connection at COMMIT.
+	// CommitsMax bounds the commits of one call that lose the connection at COMMIT.
 	CommitsMax = 5
-	// retryPause is the pause before the third try; it doubles from try to try, to retryPauseMax. The second try goes at once,
-	// since it has learned from the first what to wait for.
+	// retryPause precedes the third try, and doubles up to retryPauseMax. The second try starts at once, with what the first
+	// learned.
 	retryPause    = time.Millisecond
 	retryPauseMax = 250 * time.Millisecond
 )
 
-// retryable is an error that another try may get over.
 type retryable struct{ error }
 
 func (e *retryable) Unwrap() error { return e.error }
 
-// Retryable marks the error of a try as one that another try may get over; see Store.Retry.
+// Retryable marks an error after which Store.Retry retries.
 func Retryable(err error) error { return &retryable{err} }
 
-// Retry tries until a try gives no Retryable error, for triesMax times at most and as long as ctx lasts. It pauses between
-// tries, longer from one to the next and at random, so that those who are in each other's way do not meet again. doing says
-// what is tried and where, and remedy what a person can do when the tries are used up.
+// Retry calls try until it returns no Retryable error, at most triesMax times and until ctx ends. Pauses grow and are random, so
+// that conflicting calls do not meet again. doing says what is tried and where; remedy, what a person can do.
 func (s *Store) Retry(ctx context.Context, doing, remedy string, try func() error) error {
 	pause := time.Duration(0)
 	for tries := 1; ; tries++ {
@@ -53,8 +50,8 @@ func (s *Store) Retry(ctx context.Context, doing, remedy string, try func() erro
 	}
 }
 
-// LockTimeouts gives statements by which a transaction does not wait for a row for longer than most, and half as long again, from then on.
-// They are several, so that two that wait for each other seldom give up together; and few, since each is prepared.
+// LockTimeouts returns statements that limit each lock wait in a transaction to most, up to 1.6 times that. They differ, so that
+// two transactions that wait for each other seldom time out together; they are few, since each is prepared.
 func LockTimeouts(most time.Duration) (all [4]string) {
 	for i := range all {
 		all[i] = fmt.Sprintf("SET LOCAL lock_timeout = %d", most.Milliseconds()*int64(5+i)/5)
@@ -62,15 +59,15 @@ func LockTimeouts(most time.Duration) (all [4]string) {
 	return all
 }
 
-// AnyOf chooses one of several statements at random.
+// AnyOf chooses a statement at random.
 func (s *Store) AnyOf(statements [4]string) string {
 	return statements[int(s.Jitter()*float64(len(statements)))]
 }
 
-// LockRemedy is what a person can do where others keep a call from rows.
+// LockRemedy says what a person can do if rows stay locked.
 const LockRemedy = "pg_locks and pg_stat_activity show which transactions hold rows of the schema"
 
-// RetryContended is Retry for what the server gives up in favour of others; see Contended.
+// RetryContended is Retry for Contended errors.
 func (s *Store) RetryContended(ctx context.Context, doing string, try func() error) error {
 	return s.Retry(ctx, doing, LockRemedy, func() error {
 		err := try()
@@ -86,18 +83,17 @@ type Transaction struct {
 	// Purpose says what it does and where.
 	Purpose string
 
-	// Run tries it. An outcome that is open is backend.ErrUnknown.
+	// Run tries it. An open outcome is backend.ErrUnknown.
 	Run func() error
 
-	// ID gives the server's incarnation in which the last try ran, and its id in that.
+	// ID returns the server's incarnation and the transaction id of the last try.
 	ID func() (life, xid string)
 
-	// Release returns the leases of a transaction that was applied although its reply was lost: not all may have been heard.
+	// Release returns the leases of a committed transaction whose reply was lost.
 	Release func()
 }
 
-// Commit tries a transaction until it is applied: again where the server gave it up in favour of others, and where the
-// connection was lost at COMMIT and it did not are applied (D7).
+// Commit retries a transaction until it is committed: after contention, and after a COMMIT that was lost and not applied (D7).
 func (s *Store) Commit(ctx context.Context, t Transaction) error {
 	lost := 0
 	return s.RetryContended(ctx, t.Purpose, func() error {

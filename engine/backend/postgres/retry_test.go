@@ -12,7 +12,7 @@ import (
 	"pulley/engine/backend"
 )
 
-// TestRetryIsBounded has tries fail: one that no other can get over is the last, and others are bounded in number and by their context.
+// TestRetryIsBounded checks that tries end after an error that is not Retryable, after triesMax, and with the context.
 func TestRetryIsBounded(t *testing.T) {
 	over, busy := errors.New("the data is wrong"), errors.New("somebody has it")
 	for name, c := range map[string]struct {
@@ -55,7 +55,7 @@ func TestRetryIsBounded(t *testing.T) {
 	}
 }
 
-// TestCancelIsBounded has an instance run after each try to cancel it, as if clients kept submitting: the caller is told, and that a part may have taken place.
+// TestCancelIsBounded checks that cancelling ends with ErrUnknown if an instance is running again after each try.
 func TestCancelIsBounded(t *testing.T) {
 	s, id, tries := On(Host{Clock: &hasty{}}), uuid.New(), 0
 	_, err := s.untilEnded(t.Context(), func() ([]backend.Instance, error) {
@@ -67,7 +67,7 @@ func TestCancelIsBounded(t *testing.T) {
 	}
 }
 
-// scripted is a pool that is asked what became of a transaction, and answers as it is told, the last answer again and again.
+// scripted is a pool that returns transaction statuses from a list, the last one repeatedly.
 type scripted struct {
 	Pool
 	answers []string
@@ -80,7 +80,6 @@ func (s *scripted) QueryRow(context.Context, string, ...any) pgx.Row {
 	return status(answer)
 }
 
-// status is a row of that alone.
 type status string
 
 func (s status) Scan(to ...any) error {
@@ -88,7 +87,7 @@ func (s status) Scan(to ...any) error {
 	return nil
 }
 
-// TestATransactionUnderWayIsWaitedFor asks for a transaction that has not ended: only its end says whether it was applied.
+// TestATransactionUnderWayIsWaitedFor checks that resolving waits for the end of a transaction.
 func TestATransactionUnderWayIsWaitedFor(t *testing.T) {
 	for end, want := range map[string]bool{"committed": true, "aborted": false} {
 		pool := &scripted{answers: []string{"in progress", "in progress", end}}
@@ -103,8 +102,8 @@ func TestATransactionUnderWayIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestLostCommitsAreBounded has the connection be lost at each COMMIT, and no transaction are applied: after a few, the caller is told
-// that none did. One that was applied is not made again, and gives its leases back.
+// TestLostCommitsAreBounded checks that Commit fails after several lost COMMITs that were not applied, and that one that was
+// applied is not repeated and returns its leases.
 func TestLostCommitsAreBounded(t *testing.T) {
 	for end, want := range map[string]struct {
 		runs, released int

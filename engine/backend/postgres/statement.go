@@ -8,15 +8,13 @@ import (
 	"strings"
 )
 
-// placeholder is a parameter in a statement.
 var placeholder = regexp.MustCompile(`\$[0-9]+`)
 
-// CutDown leaves parts out of a statement, see leaveOut. The parameters that are left get new numbers, in order; given are the
-// places, from 0, that they had before. Each part of a statement costs a small call as much as what it writes, even one with
-// nothing to do.
+// CutDown removes unwanted parts of a statement (leaveOut) and renumbers the remaining parameters, whose former indices it
+// returns. An idle part costs a small call as much as a used one.
 func CutDown(sql string, wanted func(part string) bool) (cut string, parameters []int) {
 	cut = placeholder.ReplaceAllStringFunc(leaveOut(sql, wanted), func(p string) string {
-		n, _ := strconv.Atoi(p[1:]) // digits alone
+		n, _ := strconv.Atoi(p[1:]) // digits only
 		at := slices.Index(parameters, n-1)
 		if at < 0 {
 			at = len(parameters)
@@ -27,11 +25,10 @@ func CutDown(sql string, wanted func(part string) bool) (cut string, parameters 
 	return cut, parameters
 }
 
-// leaveOut leaves out of a statement its remarks and the parts that are not wanted: what stands between a line
-// "--[ name" and its "--]".
+// leaveOut removes comments and unwanted parts. A part stands between the lines "--[ name" and "--]".
 func leaveOut(sql string, wanted func(part string) bool) string {
 	var kept strings.Builder
-	var open []bool // whether the parts around a line are wanted
+	var open []bool // whether the enclosing parts are wanted
 	for line := range strings.Lines(sql) {
 		name, begins := strings.CutPrefix(strings.TrimSpace(line), "--[ ")
 		switch {
@@ -47,17 +44,17 @@ func leaveOut(sql string, wanted func(part string) bool) string {
 	return kept.String()
 }
 
-// Variant is one of several statements that stand in one file.
+// Variant is one of several statements in a file.
 type Variant struct {
-	File  string   // its name, without what follows the dot
-	Names []string // by turns a name in braces, and what is put in its place
-	Parts []string // those that it has, see leaveOut
+	File  string   // its name without extension
+	Names []string // alternating: a name in braces, its replacement
+	Parts []string // the parts to keep, see leaveOut
 }
 
 func (v Variant) text(files fs.FS) string {
 	text, err := Statement(files, v.File)
 	if err != nil {
-		panic(err) // the files are part of the program
+		panic(err) // the files are embedded
 	}
 	return leaveOut(strings.NewReplacer(v.Names...).Replace(text), func(part string) bool { return slices.Contains(v.Parts, part) })
 }

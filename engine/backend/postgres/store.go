@@ -39,27 +39,27 @@ const (
 	DefaultConnections = 8
 )
 
-// statementTimeout bounds every statement at the server, so that none waits for ever on a lock.
+// statementTimeout bounds each statement, so that no lock is waited for indefinitely.
 const statementTimeout = 60 * time.Second
 
-// OpenTimeout bounds opening a store, and what a design makes then: the answer of a server that is lost or cut off never arrives.
+// OpenTimeout bounds opening a store: a server that is cut off never answers.
 const OpenTimeout = 5 * time.Minute
 
 // Config says which database a store is in and how it is used.
 type Config struct {
-	DSN    string // a connection string or URL; empty takes what the PG* variables say
-	Schema string // holds the design's tables; it is made if it is not there. Not empty
+	DSN    string // a connection string or URL; empty: the PG* variables
+	Schema string // holds the design's tables; created if missing; not empty
 
-	// Shards is fixed when the schema is set up; zero takes what is there, or DefaultShards. Asking for
-	// another number than is there is an error.
+	// Shards is fixed when the schema is set up. Zero: the stored number, or DefaultShards. Another number than the stored one is
+	// an error.
 	Shards int
 
-	Connections int             // most open at once, from 2; zero: DefaultConnections
+	Connections int             // most connections, at least 2; zero: DefaultConnections
 	Application string          // application_name; empty: "pulley"
 	Tracer      pgx.QueryTracer // sees every query; nil: none
 
-	// Problem hears, in one line each, what goes wrong beside the calls, or behind their answers: listening, renewing
-	// leases and giving them back. It is done again, or not needed; this is for those who want to know. Nil: nobody does.
+	// Problem receives, one line each, errors that no call returns: of listening, renewing and returning leases. They are retried
+	// or harmless. Nil: none.
 	Problem func(error)
 }
 
@@ -75,18 +75,18 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Store is an open schema, on a Host. It is safe for concurrent use.
+// Store is an open schema on a Host. It is safe for concurrent use.
 type Store struct {
 	Pool   Pool
 	Clock  Clock
-	Jitter func() float64 // in [0, 1), for the waits before retries and for locks
+	Jitter func() float64 // in [0, 1), for pauses and lock timeouts
 	Schema string
 
 	CommitSlotRetention time.Duration // see Host
 
-	name        string                                    // of this store among all, in notifications
-	dial        func(context.Context) (ListenConn, error) // for connections outside the pool
-	problem     func(error)                               // nil: nobody is told
+	name        string                                    // unique; used in notifications
+	dial        func(context.Context) (ListenConn, error) // opens connections outside the pool
+	problem     func(error)                               // may be nil
 	shards      int
 	mu          sync.Mutex
 	numbers     map[[32]byte]int32      // of workflows, by hash
@@ -94,8 +94,8 @@ type Store struct {
 	incarnation string                  // of the server; empty: unknown
 }
 
-// Open connects, brings the schema up to date with the shared migrations and the design's, and reads
-// the number of shards. It ends within OpenTimeout. Errors are one line and say what to do.
+// Open connects, runs the shared and the design's migrations, and reads the number of shards, within OpenTimeout. Errors are one
+// line and say what to do.
 func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -155,8 +155,8 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 		"enable_seqscan":                      "off",
 		"random_page_cost":                    "0.01",
 		"enable_bitmapscan":                   "off",
-		"enable_indexonlyscan":                "off", // their rows are missing from the server's counters
-		"enable_sort":                         "off", // what is wanted in order has an index that is
+		"enable_indexonlyscan":                "off", // the server's counters omit their rows
+		"enable_sort":                         "off", // all ordered reads have an index
 		"enable_incremental_sort":             "off",
 		"jit":                                 "off",
 		"plan_cache_mode":                     "force_generic_plan",
@@ -173,14 +173,14 @@ func poolConfig(cfg Config) (*pgxpool.Config, error) {
 	return pc, nil
 }
 
-// Shards is the number of shards of the schema.
+// Shards returns the schema's number of shards.
 func (s *Store) Shards() int { return s.shards }
 
 // Close closes all connections, after the calls that use them.
 func (s *Store) Close() { s.Pool.Close() }
 
-// Connect opens one connection with the settings that a store's pool has, outside of any pool. The schema must have
-// been set up. The caller closes it.
+// Connect opens a connection with the settings of a store's pool, outside any pool. The schema must be set up. The caller closes
+// it.
 func Connect(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func Connect(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 //go:embed sql/exists.sql
 var existsSQL string
 
-// Exists says whether a design has set the schema up, which Open would do.
+// Exists reports whether a design has set the schema up. It does not set it up.
 func Exists(ctx context.Context, dsn, schema string) (there bool, err error) {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// nothing is a design without tables of its own.
+// nothing is a design without tables.
 var nothing embed.FS
 
 func limited(t *testing.T) context.Context {
@@ -24,7 +24,7 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// unbounded lists the queries whose wait has no end.
+// unbounded lists the queries without a deadline.
 type unbounded struct {
 	queries int
 	list    []string
@@ -40,7 +40,7 @@ func (u *unbounded) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 
 func (u *unbounded) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// TestOpenEnds opens in a context without an end: Open bounds each of its queries nevertheless, since a server may never answer.
+// TestOpenEnds checks that Open bounds each query even if its context has no deadline, since a server may never answer.
 func TestOpenEnds(t *testing.T) {
 	var u unbounded
 	s, err := Open(context.Background(), Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Tracer: &u}, nothing)
@@ -53,7 +53,7 @@ func TestOpenEnds(t *testing.T) {
 	}
 }
 
-// TestOpenTogether wants migrations to run once, however many open at the same time, and never again.
+// TestOpenTogether checks that migrations run once, however many stores open concurrently.
 func TestOpenTogether(t *testing.T) {
 	ctx := limited(t)
 	cfg := Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 3, Connections: 2}
@@ -107,7 +107,7 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestOpenRefused wants a user's mistakes to be one line that says what to do, without the password.
+// TestOpenRefused checks that the errors for a user's mistakes are one line, say what to do, and omit the password.
 func TestOpenRefused(t *testing.T) {
 	ctx := limited(t)
 	dsn := pgtest.DSN(t)
@@ -155,7 +155,7 @@ func TestOpenRefused(t *testing.T) {
 	}
 }
 
-// TestListen wants a notification of one store to wake another, and the end of the context to be no error.
+// TestListen checks that one store's notification wakes another, and that the context's end is no error.
 func TestListen(t *testing.T) {
 	ctx := limited(t)
 	cfg := Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2}
@@ -180,7 +180,7 @@ func TestListen(t *testing.T) {
 			}
 		})
 	}()
-	for heard := false; !heard; { // until the listener has begun
+	for heard := false; !heard; { // until the listener listens
 		if err := speaker.Notify(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -14,10 +14,10 @@ import (
 
 // Started is a submission that can be stored.
 type Started struct {
-	Place      int32 // in the call
-	Workflow   int32 // the number of its program
+	Place      int32 // index in the call
+	Workflow   int32 // its program's number
 	Submission *backend.Submission
-	Plan       plan.Plan // of its beginning
+	Plan       plan.Plan // of its start
 }
 
 // Ord implements Member.
@@ -26,8 +26,8 @@ func (s Started) Ord() int32 { return s.Place }
 // Of implements Member.
 func (s Started) Of() uuid.UUID { return s.Submission.ID }
 
-// Submit has instances stored as commit does it, shard by shard and in the order of their ids; see backend.Backend. Those that
-// cannot be are answered, and once some have been committed, so are those that commit fails for; else its error is the call's.
+// Submit stores instances with commit, shard by shard and sorted by id; see backend.Backend. It answers invalid submissions. Once
+// some are committed, failing ones are answered, too; before, their error is returned.
 func (s *Store) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant, commit func(shard int, started []Started, o *Outcomes) error) (backend.Committed, error) {
 	if err := grant.Check(); err != nil {
 		return backend.Committed{}, err
@@ -54,7 +54,7 @@ func (s *Store) Submit(ctx context.Context, subs []backend.Submission, grant bac
 	return o.Committed(), nil
 }
 
-// started gives the submissions that can be stored, by shard.
+// started returns the valid submissions by shard.
 func (s *Store) started(ctx context.Context, subs []backend.Submission, o *Outcomes) ([][]Started, error) {
 	byShard := make([][]Started, s.shards)
 	seen := make(map[uuid.UUID]bool, len(subs))

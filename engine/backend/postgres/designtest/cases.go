@@ -19,7 +19,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// Conformance runs the suite of backends, each case in a schema of its own. Held counts what is stored; nil: that is not looked at.
+// Conformance runs the suite of backends, each case in its own schema. held counts what is stored; nil: it is not checked.
 func Conformance[B Backend](t *testing.T, design string, open func(testing.TB, postgres.Config) B, held func(B, context.Context) (map[string]int, error)) {
 	backendtest.Run(t, func(t *testing.T, opts backendtest.Options) backendtest.Store {
 		cfg := SharedConfig(t, design, opts.Shards)
@@ -37,7 +37,7 @@ func Conformance[B Backend](t *testing.T, design string, open func(testing.TB, p
 	})
 }
 
-// deferringClock is a clock that keeps what is to go on in the background.
+// deferringClock keeps background jobs instead of running them.
 type deferringClock struct {
 	postgres.Clock
 	*backendtest.Background
@@ -45,7 +45,7 @@ type deferringClock struct {
 
 func (k deferringClock) Go(job func()) { k.Keep(job) }
 
-// EndIsAnsweredBeforeTheCleanup holds a design to backendtest.Cleaning. The table is that of node runs.
+// EndIsAnsweredBeforeTheCleanup runs backendtest.Cleaning. table has the node runs.
 func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing.TB, postgres.Config) (Backend, *postgres.Store)) {
 	var n pgtest.Statements
 	b, store := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
@@ -66,8 +66,8 @@ func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing
 	c.TestEnds(t)
 }
 
-// UnsweptIsNotRenewed has an instance be canceled by a process that dies before it removes what was leased: the
-// holder is told, although its row is still there.
+// UnsweptIsNotRenewed checks that a lease of a cancelled instance is not renewed while its row still exists, as after a crash
+// before the cleanup.
 func (w *World) UnsweptIsNotRenewed() {
 	w.Helper()
 	lease := []backend.Lease{w.Launch(Sequence)[0].Lease}
@@ -80,8 +80,8 @@ func (w *World) UnsweptIsNotRenewed() {
 	}
 }
 
-// OverdueComesFirst has a lease run out while much is queued: once it was swept, the node run comes before all that
-// waits for its first lease, and nothing else has changed its place.
+// OverdueComesFirst checks that a swept node run with an expired lease comes before all that wait for their first lease, and that
+// nothing else changes its place.
 func (w *World) OverdueComesFirst() {
 	w.Helper()
 	lost := w.Launch(Sequence)[0].Lease
@@ -118,14 +118,14 @@ func Slope(xs, ys []float64) float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
-// LostLeases wants what a lost commit made ready to be claimable at once, and not when the leases are over of which nobody has
-// heard. Fresh gives a backend behind the proxy that the cut is for.
+// LostLeases checks that what a lost commit made ready can be claimed at once, before the leases expire that nobody knows. fresh
+// returns a backend behind the proxy of the cut.
 func (w *World) LostLeases(p *pgtest.Proxy, c pgtest.Cut, fresh func() backend.Backend) {
 	w.Helper()
 	lost := 0
 	for c = c.At(1); c.K <= messagesMax; c = c.At(c.K + 1) {
 		through := fresh()
-		if _, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(leasesMax)); err != nil { // what a call left that was cut off
+		if _, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(leasesMax)); err != nil { // left by the call that was cut off
 			w.Fatal(err)
 		}
 		task := w.Launch(Sequence)[0]
@@ -149,8 +149,8 @@ func (w *World) LostLeases(p *pgtest.Proxy, c pgtest.Cut, fresh func() backend.B
 	}
 }
 
-// CancelledInOneCall completes runs of CaughtTwice together, in an order, of which one calls the others off: the handler runs once. It
-// gives the answers; what is offered again is stale.
+// CancelledInOneCall completes the runs of CaughtTwice together, in an order; one cancels the others. It checks that the handler
+// runs once and that repeated completions are stale, and returns the answers.
 func (w *World) CancelledInOneCall(order []int) (answers string) {
 	w.Helper()
 	tasks := w.Launch(CaughtTwice)
@@ -168,9 +168,9 @@ func (w *World) CancelledInOneCall(order []int) (answers string) {
 	return answers
 }
 
-// CancelRaces lets several processes complete the branches of spreads of which some fail, in small
-// batches and at the same time: one error of each spread is caught, nobody waits in a circle (D5), and
-// nothing is left of the others. End closes the processes, so that the server has counted what they met.
+// CancelRaces has several processes complete the branches of failing spreads, in small concurrent batches. It checks that one
+// error of each spread is caught, that there is no deadlock (D5), and that no rows are left. end closes the processes, so that
+// their counters are complete.
 func (w *World) CancelRaces(processes []backend.Backend, end func()) {
 	w.Helper()
 	before := w.Deadlocks()
@@ -187,8 +187,8 @@ func (w *World) CancelRaces(processes []backend.Backend, end func()) {
 	}
 }
 
-// EndLooksForOthers fails instances by a backend: one that is alone takes all of its rows along, and one that has a sibling in the
-// queue is marked for the cleanup. Somebody looks at the sibling's row, so that the cleanup does not come to it.
+// EndLooksForOthers checks that an instance that fails alone takes all its rows along, and that one with a sibling in the queue
+// needs cleanup. A lock on the sibling's row keeps the cleanup from removing it.
 func (w *World) EndLooksForOthers(b backend.Backend) {
 	w.Helper()
 	for others, wf := range map[bool]backendtest.Workflow{false: FailsAlone, true: Failing} {
@@ -213,7 +213,7 @@ func (w *World) EndLooksForOthers(b backend.Backend) {
 	w.Finish()
 }
 
-// holdRows keeps the rows of tasks but one from being removed, until it is released.
+// holdRows locks the rows of all tasks but one until release is called.
 func (w *World) holdRows(tasks []backend.Task, but backend.Task) (release func()) {
 	w.Helper()
 	conn, err := pgx.Connect(w.Ctx, w.Cfg.DSN)
@@ -236,9 +236,8 @@ func (w *World) holdRows(tasks []backend.Task, but backend.Task) (release func()
 	return func() { do("COMMIT") }
 }
 
-// CancelledAfterClaim calls runs off between their claim and the reading of what their arguments refer to, which has another
-// value by then: nobody is to run them, least of all with that. Claiming is what tells the claims of the design from those of others,
-// for an owner.
+// CancelledAfterClaim cancels node runs between their claim and the reading of their arguments, whose values have changed by
+// then. It checks that the claim does not return them. claiming is the design's, for an owner.
 func (w *World) CancelledAfterClaim(store *postgres.Store, claiming func(owner string) postgres.Claiming) {
 	w.Helper()
 	claim := func(between func()) []backend.Task {
@@ -266,7 +265,7 @@ func (w *World) CancelledAfterClaim(store *postgres.Store, claiming func(owner s
 	w.Finish()
 }
 
-// behindClaim reads the values of what was claimed, but does something before, once.
+// behindClaim does something once, before it reads the values of a claim.
 type behindClaim struct {
 	postgres.Values
 	do func()

@@ -13,23 +13,22 @@ import (
 	"pulley/internal/depth"
 )
 
-// WarmCuts are the cuts of a connection that is in use. Of the client's messages that are lost each is the next after one that arrived.
+// WarmCuts are the cuts of a connection in use. Lost messages of the client are cut after a message that arrived.
 var WarmCuts = []pgtest.Cut{{Mode: pgtest.CutAfter, Client: true}, {Mode: pgtest.CutBefore}, {Mode: pgtest.CutBefore, Dead: true}}
 
-// OnceCuts are those of calls of many messages.
+// OnceCuts are the cuts for calls with many messages.
 var OnceCuts = depth.Of(pgtest.OnceEach(), WarmCuts)
 
-// Trial is a call that may be cut, with the judge of what came of it.
+// Trial is a call that may be cut. Judge checks its result.
 type Trial struct {
 	Call  func() error
 	Judge func(err error) error
 }
 
-// messagesMax bounds the messages of a call.
 const messagesMax = 1_000
 
-// EveryMessage makes trials with the cut at the first message, the second, and so on, until a trial is over before its cut is due, and
-// gives how often it was cut. One that has less messages than least shows nothing.
+// EveryMessage makes trials with the cut at the first message, the second, and so on, until a trial ends before its cut. It
+// returns the number of cuts, and fails with fewer messages than least.
 func EveryMessage(t testing.TB, p *pgtest.Proxy, c pgtest.Cut, least int, trial func(c pgtest.Cut) Trial) int {
 	t.Helper()
 	for c = c.At(1); c.K <= messagesMax; c = c.At(c.K + 1) {
@@ -54,14 +53,14 @@ func EveryMessage(t testing.TB, p *pgtest.Proxy, c pgtest.Cut, least int, trial 
 	return 0
 }
 
-// Offer is a call that completes what nobody else does.
+// Offer is a call that completes what nobody else does, and stale completions.
 type Offer struct {
 	By    backend.Backend
-	Stale []backend.Completion // which others have completed before
+	Stale []backend.Completion // completed by others before
 	Open  []backend.Completion
 }
 
-// Offering makes a trial of an offer.
+// Offering returns a trial of an offer.
 func (w *World) Offering(o Offer) Trial {
 	w.Helper()
 	ids := instancesOf(o.Open)
@@ -85,7 +84,7 @@ func (w *World) Offering(o Offer) Trial {
 	}
 }
 
-// judgeAnswers judges the answers of an offer that was not cut off from them.
+// judgeAnswers checks the answers of an offer that was not cut.
 func (o *Offer) judgeAnswers(out backend.Committed) error {
 	for i, got := range out.Outcomes {
 		switch {
@@ -98,7 +97,7 @@ func (o *Offer) judgeAnswers(out backend.Committed) error {
 	return nil
 }
 
-// Offers make completions on instances of their own, of which all are to be applied.
+// Offers return completions of new instances, which are all to be applied.
 var Offers = map[string]func(w *World) []backend.Completion{
 	"a step": func(w *World) []backend.Completion { return Ran(w.Launch(Sequence)[0]) },
 	"opens a barrier": func(w *World) []backend.Completion {
@@ -123,12 +122,12 @@ var Offers = map[string]func(w *World) []backend.Completion{
 	},
 }
 
-// FailureOf gives the first of several tasks whose action fails.
+// FailureOf returns the first task whose action fails.
 func FailureOf(tasks []backend.Task) backend.Task {
 	return tasks[slices.IndexFunc(tasks, func(t backend.Task) bool { return t.Action == "fail" })]
 }
 
-// JudgeAgain judges an offer of n completions, of which it is known how it ended, by what they are answered when they are offered again.
+// JudgeAgain checks the answers to n completions that are offered again after a call that returned err.
 func JudgeAgain(n int, err error, again backend.Committed) error {
 	answers := map[backend.Answer]int{}
 	for _, o := range again.Outcomes {
@@ -145,7 +144,6 @@ func JudgeAgain(n int, err error, again backend.Committed) error {
 	return nil
 }
 
-// instancesOf gives the instances of completions.
 func instancesOf(cs []backend.Completion) []uuid.UUID {
 	ids := make([]uuid.UUID, len(cs))
 	for i, c := range cs {

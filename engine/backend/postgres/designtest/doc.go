@@ -1,3 +1,3 @@
-// Package designtest is what tests of the designs on Postgres share: a store with what was started in it, connections that are cut at
-// every message, and cases that each design runs.
+// Package designtest is shared by the tests of the designs on Postgres: a store with instances, connections cut at every message,
+// and cases that each design runs.
 package designtest

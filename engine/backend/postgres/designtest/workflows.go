@@ -2,7 +2,7 @@ package designtest
 
 import "pulley/engine/backend/backendtest"
 
-// Workflows of which one trait each matters.
+// Workflows with one trait each.
 var (
 	// Sequence has two actions in a row.
 	Sequence = backendtest.Workflow{Name: "sequence", Input: `{"n": 4}`, Want: `9`, Source: `
@@ -18,12 +18,12 @@ fn main(input: [], output: [s]):
         @double(value=2)
     s = @sum(values=[a, b])
 `}
-	// Alone has one action, with which it ends.
+	// Alone ends with its only action.
 	Alone = backendtest.Workflow{Name: "alone", Input: `{"n": 4}`, Want: `8`, Source: `
 fn main(input: [n], output: [x]):
     x = @double(value=n)
 `}
-	// Fanned has as many actions side by side as its input says.
+	// Fanned has as many concurrent actions as its input says.
 	Fanned = backendtest.Workflow{Name: "fanned", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
 fn main(input: [n], output: [r]):
     r = spread range(n):x -> @double(value=x)
@@ -41,7 +41,7 @@ fn main(input: [], output: [r]):
 fn main(input: [], output: [r]):
     r = @fail(type="Bad", message="no")
 `}
-	// Looping has a round for each of so many actions.
+	// Looping has one action in each round.
 	Looping = backendtest.Workflow{Name: "looping", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
 fn main(input: [n], output: [all]):
     all = []
@@ -49,7 +49,7 @@ fn main(input: [n], output: [all]):
         x = @double(value=i)
         all = all + [x]
 `}
-	// Collecting has rounds of three actions, which add to a list.
+	// Collecting has three actions in each round, which append to a list.
 	Collecting = backendtest.Workflow{Name: "collecting", Input: `{"n": 3}`, Want: `[1,3,5]`, Source: `
 fn main(input: [n], output: [results]):
     results = []
@@ -59,7 +59,7 @@ fn main(input: [n], output: [results]):
         r = @echo(value=b)
         results = results + [r]
 `}
-	// Caught goes on from the failure of one of two actions, which calls the other off.
+	// Caught catches the failure of one of two actions, which cancels the other.
 	Caught = backendtest.Workflow{Name: "caught", Input: `{}`, Want: `"Bad"`, Source: `
 fn main(input: [], output: [r]):
     try:
@@ -70,7 +70,7 @@ fn main(input: [], output: [r]):
     except Bad as e:
         r = @echo(value=e["type"])
 `}
-	// CaughtTwice has two actions that fail and one that does not; the first failure is caught, and so there is one.
+	// CaughtTwice catches the first of two failures, which cancels two actions.
 	CaughtTwice = backendtest.Workflow{Name: "caught twice", Input: `{}`, Want: `["Bad",2]`, Source: `
 fn main(input: [], output: [r]):
     try:
@@ -83,7 +83,7 @@ fn main(input: [], output: [r]):
         n = @double(value=1)
         r = [e["type"], n]
 `}
-	// referring has actions whose arguments refer to a value that is another once they are cancelled.
+	// referring has actions whose arguments refer to a value that changes when they are cancelled.
 	referring = backendtest.Workflow{Name: "referring", Input: `{}`, Want: `["x",1]`, Source: `
 fn main(input: [], output: [t, r]):
     try:

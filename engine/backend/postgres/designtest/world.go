@@ -37,15 +37,15 @@ func Open[B interface{ Close() }, C any](t testing.TB, open func(context.Context
 	return b
 }
 
-// Design is what tells the tables of a design from those of others.
+// Design describes a design's tables.
 type Design struct {
-	Table  string   // in which node runs wait and are leased; q is a row of it
-	Leased string   // the condition that somebody has leased the row
-	Free   string   // what is set when the lease is given up
-	Others []string // tables with rows of instances
+	Table  string   // the table of node runs; q is a row
+	Leased string   // the condition that a row is leased
+	Free   string   // what the return of a lease sets
+	Others []string // other tables with rows of instances
 }
 
-// World is a store of one shard, and what was started in it. What it does, it does by a backend whose connections are not cut.
+// World is a store of one shard with instances. Its own connections are not cut.
 type World struct {
 	*testing.T
 	Ctx     context.Context
@@ -53,23 +53,22 @@ type World struct {
 	Design  Design
 	B       Backend
 	Querier postgres.Querier                   // of the store
-	Subs    []backend.Submission               // of every instance that came to be
-	Want    map[uuid.UUID]backendtest.Workflow // that they are of
+	Subs    []backend.Submission               // of all instances
+	Want    map[uuid.UUID]backendtest.Workflow // by instance
 
 	programs map[string]*plan.Program
 }
 
-// worldTimeout bounds all that a World does.
 const worldTimeout = 15 * time.Minute
 
-// SharedConfig gives the configuration of a schema of a design that a test has for itself.
+// SharedConfig returns a configuration with a schema of the test's own.
 func SharedConfig(t testing.TB, design string, shards int) postgres.Config {
 	t.Helper()
 	dsn, schema := pgtest.SharedSchema(t, design)
 	return postgres.Config{DSN: dsn, Schema: schema, Shards: shards}
 }
 
-// NewWorld makes one of a store that is open.
+// NewWorld returns the world of an open store.
 func NewWorld(t *testing.T, cfg postgres.Config, design Design, b Backend, ask postgres.Querier) *World {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), worldTimeout)
@@ -88,7 +87,7 @@ func (w *World) Program(wf backendtest.Workflow) *plan.Program {
 	return p
 }
 
-// Instance makes a submission of a workflow.
+// Instance returns a submission of a workflow.
 func (w *World) Instance(wf backendtest.Workflow) backend.Submission {
 	w.Helper()
 	s := backend.Submission{ID: uuid.New(), Program: w.Program(wf), Input: json.RawMessage(wf.Input)}
@@ -97,7 +96,7 @@ func (w *World) Instance(wf backendtest.Workflow) backend.Submission {
 	return s
 }
 
-// Instances makes submissions of a workflow.
+// Instances returns submissions of a workflow.
 func (w *World) Instances(wf backendtest.Workflow, n int) []backend.Submission {
 	w.Helper()
 	subs := make([]backend.Submission, n)
@@ -107,22 +106,21 @@ func (w *World) Instances(wf backendtest.Workflow, n int) []backend.Submission {
 	return subs
 }
 
-// Forget drops an instance, which has no result.
+// Forget removes an instance without a result.
 func (w *World) Forget(id uuid.UUID) {
 	delete(w.Want, id)
 	w.Subs = slices.DeleteFunc(w.Subs, func(s backend.Submission) bool { return s.ID == id })
 }
 
-// leasesMax is how many node runs one call of a World leases.
 const leasesMax = 2_000
 
-// Launch starts an instance and gives its first tasks.
+// Launch starts an instance and returns its first tasks.
 func (w *World) Launch(wf backendtest.Workflow) []backend.Task {
 	w.Helper()
 	return w.Submit(w.Instance(wf))
 }
 
-// Submit starts instances and gives their first tasks.
+// Submit starts instances and returns their first tasks.
 func (w *World) Submit(subs ...backend.Submission) []backend.Task {
 	w.Helper()
 	out, err := w.B.Submit(w.Ctx, subs, backendtest.Granted(leasesMax))
@@ -142,13 +140,13 @@ func (w *World) Complete(cs ...backend.Completion) backend.Committed {
 	return out
 }
 
-// CompleteTasks completes tasks with what their actions give.
+// CompleteTasks completes tasks with the results of their actions.
 func (w *World) CompleteTasks(tasks ...backend.Task) backend.Committed {
 	w.Helper()
 	return w.Complete(Ran(tasks...)...)
 }
 
-// Ran completes tasks with what their actions give.
+// Ran returns completions of tasks with the results of their actions.
 func Ran(tasks ...backend.Task) []backend.Completion {
 	cs := make([]backend.Completion, len(tasks))
 	for i, task := range tasks {
@@ -157,7 +155,7 @@ func Ran(tasks ...backend.Task) []backend.Completion {
 	return cs
 }
 
-// Exec changes the store behind the backend's back.
+// Exec changes the store directly.
 func (w *World) Exec(sql string, args ...any) {
 	w.Helper()
 	if _, err := w.Querier.Exec(w.Ctx, sql, args...); err != nil {
@@ -165,7 +163,7 @@ func (w *World) Exec(sql string, args ...any) {
 	}
 }
 
-// Number asks the store for a number.
+// Number runs a query for one number.
 func (w *World) Number(sql string, args ...any) (n int64) {
 	w.Helper()
 	if err := w.Querier.QueryRow(w.Ctx, sql, args...).Scan(&n); err != nil {
@@ -174,13 +172,13 @@ func (w *World) Number(sql string, args ...any) (n int64) {
 	return n
 }
 
-// Deadlocks counts those that the server has found, in the whole database.
+// Deadlocks returns the number of deadlocks in the database.
 func (w *World) Deadlocks() int64 {
 	w.Helper()
 	return w.Number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
 }
 
-// Eventually asks a question of the server until the answer is true.
+// Eventually repeats a query until it returns true.
 func (w *World) Eventually(what, sql string, args ...any) {
 	w.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -208,7 +206,7 @@ func (w *World) SessionsEnd(application string) {
 		"SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() AND application_name = left($1, 63)", application)
 }
 
-// Dump gives all that is stored of some instances, or of all where none is named.
+// Dump returns all rows of some instances, or of all.
 func (w *World) Dump(ids ...uuid.UUID) string {
 	w.Helper()
 	if ids == nil {
@@ -231,14 +229,14 @@ func (w *World) Dump(ids ...uuid.UUID) string {
 	return strings.Join(lines, "\n")
 }
 
-// Expire has all leases be over.
+// Expire makes all leases expire.
 func (w *World) Expire() {
 	w.Helper()
 	w.Exec(fmt.Sprintf("UPDATE %s q SET due_at = clock_timestamp() WHERE %s", w.Design.Table, w.Design.Leased))
 }
 
-// Finish lets all leases expire, drives every instance to its end, and wants the right results (I7, I9) and
-// nothing left behind (I10). Then it forgets them.
+// Finish lets all leases expire, drives every instance to its end, and checks the results (I7, I9) and that no rows are left
+// (I10). Then it forgets the instances.
 func (w *World) Finish() {
 	w.Helper()
 	w.Expire()
@@ -259,7 +257,7 @@ func (w *World) Finish() {
 	clear(w.Want)
 }
 
-// Clean sweeps until there is nothing left to remove, and wants nothing to be left of what has ended (I10).
+// Clean sweeps until nothing is left to remove, and checks that ended instances have no rows (I10).
 func (w *World) Clean() {
 	w.Helper()
 	for more := true; more; {

@@ -12,7 +12,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// rows are the keys of rows of nodes, as parameters.
 type rows struct {
 	instance [][16]byte
 	node     []int32
@@ -25,7 +24,6 @@ func (r *rows) add(instance uuid.UUID, node graph.NodeID, place graph.Path) {
 	r.place = append(r.place, string(place))
 }
 
-// newInstances are the parameters of insert_instances.sql.
 type newInstances struct {
 	instance [][16]byte
 	workflow []int32
@@ -56,7 +54,7 @@ func (n *newInstances) parameters(shard int) []any {
 	return []any{shard, n.instance, n.workflow, n.input, n.status, n.result, n.failure}
 }
 
-// arrays are the parameters of apply.sql, in its order, and what its rows are about.
+// arrays are the parameters of apply.sql, in its order, and what its results refer to.
 type arrays struct {
 	c *commit
 
@@ -98,7 +96,7 @@ type arrays struct {
 		status  []string
 		result  []*string
 		failure []*string
-		shared  []bool // whether others may be at work on the instance
+		shared  []bool // whether other node runs may be open
 	}
 	unset struct {
 		instance [][16]byte
@@ -112,29 +110,26 @@ type arrays struct {
 	ends        map[[16]byte]*commitEvent
 	places      map[valueKey]int
 	leased      int
-	leavesReady bool // something is ready that was not leased
+	leavesReady bool // a ready node run was not leased
 }
 
-// arrivals are those at one barrier: by which event, and how many hard ones.
+// arrivals are those at one barrier: the last event, and the number of hard arrivals.
 type arrivals struct {
 	event *commitEvent
 	sent  int
 }
 
-// ready is a run that an event made ready.
 type ready struct {
 	event *commitEvent
 	run   *plan.Enqueue
 }
 
-// valueKey is where a value stands.
 type valueKey struct {
 	instance uuid.UUID
 	slot     plan.Slot
 	element  int
 }
 
-// add appends what an event changes.
 func (a *arrays) add(e *commitEvent) error {
 	if e.plan.End != nil {
 		return a.addEnd(e)
@@ -146,7 +141,7 @@ func (a *arrays) add(e *commitEvent) error {
 	for _, p := range e.plan.Appends {
 		a.addValue(e, p.Slot, p.Index, p.Value)
 	}
-	touched := map[graph.Run]bool{} // rows, by node and place
+	touched := map[graph.Run]bool{} // by node and place
 	for _, el := range e.plan.Elements {
 		a.addPushed(e, el.Barrier, el.Index, el.Value)
 	}
@@ -167,8 +162,8 @@ func (a *arrays) add(e *commitEvent) error {
 	return nil
 }
 
-// addDone marks the event's run as completed, or as ready once more; not if it stands for another round
-// from now on, or is cancelled.
+// addDone marks the event's node run as completed, or as ready for a retry. It skips a run whose row serves another round from
+// now on, or that is cancelled.
 func (a *arrays) addDone(e *commitEvent) {
 	if e.submission != nil || a.c.isCancelled(e) || e.coreEvent.Fired && !e.program.Graph().Waits(e.shape.graph.Nodes[e.coreEvent.Run.Node]) {
 		return
@@ -206,8 +201,7 @@ func (a *arrays) addWrite(e *commitEvent, w plan.Write) {
 	}
 }
 
-// addValue puts a value into the context. A statement meets each row once: of several events that write
-// one variable, the last counts.
+// addValue sets a value. A statement may write each row once, so the last of several values counts.
 func (a *arrays) addValue(e *commitEvent, slot plan.Slot, element int, value json.RawMessage) {
 	v := &a.values
 	key := valueKey{e.instance, slot, element}
@@ -232,7 +226,7 @@ func (a *arrays) addPushed(e *commitEvent, run graph.Run, element int, payload [
 	a.pushed.payload = append(a.pushed.payload, string(payload))
 }
 
-// addArrival counts a step towards a barrier, or makes its count known. It gives the row.
+// addArrival counts an arrival or, if open is set, sets the barrier's count. It returns the row.
 func (a *arrays) addArrival(e *commitEvent, ar plan.Arrival, open bool) graph.Run {
 	place := e.shape.run(ar.Run)
 	hard, soft := int32(1), int32(0)
@@ -258,7 +252,7 @@ func (a *arrays) addArrival(e *commitEvent, ar plan.Arrival, open bool) graph.Ru
 	return graph.Run{Node: ar.Run.Node, Path: place}
 }
 
-// addRun makes a run ready, leased as far as the grant goes. It gives the row.
+// addRun makes a node run ready, leased as far as the grant allows, and returns the row.
 func (a *arrays) addRun(e *commitEvent, q *plan.Enqueue) (graph.Run, error) {
 	place := e.shape.run(q.Run)
 	leased := q.After <= 0 && len(a.c.result.Tasks)+a.leased < a.c.grant.Max
@@ -291,8 +285,8 @@ func (a *arrays) addRun(e *commitEvent, q *plan.Enqueue) (graph.Run, error) {
 	return graph.Run{Node: q.Run.Node, Path: place}, nil
 }
 
-// addExpected gives nodes their rows, but those that the event has touched: at the start of an instance all
-// nodes outside of spreads, and once the number of a spread's elements is known, those of each element.
+// addExpected creates node rows except those touched by the event: at an instance's start all outside spreads, and those of each
+// element once a spread's number of elements is known.
 func (a *arrays) addExpected(e *commitEvent, touched map[graph.Run]bool) {
 	expect := func(nodes []graph.NodeID, place graph.Path) {
 		for _, n := range nodes {
@@ -313,7 +307,7 @@ func (a *arrays) addExpected(e *commitEvent, touched map[graph.Run]bool) {
 	}
 }
 
-// addEnd ends the event's instance; one that ends as it starts is stored so from the beginning.
+// addEnd ends the event's instance. An instance that ends at its start is inserted as ended.
 func (a *arrays) addEnd(e *commitEvent) error {
 	if a.ends == nil {
 		a.ends = map[[16]byte]*commitEvent{}
@@ -336,14 +330,12 @@ func (a *arrays) addEnd(e *commitEvent) error {
 	return nil
 }
 
-// queueUnset adds the statement that takes values away, where there are any to take.
 func (a *arrays) queueUnset(batch *pgx.Batch) {
 	if u := &a.unset; len(u.instance) > 0 {
 		batch.Queue(unsetSQL, a.c.shard, u.instance, u.variable, u.scope, u.first)
 	}
 }
 
-// parameters gives the values of apply.sql.
 func (a *arrays) parameters() []any {
 	d, x, v, p, r, q, n := &a.done, &a.expected, &a.values, &a.pushed, &a.arrivals, &a.runs, &a.end
 	return []any{

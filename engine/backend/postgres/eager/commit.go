@@ -16,29 +16,28 @@ import (
 	"pulley/engine/plan"
 )
 
-// commit is one transaction that applies events of one shard, and what it found.
+// commit is one transaction that applies events of one shard, with its results.
 type commit struct {
 	b                 *Backend
 	shard             int
 	grant             backend.Grant
-	sent              time.Time // before the first message: leases are counted from here on the local clock
+	sent              time.Time // before the first message; expiry times count from here
 	conn              postgres.Conn
-	serverIncarnation string // of the server
+	serverIncarnation string
 	xid               string // of the transaction
 
-	contest *lockSet // what earlier tries have learned
-	rounds  int      // of apply.sql so far
+	contest *lockSet // from earlier tries
+	rounds  int      // rounds applied
 
-	live      map[*commitEvent]bool // what is applied
-	next      []*commitEvent        // what follows from the last round
+	live      map[*commitEvent]bool // applied
+	next      []*commitEvent        // continuations of the last round
 	cancelled map[uuid.UUID]*cancelledScopes
 	result    backend.Committed
-	shared    []uuid.UUID // instances that ended while others were at work on them
+	shared    []uuid.UUID // ended while other node runs were open
 }
 
-// applyEvents commits the events, all that are not stale, in one transaction. It is answered for by c.live.
-// An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if the transaction was applied.
-// A connection that is returned inside of a transaction is closed by the pool.
+// applyEvents commits every event that is not stale, in one transaction. commit.live has the applied events, or, if the outcome
+// is unknown, those it may have applied. The pool closes a connection released within a transaction.
 func (b *Backend) applyEvents(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, met *lockSet) (*commit, error) {
 	c := &commit{b: b, shard: shard, grant: grant, contest: met, sent: b.store.Clock.Now(), live: map[*commitEvent]bool{}, cancelled: map[uuid.UUID]*cancelledScopes{}}
 	var err error
@@ -52,13 +51,12 @@ func (b *Backend) applyEvents(ctx context.Context, shard int, events []*commitEv
 	defer conn.Release()
 	c.conn = conn
 	err = c.applyInTransaction(ctx, events)
-	if postgres.Contended(err) || errors.Is(err, errGates) { // it will be tried again, at best on this connection
+	if postgres.Contended(err) || errors.Is(err, errGates) { // a retry may use this connection
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
 	return c, err
 }
 
-// applyInTransaction applies the events and what follows from them, and commits.
 func (c *commit) applyInTransaction(ctx context.Context, events []*commitEvent) error {
 	planned, err := c.begin(ctx, events, nil)
 	if err != nil {
@@ -87,8 +85,8 @@ func (c *commit) applyInTransaction(ctx context.Context, events []*commitEvent) 
 	return nil
 }
 
-// begin opens the transaction, finds out which events are applied, reads what they need and plans them. Where
-// runs are cancelled it opens the transaction anew, and locks those first.
+// begin opens a transaction, finds out which events are not stale, reads what they need and plans them. With gates, it opens the
+// transaction anew and locks those first.
 func (c *commit) begin(ctx context.Context, events []*commitEvent, g gates) ([]*commitEvent, error) {
 	clear(c.live)
 	batch := &pgx.Batch{}
@@ -109,7 +107,7 @@ func (c *commit) begin(ctx context.Context, events []*commitEvent, g gates) ([]*
 	byOrd := map[int32]*commitEvent{}
 	byID := map[[16]byte]*commitEvent{}
 	for _, e := range events {
-		// What an earlier try has read is out of date.
+		// Discard what an earlier try read.
 		e.inbox = plan.Inbox{}
 		if e.submission != nil {
 			byID[e.instance] = e
@@ -150,7 +148,6 @@ func (c *commit) begin(ctx context.Context, events []*commitEvent, g gates) ([]*
 	return planned, nil
 }
 
-// readCreated takes in which instances are new.
 func (c *commit) readCreated(rows pgx.Rows, byID map[[16]byte]*commitEvent) error {
 	var id [16]byte
 	_, err := pgx.ForEachRow(rows, []any{&id, &c.xid}, func() error {
@@ -160,7 +157,7 @@ func (c *commit) readCreated(rows pgx.Rows, byID map[[16]byte]*commitEvent) erro
 	return err
 }
 
-// guarded takes in which completions are applied. The attempt is that of the row.
+// guarded reads which completions are not stale, and the attempts of their rows.
 func (c *commit) guarded(rows pgx.Rows, byOrd map[int32]*commitEvent) error {
 	var ord, attempt, workflow int32
 	var path string
@@ -179,7 +176,7 @@ func (c *commit) guarded(rows pgx.Rows, byOrd map[int32]*commitEvent) error {
 	return err
 }
 
-// applyRound applies the plans of events, and commits where nothing can follow from them.
+// applyRound applies plans, and commits if they have no continuations.
 func (c *commit) applyRound(ctx context.Context, events []*commitEvent) (committed bool, err error) {
 	a := arrays{c: c}
 	batch := &pgx.Batch{}
@@ -220,7 +217,6 @@ func (c *commit) applyRound(ctx context.Context, events []*commitEvent) (committ
 	return last, err
 }
 
-// readResult takes in what an apply statement did.
 func (c *commit) readResult(rows pgx.Rows, a *arrays) error {
 	var what, path string
 	var instance [16]byte
@@ -249,7 +245,6 @@ func (c *commit) readResult(rows pgx.Rows, a *arrays) error {
 	return err
 }
 
-// readShared reads which instances have ended while others were at work on them.
 func (c *commit) readShared(rows pgx.Rows) error {
 	var id [16]byte
 	_, err := pgx.ForEachRow(rows, []any{&id}, func() error {
@@ -259,7 +254,7 @@ func (c *commit) readShared(rows pgx.Rows) error {
 	return err
 }
 
-// counted notes what follows from arrivals at a barrier.
+// counted notes the continuations that arrivals at a barrier start.
 func (c *commit) counted(at arrivals, run graph.Run, required *int32, satisfied int) error {
 	e := at.event
 	if required == nil {
@@ -298,7 +293,7 @@ func (c *commit) planContinuations(ctx context.Context, next []*commitEvent) ([]
 	return events, nil
 }
 
-// noteDue notes when what a plan leaves for later is due.
+// noteDue notes when a plan's delayed node runs are due.
 func (c *commit) noteDue(p *plan.Plan) {
 	if p.Retry != nil {
 		c.result.DueAt(c.sent.Add(p.Retry.After))

@@ -33,7 +33,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	return out.Committed(), nil
 }
 
-// completed makes events of completions, and answers those that can be none.
 func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *postgres.Outcomes) ([]*commitEvent, error) {
 	var events []*commitEvent
 	for i := range completions {
@@ -54,7 +53,6 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 	return events, nil
 }
 
-// add takes in a commit.
 func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
 	for _, e := range events {
 		out.Conclude(e.ord, c.live[e], e.submission != nil)
@@ -62,13 +60,12 @@ func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
 	out.Add(&c.result)
 }
 
-// commitBatch applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
-// whole call: what one transaction leased is no longer granted to the next.
+// commitBatch applies events in as few transactions as their data allows; see postgres.Halve.
 func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
 	return postgres.Halve(out, events, func(events []*commitEvent) error {
 		c, err := b.commitOnce(ctx, shard, events, grant, out)
 		if len(events) == 1 && postgres.Unfit(err) {
-			// Its instance may have ended meanwhile, and what it needs been swept: the guard sees that now.
+			// The instance may have ended, and its values may have been swept: the guard sees that now.
 			c, err = b.commitOnce(ctx, shard, events, grant, out)
 		}
 		if err != nil {
@@ -80,7 +77,7 @@ func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEv
 	})
 }
 
-// commitOnce applies events in one transaction, which is tried until it is applied; see postgres.Store.Commit.
+// commitOnce applies events in one transaction, which postgres.Store.Commit retries.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (c *commit, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	met := &lockSet{barriers: map[rowKey]bool{}}
@@ -98,8 +95,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 	return c, err
 }
 
-// release gives up the leases of a transaction that was applied, of which not all may have been heard: they
-// are to be claimed.
+// release returns the leases of a transaction whose reply was lost: the caller may not know all.
 func (b *Backend) release(ctx context.Context, c *commit) {
 	var ids [][16]byte
 	for e := range c.live {

@@ -12,14 +12,13 @@ import (
 	"pulley/engine/plan"
 )
 
-// cancelledScopes are what a transaction has cancelled in an instance: all of it, or what stands under clears.
+// cancelledScopes is what a transaction has cancelled in an instance: all of it, or the regions of clears.
 type cancelledScopes struct {
-	by     *commitEvent // who ended the instance; nil while it runs
+	by     *commitEvent // the event that ended the instance, or nil
 	clears []plan.Clear
 	shape  *shape
 }
 
-// covers says whether a run has been cancelled.
 func (s *cancelledScopes) covers(run graph.Run) bool {
 	if s == nil {
 		return false
@@ -29,14 +28,13 @@ func (s *cancelledScopes) covers(run graph.Run) bool {
 	})
 }
 
-// isCancelled says whether the run of an event has been cancelled by another event of the transaction.
+// isCancelled reports whether another event of the transaction cancelled the event's node run.
 func (c *commit) isCancelled(e *commitEvent) bool {
 	return c.cancelled[e.instance].covers(e.coreEvent.Run)
 }
 
-// dropConflicting leaves of the events of a round those that can are applied together. Where one ends its instance
-// or cancels what others come from, it is as if it had been first, and they are stale; of several such,
-// the one with the most to say.
+// dropConflicting keeps the events of a round that do not conflict. An event that ends its instance or cancels node runs counts
+// as the first, and makes the events of those runs stale; among such events, the widest counts first.
 func (c *commit) dropConflicting(events []*commitEvent) []*commitEvent {
 	var strong []*commitEvent
 	for _, e := range events {
@@ -77,8 +75,8 @@ func (c *commit) dropConflicting(events []*commitEvent) []*commitEvent {
 	return kept
 }
 
-// trim takes from a plan what it would begin or write in what it clears: the row of a node stands for one round of a loop, nothing that comes
-// of a round that ends counts any more, and rows are cleared before values are written.
+// trim removes from a plan what it would start or write in a region that it clears: a node's row serves one round of a loop, an
+// ended round has no effects, and rows are cleared before values are written.
 func (e *commitEvent) trim(s *cancelledScopes) {
 	p := &e.plan
 	p.Enqueues = slices.DeleteFunc(p.Enqueues, func(q plan.Enqueue) bool { return s.covers(q.Run) })
@@ -90,14 +88,14 @@ func (e *commitEvent) trim(s *cancelledScopes) {
 	p.Appends = slices.DeleteFunc(p.Appends, func(a plan.Append) bool { return e.clearsValue(a.Slot) })
 }
 
-// clearsValue says whether the event's plan takes away what a slot holds.
+// clearsValue reports whether the event deletes a slot's value.
 func (e *commitEvent) clearsValue(slot plan.Slot) bool {
 	return slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool {
 		return slot.Scope.Under(c.Path) && slices.Contains(e.program.Cleared(c.Region).Vars, slot.Var)
 	})
 }
 
-// cancelOrder orders events by how much they cancel: the whole instance comes first, then outer regions.
+// cancelOrder orders events by what they cancel: whole instances first, then outer regions.
 func cancelOrder(e *commitEvent) graph.RegionID {
 	if e.plan.End != nil {
 		return 0
@@ -105,15 +103,14 @@ func cancelOrder(e *commitEvent) graph.RegionID {
 	return slices.MinFunc(e.plan.Clears, func(a, b plan.Clear) int { return cmp.Compare(a.Region, b.Region) }).Region
 }
 
-// clears gives the clears of an event's plan that have runs to take away. The round of a loop before the one
-// that ends has left none: the rows of a body are used again.
+// clears returns the clears of a plan that have node runs to delete. The round before the ended one has none: its rows have been
+// reused.
 func (e *commitEvent) clears() []plan.Clear {
 	return slices.DeleteFunc(slices.Clone(e.plan.Clears), func(c plan.Clear) bool { return !e.hasRuns(c) })
 }
 
 func (e *commitEvent) hasRuns(c plan.Clear) bool { return e.coreEvent.Run.Path.Under(c.Path) }
 
-// cleared are the parameters of clear.sql.
 type cleared struct {
 	nodes struct {
 		instance  [][16]byte
@@ -132,7 +129,7 @@ func (p *cleared) parameters(shard int) []any {
 	return []any{shard, n.instance, n.node, n.low, n.high, v.instance, v.variable, v.low, v.high}
 }
 
-// under gives the range of paths that are the path or continue it: a slash is what comes after a dot.
+// under returns the range of a path and all below it: paths below continue with a dot, and the slash sorts after it.
 func under(path graph.Path) (low, high string) {
 	if path == "" {
 		return "", "~"
@@ -140,8 +137,7 @@ func under(path graph.Path) (low, high string) {
 	return string(path), string(path) + "/"
 }
 
-// addRuns appends the runs that a clear takes away. Their rows come before those that they arrive at: the order
-// in which completions lock them.
+// addRuns appends the node runs of a clear, then the barriers at which they arrive: the order in which completions lock them.
 func (p *cleared) addRuns(id uuid.UUID, all plan.Cleared, s *shape, c plan.Clear) {
 	place := s.place(c.Region, c.Path)
 	low, high := under(place)
@@ -157,7 +153,6 @@ func (p *cleared) addRuns(id uuid.UUID, all plan.Cleared, s *shape, c plan.Clear
 	}
 }
 
-// addValues appends the values that a clear takes away.
 func (p *cleared) addValues(id uuid.UUID, all plan.Cleared, c plan.Clear) {
 	low, high := under(c.Path)
 	for _, v := range all.Vars {
@@ -168,8 +163,7 @@ func (p *cleared) addValues(id uuid.UUID, all plan.Cleared, c plan.Clear) {
 	}
 }
 
-// clear takes away what the events clear, before they are applied. Where runs may be at work, all that could
-// add to it is locked.
+// clear deletes what events clear, before they are applied. Node runs that may be open are locked already.
 func (c *commit) clear(batch *pgx.Batch, events []*commitEvent) {
 	var all cleared
 	for _, e := range events {

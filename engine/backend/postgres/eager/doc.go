@@ -1,70 +1,47 @@
-// Package eager is the first generation of pushing, on Postgres: a row stands for every node from the start of
-// an instance, each completion pushes its effects into the rows of the nodes behind it, and a node is ready
-// when as many of its predecessors have completed as it requires.
-//
-// # What makes it this design
-//
-// - A node's row exists from the instance's start, or from the moment when the number of a spread's elements is known; it
-// holds the node's counter, its flags, its lease and its arguments. No other design has rows for what has not become ready.
-// - A completion writes into the rows of the nodes behind it. A node is ready when its counter says so: nothing is enqueued,
-// and a claim finds ready rows by a partial index over the same table.
-// - The rows of a loop's body are reset at the end of a round and serve the next one, where the other designs make a new row
-// for each node run.
-//
-// Leases, renewal, retries, the resolution of lost commits and cleanup are those of package postgres.
+// Package eager is the first generation of the push model on Postgres: every node has a row from the start of an instance, each
+// completion pushes its effects into the rows of the nodes behind it, and a node is ready when as many of its predecessors have
+// completed as it requires. Leases, renewal, retries, resolution of lost commits and cleanup are those of package postgres.
 //
 // # Tables
 //
-// node_ready_state has a row for each node of a running instance, with its counter, its flags and the
-// lease of its run; for a node in a spread one for each element, made when the number of elements becomes
-// known. A row that is ready has its arguments. node_pending_context holds what was pushed to nodes that have
-// not run, the elements of aggregates. instance_eval_context holds variables, and behind a variable what a loop has
-// appended to it; a row each, since one document per instance would be a row that every completion locks,
-// and grow with all that was ever assigned. Which round a loop is in, the rows of its body say. Ready nodes are
-// found by a query over a partial index.
+// node_ready_state has a row for each node, from the instance's start or once a spread's number of elements is known: counter,
+// flags, lease and arguments. Nothing is enqueued: claims find ready rows by a partial index. node_pending_context has the
+// elements that were pushed to aggregates. instance_eval_context has variables, and what loops appended, in rows of their own:
+// one document per instance would be locked by every completion, and grow with all that was ever assigned.
 //
 // # Rounds
 //
-// The rows of a loop's body are used by one round after another, as in the published design. A row is found
-// by its node and its place, which is the run's path without the rounds of loops; it says itself for which
-// path it stands. When a round ends, the rows of the body are reset in the same commit, and what the round
-// put elsewhere goes. Nothing is taken for granted about what was reset: a row that still stands for another
-// round, and a run that is queued already, are refused by the table. A token is of one lease, so that what
-// a worker of an earlier round offers is stale.
+// The rows of a loop's body serve one round after another, as in the published design. A row's key is the node and its place, the
+// run's path without rounds of loops; its path says which round it serves. When a round ends, the same commit resets its rows and
+// deletes its values. The table refuses an event for another round, and a node run that is queued already, so a row that was not
+// reset is noticed. Each lease has its own token, so that completions of an earlier round are stale.
 //
-// Inline nodes are stepped in memory by package plan, the heads of loops among them; their rows are there
-// and stay as they were made.
+// Package plan steps inline nodes, such as loop heads, in memory; their rows never change.
 //
 // # A completion
 //
-// One transaction: the rows of the completions are locked and their tokens compared, and what the core needs
-// is read; then the plans are made, and applied by one set-based statement, with the COMMIT behind it in the
-// same round trip if nothing can follow. Where an arrival makes a counter full, or a plan is to be resumed,
-// what follows is read, planned and applied in the same transaction, until nothing does. Of events that
-// meet in a transaction, one that ends the instance or calls others off counts as the first, and those are
-// stale.
+// One transaction locks the completions' rows, compares tokens and reads what the core needs. Then one set-based statement
+// applies the plans, in one round trip with COMMIT if nothing can follow. Continuations, from a full counter or a traversal that
+// stopped to read, are planned and applied in the same transaction until none follows. An event that ends the instance or cancels
+// others counts as the first; those are stale.
 //
 // # Locks
 //
-// Rows are locked in key order (D5): first those of completions, then the barriers at which they arrive. What
-// cancels runs that may be at work begins with locks on all of them and on its own, in that order, and so
-// waits for what is being completed there; what that has made ready is then locked without waiting, until a
-// statement has got hold of all that it saw. What follows from events locks behind what those hold, and waits for nobody: where another
-// has such a row, the transaction begins again, with it in its place in the order. Rows that are reset or removed
-// are not waited for either. Where a round of a loop can end while runs of it are at work, a row that was waited for may stand
-// for the next round by then; it stays locked, out of the order. There no row is waited for longer than a commit takes, and a
-// transaction that would have to begins again.
+// Rows are locked in key order (D5): completions, then the barriers at which they arrive. A transaction that cancels node runs
+// first locks them and its own, in order, and so waits for completions there. Then it locks what those have made ready, without
+// waiting, until it locks all that it sees. Continuations lock out of order, and rows are reset or removed out of order, so these
+// locks are not waited for: if one is held, the transaction is retried, and locks the continuations' rows first. Where a loop's
+// round can end with open node runs, a row that was waited for may serve the next round by then, and stays locked, out of order.
+// There a lock timeout, longer than a commit, bounds each wait, and the transaction is retried.
 //
 // # Unknown commits
 //
-// A row that stands for the next round cannot tell whether the round before was committed. The transaction's
-// id can: it is known before the COMMIT is sent, and the server is asked what became of it. Only where it did
-// not are applied are the completions committed again.
+// A row that serves the next round cannot tell whether the round before was committed. The transaction's id can: it is known
+// before COMMIT is sent, and the server reports its status. Completions are committed again only if it was not committed.
 //
 // # The end of an instance
 //
-// An instance that ends takes its rows with it, if nothing else is at work on it. Where that is not known from its workflow, the
-// last statement of the transaction looks for runs of it that are not completed: whoever is at work on the instance has one. If there
-// are any, the instance is marked with needs_cleanup, as a cancelled one is. Its rows are removed in key order, in the background, since
-// that can be long; what that does not come to, Sweep finds by the mark: completions that overlap with the end may still add some.
+// An instance that ends takes its rows with it if no other node run is open. If its workflow leaves that open, the last statement
+// looks for open node runs; if there are any, the instance gets needs_cleanup, as a cancelled one does. Its rows are then removed
+// in key order, in the background. Completions that overlap with the end may add more; Sweep finds them by needs_cleanup.
 package eager

@@ -15,7 +15,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// runs are the rows of nodes, as those of a queue.
+// runs is the table of node rows as a queue.
 var runs = postgres.NewQueue(postgres.Table{
 	Name: "node_ready_state", Path: "place",
 	Ready:  "q.deps_satisfied >= q.deps_required AND NOT q.is_completed AND q.token IS NOT NULL",
@@ -44,15 +44,15 @@ var (
 	workflowsSQL       = runs.MustSQL("workflows")
 )
 
-// DefaultSchema holds the tables where Config names no other.
+// DefaultSchema is the schema of a Config without one.
 const DefaultSchema = "pulley_eager"
 
-// Config is how a Backend is opened.
+// Config says how to open a Backend.
 type Config struct {
 	Store postgres.Config // an empty Schema means DefaultSchema
 }
 
-// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
+// Backend is the eager design.
 type Backend struct {
 	postgres.SweptBase
 	store   *postgres.Store
@@ -67,7 +67,7 @@ var (
 	_ backend.Canceler = (*Backend)(nil)
 )
 
-// Open connects and sets the schema up where needed.
+// Open connects to the store and sets up its schema if needed.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	cfg.Store.Schema = cmp.Or(cfg.Store.Schema, DefaultSchema)
 	store, err := postgres.Open(ctx, cfg.Store, migrations)
@@ -77,17 +77,15 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	return On(store), nil
 }
 
-// On makes a backend on a store, whose schema is set up.
+// On returns a backend on an open store.
 func On(store *postgres.Store) *Backend {
 	sweeper := postgres.NewSweeper(store, cleanup)
 	return &Backend{SweptBase: postgres.NewSweptBase(sweeper), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
 }
 
-// endsCleanly says whether nothing else can be at work on an instance of the program when it completes: no
-// node of it goes on after the first of several.
+// endsCleanly reports whether no other node run can be open when an instance completes.
 func endsCleanly(p *plan.Program) bool { return !p.EndsEarly() }
 
-// unfit says why an event cannot be committed.
 func (e *commitEvent) unfit(err error) error {
 	return &postgres.UnfitError{Err: fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.coreEvent.Run), err)}
 }

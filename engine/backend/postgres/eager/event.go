@@ -14,18 +14,17 @@ import (
 	"pulley/engine/plan"
 )
 
-// commitEvent is one thing to be committed: a completion, a new instance, or what follows from one of them in
-// the same transaction.
+// commitEvent is a completion, a new instance or a continuation, to be committed.
 type commitEvent struct {
-	ord        int32 // its place in the call, or, of what follows, in its round
+	ord        int32 // the index in the call; of a continuation, in its round
 	instance   uuid.UUID
 	program    *plan.Program
 	shape      *shape
 	workflow   int32
 	submission *backend.Submission
 	completion *backend.Completion
-	coreEvent  plan.Event // of a completion and of what follows
-	place      graph.Path // of its run
+	coreEvent  plan.Event // unless it is a new instance
+	place      graph.Path // of its node run
 	inbox      plan.Inbox
 	plan       plan.Plan
 }
@@ -34,38 +33,34 @@ type commitEvent struct {
 func (e *commitEvent) Ord() int32    { return e.ord }
 func (e *commitEvent) Of() uuid.UUID { return e.instance }
 
-// key is the row that the event holds: the order of keys is that of locks (D5).
+// key returns the key of the event's row. Rows are locked in the order of keys (D5).
 func (e *commitEvent) key() backend.Key {
 	return backend.Key{Instance: e.instance, Run: graph.Run{Node: e.coreEvent.Run.Node, Path: e.place}}
 }
 
-// continuation gives what follows from an event in the same transaction.
 func (e *commitEvent) continuation(what plan.Event) *commitEvent {
 	return &commitEvent{instance: e.instance, program: e.program, shape: e.shape, workflow: e.workflow, coreEvent: what, place: e.shape.run(what.Run)}
 }
 
-// isAlone says whether nothing else can be at work on the instance that the event ends.
+// isAlone reports whether no other node run can be open on the instance that the event ends.
 func (e *commitEvent) isAlone() bool {
 	return e.plan.End != nil && e.plan.End.Failure == nil && endsCleanly(e.program)
 }
 
-// outcome gives the instance that the event ended.
 func (e *commitEvent) outcome() backend.Instance {
 	return postgres.EndedInstance(e.instance, e.plan.End)
 }
 
-// value gives what a slot holds once the event's plan is applied.
+// value returns a slot's value after the event's plan.
 func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 	return e.plan.Value(slot, &e.inbox)
 }
 
-// reads are the parameters of read.sql and gather.sql: what events need.
 type reads struct {
 	events            map[int32]*commitEvent
 	slots, aggregates postgres.Keys
 }
 
-// add asks for slots.
 func (r *reads) add(e *commitEvent, slots []plan.Slot) {
 	if r.events == nil {
 		r.events = map[int32]*commitEvent{}
@@ -74,7 +69,6 @@ func (r *reads) add(e *commitEvent, slots []plan.Slot) {
 	r.slots.AddSlots(e.ord, e.instance, slots)
 }
 
-// need asks for all that an event needs.
 func (r *reads) need(e *commitEvent) {
 	needs := e.program.Needs(e.coreEvent)
 	r.add(e, needs.Slots)
@@ -83,7 +77,6 @@ func (r *reads) need(e *commitEvent) {
 	}
 }
 
-// queue adds the statements that are needed to a batch.
 func (r *reads) queue(batch *pgx.Batch, shard int) {
 	if len(r.slots.Ord) > 0 {
 		batch.Queue(readSQL, r.slots.Parameters(shard)...).Query(func(rows pgx.Rows) error {
@@ -95,7 +88,6 @@ func (r *reads) queue(batch *pgx.Batch, shard int) {
 	}
 }
 
-// gather puts the elements of aggregates into the inboxes of events.
 func (r *reads) gather(rows pgx.Rows) error {
 	var ord, element int32
 	var payload []byte
@@ -107,7 +99,6 @@ func (r *reads) gather(rows pgx.Rows) error {
 	return err
 }
 
-// step plans the event.
 func (e *commitEvent) step(jitter float64) error {
 	var err error
 	if e.plan, err = e.program.Step(e.coreEvent, e.inbox, jitter); err != nil {
@@ -116,7 +107,7 @@ func (e *commitEvent) step(jitter float64) error {
 	return nil
 }
 
-// lease makes the task of a run that the event made ready.
+// lease makes the task of a node run that the event made ready.
 func (e *commitEvent) lease(q *plan.Enqueue, token int64) (backend.Task, error) {
 	args, err := backend.AssembleArgs(q.Args, e.value)
 	if err != nil {

@@ -18,7 +18,7 @@ func open(t testing.TB, cfg postgres.Config) *Backend {
 	return designtest.Open(t, Open, Config{Store: cfg})
 }
 
-// world is a store of one shard, and what was started in it.
+// world is a store of one shard with instances.
 type world struct {
 	*designtest.World
 	b *Backend
@@ -29,7 +29,6 @@ func newWorld(t *testing.T) *world {
 	return worldIn(t, designtest.SharedConfig(t, "eager", 1))
 }
 
-// worldIn is a world in a schema of a database.
 func worldIn(t *testing.T, cfg postgres.Config) *world {
 	t.Helper()
 	cfg.Connections = 4
@@ -43,7 +42,6 @@ func worldIn(t *testing.T, cfg postgres.Config) *world {
 // TestConformance runs the suite of all backends.
 func TestConformance(t *testing.T) { designtest.Conformance(t, "eager", open, (*Backend).held) }
 
-// held counts what is stored.
 func (b *Backend) held(ctx context.Context) (map[string]int, error) {
 	var nodes, pending, values, appended int
 	err := b.store.Pool.QueryRow(ctx, `

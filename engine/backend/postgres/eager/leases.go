@@ -13,8 +13,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// Renew implements backend.Backend. The rows of leases are found by their places, which only the
-// instances' workflows tell.
+// Renew implements backend.Backend. Rows are found by place, which needs the instances' workflows.
 func (b *Backend) Renew(ctx context.Context, shard int, held []backend.Lease, grant backend.Grant) ([]bool, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func (b *Backend) Renew(ctx context.Context, shard int, held []backend.Lease, gr
 	return b.Base.Renew(ctx, shard, placed, grant)
 }
 
-// programs gives the workflows of instances that run.
+// programs returns the workflows of running instances, nil for others.
 func (b *Backend) programs(ctx context.Context, shard int, held []backend.Lease) (map[uuid.UUID]*plan.Program, error) {
 	out := map[uuid.UUID]*plan.Program{}
 	var ids [][16]byte
@@ -75,7 +74,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	})
 }
 
-// claimValues implements postgres.Values: each claimed run has an event that reads.
+// claimValues implements postgres.Values. Each claimed node run has an event that reads.
 type claimValues struct{ reads }
 
 func (v *claimValues) Need(instance uuid.UUID, number int32, slots []plan.Slot) {

@@ -15,28 +15,24 @@ import (
 	"pulley/engine/graph"
 )
 
-// gatesPasses bounds how often one transaction looks for runs that are to be cancelled.
+// gatesPasses bounds the passes that lock what a transaction cancels.
 const gatesPasses = 5
 
-// lockTimeout is how long, and half as long again at most, a transaction waits for a row where rows are recycled, see shape.recycles. A row for
-// which it has waited in vain, since that stands for the next round of a loop by now, stays locked, and whoever is at work on that
-// round may come to it holding one for which this transaction waits next. The timeout is far below deadlock_timeout, and longer
-// than a commit takes.
+// lockTimeout bounds each lock wait, up to 1.6 times at random, where rows are recycled (shape.recycles). A row that serves the
+// next round after the wait stays locked, and another transaction of that round may want it while it holds one that this
+// transaction wants next. The bound is far below deadlock_timeout, and longer than a commit.
 const lockTimeout = 100 * time.Millisecond
 
 var lockTimeoutSQL = postgres.LockTimeouts(lockTimeout)
 
-// errGates is in the error of a transaction that could not get hold of all that it cancels.
 var errGates = errors.New("runs to be cancelled appear without end")
 
-// lockSet is what a call has learned, in tries that were given up, of the rows that what follows from its
-// events locks. The next try locks them in their order (D5), before it could hold one behind them.
+// lockSet lists the rows that continuations locked in earlier tries of a call. The next try locks them first, in order (D5).
 type lockSet struct {
 	gates    gates
 	barriers map[rowKey]bool
 }
 
-// rowKey names the row of a node.
 type rowKey struct {
 	instance uuid.UUID
 	node     graph.NodeID
@@ -47,8 +43,8 @@ func compareRows(a, b rowKey) int {
 	return cmp.Or(slices.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.node, b.node), cmp.Compare(a.place, b.place))
 }
 
-// gates are the runs that a transaction locks before anything else, where it is to call runs off that may be
-// at work: two that each hold a run and cancel the other's would wait in a circle.
+// gates are ranges of node runs that a transaction locks first because it cancels them: two transactions that each hold a node
+// run and cancel the other's would deadlock.
 type gates []gate
 
 type gate struct {
@@ -57,7 +53,6 @@ type gate struct {
 	low, high string
 }
 
-// atWork gives where runs may be under way that events cancel.
 func atWork(events []*commitEvent) gates {
 	var out gates
 	for _, e := range events {
@@ -74,7 +69,7 @@ func atWork(events []*commitEvent) gates {
 	return out
 }
 
-// with adds the completions themselves.
+// with adds the completions' own node runs.
 func (g gates) with(events []*commitEvent) gates {
 	out := slices.Clone(g)
 	for _, e := range events {
@@ -85,7 +80,7 @@ func (g gates) with(events []*commitEvent) gates {
 	return out
 }
 
-// parameters gives the gates in the order of keys, as values of gates.sql and gates_more.sql.
+// parameters returns the gates, in key order, as parameters.
 func (g gates) parameters(shard int) []any {
 	slices.SortFunc(g, func(a, b gate) int {
 		return cmp.Or(slices.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.node, b.node), cmp.Compare(a.low, b.low))
@@ -99,16 +94,15 @@ func (g gates) parameters(shard int) []any {
 	return []any{shard, r.instance, r.node, low, high}
 }
 
-// queue adds the statements that lock the gates: first in order, waiting for what is being completed there,
-// and then, without waiting, what that has made ready.
+// queue queues the lock statements: in order and waiting for completions, then, without waiting, what those have made ready.
 func (g gates) queue(batch *pgx.Batch, shard int, held *bool) {
 	parameters := g.parameters(shard)
 	batch.Queue(gatesSQL, parameters...)
 	batch.Queue(gatesMoreSQL, parameters...).QueryRow(func(row pgx.Row) error { return row.Scan(held) })
 }
 
-// lockAllSeen locks what has become ready behind the gates since, without waiting, until a statement has got hold of all that it saw: whoever
-// changes anything there must have held a part of that before, so that nobody does from then on.
+// lockAllSeen repeats a lock statement, without waiting, until it has locked all that it saw. Changing anything there takes a
+// lock, so then nobody can.
 func (c *commit) lockAllSeen(ctx context.Context, g gates, held bool) error {
 	parameters := g.parameters(c.shard)
 	for pass := 0; !held; pass++ {
@@ -122,8 +116,7 @@ func (c *commit) lockAllSeen(ctx context.Context, g gates, held bool) error {
 	return nil
 }
 
-// lockAllNext locks what is cancelled by events that follow, of which nothing was known when the transaction
-// began. What another has locked is not waited for, out of order as that would be.
+// lockAllNext locks what continuations cancel. That is out of order, so it does not wait.
 func (c *commit) lockAllNext(ctx context.Context, events []*commitEvent) error {
 	g := atWork(events)
 	if len(g) == 0 {
@@ -133,9 +126,8 @@ func (c *commit) lockAllNext(ctx context.Context, events []*commitEvent) error {
 	return c.lockAllSeen(ctx, g, false)
 }
 
-// queueBarriers adds the statement that locks the barriers at which events arrive, where apply.sql does not
-// meet them in order. What follows from events arrives behind what those hold: it waits for nobody, and
-// where that cannot be, the transaction begins again by locking them all.
+// queueBarriers queues the statement that locks the barriers at which events arrive. Continuations arrive out of order, so it
+// does not wait: if a row is locked, the next try locks them all first.
 func (c *commit) queueBarriers(batch *pgx.Batch, events []*commitEvent) {
 	wanted := map[rowKey]bool{}
 	for _, e := range events {
@@ -146,7 +138,7 @@ func (c *commit) queueBarriers(batch *pgx.Batch, events []*commitEvent) {
 	sql := barriersNowSQL
 	if c.rounds == 0 {
 		if len(c.contest.barriers) == 0 {
-			return // apply.sql meets them in order
+			return // apply.sql locks them in order
 		}
 		sql = barriersSQL
 		for key := range c.contest.barriers {

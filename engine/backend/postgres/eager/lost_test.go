@@ -9,8 +9,8 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// TestLostCommit cuts the connection at every message of a completion, and wants what is answered to be
-// what happened, and everything to end as if nothing had (D7).
+// TestLostCommit cuts the connection at every message of a completion, and checks the answers and that everything ends as usual
+// (D7).
 func TestLostCommit(t *testing.T) {
 	for name, offer := range designtest.Offers {
 		t.Run(name, func(t *testing.T) {
@@ -30,18 +30,17 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// throughProxy opens a backend on the other side of a proxy.
 func (w *world) throughProxy() (*pgtest.Proxy, *Backend) {
 	w.Helper()
 	proxy := pgtest.StartProxy(w, w.Cfg.DSN)
 	cfg := w.Cfg
 	cfg.DSN, cfg.Connections = proxy.DSN(), 2
 	through := open(w, cfg)
-	through.sweeper.Close() // what it sends in the background would be counted, and cut, with a call's messages
+	through.sweeper.Close() // its messages would be counted, and cut, with a call's
 	return proxy, through
 }
 
-// warm makes an offer that is not cut, a second time if the first meets a connection that was cut while nobody used it.
+// warm makes an offer that is not cut, and repeats it if it met a connection that was cut while idle.
 func (w *world) warm(through *Backend, offer func(w *designtest.World) []backend.Completion) {
 	w.Helper()
 	if _, err := through.Complete(w.Ctx, 0, offer(w.World), backendtest.Granted(10)); err != nil {

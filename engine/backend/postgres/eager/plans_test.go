@@ -13,15 +13,15 @@ import (
 	"pulley/internal/depth"
 )
 
-// The most rows that a call may read: for each of its items, for each instance that it ends, whose rows all go, and besides.
+// The most rows that a call may read: for each item, for each instance that it ends, and in addition.
 const (
 	rowsPerItem = 12
 	rowsPerEnd  = 30
 	rowsBesides = 30
 )
 
-// TestPlansStayRight counts the rows that calls read, by the server's own counters, in tables of a few rows
-// and of many, before and after their statistics are known. It depends on the number of items alone.
+// TestPlansStayRight checks, by the server's counters, that the number of rows that a call reads depends on its items only: in
+// small and large tables, before and after statistics are known.
 func TestPlansStayRight(t *testing.T) {
 	w := worldIn(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "eager"), Shards: 1})
 	w.Cfg.Application = w.Cfg.Schema
@@ -40,7 +40,7 @@ func TestPlansStayRight(t *testing.T) {
 			for _, n := range []int{1, depth.Of(50, 200)} {
 				observer := w.B
 				w.B = open(t, w.Cfg)
-				w.Clean() // a cleanup that was stopped in the middle leaves rows, which claims pass over
+				w.Clean() // an interrupted cleanup leaves rows, which claims skip
 				run := call(w, n)
 				w.B.Close()
 				w.B = observer
@@ -62,7 +62,7 @@ func TestPlansStayRight(t *testing.T) {
 	}
 }
 
-// fill adds instances that run, each with a leased run, one that is completed and one that waits.
+// fill adds running instances, each with a leased, a completed and a waiting run.
 func (w *world) fill(n int) {
 	w.Helper()
 	if n == 0 {
@@ -80,7 +80,7 @@ func (w *world) fill(n int) {
 	}
 }
 
-// probes are calls of which each prepares n items and then is made.
+// probes are calls: each prepares n items, and returns the call.
 func probes() map[string]func(w *world, n int) func(b *Backend) {
 	completing := func(cs []backend.Completion) func(w *world) func(b *Backend) {
 		return func(w *world) func(b *Backend) {
@@ -119,7 +119,7 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 		},
 		"claiming": func(w *world, n int) func(b *Backend) {
 			subs := w.Instances(designtest.Alone, n)
-			for claimed := 1; claimed > 0; { // what others have left
+			for claimed := 1; claimed > 0; { // left by others
 				out, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(1_000))
 				if err != nil {
 					w.Fatal(err)
@@ -150,14 +150,13 @@ func probes() map[string]func(w *world, n int) func(b *Backend) {
 	}
 }
 
-// many starts instances of a workflow and completes their first tasks.
 func (w *world) many(wf backendtest.Workflow, n int) []backend.Completion {
 	w.Helper()
 	return designtest.Ran(w.Submit(w.Instances(wf, n)...)...)
 }
 
-// TestOfferedAmongStale offers a completion twice in one call with one of an older lease between them: one
-// is applied (I3).
+// TestOfferedAmongStale checks that of a completion offered twice in a call, with one of an older lease between, one is applied
+// (I3).
 func TestOfferedAmongStale(t *testing.T) {
 	w := newWorld(t)
 	task := w.Launch(designtest.Looping)[0]

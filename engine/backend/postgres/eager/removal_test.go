@@ -13,9 +13,8 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// TestRemovalIsNoCircle has another transaction have the row of a run that is done, as one has that waited for it in vain,
-// and wait for the last run of the instance. Who completes that, and so removes the rows, does not wait for the
-// other (D5).
+// TestRemovalIsNoCircle checks that a completion that removes an instance's rows does not wait for a transaction that holds the
+// row of a completed run and waits for the instance's last run (D5).
 func TestRemovalIsNoCircle(t *testing.T) {
 	w := newWorld(t)
 	before := w.Deadlocks()
@@ -28,7 +27,7 @@ fn main(input: [], output: [xs]):
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback(w.Ctx) }() // after a commit there is none
+	defer func() { _ = tx.Rollback(w.Ctx) }() // unless committed
 	lock := func(token int64) error {
 		_, err := tx.Exec(w.Ctx, "SELECT FROM node_ready_state WHERE token = $1 FOR UPDATE", token)
 		return err
@@ -42,7 +41,7 @@ fn main(input: [], output: [xs]):
 		if events[0].Plan.End == nil {
 			return
 		}
-		once.Do(func() { // the completion has its row by now
+		once.Do(func() { // the completion holds its row by now
 			go func() { other <- errors.Join(lock(tasks[1].Lease.Token), tx.Commit(context.WithoutCancel(w.Ctx))) }()
 			w.awaitWaiting(tx)
 		})
@@ -65,7 +64,7 @@ fn main(input: [], output: [xs]):
 	}
 }
 
-// watched is the store once more, on a pool whose connections tell what is about to be applied.
+// watched returns the store on a pool whose connections announce what is about to be applied.
 func (w *world) watched(applies func([]Applied)) *postgres.Store {
 	s := w.b.store
 	return postgres.On(postgres.Host{
@@ -78,7 +77,6 @@ type watchedPool struct {
 	applies func([]Applied)
 }
 
-// Acquire implements postgres.Pool.
 func (p watchedPool) Acquire(ctx context.Context) (postgres.Conn, error) {
 	c, err := p.Pool.Acquire(ctx)
 	return watchedConn{c, p.applies}, err
@@ -89,10 +87,8 @@ type watchedConn struct {
 	applies func([]Applied)
 }
 
-// Applies implements postgres.Witness.
 func (c watchedConn) Applies(events any) { c.applies(events.([]Applied)) }
 
-// awaitWaiting returns when a transaction waits for a lock.
 func (w *world) awaitWaiting(tx pgx.Tx) {
 	w.Helper()
 	for waits := int64(0); waits == 0; {

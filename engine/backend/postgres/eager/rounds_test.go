@@ -14,8 +14,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestRoundsShareRows runs a loop task by task: no round adds a row, but for what is collected; the rows
-// of the loop's body stand for the round that it is in or for none.
+// TestRoundsShareRows checks that a loop's round adds no rows but what is collected, and that the rows of the body serve the
+// current round or none.
 func TestRoundsShareRows(t *testing.T) {
 	w := newWorld(t)
 	wf := designtest.Collecting
@@ -41,8 +41,7 @@ func TestRoundsShareRows(t *testing.T) {
 	w.Finish()
 }
 
-// TestRoundsLeaveNoValues runs a loop in every other round of which an inner loop has nothing to do: what it kept to go over in
-// such a round goes with the next one.
+// TestRoundsLeaveNoValues checks that the values of an inner loop without rounds are deleted with the outer loop's next round.
 func TestRoundsLeaveNoValues(t *testing.T) {
 	w := newWorld(t)
 	wf := backendtest.Workflow{Name: "lists", Input: `{"n": 20, "lists": [[], [1]]}`, Source: `
@@ -65,11 +64,10 @@ fn main(input: [n, lists], output: [total]):
 	w.Finish()
 }
 
-// TestLoopsAreLinear counts the rows and index entries that loops read and the WAL that they write, on a server that writes
-// none by itself.
+// TestLoopsAreLinear counts the rows and index entries that loops read, and their WAL, on a server of its own.
 func TestLoopsAreLinear(t *testing.T) {
 	sizes := depth.Of([]float64{40, 240}, []float64{100, 200, 400, 800})
-	loopCosts(t, 20) // what is done once for a server
+	loopCosts(t, 20) // what is done once per server
 	costs := map[string][]float64{}
 	for _, n := range sizes {
 		for what, cost := range loopCosts(t, int(n)) {
@@ -85,7 +83,6 @@ func TestLoopsAreLinear(t *testing.T) {
 	}
 }
 
-// loopCosts runs a loop on a store of its own.
 func loopCosts(t *testing.T, n int) map[string]float64 {
 	t.Helper()
 	w := worldIn(t, postgres.Config{DSN: pgtest.Undisturbed(t).DSN(), Schema: pgtest.Schema(t), Shards: 1})
@@ -112,13 +109,12 @@ func loopCosts(t *testing.T, n int) map[string]float64 {
 	}
 }
 
-// rowsRead is what sessions that have ended have read in the store.
 func (w *world) rowsRead() int64 {
 	w.Helper()
 	return w.Number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = current_schema()")
 }
 
-// TestPlaces holds the rows of a graph with loops in spreads in loops against the paths of its runs.
+// TestPlaces compares the rows of a graph with loops in spreads in loops with the paths of its runs.
 func TestPlaces(t *testing.T) {
 	p := backendtest.MustCompile(t, `
 fn each(input: [x], output: [y]):

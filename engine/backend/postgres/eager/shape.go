@@ -8,22 +8,20 @@ import (
 	"pulley/engine/plan"
 )
 
-// shapesMax bounds the cache of shapes; beyond it, it starts anew.
+// shapesMax is the size at which the cache of shapes is cleared.
 const shapesMax = 1000
 
-// shape is what the tables need to know of a workflow: which rows there are, and which parts of a path
-// choose among them.
+// shape is what the tables need of a workflow: its rows, and which parts of a path select them.
 type shape struct {
 	graph *graph.Graph
-	loops [][]bool                        // by region: which parts of a path there are rounds of loops
-	first []graph.NodeID                  // nodes outside of all spreads: they have rows from the start
-	each  map[graph.NodeID][]graph.NodeID // by aggregate of a spread: nodes that have rows for each element
+	loops [][]bool                        // by region: which parts of its paths are rounds of loops
+	first []graph.NodeID                  // nodes outside spreads, with rows from the start
+	each  map[graph.NodeID][]graph.NodeID // by a spread's aggregate: nodes with a row for each element
 
-	// recycles says that a round of a loop may end while runs of it are at work, and leave their rows to the next.
+	// recycles: a loop's round can end with open node runs, whose rows the next round reuses.
 	recycles bool
 }
 
-// shape gives the shape of a workflow.
 func (b *Backend) shape(p *plan.Program) *shape {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,8 +65,8 @@ func shapeOf(g *graph.Graph) *shape {
 	return s
 }
 
-// recycles finds loops in whose body something is done at once, of which a part can be cancelled: by an error that leaves it and is
-// caught, or where one of several branches suffices to go on.
+// recycles reports whether a loop's body has concurrent runs of which some can be cancelled: by a caught error, or where one of
+// several branches suffices.
 func recycles(g *graph.Graph) bool {
 	inLoop := func(r graph.RegionID) bool {
 		return slices.ContainsFunc(g.Around(r), func(around graph.RegionID) bool { return g.Regions[around].Loop })
@@ -81,7 +79,7 @@ func recycles(g *graph.Graph) bool {
 	return slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool { return e.Kind == graph.Soft && inLoop(g.Nodes[e.To].Region) })
 }
 
-// indices is how many parts of the path of a node's runs are indices of spreads.
+// indices counts the spread indices in the path of a node's runs.
 func (s *shape) indices(n *graph.Node) int {
 	count := n.Depth
 	for _, r := range s.graph.Around(n.Region) {
@@ -92,7 +90,7 @@ func (s *shape) indices(n *graph.Node) int {
 	return count
 }
 
-// run gives the place of a run: its path without the rounds of loops.
+// run returns a node run's place: its path without rounds of loops.
 func (s *shape) run(run graph.Run) graph.Path {
 	if run.Node < 0 || int(run.Node) >= len(s.graph.Nodes) {
 		return run.Path
@@ -100,7 +98,7 @@ func (s *shape) run(run graph.Run) graph.Path {
 	return s.place(s.graph.Nodes[run.Node].Region, run.Path)
 }
 
-// place gives a path in a region without the rounds of loops.
+// place returns a region's path without rounds of loops.
 func (s *shape) place(region graph.RegionID, path graph.Path) graph.Path {
 	if path == "" {
 		return ""
@@ -117,7 +115,7 @@ func (s *shape) place(region graph.RegionID, path graph.Path) graph.Path {
 	return graph.Path(strings.Join(kept, "."))
 }
 
-// required is the count of a node before anything is known of the run: zero for a spread's aggregate.
+// required returns a node's initial count; zero for a spread's aggregate.
 func (s *shape) required(id graph.NodeID) int32 {
 	n := s.graph.Nodes[id]
 	if n.Kind == graph.Aggregate {

@@ -7,7 +7,7 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// Submit implements backend.Backend. Instances of several shards are committed shard by shard.
+// Submit implements backend.Backend. It commits shard by shard.
 func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	return b.store.Submit(ctx, subs, grant, func(shard int, started []postgres.Started, out *postgres.Outcomes) error {
 		events := make([]*commitEvent, len(started))

@@ -1,4 +1,4 @@
--- What every design keeps: the number of shards, workflow definitions, instances.
+-- The tables of every design: the number of shards, workflow definitions, instances.
 
 CREATE TABLE store (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
@@ -11,8 +11,8 @@ CREATE TABLE workflows (
     definition json    NOT NULL
 );
 
--- status changes once. ended_by is the token of the completion that ended the instance; untidy says
--- that other tables may still hold rows of an instance that has ended.
+-- status changes once. ended_by is the token of the completion that ended the instance. untidy: other tables may still hold rows
+-- of an ended instance.
 CREATE TABLE instances (
     shard        smallint    NOT NULL,
     id           uuid        NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE instances (
     submitted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at     timestamptz,
     PRIMARY KEY (shard, id)
-) WITH (fillfactor = 60); -- the end of an instance finds room beside it, and needs no new entries in indexes
+) WITH (fillfactor = 60); -- the end of an instance is written in the same page, without new index entries
 
 CREATE INDEX instances_untidy ON instances (shard, id) WHERE untidy;
 

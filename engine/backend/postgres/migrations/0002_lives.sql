@@ -1,5 +1,4 @@
--- One row while the server lives, which a crash takes away: then the numbers of transactions that had not come to disk are
--- given to others.
+-- One row, lost in a crash: after one, the ids of transactions that had not reached the disk are reused.
 CREATE UNLOGGED TABLE lives (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     id       uuid NOT NULL DEFAULT gen_random_uuid()

@@ -11,7 +11,7 @@ import (
 	"pulley/engine/backend/postgres/pull"
 )
 
-// twoSteps runs two steps on each element, and goes on from the first error.
+// twoSteps runs two steps on each element, and catches the first error.
 const twoSteps = `
 fn part(input: [i], output: [r]):
     r = @echo(value=i)
@@ -24,8 +24,8 @@ fn main(input: [n], output: [out]):
         out = @echo(value=e["message"])
 `
 
-// TestCalledOff wants an error that is caught outside of a spread to fence what runs beside it, in its own
-// batch too, and to take what is queued.
+// TestCancelledRuns checks that a caught error that leaves a spread fences concurrent runs, also in its own batch, and removes
+// queued ones.
 func TestCancelledRuns(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)
@@ -38,7 +38,7 @@ func TestCancelledRuns(t *testing.T) {
 		if want := []backend.Answer{backend.Applied, backend.Applied, backend.Stale}; !slices.Equal(got, want) {
 			t.Errorf("answers %v, want %v", got, want)
 		}
-		double := r.task(id, "double", `{"value":0}`) // which the first made ready before the error
+		double := r.task(id, "double", `{"value":0}`) // made ready by the first, before the error
 		if got := r.complete(done(never), done(double)); got[0] != backend.Stale || got[1] != backend.Stale {
 			t.Errorf("what was cancelled is %v", got)
 		}
@@ -52,7 +52,7 @@ func TestCancelledRuns(t *testing.T) {
 	})
 }
 
-// TestCancel wants nothing of an instance to stand when it is canceled, and what runs to be stale.
+// TestCancel checks that cancelling an instance deletes its rows and makes its completions stale.
 func TestCancel(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)

@@ -11,8 +11,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// Cancel implements backend.Canceler. It excludes cycles as they exclude one another, so that nothing is
-// entered for an instance that is being canceled; a completion under way is waited for.
+// Cancel implements backend.Canceler. It takes the scan lock, so that nothing is entered for the instances, and waits for
+// completions in progress.
 func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	return b.store.CancelBy(ctx, ids, func(shard int, ids [][16]byte) (int, error) {
 		instances := make([]backend.Instance, len(ids))
@@ -24,8 +24,7 @@ func (b *Backend) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([
 	})
 }
 
-// endAll ends instances from outside of a cycle, but for those that have ended, and gives the others.
-// Doing it again is always right.
+// endAll ends running instances, without a scan, and returns them. Repeating it is always right.
 func (b *Backend) endAll(ctx context.Context, shard int, instances []backend.Instance) (ended []backend.Instance, err error) {
 	err = b.store.RetryContended(ctx, fmt.Sprintf("ending instances of shard %d", shard), func() error {
 		c := b.newScanTx(shard, backend.Grant{}, nil, nil)

@@ -14,8 +14,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// Claim implements backend.Backend. Where something may have been committed without its cycle, it makes one over all
-// instances that run; the replays of scan=app say what a claimed run is called with.
+// Claim implements backend.Backend. If something may have been committed without a scan, it scans all running instances. In
+// scan=app, replays provide the arguments of claimed runs.
 func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (backend.Committed, error) {
 	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
@@ -32,7 +32,6 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	return out, postgres.Explain(err)
 }
 
-// claimed is a row that claim.sql gave.
 type claimed struct {
 	key      backend.Key
 	token    int64
@@ -42,11 +41,11 @@ type claimed struct {
 	args     []byte
 }
 
-// leaseDue leases what is due, as far as there is room.
+// leaseDue leases what is due, as far as the grant allows.
 func (c *scanTx) leaseDue(ctx context.Context) error {
 	sent := c.b.store.Clock.Now()
 	var rows []claimed
-	unread := []int32{} // not null, which would be unlike none
+	unread := []int32{} // not null, which would match nothing
 	for number, p := range c.programs.read {
 		if p == nil {
 			unread = append(unread, number)
@@ -99,7 +98,7 @@ func (c *scanTx) leaseDue(ctx context.Context) error {
 	return nil
 }
 
-// replayAlso replays instances of claimed runs that the cycle has not looked at.
+// replayAlso replays the instances of claimed runs that were not scanned.
 func (c *scanTx) replayAlso(ctx context.Context, rows []claimed) error {
 	var ids [][16]byte
 	for _, r := range rows {
@@ -143,8 +142,8 @@ func scanClaimed(row pgx.CollectableRow) (claimed, error) {
 	return r, err
 }
 
-// called gives what a claimed row is called with: in scan=app what the replay says, in scan=sql what was
-// written down. One to which nothing leads any more has been cancelled meanwhile.
+// called returns a claimed run's arguments: from the replay (scan=app), or as stored (scan=sql). A run that the replay does not
+// have was cancelled.
 func (c *scanTx) called(r claimed) (args []plan.Arg, called bool, err error) {
 	if c.b.scan == ScanSQL {
 		args, err = backend.DecodeArgs(r.args)
@@ -161,7 +160,7 @@ func (c *scanTx) called(r claimed) (args []plan.Arg, called bool, err error) {
 	return q.Args, true, nil
 }
 
-// assemble puts the arguments of what is leased together. Where that fails, the instance is ended.
+// assemble assembles the arguments of leased runs. If that fails, it ends the instance.
 func (c *scanTx) assemble(ctx context.Context) error {
 	var all []*assembly
 	for i := range c.entries {
@@ -195,7 +194,6 @@ func (c *scanTx) assemble(ctx context.Context) error {
 	return nil
 }
 
-// assembly is a task whose arguments are put together.
 type assembly struct {
 	id    uuid.UUID
 	args  []plan.Arg
@@ -203,12 +201,10 @@ type assembly struct {
 	to    *json.RawMessage
 }
 
-// slot reads the whole value of a slot.
 func (a *assembly) slot(s plan.Slot) (json.RawMessage, bool) {
 	return (&plan.Plan{}).Value(s, &a.inbox)
 }
 
-// sorted gives ids in order, each once.
 func sorted(ids [][16]byte) [][16]byte {
 	out := slices.Clone(ids)
 	slices.SortFunc(out, func(a, b [16]byte) int { return slices.Compare(a[:], b[:]) })

@@ -17,7 +17,7 @@ func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEv
 	return postgres.Halve(out, events, func(events []*commitEvent) error { return b.commitOnce(ctx, shard, events, grant, out) })
 }
 
-// commitOnce writes events in one transaction with their cycle, and those again whose rows were being changed.
+// commitOnce writes events and scans in one transaction, and retries events whose rows were being changed.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
 	committed := false
 	err := b.store.Retry(ctx, fmt.Sprintf("committing on shard %d what others were changing", shard), postgres.LockRemedy, func() error {
@@ -43,7 +43,6 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 	return err
 }
 
-// instancesOf gives the instances of events that are in key order.
 func instancesOf(events []*commitEvent) [][16]byte {
 	var out [][16]byte
 	for _, e := range events {
@@ -54,7 +53,7 @@ func instancesOf(events []*commitEvent) [][16]byte {
 	return out
 }
 
-// answer answers the events of a transaction that was applied, and gives those whose rows were being changed.
+// answer answers the events of a committed transaction, and returns those whose rows were being changed.
 func (c *scanTx) answer(out *postgres.Outcomes) []*commitEvent {
 	var moved []*commitEvent
 	for _, e := range c.events {
@@ -67,7 +66,6 @@ func (c *scanTx) answer(out *postgres.Outcomes) []*commitEvent {
 	return moved
 }
 
-// queueComplete adds the statement that writes the ends of attempts.
 func (c *scanTx) queueComplete(batch *pgx.Batch) error {
 	parameters, err := completeParameters(c.shard, c.events)
 	if err != nil {
@@ -86,7 +84,6 @@ func (c *scanTx) queueComplete(batch *pgx.Batch) error {
 	return nil
 }
 
-// completeParameters gives the values of complete.sql.
 func completeParameters(shard int, events []*commitEvent) ([]any, error) {
 	var l postgres.Leases
 	var wait []*int64
@@ -115,12 +112,11 @@ func completeParameters(shard int, events []*commitEvent) ([]any, error) {
 	return append(l.Parameters(shard), wait, results, failures), nil
 }
 
-// mayCancel says whether a completion may cancel what runs beside it.
 func (c *scanTx) mayCancel() bool {
 	return slices.ContainsFunc(c.events, func(e *commitEvent) bool { return e.cancels != nil })
 }
 
-// advance writes down what follows from what is committed: in scan=app only that runs are cancelled.
+// advance writes the effects of what is committed. In scan=app that is only the cancelling of runs.
 func (c *scanTx) advance(ctx context.Context) error {
 	var f effects
 	if c.submitted != nil && c.b.scan == ScanSQL {

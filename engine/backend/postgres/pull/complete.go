@@ -14,30 +14,29 @@ import (
 	"pulley/engine/plan"
 )
 
-// commitEvent is a completion, judged.
+// commitEvent is a completion whose failure, retry or result is decided.
 type commitEvent struct {
 	ord   int32
 	lease backend.Lease
 	ended plan.Event
 	retry *plan.Retry
 
-	// alone says that it may end its instance or cancel what runs beside it: completions of the instance
-	// that came earlier are committed before it, and those that came later after the cycle that follows.
+	// alone: it may end its instance or cancel other node runs. Earlier completions of the instance are committed before it,
+	// later ones after its scan.
 	alone bool
 
-	cancels *plan.Clear // what its error cancels
+	cancels *plan.Clear // what its error cancels, or nil
 	program *plan.Program
 	plan    plan.Plan // of scan=sql, without a retry
 	inbox   plan.Inbox
-	unfit   error // it cannot be applied, whatever is done
+	unfit   error // why it can never be applied
 }
 
 // Ord and Of implement postgres.Member.
 func (e *commitEvent) Ord() int32    { return e.ord }
 func (e *commitEvent) Of() uuid.UUID { return e.lease.Key.Instance }
 
-// Complete implements backend.Backend: the ends of attempts go into the ledger, and in the same transaction a cycle
-// finds what follows from them.
+// Complete implements backend.Backend.
 func (b *Backend) Complete(ctx context.Context, shard int, completions []backend.Completion, grant backend.Grant) (backend.Committed, error) {
 	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
@@ -48,7 +47,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	for i, part := range inParts(events) {
-		if i > 0 { // what was planned before may have changed
+		if i > 0 { // the plans may be out of date
 			part, err = b.planned(ctx, shard, part, out)
 		}
 		if err == nil {
@@ -68,7 +67,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	return out.Committed(), nil
 }
 
-// retries notes when what is to be tried again will be due.
 func retries(part []*commitEvent, now time.Time, out *postgres.Outcomes) {
 	for _, e := range part {
 		if out.Answers[e.ord].Answer == backend.Applied && e.retry != nil {
@@ -77,7 +75,6 @@ func retries(part []*commitEvent, now time.Time, out *postgres.Outcomes) {
 	}
 }
 
-// judged makes events of completions, and answers those that can be none.
 func (b *Backend) judged(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
 	var events []*commitEvent
 	for i := range completions {
@@ -96,8 +93,7 @@ func (b *Backend) judged(shard int, completions []backend.Completion, out *postg
 	return events
 }
 
-// planned plans, in scan=sql, what follows from completions, and answers those that are unfit: whoever
-// holds the lease hears why, and for anyone else it is stale.
+// planned plans completions in scan=sql, and answers those that are unfit: with the reason, or Stale if the lease is not held.
 func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent, out *postgres.Outcomes) ([]*commitEvent, error) {
 	if b.scan == ScanSQL {
 		if err := b.planAll(ctx, shard, events); err != nil {
@@ -110,7 +106,7 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent,
 			fit = append(fit, e)
 			continue
 		}
-		var l postgres.Leases // one at a time, as Extend
+		var l postgres.Leases // one lock at a time, as in Renew
 		l.Add(e.ord, e.lease)
 		held, err := b.store.HeldLeases(ctx, ledger, shard, &l)
 		if err != nil {
@@ -124,7 +120,6 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent,
 	return fit, nil
 }
 
-// planAll reads what the completions need and plans what follows from them.
 func (b *Backend) planAll(ctx context.Context, shard int, events []*commitEvent) error {
 	var wanted postgres.Keys
 	byOrd := map[int32]*commitEvent{}
@@ -142,15 +137,15 @@ func (b *Backend) planAll(ctx context.Context, shard int, events []*commitEvent)
 			continue
 		}
 		ev := e.ended
-		ev.Attempt = finalAttempt // whether there is a retry has been decided
+		ev.Attempt = finalAttempt // the retry is decided already
 		e.plan, e.unfit = e.program.Step(ev, e.inbox, 0)
 		e.alone = e.alone || e.plan.End != nil || slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool { return c.AtWork })
 	}
 	return nil
 }
 
-// cancelledScope gives what an error cancels that is caught outside of a spread or parallel around its node, and
-// nil if there is no such handler.
+// cancelledScope returns what an error cancels: the region that it leaves before it is caught, if that is in a spread or
+// parallel; otherwise nil.
 func cancelledScope(g *graph.Graph, run graph.Run, typ string) *plan.Clear {
 	handler := g.Handler(run.Node, typ)
 	if handler == nil {
@@ -173,11 +168,11 @@ func cancelledScope(g *graph.Graph, run graph.Run, typ string) *plan.Clear {
 	return &out
 }
 
-// inParts divides completions so that one which is to be alone is the only one of its instance in its part.
+// inParts divides completions so that one marked alone is the only one of its instance in its part.
 func inParts(events []*commitEvent) [][]*commitEvent {
 	type open struct {
 		part int
-		used bool // by another of the instance
+		used bool // has another event of the instance
 	}
 	var parts [][]*commitEvent
 	instances := map[uuid.UUID]open{}
@@ -198,7 +193,7 @@ func inParts(events []*commitEvent) [][]*commitEvent {
 	return parts
 }
 
-// inOrder gives events in the order in which every commit locks rows.
+// inOrder sorts events in locking order.
 func inOrder(events []*commitEvent) []*commitEvent {
 	return slices.SortedStableFunc(slices.Values(events), func(a, b *commitEvent) int { return a.lease.Key.Compare(b.lease.Key) })
 }

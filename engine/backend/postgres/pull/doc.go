@@ -1,86 +1,61 @@
-// Package pull is the baseline that pushing designs are compared with: a ledger of node runs and their
-// results, and cycles that scan it again for what has become runnable.
-//
-// # What makes it this design
-//
-// - A completion stores only the node run's own end. It computes nothing for the nodes behind it, and no counter or queue is
-// kept for them.
-// - What has become runnable is found by reading: a cycle scans all that the ledger has of the completions' instances, in
-// the program (scan=app) or with one query (scan=sql), and enters what is missing. The cost of a completion grows with the
-// size of its instance, which is what the comparison with pushing designs is about.
-// - Cycles of a shard exclude each other, since two would find the same node run.
-//
-// Leases, renewal, retries and the resolution of lost commits are those of package postgres. There is nothing to clean up:
-// the cycle that ends an instance removes its rows.
+// Package pull is the baseline for the pushing designs: a ledger of node runs and results, and scans of it for what has become
+// runnable. A completion stores only the end of its own node run, and its cost grows with its instance, which a scan reads again:
+// that is what the comparison is about. Leases, renewal, retries and resolution of lost commits are those of package postgres.
 //
 // # A completion
 //
-// The end of an attempt is written into the ledger by one set-based statement, which carries any number
-// of them: the result or the final failure, or the time of the next attempt. A completion whose token is
-// not the current one, or whose instance has ended, is stale and changes nothing.
+// One set-based statement writes any number of ends of attempts into the ledger: result, final failure, or time of the retry. A
+// completion is stale, and changes nothing, if its token is not current or its instance has ended.
 //
-// # A cycle
+// # A scan
 //
-// In the same transaction a cycle looks again at all that the completions' instances have in the ledger, since the
-// design keeps nothing of what it saw before. It is what it costs that grows with the workflow: of other instances
-// nothing is read. Transactions of a shard exclude one another by an advisory lock. What a cycle finds runnable goes
-// into the ledger, leased at once as far as the caller has room, and instances that reached their end are ended. No
-// timer, no second commit and no more than two round trips stand between a completion and what follows from it, and
-// many completions share one cycle: the baseline is as good as the design allows. A sleep goes into the ledger as
-// well, due when it is over.
+// In the same transaction a scan reads all ledger rows of the completions' instances. An advisory lock excludes other scans of
+// the shard, which would find the same node runs. Runnable node runs are entered into the ledger, leased at once as far as the
+// caller has capacity; sleeps are entered as due later; and instances are ended. No timer, no second commit and at most two round
+// trips come between a completion and what follows, and many completions share one scan: the baseline is as good as the design
+// allows.
 //
-// What may have been committed without its cycle is looked at by the next claim, over all running instances; that is
-// what was there when the backend was opened, and what an instance with corrupt data stood beside. Sweep does it for
-// what other processes left.
+// What may have been committed without a scan is found by the next claim, which scans all running instances: after the backend
+// was opened, and after corrupt data. Sweep does it for what other processes left.
 //
 // # scan=app
 //
-// One query reads every row that the instances have in the ledger, and the core is led through the
-// completions in their order, from the input on; what it wants to run and the ledger does not have is
-// runnable. With n nodes an instance costs rows in the order of n² where completions come one by one, and
-// less where many share a cycle. All state but the ledger is in the memory of the replay: values, counters,
-// what is appended and what is cleared. Arguments, too, are what the replay says, so that nothing but input
-// and results is ever written.
-//
-// The price is the published one: what has completed stays in the ledger until the instance ends, since it
-// is what is replayed. A loop's ledger grows with its iterations, and so does the cost of each of them.
+// One query reads the ledger rows. The core replays the completions in their order, from the input; node runs that it wants and
+// the ledger lacks are runnable. Values, counters and arguments exist only in the replay's memory: nothing but input and results
+// is written. So completed node runs stay in the ledger until the instance ends, and each round of a loop costs more than the one
+// before. An instance of n nodes costs in the order of n² rows, less if many completions share a scan.
 //
 // # scan=sql
 //
-// A completion also writes down what it made of the values (inbox) and each step that it made towards another
-// node run (arrivals); one anti-join then finds the runs towards which all steps have been made and that are
-// not in the ledger. It, too, goes over all steps of the instances, in the database. A barrier that
-// has opened, a limited spread that may begin another element, a traversal that stopped to read a long list:
-// these are passed to the core, and the query is asked again until there is none. Large arguments stay in the
-// inbox and are read when a run is handed out.
+// A completion also writes what it did to values (inbox) and each step towards another node run (arrivals). One anti-join finds
+// the runs with enough steps that are not in the ledger; it too reads all steps of the instances. Opened barriers, limited
+// spreads that may start another element, and traversals that stopped to read are passed to the core, and the query is repeated
+// until there are none. Large arguments stay in the inbox and are read when a run is leased. The commit that ends a loop's round
+// deletes its rows.
 //
-// When a round of a loop ends, its rows go in the commit that ends it, from all three tables.
+// # Cancelling
 //
-// # Calling off
+// When an error leaves a spread or parallel and is caught, its completion deletes the rows of the sibling runs, which fences
+// them, and in scan=sql the steps towards them. Concurrent completions wait for the scan lock: they are committed before, with
+// their own scan, or are stale. Other completions of the instance in the same call are committed before it or after it. A
+// completion that a scan=app replay finds cancelled by an earlier one is stale as well.
 //
-// An error that is caught outside of a spread or parallel cancels what runs beside it: the completion with
-// the error removes the rows of such runs, which fences them, and in scan=sql what leads there as well. Whatever is
-// completed beside it waits for the lock of cycles: it comes before, with its own cycle, or is stale. Completions of
-// an instance that come in one call with such an error, or with one that ends the instance, are committed before it
-// or after it; those that scan=app finds in its replay to come after one that calls them off are stale as well.
+// # Corrupt data
 //
-// # What is corrupt
-//
-// Cycles are shared, so that one instance could fail them for all. One whose ledger the core cannot follow,
-// or of which a row makes no sense, is ended with an error of the type LedgerError, in the cycle that finds
-// it. Where the server refuses the data of a cycle, cycles over halves of the instances find the one that
-// brings it; that is ended, and the cycle made again. Instances of a workflow that this process cannot read,
-// which a later version may have written, rest: they are neither looked at nor claimed by it.
+// Since completions share scans, one instance could fail them for all. A scan ends an instance whose ledger the core cannot
+// follow, or of which a row is corrupt, with a LedgerError. If the server refuses a scan's data, scans of halves of the instances
+// find the one at fault; it is ended, and the scan is repeated. Instances of a workflow that this process cannot read, perhaps of
+// a later version, are neither scanned nor claimed by it.
 //
 // # Leases, tokens, unknown commits
 //
-// Leases and tokens are as in package push. A cycle locks rows of runs that it cancels, or that its instance leaves, behind those
-// that have been completed, in no order with these: nobody may have one row and wait for another but cycles, of which a shard has
-// one at a time. Where a COMMIT is lost, the server is asked by the transaction's id
-// what became of it, unless it has crashed since: then nobody knows, which is the answer. Of one that was applied not all leases may have been heard of; they are given up, and claimed.
+// Leases and tokens are as in package push. A scan locks rows of cancelled runs, or of an ended instance, after completed ones,
+// out of key order. So only a scan, one per shard at a time, may hold one row and wait for another. A lost COMMIT is resolved by
+// the transaction's id, unless the server has crashed since; then the outcome is unknown. If it was applied, its leases are
+// returned and claimed, since the caller may not know them all.
 //
 // # The end of an instance
 //
-// Only cycles add rows to the ledger, so the one that ends an instance removes all there is: it waits
-// for whoever is extending a lease there, and any later completion finds no row. Canceling does the same.
+// Only scans add rows to the ledger, so the scan that ends an instance removes all of them, and nothing needs cleanup. It waits
+// for lease renewals; later completions find no row. Cancelling does the same.
 package pull

@@ -15,7 +15,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// effects are what plans change, as scan=sql writes it down: values, and steps towards node runs.
+// effects are the changes of plans as scan=sql stores them: values, and steps towards node runs.
 type effects struct {
 	values struct {
 		instance [][16]byte
@@ -43,29 +43,28 @@ type effects struct {
 		runs
 		count []int32
 	}
-	resumed        runs  // gone on from
-	openedBarriers runs  // barriers that have opened
-	atWork         scope // what is cancelled of runs
+	resumed        runs // continued
+	openedBarriers runs
+	atWork         scope // cancelled runs
 	rows           scope
 	slots          scope
 }
 
-// scope is where rows are cleared: of nodes or variables, under paths from first to before last.
+// scope is a list of ranges of rows to clear: nodes or variables, first <= path < last.
 type scope struct {
 	instance    [][16]byte
 	id          []int32
 	first, last []string
 }
 
-// base is the element under which a variable's value stands; what was appended to it, and what the
-// branches of an aggregate gave, stands under its place in the list.
+// base is the element of a variable's own value. Appended values, and those of an aggregate's branches, have their index in the
+// list.
 const base = -1
 
-// add appends a plan. from names what made it: two steps from one source count once, so that nothing
-// counts twice that is offered twice.
+// add appends a plan. from names its source: equal steps from one source count once, so that nothing offered twice counts twice.
 func (f *effects) add(p *plan.Program, instance uuid.UUID, from string, pl plan.Plan) error {
 	f.write(p, instance, pl)
-	times := map[graph.Run]int{} // one source can make several steps at once
+	times := map[graph.Run]int{} // one source can make several steps
 	for _, a := range pl.Arrivals {
 		source := from
 		if times[a.Run]++; times[a.Run] > 1 {
@@ -107,7 +106,6 @@ func (f *effects) add(p *plan.Program, instance uuid.UUID, from string, pl plan.
 	return nil
 }
 
-// write appends what a plan does to values.
 func (f *effects) write(p *plan.Program, instance uuid.UUID, pl plan.Plan) {
 	for _, w := range pl.Writes {
 		switch {
@@ -130,7 +128,7 @@ func (f *effects) write(p *plan.Program, instance uuid.UUID, pl plan.Plan) {
 	}
 }
 
-// encode gives an end as JSON that keeps the bytes of the values in it.
+// encode returns an end as JSON that keeps the bytes of its values.
 func encode(end *plan.End) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -139,7 +137,7 @@ func encode(end *plan.End) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// output is the node whose row tells the end of the instance, however it ends.
+// output returns the node whose row has the end of the instance.
 func output(p *plan.Program) graph.NodeID {
 	for _, n := range p.Graph().Nodes {
 		if n.Kind == graph.Output {
@@ -158,7 +156,6 @@ func (f *effects) value(instance uuid.UUID, slot plan.Slot, element int, value j
 	v.value = append(v.value, string(value))
 }
 
-// removeElements takes elements of a slot away.
 func (f *effects) removeElements(instance uuid.UUID, slot plan.Slot, first, last int32) {
 	u := &f.unset
 	u.instance = append(u.instance, instance)
@@ -189,7 +186,6 @@ func (f *effects) arrive(instance uuid.UUID, a arrival) {
 	t.finish = append(t.finish, textOrNull(a.finish))
 }
 
-// textOrNull gives a text, or null for none.
 func textOrNull(s string) *string {
 	if s == "" {
 		return nil
@@ -197,7 +193,7 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// handled notes that a row of the anti-join has been gone on from.
+// handled notes that a row of the anti-join has been continued.
 func (f *effects) handled(r *ready) {
 	switch {
 	case r.resumed:
@@ -208,7 +204,7 @@ func (f *effects) handled(r *ready) {
 	}
 }
 
-// clear notes that what a clear names goes, a step at which a traversal stopped included.
+// clear adds all rows of a clear, also steps at which a traversal stopped.
 func (f *effects) clear(p *plan.Program, instance uuid.UUID, c plan.Clear) {
 	for _, n := range p.Graph().Nodes {
 		if !p.Graph().Within(n.Region, c.Region) {
@@ -224,8 +220,8 @@ func (f *effects) clear(p *plan.Program, instance uuid.UUID, c plan.Clear) {
 	}
 }
 
-// add notes a path. Its parts are letters and digits, all of which come after the dot and the slash
-// that follows it: from the path up to the slash is what continues it.
+// add appends the range of a path and all below it: paths below continue with a dot, and the slash sorts after it but before
+// all characters of a part.
 func (s *scope) add(instance uuid.UUID, id int32, path graph.Path) {
 	last := string(path) + "/"
 	if path == "" {
@@ -236,14 +232,14 @@ func (s *scope) add(instance uuid.UUID, id int32, path graph.Path) {
 	s.first, s.last = append(s.first, string(path)), append(s.last, last)
 }
 
-// lock adds the statement that locks node runs: whoever is changing one is waited for.
+// lock queues the statement that locks node runs.
 func (s *scope) lock(batch *pgx.Batch, shard int) {
 	if len(s.instance) > 0 {
 		batch.Queue(lockRunsSQL, shard, s.instance, s.id, s.first, s.last)
 	}
 }
 
-// queue adds the statements that write the effects down. What is cleared comes last.
+// queue queues the statements, deletions last.
 func (f *effects) queue(batch *pgx.Batch, shard int) {
 	if r := &f.resumed; len(r.instance) > 0 {
 		batch.Queue(resumedSQL, shard, r.instance, r.node, r.path)
@@ -273,7 +269,6 @@ func (f *effects) queue(batch *pgx.Batch, shard int) {
 	}
 }
 
-// sourceOf names a node run as a source of steps.
 func sourceOf(r graph.Run) string {
 	return strconv.Itoa(int(r.Node)) + "/" + string(r.Path)
 }

@@ -15,8 +15,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// program gives a workflow. It gives nil where that must be read first, which is noted, and where this
-// process cannot read it: then its instances rest until a process that can goes on with them.
+// program returns a workflow. It returns nil if this process cannot read it, and then skips its instances; or if it must be read
+// first, which it notes.
 func (c *scanTx) program(number int32) *plan.Program {
 	if p, tried := c.programs.read[number]; tried {
 		return p
@@ -28,13 +28,12 @@ func (c *scanTx) program(number int32) *plan.Program {
 	return p
 }
 
-// end notes that an instance is over.
 func (c *scanTx) end(id uuid.UUID, end *plan.End) {
 	c.endedInstances[id] = true
 	c.ends = append(c.ends, postgres.EndedInstance(id, end))
 }
 
-// endCorrupt ends an instance that the core cannot go on with: it must not stop the others of its shard.
+// endCorrupt ends an instance that the core cannot continue, so that others of its shard do.
 func (c *scanTx) endCorrupt(id uuid.UUID, err error) {
 	if !c.endedInstances[id] {
 		c.endedInstances[id] = true
@@ -42,12 +41,11 @@ func (c *scanTx) endCorrupt(id uuid.UUID, err error) {
 	}
 }
 
-// corruptEnd is the end of an instance that cannot be gone on with.
 func corruptEnd(id uuid.UUID, err error) backend.Instance {
 	return backend.Instance{ID: id, Status: backend.Failed, Failure: &plan.Failure{Type: "LedgerError", Message: err.Error()}}
 }
 
-// allot decides which of the runnable runs are leased at once: as many as there is room for, the first of them.
+// allot chooses the runnable runs to lease at once: the first, as far as the grant allows.
 func (c *scanTx) allot() {
 	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.endedInstances[e.key.Instance] })
 	room := c.grant.Max
@@ -59,7 +57,6 @@ func (c *scanTx) allot() {
 	}
 }
 
-// queueEntries adds the statement that enters what is runnable.
 func (c *scanTx) queueEntries(batch *pgx.Batch) {
 	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool { return c.endedInstances[e.key.Instance] })
 	if len(c.entries) == 0 {
@@ -87,7 +84,6 @@ func (c *scanTx) queueEntries(batch *pgx.Batch) {
 	})
 }
 
-// entered makes tasks of the rows that were leased at once.
 func (c *scanTx) entered(rows pgx.Rows, sent time.Time) error {
 	entries := make(map[backend.Key]*entry, len(c.entries))
 	for i := range c.entries {
@@ -111,14 +107,13 @@ func (c *scanTx) entered(rows pgx.Rows, sent time.Time) error {
 	return err
 }
 
-// actionOf gives the action of a node run.
 func actionOf(p *plan.Program, run graph.Run) string { return p.Graph().Nodes[run.Node].Action }
 
 func keyOf(instance [16]byte, node int32, path string) backend.Key {
 	return backend.Key{Instance: instance, Run: graph.Run{Node: graph.NodeID(node), Path: graph.Path(path)}}
 }
 
-// queueEnds adds the statements that end instances and take all there is of them, and empties c.ends.
+// queueEnds queues the statements that end instances and delete their rows. It empties c.ends.
 func (c *scanTx) queueEnds(batch *pgx.Batch) error {
 	if len(c.ends) == 0 {
 		return nil

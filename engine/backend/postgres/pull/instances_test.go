@@ -14,15 +14,15 @@ import (
 	"pulley/engine/backend/postgres/pull"
 )
 
-// chain runs two actions, one after the other.
+// chain runs two actions in a row.
 const chain = `
 fn main(input: [n], output: [r]):
     r = @double(value=n)
     r = @double(value=r)
 `
 
-// TestSpoiltInstance wants an instance that cannot be gone on with to end by itself, whatever is wrong with
-// it, and the others of its shard to go on.
+// TestCorruptInstance checks that an instance that cannot be continued, for any reason, fails alone, and that others of its shard
+// continue.
 func TestCorruptInstance(t *testing.T) {
 	const refuse = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.instance_id = (SELECT min(id::text)::uuid FROM instances) THEN RAISE 'no such row' USING ERRCODE = '22000'; END IF;
@@ -54,7 +54,7 @@ func TestCorruptInstance(t *testing.T) {
 	})
 }
 
-// TestSpoiltRow wants the same of a row of the ledger that says nothing, as soon as a cycle looks at it.
+// TestCorruptRow checks the same for a corrupt ledger row.
 func TestCorruptRow(t *testing.T) {
 	r := newRig(t, alone(t, pull.ScanApp), pull.ScanApp)
 	corrupted, other := r.submit(chain, `{"n": 1}`), r.submit(chain, `{"n": 1}`)
@@ -71,8 +71,8 @@ func TestCorruptRow(t *testing.T) {
 	}
 }
 
-// TestUnreadableWorkflow wants instances of a workflow that this process cannot read to rest, unclaimed, and
-// the others to go on.
+// TestUnreadableWorkflow checks that instances of a workflow that this process cannot read are not claimed, and that others
+// continue.
 func TestUnreadableWorkflow(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)
@@ -96,8 +96,7 @@ func TestUnreadableWorkflow(t *testing.T) {
 	})
 }
 
-// TestRowsOfALoop wants scan=sql to hold no more rows of a long loop than of a short one, but for the elements
-// that it collects.
+// TestRowsOfALoop checks that scan=sql stores no more rows for a long loop than for a short one, except collected elements.
 func TestRowsOfALoop(t *testing.T) {
 	r := newRig(t, alone(t, pull.ScanSQL), pull.ScanSQL)
 	id := r.submit(`
@@ -134,7 +133,7 @@ fn main(input: [n], output: [out]):
 	}
 }
 
-// TestLargeValueOnce wants a fan-out from one large value to write that value once.
+// TestLargeValueOnce checks that a fan-out from one large value writes the value once.
 func TestLargeValueOnce(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)
@@ -151,13 +150,13 @@ fn main(input: [n], output: [r]):
 		}
 		written := r.Number(`SELECT (SELECT coalesce(sum(length(args::text)), 0) + coalesce(sum(length(result::text)), 0) FROM ledger)
 			+ (SELECT coalesce(sum(length(args::text)), 0) FROM arrivals) + (SELECT coalesce(sum(length(value::text)), 0) FROM inbox)`)
-		if once := int64(len(r.held[0].Args)); written > 2*once+20_000 { // the result of what made it, and the value
+		if once := int64(len(r.held[0].Args)); written > 2*once+20_000 { // the action's result, and the value
 			t.Errorf("%d bytes stand in the tables; the value has %d", written, once)
 		}
 	})
 }
 
-// TestSleepIsARow wants a sleep to be claimed when it is over and not before, by another process too.
+// TestSleepIsARow checks that a sleep is claimed when it is due and not before, by another process too.
 func TestSleepIsARow(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)
@@ -198,7 +197,7 @@ fn main(input: [n], output: [n]):
 	})
 }
 
-// TestManyNewWorkflows wants a process to claim from instances of any number of workflows that it has not seen.
+// TestManyNewWorkflows checks that a process claims from instances of any number of workflows that are new to it.
 func TestManyNewWorkflows(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		const many = 12

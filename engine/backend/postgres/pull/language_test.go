@@ -19,13 +19,11 @@ import (
 	"pulley/internal/depth"
 )
 
-// alone is a schema of a test's own, with one shard.
 func alone(t *testing.T, scan pull.Scan) postgres.Config {
 	t.Helper()
 	return designtest.SharedConfig(t, "pull:scan="+string(scan), 1)
 }
 
-// both runs a test with each scan on a schema of its own.
 func both(t *testing.T, test func(t *testing.T, cfg postgres.Config, scan pull.Scan)) {
 	t.Helper()
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
@@ -35,15 +33,14 @@ func both(t *testing.T, test func(t *testing.T, cfg postgres.Config, scan pull.S
 	}
 }
 
-// actions are those of the suite, and what completes a sleep.
+// actions are those of the suite, and one that completes a sleep.
 func actions() map[string]backendtest.Func {
 	out := maps.Clone(backendtest.Actions())
 	out[""] = func(json.RawMessage, int) (json.RawMessage, *plan.Failure) { return json.RawMessage("null"), nil }
 	return out
 }
 
-// contended are programs whose runs get in one another's way: errors beside what is under way, elements
-// that wait for others, loops in branches.
+// contended are programs with conflicting runs: errors beside open runs, elements that wait for others, loops in branches.
 var contended = []struct{ name, source, gives string }{
 	{"errors beside others", `
 fn part(input: [k, i], output: [r]):
@@ -122,8 +119,8 @@ fn main(input: [n], output: [out]):
 `, `[12,10,11,12,13,14,15,16,17,18,19]`},
 }
 
-// TestContended drives programs with several workers in two processes, in changing orders, some of whom
-// lose what they hold, and wants one result of each. Nothing is left of them.
+// TestContended drives programs with several workers in two processes, in changing orders, some of which lose leases. It checks
+// that each has one result and that no rows are left.
 func TestContended(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		ctx, cancel := context.WithTimeout(t.Context(), drivePatience)

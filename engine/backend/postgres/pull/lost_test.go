@@ -12,11 +12,11 @@ import (
 	"pulley/internal/depth"
 )
 
-// cutsAtOnce is of how many cuts the instances are left to run beside one another: what runs is read again in every cycle.
+// cutsAtOnce is after how many cuts the open instances are finished: each scan reads them again.
 const cutsAtOnce = 6
 
-// TestLostCommit cuts the connection at every message of a completion, and wants what is answered to be what
-// happened, and everything to end as if nothing had (D7).
+// TestLostCommit cuts the connection at every message of a completion, and checks the answers and that everything ends as usual
+// (D7).
 func TestLostCommit(t *testing.T) {
 	for name, offer := range designtest.Offers {
 		for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
@@ -41,14 +41,12 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// through is a backend on the other side of a proxy.
 type through struct {
 	*pull.Backend
 	r   *rig
 	cfg pull.Config
 }
 
-// throughProxy opens a backend on the other side of a proxy.
 func (r *rig) throughProxy(scan pull.Scan) (*pgtest.Proxy, *through) {
 	r.Helper()
 	proxy := pgtest.StartProxy(r, r.Cfg.DSN)
@@ -57,15 +55,13 @@ func (r *rig) throughProxy(scan pull.Scan) (*pgtest.Proxy, *through) {
 	return proxy, &through{open(r, cfg, scan), r, pull.Config{Store: cfg, Scan: scan}}
 }
 
-// reopen puts a new backend in the place of the one there was.
 func (th *through) reopen() {
 	th.r.Helper()
 	th.Close()
 	th.Backend = open(th.r, th.cfg.Store, th.cfg.Scan)
 }
 
-// warm gives a backend that has just made an offer which was not cut: the same as before, unless that has a connection which was
-// cut while nobody used it.
+// warm returns a backend that has just made an offer that was not cut. It reopens one whose connection was cut while idle.
 func (th *through) warm(offer func(w *designtest.World) []backend.Completion) backend.Backend {
 	th.r.Helper()
 	if _, err := th.Complete(th.r.Ctx, 0, offer(th.r.World), th.r.grant); err != nil {
@@ -84,7 +80,7 @@ func TestLostLeases(t *testing.T) {
 		r.LostLeases(proxy, pgtest.Cut{Mode: pgtest.CutBefore}, func() backend.Backend {
 			b := through.warm(designtest.Offers["a step"])
 			if depth.Night() {
-				through.reopen() // what it sends is to be prepared anew
+				through.reopen() // to prepare its statements anew
 				b = through.Backend
 			}
 			return b

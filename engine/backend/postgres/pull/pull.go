@@ -14,7 +14,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// ledger is the table of that name, as a queue: the node runs in it that have not ended are.
+// ledger is the ledger as a queue of the node runs that have not ended.
 var ledger = postgres.NewQueue(postgres.Table{
 	Name: "ledger", Path: "path", Ready: "q.status <> 'completed'",
 	Leased: "q.status = 'leased'", Lease: "status = 'leased', owner = $3::text", Free: "status = 'queued', owner = NULL",
@@ -60,30 +60,30 @@ var (
 	clearInboxSQL    = ledger.MustSQL("clear_inbox")
 )
 
-// DefaultSchema holds the tables where Config names no other.
+// DefaultSchema is the schema of a Config without one.
 const DefaultSchema = "pulley_pull"
 
-// Scan is how a cycle finds what has become runnable.
+// Scan is a way to find runnable node runs.
 type Scan string
 
 // The scans.
 const (
-	ScanApp Scan = "app" // all rows of the ledger are read, and the scope is rebuilt in the application
-	ScanSQL Scan = "sql" // one set-based anti-join finds it in the database
+	ScanApp Scan = "app" // read all ledger rows, and replay them in the program
+	ScanSQL Scan = "sql" // one set-based anti-join in the database
 )
 
-// Config is how a Backend is opened.
+// Config says how to open a Backend.
 type Config struct {
 	Store postgres.Config // an empty Schema means DefaultSchema
 	Scan  Scan            // empty: ScanApp
 }
 
-// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
+// Backend is the pull design.
 type Backend struct {
 	postgres.Base
 	store  *postgres.Store
 	scan   Scan
-	missed []atomic.Bool // by shard: something may have been committed without its cycle
+	missed []atomic.Bool // by shard: something may have been committed without a scan
 }
 
 var (
@@ -92,7 +92,7 @@ var (
 	_ backend.Canceler = (*Backend)(nil)
 )
 
-// Open connects and sets the schema up where needed.
+// Open connects to the store and sets up its schema if needed.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	cfg.Store.Schema = cmp.Or(cfg.Store.Schema, DefaultSchema)
 	switch cfg.Scan {
@@ -115,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	return On(store, cfg), nil
 }
 
-// On makes a backend on a store, whose schema is set up, for the scan of cfg; what that says of the store is not looked at.
+// On returns a backend on an open store, for cfg.Scan; it ignores cfg.Store.
 func On(store *postgres.Store, cfg Config) *Backend {
 	b := &Backend{
 		Base: postgres.NewBase(store, ledger, "ledger", "arrivals", "inbox"), store: store,
@@ -127,7 +127,7 @@ func On(store *postgres.Store, cfg Config) *Backend {
 	return b
 }
 
-// claimScan holds a schema to the scan that it was set up with.
+// claimScan refuses another scan than the one that the schema was set up with.
 func claimScan(ctx context.Context, store *postgres.Store, scan Scan) error {
 	if _, err := store.Pool.Exec(ctx, "INSERT INTO scans (scan) VALUES ($1) ON CONFLICT DO NOTHING", string(scan)); err != nil {
 		return postgres.Explain(err)
@@ -142,8 +142,8 @@ func claimScan(ctx context.Context, store *postgres.Store, scan Scan) error {
 	return nil
 }
 
-// Sweep implements backend.Backend: a cycle over all running instances, for what was committed without one. Node
-// runs whose lease is over are put first. There is nothing to remove, since the cycle that ends an instance takes its rows.
+// Sweep implements backend.Backend: it scans all running instances, for what was committed without a scan, and moves expired
+// leases to the front. Nothing needs cleanup.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return backend.Swept{}, err

@@ -36,7 +36,7 @@ func TestOverdueComesFirst(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) { newRig(t, cfg, scan).OverdueComesFirst() })
 }
 
-// TestScansDoNotMix wants a schema to be kept to one scan, and to one design.
+// TestScansDoNotMix checks that a schema keeps to one scan and one design.
 func TestScansDoNotMix(t *testing.T) {
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}
 	open(t, cfg, pull.ScanApp)

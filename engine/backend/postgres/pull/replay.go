@@ -12,15 +12,14 @@ import (
 	"pulley/engine/plan"
 )
 
-// replay is an instance's state as the ledger tells it: the core is led through the completions in
-// their order, and what it wanted is kept in memory.
+// replay is an instance's state, rebuilt in memory by replaying its completions in the core.
 type replay struct {
 	inst    state.Instance
 	end     *plan.End
-	ignored []graph.Run // completed, and cancelled or after the end
+	ignored []graph.Run // cancelled, or completed after the end
 }
 
-// completion is a row of the ledger that has its result.
+// completion is a ledger row with a result.
 type completion struct {
 	run     graph.Run
 	done    int64
@@ -28,11 +27,11 @@ type completion struct {
 	failure *plan.Failure
 }
 
-// finalAttempt is an attempt after which no policy tries again.
+// finalAttempt is an attempt that no policy retries.
 const finalAttempt = 1 << 30
 
-// rebuild leads the core through an instance from its input on. Completions of runs that are not under
-// way then are of such as were cancelled before they ended, and change nothing. The clock of the replay stands at zero.
+// rebuild replays an instance from its input. Completions of runs that are not open belong to cancelled runs, and are ignored.
+// The replay's clock is zero.
 func rebuild(id uuid.UUID, p *plan.Program, input json.RawMessage, completions []completion) (*replay, error) {
 	r := &replay{inst: state.Instance{ID: id, Core: p}}
 	started, err := p.Start(input)
@@ -54,7 +53,7 @@ func rebuild(id uuid.UUID, p *plan.Program, input json.RawMessage, completions [
 			continue
 		}
 		t.Done(run)
-		// Retries were decided when the attempt ended: what stands in the ledger is final.
+		// Retries are decided when an attempt ends: the ledger has only final results.
 		pl, err := t.Step(&r.inst, plan.Event{Run: c.run, Attempt: finalAttempt, Result: c.result, Failure: c.failure}, 0)
 		if err == nil {
 			r.end, err = t.Apply(&r.inst, pl)
@@ -66,7 +65,7 @@ func rebuild(id uuid.UUID, p *plan.Program, input json.RawMessage, completions [
 	return r, nil
 }
 
-// open gives a run that is to be executed and has not ended.
+// open returns a run that is to be executed and has not ended.
 func (r *replay) open(run graph.Run) (*state.Run, bool) {
 	q, ok := r.inst.Runs.Get(state.OfRun(run))
 	return q, ok && q.Place != state.NoQueue

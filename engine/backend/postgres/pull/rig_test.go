@@ -16,7 +16,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// rig is a store of one shard whose tasks a test completes by hand.
+// rig is a store of one shard whose tasks a test completes itself.
 type rig struct {
 	*designtest.World
 	b     *pull.Backend
@@ -38,7 +38,6 @@ func newRig(t *testing.T, cfg postgres.Config, scan pull.Scan) *rig {
 	return &rig{World: w, b: b, grant: backend.Grant{Owner: "test", Max: 100, Lease: time.Hour}}
 }
 
-// submit stores an instance of a program.
 func (r *rig) submit(source, input string) uuid.UUID {
 	r.Helper()
 	sub := backend.Submission{ID: uuid.New(), Program: r.Program(backendtest.Workflow{Source: source}), Input: json.RawMessage(input)}
@@ -50,7 +49,6 @@ func (r *rig) submit(source, input string) uuid.UUID {
 	return sub.ID
 }
 
-// took keeps the tasks of a call.
 func (r *rig) took(out backend.Committed, err error) {
 	r.Helper()
 	if err != nil {
@@ -59,7 +57,7 @@ func (r *rig) took(out backend.Committed, err error) {
 	r.held = append(r.held, out.Tasks...)
 }
 
-// task takes a held task of an action of an instance whose arguments are those given.
+// task removes and returns a held task by instance, action and arguments.
 func (r *rig) task(id uuid.UUID, action, args string) backend.Task {
 	r.Helper()
 	for i, t := range r.held {
@@ -72,19 +70,16 @@ func (r *rig) task(id uuid.UUID, action, args string) backend.Task {
 	return backend.Task{}
 }
 
-// done is the completion of a task as its action gives it.
 func done(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
 	c.Result, c.Failure = actions()[t.Action](t.Args, t.Attempt)
 	return c
 }
 
-// failed is the completion of a task with a failure.
 func failed(t backend.Task, typ, message string) backend.Completion {
 	return backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Failure: &plan.Failure{Type: typ, Message: message}}
 }
 
-// complete offers completions in one call and gives the answers.
 func (r *rig) complete(list ...backend.Completion) []backend.Answer {
 	r.Helper()
 	out, err := r.b.Complete(r.Ctx, 0, list, r.grant)
@@ -96,7 +91,6 @@ func (r *rig) complete(list ...backend.Completion) []backend.Answer {
 	return answers
 }
 
-// instance reads one.
 func (r *rig) instance(id uuid.UUID) backend.Instance {
 	r.Helper()
 	found, err := r.b.Lookup(r.Ctx, []uuid.UUID{id})
@@ -106,7 +100,7 @@ func (r *rig) instance(id uuid.UUID) backend.Instance {
 	return found[0]
 }
 
-// gives wants an instance to have completed with a result.
+// gives checks that an instance has completed with a result.
 func (r *rig) gives(id uuid.UUID, result string) {
 	r.Helper()
 	if in := r.instance(id); in.Status != backend.Completed || string(in.Result) != result {

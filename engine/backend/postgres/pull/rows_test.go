@@ -21,8 +21,8 @@ import (
 // drivePatience bounds one driven instance, and the wait for its sessions to end.
 const drivePatience = 15 * time.Minute
 
-// rowsPerNode drives a fan-out of n on a store of its own and gives the rows that the server read for a
-// node. Statistics of a session are complete once it has ended, so the pool is closed before they are read.
+// rowsPerNode drives a fan-out of n on its own store, and returns the rows read per node. It closes the pool first: a session's
+// statistics are complete when it has ended.
 func rowsPerNode(t *testing.T, scan pull.Scan, n int, drive backendtest.DriveConfig) float64 {
 	t.Helper()
 	schema := pgtest.SchemaOf(t, "pull:scan="+string(scan))
@@ -57,7 +57,6 @@ fn main(input: [n], output: [r]):
 	return rows
 }
 
-// rowsRead gives the rows that scans of a schema's tables have returned, as the server counts them.
 func rowsRead(ctx context.Context, t *testing.T, schema string) int64 {
 	t.Helper()
 	conn, err := pgx.Connect(ctx, pgtest.DSN(t))
@@ -78,8 +77,8 @@ func rowsRead(ctx context.Context, t *testing.T, schema string) int64 {
 	return rows
 }
 
-// TestRowsGrowWithTheWorkflow holds the cost that the design is known for: what a node costs grows with
-// the instance it is part of, since every cycle reads the instance again.
+// TestRowsGrowWithTheWorkflow checks the known cost of the design: a node costs more in a larger instance, since every scan reads
+// the instance again.
 func TestRowsGrowWithTheWorkflow(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
@@ -95,8 +94,7 @@ func TestRowsGrowWithTheWorkflow(t *testing.T) {
 	}
 }
 
-// TestCompletionsShareACycle wants what is completed together to be looked at together: the baseline is not
-// made to rescan more often than it must.
+// TestCompletionsShareACycle checks that completions of one call share one scan: the baseline does not scan more than it must.
 func TestCompletionsShareACycle(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {

@@ -15,17 +15,16 @@ import (
 	"pulley/engine/plan"
 )
 
-// scanned is an instance with all that stands in the ledger.
+// scanned is an instance with all its ledger rows.
 type scanned struct {
 	id          uuid.UUID
 	workflow    int32
 	input       []byte
 	completions []completion
-	waiting     []graph.Run // in the ledger, and not completed
-	broken      error       // a row that says nothing
+	waiting     []graph.Run // not completed
+	broken      error       // a corrupt row
 }
 
-// findApp finds what is runnable by replaying every instance that the cycle looks at.
 func (c *scanTx) findApp(ctx context.Context, scanned bool) error {
 	if !scanned {
 		batch := &pgx.Batch{}
@@ -45,7 +44,7 @@ func (c *scanTx) findApp(ctx context.Context, scanned bool) error {
 	return nil
 }
 
-// queueScan adds the statements that read instances and all that they have in the ledger, into c.found.
+// queueScan queues the statements that read instances and their ledger rows into c.found.
 func (c *scanTx) queueScan(batch *pgx.Batch, ids [][16]byte) {
 	found := make([]*scanned, len(ids))
 	c.found = found
@@ -73,7 +72,6 @@ func (c *scanTx) queueScan(batch *pgx.Batch, ids [][16]byte) {
 	})
 }
 
-// add notes a row of the ledger.
 func (in *scanned) add(run graph.Run, done *int64, result, failure []byte) {
 	if done == nil {
 		in.waiting = append(in.waiting, run)
@@ -89,8 +87,7 @@ func (in *scanned) add(run graph.Run, done *int64, result, failure []byte) {
 	in.completions = append(in.completions, c)
 }
 
-// judge replays an instance and finds what it can run now that is not in the ledger yet, and what is in
-// the ledger and was cancelled.
+// judge replays an instance. It notes runnable runs that the ledger lacks, and cancelled runs that it has.
 func (c *scanTx) judge(in *scanned, p *plan.Program) {
 	if in.broken != nil {
 		c.endCorrupt(in.id, in.broken)
@@ -119,14 +116,14 @@ func (c *scanTx) judge(in *scanned, p *plan.Program) {
 		}
 	}
 	for _, q := range r.inst.RunsInOrder() {
-		if !known[q.Key] { // what it waits for is when it is due, since the replay's clock stands at zero
+		if !known[q.Key] { // Due is the wait, since the replay's clock is zero
 			c.entries = append(c.entries, entry{key: backend.Key{Instance: in.id, Run: q.Key}, program: p, args: q.Args, wait: time.Duration(q.Due)})
 		}
 	}
 }
 
-// ignore makes completions of this transaction stale that the replay had no use for: what comes before them has
-// called them off, or ended their instance.
+// ignore makes completions of this transaction stale that the replay ignored: an earlier one cancelled them or ended their
+// instance.
 func (c *scanTx) ignore(id uuid.UUID, runs []graph.Run) {
 	for _, e := range c.events {
 		if e.lease.Key.Instance == id && slices.Contains(runs, e.lease.Key.Run) && c.applied[e.ord] {

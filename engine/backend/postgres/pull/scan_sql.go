@@ -15,29 +15,28 @@ import (
 	"pulley/engine/plan"
 )
 
-// ready is a row of the anti-join: a node run towards which enough steps have been made.
+// ready is a row of the anti-join: a node run with enough steps towards it.
 type ready struct {
 	key      backend.Key
 	program  *plan.Program
 	required int
 	arrived  int
-	reached  int  // how many of the arrived a watched barrier has been told of
-	watched  bool // a barrier that begins something before it is full
-	resumed  bool // no barrier: a traversal stopped here to read what it needs
+	reached  int  // up to which arrival a watched barrier was continued
+	watched  bool // a barrier that starts something before it is full
+	resumed  bool // no barrier: a traversal stopped here to read
 	args     *string
 	wait     *int64
 	finish   *string
 }
 
-// stepping is an event of a cycle.
 type stepping struct {
 	*ready
 	event plan.Event
 	inbox plan.Inbox
 }
 
-// findSQL finds what is runnable with the anti-join. What must be stepped to go on is stepped at once, and
-// it looks again until there is nothing of that kind; the rest goes into the ledger.
+// findSQL finds runnable node runs with the anti-join. It plans continuations at once and repeats the query until there are none;
+// other runs are entered into the ledger.
 func (c *scanTx) findSQL(ctx context.Context) error {
 	pending := map[backend.Key]bool{} // found before
 	for {
@@ -69,7 +68,6 @@ func (c *scanTx) findSQL(ctx context.Context) error {
 	}
 }
 
-// runnable asks the anti-join.
 func (c *scanTx) runnable(ctx context.Context) ([]*ready, error) {
 	rows, err := c.conn.Query(ctx, runnableSQL, c.shard, c.ids)
 	if err != nil {
@@ -87,7 +85,6 @@ func (c *scanTx) runnable(ctx context.Context) ([]*ready, error) {
 	})
 }
 
-// steps gives the events that a row calls for.
 func (r *ready) steps() []*stepping {
 	events := []plan.Event{{Run: r.key.Run, Fired: true}}
 	if r.watched {
@@ -100,7 +97,6 @@ func (r *ready) steps() []*stepping {
 	return out
 }
 
-// finish ends an instance as it was written down.
 func (c *scanTx) finish(r *ready) {
 	var end plan.End
 	if err := json.Unmarshal([]byte(*r.finish), &end); err != nil {
@@ -110,7 +106,7 @@ func (c *scanTx) finish(r *ready) {
 	c.end(r.key.Instance, &end)
 }
 
-// enterFound notes a run for the ledger whose arguments stand with the steps towards it.
+// enterFound notes a run for the ledger, with the arguments stored in its arrival.
 func (c *scanTx) enterFound(r *ready) {
 	e := entry{key: r.key, program: r.program}
 	var err error
@@ -124,7 +120,7 @@ func (c *scanTx) enterFound(r *ready) {
 	c.entries = append(c.entries, e)
 }
 
-// planContinuations reads what events need, lets the core go on from them, and writes down what follows.
+// planContinuations reads what continuations need, plans them, and writes their effects.
 func (c *scanTx) planContinuations(ctx context.Context, waited []*ready, pending map[backend.Key]bool) error {
 	var f effects
 	var steps []*stepping
@@ -145,7 +141,6 @@ func (c *scanTx) planContinuations(ctx context.Context, waited []*ready, pending
 	return c.conn.SendBatch(ctx, batch).Close()
 }
 
-// step lets the core go on from one event.
 func (c *scanTx) step(f *effects, s *stepping, pending map[backend.Key]bool) {
 	id := s.key.Instance
 	pl, err := s.program.Step(s.event, s.inbox, 0)
@@ -159,7 +154,7 @@ func (c *scanTx) step(f *effects, s *stepping, pending map[backend.Key]bool) {
 	}
 	full := s.event.Run == s.key.Run && !s.resumed
 	itself := func(q plan.Enqueue) bool { return full && q.Run == s.key.Run }
-	// An action that waited: the run that its barrier opens is its own.
+	// A barrier that is an action opens its own run.
 	if i := slices.IndexFunc(pl.Enqueues, itself); i >= 0 {
 		e := entry{key: s.key, program: s.program, args: pl.Enqueues[i].Args, wait: pl.Enqueues[i].After}
 		kept, err := backend.EncodeArgs(e.args)
@@ -183,10 +178,10 @@ func (c *scanTx) step(f *effects, s *stepping, pending map[backend.Key]bool) {
 	}
 }
 
-// dropCancelled takes back what this cycle was going to enter.
+// dropCancelled removes cancelled runs that this scan was going to enter.
 func (c *scanTx) dropCancelled(p *plan.Program, id uuid.UUID, cl plan.Clear) {
 	if !cl.AtWork {
-		return // then nothing there was still to be run
+		return // then no run there was open
 	}
 	g := p.Graph()
 	c.entries = slices.DeleteFunc(c.entries, func(e entry) bool {
@@ -194,7 +189,6 @@ func (c *scanTx) dropCancelled(p *plan.Program, id uuid.UUID, cl plan.Clear) {
 	})
 }
 
-// readAll fills the inboxes of events.
 func (c *scanTx) readAll(ctx context.Context, steps []*stepping) error {
 	var wanted, lists postgres.Keys
 	for i, s := range steps {
@@ -222,7 +216,6 @@ func (c *scanTx) readAll(ctx context.Context, steps []*stepping) error {
 	return err
 }
 
-// read puts what stands in slots into inboxes, by ord.
 func read(ctx context.Context, from postgres.Querier, shard int, slots *postgres.Keys, inbox func(ord int32) *plan.Inbox) error {
 	if len(slots.Ord) == 0 {
 		return nil

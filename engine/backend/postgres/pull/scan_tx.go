@@ -15,9 +15,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// scanAndClaim makes a cycle over instances, or over all running ones of the shard where ids is nil, and claims what is due
-// if that is wanted. An instance with data that the server refuses is ended by itself; the cycle is then made
-// again without it.
+// scanAndClaim scans instances, or all running ones of the shard if ids is nil, and claims what is due if claim is set. It ends
+// an instance whose data the server refuses, and repeats the scan.
 func (b *Backend) scanAndClaim(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, claim bool) (backend.Committed, error) {
 	c, err := b.scanOnce(ctx, shard, grant, ids, claim)
 	switch {
@@ -34,11 +33,11 @@ func (b *Backend) scanAndClaim(ctx context.Context, shard int, grant backend.Gra
 		return backend.Committed{}, err
 	}
 	c.out.Ended = append(ended, c.out.Ended...)
-	c.out.More = true // what was entered meanwhile is leased to nobody
+	c.out.More = true // what was entered since then is not leased
 	return c.out, nil
 }
 
-// isolate makes cycles over ever smaller parts of instances, one of which makes them fail, and ends that.
+// isolate scans ever smaller parts of instances until it finds the one that makes scans fail, and ends it.
 func (b *Backend) isolate(ctx context.Context, shard int, ids [][16]byte, because error) ([]backend.Instance, error) {
 	switch len(ids) {
 	case 0:
@@ -64,8 +63,7 @@ func (b *Backend) isolate(ctx context.Context, shard int, ids [][16]byte, becaus
 	return out, nil
 }
 
-// scanOnce makes one cycle. It is repeated where the server gave it up for another; repeating it is always right,
-// and one whose commit is lost is followed by the next.
+// scanOnce scans once, and retries after contention. Repeating a scan is always right, so a lost commit needs no resolution.
 func (b *Backend) scanOnce(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, claim bool) (c *scanTx, err error) {
 	known := b.reading()
 	err = b.store.RetryContended(ctx, fmt.Sprintf("a cycle on shard %d", shard), func() (err error) {
@@ -79,7 +77,7 @@ func (b *Backend) scanOnce(ctx context.Context, shard int, grant backend.Grant, 
 	return c, err
 }
 
-// runWithPrograms makes a transaction, anew where it has met workflows that are to be read first: each time, more of them are known.
+// runWithPrograms runs a transaction, and repeats it when it meets workflows that must be read first.
 func (b *Backend) runWithPrograms(ctx context.Context, known *reading, make func() *scanTx) (*scanTx, error) {
 	for {
 		c := make()
@@ -93,8 +91,7 @@ func (b *Backend) runWithPrograms(ctx context.Context, known *reading, make func
 	}
 }
 
-// scanAfterCommit makes the cycle that what was committed had to do without. Its failure is nobody's loss: More makes the
-// caller claim, which makes another.
+// scanAfterCommit makes the scan that a commit went without. On an error, More makes the caller claim, which scans.
 func (b *Backend) scanAfterCommit(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, out *postgres.Outcomes) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	c, err := b.scanAndClaim(ctx, shard, grant, ids, false)
@@ -106,24 +103,23 @@ func (b *Backend) scanAfterCommit(ctx context.Context, shard int, grant backend.
 	out.Add(&c)
 }
 
-// errNewWorkflow stops a cycle that met a workflow which must be read first.
+// errNewWorkflow stops a scan that met a workflow which must be read first.
 var errNewWorkflow = errors.New("workflow not read yet")
 
-// scanError is an error of the cycle, and not of what was to be committed with it.
+// scanError is an error of the scan, not of what is committed with it.
 type scanError struct{ error }
 
 func (e *scanError) Unwrap() error { return e.error }
 
-// reading is what the tries of one call know of workflows.
+// reading is the workflows known to the tries of a call.
 type reading struct {
 	b    *Backend
-	read map[int32]*plan.Program // nil: this process cannot read it, and its instances rest
+	read map[int32]*plan.Program // nil: this process cannot read it, and skips its instances
 }
 
 func (b *Backend) reading() *reading { return &reading{b, map[int32]*plan.Program{}} }
 
-// learn reads workflows, outside of transactions: a cycle must not wait for a second connection while it holds
-// one. Every try knows more of them.
+// learn reads workflows outside transactions: waiting for a second connection while holding one could deadlock.
 func (r *reading) learn(ctx context.Context, missing map[int32]bool) error {
 	for number := range missing {
 		p, err := r.b.store.Program(ctx, number)
@@ -135,41 +131,41 @@ func (r *reading) learn(ctx context.Context, missing map[int32]bool) error {
 	return nil
 }
 
-// scanTx is one transaction: what it commits first, and a cycle over the instances which that concerns.
+// scanTx is one transaction: what it commits, and a scan of the instances concerned.
 type scanTx struct {
 	b        *Backend
 	shard    int
 	grant    backend.Grant
 	programs *reading
 
-	submitted []postgres.Started // to be stored, in the order of ids
+	submitted []postgres.Started // to be stored, sorted by id
 	events    []*commitEvent     // to be committed, in key order
-	ids       [][16]byte         // instances that the cycle looks at, in order
-	all       bool               // it looks at all that run
-	bare      bool               // there is no cycle
-	claim     bool               // what is due is leased as well
+	ids       [][16]byte         // instances to scan, sorted
+	all       bool               // scan all that run
+	bare      bool               // no scan
+	claim     bool               // also lease what is due
 
 	conn              postgres.Conn
-	serverIncarnation string // of the server
-	xid               string // of the transaction, where it changes something for others to know
+	serverIncarnation string
+	xid               string // of the transaction, if it changes anything
 	fresh             map[[16]byte]bool
-	applied           map[int32]bool // by ord of what was found: whether it could be changed
-	ignored           map[int32]bool // by ord: cancelled by what comes before it in the same transaction
+	applied           map[int32]bool // by ord of the events found: whether the row could be changed
+	ignored           map[int32]bool // by ord: cancelled by an earlier event of the transaction
 
-	missing        map[int32]bool // workflows to be read before another try
-	found          []*scanned     // by their place in ids, nil where there is none that runs
+	missing        map[int32]bool // workflows to read before another try
+	found          []*scanned     // by index in ids; nil unless it runs
 	replays        map[uuid.UUID]*replay
-	endedInstances map[uuid.UUID]bool // they have ended in this cycle
-	notOpen        map[uuid.UUID]bool // none of their runs was open
+	endedInstances map[uuid.UUID]bool // in this scan
+	notOpen        map[uuid.UUID]bool // without open runs
 
 	entries       []entry
-	cancelledRows runs // rows of runs that were cancelled
+	cancelledRows runs
 	ends          []backend.Instance
 	tasks         []handed
 	out           backend.Committed
 }
 
-// newScanTx gives a transaction without anything to do. What the call has leased before is no longer granted.
+// newScanTx returns an empty transaction. Tasks in before are deducted from the grant.
 func (b *Backend) newScanTx(shard int, grant backend.Grant, before *postgres.Outcomes, known *reading) *scanTx {
 	if before != nil {
 		grant.Max = max(grant.Max-len(before.Result.Tasks), 0)
@@ -182,19 +178,17 @@ type entry struct {
 	key        backend.Key
 	program    *plan.Program
 	args       []plan.Arg
-	storedArgs *string // args as the ledger keeps them, where nothing else does
+	storedArgs *string // args to be stored, unless an arrival has them
 	wait       time.Duration
 	leased     bool
-	task       json.RawMessage // the arguments put together, where it is leased
+	task       json.RawMessage // the assembled arguments, if leased
 }
 
-// handed is a task that was claimed, with what its arguments are.
 type handed struct {
 	task backend.Task
 	args []plan.Arg
 }
 
-// runs are node runs as parameters of a statement.
 type runs struct {
 	instance [][16]byte
 	node     []int32
@@ -207,7 +201,7 @@ func (r *runs) add(key backend.Key) {
 	r.path = append(r.path, string(key.Run.Path))
 }
 
-// run makes the transaction. An unconfirmed outcome is backend.ErrUnknown; c then holds what is so if it was applied.
+// run runs the transaction. If the outcome is unknown, c has the results that it would have.
 func (b *Backend) run(ctx context.Context, c *scanTx) error {
 	var err error
 	if c.serverIncarnation, err = b.store.Incarnation(ctx); err != nil {
@@ -219,13 +213,12 @@ func (b *Backend) run(ctx context.Context, c *scanTx) error {
 	defer c.conn.Release()
 	err = c.scanInTransaction(ctx)
 	if err != nil && c.conn.InTransaction() {
-		_, _ = c.conn.Exec(ctx, "ROLLBACK") // what comes next is best done on this connection
+		_, _ = c.conn.Exec(ctx, "ROLLBACK") // a retry may use this connection
 	}
 	return err
 }
 
-// scanInTransaction commits what is to be committed with its cycle, in as many round trips as there are answers to be
-// waited for.
+// scanInTransaction commits what there is, with its scan, in as few round trips as possible.
 func (c *scanTx) scanInTransaction(ctx context.Context) error {
 	first := &pgx.Batch{}
 	first.Queue("BEGIN")
@@ -257,7 +250,7 @@ func (c *scanTx) scanInTransaction(ctx context.Context) error {
 	return c.conclude(ctx)
 }
 
-// findRunnable finds what is runnable, claims what is due, and puts the arguments of all that is leased together.
+// findRunnable finds runnable node runs, claims what is due, and assembles arguments.
 func (c *scanTx) findRunnable(ctx context.Context, scanned bool) error {
 	if c.all {
 		rows, err := c.conn.Query(ctx, runningSQL, c.shard)
@@ -289,7 +282,6 @@ func (c *scanTx) findRunnable(ctx context.Context, scanned bool) error {
 	return c.assemble(ctx)
 }
 
-// queueFirst adds the statements that commit what there is to be committed.
 func (c *scanTx) queueFirst(batch *pgx.Batch) error {
 	if c.submitted != nil {
 		c.queueSubmit(batch)
@@ -300,7 +292,7 @@ func (c *scanTx) queueFirst(batch *pgx.Batch) error {
 	return nil
 }
 
-// changes says whether there is anything to go on with.
+// changes reports whether a scan is needed: something was applied, or there is nothing else to do.
 func (c *scanTx) changes() bool {
 	if c.submitted == nil && c.events == nil {
 		return true
@@ -313,11 +305,11 @@ func (c *scanTx) changes() bool {
 	return len(c.fresh) > 0
 }
 
-// conclude fences what was cancelled, enters what is runnable, ends what is over, and commits.
+// conclude deletes cancelled runs, enters runnable ones, ends instances, and commits.
 func (c *scanTx) conclude(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	if r := &c.cancelledRows; len(r.instance) > 0 {
-		var exactly scope // what follows a path in key order begins with a dot
+		var exactly scope // paths below one continue with a dot
 		for i, path := range r.path {
 			exactly.instance, exactly.id = append(exactly.instance, r.instance[i]), append(exactly.id, r.node[i])
 			exactly.first, exactly.last = append(exactly.first, path), append(exactly.last, path+" ")
@@ -341,7 +333,6 @@ func (c *scanTx) conclude(ctx context.Context) error {
 	return &scanError{err}
 }
 
-// collectTasks gives the claimed tasks of instances that have not ended.
 func (c *scanTx) collectTasks() {
 	for _, h := range c.tasks {
 		if !c.endedInstances[h.task.Lease.Key.Instance] {
@@ -350,8 +341,8 @@ func (c *scanTx) collectTasks() {
 	}
 }
 
-// attempt makes a transaction until it is applied, see postgres.Store.Commit, and without its cycle where the server refuses
-// the data of that.
+// attempt retries a transaction until it is committed (postgres.Store.Commit), without its scan if the server refuses the scan's
+// data.
 func (b *Backend) attempt(ctx context.Context, shard int, make func(known *reading) *scanTx) (c *scanTx, err error) {
 	known := b.reading()
 	bare := false
@@ -378,7 +369,7 @@ func (b *Backend) attempt(ctx context.Context, shard int, make func(known *readi
 	return c, err
 }
 
-// addResult adds what a transaction did to what its call did, and makes the cycle that it did without.
+// addResult adds a transaction's results, and makes its scan if it went without.
 func (b *Backend) addResult(ctx context.Context, c *scanTx, grant backend.Grant, out *postgres.Outcomes) {
 	out.Add(&c.out)
 	if c.bare && c.changes() {
@@ -386,7 +377,7 @@ func (b *Backend) addResult(ctx context.Context, c *scanTx, grant backend.Grant,
 	}
 }
 
-// put stores in a map that is made when it is first needed: most cycles hold little.
+// put stores in a map that may be nil: most scans hold little.
 func put[K comparable, V any](m *map[K]V, key K, value V) {
 	if *m == nil {
 		*m = map[K]V{}

@@ -9,15 +9,13 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// Submit implements backend.Backend. The instances of a shard are stored in one transaction with the cycle that
-// finds their first node runs.
+// Submit implements backend.Backend. It stores and scans the instances of a shard in one transaction.
 func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
 	return b.store.Submit(ctx, subs, grant, func(shard int, started []postgres.Started, out *postgres.Outcomes) error {
 		return b.begin(ctx, shard, started, grant, out)
 	})
 }
 
-// begin stores the instances of one shard, with their cycle.
 func (b *Backend) begin(ctx context.Context, shard int, started []postgres.Started, grant backend.Grant, out *postgres.Outcomes) error {
 	c, err := b.attempt(ctx, shard, func(known *reading) *scanTx {
 		c := b.newScanTx(shard, grant, out, known)
@@ -37,7 +35,6 @@ func (b *Backend) begin(ctx context.Context, shard int, started []postgres.Start
 	return nil
 }
 
-// queueSubmit adds the statement that stores instances.
 func (c *scanTx) queueSubmit(batch *pgx.Batch) {
 	var workflows []int32
 	var inputs []string
@@ -55,7 +52,6 @@ func (c *scanTx) queueSubmit(batch *pgx.Batch) {
 	})
 }
 
-// start writes the first steps of the instances that are new.
 func (c *scanTx) start(f *effects) error {
 	for _, s := range c.submitted {
 		if !c.fresh[s.Submission.ID] {

@@ -29,11 +29,11 @@ type arrays struct {
 	watched bool
 	retries bool
 	ends    struct{ ord, instance, status, result, failure postgres.Array }
-	args    []any // all of them, in the order of apply.sql
-	chosen  []any // those that its statement takes
+	args    []any // all, in the order of apply.sql
+	chosen  []any // those of one statement
 }
 
-// The places of what is no array, in arrays.args.
+// Indices of the other parameters in arrays.args.
 const (
 	argShard = iota
 	argBackend
@@ -45,7 +45,6 @@ const (
 	argArrays
 )
 
-// arraysPool keeps the memory of arrays for the next commit.
 var arraysPool = sync.Pool{New: func() any { return newArrays() }}
 
 func newArrays() *arrays {
@@ -70,10 +69,9 @@ func newArrays() *arrays {
 	return a
 }
 
-// arraysMax is the most memory of one array, in bytes, that is kept for the next commit.
+// arraysMax is the size in bytes beyond which an array is not pooled.
 const arraysMax = 1 << 20
 
-// free gives the arrays back.
 func (a *arrays) free() {
 	size := 0
 	for _, arg := range a.args[argArrays:] {
@@ -87,7 +85,6 @@ func (a *arrays) free() {
 	}
 }
 
-// kinds says what there is.
 func (a *arrays) kinds() kinds {
 	var k kinds
 	has := func(array *postgres.Array, kind kinds) {
@@ -108,7 +105,7 @@ func (a *arrays) kinds() kinds {
 	return k
 }
 
-// add appends what an event changes, but for its node runs.
+// add appends what an event changes, except node runs.
 func (a *arrays) add(e *commitEvent) error {
 	switch {
 	case e.completion != nil:
@@ -207,10 +204,10 @@ func (a *arrays) addArrival(e *commitEvent, run graph.Run, required int, hard, s
 	r.soft.Int4(soft)
 }
 
-// atOnce is the wait of a node run that is leased as it is enqueued.
+// atOnce is the wait of a node run leased as it is enqueued.
 const atOnce = -1
 
-// addRun appends a node run that became ready, with its arguments as EncodeArgs writes them.
+// addRun appends a ready node run. args are as EncodeArgs writes them.
 func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64) {
 	q := &a.runs
 	q.ord.Int4(e.ord)
@@ -235,7 +232,7 @@ func (a *arrays) addEnd(e *commitEvent) error {
 	return nil
 }
 
-// inOrder sorts events by instance, node and path: the order in which every commit locks rows.
+// inOrder sorts events by key, the order in which every commit locks.
 func inOrder(events []*commitEvent) {
 	slices.SortStableFunc(events, func(a, b *commitEvent) int {
 		if c := bytes.Compare(a.instance[:], b.instance[:]); c != 0 {

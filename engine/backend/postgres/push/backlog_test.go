@@ -7,9 +7,8 @@ import (
 	"pulley/engine/backend/postgres/designtest"
 )
 
-// TestBacklogOfEndedInstances has a great many rows of instances that have ended, and were not swept yet, stand
-// before the one that is due: a claim must not take its share of them, find none of use and come back the next
-// time to the same; and sweeps must get through all of them (I9, I10; river PR#1318).
+// TestBacklogOfEndedInstances checks that a claim finds a due node run behind many rows of ended instances, and that sweeps
+// remove all of those (I9, I10; river PR#1318).
 func TestBacklogOfEndedInstances(t *testing.T) {
 	const ended = 3 * 100
 	w := newWorld(t)
@@ -28,8 +27,7 @@ func TestBacklogOfEndedInstances(t *testing.T) {
 	w.finish()
 }
 
-// TestStaleCountsNothing offers a branch's end by a holder whose lease has passed to another: the barrier behind it
-// does not count that (I2, I3).
+// TestStaleCountsNothing checks that a branch completed by the owner of a lost lease is not counted at the barrier (I2, I3).
 func TestStaleCountsNothing(t *testing.T) {
 	w := newWorld(t)
 	late := w.Launch(designtest.Joining)
@@ -50,7 +48,7 @@ func TestStaleCountsNothing(t *testing.T) {
 	w.finish()
 }
 
-// TestMarks completes in one place again and again, which has one mark; those of an hour ago are swept.
+// TestMarks checks that commits one after another share a slot, and that old slots are deleted.
 func TestMarks(t *testing.T) {
 	w := newWorld(t)
 	tasks := w.Launch(chained(5))

@@ -14,8 +14,7 @@ import (
 	"pulley/engine/graph"
 )
 
-// TestCalledOffInOneCall completes runs together of which one calls the others off: what comes of it is
-// what one of the orders gives.
+// TestCancelledInOneCall completes runs together, one of which cancels the others. The result is that of one of the orders.
 func TestCancelledInOneCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		order []int
@@ -35,7 +34,6 @@ func TestCancelledInOneCall(t *testing.T) {
 	}
 }
 
-// branches has a run that fails beside two in a row.
 var branches = backendtest.Workflow{Name: "branches", Input: `{}`, Want: `"Bad"`, Source: `
 fn branch(input: [n], output: [b]):
     a = @double(value=n)
@@ -51,9 +49,7 @@ fn main(input: [], output: [r]):
         r = @echo(value=e["type"])
 `}
 
-// TestCallOffHoldsWhatIsQueuedMeanwhile is the same, and stops the transaction that cancels when it has its
-// locks and enqueues the handler: what the sibling has queued is held as well, so that nobody can complete it
-// and go on.
+// TestCancelLocksWhatIsQueuedConcurrently checks that a cancelling transaction also locks what the sibling has queued.
 func TestCancelLocksWhatIsQueuedConcurrently(t *testing.T) {
 	w := newWorld(t)
 	release := w.stopAt(`BEFORE INSERT ON queue FOR EACH ROW WHEN (NEW.args::text LIKE '%"value":"Bad"%')`)
@@ -75,8 +71,8 @@ func TestCancelLocksWhatIsQueuedConcurrently(t *testing.T) {
 	w.finish()
 }
 
-// TestCallOffWaits lets a run be completed by another process while its sibling calls it off: what that has
-// queued meanwhile is cancelled as well, and nothing stays of the branches.
+// TestCancelWaits checks that an error waits for a sibling that another process is completing, and also cancels what that has
+// queued.
 func TestCancelWaits(t *testing.T) {
 	w := newWorld(t)
 	id, out := w.aroundItsSibling(branches, true, func(uuid.UUID) {})
@@ -89,8 +85,8 @@ func TestCancelWaits(t *testing.T) {
 	w.finish()
 }
 
-// TestEndWaitsForNobody is the same where the error ends the instance at once: the answer does not wait for the sibling,
-// which is committed after the end, and of which nothing is left once that was swept (I10).
+// TestEndWaitsForNobody checks that an error that ends its instance does not wait for a sibling's completion, which commits
+// later, and that no rows are left (I10).
 func TestEndWaitsForNobody(t *testing.T) {
 	w := newWorld(t)
 	wf := backendtest.Workflow{Name: "ends", Input: `{}`, Want: `"Bad"`, Source: `
@@ -123,8 +119,8 @@ func TestEndLooksForOthers(t *testing.T) {
 	w.noLeak()
 }
 
-// besideItsSibling completes the run of an instance that fails, while another process has applied the
-// completion of the other run, and not committed yet, for which it waits or not. Meanwhile is called when that has been committed.
+// aroundItsSibling completes the failing run of an instance while another process has applied, but not committed, the sibling's
+// completion, and checks whether it waits for that. Then it commits, and calls concurrently.
 func (w *world) aroundItsSibling(wf backendtest.Workflow, waits bool, concurrently func(uuid.UUID)) (id uuid.UUID, out backend.Committed) {
 	w.Helper()
 	t := w.T
@@ -147,7 +143,7 @@ func (w *world) aroundItsSibling(wf backendtest.Workflow, waits bool, concurrent
 		t.Fatal(err)
 	}
 	answered := make(chan error, 1)
-	var reply backend.Committed // read once answered has said how the call ended
+	var reply backend.Committed // read after answered
 	go func() {
 		var err error
 		reply, err = w.through.Complete(w.Ctx, 0, []backend.Completion{backendtest.Ran(failed)}, backendtest.Granted(9))
@@ -194,7 +190,7 @@ func TestCancelledAfterItsClaim(t *testing.T) {
 	w.noLeak()
 }
 
-// ahead ends each of its rounds with the first of two chains of actions.
+// ahead ends each round with the first of two chains of actions.
 var ahead = backendtest.Workflow{Name: "ahead", Input: `{"ns": [1, 2]}`, Want: `[1,2]`, Build: func() *graph.Builder {
 	b := graph.New("ahead", "ns")
 	round := b.Each("rounds", "n", "ns")
@@ -206,8 +202,8 @@ var ahead = backendtest.Workflow{Name: "ahead", Input: `{"ns": [1, 2]}`, Want: `
 	return b
 }}
 
-// TestCalledOffByItsOwnTransaction completes two runs together: one lets the next of its chain begin, and the other ends the
-// round, which calls that off. Nobody is to run it.
+// TestCancelledByItsOwnTransaction completes two runs together: one makes the next of its chain ready, and the other ends the
+// round, which cancels it. The call must not return its task.
 func TestCancelledByItsOwnTransaction(t *testing.T) {
 	w := newWorld(t)
 	tasks := w.Launch(ahead)

@@ -12,13 +12,12 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// cancelLockPasses bounds how often one transaction looks for runs that are to be cancelled.
+// cancelLockPasses bounds the passes that lock what a transaction cancels.
 const cancelLockPasses = 5
 
-// errCancelLocks is in the error of a transaction that could not get hold of all that it cancels.
 var errCancelLocks = errors.New("runs to be cancelled appear without end")
 
-// columns gives spans, which are in the order of keys, as parameters: ord, instance, node or variable, low, high.
+// columns returns sorted spans as parameters: ord, instance, node or variable, low, high.
 func columns(all []span) []any {
 	n := len(all)
 	ords, ids, lows, highs := make([]int32, n), make([]int32, n), make([]string, n), make([]string, n)
@@ -29,8 +28,8 @@ func columns(all []span) []any {
 	return []any{ords, instances, ids, lows, highs}
 }
 
-// queueDeletes adds the statements that take away what events unset, and others clear. Before their own statement has
-// been answered it is not sure that they was applied; these statements find that out.
+// queueDeletes queues the deletion of what some events unset and others clear. Unless sure is set, an event may prove stale, and
+// the statements check the commit slot.
 func (c *commit) queueDeletes(batch *pgx.Batch, unset, clear []*commitEvent, sure bool) {
 	d := dropsOf(unset, clear)
 	guarded := func(parameters ...any) []any {
@@ -61,7 +60,6 @@ func (c *commit) queueDeletes(batch *pgx.Batch, unset, clear []*commitEvent, sur
 	}
 }
 
-// readShared reads which instances have ended while others were at work on them.
 func (c *commit) readShared(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -70,9 +68,8 @@ func (c *commit) readShared(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// lockCancelled begins a transaction whose events call runs off, or which has been given up because what
-// follows them does, or met others: it locks those runs, and with them the events' own, in key order like any completion, and then
-// the counters. Whatever completes one of them meanwhile is waited for. It does nothing where nothing is to be locked first.
+// lockCancelled begins a transaction with its first locks, if it has any: on the node runs that its events cancel, those of the
+// lock set, and the events' own, in key order; then on counters. It waits for transactions that complete them.
 func (c *commit) lockCancelled(ctx context.Context, conn postgres.Conn, events []*commitEvent) (begun bool, err error) {
 	all := append(atWork(events), c.locks.runs...)
 	if len(all)+len(c.locks.counters) == 0 {
@@ -93,7 +90,7 @@ func (c *commit) lockCancelled(ctx context.Context, conn postgres.Conn, events [
 	return true, c.lockCounters(ctx, conn)
 }
 
-// lockCounters locks the counters that an earlier try of the transaction met, before any other, and waits but shortly from then on.
+// lockCounters locks the lock set's counters, and sets the lock timeout.
 func (c *commit) lockCounters(ctx context.Context, conn postgres.Conn) error {
 	if len(c.locks.counters) == 0 {
 		return nil
@@ -106,7 +103,6 @@ func (c *commit) lockCounters(ctx context.Context, conn postgres.Conn) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-// lockTimeoutSQL begin the part of a transaction that does not wait for others, see lockTimeout.
 var lockTimeoutSQL = postgres.LockTimeouts(lockTimeout)
 
 func (c *commit) setLockTimeout() string {
@@ -114,7 +110,7 @@ func (c *commit) setLockTimeout() string {
 	return c.b.store.AnyOf(lockTimeoutSQL)
 }
 
-// beforeNext is the statement that goes before runs that go on; empty: none does.
+// beforeNext returns the statement to send before continuations, if any.
 func (c *commit) beforeNext(events []*commitEvent) string {
 	if c.locksTimeOut || !mayWait(events) {
 		return ""
@@ -122,7 +118,6 @@ func (c *commit) beforeNext(events []*commitEvent) string {
 	return c.setLockTimeout()
 }
 
-// nextLocks is what the next try locks first.
 func (c *commit) nextLocks() lockSet {
 	for _, e := range c.events {
 		if e != nil {
@@ -132,9 +127,8 @@ func (c *commit) nextLocks() lockSet {
 	return c.locks
 }
 
-// lockCancelledNext locks what is cancelled by runs that go on, of which nothing was known when the transaction
-// began. What somebody else has locked is not waited for, out of order as that would be: the transaction is
-// given up, and begins again with these locks.
+// lockCancelledNext locks what continuations cancel. That is out of key order, so it does not wait: if a row is locked, the
+// transaction is retried with these locks first.
 func (c *commit) lockCancelledNext(ctx context.Context, conn postgres.Conn, events []*commitEvent) error {
 	all := atWork(events)
 	if len(all) == 0 {
@@ -145,8 +139,8 @@ func (c *commit) lockCancelledNext(ctx context.Context, conn postgres.Conn, even
 	return c.lockAllSeen(ctx, conn, all, &pgx.Batch{})
 }
 
-// lockAllSeen locks what has been queued since as well, until a statement has got hold of all that it saw: whoever adds to the regions must have
-// held a part of that before, so that nobody can from then on.
+// lockAllSeen repeats a lock statement until it has locked all that it saw. Adding to these regions takes a lock on one of their
+// rows, so then nobody can.
 func (c *commit) lockAllSeen(ctx context.Context, conn postgres.Conn, all []span, batch *pgx.Batch) error {
 	parameters := append([]any{c.shard}, columns(all)[1:]...)
 	for range cancelLockPasses {
@@ -163,7 +157,7 @@ func (c *commit) lockAllSeen(ctx context.Context, conn postgres.Conn, all []span
 	return fmt.Errorf("instance %s: %w", all[0].instance, errCancelLocks)
 }
 
-// dropCancelledTasks takes back the tasks that the transaction itself has cancelled.
+// dropCancelledTasks removes tasks that the transaction itself cancelled.
 func (c *commit) dropCancelledTasks() {
 	c.result.Tasks = slices.DeleteFunc(c.result.Tasks, func(t backend.Task) bool {
 		return slices.ContainsFunc(c.clearing, func(e *commitEvent) bool { return cancelsRun(e, t.Lease.Key) })

@@ -19,47 +19,45 @@ import (
 	"pulley/engine/plan"
 )
 
-// commit is one transaction that applies events of one shard, and what it found.
+// commit is one transaction that applies events of one shard, with its results.
 type commit struct {
 	b     *Backend
 	shard int
 	slot  commitSlot
 	owner int32
 	grant backend.Grant
-	sent  time.Time // before the first message: leases are counted from here on the local clock
+	sent  time.Time // before the first message; expiry times count from here
 
-	events []*commitEvent             // by ord; runs that go on are added as they do
-	from   map[uuid.UUID]*commitEvent // an event of each instance that was applied and may let runs go on
+	events []*commitEvent             // by ord; continuations are appended
+	from   map[uuid.UUID]*commitEvent // an applied event of each instance that may have continuations
 
-	stale           map[int32]bool // did not are applied
-	retry           map[int32]bool // and their row was being changed: to be offered once more
-	appliedEvents   []*commitEvent // what was applied in the last round
-	reachedBarriers []barrierCount // barriers that something arrived at in the last round
-	continuations   []backend.Key  // runs that go on because of the last round
-	clearing        []*commitEvent // what was applied and clears something
-	leasedRuns      []enqueue      // node runs of the last round that are leased at once if their event is applied
+	stale           map[int32]bool // not applied
+	retry           map[int32]bool // stale because the row was being changed: offer once more
+	appliedEvents   []*commitEvent // in the last round
+	reachedBarriers []barrierCount // with arrivals in the last round
+	continuations   []backend.Key  // of the last round
+	clearing        []*commitEvent // applied, and clear rows
+	leasedRuns      []enqueue      // of the last round, at once if their event is applied
 
-	locks        lockSet // what is to be locked first
-	locksTimeOut bool    // waits for others are short from here on
+	locks        lockSet
+	locksTimeOut bool // the lock timeout is set
 	ended        []*commitEvent
-	shared       []*commitEvent // of these, those on whose instances others are at work
+	shared       []*commitEvent // with other open node runs
 	result       backend.Committed
 }
 
-// barrierCount is how far a barrier has come.
 type barrierCount struct {
 	key              backend.Key
 	required, counts int
 }
 
-// applyEvents commits the events, all that are not stale, in one transaction. What was stale, c.gone says. An
-// unconfirmed outcome is backend.ErrUnknown.
+// applyEvents commits every event that is not stale, in one transaction; commit.stale lists the others.
 func (b *Backend) applyEvents(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, locks lockSet, m commitSlot) (*commit, error) {
 	c := &commit{b: b, locks: locks, shard: shard, slot: m, grant: grant, sent: b.store.Clock.Now()}
 	if err := c.resolveOwnerID(ctx); err != nil {
 		return nil, err
 	}
-	single := true // one round trip, which commits by itself
+	single := true // one round trip, without BEGIN
 	for _, e := range events {
 		c.registerEvent(e)
 		p := &e.plan
@@ -76,13 +74,12 @@ func (b *Backend) applyEvents(ctx context.Context, shard int, events []*commitEv
 		return c, asUnknown(c.applyRound(ctx, conn, events, "", batch))
 	}
 	err = c.applyInTransaction(ctx, conn, events)
-	if postgres.Contended(err) || errors.Is(err, errCancelLocks) { // it will be tried again, at best on this connection
+	if postgres.Contended(err) || errors.Is(err, errCancelLocks) { // a retry may use this connection
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
 	return c, err
 }
 
-// resolveOwnerID finds out for whom node runs are leased.
 func (c *commit) resolveOwnerID(ctx context.Context) (err error) {
 	if c.grant.Max > 0 {
 		c.owner, err = c.b.owner(ctx, c.grant.Owner)
@@ -90,7 +87,6 @@ func (c *commit) resolveOwnerID(ctx context.Context) (err error) {
 	return err
 }
 
-// registerEvent gives an event its place by ord.
 func (c *commit) registerEvent(e *commitEvent) {
 	for len(c.events) <= int(e.ord) {
 		c.events = append(c.events, nil)
@@ -98,7 +94,7 @@ func (c *commit) registerEvent(e *commitEvent) {
 	c.events[e.ord] = e
 }
 
-// asUnknown marks the error of something that commits when it leaves open whether it did.
+// asUnknown marks the error of a COMMIT whose outcome is open as ErrUnknown.
 func asUnknown(err error) error {
 	if postgres.Abandoned(err) {
 		return postgres.WrapUnknown(err)
@@ -106,8 +102,7 @@ func asUnknown(err error) error {
 	return err
 }
 
-// applyInTransaction applies the events and the runs that go on because of them, and removes what is over. A
-// connection that is returned inside of a transaction is closed by the pool.
+// applyInTransaction applies events and their continuations. The pool closes a connection released within a transaction.
 func (c *commit) applyInTransaction(ctx context.Context, conn postgres.Conn, events []*commitEvent) error {
 	begin := "BEGIN"
 	begun, err := c.lockCancelled(ctx, conn, events)
@@ -138,12 +133,11 @@ func (c *commit) applyInTransaction(ctx context.Context, conn postgres.Conn, eve
 	return asUnknown(conn.SendBatch(ctx, batch).Close())
 }
 
-// isLastRound says that nothing goes on because of the events.
 func isLastRound(events []*commitEvent) bool {
 	return !slices.ContainsFunc(events, func(e *commitEvent) bool { return len(e.plan.Arrivals) > 0 || len(e.plan.Resumes) > 0 })
 }
 
-// applyLastRound applies the last of the runs that go on and commits, in one round trip.
+// applyLastRound applies the last continuations and commits, in one round trip.
 func (c *commit) applyLastRound(ctx context.Context, conn postgres.Conn, events []*commitEvent) error {
 	batch := &pgx.Batch{}
 	over := slices.Clip(c.clearing)
@@ -159,8 +153,7 @@ func (c *commit) applyLastRound(ctx context.Context, conn postgres.Conn, events 
 	return err
 }
 
-// applyRound sends one apply statement, after one that begins if there is one, before those of a batch if there
-// is one, and takes in what it did.
+// applyRound sends begin, an apply statement and the batch after, and reads the results. begin and after may be empty.
 func (c *commit) applyRound(ctx context.Context, conn postgres.Conn, events []*commitEvent, begin string, after *pgx.Batch) error {
 	a := arraysPool.Get().(*arrays)
 	defer a.free()
@@ -191,7 +184,6 @@ func (c *commit) applyRound(ctx context.Context, conn postgres.Conn, events []*c
 	return nil
 }
 
-// parameters gives the values that a statement takes.
 func (c *commit) parameters(a *arrays, s statement) []any {
 	a.args[argShard], a.args[argBackend], a.args[argSlot], a.args[argNumber] = c.shard, c.b.slots.backend, c.slot.index, c.slot.number
 	a.args[argOwner], a.args[argLease], a.args[argWatched] = c.owner, c.grant.Lease.Microseconds(), a.watched
@@ -202,7 +194,7 @@ func (c *commit) parameters(a *arrays, s statement) []any {
 	return a.chosen
 }
 
-// enqueue appends the node runs that an event makes ready, and says which of them are leased at once.
+// enqueue appends the node runs that an event makes ready, and chooses those leased at once.
 func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 	for i := range e.plan.Enqueues {
 		q := &e.plan.Enqueues[i]
@@ -230,7 +222,7 @@ func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 	return nil
 }
 
-// readResult reads the row of one apply statement, which has what its kinds bring.
+// readResult reads the row that an apply statement returns.
 func (c *commit) readResult(rows pgx.Rows, k kinds, events []*commitEvent) error {
 	defer rows.Close()
 	c.reachedBarriers, c.appliedEvents = c.reachedBarriers[:0], c.appliedEvents[:0]
@@ -267,11 +259,10 @@ func (c *commit) readResult(rows pgx.Rows, k kinds, events []*commitEvent) error
 			return err
 		}
 	}
-	rows.Next() // there is no other, but an error may follow
+	rows.Next() // no second row, but maybe an error
 	return rows.Err()
 }
 
-// with adds to a set that may not be there yet.
 func with(set map[int32]bool, ord int32) map[int32]bool {
 	if set == nil {
 		set = map[int32]bool{}
@@ -280,7 +271,6 @@ func with(set map[int32]bool, ord int32) map[int32]bool {
 	return set
 }
 
-// readBarriers reads which barriers something has arrived at.
 func (c *commit) readBarriers(row [][]byte) error {
 	instances, nodes, paths := postgres.ReadArray(row[0]), postgres.ReadArray(row[1]), postgres.ReadArray(row[2])
 	required, completed := postgres.ReadArray(row[3]), postgres.ReadArray(row[4])
@@ -300,11 +290,11 @@ func (c *commit) readBarriers(row [][]byte) error {
 	return nil
 }
 
-// unopenedCount is the count of a barrier that nobody has opened.
+// unopenedCount is the required count of a barrier that was never opened.
 const unopenedCount = math.MaxInt32
 
-// collectContinuations finds the runs that go on because of the last round: where a traversal stopped to read, and what
-// the counts of barriers let go on. Of a barrier's count, what the round itself has added is known.
+// collectContinuations collects the continuations of the last round: traversals that stopped to read, and what barrier counts
+// start. The count before the round is the count less what the round added.
 func (c *commit) collectContinuations() {
 	c.continuations = c.continuations[:0]
 	var added map[backend.Key]int
@@ -322,7 +312,7 @@ func (c *commit) collectContinuations() {
 		}
 	}
 	for _, r := range c.reachedBarriers {
-		p := c.from[r.key.Instance].program // all events of an instance have its program
+		p := c.from[r.key.Instance].program // an instance has one program
 		for _, ev := range p.BarrierEvents(r.key.Run, r.required, r.counts-added[r.key], r.counts) {
 			c.continuations = append(c.continuations, backend.Key{Instance: r.key.Instance, Run: ev.Run})
 		}
@@ -330,14 +320,12 @@ func (c *commit) collectContinuations() {
 	slices.SortFunc(c.continuations, backend.Key.Compare)
 }
 
-// enqueue is a node run that an event made ready, with its arguments.
 type enqueue struct {
 	event *commitEvent
 	run   *plan.Enqueue
 	args  json.RawMessage
 }
 
-// collectEffects notes what follows from an event that was applied.
 func (c *commit) collectEffects(e *commitEvent) {
 	if p := &e.plan; len(p.Opens)+len(p.Arrivals)+len(p.Resumes) > 0 {
 		if c.from == nil {
@@ -353,7 +341,7 @@ func (c *commit) collectEffects(e *commitEvent) {
 	}
 	if r := e.plan.Retry; r != nil {
 		c.result.More = c.result.More || r.After.Microseconds() <= 0
-		c.result.DueAt(c.sent.Add(r.After)) // on the store's clock it is not earlier
+		c.result.DueAt(c.sent.Add(r.After)) // by the store's clock it is not earlier
 	}
 	c.result.More = c.result.More || e.leavesReady
 	for i := range e.plan.Enqueues {
@@ -363,7 +351,7 @@ func (c *commit) collectEffects(e *commitEvent) {
 	}
 }
 
-// collectTasks makes tasks of what was leased at once: in order, but for what did not are applied.
+// collectTasks makes tasks of the runs leased at once, except those of stale events. tokens have the same order.
 func (c *commit) collectTasks(tokens postgres.Elements) error {
 	for _, q := range c.leasedRuns {
 		if c.stale[q.event.ord] {
@@ -386,7 +374,7 @@ func (c *commit) collectTasks(tokens postgres.Elements) error {
 	return nil
 }
 
-// planContinuations reads what the runs that go on need, and plans them.
+// planContinuations reads what continuations need, and plans them.
 func (c *commit) planContinuations(ctx context.Context, conn postgres.Conn) ([]*commitEvent, error) {
 	var events []*commitEvent
 	var aggregates postgres.Keys

@@ -11,24 +11,22 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// commitSlots are the places in which a backend's commits leave their marks: as many in each shard as it has commits
-// under way there. A place belongs to one commit at a time, until it is known what became of that.
+// commitSlots assigns commit slots, in each shard one per concurrent commit, until the commit's outcome is known.
 type commitSlots struct {
-	backend   int64         // names the backend among all, by chance
-	retention time.Duration // how long they are
+	backend   int64         // random id
+	retention time.Duration // of slot rows
 	number    atomic.Int64
 	mu        sync.Mutex
 	free      [][]int32 // by shard
-	unused    []int32   // by shard: the first that was never used
+	unused    []int32   // by shard: the first unused index
 }
 
-// commitSlot is where a commit says that it was applied.
+// commitSlot is a slot and the number of a commit in it.
 type commitSlot struct {
 	index  int32
 	number int64
 }
 
-// newCommitSlots is for marks that are kept for as long as the host of the store says, or commitSlotRetention.
 func newCommitSlots(store *postgres.Store) *commitSlots {
 	id := store.Clock.NewID()
 	return &commitSlots{
@@ -37,7 +35,6 @@ func newCommitSlots(store *postgres.Store) *commitSlots {
 	}
 }
 
-// acquire gives a place to one commit after the other.
 func (m *commitSlots) acquire(shard int) int32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,18 +47,17 @@ func (m *commitSlots) acquire(shard int) int32 {
 	return m.unused[shard] - 1
 }
 
-// release gives a place back. One whose last commit may still be under way, or a transaction that came to none, is not given
-// back.
+// release frees a slot. It is not called for one whose last transaction may still be in flight.
 func (m *commitSlots) release(shard int, slot int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free[shard] = append(m.free[shard], slot)
 }
 
-// next gives a commit its mark: greater than all before in that place.
+// next numbers a commit, above all before.
 func (m *commitSlots) next(slot int32) commitSlot { return commitSlot{slot, m.number.Add(1)} }
 
-// stale gives which completions of a commit were stale if it was applied.
+// stale reads which completions of a commit were stale; took reports whether it was applied.
 func (b *Backend) stale(ctx context.Context, shard int, m commitSlot) (ords map[int32]bool, took bool, err error) {
 	rows, err := b.store.Pool.Query(ctx, commitSlotSQL, shard, b.slots.backend, m.index, m.number)
 	if err != nil {
@@ -77,16 +73,15 @@ func (b *Backend) stale(ctx context.Context, shard int, m commitSlot) (ords map[
 	return ords, took, rows.Err()
 }
 
-// owners are the numbers of owners.
 type owners struct {
 	mu      sync.Mutex
 	numbers map[string]int32
 }
 
-// ownersMax bounds the owners that a backend remembers; beyond it, it starts anew.
+// ownersMax is the size at which the cache is cleared.
 const ownersMax = 1000
 
-// owner gives the number of an owner, storing its name first if needed.
+// owner returns the id of an owner, which it stores if new.
 func (b *Backend) owner(ctx context.Context, name string) (int32, error) {
 	o := &b.owners
 	o.mu.Lock()

@@ -12,10 +12,9 @@ import (
 	"pulley/engine/plan"
 )
 
-// resolveTimeout bounds finding out what became of a commit, when the caller's context has ended.
+// resolveTimeout bounds resolving a commit, also after the caller's context has ended.
 const resolveTimeout = 10 * time.Second
 
-// coreEvent gives a completion, or a run that goes on, as the core's event.
 func (e *commitEvent) coreEvent() plan.Event {
 	c := e.completion
 	if c == nil {
@@ -62,7 +61,6 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	return out.Committed(), nil
 }
 
-// completed makes events of completions, and answers those that can be none.
 func (b *Backend) completed(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
 	events := make([]*commitEvent, 0, len(completions))
 	for i := range completions {
@@ -73,8 +71,7 @@ func (b *Backend) completed(shard int, completions []backend.Completion, out *po
 	return events
 }
 
-// refuse answers completions that the core would not plan. Where the lease is not held either, they
-// are stale like any other.
+// refuse answers completions that the core would not plan: with its error, or Stale without a lease.
 func (b *Backend) refuse(ctx context.Context, shard int, unfit []*commitEvent, out *postgres.Outcomes) error {
 	if len(unfit) == 0 {
 		return nil
@@ -96,7 +93,6 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*commitEvent, o
 	return nil
 }
 
-// add takes in a commit.
 func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
 	for _, e := range events {
 		out.Conclude(e.ord, !c.stale[e.ord], e.submission != nil)
@@ -115,8 +111,7 @@ func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
 	out.Add(&c.result)
 }
 
-// commitBatch applies events in as few transactions as their data allows; see postgres.Halve. grant is that of the
-// whole call: what one transaction leased is no longer granted to the next.
+// commitBatch applies events in as few transactions as their data allows; see postgres.Halve.
 func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
 	return postgres.Halve(out, events, func(events []*commitEvent) error {
 		events = unanswered(events, out)
@@ -131,8 +126,7 @@ func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEv
 	})
 }
 
-// commitUncontended applies events, and gives those that are to be committed again since another transaction was changing their rows, such as one that
-// renews leases.
+// commitUncontended applies events, and returns those whose rows another transaction, such as a lease renewal, was changing.
 func (b *Backend) commitUncontended(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (moved []*commitEvent, err error) {
 	c, open, err := b.commitOnce(ctx, shard, events, grant, out)
 	if err != nil || c == nil {
@@ -149,7 +143,7 @@ func (b *Backend) commitUncontended(ctx context.Context, shard int, events []*co
 	return moved, nil
 }
 
-// commitRetries commits completions again whose rows others were changing. Those that others change on and on are to be offered again.
+// commitRetries commits those whose rows were being changed. If that continues, it answers them Again.
 func (b *Backend) commitRetries(ctx context.Context, shard int, moved []*commitEvent, grant backend.Grant, out *postgres.Outcomes) {
 	doing := fmt.Sprintf("committing on shard %d what others were changing", shard)
 	err := b.store.Retry(ctx, doing, postgres.LockRemedy, func() error {
@@ -171,8 +165,7 @@ func (b *Backend) commitRetries(ctx context.Context, shard int, moved []*commitE
 	}
 }
 
-// unanswered leaves the events of which it is not known yet what became of them. The others were settled after a lost
-// commit, and are not offered again with those that are halved.
+// unanswered returns the events without an answer. Those resolved after a lost commit have one, and must not be committed again.
 func unanswered(events []*commitEvent, out *postgres.Outcomes) []*commitEvent {
 	answered := func(e *commitEvent) bool { return out.Answers[e.ord].Answer != "" }
 	if !slices.ContainsFunc(events, answered) {
@@ -181,9 +174,8 @@ func unanswered(events []*commitEvent, out *postgres.Outcomes) []*commitEvent {
 	return slices.DeleteFunc(slices.Clone(events), answered)
 }
 
-// commitOnce applies events in one transaction, again where the server gave it up for another, and
-// settles what an unconfirmed commit did. It gives the last commit with the events that were in it, none where all
-// were settled: those that were are answered, and their answers stand.
+// commitOnce applies events in one transaction, retries it after contention, and resolves an unconfirmed commit. It returns the
+// last commit and its events, or nil if all were resolved and so answered.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (c *commit, of []*commitEvent, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	slot, resolved := b.slots.acquire(shard), true
@@ -213,7 +205,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 			if lost == postgres.CommitsMax {
 				return err
 			}
-			return postgres.Retryable(err) // submitting again is always right: the id decides
+			return postgres.Retryable(err) // the id decides, so submitting again is right
 		}
 		open, unclear := b.resolveCommit(ctx, shard, events, m, begun, out)
 		if unclear != nil || lost == postgres.CommitsMax && len(open) > 0 {
@@ -226,7 +218,7 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 		return nil
 	})
 	if err != nil && lost > 0 && !backend.IsUnknown(err) && !postgres.Poisoned(err) {
-		// An earlier try may have taken place, or the leases are no longer those that the caller knows.
+		// An earlier try may have been applied, or changed tokens that the caller knows.
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
 	if err != nil {
@@ -235,17 +227,15 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 	return c, events, nil
 }
 
-// hasEnded says whether a transaction that failed before its COMMIT is over, or was never begun. One that is not may yet take locks,
-// that of its mark among them, behind others: whoever had the same place would hold that first, and they would wait for each
-// other in a circle.
+// hasEnded reports whether a transaction that failed before COMMIT has ended, or never began. An abandoned transaction may still
+// acquire locks; reusing its commit slot could deadlock.
 func hasEnded(c *commit, err error) bool {
 	return c == nil || errors.Is(err, errCancelLocks) || !postgres.Abandoned(err)
 }
 
-// resolveCommit finds out what an unconfirmed commit did. Completions that are open still get a new token,
-// so that the lost commit cannot are applied any more, and are returned to be committed again. Of the
-// others, those are applied that the commit did, if it has left its mark: all of it was applied then. Where the engine stood
-// still for so long, since the commit begun, that the mark may be forgotten, they are to be offered again.
+// resolveCommit resolves an unconfirmed commit. Completions still open get a new token, so that the lost commit can no longer
+// apply them, and are returned. The others were applied if the commit slot has this commit and does not call them stale. If the
+// commit began so long ago that its slot may have been deleted, they are answered Again with errForgotten, else Stale.
 func (b *Backend) resolveCommit(ctx context.Context, shard int, events []*commitEvent, m commitSlot, begun time.Time, out *postgres.Outcomes) ([]*commitEvent, error) {
 	ctx, cancel := b.store.Clock.Within(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
@@ -282,5 +272,4 @@ func (b *Backend) resolveCommit(ctx context.Context, shard int, events []*commit
 	return open, nil
 }
 
-// errForgotten is why nobody can tell any more what became of a commit.
 var errForgotten = fmt.Errorf("%w: it was asked for so late that its mark may be forgotten", backend.ErrUnknown)

@@ -16,8 +16,7 @@ import (
 	"pulley/engine/backend/postgres/designtest"
 )
 
-// TestMoved completes while the rows are being changed by the extension of their leases: no completion
-// by the holder is stale (I3).
+// TestMoved checks that no completion by the owner is stale while a renewal changes its row (I3).
 func TestMoved(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		w := newWorld(t)
@@ -89,7 +88,6 @@ func TestMoved(t *testing.T) {
 	})
 }
 
-// doubles is the result of a fan-out of n that doubles its places.
 func doubles(n int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -98,8 +96,8 @@ func doubles(n int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// TestNoDeadlock lets several processes complete the same instances, in batches of every order, where they
-// meet at joins: nobody waits in a circle (D5).
+// TestNoDeadlock has several processes complete the same instances, in batches of every order, and checks that there is no
+// deadlock (D5).
 func TestNoDeadlock(t *testing.T) {
 	w := newWorld(t)
 	before := w.Deadlocks()
@@ -124,15 +122,14 @@ func TestNoDeadlock(t *testing.T) {
 	for _, b := range peers {
 		b.Close()
 	}
-	w.finish() // all these sessions are over then, and have said what they counted
+	w.finish() // ends the sessions, so that their counters are complete
 	if n := w.Deadlocks() - before; n != 0 {
 		t.Errorf("%d deadlocks", n)
 	}
 }
 
-// TestCommitsLockInOrder completes in an order of its own what a look whether the same leases are held locks in the order of
-// the keys, and holds both up at a row in the middle: neither has then what the other wants next (D5). Of the rows that
-// a commit locks, the order of those of the queue comes from the engine, and that of counters from the statement.
+// TestCommitsLockInOrder checks that a commit and a check of leases do not deadlock (D5). The completions are not in key order,
+// and both transactions stop at a row in the middle. The engine orders a commit's queue rows, the statement its counters.
 func TestCommitsLockInOrder(t *testing.T) {
 	w := newWorld(t)
 	before := w.Deadlocks()
@@ -176,13 +173,12 @@ func TestCommitsLockInOrder(t *testing.T) {
 	if a, b := <-looked, <-completed; a != nil || b != nil {
 		t.Errorf("the look: %v; the completions: %v", a, b)
 	}
-	w.finish() // the sessions are over then, and have said what they counted
+	w.finish() // ends the sessions, so that their counters are complete
 	if n := w.Deadlocks() - before; n != 0 {
 		t.Errorf("D5: %d deadlocks between a commit and a look at leases", n)
 	}
 }
 
-// nested has a join of two in one of three.
 var nested = backendtest.Workflow{Name: "nested", Input: `{}`, Want: `[6,6,8]`, Source: `
 fn pair(input: [], output: [s]):
     a, b = parallel:
@@ -198,9 +194,9 @@ fn main(input: [], output: [r]):
     r = [p, c, d]
 `}
 
-// TestLaterRoundsLockInOrder lets two processes complete runs of the same two instances: each fills the inner join of one, from
-// which it goes on to the outer join, and arrives at the outer join of the other. Both are held up when each has what the other
-// wants next: neither waits for the other in a circle (D5), and all is applied.
+// TestLaterRoundsLockInOrder has two processes complete runs of the same two instances. Each fills the inner join of one,
+// continues at its outer join, and arrives at the outer join of the other. Both stop when each holds what the other wants next.
+// It checks that there is no deadlock (D5), and that all is applied.
 func TestLaterRoundsLockInOrder(t *testing.T) {
 	for name, there := range map[string]bool{"counters that are there": true, "new counters": false} {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +216,7 @@ func TestLaterRoundsLockInOrder(t *testing.T) {
 				calls[1-i] = append(calls[1-i], backendtest.Ran(of[`{"value":3}`]))
 			}
 			w.completeInACircle(calls)
-			w.finish() // the sessions are over then, and have said what they counted
+			w.finish() // ends the sessions, so that their counters are complete
 			if n := w.Deadlocks() - before; n != 0 {
 				t.Errorf("D5: %d deadlocks between transactions that continue", n)
 			}
@@ -228,8 +224,8 @@ func TestLaterRoundsLockInOrder(t *testing.T) {
 	}
 }
 
-// TestLaterRoundsWaitInOrder has another transaction hold a counter for long that a completion comes to in a later round: it gives
-// up, begins again with that locked first, and waits there for as long as it takes.
+// TestLaterRoundsWaitInOrder checks that a completion whose later round finds a counter locked is retried, locks that first, and
+// waits without a lock timeout.
 func TestLaterRoundsWaitInOrder(t *testing.T) {
 	w := newWorld(t)
 	of := map[string]backend.Task{}
@@ -241,7 +237,7 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback(w.Ctx) }() // after a commit there is none
+	defer func() { _ = tx.Rollback(w.Ctx) }() // unless committed
 	if _, err := tx.Exec(w.Ctx, "SELECT FROM readiness WHERE required = 3 FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +271,7 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 	w.finish()
 }
 
-// completeInACircle makes two calls, each on a process of its own, and lets neither go on before both have counted arrivals.
+// completeInACircle makes two calls, each in its own process, which both stop when they have counted arrivals.
 func (w *world) completeInACircle(calls [2][]backend.Completion) {
 	w.Helper()
 	release := w.stopAt("AFTER INSERT OR UPDATE ON readiness FOR EACH STATEMENT")
@@ -286,7 +282,7 @@ func (w *world) completeInACircle(calls [2][]backend.Completion) {
 		completing.Go(func() {
 			defer b.Close()
 			out, err := b.Complete(w.Ctx, 0, call, backendtest.Granted(0))
-			for postgres.Contended(err) { // on a slow machine the other may keep a row for longer than all tries wait: engines offer again
+			for postgres.Contended(err) { // on a slow machine a lock may outlast all tries
 				out, err = b.Complete(w.Ctx, 0, call, backendtest.Granted(0))
 			}
 			if got := backendtest.Answers(out); err != nil || got != "applied applied" {
@@ -299,7 +295,7 @@ func (w *world) completeInACircle(calls [2][]backend.Completion) {
 	completing.Wait()
 }
 
-// stopAt stops transactions at a trigger until they are released.
+// stopAt makes a trigger stop transactions until release is called.
 func (w *world) stopAt(trigger string) (release func()) {
 	w.Helper()
 	conn, err := w.direct.store.Pool.Acquire(w.Ctx)
@@ -322,15 +318,15 @@ func (w *world) stopAt(trigger string) (release func()) {
 	return func() { lock("SELECT pg_advisory_unlock(hashtext(current_schema()))") }
 }
 
-// stopped waits until so many sessions of this store have been stopped.
+// stopped waits until as many sessions of this store are stopped.
 func (w *world) stopped(sessions int) {
 	w.Helper()
 	w.Eventually("not all have been stopped", `SELECT count(*) = $2 FROM pg_stat_activity
 		WHERE datname = current_database() AND wait_event = 'advisory' AND application_name = left($1, 63)`, w.cuttable().Application, sessions)
 }
 
-// TestFailingBesideSiblings lets instances fail while their siblings complete and sweeps go on: nothing of
-// them is left after the last sweep, and instances that live are not touched (I10, I12).
+// TestFailingBesideSiblings has instances fail while siblings complete and sweeps run, and checks that no rows of them are left,
+// and that running instances are not touched (I10, I12).
 func TestFailingBesideSiblings(t *testing.T) {
 	const instances = 200
 	w := newWorld(t)
@@ -349,8 +345,7 @@ fn main(input: [], output: [r]):
 	w.Complete(backendtest.Ran(living[0]))
 	stored := w.Dump(living[0].Lease.Key.Instance)
 	started := w.Submit(w.Instances(wf, instances)...)
-	// Two processes complete neighbouring members of each instance at the same time, each in an order of
-	// its own, and a third sweeps.
+	// Two processes complete neighbouring members of each instance, each in its own order; a third sweeps.
 	tasks := [2][]backend.Task{}
 	for i, task := range started {
 		tasks[i%2] = append(tasks[i%2], task)

@@ -18,8 +18,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// numbered starts instances of one program whose ids, and so their places in a batch, are in order, and
-// gives the first task of each.
+// numbered starts instances with ascending ids, and so places in a batch, and returns the first task of each.
 func (w *world) numbered(wf backendtest.Workflow, n int) []backend.Task {
 	w.Helper()
 	tasks := make([]backend.Task, n)
@@ -36,8 +35,7 @@ func (w *world) numbered(wf backendtest.Workflow, n int) []backend.Task {
 	return tasks
 }
 
-// TestOverflow spoils counters by hand, and wants the completions that meet them to be refused by
-// themselves, with their neighbours applied and nothing of their own changed (I2, I12).
+// TestOverflow corrupts counters, and checks that only the completions that reach them are refused, and change nothing (I2, I12).
 func TestOverflow(t *testing.T) {
 	for name, c := range map[string]struct {
 		wf      backendtest.Workflow
@@ -70,13 +68,11 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// unopen takes an instance's counters away.
 func (w *world) unopen(id uuid.UUID, _ *plan.Program) {
 	w.Helper()
 	w.Exec("DELETE FROM readiness WHERE instance_id = $1", id)
 }
 
-// fill fills the counter of an instance's only aggregate.
 func (w *world) fill(id uuid.UUID, p *plan.Program) {
 	w.Helper()
 	for _, n := range p.Graph().Nodes {
@@ -88,8 +84,8 @@ func (w *world) fill(id uuid.UUID, p *plan.Program) {
 	w.Fatal("the program has no aggregate of two")
 }
 
-// TestSplit gives a batch one member whose data the server refuses and one that fails for a reason that
-// passes: each is answered for itself, the latter to be offered again (I12).
+// TestSplit checks that in a batch with one member whose data is refused and one that fails for a transient reason, each gets its
+// own answer (I12).
 func TestSplit(t *testing.T) {
 	w := newWorld(t)
 	tasks := w.numbered(designtest.Sequence, 5)
@@ -109,7 +105,7 @@ func TestSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The last three share the fate of their transaction, which nobody's data is to blame for.
+	// The last three share their transaction, which failed for a transient reason.
 	if got, want := backendtest.Answers(out), "applied refused again again again"; got != want {
 		t.Fatalf("answers %s; want %s", got, want)
 	}
@@ -134,7 +130,7 @@ func TestSplit(t *testing.T) {
 	w.finish()
 }
 
-// TestMalformed offers keys that no row can have: they are stale, and harm no neighbour (I12).
+// TestMalformed checks that impossible keys are stale and harm no neighbour (I12).
 func TestMalformed(t *testing.T) {
 	w := newWorld(t)
 	good, bad := w.Launch(designtest.Sequence)[0], w.Launch(designtest.Sequence)[0]
@@ -157,8 +153,8 @@ func TestMalformed(t *testing.T) {
 	w.finish()
 }
 
-// TestTransient lets the server give a commit up, or end the session in the middle of it, a number of
-// times: as long as that is not for ever, the completion is applied.
+// TestTransient checks that a completion is applied although the server rolls the commit back, or ends its session, several
+// times.
 func TestTransient(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -201,13 +197,12 @@ func TestTransient(t *testing.T) {
 	}
 }
 
-// hasty is a clock that does not pause.
 type hasty struct{ postgres.Machine }
 
 func (hasty) Wait(context.Context, time.Duration, ...<-chan struct{}) int { return postgres.TimedOut }
 
-// TestChangedForEver has the row of a completion be changed by others whenever it is to be taken away: the completion is to be offered again
-// after a bounded number of tries, and its answer says why. Another of the call is applied.
+// TestChangedForEver checks that a completion whose row keeps changing is answered Again, with the reason, after a bounded number
+// of tries, and that another of the call is applied.
 func TestChangedForEver(t *testing.T) {
 	w := newWorld(t)
 	w.direct.store.Clock = hasty{}
@@ -233,8 +228,7 @@ func TestChangedForEver(t *testing.T) {
 	w.finish()
 }
 
-// TestStaleClearsNothing offers the end of a round by a holder whose lease has passed to another: neither
-// what the round leaves nor what was collected goes (I3).
+// TestStaleClearsNothing checks that a round's end by the owner of a lost lease deletes no values (I3).
 func TestStaleClearsNothing(t *testing.T) {
 	w := newWorld(t)
 	wf := backendtest.Workflow{Name: "resets", Input: `{"n": 3}`, Want: `[4]`, Source: `

@@ -14,7 +14,6 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// chained is a program of n actions in a row.
 func chained(n int) backendtest.Workflow {
 	var source strings.Builder
 	source.WriteString("\nfn main(input: [n], output: [x]):\n    x = n\n")
@@ -24,7 +23,7 @@ func chained(n int) backendtest.Workflow {
 	return backendtest.Workflow{Name: "chained", Input: `{"n": 0}`, Want: fmt.Sprint(n), Source: source.String()}
 }
 
-// BenchmarkHop completes the actions of a chain one by one: a hop is one call, one commit and one round trip.
+// BenchmarkHop completes the actions of a chain one by one: a hop is one call, one commit, one round trip.
 func BenchmarkHop(b *testing.B) {
 	p := chained(200).Program(b)
 	push := open(b, postgres.Config{DSN: pgtest.DSN(b), Schema: pgtest.Schema(b), Shards: 1})

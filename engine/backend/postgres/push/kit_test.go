@@ -32,7 +32,6 @@ func newWorld(t *testing.T) *world {
 	return worldIn(t, designtest.SharedConfig(t, "push", 1))
 }
 
-// worldIn is a world in a schema of a database.
 func worldIn(t *testing.T, cfg postgres.Config) *world {
 	t.Helper()
 	cfg.Connections = 4
@@ -46,31 +45,30 @@ func worldIn(t *testing.T, cfg postgres.Config) *world {
 	return w
 }
 
-// cuttable is the configuration of backends whose sessions are to be told from others.
+// cuttable configures backends whose sessions can be identified.
 func (w *world) cuttable() postgres.Config {
 	cfg := w.Cfg
 	cfg.Application = "cut " + cfg.Schema
 	return cfg
 }
 
-// through opens a backend on the other side of a proxy.
 func through(t testing.TB, p *pgtest.Proxy, cfg postgres.Config) *Backend {
 	t.Helper()
 	cfg.DSN = p.DSN()
 	b := open(t, cfg)
-	b.sweeper.Close() // what it sends in the background would be counted, and cut, with a call's messages
+	b.sweeper.Close() // its messages would be counted, and cut, with a call's
 	return b
 }
 
-// finish is Finish, and wants no connection to be lost.
+// finish is Finish, and checks that no connection leaks.
 func (w *world) finish() {
 	w.Helper()
 	w.Finish()
 	w.noLeak()
 }
 
-// noLeak wants no connection to stay in use, in the pool or on the server. The pool itself has idle connections in use for
-// a moment, half a second after one was lost, to see whether they are still good.
+// noLeak checks that no connection stays in use, in the pool or on the server. The pool checks idle connections half a second
+// after one was lost.
 func (w *world) noLeak() {
 	w.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -93,7 +91,7 @@ func (w *world) noLeak() {
 // TestConformance runs the suite of all backends.
 func TestConformance(t *testing.T) { designtest.Conformance(t, "push", open, (*Backend).held) }
 
-// held counts what is stored. Of the inbox, what stands behind a value of its slot was appended to it.
+// held counts what is stored. In the inbox, elements from 0 were appended.
 func (b *Backend) held(ctx context.Context) (map[string]int, error) {
 	var queue, readiness, elements, inbox, appended int
 	err := b.store.Pool.QueryRow(ctx, `

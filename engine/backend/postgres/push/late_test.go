@@ -16,9 +16,8 @@ import (
 	"pulley/engine/plan"
 )
 
-// TestLateCommit lets a commit that was given up reach the server after all, when the completion has been
-// settled: it must be stale, and change nothing (I3). Of a transaction it is the COMMIT that comes late,
-// while whoever settles waits for the rows that the transaction holds.
+// TestLateCommit checks that a commit that arrives after its completion was resolved is stale and changes nothing (I3). In a
+// transaction only COMMIT is late, while the resolver waits for its rows.
 func TestLateCommit(t *testing.T) {
 	t.Run("one statement", func(t *testing.T) {
 		w := newWorld(t)
@@ -46,7 +45,7 @@ func TestLateCommit(t *testing.T) {
 	})
 	for name, next := range map[string]func(w *world) backend.Task{
 		"transaction": func(w *world) backend.Task { return w.Launch(designtest.Alone)[0] },
-		"one round trip": func(w *world) backend.Task { // which clears a round of a loop, too
+		"one round trip": func(w *world) backend.Task { // which also clears a loop's round
 			return w.Complete(backendtest.Ran(w.Launch(designtest.Looping)[0])).Tasks[0]
 		},
 	} {
@@ -72,8 +71,8 @@ func TestLateCommit(t *testing.T) {
 	}
 }
 
-// lateCOMMIT holds the client's message k, and what follows, until somebody waits for the rows of the
-// transaction. It says whether there was such a message, and whether anybody waited.
+// lateCOMMIT holds the client's messages from k on until a session waits for the transaction's rows. It reports whether message k
+// was sent, and whether a session waited.
 func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 	w.Helper()
 	w.proxy.Set(pgtest.Cut{Client: true, K: k, Mode: pgtest.CutHold})
@@ -102,8 +101,7 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 	return fired, late
 }
 
-// waits waits until so many sessions of this store wait for rows, or a call has been answered: then it puts
-// the answer back.
+// waits waits until as many sessions of this store wait for locks, or the call is answered; it keeps the answer in the channel.
 func (w *world) waits(answered chan error, sessions int) bool {
 	for {
 		select {
@@ -122,7 +120,7 @@ func (w *world) waits(answered chan error, sessions int) bool {
 	}
 }
 
-// TestUnreachable wants errors that are not about a commit to leave nothing open.
+// TestUnreachable checks that errors without a server leave no outcome open.
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
 	task := w.Launch(designtest.Sequence)[0]
@@ -156,9 +154,8 @@ func TestUnreachable(t *testing.T) {
 	w.finish()
 }
 
-// TestSettle asks what became of commits whose answer is taken as lost: one that was applied; one that did not,
-// of a completion that another process has made, which nobody can tell from one whose mark is forgotten if it is asked too late;
-// and one of a completion that is open still.
+// TestResolve resolves commits: one that was applied; one that was not, whose completion another process has committed, also so
+// late that its slot may have been deleted; and one of a completion that is still open.
 func TestResolve(t *testing.T) {
 	w := newWorld(t)
 	b := w.through
@@ -177,7 +174,7 @@ func TestResolve(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(cs []backend.Completion, m commitSlot) error
 		late   time.Duration
-		want   backend.Answer // empty: it is open, and to be committed again
+		want   backend.Answer // empty: open, to be committed again
 	}{
 		"was applied":                 {took, 0, backend.Applied},
 		"was applied, asked late":     {took, commitSlotRetention, backend.Applied},
@@ -203,8 +200,8 @@ func TestResolve(t *testing.T) {
 	w.finish()
 }
 
-// TestPlaceOfALostTransaction cuts the connection of a transaction at every message of the server before its COMMIT. The server
-// may still be at it, waiting for a lock, with that of its mark to come: no other commit may have the place of that mark.
+// TestPlaceOfALostTransaction cuts a transaction's connection at every message of the server before COMMIT, and checks that its
+// slot is not reused: the server may still be executing it, and lock the slot later.
 func TestPlaceOfALostTransaction(t *testing.T) {
 	w := newWorld(t)
 	all := scenes()
@@ -218,7 +215,7 @@ func TestPlaceOfALostTransaction(t *testing.T) {
 		if free == 0 {
 			t.Fatal("a commit that was confirmed keeps its place")
 		}
-		place := marks.free[0][free-1] // that the next commit takes
+		place := marks.free[0][free-1] // of the next commit
 		w.proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore})
 		err := tr.Call()
 		fired := w.proxy.Unset()
@@ -240,9 +237,8 @@ func TestPlaceOfALostTransaction(t *testing.T) {
 	w.finish()
 }
 
-// TestPlaceOfAnUnclearCommit cuts the connection at every message of the server to a call, and nothing gets through afterwards
-// either: where nobody can find out what became of a commit, the server may still be at it, and no other may have the place of
-// its mark.
+// TestPlaceOfAnUnclearCommit cuts the connection at every message of the server, for good, and checks that the slot of a commit
+// that cannot be resolved is not reused.
 func TestPlaceOfAnUnclearCommit(t *testing.T) {
 	w := newWorld(t)
 	all := scenes()
@@ -252,7 +248,7 @@ func TestPlaceOfAnUnclearCommit(t *testing.T) {
 	for k := 1; ; k++ {
 		w.warm(s)
 		tr := s.trial(w)
-		place := marks.free[0][len(marks.free[0])-1] // that the next commit takes
+		place := marks.free[0][len(marks.free[0])-1] // of the next commit
 		w.proxy.Set(pgtest.Cut{K: k, Mode: pgtest.CutBefore, Dead: true})
 		err := tr.Call()
 		if !w.proxy.Unset() {

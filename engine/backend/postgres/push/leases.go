@@ -24,7 +24,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	return b.store.Claim(ctx, shard, grant, postgres.Claiming{Queue: queue, Owner: owner, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}})
 }
 
-// claimValues implements postgres.Values: the claimed runs of an instance have one event that reads.
+// claimValues implements postgres.Values. The claimed node runs of an instance share one event that reads.
 type claimValues struct {
 	*reads
 	events map[uuid.UUID]*commitEvent

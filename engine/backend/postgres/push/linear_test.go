@@ -20,14 +20,13 @@ import (
 	"pulley/internal/depth"
 )
 
-// steepest is the largest slope, in logarithms of both, that counts as linear.
+// steepest is the largest logarithmic slope that counts as linear.
 const steepest = 1.05
 
-// steepestEntries is that of index entries, which those of dead rows are among: how many of these there are when an index
-// is read depends on when its pages were cleaned.
+// steepestEntries is that for index entries, which include those of dead rows: their number depends on when pages were cleaned.
 const steepestEntries = 1.2
 
-// loops are programs of n rounds of three actions each.
+// loops are programs of n rounds with three actions each.
 var loops = map[string]backendtest.Workflow{
 	"plain": {Name: "plain", Source: `
 fn main(input: [n], output: [r]):
@@ -40,11 +39,10 @@ fn main(input: [n], output: [r]):
 	"collecting": designtest.Collecting,
 }
 
-// cost is what the rounds of a loop take.
 type cost struct {
 	rounds  int
-	rows    int64 // read from the tables
-	entries int64 // read from their indexes, also such as lead to rows that are gone
+	rows    int64 // read from tables
+	entries int64 // read from indexes, including those of dead rows
 	wal     int64 // bytes
 	time    time.Duration
 }
@@ -55,8 +53,7 @@ func (c cost) String() string {
 		c.rounds, float64(c.rows)/n, float64(c.entries)/n, float64(c.wal)/n, float64(c.time.Microseconds())/n)
 }
 
-// meter counts what a schema of its own costs on a server that nobody else uses, from a connection that does nothing
-// else.
+// meter counts the costs of a schema on a server of its own, from an idle connection.
 type meter struct {
 	testing.TB
 	ctx    context.Context
@@ -87,7 +84,7 @@ func (m *meter) number(sql string, args ...any) (n int64) {
 	return n
 }
 
-// read gives the counters. Those of a session are complete when it has ended.
+// read returns the counters. Those of a session are complete when it has ended.
 func (m *meter) read() cost {
 	m.Helper()
 	for open := int64(-1); open != 0; {
@@ -100,19 +97,17 @@ func (m *meter) read() cost {
 	}
 }
 
-// config opens the schema that is measured.
 func (m *meter) config() postgres.Config {
 	m.Helper()
 	return postgres.Config{DSN: pgtest.Undisturbed(m).DSN(), Schema: m.schema, Shards: 1, Application: m.schema}
 }
 
-// wal gives the bytes of WAL that were ever written on the server.
 func (m *meter) wal() int64 {
 	m.Helper()
 	return m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
 }
 
-// loop runs an instance of a loop to its end, one completion after the other, and gives what that takes.
+// loop runs a loop to its end, one completion after another, and returns the cost.
 func loop(t testing.TB, wf backendtest.Workflow, rounds int) cost {
 	t.Helper()
 	m := newMeter(t)
@@ -129,7 +124,6 @@ func loop(t testing.TB, wf backendtest.Workflow, rounds int) cost {
 	return c
 }
 
-// drive completes an instance's tasks one by one, and calls each after each.
 func drive(ctx context.Context, t testing.TB, b *Backend, wf backendtest.Workflow, rounds int, each func()) {
 	t.Helper()
 	sub := backend.Submission{ID: uuid.New(), Program: wf.Program(t), Input: fmt.Appendf(nil, `{"n": %d}`, rounds)}
@@ -144,7 +138,6 @@ func drive(ctx context.Context, t testing.TB, b *Backend, wf backendtest.Workflo
 	}
 }
 
-// slope fits y = c·x^slope.
 func slope(costs []cost, y func(cost) float64) float64 {
 	var xs, ys []float64
 	for _, c := range costs {
@@ -153,10 +146,10 @@ func slope(costs []cost, y func(cost) float64) float64 {
 	return designtest.Slope(xs, ys)
 }
 
-// linear runs a loop at growing lengths, and wants what it costs to grow no faster than it does.
+// linear checks that a loop's cost grows linearly with its length.
 func linear(t testing.TB, wf backendtest.Workflow, sizes []int, timed bool) {
 	t.Helper()
-	loop(t, wf, sizes[0]) // what is done once for a server is done
+	loop(t, wf, sizes[0]) // what is done once per server
 	var costs []cost
 	for _, n := range sizes {
 		costs = append(costs, loop(t, wf, n))
@@ -180,15 +173,14 @@ func linear(t testing.TB, wf backendtest.Workflow, sizes []int, timed bool) {
 	}
 }
 
-// TestLoopsAreLinear counts what loops read and write; of the time, which others share, it only tells.
+// TestLoopsAreLinear checks what loops read and write; time is only logged.
 func TestLoopsAreLinear(t *testing.T) {
 	for name, wf := range loops {
 		t.Run(name, func(t *testing.T) { linear(t, wf, depth.Of([]int{40, 240}, []int{100, 200, 400, 800}), false) })
 	}
 }
 
-// BenchmarkLoopsAreLinear does so up to 10,000 rounds, and wants the time to be linear, too. Run it with
-// -benchtime 1x on a machine that does nothing else.
+// BenchmarkLoopsAreLinear checks up to 10,000 rounds, including the time. Run it with -benchtime 1x on an idle machine.
 func BenchmarkLoopsAreLinear(b *testing.B) {
 	for name, wf := range loops {
 		b.Run(name, func(b *testing.B) {
@@ -199,8 +191,7 @@ func BenchmarkLoopsAreLinear(b *testing.B) {
 	}
 }
 
-// TestLoopsHoldFewRows counts the rows of a loop at each completion: apart from what is collected, their
-// number does not grow.
+// TestLoopsHoldFewRows checks that the number of a loop's rows does not grow, except what is collected.
 func TestLoopsHoldFewRows(t *testing.T) {
 	const most = 12
 	rounds := depth.Of(40, 240)
@@ -222,7 +213,7 @@ func TestLoopsHoldFewRows(t *testing.T) {
 	}
 }
 
-// Programs that give one value to many runs.
+// Programs that pass one value to many runs.
 var handings = map[string]backendtest.Workflow{
 	"to actions": {Name: "to actions", Source: `
 fn main(input: [n], output: [k]):
@@ -252,8 +243,7 @@ fn main(input: [n], output: [k]):
 `},
 }
 
-// TestLargeValueIsWrittenOnce gives a value of 100 kB to many runs: what is written is what a small
-// value would take, and the value once (D12).
+// TestLargeValueIsWrittenOnce checks that passing a value of 100 kB to many runs writes it once (D12).
 func TestLargeValueIsWrittenOnce(t *testing.T) {
 	runs := depth.Of(150, 1_000)
 	large := hexadecimal(100_000)
@@ -268,7 +258,7 @@ func TestLargeValueIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// hexadecimal makes a JSON string that no compression makes much smaller than by half.
+// hexadecimal returns a JSON string that compresses to half at best.
 func hexadecimal(size int) string {
 	var text strings.Builder
 	for i := 0; text.Len() < size; i++ {
@@ -277,8 +267,8 @@ func hexadecimal(size int) string {
 	return `"` + text.String()[:size] + `"`
 }
 
-// hand runs an instance whose first action gives the value, and gives the bytes of WAL that this takes. At
-// no time more than one row holds the value.
+// hand runs an instance whose first action returns the value, and returns the bytes of WAL. It checks that at most one row has
+// the value.
 func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 	t.Helper()
 	m := newMeter(t)
@@ -313,7 +303,6 @@ func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 	return m.wal() - before
 }
 
-// holding counts the rows that hold a large value.
 func (m *meter) holding() int64 {
 	m.Helper()
 	schema := pgx.Identifier{m.schema}.Sanitize()

@@ -13,18 +13,18 @@ import (
 	"pulley/internal/depth"
 )
 
-// scene makes trials of one kind, each on instances of its own.
+// scene is a kind of trial, each on new instances.
 type scene struct {
 	name  string
 	cuts  []pgtest.Cut
 	trial func(w *world) designtest.Trial
 }
 
-// allCuts are the cuts of a connection that is in use, and those of one that has to be made first as well.
+// allCuts are the cuts of a connection in use, and of a new one.
 var allCuts = append([]pgtest.Cut{{Mode: pgtest.CutBefore, Client: true, Fresh: true}, {Mode: pgtest.CutBefore, Fresh: true}}, designtest.WarmCuts...)
 
-// TestLostCommit cuts the connection at every message of every kind of call, and wants what is answered to
-// be what happened, and everything to end as if nothing had.
+// TestLostCommit cuts the connection at every message of every kind of call, and checks the answers and that everything ends as
+// usual.
 func TestLostCommit(t *testing.T) {
 	for _, s := range scenes() {
 		t.Run(s.name, func(t *testing.T) {
@@ -47,8 +47,7 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// warm makes uncut calls until one succeeds: the pool may hold a connection that was cut while nobody
-// used it, and the next call is told.
+// warm makes uncut calls until one succeeds: the first may meet a connection that was cut while idle.
 func (w *world) warm(s scene) {
 	w.Helper()
 	for range 5 {
@@ -59,12 +58,10 @@ func (w *world) warm(s scene) {
 	w.Fatal("no call succeeds that is not cut")
 }
 
-// offering makes a trial of completions.
 func (w *world) offering(cs ...backend.Completion) designtest.Trial {
 	return w.besideStale(nil, cs...)
 }
 
-// besideStale makes a trial of completions beside some that are stale already, in one call.
 func (w *world) besideStale(stale []backend.Completion, open ...backend.Completion) designtest.Trial {
 	tr := w.Offering(designtest.Offer{By: w.through, Stale: stale, Open: open})
 	judge := tr.Judge
@@ -83,7 +80,7 @@ func (w *world) besideStale(stale []backend.Completion, open ...backend.Completi
 	return tr
 }
 
-// undone counts the attempts that are still queued, under whatever token.
+// undone counts attempts still queued, under any token.
 func (w *world) undone(cs []backend.Completion) (n int64) {
 	w.Helper()
 	for _, c := range cs {
@@ -106,7 +103,6 @@ func (w *world) stuck(cs []backend.Completion) int64 {
 			AND NOT EXISTS (SELECT FROM queue q WHERE q.shard = i.shard AND q.instance_id = i.id)`, ids)
 }
 
-// retried has an action that fails once.
 var retried = backendtest.Workflow{Name: "retried", Input: `{}`, Want: `2`, Source: `
 fn main(input: [], output: [r]):
     r = @flaky(times=1) [retry: 5, backoff: 1ms]
@@ -155,7 +151,6 @@ func scenes() []scene {
 	}
 }
 
-// submitting makes a trial of new instances.
 func (w *world) submitting(subs ...backend.Submission) designtest.Trial {
 	var out backend.Committed
 	return designtest.Trial{
@@ -185,7 +180,6 @@ func (w *world) submitting(subs ...backend.Submission) designtest.Trial {
 	}
 }
 
-// claiming makes a trial of a claim, of what is due of all instances there are.
 func (w *world) claiming(sub backend.Submission) designtest.Trial {
 	if _, err := w.direct.Submit(w.Ctx, []backend.Submission{sub}, backendtest.Granted(0)); err != nil {
 		w.Fatal(err)
@@ -205,7 +199,7 @@ func (w *world) claiming(sub backend.Submission) designtest.Trial {
 				return nil
 			}
 			if len(out.Tasks) == 0 {
-				// The claim of an earlier trial was executed after that had been given up.
+				// The claim of an earlier trial was executed after its call had failed.
 				return w.noneQueued()
 			}
 			for _, o := range w.CompleteTasks(out.Tasks...).Outcomes {
@@ -218,7 +212,6 @@ func (w *world) claiming(sub backend.Submission) designtest.Trial {
 	}
 }
 
-// noneQueued wants every node run to be leased.
 func (w *world) noneQueued() error {
 	if w.Number("SELECT count(*) FROM queue WHERE owner IS NULL") > 0 {
 		return fmt.Errorf("nothing was claimed, and there is:\n%s", w.Dump())
@@ -226,7 +219,6 @@ func (w *world) noneQueued() error {
 	return nil
 }
 
-// extending makes a trial of the extension of one lease.
 func (w *world) extending(task backend.Task) designtest.Trial {
 	before := w.Dump(task.Lease.Key.Instance)
 	return designtest.Trial{
@@ -250,7 +242,6 @@ func (w *world) extending(task backend.Task) designtest.Trial {
 	}
 }
 
-// canceling makes a trial of canceling the instance of some tasks.
 func (w *world) canceling(tasks []backend.Task) designtest.Trial {
 	id := tasks[0].Lease.Key.Instance
 	w.Forget(id)

@@ -18,18 +18,18 @@ import (
 	"pulley/internal/depth"
 )
 
-// The most rows that a statement may read: for each of its items, and besides.
+// The most rows that a statement may read: for each item, and in addition.
 const (
 	rowsPerItem = 6
 	rowsBesides = 6
 )
 
-// several is of how many statements a probe consists, where it is more than one.
+// several is the number of statements of a probe, if more than one.
 var several = map[string]int64{"apply to rounds": 2, "cancel": 4}
 
-// TestPlansStayRight counts the rows that each statement reads, by the server's own counters: in tables of
-// a few rows and of many, before and after their statistics are known, with the plan that the session has
-// kept since they were small, and in a new session. It depends on the number of items alone.
+// TestPlansStayRight checks, by the server's counters, that the number of rows that a statement reads depends on its items only:
+// in small and large tables, before and after statistics are known, with a plan kept since the tables were small, and in a new
+// session.
 func TestPlansStayRight(t *testing.T) {
 	many, most := depth.Of(10_000, 50_000), depth.Of(120, 500)
 	w := worldIn(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.SchemaOf(t, "push"), Shards: 1})
@@ -76,19 +76,19 @@ func TestPlansStayRight(t *testing.T) {
 	}
 }
 
-// thinkEmpty gives tables and indexes the statistics of a vacuum that met them empty, as it may at any time: the
-// queue is empty whenever everything is at work or done. Then every plan seems to cost the same.
+// thinkEmpty sets the statistics of a vacuum that found the tables empty, as the queue often is. Then every plan seems to cost
+// the same.
 func (w *world) thinkEmpty() {
 	w.Exec("UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'i')", w.Cfg.Schema)
 }
 
-// rowsRead counts the rows that something reads in the tables of the store, and undoes what it did.
+// rowsRead counts the rows that run reads in the store's tables, and rolls back.
 func (w *world) rowsRead(conn postgres.Conn, run func() error) (rows int64, err error) {
 	if _, err := conn.Exec(w.Ctx, "BEGIN"); err != nil {
 		return 0, err
 	}
 	defer func() { _, _ = conn.Exec(w.Ctx, "ROLLBACK") }()
-	// The server adds up what a session has read and not yet reported, so the difference counts.
+	// The server accumulates what a session has read and not reported yet, so take the difference.
 	before, err := w.counted(conn)
 	if err != nil {
 		return 0, err
@@ -100,7 +100,6 @@ func (w *world) rowsRead(conn postgres.Conn, run func() error) (rows int64, err 
 	return after - before, err
 }
 
-// counted gives the server's count of the rows that a session has read in the tables of the store.
 func (w *world) counted(conn postgres.Conn) (rows int64, err error) {
 	err = conn.QueryRow(w.Ctx, `
 		SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
@@ -115,8 +114,8 @@ func (w *world) analyze() {
 	}
 }
 
-// fillTables adds instances that are in the same shard and run, each with a leased node run, a
-// counter, a value and one that arrived at an aggregate; and as many commit slots.
+// fillTables adds running instances, each with a leased node run, a counter, a value and an element of an aggregate; and as many
+// commit slots.
 func (w *world) fillTables(n int) {
 	w.Helper()
 	for _, sql := range []string{
@@ -131,15 +130,15 @@ func (w *world) fillTables(n int) {
 	}
 }
 
-// subject is work for the statements of a shard: of each kind as many items as the largest batch has.
+// subject is work for the statements: of each kind as many items as the largest batch has.
 type subject struct {
 	w      *world
 	steps  []backend.Completion // of one instance each
 	fanned []backend.Completion // of one instance, towards one barrier
-	rounds []backend.Completion // of one instance each, and the end of a round of its loop
-	caught []backend.Completion // of one instance each, of which it calls another run off
+	rounds []backend.Completion // also, ending a loop's round
+	caught []backend.Completion // also, cancelling another run
 	due    int                  // node runs to be claimed
-	ended  uuid.UUID            // an instance that has ended and left a row or two
+	ended  uuid.UUID            // an ended instance with a row or two
 }
 
 func newSubject(w *world, n int) *subject {
@@ -168,7 +167,6 @@ func newSubject(w *world, n int) *subject {
 	return s
 }
 
-// many starts instances of a workflow and gives their first tasks.
 func (w *world) many(wf backendtest.Workflow, n int) []backend.Task {
 	w.Helper()
 	return w.Submit(w.Instances(wf, n)...)
@@ -240,7 +238,6 @@ func leasesOf(cs []backend.Completion) *postgres.Leases {
 	return &l
 }
 
-// sql gives a statement by its name.
 func (s *subject) sql(name string) string {
 	text, err := SQL(name)
 	if err != nil {
@@ -252,7 +249,7 @@ func (s *subject) sql(name string) string {
 	return text
 }
 
-// rows runs a statement, and wants it to return or change a number of rows, unless that is negative.
+// rows runs a statement, and checks how many rows it returns or changes, unless want is negative.
 func (s *subject) rows(conn postgres.Conn, sql string, want int, args ...any) error {
 	tag, err := conn.Exec(s.w.Ctx, sql, args...)
 	if err == nil && want >= 0 && tag.RowsAffected() != int64(want) {
@@ -261,7 +258,7 @@ func (s *subject) rows(conn postgres.Conn, sql string, want int, args ...any) er
 	return err
 }
 
-// apply commits completions, but for the commit.
+// apply applies completions without committing.
 func (s *subject) apply(conn postgres.Conn, cs []backend.Completion) error {
 	b := s.w.direct
 	out := postgres.NewOutcomes(len(cs))

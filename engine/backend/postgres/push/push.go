@@ -18,7 +18,6 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// queue is the table of that name.
 var queue = postgres.NewQueue(postgres.Table{
 	Name: "queue", Path: "path", Ready: "true",
 	Leased: "q.owner IS NOT NULL", Lease: "owner = $3::int", Free: "owner = NULL", Due: []string{"q.due_at"},
@@ -48,15 +47,14 @@ var (
 	lockCancelledMoreSQL = queue.MustSQL("lock_cancelled_more")
 )
 
-// DefaultSchema holds the tables where Config names no other.
+// DefaultSchema is the schema of a Config without one.
 const DefaultSchema = "pulley_push"
 
-// Config is how a Backend is opened.
 type Config struct {
 	Store postgres.Config // an empty Schema means DefaultSchema
 }
 
-// Backend is a backend.Backend, backend.Listener and backend.Canceler; see the package's description.
+// Backend is the push design.
 type Backend struct {
 	postgres.SweptBase
 	store   *postgres.Store
@@ -73,7 +71,7 @@ var (
 	_ backend.Placer   = (*Backend)(nil)
 )
 
-// Open connects and sets the schema up where needed.
+// Open connects to the store and sets up its schema if needed.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	cfg.Store.Schema = cmp.Or(cfg.Store.Schema, DefaultSchema)
 	store, err := postgres.Open(ctx, cfg.Store, migrations)
@@ -83,7 +81,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	return On(store), nil
 }
 
-// On makes a backend on a store, whose schema is set up.
+// On returns a backend on an open store.
 func On(store *postgres.Store) *Backend {
 	sweeper := postgres.NewSweeper(store, cleanup)
 	return &Backend{
@@ -95,40 +93,37 @@ func On(store *postgres.Store) *Backend {
 // Listen implements backend.Listener.
 func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.peers.Listen(ctx, wake) }
 
-// IsLocal implements backend.Placer. Everybody works on every shard; but where engines prefer different ones for what is
-// new, a commit of each has more in it.
+// IsLocal implements backend.Placer. Every engine works on every shard, but if each creates instances in shards of its own, more
+// completions share a commit.
 func (b *Backend) IsLocal(shard int) bool { return b.peers.Prefers(shard) }
 
-// commitEvent is one thing to be committed: a completion, a new instance, or a run that goes on because of
-// another event of the transaction.
+// commitEvent is a completion, a new instance or a continuation, to be committed.
 type commitEvent struct {
-	ord          int32 // its place in the call; of a run that goes on, a number after those
+	ord          int32 // its index in the call; continuations count on
 	instance     uuid.UUID
 	program      *plan.Program
 	workflow     int32 // of a submission
 	submission   *backend.Submission
 	completion   *backend.Completion
-	continuation graph.Run // that goes on; neither a submission nor a completion
+	continuation graph.Run // if neither submission nor completion is set
 	token        int64     // of a completion
 	inbox        plan.Inbox
 	plan         plan.Plan
-	leavesReady  bool  // a node run that it makes ready is due, and not leased at once
-	refused      error // the core would not plan it
+	leavesReady  bool  // a due node run was not leased at once
+	refused      error // why the core would not plan it
 }
 
 // Ord and Of implement postgres.Member.
 func (e *commitEvent) Ord() int32    { return e.ord }
 func (e *commitEvent) Of() uuid.UUID { return e.instance }
 
-// key is that of the event's run; of a new instance, nothing.
 func (e *commitEvent) key() backend.Key { return backend.Key{Instance: e.instance, Run: *e.run()} }
 
-// value gives what a slot holds once the event's plan is applied.
+// value returns a slot's value after the event's plan.
 func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 	return e.plan.Value(slot, &e.inbox)
 }
 
-// refusedError words why the core would not plan an event.
 func refusedError(p *plan.Program, key backend.Key, err error) error {
 	return fmt.Errorf("instance %s, %s: %w", key.Instance, p.RunName(key.Run), err)
 }

@@ -10,13 +10,12 @@ import (
 	"pulley/engine/plan"
 )
 
-// reads are slots that events need. One that several of them need is read once.
+// reads are slots that events need, each once.
 type reads struct {
 	slots []ownedSlot
-	by    map[ownedSlot][]*commitEvent // who needs it
+	by    map[ownedSlot][]*commitEvent
 }
 
-// ownedSlot is a slot of an instance.
 type ownedSlot struct {
 	instance uuid.UUID
 	slot     plan.Slot
@@ -38,7 +37,7 @@ func (r *reads) add(e *commitEvent, slots []plan.Slot) {
 	}
 }
 
-// parameters gives the values of read.sql, in which a slot's number is its place in r.slots.
+// parameters returns the parameters of read.sql, which numbers slots by their index in r.slots.
 func (r *reads) parameters(shard int) []any {
 	var keys postgres.Keys
 	for i, o := range r.slots {
@@ -47,7 +46,6 @@ func (r *reads) parameters(shard int) []any {
 	return keys.Parameters(shard)
 }
 
-// fillInboxes puts what was read into the inboxes of the events.
 func (r *reads) fillInboxes(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -64,7 +62,6 @@ func (r *reads) fillInboxes(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// fill reads the slots with one query, or none where nothing is needed.
 func (r *reads) fill(ctx context.Context, store *postgres.Store, shard int) error {
 	if len(r.slots) == 0 {
 		return nil
@@ -76,7 +73,6 @@ func (r *reads) fill(ctx context.Context, store *postgres.Store, shard int) erro
 	return r.fillInboxes(rows)
 }
 
-// read fills the inboxes of completions.
 func (b *Backend) read(ctx context.Context, shard int, events []*commitEvent) error {
 	var r reads
 	for _, e := range events {

@@ -6,7 +6,7 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// kinds are what events of a commit can bring, each a part of apply.sql.
+// kinds is a set of what events bring, each a part of apply.sql.
 type kinds uint8
 
 const (
@@ -22,23 +22,20 @@ const (
 	everything kinds = 1<<iota - 1
 )
 
-// kindNames are the marks of the parts in apply.sql.
 var kindNames = map[string]kinds{
 	"completions": completions, "retries": retries, "instances": instances, "values": values,
 	"elements": elements, "arrivals": arrivals, "runs": runs, "ends": ends,
 }
 
-// smallBatch is how many events a commit has at most that is given a statement of its own kinds. In greater
-// ones the parts that have nothing to do cost nothing to speak of.
+// smallBatch is the most events for which unused parts of the statement are removed. In larger commits they cost next to nothing.
 const smallBatch = 256
 
-// statement is apply.sql for some kinds of events.
 type statement struct {
 	sql        string
-	parameters []int // the places in arrays.args of $1, $2, …
+	parameters []int // the indices in arrays.args of $1, $2, …
 }
 
-// statements are all that can be needed, each made when it is.
+// statements are made on first use.
 var statements [int(everything) + 1]func() statement
 
 func init() {
@@ -47,7 +44,6 @@ func init() {
 	}
 }
 
-// statementFor gives the statement for a commit of n events.
 func statementFor(k kinds, n int) (statement, kinds) {
 	if n > smallBatch {
 		k = everything
@@ -55,7 +51,6 @@ func statementFor(k kinds, n int) (statement, kinds) {
 	return statements[k](), k
 }
 
-// cutDown leaves out of apply.sql the parts of kinds that are not there.
 func cutDown(sql string, k kinds) statement {
 	var s statement
 	s.sql, s.parameters = postgres.CutDown(sql, func(part string) bool { return k&kindNames[part] != 0 })

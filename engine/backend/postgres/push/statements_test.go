@@ -15,8 +15,7 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// TestStatements has the server take apply.sql for all that a commit can bring, with the parameters that
-// belong to it.
+// TestStatements checks that the server accepts apply.sql for all that a commit can bring, with its parameters.
 func TestStatements(t *testing.T) {
 	w := newWorld(t)
 	conn, err := w.direct.store.Pgx().Acquire(w.Ctx)
@@ -52,8 +51,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestRoundTrips counts what a completion takes: one round trip, but where it reads values
-// or something arrives at a barrier.
+// TestRoundTrips counts the round trips of completions: one, unless values are read or something arrives at a barrier.
 func TestRoundTrips(t *testing.T) {
 	var n pgtest.Statements
 	b := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
@@ -86,7 +84,7 @@ func TestRoundTrips(t *testing.T) {
 			complete(tasks[0])
 			complete(tasks[1])
 			return tasks[2]
-		}, 3, 7}, // lock_timeout is set before what goes on
+		}, 3, 7}, // lock_timeout is set before the continuation
 	} {
 		task := c.task()
 		trips, statements := n.Trips.Load(), n.Sent.Load()
@@ -97,8 +95,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestRowsPerNode counts the rows that a fan-out writes in batches: of each node, its place in the queue comes
-// and goes, and little besides.
+// TestRowsPerNode counts the rows that a fan-out writes in batches: a queue row per node, and little else.
 func TestRowsPerNode(t *testing.T) {
 	const nodes, most = 500, 2.3
 	m := newMeter(t)
@@ -113,7 +110,7 @@ func TestRowsPerNode(t *testing.T) {
 		m.must(b.Complete(m.ctx, 0, cs, backendtest.Granted(nodes)))
 	}
 	b.Close()
-	m.read() // when its sessions have ended, they have said what they counted
+	m.read() // when its sessions have ended, their counters are complete
 	written := m.number("SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE schemaname = $1", m.schema)
 	if per := float64(written) / nodes; per > most || written < 2*nodes {
 		t.Errorf("%d rows were written, %.2f per node; want at least 2 and at most %.1f", written, per, most)

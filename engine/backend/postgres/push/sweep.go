@@ -8,13 +8,12 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// commitSlotRetention is how long commit slots are kept that are not changed any more: much longer than anybody asks what
-// became of one. Of a process that was killed they stay as long; one that stood still for half as long does not rely on them. It
-// is the server's clock that counts: one that is put forward by as much, before it is asked what became of a commit, has
-// completions that was applied be answered as stale. Nothing is lost by that but the answer.
+// commitSlotRetention is how long a commit slot's row stays after its last change, much longer than resolving a commit takes. An
+// engine paused for more than half of that time treats a missing row as unknown. Time is the server's: if its clock jumps ahead
+// by as much before a commit is resolved, applied completions are answered Stale; only the answer is wrong.
 const commitSlotRetention = 2 * time.Minute
 
-// cleanup removes what ended instances left, in the order in which completions lock.
+// cleanup removes in the order in which completions lock.
 var cleanup = postgres.NewCleanup(queue,
 	postgres.CleanupTable{Name: "queue", Key: "node, path"},
 	postgres.CleanupTable{Name: "readiness", Key: "node, path"},
@@ -22,7 +21,7 @@ var cleanup = postgres.NewCleanup(queue,
 	postgres.CleanupTable{Name: "inbox", Key: "variable, path, element"},
 )
 
-// Sweep implements backend.Backend. Claim takes expired leases over; here they are put first.
+// Sweep implements backend.Backend. Claim takes over expired leases; the sweeper moves them to the front.
 func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	if err := backend.CheckShard(shard, b.Shards()); err != nil {
 		return backend.Swept{}, err
@@ -31,12 +30,12 @@ func (b *Backend) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 		return backend.Swept{}, postgres.Explain(err)
 	}
 	if shard == 0 {
-		_ = b.peers.Refresh(ctx) // nobody tells of an engine that died
+		_ = b.peers.Refresh(ctx) // a killed engine sends no notification
 	}
 	return b.sweeper.Sweep(ctx, shard)
 }
 
-// cleanUpAfter has removed, in the background, what instances left that a commit ended.
+// cleanUpAfter removes, in the background, what instances ended by a commit have left.
 func (b *Backend) cleanUpAfter(c *commit) {
 	for _, e := range c.shared {
 		b.sweeper.CleanInBackground(c.shard, e.instance)

@@ -14,56 +14,52 @@ import (
 	"pulley/engine/plan"
 )
 
-// What stands here decides without the database.
-
-// cancelsRuns says whether a plan cancels runs that may be at work.
+// cancelsRuns reports whether a plan cancels node runs that may be open.
 func cancelsRuns(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Clears, func(c plan.Clear) bool { return c.AtWork })
 }
 
-// cancelsRun says whether an event clears away a node run.
 func cancelsRun(e *commitEvent, key backend.Key) bool {
 	return len(e.plan.Clears) > 0 && e.instance == key.Instance && slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool {
 		return key.Run.Path.Under(c.Path) && slices.Contains(e.program.Cleared(c.Region).Runs, key.Run.Node)
 	})
 }
 
-// clearsRows says whether an event takes rows away besides those that it completes or replaces.
+// clearsRows reports whether an event deletes rows other than those it completes or replaces.
 func clearsRows(e *commitEvent) bool { return len(e.plan.Clears) > 0 || e.plan.End != nil }
 
-// isAlone says whether nothing else can be at work on an instance that an event ends: it completes, and could not have done so before.
+// isAlone reports whether no other node run can be open when an event ends its instance.
 func isAlone(e *commitEvent) bool { return e.plan.End.Failure == nil && !e.program.EndsEarly() }
 
-// span is a range of a table's keys: those of a node or variable whose path is low or greater, but less
-// than high. Of a variable, it begins with an element: -1 is its value, and 0 what was appended first.
+// span is a range of keys of a node or variable: low <= path < high. Of a variable it begins at an element: -1 is the value,
+// appended values count from 0.
 type span struct {
-	ord       int32 // of the event that it is of
+	ord       int32 // of its event
 	instance  uuid.UUID
 	id        int32
 	low, high string
 	first     int32
 }
 
-// sortSpans puts them in the order of keys, which is that in which every commit locks.
+// sortSpans sorts by key, the order in which every commit locks.
 func sortSpans(all []span) {
 	slices.SortFunc(all, func(a, b span) int {
 		return cmp.Or(slices.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.id, b.id), strings.Compare(a.low, b.low))
 	})
 }
 
-// spanOfRun gives the span of the run that an event is of.
 func spanOfRun(e *commitEvent) span {
 	run := e.key().Run
 	return only(e, int32(run.Node), run.Path)
 }
 
-// only gives the span of one path, without what follows that: there, a dot stands or more.
+// only returns the span of one path without those below it, which continue with a dot or a slash.
 func only(e *commitEvent, id int32, path graph.Path) span {
 	return span{ord: e.ord, instance: e.instance, id: id, low: string(path), high: string(path) + " "}
 }
 
-// spans gives what stands under a path for some nodes or variables. In the order of paths, what follows
-// a path with a dot ends before the path with a slash; no path has a character beyond 'c'.
+// spans appends the span of a path and all below it, for each node or variable. Paths below continue with a dot, which sorts
+// before the slash; no path has a character beyond 'c'.
 func spans[ID ~int32](to []span, e *commitEvent, ids []ID, under graph.Path) []span {
 	s := span{ord: e.ord, instance: e.instance, low: string(under), high: string(under) + "/", first: -1}
 	if under == "" {
@@ -76,13 +72,12 @@ func spans[ID ~int32](to []span, e *commitEvent, ids []ID, under graph.Path) []s
 	return to
 }
 
-// drops are what events take away, by table, in the order of keys.
+// drops lists what events delete, by table, in key order.
 type drops struct {
 	runs, counters, elements, values []span
-	ended                            []*commitEvent // what is left of their instances goes, too, if they can
+	ended                            []*commitEvent // whose remaining rows are deleted if possible
 }
 
-// dropsOf gives what events unset, and what others clear.
 func dropsOf(unset, clear []*commitEvent) *drops {
 	var d drops
 	for _, e := range unset {
@@ -97,8 +92,7 @@ func dropsOf(unset, clear []*commitEvent) *drops {
 	return &d
 }
 
-// unset takes away the values that an event takes away, and those that were appended to what it replaces.
-// An instance that is new has none.
+// unset adds values that an event unsets, and what was appended to values that it replaces. A new instance has none.
 func (d *drops) unset(e *commitEvent) {
 	if e.submission != nil {
 		return
@@ -115,15 +109,14 @@ func (d *drops) unset(e *commitEvent) {
 	}
 }
 
-// clear takes away what is over or cancelled, and all of an instance that has ended, unless something else
-// works on it.
+// clear adds regions that have ended or are cancelled, and the event's instance if it ends.
 func (d *drops) clear(e *commitEvent) {
 	if e.submission != nil {
 		return
 	}
 	for _, cl := range e.plan.Clears {
 		cleared := e.program.Cleared(cl.Region)
-		if cl.AtWork { // what else is over has no runs that are open, and no aggregate that is not
+		if cl.AtWork { // other regions have no open node runs or aggregates
 			d.runs = spans(d.runs, e, cleared.Runs, cl.Path)
 			d.elements = spans(d.elements, e, cleared.Barriers, cl.Path)
 		}
@@ -135,7 +128,6 @@ func (d *drops) clear(e *commitEvent) {
 	}
 }
 
-// atWork gives where runs may be under way that events cancel.
 func atWork(events []*commitEvent) []span {
 	var all []span
 	for _, e := range events {
@@ -148,13 +140,12 @@ func atWork(events []*commitEvent) []span {
 	return all
 }
 
-// lockSet is what a transaction locks before it changes anything, in the order of keys, since one before it met others there.
+// lockSet lists rows that an earlier try of a transaction met out of order. The retry locks them first, in key order.
 type lockSet struct {
-	runs     []span // that are cancelled
-	counters []span // of barriers, each with the path that low is
+	runs     []span // to be cancelled
+	counters []span // by node and low
 }
 
-// addBarriers adds the barriers that events arrive at, or open.
 func (c *lockSet) addBarriers(e *commitEvent) {
 	for _, o := range e.plan.Opens {
 		c.counters = append(c.counters, span{instance: e.instance, id: int32(o.Run.Node), low: string(o.Run.Path)})
@@ -164,29 +155,29 @@ func (c *lockSet) addBarriers(e *commitEvent) {
 	}
 }
 
-// sort puts the barriers in the order of keys, each once. It makes a list of its own: other tries of the transaction have the one before.
+// sort sorts the barriers and removes duplicates, in a copy: earlier tries share the list.
 func (c *lockSet) sort() {
 	c.counters = slices.Clone(c.counters)
 	sortSpans(c.counters)
 	c.counters = slices.Compact(c.counters)
 }
 
-// lockTimeout is how long, and half as long again at most, a transaction waits for each row after its first round, or after what it has locked first.
-// That is out of order: who has the row may be waiting for one of this transaction's own. Postgres cannot insert or count
-// without waiting at all, so the wait is short, and far below deadlock_timeout; after it the transaction begins again with
-// what it met locked first.
+// lockTimeout bounds, up to 1.6 times at random, the wait for each row lock after a transaction's first round or after its lock
+// set. These locks are out of key order: their holder may be waiting for this transaction. Postgres cannot insert or count
+// without waiting, so the bound is short, far below deadlock_timeout; after it the transaction is retried, and locks these rows
+// first.
 const lockTimeout = 10 * time.Millisecond
 
-// mayWait says whether runs that go on change rows that others change, too.
+// mayWait reports whether events change rows that other transactions change, too.
 func mayWait(events []*commitEvent) bool {
 	return slices.ContainsFunc(events, func(e *commitEvent) bool {
 		return len(e.plan.Arrivals)+len(e.plan.Opens) > 0 || e.plan.End != nil
 	})
 }
 
-// groups says which completions go into one transaction. One that comes after another which would end
-// their instance belongs to a later one, in which it is stale if that did. One that calls others off is
-// alone of its instance, so that each of those is applied before it or not at all.
+// groups divides completions into transactions. A completion behind one that ends its instance comes into a later transaction,
+// where it is stale if the instance did end. A completion that cancels node runs is alone of its instance in its transaction, so
+// that each of those is completed before it or not at all.
 func groups(events []*commitEvent) [][]*commitEvent {
 	var out [][]*commitEvent
 	if !slices.ContainsFunc(events, func(e *commitEvent) bool {
@@ -222,8 +213,7 @@ func groups(events []*commitEvent) [][]*commitEvent {
 	return out
 }
 
-// spared leaves those of a group that no completion of the call has cancelled yet. The others are stale,
-// as the store would say.
+// spared removes completions that another of the call has cancelled, and answers them Stale, as the store would.
 func spared(group, all []*commitEvent, out *postgres.Outcomes) []*commitEvent {
 	return slices.DeleteFunc(group, func(e *commitEvent) bool {
 		off := slices.ContainsFunc(all, func(by *commitEvent) bool {

@@ -1,4 +1,4 @@
--- Ends running instances as canceled; other tables still hold rows of theirs. $1 shard, $2 instances, $3 failure.
+-- Ends running instances as canceled; they need cleanup. $1 shard, $2 instances, $3 failure.
 WITH running AS MATERIALIZED (
     SELECT i.at
     FROM unnest($2::uuid[]) AS c (id)

@@ -1,2 +1,2 @@
--- Whether a schema has been set up. $1 schema.
+-- Returns whether a schema is set up. $1 schema.
 SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = 'instances')

@@ -1,4 +1,4 @@
--- $1 shard, $2 instance.
+-- Reads instances. $1 shard, $2 ids.
 SELECT i.id, i.status, i.result, i.failure
 FROM unnest($2::uuid[]) AS w (id)
 CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
--- $1 shard, $2 instance.
+-- Reads what an instance was created from. $1 shard, $2 instance.
 SELECT w.hash, i.input
 FROM instances i
 JOIN workflows w ON w.id = i.workflow

@@ -1,2 +1,2 @@
--- $1 number.
+-- Reads a definition. $1 number.
 SELECT definition FROM workflows WHERE id = $1

@@ -1,4 +1,4 @@
--- Stores a definition and gives its number, or the number it has already. $1 hash, $2 definition.
+-- Stores a definition, if new, and returns its number. $1 hash, $2 definition.
 WITH new AS (
     INSERT INTO workflows (hash, definition) VALUES ($1, $2)
     ON CONFLICT (hash) DO NOTHING

@@ -1,10 +1,8 @@
--- One row for each node of a running instance from its start, and for each node of each element of a
--- spread once the number of elements is known. place is the part of a run's path that are spread indices:
--- a loop's rounds use the rows of its body in turn, and path says for which round a row stands now, empty
--- where the round has not reached it. A node is ready when deps_satisfied = deps_required, whose null
--- means that the number of a spread's elements is not known yet; soft says that the node's soft group has
--- been counted. is_queued says that a worker has the run; token and attempt are of its last delivery.
--- due_at is when it may be handed out: at once, after a wait, or when its lease is over.
+-- One row for each node of a running instance from its start, and for each node of each element of a spread once the number of
+-- elements is known. place is the spread indices of a run's path: the rounds of a loop reuse the rows of its body, and path is
+-- the round that a row serves now, empty before one reaches it. A node is ready when deps_satisfied = deps_required; null: a
+-- spread's number of elements is unknown. soft: the node's soft group has been counted. is_queued: the run is leased; token and
+-- attempt are of its last delivery. due_at: when it may be claimed: at once, after a wait, or when its lease expires.
 CREATE TABLE node_ready_state (
     shard          smallint NOT NULL,
     instance_id    uuid     NOT NULL,
@@ -27,8 +25,8 @@ CREATE TABLE node_ready_state (
 CREATE INDEX node_ready ON node_ready_state (shard, due_at, token)
     WHERE deps_satisfied >= deps_required AND NOT is_completed AND token IS NOT NULL;
 
--- Payloads pushed to nodes that have not run yet: the arguments of a ready action under element -1, the
--- values of an aggregate's branches under their places in its list.
+-- Values pushed to nodes that have not run: the arguments of a ready action under element -1, the elements of an aggregate under
+-- their places in its list.
 CREATE TABLE node_pending_context (
     shard       smallint NOT NULL,
     instance_id uuid     NOT NULL,
@@ -39,8 +37,7 @@ CREATE TABLE node_pending_context (
     PRIMARY KEY (shard, instance_id, node, place, element)
 );
 
--- The values of variables that something downstream will read, under element -1, and behind them what a
--- loop has accumulated, by index.
+-- Values of variables to be read downstream, under element -1, then what a loop appended, by index.
 CREATE TABLE instance_eval_context (
     shard       smallint NOT NULL,
     instance_id uuid     NOT NULL,
@@ -51,7 +48,7 @@ CREATE TABLE instance_eval_context (
     PRIMARY KEY (shard, instance_id, variable, scope, element)
 );
 
--- The round that each loop is in, by its head.
+-- The round of each loop, by its head.
 CREATE TABLE loop_iteration_state (
     shard         smallint NOT NULL,
     instance_id   uuid     NOT NULL,

@@ -1,5 +1,4 @@
--- A row carries the arguments of its run itself: they are written, read and removed with it. Values that wait for
--- others, to be elements of an aggregate, are all that is pending.
+-- A row now has its run's arguments, written, read and deleted with it. Only the elements of aggregates are still pending.
 ALTER TABLE node_ready_state ADD COLUMN args json;
 
 UPDATE node_ready_state r SET args = p.payload
@@ -8,5 +7,5 @@ WHERE p.shard = r.shard AND p.instance_id = r.instance_id AND p.node = r.node AN
 
 DELETE FROM node_pending_context WHERE element = -1;
 
--- The round of a loop is in the paths of the runs of its body.
+-- The paths of the body's runs have the loop's round.
 DROP TABLE loop_iteration_state;

@@ -1,3 +1,3 @@
--- How many leases of the attempt were over when the next began. What is leased again counts its lease before; a lease that was given
--- back leaves nothing to count.
+-- The expired leases of the attempt before the current one. Leasing again counts the lease before; a returned lease is not
+-- counted.
 ALTER TABLE node_ready_state ADD COLUMN redeliveries integer NOT NULL DEFAULT 0;

@@ -1,9 +1,9 @@
--- Commits the plans of events, all of which take place. Arrays that belong together have the same length.
--- Rows are looked up by their whole key, one by one, and changed by their address; they are met in the
--- order of the arrays, which are sorted, so that two commits do not wait for one another in a circle.
+-- Applies the plans of events. The caller has excluded stale ones. Arrays of one group have the same length. Rows are looked up
+-- by their whole key, one by one, and changed by their ctid, in the order of the arrays, which are sorted, so that commits cannot
+-- deadlock.
 --
--- A row stands for one round of the loops around its node, and a run is queued once: a path that is not
--- the row's, and a run that has a token already, make path null, which the table refuses.
+-- A row serves one round of the loops around its node, and a run is queued once: another path, or a run that has a token, makes
+-- path null, which the table refuses.
 --
 -- $1 shard
 -- ended runs: $2 instance, $3 node, $4 place, $5 wait before a retry in µs or null

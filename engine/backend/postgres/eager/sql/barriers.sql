@@ -1,4 +1,4 @@
--- Locks the rows of barriers, in order; now: it fails where another has one, which is not waited for.
+-- Locks barrier rows in key order. With now, it fails instead of waiting.
 -- $1 shard; $2 instance, $3 node, $4 place.
 SELECT count(*)
 FROM unnest($2::uuid[], $3::int[], $4::text[]) AS n (instance_id, node, place)

@@ -1,7 +1,6 @@
--- Takes away what runs have left. The rows of nodes are those of one place, which are reset for the next
--- round, or all between two places, which go. Where runs may be at work, their rows are locked by now. One that
--- has ended can still be locked by whoever had waited for it in vain, and waits for us elsewhere: that is not
--- waited for, and the transaction begins again.
+-- Deletes the rows of ended or cancelled node runs. Node rows of one place are reset for the next round; those of a range of
+-- places are deleted. Open node runs there are locked already. The row of a completed one may be locked by a transaction that
+-- waited for it in vain and may want a row of ours: NOWAIT fails then, and the transaction is retried.
 -- $1 shard; nodes: $2 instance, $3 node, $4 from place, $5 to place;
 -- variables: $6 instance, $7 variable, $8 from scope, $9 to scope.
 WITH named AS MATERIALIZED (

@@ -1,8 +1,8 @@
--- Removes all that instances hold which this transaction ended. If something else is at work on one, it is marked as needs_cleanup instead,
--- and comes back. Who is at work on an instance has a run of it that is not completed: a completion that is not committed is seen as
--- such a run; of one that is, what it has made ready is seen. If there is none but the one that ends the instance, nobody can begin.
--- A row of a node can still be locked by whoever had waited for it in vain, and waits for us elsewhere: that is not waited for, and the
--- transaction begins again. $1 shard; $2 instance, $3 node, $4 place of the run that ends it, $5 whether others may be at work
+-- Deletes all rows of instances that this transaction ended. If another node run of one is open, the instance is marked with
+-- needs_cleanup and returned instead. Until a completion commits, its node run is seen as open; afterwards, what it has made
+-- ready is seen. Without an open run besides the ending one, nothing can begin. A row may be locked by a transaction that waited
+-- for it in vain and may want a row of ours: NOWAIT fails then, and the transaction is retried.
+-- $1 shard; $2 instance, $3 node, $4 place of the run that ends it, $5 whether other node runs may be open
 WITH ended AS MATERIALIZED (
     SELECT e.instance_id, i.at, i.needs_cleanup OR i.busy AS left_alone, i.needs_cleanup
     FROM unnest($2::uuid[], $3::int[], $4::text[], $5::boolean[]) AS e (instance_id, node, place, shared)

@@ -1,8 +1,7 @@
--- Locks the runs that are ready or at work between two places of nodes, in order, and says whether it got hold of all
--- that it saw. Whoever changes anything where they stand holds one of them, and is waited for. What that has made ready meanwhile,
--- this does not see. So it is done again, now: what another has locked already may be on its way to a
--- lock of ours, and then the transaction is given up and begun again, since locks that are taken out of order are
--- not waited for. $1 shard; $2 instance, $3 node, $4 from place, $5 to place.
+-- Locks the open node runs between two places, in order, and returns whether it locked all that it saw. It waits for completions
+-- there, but does not see what those have made ready; so it is repeated with now: the holder of a lock may be waiting for one of
+-- ours. If that fails, the transaction is retried.
+-- $1 shard; $2 instance, $3 node, $4 from place, $5 to place.
 WITH named AS MATERIALIZED (
     SELECT * FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS n (instance_id, node, low, high)
 ), seen AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Takes the values that were pushed to aggregates which are ready.
+-- Deletes and returns the values pushed to ready aggregates.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 place.
 WITH pushed AS MATERIALIZED (
     SELECT g.ord, p.at

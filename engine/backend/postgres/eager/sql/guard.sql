@@ -1,6 +1,5 @@
--- Locks the rows of completions and gives those that may take place: the token is the current one and the
--- instance runs. A row that has another token is left alone, since it may be on the way of others, who come to
--- it holding rows behind it (D5). With them comes the transaction's id, by which a lost COMMIT can be asked for.
+-- Locks the rows of completions and returns those that are not stale: the token is current and the instance runs. It does not
+-- lock a row with another token: transactions that hold later rows may want it (D5). The transaction's id resolves a lost COMMIT.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 place, $6 token.
 SELECT c.ord, r.path, r.attempt, i.workflow, pg_current_xact_id()::text
 FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS c (ord, instance_id, node, place, token)

@@ -1,4 +1,4 @@
--- The values of variables that events need, and what was appended to them.
+-- Returns values that events need, and what was appended to them.
 -- $1 shard; $2 ord, $3 instance, $4 variable, $5 scope.
 SELECT n.ord, n.variable, n.scope, v.element, v.value
 FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[]) AS n (ord, instance_id, variable, scope)

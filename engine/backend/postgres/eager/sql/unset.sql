@@ -1,4 +1,4 @@
--- Takes values of variables away from an element on: -1 takes all, 0 what was appended.
+-- Deletes values of variables from an element on: -1 deletes all, 0 what was appended.
 -- $1 shard; $2 instance, $3 variable, $4 scope, $5 first element.
 WITH old AS MATERIALIZED (
     SELECT v.at

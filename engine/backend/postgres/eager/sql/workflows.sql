@@ -1,4 +1,4 @@
--- The workflows of running instances. $1 shard, $2 instance.
+-- Returns the workflows of running instances. $1 shard, $2 instance.
 SELECT w.id, i.workflow
 FROM unnest($2::uuid[]) AS w (id)
 CROSS JOIN LATERAL (

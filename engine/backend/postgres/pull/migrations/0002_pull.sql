@@ -1,6 +1,5 @@
--- The ledger: a row for each node run that became runnable, with its result once it has one. due_at is
--- when it may be claimed; done orders the completions. args are kept where nothing else tells them: of a run
--- that waited for several steps, in scan=sql.
+-- One row for each node run that became runnable, with its result once it has one. due_at: when it may be claimed; done orders
+-- completions. args are stored only if nothing else has them: of a run that waited for several steps, in scan=sql.
 CREATE TABLE ledger (
     shard       smallint    NOT NULL,
     instance_id uuid        NOT NULL,
@@ -18,21 +17,18 @@ CREATE TABLE ledger (
     PRIMARY KEY (shard, instance_id, node, path)
 );
 
--- Only what asks for times can use it: rows that are looked up by their key must not be found through their shard,
--- whatever the statistics of a table say that is empty now and then.
+-- Only queries by time can use it: rows looked up by key must not be found through their shard, even if statistics call the table
+-- empty.
 CREATE INDEX ledger_due ON ledger (shard, due_at, token) WHERE status <> 'completed' AND due_at IS NOT NULL;
 
--- Instances that run, which is all that a cycle looks at.
+-- Running instances, all that a scan reads.
 CREATE INDEX instances_running ON instances (shard, id) WHERE status = 'running';
 
--- Of scan=sql: what has come about so far. One row for each step towards a node run that a completion,
--- a barrier or the beginning of the instance made: as many as required from different sources make the
--- run runnable. A barrier whose count became known has a row from the source open, which does not count
--- itself; all of a soft group are one source; the source resume stands for a traversal that is to be gone
--- on with at the run. args are those of a run that waits for nothing else, with values that are large left
--- where they are in the inbox; wait is how long a sleep is, in µs; finish is the end of the instance.
--- Arrivals that are watched begin something before all are there: the row from open tells up to which of
--- them that was done.
+-- For scan=sql: one row for each step towards a node run, made by a completion, a barrier or the instance's start. A run is
+-- runnable with as many steps from different sources as required. The source "open" is a barrier whose count became known; it is
+-- no step itself. A soft group is one source. The source "resume" is a traversal to be continued at the run. args belong to a run
+-- that waits for nothing else; large values stay in the inbox. wait is the length of a sleep in µs; finish is the end of the
+-- instance. A watched barrier starts something before it is full: reached, in its row "open", is the last arrival continued.
 CREATE TABLE arrivals (
     shard       smallint NOT NULL,
     instance_id uuid     NOT NULL,
@@ -48,8 +44,8 @@ CREATE TABLE arrivals (
     PRIMARY KEY (shard, instance_id, node, path, source)
 );
 
--- Of scan=sql: values on their way; a variable's under element -1 and what was appended to it under its
--- place behind that, those of an aggregate's branches under their places in its list.
+-- For scan=sql: a variable's value under element -1, appended values under their index, those of an aggregate's branches under
+-- their places in its list.
 CREATE TABLE inbox (
     shard       smallint NOT NULL,
     instance_id uuid     NOT NULL,
@@ -60,7 +56,7 @@ CREATE TABLE inbox (
     PRIMARY KEY (shard, instance_id, variable, path, element)
 );
 
--- Which scan the schema is for: neither can go on where the other was.
+-- The scan of the schema: neither can continue the other's instances.
 CREATE TABLE scans (
     only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     scan     text NOT NULL CHECK (scan IN ('app', 'sql'))

@@ -1,4 +1,4 @@
--- Removes node runs under paths that have not ended, which fences them. They are locked.
+-- Deletes open node runs by ranges of paths, which fences them. They are locked already.
 -- $1 shard; $2 instance, $3 node, $4 path, $5 end of paths
 WITH found AS MATERIALIZED (
     SELECT l.at

@@ -1,8 +1,7 @@
--- Leases node runs that are due: queued ones and those whose lease is over.
--- What is due is compared with the time of the statement, which an index can use; the clock, which may
--- change from row to row, it cannot, and every leased row would be read.
--- A lease that is over counts as a delivery; one that was given up has left no trace.
--- $1 shard, $2 most, $3 owner, $4 lease in µs; $5 workflows whose instances rest.
+-- Leases node runs that are due: queued ones, and those whose lease has expired. due_at is compared with statement_timestamp,
+-- which an index can use; with the volatile clock, every leased row would be read. An expired lease counts as a delivery; a
+-- returned one does not.
+-- $1 shard, $2 most, $3 owner, $4 lease in µs; $5 workflows to skip.
 WITH due AS MATERIALIZED (
     SELECT d.ctid AS at
     FROM ledger d

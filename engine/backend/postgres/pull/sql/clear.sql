@@ -1,4 +1,4 @@
--- Removes the rows of node runs, the steps towards them, or the values of variables, under paths. Runs that may be at work are locked.
+-- Deletes node runs, steps towards them, or values, by ranges of paths. Open runs are locked already.
 -- $1 shard; $2 instance, $3 node or variable, $4 path, $5 end of paths
 WITH found AS MATERIALIZED (
     SELECT t.at

@@ -1,7 +1,6 @@
--- Writes the ends of attempts into the ledger. What is not the current attempt, and what belongs to an
--- instance that has ended, is stale and left alone. Rows are looked up by their whole key, locked in the
--- order of the arrays, and changed by address. OFFSET 0 keeps the conditions on token and status out of the
--- lookup: with them the planner takes the index of what is due, and reads all of the shard for each row.
+-- Writes the ends of attempts into the ledger, except stale ones. Rows are looked up by their whole key, locked in the order of
+-- the arrays, and changed by ctid. OFFSET 0 keeps the conditions on token and status out of the lookup: otherwise the planner
+-- uses the index of due times, and reads the whole shard for each row. Returns ords, and whether the row could be changed.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token, $7 wait before a retry in µs or null,
 -- $8 result, $9 failure
 WITH offered AS MATERIALIZED (

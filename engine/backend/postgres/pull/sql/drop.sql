@@ -1,4 +1,4 @@
--- Removes node runs that were cancelled, which fences them. They are locked.
+-- Deletes cancelled node runs, which fences them. They are locked already.
 -- $1 shard; $2 instance, $3 node, $4 path
 WITH found AS MATERIALIZED (
     SELECT l.at

@@ -1,4 +1,4 @@
--- Ends instances that run, and gives them. $1 shard; $2 instance, $3 status, $4 result, $5 failure
+-- Ends running instances and returns them. $1 shard; $2 instance, $3 status, $4 result, $5 failure
 WITH ended AS MATERIALIZED (
     SELECT e.*, i.at
     FROM unnest($2::uuid[], $3::text[], $4::json[], $5::json[]) AS e (instance_id, status, result, failure)

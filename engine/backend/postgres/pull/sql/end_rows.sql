@@ -1,4 +1,4 @@
--- Removes the rows of instances that have ended. Those in the ledger that may be at work are locked.
+-- Deletes the rows of ended instances. Open node runs are locked already.
 -- $1 shard; $2 instances, sorted
 WITH over AS MATERIALIZED (
     SELECT t.at

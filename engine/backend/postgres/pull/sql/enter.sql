@@ -1,4 +1,4 @@
--- Puts runnable node runs into the ledger, some of them leased, some due after a wait.
+-- Enters runnable node runs into the ledger: leased, or due after a wait.
 -- $1 shard; $2 instance, $3 node, $4 path, $5 args, $6 wait in µs, $7 leased; $8 owner, $9 lease in µs
 WITH entered AS (
     INSERT INTO ledger (shard, instance_id, node, path, status, due_at, token, attempt, owner, args)

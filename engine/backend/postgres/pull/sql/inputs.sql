@@ -1,4 +1,4 @@
--- What instances that run began with. $1 shard; $2 instances.
+-- Returns the inputs of running instances. $1 shard; $2 instances.
 SELECT c.ord::int, i.workflow, i.input
 FROM unnest($2::uuid[]) WITH ORDINALITY AS c (id, ord)
 CROSS JOIN LATERAL (

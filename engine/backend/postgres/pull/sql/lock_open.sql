@@ -1,5 +1,5 @@
--- Locks the node runs of instances that have not ended, in order, so that a statement after this sees them as
--- whoever is changing one leaves it. $1 shard; $2 instances, sorted
+-- Locks the open node runs of instances, in order, so that the next statement sees their latest versions.
+-- $1 shard; $2 instances, sorted
 SELECT count(*)
 FROM unnest($2::uuid[]) AS c (instance_id)
 CROSS JOIN LATERAL (

@@ -1,5 +1,5 @@
--- Locks node runs under paths, in order, so that a statement after this sees them as whoever is changing one leaves
--- it. $1 shard; $2 instance, $3 node, $4 path, $5 end of paths
+-- Locks node runs by ranges of paths, in order, so that the next statement sees their latest versions.
+-- $1 shard; $2 instance, $3 node, $4 path, $5 end of paths
 SELECT count(*)
 FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS c (instance_id, node, first, last)
 CROSS JOIN LATERAL (

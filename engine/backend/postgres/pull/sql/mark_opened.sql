@@ -1,4 +1,4 @@
--- Enters barriers that have opened as completed: nothing of them is to be run.
+-- Enters opened barriers as completed: they have nothing to execute.
 -- $1 shard; $2 instance, $3 node, $4 path
 INSERT INTO ledger (shard, instance_id, node, path, status, due_at, token, attempt, done)
 SELECT $1, m.instance_id, m.node, m.path, 'completed', clock_timestamp(), nextval('tokens'), 1, nextval('tokens')

@@ -1,5 +1,5 @@
--- How long until the next node run of a shard is due, in µs; negative if one is.
--- $1 shard; $2 workflows whose instances rest.
+-- Returns the time until the next node run of a shard is due, in µs; negative if one is.
+-- $1 shard; $2 workflows to skip.
 SELECT (extract(epoch FROM d.due_at - clock_timestamp()) * 1000000)::bigint
 FROM ledger d
 WHERE d.shard = $1 AND d.status <> 'completed' AND d.due_at > '-infinity'

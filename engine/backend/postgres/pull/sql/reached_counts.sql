@@ -1,4 +1,4 @@
--- Notes up to which of its arrivals a barrier has been gone on from. $1 shard; $2 instance, $3 node, $4 path, $5 count
+-- Notes up to which arrival barriers were continued. $1 shard; $2 instance, $3 node, $4 path, $5 count
 WITH found AS MATERIALIZED (
     SELECT a.at, r.count
     FROM unnest($2::uuid[], $3::int[], $4::text[], $5::int[]) AS r (instance_id, node, path, count)

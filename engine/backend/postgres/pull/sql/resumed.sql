@@ -1,4 +1,4 @@
--- Takes away the steps that asked for a traversal to be gone on with. $1 shard; $2 instance, $3 node, $4 path
+-- Deletes the steps of traversals that were resumed. $1 shard; $2 instance, $3 node, $4 path
 WITH found AS MATERIALIZED (
     SELECT a.at
     FROM unnest($2::uuid[], $3::int[], $4::text[]) AS r (instance_id, node, path)

@@ -1,5 +1,5 @@
--- What is runnable and not in the ledger yet, of instances that run: one anti-join. A watched barrier is given
--- whenever it has more arrivals than it was gone on from. $1 shard; $2 instances.
+-- Returns what is runnable and not in the ledger, of running instances, with one anti-join. A watched barrier is returned
+-- whenever it has more arrivals than those continued. $1 shard; $2 instances.
 SELECT i.id, i.workflow, a.node, a.path, a.required, a.arrived, a.reached, a.watched, a.resumed, a.args, a.wait, a.finish
 FROM unnest($2::uuid[]) AS c (id)
 CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
--- Everything that instances have in the ledger. $1 shard; $2 instances.
+-- Returns all ledger rows of instances. $1 shard; $2 instances.
 SELECT c.ord::int, l.node, l.path, l.done, l.result, l.failure
 FROM unnest($2::uuid[]) WITH ORDINALITY AS c (id, ord)
 CROSS JOIN LATERAL (

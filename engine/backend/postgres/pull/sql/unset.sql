@@ -1,4 +1,4 @@
--- Takes values of variables away, or what was appended to them.
+-- Deletes values of variables, or what was appended to them.
 -- $1 shard; $2 instance, $3 variable, $4 path, $5 first and $6 last element.
 WITH found AS MATERIALIZED (
     SELECT i.at

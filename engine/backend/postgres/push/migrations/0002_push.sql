@@ -1,8 +1,7 @@
--- One row for each node run that is ready and not completed. due_at is when it may be claimed: at once, when
--- a sleep or a retry's wait is over, or when its lease is. So one index serves queue, timers and reclaim. token
--- fences: it is new with each lease and each retry, and known to the holder of the lease only. owner, for
--- people, is who leased it; null: nobody has. A page keeps room for the version of a row that its claim makes:
--- one that must go to another page takes a lock more, and its record in the log.
+-- One row for each node run that is ready and not completed. due_at is when it may be claimed: at once, after a sleep or backoff,
+-- or when its lease expires; so one index serves all three. token fences: it is new with each lease and retry, and known to the
+-- lease's owner only. owner is informative; null: not leased. A page keeps room for the row version of a claim: moving to another
+-- page needs another lock and WAL record.
 CREATE TABLE queue (
     token       bigint      NOT NULL,
     due_at      timestamptz NOT NULL,
@@ -16,19 +15,18 @@ CREATE TABLE queue (
     PRIMARY KEY (shard, instance_id, node, path)
 ) WITH (fillfactor = 50);
 
--- Only what asks for times can use it: rows that are looked up by their key must not be found through their shard,
--- whatever the statistics of a table say that is empty now and then.
+-- Only queries by time can use it: rows looked up by key must not be found through their shard, even if statistics call the table
+-- empty.
 CREATE INDEX queue_due ON queue (shard, due_at) WHERE due_at IS NOT NULL;
 
--- Who leases node runs: the engines' names.
+-- The names of engines that lease node runs.
 CREATE TABLE owners (
     id   integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text    NOT NULL UNIQUE
 );
 
--- The last commit of each place in which a backend commits, one after the other: its number, and which of the
--- completions that it was offered did not take place. By this an unknown commit is settled. Rows are changed
--- all the time, within their page.
+-- Commit slots: the last commit's number, and which of its completions were stale. They resolve unknown commits. Rows change all
+-- the time, within their page.
 CREATE TABLE commits (
     shard   smallint    NOT NULL,
     backend bigint      NOT NULL,
@@ -39,8 +37,7 @@ CREATE TABLE commits (
     PRIMARY KEY (shard, backend, slot)
 ) WITH (fillfactor = 25);
 
--- One row for each barrier that something has arrived at, or whose count is known. soft says that
--- the barrier's soft group has been counted.
+-- One row for each barrier with an arrival or a known count. soft: its soft group has been counted.
 CREATE TABLE readiness (
     shard       smallint NOT NULL,
     instance_id uuid     NOT NULL,
@@ -53,8 +50,7 @@ CREATE TABLE readiness (
     CONSTRAINT readiness_overflow CHECK (completed <= required)
 ) WITH (fillfactor = 80);
 
--- Values that something downstream will read: a variable's value under element -1, and what was appended to
--- it from element 0.
+-- Values to be read downstream: element -1 is a variable's value, those from 0 were appended.
 CREATE TABLE inbox (
     shard       smallint NOT NULL,
     instance_id uuid     NOT NULL,
@@ -65,8 +61,8 @@ CREATE TABLE inbox (
     PRIMARY KEY (shard, instance_id, variable, path, element)
 );
 
--- Values that arrived at an aggregate which is not open yet, with their places in its list. Those that one
--- commit brings, and stand together in the list, have one row: first is the least of their places.
+-- Values that arrived at an aggregate not yet open, with their places in its list. Neighbours from one commit share a row; first
+-- is their least place.
 CREATE TABLE elements (
     shard       smallint  NOT NULL,
     instance_id uuid      NOT NULL,

@@ -1,3 +1,2 @@
--- A counter is raised several times while its row stands. With room for that in its page, the new version needs no new entry in an
--- index, and no lock of its own in the log.
+-- A counter is updated several times. With room in its page, a new version needs no index entry and no lock record in the WAL.
 ALTER TABLE readiness SET (fillfactor = 50);

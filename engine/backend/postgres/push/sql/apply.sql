@@ -1,21 +1,19 @@
--- Commits the plans of completions, of new instances and of runs that go on, all of one shard.
--- ord numbers the events; of a completion that is stale, and of an instance that is there already,
--- nothing takes place. Arrays that belong together have the same length. Rows are met in the order
--- of the arrays, which are sorted, so that two commits never wait for one another in a circle.
+-- Applies the plans of completions, new instances and continuations of one shard, except stale completions and instances that
+-- exist. ord numbers the events. Arrays of one group have the same length. Rows are locked in the order of the arrays, which are
+-- sorted, so that commits cannot deadlock.
 --
--- What stands between --[ and --] is left out of the statement where no event brings what the mark names;
--- each part that has nothing to do would cost a small batch as much as one that has. See statements.go.
+-- A part between --[ KIND and --] is removed if no event brings that kind (statements.go): unused, it costs a small batch as much
+-- as used.
 --
--- Rows are looked up by their whole key, one by one, and changed by their address: a plain join could be
--- planned from the table's side, and read all of a shard. A row that another transaction has just changed, as
--- the extension of its lease does, may not be met by its address; its completion comes back as moved, to be
--- offered once more. A run that is tried again is put into the queue anew.
+-- Rows are looked up by their whole key, one by one, and changed by their ctid: a plain join might read a whole shard. A row just
+-- changed by another transaction, such as a lease renewal, may be missed by its ctid; its completion is returned for a retry. A
+-- retried node run is queued anew.
 --
--- An arrival whose required is 0 is at a barrier that has been opened with its count. Should its row not
--- be there, the count is one that is never reached: 2147483647.
+-- An arrival with required 0 is at a barrier that was opened. If its row is missing, the new one's count is never reached:
+-- 2147483647.
 --
 -- $1 shard; $2 backend, $3 slot, $4 number of the commit; grant: $5 owner, $6 lease in µs
--- $7 whether the counts of barriers that are not full are wanted, too
+-- $7 whether to return barriers that are not full, too
 -- completions: $8 ord, $9 instance, $10 node, $11 path, $12 token, $13 wait before a retry in µs or null
 -- new instances: $14 ord, $15 instance, $16 workflow, $17 input, $18 status, $19 result, $20 failure
 -- values: $21 ord, $22 instance, $23 variable, $24 path, $25 element, $26 value
@@ -24,9 +22,9 @@
 -- node runs: $40 ord, $41 instance, $42 node, $43 path, $44 args, $45 wait before it is due in µs, or -1: leased at once
 -- ends: $46 ord, $47 instance, $48 status, $49 result, $50 failure
 --
--- One row comes back: the ords of what did not take place; with completions, those of them that have moved;
--- with node runs, the tokens of the leases, in order; with ends, the ords of what ended its instance; with
--- arrivals, barriers that were reached: instance, node, path, required, completed.
+-- Returns one row: the ords not applied; with completions, those of them to retry; with node runs, the tokens of leases, in
+-- order; with ends, the ords that ended their instance; with arrivals, the barriers reached: instance, node, path, required,
+-- completed.
 WITH known AS (
     SELECT $1::smallint
 --[ completions

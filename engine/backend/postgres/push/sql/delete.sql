@@ -1,6 +1,6 @@
--- Removes rows of regions that are over or cancelled: those whose path is low or follows it, before high. Node runs among
--- them are locked; see lock_cancelled.sql. Of what took place, see drop_values.sql.
--- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place
+-- Deletes rows of regions that have ended or are cancelled: low <= path < high. Node runs are locked already
+-- (lock_cancelled.sql). See delete_values.sql for which events.
+-- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all were applied
 -- ranges: $6 ord, $7 instance, $8 node, $9 low, $10 high
 WITH mark AS MATERIALIZED (
     SELECT m.stale FROM commits m WHERE m.shard = $1 AND m.backend = $2 AND m.slot = $3 AND m.number = $4

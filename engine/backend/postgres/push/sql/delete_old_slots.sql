@@ -1,4 +1,4 @@
--- Removes marks that nobody will ask for any more: of backends that have gone, or of places that are not used.
+-- Deletes commit slots older than $2: their engines have exited or no longer use them.
 -- $1 shard, $2 age in µs.
 WITH old AS MATERIALIZED (
     SELECT m.ctid AS at

@@ -1,8 +1,7 @@
--- Takes values away that are over, cancelled or replaced: of a variable those whose path is low or follows
--- it, before high, from an element on: -1 is the value itself, and what was appended to it follows.
--- Something is done for events that took place: all of them if that is known, else those of the commit that
--- is this transaction, if it has left its mark, which it did not find stale.
--- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place
+-- Deletes values that have ended, are cancelled or replaced: low <= path < high, from an element on; -1 is the value itself,
+-- appended ones follow. Only for applied events: all if $5, else those that the commit slot, written by this transaction, does
+-- not call stale.
+-- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all were applied
 -- ranges: $6 ord, $7 instance, $8 variable, $9 low, $10 high, $11 first element
 WITH mark AS MATERIALIZED (
     SELECT m.stale FROM commits m WHERE m.shard = $1 AND m.backend = $2 AND m.slot = $3 AND m.number = $4

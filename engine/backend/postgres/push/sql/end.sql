@@ -1,9 +1,8 @@
--- Removes all counters and values of instances that this transaction ended. If something else is at work on one, it is marked
--- as needs_cleanup instead, and its ord comes back. Who is at work on an instance has a node run of it in the queue: one that another
--- transaction takes away is seen until that commits, and then what it has added is. If there is none, nobody can begin.
--- Of what took place, see drop_values.sql.
--- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all took place
--- ends: $6 ord, $7 instance, $8 whether others may be at work
+-- Deletes the counters and values of instances that this transaction ended. If one may have another open node run, it is marked
+-- with needs_cleanup instead, and its ord is returned. An open node run has a queue row. If a transaction is deleting that row,
+-- it stays visible until the commit, and then the rows that replace it are visible. Without a row, nothing can begin.
+-- $1 shard; $2 backend, $3 slot, $4 number of the commit, $5 whether all were applied (delete_values.sql)
+-- ends: $6 ord, $7 instance, $8 whether other node runs may be open
 WITH mark AS MATERIALIZED (
     SELECT m.stale FROM commits m WHERE m.shard = $1 AND m.backend = $2 AND m.slot = $3 AND m.number = $4
 ), ended AS MATERIALIZED (

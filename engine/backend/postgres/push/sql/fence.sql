@@ -1,6 +1,5 @@
--- Gives completions whose commit was not confirmed a new token, where they are still open: the lost
--- commit, should the server get to it after all, is then stale. The rows have been locked before, by
--- a look whether they are held in the same transaction, so that this sees what a commit in flight made of them.
+-- Gives new tokens to the open completions of an unconfirmed commit, which is stale if it is executed later. The same transaction
+-- has locked the rows before, so that this sees the result of a commit in flight.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token.
 WITH held AS MATERIALIZED (
     SELECT l.ord, q.at

@@ -1,5 +1,5 @@
--- Takes the values that arrived at open aggregates, and their counters with them: no soft edge leads to an
--- aggregate, so nothing can arrive any more.
+-- Deletes and returns the values that arrived at open aggregates, and deletes their counters: no soft edge leads there, so
+-- nothing else can arrive.
 -- $1 shard; $2 ord, $3 instance, $4 node, $5 path.
 WITH opened AS MATERIALIZED (
     SELECT * FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[]) AS b (ord, instance_id, node, path)

@@ -1,7 +1,6 @@
--- Locks the node runs of regions that are cancelled, in key order, and says whether it got hold of all that it saw. What is being
--- completed there is so waited for, and gone then. What that has queued, the statement does not see. So it is done again, now: what is locked already by
--- somebody else may be on its way to a lock of ours, and then the transaction is given up and begun again, since locks that are
--- taken out of order are not waited for.
+-- Locks the node runs of cancelled regions, in key order, and returns whether it locked all that it saw. It waits for
+-- transactions that complete some, but does not see what those queued; so it is repeated, with NOWAIT: the holder of a lock may
+-- be waiting for one of ours. If that fails, the transaction is retried.
 -- $1 shard; ranges: $2 instance, $3 node, $4 low, $5 high
 WITH ranges AS MATERIALIZED (
     SELECT * FROM unnest($2::uuid[], $3::int[], $4::text[], $5::text[]) AS r (instance_id, node, low, high)

@@ -1,5 +1,5 @@
--- Locks counters that are there, in key order, and counts them: those that a transaction before this one met while it
--- held others, out of order. $1 shard; $2 instance, $3 node, $4 path
+-- Locks and counts the existing counters of a lock set, in key order.
+-- $1 shard; $2 instance, $3 node, $4 path
 WITH locked AS MATERIALIZED (
     SELECT t.at
     FROM unnest($2::uuid[], $3::int[], $4::text[]) AS r (instance_id, node, path)

@@ -1,4 +1,4 @@
--- The values of variables that some events need, each with what was appended to it by element from 0.
+-- Returns values that events need, each with what was appended to it (elements from 0).
 -- $1 shard; $2 number, $3 instance, $4 variable, $5 path.
 SELECT n.number, i.element, i.value
 FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[]) AS n (number, instance_id, variable, path)

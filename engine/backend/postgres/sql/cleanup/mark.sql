@@ -1,6 +1,6 @@
--- Marks instances that have ended as cleaned up, if they are: a pass may have waited for a completion, or have met another pass,
--- and not have seen the rows that those left. A completion that is still at work holds the row of a node run, which is seen.
--- $1 shard, $2 instances in the order of their ids.
+-- Marks ended instances without rows as cleaned up. A pass may have missed rows while it waited for a completion or met another
+-- pass. A completion in progress holds a node run's row, which is still visible here.
+-- $1 shard, $2 instances, sorted.
 UPDATE instances i SET needs_cleanup = false
 FROM (
     SELECT r.at

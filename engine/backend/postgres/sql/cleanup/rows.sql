@@ -1,5 +1,5 @@
--- Removes rows of instances that have ended, in key order. Those that a completion still holds are waited for, or left.
--- $1 shard, $2 instances in the order of their ids, $3 most rows.
+-- Removes rows of ended instances, in key order. It waits for rows locked by completions, or skips them.
+-- $1 shard, $2 instances, sorted, $3 most rows.
 WITH old AS MATERIALIZED (
     SELECT r.at
     FROM unnest($2::uuid[]) AS u (id)

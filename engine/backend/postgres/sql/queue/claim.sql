@@ -1,8 +1,6 @@
--- Leases node runs that are due: queued ones and those whose lease is over. Rows of an instance that has
--- ended wait to be swept.
--- What is due is compared with the time of the statement, which an index can use; the clock, which may
--- change from row to row, it cannot, and every leased row would be read.
--- A lease that is over counts as a delivery; one that was given up has left no trace.
+-- Leases node runs that are due: queued ones, and those whose lease has expired. Rows of ended instances wait for cleanup. due_at
+-- is compared with statement_timestamp, which an index can use; with the volatile clock, every leased row would be read. An
+-- expired lease counts as a delivery; a returned one does not.
 -- $1 shard, $2 most, $3 owner, $4 lease in µs.
 WITH due AS MATERIALIZED (
     SELECT q.ctid AS at, i.workflow

@@ -1,4 +1,4 @@
--- Which leases are held. $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token.
+-- Returns which leases are held. $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token.
 SELECT l.ord
 FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS l (ord, instance_id, node, path, token)
 --[ running

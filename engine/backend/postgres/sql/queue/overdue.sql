@@ -1,8 +1,7 @@
--- Puts node runs whose lease is over before all that waits for its first: they have had their turn, and would have it
--- again behind everything that was queued before their lease ended. A claim takes them in any case; only where more is
--- queued than there is room for does the order count. Only the rows that became due last are looked at, since a lease
--- that ended before has been found by an earlier sweep.
--- $1 shard, $2 how many rows are looked at.
+-- Moves node runs with expired leases before those that wait for their first: otherwise they would wait again, behind all that
+-- was queued before their lease expired. A claim takes them anyway; the order matters only if more is queued than engines can
+-- take. Only the rows that became due last are checked: earlier sweeps found earlier ones.
+-- $1 shard, $2 most rows to check.
 WITH recent AS MATERIALIZED (
     SELECT q.ctid AS at, {leased} AS leased
     FROM {table} q

@@ -1,5 +1,5 @@
--- Gives up the leases that a transaction took whose COMMIT was lost: nobody has heard of them. What has
--- changed since is not the transaction's any more. $1 shard, $2 instances, $3 the transaction's id.
+-- Returns the leases that a transaction took, if its COMMIT was lost and the caller does not know them. Rows changed since then
+-- no longer carry its id. $1 shard, $2 instances, $3 the transaction's id.
 WITH lost AS MATERIALIZED (
     SELECT q.at
     FROM unnest($2::uuid[]) AS c (instance_id)

@@ -1,6 +1,6 @@
--- Renews leases that are held, or gives them back, and none of an instance that has ended: the rows of a cancelled one go later. Rows that somebody has locked are
--- left out: a transaction that waited for one would keep the others locked meanwhile, out of order (D5).
--- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token; of those that are renewed $7 lease in µs.
+-- Renews or returns leases that are held, except those of ended instances. It skips locked rows: waiting for one while it holds
+-- others would break the lock order (D5).
+-- $1 shard; $2 ord, $3 instance, $4 node, $5 path, $6 token; to renew: $7 lease in µs.
 WITH held AS MATERIALIZED (
     SELECT l.ord, q.at
     FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS l (ord, instance_id, node, path, token)
@@ -20,7 +20,7 @@ UPDATE {table} q
 SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'
 --]
 --[ given back
-SET {free}, token = nextval('tokens'), due_at = clock_timestamp() - interval '100 years' -- before what has not had its turn, see overdue.sql
+SET {free}, token = nextval('tokens'), due_at = clock_timestamp() - interval '100 years' -- to the front, see overdue.sql
 --]
 FROM held h
 WHERE q.ctid = h.at
