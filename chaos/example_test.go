@@ -21,7 +21,7 @@ func ExampleRun() {
 		}
 		return
 	}
-	kinds, err := fault.Select([]string{"process", "connection"})
+	kinds, err := fault.Select([]string{"process", "wire"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"pulley/engine/backend/postgres/eager"
 )
 
-// A tool ends the instances that its arguments name, in a schema beside others of one database, and removes what they have left.
+// A tool ends the instances that its arguments name, in a schema that shares a database with others, and removes what they have left.
 func ExampleOpen() {
 	ctx := context.Background()
 	store, err := eager.Open(ctx, eager.Config{Store: postgres.Config{DSN: os.Getenv("PULLEY_DSN"), Schema: "orders", Connections: 2}})

@@ -19,7 +19,7 @@ import (
 // A service stores a batch of instances in one transaction, in a shard whose new instances are its own engine's part. The engines
 // of the schema run them; this program runs none.
 func ExampleOpen() {
-	program, err := plan.CompileText("mail.ir", []byte("fn main(input: [to], output: []):\n    @send(to=to)\n"), ir.Limits{})
+	program, err := plan.CompileText("welcome.ir", []byte("fn main(input: [to], output: []):\n    @send(to=to)\n"), ir.Limits{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/backend/postgres/journal/forward"
 )
 
-// A request is the body of a row. The owner of the shard reads it there, and writes what it answers beside it.
+// A request is the body of a row. The owner of the shard reads it there, and writes its answer into the same row.
 func ExampleMessage_Request() {
 	id := uuid.MustParse("6f1c5a52-6c0e-4a2e-9df2-0a8f7c1d2e3f")
 	body, err := json.Marshal(forward.Request{Op: forward.Cancel, IDs: []uuid.UUID{id}, Reason: "the shop is closed"})
