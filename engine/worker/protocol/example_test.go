@@ -29,7 +29,7 @@ loading... {"pulley":"result","id":"1","value":"HI"}
 			return
 		}
 		if len(line.Text) > 0 {
-			fmt.Printf("log: %s\n", line.Text)
+			fmt.Printf("log: %q\n", line.Text)
 		}
 		switch {
 		case line.Damage != nil:
@@ -44,7 +44,7 @@ loading... {"pulley":"result","id":"1","value":"HI"}
 	// > {"pulley":"hello","version":1}
 	// > {"pulley":"run","id":"1","delivery":1,"action":"upper","instance":"","node":"loud","path":"","attempt":1,"key":"k","args":{"text":"hi"}}
 	// hello of words <nil>
-	// log: loading...
+	// log: "loading... "
 	// result 1 "HI"
 	// damage of attempt 2
 	// the end: true
