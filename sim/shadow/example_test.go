@@ -3,6 +3,7 @@ package shadow_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"testing"
 
 	"pulley/engine/backend/postgres"
@@ -24,7 +25,7 @@ func ExampleTest() {
 		Name:      "own",
 		NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design { return store{} },
 		Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
-			return postgres.Open(ctx, cfg, nil) // the real design, with its migrations
+			return postgres.Open(ctx, cfg, os.DirFS("own")) // the real design, with its directory migrations
 		},
 		Cases:     24,
 		Tables:    []shadow.Table{shadow.Values("inbox", "variable path element value", func(s store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.inbox })},

@@ -22,7 +22,7 @@ func ExampleOpen() {
 	if !there {
 		log.Fatalf("no engine has worked in schema %s yet", schema)
 	}
-	store, err := postgres.Open(ctx, postgres.Config{DSN: dsn, Schema: schema, Application: "watch"}, os.DirFS("/dev/null"))
+	store, err := postgres.Open(ctx, postgres.Config{DSN: dsn, Schema: schema, Application: "watch"}, os.DirFS("push")) // the directory migrations of the design
 	if err != nil {
 		log.Fatal(err)
 	}
