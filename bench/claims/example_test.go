@@ -1,0 +1,29 @@
+package claims_test
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"pulley/bench/claims"
+)
+
+// Do our goals hold on one's own server? Each claim says what was claimed, what was measured, and how to measure it again.
+func ExampleMeasure() {
+	cfg := claims.Config{DSN: os.Getenv("PULLEY_DSN"), Way: "a server of our own", Goals: true, Quick: true, Progress: func(line string) { log.Print(line) }}
+	if err := cfg.Check(); err != nil {
+		log.Fatalf("%v; there are:\n%s", err, claims.Help())
+	}
+	measured, err := claims.Measure(context.Background(), cfg)
+	if err != nil {
+		log.Print(err) // what was measured before is there
+	}
+	for _, claim := range measured {
+		if claim.Verdict == claims.Fails {
+			log.Printf("%s does not hold: %s\n%s", claim.ID, claim.Why, claim.Command)
+		}
+	}
+	if err := claims.WriteText(os.Stdout, measured); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,64 @@
+package measure_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"pulley/bench/measure"
+)
+
+// A benchmark of one's own asks the server what its workload cost. The sessions of the workload have application names that begin
+// with "orders".
+func ExampleDelta() {
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, os.Getenv("PULLEY_DSN"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close(ctx) //nolint:errcheck // the program ends
+	scope := measure.Scope{AppPrefix: "orders", Schema: "orders"}
+	before, err := measure.Snapshot(ctx, conn, scope)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// The workload runs, and disconnects.
+	after, err := measure.Snapshot(ctx, conn, scope)
+	if err != nil {
+		log.Fatal(err)
+	}
+	cost, warnings := measure.Delta(before, after)
+	log.Print(cost)
+	for _, warning := range warnings {
+		log.Print(warning)
+	}
+}
+
+// A command line that has a password is written down without it.
+func ExampleCommand() {
+	fmt.Println(measure.Command([]string{"pulley", "run", "--dsn", "postgres://work:secret@db/work"}))
+	// Output:
+	// [pulley run --dsn postgres://work:***@db/work]
+}
+
+// A histogram has the percentiles of latencies; a worker has one of its own, and they are merged at the end.
+func ExampleHist() {
+	all := measure.NewHist()
+	for worker := range 4 {
+		own := measure.NewHist()
+		for ms := 1; ms <= 500; ms++ {
+			own.Record(time.Duration(ms+worker) * time.Millisecond)
+		}
+		all.Merge(own)
+	}
+	p := all.Percentiles()
+	fmt.Println(all.Count(), "latencies, median", time.Duration(p.P50).Round(time.Millisecond), "99th percentile", time.Duration(p.P99).Round(time.Millisecond))
+	fmt.Println(all.Warnings())
+	// Output:
+	// 2000 latencies, median 252ms 99th percentile 497ms
+	// []
+}
