@@ -28,8 +28,8 @@ func ExampleTrace() {
 	fmt.Println(trace.SVG(io.Discard))
 	fmt.Println("a design without owners has such steps:", world.Owns.Of("push"), world.Owns.Of("journal"))
 	// Output:
-	// 1          1ms  e0       process begins, life 0
-	//      2          2ms  e0       process dies, life 0
+	// 1          1ms  e0       process begins, incarnation 0
+	//      2          2ms  e0       process dies, incarnation 0
 	// <nil>
 	// a design without owners has such steps: false true
 }

@@ -79,7 +79,7 @@ func (t *Trace) words(s *Step) string {
 	node := func(id int64) string { return t.load.Compiled.Graph().Nodes[graph.NodeID(id)].Name }
 	switch s.What {
 	case Began, Died, Stopped:
-		return fmt.Sprintf("%s, life %d", s.What, s.A)
+		return fmt.Sprintf("%s, incarnation %d", s.What, s.A)
 	case Submits, Answered, Cancels:
 		return fmt.Sprintf("%s: instance %d, %s", s.What, s.A, EngineNames[s.Who%len(EngineNames)])
 	case Calls:
