@@ -25,7 +25,7 @@ func TestTotals(t *testing.T) {
 	if add(Fail, nil); !totals.Enough() || totals.Passed() {
 		t.Errorf("%+v passed with a run that failed", totals)
 	}
-	for _, part := range []string{"4 runs (3 pass, 1 fail, 0 inconclusive)", "of the lost commits 6 settled rightly", "1 of 1 crashes, 10 of 10 cuts", "15 completions"} {
+	for _, part := range []string{"4 runs (3 pass, 1 fail, 0 inconclusive)", "of the lost commits 6 resolved rightly", "1 of 1 crashes, 10 of 10 cuts", "15 completions"} {
 		if !strings.Contains(totals.Line(), part) {
 			t.Errorf("%q lacks %q", totals.Line(), part)
 		}

@@ -67,8 +67,14 @@ func splitAlternatives(expression string) []alternative {
 // isWordByte reports whether \b counts a byte as part of a word.
 func isWordByte(b byte) bool { return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' }
 
+// match is a forbidden word at a place of a text.
+type match struct {
+	at   int
+	word string
+}
+
 // find returns the matches in a lower-case text.
-func (r *wordRule) find(text string) (hits []string) {
+func (r *wordRule) find(text string) (found []match) {
 	for _, a := range r.alternatives {
 		for at := 0; ; at++ {
 			next := strings.Index(text[at:], a.prefix)
@@ -78,12 +84,12 @@ func (r *wordRule) find(text string) (hits []string) {
 			if at += next; at > 0 && isWordByte(text[at-1]) {
 				continue
 			}
-			if hit := a.rest.FindString(text[at:]); hit != "" {
-				hits = append(hits, hit)
+			if word := a.rest.FindString(text[at:]); word != "" {
+				found = append(found, match{at, word})
 			}
 		}
 	}
-	return hits
+	return found
 }
 
 // readWordRules parses the lines "expression | instead | names comments strings texts".
@@ -193,14 +199,45 @@ func keepsOldWords(name string) bool {
 		name == "CHANGELOG.md" || name == "docs/glossary.md"
 }
 
+// document is a file's passages, joined by kind: one search of a long text is faster than many of short ones.
+type document struct {
+	texts  [kindsOfText]string
+	begins [kindsOfText][]int // of each passage in its text
+	lines  [kindsOfText][]int
+}
+
+// join makes a document of passages.
+func join(passages []passage) *document {
+	var texts [kindsOfText]strings.Builder
+	d := &document{}
+	for _, p := range passages {
+		d.begins[p.kind], d.lines[p.kind] = append(d.begins[p.kind], texts[p.kind].Len()), append(d.lines[p.kind], p.line)
+		texts[p.kind].WriteString(p.text)
+		texts[p.kind].WriteByte('\n')
+	}
+	for kind := range texts {
+		d.texts[kind] = texts[kind].String()
+	}
+	return d
+}
+
+// line returns the line of the passage at a place of its kind's text.
+func (d *document) line(kind, at int) int {
+	i, found := slices.BinarySearch(d.begins[kind], at)
+	if !found {
+		i--
+	}
+	return d.lines[kind][i]
+}
+
 // readPassages reads all files in the repository that people read.
-func readPassages(t *testing.T) map[string][]passage {
+func readPassages(t *testing.T) map[string]*document {
 	t.Helper()
 	out, err := exec.Command("git", "-C", "..", "ls-files").Output()
 	if err != nil {
 		t.Skipf("without git there is no list of files: %v", err)
 	}
-	found := map[string][]passage{}
+	found := map[string]*document{}
 	for _, name := range strings.Fields(string(out)) {
 		if keepsOldWords(name) {
 			continue
@@ -211,14 +248,14 @@ func readPassages(t *testing.T) map[string][]passage {
 		}
 		switch path.Ext(name) {
 		case ".go":
-			found[name] = passagesOfGo(src)
+			found[name] = join(passagesOfGo(src))
 		case ".sql":
-			found[name] = passagesOfLines(src, true)
+			found[name] = join(passagesOfLines(src, true))
 		case ".md", ".sh", ".py", ".yaml", ".yml":
-			found[name] = passagesOfLines(src, false)
+			found[name] = join(passagesOfLines(src, false))
 		}
 		if path.Base(name) == "Makefile" {
-			found[name] = passagesOfLines(src, false)
+			found[name] = join(passagesOfLines(src, false))
 		}
 	}
 	return found
@@ -252,11 +289,11 @@ func TestForbiddenWords(t *testing.T) {
 	for _, rule := range rules {
 		var counts [kindsOfText]int
 		var places [kindsOfText][]string
-		for name, passages := range files {
-			for _, p := range passages {
-				if hits := rule.find(p.text); hits != nil {
-					counts[p.kind] += len(hits)
-					places[p.kind] = append(places[p.kind], fmt.Sprintf("%s:%d: %s", name, p.line, hits[0]))
+		for name, d := range files {
+			for kind, text := range d.texts {
+				for _, m := range rule.find(text) {
+					counts[kind]++
+					places[kind] = append(places[kind], fmt.Sprintf("%s:%d: %s", name, d.line(kind, m.at), m.word))
 				}
 			}
 		}

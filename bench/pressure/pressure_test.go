@@ -148,7 +148,7 @@ func TestPressureThatWasNotThere(t *testing.T) {
 	}
 	report, _ := r.Stop(s.ctx) // failures are in the report
 	all := strings.Join(report.Missing, "\n")
-	for _, want := range []string{"the held transaction is gone", "no round trip led through the relay"} {
+	for _, want := range []string{"the held transaction has ended", "no round trip led through the relay"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("want %q in %q", want, all)
 		}

@@ -206,7 +206,7 @@ func TestMisuse(t *testing.T) {
 	}{
 		"claim shard":        {second(b.Claim(t.Context(), 2, good)), "memory: claim: shard 2 of 2"},
 		"complete shard":     {second(b.Complete(t.Context(), -1, nil, good)), "memory: complete: shard -1 of 2"},
-		"extend shard":       {second(b.Renew(t.Context(), 5, nil, good)), "memory: extend: shard 5"},
+		"renew shard":        {second(b.Renew(t.Context(), 5, nil, good)), "memory: renew: shard 5"},
 		"sweep shard":        {second(b.Sweep(t.Context(), 2)), "memory: sweep: shard 2"},
 		"submit max":         {second(b.Submit(t.Context(), nil, backend.Grant{Max: -1})), "Max is -1"},
 		"claim lease":        {second(b.Claim(t.Context(), 0, backend.Grant{Max: 1})), "positive duration"},
