@@ -13,7 +13,7 @@ import (
 	"pulley/reports/record"
 )
 
-// benched has run run pulley bench, whose exit status depends on the machine where nothing is wrong, and gives its record.
+// benched runs pulley bench by run and returns its record. The exit status depends on the machine, even if nothing is wrong.
 func benched(t *testing.T, run func(*testing.T, ...string) result, args ...string) (*record.Load, result) {
 	t.Helper()
 	out := t.TempDir()
