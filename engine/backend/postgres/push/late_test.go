@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
@@ -262,6 +263,34 @@ func TestPlaceOfAnUnclearCommit(t *testing.T) {
 	}
 	if unclear == 0 {
 		t.Error("inconclusive: what became of each commit was found out")
+	}
+	w.finish()
+}
+
+// TestFenceLocksNoLaterLease checks that the transaction which resolves a commit locks no row that was leased again since: its new
+// owner can renew the lease concurrently, since a renewal skips locked rows.
+func TestFenceLocksNoLaterLease(t *testing.T) {
+	w := newWorld(t)
+	old := leasesOf([]backend.Completion{{Lease: w.Launch(designtest.Sequence)[0].Lease}})
+	w.Expire()
+	found, err := w.B.Claim(w.Ctx, 0, backendtest.Granted(1))
+	if err != nil || len(found.Tasks) != 1 {
+		t.Fatalf("%d tasks, %v", len(found.Tasks), err)
+	}
+	err = pgx.BeginFunc(w.Ctx, w.through.store.Pgx(), func(tx pgx.Tx) error {
+		var number, token int64
+		err := tx.QueryRow(w.Ctx, fenceSQL, old.Parameters(0)...).Scan(&number, &token)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			t.Errorf("the old lease is fenced: %v", err)
+		}
+		kept, err := w.B.Renew(w.Ctx, 0, []backend.Lease{found.Tasks[0].Lease}, backendtest.Granted(0))
+		if err != nil || !kept[0] {
+			t.Errorf("the new lease is held: %v, %v", kept, err)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 	w.finish()
 }

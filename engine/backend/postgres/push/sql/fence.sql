@@ -5,12 +5,11 @@ WITH held AS MATERIALIZED (
     SELECT l.ord, q.at
     FROM unnest($2::int[], $3::uuid[], $4::int[], $5::text[], $6::bigint[]) AS l (ord, instance_id, node, path, token)
     CROSS JOIN LATERAL (
-        SELECT q.ctid AS at, q.token
+        SELECT q.ctid AS at
         FROM queue q
-        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path
+        WHERE q.shard = $1 AND q.instance_id = l.instance_id AND q.node = l.node AND q.path = l.path AND q.token = l.token
         FOR UPDATE
     ) q
-    WHERE q.token = l.token
 )
 UPDATE queue q
 SET token = nextval('tokens')
