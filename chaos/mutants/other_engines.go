@@ -31,7 +31,7 @@ func queueMutants() []mutant {
 		return backend.Swept{}, postgres.Explain(err)
 	}
 	return b.sweeper.Sweep(ctx, shard)`}},
-		Check: onPush("sweep/finished_meanwhile"), Says: "I1: .* handed out again",
+		Check: onPush("sweep/finished_concurrently"), Says: "I1: .* handed out again",
 	}, {
 		Name: "river-1258-dispatched-then-crashed", What: "what a commit leased to an engine that dies is never given to another", Invariant: "I9",
 		Edits: []edit{{applySQL, `CASE WHEN f.wait < 0 THEN $6::bigint ELSE`, `CASE WHEN f.wait < 0 THEN 100 * $6::bigint ELSE`}},
