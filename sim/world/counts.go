@@ -61,7 +61,7 @@ var stepKindNames = [stepKindsMax]string{
 	"reply", "commit", "task starts", "task ends", "task cut off", "report", "submission answered", "woken", "notification not heard",
 	"fault", "server is up", "engine stops", "lease", "lease given back", "completion applied", "completion stale", "run tried again", "instance ends", "instance canceled",
 	"shard taken", "shard lost", "shard replayed", "instance adopted", "request to the owner", "request withdrawn",
-	"lease handed over", "state written down", "state read", "unknown commit resolved", "mark forgotten", "overdue run put first", "cycle", "violation",
+	"lease handed over", "state written down", "state read", "unknown commit resolved", "commit slot deleted", "overdue run put first", "cycle", "violation",
 }
 
 // String returns the kind in words.
