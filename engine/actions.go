@@ -23,7 +23,7 @@ type actionPage struct {
 	count    int // number of running tasks
 }
 
-func (a *actions) add(id dispatch.TaskID, parent context.Context) *actionContext {
+func (a *actions) add(parent context.Context, id dispatch.TaskID) *actionContext {
 	at := id / pageActions
 	p := a.newest
 	if p == nil || a.at != at {

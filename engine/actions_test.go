@@ -12,7 +12,7 @@ func TestActionsOnPages(t *testing.T) {
 	plain := map[dispatch.TaskID]*actionContext{}
 	for i := range dispatch.TaskID(2000) {
 		id := i + 1
-		plain[id] = a.add(id, t.Context())
+		plain[id] = a.add(t.Context(), id)
 		if over := i * 7 % 2000; plain[over] != nil {
 			a.remove(over)
 			delete(plain, over)
@@ -45,7 +45,7 @@ func TestActionsAreAllocatedTogether(t *testing.T) {
 	perRun := testing.AllocsPerRun(100, func() {
 		for range 10 * pageActions {
 			id++
-			a.add(id, ctx)
+			a.add(ctx, id)
 			a.remove(id)
 		}
 	})

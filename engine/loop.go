@@ -186,7 +186,7 @@ func (l *loop) do(command dispatch.Command) {
 	case dispatch.Call:
 		l.pool.run(job{call: &c})
 	case *dispatch.Start:
-		l.pool.run(job{start: *c, action: l.actions.add(c.ID, l.work)})
+		l.pool.run(job{start: *c, action: l.actions.add(l.work, c.ID)})
 	case dispatch.Cancel:
 		if action := l.actions.get(c.ID); action != nil {
 			action.cancel(c.Cause)

@@ -23,6 +23,7 @@ import (
 // Axis is what is scaled.
 type Axis string
 
+// The axes.
 const (
 	Workers     Axis = "workers"     // actions that an engine runs at once
 	Connections Axis = "connections" // of the design's pool

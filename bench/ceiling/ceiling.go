@@ -89,6 +89,17 @@ func (c Config) validate() error {
 			return fmt.Errorf("ceiling: a batch of %d: choose from 1 to %d, each number once", n, MaxBatch)
 		}
 	}
+	if err := c.validateShapes(); err != nil {
+		return err
+	}
+	if c.Duration < MinDuration || c.Duration > MaxDuration {
+		return fmt.Errorf("ceiling: a duration of %s: choose from %s to %s", c.Duration, MinDuration, MaxDuration)
+	}
+	return nil
+}
+
+// validateShapes checks what instances write.
+func (c Config) validateShapes() error {
 	if len(c.Nodes) == 0 || len(c.Nodes) > MaxShapes {
 		return fmt.Errorf("ceiling: %d numbers of nodes per instance: choose from 1 to %d", len(c.Nodes), MaxShapes)
 	}
@@ -104,9 +115,6 @@ func (c Config) validate() error {
 		if g.Nodes < 1 || g.Nodes > MaxNodes || min(g.Values, g.Elements, g.Raises, g.Counters) < 0 || slices.Contains(c.Graphs[:i], g) {
 			return fmt.Errorf("ceiling: an instance that writes %+v: choose from 1 to %d nodes, nothing below 0, each once", g, MaxNodes)
 		}
-	}
-	if c.Duration < MinDuration || c.Duration > MaxDuration {
-		return fmt.Errorf("ceiling: a duration of %s: choose from %s to %s", c.Duration, MinDuration, MaxDuration)
 	}
 	return nil
 }

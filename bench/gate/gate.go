@@ -112,11 +112,11 @@ func (o Options) Validate() error {
 type Outcome string
 
 const (
-	// Regression: some figure is shown to be worse by more than the margin.
+	// Regression means that some figure is shown to be worse by more than the margin.
 	Regression Outcome = "regression"
-	// Passed: none is, and the runs would have shown a change beyond the resolution.
+	// Passed means that none is, and the runs would have shown a change beyond the resolution.
 	Passed Outcome = "passed"
-	// Inconclusive: none is, but the runs could not have shown one, or some were invalid, or nothing could be compared.
+	// Inconclusive means that none is, but the runs could not have shown one, or some were invalid, or nothing could be compared.
 	Inconclusive Outcome = "inconclusive"
 )
 

@@ -201,6 +201,7 @@ type Answer struct {
 // AnswerKind is what is known of the knee.
 type AnswerKind string
 
+// The kinds of answers.
 const (
 	Found     AnswerKind = "found"     // Holds and Breaks enclose it
 	Never     AnswerKind = "never"     // it breaks at the lowest searched rate

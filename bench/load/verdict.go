@@ -9,6 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
+// The kinds of findings.
 const (
 	KindOverload  = "overload"   // the system could not keep up
 	KindCut       = "cut"        // the run was interrupted

@@ -25,6 +25,7 @@ const (
 // Way is a way to get a Postgres.
 type Way string
 
+// The ways.
 const (
 	WayDSN      Way = "dsn"      // somebody else's server
 	WayLocal    Way = "local"    // binaries on this machine

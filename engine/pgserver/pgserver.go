@@ -140,6 +140,7 @@ func (s *Server) Close(ctx context.Context) error {
 // StopMode is how a server is ended.
 type StopMode int
 
+// The modes.
 const (
 	StopFast      StopMode = iota // rolls back, writes a checkpoint, ends
 	StopImmediate                 // ends at once; the next start recovers

@@ -6,13 +6,13 @@ import "fmt"
 type Decision string
 
 const (
-	// Worse: the figure is shown to differ, by more than the margin, in the bad direction.
+	// Worse means that the figure is shown to differ, by more than the margin, in the bad direction.
 	Worse Decision = "worse"
-	// Better: the same in the good direction.
+	// Better means the same in the good direction.
 	Better Decision = "better"
-	// Same: any difference is shown to be smaller than the margin.
+	// Same means that any difference is shown to be smaller than the margin.
 	Same Decision = "same"
-	// Unclear: the runs show none of the three.
+	// Unclear means that the runs show none of the three.
 	Unclear Decision = "unclear"
 )
 

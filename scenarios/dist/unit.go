@@ -12,6 +12,7 @@ import (
 // Unit is what the numbers of a law count.
 type Unit int
 
+// The units.
 const (
 	Durations Unit = iota // nanoseconds, written as 10ms or 1.5s
 	Bytes                 // written as 512B, 4kB or 1.5MiB

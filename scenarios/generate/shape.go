@@ -15,6 +15,7 @@ import (
 // Kind is a parameter's kind.
 type Kind int
 
+// The kinds.
 const (
 	Number Kind = iota // a whole number
 	Law                // a distribution of numbers; each use draws

@@ -77,6 +77,7 @@ type Barrier struct {
 	Elements []json.RawMessage // of an aggregate, by index; nil: missing
 }
 
+// Counts is a barrier's state.
 type Counts struct {
 	Required  int32 // zero: not known yet
 	Completed int32

@@ -33,6 +33,7 @@ type Options struct {
 	Python bool
 }
 
+// Generator draws programs.
 func Generator(opts Options) *rapid.Generator[Program] {
 	return rapid.Custom(func(t *rapid.T) Program {
 		g := &generator{t: t, python: opts.Python, policies: map[string]policy{}}

@@ -11,6 +11,7 @@ import (
 // CutMode is the fate of the message at which a connection is cut.
 type CutMode int
 
+// The modes.
 const (
 	CutBefore CutMode = iota // the message is lost
 	CutAfter                 // the message arrives, but nothing after it

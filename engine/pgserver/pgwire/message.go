@@ -58,6 +58,7 @@ func NewMessage(kind byte, body []byte) []byte {
 // End is what happens to a message's connection.
 type End int
 
+// The ends.
 const (
 	Stay  End = iota // the connection stays open
 	Close            // both sides see an orderly close

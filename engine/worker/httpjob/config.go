@@ -24,6 +24,7 @@ const (
 // Dialect is a server's API.
 type Dialect string
 
+// The dialects.
 const (
 	Plain    Dialect = "plain"    // described in docs/http-jobs.md
 	CloudRun Dialect = "cloudrun" // version 2 of the Cloud Run jobs API

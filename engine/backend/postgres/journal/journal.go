@@ -64,7 +64,7 @@ const DefaultLease = 10 * time.Second
 // DefaultEvictAfter is used if Config.EvictAfter is zero.
 const DefaultEvictAfter = 5 * time.Second
 
-// DefaultMemory, in bytes, is used if Config.Memory is zero.
+// DefaultMemory is the number of bytes used if Config.Memory is zero.
 const DefaultMemory = 1 << 30
 
 // ErrClosed is the error of a call on a closed backend.

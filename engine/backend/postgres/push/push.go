@@ -50,6 +50,7 @@ var (
 // DefaultSchema is the schema of a Config without one.
 const DefaultSchema = "pulley_push"
 
+// Config configures a backend.
 type Config struct {
 	Store postgres.Config // an empty Schema means DefaultSchema
 }
