@@ -56,6 +56,7 @@ func copyCheckout(t *testing.T) string {
 // so that all packages load, and gives the old one back so that nothing differs.
 func TestModuleScript(t *testing.T) {
 	dir := copyCheckout(t)
+	before, _ := inFolder(t, dir, "go", "list", "-m") // the repository may have been given a path
 	changed := func() string {
 		out, _ := inFolder(t, dir, "git", "diff", "--stat")
 		return out
@@ -74,10 +75,10 @@ func TestModuleScript(t *testing.T) {
 			t.Errorf("%s: the module is %q, want %q", folder, got, want)
 		}
 	}
-	if out, _ := inFolder(t, dir, "git", "grep", "-nE", `^\s*([a-z_]+ )?"pulley/|^module pulley`, "--", "*.go", "*.mod"); out != "" {
+	if out, _ := inFolder(t, dir, "git", "grep", "-nE", `^\s*([a-z_]+ )?"`+before+`/|^module `+before+`(/|$)`, "--", "*.go", "*.mod"); out != "" {
 		t.Errorf("the old path is still there:\n%s", out)
 	}
-	if out, status := inFolder(t, dir, "scripts/module.sh", "pulley"); status != 0 || changed() != "" {
+	if out, status := inFolder(t, dir, "scripts/module.sh", before); status != 0 || changed() != "" {
 		t.Errorf("the old path again: exit status %d, %s\n%s", status, out, changed())
 	}
 }

@@ -113,7 +113,7 @@ type Conn struct {
 	Broken      bool  // one end knows that it is broken
 	clientDied  bool  // the client's end is closed
 	KnowsBroken bool  // the client knows that it is broken
-	reply       reply // who receives the answer
+	reply       reply // recipient of the answer
 	lost        bool  // the next answer is lost
 	waitsUntil  int64 // when the session's lock wait times out
 	batch       []db.Statement
