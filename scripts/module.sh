@@ -21,6 +21,7 @@ git ls-files -z -- '*.go' '*.mod' '*.md' '*.sh' '*.yaml' '*.yml' '*Makefile' '*.
 	xargs -0 perl -pi -e '
 		next if m{^//go:embed}; # folders
 		s{(?<=["`\s=,(\[])\Q$ENV{OLD}\E(?=/[a-z]|\.\()}{$ENV{NEW}}g;
+		s{^\Q$ENV{OLD}\E(?=/([a-z]+)/)}{-d $1 ? $ENV{NEW} : $ENV{OLD}}e; # a profile in a text
 		s{"\Q$ENV{OLD}\E(?=/?")}{"$ENV{NEW}} if m{// the module.s path};
 		s{^module \Q$ENV{OLD}\E(?=\s|/|$)}{module $ENV{NEW}} if $ARGV =~ /go\.mod$/;
 		s{^((?:require|replace)\s+|\s+)\Q$ENV{OLD}\E(?=\s)}{$1$ENV{NEW}} if $ARGV =~ /go\.mod$/;

@@ -75,7 +75,7 @@ func TestModuleScript(t *testing.T) {
 			t.Errorf("%s: the module is %q, want %q", folder, got, want)
 		}
 	}
-	if out, _ := inFolder(t, dir, "git", "grep", "-nE", `^\s*([a-z_]+ )?"`+before+`/|^module `+before+`(/|$)`, "--", "*.go", "*.mod"); out != "" {
+	if out, _ := inFolder(t, dir, "git", "grep", "-nE", `^\s*([a-z_]+ )?"?`+before+`/|^module `+before+`(/|$)`, "--", "*.go", "*.mod"); out != "" {
 		t.Errorf("the old path is still there:\n%s", out)
 	}
 	if out, status := inFolder(t, dir, "scripts/module.sh", before); status != 0 || changed() != "" {
