@@ -16,8 +16,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestOnEveryDesign compares every design on Postgres with CPython, on three kinds of Python workflows: written by hand,
-// random, and printed from generated programs.
 func TestOnEveryDesign(t *testing.T) {
 	t.Parallel()
 	find(t)
@@ -35,7 +33,7 @@ func TestOnEveryDesign(t *testing.T) {
 	}
 }
 
-// workflows returns that many workflows, a third of each kind, and each hand-written one at most once.
+// workflows returns count workflows, a third of each kind, and each hand-written one at most once.
 func workflows(t *testing.T, first, count int) []ran {
 	t.Helper()
 	written := byPython(t)
@@ -67,7 +65,7 @@ func openOn(t *testing.T, design designs.Spec) *runner {
 	return newRunnerOn(t, store)
 }
 
-// runAll runs workflows concurrently. If several branches fail, each of their errors is right.
+// If several branches fail, each of their errors is right.
 func runAll(t *testing.T, r *runner, cases []ran) {
 	ids := make([]uuid.UUID, len(cases))
 	for i, c := range cases {

@@ -9,8 +9,8 @@ import (
 	"pulley/python"
 )
 
-// A service takes workflows in Python: it compiles what its user gives, and completes the input by the type hints. This needs a
-// python3, and nothing installed in it.
+// A service compiles the Python workflow that its user gives, and completes the input by the type hints. This needs a python3,
+// and nothing installed in it.
 func ExampleInterpreter_Compile() {
 	interpreter, err := python.Open()
 	if err != nil {

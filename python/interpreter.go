@@ -29,11 +29,11 @@ const (
 // bootstrap runs package pulley from the directory in its first argument. -m would look in the working directory first.
 const bootstrap = "import sys; sys.path[0] = sys.argv.pop(1); from pulley.__main__ import main; sys.exit(main())"
 
-// Interpreter is a Python with package pulley. Its methods are safe for concurrent use.
+// Interpreter is a Python with package pulley. It is safe for concurrent use.
 type Interpreter struct {
 	path string // of the executable
 	dir  string // of the package
-	temp bool   // Close removes dir
+	temp bool
 }
 
 // Open finds a Python, and unpacks the package into the user's cache, where it stays, or else into a temporary directory, which
@@ -65,7 +65,7 @@ func causeOfLookup(err error) error {
 	return cause.Of(err)
 }
 
-// Close removes temporary files, which running workers may miss.
+// Close removes temporary files, which running workers may still need.
 func (i *Interpreter) Close() error {
 	if !i.temp {
 		return nil
@@ -81,8 +81,7 @@ func (i *Interpreter) Argv(args ...string) []string {
 	return append([]string{i.path, "-c", bootstrap, i.dir}, args...)
 }
 
-// Environ returns additional variables for the package's processes, so that processes which the user's code starts find the
-// package too.
+// Environ returns additional variables, with which also processes that the user's code starts find the package.
 func (i *Interpreter) Environ() map[string]string {
 	path := i.dir
 	if more := os.Getenv("PYTHONPATH"); more != "" {
@@ -123,7 +122,6 @@ func (i *Interpreter) ask(ctx context.Context, input []byte, args ...string) (an
 
 func lastLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// bounded keeps a bounded part of what is written to it.
 type bounded struct {
 	bytes.Buffer
 	most int
@@ -138,7 +136,6 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// install returns a directory with the package, and whether it is temporary.
 func install() (dir string, temp bool, err error) {
 	if cache, err := os.UserCacheDir(); err == nil {
 		dir := filepath.Join(cache, "pulley", "python-"+fingerprint())
@@ -155,7 +152,6 @@ func install() (dir string, temp bool, err error) {
 	return dir, true, nil
 }
 
-// fingerprint is a hash of the package's content.
 func fingerprint() string {
 	sum := sha256.New()
 	_ = eachFile(func(name string, content []byte) error {
@@ -180,7 +176,6 @@ func eachFile(f func(name string, content []byte) error) error {
 
 var errDiffers = errors.New("it is not what was unpacked")
 
-// holds reports whether a directory has the package, complete and unchanged.
 func holds(dir string) bool {
 	return eachFile(func(name string, content []byte) error {
 		found, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))

@@ -16,8 +16,7 @@ type Outcome struct {
 	} `json:"error"` // if failed
 }
 
-// Run runs a workflow, FILE.py or FILE.py:Class, in Python itself, until ctx ends. The error is a *Refusal if the file or the
-// input is invalid.
+// Run runs a workflow, FILE.py or FILE.py:Class, in Python itself. The error is a *Refusal for an invalid file or input.
 func (i *Interpreter) Run(ctx context.Context, target string, input []byte) (*Outcome, error) {
 	got, err := i.ask(ctx, input, "run", target, "--input", "-", "--format", "json")
 	if err != nil {

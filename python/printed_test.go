@@ -16,15 +16,13 @@ import (
 	"pulley/internal/depth"
 )
 
-// printed are generated programs that were printed as Python, by file name.
 type printed struct {
 	folder   string
 	programs map[string]programs.Program
 	tried    int
-	why      map[string]int // the number of programs that were not printed, by reason
+	why      map[string]int // why programs were not printed: their number by reason
 }
 
-// printPrograms prints the programs of some seeds.
 func printPrograms(t *testing.T, prefix string, opts programs.Options, first, count int) *printed {
 	t.Helper()
 	all := &printed{folder: t.TempDir(), programs: map[string]programs.Program{}, tried: count, why: map[string]int{}}
@@ -49,7 +47,6 @@ func printPrograms(t *testing.T, prefix string, opts programs.Options, first, co
 	return all
 }
 
-// run returns CPython's results for the programs that the compiler accepts.
 func (p *printed) run(t *testing.T) []ran {
 	t.Helper()
 	var taken []ran
@@ -67,7 +64,6 @@ func (p *printed) run(t *testing.T) []ran {
 	return taken
 }
 
-// report logs how many programs were printed, and why the others were not.
 func (p *printed) report(t *testing.T, taken int) {
 	t.Helper()
 	var lines []string
@@ -77,9 +73,8 @@ func (p *printed) report(t *testing.T, taken int) {
 	t.Logf("%d of %d programs were printed as Python\n%s", taken, p.tried, strings.Join(lines, "\n"))
 }
 
-// TestPrinted compares four results of generated programs that are printed as Python: CPython runs the Python text without an
-// engine, the interpreter runs the generated program and the compiled Python text, and an in-memory engine runs the latter,
-// too.
+// TestPrinted compares four results: of CPython on the printed text, of the interpreter on the generated program and on the
+// compiled printed text, and of an in-memory engine on the latter.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	find(t)
@@ -103,10 +98,9 @@ func TestPrinted(t *testing.T) {
 	depth.Done(t, "programs=%d whole=%d tried=%d", len(taken)+len(also), len(also), count+whole.tried)
 }
 
-// outcomesMax bounds the interpreter's runs where several errors may surface.
 const outcomesMax = 100
 
-// checkPrinted checks one program. If several branches fail, each of their errors is right.
+// If several branches fail, each of their errors is right.
 func (r *runner) checkPrinted(t *testing.T, c ran, p programs.Program) {
 	t.Helper()
 	want := c.wanted(t)
@@ -139,7 +133,7 @@ func (r *runner) checkPrinted(t *testing.T, c ran, p programs.Program) {
 	}
 }
 
-// ends returns the ends of outcomes without lines, which differ in the program's text.
+// ends omits lines, which differ in the program's text.
 func (c ran) ends(t *testing.T, outcomes []reference.Outcome) []ended {
 	var ends []ended
 	for _, o := range outcomes {
@@ -150,7 +144,6 @@ func (c ran) ends(t *testing.T, outcomes []reference.Outcome) []ended {
 	return ends
 }
 
-// calls lists the attempts of actions, sorted.
 func calls(o reference.Outcome) string {
 	var lines []string
 	for _, call := range o.Calls {

@@ -10,7 +10,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// find returns a Python. With CI=true there must be one.
 func find(t *testing.T) string {
 	t.Helper()
 	depth.Needs(t, "other processes")

@@ -28,7 +28,6 @@ import (
 	"pulley/python"
 )
 
-// ran is a workflow with an input, and CPython's result.
 type ran struct {
 	Name    string
 	Program string
@@ -48,7 +47,6 @@ func (c ran) file() string {
 	return file
 }
 
-// wanted is CPython's end.
 func (c ran) wanted(t *testing.T) ended {
 	want := ended{Status: c.Status, Result: value(t, c.Result), Line: c.Line}
 	if c.Error != nil {
@@ -57,7 +55,6 @@ func (c ran) wanted(t *testing.T) ended {
 	return want
 }
 
-// ended is a run's end, with the error as Python has it.
 type ended struct {
 	Status string
 	Result expr.Value
@@ -69,13 +66,12 @@ func (e ended) String() string {
 	return fmt.Sprintf("%s %v %s, line %d", e.Status, e.Result, e.Error, e.Line)
 }
 
-// same reports whether a run ended as wanted. The line is compared if want has one.
+// The line is compared if want has one.
 func (e ended) same(t *testing.T, want ended) bool {
 	return e.Status == want.Status && e.Error == want.Error && (want.Line == 0 || e.Line == want.Line) &&
 		expr.Equal(e.Result, want.Result) && keys(t, e.Result) == keys(t, want.Result)
 }
 
-// TestSameAsPython checks that the interpreter and an in-memory engine give CPython's results and errors for tests/workflows.
 func TestSameAsPython(t *testing.T) {
 	t.Parallel()
 	holdAgainstPython(t, 100)
@@ -87,14 +83,13 @@ const patience = 20 * time.Minute
 // seedVariable selects random workflows: the first seed, and how many.
 const seedVariable = "PULLEY_PYTHON_SEEDS"
 
-// TestSameAtRandom checks the same for random workflows.
 func TestSameAtRandom(t *testing.T) {
 	t.Parallel()
 	first, count := seeds(t, depth.Of(40, 400))
 	holdAgainstPython(t, 1, "--random", strconv.Itoa(first), strconv.Itoa(count))
 }
 
-// seeds returns a test's first seed and their number: from the environment, or count from 1 on.
+// seeds reads the first seed and their number from the environment; else count seeds from 1 on.
 func seeds(t *testing.T, count int) (first, n int) {
 	t.Helper()
 	text := cmp.Or(os.Getenv(seedVariable), "1 "+strconv.Itoa(count))
@@ -115,7 +110,6 @@ func holdAgainstPython(t *testing.T, least int, args ...string) {
 	}
 }
 
-// byPython returns CPython's results for the workflows that the arguments of tests/compiler/cases.py name, all in one process.
 func byPython(t *testing.T, args ...string) []ran {
 	t.Helper()
 	ctx, cancel := depth.Within(t.Context(), t, patience)
@@ -140,7 +134,6 @@ func byPython(t *testing.T, args ...string) []ran {
 	return cases
 }
 
-// runner runs programs by the interpreter and by an engine, with the built-in actions.
 type runner struct {
 	actions *worker.Registry
 	engine  *engine.Engine
@@ -253,7 +246,6 @@ func (r *runner) wait(t *testing.T, c ran, id uuid.UUID) ended {
 	return end
 }
 
-// python returns the type and message of an error as Python has them.
 func (c ran) python(typ, message string) string {
 	typ, message = (&python.Source{Errors: c.Errors}).Error(typ, message)
 	return typ + ": " + message
@@ -264,7 +256,7 @@ func (c ran) line(at ir.Pos) int {
 	return s.Place(at).Line
 }
 
-// keys returns the keys of all dicts in a value in order, which expr.Equal does not compare.
+// keys returns the keys of all dicts in order, which expr.Equal does not compare.
 func keys(t *testing.T, v expr.Value) string {
 	data, err := expr.Encode(v)
 	if err != nil {
@@ -277,7 +269,7 @@ func keys(t *testing.T, v expr.Value) string {
 	return strings.Join(found, " ")
 }
 
-// value decodes JSON. No data is None.
+// No data is None.
 func value(t *testing.T, data json.RawMessage) expr.Value {
 	if len(data) == 0 {
 		data = json.RawMessage("null")

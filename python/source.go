@@ -85,7 +85,7 @@ func SplitTarget(target string) (file, class string, is bool) {
 	return target, "", strings.HasSuffix(target, ".py")
 }
 
-// Compile translates the workflow of FILE.py or FILE.py:Class. The error is a *Refusal if the file is invalid.
+// Compile translates the workflow of FILE.py or FILE.py:Class. The error is a *Refusal for an invalid file.
 func (i *Interpreter) Compile(ctx context.Context, target string) (*Source, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, questionMax, errSlow)
 	defer cancel()
@@ -109,7 +109,6 @@ func (i *Interpreter) Compile(ctx context.Context, target string) (*Source, erro
 	return s, nil
 }
 
-// refusal makes a refusal of a command's standard error.
 func refusal(text, otherwise string) *Refusal {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -158,8 +157,8 @@ type InputError struct{ Msg string }
 
 func (e *InputError) Error() string { return e.Msg }
 
-// Complete checks an input by the type hints of the workflow's run, and adds defaults. The error is an *InputError if the input
-// is invalid, and a *Refusal if the file is.
+// Complete checks an input by the type hints of the workflow's run, and adds defaults. The error is an *InputError for an
+// invalid input, and a *Refusal for an invalid file.
 func (i *Interpreter) Complete(ctx context.Context, target string, input []byte) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, questionMax, errSlow)
 	defer cancel()

@@ -15,7 +15,6 @@ import (
 	"pulley/python"
 )
 
-// pretend has PULLEY_PYTHON name a script that replaces Python.
 func pretend(t *testing.T, script string) *python.Interpreter {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -56,7 +55,6 @@ func TestSplitTarget(t *testing.T) {
 const answer = `{"program": "fn main(input: [n], output: [x]):\n    x = n + 1\n    @f(x=x)\n",
 "positions": [[3, 5, "flow.py", 30, 9], [2, 5, "flow.py", 20, 9], [1, 1, "flow.py", 10, 5], [2, 9, "flow.py", 20, 13]], "workflow": "Flow", "errors": [{"pattern": "key \"([^\"]*)\" not in dict", "type": "KeyError", "message": "'$1'"}, {"pattern": "by zero", "type": "ZeroDivisionError", "message": "division by zero"}], "actions": [{"name": "f", "retry": 2}]}`
 
-// TestCompile reads the compiler's output, and checks that places in the program become those in Python.
 func TestCompile(t *testing.T) {
 	i := pretend(t, "shift 3; [ \"$*\" = 'compile flow.py --json' ] || exit 9\ncat <<'END'\n"+answer+"\nEND\n")
 	s, err := i.Compile(t.Context(), "flow.py")
@@ -95,7 +93,6 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the errors for a wrong file and for a wrong Python.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
@@ -140,7 +137,6 @@ func TestNoInterpreter(t *testing.T) {
 	}
 }
 
-// TestInstall unpacks the package once for many processes, next to a changed one, and where nothing can be stored.
 func TestInstall(t *testing.T) {
 	t.Setenv(python.Variable, "/bin/sh")
 	cache := t.TempDir()
@@ -182,7 +178,7 @@ func TestInstall(t *testing.T) {
 	temporary(t, cache)
 }
 
-// temporary opens an interpreter whose package is not in the cache, and is removed when it is closed.
+// temporary expects a package outside of the cache, which Close removes.
 func temporary(t *testing.T, cache string) {
 	t.Helper()
 	i, err := python.Open()

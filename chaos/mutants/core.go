@@ -1,22 +1,18 @@
 package main
 
-// programs compares generated programs in memory with the reference interpreter.
 var programs = check{
 	Package: "engine/backend/differ", Run: "^TestPrograms$",
 	Args: []string{"-backends=memory", "-rapid.seed=1", "-rapid.shrinktime=1s", "-cases=DIR"},
 }
 
-// onMemory is a case of the conformance suite on the fastest design.
 func onMemory(name string) check {
 	return check{Package: "engine/backend/memory", Run: "^TestConformance$/virtual_clock/" + name}
 }
 
-// inBoth has the simulation find a mutant in both of its designs.
 func inBoth(invariants string) []search {
 	return []search{{"push", invariants}, {"journal", invariants}}
 }
 
-// coreMutants are bugs of the core, which is the same for every design.
 func coreMutants() []mutant {
 	return []mutant{{
 		Name: "spread-index-ignored", What: "every result of a spread arrives as that of the first element", Invariant: "I6",
@@ -28,7 +24,7 @@ func coreMutants() []mutant {
 		Edits: []edit{{"engine/plan/walk.go", `	slices.SortFunc(elements, func(a, b Element) int { return a.Index - b.Index })`, `	for i := range elements {
 		elements[i].Index = i
 	}`}},
-		Check: check{Package: "engine/plan", Run: "^TestSequentialMeaning$"}, Says: "the reference interpreter gives", // stores may return them in order
+		Check: check{Package: "engine/plan", Run: "^TestSequentialMeaning$"}, Says: "the reference interpreter gives", // a store may return the elements in order
 		Sim: inBoth("I4 I7"),
 	}, {
 		Name: "aggregate-count-off-by-one", What: "an aggregate waits for one element less than there are", Invariant: "I6",

@@ -2,10 +2,8 @@ package main
 
 const dispatchFolder = "engine/dispatch"
 
-// promises checks the dispatch machine's promises over random histories.
 var promises = check{Package: dispatchFolder, Run: "^TestMachineKeepsItsPromises$", Args: []string{"-rapid.seed=1", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 
-// engineMutants are bugs of the dispatch machine and of the goroutines around it.
 func engineMutants() []mutant {
 	return []mutant{{
 		Name: "acknowledged-before-commit", What: "completions are answered as applied, and committed a moment later", Invariant: "I8",

@@ -70,7 +70,7 @@ var (
 	tried    = regexp.MustCompile(`failed after (\d+) tests`)
 )
 
-// failedTests lists the innermost tests that failed.
+// failedTests lists failed tests without those that failed only by a subtest.
 func failedTests(text string) []string {
 	var names []string
 	for _, m := range failLine.FindAllStringSubmatch(text, -1) {
@@ -81,7 +81,6 @@ func failedTests(text string) []string {
 	})
 }
 
-// triedOf reads after how many generated programs a property failed.
 func triedOf(text string) string {
 	if m := tried.FindStringSubmatch(text); m != nil {
 		return m[1] + " programs"
@@ -93,7 +92,7 @@ const (
 	caught     = "caught"
 	survived   = "SURVIVED"
 	equivalent = "equivalent"
-	broken     = "BROKEN" // the table or the machine is at fault
+	broken     = "BROKEN"
 )
 
 type outcome struct {
@@ -102,8 +101,8 @@ type outcome struct {
 	Outcome   string  `json:"outcome"`
 	Tier      string  `json:"tier"`
 	Invariant string  `json:"invariant"`
-	By        string  `json:"by,omitempty"`   // the failed tests, or the violated invariants
-	Says      string  `json:"says,omitempty"` // the line that shows it
+	By        string  `json:"by,omitempty"`
+	Says      string  `json:"says,omitempty"`
 	Seconds   float64 `json:"seconds"`
 	After     string  `json:"after,omitempty"`
 	Seed      int     `json:"seed,omitempty"`
@@ -113,7 +112,7 @@ type outcome struct {
 
 type baseline struct {
 	text string
-	err  error // why it cannot be used
+	err  error
 }
 
 func (p *planter) baseline(ctx context.Context, c check) baseline {
@@ -133,7 +132,7 @@ func (p *planter) baseline(ctx context.Context, c check) baseline {
 	return baseline{f.text, err}
 }
 
-// unfit says why a check with this baseline cannot catch a mutant.
+// unfit explains why a check with this baseline cannot catch a mutant.
 func (b baseline) unfit(m mutant) error {
 	if b.err != nil {
 		return b.err
@@ -144,7 +143,6 @@ func (b baseline) unfit(m mutant) error {
 	return nil
 }
 
-// words is the pattern of what the check must say.
 func (m mutant) words() *regexp.Regexp {
 	if m.Check.Case != "" {
 		return regexp.MustCompile("^" + m.Invariant + ": .*" + m.Says)
@@ -152,7 +150,6 @@ func (m mutant) words() *regexp.Regexp {
 	return regexp.MustCompile(m.Says)
 }
 
-// try plants a mutant and runs its check. without is the check's baseline.
 func (p *planter) try(ctx context.Context, m mutant, without baseline) outcome {
 	o := outcome{Mutant: m.Name, What: m.What, Tier: m.tier(), Invariant: m.Invariant, Command: m.Check.command()}
 	if m.Equivalent != "" {
@@ -182,7 +179,6 @@ func (p *planter) plant(ctx context.Context, m mutant) (finding, error) {
 	return p.run(ctx, m.Check, m.words(), program)
 }
 
-// judge decides whether a check has caught a mutant. It returns the outcome, the line that shows it, and why it was not caught.
 func judge(m mutant, f finding) (end, says, why string) {
 	if !f.failed {
 		why = "its check passes"

@@ -143,7 +143,6 @@ func choose(all []mutant, root, only, tier string) ([]mutant, error) {
 	return chosen, nil
 }
 
-// each calls do for n indices, several concurrently, until ctx ends.
 func each(ctx context.Context, jobs, n int, do func(int)) {
 	var wg sync.WaitGroup
 	places := make(chan struct{}, jobs)

@@ -10,17 +10,16 @@ import (
 	"strings"
 )
 
-// mutant is a bug to be planted.
 type mutant struct {
 	Name       string // of another project's bug: project-number-what
 	What       string
 	Edits      []edit
 	Check      check
 	Invariant  string
-	Says       string // pattern of what the failing check must say; a chaos case needs only the invariant
-	Equivalent string // why it has no visible effect; it does not run then
+	Says       string // pattern in the failing check's output; a chaos case needs only the invariant
+	Equivalent string // why it has no visible effect, so that it does not run
 
-	Sim []search // where the simulation runs its code
+	Sim []search // designs whose simulation runs its code
 }
 
 type edit struct {
@@ -29,13 +28,12 @@ type edit struct {
 	New  string
 }
 
-// check is what must catch a mutant: a test or a chaos case.
 type check struct {
 	Package string
-	Run     string   // as for go test -run
-	Args    []string // further arguments of the test's binary
-	Case    string   // a file of testdata, instead of a test
-	Seeds   int      // seeds of the case, tried until one finds it; at least one
+	Run     string // as for go test -run
+	Args    []string
+	Case    string // a file of testdata, instead of a test
+	Seeds   int    // of the case, tried until one finds the mutant; at least one
 }
 
 func (c check) command() string {
@@ -49,7 +47,6 @@ func table() []mutant {
 	return slices.Concat(coreMutants(), storeMutants(), pushMutants(), engineMutants(), otherEngineMutants())
 }
 
-// validate names all mistakes of a mutant, including its files.
 func (m mutant) validate(root string) error {
 	var errs []error
 	bad := func(format string, args ...any) {

@@ -17,7 +17,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestTable checks that each mutant's passages occur in the code exactly once.
 func TestTable(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -39,7 +38,6 @@ func TestTable(t *testing.T) {
 	if len(seen) < 20 {
 		t.Errorf("there are %d mutants, want 20 at least", len(seen))
 	}
-	// The reports of other systems that were read, by project and number.
 	for _, report := range []string{
 		"river-1302", "river-1258", "river-1318", "dbos-java-491", "vercel-workflow-3081", "absurd-61", "pgflow-645", "pgflow-621",
 		"hatchet-2475", "hatchet-1540", "waymark-132", "waymark-149", "waymark-152", "awa-246", "multica-7389", "job-queue-benchmarking",
@@ -64,7 +62,6 @@ func defined(t *testing.T, root, pkg, name string) bool {
 	})
 }
 
-// TestValidate checks that mutants are refused that cannot be planted or caught.
 func TestValidate(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "f"), []byte("a b a\n"), 0o644); err != nil {
@@ -95,7 +92,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestJudge checks which ends of checks have caught a mutant.
 func TestJudge(t *testing.T) {
 	test := mutant{Invariant: "I3", Says: "answered \\w+", Check: check{Package: "p", Run: "T"}}
 	run := mutant{Invariant: "I8", Check: check{Case: "c.json"}}
@@ -123,7 +119,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestSaid checks that words are found in what a test says itself: not in test names, stacks or unfinished lines.
 func TestSaid(t *testing.T) {
 	for text, want := range map[string]string{
 		"=== RUN   TestWords\n    --- FAIL: TestWords (0.00s)\n": "",
@@ -139,8 +134,6 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// TestHangs has a check with a child say its words and hang. It checks that both are killed, and that a check without the words
-// runs to its end.
 func TestHangs(t *testing.T) {
 	alive := filepath.Join(t.TempDir(), "alive")
 	if err := syscall.Mkfifo(alive, 0o600); err != nil {
@@ -176,7 +169,6 @@ var small = mutant{
 	Check: check{Package: "internal/depth", Run: "^TestVariableChoosesTheSize$"}, Says: "without the variable, tests go deep",
 }
 
-// spoilable returns a mutant and a passage of its check's package.
 func spoilable(t *testing.T, root string) (m mutant, file, passage string) {
 	t.Helper()
 	if !depth.Night() {
@@ -189,9 +181,8 @@ func spoilable(t *testing.T, root string) (m mutant, file, passage string) {
 	return chosen[0], "engine/backend/memory/store.go", "package memory"
 }
 
-// TestHandful plants a bug that needs no server, one that changes nothing, one that does not build, and one whose words are said
-// anyway. It checks that the second survives, the last two are broken, and the exit status says so. At night the bug is one of
-// the engine's.
+// TestHandful plants four mutants: a bug that needs no server (at night one of the engine's), one that changes nothing, one
+// that does not build, and one whose words the sound code prints too. The second survives; the last two are broken.
 func TestHandful(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -224,8 +215,8 @@ func TestHandful(t *testing.T) {
 	}
 }
 
-// TestTimeIsOver checks a run whose time is over before anything was planted, and an interrupted one: both say where to continue,
-// only the first without an error, and both leave nothing behind.
+// TestTimeIsOver checks a run whose time is over before the first mutant, and an interrupted run. Both report where to
+// continue, only the first without an error.
 func TestTimeIsOver(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	root, err := moduleRoot()
@@ -251,8 +242,6 @@ func TestTimeIsOver(t *testing.T) {
 	}
 }
 
-// TestSearches checks that a program's searches find a bug, and that another invariant than the table's does not count. At night
-// the simulation finds one of the core's.
 func TestSearches(t *testing.T) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -286,8 +275,7 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// searched returns the result of two searches for a mutant in each of its designs: of a program that prints what the simulation
-// would, and at night of the simulation.
+// searched returns the searches of a program that prints as the simulation would, and at night of the simulation.
 func searched(t *testing.T, root string, m mutant) []simRow {
 	t.Helper()
 	if depth.Night() {
@@ -320,7 +308,6 @@ exit 1
 	return rows
 }
 
-// TestCommandLine checks that mistakes are reported in one line, and --list.
 func TestCommandLine(t *testing.T) {
 	for says, args := range map[string][]string{
 		"it takes no arguments": {"x"},

@@ -2,7 +2,6 @@ package main
 
 import "slices"
 
-// twoCommits commits a completion's counts before its continuations.
 var twoCommits = edit{pushFolder + "/commit.go", `	for err == nil && len(c.continuations) > 0 {
 		if events`, `	for err == nil && len(c.continuations) > 0 {
 		if _, err = conn.Exec(ctx, "COMMIT"); err == nil {
@@ -15,12 +14,11 @@ var twoCommits = edit{pushFolder + "/commit.go", `	for err == nil && len(c.conti
 
 func hazard(name string) check { return check{Package: "engine", Run: "^" + name + "$/^push$"} }
 
-// otherEngineMutants are bugs of other projects that this engine can have. Names begin with where each was reported.
 func otherEngineMutants() []mutant {
 	return slices.Concat(queueMutants(), taskGraphMutants(), laterMutants())
 }
 
-// queueMutants come from job queues and engines built on one: River, DBOS, Vercel's Workflow and Absurd.
+// queueMutants come from River, DBOS, Vercel's Workflow and Absurd, which are or use job queues.
 func queueMutants() []mutant {
 	return []mutant{{
 		Name: "river-1302-sweeper-overwrites-finished", What: "a sweep puts stuck runs back that have been completed since it saw them", Invariant: "I1",
@@ -60,7 +58,6 @@ func queueMutants() []mutant {
 	}}
 }
 
-// taskGraphMutants come from engines that run task graphs: pgflow and Hatchet.
 func taskGraphMutants() []mutant {
 	return []mutant{{
 		Name: "pgflow-645-siblings-left", What: "what was queued or runs concurrently with the action that failed the instance stays", Invariant: "I10",
@@ -77,7 +74,7 @@ func taskGraphMutants() []mutant {
     ON CONFLICT`}},
 		Check: hazard("TestHazardCountersUpsertedInMapOrder"), Says: "deadlock",
 	}, {
-		// The statement orders counters; it meets rows of the queue in the order of the arrays.
+		// The statement orders the counters. Only the arrays' order decides the order of the queue's rows.
 		Name: "hatchet-3906-order-of-arrival", What: "completions of a batch are locked in the order in which they came, as that of a map", Invariant: "D5",
 		Edits: []edit{{pushFolder + "/arrays.go", `	slices.SortStableFunc(events, func(a, b *commitEvent) int {`, `	slices.SortStableFunc(events[:0], func(a, b *commitEvent) int {`}},
 		Check: pushTest("TestCommitsLockInOrder"), Says: "\\d+ deadlocks between",
@@ -92,7 +89,6 @@ func taskGraphMutants() []mutant {
 	}}
 }
 
-// laterMutants come from Waymark, and from other engines and queues with one bug each.
 func laterMutants() []mutant {
 	return []mutant{{
 		Name: "waymark-132-queue-drained-before-dispatch", What: "what is claimed is out of the queue before it has been done", Invariant: "I8",

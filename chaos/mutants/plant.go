@@ -22,7 +22,7 @@ type planter struct {
 	lingers time.Duration // how long a check may continue after its words
 
 	mu     sync.Mutex
-	builds map[string]*build // of the unchanged code, by target
+	builds map[string]*build
 }
 
 type build struct {
@@ -106,7 +106,7 @@ func (p *planter) plain(ctx context.Context, c check) (string, error) {
 
 type finding struct {
 	failed    bool
-	names     []string // of the failed tests, or of the invariants
+	names     []string
 	text      string
 	cases     string // how many programs or instances it took
 	seconds   float64
@@ -114,7 +114,7 @@ type finding struct {
 	undecided string
 }
 
-// run runs a check's program. It may end the check once it has said the words, if there are any.
+// run runs a check's program. With words, it may end the check once they are printed.
 func (p *planter) run(ctx context.Context, c check, words *regexp.Regexp, program string) (finding, error) {
 	dir, err := os.MkdirTemp(p.dir, "check-")
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// lingersWithin is how long a check may continue after its words, to name the failed test and to end in good order. A hanging
-// check is killed then.
+// lingersWithin bounds how long a check continues after its words, to name the failed test. A hanging check is killed then.
 const lingersWithin = 3 * time.Second
 
 const endsWithin = 20 * time.Second
 
-// ordinary unsets the variables that change tests, or that have them use a server whose tables were made without the mutant.
+// ordinary unsets variables that change tests, or make them use a server whose tables were created without the mutant.
 var ordinary = []string{"PULLEY_TEST_DEPTH=", "PULLEY_TEST_SERVER=", "PULLEY_TEST_TEMPLATE=", "PULLEY_TEST_ALONE="}
 
-// environment is a check's environment. The check writes to the planter's folder, which is removed however the check ends.
+// TMPDIR is the planter's folder, which is removed however the check ends.
 func (p *planter) environment() []string {
 	env := append(os.Environ(), ordinary...)
 	if p.dir != "" {
@@ -31,24 +30,23 @@ func (p *planter) environment() []string {
 
 var errMatched = errors.New("the check has said what it must, and did not end")
 
-// The lines of a test's output that the test itself does not write.
 var (
 	frame = regexp.MustCompile(`^\s*(=== |--- )`)
 	names = regexp.MustCompile(`^=== (?:RUN|CONT|NAME)\s+(\S+)`)
 	stack = regexp.MustCompile(`^(panic: test timed out|goroutine \d+ )`)
 )
 
-// outputScanner searches a check's output for words, line by line. It skips test names and stack traces.
+// outputScanner searches a check's output for words, without test names and stack traces.
 type outputScanner struct {
-	words   *regexp.Regexp // nil: none
-	onMatch func()         // called once, when a line has them
+	words   *regexp.Regexp
+	onMatch func()
 
 	text    bytes.Buffer
-	read    int    // how much of text was searched
-	inStack bool   // stacks have begun
-	test    string // that is writing
-	line    string // that has the words
-	by      string // the test that wrote it
+	read    int
+	inStack bool
+	test    string
+	line    string
+	by      string // the test that wrote line
 }
 
 func (e *outputScanner) Write(text []byte) (int, error) {
@@ -86,12 +84,12 @@ func firstMatch(words *regexp.Regexp, text string) (string, bool) {
 type process struct {
 	text  string
 	after time.Duration // until its words, or else its end
-	ended bool          // it was killed after its words
-	by    string        // the test that said them
+	ended bool          // killed after its words
+	by    string
 }
 
-// output runs a program until it ends or lingers too long after its words. It kills what the program leaves, except servers:
-// those have a session of their own and end with their starter.
+// output runs a program until it ends or lingers too long. It kills what the program leaves, except servers, which have a
+// session of their own and end with their starter.
 func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program string, args ...string) (process, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -119,7 +117,7 @@ func (p *planter) output(ctx context.Context, words *regexp.Regexp, dir, program
 		lingers.Stop()
 	}
 	if cmd.Process != nil {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // of the group; mostly nothing is left
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // mostly nothing is left
 	}
 	cause := context.Cause(ctx)
 	if after == 0 {

@@ -2,7 +2,7 @@ package main
 
 func inPush(invariants string) []search { return []search{{"push", invariants}} }
 
-// pushMutants are bugs of push's Go code, which the simulation runs as it is.
+// pushMutants are bugs of push's Go code, which the simulation runs unchanged.
 func pushMutants() []mutant {
 	return []mutant{{
 		Name: "place-of-an-unclear-commit", What: "the place of a mark is given back although nobody knows what became of its commit", Invariant: "D7",

@@ -2,5 +2,5 @@
 
 package main
 
-// raced reports whether the tests run with the race detector, whose build cache their own builds can then use.
+// raced is true under the race detector: the tests' builds then use its build cache.
 const raced = true

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// The tiers: what finds a mutant.
 const (
 	tierTest  = "test"
-	tierNight = "night" // a chaos case, which takes processes and minutes
+	tierNight = "night"
 )
 
 func (m mutant) tier() string {
@@ -23,7 +22,6 @@ func (m mutant) tier() string {
 	return tierTest
 }
 
-// rotate returns the mutants from a number on, counted from 0, and then those before it.
 func rotate(mutants []mutant, start int) []mutant {
 	n := start % len(mutants)
 	return append(append([]mutant{}, mutants[n:]...), mutants[:n]...)
@@ -37,8 +35,7 @@ type planting struct {
 
 var errTimeUp = errors.New("the time is over")
 
-// plantAll plants the mutants from o.start on until the time is over, each after the baseline of its check. If interrupted, it
-// returns what it has.
+// plantAll plants mutants from o.start on until its time is over or it is interrupted, each after its baseline.
 func plantAll(ctx context.Context, root string, mutants []mutant, o options, progress io.Writer) (planting, error) {
 	dir, err := os.MkdirTemp("", "pulley-mutants-")
 	if err != nil {
@@ -106,7 +103,6 @@ func checksOf(mutants []mutant) map[string]*unplanted {
 	return checks
 }
 
-// of returns the baseline, and runs the check the first time.
 func (u *unplanted) of(ctx context.Context, p *planter, c check, t *reporter) baseline {
 	u.once.Do(func() {
 		began, word := time.Now(), "sound"
@@ -121,10 +117,10 @@ func (u *unplanted) of(ctx context.Context, p *planter, c check, t *reporter) ba
 	return u.end
 }
 
-// removedWithin is how long killed processes may still write to a folder that is being removed.
+// removedWithin bounds how long killed processes may still write to a folder that is being removed.
 const removedWithin = 10 * time.Second
 
-// removeAll removes a folder. A server that ended with its check may write to it for a moment.
+// removeAll retries: a server that ended with its check may still write to the folder.
 func removeAll(dir string) {
 	for end := time.Now().Add(removedWithin); os.RemoveAll(dir) != nil && time.Now().Before(end); {
 		time.Sleep(100 * time.Millisecond) // leftovers do no harm

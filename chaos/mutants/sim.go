@@ -15,10 +15,10 @@ import (
 
 type search struct {
 	Backend    string
-	Invariants string // one of them is violated first
+	Invariants string
 }
 
-// simSeeds is how many seeds each search has, directly after the previous one's.
+// simSeeds is how many seeds each search has; the next search begins after them.
 const simSeeds = 4096
 
 type simRow struct {
@@ -27,8 +27,8 @@ type simRow struct {
 	What    string         `json:"what"`
 	Outcome string         `json:"outcome"`
 	Median  uint64         `json:"median"`
-	Took    []uint64       `json:"took"` // sorted
-	By      map[string]int `json:"by"`   // number of searches, by violated invariant
+	Took    []uint64       `json:"took"`
+	By      map[string]int `json:"by"` // searches, by violated invariant
 	Why     string         `json:"why,omitempty"`
 }
 
@@ -109,7 +109,6 @@ func (p *planter) search(ctx context.Context, program string, s search, times in
 	return nil
 }
 
-// judge sets the outcome: whether each search found the mutant, by an invariant that it breaks.
 func (r *simRow) judge(s search, times int) {
 	r.Outcome = caught
 	if len(r.Took) < times {

@@ -11,7 +11,7 @@ const (
 
 func onPush(name string) check { return check{Package: pushFolder, Run: "^TestConformance$/" + name} }
 
-// endless is a check that hangs with the bug until the tests time out.
+// endless is a check that hangs with the bug until the tests' timeout.
 func endless(c check) check {
 	c.Args = append(c.Args, "-test.timeout=75s")
 	return c
@@ -19,10 +19,9 @@ func endless(c check) check {
 
 func pushTest(name string) check { return check{Package: pushFolder, Run: "^" + name + "$"} }
 
-// storeMutants are bugs of push's SQL and of the code that sends it.
 func storeMutants() []mutant { return slices.Concat(guardMutants(), outcomeMutants()) }
 
-// guardMutants are bugs that let a stale completion change something.
+// guardMutants let a stale completion change something.
 func guardMutants() []mutant {
 	return []mutant{{
 		Name: "token-ignored", What: "a completion is applied whatever token it has", Invariant: "I3",
@@ -70,7 +69,6 @@ func guardMutants() []mutant {
 	}}
 }
 
-// outcomeMutants are bugs of expired leases, lost replies and answers to a call's members.
 func outcomeMutants() []mutant {
 	return []mutant{{
 		Name: "never-reclaimed", What: "what was leased once is never given to anybody else", Invariant: "I9",

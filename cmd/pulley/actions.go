@@ -17,7 +17,6 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// actionsFlag names files with the user's own actions.
 type actionsFlag struct {
 	Actions []string `placeholder:"FILE" sep:"none" help:"A file that says which programs are actions, see below. They replace built-in ones of the same name. May be repeated."`
 }
@@ -54,13 +53,11 @@ const actionsHelp = "A file of actions is YAML. An action is a program, of which
 	"  jobs:                                  # servers of HTTP jobs, see docs/http-jobs.md\n" +
 	"    batch: {url: https://jobs.example.com/v1/jobs, token: {env: JOBS_TOKEN}}\n"
 
-// closeTimeout bounds the end of running actions.
 const closeTimeout = 2 * pool.ByeGraceDefault
 
 const processesDefault = 8
 
-// workersConfig configures the actions of a Python file: a number of processes, 0 for the usual one, and of concurrent
-// attempts. Their output goes to standard error.
+// processes 0 means one per processor, at most processesDefault; atOnce bounds concurrent attempts.
 func workersConfig(c *console.Console, processes, atOnce int) console.WorkersConfig {
 	return console.WorkersConfig{
 		Processes: min(cmp.Or(processes, min(runtime.NumCPU(), processesDefault)), atOnce), AtOnce: atOnce,
@@ -68,16 +65,15 @@ func workersConfig(c *console.Console, processes, atOnce int) console.WorkersCon
 	}
 }
 
-// ownActions are the built-in actions, or those of a Python file, and those of files of actions.
 type ownActions struct {
 	registry *worker.Registry
 	files    []*manifest.Manifest
 	python   *console.PythonWorkers // nil without a Python file
 }
 
-// open reads the files, starts what their actions need, and checks that the program, if any, calls no others. With python, the
-// actions of a Python file replace the built-in ones. log receives each line that an action writes to standard error. The
-// caller closes the result, and python with it.
+// open reads the files, starts what their actions need, and checks that the program, if any, calls no other actions. The
+// actions of python replace the built-in ones. log receives each line that an action writes to standard error. The caller
+// closes the result, and python with it.
 func (f *actionsFlag) open(program *plan.Program, python *console.PythonWorkers, log func(action, line string)) (*ownActions, error) {
 	own := &ownActions{python: python}
 	all := behaviour.Plain().Timed().Describe()
@@ -123,13 +119,13 @@ func (f *actionsFlag) open(program *plan.Program, python *console.PythonWorkers,
 		}
 	}
 	if err != nil {
-		_ = own.close() // nothing of it was used
+		_ = own.close() // nothing was used
 		return nil, err
 	}
 	return own, nil
 }
 
-// grace is the engine's wait for an action that must end: longer than the action may take.
+// grace is how long the engine waits for an action that must end: longer than the action may take.
 func (o *ownActions) grace() time.Duration {
 	longest := pool.GraceDefault // of a Python file's workers
 	for _, m := range o.files {

@@ -23,7 +23,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// thumbnails is a program that calls actions of a person's own, one of which has the name of a built-in one.
 const thumbnails = `
 fn main(input: [names], output: [made]):
     made = spread names:name -> @thumbs.make(name=name)
@@ -44,7 +43,6 @@ actions:
   echo: {process: [echo, "\"mine\""]}
 `
 
-// TestActionsOfOnesOwn runs programs as actions, one of which takes the place of a built-in action.
 func TestActionsOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	actions := file(t, "actions.yaml", thumbnailActions)
@@ -89,7 +87,6 @@ func TestActionsFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// submitted stores instances of a program, of which nobody works off anything yet, in a schema of a design.
 func submitted(t *testing.T, design, dsn, schema, text string, inputs ...string) (backend.Backend, []uuid.UUID) {
 	t.Helper()
 	spec, err := designs.Parse(design)
@@ -117,7 +114,6 @@ func submitted(t *testing.T, design, dsn, schema, text string, inputs ...string)
 	return store, ids
 }
 
-// TestWork works off what others have submitted, on each design.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.DSN(t)
@@ -150,7 +146,6 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// waiting is an action that says that it has begun, and waits to be let go.
 type waiting struct {
 	worker.Executor
 	begun, proceed chan struct{}
@@ -162,8 +157,8 @@ func (w *waiting) Execute(context.Context, backend.Task) (json.RawMessage, *plan
 	return nil, worker.DeathOf(&worker.DiedError{})
 }
 
-// TestIdleWork wants work not to be idle while an action is at work, also where an attempt has failed that never ran, and to be so
-// once the worker of the only one has died, of which the observer does not hear.
+// TestIdleWork expects work to be busy while an action runs, also after the failure of an attempt that never ran. Work is idle
+// once the worker of the only action has died, which the observer does not see.
 func TestIdleWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +183,6 @@ func TestIdleWork(t *testing.T) {
 	})
 }
 
-// TestInterruptedWork interrupts work on an action that goes on for long: its process ends, and the instance stays.
 func TestInterruptedWork(t *testing.T) {
 	t.Parallel()
 	dsn, schema := pgtest.DSN(t), pgtest.Schema(t)
@@ -231,11 +225,11 @@ func TestInterruptedWork(t *testing.T) {
 	}
 }
 
-// isAtWork says whether a process has not ended. One that has, and that nobody has reaped, is at no work.
+// A process that ended and was not reaped yet is not at work.
 func isAtWork(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
-		return syscall.Kill(pid, 0) == nil // there may be no /proc
+		return syscall.Kill(pid, 0) == nil // without /proc
 	}
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z")

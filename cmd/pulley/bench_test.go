@@ -13,7 +13,7 @@ import (
 	"pulley/reports/record"
 )
 
-// benched runs pulley bench by run and returns its record. The exit status depends on the machine, even if nothing is wrong.
+// The exit status depends on the machine.
 func benched(t *testing.T, run func(*testing.T, ...string) result, args ...string) (*record.Load, result) {
 	t.Helper()
 	out := t.TempDir()
@@ -36,7 +36,6 @@ func benched(t *testing.T, run func(*testing.T, ...string) result, args ...strin
 	return l, got
 }
 
-// TestOwnScenarioUnderLoad has a person's own scenario come as its file says, then at a rate, then as the command line says.
 func TestOwnScenarioUnderLoad(t *testing.T) {
 	t.Parallel()
 	file := ownScenario(t)
@@ -59,7 +58,6 @@ func TestOwnScenarioUnderLoad(t *testing.T) {
 	}
 }
 
-// TestBenchRefused wants one line and exit status 2 for mistakes, before anything is begun.
 func TestBenchRefused(t *testing.T) {
 	t.Parallel()
 	taken := t.TempDir()

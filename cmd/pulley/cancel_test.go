@@ -10,7 +10,6 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// TestCancel cancels an instance that another process runs, on every backend that keeps one.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "sleeper.ir", sleeper)

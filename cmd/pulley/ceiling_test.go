@@ -18,7 +18,7 @@ import (
 	"pulley/reports/record"
 )
 
-// scratchDatabase makes a database of its own, so that what is left in it can only come from the command.
+// scratchDatabase creates a database, so that a schema left there can only come from the command.
 func scratchDatabase(t *testing.T) (dsn string, schemas func() []string) {
 	t.Helper()
 	admin, err := pgx.Connect(t.Context(), pgtest.DSN(t))
@@ -61,7 +61,6 @@ func portText(port uint16) string {
 	return string(text)
 }
 
-// TestCeiling measures in both formats, and leaves nothing behind.
 func TestCeiling(t *testing.T) {
 	t.Parallel()
 	dsn, schemas := scratchDatabase(t)
@@ -136,7 +135,6 @@ func TestCeilingRefusals(t *testing.T) {
 	}
 }
 
-// TestCeilingInterrupted sends a signal in the middle of a point: the schemas go all the same.
 func TestCeilingInterrupted(t *testing.T) {
 	t.Parallel()
 	dsn, schemas := scratchDatabase(t)
@@ -171,7 +169,6 @@ func TestCeilingInterrupted(t *testing.T) {
 	}
 }
 
-// TestCompareHasCeilings looks at what compare writes, with and without them.
 func TestCompareHasCeilings(t *testing.T) {
 	t.Parallel()
 	dsn, schemas := scratchDatabase(t)

@@ -56,8 +56,8 @@ type chaosCmd struct {
 	console.ShrinkFlag
 	console.FormatFlag
 
-	input    json.RawMessage           // every fault of the plan happens, without a time limit
-	whole    bool                      // of FILE.py, by name
+	input    json.RawMessage           // of the scenarios that are FILE.ir
+	whole    bool                      // every fault of the plan happens, without a time limit
 	programs map[string]*cases.Program // of FILE.py, by how they are named
 }
 
@@ -118,7 +118,6 @@ func (o *chaosCmd) estimate() string {
 	return text
 }
 
-// run runs the case, and smaller ones if it fails.
 func (o *chaosCmd) run(ctx context.Context, c *console.Console, cfg chaos.Config) (*chaos.Result, error) {
 	kase, kinds, err := o.kase()
 	if err != nil {
@@ -149,7 +148,6 @@ func engineConfig(c *console.Console) (chaos.Config, error) {
 	return chaos.Config{Command: []string{self, engineCommand}, Progress: func(line string) { c.Say("%s", line) }}, nil
 }
 
-// kase makes the case, without its faults, and returns the requested kinds.
 func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	if o.Shrink < 0 || o.Duration < 0 || o.Exhaustive && !o.whole && o.MaxDuration <= 0 {
 		return cases.Case{}, nil, errors.New("--duration, --max-duration and --shrink must not be negative")
@@ -216,13 +214,12 @@ func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {
 	return kase, kinds, kase.Validate()
 }
 
-// soakEvery is the default interval of a soak's faults.
 const soakEvery = 10 * time.Second
 
-// inFlightPaced bounds the instances at once with a given rate, which should not reach it.
+// inFlightPaced bounds the instances in flight at a given rate, which should not reach it.
 const inFlightPaced = 400
 
-// rate parses a number of instances per second, or a share of the highest rate; both zero if empty.
+// rate parses instances per second, or a share of the highest rate; both are zero for an empty text.
 func rate(text string) (perS, share float64, err error) {
 	if text == "" {
 		return 0, 0, nil
@@ -240,7 +237,7 @@ func rate(text string) (perS, share float64, err error) {
 	return n, 0, nil
 }
 
-// workloads parses NAME or NAME=SIZE, where NAME may be a file's. A case contains the text of files.
+// workloads parses NAME or NAME=SIZE, where NAME may be a file's. The case contains the files' text.
 func (o *chaosCmd) workloads() ([]cases.Workload, error) {
 	words, setting := o.Scenarios, o.Set
 	if len(words) == 0 {
@@ -303,7 +300,7 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-// plan draws the faults of the kinds that are possible on this machine, and returns the others.
+// plan draws faults of the kinds that this machine allows. leftOut has the reasons for the others.
 func (o *chaosCmd) plan(ctx context.Context, c *console.Console, kase *cases.Case, kinds []fault.Kind) (leftOut map[string]string, err error) {
 	leftOut, err = world.Lacking(ctx, *kase, kinds, func(string) {})
 	if err != nil {
@@ -370,7 +367,6 @@ func (o *chaosCmd) print(c *console.Console, res *chaos.Result) error {
 	return &console.Status{Code: console.ExitInconclusive}
 }
 
-// chaosEngineCmd is an engine's process, started by pulley chaos.
 type chaosEngineCmd struct{}
 
 func (chaosEngineCmd) Run(c *console.Console) error {

@@ -18,7 +18,8 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// chaosNightCmd is the chaos part of make nightly: successive runs, for a time or until enough runs have failed.
+// chaosNightCmd is the chaos part of make nightly: successive runs, for a time or until enough faults of each kind have
+// happened.
 type chaosNightCmd struct {
 	console.BackendsFlag `set:"backends=push,journal,eager,pull,pull:scan=sql"`
 	Faults               []string `default:"all" help:"The kinds of faults of the first of a round's runs. Default: all, and those that go to every message."`
@@ -56,7 +57,6 @@ var dense = []struct {
 	{[]string{"process.every"}, []chaos.Goal{chaos.Kills}},
 }
 
-// everyMessage are the kinds that visit message after message.
 var everyMessage = []string{"wire.every", "process.every", "process.start"}
 
 func (o *chaosNightCmd) Run(c *console.Console) error {
@@ -108,7 +108,6 @@ type nightly struct {
 	totals *chaos.Totals
 }
 
-// round runs every backend with the requested kinds, and with those of which more are needed.
 func (n *nightly) round(ctx context.Context, seed uint64) error {
 	sets := [][]string{n.Faults}
 	for _, d := range dense {
@@ -127,7 +126,7 @@ func (n *nightly) round(ctx context.Context, seed uint64) error {
 	return n.all(ctx, runs)
 }
 
-// everywhere applies the message faults to the messages that the rounds have left, for every backend.
+// everywhere cuts and kills at the messages that no round has visited, for every backend.
 func (n *nightly) everywhere(ctx context.Context) error {
 	var runs []*chaosCmd
 	for _, backend := range n.Backends {
@@ -163,7 +162,6 @@ func (n *nightly) all(ctx context.Context, list []*chaosCmd) error {
 	return runs.Wait()
 }
 
-// run makes one run, counts it, and keeps it if it does not pass.
 func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 	cfg := n.cfg
 	cfg.Progress = func(line string) { n.cfg.Progress(filepath.Base(one.Out) + ": " + line) }
@@ -198,7 +196,6 @@ func (n *nightly) run(ctx context.Context, one *chaosCmd) error {
 
 var options = strings.NewReplacer(":", "-", "=", "-")
 
-// one is the command of a run of the round.
 func (o *chaosNightCmd) one(backend string, seed uint64, faults ...string) *chaosCmd {
 	one := &chaosCmd{Faults: faults, Duration: o.RunDuration, Engines: 2, Workers: 16, Lease: time.Second, whole: true}
 	one.Backend, one.Seed = backend, seed
@@ -208,7 +205,6 @@ func (o *chaosNightCmd) one(backend string, seed uint64, faults ...string) *chao
 	return one
 }
 
-// failedRun replaces the result of a run that could not be made.
 func failedRun(backend string, err error) *chaos.Result {
 	return &chaos.Result{Backend: backend, Verdict: chaos.Inconclusive, Why: []string{err.Error()}}
 }

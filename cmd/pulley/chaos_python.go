@@ -22,7 +22,6 @@ const chaosPythonHelp = "A scenario may be a workflow in Python, FILE.py[:Class]
 	"which worker.kill kills some. What is right is found out before: plain Python runs the workflow once, and the reference interpreter runs it twice. Ends and arguments are compared with that. " +
 	"Where an action gave different values when it was asked twice, they are compared with nothing, and the run is inconclusive.\n\n"
 
-// workersOfAnEngine bounds an engine's Python processes.
 const workersOfAnEngine = 2
 
 func startChaosWorkers(o process.WorkersConfig) (*process.Workers, error) {
@@ -36,7 +35,7 @@ func startChaosWorkers(o process.WorkersConfig) (*process.Workers, error) {
 	return &process.Workers{Actions: w.Actions, Kill: w.Kill, Close: w.Close}, nil
 }
 
-// preparePrograms prepares the Python workflows among the scenarios, or in the case of a file.
+// preparePrograms prepares the Python workflows among the scenarios, or in the replayed case.
 func (o *chaosCmd) preparePrograms(c *console.Console) error {
 	if o.Replay != "" {
 		return o.recheckPrograms(c)
@@ -77,7 +76,6 @@ func (o *chaosCmd) preparePrograms(c *console.Console) error {
 	return nil
 }
 
-// readChaosProgram translates a workflow, and finds its right result.
 func readChaosProgram(c *console.Console, target, input string) (*cases.Program, error) {
 	arg := console.ProgramArg{File: target}
 	program, text, err := arg.Translate(c)
@@ -109,7 +107,7 @@ func readChaosProgram(c *console.Console, target, input string) (*cases.Program,
 	return p, nil
 }
 
-// runTwice lets the reference interpreter call the actions twice, and records the answers.
+// runTwice asks the actions for their answers twice, and runs the reference interpreter with each.
 func runTwice(c *console.Console, p *cases.Program, w scenarios.Workload) (outcomes []reference.Outcome, err error) {
 	err = withAnswers(c, p, w, func(ask func() ([]scenarios.Answer, error)) error {
 		if p.Answers, err = ask(); err != nil {
@@ -176,7 +174,6 @@ func describePlain(o *python.Outcome) string {
 // plainMax bounds a quote, in characters.
 const plainMax = 200
 
-// recheckPrograms checks whether the files of a replayed case still give the same answers.
 func (o *chaosCmd) recheckPrograms(c *console.Console) error {
 	kase, err := cases.Load(o.Replay)
 	if err != nil {

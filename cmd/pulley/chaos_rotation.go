@@ -15,44 +15,42 @@ import (
 
 var errNightOver = errors.New("the time is over")
 
-// rotation is the endless sequence of runs of nights with a time limit: every scheduler with one set of kinds, then every one
-// with the next set, and then all again with the next seed. Each night continues where the previous one stopped.
+// rotation is the endless sequence of runs of nights with a time limit: every scheduler with one set of kinds, then with the
+// next set, and then all again with the next seed. Each night continues where the previous one stopped.
 type rotation struct {
 	*nightly
 	sets      [][]string
-	file      string               // with the place of the next night
-	remaining func() time.Duration // of the night
-	since     func() time.Duration // since its begin
+	file      string // has the next night's first run
+	remaining func() time.Duration
+	since     func() time.Duration
 
 	mu     sync.Mutex
-	next   int            // the first run that has not begun
-	undone map[int]bool   // begun, and not done
-	beyond []lengthBeyond // by set
+	next   int          // the first run that has not begun
+	undone map[int]bool // begun, and not done
+	beyond []lengthBeyond
 }
 
-// lengthBeyond is the longest time of a set's runs beyond the time of faults.
+// lengthBeyond is how long a set's longest run lasted beyond the time of its faults.
 type lengthBeyond struct {
 	known bool
 	most  time.Duration
 }
 
-// beyondFirst estimates that time before a set's first run, and beyondSpare is always reserved. closing is reserved to remove
-// what runs have made, or less in a short night.
+// beyondFirst estimates lengthBeyond before a set's first run; beyondSpare is always reserved. closing is reserved to remove
+// the runs' files; a short night reserves less.
 const (
 	beyondFirst = time.Minute
 	beyondSpare = 5 * time.Second
 	closing     = 5 * time.Second
 )
 
-// place is what the file holds between nights.
 type place struct {
-	Next int `json:"next"` // the next night's first run of the rotation
+	Next int `json:"next"` // the next night's first run
 }
 
 const stateFile = "state.json"
 
-// within runs the rotation until the time is over. Runs that are then under way do not count, and the next night begins with
-// them.
+// within runs the rotation until the time is over. A run that is then under way does not count; the next night repeats it.
 func (n *nightly) within(ctx context.Context) error {
 	until := n.begun.Add(n.Duration - min(closing, n.Duration/10))
 	r, err := n.rotate()
@@ -75,7 +73,6 @@ func (n *nightly) within(ctx context.Context) error {
 	return errors.Join(append(errs, n.write(n.totals))...)
 }
 
-// rotate makes the rotation, at the last night's place.
 func (n *nightly) rotate() (r *rotation, err error) {
 	r = &rotation{nightly: n, sets: [][]string{n.Faults}, file: filepath.Join(n.Out, stateFile), undone: map[int]bool{}}
 	for _, d := range dense {
@@ -86,7 +83,6 @@ func (n *nightly) rotate() (r *rotation, err error) {
 	return r, err
 }
 
-// work makes runs until no other fits.
 func (r *rotation) work(ctx context.Context) error {
 	for {
 		at, one := r.nextTurn()
@@ -104,7 +100,7 @@ func (r *rotation) work(ctx context.Context) error {
 	}
 }
 
-// nextTurn returns the next run if it fits into the remaining time, else nil. The first one always fits.
+// nextTurn returns the next run if it fits into the remaining time, else nil. A night's first run always fits.
 func (r *rotation) nextTurn() (at int, one *chaosCmd) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +127,6 @@ func (r *rotation) nextTurn() (at int, one *chaosCmd) {
 	return at, one
 }
 
-// done records a run's end and its additional time, and stores the next night's place.
 func (r *rotation) done(at int, beyond time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +144,7 @@ func (r *rotation) done(at int, beyond time.Duration) error {
 	return os.WriteFile(r.file, append(text, '\n'), 0o644)
 }
 
-// readPlace reads a night's first run; 0 without an earlier night.
+// readPlace returns 0 without an earlier night.
 func readPlace(file string) (int, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

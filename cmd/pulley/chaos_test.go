@@ -19,7 +19,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestChaos runs a small case, reads what it prints and writes, and runs it again from its file.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -51,7 +50,6 @@ func TestChaos(t *testing.T) {
 	wantParts(t, again.out, "pass: push", "process.kill", "1", "wire.cut", "1")
 }
 
-// TestChaosRefuses has mistakes in the command line.
 func TestChaosRefuses(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -78,7 +76,6 @@ func TestChaosRefuses(t *testing.T) {
 	}
 }
 
-// totals is what is read of totals.json.
 type totals struct {
 	Runs    int
 	Reached map[string]int
@@ -96,8 +93,7 @@ func readTotals(t *testing.T, dir string) (out totals) {
 	return out
 }
 
-// TestChaosNightly has a night with a budget in which one run begins, and refuses what it cannot run. At night it reaches small
-// goals over one backend, with a run for each set of kinds.
+// At night it reaches small goals on one backend, with a run for each set of kinds.
 func TestChaosNightly(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -124,8 +120,8 @@ func totalsOf(runs, kills, crashes int) totals {
 	return totals{Runs: runs, Reached: map[string]int{"kills": kills, "crashes": crashes}}
 }
 
-// TestNightsGoOn has nights with made-up times: runs go over the schedulers, then the sets of kinds, then the seeds; none begins
-// for which the time is too short, but for the first; and the next night begins with what was not done.
+// TestNightsContinue uses made-up times. Runs visit all schedulers, then the sets of kinds, then the seeds. A run begins only
+// if it fits into the time, but for a night's first. The next night begins with what was not done.
 func TestNightsContinue(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -150,7 +146,7 @@ func TestNightsContinue(t *testing.T) {
 	r := night(time.Hour)
 	for at, folder := range []string{"push-5-1", "pull-scan-sql-5-1", "push-5-2", "pull-scan-sql-5-2", "push-5-3", "pull-scan-sql-5-3", "push-6-1", "pull-scan-sql-6-1"} {
 		wantRun(r, at, folder, time.Minute)
-		if at == 2 { // it is not over when the night is
+		if at == 2 { // it is not done when the night ends
 			continue
 		}
 		if err := r.done(at, 10*time.Second); err != nil {
@@ -181,7 +177,6 @@ func TestNightsContinue(t *testing.T) {
 	}
 }
 
-// TestVerdictOfANight goes by what failed, and, without a budget, by the goals too.
 func TestVerdictOfANight(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -212,7 +207,6 @@ func TestVerdictOfANight(t *testing.T) {
 	}
 }
 
-// TestExhaustiveIsAMode has faults go to every message only where that is asked for, and a plan end with its time.
 func TestExhaustiveIsAMode(t *testing.T) {
 	t.Parallel()
 	read := func(change func(*chaosCmd)) (cases.Case, []string) {

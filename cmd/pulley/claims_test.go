@@ -28,7 +28,6 @@ func TestClaimsRefuses(t *testing.T) {
 	}
 }
 
-// TestClaims measures in this process and in one of its own, and wants both in the output.
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	only := depth.Of([]string{"memory", "dispatch"}, []string{"growth", "memory", "dispatch"})

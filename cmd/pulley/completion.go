@@ -66,7 +66,6 @@ complete -c pulley -a '(__pulley_complete)'
 
 func (o *completionCmd) Run(c *console.Console) error { return c.Print(completionScripts[o.Shell]) }
 
-// completeCmd is called by the scripts.
 type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"The words of the command line behind pulley; the last one is the one to complete."`
 }
@@ -134,7 +133,6 @@ func completions(parser *kong.Kong, words []string) []string {
 	return beginning(names, last, "")
 }
 
-// flagOf returns the flag that a word names, or nil.
 func flagOf(node *kong.Node, word string) *kong.Flag {
 	name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	for _, group := range node.AllFlags(false) {
@@ -147,7 +145,6 @@ func flagOf(node *kong.Node, word string) *kong.Flag {
 	return nil
 }
 
-// childOf returns a subcommand by name, or nil.
 func childOf(node *kong.Node, name string) *kong.Node {
 	i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == name && n.Type == kong.CommandNode })
 	if i < 0 {
@@ -174,7 +171,7 @@ func commandOf(parser *kong.Kong, words []string) (*kong.Node, error) {
 	return node, nil
 }
 
-// valuesOf returns the values of a flag or an argument. After a comma begins the next word of a list.
+// valuesOf returns completions of a flag's or an argument's value. A comma begins the next word of a list.
 func valuesOf(v *kong.Value, begun, before string) []string {
 	if v.Enum != "" {
 		return beginning(v.EnumSlice(), begun, before)

@@ -7,45 +7,43 @@ import (
 	"testing"
 )
 
-// A block is a fenced block of a page, with what the comments above it say. A page says with such comments how its blocks
-// are checked; none is needed where the block's language says it:
+// A block is a fenced block of a page with the comments above it. Where the block's language does not decide how the block is
+// checked, comments do:
 //
-//	```console            the lines after "$ " run in a shell, in the page's directory, and what they print is compared.
-//	                      "> " at the beginning of a line goes on with the command. A command that does not end with status 0
-//	                      is followed by "$ echo $?". "…" stands for any text in its line; in a line of its own, for any lines.
+//	```console            the lines after "$ " run in a shell, in the page's directory, and their output is compared.
+//	                      "> " continues the command. A command that ends with another status than 0 is followed by
+//	                      "$ echo $?". "…" stands for any text in its line; in a line of its own, for any lines.
 //	```sh                 every line runs, and must end with status 0; nothing is compared
 //	```python             beginning with "fn" or a comment above one: a program of the workflow language, which must compile
 //	```yaml, ```json      must parse
-//	```mermaid            is drawn by whoever shows the page
+//	```mermaid            is not checked
 //	<!-- file: NAME -->   writes the block into the page's directory, for the blocks below
 //	<!-- part of: FILE -->    the block stands in that file of the repository, which others test; its indentation may differ
 //	<!-- figures vary -->     figures, with their units, and the spaces between columns are not compared
 //	<!-- nightly -->      the block runs where PULLEY_TEST_DEPTH is night
 //	<!-- not run: WHY -->     the block cannot run here
 type block struct {
-	page     string // the page's file, from the root of the repository
-	line     int    // of its fence
+	page     string // from the root of the repository
+	line     int
 	language string
 	text     string
-	marks    map[string]string // what the comments say: a mark and its value, which may be empty
+	marks    map[string]string // the value may be empty
 }
 
-// marks are the comments that a block may have, and whether they have a value.
+// marks tells whether a mark has a value.
 var marks = map[string]bool{"file": true, "part of": true, "figures vary": false, "nightly": false, "not run": true}
 
-// kinds of blocks, by what is done with them.
 const (
 	kindRun     = "run"     // commands whose output is compared
 	kindScript  = "script"  // commands that must succeed
-	kindProgram = "program" // a program of the workflow language
-	kindFile    = "file"    // a file for the blocks below
-	kindPart    = "part"    // a part of a file that is tested elsewhere
+	kindProgram = "program" // of the workflow language
+	kindFile    = "file"    // for the blocks below
+	kindPart    = "part"    // of a file that is tested elsewhere
 	kindData    = "data"    // YAML or JSON
 	kindDrawing = "drawing"
 	kindNotRun  = "not run"
 )
 
-// String names the block by its place.
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 
 func (b block) has(mark string) bool {
@@ -53,7 +51,6 @@ func (b block) has(mark string) bool {
 	return ok
 }
 
-// kind says what is done with a block.
 func (b block) kind() (string, error) {
 	for mark, value := range b.marks {
 		wants, known := marks[mark]
@@ -86,7 +83,6 @@ func (b block) kind() (string, error) {
 	return "", fmt.Errorf("%s: nothing checks this block of %q; give it a language, or say in a comment above it what it is", b, b.language)
 }
 
-// blocksOf finds the fenced blocks of a page.
 func blocksOf(page, text string) ([]block, error) {
 	comment := regexp.MustCompile(`^<!-- ([a-z ]+?)(?:: (.*))? -->$`)
 	var blocks []block
@@ -117,14 +113,12 @@ func blocksOf(page, text string) ([]block, error) {
 	return blocks, nil
 }
 
-// step is one command of a block, and what it should print.
 type step struct {
 	line    int
 	command string
 	want    string
 }
 
-// steps takes a console block apart.
 func (b block) steps() ([]step, error) {
 	var steps []step
 	for i, line := range strings.SplitAfter(b.text, "\n") {
@@ -152,7 +146,7 @@ var (
 	bars    = regexp.MustCompile(`[▁▂▃▄▅▆▇█]+`)
 )
 
-// steady takes out of a text what differs from run to run: ids and moments always, figures where the block says so.
+// steady replaces what differs from run to run: ids and moments always, figures where the block varies them.
 func steady(text string, figuresVary bool) string {
 	text = uuids.ReplaceAllString(text, "<id>")
 	text = moments.ReplaceAllString(text, "<moment>")
@@ -165,7 +159,6 @@ func steady(text string, figuresVary bool) string {
 	return text
 }
 
-// agrees tells whether a text is what the page shows of it.
 func agrees(shown, got string, figuresVary bool) bool {
 	shown, got = steady(shown, figuresVary), steady(got, figuresVary)
 	var pattern strings.Builder
@@ -237,14 +230,12 @@ func TestShownAgreesWithPrinted(t *testing.T) {
 	}
 }
 
-// example is a row of a table of expressions: an expression, what it gives as JSON, or how it fails.
 type example struct {
 	line         int
 	expr         string
 	gives, fails string
 }
 
-// examplesOf finds the tables of a page whose columns are "expression" and "gives".
 func examplesOf(text string) []example {
 	row := regexp.MustCompile("^\\| `(.*)` \\| (fails: )?`(.*)` \\|$")
 	var found []example

@@ -21,7 +21,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// pages gives the README and the pages of docs, from the root of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -35,7 +34,6 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// pageText reads a page.
 func pageText(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))
@@ -45,7 +43,6 @@ func pageText(t *testing.T, page string) string {
 	return string(text)
 }
 
-// TestEveryBlockHasAKind counts the blocks of all pages by what is done with them, and lists those that are not run.
 func TestEveryBlockHasAKind(t *testing.T) {
 	t.Parallel()
 	counts := map[string]int{}
@@ -74,8 +71,7 @@ func TestEveryBlockHasAKind(t *testing.T) {
 	}
 }
 
-// TestExamplesOfExpressions evaluates every row of the tables of expressions: those that give something in one program, and each that
-// fails in one of its own.
+// Expressions that give something share one program; each that fails has its own.
 func TestExamplesOfExpressions(t *testing.T) {
 	t.Parallel()
 	evaluate := func(expression string) string {
@@ -106,8 +102,8 @@ func TestExamplesOfExpressions(t *testing.T) {
 	}
 }
 
-// TestDocs takes the reader's part: it goes through every page from its beginning to its end, in one directory for each page that holds
-// what the repository's does, and does what the blocks say. PULLEY_DSN names a Postgres.
+// TestDocs is the reader: it works through every page from beginning to end, in a directory per page with the repository's
+// content. PULLEY_DSN names a Postgres.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	for _, page := range pages(t) {
@@ -123,13 +119,11 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// reader is somebody who sits before a page, in a directory.
 type reader struct {
 	dir string
 	env []string // nil: no command was run yet
 }
 
-// newReader makes a directory that is like the repository's, with the command in it.
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	base, err := filepath.Abs(root)
@@ -159,7 +153,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// environment is what commands find. Pages without a command need no server.
+// Pages without a command need no server.
 func (r *reader) environment(t *testing.T) []string {
 	if r.env == nil {
 		r.env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0 halt_on_error=1",
@@ -168,7 +162,6 @@ func (r *reader) environment(t *testing.T) []string {
 	return r.env
 }
 
-// read does what blocks say, one after the other.
 func (r *reader) read(t *testing.T, blocks []block) {
 	for _, b := range blocks {
 		kind, err := b.kind()
@@ -212,7 +205,6 @@ func (r *reader) read(t *testing.T, blocks []block) {
 	}
 }
 
-// console runs the commands of a block and compares what they print.
 func (r *reader) console(t *testing.T, b block) {
 	steps, err := b.steps()
 	if err != nil {
@@ -232,8 +224,7 @@ func (r *reader) console(t *testing.T, b block) {
 	}
 }
 
-// shell runs a command as a person at a terminal would, after one that ended with a status. What goes to standard output and to standard
-// error is one text, as there.
+// shell runs a command as a terminal does: before is the status that $? has, and both outputs become one text.
 func (r *reader) shell(t *testing.T, line string, before int) (out string, status int) {
 	ctx, cancel := context.WithTimeout(t.Context(), depth.Of(deadline, time.Hour))
 	defer cancel()
@@ -245,7 +236,6 @@ func (r *reader) shell(t *testing.T, line string, before int) (out string, statu
 	return text.String(), status
 }
 
-// standsIn wants a block to be a part of the file that it names, whatever its indentation.
 func standsIn(b block) error {
 	name := b.marks["part of"]
 	text, err := os.ReadFile(filepath.Join(root, name))
@@ -258,12 +248,10 @@ func standsIn(b block) error {
 	return nil
 }
 
-// unindented takes the white space from the beginnings of lines.
 func unindented(text string) string {
 	return regexp.MustCompile(`(?m)^[\t ]+`).ReplaceAllString(text, "")
 }
 
-// TestLinksOfThePages wants every link of the pages to lead to a file, and to a heading of it.
 func TestLinksOfThePages(t *testing.T) {
 	t.Parallel()
 	link := regexp.MustCompile(`\[[^\]]*\]\(([^)#: ]*)(#[^) ]*)?\)`)
@@ -285,7 +273,6 @@ func TestLinksOfThePages(t *testing.T) {
 	}
 }
 
-// anchors gives what the headings of a page are linked by.
 func anchors(text string) []string {
 	var all []string
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {

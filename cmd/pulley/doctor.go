@@ -21,7 +21,6 @@ func (doctorCmd) Help() string {
 		"with a DSN, no other way is looked at."
 }
 
-// diagnosis is doctor's result.
 type diagnosis struct {
 	Takes *pgserver.Way      `json:"takes"` // the way that other commands take; null if there is none
 	Ways  []pgserver.Finding `json:"ways"`

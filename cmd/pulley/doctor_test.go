@@ -35,7 +35,7 @@ func TestDoctorOnAServer(t *testing.T) {
 	wantParts(t, d.text(), "dsn       yes\n", "PostgreSQL", "fsync=", "takes     dsn\n")
 }
 
-// TestADSNThatDoesNotWork: no other way counts, for doctor as for the others.
+// With a DSN no other way counts, for doctor as for the other commands.
 func TestADSNThatDoesNotWork(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,7 +71,6 @@ func TestADSNThatDoesNotWork(t *testing.T) {
 	}
 }
 
-// newRole makes a role that may log in and do nothing else.
 func newRole(t *testing.T) string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), pgtest.DSN(t))
@@ -91,7 +90,6 @@ func newRole(t *testing.T) string {
 	return role
 }
 
-// withDatabase gives a URL that names another database.
 func withDatabase(t *testing.T, dsn, name string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -102,7 +100,6 @@ func withDatabase(t *testing.T, dsn, name string) string {
 	return u.String()
 }
 
-// withUser gives a URL that names another user, and no password.
 func withUser(t *testing.T, dsn, user string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)

@@ -24,19 +24,18 @@ const (
 
 var errSlow = errors.New("the database does not answer in time; check that it runs and is not locked")
 
-// drive runs one instance on a backend.
 type drive struct {
 	job     *job
 	workers int
 	timeout time.Duration
 
-	deliveries int // bound per attempt
+	deliveries int
 	report     func(string)
 	trace      *traceRecorder // nil: no trace wanted
 }
 
-// run submits the instance and waits for its end, for the timeout, or until the database has failed for too long. The engine
-// has stopped when it returns.
+// run submits the instance and waits for its end, its timeout, or a database that has failed for too long. It stops the engine
+// before it returns.
 func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instance, error) {
 	ctx, done := context.WithTimeoutCause(ctx, d.timeout, fmt.Errorf("the instance did not end within %s; --timeout gives it longer", d.timeout))
 	defer done()
@@ -73,7 +72,6 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	return in, err
 }
 
-// tellRetries reports the instance's failed and retried attempts.
 func (d *drive) tellRetries(o engine.Observer) engine.Observer {
 	started, offered := o.Started, o.Offered
 	o.Started = func(t backend.Task, at time.Time) {
@@ -108,12 +106,12 @@ func (d *drive) wait(ctx context.Context, e *engine.Engine) (backend.Instance, e
 	return e.Wait(ctx, id)
 }
 
-// pgProblem watches the engine's database calls, which it retries, and gives up when none has succeeded for a while: somebody
-// waits for this command, and a full disk does not recover by itself.
+// pgProblem gives up when no database call has succeeded for a while. The engine would retry without end, but somebody waits
+// for this command, and a full disk does not recover by itself.
 type pgProblem struct {
 	mu       sync.Mutex
 	began    time.Time // of successive failures; zero: none
-	latest   time.Time // latest failure
+	latest   time.Time
 	report   func(string)
 	deadline func(error)
 	now      func() time.Time
@@ -135,8 +133,8 @@ func (t *pgProblem) success() {
 	t.began = time.Time{}
 }
 
-// problem notes a failure. One long after the previous counts as the first: failures recur at least every callTimeout +
-// retryMax, so there was an unreported success in between.
+// problem counts failures as successive only if they are close: a failing call repeats at least every callTimeout + retryMax,
+// so an unreported success lies in a longer pause.
 func (t *pgProblem) problem(err error) {
 	t.report(err.Error())
 	t.mu.Lock()

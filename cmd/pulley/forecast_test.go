@@ -15,7 +15,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// forecasted runs pulley forecast with JSON as its output.
 func forecasted(t *testing.T, args ...string) (f simulate.Forecast, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -32,7 +31,6 @@ func forecasted(t *testing.T, args ...string) (f simulate.Forecast, dir string) 
 	return f, dir
 }
 
-// TestMakespan forecasts every scenario: the makespan lies within its bounds, and the schedule is written and drawn.
 func TestMakespan(t *testing.T) {
 	t.Parallel()
 	all := [][]string{
@@ -76,7 +74,6 @@ func schedule(t *testing.T, dir string) [][]string {
 	return rows
 }
 
-// TestMakespanQueue has instances of one action arrive at random, and wants what theory says of that queue, roughly.
 func TestMakespanQueue(t *testing.T) {
 	t.Parallel()
 	f, _ := forecasted(t, "chain=1", "--workers", "1", "--service", "exp:10ms", "--arrivals", "50/s", "--instances", depth.Of("600", "2000"), "--runs", "8")
@@ -92,7 +89,6 @@ func TestMakespanQueue(t *testing.T) {
 	}
 }
 
-// TestMakespanInputs takes a program, a trace, its run times, and times of single actions.
 func TestMakespanInputs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,8 +129,8 @@ func TestMakespanInputs(t *testing.T) {
 	}
 }
 
-// TestLargeTrace has readiness of a large trace counted, and small ones planned, without anybody seeing it. No other test runs beside it,
-// since it changes for all what is large.
+// TestLargeTrace compares counted readiness of a large trace with the bounds. It is not parallel, since it changes for all
+// tests which traces are large.
 func TestLargeTrace(t *testing.T) {
 	defer func(most int) { simulate.PlannedMost = most }(simulate.PlannedMost)
 	simulate.PlannedMost = depth.Of(200, simulate.PlannedMost)
@@ -145,7 +141,6 @@ func TestLargeTrace(t *testing.T) {
 	}
 }
 
-// TestMakespanMistakes wants one line and exit status 2 for each mistake.
 func TestMakespanMistakes(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{

@@ -16,7 +16,6 @@ import (
 	"pulley/reports/record"
 )
 
-// goBench is a file in Go's benchmark format: a benchmark that takes ns, with so many allocations, six times.
 func goBench(t *testing.T, ns, allocs int) string {
 	t.Helper()
 	var b strings.Builder
@@ -27,10 +26,8 @@ func goBench(t *testing.T, ns, allocs int) string {
 	return file(t, "bench.txt", b.String())
 }
 
-// ptr points to a value.
 func ptr[T any](v T) *T { return &v }
 
-// gateRecord writes a record of six runs as pulley compare does, on a machine with that processor.
 func gateRecord(t *testing.T, cpu string, nsPerNode, rowsPerNode int64) string {
 	t.Helper()
 	m := &record.Manifest{Host: record.Host{OS: "linux", Arch: "amd64", CPU: cpu, Cores: 2}}
@@ -135,8 +132,7 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-// TestGateBuildsRevisions makes a repository of a module with one benchmark, of which the second revision does ten times as
-// much, and lets both take turns.
+// The second revision does ten times as much as the first.
 func TestGateBuildsRevisions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -193,8 +189,8 @@ func TestGateBuildsRevisions(t *testing.T) {
 	}
 }
 
-// TestGateFindsWhatIsPlanted plants a slowdown so large that no machine is too busy for it. What is planted is a share of what the process uses, which should be
-// no test's.
+// The slowdown is so large that no machine is too busy for it. It is a share of the process's processor time, which no other
+// test should use.
 func TestGateFindsWhatIsPlanted(t *testing.T) {
 	t.Parallel()
 	flags := []string{"compare", "fanout=10", "--backends", "memory", "--load", "saturated", "--min-nodes", "500", "--runs", "6", "--no-ceiling"}
@@ -211,7 +207,6 @@ func TestGateFindsWhatIsPlanted(t *testing.T) {
 	wantParts(t, got.out, "CPU/node", "worse")
 }
 
-// TestAnInterruptedSelfTestTellsItsTries interrupts a self-test after its first try.
 func TestAnInterruptedSelfTestTellsItsTries(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()

@@ -52,7 +52,7 @@ func draw(g *graph.Graph, format string) string {
 	}
 }
 
-// writeOut replaces a file, whole or not at all. It writes to a pipe or a terminal, which must not be replaced.
+// writeOut replaces a file, whole or not at all. A pipe or a terminal must not be replaced; writeOut writes to it.
 func writeOut(path, text string) error {
 	info, err := os.Stat(path)
 	if folder := filepath.Dir(path); err != nil {
@@ -81,7 +81,7 @@ func writeOut(path, text string) error {
 
 type compiledProgram struct {
 	Name    string   `json:"name"`
-	Program string   `json:"program"` // in the workflow language
+	Program string   `json:"program"`
 	Inputs  []string `json:"inputs"`
 	Actions []string `json:"actions"`
 }

@@ -71,7 +71,6 @@ func TestGraphRefusals(t *testing.T) {
 	}
 }
 
-// TestManyMistakesAreBounded has more mistakes than anybody reads.
 func TestManyMistakesAreBounded(t *testing.T) {
 	t.Parallel()
 	src := "fn main(input: [], output: []):\n" + strings.Repeat("    x = y\n", 100)

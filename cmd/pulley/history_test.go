@@ -13,10 +13,9 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// dayCommit is the commit of a day.
 func dayCommit(day int) string { return fmt.Sprintf("%04d%036d", 1000+day, day) }
 
-// benchFiles are the results of n days in Go's benchmark format; from day slow on the benchmark takes a fifth longer.
+// From day slow on the benchmark takes a fifth longer.
 func benchFiles(t *testing.T, n, slow int) []string {
 	t.Helper()
 	var args []string

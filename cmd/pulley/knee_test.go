@@ -15,8 +15,8 @@ import (
 	"pulley/reports/record"
 )
 
-// TestKneeOfAScenario searches for the knee of a person's own scenario, on a machine that other tests use, too: what is found
-// depends on it, what is written does not. A few workers are saturated at a rate that leaves the machine to others.
+// Other tests use the machine too, so the test checks what is written, not the knee. A few workers are saturated at a rate that
+// leaves the machine to others.
 func TestKneeOfAScenario(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
@@ -64,7 +64,6 @@ func decodeKnees(t *testing.T, text string) (r record.KneeReport) {
 	return r
 }
 
-// TestAnInterruptedKneeIsWritten interrupts a search after its first run.
 func TestAnInterruptedKneeIsWritten(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()

@@ -94,7 +94,7 @@ type listedBug struct {
 	Backend    string   `json:"backend"`
 	Name       string   `json:"name"`
 	About      string   `json:"about"`
-	Invariants []string `json:"invariants"` // invariants that it breaks
+	Invariants []string `json:"invariants"`
 }
 
 func listBugs() (any, string) {

@@ -19,7 +19,6 @@ import (
 	"pulley/scenarios"
 )
 
-// cli is the command line.
 type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 	Quiet       bool        `short:"q" help:"Print the result and errors only."`
@@ -61,13 +60,12 @@ Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel
 	`3 for a run of bench, knee, gate, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
 
 func main() {
-	// A channel instead of Ignore, which our server would inherit: a closed pipe is a write error, and everything is closed in
+	// A channel, since a started server would inherit Ignore. A closed pipe becomes a write error, and everything is closed in
 	// order.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(pulley(os.Args[1:], &console.Console{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// pulley runs a command line and returns the exit status.
 func pulley(args []string, c *console.Console) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -101,7 +99,6 @@ func newParser(c *console.Console) (*kong.Kong, *cli) {
 	return parser, commands
 }
 
-// named adds to an unknown name's error the command that lists the names.
 func named(err error) error {
 	var unknown *nearest.Unknown
 	if !errors.As(err, &unknown) {
@@ -115,7 +112,6 @@ func named(err error) error {
 	return seeAlso(err, "pulley list "+list)
 }
 
-// seeAlso adds a reference.
 func seeAlso(err error, where string) error {
 	if strings.HasSuffix(err.Error(), "?") {
 		return fmt.Errorf("%w See %s", err, where)
@@ -123,7 +119,6 @@ func seeAlso(err error, where string) error {
 	return fmt.Errorf("%w; see %s", err, where)
 }
 
-// usage words a mistake in the command line, with a reference to help.
 func usage(err error) error {
 	if errors.Is(err, syscall.EPIPE) { // of --help
 		return fmt.Errorf("writing the output: %w", cause.Of(err))
@@ -153,7 +148,6 @@ func twice(ctx *kong.Context) error {
 	return nil
 }
 
-// usualScenarios lists the default scenarios for help.
 func usualScenarios() string {
 	var names []string
 	for _, s := range scenarios.All() {

@@ -20,12 +20,11 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// asCommand has the test binary be the command itself, so that it is tested as its users run it, and
-// with the race detector where the tests have it.
+// asCommand makes the test binary the command itself. So the command is tested as its users run it, with the race detector
+// where the tests have it.
 const asCommand = "PULLEY_TEST_AS_COMMAND"
 
-// builtCommand names a command that was built with the race detector, for tests that have it not. Empty: the test binary is that
-// command, too.
+// builtCommand names a command built with the race detector, for tests without. Empty: the test binary is also that command.
 const builtCommand = "PULLEY_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -34,52 +33,48 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if dsn := os.Getenv(ownDSN); dsn != "" && os.Getenv(pgtest.ServerVariable) == "" {
-		_ = os.Setenv(pgtest.ServerVariable, dsn) // the tests use it still
+		_ = os.Setenv(pgtest.ServerVariable, dsn) // the tests still use it
 	}
 	_ = os.Unsetenv(ownDSN)
 	pgtest.Main(m)
 }
 
-// ownDSN is the variable that names a server to the command. No command of a test shall find the tester's there.
+// ownDSN names a server to the command. No command of a test may find the tester's server there.
 const ownDSN = "PULLEY_DSN"
 
-// deadline bounds every command of a test.
 const deadline = 5 * time.Minute
 
-// result is how a command ended.
 type result struct {
 	code     int
 	out, err string
 }
 
-// command makes a command that is killed if the test ends first. It has the race detector only where the tests have it.
+// command makes a command that ends with the test. It has the race detector only where the tests have it.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return commandWithin(t, os.Args[0], deadline, args...)
 }
 
-// raceCommand is command with the race detector. To begin with it takes five times the processor time, and to work ten times:
-// of each command that has goroutines meet, one test needs it.
+// raceCommand is command with the race detector, which takes five times the processor time to start and ten times to work. One
+// test of each command with concurrent goroutines needs it.
 func raceCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return commandWithin(t, raceBinary(), deadline, args...)
 }
 
-// raceBinary is the command's file, with the race detector.
 func raceBinary() string { return cmp.Or(os.Getenv(builtCommand), os.Args[0]) }
 
-// commandWithin is command for one that may take so long, of a file.
 func commandWithin(t *testing.T, binary string, within time.Duration, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, binary, args...)
-	// The race detector's runtime waits for a second at the end of every process unless it is told not to.
+	// The race detector's runtime waits for a second at the end of every process unless told not to.
 	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0 halt_on_error=1")
 	return cmd
 }
 
-// call runs a command in this process, which takes a hundredth of the time that one of its own takes to begin and end.
+// call runs a command in this process, which takes a hundredth of the time of a process of its own.
 func call(t *testing.T, stdin io.Reader, args ...string) result {
 	t.Helper()
 	if stdin == nil {
@@ -90,19 +85,16 @@ func call(t *testing.T, stdin io.Reader, args ...string) result {
 	return result{code: code, out: out.String(), err: stderr.String()}
 }
 
-// run runs a command in a process of its own to its end, as a user does.
 func run(t *testing.T, args ...string) result {
 	t.Helper()
 	return outcomeOf(t, command(t, args...))
 }
 
-// runForRaces is run with the race detector.
 func runForRaces(t *testing.T, args ...string) result {
 	t.Helper()
 	return outcomeOf(t, raceCommand(t, args...))
 }
 
-// outcomeOf runs what was made to its end.
 func outcomeOf(t *testing.T, cmd *exec.Cmd) result {
 	t.Helper()
 	var out, stderr bytes.Buffer
@@ -110,7 +102,6 @@ func outcomeOf(t *testing.T, cmd *exec.Cmd) result {
 	return result{code: exitStatus(t, cmd.Run()), out: out.String(), err: stderr.String()}
 }
 
-// TestBuiltCommandHasTheRaceDetector holds the command that was built for these tests to why it was.
 func TestBuiltCommandHasTheRaceDetector(t *testing.T) {
 	file := os.Getenv(builtCommand)
 	if file == "" {
@@ -125,7 +116,6 @@ func TestBuiltCommandHasTheRaceDetector(t *testing.T) {
 	}
 }
 
-// exitStatus gives the status that an error of exec tells of.
 func exitStatus(t *testing.T, err error) int {
 	t.Helper()
 	var exit *exec.ExitError
@@ -139,7 +129,6 @@ func exitStatus(t *testing.T, err error) int {
 	return -1
 }
 
-// file writes a file for a test and gives its path.
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -149,8 +138,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// wantLine checks that a text is one line that holds the parts in their order, and nothing of a stack
-// trace.
+// wantLine checks that text is one line with the parts in order, and no stack trace.
 func wantLine(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	if strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
@@ -175,7 +163,6 @@ func wantParts(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// panicking is an output that no command expects.
 type panicking struct{}
 
 func (panicking) Write([]byte) (int, error) { panic("out of order") }

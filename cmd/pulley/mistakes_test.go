@@ -11,7 +11,6 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// TestRunKnowsWhatAnIDWasMadeOf refuses an instance that was made of another program or input, and reads its result without a program.
 func TestRunKnowsWhatAnIDWasMadeOf(t *testing.T) {
 	t.Parallel()
 	one := file(t, "one.ir", "fn main(input: [n], output: [x]):\n    x = n + 1\n")
@@ -43,7 +42,6 @@ func TestRunKnowsWhatAnIDWasMadeOf(t *testing.T) {
 	}
 }
 
-// TestWaitRefusals wants one line for each.
 func TestWaitRefusals(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
@@ -65,7 +63,6 @@ func TestWaitRefusals(t *testing.T) {
 	}
 }
 
-// TestWaitEnds gives up after its time.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	id := uuid.NewString()
@@ -85,7 +82,6 @@ func TestWaitEnds(t *testing.T) {
 	}
 }
 
-// TestVerboseTellsRetries wants each attempt that fails, and each new one, on standard error.
 func TestVerboseTellsRetries(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = @flaky(times=2) [retry: 3, backoff: 1ms]\n")
@@ -99,8 +95,6 @@ func TestVerboseTellsRetries(t *testing.T) {
 	}
 }
 
-// TestAllMistakesAreTold wants every mistake of a program in one go, in the order of the text, and wrong arguments of built-in actions before
-// anything runs.
 func TestAllMistakesAreReported(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    a = 1 +\n    b := 2\n    x = a ++ b\n")
@@ -117,7 +111,6 @@ func TestAllMistakesAreReported(t *testing.T) {
 	wantParts(t, got.err, "p.ir:2:9: @sum takes no valeus; it takes values", "p.ir:2:9: @sum lacks values", "p.ir:4:9: unknown action @sumn; did you mean @sum?")
 }
 
-// TestDuplicateKeysOfAnInput are refused with their name.
 func TestDuplicateKeysOfAnInput(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [n], output: [x]):\n    x = n\n")

@@ -11,7 +11,6 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// TestList lists names in words and as JSON.
 func TestList(t *testing.T) {
 	t.Parallel()
 	for what, name := range map[string]string{"backends": "journal", "scenarios": "fanout", "faults": "wire.cut", "bugs": "token-ignored", "actions": "flaky"} {
@@ -30,7 +29,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestUnknownNames wants one line, what was meant, and the command that lists the names.
 func TestUnknownNames(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = @duoble(value=1)\n")
@@ -58,7 +56,6 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// TestHelpOfCommands explains every command that is not hidden, and completes its flags.
 func TestHelpOfCommands(t *testing.T) {
 	t.Parallel()
 	parser, _ := newParser(&console.Console{})
@@ -90,7 +87,6 @@ func TestHelpOfCommands(t *testing.T) {
 	}
 }
 
-// TestFormats wants every command that prints something to print it as JSON, too.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	parser, _ := newParser(&console.Console{})
@@ -111,7 +107,7 @@ func TestFormats(t *testing.T) {
 	walk(parser.Model.Node)
 }
 
-// TestSpellings holds flags to one name for one idea: what was called otherwise once is not there, and short forms are few.
+// One idea has one flag name: former names do not return, and short forms are few.
 func TestSpellings(t *testing.T) {
 	t.Parallel()
 	exited := []string{"run-time", "max-time", "for", "searches", "slots", "messages", "sizes", "length", "most", "patience", "ceiling", "run-timeout"}
@@ -142,7 +138,6 @@ func TestSpellings(t *testing.T) {
 	walk(parser.Model.Node)
 }
 
-// TestCompletion completes commands, flags and names, and prints a script for each shell.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -162,7 +157,6 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestQuiet wants the result and errors alone.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -176,7 +170,6 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestProgramsAreCompared runs a program of one's own where scenarios run.
 func TestProgramsAreCompared(t *testing.T) {
 	t.Parallel()
 	prog, out := file(t, "own.ir", "fn main(input: [n], output: [x]):\n    ys = spread range(n):i -> @double(value=i)\n    x = @sum(values=ys)\n"), t.TempDir()

@@ -12,7 +12,6 @@ import (
 	"pulley/reports/record"
 )
 
-// ownOrders is a scenario as a person would write it: lognormal service times, 1 % failures, Poisson arrivals.
 const ownOrders = `about: Orders that are charged, reserved and mailed.
 program: orders.ir
 parameters: {lines: 3}
@@ -46,7 +45,6 @@ fn main(input: [orders], output: [done]):
     return done
 `
 
-// ownScenario writes it into a folder.
 func ownScenario(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +56,6 @@ func ownScenario(t *testing.T) string {
 	return filepath.Join(dir, "orders.yaml")
 }
 
-// TestOwnScenarioIsCompared runs a person's own scenario beside one that ships.
 func TestOwnScenarioIsCompared(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
@@ -81,7 +78,7 @@ func TestOwnScenarioIsCompared(t *testing.T) {
 	}
 }
 
-// TestOwnScenarioInChaos runs it while things go wrong, and again from the case when its files are gone.
+// The case runs again after the scenario's files were removed.
 func TestOwnScenarioInChaos(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
@@ -99,8 +96,7 @@ func TestOwnScenarioInChaos(t *testing.T) {
 	}
 }
 
-// TestOwnScenarioIsSimulated forecasts it, searches its schedules, and finds a planted bug, whose case is played again when
-// its files are gone.
+// The case of the planted bug runs again after the scenario's files were removed.
 func TestOwnScenarioIsSimulated(t *testing.T) {
 	t.Parallel()
 	file, out := ownScenario(t), t.TempDir()
@@ -109,7 +105,7 @@ func TestOwnScenarioIsSimulated(t *testing.T) {
 		strings.Join(f.Service, " ") != "charge=lognormal:2ms,0.5 reserve=exp:1ms" {
 		t.Errorf("%+v", f)
 	}
-	// 1,000 instances of two orders, each with one charge of 2 ms · e^(1/8) and, but for some that fail, three reserves of 1 ms.
+	// 1,000 instances of two orders, each with a charge of 2 ms · e^(1/8) and, but for some that fail, three reserves of 1 ms.
 	if work := f.WorkMS.Median; work < 2000*(2.1+2.8) || work > 2000*(2.5+3.2) {
 		t.Errorf("%v ms of work", work)
 	}
@@ -133,7 +129,6 @@ func TestOwnScenarioIsSimulated(t *testing.T) {
 	}
 }
 
-// TestOwnScenarioRefused wants all mistakes of a file, and exit status 2, wherever it is named.
 func TestOwnScenarioRefused(t *testing.T) {
 	t.Parallel()
 	file := ownScenario(t)

@@ -15,9 +15,9 @@ import (
 	"pulley/scenarios"
 )
 
-// TestProgramsOnEveryBackend runs every program that comes with pulley, as a user does: the output is the same, byte for
-// byte, on every backend, and what the program itself says that it gives. Every run is applied without a database; the
-// first of each program also on one of the designs on Postgres, which take turns, or at night all runs on all of them.
+// TestProgramsOnEveryBackend expects each program that ships to give, byte for byte, the output that its text promises. All
+// runs are without a database. The first run of each program is also on one of the designs on Postgres, in turn; at night all
+// are on all.
 func TestProgramsOnEveryBackend(t *testing.T) {
 	t.Parallel()
 	list, err := scenarios.Programs()
@@ -49,7 +49,7 @@ func TestProgramsOnEveryBackend(t *testing.T) {
 	}
 }
 
-// checkProgram runs a program as the command does when its command line has been read, which takes longer than most runs.
+// checkProgram skips the command line's parser, which takes longer than most runs.
 func checkProgram(t *testing.T, p scenarios.Program, r scenarios.ProgramRun, cmd runCmd) {
 	t.Helper()
 	path := filepath.Join(root, "scenarios", "programs", p.Name+".ir")
@@ -64,7 +64,6 @@ func checkProgram(t *testing.T, p scenarios.Program, r scenarios.ProgramRun, cmd
 	}
 }
 
-// wantedOutput gives the status and the line in which a run must end.
 func wantedOutput(t *testing.T, path string, r scenarios.ProgramRun) (code int, line string) {
 	t.Helper()
 	if f := r.Fails; f != nil {

@@ -15,8 +15,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestThePipelineOfTheSeedSurvivesChaos kills engines and workers of Python at random, at night for a minute on each design, while
-// instances are under way. Each of them must end as it does in plain Python, which pulley chaos runs itself and says.
+// TestThePipelineOfTheSeedSurvivesChaos kills engines and Python workers at random, at night for a minute on each design. Each
+// instance must end as in plain Python, which pulley chaos runs itself and reports.
 func TestThePipelineOfTheSeedSurvivesChaos(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -53,7 +53,6 @@ func TestThePipelineOfTheSeedSurvivesChaos(t *testing.T) {
 	}
 }
 
-// unsteady has an action that gives something else each time, and one that does not.
 const unsteady = `import os
 import time
 
@@ -110,7 +109,6 @@ def process() -> int:
     return int(os.environ.get("PULLEY_PROCESS", "") == "")
 `
 
-// TestChaosSaysWhatItCannotCompare has an action that gives something else each time: the run is inconclusive, and says why.
 func TestChaosSaysWhatItCannotCompare(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -125,7 +123,6 @@ func TestChaosSaysWhatItCannotCompare(t *testing.T) {
 	}
 }
 
-// TestChaosOnPythonRefuses has mistakes that are told before anything goes wrong.
 func TestChaosOnPythonRefuses(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -150,7 +147,7 @@ func TestChaosOnPythonRefuses(t *testing.T) {
 	}
 }
 
-// TestChaosReplaysWhatDidNotChange runs a case of a workflow again that fails in each instance, and not after its file has changed.
+// The case of a workflow that fails in each instance runs again, until its file changes.
 func TestChaosReplaysWhatDidNotChange(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -175,8 +172,7 @@ func TestChaosReplaysWhatDidNotChange(t *testing.T) {
 	wantParts(t, again.err, "@fail_with gives other values than when the case was written; run the workflow anew, without --replay")
 }
 
-// TestSimSearchesWorkflowsInPython plays worlds with what the actions of a workflow gave once, also those that give something else
-// each time, and needs no Python to play one again.
+// The simulator uses recorded answers, so that a case runs again without Python.
 func TestSimSearchesWorkflowsInPython(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -203,7 +199,6 @@ func TestSimSearchesWorkflowsInPython(t *testing.T) {
 	wantParts(t, again.out, violation)
 }
 
-// TestWorkOnAWorkflowInPython works off with the actions of a file what others have submitted.
 func TestWorkOnAWorkflowInPython(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -232,7 +227,6 @@ func TestWorkOnAWorkflowInPython(t *testing.T) {
 	}
 }
 
-// TestWorkOnPythonRefuses has mistakes in what is to be worked with.
 func TestWorkOnPythonRefuses(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -250,7 +244,6 @@ func TestWorkOnPythonRefuses(t *testing.T) {
 	}
 }
 
-// runWithin is runIn for a command of a file that may take so long.
 func runWithin(t *testing.T, binary string, within time.Duration, env []string, args ...string) result {
 	t.Helper()
 	cmd := commandWithin(t, binary, within, args...)

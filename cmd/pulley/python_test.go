@@ -28,7 +28,6 @@ const (
 	exampleFlow = "../../examples/python/pipeline.py"
 )
 
-// needsPython skips where there is no Python.
 func needsPython(t *testing.T) {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -40,7 +39,6 @@ func needsPython(t *testing.T) {
 	}
 }
 
-// plain runs a workflow in Python itself, and gives what it prints.
 func plain(t *testing.T, env []string, args ...string) result {
 	t.Helper()
 	var out, stderr strings.Builder
@@ -64,7 +62,6 @@ func pythonPath(env []string) string {
 	return os.Getenv("PYTHONPATH")
 }
 
-// withPydantic gives the environment in which the seed's program finds pydantic: the real one, or what stands for it.
 func withPydantic(t *testing.T) []string {
 	t.Helper()
 	if exec.CommandContext(t.Context(), "python3", "-c", "import pydantic").Run() == nil {
@@ -77,8 +74,7 @@ func withPydantic(t *testing.T) []string {
 	return []string{"PYTHONPATH=" + dir + string(os.PathListSeparator) + os.Getenv("PYTHONPATH")}
 }
 
-// TestThePipelineOfTheSeedGivesWhatPythonGives runs it on every backend, its actions in processes of Python. The second input is for
-// memory and one design on Postgres, and at night for all of them.
+// The second input runs on memory and one design on Postgres, and at night on all.
 func TestThePipelineOfTheSeedGivesWhatPythonGives(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -110,13 +106,12 @@ func TestThePipelineOfTheSeedGivesWhatPythonGives(t *testing.T) {
 	}
 }
 
-// runIn runs a command in a process of its own with more variables.
 func runIn(t *testing.T, env []string, args ...string) result {
 	t.Helper()
 	return runWithin(t, os.Args[0], deadline, env, args...)
 }
 
-// TestTheGraphOfThePipeline has the edges that the drawing in the push design's description has.
+// The edges are those of the drawing in the push design's description.
 func TestTheGraphOfThePipeline(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -172,7 +167,6 @@ class Divide(Workflow):
         return 10 // n
 `
 
-// TestPythonOutcomes has runs end in every way, as plain Python ends.
 func TestPythonOutcomes(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -223,7 +217,6 @@ func mustJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// TestPythonMistakes are told in one line each, before anything is run.
 func TestPythonMistakes(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -258,7 +251,6 @@ func TestPythonMistakes(t *testing.T) {
 	}
 }
 
-// TestASignalEndsPython interrupts, and kills, a run whose action does not end, and looks for processes.
 func TestASignalEndsPython(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -287,7 +279,7 @@ func TestASignalEndsPython(t *testing.T) {
 	}
 }
 
-// awaitLine reads until a line has part in it, byte by byte, so that what comes after it can be read too.
+// awaitLine reads byte by byte, so that the text after the line can still be read.
 func awaitLine(t *testing.T, from io.Reader, part string) string {
 	t.Helper()
 	var line []byte
@@ -304,7 +296,6 @@ func awaitLine(t *testing.T, from io.Reader, part string) string {
 	}
 }
 
-// awaitNone waits until no process names the directory.
 func awaitNone(t *testing.T, dir string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
@@ -347,7 +338,6 @@ class Steps(Workflow):
         return done
 `
 
-// TestAWorkflowInPythonSurvivesKills kills engines and workers of Python in the middle of an instance, and has the next ones go on.
 func TestAWorkflowInPythonSurvivesKills(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -367,7 +357,7 @@ func TestAWorkflowInPythonSurvivesKills(t *testing.T) {
 				t.Fatal(err)
 			}
 			killWorker(t, stderr, "step 3 ")
-			awaitLine(t, stderr, "step 5 ") // of the worker that came after it
+			awaitLine(t, stderr, "step 5 ") // of the next worker
 			if err := engine.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
@@ -380,7 +370,7 @@ func TestAWorkflowInPythonSurvivesKills(t *testing.T) {
 	}
 }
 
-// killWorker kills the worker that says a line with part in it, and its number.
+// killWorker awaits a line with part in it, which ends with a worker's process id, and kills that worker.
 func killWorker(t *testing.T, from io.Reader, part string) {
 	t.Helper()
 	line := awaitLine(t, from, part)
@@ -394,7 +384,6 @@ func killWorker(t *testing.T, from io.Reader, part string) {
 	}
 }
 
-// TestTheWorkerOfPythonKeepsTheProtocol holds it against what engines do.
 func TestTheWorkerOfPythonKeepsTheProtocol(t *testing.T) {
 	t.Parallel()
 	needsPython(t)
@@ -413,7 +402,6 @@ func TestTheWorkerOfPythonKeepsTheProtocol(t *testing.T) {
 	}
 }
 
-// TestWorkflowsWithoutActions run without any process of Python, also where they raise an error.
 func TestWorkflowsWithoutActions(t *testing.T) {
 	t.Parallel()
 	needsPython(t)

@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// root is the root of the repository, from this package.
 const root = "../.."
 
-// readmeLines is how long the README may be: whoever opens it has two minutes.
+// readmeLines bounds the README: its reader has two minutes.
 const readmeLines = 150
 
 func TestTheReadmeIsShort(t *testing.T) {

@@ -81,7 +81,7 @@ func (r *runCmd) Run(c *console.Console) error {
 	return told
 }
 
-// prepare reads and checks everything that needs no server.
+// prepare checks everything that needs no server.
 func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	spec, err := designs.Parse(r.Backend)
 	if err != nil {
@@ -130,7 +130,6 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	return j, err
 }
 
-// logger returns the receiver of lines that actions write to standard error.
 func (r *runCmd) logger(c *console.Console) func(action, line string) {
 	if !r.Verbose {
 		return nil
@@ -140,8 +139,7 @@ func (r *runCmd) logger(c *console.Console) func(action, line string) {
 
 const schemaMax = 63
 
-// schemaOf returns a backend's default schema. The two scans of pull store their state differently, and neither can continue
-// the other's.
+// schemaOf returns a backend's default schema. The two scans of pull store different states, and cannot share one.
 func schemaOf(spec designs.Spec) string {
 	name := "pulley_" + spec.Name()
 	if slices.Contains(strings.Split(spec.String(), ":"), "scan=sql") {
@@ -155,14 +153,12 @@ func (r *runCmd) report(c *console.Console, in backend.Instance) error {
 	return printEnd(c, in, r.FormatFlag)
 }
 
-// outcome is an instance's end as JSON.
 type outcome struct {
 	Status backend.Status  `json:"status"`
 	Result json.RawMessage `json:"result"`
 	Error  *failure        `json:"error"`
 }
 
-// failure is why an instance failed, or was cancelled.
 type failure struct {
 	Type     string `json:"type"`
 	Message  string `json:"message"`
@@ -195,7 +191,7 @@ func words(in backend.Instance, format string) (string, error) {
 	return b.String(), nil
 }
 
-// execute gets a server if needed, and runs the instance. All that it started has ended when it returns.
+// execute opens a server if needed, and runs the instance. All that it started has ended when it returns.
 func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backend.Instance, error) {
 	tell := func(line string) {
 		if r.Verbose {

@@ -12,11 +12,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// pipeline is the first program of the language's description.
 const pipeline = "../../scenarios/programs/pipeline.ir"
 
-// TestSameResultOnEveryBackend runs one program everywhere. Chunk 0 holds an item whose score is not
-// above 0 and counts for nothing; chunk 1 is 30 + 40 + 50.
+// Chunk 0 holds an item whose score is not above 0 and counts for nothing; chunk 1 is 30 + 40 + 50.
 func TestSameResultOnEveryBackend(t *testing.T) {
 	t.Parallel()
 	const input = `{"fan_out": 6, "loop_iters": 2}`
@@ -53,7 +51,6 @@ func TestDefaultSchemas(t *testing.T) {
 	}
 }
 
-// outcomes are programs and how they end.
 var outcomes = []struct {
 	name, program, input string
 	code                 int
@@ -140,7 +137,7 @@ func TestWaysToGiveTheInput(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	cmd := command(t, "run", "--backend", "memory", prog, "--input", "-") // the standard input of a process
+	cmd := command(t, "run", "--backend", "memory", prog, "--input", "-")
 	cmd.Stdin = strings.NewReader(`{"x": 1}`)
 	if got := outcomeOf(t, cmd); got.code != 0 || got.out != "completed: 2\n" {
 		t.Errorf("%+v", got)

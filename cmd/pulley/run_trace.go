@@ -21,7 +21,7 @@ import (
 // attemptsMax bounds the recorded attempts; further ones are not written.
 const attemptsMax = 2_000_000
 
-// traceRecorder notes when an instance's actions ran. Its methods are safe for concurrent use.
+// traceRecorder notes when an instance's actions ran. It is safe for concurrent use.
 type traceRecorder struct {
 	instance uuid.UUID
 

@@ -99,7 +99,7 @@ type shownScenario struct {
 	Name     string            `json:"name"`
 	About    string            `json:"about"`
 	Size     int               `json:"size"`
-	Sizes    []int             `json:"sizes"` // default ones
+	Sizes    []int             `json:"sizes"`
 	Files    map[string]string `json:"files"`
 	Program  string            `json:"program"` // of this size; empty: the graph was built without one
 	Input    json.RawMessage   `json:"input"`
@@ -116,10 +116,9 @@ func texts(s scenarios.Scenario) map[string]string {
 	return files
 }
 
-// shownMax bounds the printed part of other files than the scenario and its program.
+// shownMax bounds the printed part of traces and lists of samples, in bytes.
 const shownMax = 2000
 
-// clippedFile shortens the text of a trace or a list of samples.
 func clippedFile(t scenarios.Text) string {
 	if strings.HasSuffix(t.Name, ".yaml") || strings.HasSuffix(t.Name, ".yml") || strings.HasSuffix(t.Name, ".ir") || len(t.Text) <= shownMax {
 		return t.Text
@@ -127,7 +126,7 @@ func clippedFile(t scenarios.Text) string {
 	return strings.ToValidUTF8(t.Text[:shownMax], "") + fmt.Sprintf("… (%d bytes)", len(t.Text))
 }
 
-// programmed reports whether the program is among the scenario's files, or there is none.
+// programmed reports whether a file of the scenario has the program, or there is no program.
 func programmed(s scenarios.Scenario, w *scenarios.Workload) bool {
 	if w.Source == "" {
 		return true
@@ -155,7 +154,6 @@ func sizesOf(s scenarios.Scenario) string {
 	return fmt.Sprintf("%s by default, from %d%s: %s", strings.Join(list, ", "), s.SizeMin, most, s.SizeMeans)
 }
 
-// instanceOf describes what an instance runs and its result.
 func instanceOf(m *scenarios.Mix, w *scenarios.Workload) string {
 	var b strings.Builder
 	if len(m.Workloads) > 1 {
@@ -226,7 +224,6 @@ type checkedFiles struct {
 	Mistakes []string `json:"mistakes"`
 }
 
-// checked describes what a valid scenario would run.
 func checked(file string, s scenarios.Scenario) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: right; %s: %s\n", file, s.Name, s.Doc)
@@ -274,7 +271,6 @@ type scenariosImportCmd struct {
 	console.FormatFlag
 }
 
-// importedMax bounds the tasks of an imported trace.
 const importedMax = 1_000_000
 
 func (o *scenariosImportCmd) Run(c *console.Console) error {
@@ -314,14 +310,12 @@ type written struct {
 	Files []string `json:"files"`
 }
 
-// same reports whether two names are of one existing file.
 func same(a, b string) bool {
 	one, errOne := os.Stat(a)
 	two, errTwo := os.Stat(b)
 	return errOne == nil && errTwo == nil && os.SameFile(one, two)
 }
 
-// newFiles creates the folder, and refuses to overwrite files.
 func newFiles(dir string, files ...string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, cause.Of(err))

@@ -13,7 +13,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// TestScenariosList wants every scenario that ships with its line, and as JSON.
 func TestScenariosList(t *testing.T) {
 	t.Parallel()
 	got := call(t, nil, "list", "scenarios")
@@ -28,7 +27,6 @@ func TestScenariosList(t *testing.T) {
 	}
 }
 
-// TestScenariosShow wants files, program, sizes, an instance, and the graph.
 func TestScenariosShow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -58,7 +56,6 @@ func TestScenariosShow(t *testing.T) {
 	}
 }
 
-// same compares the workloads of two scenarios.
 func sameWorkloads(t *testing.T, a, b scenarios.Scenario) {
 	t.Helper()
 	size := a.DefaultSizes[0]
@@ -75,7 +72,6 @@ func sameWorkloads(t *testing.T, a, b scenarios.Scenario) {
 	}
 }
 
-// TestScenariosExport writes every scenario that ships into a folder, checks what was written, and wants the same workloads.
 func TestScenariosExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -102,7 +98,7 @@ func TestScenariosExport(t *testing.T) {
 	}
 }
 
-// TestScenariosExportOfFolders brings files together that stand in several folders, two of which have the same name.
+// The files stand in several folders; two have the same name.
 func TestScenariosExportOfFolders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -138,7 +134,6 @@ func TestScenariosExportOfFolders(t *testing.T) {
 	sameWorkloads(t, before, after)
 }
 
-// TestScenariosImport makes a scenario of a trace, and runs it.
 func TestScenariosImport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -175,7 +170,7 @@ func TestScenariosImport(t *testing.T) {
 	if want := made.CriticalPathSeconds() * 0.0001 * 1000; forecast.MakespanMS.Median < want*0.99 || forecast.MakespanMS.Median > want*1.01 || forecast.Service[0] != "task=trace" {
 		t.Errorf("it takes %v ms, and its critical path %v: %v", forecast.MakespanMS.Median, want, forecast.Service)
 	}
-	// Beside the trace only the scenario is written.
+	// Only the scenario is written; the trace is there already.
 	if got := call(t, nil, "scenarios", "import", trace, "--out", dir); got.code != 0 {
 		t.Errorf("exit status %d: %s", got.code, got.err)
 	}
@@ -192,7 +187,6 @@ func TestScenariosImport(t *testing.T) {
 	}
 }
 
-// TestScenariosCheck wants the mistakes of all files, and what the others would run.
 func TestScenariosCheck(t *testing.T) {
 	t.Parallel()
 	file := ownScenario(t)
@@ -208,7 +202,6 @@ func TestScenariosCheck(t *testing.T) {
 	wantParts(t, got.out, file+": right; orders: Orders that are", "size 2: 8 workloads in turn, ", "size 4: 8 workloads in turn, ", "fanout: right; ", "size 10: the same for every instance, 10 node runs")
 }
 
-// TestTraceOfARun runs a workflow with retries, writes what ran as a trace, and makes a scenario of that.
 func TestTraceOfARun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,12 +13,11 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestSim searches: without a violation, with a planted one whose case is played again, and with mistakes.
 func TestSim(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
 	seeds := depth.Of(8, 32)
-	got := runForRaces(t, "sim", "--seeds", fmt.Sprintf("0..%d", seeds-1), "--out", out) // with the race detector: searchers meet
+	got := runForRaces(t, "sim", "--seeds", fmt.Sprintf("0..%d", seeds-1), "--out", out) // with the race detector
 	if got.code != 0 || !strings.Contains(got.out, fmt.Sprintf("%d seeds", seeds)) || strings.Count(got.out, "\n") > 50 {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}

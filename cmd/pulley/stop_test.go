@@ -18,7 +18,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// started is a command that has stored its instance and goes on.
 type started struct {
 	cmd    *exec.Cmd
 	lines  *bufio.Scanner // of standard error
@@ -50,7 +49,6 @@ func start(t *testing.T, env []string, args ...string) *started {
 	return nil
 }
 
-// wait waits for the end and gives the last line of standard error.
 func (s *started) wait(t *testing.T) (code int, last string) {
 	t.Helper()
 	for s.lines.Scan() {
@@ -61,7 +59,6 @@ func (s *started) wait(t *testing.T) (code int, last string) {
 
 const sleeper = "fn main(input: [], output: []):\n    @sleep(ms=3600000)\n"
 
-// TestASignalEndsEverything interrupts runs on servers of their own and looks at what is left.
 func TestASignalEndsEverything(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "sleeper.ir", sleeper)
@@ -90,7 +87,7 @@ func TestASignalEndsEverything(t *testing.T) {
 			wantNothingLeft(t, dir)
 
 			if sig != syscall.SIGINT && !depth.Night() {
-				return // what has left nothing behind is in nobody's way
+				return // an empty directory cannot disturb the next run
 			}
 			again := command(t, "run", pipeline, "--input", `{"fan_out": 6, "loop_iters": 2}`)
 			again.Env = append(again.Env, env...)
@@ -102,8 +99,8 @@ func TestASignalEndsEverything(t *testing.T) {
 	}
 }
 
-// openDir makes a directory that every account may enter, with a short name: a server that root
-// starts runs under another account, and the path of its socket has a bound.
+// openDir has a short name, since the path of a socket has a bound. Every account may enter: root's server runs under another
+// account.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "pc")
@@ -117,7 +114,6 @@ func openDir(t *testing.T) string {
 	return dir
 }
 
-// processesOf gives the processes whose command line names the directory.
 func processesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-ww", "-o", "pid=,args=").Output()
@@ -147,8 +143,6 @@ func wantNothingLeft(t *testing.T, dir string) {
 	}
 }
 
-// TestAnInstanceGoesOnUnderItsID interrupts an instance in a database that stays, and has another
-// process end it.
 func TestAnInstanceContinuesUnderItsID(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "steps.ir", "fn main(input: [n], output: [done]):\n    done = []\n    for i in range(n):\n        @sleep(ms=25)\n        done = done + [i]\n")
@@ -184,7 +178,6 @@ func TestATimeoutIsNoResult(t *testing.T) {
 	wantLine(t, got.err, "pulley: the instance did not end within 50ms; --timeout gives it longer")
 }
 
-// TestALostDatabaseIsGivenUp stops the server in the middle of a run.
 func TestALostDatabaseIsGivenUp(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
@@ -210,7 +203,6 @@ func TestALostDatabaseIsGivenUp(t *testing.T) {
 	wantParts(t, last, "pulley: no progress for ", "postgres: ", "instance ", " stays in schema pulley_push")
 }
 
-// TestTrouble steps through what makes a command give up.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -225,7 +217,7 @@ func TestTrouble(t *testing.T) {
 	problem(callTimeout)
 	tr.success()
 	problem(callTimeout)
-	problem(callTimeout + 3*retryMax) // too long after the one before to belong to it
+	problem(callTimeout + 3*retryMax) // too long after the previous problem
 	problem(exitTimeout - time.Second - 5*time.Second)
 	if given != nil {
 		t.Fatalf("given up too early: %v", given)
@@ -236,7 +228,6 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// interruptWhenTold runs a command, interrupts it at its first line on standard error that has part in it, and waits for its end.
 func interruptWhenTold(t *testing.T, part string, args ...string) {
 	t.Helper()
 	cmd := raceCommand(t, args...)

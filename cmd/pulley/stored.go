@@ -22,8 +22,7 @@ import (
 	"pulley/internal/pause"
 )
 
-// withStored opens the existing store of an instance, without setting it up, and calls ask. It fails if there is no such
-// instance.
+// withStored opens the existing store of an instance and calls ask. It creates no schema, and fails without the instance.
 func withStored(ctx context.Context, flags *console.StoreFlags, text, application string,
 	ask func(context.Context, backend.Backend, uuid.UUID) (backend.Instance, error),
 ) (in backend.Instance, err error) {
@@ -55,14 +54,12 @@ func withStored(ctx context.Context, flags *console.StoreFlags, text, applicatio
 	return in, err
 }
 
-// errNoDatabase is the error of a command that needs a database.
 var errNoDatabase = errors.New("say which database holds the instance: give --dsn DSN, or set PULLEY_DSN")
 
 func errTimeout(d time.Duration) error {
 	return fmt.Errorf("--timeout %s: choose a positive time, such as 30s", d)
 }
 
-// openStored opens an existing store; nil if there is none.
 func openStored(ctx context.Context, dsn string, spec designs.Spec, schema, application string) (store backend.Backend, closing func(), err error) {
 	if dsn == "" && os.Getenv("PULLEY_DSN") == "" {
 		return nil, nil, errNoDatabase
@@ -126,7 +123,7 @@ func checkOrigin(ctx context.Context, store backend.Backend, id uuid.UUID, progr
 	return nil
 }
 
-// sameJSON reports whether two texts are the same value, comparing numbers digit by digit.
+// sameJSON compares values, numbers digit by digit.
 func sameJSON(a, b []byte) bool {
 	var values [2]any
 	for i, text := range [][]byte{a, b} {
@@ -166,7 +163,6 @@ func (r *waitCmd) Run(c *console.Console) error {
 	return printEnd(c, in, r.FormatFlag)
 }
 
-// lookEvery is the polling interval.
 const lookEvery = 200 * time.Millisecond
 
 func (r *waitCmd) wait(ctx context.Context, store backend.Backend, id uuid.UUID) (backend.Instance, error) {

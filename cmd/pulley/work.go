@@ -69,7 +69,6 @@ func (r *workCmd) Run(c *console.Console) error {
 	return r.work(ctx, c, spec, own)
 }
 
-// check checks the flags, and sets defaults.
 func (r *workCmd) check() (designs.Spec, error) {
 	spec, err := designs.Parse(r.Backend)
 	if err != nil {
@@ -162,17 +161,17 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	return console.Ended(ctx, context.Cause(ctx))
 }
 
-// workWatch watches what an engine does. It is safe for concurrent use.
+// workWatch is safe for concurrent use.
 type workWatch struct {
 	print func(format string, args ...any)
 
 	mu           sync.Mutex
-	running      int // executing attempts
-	done, failed int // ended attempts
+	running      int
+	done, failed int
 	ended        int // instances, in transactions of this engine
 	latest       time.Time
 
-	printed   string // the last reported problem
+	printed   string
 	printedAt time.Time
 }
 
@@ -205,7 +204,6 @@ type watchedActions struct {
 	watch *workWatch
 }
 
-// around wraps the actions for an engine.
 func (w *workWatch) around(actions worker.Executor) worker.Executor {
 	return &watchedActions{actions, w}
 }
@@ -226,7 +224,6 @@ func (w *workWatch) note(what func()) {
 // problemPause is how long a repeated problem is not reported again.
 const problemPause = 10 * time.Second
 
-// problem reports a problem, repeated ones only occasionally.
 func (w *workWatch) problem(err error) {
 	w.mu.Lock()
 	text := err.Error()
@@ -240,7 +237,7 @@ func (w *workWatch) problem(err error) {
 	}
 }
 
-// awaitEnd waits until nothing was done for the idle time, which it reports, or until ctx ends. Zero: only ctx ends it.
+// awaitEnd waits until nothing was done for the idle time, and reports whether that ended it. With idle 0, only ctx ends it.
 func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration) bool {
 	if idle == 0 {
 		<-ctx.Done()
@@ -266,7 +263,6 @@ func (w *workWatch) awaitEnd(ctx context.Context, idle time.Duration) bool {
 	}
 }
 
-// sum summarizes the work in a line.
 func (w *workWatch) sum() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

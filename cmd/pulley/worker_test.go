@@ -8,7 +8,6 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// exampleWorker gives the path of a reference worker.
 func exampleWorker(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs("../../examples/workers/" + name)
@@ -52,7 +51,6 @@ func TestWorkerCheckIsRefused(t *testing.T) {
 	}
 }
 
-// TestWorkersOfOnesOwn runs a workflow whose actions are those of workers, in two languages, one of which dies each time.
 func TestWorkersOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "words.ir", `

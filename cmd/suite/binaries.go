@@ -14,14 +14,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// built is shared by runs of the same tests, so that it is built once.
 type built struct {
 	command  string                // cmd/pulley with the race detector; empty: no package needs it
 	binaries map[string]testBinary // by package; packages without tests have none
 	toJSON   string                // test2json, which converts a test binary's output to events
 }
 
-// commandFile returns the command with the race detector, building it if needed.
 func (b *built) commandFile(ctx context.Context, p *workdir) (string, error) {
 	if b != nil {
 		return b.command, nil
@@ -29,7 +27,6 @@ func (b *built) commandFile(ctx context.Context, p *workdir) (string, error) {
 	return p.buildCommand(ctx)
 }
 
-// testBinary is the compiled tests of a package.
 type testBinary struct {
 	file string
 	dir  string // of the package, where its tests run
@@ -58,7 +55,6 @@ func (p *workdir) build(ctx context.Context, packages []string) (*built, error) 
 	return b, nil
 }
 
-// buildBinaries compiles the tests of packages with the same flags, several at a time.
 func (p *workdir) buildBinaries(ctx context.Context, b *built, packages, flags []string) error {
 	if len(packages) == 0 {
 		return nil
@@ -83,7 +79,6 @@ func (p *workdir) buildBinaries(ctx context.Context, b *built, packages, flags [
 	return group.Wait()
 }
 
-// goBuild runs a go build command, and returns the compiler's output if it fails.
 func (p *workdir) goBuild(ctx context.Context, args ...string) error {
 	var said bytes.Buffer
 	c := command{args: append([]string{"go"}, args...), out: &said}
@@ -94,8 +89,7 @@ func (p *workdir) goBuild(ctx context.Context, args ...string) error {
 	return err
 }
 
-// runBinaries runs the compiled tests of packages, in order and several at a time, and writes their events. The error means
-// that they could not run; failures are in the events.
+// runBinaries runs compiled tests and writes their events. The error means that they could not run; failures are in the events.
 func (p *workdir) runBinaries(ctx context.Context, t tests, out io.Writer) error {
 	var mu sync.Mutex
 	var group errgroup.Group
@@ -125,8 +119,8 @@ func (t tests) binaryFlags() []string {
 type lineWriter struct {
 	mu   *sync.Mutex
 	to   io.Writer
-	rest []byte // an incomplete line
-	last []byte // the last passed line
+	rest []byte
+	last []byte
 }
 
 func (w *lineWriter) Write(text []byte) (int, error) {
@@ -140,7 +134,7 @@ func (w *lineWriter) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// end passes on a last incomplete line, and a package's failure if test2json did not: it does not after a panic.
+// end passes on an incomplete last line, and the failure of a package that panicked, which test2json does not report.
 func (w *lineWriter) end(name string, green bool) error {
 	if len(w.rest) > 0 {
 		if err := w.pass(append(w.rest, '\n')); err != nil {

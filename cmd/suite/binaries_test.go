@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// someTests are the files of a module whose packages pass, fail, panic, read a file beside them, and have no tests. By their names, some
-// are packages whose tests run without the race detector.
+// someTests is a module whose packages pass, fail, panic, read a file, and have no tests. Some are named as [singles], whose
+// tests run without the race detector.
 var someTests = map[string]string{
 	"go.mod":              "module pulley\n\ngo 1.26\n",
 	"a/a_test.go":         "package a\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestReads(t *testing.T) {\n\tif _, err := os.ReadFile(\"beside\"); err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n\nfunc TestLeft(t *testing.T) { t.Skip(\"left out\") }\n",
@@ -24,7 +24,6 @@ var someTests = map[string]string{
 	"d/d.go":              "package d\n",
 }
 
-// enterModule makes the directory of a module of files, and goes there.
 func enterModule(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -38,12 +37,11 @@ func enterModule(t *testing.T, files map[string]string) {
 	}
 }
 
-// TestCompiledTestsRunAsGoTestRunsThem has the same tests run by go test and from binaries: the same of them pass, fail and are left out.
 func TestCompiledTestsRunAsGoTestRunsThem(t *testing.T) {
 	enterModule(t, someTests)
 	verdicts := func(c *tally) (all []string) {
 		for _, r := range slices.Concat(c.Tests, c.Packages) {
-			if r.Test != "" || r.Action != skipped { // go test also tells of packages without tests
+			if r.Test != "" || r.Action != skipped { // go test also lists packages without tests
 				all = append(all, r.name()+" "+r.Action)
 			}
 		}
@@ -82,7 +80,6 @@ func TestCompiledTestsRunAsGoTestRunsThem(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeCompiledIsTold has a package that does not compile: the compiler's words are in the error.
 func TestWhatCannotBeCompiledIsReported(t *testing.T) {
 	enterModule(t, map[string]string{"go.mod": someTests["go.mod"], "e_test.go": "package e\n\nvar x = undefinedName\n"})
 	err := within(func(p *workdir) error {
@@ -94,7 +91,6 @@ func TestWhatCannotBeCompiledIsReported(t *testing.T) {
 	}
 }
 
-// TestWhatVetFindsFailsARun has tests that pass, of a package in which vet finds a mistake.
 func TestWhatVetFindsFailsARun(t *testing.T) {
 	enterModule(t, map[string]string{
 		"go.mod":           someTests["go.mod"],
@@ -119,7 +115,6 @@ func TestWhatVetFindsFailsARun(t *testing.T) {
 	}
 }
 
-// TestLinesOfSeveralDoNotMix writes lines in pieces from several sides at once.
 func TestLinesOfSeveralDoNotMix(t *testing.T) {
 	var mu sync.Mutex
 	var out bytes.Buffer
@@ -151,7 +146,6 @@ func TestLinesOfSeveralDoNotMix(t *testing.T) {
 	}
 }
 
-// TestAnInterruptEndsCompiledTests ends the context while a test runs: nothing is counted as passed.
 func TestAnInterruptEndsCompiledTests(t *testing.T) {
 	enterModule(t, map[string]string{
 		"go.mod":    someTests["go.mod"],
@@ -175,10 +169,8 @@ func TestAnInterruptEndsCompiledTests(t *testing.T) {
 	}
 }
 
-// firstWrite tells of the first write.
 type firstWrite struct{ told func() }
 
-// Write implements io.Writer.
 func (w *firstWrite) Write(text []byte) (int, error) {
 	w.told()
 	return len(text), nil

@@ -51,12 +51,10 @@ type step struct {
 	do   func(context.Context) error
 }
 
-// readingSteps are the steps that only read the code.
 func (p *workdir) readingSteps() []step {
 	return []step{{"format", p.checkFormat}, {"vet", p.vet}, {"lint", p.lint}, {"shell scripts", p.checkScripts}}
 }
 
-// runSilently runs a command whose output is shown only if it fails.
 func (p *workdir) runSilently(ctx context.Context, args ...string) error {
 	var out bytes.Buffer
 	if err := p.run(ctx, command{args: args, out: &out}); err != nil {
@@ -65,7 +63,7 @@ func (p *workdir) runSilently(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// checkFormat requires gofmt to change nothing in git's files, including untracked ones.
+// checkFormat checks git's files, including untracked ones.
 func (p *workdir) checkFormat(ctx context.Context) error {
 	files, err := p.files(ctx, "*.go")
 	if err != nil {
@@ -99,7 +97,6 @@ func (p *workdir) files(ctx context.Context, patterns ...string) ([]string, erro
 
 func (p *workdir) vet(ctx context.Context) error { return p.runSilently(ctx, "go", "vet", "./...") }
 
-// The linter, and where a built one is kept.
 const (
 	linter        = "golangci-lint"
 	linterModule  = "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
@@ -115,7 +112,7 @@ func (p *workdir) lint(ctx context.Context) error {
 	return p.runSilently(ctx, program, "run", "--allow-parallel-runners")
 }
 
-// needLinter returns the path of the linter, building it if needed, which takes minutes once.
+// needLinter builds the linter if needed, which takes minutes once.
 func (p *workdir) needLinter(ctx context.Context) (string, error) {
 	if installed, err := exec.LookPath(linter); err == nil {
 		return installed, nil
@@ -156,7 +153,7 @@ func (p *workdir) checkScripts(ctx context.Context) error {
 // serverPackage is imported by tests that need a Postgres, or start processes around one.
 const serverPackage = "pulley/engine/pgserver"
 
-// mixed are packages in which some tests need a server or a second process, and declare it, and many do not.
+// mixed are packages in which only some tests need a server or a second process, and declare it.
 var mixed = []string{
 	"pulley/engine/backend/differ", "pulley/sim/pgsim/push", "pulley/sim/pgsim/eager", "pulley/sim/pgsim/pull", "pulley/sim/pgsim/journal",
 }
@@ -164,7 +161,6 @@ var mixed = []string{
 // others start processes, but no server.
 var others = []string{"pulley/chaos/mutants", "pulley/cmd/suite"}
 
-// testAlone runs the tests that need neither Postgres nor a second process.
 func (p *workdir) testAlone(ctx context.Context) error {
 	packages, err := p.alone(ctx)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// command is a program that suite runs.
 type command struct {
 	args  []string
 	dir   string            // empty: this process's
@@ -39,8 +38,8 @@ func (c command) String() string {
 	return line
 }
 
-// run runs the command to its end. If ctx ends first, it interrupts the command and its children, and later kills them; the
-// error is then the context's.
+// run runs the command to its end. If ctx ends first, run interrupts the command and its children, later kills them, and
+// returns the context's error.
 func (p *workdir) run(ctx context.Context, c command) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -63,7 +62,7 @@ func (p *workdir) run(ctx context.Context, c command) error {
 	return err
 }
 
-// status is the exit status of a command that ran, and -1 if it did not.
+// status is a command's exit status; -1 if it did not run.
 func status(err error) int {
 	var failed *exec.ExitError
 	switch {
@@ -89,8 +88,8 @@ func within(work func(*workdir) error) (err error) {
 	return work(p)
 }
 
-// spentScript runs a test binary and records its and its children's processor time, which go test does not report. The first
-// argument is a directory for a file with the package's directory and the output of times, whose last line is about children.
+// spentScript runs a test binary and records the processor time of the binary and its children, which go test does not report.
+// $1 is a directory for a file with the package's directory and the output of times, whose last line is about children.
 const spentScript = `dir=$1
 shift
 "$@"
@@ -99,7 +98,6 @@ status=$?
 exit $status
 `
 
-// spentMeter records the processor time of test binaries.
 type spentMeter struct{ script, dir, root string }
 
 func (p *workdir) meterSpent() (*spentMeter, error) {
@@ -121,7 +119,7 @@ func (p *workdir) meterSpent() (*spentMeter, error) {
 	return m, os.WriteFile(m.script, []byte(spentScript), 0o644)
 }
 
-// through wraps a command so that its processor time is recorded; a nil meter does not.
+// through wraps a command so that its processor time is recorded. A nil meter wraps nothing.
 func (m *spentMeter) through(args ...string) []string {
 	if m == nil {
 		return args
@@ -129,7 +127,7 @@ func (m *spentMeter) through(args ...string) []string {
 	return append([]string{"sh", m.script, m.dir}, args...)
 }
 
-// spent returns the seconds of a package whose tests have ended normally.
+// spent returns the seconds of a package whose tests ended normally.
 func (m *spentMeter) spent(name string) float64 {
 	files, _ := os.ReadDir(m.dir) // none: a missing column
 	for _, f := range files {
@@ -145,7 +143,7 @@ func (m *spentMeter) spent(name string) float64 {
 	return 0
 }
 
-// secondsOfChildren sums up the last line of the shell's times, such as "1m2.30s 0m4.00s".
+// secondsOfChildren adds up the last line of the shell's times, such as "1m2.30s 0m4.00s".
 func secondsOfChildren(times string) (sum float64) {
 	lines := strings.Split(strings.TrimSpace(times), "\n")
 	for _, word := range strings.Fields(lines[len(lines)-1]) {
@@ -160,7 +158,7 @@ func secondsOfChildren(times string) (sum float64) {
 	return sum
 }
 
-// spentByChildren is the processor time of all ended commands of suite, with their children.
+// spentByChildren is the processor time of suite's ended commands and their children.
 func spentByChildren() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u); err != nil {

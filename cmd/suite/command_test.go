@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSpentTellsOfThePackage runs a program that counts, in the directory of one of two packages: its processor time is that package's.
+// The program counts in the directory of one of two packages: the processor time is that package's.
 func TestSpentTellsOfThePackage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"a/b", "a/c"} {
@@ -32,7 +32,6 @@ func TestSpentTellsOfThePackage(t *testing.T) {
 	}
 }
 
-// TestSecondsOfChildren reads what shells write.
 func TestSecondsOfChildren(t *testing.T) {
 	for text, want := range map[string]float64{
 		"0m0.01s 0m0.00s\n1m2.5s 0m3.25s\n": 65.75, "0m0,010s 0m0,000s\n0m1,500s 0m0,250s": 1.75, "": 0, "never\n": 0,

@@ -29,17 +29,15 @@ const (
 	skipped = "skip"
 )
 
-// result is the end of a test or a package.
 type result struct {
 	Package string  `json:"package"`
 	Test    string  `json:"test,omitempty"` // empty: the package as a whole
 	Action  string  `json:"action"`
 	Seconds float64 `json:"seconds"`
-	CPU     float64 `json:"cpu_seconds,omitempty"` // of a package's tests and their children; zero: unknown
+	CPU     float64 `json:"cpu_seconds,omitempty"` // with children; zero: unknown
 	Output  string  `json:"output,omitempty"`      // of what failed or was skipped
 }
 
-// name is the package and the test, without the module.
 func (r result) name() string {
 	if r.Test == "" {
 		return short(r.Package)
@@ -47,13 +45,10 @@ func (r result) name() string {
 	return short(r.Package) + " " + r.Test
 }
 
-// modulePrefix is what the path of each package begins with.
 const modulePrefix = "pulley/" // the module's path
 
-// short is a package's name without the module.
 func short(name string) string { return strings.TrimPrefix(name, modulePrefix) }
 
-// tally is the results of several packages' tests.
 type tally struct {
 	Packages []result           `json:"packages"`
 	Tests    []result           `json:"tests"`
@@ -63,9 +58,9 @@ type tally struct {
 
 	printed func(result)                // receives each ended package
 	spent   func(name string) float64   // processor time of a package's tests; nil: unknown
-	output  map[string]*strings.Builder // of what has not ended, by package and test
-	running map[string]map[string]bool  // unended tests, by package
-	builds  map[string]*strings.Builder // the compiler's output
+	output  map[string]*strings.Builder // of what has not ended
+	running map[string]map[string]bool  // unended tests
+	builds  map[string]*strings.Builder
 }
 
 func newTally(told func(result)) *tally {
@@ -75,7 +70,7 @@ func newTally(told func(result)) *tally {
 	}
 }
 
-// longestOutput bounds the kept output of a test: its beginning and end.
+// longestOutput bounds, roughly, the kept output of a test, in bytes.
 const longestOutput = 1 << 20
 
 // read reads the events of go test -json to the end. Other lines are a tool's output.
@@ -117,7 +112,6 @@ func (t *tally) addEvent(e testEvent) {
 	}
 }
 
-// add appends to earlier output.
 func add(said map[string]*strings.Builder, who, text string) {
 	b := said[who]
 	if b == nil {
@@ -169,7 +163,6 @@ func (t *tally) abandon(name string) {
 	delete(t.running, name)
 }
 
-// appendOutput is the compiler's output about a package and its tests.
 func (t *tally) appendOutput(name string) string {
 	var said strings.Builder
 	for who, b := range t.builds {
@@ -180,7 +173,6 @@ func (t *tally) appendOutput(name string) string {
 	return said.String()
 }
 
-// cover records a package's coverage.
 func (t *tally) cover(e testEvent) {
 	var percent float64
 	if _, rest, ok := strings.Cut(e.Output, "coverage: "); ok && e.Test == "" {
@@ -195,12 +187,11 @@ func (t *tally) merge(other *tally) {
 	maps.Copy(t.Coverage, other.Coverage)
 }
 
-// green reports whether every package passed.
 func (t *tally) green() bool {
 	return len(t.Packages) > 0 && !slices.ContainsFunc(t.Packages, func(r result) bool { return r.Action == failed })
 }
 
-// failures lists the failed tests, without those of which only a part failed, and the packages that failed without a test.
+// failures lists failed tests, without those that failed only by a subtest, and packages that failed without a test.
 func (t *tally) failures() []result {
 	var list []result
 	for _, r := range t.Tests {
@@ -223,7 +214,6 @@ func (t *tally) partFailed(r result) bool {
 	})
 }
 
-// speaks reports whether an output has a line that is not test2json's own.
 func speaks(output string) bool {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)

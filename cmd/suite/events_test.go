@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// recorded is what go test -json wrote of four packages: one that passes, with a test that is left out; one whose subtest fails;
-// one that panics; and one that does not build.
+// recorded is go test -json's output for packages that pass with a skipped test, fail in a subtest, panic, and do not build.
 const recorded = `{"Action":"start","Package":"pulley/a"}
 {"Action":"run","Package":"pulley/a","Test":"TestOne"}
 {"Action":"output","Package":"pulley/a","Test":"TestOne","Output":"=== RUN   TestOne\n"}

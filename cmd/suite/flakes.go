@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// flakesCmd looks for flaky tests.
 type flakesCmd struct {
 	N        int           `default:"20" help:"So many times. Default: 20."`
 	Packages []string      `arg:"" optional:"" help:"Patterns of packages. Default: ./..."`
@@ -27,7 +26,6 @@ type flake struct {
 	Repeated string   `json:"again"`
 }
 
-// round is one run of all tests.
 type round struct {
 	Number  int     `json:"number"`
 	Busy    bool    `json:"busy"`
@@ -36,7 +34,7 @@ type round struct {
 	Tests   int     `json:"tests"`
 }
 
-// Run compiles the tests, runs them N times, and reports flakes. Every second run is on a busy machine.
+// Every second run is on a busy machine.
 func (o *flakesCmd) Run(ctx context.Context) error {
 	if o.N < 1 {
 		return fmt.Errorf("--n is %d; it must be at least 1", o.N)
@@ -56,7 +54,6 @@ func (o *flakesCmd) Run(ctx context.Context) error {
 	})
 }
 
-// runRounds runs the compiled tests N times.
 func (o *flakesCmd) runRounds(ctx context.Context, b *built) error {
 	var rounds []round
 	var flakes []flake
@@ -85,7 +82,6 @@ func (o *flakesCmd) runRounds(ctx context.Context, b *built) error {
 	return nil
 }
 
-// busy reports whether a run has concurrent load.
 func busy(run int) bool { return run%2 == 0 }
 
 func (r round) String() string {
@@ -126,7 +122,6 @@ func note(flakes []flake, run int, t *tally) []flake {
 	return flakes
 }
 
-// printFlakes writes the flaky tests, with each failure's output.
 func printFlakes(w io.Writer, rounds []round, flakes []flake) {
 	green, quiet, loaded := 0, 0, 0
 	for _, r := range rounds {
@@ -167,10 +162,8 @@ func (busyCmd) Run(ctx context.Context) error {
 	}
 }
 
-// loopsPerProcessor is a busy machine's additional load.
 const loopsPerProcessor = 2
 
-// runAlongsideLoops runs work concurrently with busy loops.
 func (p *workdir) runAlongsideLoops(ctx context.Context, work func() error) error {
 	self, err := os.Executable()
 	if err != nil {

@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// building stands for go while it builds: it keeps files, and does not remove them when a signal ends it.
+// building stands for go while it builds: it keeps files, also when a signal ends it.
 const building = `#!/bin/sh
 mkdir "$GOTMPDIR/go-build1" && echo "$@" && exec sleep 600
 `
 
-// TestAnInterruptedBuildLeavesNothing sends the signal of Ctrl-C to the group of scripts/go.sh and of the go that it runs.
 func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	taken := make(chan os.Signal, 1)
-	signal.Notify(taken, syscall.SIGINT) // where this process was begun with SIGINT ignored, what it begins would ignore it, too
+	signal.Notify(taken, syscall.SIGINT) // else the script inherits an ignored SIGINT, if this process has it
 	defer signal.Stop(taken)
 	fake, temporary := filepath.Join(t.TempDir(), "go"), t.TempDir()
 	if err := os.WriteFile(fake, []byte(building), 0o700); err != nil { //nolint:gosec // a program
@@ -56,7 +55,6 @@ func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	}
 }
 
-// entries are the names in a directory.
 func entries(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	found, err := os.ReadDir(dir)

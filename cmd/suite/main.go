@@ -8,10 +8,10 @@
 //
 // # Cleanup
 //
-// Every command that suite starts has its own process group, directories for temporary files (one of them in memory, if the
-// machine has enough), and a mark in its environment, which its children inherit. At the first signal suite passes SIGINT on to
-// the group, waits, and then kills it. Finally, however the run ended, suite waits until no marked process is left, kills those
-// that remain, unmounts what is mounted below the directories, and removes them.
+// Every command that suite starts has its own process group, its own directories for temporary files (one of them in memory, if
+// there is enough), and a mark in its environment, which its children inherit. At the first signal suite sends SIGINT to the
+// group, waits, and then kills it. However a run ends, suite finally waits for the marked processes, kills those that remain,
+// unmounts what is mounted below the directories, and removes them.
 package main
 
 import (
@@ -26,13 +26,12 @@ import (
 )
 
 const (
-	exitFailed       = 1   // a test, or a part of the night, failed
-	exitUsage        = 2   // a mistake in the command line, or nothing can run on this machine
-	exitInconclusive = 3   // nothing failed, but a part of the night cannot tell that it passed
-	exitInterrupted  = 130 // Ctrl-C
+	exitFailed       = 1 // a test, or a part of the night, failed
+	exitUsage        = 2 // a mistake in the command line, or nothing can run on this machine
+	exitInconclusive = 3 // nothing failed, but a part of the night cannot tell that it passed
+	exitInterrupted  = 130
 )
 
-// exit is an error with its own status.
 type exit struct {
 	code int
 	err  error
@@ -41,10 +40,8 @@ type exit struct {
 func (e *exit) Error() string { return e.err.Error() }
 func (e *exit) Unwrap() error { return e.err }
 
-// errFailed means that failures were already reported.
 var errFailed = &exit{exitFailed, errors.New("not everything passed")}
 
-// cli is the command line.
 type cli struct {
 	Check   checkCmd   `cmd:"" help:"Check the format and the code, and run every test that needs neither Postgres nor a second process."`
 	Test    testCmd    `cmd:"" help:"Run every test, on one Postgres, with the race detector."`
@@ -61,7 +58,6 @@ const description = "suite runs the tests of this project: before a change goes 
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run runs a command line and returns the exit status.
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -9,7 +9,7 @@ const (
 	memoryNeeded = 4 << 30 // bytes
 )
 
-// memoryDir returns a directory in memory with enough space in which programs can run; empty if there is none.
+// memoryDir returns a directory in memory with enough space, in which programs can run; empty if there is none.
 func memoryDir() string {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(sharedMemory, &s); err != nil || s.Type != tmpfsMagic || s.Flags&noExec != 0 {

@@ -2,5 +2,4 @@
 
 package main
 
-// memoryDir returns none; only Linux has a known one.
 func memoryDir() string { return "" }

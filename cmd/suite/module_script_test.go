@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// inFolder runs a command in a folder and gives what it printed, and its exit status.
 func inFolder(t *testing.T, dir, name string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -22,7 +21,6 @@ func inFolder(t *testing.T, dir, name string, args ...string) (string, int) {
 	return strings.TrimSpace(string(out)), cmd.ProcessState.ExitCode()
 }
 
-// copyCheckout puts every file that belongs to the repository into a new repository.
 func copyCheckout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,8 +50,6 @@ func copyCheckout(t *testing.T) string {
 	return dir
 }
 
-// TestModuleScript checks that scripts/module.sh refuses what is no path and changes nothing then, gives the module another path
-// so that all packages load, and gives the old one back so that nothing differs.
 func TestModuleScript(t *testing.T) {
 	dir := copyCheckout(t)
 	before, _ := inFolder(t, dir, "go", "list", "-m") // the repository may have been given a path

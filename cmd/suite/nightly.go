@@ -16,7 +16,6 @@ import (
 	"time"
 )
 
-// nightlyCmd runs all deep tests.
 type nightlyCmd struct {
 	Night    time.Duration `default:"5h" help:"How long all of it may take, at least 10m; it ends at most a tenth later. Default: 5h."`
 	Only     []string      `placeholder:"PART" help:"These parts only, joined by commas; they share the night. Default: all."`
@@ -28,10 +27,8 @@ type nightlyCmd struct {
 // shortestNight is long enough to begin every part.
 const shortestNight = 10 * time.Minute
 
-// shortestPart is the minimum for a chosen part.
 const shortestPart = time.Minute
 
-// Verdicts of a part.
 const (
 	pass         = "pass"
 	fail         = "fail"
@@ -45,7 +42,7 @@ type part struct {
 	run   func(ctx context.Context, n *night, until time.Time, o *outcome) error
 }
 
-// parts lists the parts in order: first what every change must pass, last what can use any remaining time.
+// parts is in order: first what every change must pass, last what can use any remaining time.
 func parts() []part {
 	return []part{
 		{"code", "format, vet, lint and shell scripts, as make check reads them", 2, runReading},
@@ -71,7 +68,6 @@ type night struct {
 	state *state
 }
 
-// count is an amount of something.
 type count struct {
 	What string `json:"what"`
 	N    int64  `json:"n"`
@@ -80,11 +76,10 @@ type count struct {
 // problem is a failure, or something undecided.
 type problem struct {
 	What   string `json:"what"`
-	Again  string `json:"again,omitempty"` // repeats it
+	Again  string `json:"again,omitempty"`
 	Output string `json:"output,omitempty"`
 }
 
-// outcome is a part's result.
 type outcome struct {
 	Part     string    `json:"part"`
 	About    string    `json:"about"`
@@ -106,7 +101,6 @@ func (o *outcome) add(what string, n int64) {
 
 func (o *outcome) fails(p problem) { o.Verdict, o.Problems = fail, append(o.Problems, p) }
 
-// isUndecided records that the part cannot decide something.
 func (o *outcome) isUndecided(p problem) {
 	if o.Verdict != fail {
 		o.Verdict = inconclusive
@@ -195,7 +189,7 @@ func (n *night) budget(left []part) time.Duration {
 	return max(0, time.Duration(left[0].share/sum*float64(time.Until(n.began.Add(n.Night)))))
 }
 
-// overdue is the time beyond its budget after which a part is ended: a fraction of it, and time to end.
+// overdue is the time beyond its budget after which a part is ended.
 func overdue(budget time.Duration) time.Duration { return budget/4 + 90*time.Second }
 
 func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome {
@@ -235,7 +229,6 @@ func (t *totals) judge() {
 	t.Verdict = slices.MaxFunc(t.Parts, func(a, b *outcome) int { return cmp.Compare(rank(a.Verdict), rank(b.Verdict)) }).Verdict
 }
 
-// file is a path below the night's folder.
 func (n *night) file(names ...string) string {
 	return filepath.Join(append([]string{n.Out}, names...)...)
 }
@@ -244,10 +237,8 @@ func (n *night) write(t *totals) error {
 	return errors.Join(writeJSON(n.file("totals.json"), t), writePage(n.file("report.html"), t))
 }
 
-// pulley is the program that the night builds for itself.
 func (n *night) pulley() string { return filepath.Join(n.dir, "pulley") }
 
-// build builds what the parts run, so that they need not.
 func (n *night) build(ctx context.Context, chosen []part) error {
 	if err := os.MkdirAll(n.Out, 0o755); err != nil {
 		return err

@@ -20,7 +20,6 @@ func TestSharesAreAWholeNight(t *testing.T) {
 	}
 }
 
-// TestBudgetIsOfTheTimeThatIsLeft wants a part that ends early to leave its time to the others.
 func TestBudgetIsOfTheTimeThatIsLeft(t *testing.T) {
 	left := []part{{share: 10}, {share: 30}}
 	n := &night{nightlyCmd: &nightlyCmd{Night: time.Hour}, began: time.Now().Add(-20 * time.Minute)}
@@ -61,7 +60,7 @@ func TestChosenPartsExist(t *testing.T) {
 	}
 }
 
-// TestChunksEndInTime plays chunks of work whose speed is fixed, in a time that the test keeps.
+// The speed of the work is fixed, and the test keeps the time.
 func TestChunksEndInTime(t *testing.T) {
 	for _, speed := range []float64{0.5, 20, 5000} {
 		c := chunks{first: 10, least: 5, begun: time.Second}
@@ -127,7 +126,6 @@ func TestPageTellsWhatFailed(t *testing.T) {
 	}
 }
 
-// TestCheckNeedsNoServer wants the tier without a server to hold the core, and nothing that starts one.
 func TestCheckNeedsNoServer(t *testing.T) {
 	t.Chdir("../..")
 	err := within(func(p *workdir) error {
@@ -178,7 +176,7 @@ func TestFiguresOfAnotherNightAreNotKept(t *testing.T) {
 	}
 }
 
-// TestHistoryNamesCommits holds that the history gets what git log takes: no description such as v1-2-gabc or abc-dirty.
+// The history gets what git log takes: no description such as v1-2-gabc or abc-dirty.
 func TestHistoryNamesCommits(t *testing.T) {
 	err := within(func(p *workdir) error {
 		n := &night{nightlyCmd: &nightlyCmd{}, workdir: p}
@@ -196,7 +194,6 @@ func TestHistoryNamesCommits(t *testing.T) {
 	}
 }
 
-// TestFigure reads what tests say that they have done.
 func TestFigure(t *testing.T) {
 	const said = "=== RUN   TestA\ndone: TestA programs=12 tried=15\ndone: TestAll programs=100\ndone: TestA/push programs=3\ndone: TestA/pull programs=x\n"
 	for _, c := range []struct {

@@ -11,14 +11,11 @@ import (
 	"time"
 )
 
-// historyFile holds the figures of all nights, a line per workload and night.
 func (n *night) historyFile() string { return n.file("history", "history.ndjson") }
 
-// comparison is measured in addition to the Go benchmarks: a wide and a deep workflow, alone for latency and saturated for
-// throughput.
+// comparison is measured in addition to the Go benchmarks: a wide and a deep workflow, for latency and throughput.
 var comparison = []string{"fanout=100", "chain=10", "--backends", "push,journal,eager,pull", "--quick", "--no-ceiling"}
 
-// runBenchmarks compares the designs, repeats the Go benchmarks while there is time, and adds both to the history.
 func runBenchmarks(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	if err := n.compareDesigns(ctx, o); err != nil {
 		return err
@@ -56,8 +53,8 @@ func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 	return nil
 }
 
-// runGoBenchmarks repeats the Go benchmarks while there is time, keeps their output, and counts the figures. If there is not
-// even time for all of them once, it keeps those that ended. It first removes another night's file.
+// runGoBenchmarks repeats the Go benchmarks while there is time, keeps their output, and counts the figures. If the time is too
+// short for all, it keeps those that ended. It first removes another night's file.
 func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Time, o *outcome) (figures int64, err error) {
 	if err := os.RemoveAll(file); err != nil {
 		return 0, err
@@ -88,7 +85,6 @@ func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Tim
 	return figures, nil
 }
 
-// keepFigures appends the complete lines of go test -bench, except for packages without tests, and counts the figures.
 func keepFigures(to *bytes.Buffer, output string) (figures int64) {
 	for line := range strings.Lines(output) {
 		if !strings.HasSuffix(line, "\n") || strings.HasSuffix(line, "[no test files]\n") {
@@ -102,9 +98,8 @@ func keepFigures(to *bytes.Buffer, output string) (figures int64) {
 	return figures
 }
 
-// runGate compares this revision with the baseline: both are built, and run in turn on this machine. The baseline is the first
-// night's revision, or that of --baseline, and remains until another is named: a moving baseline would let a scheduler become a
-// little slower each night.
+// runGate compares this revision with the baseline: both are built, and run in turn. The baseline is the first night's revision
+// or that of --baseline, until another is named. A moving baseline would let a scheduler become a little slower each night.
 func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	head, err := n.resolve(ctx, "HEAD")
 	if err != nil {
@@ -131,7 +126,6 @@ func (n *night) resolve(ctx context.Context, revision string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// commit is this revision's commit for the history; empty if unknown.
 func (n *night) commit(ctx context.Context) string {
 	head, _ := n.resolve(ctx, "HEAD")
 	return head

@@ -18,7 +18,6 @@ import (
 
 // The exit statuses of pulley's chaos commands equal suite's.
 
-// runChaos runs every backend under faults for a while.
 func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	dir := n.file("chaos")
 	code, output, err := n.askGo(ctx, append([]string{n.pulley(), "chaos-night", "--out", dir}, n.chaosTime(until)...)...)
@@ -53,7 +52,6 @@ func (n *night) chaosTime(until time.Time) []string {
 	return []string{"--duration", left(until)}
 }
 
-// printChaos reports a failed run of chaos, by its files.
 func (o *outcome) printChaos(dir string) {
 	var r struct {
 		Verdict    string
@@ -75,7 +73,7 @@ func (o *outcome) printChaos(dir string) {
 	}
 }
 
-// askGo runs a command with a verdict, and returns its exit status and output.
+// askGo runs a command whose exit status is a verdict.
 func (n *night) askGo(ctx context.Context, args ...string) (code int, output string, err error) {
 	var out bytes.Buffer
 	err = n.workdir.run(ctx, command{args: args, out: &out})
@@ -105,7 +103,6 @@ func readJSON(file string, value any) error {
 	return nil
 }
 
-// left formats the time until then as a flag.
 func left(until time.Time) string {
 	return max(time.Second, time.Until(until).Truncate(time.Second)).String()
 }
@@ -137,8 +134,7 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return nil
 }
 
-// runBugs plants every bug that only the night finds, and then, while there is time, those that tests find, continuing from the
-// last night.
+// runBugs plants every bug of the tier night, then, while there is time, those of the tier test from last night's place on.
 func runBugs(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	mutants := filepath.Join(n.dir, "mutants")
 	if err := n.runSilently(ctx, "go", "build", "-o", mutants, "./chaos/mutants"); err != nil {
@@ -155,15 +151,13 @@ func runBugs(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	return err
 }
 
-// planted is the output of the planter of bugs.
 type planted struct {
 	Mutants []struct {
 		Mutant, Outcome, Invariant, By, Says, Command, Why string
 	}
-	Next uint64 // the next night's first bug
+	Next uint64
 }
 
-// plant plants bugs and records the results.
 func (n *night) plant(ctx context.Context, o *outcome, program string, args ...string) (r planted, err error) {
 	var out, problems bytes.Buffer
 	args = append([]string{program, "--format", "json", "--jobs", fmt.Sprint(processors())}, args...)

@@ -16,7 +16,7 @@ import (
 	"pulley/sim/explore/search"
 )
 
-// seedsCmd simulates one design for a while, in a separate process, so that a bug that crashes it does not end the night.
+// seedsCmd simulates one design in a separate process, so that a crash does not end the night.
 type seedsCmd struct {
 	Backend string        `required:""`
 	From    uint64        `required:""`
@@ -24,7 +24,6 @@ type seedsCmd struct {
 	Out     string        `required:"" help:"Where the case of a violation is written."`
 }
 
-// searched is its output, as JSON.
 type searched struct {
 	Seeds     int      `json:"seeds"`
 	Steps     int      `json:"steps"`
@@ -36,10 +35,8 @@ type searched struct {
 	Case      string   `json:"case,omitempty"`
 }
 
-// shrinkFor bounds the search for a smaller case of a violation.
 const shrinkFor = time.Minute
 
-// Run searches until the time is over, or a violation is found.
 func (o *seedsCmd) Run(ctx context.Context) error {
 	debug.SetGCPercent(800) // worlds are small and short
 	limited, cancel := context.WithTimeout(ctx, o.For)
@@ -64,7 +61,6 @@ func (o *seedsCmd) Run(ctx context.Context) error {
 	return json.NewEncoder(os.Stdout).Encode(s)
 }
 
-// runSeeds gives each design the same time, and continues after a violation.
 func runSeeds(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -96,7 +92,6 @@ func runSeeds(ctx context.Context, n *night, until time.Time, o *outcome) error 
 	return nil
 }
 
-// searchSeeds runs one search in a new process.
 func (n *night) searchSeeds(ctx context.Context, self, design string, from uint64, length time.Duration) (s searched, err error) {
 	var out, problems bytes.Buffer
 	file := n.file("seeds", fmt.Sprintf("%s-%d.json", fileName(design), from))

@@ -12,10 +12,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// testTimeout bounds one package's tests: nothing is measured by it, it ends what hangs.
+// testTimeout bounds one package's tests: it only ends what hangs.
 const testTimeout = 30 * time.Minute
 
-// runReading has the code read, as make check does.
 func runReading(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	for _, s := range n.readingSteps() {
 		if err := s.do(ctx); ctx.Err() != nil {
@@ -29,7 +28,7 @@ func runReading(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	return nil
 }
 
-// runTests runs every test as before a change, and holds each package's time against its budget.
+// runTests runs every test as before a change, and compares each package's time with its budget.
 func runTests(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	c := testCmd{Timeout: testTimeout, Out: n.file("tests")}
 	t, err := c.run(ctx, n.workdir, nil)
@@ -46,7 +45,6 @@ func runTests(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	return nil
 }
 
-// count takes over what tests came to.
 func (o *outcome) count(t *tally) {
 	o.add("packages", int64(len(t.Packages)))
 	for _, r := range t.Tests {
@@ -57,8 +55,8 @@ func (o *outcome) count(t *tally) {
 	}
 }
 
-// runDeepTests runs the tests of packages as deep as a night allows, those first that have waited longest, as long as
-// there is time. A package that takes longer than what is left is left to another night.
+// runDeepTests runs deep tests while there is time, first of the packages that have waited longest. A package that takes longer
+// than the remaining time waits for another night.
 func runDeepTests(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	packages, err := n.listPackages(ctx, nil)
 	if err != nil {
@@ -83,7 +81,7 @@ func runDeepTests(ctx context.Context, n *night, until time.Time, o *outcome) er
 	})
 }
 
-// testDeep runs the deep tests of one package. If they do not end in time, the next night knows that they take longer.
+// testDeep runs the deep tests of one package. If the time is too short, the next night expects them to take longer.
 func (n *night) testDeep(ctx context.Context, name string, left time.Duration, env map[string]string, o *outcome) error {
 	limited, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
@@ -108,25 +106,22 @@ func (n *night) testDeep(ctx context.Context, name string, left time.Duration, e
 	return nil
 }
 
-// slowest lists the first of the packages or tests that took longest.
 func slowest(list []result, most int) []result {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b result) int { return cmp.Compare(b.Seconds, a.Seconds) })
 	return list[:min(most, len(list))]
 }
 
-// budgets are how many percent of the time of all packages together a package may take: a share is the same on every machine.
-// It is about one and a half times what it takes. A package that is not named may take [smallBudget].
+// budgets are percentages of the time of all packages together, since a share is the same on every machine: about one and a
+// half times what a package takes. Other packages may take [smallBudget].
 var budgets = map[string]float64{
 	"cmd/pulley": 24, "chaos": 20, "engine/backend/postgres/pull": 18, "sim/explore/search": 12, "sim/pgsim/pull": 6, "sim/pgsim/journal": 6, "bench": 16, "engine": 12,
 	"engine/backend/postgres/push": 14, "engine/backend/postgres/eager": 10, "engine/backend/postgres/journal": 10, "engine/pgserver": 11,
 	"engine/backend/differ": 5, "bench/ceiling": 5,
 }
 
-// smallBudget is the share, in percent, of a package that has no other.
 const smallBudget = 4
 
-// overBudget names the packages that took more than their share.
 func overBudget(packages []result) []string {
 	var sum float64
 	for _, r := range packages {
@@ -145,7 +140,6 @@ func overBudget(packages []result) []string {
 	return lines
 }
 
-// exists reports whether there is a file or folder.
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// binary builds a package's test binary, once per night.
 func (n *night) binary(ctx context.Context, name string) (string, error) {
 	file := filepath.Join(n.dir, fileName(name)+".test")
 	if exists(file) {
@@ -21,7 +20,7 @@ func (n *night) binary(ctx context.Context, name string) (string, error) {
 	return file, n.runSilently(ctx, "go", "test", "-c", "-o", file, "./"+name)
 }
 
-// runTest runs tests of a package in its folder, with the built binary, and returns their output. It records failures.
+// runTest runs tests of a package in its folder, with the built binary. It records failures.
 func (n *night) runTest(ctx context.Context, name string, env map[string]string, o *outcome, args ...string) (string, error) {
 	file, err := n.binary(ctx, name)
 	if err != nil {
@@ -61,10 +60,9 @@ func failedPart(output string) string {
 	return output
 }
 
-// worldsPackages have the worlds of one design each that are shadowed on Postgres.
+// worldsPackages shadow the worlds of one design each on Postgres.
 var worldsPackages = []string{"sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/journal", "sim/pgsim/pull"}
 
-// runWorlds replays simulated worlds on a real Postgres, continuing from the last night.
 func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	first := n.state.next("worlds")
 	c := chunks{first: 20, least: 5, begun: 3 * time.Second}
@@ -82,7 +80,6 @@ func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error
 	})
 }
 
-// languagePackage compares backends with the reference.
 const languagePackage = "engine/backend/differ"
 
 // runLanguage generates programs in memory, and a tenth as many on each design on Postgres, with a new seed for each chunk. It
@@ -104,11 +101,9 @@ func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) err
 	})
 }
 
-// pythonPackage compares workflows in Python with CPython.
 const pythonPackage = "python"
 
-// printPrograms compares programs printed as Python with CPython, and a tenth as many workflows in Python on each design on
-// Postgres, continuing from the last night.
+// printPrograms compares programs printed as Python with CPython, and a tenth as many Python workflows on each design.
 func (n *night) printPrograms(ctx context.Context, amount int, env map[string]string, o *outcome) error {
 	first := n.state.next("python")
 	for _, test := range []struct {
@@ -130,7 +125,7 @@ func (n *night) printPrograms(ctx context.Context, amount int, env map[string]st
 	return nil
 }
 
-// figure sums up a figure of a test and its subtests, in lines of depth.Done: "done: NAME figure=N …".
+// figure adds up a figure of a test and its subtests, in lines of depth.Done: "done: NAME figure=N …".
 func figure(output, test, name string) int64 {
 	var sum int64
 	for line := range strings.Lines(output) {
@@ -186,7 +181,6 @@ func (n *night) fuzz(ctx context.Context, name, target string, length time.Durat
 	return nil
 }
 
-// rerun is the command of go test -fuzz that repeats its find.
 func rerun(output, name, target string) string {
 	for line := range strings.Lines(output) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "go test -run="); ok {
@@ -196,11 +190,11 @@ func rerun(output, name, target string) string {
 	return "go test -run='^" + target + "$' ./" + name
 }
 
-// chunks divide work with an adjustable amount, such as a number of programs, until a time. The first chunk is small; after it
-// the speed is known, and each chunk takes a third of the remaining time, down to the least.
+// chunks divide work with an adjustable amount, such as a number of programs, until a time. The first chunk is small, to learn
+// the speed. Each later chunk takes a third of the remaining time, down to the least.
 type chunks struct {
 	first int
-	least int           // of a chunk
+	least int
 	begun time.Duration // approximate cost of an empty chunk
 	speed float64       // per second, of the last chunk
 }
@@ -223,7 +217,6 @@ func (c *chunks) next(left time.Duration) int {
 	return c.least
 }
 
-// each calls work in chunks until a time, with the amount done before and the amount to do.
 func (c *chunks) each(ctx context.Context, until time.Time, work func(done, amount int) error) error {
 	done := 0
 	for ctx.Err() == nil {

@@ -21,7 +21,6 @@ import (
 	"pulley/internal/procenv"
 )
 
-// markVariable marks the processes of a run of suite, so that none is left behind.
 const markVariable = "PULLEY_SUITE_RUN"
 
 const (
@@ -30,7 +29,6 @@ const (
 	removeWithin = 10 * time.Second       // for the directory, into which something may still write
 )
 
-// workdir is the environment of one run of suite's commands: directories for temporary files, and the mark of their processes.
 type workdir struct {
 	dir     string   // for large files and devices
 	fast    string   // for all else, in memory if possible: servers create and remove files by the thousand
@@ -44,8 +42,7 @@ const (
 	lockName    = "lock"
 )
 
-// newWorkdir creates the directory, after removing those of killed runs. Others may enter it: root's servers run under another
-// account.
+// newWorkdir first removes directories of killed runs. Every account may enter: root's servers run under another account.
 func newWorkdir() (*workdir, error) {
 	removeAbandoned()
 	var random [4]byte
@@ -70,7 +67,7 @@ func placeOf(mark string) *workdir {
 	return p
 }
 
-// acquireLock locks the directory, or fails if it is locked. The kernel releases the lock with the process.
+// acquireLock fails if the directory is locked. The kernel releases the lock with the process.
 func (p *workdir) acquireLock() (err error) {
 	if p.lock, err = os.OpenFile(filepath.Join(p.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
@@ -100,7 +97,6 @@ func removeAbandoned() {
 	}
 }
 
-// environment is that of every command: ours, with the directories, the mark, and more.
 func (p *workdir) environment(more map[string]string) []string {
 	env := append(os.Environ(), "TMPDIR="+p.fast, "GOTMPDIR="+p.dir, "PULLEY_IMAGE_DIR="+p.dir,
 		pgserver.ClustersVariable+"="+filepath.Join(p.fast, "clusters"), markVariable+"="+p.marker)
@@ -132,7 +128,6 @@ func (p *workdir) endProcesses() error {
 	return fmt.Errorf("processes %v did not end by themselves, and were killed", left)
 }
 
-// await waits until no marked process is left, and reports whether that happened in time.
 func (p *workdir) await(within time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -145,12 +140,10 @@ func (p *workdir) await(within time.Duration) bool {
 	return true
 }
 
-// processes lists the marked ones; none without /proc.
 func (p *workdir) processes() []int {
 	return slices.Sorted(maps.Keys(procenv.Find(markVariable+"="+p.marker, procenv.Settled)))
 }
 
-// unmount unmounts everything below the directory, deepest first.
 func (p *workdir) unmount() error {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -173,7 +166,7 @@ func (p *workdir) unmount() error {
 	return errors.Join(errs...)
 }
 
-// remove removes the directories, possibly concurrently with a watchdog.
+// remove retries, since a watchdog may remove files concurrently.
 func (p *workdir) remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()

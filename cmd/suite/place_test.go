@@ -16,7 +16,6 @@ import (
 // stubborn is a shell with a child in a session of its own, which no signal to the shell's group reaches.
 const stubborn = `setsid sh -c 'echo begun; exec sleep 600' & wait`
 
-// needProc skips a test where there is no Linux' /proc or setsid.
 func needProc(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil || !exists("/proc/self/environ") {
@@ -27,7 +26,6 @@ func needProc(t *testing.T) {
 	}
 }
 
-// TestProcessesThatBeginAnotherProgramAreSeen looks for a process again and again while it begins one program after another.
 func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
 	needProc(t)
 	p, err := newWorkdir()
@@ -54,7 +52,7 @@ func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = out.Read(make([]byte, 16)) // it has been said, or the process has ended, which the looks find out
+		_, _ = out.Read(make([]byte, 16)) // the line was printed, or the process ended, which the loop finds out
 	}()
 	for looks, going := 0, true; going; looks++ {
 		if len(p.processes()) == 0 {
@@ -66,7 +64,7 @@ func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
 		default:
 		}
 	}
-	_ = in.Close() // it ends
+	_ = in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -75,7 +73,6 @@ func TestProcessesThatBeginAnotherProgramAreSeen(t *testing.T) {
 	}
 }
 
-// TestNothingStaysBehind interrupts a command whose child left its group.
 func TestNothingStaysBehind(t *testing.T) {
 	needProc(t)
 	p, err := newWorkdir()
@@ -116,7 +113,6 @@ func TestNothingStaysBehind(t *testing.T) {
 	}
 }
 
-// TestKilledRunsAreRemoved wants a new run to remove what a killed one left, and nothing of one that still runs.
 func TestKilledRunsAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	running, err := newWorkdir()

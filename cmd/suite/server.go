@@ -20,14 +20,13 @@ import (
 	"pulley/engine/pgserver/pgtest"
 )
 
-// templateName is the database that every test clones.
 const templateName = "pulley_template"
 
-// serveWithin bounds the start of the server and the making of the template, on a busy machine.
+// serveWithin bounds the server's start and the template's creation, on a busy machine.
 const serveWithin = 4 * time.Minute
 
-// withServer starts the Postgres that all packages share, calls work with the environment that leads test binaries there, and
-// ends the server. A server in PULLEY_DSN is left to the tests as it is, without a template.
+// withServer starts the Postgres that all packages share, calls work with the environment that names it, and ends it. A server
+// in PULLEY_DSN gets no template.
 func (p *workdir) withServer(ctx context.Context, work func(env map[string]string) error) (err error) {
 	starting, cancel := context.WithTimeout(ctx, serveWithin)
 	defer cancel()
@@ -49,9 +48,9 @@ func (p *workdir) withServer(ctx context.Context, work func(env map[string]strin
 
 const samePython = "import sys; print(sys.version, sys.prefix, sys.base_prefix, sys.path[1:])"
 
-// directPython returns the environment in which python3 is the interpreter itself, if it is a script that finds one, such as
-// pyenv's: such a script takes eight times the interpreter's processor time to start, and tests start hundreds. It returns
-// nothing without Python, or if the two differ.
+// directPython returns an environment in which python3 is the interpreter itself. A script that finds one, such as pyenv's,
+// takes eight times the processor time to start, and tests start hundreds. directPython returns nothing without Python, or if
+// script and interpreter differ.
 func (p *workdir) directPython(ctx context.Context) (env map[string]string) {
 	ask := func(program, question string) string {
 		var out bytes.Buffer
@@ -84,7 +83,6 @@ func setUpDesigns(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// imageCmd makes the image of Postgres for tests of Docker.
 type imageCmd struct{}
 
 func (*imageCmd) Run(ctx context.Context) (err error) {
@@ -98,8 +96,8 @@ func (*imageCmd) Run(ctx context.Context) (err error) {
 	return pgimage.Ensure(limited, docker)
 }
 
-// beginImage starts making the image while the tests are compiled, so that the first test of Docker waits less. Only in CI,
-// where those tests must run. On an error they make the image themselves, or report why they cannot. end ends the process.
+// beginImage starts making the image while the tests are compiled, so that the first test of Docker waits less. Only CI
+// requires those tests. After an error they make the image themselves, or report why they cannot. end ends the process.
 func (p *workdir) beginImage(ctx context.Context) (end func(), err error) {
 	if os.Getenv("CI") != "true" {
 		return func() {}, nil

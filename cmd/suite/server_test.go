@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestDirectPython has a script stand for Python that begins it as it is: tests then get the interpreter. Of a script that begins it in
-// another way they get the script.
+// Tests get the interpreter instead of a script that only starts it, but not if the script changes something.
 func TestDirectPython(t *testing.T) {
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {

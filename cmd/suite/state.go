@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// state is where each part of the last night stopped, so that the next one continues there.
 type state struct {
 	Next     map[string]uint64  `json:"next"`               // the first untried seed, world or bug, by part
 	Seconds  map[string]float64 `json:"seconds"`            // of each package's deep tests
@@ -23,7 +22,6 @@ type state struct {
 	file string
 }
 
-// readState reads the state. Without one, seeds begin at a number that depends on the day, so that two such nights differ.
 func readState(file string) (*state, error) {
 	s := &state{Next: map[string]uint64{}, Seconds: map[string]float64{}, Last: map[string]string{}, file: file}
 	text, err := os.ReadFile(file)
@@ -42,7 +40,7 @@ func readState(file string) (*state, error) {
 // perDay is the distance of two days' first seeds.
 const perDay = 10_000_000
 
-// next is the first untried one.
+// next is the first untried number. Without an earlier night it depends on the day, so that two such nights differ.
 func (s *state) next(part string) uint64 {
 	if n, ok := s.Next[part]; ok {
 		return n
@@ -52,7 +50,6 @@ func (s *state) next(part string) uint64 {
 
 func (s *state) write() error { return writeJSON(s.file, s) }
 
-// revision names the commit, and whether files differ from it.
 func (n *night) revision(ctx context.Context) string {
 	var out bytes.Buffer
 	if err := n.run(ctx, command{args: []string{"git", "describe", "--always", "--dirty", "--abbrev=12"}, out: &out}); err != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// mostListed is the number of slowest packages and tests to list.
 const mostListed = 10
 
 func printPackage(w io.Writer, r result) {
@@ -31,7 +30,6 @@ func printFailures(w io.Writer, t *tally) {
 	}
 }
 
-// repeat is the command that runs a test alone.
 func repeat(r result) string {
 	if r.Package == vetName {
 		return vetName + " ./..."
@@ -86,7 +84,6 @@ func (t *tally) outermost() []result {
 	return list
 }
 
-// tellMost lists the largest entries.
 func tellMost(w io.Writer, what string, list []result, seconds func(result) float64) {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b result) int { return cmp.Compare(seconds(b), seconds(a)) })
@@ -118,7 +115,6 @@ func printSkipped(w io.Writer, t *tally) {
 	}
 }
 
-// reason is a skipped test's reason: "file.go:12: reason".
 func reason(output string) string {
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)

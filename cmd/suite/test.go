@@ -40,7 +40,6 @@ func (o *testCmd) Run(ctx context.Context) error {
 // packagesAtOnce is one and a half per processor, since tests also wait.
 func packagesAtOnce() int { return (3*processors() + 1) / 2 }
 
-// run runs the tests and stores their times.
 func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tally, error) {
 	packages, err := p.listPackages(ctx, o.Packages)
 	if err != nil {
@@ -82,9 +81,8 @@ func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tall
 	return t, nil
 }
 
-// singles are packages without concurrent goroutines, or whose concurrency is tested under the race detector elsewhere: the
-// code that commandPackage calls, in its separate processes, and all of them in the night. Without the detector, their tests
-// take a fifth of the time.
+// singles need no race detector, which takes five times as long. They have no concurrent goroutines, or are tested under the
+// detector elsewhere: the code that commandPackage calls, in its separate processes, and all of them in the night.
 var singles = []string{
 	commandPackage, "sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
 	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference",
@@ -98,16 +96,13 @@ const singlesAtOnce = 2
 // commandPackage is the command. Its tests call it, and start it as a process.
 const commandPackage = "cmd/pulley"
 
-// commandVariable names the command with the race detector, which those tests start as a process.
 const commandVariable = "PULLEY_TEST_COMMAND"
 
-// buildCommand builds the command with the race detector, and returns its path.
 func (p *workdir) buildCommand(ctx context.Context) (string, error) {
 	file := filepath.Join(p.dir, "pulley")
 	return file, p.goBuild(ctx, "build", "-race", withoutDebugger, "-o", file, "./"+commandPackage)
 }
 
-// splitSingles splits packages into those tested with the race detector and those without.
 func splitSingles(packages []string) (with, without []string) {
 	for _, name := range packages {
 		if slices.Contains(singles, short(name)) {
@@ -119,7 +114,6 @@ func splitSingles(packages []string) (with, without []string) {
 	return with, without
 }
 
-// vetName represents go vet among the packages of a tally.
 const vetName = "go vet"
 
 func (p *workdir) vetPackages(ctx context.Context, packages []string, t *tally) error {
@@ -134,12 +128,11 @@ func (p *workdir) vetPackages(ctx context.Context, packages []string, t *tally) 
 	return err
 }
 
-// hasCommand reports whether packages include the command.
 func hasCommand(packages []string) bool {
 	return slices.ContainsFunc(packages, func(name string) bool { return short(name) == commandPackage })
 }
 
-// testSplit tests the packages with concurrent goroutines with the race detector, and concurrently the others without it.
+// testSplit tests singles without the race detector, and concurrently the other packages with it.
 func (p *workdir) testSplit(ctx context.Context, all tests) (*tally, error) {
 	with, without := all, all
 	with.packages, without.packages = splitSingles(all.packages)

@@ -21,7 +21,7 @@ type tests struct {
 	packages []string
 	race     bool
 	vetted   bool              // also runs go vet
-	atOnce   int               // packages at a time; zero: two per processor
+	atOnce   int               // packages at a time
 	timeout  time.Duration     // of one package
 	flags    []string          // more, for go test
 	env      map[string]string // besides the workdir's
@@ -31,11 +31,11 @@ type tests struct {
 	meter    *spentMeter       // nil: processor time is not recorded
 }
 
-// garbage makes short-lived test binaries collect garbage less often, unless GOGC is set.
+// garbage is GOGC: short-lived test binaries collect garbage less often.
 const garbage = "400"
 
-// raceOptions let race-enabled programs exit at once. By default they wait a second for races, for each test binary and each
-// process that it starts.
+// raceOptions let programs exit at once. By default each test binary, and each process that it starts, waits a second for
+// races.
 const raceOptions = "atexit_sleep_ms=0"
 
 // withoutDebugger omits debugger data, which is half of the linking time. Stack traces and profiles do not need it.
@@ -48,11 +48,11 @@ func withVariable(env map[string]string, name, value string) map[string]string {
 	return more
 }
 
-// parallelTests is the number of parallel tests of a package: two per processor, since tests also wait.
+// parallelTests is two per processor, since tests also wait.
 func parallelTests() int { return 2 * processors() }
 
-// goTest runs go test and writes its events. vet runs separately: go test would vet every package with and without the race
-// detector, including the standard library.
+// goTest does not vet, since go test would vet every package with and without the race detector, including the standard
+// library.
 func (p *workdir) goTest(ctx context.Context, t tests, out io.Writer) error {
 	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=off", withoutDebugger}
 	if t.race {
@@ -154,7 +154,6 @@ func (p *workdir) describe(ctx context.Context, args ...string) ([]listed, error
 	}
 }
 
-// timesFile stores each package's duration, so that the next run begins with the longest.
 const timesFile = "out/test/seconds.json"
 
 // longest are the longest packages, for the first run on a machine.
@@ -189,7 +188,6 @@ func longestFirst(packages []string, seconds map[string]float64) []string {
 	return sorted
 }
 
-// readSeconds returns each package's last duration; nil if unknown.
 func readSeconds(file string) map[string]float64 {
 	seconds := map[string]float64{}
 	text, err := os.ReadFile(file)
@@ -199,7 +197,7 @@ func readSeconds(file string) map[string]float64 {
 	return seconds
 }
 
-// writeSeconds stores new durations, and keeps those of other packages.
+// writeSeconds keeps the durations of other packages.
 func writeSeconds(file string, t *tally) error {
 	seconds := readSeconds(file)
 	if seconds == nil {

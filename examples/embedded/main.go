@@ -1,10 +1,10 @@
-// Command embedded is a program that brings the engine along as a library, with one scheduler, push, and nothing else
-// of pulley: one workflow, one action written in Go, and many instances at once.
+// Command embedded embeds the engine as a library, with one scheduler, push, and nothing else of pulley: one workflow, one
+// action in Go, and many concurrent instances.
 //
 //	go run ./examples/embedded --dsn 'host=/tmp user=postgres' --tasks 500
 //
-// Every task waits until all are at work, so that there is a moment at which they all are. At the end one line of JSON
-// tells how many instances completed, and how much memory the process held at its peak.
+// Every task waits until all tasks run, so that all run at the same moment. At the end one line of JSON has the number of
+// completed instances and the process's peak memory.
 package main
 
 import (
@@ -37,13 +37,11 @@ fn main(input: [number], output: [square]):
     return square
 `
 
-// timeout bounds the whole program: nothing in it waits for ever.
 const timeout = 2 * time.Minute
 
-// report is what is printed.
 type report struct {
 	Completed int   `json:"completed"`
-	PeakBytes int64 `json:"peak_rss_bytes"` // 0: the system does not tell
+	PeakBytes int64 `json:"peak_rss_bytes"` // 0: unknown on this system
 }
 
 func main() {
@@ -81,7 +79,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(report{Completed: completed, PeakBytes: procstatus.Bytes(procstatus.ResidentPeak)})
 }
 
-// serve starts an engine, has so many instances run, and stops it.
+// serve starts an engine, runs the instances, and stops it.
 func serve(ctx context.Context, store backend.Backend, tasks int) (completed int, err error) {
 	program, err := compile()
 	if err != nil {
@@ -124,15 +122,13 @@ func compile() (*plan.Program, error) {
 	return plan.CompileText("squares.ir", []byte(workflow), ir.Limits{})
 }
 
-// meeting is where tasks wait for one another.
 type meeting struct {
 	mu     sync.Mutex
 	here   int
 	wanted int
-	all    chan struct{} // closed when as many are here as are wanted
+	all    chan struct{} // closed when the wanted number is here
 }
 
-// square is the action.
 func (m *meeting) square(ctx context.Context, call worker.Call) (any, error) {
 	var args struct {
 		Number int `json:"number"`
@@ -141,7 +137,7 @@ func (m *meeting) square(ctx context.Context, call worker.Call) (any, error) {
 		return nil, err
 	}
 	m.mu.Lock()
-	if m.here++; m.here == m.wanted { // a task that is tried again finds the meeting over
+	if m.here++; m.here == m.wanted { // a retried task finds the meeting over
 		close(m.all)
 	}
 	m.mu.Unlock()

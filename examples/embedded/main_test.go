@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestRun has more tasks at work at once than an engine has slots by default.
+// More tasks run at once than an engine has slots by default.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), []string{"--dsn", pgtest.DSN(t), "--tasks", "100"}, &out); err != nil {

@@ -2,5 +2,6 @@
 //
 //	pulley run examples/pipeline/pipeline.ir --actions examples/pipeline/actions.yaml --input '{"fan_out": 8, "loop_iters": 4}'
 //
-// The Go code here tests it: the result is that of the built-in actions, and no process is left, also where engines are killed.
+// The Go code tests that the result is that of the built-in actions, and that no process is left, also after engines are
+// killed.
 package pipeline

@@ -29,26 +29,23 @@ import (
 	"pulley/internal/procenv"
 )
 
-// Environment variables of an engine in a process of its own, which runs one instance and is killed meanwhile.
 const (
-	jobVariable  = "PULLEY_TEST_PIPELINE_JOB"  // a job as JSON
-	markVariable = "PULLEY_TEST_PIPELINE_MARK" // what the processes of one test have in common
+	jobVariable  = "PULLEY_TEST_PIPELINE_JOB"
+	markVariable = "PULLEY_TEST_PIPELINE_MARK" // common to the processes of one test
 )
 
-// within bounds everything: what has not happened by then will not.
 const within = 3 * time.Minute
 
-// job is an instance, and what runs it.
 type job struct {
 	ID      uuid.UUID `json:"id"`
 	Backend string    `json:"backend"`
 	DSN     string    `json:"dsn"`
 	Schema  string    `json:"schema"`
-	Actions string    `json:"actions"` // a file; empty: the built-in ones
-	Program string    `json:"program"` // a file
+	Actions string    `json:"actions"` // empty: the built-in ones
+	Program string    `json:"program"`
 	Input   string    `json:"input"`
 
-	Deliveries int `json:"deliveries"` // of an attempt, at most; zero: as many as usual
+	Deliveries int `json:"deliveries"` // of an attempt, at most; zero: the default
 }
 
 func TestMain(m *testing.M) {
@@ -71,7 +68,6 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// run runs the job's instance to its end.
 func (j job) run(ctx context.Context) (in backend.Instance, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -111,7 +107,6 @@ func (j job) run(ctx context.Context) (in backend.Instance, err error) {
 	return e.Wait(ctx, j.ID)
 }
 
-// actions gives those of the file, or the built-in ones, and what closes them.
 func (j job) actions() (*worker.Registry, func() error, error) {
 	if j.Actions == "" {
 		reg, err := worker.NewRegistry(worker.Builtins()...)
@@ -136,12 +131,10 @@ func shown(in backend.Instance) string {
 	return fmt.Sprintf("%s: %s", in.Status, in.Result)
 }
 
-// newJob makes a job of the pipeline in memory.
 func newJob(input string) job {
 	return job{ID: uuid.Must(uuid.NewV7()), Backend: "memory", Actions: "actions.yaml", Program: "pipeline.ir", Input: input}
 }
 
-// needPrograms skips a test where a program is missing, and fails it in CI.
 func needPrograms(t *testing.T, names ...string) {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -158,7 +151,6 @@ func needPrograms(t *testing.T, names ...string) {
 	}
 }
 
-// TestPipeline holds the programs against the built-in actions, and wants no process to be left.
 func TestPipeline(t *testing.T) {
 	needPrograms(t, "sh", "sed", "perl", "python3")
 	mark := uuid.NewString()
@@ -189,7 +181,6 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// start starts an engine in a process of its own, and gives what it prints.
 func (j job) start(t *testing.T, mark string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	text, err := json.Marshal(j)
@@ -213,7 +204,7 @@ func (j job) start(t *testing.T, mark string) (*exec.Cmd, *bufio.Reader) {
 	return cmd, bufio.NewReader(out)
 }
 
-// awaitProcesses waits until there are so many processes with the mark at least, or, for 0, none.
+// awaitProcesses waits until there are at least n processes with the mark; for 0, until there are none.
 func awaitProcesses(t *testing.T, mark string, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -241,7 +232,7 @@ actions:
   stay: {process: [sh, -c, "trap '' TERM HUP INT; setsid sleep 600 & while :; do sleep 600; done"]}
 `
 
-// TestKilledEnginesLeaveNothing kills an engine, by SIGKILL, while its actions run and ignore all else.
+// The actions ignore every signal but SIGKILL.
 func TestKilledEnginesLeaveNothing(t *testing.T) {
 	needPrograms(t, "sh", "setsid")
 	t.Parallel()
@@ -263,8 +254,7 @@ func TestKilledEnginesLeaveNothing(t *testing.T) {
 	awaitProcesses(t, mark, 0)
 }
 
-// TestEnginesKilledAtRandom runs the pipeline on a store that survives, with engines that are killed one after the other, and a last
-// one that is not.
+// The store survives the engines, and the last engine is not killed.
 func TestEnginesKilledAtRandom(t *testing.T) {
 	needPrograms(t, "sh", "sed", "perl", "python3")
 	t.Parallel()
@@ -275,7 +265,7 @@ func TestEnginesKilledAtRandom(t *testing.T) {
 	j := newJob(`{"fan_out": 24, "loop_iters": 3}`)
 	j.Backend, j.DSN, j.Schema = "push", pgtest.DSN(t), pgtest.Schema(t)
 	kills, ends := depth.Of(5, 200), 0
-	j.Deliveries = kills + 1 // on a slow machine, every kill may meet the same attempt
+	j.Deliveries = kills + 1 // on a slow machine, every kill may hit the same attempt
 	for killed := 0; killed < kills; {
 		cmd, out := j.start(t, mark)
 		_ = pause.For(t.Context(), time.Duration(random.IntN(1500))*time.Millisecond)
@@ -283,7 +273,7 @@ func TestEnginesKilledAtRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch said, err := io.ReadAll(out); {
-		case err == nil && string(said) == want: // it was faster; the next one begins anew
+		case err == nil && string(said) == want: // it was faster than the kill: the next engine begins anew
 			j.ID = uuid.Must(uuid.NewV7())
 			ends++
 		case err != nil || len(said) > 0:

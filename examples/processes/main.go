@@ -1,10 +1,10 @@
-// Command processes is a program that embeds the engine with one scheduler, push, and whose tasks are processes: many runs of a
-// workflow of some tasks each, of which each starts a program that sleeps.
+// Command processes embeds the engine with one scheduler, push. Its tasks are processes: many runs of a workflow with some
+// tasks, each a program that sleeps.
 //
 //	go run ./examples/processes --dsn 'host=/tmp user=postgres' --runs 1000 --tasks 10 --at-once 500 --sleep 50ms
 //
-// As many runs are under way as fill --at-once with their tasks. At the end one line of JSON tells how many tasks a second ended,
-// how long tasks took from when the store had made them to when it had taken in their result, and how much memory the program held.
+// Enough runs are in flight to fill --at-once with their tasks. At the end one line of JSON has the tasks per second, how long
+// tasks took from their creation in the store to the stored result, and the process's peak memory.
 package main
 
 import (
@@ -39,22 +39,19 @@ fn main(input: [tasks], output: [done]):
     done = spread range(tasks):n -> @nap()
 `
 
-// timeout bounds the whole program: nothing in it waits for ever.
 const timeout = 10 * time.Minute
 
-// load is what is asked for.
 type load struct {
 	runs, tasks, atOnce int
 	sleep               time.Duration
 }
 
-// report is what is printed.
 type report struct {
 	Tasks     int     `json:"tasks"`
 	PerS      float64 `json:"tasks_per_s"`
 	P50MS     float64 `json:"p50_ms"`
 	P99MS     float64 `json:"p99_ms"`
-	PeakBytes int64   `json:"peak_rss_bytes"` // 0: the system does not tell
+	PeakBytes int64   `json:"peak_rss_bytes"` // 0: unknown on this system
 }
 
 func main() {
@@ -102,7 +99,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(got)
 }
 
-// serve starts an engine, has all runs made, and stops it.
 func (l load) serve(ctx context.Context, store backend.Backend, keeper *procgroup.Supervisor) (got report, err error) {
 	program, err := plan.CompileText("naps.ir", []byte(workflow), ir.Limits{})
 	if err != nil {
@@ -137,7 +133,6 @@ func (l load) serve(ctx context.Context, store backend.Backend, keeper *procgrou
 	return times.report(time.Since(began)), nil
 }
 
-// one makes one run.
 func (l load) one(ctx context.Context, e *engine.Engine, program *plan.Program) error {
 	id, err := e.Submit(ctx, engine.SubmitRequest{Program: program, Input: json.RawMessage(`{"tasks": ` + strconv.Itoa(l.tasks) + `}`)})
 	if err != nil {
@@ -150,8 +145,8 @@ func (l load) one(ctx context.Context, e *engine.Engine, program *plan.Program) 
 	return err
 }
 
-// taskTimes are how long tasks took: from when the engine was told of them, by the commit that made them, to when the commit of
-// their completions was answered. It is safe for concurrent use.
+// taskTimes are how long tasks took: from the commit that created them, as the engine learned it, to the answer of the commit
+// of their completions. It is safe for concurrent use.
 type taskTimes struct {
 	mu    sync.Mutex
 	begun map[backend.Key]time.Time

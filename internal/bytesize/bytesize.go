@@ -18,7 +18,7 @@ var units = []struct {
 	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"B", 1}, {"", 1},
 }
 
-// Parse parses a number of bytes, such as 512B, 4kB or 1.5MiB; without a unit, bytes. Fractions of bytes are rounded.
+// Parse parses a number of bytes, such as 512, 512B, 4kB or 1.5MiB. It rounds fractions of bytes.
 func Parse(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	for _, u := range units {

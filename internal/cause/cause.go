@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// Of returns what went wrong with a file, without the operation and the paths, which the caller names. It returns other errors
-// unchanged.
+// Of returns a file error without its operation and paths, which the caller names, and other errors unchanged.
 func Of(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

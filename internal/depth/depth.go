@@ -1,7 +1,5 @@
-// Package depth controls how deep tests go: as every change needs, or as a night allows.
-//
-// Tests have two sizes. Before a change, each test does as much as its claim needs. At night, the same tests do many times as
-// much. [Variable] chooses between them; neither skips a test.
+// Package depth controls how deep tests go. Before a change, each test does as much as its claim needs; at night, many times as
+// much. [Variable] chooses; neither skips a test.
 //
 // With [AloneVariable], tests that need a server or a second process are skipped: the others need only a compiler.
 package depth
@@ -21,7 +19,7 @@ import (
 // Variable is the environment variable that makes tests deep when it is "night".
 const Variable = "PULLEY_TEST_DEPTH"
 
-// Night reports whether tests go as deep as a night allows.
+// Night reports whether tests are deep.
 func Night() bool { return os.Getenv(Variable) == "night" }
 
 // Of returns the size of a test.
@@ -32,14 +30,13 @@ func Of[T any](everyChange, night T) T {
 	return everyChange
 }
 
-// AloneVariable is the environment variable that, when it is "1", lets a test binary's tests start no server and no other
-// process. Tests that need one are skipped.
+// AloneVariable is the environment variable that, when "1", skips tests that need a server or another process.
 const AloneVariable = "PULLEY_TEST_ALONE"
 
 // Alone reports whether tests have only their own process.
 func Alone() bool { return os.Getenv(AloneVariable) == "1" }
 
-// Needs skips a test that needs something besides its own process, if Alone, and says what it needs.
+// Needs skips a test that needs something besides its own process, if Alone, and names it.
 func Needs(t testing.TB, what string) {
 	t.Helper()
 	if Alone() {
@@ -50,8 +47,8 @@ func Needs(t testing.TB, what string) {
 // lastWords is the time before the end of all tests at which a waiting test ends.
 const lastWords = 15 * time.Second
 
-// Within returns a context for a test that waits, which ends after a time, and a little before go test ends all tests
-// (-timeout), so that the test can report what it waited for. It is not for bubbles of testing/synctest, where time stands
+// Within returns a context for a test that waits. It ends after patience, and a little before go test ends all tests
+// (-timeout), so that the test can report what it waited for. It is not for bubbles of testing/synctest, whose time stands
 // still.
 func Within(ctx context.Context, t testing.TB, patience time.Duration) (context.Context, context.CancelFunc) {
 	ends := time.Now().Add(patience)
@@ -63,8 +60,7 @@ func Within(ctx context.Context, t testing.TB, patience time.Duration) (context.
 	return context.WithDeadline(ctx, ends)
 }
 
-// Checks sets the number of cases of package rapid for the rest of a test, unless the command line does. The test must not run
-// in parallel with others.
+// Checks sets rapid's number of cases for the rest of a test, unless the command line does. The test must not be parallel.
 func Checks(t testing.TB, everyChange, night int) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
@@ -88,8 +84,7 @@ func Checks(t testing.TB, everyChange, night int) {
 // SeedVariable is the environment variable of the random tests' seed.
 const SeedVariable = "PULLEY_SEED"
 
-// Seed returns a test's random seed: that of [SeedVariable], else one of the time. The caller prints it, so that a failure can
-// be repeated.
+// Seed returns the seed of [SeedVariable], else one of the time. The caller prints it, so that a failure can be repeated.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	text := os.Getenv(SeedVariable)
@@ -109,8 +104,8 @@ func Done(t testing.TB, format string, args ...any) {
 	fmt.Printf("done: %s %s\n", t.Name(), fmt.Sprintf(format, args...))
 }
 
-// Interrupted returns a context that ends when the user interrupts the run: a long test then stops, and reports its progress. A
-// second interrupt, or a timeout, ends the process.
+// Interrupted returns a context that ends when the user interrupts the run, so that a long test can stop and report its
+// progress. A second interrupt, or interruptedWithin, ends the process.
 var Interrupted = sync.OnceValue(func() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, func() {
@@ -123,5 +118,4 @@ var Interrupted = sync.OnceValue(func() context.Context {
 	return ctx
 })
 
-// interruptedWithin is that timeout.
 const interruptedWithin = 20 * time.Second

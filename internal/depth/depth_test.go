@@ -64,7 +64,6 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestWithin checks that a context ends with its timeout, and before all tests do.
 func TestWithin(t *testing.T) {
 	ctx, cancel := Within(t.Context(), t, time.Second)
 	defer cancel()

@@ -12,7 +12,7 @@ type Unknown struct {
 	Known []string // all that there are
 }
 
-// listedMost bounds the known names that an error lists. Of more, it names only the nearest.
+// listedMost bounds the known names that an error lists.
 const listedMost = 8
 
 // Error formats one line, with the nearest name, or else with all names if they are few.

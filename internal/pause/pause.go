@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// For waits for a time, and returns the cause if ctx ends before. A zero time returns at once.
+// For waits for d, or returns the cause if ctx ends before. A zero or negative d returns at once.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// TestFor waits for a time, for none, and for one that the context's end cuts short.
 func TestFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("called")

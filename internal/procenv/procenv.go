@@ -1,5 +1,5 @@
-// Package procenv finds processes by a variable in their environment, which children inherit in any group or session. It reads
-// /proc; without it, it finds none.
+// Package procenv finds processes by a variable in their environment, which children inherit in any group or session. Without
+// /proc it finds none.
 package procenv
 
 import (
@@ -15,25 +15,25 @@ import (
 	"pulley/internal/pause"
 )
 
-// Bounds for reading a process that is executing another program and momentarily has no environment.
+// A process that is executing another program momentarily has no environment, so that reads are retried.
 const (
-	// Settled is the number of tries that suffices even on a busy machine, where the process waits for a processor.
+	// Settled suffices even on a busy machine, where the process waits for a processor.
 	Settled = 5000
 
-	// Glance is a few tries, for callers that check again anyway.
+	// Glance is for callers that check again anyway.
 	Glance = 3
 
-	bareTries = 20 // tries for a process with arguments and no environment, as some always are
+	bareTries = 20 // for a process with arguments and no environment, as some always are
 	execPause = time.Millisecond
 
 	bytesMax = 1 << 20 // of an environment
 )
 
-// buffers hold an environment each, for reuse by frequent checks.
+// buffers avoids an allocation per environment in frequent checks.
 var buffers = sync.Pool{New: func() any { return new([bytesMax]byte) }}
 
-// Find returns the other processes whose environment has a variable that begins with prefix, as in "NAME=abc", with that
-// variable. It tries a process that is executing another program so many times, a millisecond apart; see Settled.
+// Find returns the other processes with a variable that begins with prefix, as in "NAME=abc", and that variable. tries bounds
+// the reads of a process, a millisecond apart; see Settled.
 func Find(prefix string, tries int) map[int]string {
 	entries, _ := os.ReadDir("/proc") // there is none on a Mac
 	buffer := buffers.Get().(*[bytesMax]byte)
@@ -51,7 +51,7 @@ func Find(prefix string, tries int) map[int]string {
 	return found
 }
 
-// Of returns the variable that begins with prefix in one process's environment, as Find does.
+// Of is Find for one process.
 func Of(pid int, prefix string, tries int) (string, bool) {
 	buffer := buffers.Get().(*[bytesMax]byte)
 	defer buffers.Put(buffer)
@@ -72,9 +72,8 @@ func variable(environment []byte, prefix string) (string, bool) {
 	return found, ok
 }
 
-// read reads a process's environment, and returns nothing if it has ended or is another user's. While a process executes
-// another program, there is momentarily nothing to read. It uses one system call: between two, the process might execute
-// another program, and the first part would look complete.
+// read reads a process's environment; nothing if the process has ended or is another user's. It uses one system call: between
+// two, the process might execute another program, and the first part would look complete.
 func read(pid string, buffer []byte, tries int) []byte {
 	bare := 0
 	for range tries {

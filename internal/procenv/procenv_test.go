@@ -9,7 +9,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestFind finds a child by its variable, and no process by a name that only this one has.
 func TestFind(t *testing.T) {
 	depth.Needs(t, "a second process")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Fields of /proc/self/status; see proc(5).
 const (
-	Resident      = "VmRSS"   // resident memory
+	Resident      = "VmRSS"
 	ResidentPeak  = "VmHWM"   // its peak since the start, or the last reset
 	ResidentFiles = "RssFile" // file pages in it
 )

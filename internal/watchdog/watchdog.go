@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// Watchdog is a shell in its own session, whose standard input ends with this process, or when it is released.
+// Watchdog is a shell in its own session. Its standard input ends with this process, or with Release.
 type Watchdog struct {
-	pipe *os.File      // the only other end of the shell's standard input
-	pid  int           // the shell's
-	done chan struct{} // closed when the shell has ended
+	pipe *os.File // the only other end of the shell's standard input
+	pid  int
+	done chan struct{}
 }
 
-// Start starts a shell with a script that reads its standard input to the end, acts, and exits. Its environment is PATH and
-// NAME=VALUE entries, not arguments, so that the shell does not match its own search.
+// Start starts a shell with a script that reads its standard input to the end, acts, and exits. NAME=VALUE entries reach it,
+// with PATH, as environment, not as arguments, so that a script's search for processes does not match its own shell.
 //
-// Start must be called before anything exists that the shell must clean up, so that our death never leaves it behind.
+// Call Start before anything exists that the shell must clean up, so that our death never leaves it behind.
 func Start(script string, environment ...string) (*Watchdog, error) {
 	// Both ends are close-on-exec: no process that we start can keep the pipe open.
 	reader, writer, err := os.Pipe()
@@ -40,7 +40,7 @@ func Start(script string, environment ...string) (*Watchdog, error) {
 		return nil, fmt.Errorf("the watchdog, a shell, cannot be started: %w", err)
 	}
 	w := &Watchdog{pipe: writer, pid: cmd.Process.Pid, done: make(chan struct{})}
-	// Ends with the shell, which ends after Release, with bounded waits.
+	// Ends with the shell, which ends after Release.
 	go func() {
 		defer close(w.done)
 		_ = cmd.Wait()
@@ -54,8 +54,8 @@ func (w *Watchdog) PID() int { return w.pid }
 // Done is closed when the shell has ended.
 func (w *Watchdog) Done() <-chan struct{} { return w.done }
 
-// Release ends the shell's standard input, with a last word to its script, and waits for the shell's end, or for that of ctx:
-// then the shell continues.
+// Release ends the shell's standard input, after word as the last line if it is not empty, and waits for the shell's end. If
+// ctx ends first, Release returns an error and the shell continues.
 func (w *Watchdog) Release(ctx context.Context, word string) error {
 	if word != "" {
 		_, _ = io.WriteString(w.pipe, word+"\n") // the shell may have been killed

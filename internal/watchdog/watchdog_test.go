@@ -10,8 +10,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestRelease checks that a shell acts when it is released, with its environment and the last word, and that the wait for it is
-// bounded.
 func TestRelease(t *testing.T) {
 	depth.Needs(t, "a second process")
 	file := filepath.Join(t.TempDir(), "told")

@@ -13,7 +13,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// Bounds of a file.
 const (
 	// BytesMax bounds a file's size.
 	BytesMax = 1 << 20
@@ -22,7 +21,7 @@ const (
 	depthMax  = 64
 )
 
-// Parse parses a file's text; file is its name in mistakes. It returns nil if nothing can be read, for a reason in the report.
+// Parse parses a file's text; file is its name in mistakes. It returns nil if nothing can be read; the report has the reason.
 func Parse(file string, data []byte, r *Report) *Value {
 	p := &parser{file: file, data: data, Report: r}
 	begin := ir.Pos{File: file, Line: 1, Col: 1}
@@ -45,7 +44,7 @@ type parser struct {
 	file string
 	data []byte
 	*Report
-	values int          // so far
+	values int
 	inside []*yaml.Node // anchors being resolved
 }
 
@@ -55,7 +54,6 @@ func (p *parser) pos(line, col int) ir.Pos {
 
 func (p *parser) at(n *yaml.Node) ir.Pos { return p.pos(n.Line, n.Column) }
 
-// document returns the only document's root; nil after a mistake.
 func (p *parser) document() *yaml.Node {
 	loader, err := yaml.NewLoader(bytes.NewReader(p.data))
 	if err != nil {
@@ -82,7 +80,6 @@ func (p *parser) document() *yaml.Node {
 	return doc.Content[0]
 }
 
-// syntax reports a syntax error, after which nothing is read.
 func (p *parser) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
@@ -100,7 +97,6 @@ func (p *parser) syntax(err error) {
 	p.Add(p.pos(mark.Line, mark.Column), "not YAML: %s%s", oneLine(text), p.remedy(mark.Line, load.Message))
 }
 
-// remedy advises on the most common mistakes.
 func (p *parser) remedy(line int, message string) string {
 	lines := strings.Split(string(p.data), "\n")
 	text := ""
@@ -187,7 +183,6 @@ func (p *parser) scalar(v *Value, n *yaml.Node) *Value {
 	return v
 }
 
-// wholeNumber reports whether a text is digits, optionally with a sign.
 func wholeNumber(text string) bool {
 	digits := strings.TrimLeft(text, "+-")
 	return digits != "" && len(text)-len(digits) <= 1 && strings.Trim(digits, "0123456789") == ""

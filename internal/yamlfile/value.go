@@ -65,14 +65,14 @@ func (v *Value) Scalar() (string, bool) {
 	return v.text, v.kind == boolKind || v.kind == intKind || v.kind == floatKind || v.kind == textKind
 }
 
-// Items are the elements of a list, in order; nil for others. The caller must not change them.
+// Items are a list's elements; nil for others. The caller must not change them.
 func (v *Value) Items() []*Value { return v.items }
 
-// Fields are the keys of a map, in order, those of merge keys last; nil for others. The caller must not change them.
+// Fields are a map's keys, those of merge keys last; nil for others. The caller must not change them.
 func (v *Value) Fields() []Field { return v.fields }
 
-// Go returns the value as encoding/json would: nil, bool, *big.Int, float64, string, []any, or []Field for a map, in order. It
-// fails for a number that is not finite.
+// Go returns the value as nil, bool, *big.Int, float64, string, []any, or []Field for a map. It fails for a number that is not
+// finite.
 func (v *Value) Go() (any, error) {
 	switch v.kind {
 	case boolKind:
@@ -96,8 +96,7 @@ func (v *Value) Go() (any, error) {
 
 func shown(text string) string { return strconv.Quote(clip.Runes(text, 60)) }
 
-// Map returns the fields of a map whose keys the file chooses. Anything else is a mistake; what names the map's content, such
-// as "parameters".
+// Map returns the fields of a map whose keys the file chooses. In mistakes, what names the content, such as "parameters".
 func (r *Report) Map(v *Value, what string) []Field {
 	if v.kind != mapKind {
 		r.Add(v.Pos, "%s are a map of names and what they stand for, not %s", what, v.Kind())
@@ -111,8 +110,8 @@ type Key struct {
 	Read func(*Value)
 }
 
-// Fields reads the values of a map's keys. A value that is no map, and unknown keys, are mistakes, except keys that begin with
-// x-, which hold anchors; what names the map's subject, such as "a scenario". It reports whether the value is a map.
+// Fields reads the values of a map's keys, and reports whether v is a map. An unknown key is a mistake, unless it begins with
+// x- (for anchors). In mistakes, what names the subject, such as "a scenario".
 func (r *Report) Fields(v *Value, what string, known ...Key) bool {
 	if v.kind != mapKind {
 		r.Add(v.Pos, "%s is a map of keys and values, not %s; its keys are %s", what, v.Kind(), keyNames(known))
@@ -168,7 +167,7 @@ func (r *Report) Text(v *Value, what string) (string, bool) {
 	return text, true
 }
 
-// Line reads a text of one line.
+// Line reads a text of one line, without outer spaces.
 func (r *Report) Line(v *Value, what string) (string, bool) {
 	text, ok := r.Text(v, what)
 	if text = strings.TrimSpace(text); ok && strings.ContainsAny(text, "\n\r") {
@@ -204,7 +203,7 @@ func (v *Value) describe() string {
 	return v.Kind()
 }
 
-// Bool reads true or false; what names it in the mistake.
+// Bool reads true or false.
 func (r *Report) Bool(v *Value, what string) (b, ok bool) {
 	switch text, scalar := v.Scalar(); {
 	case scalar && text == "true":

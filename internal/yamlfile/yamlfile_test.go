@@ -18,7 +18,6 @@ func told(text string) (*Value, string) {
 	return v, ""
 }
 
-// written shows a value as JSON-like text.
 func written(v *Value) string {
 	switch {
 	case v == nil:
@@ -46,7 +45,6 @@ func written(v *Value) string {
 	return fmt.Sprint(g)
 }
 
-// TestValues reads ordinary and unusual YAML.
 func TestValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: 1\nb: [x, 2.5, true, null, ~]\n":                 `{a:1 b:["x" 2.5 true <nil> <nil>]}`,
@@ -70,7 +68,6 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestMistakesOfTheFile checks that each mistake has its place and what to do, and that nothing panics.
 func TestMistakesOfTheFile(t *testing.T) {
 	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	var laughs strings.Builder
@@ -105,7 +102,6 @@ func TestMistakesOfTheFile(t *testing.T) {
 	}
 }
 
-// TestReading reads values of each kind, and checks the mistake for each other kind.
 func TestReading(t *testing.T) {
 	var r Report
 	v := Parse("f.yaml", []byte("text: x\nline: \"a\\nb\"\nn: 7\nbig: 99999999999999999999\nquoted: \"7\"\nspan: 20ms\nbad: 20\nnone:\nlist: [1, 2]\none: 1\nmpa: {}\nzzz: 1\nx-own: {a: 1}\n"), &r)
@@ -139,8 +135,6 @@ f.yaml:12:1: the thing has no key "zzz"; its keys are text, line, n, big, quoted
 	}
 }
 
-// TestErrorsOfOthers checks that positions are kept, that errors without one get the given place, and that each is reported
-// once, sorted.
 func TestErrorsOfOthers(t *testing.T) {
 	var r Report
 	at := ir.Pos{File: "f.yaml", Line: 9, Col: 2}
@@ -157,7 +151,6 @@ func TestErrorsOfOthers(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that any file gives values or mistakes.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a: 1\n", "a: &a [*a]\n", "<<: {a: 1}\n", "? x\n: y\n", "- |\n x\n", "a: !!binary x", "&a a: *a", "{*x: 1}"} {
 		f.Add(s)

@@ -57,7 +57,7 @@ func (BenchCmd) Help() string {
 	return b.String()
 }
 
-// Run puts the scenario under load, writes the record, and prints it.
+// Run applies the load, writes the record, and prints it.
 func (o *BenchCmd) Run(c *console.Console) error {
 	spec, run, err := o.config(c)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *BenchCmd) Run(c *console.Console) error {
 	return o.finish(c, found, console.Ended(ctx, err))
 }
 
-// finish writes and prints a run's result, and returns the command's error. failed is why found is nil or incomplete.
+// failed is why found is nil or incomplete.
 func (o *BenchCmd) finish(c *console.Console, found *bench.OpenResult, failed error) error {
 	if found == nil {
 		return failed
@@ -143,7 +143,7 @@ func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 			return run, fmt.Errorf("--%w", err)
 		}
 		if i == 0 {
-			run.Objectives = nil // use the scenario's
+			run.Objectives = nil // replace the scenario's
 		}
 		run.Objectives = append(run.Objectives, bound)
 	}
@@ -151,7 +151,6 @@ func (o *BenchCmd) load(k *bench.Case, limits load.Limits) (run bench.OpenRun, e
 	return run, err
 }
 
-// warmUpMax bounds a warm-up of unknown length by default; it is at most a third of the measured time.
 const warmUpMax = 10 * time.Second
 
 func (o *BenchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
@@ -173,7 +172,6 @@ func (o *BenchCmd) warmUp(k *bench.Case, run *bench.OpenRun) error {
 	return nil
 }
 
-// arriving returns the flags' arrivals, else the scenario's.
 func (o *BenchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrivals, error) {
 	a := k.Arriving
 	if o.Arrivals != "" {
@@ -204,7 +202,7 @@ func (o *BenchCmd) arriving(k *bench.Case, run *bench.OpenRun) (arrivals.Arrival
 	return a, nil
 }
 
-// atRate returns a process with another's mean rate over the measured phase; a itself without a rate.
+// atRate scales arrivals to another's mean rate over the measured phase.
 func atRate(a, like arrivals.Arrivals, run *bench.OpenRun) (arrivals.Arrivals, error) {
 	if !a.Open() {
 		if len(a.InFlight()) > 0 {

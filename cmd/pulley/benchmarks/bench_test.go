@@ -14,7 +14,6 @@ import (
 	"pulley/reports/record"
 )
 
-// TestBenchKeepsWhatItHas writes and prints the beginning of a run that was interrupted, which still ends with the interruption.
 func TestBenchKeepsWhatItHas(t *testing.T) {
 	interrupted := &console.Status{Code: 130}
 	var printed strings.Builder
@@ -36,7 +35,6 @@ func TestBenchKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestBenchEnds wants the exit status that each verdict has.
 func TestBenchEnds(t *testing.T) {
 	finding := func(kind string) []record.LoadFinding { return []record.LoadFinding{{Kind: kind, Text: kind}} }
 	held, missed := []record.LoadObjective{{Held: true}}, []record.LoadObjective{{Held: true}, {}}

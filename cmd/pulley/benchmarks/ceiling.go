@@ -76,7 +76,6 @@ func (o *CeilingCmd) Run(c *console.Console) error {
 	return o.print(c, report)
 }
 
-// ofPoint is the length of each measurement of a point.
 func (o *CeilingCmd) ofPoint(points int) (time.Duration, error) {
 	shares := time.Duration(points*o.Runs) * 5 / 4 // with the warm-up
 	if least := shares * ceiling.MinDuration; o.Duration < least {

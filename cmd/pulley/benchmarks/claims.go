@@ -107,10 +107,9 @@ func (o *ClaimsCmd) print(c *console.Console, report *ClaimsReport) error {
 	})
 }
 
-// childEnv marks a process that measures one experiment.
 const childEnv = "PULLEY_CLAIMS_CHILD"
 
-// fresh returns a function that measures an experiment in a new process of this program; nil in such a process.
+// fresh returns a function that measures in a new process of this program; nil in such a process.
 func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, string) ([]claims.Claim, error) {
 	if os.Getenv(childEnv) != "" {
 		return nil
@@ -134,6 +133,6 @@ func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, 
 		if failed := json.Unmarshal(out, &report); failed != nil {
 			return nil, fmt.Errorf("%s in a process of its own: %w", experiment, errors.Join(err, failed))
 		}
-		return report.Claims, nil // they say themselves what was not measured
+		return report.Claims, nil // the claims name what was not measured
 	}
 }

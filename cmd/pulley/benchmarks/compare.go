@@ -107,7 +107,7 @@ func (o *CompareCmd) Run(c *console.Console) error {
 	return nil
 }
 
-// mayReplace rejects a directory with files of no earlier run, and an unusable history, before hours are spent.
+// mayReplace rejects, before hours are spent, a directory with files of no earlier run, and an unusable history.
 func (o *CompareCmd) mayReplace() error {
 	if err := console.MayReplace(o.Out, compareFiles...); err != nil || o.History == "" {
 		return err
@@ -182,7 +182,6 @@ func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.
 	return bench.Compare(ctx, cfg)
 }
 
-// write writes the record and the report.
 func (o *CompareCmd) write(found *bench.Comparison) error {
 	if err := found.Write(o.Out); err != nil {
 		return err
@@ -210,7 +209,6 @@ func (o *CompareCmd) print(c *console.Console, found *bench.Comparison) error {
 	return nil
 }
 
-// defaults sets what flags do not.
 func (o *CompareCmd) defaults() {
 	o.ownLoads = o.InFlight == 0 && o.Load == "both" && o.Workers == 0 && o.RunDuration == 0 && o.MinNodes == 0 && !o.Quick
 	if o.Runs == 0 {
@@ -256,7 +254,6 @@ func (o *CompareCmd) loads() ([]bench.Load, error) {
 	return loads, nil
 }
 
-// estimate describes the expected duration.
 func estimate(cfg bench.CompareConfig, quick bool) string {
 	text := fmt.Sprintf("%d rows, of %d runs each", cfg.Rows(), cfg.Runs)
 	if took, known := cfg.Estimate(); known {

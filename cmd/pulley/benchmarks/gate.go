@@ -45,8 +45,8 @@ type GateCmd struct {
 	until pairs.Until `kong:"-"` // from --max-duration
 }
 
-// pairsDefault is the default number of pairs. With random other load on the machine, a ratio's interval is some ±6 % with 40
-// pairs. Of 20 planted slowdowns of 10 %, 20 pairs find 16, and 40 find 20.
+// With random other load on the machine, a ratio's interval is some ±6 % with 40 pairs. Of 20 planted slowdowns of 10 %, 20
+// pairs find 16, and 40 find 20.
 const pairsDefault = 40
 
 // Help completes the command's help.
@@ -130,7 +130,6 @@ func (o *GateCmd) options() (gate.Options, error) {
 	return opts, o.check()
 }
 
-// check rejects incompatible flags.
 func (o *GateCmd) check() error {
 	turns := o.Revisions || o.SelfTest
 	switch {
@@ -167,7 +166,6 @@ func (o *GateCmd) pairs() int {
 	return o.Runs
 }
 
-// files judges earlier measurements.
 func (o *GateCmd) files(c *console.Console, opts gate.Options) (*gate.Report, error) {
 	var sides [2]gate.Side
 	for i, path := range o.words {
@@ -205,13 +203,12 @@ func readSide(path string, warn func(string)) (gate.Side, error) {
 	return gate.FromBenchmarks(path, f), nil
 }
 
-// The files of a gate.
+// Files of a gate.
 const (
 	GateJSON = "gate.json"
 	GateText = "gate.txt"
 )
 
-// mayReplace rejects a directory with files that no gate wrote.
 func (o *GateCmd) mayReplace() error {
 	entries, err := os.ReadDir(o.Out)
 	if err != nil {
@@ -253,8 +250,7 @@ func (o *GateCmd) publish(c *console.Console, value any, text string) error {
 	return c.Print(text)
 }
 
-// serverFor opens a server if a backend in flags of pulley compare needs one, and returns the commands' environment for it and
-// a function that closes it.
+// serverFor opens a server if a backend in flags of pulley compare needs one. env names it to the commands.
 func (o *GateCmd) serverFor(ctx context.Context, c *console.Console, flags []string) (env []string, closing func(), err error) {
 	if !needsPostgres(flags) {
 		return nil, func() {}, nil

@@ -19,11 +19,10 @@ import (
 	"pulley/engine/backend/designs"
 )
 
-// gateFlags are the default flags of pulley compare for two revisions: both pushing designs, for latency and throughput, in
-// short runs.
+// gateFlags are the default flags of pulley compare for two revisions: short runs of both pushing designs.
 var gateFlags = []string{"fanout=100", "chain=10", "--backends", "push,journal", "--run-duration", "200ms"}
 
-// runsOfTurn is the number of runs in a turn, of which the least disturbed counts.
+// runsOfTurn is the number of runs in a turn. The least disturbed run counts.
 const runsOfTurn = 5
 
 type compareTurn struct {
@@ -32,7 +31,6 @@ type compareTurn struct {
 	env     []string
 }
 
-// flagsOf adds the flags that a turn needs.
 func flagsOf(flags []string) ([]string, error) {
 	out := append([]string{"compare"}, flags...)
 	if hasFlag(flags, "out") {
@@ -54,7 +52,6 @@ func hasFlag(flags []string, name string) bool {
 	return slices.ContainsFunc(flags, func(f string) bool { return f == "--"+name || strings.HasPrefix(f, "--"+name+"=") })
 }
 
-// needsPostgres reports whether a comparison with these flags needs a server, or may.
 func needsPostgres(flags []string) bool {
 	for i, f := range flags {
 		list, ok := strings.CutPrefix(f, "--backends=")
@@ -70,7 +67,6 @@ func needsPostgres(flags []string) bool {
 	return true
 }
 
-// run runs the turn and returns its record.
 func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 	args := append(append([]string{t.program}, t.flags...), "--out", dir)
 	if _, err := (pairs.Command{Args: args, Env: t.env, Accept: []int{console.ExitFailed}}).Run(ctx); err != nil {
@@ -83,7 +79,7 @@ func (t compareTurn) run(ctx context.Context, dir string) (gate.Run, error) {
 	return runs[0], nil
 }
 
-// spell adapts flags to the turn's program: a baseline may be older than --run-duration, which it calls --run-time.
+// spell adapts flags to the turn's program: in an old baseline, --run-duration is --run-time.
 func (t *compareTurn) spell(ctx context.Context) error {
 	help, err := pairs.Command{Args: []string{t.program, "compare", "--help"}}.Run(ctx)
 	if err != nil || bytes.Contains(help, []byte("--run-duration")) {
@@ -98,7 +94,6 @@ func (t *compareTurn) spell(ctx context.Context) error {
 	return nil
 }
 
-// revisions builds two revisions, runs them in turn, and judges the pairs.
 func (o *GateCmd) revisions(ctx context.Context, c *console.Console, opts gate.Options) (_ *gate.Report, err error) {
 	opts.Paired, o.until = true, pairs.UntilAfter(o.MaxDuration)
 	repository, err := pairs.FindRepository(ctx, ".")
@@ -149,8 +144,7 @@ func (o *GateCmd) sideName(side pairs.Side) string {
 	return []string{"baseline", "candidate"}[side]
 }
 
-// compares builds pulley twice, and runs comparisons in turn. Paths are trimmed, so that programs do not differ in them and
-// common packages are built once.
+// compares builds pulley twice. -trimpath keeps the programs equal but for their code, and common packages are built once.
 func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Options, trees [2]*pairs.Checkout, flags []string, work string) (*gate.Report, error) {
 	var turns [2]compareTurn
 	for i, tree := range trees {

@@ -19,21 +19,18 @@ import (
 	"pulley/reports/record"
 )
 
-// plantCase is something planted, and how often it must be found.
 type plantCase struct {
-	Name  string
-	flags []string // of pulley compare, for the candidate
-	// workload are the flags of both sides.
+	Name     string
+	flags    []string // of pulley compare, for the candidate
 	workload []string
-	// found reports whether a report shows what was planted.
-	found func(*gate.Report) bool
-	// share of the tries that must find it; with nothing planted, fewer may.
+	found    func(*gate.Report) bool
+	// Share of the tries that must find it; with nothing planted, fewer must.
 	share float64
 	times int // multiplies the number of tries
 }
 
-// The workloads of the self-test: in memory for times, which is fastest, and on a server for rows. Under changing other load,
-// many short turns find more than few long ones.
+// Times are measured in memory, which is fastest, and rows on a server. Under changing other load, many short turns find more
+// than few long ones.
 var (
 	memoryWorkload = []string{"fanout=100", "--backends", "memory", "--load", "saturated", "--min-nodes", "5000"}
 	serverWorkload = []string{"fanout=100", "--backends", "push", "--load", "saturated", "--min-nodes", "5000", "--runs=1"}
@@ -81,7 +78,6 @@ type selfTestReport struct {
 	Results     []plantResult `json:"results"`
 }
 
-// selfTest plants faults, and counts how many are found.
 func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	opts.Paired = true
 	cases := plantCases()
@@ -119,7 +115,7 @@ func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	return nil
 }
 
-// plantAll makes the tries of all cases. With an error it also returns earlier results.
+// plantAll returns earlier results also with an error.
 func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Options, cases []plantCase) (*selfTestReport, error) {
 	report := &selfTestReport{OK: true, Pairs: o.pairs(), Disturbed: o.Disturb, Seed: o.Seed}
 	var flags []string
@@ -160,7 +156,7 @@ func (r *selfTestReport) tries() (n int) {
 	return n
 }
 
-// plant makes all tries of one case. With an error it also returns earlier results.
+// plant makes all tries of one case. It returns earlier results also with an error.
 func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Options, k plantCase, env []string) (r plantResult, ended error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -200,7 +196,6 @@ func (r *plantResult) add(k plantCase, judged *gate.Report) {
 	}
 }
 
-// judge compares what was found with what must be, after at least one try.
 func (r *plantResult) judge(k plantCase, took time.Duration) {
 	r.SecondsATry = math.Round(10*took.Seconds()/float64(r.Tries)) / 10
 	limit := k.share * float64(r.Tries)
@@ -211,7 +206,6 @@ func (r *plantResult) judge(k plantCase, took time.Duration) {
 	}
 }
 
-// try makes one comparison in a new directory.
 func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options, turns [2]compareTurn, seed uint64) (*gate.Report, error) {
 	dir, err := os.MkdirTemp("", "pulley-gate-*")
 	if err != nil {
@@ -255,7 +249,6 @@ func (r *selfTestReport) text() string {
 	return b.String()
 }
 
-// disturb loads processors at random intervals, until end is called.
 func disturb(seed uint64) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

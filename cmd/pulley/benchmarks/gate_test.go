@@ -8,8 +8,8 @@ import (
 	"pulley/bench/gate"
 )
 
-// TestGateHasEnoughPairs judges turns that are as noisy as those on a machine that other work disturbs at random, where 20 pairs found 16
-// of 20 slowdowns of 10 %: by default a gate takes so many pairs that it finds 19 of 20.
+// TestGateHasEnoughPairs judges turns as noisy as on a machine with random other load, where 20 pairs found 16 of 20 slowdowns
+// of 10 %: the default number of pairs finds 19 of 20.
 func TestGateHasEnoughPairs(t *testing.T) {
 	const (
 		tries = 400

@@ -53,7 +53,6 @@ func (HistoryCmd) Help() string {
 		"  pulley history --series 'fanout push 100 saturated nodes_per_s' --plot fanout.svg"
 }
 
-// skippedMax bounds the skipped lines reported one by one.
 const skippedMax = 10
 
 // Run adds, analyzes and prints.
@@ -120,7 +119,7 @@ func (o *HistoryCmd) check(now time.Time) (time.Time, error) {
 	return since, nil
 }
 
-// parseSince parses a day, a time or a duration before now. Empty: the zero time.
+// parseSince parses a day, a time, or a duration before now. The zero time means no bound.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -141,7 +140,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, errors.New("is neither a day as in 2026-01-31, nor a time in RFC 3339, nor as long ago as 30d or 12h")
 }
 
-// add appends what --add names. It reads everything before it writes.
+// add reads everything that --add names before it writes.
 func (o *HistoryCmd) add(c *console.Console, path string) error {
 	var all []history.Run
 	for _, from := range o.Add {
@@ -170,7 +169,6 @@ func appendHistory(c *console.Console, path string, runs []history.Run) error {
 	return nil
 }
 
-// runsOf reads a record or a benchmark's file.
 func (o *HistoryCmd) runsOf(c *console.Console, from string) ([]history.Run, error) {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -202,7 +200,6 @@ func (o *HistoryCmd) runsOf(c *console.Console, from string) ([]history.Run, err
 	return recordRuns(c, summary, manifest), nil
 }
 
-// recordRuns returns the runs of a record, and reports omitted rows.
 func recordRuns(c *console.Console, s *record.Summary, m *record.Manifest) []history.Run {
 	runs, left := history.FromRecord(s, m)
 	for _, l := range left {
@@ -233,7 +230,7 @@ func (o *HistoryCmd) analyze(path string, runs []history.Run, skipped []history.
 	return report, nil
 }
 
-// chosen reports whether the name has all words of one of the texts, or there are none.
+// chosen reports whether there are no texts, or the name has all words of one of them.
 func chosen(name string, texts []string) bool {
 	return len(texts) == 0 || slices.ContainsFunc(texts, func(text string) bool {
 		return !slices.ContainsFunc(strings.Fields(text), func(word string) bool { return !strings.Contains(name, word) })

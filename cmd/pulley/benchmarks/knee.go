@@ -55,7 +55,6 @@ func (KneeCmd) Help() string {
 		"  pulley knee fanout --scale connections=2,4,8,12,16,24"
 }
 
-// kneeJob is a parsed command line.
 type kneeJob struct {
 	kase       bench.Case
 	specs      []bench.TestbedSpec
@@ -82,8 +81,7 @@ func (o *KneeCmd) Run(c *console.Console) error {
 	return o.finish(c, report, console.Ended(ctx, failed))
 }
 
-// finish writes and prints the result, and returns the command's error. After a failure or interrupt it also writes what was
-// found: it took minutes.
+// After a failure or an interrupt, finish also writes what was found: that took minutes.
 func (o *KneeCmd) finish(c *console.Console, report *record.KneeReport, failed error) error {
 	if failed != nil && len(report.Knees)+len(report.Scalings) == 0 {
 		return failed
@@ -121,7 +119,6 @@ func kneeVerdict(r *record.KneeReport) error {
 	return nil
 }
 
-// wrongResult returns a wrong result of a run; empty: none.
 func wrongResult(k *record.Knee) string {
 	runs := slices.Clone(k.Closed)
 	for _, p := range k.Points {
@@ -199,7 +196,6 @@ func (o *KneeCmd) objectives(k *bench.Case) (out []record.KneeObjective, err err
 	return out, nil
 }
 
-// mayReplace rejects a directory with files that no earlier run of pulley knee wrote.
 func (o *KneeCmd) mayReplace(job *kneeJob) error {
 	if _, err := record.ReadKnees(filepath.Join(o.Out, record.KneeFile)); err == nil {
 		return nil
@@ -212,7 +208,7 @@ func (o *KneeCmd) mayReplace(job *kneeJob) error {
 	return console.MayReplace(o.Out, names...)
 }
 
-// measure opens a server if needed, and measures each scheduler. With an error it also returns what it has.
+// measure opens a server if needed. It returns earlier results also with an error.
 func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob) (report *record.KneeReport, err error) {
 	report = &record.KneeReport{
 		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: capacity.Methods(),

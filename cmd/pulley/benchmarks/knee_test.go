@@ -13,8 +13,6 @@ import (
 	"pulley/reports/record"
 )
 
-// TestKneeKeepsWhatItHas has the second scheduler of a search fail: what was found of the first one is written and printed, and the
-// command still ends with the error.
 func TestKneeKeepsWhatItHas(t *testing.T) {
 	failed := errors.New("the second scheduler cannot be opened")
 	for name, c := range map[string]struct {

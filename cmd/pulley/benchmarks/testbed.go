@@ -11,7 +11,7 @@ import (
 	"pulley/scenarios"
 )
 
-// testbedFlags are the flags of pulley bench and pulley knee for the system under load.
+// testbedFlags are the flags of bench and knee for the system under load.
 type testbedFlags struct {
 	Scenario string `arg:"" help:"What to run: a scenario (pulley list scenarios names them), with =SIZE for another size than its smallest, a scenario's FILE.yaml, or a program, FILE.ir."`
 	console.ServerFlags

@@ -41,7 +41,7 @@ func (c *Console) Say(format string, args ...any) {
 	}
 }
 
-// Progress returns where to show progress, and whether it is a terminal.
+// Progress returns where to show progress, and whether that is a terminal.
 func (c *Console) Progress() (w io.Writer, watched bool) {
 	if c.Quiet {
 		return io.Discard, false
@@ -49,14 +49,13 @@ func (c *Console) Progress() (w io.Writer, watched bool) {
 	return c.Err, IsTerminal(c.Err)
 }
 
-// complain writes a line to standard error.
 func (c *Console) complain(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_, _ = io.WriteString(c.Err, OneLine(fmt.Sprintf(format, args...))+"\n")
 }
 
-// Print writes to standard output, in one piece.
+// Print writes to standard output in one piece.
 func (c *Console) Print(text string) error {
 	if _, err := io.WriteString(c.Out, text); err != nil {
 		return fmt.Errorf("writing the output: %w", cause.Of(err))
@@ -64,7 +63,7 @@ func (c *Console) Print(text string) error {
 	return nil
 }
 
-// Show writes the output of write to standard output in one piece, or nothing on an error.
+// Show prints the output of write in one piece, or nothing on an error.
 func (c *Console) Show(write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -73,7 +72,7 @@ func (c *Console) Show(write func(io.Writer) error) error {
 	return c.Print(b.String())
 }
 
-// EncodeJSON writes a value as indented JSON.
+// EncodeJSON writes indented JSON, without HTML escapes.
 func EncodeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -81,14 +80,14 @@ func EncodeJSON(w io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// JSONText returns a value as indented JSON.
+// JSONText returns a value as EncodeJSON writes it.
 func JSONText(value any) (string, error) {
 	var b strings.Builder
 	err := EncodeJSON(&b, value)
 	return b.String(), err
 }
 
-// PrintAs prints a value as JSON if requested, else as text.
+// PrintAs prints value as JSON if requested, else text.
 func (c *Console) PrintAs(f FormatFlag, value any, text string) error {
 	if !f.JSON() {
 		return c.Print(text)
@@ -138,7 +137,7 @@ func (c *Console) Fail(err error) int {
 // ReasonsMax bounds the reported reasons of a refusal.
 const ReasonsMax = 20
 
-// Refuse makes a refusal of errors of the parser, the compiler or the registry, with a line for each reason and its position.
+// Refuse turns errors of the parser, the compiler or the registry into a refusal. Each line has a position. Other errors stay.
 func Refuse(err error, hints ...string) error {
 	var at *ir.Error
 	var all graph.CompileError
@@ -152,7 +151,6 @@ func Refuse(err error, hints ...string) error {
 	return &Refused{Lines: append(bound(inOrder(err)), hints...)}
 }
 
-// inOrder returns a line for each mistake, in the order of the text.
 func inOrder(err error) []string {
 	var all []*ir.Error
 	var others []string

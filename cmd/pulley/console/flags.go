@@ -8,8 +8,8 @@ import (
 	"pulley/scenarios"
 )
 
-// Flags of several commands. Each idea is a struct, which commands embed, so that a flag has one name, default and help text.
-// Kong's tag set sets what differs between commands.
+// Each idea is a struct that commands embed, so that a flag has one name, default and help text. Kong's tag set sets what
+// differs between commands.
 
 // FormatFlag is a command's output format.
 type FormatFlag struct {
@@ -24,7 +24,7 @@ type BackendFlag struct {
 	Backend string `default:"push" placeholder:"NAME" help:"The scheduler, with its options after colons, as in pull:scan=sql; pulley list backends names all. Default: push."`
 }
 
-// BackendsFlag names several schedulers. Its default is the variable backends.
+// BackendsFlag names several schedulers. The variable backends has the default.
 type BackendsFlag struct {
 	Backends []string `default:"${backends}" placeholder:"NAME,…" help:"The schedulers, with their options after colons, joined by commas; pulley list backends names all. Default: ${default}."`
 }
@@ -47,8 +47,8 @@ func (f InputFlag) InputText() string {
 	return *f.Input
 }
 
-// InputOf reads the input of a program, FILE.ir, that runs as a scenario, and checks that the program accepts it. Without a
-// program it is nil, and --input is rejected.
+// InputOf reads the input of a program, FILE.ir, that runs as a scenario, and checks it. The input is nil without a program;
+// then --input is rejected.
 func (f InputFlag) InputOf(c *Console, words ...string) (json.RawMessage, error) {
 	var input json.RawMessage
 	for _, word := range words {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// duplicateKey returns the first duplicate key in an object of a JSON text; empty if there is none, or if the text is no JSON.
+// duplicateKey returns the first duplicate key of an object; empty also if the text is no JSON.
 func duplicateKey(data []byte) string {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

@@ -15,7 +15,7 @@ import (
 	"pulley/reports/record"
 )
 
-// MayReplace rejects a directory with files of these names that no earlier run of ours wrote.
+// MayReplace rejects a directory with files of these names that no earlier run wrote.
 func MayReplace(dir string, names ...string) error {
 	if _, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile)); err == nil {
 		return nil
@@ -28,7 +28,7 @@ func MayReplace(dir string, names ...string) error {
 	return nil
 }
 
-// Writable creates the directory and checks that it is writable, before hours are spent.
+// Writable creates the directory and checks, before hours are spent, that it is writable.
 func Writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return fmt.Errorf("--out %s: %w; choose a directory that can be written", dir, err)
@@ -41,8 +41,8 @@ func Writable(dir string) error {
 	return os.Remove(f.Name())
 }
 
-// Begin begins a command that measures for minutes: it checks that the directory is writable, and calls mayReplace to check its
-// content. The context ends at a signal; the returned function stops that.
+// Begin begins a command that measures for minutes: it checks that dir is writable, calls mayReplace to check its content, and
+// tunes garbage collection. The context ends at a signal; the returned function stops the handling of signals.
 func Begin(dir string, mayReplace func() error) (context.Context, func(), error) {
 	if err := Writable(dir); err != nil {
 		return nil, nil, err

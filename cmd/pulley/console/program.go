@@ -21,7 +21,7 @@ import (
 // ProgramArg is a command's program with its limits.
 type ProgramArg struct {
 	File   string         `arg:"" name:"file" help:"The workflow, FILE.ir or FILE.py[:Class]; - reads a FILE.ir from standard input."`
-	source *python.Source `kong:"-"` // the translated Python file; nil before, and for other files
+	source *python.Source `kong:"-"` // nil before translation, and for other files
 	Limit  map[string]int `placeholder:"NAME=N" help:"Change a limit, for example nodes=20000 or value_bytes=4194304. May be repeated."`
 }
 
@@ -45,7 +45,6 @@ func (p *ProgramArg) Translate(c *Console) (program *plan.Program, text string, 
 	return program, ir.Print(tree), err
 }
 
-// parse reads the program. Positions in a Python file replace those in its translation.
 func (p *ProgramArg) parse(c *Console, limits ir.Limits) (*ir.Program, error) {
 	if p.IsPython() {
 		return p.parsePython(limits)
@@ -73,8 +72,7 @@ func compileTree(tree *ir.Program, limits ir.Limits) (*plan.Program, error) {
 	return program, nil
 }
 
-// Read reads a file, or standard input for -, and returns its name. It reads one byte more than most, so that the caller
-// notices an excess.
+// Read reads a file, or standard input for -, and returns its name. It reads up to most+1 bytes, so that an excess shows.
 func (c *Console) Read(path string, most int) (name string, data []byte, err error) {
 	if path == "-" {
 		data, err = io.ReadAll(io.LimitReader(c.In, int64(most)+1))
@@ -98,7 +96,6 @@ func (c *Console) Read(path string, most int) (name string, data []byte, err err
 	return path, data, nil
 }
 
-// limitsOf makes limits of names and numbers.
 func limitsOf(given map[string]int) (ir.Limits, error) {
 	var limits ir.Limits
 	if len(given) == 0 {

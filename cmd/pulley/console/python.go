@@ -28,7 +28,6 @@ func AskPython(ask func(context.Context, *python.Interpreter) error) (err error)
 	return Ended(ctx, refusePython(ask(ctx, interpreter)))
 }
 
-// refusePython converts Python's error about a file.
 func refusePython(err error) error {
 	var r *python.Refusal
 	if !errors.As(err, &r) {
@@ -37,7 +36,6 @@ func refusePython(err error) error {
 	return &Refused{Lines: bound(r.Lines)}
 }
 
-// parsePython translates a Python file. The program's positions, and those of its errors, are in that file.
 func (p *ProgramArg) parsePython(limits ir.Limits) (*ir.Program, error) {
 	var source *python.Source
 	err := AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
@@ -56,7 +54,7 @@ func (p *ProgramArg) parsePython(limits ir.Limits) (*ir.Program, error) {
 	return tree, nil
 }
 
-// Failure converts a failure of the compiled program to Python's form, if it is of an expression of a Python file.
+// Failure converts a failure of an expression of a Python file to Python's form.
 func (p *ProgramArg) Failure(f *plan.Failure) *plan.Failure {
 	if p.source == nil || f == nil {
 		return f
@@ -83,7 +81,7 @@ func (p *ProgramArg) RunPlain(input []byte) (outcome *python.Outcome, err error)
 	return outcome, err
 }
 
-// completeInput checks an input by the type hints of the workflow's run, and adds defaults.
+// completeInput checks an input by the workflow's type hints, and adds defaults.
 func (p *ProgramArg) completeInput(name string, data []byte) (full []byte, err error) {
 	err = AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
 		full, err = i.Complete(ctx, p.File, data)

@@ -13,7 +13,7 @@ import (
 	"pulley/python"
 )
 
-// helloMax bounds the import of a file, on a busy machine.
+// helloMax includes the import of a file, on a busy machine.
 const helloMax = 5 * time.Minute
 
 // endMax bounds the end of the workers, before they are killed. The pool kills idle ones sooner.
@@ -36,8 +36,8 @@ type PythonWorkers struct {
 	pool        *pool.Pool
 }
 
-// StartWorkers starts processes for the actions of the program's Python file, if the called actions need any. The caller closes
-// them; they also end when this process dies. A signal ends the start.
+// StartWorkers starts processes for the actions of the program's Python file, if the called actions need any. A signal ends the
+// start. The caller closes the processes; they also end when this process dies.
 func (p *ProgramArg) StartWorkers(actions []string, o WorkersConfig) (*PythonWorkers, error) {
 	if !slices.ContainsFunc(actions, func(name string) bool { return name != raiseAction }) {
 		registry, err := worker.NewRegistry(raise())
@@ -50,7 +50,7 @@ func (p *ProgramArg) StartWorkers(actions []string, o WorkersConfig) (*PythonWor
 	return w, Ended(ctx, err)
 }
 
-// StartWorkersOf starts processes for the actions of a Python file, FILE.py. The caller closes them, as in StartWorkers.
+// StartWorkersOf starts processes for the actions of FILE.py. The caller closes them, as in StartWorkers.
 func StartWorkersOf(ctx context.Context, file string, o WorkersConfig) (*PythonWorkers, error) {
 	w := &PythonWorkers{}
 	if err := w.start(ctx, file, o); err != nil {
@@ -86,7 +86,6 @@ func (w *PythonWorkers) start(ctx context.Context, file string, o WorkersConfig)
 	return nil
 }
 
-// raiseAction is the translation of a raise in Python.
 const raiseAction = "fail"
 
 func isRaise(a worker.Action) bool { return a.Name == raiseAction }

@@ -11,7 +11,7 @@ type ServerFlags struct {
 	DSN string `name:"dsn" placeholder:"DSN" help:"The Postgres to use, such as postgres://user@host:5432/database. Without it: PULLEY_DSN; else a server is started that ends with the command."`
 }
 
-// Serve finds or starts a server, and reports which. closing ends it, if it was started, and reports errors.
+// Serve opens a server, and reports which. closing ends a started server, and reports errors.
 func (f *ServerFlags) Serve(ctx context.Context, c *Console) (server *pgserver.Server, closing func(), err error) {
 	server, err = f.Open(ctx, func(line string) { c.Say("%s", line) })
 	if err != nil {

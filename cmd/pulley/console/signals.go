@@ -21,13 +21,12 @@ func (i *Interrupted) Error() string {
 	return fmt.Sprintf("ended by a signal (%v)", i.signal)
 }
 
-// signalGrace is the time after the first signal in which further ones are ignored: a sender such as timeout signals a command
-// and its process group, and means it once.
+// signalGrace is how long further signals are ignored: a sender such as timeout signals both a command and its process group.
 const signalGrace = time.Second
 
-// Interruptible returns a context that ends at the first terminating signal. A little later signals have their default effect
-// again, so that a second one ends the program. A command calls it after reading its input, which no context could interrupt.
-// The returned function stops the handling of signals.
+// Interruptible returns a context that ends at the first terminating signal. After signalGrace signals have their default
+// effect again, so that a second one ends the program. A command calls it after reading its input, which no context could
+// interrupt. The returned function stops the handling of signals.
 func Interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -57,8 +56,8 @@ func Interruptible() (context.Context, func()) {
 	})
 }
 
-// Ended returns the error of a command whose context may have ended: after a signal, one with the signal's status, which
-// contains err unless that comes from the signal; otherwise err.
+// Ended returns the error of a command whose context may have ended. After a signal it has the signal's status, and contains
+// err unless the signal caused err. Otherwise it is err.
 func Ended(ctx context.Context, err error) error {
 	var by *Interrupted
 	if !errors.As(context.Cause(ctx), &by) {

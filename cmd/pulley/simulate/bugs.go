@@ -13,13 +13,10 @@ import (
 
 const bugSearches = 10
 
-// searchesMax bounds them.
 const searchesMax = 1000
 
-// severalTimes reports whether to make several searches, with a table of results.
 func (o *Cmd) severalTimes() bool { return o.Runs != 0 || o.Bug == "all" }
 
-// searchAll makes several searches for each bug, and reports how many seeds they took.
 func (o *Cmd) searchAll(ctx context.Context, c *console.Console, planned []search.Search) error {
 	times := cmp.Or(o.Runs, bugSearches)
 	var all []*search.Searches
@@ -47,7 +44,7 @@ func orNone(bug string) string {
 	return bug
 }
 
-// mistaken describes a wrong result: a bug must be found, and without one nothing.
+// mistaken is empty if the search found the planted bug, or nothing without one.
 func mistaken(s *search.Searches) string {
 	switch {
 	case s.Name != "":

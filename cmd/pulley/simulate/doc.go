@@ -1,2 +1,2 @@
-// Package simulate is pulley sim: searches in simulated worlds, and forecasts of schedules.
+// Package simulate is pulley sim and forecast: searches in simulated worlds, and forecasts of schedules.
 package simulate

@@ -11,7 +11,7 @@ import (
 	"pulley/sim"
 )
 
-// Forecast summarizes the runs of a simulation. A figure is its median over the runs, with an interval.
+// Forecast summarizes the runs of a simulation. A figure is the median over the runs, with an interval.
 type Forecast struct {
 	Scenario  string   `json:"scenario"`
 	Workers   int      `json:"workers"`
@@ -22,7 +22,7 @@ type Forecast struct {
 	Seed      uint64   `json:"seed"` // of the first run
 	Runs      int      `json:"runs"`
 	Attempts  int      `json:"attempts"`  // in the first run
-	Completed int      `json:"completed"` // instances in the first run
+	Completed int      `json:"completed"` // instances, in the first run
 
 	Confidence  float64        `json:"confidence"` // of the intervals
 	MakespanMS  figure         `json:"makespan_ms"`
@@ -45,7 +45,6 @@ type figure struct {
 	Hi     float64 `json:"hi"`
 }
 
-// spreadMS summarizes durations.
 type spreadMS struct {
 	Mean figure `json:"mean"`
 	P50  figure `json:"p50"`
@@ -62,7 +61,7 @@ type forecastBounds struct {
 	UpperMS        *figure `json:"upper_ms"` // of any schedule without a worker idle while a task is ready
 }
 
-// add adds a run's figures, and drops its schedule, which may be large.
+// add drops the run's schedule, which may be large.
 func (f *Forecast) add(got *sim.Forecast) {
 	if len(f.got) == 0 {
 		f.Attempts = len(got.Schedule)
@@ -200,7 +199,6 @@ func (f *Forecast) text() string {
 	return b.String()
 }
 
-// brief formats a duration with four digits.
 func brief(d time.Duration) string {
 	step := time.Duration(1)
 	for d/step >= 10_000 {

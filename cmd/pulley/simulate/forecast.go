@@ -52,10 +52,9 @@ func (ForecastCmd) Help() string {
 		"  pulley forecast chain=1 --workers 4 --service lognormal:8ms,0.7 --arrivals 300/s"
 }
 
-// PlannedMost bounds the traces that the core plans; for larger ones readiness is counted in arrays, with the same schedule.
+// PlannedMost bounds the traces that the core plans. For larger traces arrays count readiness, with the same schedule.
 var PlannedMost = 10_000
 
-// tasksMax bounds a simulated trace.
 const tasksMax = 5_000_000
 
 // Run simulates, writes and prints.
@@ -121,7 +120,6 @@ func (o *ForecastCmd) simulate(c *console.Console) (err error) {
 	return o.tell(c, f)
 }
 
-// world builds what all runs have in common, and returns its name.
 func (o *ForecastCmd) world(c *console.Console) (cfg sim.Config, about string, err error) {
 	cfg = sim.Config{Workers: o.Workers, Instances: o.Instances, Quiet: true}
 	// Nothing is lost here, so no polling is needed.
@@ -226,7 +224,6 @@ func calledIn(cfg sim.Config) []string {
 	return cfg.Workload.Actions
 }
 
-// workload builds the workload, and returns its name.
 func (o *ForecastCmd) workload(c *console.Console, cfg *sim.Config) (string, error) {
 	if !o.traced() && (o.Trace != "" || o.Shape != "") {
 		return "", errors.New("--trace and --shape are for the scenario trace; write pulley forecast trace --workers …")
@@ -245,7 +242,6 @@ func (o *ForecastCmd) workload(c *console.Console, cfg *sim.Config) (string, err
 	return o.scenario(cfg)
 }
 
-// trace reads or makes a trace. A large one becomes jobs.
 func (o *ForecastCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (string, error) {
 	var t *wfformat.Trace
 	var err error

@@ -9,26 +9,24 @@ import (
 	"pulley/scenarios/behaviour"
 )
 
-// target is what is simulated.
 type target struct {
 	Scenario string `arg:"" optional:"" help:"What is simulated: a scenario (pulley list scenarios names them), with =SIZE for another size than its smallest, a scenario's FILE.yaml, or a program, FILE.ir or FILE.py[:Class]."`
 	console.SetFlag
 	console.InputFlag
 
-	mix     *scenarios.Mix         `kong:"-"` // of a scenario
+	mix     *scenarios.Mix         `kong:"-"`
 	workers *console.PythonWorkers `kong:"-"` // for the actions of a FILE.py
 }
 
 const programHelp = "Actions of a FILE.py are Python's own, run before the worlds begin: each call that the " +
 	"reference interpreter makes is run once, and gives the same in every world, whatever it would give there. How long it takes is drawn.\n\n"
 
-// isProgram reports whether the target is a workflow and no scenario.
 func (o *target) isProgram() bool {
 	arg := console.ProgramArg{File: o.Scenario}
 	return strings.HasSuffix(o.Scenario, ".ir") || o.Scenario == "-" || arg.IsPython()
 }
 
-// program reads FILE.ir or FILE.py and its input. Answers of a FILE.py's actions come from o.workers, which the caller closes.
+// program reads FILE.ir or FILE.py and its input. A FILE.py's actions answer through o.workers, which the caller closes.
 func (o *target) program(c *console.Console) (scenarios.Workload, error) {
 	if len(o.Set) > 0 {
 		return scenarios.Workload{}, errors.New("--set is for a scenario's parameters; write --input for a program")
@@ -61,8 +59,8 @@ func (o *target) program(c *console.Console) (scenarios.Workload, error) {
 	return w, nil
 }
 
-// answered is the program with its actions' answers, so that they need not run any more. A FILE.ir stays as it is: its actions
-// are built in, and always answer the same.
+// answered is the program with its actions' recorded answers. A FILE.ir needs none: its built-in actions always answer the
+// same.
 func (o *target) answered(c *console.Console) (_ *scenarios.Mix, err error) {
 	defer func() { err = errors.Join(err, o.closeWorkers()) }()
 	w, err := o.program(c)
@@ -82,7 +80,6 @@ func (o *target) answered(c *console.Console) (_ *scenarios.Mix, err error) {
 	return scenarios.Alone(w), nil
 }
 
-// closeWorkers ends the workers of a FILE.py.
 func (o *target) closeWorkers() error {
 	if o.workers == nil {
 		return nil

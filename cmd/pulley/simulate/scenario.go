@@ -16,7 +16,6 @@ import (
 	"pulley/sim"
 )
 
-// scenario builds what a forecast simulates, with its file's arrivals and durations, and names it.
 func (o *ForecastCmd) scenario(cfg *sim.Config) (string, error) {
 	s, size, err := o.named()
 	if err != nil {
@@ -48,8 +47,7 @@ func (o *ForecastCmd) scenarioSeed(s scenarios.Scenario) uint64 {
 
 const traceScenario = "trace"
 
-// serviceOf is the default duration of attempts at a workload's action: the scenario's, or the recorded one of a trace's task.
-// Nil: none.
+// serviceOf is an action's duration: the scenario's, or the recorded one of a trace's task. Nil: none.
 func serviceOf(w *scenarios.Workload, action string) sim.Service {
 	if law := w.Calls().Service(action); law != nil {
 		return sim.Each(law.Times())
@@ -60,7 +58,6 @@ func serviceOf(w *scenarios.Workload, action string) sim.Service {
 	return nil
 }
 
-// described reports whether a scenario's file has the duration of some action.
 func (o *ForecastCmd) described() bool {
 	if o.mix == nil {
 		return false
@@ -70,7 +67,6 @@ func (o *ForecastCmd) described() bool {
 	})
 }
 
-// describe lists the file's durations in the form of flags.
 func (o *ForecastCmd) describe() []string {
 	var list []string
 	for i := range o.mix.Workloads {
@@ -90,7 +86,7 @@ func (o *ForecastCmd) describe() []string {
 	return list
 }
 
-// ownServices draws by a flag for the action, or for all, or else by the scenario; otherwise an action takes no time.
+// ownServices uses the flag for the action, else for all actions, else the scenario; otherwise an action takes no time.
 func (o *ForecastCmd) ownServices(seed uint64, one map[string]sim.Distribution, all sim.Distribution) sim.Service {
 	of := map[*graph.Graph]*scenarios.Workload{}
 	for i := range o.mix.Workloads {
@@ -153,7 +149,6 @@ func (o *ForecastCmd) instances(cfg *sim.Config) int {
 	return 1
 }
 
-// instancesPaced is a number of instances that shows how they wait for each other.
 const instancesPaced = 1000
 
 // arriving is the number of instances of a process, up to most: a trace may have fewer.

@@ -75,7 +75,6 @@ func (o *Cmd) Run(c *console.Console) error {
 	return o.searchOnce(ctx, c, searches)
 }
 
-// outcome is a search's result, as JSON.
 type outcome struct {
 	Backend        string         `json:"backend"`
 	Bug            string         `json:"bug,omitempty"`
@@ -83,18 +82,17 @@ type outcome struct {
 	Steps          int            `json:"steps"`
 	VirtualSeconds float64        `json:"virtual_seconds"`
 	Seconds        float64        `json:"seconds"`
-	Faults         map[string]int `json:"faults"` // by kind
-	Never          []string       `json:"never"`  // kinds of steps and faults
+	Faults         map[string]int `json:"faults"`
+	Never          []string       `json:"never"` // kinds of steps and faults
 	Violation      *violation     `json:"violation"`
 }
 
 type violation struct {
 	Seed uint64   `json:"seed"`
 	Why  []string `json:"why"`
-	Case string   `json:"case"` // the smallest case's file
+	Case string   `json:"case"`
 }
 
-// searchOnce searches in each design, up to the first violation.
 func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []search.Search) error {
 	var text, covered strings.Builder
 	all := []outcome{}
@@ -142,7 +140,6 @@ func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []sea
 	return failed
 }
 
-// progressOf reports a search's progress, and when it would end without a find.
 func progressOf(c *console.Console, s search.Search) func(*explore.Coverage) {
 	total := s.To - s.From + 1
 	c.Say("%s: seeds %d..%d", s.Backend, s.From, s.To)
@@ -168,7 +165,6 @@ func outcomeOf(s search.Search, found *search.Found) outcome {
 	return one
 }
 
-// planned returns the searches: in each design, for each bug.
 func (o *Cmd) planned(c *console.Console) (planned []search.Search, err error) {
 	switch {
 	case o.Runs < 0 || o.Runs > searchesMax:
@@ -232,7 +228,7 @@ func simulated(names []string) ([]string, error) {
 	return names, nil
 }
 
-// bugs returns the bugs to plant in each design; an empty one means none.
+// bugs returns the bugs to plant in each design; an empty name means none.
 func (o *Cmd) bugs(backends []string) (map[string][]string, error) {
 	of := map[string][]string{}
 	found := false
@@ -258,7 +254,6 @@ func (o *Cmd) bugs(backends []string) (map[string][]string, error) {
 	return nil, &nearest.Unknown{Kind: "bug", Name: o.Bug, Known: append(cases.BugNames(""), "all")}
 }
 
-// bad writes the case of a violation, and describes how to replay it.
 func (o *Cmd) bad(c *console.Console, found *search.Found, one *outcome) (string, error) {
 	kase, why := *found.Bad, found.Why
 	kase.Why = why[0]
@@ -279,11 +274,10 @@ type played struct {
 	Violations     []string `json:"violations"`
 	Steps          int      `json:"steps"`
 	VirtualSeconds float64  `json:"virtual_seconds"`
-	Trace          string   `json:"trace"` // its hash
+	Trace          string   `json:"trace"` // a hash
 	Drawing        string   `json:"drawing"`
 }
 
-// replay replays a case, prints its steps and draws them.
 func (o *Cmd) replay(c *console.Console) error {
 	kase, err := cases.Load(o.Replay)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 var errNoProgram = errors.New("--input is for a program; name a FILE.ir or a FILE.py")
 
-// named finds the command line's scenario and size, by default the smallest one.
 func (o *target) named() (s scenarios.Scenario, size int, err error) {
 	name, size, sized, err := scenarios.ParseName(o.Scenario)
 	switch {
@@ -27,7 +26,6 @@ func (o *target) named() (s scenarios.Scenario, size int, err error) {
 	return s, size, err
 }
 
-// mixed builds the workloads.
 func (o *target) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (*scenarios.Mix, error) {
 	set, err := scenarios.ParseSet(o.Set)
 	if err != nil {
@@ -37,7 +35,7 @@ func (o *target) mixed(s scenarios.Scenario, size int, opts scenarios.Options) (
 	return s.Mix(size, opts)
 }
 
-// searched builds a search's workloads, which must be programs whose ends the reference interpreter knows.
+// searched builds a search's workloads: programs whose ends the reference interpreter knows.
 func (o *target) searched(c *console.Console) (*scenarios.Mix, error) {
 	if o.isProgram() {
 		return o.answered(c)
