@@ -37,7 +37,31 @@ type experiment struct {
 	about string
 	goal  bool // ours; otherwise published
 	fresh bool // needs its own process
+	takes effort
 	run   func(ctx context.Context, l *lab) ([]Claim, error)
+}
+
+// effort is how long one repetition takes on two current cores, in seconds, with its share of what comes before and after: measured
+// with --runs 1.
+type effort struct{ quick, full float64 }
+
+// estimate returns how long an experiment takes.
+func (c Config) estimate(e experiment) time.Duration {
+	repetition := e.takes.full
+	if c.Quick {
+		repetition = e.takes.quick
+	}
+	return time.Duration(float64(c.runs(e)) * repetition * float64(time.Second))
+}
+
+// Plan returns the number of chosen experiments, and approximately how long they take on two current cores.
+func (c Config) Plan() (experiments int, took time.Duration, err error) {
+	c.DSN = "any"
+	chosen, err := c.chosen()
+	for _, e := range chosen {
+		took += c.estimate(e)
+	}
+	return len(chosen), took, err
 }
 
 // experiments lists all, in the order of execution.
@@ -90,8 +114,7 @@ func (c Config) chosen() ([]experiment, error) {
 
 // Check validates the configuration, except for the DSN.
 func (c Config) Check() error {
-	c.DSN = "any"
-	_, err := c.chosen()
+	_, _, err := c.Plan()
 	return err
 }
 
@@ -103,10 +126,12 @@ func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 		return nil, err
 	}
 	var out []Claim
+	begun, rest := time.Now(), newCountdown(cfg, chosen)
 	for i, e := range chosen {
 		l := &lab{cfg: cfg, runs: cfg.runs(e), label: fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), e.name)}
-		l.printf("%s", e.about)
+		l.printf("%s; %s", e.about, rest.remaining(time.Since(begun)))
 		found, err := l.perform(ctx, e)
+		rest.finish(cfg.estimate(e))
 		if ctx.Err() != nil {
 			return out, ctx.Err()
 		}

@@ -126,3 +126,25 @@ func TestCheckRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestPlan checks that every experiment has an estimate, that estimates grow with repetitions, and that the rest is corrected by
+// what finished experiments took.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(claims.Help()) {
+		name := strings.Fields(line)[0]
+		for _, quick := range []bool{true, false} {
+			n, once, err := claims.Config{Only: []string{name}, Runs: 1, Quick: quick}.Plan()
+			if err != nil || n != 1 || once <= 0 {
+				t.Fatalf("%s: %d experiments, %v, %v", name, n, once, err)
+			}
+			if _, thrice, _ := (claims.Config{Only: []string{name}, Runs: 3, Quick: quick}).Plan(); thrice != 3*once {
+				t.Errorf("%s: %v once, and %v three times", name, once, thrice)
+			}
+		}
+	}
+	rest := claims.Countdown(100*time.Second, 20*time.Second)
+	if got := rest(40 * time.Second); got != "about 2m40s left" { // it takes twice as long as estimated
+		t.Error(got)
+	}
+}

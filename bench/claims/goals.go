@@ -17,18 +17,18 @@ const sourceGoals = "this project's goals"
 
 func goals() []experiment {
 	return []experiment{
-		{name: "linear", goal: true, about: "time, rows and WAL of a workflow grow as its nodes, from 10 to 100,000; pulled, as their square", run: goalLinear},
-		{name: "linear-loop", goal: true, about: "the same of loops from 32 to 10,000 iterations", run: goalLinearLoop},
-		{name: "cost", goal: true, about: "at most 0.05 commits and 0.9 kB of WAL for a node of push's fan-out", run: goalCost},
-		{name: "join", goal: true, about: "the completions of a join of 10,000 do not wait for one another", run: goalJoin},
-		{name: "drop", goal: true, about: "the journal drops events for less than half of what they cost", run: goalDrop},
-		{name: "engines", goal: true, about: "four engines do as much as one, without a deadlock, and treat instances alike", run: goalEngines},
-		{name: "hop", goal: true, about: "a hop takes 0.6 (journal: 1.2) times what its transaction takes; no poll is to be seen", run: goalHop},
-		{name: "result", goal: true, about: "from Submit to the result of one action in the time of 4 commits (journal: 3), of which it makes 2", run: goalResult},
-		{name: "burst", goal: true, about: "10,000 canceled instances are cleaned up without a dent in others' throughput", run: goalBurst},
-		{name: "asleep", goal: true, fresh: true, about: "bytes in the engine and in the database for each of a million instances that sleep, or wait", run: goalAsleep},
-		{name: "tasks", goal: true, about: "500 concurrent tasks within 25 MB of a program that embeds the engine", run: goalTasks},
-		{name: "instances", goal: true, fresh: true, about: "100,000 running instances of 10 nodes within 1 GB", run: goalInstances},
+		{name: "linear", goal: true, about: "time, rows and WAL of a workflow grow as its nodes, from 10 to 100,000; pulled, as their square", takes: effort{4, 130}, run: goalLinear},
+		{name: "linear-loop", goal: true, about: "the same of loops from 32 to 10,000 iterations", takes: effort{4, 60}, run: goalLinearLoop},
+		{name: "cost", goal: true, about: "at most 0.05 commits and 0.9 kB of WAL for a node of push's fan-out", takes: effort{1, 2}, run: goalCost},
+		{name: "join", goal: true, about: "the completions of a join of 10,000 do not wait for one another", takes: effort{2, 5}, run: goalJoin},
+		{name: "drop", goal: true, about: "the journal drops events for less than half of what they cost", takes: effort{0.5, 1.5}, run: goalDrop},
+		{name: "engines", goal: true, about: "four engines do as much as one, without a deadlock, and treat instances alike", takes: effort{4, 23}, run: goalEngines},
+		{name: "hop", goal: true, about: "a hop takes 0.6 (journal: 1.2) times what its transaction takes; no poll is to be seen", takes: effort{1.5, 4}, run: goalHop},
+		{name: "result", goal: true, about: "from Submit to the result of one action in the time of 4 commits (journal: 3), of which it makes 2", takes: effort{1.5, 5}, run: goalResult},
+		{name: "burst", goal: true, about: "10,000 canceled instances are cleaned up without a dent in others' throughput", takes: effort{3, 45}, run: goalBurst},
+		{name: "asleep", goal: true, fresh: true, about: "bytes in the engine and in the database for each of a million instances that sleep, or wait", takes: effort{1.5, 105}, run: goalAsleep},
+		{name: "tasks", goal: true, about: "500 concurrent tasks within 25 MB of a program that embeds the engine", takes: effort{2, 3}, run: goalTasks},
+		{name: "instances", goal: true, fresh: true, about: "100,000 running instances of 10 nodes within 1 GB", takes: effort{2, 38}, run: goalInstances},
 	}
 }
 

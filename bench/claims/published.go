@@ -21,13 +21,13 @@ const (
 
 func published() []experiment {
 	return []experiment{
-		{name: "speedup", about: "pushing is 10, 50, 100 and 500 times as cheap as pulling at as many nodes", run: speedup},
-		{name: "loop", about: "a loop of 32 × 3 costs 4,600 operations pulled and 96 pushed; i² × a against i × a", run: loop},
-		{name: "growth", about: "a completion costs O(d), d its successors: no quadratic blow-up", run: growth},
-		{name: "throughput", about: "155 tasks/s, p99 below 700 ms; at most about 2,000 tasks/s", run: throughput},
-		{name: "memory", about: "about 10 MB for 500 concurrent tasks", fresh: true, run: memory},
-		{name: "processes", about: "155 (later 737) tasks/s, p99 below 700 ms, about 10 MB, where tasks are processes: 500 at once", run: processes},
-		{name: "dispatch", about: "0 to 5 s from pending to dispatched", run: dispatch},
+		{name: "speedup", about: "pushing is 10, 50, 100 and 500 times as cheap as pulling at as many nodes", takes: effort{3, 5}, run: speedup},
+		{name: "loop", about: "a loop of 32 × 3 costs 4,600 operations pulled and 96 pushed; i² × a against i × a", takes: effort{3, 4}, run: loop},
+		{name: "growth", about: "a completion costs O(d), d its successors: no quadratic blow-up", takes: effort{1, 1.5}, run: growth},
+		{name: "throughput", about: "155 tasks/s, p99 below 700 ms; at most about 2,000 tasks/s", takes: effort{1, 2}, run: throughput},
+		{name: "memory", about: "about 10 MB for 500 concurrent tasks", fresh: true, takes: effort{0.5, 0.5}, run: memory},
+		{name: "processes", about: "155 (later 737) tasks/s, p99 below 700 ms, about 10 MB, where tasks are processes: 500 at once", takes: effort{15, 15}, run: processes},
+		{name: "dispatch", about: "0 to 5 s from pending to dispatched", takes: effort{1.5, 2.5}, run: dispatch},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"pulley/bench/claims"
 	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
+	"pulley/internal/plural"
 	"pulley/reports/record"
 )
 
@@ -22,7 +23,7 @@ import (
 type ClaimsCmd struct {
 	console.ServerFlags
 	Only  []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
-	Goals bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes about a quarter of an hour, and 4 GB of disk."`
+	Goals bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes 4 GB of disk."`
 	Quick bool     `help:"Fewer repetitions and smaller sizes."`
 	Runs  int      `placeholder:"N" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick and of goals."`
 	console.FormatFlag
@@ -58,7 +59,8 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 	if o.Goals && o.Only != nil {
 		return console.Refuse(errors.New("--goals and --only are both given; choose one"))
 	}
-	if err := cfg.Check(); err != nil {
+	experiments, took, err := cfg.Plan()
+	if err != nil {
 		return console.Refuse(err)
 	}
 	if os.Getenv(childEnv) == "" {
@@ -75,6 +77,9 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 	report := ClaimsReport{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
 	if report.Postgres, err = settings(ctx, server); err != nil {
 		return console.Ended(ctx, err)
+	}
+	if os.Getenv(childEnv) == "" {
+		c.Say("%s, about %s on two cores", plural.Of(experiments, "experiment"), took.Round(estimateGrain(took)))
 	}
 	found, failed := claims.Measure(ctx, cfg)
 	if failed != nil && len(found) == 0 {
