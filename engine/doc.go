@@ -55,9 +55,9 @@
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
 //	engine/backend/postgres/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, engine/pgserver/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/forward, engine/backend/postgres/journal/ownership, engine/backend/state
-//	engine/backend/postgres/journal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
-//	engine/backend/postgres/journal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state
+//	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
+//	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause

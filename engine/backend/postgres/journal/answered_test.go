@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/internal/forward"
 )
 
 // patient is a clock whose pauses never end: only a signal ends a wait.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"

@@ -8,7 +8,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/internal/forward"
 	"pulley/engine/pgserver/pgtest"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/plan"
 )
 

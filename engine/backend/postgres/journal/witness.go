@@ -8,8 +8,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/forward"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/forward"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/internal/forward"
 )
 
 // A request is the body of a row. The owner of the shard reads it there, and writes its answer into the same row.

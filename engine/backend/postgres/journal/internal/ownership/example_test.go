@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 )
 
 // An owner acquires each shard that is free, and keeps it for as long as it renews the lease. The DSN leads to a schema of the
