@@ -117,8 +117,8 @@
 //	sim/judge                  | holds what happens in a world against the invariants           | engine/plan/model, sim/world
 //	sim/pgsim                  | Postgres as designs see it in a world, and what they share of it | sim/judge
 //	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, sim/pgsim
-//	sim/pgsim/fingerprint      | tells when a statement has changed that a simulated one is for | –
-//	sim/shadow                 | holds simulated statements against Postgres, for tests         | engine/pgserver/pgtest, sim/pgsim
+//	sim/internal/fingerprint   | tells when a statement has changed that a simulated one is for | –
+//	sim/internal/shadow        | holds simulated statements against Postgres, for tests         | engine/pgserver/pgtest, sim/pgsim
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
@@ -168,8 +168,8 @@
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
-//	sim/pgsim                  | sim/pgsim/fingerprint
-//	sim/pgsim/*                | sim/pgsim/fingerprint, sim/shadow
+//	sim/pgsim                  | sim/internal/fingerprint
+//	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract, and a second set of types
 // would have to be kept equal to it. Every package below engine may import engine/internal/....

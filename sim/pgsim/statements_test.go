@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"pulley/engine/backend/postgres"
-	"pulley/sim/pgsim/fingerprint"
+	"pulley/sim/internal/fingerprint"
 )
 
 func TestStatements(t *testing.T) {

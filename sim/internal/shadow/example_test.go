@@ -8,8 +8,8 @@ import (
 
 	"pulley/engine/backend/postgres"
 	"pulley/sim/db"
+	"pulley/sim/internal/shadow"
 	"pulley/sim/pgsim"
-	"pulley/sim/shadow"
 	"pulley/sim/world"
 )
 

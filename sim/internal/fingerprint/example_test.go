@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"pulley/sim/pgsim/fingerprint"
+	"pulley/sim/internal/fingerprint"
 )
 
 // The test of a simulated design fails when a statement changes that it was written for.
