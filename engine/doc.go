@@ -73,8 +73,7 @@
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
-//	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | internal/pause
-//	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
+//	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, internal/pgimage, internal/depth
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, internal/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/cause, internal/clip, internal/nearest
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, internal/yamlfile
@@ -136,6 +135,7 @@
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
+//	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
 //	internal/procstatus        | reads what the kernel says of this process's memory             | –

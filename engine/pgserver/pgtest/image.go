@@ -7,7 +7,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"pulley/engine/pgserver/pgimage"
+	"pulley/internal/pgimage"
 )
 
 // NeedImage ensures Docker with an image of Postgres, and sets PULLEY_POSTGRES_IMAGE to it for the rest of the test. Without

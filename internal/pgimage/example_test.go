@@ -7,7 +7,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"pulley/engine/pgserver/pgimage"
+	"pulley/internal/pgimage"
 )
 
 // Tests that want Postgres in a container have the image made where no registry can be reached, once for all of them.
