@@ -8,8 +8,8 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/load"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/scenarios/arrivals"
 )
 

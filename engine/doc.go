@@ -54,7 +54,7 @@
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
-//	engine/backend/postgres/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, engine/pgserver/pgtest
+//	engine/backend/postgres/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, internal/pgtest
 //	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
@@ -73,7 +73,6 @@
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
-//	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, internal/pgimage, internal/depth
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, internal/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/cause, internal/clip, internal/nearest
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, internal/yamlfile
@@ -117,7 +116,7 @@
 //	sim/pgsim                  | Postgres as designs see it in a world, and what they share of it | sim/judge
 //	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, sim/pgsim
 //	sim/internal/fingerprint   | tells when a statement has changed that a simulated one is for | –
-//	sim/internal/shadow        | holds simulated statements against Postgres, for tests         | engine/pgserver/pgtest, sim/pgsim
+//	sim/internal/shadow        | holds simulated statements against Postgres, for tests         | internal/pgtest, sim/pgsim
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
@@ -136,6 +135,7 @@
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
 //	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause
+//	internal/pgtest            | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, internal/pgimage, internal/depth
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
 //	internal/procstatus        | reads what the kernel says of this process's memory             | –
@@ -145,7 +145,7 @@
 // A package's tests may also import:
 //
 //	tests of                   | may import, too
-//	every package              | engine/pgserver/pgtest, internal/depth
+//	every package              | internal/pgtest, internal/depth
 //	engine/ir/programs         | engine/graph
 //	engine/graph               | engine, engine/backend/memory
 //	engine/reference           | engine/reference/referencetest

@@ -18,9 +18,9 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/pgtest"
 )
 
 // thumbnails is a program that calls actions of a person's own, one of which has the name of a built-in one.

@@ -7,7 +7,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // TestCancel cancels an instance that another process runs, on every backend that keeps one.

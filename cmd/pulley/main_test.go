@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // asCommand has the test binary be the command itself, so that it is tested as its users run it, and

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // TestRunKnowsWhatAnIDWasMadeOf refuses an instance that was made of another program or input, and reads its result without a program.

@@ -16,8 +16,8 @@ import (
 
 	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/pgimage"
+	"pulley/internal/pgtest"
 )
 
 // templateName is the database that every test clones.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // TestArrays checks that the server reads and returns each kind of array.

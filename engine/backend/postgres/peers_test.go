@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // TestPeers checks that engines that listen to a schema divide its shards: at once when one joins or leaves, after a refresh when

@@ -14,7 +14,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/graph"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // severalTries is the number of statements of a renewal with several tries.

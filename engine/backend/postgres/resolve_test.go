@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/pgserver"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // TestWasCommitted checks that the status of a transaction is resolved, and is unknown after a crash, when its id may be reused or

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -13,7 +13,7 @@ import (
 
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 	"pulley/sim/db"
 	"pulley/sim/pgsim"
 	"pulley/sim/world"

@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/pgsim"

@@ -15,8 +15,8 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/internal/pgtest"
 )
 
 // Conformance runs the suite of backends, each case in its own schema. held counts what is stored; nil: it is not checked.

@@ -9,8 +9,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // WarmCuts are the cuts of a connection in use. Lost messages of the client are cut after a message that arrived.

@@ -16,8 +16,8 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/internal/pgtest"
 )
 
 // Backend is a backend of a design.

@@ -6,7 +6,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // TestLostCommit cuts the connection at every message of a completion, and checks the answers and that everything ends as usual

@@ -5,7 +5,7 @@ import (
 
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

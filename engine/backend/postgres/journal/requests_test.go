@@ -9,7 +9,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/backend/postgres/journal/internal/forward"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // post is a world in which the test answers for the owner of a shard, and another backend calls it.

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/backend/postgres/designtest"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

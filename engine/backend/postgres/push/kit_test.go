@@ -8,7 +8,7 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // TestMain starts and stops the server that the tests use.

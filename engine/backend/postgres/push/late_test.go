@@ -13,8 +13,8 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/internal/pgtest"
 )
 
 // TestLateCommit checks that a commit that arrives after its completion was resolved is stale and changes nothing (I3). In a

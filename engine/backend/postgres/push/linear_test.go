@@ -16,8 +16,8 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // steepest is the largest logarithmic slope that counts as linear.

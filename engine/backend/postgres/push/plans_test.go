@@ -14,8 +14,8 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // The most rows that a statement may read: for each item, and in addition.
