@@ -43,7 +43,6 @@
 //	engine/expr                | JSON values and Starlark expressions, both bounded             | engine/ir
 //	engine/graph               | the compiled workflow; builder; DOT and Mermaid                | engine/expr
 //	engine/reference           | the definition of a workflow's result: a direct interpreter    | engine/expr, internal/clip
-//	engine/reference/referencetest | programs and actions for tests of it                           | engine/reference
 //	engine/oracle              | histories of runs, and the oracles that judge them             | engine/graph, engine/reference
 //	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
 //	engine/plan/model          | the plainest thing that obeys plans, for simulators and tests  | engine/plan
@@ -139,6 +138,7 @@
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
 //	internal/procstatus        | reads what the kernel says of this process's memory             | –
+//	internal/referencetest     | programs and actions for tests of it                           | engine/reference
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //
@@ -148,8 +148,8 @@
 //	every package              | internal/pgtest, internal/depth
 //	engine/ir/programs         | engine/graph
 //	engine/graph               | engine, engine/backend/memory
-//	engine/reference           | engine/reference/referencetest
-//	engine/oracle              | engine/reference/referencetest
+//	engine/reference           | internal/referencetest
+//	engine/oracle              | internal/referencetest
 //	engine/plan                | engine/ir/programs, engine/plan/model, engine/reference
 //	engine/backend/backendtest | engine/backend/memory
 //	engine/backend/differ      | engine/backend/designs
