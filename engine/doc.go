@@ -53,7 +53,7 @@
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
-//	engine/backend/postgres/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, internal/pgtest
+//	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, internal/pgtest
 //	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
@@ -138,7 +138,7 @@
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
 //	internal/procstatus        | reads what the kernel says of this process's memory             | –
-//	internal/referencetest     | programs and actions for tests of it                           | engine/reference
+//	internal/referencetest     | programs and actions for tests of results                      | engine/reference
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //
@@ -155,8 +155,8 @@
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model
 //	engine/backend/memory      | engine/backend/backendtest
-//	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*
-//	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/designtest
+//	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
+//	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/internal/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/manifest     | engine/worker/httpjob/jobserver, engine, engine/backend/designs

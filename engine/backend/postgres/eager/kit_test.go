@@ -6,7 +6,7 @@ import (
 
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/internal/pgtest"
 )
 

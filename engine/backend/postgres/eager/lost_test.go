@@ -5,7 +5,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/internal/pgtest"
 )
 

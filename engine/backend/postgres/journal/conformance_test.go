@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/internal/pgtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/backend/postgres/journal/internal/forward"
 	"pulley/internal/pgtest"
 )

@@ -6,7 +6,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/internal/depth"
 	"pulley/internal/pgtest"

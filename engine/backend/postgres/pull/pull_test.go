@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
 	"pulley/internal/pgtest"

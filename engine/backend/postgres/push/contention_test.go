@@ -13,7 +13,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 )
 
 // TestMoved checks that no completion by the owner is stale while a renewal changes its row (I3).
