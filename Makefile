@@ -85,7 +85,7 @@ chaos: ## Run every backend while connections, processes and Postgres fail; CHAO
 # How many seeds of each design are played for the coverage of what decides.
 SIM_SEEDS ?= 0..9999
 SIM_OUT ?= out/sim
-SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/state,pulley/engine/backend/postgres,$\
+SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/state,pulley/internal/pgstore,$\
 	pulley/engine/backend/postgres/push,pulley/engine/backend/postgres/eager,pulley/engine/backend/postgres/pull,$\
 	pulley/engine/backend/postgres/journal,pulley/engine/backend/postgres/journal/internal/ownership,pulley/engine/backend/postgres/journal/internal/forward
 

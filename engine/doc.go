@@ -51,12 +51,12 @@
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
 //	engine/backend/state       | instances in memory: plans applied, and taken back             | engine/backend
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
-//	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
-//	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
-//	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, internal/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state
-//	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
-//	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
+//	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
+//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgstore
+//	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgstore, internal/pgtest
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state
+//	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
+//	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
@@ -110,7 +110,7 @@
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
 //	sim/cases                  | what simulated worlds are made from: programs, faults, planted bugs | engine/ir/programs, scenarios
-//	sim/world                  | a world of engines, server, network and faults, in virtual time | engine/dispatch, engine/backend/postgres, sim/cases, sim/db
+//	sim/world                  | a world of engines, server, network and faults, in virtual time | engine/dispatch, internal/pgstore, sim/cases, sim/db
 //	sim/judge                  | holds what happens in a world against the invariants           | engine/plan/model, sim/world
 //	sim/pgsim                  | Postgres as designs see it in a world, and what they share of it | sim/judge
 //	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, sim/pgsim
@@ -134,6 +134,7 @@
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
 //	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause
+//	internal/pgstore           | what the designs on Postgres share: pool, migrations, codecs   | engine/backend, engine/backend/postgres
 //	internal/pgtest            | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, internal/pgimage, internal/depth
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
@@ -155,6 +156,7 @@
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model
 //	engine/backend/memory      | engine/backend/backendtest
+//	engine/backend/postgres    | engine/backend/postgres/*
 //	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
 //	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/internal/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs

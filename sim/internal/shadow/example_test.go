@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 	"pulley/sim/db"
 	"pulley/sim/internal/shadow"
 	"pulley/sim/pgsim"
@@ -25,7 +26,7 @@ func ExampleTest() {
 		Name:      "own",
 		NewDesign: func(w *world.World, m *pgsim.Memory) pgsim.Design { return store{} },
 		Open: func(ctx context.Context, cfg postgres.Config) (shadow.Opened, error) {
-			return postgres.Open(ctx, cfg, os.DirFS("own")) // the real design, with its directory migrations
+			return pgstore.Open(ctx, cfg, os.DirFS("own")) // the real design, with its directory migrations
 		},
 		Cases:     24,
 		Tables:    []shadow.Table{shadow.Values("inbox", "variable path element value", func(s store) *db.Table[pgsim.ValueKey, json.RawMessage] { return s.inbox })},

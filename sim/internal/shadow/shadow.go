@@ -13,6 +13,7 @@ import (
 
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
+	"pulley/internal/pgstore"
 	"pulley/internal/pgtest"
 	"pulley/sim/db"
 	"pulley/sim/pgsim"
@@ -123,7 +124,7 @@ func (p *Postgres) close() {
 // dial opens a connection like a design's, except for clock_timestamp. Commits are asynchronous; crashReal flushes them before a
 // crash.
 func (p *Postgres) dial() *pgx.Conn {
-	c, err := postgres.Connect(p.t.Context(), p.cfg)
+	c, err := pgstore.Connect(p.t.Context(), p.cfg)
 	if err == nil {
 		_, err = c.Exec(p.t.Context(), "SET search_path TO "+pgx.Identifier{p.cfg.Schema}.Sanitize()+", pg_catalog; SET synchronous_commit TO off; "+
 			"SET deadlock_timeout TO '1h'") // the world, not the server, decides which lock wait ends

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -119,7 +119,7 @@ func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
 }
 
 func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap journal.Append, holds bool, created, ended []pgsim.InstanceRow) {
-	ids := postgres.UUIDs()
+	ids := pgstore.UUIDs()
 	if !holds {
 		a.Wire = answered(ap, 0, ids)
 		return
@@ -155,7 +155,7 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 	}
 }
 
-func answered(ap journal.Append, holds int, created postgres.Array) [][]byte {
+func answered(ap journal.Append, holds int, created pgstore.Array) [][]byte {
 	if ap.SkipExisting {
 		return [][]byte{bigEndian4(holds), created.Append(nil)}
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/pgsim"
@@ -24,7 +24,7 @@ import (
 type host struct {
 	*world.Host
 	s  *Store
-	pg *postgres.Store // for the calls that package postgres implements
+	pg *pgstore.Store // for the calls that package pgstore implements
 }
 
 var (

@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -265,10 +265,10 @@ func (s *Store) prepared(_ *host, p journal.Prepared) *pgsim.Statement {
 }
 
 func (s *Store) markRequest(a *pgsim.Statement, p journal.Prepared) {
-	shard, epoch := int(binary.BigEndian.Uint16(p.Params[0])), postgres.Int8(p.Params[1])
+	shard, epoch := int(binary.BigEndian.Uint16(p.Params[0])), pgstore.Int8(p.Params[1])
 	id := uuid.UUID(p.Params[2])
 	var tokens []int64
-	for e := postgres.ReadArray(p.Params[3]); e.Len() > 0; {
+	for e := pgstore.ReadArray(p.Params[3]); e.Len() > 0; {
 		tokens = append(tokens, e.Int8())
 	}
 	a.Then(func(x *db.Exec) error {
@@ -288,8 +288,8 @@ func (s *Store) markRequest(a *pgsim.Statement, p journal.Prepared) {
 }
 
 func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
-	ids, statuses := postgres.ReadArray(p.Params[1]), postgres.ReadArray(p.Params[4])
-	results, failures := postgres.ReadArray(p.Params[5]), postgres.ReadArray(p.Params[6])
+	ids, statuses := pgstore.ReadArray(p.Params[1]), pgstore.ReadArray(p.Params[4])
+	results, failures := pgstore.ReadArray(p.Params[5]), pgstore.ReadArray(p.Params[6])
 	var all []pgsim.InstanceRow
 	for ids.Len() > 0 {
 		id, _ := uuid.FromBytes(ids.Next())
@@ -307,7 +307,7 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 		slices.SortFunc(all, func(a, b pgsim.InstanceRow) int { return bytes.Compare(a.Inst.ID[:], b.Inst.ID[:]) })
 	}
 	channel, payload := string(p.Params[7]), string(p.Params[8])
-	created := postgres.UUIDs()
+	created := pgstore.UUIDs()
 	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
 		row := all[i]
 		row.Submitted = s.World.Server.Clock()

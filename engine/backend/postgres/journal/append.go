@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 const (
@@ -47,7 +47,7 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 			t.rollback(savepoint{})
 			sh.suspend() // the later epoch may come from an abandoned call of this backend
 			return out, err
-		case isNotSent(err), !postgres.Unconfirmed(err):
+		case isNotSent(err), !pgstore.Unconfirmed(err):
 			t.rollback(savepoint{})
 			return out, err
 		}
@@ -106,7 +106,7 @@ func fenced(row [][]byte) error {
 	if len(row) < 1 || len(row[0]) != 4 {
 		return fmt.Errorf("journal: the answer of an append has %d columns", len(row))
 	}
-	if postgres.Int4(row[0]) == 0 {
+	if pgstore.Int4(row[0]) == 0 {
 		return errLost
 	}
 	return nil
@@ -114,7 +114,7 @@ func fenced(row [][]byte) error {
 
 func readUUIDs(data []byte) (map[uuid.UUID]bool, error) {
 	out := map[uuid.UUID]bool{}
-	for e := postgres.ReadArray(data); e.Len() > 0; {
+	for e := pgstore.ReadArray(data); e.Len() > 0; {
 		id, err := uuid.FromBytes(e.Next())
 		if err != nil {
 			return nil, fmt.Errorf("journal: the answer of an append: %w", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // TestCancelAfterAnOwner cancels in a shard whose owner's lease has expired while a transaction of that owner still changes the
@@ -25,7 +25,7 @@ func TestCancelAfterAnOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	owner, err := postgres.Connect(w.ctx, w.cfg.Store)
+	owner, err := pgstore.Connect(w.ctx, w.cfg.Store)
 	if err != nil {
 		t.Fatal(err)
 	}

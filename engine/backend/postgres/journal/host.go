@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Host is what a Backend runs on: Postgres and the machine's clock, or the simulator, which runs the same code in virtual time
@@ -29,7 +29,7 @@ type Host struct {
 	LeaseReturned func(instance uuid.UUID, run graph.Run, left int)
 }
 
-// Store is the part of postgres.Store that the design uses.
+// Store is the part of pgstore.Store that the design uses.
 type Store interface {
 	Shards() int
 	Number(ctx context.Context, p *plan.Program) (int32, error)
@@ -65,12 +65,12 @@ type Prepared struct {
 }
 
 // Clock provides time, and goroutines in it.
-type Clock = postgres.Clock
+type Clock = pgstore.Clock
 
 // Results of Clock.Wait other than a channel's index.
 const (
-	TimedOut = postgres.TimedOut
-	Ended    = postgres.Ended
+	TimedOut = pgstore.TimedOut
+	Ended    = pgstore.Ended
 )
 
 type server struct {
@@ -112,7 +112,7 @@ func (b *Backend) runInBackground(f func()) {
 	b.clock.Go(func() {
 		defer func() {
 			b.tasks.Add(-1)
-			postgres.Signal(b.backgroundEnded)
+			pgstore.Signal(b.backgroundEnded)
 		}()
 		f()
 	})
@@ -129,4 +129,4 @@ func (b *Backend) pause(ctx context.Context, pause time.Duration) bool {
 	return b.clock.Wait(ctx, pause) == TimedOut
 }
 
-var _ Store = (*postgres.Store)(nil)
+var _ Store = (*pgstore.Store)(nil)

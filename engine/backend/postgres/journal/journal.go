@@ -17,6 +17,7 @@ import (
 	"pulley/engine/backend/postgres/journal/internal/forward"
 	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/graph"
+	"pulley/internal/pgstore"
 )
 
 //go:embed migrations/*.sql
@@ -170,9 +171,9 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, postgres.OpenTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pgstore.OpenTimeout)
 	defer cancel()
-	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	store, err := pgstore.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
 	}

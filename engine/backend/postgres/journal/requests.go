@@ -15,6 +15,7 @@ import (
 	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // A call to a shard that another engine owns is forwarded to the owner, which answers it.
@@ -161,7 +162,7 @@ func (l *inFlightRequest) noteApplied(t *tx) {
 }
 
 func (sh *shardState) appendMarked(ctx context.Context, p Prepared) *pgconn.Result {
-	tokens := postgres.Int8s()
+	tokens := pgstore.Int8s()
 	for _, t := range sh.inFlight.tokens {
 		tokens.Int8(t)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // kinds is the set of parts of append.sql that an append needs.
@@ -48,7 +48,7 @@ var statements [int(everything) + 1]func() statement
 func init() {
 	for k := range statements {
 		statements[k] = sync.OnceValue(func() statement {
-			sql, parameters := postgres.CutDown(appendSQL, func(part string) bool { return partNeeded[part](kinds(k)) })
+			sql, parameters := pgstore.CutDown(appendSQL, func(part string) bool { return partNeeded[part](kinds(k)) })
 			return statement{fmt.Sprintf("journal_append_%d", k), sql, parameters}
 		})
 	}
@@ -59,10 +59,10 @@ func init() {
 type buffers struct {
 	kinds kinds
 
-	instance, node, path, data, kind, timed                                           postgres.Array
-	ended, result, by, status, failure                                                postgres.Array
-	created, workflow, input, createdStatus, createdResult, createdFailure, createdBy postgres.Array
-	snapped, snapshot                                                                 postgres.Array
+	instance, node, path, data, kind, timed                                           pgstore.Array
+	ended, result, by, status, failure                                                pgstore.Array
+	created, workflow, input, createdStatus, createdResult, createdFailure, createdBy pgstore.Array
+	snapped, snapshot                                                                 pgstore.Array
 
 	wire []byte   // all parameters
 	cuts []int    // the end of each
@@ -71,17 +71,17 @@ type buffers struct {
 
 func newBuffers() buffers {
 	return buffers{
-		instance: postgres.UUIDs(), node: postgres.Int4s(), path: postgres.Texts(), data: postgres.Byteas(),
-		kind: postgres.Int4s(), timed: postgres.Bools(),
-		ended: postgres.UUIDs(), result: postgres.JSONs(), by: postgres.Int8s(), status: postgres.Texts(), failure: postgres.JSONs(),
-		created: postgres.UUIDs(), workflow: postgres.Int4s(), input: postgres.JSONs(),
-		createdStatus: postgres.Texts(), createdResult: postgres.JSONs(), createdFailure: postgres.JSONs(), createdBy: postgres.Int8s(),
-		snapped: postgres.UUIDs(), snapshot: postgres.Int8s(),
+		instance: pgstore.UUIDs(), node: pgstore.Int4s(), path: pgstore.Texts(), data: pgstore.Byteas(),
+		kind: pgstore.Int4s(), timed: pgstore.Bools(),
+		ended: pgstore.UUIDs(), result: pgstore.JSONs(), by: pgstore.Int8s(), status: pgstore.Texts(), failure: pgstore.JSONs(),
+		created: pgstore.UUIDs(), workflow: pgstore.Int4s(), input: pgstore.JSONs(),
+		createdStatus: pgstore.Texts(), createdResult: pgstore.JSONs(), createdFailure: pgstore.JSONs(), createdBy: pgstore.Int8s(),
+		snapped: pgstore.UUIDs(), snapshot: pgstore.Int8s(),
 	}
 }
 
-func (b *buffers) arrays() []*postgres.Array {
-	return []*postgres.Array{
+func (b *buffers) arrays() []*pgstore.Array {
+	return []*pgstore.Array{
 		&b.instance, &b.node, &b.path, &b.data, &b.kind, &b.timed,
 		&b.ended, &b.result, &b.by, &b.status, &b.failure,
 		&b.created, &b.workflow, &b.input, &b.createdStatus, &b.createdResult, &b.createdFailure, &b.createdBy,

@@ -13,6 +13,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Submit implements backend.Backend. It stores the instances shard by shard.
@@ -131,7 +132,7 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 	if len(t.created) > 0 {
 		done, err := sh.append(ctx, t)
 		if err != nil {
-			if postgres.Poisoned(err) {
+			if pgstore.Poisoned(err) {
 				return sh.submitHalves(ctx, list, grant, out, err)
 			}
 			return err
@@ -246,7 +247,7 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 
 func (b *Backend) insertPending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
 	created, err := b.pending(ctx, shard, buf)
-	if postgres.Unconfirmed(err) && !isNotSent(err) {
+	if pgstore.Unconfirmed(err) && !isNotSent(err) {
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
 	return created, err

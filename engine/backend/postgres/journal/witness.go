@@ -7,12 +7,12 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal/internal/forward"
 	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // A simulated host sees through the following what a backend sends, and what its memory has.
@@ -27,7 +27,7 @@ func SQL(name string) (string, error) {
 			return text, nil
 		}
 	}
-	return postgres.Statement(statementFiles, name)
+	return pgstore.Statement(statementFiles, name)
 }
 
 // Append is what one append makes durable.

@@ -16,6 +16,7 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 	"pulley/internal/pgtest"
 )
 
@@ -39,14 +40,14 @@ func Conformance[B Backend](t *testing.T, design string, open func(testing.TB, p
 
 // deferringClock keeps background jobs instead of running them.
 type deferringClock struct {
-	postgres.Clock
+	pgstore.Clock
 	*backendtest.Background
 }
 
 func (k deferringClock) Go(job func()) { k.Keep(job) }
 
 // EndIsAnsweredBeforeTheCleanup runs backendtest.Cleaning. table has the node runs.
-func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing.TB, postgres.Config) (Backend, *postgres.Store)) {
+func EndIsAnsweredBeforeTheCleanup(t *testing.T, table string, open func(testing.TB, postgres.Config) (Backend, *pgstore.Store)) {
 	var n pgtest.Statements
 	b, store := open(t, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Tracer: &n})
 	background := &backendtest.Background{}
@@ -238,7 +239,7 @@ func (w *World) holdRows(tasks []backend.Task, but backend.Task) (release func()
 
 // CancelledAfterClaim cancels node runs between their claim and the reading of their arguments, whose values have changed by
 // then. It checks that the claim does not return them. claiming is the design's, for an owner.
-func (w *World) CancelledAfterClaim(store *postgres.Store, claiming func(owner string) postgres.Claiming) {
+func (w *World) CancelledAfterClaim(store *pgstore.Store, claiming func(owner string) pgstore.Claiming) {
 	w.Helper()
 	claim := func(between func()) []backend.Task {
 		by := claiming("another")
@@ -267,7 +268,7 @@ func (w *World) CancelledAfterClaim(store *postgres.Store, claiming func(owner s
 
 // behindClaim does something once, before it reads the values of a claim.
 type behindClaim struct {
-	postgres.Values
+	pgstore.Values
 	do func()
 }
 

@@ -17,6 +17,7 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 	"pulley/internal/pgtest"
 )
 
@@ -52,7 +53,7 @@ type World struct {
 	Cfg     postgres.Config
 	Design  Design
 	B       Backend
-	Querier postgres.Querier                   // of the store
+	Querier pgstore.Querier                    // of the store
 	Subs    []backend.Submission               // of all instances
 	Want    map[uuid.UUID]backendtest.Workflow // by instance
 
@@ -69,7 +70,7 @@ func SharedConfig(t testing.TB, design string, shards int) postgres.Config {
 }
 
 // NewWorld returns the world of an open store.
-func NewWorld(t *testing.T, cfg postgres.Config, design Design, b Backend, ask postgres.Querier) *World {
+func NewWorld(t *testing.T, cfg postgres.Config, design Design, b Backend, ask pgstore.Querier) *World {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), worldTimeout)
 	t.Cleanup(cancel)

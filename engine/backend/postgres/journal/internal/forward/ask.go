@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 var (
@@ -98,7 +98,7 @@ func (d *Forwarder) Forward(ctx context.Context, shard int, req Request, was str
 	defer d.stopExpecting(id)
 	_, err = d.Pool.Exec(ctx, insertRequestSQL, shard, [16]byte(id), body, d.Channel, strconv.Itoa(shard), d.toDrop(shard))
 	switch {
-	case err != nil && postgres.Unconfirmed(err):
+	case err != nil && pgstore.Unconfirmed(err):
 		return d.Withdraw(shard, id, req, life, err)
 	case err != nil:
 		return Response{}, err
@@ -127,12 +127,12 @@ func (d *Forwarder) awaitAnswer(ctx context.Context, shard int, id uuid.UUID, to
 		switch {
 		case err == nil && data != nil:
 			return data, nil
-		case woken == postgres.Ended || ctx.Err() != nil:
+		case woken == pgstore.Ended || ctx.Err() != nil:
 			return nil, ctx.Err()
 		case err != nil:
 			return nil, err
 		}
-		if woken == postgres.TimedOut {
+		if woken == pgstore.TimedOut {
 			pause = min(2*pause, pollPauseMax)
 		}
 		if d.Clock.Now().Sub(checked) < ownerCheckPause {
@@ -201,7 +201,7 @@ func (d *Forwarder) insist(doing string, call func(context.Context) error) error
 		if err == nil || errors.Is(err, pgx.ErrNoRows) || d.Context.Err() != nil {
 			return err
 		}
-		return postgres.Retryable(err)
+		return pgstore.Retryable(err)
 	})
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // ErrForeign means that no engine, or another one, owns the shard: nothing of the call was applied.
@@ -109,7 +109,7 @@ type Pool interface {
 type Forwarder struct {
 	Store   Store
 	Pool    Pool
-	Clock   postgres.Clock
+	Clock   pgstore.Clock
 	Channel string          // for notifications of requests and answers
 	Context context.Context // of the engine: once it ends, nothing is retried
 
@@ -122,7 +122,7 @@ type Forwarder struct {
 var statementFiles embed.FS
 
 // SQL returns a statement as it is sent, by file name.
-func SQL(name string) (string, error) { return postgres.Statement(statementFiles, name) }
+func SQL(name string) (string, error) { return pgstore.Statement(statementFiles, name) }
 
 // Send converts completions to the form in which they are sent.
 func (d *Forwarder) Send(ctx context.Context, completions []backend.Completion) ([]Completion, error) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // answeredBy begins the notification of an answer; the request's id follows.
@@ -21,14 +21,14 @@ func (d *Forwarder) HandleNotification(payload string) (answer bool) {
 	defer d.mu.Unlock()
 	if payload == "" {
 		for _, told := range d.awaited {
-			postgres.Signal(told)
+			pgstore.Signal(told)
 		}
 		return false
 	}
 	text, answer := strings.CutPrefix(payload, answeredBy)
 	if id, err := uuid.Parse(text); answer && err == nil {
 		if told := d.awaited[id]; told != nil { // otherwise another engine sent it, or nobody waits any more
-			postgres.Signal(told)
+			pgstore.Signal(told)
 		}
 	}
 	return answer

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // TestHear checks that an answer's notification wakes only its request, and that the start of listening wakes all.
@@ -65,7 +65,7 @@ func TestExpectIsBounded(t *testing.T) {
 
 // office is a clock, and a server that has the answer from a certain read on.
 type office struct {
-	postgres.Clock
+	pgstore.Clock
 	Pool
 	at     time.Time
 	wakes  []int // results of the first waits; later ones time out
@@ -82,7 +82,7 @@ func (o *office) Wait(_ context.Context, pause time.Duration, _ ...<-chan struct
 		return o.wakes[n]
 	}
 	o.pauses, o.at = append(o.pauses, pause), o.at.Add(pause)
-	return postgres.TimedOut
+	return pgstore.TimedOut
 }
 
 func (o *office) QueryRow(context.Context, string, ...any) pgx.Row {
@@ -113,9 +113,9 @@ func TestAwait(t *testing.T) {
 	}{
 		{name: "heard", office: office{wakes: []int{0}, after: 1}, pauses: []time.Duration{10 * ms}},
 		{name: "lost", office: office{after: 6}, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 30 * ms, 80 * ms, 20 * ms}},
-		{name: "heard late", office: office{wakes: []int{postgres.TimedOut, 0}, after: 2}, pauses: []time.Duration{10 * ms, 20 * ms}},
-		{name: "heard of nothing", office: office{wakes: []int{0, 0, postgres.TimedOut, 0}, after: 4}, pauses: []time.Duration{10 * ms, 10 * ms, 10 * ms, 20 * ms}},
-		{name: "given up", office: office{wakes: []int{postgres.TimedOut, postgres.Ended}, after: 2}, pauses: []time.Duration{10 * ms, 20 * ms}},
+		{name: "heard late", office: office{wakes: []int{pgstore.TimedOut, 0}, after: 2}, pauses: []time.Duration{10 * ms, 20 * ms}},
+		{name: "heard of nothing", office: office{wakes: []int{0, 0, pgstore.TimedOut, 0}, after: 4}, pauses: []time.Duration{10 * ms, 10 * ms, 10 * ms, 20 * ms}},
+		{name: "given up", office: office{wakes: []int{pgstore.TimedOut, pgstore.Ended}, after: 2}, pauses: []time.Duration{10 * ms, 20 * ms}},
 		{
 			name: "the owner is gone", err: ErrForeign, pauses: []time.Duration{10 * ms, 20 * ms, 40 * ms, 30 * ms},
 			owner: func(context.Context) (string, bool, error) { return "owner", false, nil },

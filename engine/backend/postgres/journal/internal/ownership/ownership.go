@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
+	"pulley/internal/pgstore"
 )
 
 var (
@@ -41,7 +41,7 @@ var (
 )
 
 // SQL returns a statement as it is sent, by file name.
-func SQL(name string) (string, error) { return postgres.Statement(statementFiles, name) }
+func SQL(name string) (string, error) { return pgstore.Statement(statementFiles, name) }
 
 // Pool is a pool of connections. Each call is one round trip and one transaction.
 type Pool interface {

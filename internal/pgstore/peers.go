@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend/postgres"
 )
 
 var (
@@ -102,7 +104,7 @@ func (p *Peers) refresh(ctx context.Context, q querier) error {
 	}
 	now := place{pid: at.pid}
 	if err := q.QueryRow(ctx, peersSQL, peersClass, p.key(), int32(at.pid)).Scan(&now.of, &now.rank); err != nil {
-		return Explain(err)
+		return postgres.Explain(err)
 	}
 	p.place.CompareAndSwap(at, &now)
 	return nil

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"bytes"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/engine/backend/postgres"
 	"pulley/internal/pgtest"
 )
 
 // TestArrays checks that the server reads and returns each kind of array.
 func TestArrays(t *testing.T) {
 	ctx := context.Background()
-	store, err := Open(ctx, Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, base)
+	store, err := Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, base)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
 )
 
@@ -35,7 +36,7 @@ func (s *Store) Submit(ctx context.Context, subs []backend.Submission, grant bac
 	o := NewOutcomes(len(subs))
 	byShard, err := s.started(ctx, subs, o)
 	if err != nil {
-		return backend.Committed{}, Explain(err)
+		return backend.Committed{}, postgres.Explain(err)
 	}
 	committed := false
 	for shard, started := range byShard {
@@ -44,7 +45,7 @@ func (s *Store) Submit(ctx context.Context, subs []backend.Submission, grant bac
 		}
 		err := commit(shard, started, o)
 		if err != nil && !committed {
-			return backend.Committed{}, Explain(err)
+			return backend.Committed{}, postgres.Explain(err)
 		}
 		if err != nil {
 			Again(o, started, err)

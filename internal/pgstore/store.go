@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
 )
 
@@ -33,37 +34,14 @@ var workflowPutSQL string
 //go:embed sql/workflow_get.sql
 var workflowGetSQL string
 
-// The defaults of Config.
-const (
-	DefaultShards      = 4
-	DefaultConnections = 8
-)
-
 // statementTimeout bounds each statement, so that no lock is waited for indefinitely.
 const statementTimeout = 60 * time.Second
 
 // OpenTimeout bounds opening a store: a server that is cut off never answers.
 const OpenTimeout = 5 * time.Minute
 
-// Config says which database a store is in and how it is used.
-type Config struct {
-	DSN    string // a connection string or URL; empty: the PG* variables
-	Schema string // holds the design's tables; created if missing; not empty
-
-	// Shards is fixed when the schema is set up. Zero: the stored number, or DefaultShards. Another number than the stored one is
-	// an error.
-	Shards int
-
-	Connections int             // most connections, at least 2; zero: DefaultConnections
-	Application string          // application_name; empty: "pulley"
-	Tracer      pgx.QueryTracer // sees every query; nil: none
-
-	// Problem receives, one line each, errors that no call returns: of listening, renewing and returning leases. They are retried
-	// or harmless. Nil: none.
-	Problem func(error)
-}
-
-func (c Config) validate() error {
+// validate refuses a Config with an impossible value.
+func validate(c postgres.Config) error {
 	switch {
 	case c.Schema == "":
 		return errors.New("postgres: no schema; name one")
@@ -96,8 +74,8 @@ type Store struct {
 
 // Open connects, runs the shared and the design's migrations, and reads the number of shards, within OpenTimeout. Errors are one
 // line and say what to do.
-func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
-	if err := cfg.validate(); err != nil {
+func Open(ctx context.Context, cfg postgres.Config, design fs.FS) (*Store, error) {
+	if err := validate(cfg); err != nil {
 		return nil, err
 	}
 	pc, err := poolConfig(cfg)
@@ -107,11 +85,11 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
 	if err := migrate(ctx, pc.ConnConfig.Copy(), cfg, design); err != nil {
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
 	connections, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
 	apart := pc.ConnConfig.Copy()
 	s := On(Host{Pool: pool{connections}, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Problem: cfg.Problem, Listen: func(ctx context.Context) (ListenConn, error) {
@@ -123,11 +101,11 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	}})
 	if err := connections.QueryRow(ctx, "SELECT shards FROM store").Scan(&s.shards); err != nil {
 		connections.Close()
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
 	if _, err := s.Incarnation(ctx); err != nil {
 		connections.Close()
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
 	if cfg.Shards != 0 && cfg.Shards != s.shards {
 		connections.Close()
@@ -136,12 +114,12 @@ func Open(ctx context.Context, cfg Config, design fs.FS) (*Store, error) {
 	return s, nil
 }
 
-func poolConfig(cfg Config) (*pgxpool.Config, error) {
+func poolConfig(cfg postgres.Config) (*pgxpool.Config, error) {
 	pc, err := pgxpool.ParseConfig(cfg.DSN)
 	if err != nil {
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
-	pc.MaxConns = int32(DefaultConnections)
+	pc.MaxConns = int32(postgres.DefaultConnections)
 	if cfg.Connections > 0 {
 		pc.MaxConns = int32(cfg.Connections)
 	}
@@ -181,8 +159,8 @@ func (s *Store) Close() { s.Pool.Close() }
 
 // Connect opens a connection with the settings of a store's pool, outside any pool. The schema must be set up. The caller closes
 // it.
-func Connect(ctx context.Context, cfg Config) (*pgx.Conn, error) {
-	if err := cfg.validate(); err != nil {
+func Connect(ctx context.Context, cfg postgres.Config) (*pgx.Conn, error) {
+	if err := validate(cfg); err != nil {
 		return nil, err
 	}
 	pc, err := poolConfig(cfg)
@@ -193,19 +171,5 @@ func Connect(ctx context.Context, cfg Config) (*pgx.Conn, error) {
 	if err == nil {
 		err = registerArrays(ctx, conn)
 	}
-	return conn, Explain(err)
-}
-
-//go:embed sql/exists.sql
-var existsSQL string
-
-// Exists reports whether a design has set the schema up. It does not set it up.
-func Exists(ctx context.Context, dsn, schema string) (there bool, err error) {
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return false, Explain(err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	err = conn.QueryRow(ctx, existsSQL, schema).Scan(&there)
-	return there, Explain(err)
+	return conn, postgres.Explain(err)
 }

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 )
 
 // Member is a completion or new instance of a call.
@@ -107,7 +108,7 @@ func Distinct[M Member](o *Outcomes, members []M, lease func(M) backend.Lease) [
 func Again[M Member](o *Outcomes, members []M, err error) {
 	for _, m := range members {
 		if a := &o.Answers[m.Ord()]; a.Answer == "" {
-			*a = backend.Outcome{Answer: backend.Again, Err: Explain(err)}
+			*a = backend.Outcome{Answer: backend.Again, Err: postgres.Explain(err)}
 		}
 	}
 }

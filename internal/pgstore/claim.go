@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -49,7 +50,7 @@ func (s *Store) Claim(ctx context.Context, shard int, grant backend.Grant, by Cl
 		}
 	}
 	if err != nil {
-		return backend.Committed{}, Explain(err)
+		return backend.Committed{}, postgres.Explain(err)
 	}
 	return out, nil
 }

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 )
 
 const (
@@ -41,7 +42,7 @@ const (
 // backlog, they would wait a second time.
 func (s *Store) Overdue(ctx context.Context, q *Queue, shard int) error {
 	_, err := s.Pool.Exec(ctx, q.statements["overdue"], shard, overdueRows)
-	return Explain(err)
+	return postgres.Explain(err)
 }
 
 //go:embed sql/needs_cleanup.sql
@@ -250,18 +251,18 @@ func (s *Sweeper) Sweep(ctx context.Context, shard int) (backend.Swept, error) {
 	defer s.releaseTurn()
 	rows, err := s.store.Pool.Query(ctx, needsCleanupSQL, shard, SweepInstances)
 	if err != nil {
-		return swept, Explain(err)
+		return swept, postgres.Explain(err)
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
 	if err != nil || len(ids) == 0 {
-		return swept, Explain(err)
+		return swept, postgres.Explain(err)
 	}
 	swept.Rows, _, err = s.clean(ctx, shard, ids)
 	if len(ids) == SweepInstances {
 		s.restAfter(overdue + s.store.Clock.Now().Sub(from))
 	}
 	swept.More = swept.Rows > 0 || len(ids) == SweepInstances
-	return swept, Explain(err)
+	return swept, postgres.Explain(err)
 }
 
 func (s *Sweeper) restAfter(worked time.Duration) {

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
 	"pulley/internal/pgtest"
 )
@@ -16,7 +17,7 @@ import (
 func TestWasCommitted(t *testing.T) {
 	ctx := limited(t)
 	server := pgtest.Exclusive(t)
-	s, err := Open(ctx, Config{DSN: server.DSN(), Schema: pgtest.Schema(t), Connections: 2}, nothing)
+	s, err := Open(ctx, postgres.Config{DSN: server.DSN(), Schema: pgtest.Schema(t), Connections: 2}, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 )
 
 // Base answers the calls that do not depend on a design: lookups, notifications and the renewal of leases. A design embeds it.
@@ -26,7 +27,7 @@ func (b *Base) Shards() int { return b.store.Shards() }
 func (b *Base) Close() { b.store.Close() }
 
 // OriginOf reads what an instance was created from; nil if the instance does not exist.
-func (b *Base) OriginOf(ctx context.Context, id uuid.UUID) (*Origin, error) {
+func (b *Base) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error) {
 	return b.store.OriginOf(ctx, id)
 }
 
@@ -59,7 +60,7 @@ func (b *Base) Leftovers(ctx context.Context) (map[string]int, error) {
 		sql := Variant{File: "leftovers", Names: []string{"{table}", table}}.text(statementFiles)
 		var n int
 		if err := b.store.Pool.QueryRow(ctx, sql).Scan(&n); err != nil {
-			return nil, Explain(err)
+			return nil, postgres.Explain(err)
 		}
 		if n > 0 {
 			out[table] = n

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/engine/backend/postgres"
 	"pulley/internal/pgtest"
 )
 
@@ -43,7 +44,7 @@ func (u *unbounded) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndD
 // TestOpenEnds checks that Open bounds each query even if its context has no deadline, since a server may never answer.
 func TestOpenEnds(t *testing.T) {
 	var u unbounded
-	s, err := Open(context.Background(), Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Tracer: &u}, nothing)
+	s, err := Open(context.Background(), postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Tracer: &u}, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestOpenEnds(t *testing.T) {
 // TestOpenTogether checks that migrations run once, however many stores open concurrently.
 func TestOpenTogether(t *testing.T) {
 	ctx := limited(t)
-	cfg := Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 3, Connections: 2}
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 3, Connections: 2}
 	stores := make([]*Store, 8)
 	var opening sync.WaitGroup
 	for i := range stores {
@@ -102,7 +103,7 @@ func TestOpenTogether(t *testing.T) {
 	if s, err := Open(ctx, cfg, nothing); err == nil || !strings.Contains(err.Error(), "was set up with 3 shards, not 5") {
 		t.Errorf("other shards: %v, %v", s, err)
 	}
-	if err := DropSchema(ctx, cfg.DSN, cfg.Schema); err != nil {
+	if err := postgres.DropSchema(ctx, cfg.DSN, cfg.Schema); err != nil {
 		t.Error(err)
 	}
 }
@@ -127,16 +128,16 @@ func TestOpenRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		cfg  Config
+		cfg  postgres.Config
 		want string
 	}{
-		"malformed":      {Config{DSN: "postgres://u:hunter2@h:port/db"}, "check the DSN"},
-		"unreachable":    {Config{DSN: "postgres://u:hunter2@127.0.0.1:1/db?sslmode=disable"}, "check that the server runs"},
-		"no database":    {Config{DSN: with("dbname=no_such_database")}, "create the database"},
-		"no right":       {Config{DSN: with("role=" + role)}, "the role lacks a right"},
-		"read-only":      {Config{DSN: with("default_transaction_read_only=on")}, "connect to the primary"},
-		"too few":        {Config{DSN: dsn, Connections: 1}, "choose 2 or more"},
-		"no such shards": {Config{DSN: dsn, Shards: -1}, "choose from 1"},
+		"malformed":      {postgres.Config{DSN: "postgres://u:hunter2@h:port/db"}, "check the DSN"},
+		"unreachable":    {postgres.Config{DSN: "postgres://u:hunter2@127.0.0.1:1/db?sslmode=disable"}, "check that the server runs"},
+		"no database":    {postgres.Config{DSN: with("dbname=no_such_database")}, "create the database"},
+		"no right":       {postgres.Config{DSN: with("role=" + role)}, "the role lacks a right"},
+		"read-only":      {postgres.Config{DSN: with("default_transaction_read_only=on")}, "connect to the primary"},
+		"too few":        {postgres.Config{DSN: dsn, Connections: 1}, "choose 2 or more"},
+		"no such shards": {postgres.Config{DSN: dsn, Shards: -1}, "choose from 1"},
 	} {
 		c.cfg.Schema = pgtest.Schema(t)
 		s, err := Open(ctx, c.cfg, nothing)
@@ -150,7 +151,7 @@ func TestOpenRefused(t *testing.T) {
 			t.Errorf("%s: %q; want one line with %q, once", name, text, c.want)
 		}
 	}
-	if _, err := Open(ctx, Config{DSN: dsn}, nothing); err == nil || !strings.Contains(err.Error(), "no schema") {
+	if _, err := Open(ctx, postgres.Config{DSN: dsn}, nothing); err == nil || !strings.Contains(err.Error(), "no schema") {
 		t.Errorf("without a schema: %v", err)
 	}
 }
@@ -158,7 +159,7 @@ func TestOpenRefused(t *testing.T) {
 // TestListen checks that one store's notification wakes another, and that the context's end is no error.
 func TestListen(t *testing.T) {
 	ctx := limited(t)
-	cfg := Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2}
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2}
 	hearer, err := Open(ctx, cfg, nothing)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -133,11 +134,11 @@ func (s *Store) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance
 		}
 		rows, err := s.Pool.Query(ctx, lookupSQL, shard, ids)
 		if err != nil {
-			return nil, Explain(err)
+			return nil, postgres.Explain(err)
 		}
 		found, err := pgx.CollectRows(rows, scanInstance)
 		if err != nil {
-			return nil, Explain(err)
+			return nil, postgres.Explain(err)
 		}
 		for _, in := range found {
 			for _, i := range places[in.ID] {
@@ -194,7 +195,7 @@ func (s *Store) untilEnded(ctx context.Context, cancel func() ([]backend.Instanc
 		return nil
 	})
 	if err != nil {
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
 	return found, nil
 }
@@ -207,7 +208,7 @@ func (s *Store) cancelAll(ctx context.Context, ids []uuid.UUID, cancel func(shar
 		}
 		ended, err := cancel(shard, ids)
 		if err != nil {
-			return nil, Explain(partly(canceled > 0, err))
+			return nil, postgres.Explain(partly(canceled > 0, err))
 		}
 		canceled += ended
 	}
@@ -259,21 +260,15 @@ func scanInstance(row pgx.CollectableRow) (backend.Instance, error) {
 //go:embed sql/origin.sql
 var originSQL string
 
-// Origin is what an instance was created from.
-type Origin struct {
-	Program []byte // the hash of its program
-	Input   json.RawMessage
-}
-
 // OriginOf reads what an instance was created from; nil if the instance does not exist.
-func (s *Store) OriginOf(ctx context.Context, id uuid.UUID) (*Origin, error) {
-	var o Origin
+func (s *Store) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error) {
+	var o postgres.Origin
 	err := s.Pool.QueryRow(ctx, originSQL, backend.ShardOf(id, s.Shards()), id).Scan(&o.Program, &o.Input)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
 	return &o, nil
 }

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/internal/pgtest"
 )
@@ -45,7 +46,7 @@ const renewed = 300
 
 func newRenewing(t *testing.T) *renewing {
 	r := &renewing{T: t, ctx: limited(t), q: NewQueue(Table{Name: "waiting", Path: "place", Leased: "q.taken"}, nothing, nil)}
-	s, err := Open(r.ctx, Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 3, Tracer: &r.sent}, nothing)
+	s, err := Open(r.ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 1, Connections: 3, Tracer: &r.sent}, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -8,13 +8,15 @@ import (
 	"sort"
 
 	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend/postgres"
 )
 
 // minVersion is the oldest server that the designs run on.
 const minVersion = 130000
 
 // migrate creates the schema and runs new migrations in order. An advisory lock serializes processes that start together.
-func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg Config, design fs.FS) error {
+func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg postgres.Config, design fs.FS) error {
 	delete(cc.RuntimeParams, "search_path")
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
@@ -46,7 +48,7 @@ func checkVersion(number int) error {
 	return nil
 }
 
-func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS) error {
+func runMigrations(ctx context.Context, conn *pgx.Conn, cfg postgres.Config, design fs.FS) error {
 	schema := pgx.Identifier{cfg.Schema}.Sanitize()
 	if err := createSchema(ctx, conn, cfg.Schema); err != nil {
 		return err
@@ -82,7 +84,7 @@ func runMigrations(ctx context.Context, conn *pgx.Conn, cfg Config, design fs.FS
 	}
 	shards := cfg.Shards
 	if shards == 0 {
-		shards = DefaultShards
+		shards = postgres.DefaultShards
 	}
 	_, err := conn.Exec(ctx, "INSERT INTO store (shards) VALUES ($1) ON CONFLICT DO NOTHING", shards)
 	return err
@@ -122,15 +124,4 @@ func runMigration(ctx context.Context, conn *pgx.Conn, source fs.FS, name string
 		_, err = tx.Conn().PgConn().Exec(ctx, string(text)).ReadAll()
 		return err
 	})
-}
-
-// DropSchema removes a schema with all tables. It is for stores made for one run.
-func DropSchema(ctx context.Context, dsn, schema string) error {
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		return Explain(err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	_, err = conn.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE")
-	return Explain(err)
 }

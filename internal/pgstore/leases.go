@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 )
@@ -173,7 +174,7 @@ func (s *Store) Renew(ctx context.Context, q *Queue, shard int, held []backend.L
 		return nil
 	})
 	if err != nil {
-		return nil, Explain(err)
+		return nil, postgres.Explain(err)
 	}
 	return out, nil
 }

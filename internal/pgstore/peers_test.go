@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"pulley/engine/backend/postgres"
 	"pulley/internal/pgtest"
 )
 
@@ -13,7 +14,7 @@ import (
 // one was killed.
 func TestPeers(t *testing.T) {
 	ctx := limited(t)
-	cfg := Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Shards: 4}
+	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Shards: 4}
 	store, err := Open(ctx, cfg, nothing)
 	if err != nil {
 		t.Fatal(err)

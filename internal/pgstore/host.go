@@ -1,4 +1,4 @@
-package postgres
+package pgstore
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type Host struct {
 	Name     string                  // unique to the store; used in notifications
 	Shards   int                     // of the schema
 	Programs map[int32]*plan.Program // stored already, by number; nil: none known
-	Problem  func(error)             // see Config; nil: none
+	Problem  func(error)             // see postgres.Config; nil: none
 	Jitter   func() float64          // in [0, 1), for pauses and lock timeouts; nil: random
 
 	// CommitSlotRetention is how long unchanged commit slots are kept; zero: the design's default.

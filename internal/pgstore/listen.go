@@ -1,9 +1,11 @@
-package postgres
+package pgstore
 
 import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+
+	"pulley/engine/backend/postgres"
 )
 
 // channel returns the schema's notification channel. Postgres cuts names at 63 bytes; a clash costs only a needless read.
@@ -47,13 +49,13 @@ func listenError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return Explain(err)
+	return postgres.Explain(err)
 }
 
 // Notify notifies all others who listen to the schema.
 func (s *Store) Notify(ctx context.Context) error {
 	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.channel(), s.name)
-	return Explain(err)
+	return postgres.Explain(err)
 }
 
 // Channel returns the schema's notification channel for a topic.
@@ -85,5 +87,5 @@ func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload s
 // NotifyTopic notifies those who listen to a topic.
 func (s *Store) NotifyTopic(ctx context.Context, topic, payload string) error {
 	_, err := s.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", s.Channel(topic), payload)
-	return Explain(err)
+	return postgres.Explain(err)
 }
