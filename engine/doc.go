@@ -54,7 +54,7 @@
 //	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgstore
 //	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgstore, internal/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
@@ -113,7 +113,7 @@
 //	sim/world                  | a world of engines, server, network and faults, in virtual time | engine/dispatch, internal/pgstore, sim/cases, sim/db
 //	sim/judge                  | holds what happens in a world against the invariants           | engine/plan/model, sim/world
 //	sim/pgsim                  | Postgres as designs see it in a world, and what they share of it | sim/judge
-//	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, sim/pgsim
+//	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, internal/journalstore, sim/pgsim
 //	sim/internal/fingerprint   | tells when a statement has changed that a simulated one is for | –
 //	sim/internal/shadow        | holds simulated statements against Postgres, for tests         | internal/pgtest, sim/pgsim
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
@@ -131,6 +131,7 @@
 //	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
+//	internal/journalstore      | what the journal stands on, and what it stores there           | internal/pgstore
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
 //	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause

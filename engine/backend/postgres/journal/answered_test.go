@@ -44,7 +44,7 @@ func (c *lookCounter) QueryRow(ctx context.Context, sql string, args ...any) pgx
 }
 
 // newAskers opens the owner of a shard, which answers by itself, and another backend that calls it on a clock.
-func newAskers(t *testing.T, clock Clock) (p *post, looks *lookCounter) {
+func newAskers(t *testing.T, clock pgstore.Clock) (p *post, looks *lookCounter) {
 	t.Helper()
 	p = newPost(t)
 	sql, err := forward.SQL("fetch_answer")

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
+	"pulley/internal/journalstore"
 	"pulley/internal/pgstore"
 )
 
@@ -70,7 +71,7 @@ func TestCancelAfterAnOwner(t *testing.T) {
 
 // missing is a pool on which the first cancel misses an instance, and the second fails.
 type missing struct {
-	Pool
+	journalstore.Pool
 	tries int
 }
 

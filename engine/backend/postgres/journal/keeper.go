@@ -71,9 +71,9 @@ func (b *Backend) renewLoop() {
 		b.renewOwned()
 		b.updateFairShare()
 		switch b.clock.Wait(b.background, b.remaining(next), b.peersChanged) {
-		case Ended:
+		case pgstore.Ended:
 			return
-		case TimedOut:
+		case pgstore.TimedOut:
 			next = b.now() + int64(b.tick())
 		default:
 			b.wakeAll() // shards may be free
@@ -95,9 +95,9 @@ func (b *Backend) serveLoop() {
 	next := b.now() + int64(tick)
 	for {
 		switch b.clock.Wait(b.background, b.remaining(next), b.requestHeard) {
-		case Ended:
+		case pgstore.Ended:
 			return
-		case TimedOut:
+		case pgstore.TimedOut:
 			next = b.now() + int64(tick)
 			b.evictAndReloadOwned(b.background)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"pulley/engine/backend"
+	"pulley/internal/journalstore"
 	"pulley/internal/pgstore"
 )
 
@@ -132,7 +133,7 @@ func (b *buffers) events(list []pendingEvent, seq int64) {
 			continue
 		}
 		b.kinds |= events
-		if e.kind != kindResult || e.timed {
+		if e.kind != journalstore.KindResult || e.timed {
 			b.kinds |= eventKinds
 		}
 		b.instance.UUID(e.inst.ID)
@@ -141,7 +142,7 @@ func (b *buffers) events(list []pendingEvent, seq int64) {
 		b.data.Bytes(e.data)
 		b.kind.Int4(int32(e.kind))
 		b.timed.Bool(e.timed)
-		if e.kind == kindSnapshot {
+		if e.kind == journalstore.KindSnapshot {
 			b.kinds |= snapshots
 			b.snapped.UUID(e.inst.ID)
 			b.snapshot.Int8(seq)
