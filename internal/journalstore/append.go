@@ -39,7 +39,8 @@ type AppendedEvent struct {
 	Data     []byte
 }
 
-// The kinds of events, as the table events has them: a result, a failure, a failure that is retried, a snapshot, and the deliveries of an attempt.
+// The kinds of events, as the table events has them: a result, a failure, a failure that is retried, a snapshot, and the
+// deliveries of an attempt.
 const (
 	KindResult   = 0
 	KindFailure  = 1

@@ -1,5 +1,7 @@
-// Package postgres says where the designs on Postgres keep their tables, and helps with such a place: [Exists] and [DropSchema].
+// Package postgres has what users of the designs on Postgres need in addition: the [Config] of a store, and functions for a
+// schema.
 //
-// The packages below are one design each. Each is opened with a [Config] of its store, and has its own schema, so that several can
-// share a database. Their errors are one line and say what to do; [Explain] makes such a line of a driver's error.
+// Each package below is one design. A design is opened with a Config and has its own schema, so that several can share a
+// database. [Exists] reports whether a schema is set up, and [DropSchema] removes it. [Explain] turns an error of the driver
+// into one line that says what to do, as the errors of the designs are.
 package postgres

@@ -71,7 +71,8 @@ func (h *host) exec(ctx context.Context, counts bool, sql string, args []any) (*
 	return a, sent, err
 }
 
-// Query implements journalstore.Pool. Like the driver, it returns an error only if nothing was sent; other errors are in the rows.
+// Query implements journalstore.Pool. Like the driver, it returns an error only if nothing was sent; other errors are in the
+// rows.
 func (h *host) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	a, sent, err := h.exec(ctx, false, sql, args)
 	if !sent {
