@@ -85,9 +85,9 @@ chaos: ## Run every backend while connections, processes and Postgres fail; CHAO
 # How many seeds of each design are played for the coverage of what decides.
 SIM_SEEDS ?= 0..9999
 SIM_OUT ?= out/sim
-SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/state,pulley/engine/backend/postgres,$\
+SIM_COVERED = pulley/engine/plan,pulley/engine/dispatch,pulley/engine/backend/state,pulley/internal/pgstore,$\
 	pulley/engine/backend/postgres/push,pulley/engine/backend/postgres/eager,pulley/engine/backend/postgres/pull,$\
-	pulley/engine/backend/postgres/journal,pulley/engine/backend/postgres/journal/ownership,pulley/engine/backend/postgres/journal/forward
+	pulley/engine/backend/postgres/journal,pulley/engine/backend/postgres/journal/internal/ownership,pulley/engine/backend/postgres/journal/internal/forward
 
 sim-coverage: ## Play simulations of every design on Postgres, and name the lines of these, and of what decides, that they never reach; SIM_SEEDS
 	$(RUN_GO) build -cover -coverpkg=./cmd/pulley,$(SIM_COVERED) -o $(SIM_OUT)/pulley ./cmd/pulley

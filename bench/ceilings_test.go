@@ -9,8 +9,8 @@ import (
 	"pulley/bench"
 	"pulley/bench/ceiling"
 	"pulley/engine/backend/designs"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )

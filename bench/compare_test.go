@@ -11,8 +11,8 @@ import (
 
 	"pulley/bench"
 	"pulley/engine/backend/designs"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )

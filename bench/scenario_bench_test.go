@@ -10,7 +10,7 @@ import (
 
 	"pulley/bench"
 	"pulley/engine/backend/designs"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 )
 

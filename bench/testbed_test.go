@@ -10,8 +10,8 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/load"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 	"pulley/scenarios/arrivals"
 )

@@ -16,9 +16,9 @@ import (
 
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/internal/pause"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 )
 

@@ -10,8 +10,8 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // TestClaimsCostTheSameBesideABacklog checks that what a claim reads does not depend on the number of queued node runs. It leaves

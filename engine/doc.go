@@ -43,7 +43,6 @@
 //	engine/expr                | JSON values and Starlark expressions, both bounded             | engine/ir
 //	engine/graph               | the compiled workflow; builder; DOT and Mermaid                | engine/expr
 //	engine/reference           | the definition of a workflow's result: a direct interpreter    | engine/expr, internal/clip
-//	engine/reference/referencetest | programs and actions for tests of it                           | engine/reference
 //	engine/oracle              | histories of runs, and the oracles that judge them             | engine/graph, engine/reference
 //	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
 //	engine/plan/model          | the plainest thing that obeys plans, for simulators and tests  | engine/plan
@@ -52,12 +51,12 @@
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
 //	engine/backend/state       | instances in memory: plans applied, and taken back             | engine/backend
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
-//	engine/backend/postgres    | what the designs on Postgres share: pool, migrations, codecs   | engine/backend
-//	engine/backend/postgres/*  | one design each                                                | engine/backend/postgres, engine/backend/state
-//	engine/backend/postgres/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, engine/backend/postgres, engine/pgserver/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres, engine/backend/postgres/journal/forward, engine/backend/postgres/journal/ownership, engine/backend/state
-//	engine/backend/postgres/journal/forward | its calls to a shard that another engine owns                  | engine/backend/postgres
-//	engine/backend/postgres/journal/ownership | who owns which of its shards, in the store                      | engine/backend/postgres
+//	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
+//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgstore
+//	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgstore, internal/pgtest
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore
+//	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
+//	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
 //	engine/dispatch            | pure state machine for slots, batches, leases and timers       | engine/backend
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
@@ -73,8 +72,6 @@
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
-//	engine/pgserver/pgimage    | an image of Postgres for tests, of Debian's packages            | internal/pause
-//	engine/pgserver/pgtest     | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, engine/pgserver/pgimage, internal/depth
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, internal/yamlfile
 //	scenarios/arrivals         | texts of arrival processes, and the times that they intend      | internal/cause, internal/clip, internal/nearest
 //	scenarios/template         | values of such files that have expressions in them              | engine/expr, internal/yamlfile
@@ -113,12 +110,12 @@
 //	sim/gantt                  | draws schedules                                                | sim
 //	sim/db                     | a database of the simulator: transactions, locks, crashes      | –
 //	sim/cases                  | what simulated worlds are made from: programs, faults, planted bugs | engine/ir/programs, scenarios
-//	sim/world                  | a world of engines, server, network and faults, in virtual time | engine/dispatch, engine/backend/postgres, sim/cases, sim/db
+//	sim/world                  | a world of engines, server, network and faults, in virtual time | engine/dispatch, internal/pgstore, sim/cases, sim/db
 //	sim/judge                  | holds what happens in a world against the invariants           | engine/plan/model, sim/world
 //	sim/pgsim                  | Postgres as designs see it in a world, and what they share of it | sim/judge
-//	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, sim/pgsim
-//	sim/pgsim/fingerprint      | tells when a statement has changed that a simulated one is for | –
-//	sim/shadow                 | holds simulated statements against Postgres, for tests         | engine/pgserver/pgtest, sim/pgsim
+//	sim/pgsim/*                | the tables and the statements of one design each, simulated    | engine/backend/postgres/*, internal/journalstore, sim/pgsim
+//	sim/internal/fingerprint   | tells when a statement has changed that a simulated one is for | –
+//	sim/internal/shadow        | holds simulated statements against Postgres, for tests         | internal/pgtest, sim/pgsim
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
@@ -134,29 +131,35 @@
 //	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
+//	internal/journalstore      | what the journal stands on, and what it stores there           | internal/pgstore
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
+//	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause
+//	internal/pgstore           | what the designs on Postgres share: pool, migrations, codecs   | engine/backend, engine/backend/postgres
+//	internal/pgtest            | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, internal/pgimage, internal/depth
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
 //	internal/procstatus        | reads what the kernel says of this process's memory             | –
+//	internal/referencetest     | programs and actions for tests of results                      | engine/reference
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest
 //
 // A package's tests may also import:
 //
 //	tests of                   | may import, too
-//	every package              | engine/pgserver/pgtest, internal/depth
+//	every package              | internal/pgtest, internal/depth
 //	engine/ir/programs         | engine/graph
 //	engine/graph               | engine, engine/backend/memory
-//	engine/reference           | engine/reference/referencetest
-//	engine/oracle              | engine/reference/referencetest
+//	engine/reference           | internal/referencetest
+//	engine/oracle              | internal/referencetest
 //	engine/plan                | engine/ir/programs, engine/plan/model, engine/reference
 //	engine/backend/backendtest | engine/backend/memory
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model
 //	engine/backend/memory      | engine/backend/backendtest
-//	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*
-//	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/designtest
+//	engine/backend/postgres    | engine/backend/postgres/*
+//	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
+//	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/internal/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/manifest     | engine/worker/httpjob/jobserver, engine, engine/backend/designs
@@ -168,8 +171,8 @@
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
-//	sim/pgsim                  | sim/pgsim/fingerprint
-//	sim/pgsim/*                | sim/pgsim/fingerprint, sim/shadow
+//	sim/pgsim                  | sim/internal/fingerprint
+//	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow
 //
 // Package dispatch imports backend, not only plan: its commands are calls of the backend's contract, and a second set of types
 // would have to be kept equal to it. Every package below engine may import engine/internal/....

@@ -17,10 +17,10 @@ import (
 	"pulley/engine/backend/memory"
 	"pulley/engine/graph"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // The hazards are mistakes found in the code of other schedulers. Each has a test named after it, which runs on every design that

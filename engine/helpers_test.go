@@ -18,9 +18,9 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/memory"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/pgtest"
 )
 
 // withServer stops the tests' database, if any, before the check for leaks.

@@ -9,9 +9,9 @@ import (
 
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir/programs"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/reference"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -8,8 +8,8 @@ import (
 	"pulley/bench"
 	"pulley/bench/ceiling"
 	"pulley/engine/backend/designs"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // TestTheSameRows compares the rows that the journal and its ceiling insert and update per node, by the server's counters.

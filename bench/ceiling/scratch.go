@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/backend/postgres/push"
+	"pulley/internal/pgstore"
 )
 
 // application is the name of all measuring sessions.
@@ -69,7 +70,7 @@ func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 
 // connect opens a session as the designs do.
 func (s *scratch) connect(ctx context.Context) (*pgx.Conn, error) {
-	return postgres.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
+	return pgstore.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
 }
 
 func (s *scratch) run(ctx context.Context, sql string) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/bench/measure"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 	"pulley/reports/record"
 )
 
@@ -195,7 +195,7 @@ func (s *stream) prepare(ctx context.Context, name string) error {
 		file, list, _ := strings.Cut(name, ":")
 		parts := strings.Split(list, ",")
 		var sql string
-		sql, parameters = postgres.CutDown(query(file), func(part string) bool { return slices.Contains(parts, part) })
+		sql, parameters = pgstore.CutDown(query(file), func(part string) bool { return slices.Contains(parts, part) })
 		if _, err := s.conn.PgConn().Prepare(ctx, name, sql, nil); err != nil {
 			return err
 		}

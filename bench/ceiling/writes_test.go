@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 )
 

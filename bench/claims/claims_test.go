@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"pulley/bench/claims"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pulley/bench/measure"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 )
 

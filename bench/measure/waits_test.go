@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 )
 

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pulley/bench/pressure"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 	"pulley/scenarios"
 )
 

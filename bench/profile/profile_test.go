@@ -18,6 +18,8 @@ func TestStageOf(t *testing.T) {
 	}{
 		{Store, []string{"runtime.mallocgc", "slices.Grow[go.shape.[]uint8]", "pulley/engine/backend/postgres/push.(*commit).apply", "pulley/engine.(*loop).work"}},
 		{Store, []string{"pulley/engine/backend.AssembleArgs", "pulley/engine.(*loop).work"}},
+		{Store, []string{"runtime.memmove", "pulley/internal/pgstore.(*Array).Bytes", "pulley/engine/backend/postgres/push.(*commit).apply"}},
+		{Store, []string{"runtime.mallocgc", "pulley/internal/pgstore.(*Base).Lookup", "pulley/engine.(*loop).work"}},
 		{Driver, []string{"internal/runtime/syscall.Syscall6", "net.(*conn).Write", "github.com/jackc/pgx/v5/pgconn.(*Pipeline).Flush", "pulley/engine/backend/postgres/push.(*commit).apply"}},
 		{Expressions, []string{"go.starlark.net/starlark.Call", "pulley/engine/expr.(*Expr).Eval", "pulley/engine/plan.(*Program).Step"}},
 		{Planning, []string{"runtime.mapassign", "pulley/engine/plan.(*Program).Step", "pulley/engine/backend/memory.(*store).apply"}},

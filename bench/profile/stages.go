@@ -30,7 +30,7 @@ type kind struct {
 
 // kinds are the stages. The first with a function's package counts.
 var kinds = []kind{
-	{Store, "the design's own work on completions, claims and submissions", []string{"pulley/engine/backend", "pulley/engine/backend/"}},
+	{Store, "the design's own work on completions, claims and submissions", []string{"pulley/engine/backend", "pulley/engine/backend/", "pulley/internal/pgstore", "pulley/internal/journalstore"}},
 	{Driver, "the Postgres driver, with what it does on the network", []string{"github.com/jackc/"}},
 	{Expressions, "expressions of workflows", []string{"pulley/engine/expr", "go.starlark.net/"}},
 	{Planning, "what follows from a completion", []string{"pulley/engine/plan", "pulley/engine/graph", "pulley/engine/ir"}},

@@ -19,7 +19,7 @@ import (
 	"github.com/moby/moby/client"
 	"go.uber.org/goleak"
 
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 const roleVariable = "PULLEY_HOSTS_TEST"

@@ -7,7 +7,7 @@ var promises = check{Package: dispatchFolder, Run: "^TestMachineKeepsItsPromises
 func engineMutants() []mutant {
 	return []mutant{{
 		Name: "acknowledged-before-commit", What: "completions are answered as applied, and committed a moment later", Invariant: "I8",
-		Edits: []edit{{pushFolder + "/complete.go", `	out := postgres.NewOutcomes(len(completions))
+		Edits: []edit{{pushFolder + "/complete.go", `	out := pgstore.NewOutcomes(len(completions))
 	events := b.completed`, `	if grant.Max > 0 {
 		early := backend.Committed{More: true}
 		for range completions {
@@ -18,7 +18,7 @@ func engineMutants() []mutant {
 		time.AfterFunc(100*time.Millisecond, func() { _, _ = b.Complete(context.WithoutCancel(ctx), shard, mine, later) })
 		return early, nil
 	}
-	out := postgres.NewOutcomes(len(completions))
+	out := pgstore.NewOutcomes(len(completions))
 	events := b.completed`}},
 		Check: check{Case: "kills.json", Seeds: 3},
 	}, {

@@ -3,10 +3,10 @@ package main
 import "slices"
 
 const (
-	postgresFolder = "engine/backend/postgres"
-	pushFolder     = postgresFolder + "/push"
-	applySQL       = pushFolder + "/sql/apply.sql"
-	claimSQL       = postgresFolder + "/sql/queue/claim.sql"
+	storeFolder = "internal/pgstore"
+	pushFolder  = "engine/backend/postgres/push"
+	applySQL    = pushFolder + "/sql/apply.sql"
+	claimSQL    = storeFolder + "/sql/queue/claim.sql"
 )
 
 func onPush(name string) check { return check{Package: pushFolder, Run: "^TestConformance$/" + name} }
@@ -49,7 +49,7 @@ func guardMutants() []mutant {
 		if _, err := c.b.store.Pool.Exec(ctx, sql, c.shard, &v.instance, &v.variable, &v.path, &v.element, &v.value); err != nil {
 			return err
 		}
-		for _, array := range []*postgres.Array{&v.ord, &v.instance, &v.variable, &v.path, &v.element, &v.value} {
+		for _, array := range []*pgstore.Array{&v.ord, &v.instance, &v.variable, &v.path, &v.element, &v.value} {
 			array.Reset()
 		}
 	}
@@ -100,7 +100,7 @@ func outcomeMutants() []mutant {
 		Check: onPush("complete/mixed_batch"), Says: "\"stale\" .* want \"applied\"",
 	}, {
 		Name: "renewal-in-words-only", What: "a renewed lease ends when it would have", Invariant: "I11",
-		Edits: []edit{{postgresFolder + "/sql/queue/renew.sql", `SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'`, `SET due_at = CASE WHEN $7::bigint > 0 THEN q.due_at END`}},
+		Edits: []edit{{storeFolder + "/sql/queue/renew.sql", `SET due_at = clock_timestamp() + $7::bigint * interval '1 microsecond'`, `SET due_at = CASE WHEN $7::bigint > 0 THEN q.due_at END`}},
 		Check: onPush("renew/keeps_the_lease"), Says: "whose lease was extended was handed out",
 	}}
 }

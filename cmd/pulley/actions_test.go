@@ -18,9 +18,9 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
+	"pulley/internal/pgtest"
 )
 
 const thumbnails = `

@@ -7,7 +7,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestCancel(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/cmd/pulley/console"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/reports/record"
 )
 

@@ -8,8 +8,8 @@ import (
 	"pulley/bench/claims"
 	"pulley/cmd/pulley/benchmarks"
 	"pulley/cmd/pulley/console"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 func TestClaimsRefuses(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pulley/engine/expr"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 func pages(t *testing.T) []string {

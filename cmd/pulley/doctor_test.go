@@ -12,7 +12,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestDoctorOnAServer(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // asCommand makes the test binary the command itself. So the command is tested as its users run it, with the race detector

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestRunKnowsWhatAnIDWasMadeOf(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 	"pulley/scenarios"
 )
 

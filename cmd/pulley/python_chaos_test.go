@@ -11,8 +11,8 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // TestThePipelineOfTheSeedSurvivesChaos kills engines and Python workers at random, at night for a minute on each design. Each

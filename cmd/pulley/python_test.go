@@ -17,9 +17,9 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
 	"pulley/internal/pause"
+	"pulley/internal/pgtest"
 	"pulley/python"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 type started struct {

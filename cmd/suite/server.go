@@ -16,8 +16,8 @@ import (
 
 	"pulley/engine/backend/designs"
 	"pulley/engine/pgserver"
-	"pulley/engine/pgserver/pgimage"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgimage"
+	"pulley/internal/pgtest"
 )
 
 const templateName = "pulley_template"

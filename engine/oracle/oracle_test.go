@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/engine/reference/referencetest"
+	"pulley/internal/referencetest"
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/engine/reference/referencetest"
+	"pulley/internal/referencetest"
 
 	"pulley/engine/graph"
 )

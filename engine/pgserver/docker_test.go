@@ -16,8 +16,8 @@ import (
 	dockercontainer "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"pulley/engine/pgserver/pgimage"
 	"pulley/internal/depth"
+	"pulley/internal/pgimage"
 )
 
 // needEngine requires a Docker engine that answers.

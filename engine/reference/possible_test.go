@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"pulley/engine/reference"
-	"pulley/engine/reference/referencetest"
+	"pulley/internal/referencetest"
 
 	"pulley/engine/ir"
 )

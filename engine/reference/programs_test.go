@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"pulley/engine/reference"
-	"pulley/engine/reference/referencetest"
+	"pulley/internal/referencetest"
 
 	"go.starlark.net/starlark"
 

@@ -20,12 +20,12 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/engine/worker/manifest"
 	"pulley/internal/depth"
 	"pulley/internal/pause"
+	"pulley/internal/pgtest"
 	"pulley/internal/procenv"
 )
 

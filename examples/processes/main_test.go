@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

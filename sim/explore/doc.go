@@ -2,13 +2,13 @@
 //
 // # Packages
 //
-//	sim/cases     programs, faults, planted bugs
-//	sim/world     calendar, threads, engines, network, faults, trace
-//	sim/judge     a model of each instance, and the invariants
-//	sim/pgsim     the simulated Postgres; below it, each design's tables and statements
-//	sim/shadow    for tests: the simulated server compared with Postgres
-//	here          designs in worlds, seeds, coverage; past findings as cases (testdata)
-//	search        searching on all processors, and shrinking
+//	sim/cases           programs, faults, planted bugs
+//	sim/world           calendar, threads, engines, network, faults, trace
+//	sim/judge           a model of each instance, and the invariants
+//	sim/pgsim           the simulated Postgres; below it, each design's tables and statements
+//	sim/internal/shadow for tests: the simulated server compared with Postgres
+//	here                designs in worlds, seeds, coverage; past findings as cases (testdata)
+//	search              searching on all processors, and shrinking
 //
 // The designs' code is real; only its surroundings are simulated. If a design promises no deadlocks, none may occur (D5). A panic
 // counts as the end of its engine (I12). After the last fault everything must end within its bound (I9), and nothing may be left

@@ -11,14 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/world"
 )
 
-// Host gives a postgres.Store the connections of a simulated process. statement is the design's; it turns a text into a simulated
+// Host gives a pgstore.Store the connections of a simulated process. statement is the design's; it turns a text into a simulated
 // statement.
 type Host struct {
 	*world.Host
@@ -26,23 +26,23 @@ type Host struct {
 }
 
 var (
-	_ postgres.Pool       = (*Host)(nil)
-	_ postgres.Witness    = (*Conn)(nil)
-	_ postgres.ListenConn = (*ListenConn)(nil)
+	_ pgstore.Pool       = (*Host)(nil)
+	_ pgstore.Witness    = (*Conn)(nil)
+	_ pgstore.ListenConn = (*ListenConn)(nil)
 )
 
 // NewStore makes the store of an incarnation. All instances of a world run one program, which every process knows.
-func NewStore(h *world.Host, statement func(on *Conn, sql string, args []any) *Statement) *postgres.Store {
+func NewStore(h *world.Host, statement func(on *Conn, sql string, args []any) *Statement) *pgstore.Store {
 	p := &Host{h, statement}
-	return postgres.On(postgres.Host{
+	return pgstore.On(pgstore.Host{
 		Pool: p, Clock: p, Listen: p.dial, Schema: "simulated", Name: h.Name, Shards: h.Process.World.Shards, Jitter: h.Process.World.Rand.Float64,
 		CommitSlotRetention: time.Duration(h.Process.World.CommitSlotRetention()),
 		Programs:            map[int32]*plan.Program{1: h.Process.World.Workload.Compiled},
 	})
 }
 
-// Acquire implements postgres.Pool.
-func (h *Host) Acquire(ctx context.Context) (postgres.Conn, error) {
+// Acquire implements pgstore.Pool.
+func (h *Host) Acquire(ctx context.Context) (pgstore.Conn, error) {
 	at, err := h.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (h *Host) connFor(at *world.Conn) *Conn {
 	return c
 }
 
-// Close implements postgres.Pool.
+// Close implements pgstore.Pool.
 func (h *Host) Close() {}
 
 // UsePooled calls f with a pooled connection.
@@ -75,7 +75,7 @@ func (h *Host) UsePooled(ctx context.Context, f func(*Conn)) error {
 	return nil
 }
 
-// Query implements postgres.Querier.
+// Query implements pgstore.Querier.
 func (h *Host) Query(ctx context.Context, sql string, args ...any) (r pgx.Rows, err error) {
 	if none := h.UsePooled(ctx, func(c *Conn) { r, err = c.Query(ctx, sql, args...) }); none != nil {
 		return nil, none
@@ -83,7 +83,7 @@ func (h *Host) Query(ctx context.Context, sql string, args ...any) (r pgx.Rows, 
 	return r, err
 }
 
-// QueryRow implements postgres.Querier.
+// QueryRow implements pgstore.Querier.
 func (h *Host) QueryRow(ctx context.Context, sql string, args ...any) (r pgx.Row) {
 	if err := h.UsePooled(ctx, func(c *Conn) { r = c.QueryRow(ctx, sql, args...) }); err != nil {
 		return &OneRow{err: err}
@@ -91,7 +91,7 @@ func (h *Host) QueryRow(ctx context.Context, sql string, args ...any) (r pgx.Row
 	return r
 }
 
-// Exec implements postgres.Querier.
+// Exec implements pgstore.Querier.
 func (h *Host) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
 	if none := h.UsePooled(ctx, func(c *Conn) { tag, err = c.Exec(ctx, sql, args...) }); none != nil {
 		return tag, none
@@ -99,7 +99,7 @@ func (h *Host) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.Co
 	return tag, err
 }
 
-// SendBatch implements postgres.Querier.
+// SendBatch implements pgstore.Querier.
 func (h *Host) SendBatch(ctx context.Context, b *pgx.Batch) (r pgx.BatchResults) {
 	if err := h.UsePooled(ctx, func(c *Conn) { r = c.SendBatch(ctx, b) }); err != nil {
 		return &answers{batch: b, err: err}
@@ -114,13 +114,13 @@ type Conn struct {
 	Events any // what the design says that its next writing statement applies
 }
 
-// InTransaction implements postgres.Conn.
+// InTransaction implements pgstore.Conn.
 func (c *Conn) InTransaction() bool { return !c.at.KnowsBroken && c.at.Session.State() == db.InTx }
 
-// Release implements postgres.Conn.
+// Release implements pgstore.Conn.
 func (c *Conn) Release() { c.at.Release() }
 
-// Applies implements postgres.Witness.
+// Applies implements pgstore.Witness.
 func (c *Conn) Applies(events any) { c.Events = events }
 
 // Send makes a round trip and reports whether anything was sent.
@@ -171,7 +171,7 @@ func (c *Conn) statementFor(ctx context.Context, sql string, args []any) (a *Sta
 	return nil, sent, err
 }
 
-// Query implements postgres.Querier. Like the driver, it returns an error only if nothing was sent; other errors are in the rows.
+// Query implements pgstore.Querier. Like the driver, it returns an error only if nothing was sent; other errors are in the rows.
 func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	a, sent, err := c.statementFor(ctx, sql, args)
 	if !sent {
@@ -180,13 +180,13 @@ func (c *Conn) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 	return a.Answer(err), nil
 }
 
-// QueryRow implements postgres.Querier.
+// QueryRow implements pgstore.Querier.
 func (c *Conn) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	a, _, err := c.statementFor(ctx, sql, args)
 	return (*OneRow)(a.Answer(err))
 }
 
-// Exec implements postgres.Querier.
+// Exec implements pgstore.Querier.
 func (c *Conn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	a, _, err := c.statementFor(ctx, sql, args)
 	return a.Tag(), err
@@ -211,7 +211,7 @@ func (a *Statement) Answer(err error) *Rows {
 	return &a.Out
 }
 
-// SendBatch implements postgres.Querier.
+// SendBatch implements pgstore.Querier.
 func (c *Conn) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	r := &answers{batch: b}
 	r.list = r.inline[:0]
@@ -301,7 +301,7 @@ type ListenConn struct {
 	onNotify func() // ends the wait for a notification; nil: no wait
 }
 
-func (h *Host) dial(ctx context.Context) (postgres.ListenConn, error) {
+func (h *Host) dial(ctx context.Context) (pgstore.ListenConn, error) {
 	at, err := h.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -309,7 +309,7 @@ func (h *Host) dial(ctx context.Context) (postgres.ListenConn, error) {
 	return &ListenConn{Conn: Conn{Host: h, at: at}}, nil
 }
 
-// Exec implements postgres.ListenConn.
+// Exec implements pgstore.ListenConn.
 func (e *ListenConn) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	channel, listens := strings.CutPrefix(sql, "LISTEN ")
 	if !listens {
@@ -330,7 +330,7 @@ func (e *ListenConn) handleNotification(payload string) {
 	}
 }
 
-// Next implements postgres.ListenConn.
+// Next implements pgstore.ListenConn.
 func (e *ListenConn) Next(ctx context.Context) (string, error) {
 	for len(e.payloads) == 0 {
 		if e.at.KnowsBroken {
@@ -353,13 +353,13 @@ func (e *ListenConn) Next(ctx context.Context) (string, error) {
 	return payload, nil
 }
 
-// PID implements postgres.ListenConn.
+// PID implements pgstore.ListenConn.
 func (e *ListenConn) PID() uint32 { return uint32(e.at.Session.ID) }
 
-// IsClosed implements postgres.ListenConn.
+// IsClosed implements pgstore.ListenConn.
 func (e *ListenConn) IsClosed() bool { return e.at.KnowsBroken }
 
-// Close implements postgres.ListenConn.
+// Close implements pgstore.ListenConn.
 func (e *ListenConn) Close(context.Context) error {
 	e.Host.ListenConns = slices.DeleteFunc(e.Host.ListenConns, func(o *world.ListenConn) bool { return o == e.conn })
 	if !e.at.KnowsBroken {

@@ -29,7 +29,7 @@ func (q *Queued) Columns() *Queued { return q }
 // Run returns the node run of a row with a key.
 func (*Queued) Run(key RunKey) graph.Run { return key.Run() }
 
-// QueueRow is a row of a design's queue. It differs between designs where their postgres.Table does.
+// QueueRow is a row of a design's queue. It differs between designs where their pgstore.Table does.
 type QueueRow[V any] interface {
 	*V
 	Columns() *Queued

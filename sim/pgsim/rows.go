@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // Rows is the result of a query, as the driver returns it. Scan converts values to the target's type; nil is null.
@@ -144,20 +144,20 @@ func binaryOf(v any) []byte {
 	case int64:
 		return binary.BigEndian.AppendUint64(nil, uint64(v))
 	case []int32:
-		return arrayOf(postgres.Int4s(), (*postgres.Array).Int4, v)
+		return arrayOf(pgstore.Int4s(), (*pgstore.Array).Int4, v)
 	case []int64:
-		return arrayOf(postgres.Int8s(), (*postgres.Array).Int8, v)
+		return arrayOf(pgstore.Int8s(), (*pgstore.Array).Int8, v)
 	case [][16]byte:
-		return arrayOf(postgres.UUIDs(), (*postgres.Array).UUID, v)
+		return arrayOf(pgstore.UUIDs(), (*pgstore.Array).UUID, v)
 	case []string:
-		return arrayOf(postgres.Texts(), (*postgres.Array).Text, v)
+		return arrayOf(pgstore.Texts(), (*pgstore.Array).Text, v)
 	case [][]byte:
-		return arrayOf(postgres.JSONs(), (*postgres.Array).Bytes, v)
+		return arrayOf(pgstore.JSONs(), (*pgstore.Array).Bytes, v)
 	}
 	panic(fmt.Sprintf("pgsim: nobody knows a %T in binary", v))
 }
 
-func arrayOf[T any](array postgres.Array, add func(*postgres.Array, T), list []T) []byte {
+func arrayOf[T any](array pgstore.Array, add func(*pgstore.Array, T), list []T) []byte {
 	for _, v := range list {
 		add(&array, v)
 	}

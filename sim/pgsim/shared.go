@@ -8,8 +8,8 @@ import (
 	"strconv"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -63,7 +63,7 @@ var sharedSQL = map[string]Build[*Base]{
 const notifySQL = "SELECT pg_notify($1, $2)"
 
 var sharedTexts = func() Catalog[*Base] {
-	all := Statements(postgres.SQL, sharedSQL)
+	all := Statements(pgstore.SQL, sharedSQL)
 	all.texts.Add(notifySQL, catalogEntry[*Base]{"notify", (*Base).notify})
 	return all
 }()

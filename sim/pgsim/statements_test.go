@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"pulley/engine/backend/postgres"
-	"pulley/sim/pgsim/fingerprint"
+	"pulley/internal/pgstore"
+	"pulley/sim/internal/fingerprint"
 )
 
 func TestStatements(t *testing.T) {
-	fingerprint.Unchanged(t, "testdata/statements.txt", postgres.SQL, slices.Sorted(maps.Keys(sharedSQL)))
+	fingerprint.Unchanged(t, "testdata/statements.txt", pgstore.SQL, slices.Sorted(maps.Keys(sharedSQL)))
 }

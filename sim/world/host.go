@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 	"pulley/sim/db"
 )
 
@@ -27,29 +27,29 @@ type ListenConn struct {
 	OnNotify func(payload string)
 }
 
-var _ postgres.Clock = (*Host)(nil)
+var _ pgstore.Clock = (*Host)(nil)
 
 func newHost(p *Process) *Host {
 	p.World.incarnations++
 	return &Host{Process: p, Name: string(rune('a'+p.Index)) + time.Duration(p.World.incarnations).String()}
 }
 
-// Now implements postgres.Clock.
+// Now implements pgstore.Clock.
 func (h *Host) Now() time.Time { return h.Process.wall() }
 
-// NewID implements postgres.Clock.
+// NewID implements pgstore.Clock.
 func (h *Host) NewID() uuid.UUID { return h.Process.World.FreshID() }
 
-// Go implements postgres.Clock.
+// Go implements pgstore.Clock.
 func (h *Host) Go(f func()) { h.Process.begins(f) }
 
-// Within implements postgres.Clock.
+// Within implements pgstore.Clock.
 func (h *Host) Within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	inner := h.Process.within(ctx, int64(d))
 	return inner, inner.cancel
 }
 
-// Wait implements postgres.Clock.
+// Wait implements pgstore.Clock.
 func (h *Host) Wait(ctx context.Context, pause time.Duration, from ...<-chan struct{}) int {
 	return h.Process.pause(ctx, int64(pause), from...)
 }

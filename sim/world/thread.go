@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 	"pulley/sim/db"
 )
 
@@ -37,8 +37,8 @@ type thread struct {
 
 // Values of thread.got that are no index of a channel.
 const (
-	timedOut = postgres.TimedOut // the span has passed
-	overdue  = postgres.Ended    // the context has ended
+	timedOut = pgstore.TimedOut // the span has passed
+	overdue  = pgstore.Ended    // the context has ended
 )
 
 // Spare is what a world leaves to the next one: idle threads and the memory of its calendar.

@@ -11,7 +11,7 @@ import (
 
 	"pulley/bench/peers/peer"
 	"pulley/bench/peers/race"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -10,7 +10,7 @@ import (
 	"pulley/engine/backend/designs"
 	"pulley/engine/backend/differ"
 	"pulley/engine/backend/memory"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 // design is a backend to compare with the reference.

@@ -21,9 +21,9 @@ import (
 
 	"pulley/engine/backend/differ"
 	"pulley/engine/ir/programs"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/reference"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 var (

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pgtest"
 )
 
 // TestFarServer puts a server at a distance. No answer comes sooner than the distance allows, concurrent sends share it, every

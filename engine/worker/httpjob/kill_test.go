@@ -21,13 +21,13 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
 	"pulley/engine/worker"
 	"pulley/engine/worker/httpjob"
 	"pulley/engine/worker/httpjob/jobserver"
 	"pulley/internal/depth"
 	"pulley/internal/pause"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -19,7 +19,8 @@ import (
 
 // append is append.sql. Its parts run in the server's order: last first, since no result is read from them; except that new
 // instances come first if some may exist.
-func (s *Store) append(a *pgsim.Statement, p journal.Prepared, ap journal.Append) {
+func (s *Store) append(a *pgsim.Statement, from journalstore.Appending) {
+	ap := from.Append()
 	holds := s.fence(a, ap.Shard, ap.Epoch)
 	var created, ended []pgsim.InstanceRow
 	if !ap.SkipExisting {
@@ -32,14 +33,14 @@ func (s *Store) append(a *pgsim.Statement, p journal.Prepared, ap journal.Append
 	s.ends(a, ap, holds, &ended)
 	s.insertEvents(a, ap, holds)
 	a.Then(func(x *db.Exec) error {
-		s.report(x, a, p, ap, *holds, created, ended)
+		s.report(x, a, from, ap, *holds, created, ended)
 		return nil
 	})
 }
 
-func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bool, created *[]pgsim.InstanceRow) {
+func (s *Store) insertInstances(a *pgsim.Statement, ap journalstore.Append, holds *bool, created *[]pgsim.InstanceRow) {
 	if s.World.Bug != cases.BugSubmissionsUnordered {
-		slices.SortFunc(ap.Created, func(a, b journal.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
+		slices.SortFunc(ap.Created, func(a, b journalstore.AppendedEnd) int { return bytes.Compare(a.Instance.ID[:], b.Instance.ID[:]) })
 	}
 	a.Each(func() int { return len(ap.Created) }, func(x *db.Exec, i int) error {
 		if !*holds {
@@ -61,12 +62,12 @@ func (s *Store) insertInstances(a *pgsim.Statement, ap journal.Append, holds *bo
 	})
 }
 
-func (s *Store) insertEvents(a *pgsim.Statement, ap journal.Append, holds *bool) {
+func (s *Store) insertEvents(a *pgsim.Statement, ap journalstore.Append, holds *bool) {
 	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
-		if !*holds || e.Seq == 0 || e.Kind == journal.KindRetry && s.World.Bug == cases.BugAttemptsForgotten ||
-			e.Kind == journal.KindSnapshot && s.World.Bug == cases.BugStateForgotten ||
-			e.Kind == journal.KindDelivery && s.World.Bug == cases.BugDeliveriesForgotten {
+		if !*holds || e.Seq == 0 || e.Kind == journalstore.KindRetry && s.World.Bug == cases.BugAttemptsForgotten ||
+			e.Kind == journalstore.KindSnapshot && s.World.Bug == cases.BugStateForgotten ||
+			e.Kind == journalstore.KindDelivery && s.World.Bug == cases.BugDeliveriesForgotten {
 			return nil
 		}
 		row := eventRow{epoch: ap.Epoch, kind: e.Kind, inst: s.InstanceOf(e.Instance), run: e.Run, data: e.Data, happenedAt: pgsim.Never}
@@ -77,7 +78,7 @@ func (s *Store) insertEvents(a *pgsim.Statement, ap journal.Append, holds *bool)
 	})
 }
 
-func (s *Store) ends(a *pgsim.Statement, ap journal.Append, holds *bool, ended *[]pgsim.InstanceRow) {
+func (s *Store) ends(a *pgsim.Statement, ap journalstore.Append, holds *bool, ended *[]pgsim.InstanceRow) {
 	running := func(r pgsim.InstanceRow) bool {
 		return r.Status == backend.Running || s.World.Bug == cases.BugEndedTwice
 	}
@@ -100,10 +101,10 @@ func (s *Store) ends(a *pgsim.Statement, ap journal.Append, holds *bool, ended *
 }
 
 // snapshots notes the events that hold the instances' snapshots.
-func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
+func (s *Store) snapshots(a *pgsim.Statement, ap journalstore.Append, holds *bool) {
 	a.Each(func() int { return len(ap.Events) }, func(x *db.Exec, i int) error {
 		e := &ap.Events[i]
-		if !*holds || e.Seq == 0 || e.Kind != journal.KindSnapshot {
+		if !*holds || e.Seq == 0 || e.Kind != journalstore.KindSnapshot {
 			return nil
 		}
 		v, err := pgsim.LockRow(x, s.Instances, int32(s.InstanceOf(e.Instance).Index), db.ForUpdate, func(pgsim.InstanceRow) bool { return true })
@@ -118,13 +119,13 @@ func (s *Store) snapshots(a *pgsim.Statement, ap journal.Append, holds *bool) {
 	})
 }
 
-func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap journal.Append, holds bool, created, ended []pgsim.InstanceRow) {
-	ids := postgres.UUIDs()
+func (s *Store) report(x *db.Exec, a *pgsim.Statement, from journalstore.Appending, ap journalstore.Append, holds bool, created, ended []pgsim.InstanceRow) {
+	ids := pgstore.UUIDs()
 	if !holds {
 		a.Wire = answered(ap, 0, ids)
 		return
 	}
-	x.Note(judge.Do(func() { s.last = p }))
+	x.Note(judge.Do(func() { s.last = from }))
 	for _, row := range created {
 		ids.UUID(row.Inst.ID)
 		s.addCreatedNotes(x, row)
@@ -133,18 +134,18 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 	for i := range ap.Events {
 		e := &ap.Events[i]
 		switch e.Kind {
-		case journal.KindSnapshot:
+		case journalstore.KindSnapshot:
 			continue
-		case journal.KindDelivery:
+		case journalstore.KindDelivery:
 			n, _ := binary.Varint(e.Data)
 			x.Note(judge.Delivery{Inst: s.InstanceOf(e.Instance), Run: e.Run, Count: int(n)})
 			continue
 		}
-		h := &judge.Event{Inst: s.InstanceOf(e.Instance), Run: e.Run, Token: e.Token, Lease: e.Token, Snapshot: x.Begun(), Retried: e.Kind == journal.KindRetry}
+		h := &judge.Event{Inst: s.InstanceOf(e.Instance), Run: e.Run, Token: e.Token, Lease: e.Token, Snapshot: x.Begun(), Retried: e.Kind == journalstore.KindRetry}
 		switch e.Kind {
-		case journal.KindResult:
+		case journalstore.KindResult:
 			h.Result = e.Data
-		case journal.KindFailure:
+		case journalstore.KindFailure:
 			h.Failure = &plan.Failure{}
 			_ = json.Unmarshal(e.Data, h.Failure) // written by the backend
 		}
@@ -155,7 +156,7 @@ func (s *Store) report(x *db.Exec, a *pgsim.Statement, p journal.Prepared, ap jo
 	}
 }
 
-func answered(ap journal.Append, holds int, created postgres.Array) [][]byte {
+func answered(ap journalstore.Append, holds int, created pgstore.Array) [][]byte {
 	if ap.SkipExisting {
 		return [][]byte{bigEndian4(holds), created.Append(nil)}
 	}

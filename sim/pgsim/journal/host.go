@@ -11,10 +11,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/pgsim"
@@ -24,12 +25,12 @@ import (
 type host struct {
 	*world.Host
 	s  *Store
-	pg *postgres.Store // for the calls that package postgres implements
+	pg *pgstore.Store // for the calls that package pgstore implements
 }
 
 var (
-	_ journal.Store = (*host)(nil)
-	_ journal.Pool  = (*host)(nil)
+	_ journalstore.Store = (*host)(nil)
+	_ journalstore.Pool  = (*host)(nil)
 )
 
 // Open implements world.Store: it opens a real journal.Backend.
@@ -42,7 +43,7 @@ func (s *Store) Open(on *world.Host) (world.Backend, error) {
 	given := func(id uuid.UUID, run graph.Run, left int) {
 		s.World.Judge.LeaseReturned(s.World.InstanceOf(id), run, left)
 	}
-	return journal.On(journal.Host{Store: h, Pool: h, Clock: h, Leased: leased, LeaseReturned: given}, journal.Config{
+	return journal.On(journalstore.Host{Store: h, Pool: h, Clock: h, Leased: leased, LeaseReturned: given}, journal.Config{
 		Jitter: s.World.Rand.Float64, Lease: time.Duration(world.NS(s.World.LeaseUS)), EvictAfter: time.Duration(world.NS(s.World.EvictAfterUS)),
 	})
 }
@@ -70,7 +71,8 @@ func (h *host) exec(ctx context.Context, counts bool, sql string, args []any) (*
 	return a, sent, err
 }
 
-// Query implements journal.Pool. Like the driver, it returns an error only if nothing was sent; other errors are in the rows.
+// Query implements journalstore.Pool. Like the driver, it returns an error only if nothing was sent; other errors are in the
+// rows.
 func (h *host) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	a, sent, err := h.exec(ctx, false, sql, args)
 	if !sent {
@@ -92,7 +94,7 @@ func (h *host) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 	return a.Tag(), nil
 }
 
-func (h *host) Prepared(ctx context.Context, list ...journal.Prepared) ([]*pgconn.Result, error) {
+func (h *host) Prepared(ctx context.Context, list ...journalstore.Prepared) ([]*pgconn.Result, error) {
 	var batch []db.Statement
 	var all []*pgsim.Statement
 	for _, p := range list {
@@ -101,7 +103,7 @@ func (h *host) Prepared(ctx context.Context, list ...journal.Prepared) ([]*pgcon
 	}
 	sent, err := h.batch(ctx, batch...)
 	if !sent {
-		return nil, journal.NotSent(err)
+		return nil, journalstore.NotSent(err)
 	}
 	if err != nil && !errors.Is(err, world.ErrEnded) && h.Process.World.Bug == cases.BugUnknownIsFailure {
 		err = db.ErrCanceled
@@ -117,7 +119,7 @@ func (h *host) Prepared(ctx context.Context, list ...journal.Prepared) ([]*pgcon
 
 func (h *host) Shards() int { return h.Process.World.Shards }
 
-// Number implements journal.Store. All instances of a world run one program.
+// Number implements journalstore.Store. All instances of a world run one program.
 func (h *host) Number(context.Context, *plan.Program) (int32, error) { return 1, nil }
 
 func (h *host) Program(context.Context, int32) (*plan.Program, error) {

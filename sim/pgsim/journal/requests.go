@@ -10,9 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -241,7 +241,7 @@ func (s *Store) cancelFree(a *pgsim.Statement, args []any) {
 	})
 }
 
-func (s *Store) prepared(_ *host, p journal.Prepared) *pgsim.Statement {
+func (s *Store) prepared(_ *host, p journalstore.Prepared) *pgsim.Statement {
 	a := s.Memory.Next(p.Name, p.SQL, nil)
 	a.Write = true
 	if s.World.Server.Shadow != nil {
@@ -249,8 +249,8 @@ func (s *Store) prepared(_ *host, p journal.Prepared) *pgsim.Statement {
 			a.Params = append(a.Params, slices.Clone(param))
 		}
 	}
-	if ap, ok := p.Append(); ok {
-		s.append(a, p, ap)
+	if p.Appending != nil {
+		s.append(a, p.Appending)
 		return a
 	}
 	switch p.Name {
@@ -264,11 +264,11 @@ func (s *Store) prepared(_ *host, p journal.Prepared) *pgsim.Statement {
 	return a
 }
 
-func (s *Store) markRequest(a *pgsim.Statement, p journal.Prepared) {
-	shard, epoch := int(binary.BigEndian.Uint16(p.Params[0])), postgres.Int8(p.Params[1])
+func (s *Store) markRequest(a *pgsim.Statement, p journalstore.Prepared) {
+	shard, epoch := int(binary.BigEndian.Uint16(p.Params[0])), pgstore.Int8(p.Params[1])
 	id := uuid.UUID(p.Params[2])
 	var tokens []int64
-	for e := postgres.ReadArray(p.Params[3]); e.Len() > 0; {
+	for e := pgstore.ReadArray(p.Params[3]); e.Len() > 0; {
 		tokens = append(tokens, e.Int8())
 	}
 	a.Then(func(x *db.Exec) error {
@@ -287,9 +287,9 @@ func (s *Store) markRequest(a *pgsim.Statement, p journal.Prepared) {
 	})
 }
 
-func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
-	ids, statuses := postgres.ReadArray(p.Params[1]), postgres.ReadArray(p.Params[4])
-	results, failures := postgres.ReadArray(p.Params[5]), postgres.ReadArray(p.Params[6])
+func (s *Store) submitPending(a *pgsim.Statement, p journalstore.Prepared) {
+	ids, statuses := pgstore.ReadArray(p.Params[1]), pgstore.ReadArray(p.Params[4])
+	results, failures := pgstore.ReadArray(p.Params[5]), pgstore.ReadArray(p.Params[6])
 	var all []pgsim.InstanceRow
 	for ids.Len() > 0 {
 		id, _ := uuid.FromBytes(ids.Next())
@@ -307,7 +307,7 @@ func (s *Store) submitPending(a *pgsim.Statement, p journal.Prepared) {
 		slices.SortFunc(all, func(a, b pgsim.InstanceRow) int { return bytes.Compare(a.Inst.ID[:], b.Inst.ID[:]) })
 	}
 	channel, payload := string(p.Params[7]), string(p.Params[8])
-	created := postgres.UUIDs()
+	created := pgstore.UUIDs()
 	a.Each(func() int { return len(all) }, func(x *db.Exec, i int) error {
 		row := all[i]
 		row.Submitted = s.World.Server.Clock()

@@ -12,9 +12,9 @@ import (
 	"pulley/engine/backend/postgres/journal"
 	"pulley/sim/cases"
 	"pulley/sim/db"
+	"pulley/sim/internal/fingerprint"
+	"pulley/sim/internal/shadow"
 	"pulley/sim/pgsim"
-	"pulley/sim/pgsim/fingerprint"
-	"pulley/sim/shadow"
 	"pulley/sim/world"
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres/journal"
+	"pulley/internal/journalstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -395,7 +396,7 @@ func (s *Store) absent(a *pgsim.Statement, args []any) {
 			}
 			later := false
 			s.events.Each(x, eventKey{shard, seqs[i]}, func(v *db.Version[eventKey, eventRow]) bool {
-				later = later || v.Row.Key.shard == shard && v.Value.inst == inst && v.Value.kind == journal.KindSnapshot
+				later = later || v.Row.Key.shard == shard && v.Value.inst == inst && v.Value.kind == journalstore.KindSnapshot
 				return v.Row.Key.shard == shard
 			})
 			proved = proved || !later

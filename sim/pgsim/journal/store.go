@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/engine/backend/postgres/journal"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -66,7 +66,7 @@ type Store struct {
 	leases   *db.Table[leaseKey, leaseRow]
 	requests *db.Table[requestKey, requestRow]
 
-	last journal.Prepared // the append whose commit is being checked
+	last journalstore.Appending // the append whose commit is being checked; nil: none yet
 }
 
 // New makes the tables on a world's server.
@@ -137,7 +137,7 @@ func (s *Store) Committed(m *judge.Model) {
 		return
 	}
 	runs, counters, values := 0, 0, 0
-	there := s.last.Memory(inst.ID, journal.Memory{
+	there := s.last != nil && s.last.Memory(inst.ID, journalstore.Memory{
 		Run: func(run graph.Run, attempt int) {
 			runs++
 			switch r := m.Runs[run]; {

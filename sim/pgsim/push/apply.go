@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/push"
+	"pulley/internal/pgstore"
 	"pulley/sim/cases"
 	"pulley/sim/db"
 	"pulley/sim/judge"
@@ -68,14 +68,14 @@ func parameter[T any](p *application, number int) (v T) {
 	return v
 }
 
-// elementsOf decodes an array that package postgres has encoded. Elements of 64 bits or JSON may be null.
-func elementsOf(array *postgres.Array) any {
+// elementsOf decodes an array that package pgstore has encoded. Elements of 64 bits or JSON may be null.
+func elementsOf(array *pgstore.Array) any {
 	e := array.Elements()
 	switch array.ElementOID() {
 	case pgtype.Int4OID:
-		return eachOf(e, postgres.Int4)
+		return eachOf(e, pgstore.Int4)
 	case pgtype.Int8OID:
-		return nullableOf(e, postgres.Int8)
+		return nullableOf(e, pgstore.Int8)
 	case pgtype.BoolOID:
 		return eachOf(e, func(v []byte) bool { return v[0] != 0 })
 	case pgtype.UUIDOID:
@@ -87,7 +87,7 @@ func elementsOf(array *postgres.Array) any {
 	}
 }
 
-func eachOf[T any](e postgres.Elements, read func([]byte) T) []T {
+func eachOf[T any](e pgstore.Elements, read func([]byte) T) []T {
 	list := make([]T, 0, e.Len())
 	for e.Len() > 0 {
 		list = append(list, read(e.Next()))
@@ -95,7 +95,7 @@ func eachOf[T any](e postgres.Elements, read func([]byte) T) []T {
 	return list
 }
 
-func nullableOf[T any](e postgres.Elements, read func([]byte) T) []*T {
+func nullableOf[T any](e pgstore.Elements, read func([]byte) T) []*T {
 	values, list := make([]T, e.Len()), make([]*T, e.Len())
 	for i := range list {
 		if v := e.Next(); v != nil {
@@ -111,7 +111,7 @@ func nullableOf[T any](e postgres.Elements, read func([]byte) T) []*T {
 func (s *Store) apply(on *pgsim.Conn, a *pgsim.Statement, cut *cutApply) {
 	a.Args = slices.Clone(a.Args)
 	for i, v := range a.Args {
-		if array, ok := v.(*postgres.Array); ok {
+		if array, ok := v.(*pgstore.Array); ok {
 			a.Args[i] = elementsOf(array)
 		}
 	}

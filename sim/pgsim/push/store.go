@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/postgres/push"
+	"pulley/internal/pgstore"
 	"pulley/sim/db"
 	"pulley/sim/judge"
 	"pulley/sim/pgsim"
@@ -133,7 +133,7 @@ var applies = sync.OnceValue(func() pgsim.Texts[*cutApply] {
 		if parts["retries"] && !parts["completions"] {
 			continue // retries are part of completions
 		}
-		sql, parameters := postgres.CutDown(text, func(part string) bool { return parts[part] })
+		sql, parameters := pgstore.CutDown(text, func(part string) bool { return parts[part] })
 		cut := &cutApply{parts: parts}
 		for i, place := range parameters {
 			cut.place[place+1] = i + 1

@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 type rows struct {
@@ -37,7 +37,7 @@ func (n *newInstances) add(e *commitEvent) error {
 	status, result, failure := string(backend.Running), json.RawMessage(nil), json.RawMessage(nil)
 	if e.plan.End != nil {
 		var err error
-		if status, result, failure, err = postgres.EndColumns(e.outcome()); err != nil {
+		if status, result, failure, err = pgstore.EndColumns(e.outcome()); err != nil {
 			return err
 		}
 	}
@@ -45,8 +45,8 @@ func (n *newInstances) add(e *commitEvent) error {
 	n.workflow = append(n.workflow, e.workflow)
 	n.input = append(n.input, string(e.submission.Input))
 	n.status = append(n.status, status)
-	n.result = append(n.result, postgres.NullableText(result))
-	n.failure = append(n.failure, postgres.NullableText(failure))
+	n.result = append(n.result, pgstore.NullableText(result))
+	n.failure = append(n.failure, pgstore.NullableText(failure))
 	return nil
 }
 
@@ -317,15 +317,15 @@ func (a *arrays) addEnd(e *commitEvent) error {
 		a.c.result.Ended = append(a.c.result.Ended, e.outcome())
 		return nil
 	}
-	status, result, failure, err := postgres.EndColumns(e.outcome())
+	status, result, failure, err := pgstore.EndColumns(e.outcome())
 	if err != nil {
 		return err
 	}
 	n := &a.end
 	n.rows.add(e.instance, e.coreEvent.Run.Node, e.place)
 	n.status = append(n.status, status)
-	n.result = append(n.result, postgres.NullableText(result))
-	n.failure = append(n.failure, postgres.NullableText(failure))
+	n.result = append(n.result, pgstore.NullableText(result))
+	n.failure = append(n.failure, pgstore.NullableText(failure))
 	n.shared = append(n.shared, !e.isAlone())
 	return nil
 }

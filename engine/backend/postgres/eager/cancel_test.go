@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // TestCancelledInOneCall completes runs together that cancel each other, and checks that one is applied, whichever.
@@ -48,8 +48,8 @@ func TestCancelRaces(t *testing.T) {
 
 func TestCancelledAfterItsClaim(t *testing.T) {
 	w := newWorld(t)
-	w.CancelledAfterClaim(w.b.store, func(owner string) postgres.Claiming {
-		return postgres.Claiming{
+	w.CancelledAfterClaim(w.b.store, func(owner string) pgstore.Claiming {
+		return pgstore.Claiming{
 			Queue: runs, Owner: owner, Values: &claimValues{},
 			Place: func(p *plan.Program, run graph.Run) graph.Path { return w.b.shape(p).run(run) },
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // commit is one transaction that applies events of one shard, with its results.
@@ -22,7 +22,7 @@ type commit struct {
 	shard             int
 	grant             backend.Grant
 	sent              time.Time // before the first message; expiry times count from here
-	conn              postgres.Conn
+	conn              pgstore.Conn
 	serverIncarnation string
 	xid               string // of the transaction
 
@@ -51,7 +51,7 @@ func (b *Backend) applyEvents(ctx context.Context, shard int, events []*commitEv
 	defer conn.Release()
 	c.conn = conn
 	err = c.applyInTransaction(ctx, events)
-	if postgres.Contended(err) || errors.Is(err, errGates) { // a retry may use this connection
+	if pgstore.Contended(err) || errors.Is(err, errGates) { // a retry may use this connection
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
 	return c, err
@@ -101,7 +101,7 @@ func (c *commit) begin(ctx context.Context, events []*commitEvent, g gates) ([]*
 	if len(g) > 0 {
 		g.queue(batch, c.shard, &held)
 	}
-	var l postgres.Leases
+	var l pgstore.Leases
 	var n newInstances
 	var r reads
 	byOrd := map[int32]*commitEvent{}
@@ -212,7 +212,7 @@ func (c *commit) applyRound(ctx context.Context, events []*commitEvent) (committ
 		c.result.More = c.result.More || a.leavesReady
 	}
 	if last {
-		err = postgres.WrapUnknown(err)
+		err = pgstore.WrapUnknown(err)
 	}
 	return last, err
 }

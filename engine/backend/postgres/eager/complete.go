@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Complete implements backend.Backend.
@@ -18,7 +19,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	out := postgres.NewOutcomes(len(completions))
+	out := pgstore.NewOutcomes(len(completions))
 	events, err := b.completed(ctx, shard, completions, out)
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
@@ -26,14 +27,14 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	slices.SortStableFunc(events, func(a, b *commitEvent) int {
 		return cmp.Or(a.key().Compare(b.key()), cmp.Compare(a.completion.Lease.Token, b.completion.Lease.Token))
 	})
-	events = postgres.Distinct(out, events, func(e *commitEvent) backend.Lease { return e.completion.Lease })
+	events = pgstore.Distinct(out, events, func(e *commitEvent) backend.Lease { return e.completion.Lease })
 	if err := b.commitBatch(ctx, shard, events, grant, out); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
 	return out.Committed(), nil
 }
 
-func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *postgres.Outcomes) ([]*commitEvent, error) {
+func (b *Backend) completed(ctx context.Context, shard int, completions []backend.Completion, out *pgstore.Outcomes) ([]*commitEvent, error) {
 	var events []*commitEvent
 	for i := range completions {
 		c := &completions[i]
@@ -53,18 +54,18 @@ func (b *Backend) completed(ctx context.Context, shard int, completions []backen
 	return events, nil
 }
 
-func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
+func (c *commit) add(out *pgstore.Outcomes, events []*commitEvent) {
 	for _, e := range events {
 		out.Conclude(e.ord, c.live[e], e.submission != nil)
 	}
 	out.Add(&c.result)
 }
 
-// commitBatch applies events in as few transactions as their data allows; see postgres.Halve.
-func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
-	return postgres.Halve(out, events, func(events []*commitEvent) error {
+// commitBatch applies events in as few transactions as their data allows; see pgstore.Halve.
+func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) error {
+	return pgstore.Halve(out, events, func(events []*commitEvent) error {
 		c, err := b.commitOnce(ctx, shard, events, grant, out)
-		if len(events) == 1 && postgres.Unfit(err) {
+		if len(events) == 1 && pgstore.Unfit(err) {
 			// The instance may have ended, and its values may have been swept: the guard sees that now.
 			c, err = b.commitOnce(ctx, shard, events, grant, out)
 		}
@@ -77,15 +78,15 @@ func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEv
 	})
 }
 
-// commitOnce applies events in one transaction, which postgres.Store.Commit retries.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (c *commit, err error) {
+// commitOnce applies events in one transaction, which pgstore.Store.Commit retries.
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) (c *commit, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	met := &lockSet{barriers: map[rowKey]bool{}}
-	err = b.store.Commit(ctx, postgres.Transaction{
+	err = b.store.Commit(ctx, pgstore.Transaction{
 		Purpose: fmt.Sprintf("committing on shard %d", shard),
 		Run: func() (err error) {
 			if c, err = b.applyEvents(ctx, shard, events, grant, met); errors.Is(err, errGates) {
-				err = postgres.Retryable(err)
+				err = pgstore.Retryable(err)
 			}
 			return err
 		},

@@ -1,6 +1,6 @@
 // Package eager is the first generation of the push model on Postgres: every node has a row from the start of an instance, each
 // completion pushes its effects into the rows of the nodes behind it, and a node is ready when as many of its predecessors have
-// completed as it requires. Leases, renewal, retries, resolution of lost commits and cleanup are those of package postgres.
+// completed as it requires. Leases, renewal, retries, resolution of lost commits and cleanup are those of package pgstore.
 //
 // # Tables
 //

@@ -10,18 +10,19 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
 // runs is the table of node rows as a queue.
-var runs = postgres.NewQueue(postgres.Table{
+var runs = pgstore.NewQueue(pgstore.Table{
 	Name: "node_ready_state", Path: "place",
 	Ready:  "q.deps_satisfied >= q.deps_required AND NOT q.is_completed AND q.token IS NOT NULL",
 	Leased: "q.is_queued AND NOT q.is_completed", Lease: "is_queued = true, owner = $3::text", Free: "is_queued = false, owner = NULL",
 	Due: []string{"q.due_at", "q.token"},
-}, statementFiles, map[string]postgres.Variant{
+}, statementFiles, map[string]pgstore.Variant{
 	"gates":        {File: "gates"},
 	"gates_more":   {File: "gates", Parts: []string{"now"}},
 	"barriers":     {File: "barriers"},
@@ -54,9 +55,9 @@ type Config struct {
 
 // Backend is the eager design.
 type Backend struct {
-	postgres.SweptBase
-	store   *postgres.Store
-	sweeper *postgres.Sweeper
+	pgstore.SweptBase
+	store   *pgstore.Store
+	sweeper *pgstore.Sweeper
 	mu      sync.Mutex
 	shapes  map[[32]byte]*shape // by the workflow's hash
 }
@@ -70,22 +71,22 @@ var (
 // Open connects to the store and sets up its schema if needed.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	cfg.Store.Schema = cmp.Or(cfg.Store.Schema, DefaultSchema)
-	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	store, err := pgstore.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
 	}
 	return On(store), nil
 }
 
-// On returns a backend on an open store.
-func On(store *postgres.Store) *Backend {
-	sweeper := postgres.NewSweeper(store, cleanup)
-	return &Backend{SweptBase: postgres.NewSweptBase(sweeper), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
+// On returns a backend on an open store. It is for the simulator: a program outside of this module cannot have such a store.
+func On(store *pgstore.Store) *Backend {
+	sweeper := pgstore.NewSweeper(store, cleanup)
+	return &Backend{SweptBase: pgstore.NewSweptBase(sweeper), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
 }
 
 // endsCleanly reports whether no other node run can be open when an instance completes.
 func endsCleanly(p *plan.Program) bool { return !p.EndsEarly() }
 
 func (e *commitEvent) unfit(err error) error {
-	return &postgres.UnfitError{Err: fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.coreEvent.Run), err)}
+	return &pgstore.UnfitError{Err: fmt.Errorf("instance %s, %s: %w", e.instance, e.program.RunName(e.coreEvent.Run), err)}
 }

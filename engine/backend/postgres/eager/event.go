@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // commitEvent is a completion, a new instance or a continuation, to be committed.
@@ -29,7 +29,7 @@ type commitEvent struct {
 	plan       plan.Plan
 }
 
-// Ord and Of implement postgres.Member.
+// Ord and Of implement pgstore.Member.
 func (e *commitEvent) Ord() int32    { return e.ord }
 func (e *commitEvent) Of() uuid.UUID { return e.instance }
 
@@ -48,7 +48,7 @@ func (e *commitEvent) isAlone() bool {
 }
 
 func (e *commitEvent) outcome() backend.Instance {
-	return postgres.EndedInstance(e.instance, e.plan.End)
+	return pgstore.EndedInstance(e.instance, e.plan.End)
 }
 
 // value returns a slot's value after the event's plan.
@@ -58,7 +58,7 @@ func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 
 type reads struct {
 	events            map[int32]*commitEvent
-	slots, aggregates postgres.Keys
+	slots, aggregates pgstore.Keys
 }
 
 func (r *reads) add(e *commitEvent, slots []plan.Slot) {
@@ -80,7 +80,7 @@ func (r *reads) need(e *commitEvent) {
 func (r *reads) queue(batch *pgx.Batch, shard int) {
 	if len(r.slots.Ord) > 0 {
 		batch.Queue(readSQL, r.slots.Parameters(shard)...).Query(func(rows pgx.Rows) error {
-			return postgres.CollectValues(rows, func(ord int32) *plan.Inbox { return &r.events[ord].inbox })
+			return pgstore.CollectValues(rows, func(ord int32) *plan.Inbox { return &r.events[ord].inbox })
 		})
 	}
 	if len(r.aggregates.Ord) > 0 {

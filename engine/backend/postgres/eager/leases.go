@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Renew implements backend.Backend. Rows are found by place, which needs the instances' workflows.
@@ -68,13 +69,13 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	return b.store.Claim(ctx, shard, grant, postgres.Claiming{
+	return b.store.Claim(ctx, shard, grant, pgstore.Claiming{
 		Queue: runs, Owner: grant.Owner, Values: &claimValues{},
 		Place: func(p *plan.Program, run graph.Run) graph.Path { return b.shape(p).run(run) },
 	})
 }
 
-// claimValues implements postgres.Values. Each claimed node run has an event that reads.
+// claimValues implements pgstore.Values. Each claimed node run has an event that reads.
 type claimValues struct{ reads }
 
 func (v *claimValues) Need(instance uuid.UUID, number int32, slots []plan.Slot) {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
+	"pulley/internal/pgstore"
 )
 
 // gatesPasses bounds the passes that lock what a transaction cancels.
@@ -23,7 +23,7 @@ const gatesPasses = 5
 // transaction wants next. The bound is far below deadlock_timeout, and longer than a commit.
 const lockTimeout = 100 * time.Millisecond
 
-var lockTimeoutSQL = postgres.LockTimeouts(lockTimeout)
+var lockTimeoutSQL = pgstore.LockTimeouts(lockTimeout)
 
 var errGates = errors.New("runs to be cancelled appear without end")
 

@@ -5,8 +5,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
+	"pulley/internal/pgtest"
 )
 
 // TestLostCommit cuts the connection at every message of a completion, and checks the answers and that everything ends as usual

@@ -8,9 +8,9 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // The most rows that a call may read: for each item, for each instance that it ends, and in addition.

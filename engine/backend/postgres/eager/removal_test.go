@@ -10,7 +10,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // TestRemovalIsNoCircle checks that a completion that removes an instance's rows does not wait for a transaction that holds the
@@ -65,25 +65,25 @@ fn main(input: [], output: [xs]):
 }
 
 // watched returns the store on a pool whose connections announce what is about to be applied.
-func (w *world) watched(applies func([]Applied)) *postgres.Store {
+func (w *world) watched(applies func([]Applied)) *pgstore.Store {
 	s := w.b.store
-	return postgres.On(postgres.Host{
-		Pool: watchedPool{s.Pool, applies}, Clock: postgres.Machine{}, Schema: s.Schema, Name: "watched", Shards: s.Shards(),
+	return pgstore.On(pgstore.Host{
+		Pool: watchedPool{s.Pool, applies}, Clock: pgstore.Machine{}, Schema: s.Schema, Name: "watched", Shards: s.Shards(),
 	})
 }
 
 type watchedPool struct {
-	postgres.Pool
+	pgstore.Pool
 	applies func([]Applied)
 }
 
-func (p watchedPool) Acquire(ctx context.Context) (postgres.Conn, error) {
+func (p watchedPool) Acquire(ctx context.Context) (pgstore.Conn, error) {
 	c, err := p.Pool.Acquire(ctx)
 	return watchedConn{c, p.applies}, err
 }
 
 type watchedConn struct {
-	postgres.Conn
+	pgstore.Conn
 	applies func([]Applied)
 }
 

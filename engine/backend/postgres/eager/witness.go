@@ -3,7 +3,7 @@ package eager
 import (
 	"embed"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 //go:embed sql/*.sql
@@ -13,11 +13,11 @@ var statementFiles embed.FS
 func SQL(name string) (string, error) { return runs.SQL(name) }
 
 // Applied is an event whose plan a transaction is about to apply.
-type Applied = postgres.Applied
+type Applied = pgstore.Applied
 
 // applied tells a simulated connection which events the next apply.sql stands for.
 func (c *commit) applied(events []*commitEvent) {
-	postgres.AnnounceApplied(c.conn, events, func(e *commitEvent) Applied {
+	pgstore.AnnounceApplied(c.conn, events, func(e *commitEvent) Applied {
 		a := Applied{Instance: e.instance, CreatesInstance: e.submission != nil, Run: e.coreEvent.Run, Attempt: e.coreEvent.Attempt, Failed: e.coreEvent.Failure != nil, Inbox: e.inbox, Plan: e.plan}
 		if e.completion != nil {
 			a.Token, a.Lease = e.completion.Lease.Token, e.completion.Lease.Token

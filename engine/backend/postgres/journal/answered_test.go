@@ -8,25 +8,25 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/forward"
+	"pulley/engine/backend/postgres/journal/internal/forward"
+	"pulley/internal/pgstore"
 )
 
 // patient is a clock whose pauses never end: only a signal ends a wait.
-type patient struct{ postgres.Machine }
+type patient struct{ pgstore.Machine }
 
 func (p patient) Wait(ctx context.Context, _ time.Duration, from ...<-chan struct{}) int {
 	return p.Machine.Wait(ctx, -1, from...)
 }
 
 // listener is a clock whose pauses end at once: no signal ends a wait.
-type listener struct{ postgres.Machine }
+type listener struct{ pgstore.Machine }
 
 func (listener) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{}) int {
 	if ctx.Err() != nil {
-		return postgres.Ended
+		return pgstore.Ended
 	}
-	return postgres.TimedOut
+	return pgstore.TimedOut
 }
 
 // lookCounter is a pool that counts the reads of answers.
@@ -44,7 +44,7 @@ func (c *lookCounter) QueryRow(ctx context.Context, sql string, args ...any) pgx
 }
 
 // newAskers opens the owner of a shard, which answers by itself, and another backend that calls it on a clock.
-func newAskers(t *testing.T, clock Clock) (p *post, looks *lookCounter) {
+func newAskers(t *testing.T, clock pgstore.Clock) (p *post, looks *lookCounter) {
 	t.Helper()
 	p = newPost(t)
 	sql, err := forward.SQL("fetch_answer")

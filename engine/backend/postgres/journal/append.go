@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 )
 
 const (
@@ -47,7 +48,7 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 			t.rollback(savepoint{})
 			sh.suspend() // the later epoch may come from an abandoned call of this backend
 			return out, err
-		case isNotSent(err), !postgres.Unconfirmed(err):
+		case journalstore.IsNotSent(err), !pgstore.Unconfirmed(err):
 			t.rollback(savepoint{})
 			return out, err
 		}
@@ -76,7 +77,7 @@ func (sh *shardState) append(ctx context.Context, t *tx) (appended, error) {
 func (sh *shardState) send(ctx context.Context, t *tx) (appended, error) {
 	p, err := sh.buf.write(t, sh.seq)
 	if err != nil {
-		return appended{}, notSent{err}
+		return appended{}, journalstore.NotSent(err)
 	}
 	row, err := sh.exec(ctx, t, sh.buf.kinds, p)
 	if isDuplicate(err) && len(t.created) > 0 {
@@ -106,7 +107,7 @@ func fenced(row [][]byte) error {
 	if len(row) < 1 || len(row[0]) != 4 {
 		return fmt.Errorf("journal: the answer of an append has %d columns", len(row))
 	}
-	if postgres.Int4(row[0]) == 0 {
+	if pgstore.Int4(row[0]) == 0 {
 		return errLost
 	}
 	return nil
@@ -114,7 +115,7 @@ func fenced(row [][]byte) error {
 
 func readUUIDs(data []byte) (map[uuid.UUID]bool, error) {
 	out := map[uuid.UUID]bool{}
-	for e := postgres.ReadArray(data); e.Len() > 0; {
+	for e := pgstore.ReadArray(data); e.Len() > 0; {
 		id, err := uuid.FromBytes(e.Next())
 		if err != nil {
 			return nil, fmt.Errorf("journal: the answer of an append: %w", err)
@@ -134,7 +135,7 @@ func (sh *shardState) exec(ctx context.Context, t *tx, k kinds, args [][]byte) (
 	for _, i := range s.parameters {
 		sh.params = append(sh.params, args[i])
 	}
-	p := Prepared{Name: s.name, SQL: s.sql, Params: sh.params, tx: t}
+	p := journalstore.Prepared{Name: s.name, SQL: s.sql, Params: sh.params, Appending: t}
 	var result *pgconn.Result
 	if sh.inFlight != nil {
 		result = sh.appendMarked(ctx, p)
@@ -152,17 +153,6 @@ func (sh *shardState) exec(ctx context.Context, t *tx, k kinds, args [][]byte) (
 		return nil, fmt.Errorf("journal: %s gave %d rows", s.name, len(result.Rows))
 	}
 	return result.Rows[0], nil
-}
-
-// notSent wraps an error before anything was sent: nothing was applied.
-type notSent struct{ err error }
-
-func (e notSent) Error() string { return e.err.Error() }
-func (e notSent) Unwrap() error { return e.err }
-
-func isNotSent(err error) bool {
-	var n notSent
-	return errors.As(err, &n)
 }
 
 // resolveAppend finds out whether a transaction whose answer was lost was applied.

@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/state"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
 )
 
 // instance is a running instance in its owner's memory: the result of its events, applied in order.
@@ -87,13 +88,13 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	}
 	e := pendingEvent{inst: inst, key: r.Key, token: r.Token, data: ev.Result}
 	if c.Failure != nil {
-		e.kind = kindFailure
+		e.kind = journalstore.KindFailure
 		if e.data, err = json.Marshal(c.Failure); err != nil {
 			return fmt.Errorf("instance %s, %s: %w", inst.ID, inst.program.RunName(r.Key), err)
 		}
 	}
 	if p.Retry != nil {
-		e.kind, e.timed = kindRetry, p.Retry.After > 0
+		e.kind, e.timed = journalstore.KindRetry, p.Retry.After > 0
 		e.data = appendInt(nil, int64(p.Retry.After))
 		t.events = append(t.events, e)
 		t.Retry(r, p.Retry.After)
@@ -113,7 +114,7 @@ func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 
 func (t *tx) snapped(inst *instance) bool {
 	for i := range t.events {
-		if t.events[i].kind == kindSnapshot && t.events[i].inst == inst {
+		if t.events[i].kind == journalstore.KindSnapshot && t.events[i].inst == inst {
 			return true
 		}
 	}

@@ -8,9 +8,10 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/forward"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/forward"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
+	"pulley/internal/pgstore"
 )
 
 // errForeign means that another engine owns the shard.
@@ -201,7 +202,7 @@ func (sh *shardState) complete(ctx context.Context, completions []backend.Comple
 	}
 	sh.inFlight.noteApplied(t)
 	err := sh.finish(ctx, t, grant, out)
-	if err == nil || !postgres.Poisoned(err) {
+	if err == nil || !pgstore.Poisoned(err) {
 		return err
 	}
 	if len(completions) == 1 {

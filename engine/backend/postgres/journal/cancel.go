@@ -11,9 +11,10 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/forward"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/forward"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Cancel implements backend.Canceler.
@@ -79,7 +80,7 @@ func (b *Backend) cancelFree(ctx context.Context, shard int, ids []uuid.UUID, fa
 	}
 	var free, missed int
 	err = b.store.Pool.QueryRow(ctx, cancelFreeSQL, shard, raw, string(encoded)).Scan(&free, &missed)
-	if postgres.Unconfirmed(err) && !errors.Is(err, pgx.ErrNoRows) && ctx.Err() == nil {
+	if pgstore.Unconfirmed(err) && !errors.Is(err, pgx.ErrNoRows) && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
 	if err == nil && missed > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 )
 
 // TestCancelAfterAnOwner cancels in a shard whose owner's lease has expired while a transaction of that owner still changes the
@@ -25,7 +26,7 @@ func TestCancelAfterAnOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	owner, err := postgres.Connect(w.ctx, w.cfg.Store)
+	owner, err := pgstore.Connect(w.ctx, w.cfg.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +71,7 @@ func TestCancelAfterAnOwner(t *testing.T) {
 
 // missing is a pool on which the first cancel misses an instance, and the second fails.
 type missing struct {
-	Pool
+	journalstore.Pool
 	tries int
 }
 

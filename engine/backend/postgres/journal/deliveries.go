@@ -5,6 +5,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/state"
+	"pulley/internal/journalstore"
 )
 
 // The deliveries of an attempt are counted in memory, but the count must outlive the owner. The first is not written: that would
@@ -31,7 +32,7 @@ func (sh *shardState) note(ctx context.Context, runs []*state.Run, count func(*s
 	}
 	t := sh.begin()
 	for _, r := range runs {
-		t.events = append(t.events, pendingEvent{inst: instanceOf(r), key: r.Key, kind: kindDelivery, data: appendInt(nil, int64(count(r)))})
+		t.events = append(t.events, pendingEvent{inst: instanceOf(r), key: r.Key, kind: journalstore.KindDelivery, data: appendInt(nil, int64(count(r)))})
 	}
 	sh.inFlight.noteApplied(t)
 	done, err := sh.append(ctx, t)

@@ -11,7 +11,7 @@
 //   - An engine that takes a shard over replays its events. So the design pays when an owner changes, and for each call of an
 //     engine that does not own the shard, which is forwarded to the owner.
 //
-// Package postgres provides the pool, migrations, notifications and programs. Leases and the resolution of lost commits are the
+// Package pgstore provides the pool, migrations, notifications and programs. Leases and the resolution of lost commits are the
 // design's own.
 //
 // # Who decides

@@ -14,9 +14,11 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/forward"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/forward"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/graph"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 )
 
 //go:embed migrations/*.sql
@@ -125,7 +127,7 @@ type Backend struct {
 	store         server
 	desk          *forward.Forwarder
 	owners        *ownership.Registry
-	clock         Clock
+	clock         pgstore.Clock
 	leased        func(id uuid.UUID, run graph.Run, token int64, attempt, deliveries int) // reports each lease; may be nil
 	leaseReturned func(id uuid.UUID, run graph.Run, left int)                             // reports each returned lease; may be nil
 	jitter        func() float64
@@ -170,9 +172,9 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, postgres.OpenTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pgstore.OpenTimeout)
 	defer cancel()
-	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	store, err := pgstore.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
 	}
@@ -180,18 +182,19 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		store.Close()
 		return nil, postgres.Explain(err)
 	}
-	return newBackend(cfg, Host{Store: store, Pool: pool{store.Pgx()}, Clock: store.Clock}), nil
+	return newBackend(cfg, journalstore.Host{Store: store, Pool: pool{store.Pgx()}, Clock: store.Clock}), nil
 }
 
-// On makes a backend on a host whose schema exists.
-func On(h Host, cfg Config) (*Backend, error) {
+// On makes a backend on a host whose schema exists. It is for the simulator: a program outside of this module cannot have such a
+// host.
+func On(h journalstore.Host, cfg Config) (*Backend, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	return newBackend(cfg.withDefaults(), h), nil
 }
 
-func newBackend(cfg Config, h Host) *Backend {
+func newBackend(cfg Config, h journalstore.Host) *Backend {
 	b := &Backend{
 		store: server{h.Store, h.Pool}, clock: h.Clock, leased: h.Leased, leaseReturned: h.LeaseReturned,
 		jitter: cfg.Jitter, lease: cfg.Lease, begun: h.Clock.Now(),

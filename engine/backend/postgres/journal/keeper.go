@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 const (
@@ -41,7 +42,7 @@ func (b *Backend) listenLoop() {
 	heard := func(payload string) {
 		switch {
 		case payload == engines:
-			postgres.Signal(b.peersChanged)
+			pgstore.Signal(b.peersChanged)
 			return
 		case b.desk.HandleNotification(payload):
 			return
@@ -49,7 +50,7 @@ func (b *Backend) listenLoop() {
 		if shard, err := strconv.Atoi(payload); err == nil && shard >= 0 && shard < len(b.shards) && b.shards[shard].epoch.Load() == 0 {
 			return
 		}
-		postgres.Signal(b.requestHeard)
+		pgstore.Signal(b.requestHeard)
 	}
 	for {
 		err := b.store.ListenTo(b.background, topic, heard)
@@ -70,9 +71,9 @@ func (b *Backend) renewLoop() {
 		b.renewOwned()
 		b.updateFairShare()
 		switch b.clock.Wait(b.background, b.remaining(next), b.peersChanged) {
-		case Ended:
+		case pgstore.Ended:
 			return
-		case TimedOut:
+		case pgstore.TimedOut:
 			next = b.now() + int64(b.tick())
 		default:
 			b.wakeAll() // shards may be free
@@ -94,9 +95,9 @@ func (b *Backend) serveLoop() {
 	next := b.now() + int64(tick)
 	for {
 		switch b.clock.Wait(b.background, b.remaining(next), b.requestHeard) {
-		case Ended:
+		case pgstore.Ended:
 			return
-		case TimedOut:
+		case pgstore.TimedOut:
 			next = b.now() + int64(tick)
 			b.evictAndReloadOwned(b.background)
 		}
@@ -142,7 +143,7 @@ func (b *Backend) updateFairShare() {
 	b.fair.Store(int32(fair))
 	switch held := len(b.ownedShards()); {
 	case held > fair:
-		postgres.Signal(b.requestHeard) // to release the excess
+		pgstore.Signal(b.requestHeard) // to release the excess
 	case held < fair && free > 0:
 		b.wakeAll() // nobody else notifies of free shards
 	}

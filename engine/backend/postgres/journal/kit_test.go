@@ -16,8 +16,8 @@ import (
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/backend/state"
-	"pulley/engine/pgserver/pgtest"
 	"pulley/engine/plan"
+	"pulley/internal/pgtest"
 )
 
 // shortLease is the lease on shards in tests in which an owner dies.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 )
 
 // late takes a new epoch of a backend's only shard, like a late abandoned call of the backend.

@@ -13,10 +13,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
 )
 
 const (
@@ -261,7 +262,7 @@ func (sh *shardState) applyStored(t *tx, inst *instance, now int64, e *storedEve
 
 // again applies a stored event.
 func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error {
-	if kind == kindSnapshot {
+	if kind == journalstore.KindSnapshot {
 		return t.restore(inst, data)
 	}
 	r, ok := inst.Runs.Get(state.OfRun(key))
@@ -270,21 +271,21 @@ func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error
 	}
 	ev := plan.Event{Run: r.Key, Attempt: int(r.Attempt)}
 	switch kind {
-	case kindDelivery:
+	case journalstore.KindDelivery:
 		n, ok := readInt(data)
 		if !ok {
 			return fmt.Errorf("instance %s: %s is delivered again, and nothing says how often it was", inst.ID, inst.program.RunName(key))
 		}
 		r.Counted, r.Noted = int32(n), int32(n)
 		return nil
-	case kindResult:
+	case journalstore.KindResult:
 		ev.Result = data
-	case kindFailure:
+	case journalstore.KindFailure:
 		ev.Failure = &plan.Failure{}
 		if err := json.Unmarshal(data, ev.Failure); err != nil {
 			return err
 		}
-	case kindRetry:
+	case journalstore.KindRetry:
 		after, ok := readInt(data)
 		if !ok {
 			return fmt.Errorf("instance %s: %s is tried again, and nothing says when", inst.ID, inst.program.RunName(key))
@@ -351,7 +352,7 @@ func (sh *shardState) adopt(ctx context.Context) (int, error) {
 		}
 		found, err := pgx.CollectRows(rows, scanStored)
 		if err != nil {
-			if len(found) > 0 || !isNotSent(err) {
+			if len(found) > 0 || !journalstore.IsNotSent(err) {
 				sh.suspend() // some may be marked as adopted and not be in memory; load reads all
 			}
 			return adopted, err

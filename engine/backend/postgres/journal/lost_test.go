@@ -10,8 +10,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
+	"pulley/internal/pgtest"
 )
 
 type cutWorld struct {

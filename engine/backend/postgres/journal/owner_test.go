@@ -6,9 +6,9 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/pgserver/pgwire"
+	"pulley/internal/pgstore"
 )
 
 var (
@@ -158,7 +158,7 @@ func TestClosedIsForgotten(t *testing.T) {
 	}
 	late.armed.Store(true)
 	w.eventually("its note is on the way", func() bool {
-		postgres.Signal(closing.peersChanged)
+		pgstore.Signal(closing.peersChanged)
 		return late.held.Load() > 0
 	})
 	closed := make(chan struct{})

@@ -11,10 +11,12 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/forward"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/forward"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 )
 
 // A call to a shard that another engine owns is forwarded to the owner, which answers it.
@@ -154,20 +156,20 @@ func (l *inFlightRequest) noteApplied(t *tx) {
 	}
 	l.tokens = l.tokens[:0]
 	for i := range t.events {
-		if k := t.events[i].kind; k != kindSnapshot && k != kindDelivery {
+		if k := t.events[i].kind; k != journalstore.KindSnapshot && k != journalstore.KindDelivery {
 			l.tokens = append(l.tokens, t.events[i].token)
 		}
 	}
 }
 
-func (sh *shardState) appendMarked(ctx context.Context, p Prepared) *pgconn.Result {
-	tokens := postgres.Int8s()
+func (sh *shardState) appendMarked(ctx context.Context, p journalstore.Prepared) *pgconn.Result {
+	tokens := pgstore.Int8s()
 	for _, t := range sh.inFlight.tokens {
 		tokens.Int8(t)
 	}
 	shard := binary.BigEndian.AppendUint16(nil, uint16(sh.number))
 	epoch := binary.BigEndian.AppendUint64(nil, uint64(sh.epoch.Load()))
-	mark := Prepared{Name: "journal_mark", SQL: markRequestSQL, Params: [][]byte{shard, epoch, sh.inFlight.id[:], tokens.Append(nil)}}
+	mark := journalstore.Prepared{Name: "journal_mark", SQL: markRequestSQL, Params: [][]byte{shard, epoch, sh.inFlight.id[:], tokens.Append(nil)}}
 	results, err := sh.b.store.Pool.Prepared(ctx, p, mark)
 	var server *pgconn.PgError
 	switch {
@@ -179,7 +181,7 @@ func (sh *shardState) appendMarked(ctx context.Context, p Prepared) *pgconn.Resu
 		if fenced(results[0].Rows[0]) != nil {
 			return results[0]
 		}
-		err = notSent{errWithdrawn} // and the server has rolled it back
+		err = journalstore.NotSent(errWithdrawn) // and the server has rolled it back
 	}
 	return &pgconn.Result{Err: err}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/backend/postgres/journal/forward"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
+	"pulley/engine/backend/postgres/journal/internal/forward"
+	"pulley/internal/pgtest"
 )
 
 // post is a world in which the test answers for the owner of a shard, and another backend calls it.

@@ -15,8 +15,9 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/backend/state"
+	"pulley/internal/pgstore"
 )
 
 // tokenBits is the number of token bits that count within an epoch. The epoch stands above them, so that tokens grow from owner
@@ -80,7 +81,7 @@ func (sh *shardState) lock(ctx context.Context) error {
 		return nil
 	default:
 	}
-	if sh.b.clock.Wait(ctx, -1, sh.free) == Ended {
+	if sh.b.clock.Wait(ctx, -1, sh.free) == pgstore.Ended {
 		return ctx.Err()
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
 )
 
 // snapshotEvents is the minimal number of events that a snapshot replaces. A larger state gets its snapshot later. So snapshots
@@ -104,7 +105,7 @@ func (t *tx) snapshot(inst *instance, token int64) error {
 	if err != nil {
 		return fmt.Errorf("instance %s: its state: %w", inst.ID, err)
 	}
-	t.events = append(t.events, pendingEvent{inst: inst, kind: kindSnapshot, timed: true, token: token, data: data})
+	t.events = append(t.events, pendingEvent{inst: inst, kind: journalstore.KindSnapshot, timed: true, token: token, data: data})
 	return nil
 }
 

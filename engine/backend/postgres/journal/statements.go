@@ -7,7 +7,8 @@ import (
 	"sync"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 )
 
 // kinds is the set of parts of append.sql that an append needs.
@@ -48,7 +49,7 @@ var statements [int(everything) + 1]func() statement
 func init() {
 	for k := range statements {
 		statements[k] = sync.OnceValue(func() statement {
-			sql, parameters := postgres.CutDown(appendSQL, func(part string) bool { return partNeeded[part](kinds(k)) })
+			sql, parameters := pgstore.CutDown(appendSQL, func(part string) bool { return partNeeded[part](kinds(k)) })
 			return statement{fmt.Sprintf("journal_append_%d", k), sql, parameters}
 		})
 	}
@@ -59,10 +60,10 @@ func init() {
 type buffers struct {
 	kinds kinds
 
-	instance, node, path, data, kind, timed                                           postgres.Array
-	ended, result, by, status, failure                                                postgres.Array
-	created, workflow, input, createdStatus, createdResult, createdFailure, createdBy postgres.Array
-	snapped, snapshot                                                                 postgres.Array
+	instance, node, path, data, kind, timed                                           pgstore.Array
+	ended, result, by, status, failure                                                pgstore.Array
+	created, workflow, input, createdStatus, createdResult, createdFailure, createdBy pgstore.Array
+	snapped, snapshot                                                                 pgstore.Array
 
 	wire []byte   // all parameters
 	cuts []int    // the end of each
@@ -71,17 +72,17 @@ type buffers struct {
 
 func newBuffers() buffers {
 	return buffers{
-		instance: postgres.UUIDs(), node: postgres.Int4s(), path: postgres.Texts(), data: postgres.Byteas(),
-		kind: postgres.Int4s(), timed: postgres.Bools(),
-		ended: postgres.UUIDs(), result: postgres.JSONs(), by: postgres.Int8s(), status: postgres.Texts(), failure: postgres.JSONs(),
-		created: postgres.UUIDs(), workflow: postgres.Int4s(), input: postgres.JSONs(),
-		createdStatus: postgres.Texts(), createdResult: postgres.JSONs(), createdFailure: postgres.JSONs(), createdBy: postgres.Int8s(),
-		snapped: postgres.UUIDs(), snapshot: postgres.Int8s(),
+		instance: pgstore.UUIDs(), node: pgstore.Int4s(), path: pgstore.Texts(), data: pgstore.Byteas(),
+		kind: pgstore.Int4s(), timed: pgstore.Bools(),
+		ended: pgstore.UUIDs(), result: pgstore.JSONs(), by: pgstore.Int8s(), status: pgstore.Texts(), failure: pgstore.JSONs(),
+		created: pgstore.UUIDs(), workflow: pgstore.Int4s(), input: pgstore.JSONs(),
+		createdStatus: pgstore.Texts(), createdResult: pgstore.JSONs(), createdFailure: pgstore.JSONs(), createdBy: pgstore.Int8s(),
+		snapped: pgstore.UUIDs(), snapshot: pgstore.Int8s(),
 	}
 }
 
-func (b *buffers) arrays() []*postgres.Array {
-	return []*postgres.Array{
+func (b *buffers) arrays() []*pgstore.Array {
+	return []*pgstore.Array{
 		&b.instance, &b.node, &b.path, &b.data, &b.kind, &b.timed,
 		&b.ended, &b.result, &b.by, &b.status, &b.failure,
 		&b.created, &b.workflow, &b.input, &b.createdStatus, &b.createdResult, &b.createdFailure, &b.createdBy,
@@ -132,7 +133,7 @@ func (b *buffers) events(list []pendingEvent, seq int64) {
 			continue
 		}
 		b.kinds |= events
-		if e.kind != kindResult || e.timed {
+		if e.kind != journalstore.KindResult || e.timed {
 			b.kinds |= eventKinds
 		}
 		b.instance.UUID(e.inst.ID)
@@ -141,7 +142,7 @@ func (b *buffers) events(list []pendingEvent, seq int64) {
 		b.data.Bytes(e.data)
 		b.kind.Int4(int32(e.kind))
 		b.timed.Bool(e.timed)
-		if e.kind == kindSnapshot {
+		if e.kind == journalstore.KindSnapshot {
 			b.kinds |= snapshots
 			b.snapped.UUID(e.inst.ID)
 			b.snapshot.Int8(seq)

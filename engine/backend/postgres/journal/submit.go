@@ -11,8 +11,10 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/journal/ownership"
+	"pulley/engine/backend/postgres/journal/internal/ownership"
 	"pulley/engine/plan"
+	"pulley/internal/journalstore"
+	"pulley/internal/pgstore"
 )
 
 // Submit implements backend.Backend. It stores the instances shard by shard.
@@ -131,7 +133,7 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 	if len(t.created) > 0 {
 		done, err := sh.append(ctx, t)
 		if err != nil {
-			if postgres.Poisoned(err) {
+			if pgstore.Poisoned(err) {
 				return sh.submitHalves(ctx, list, grant, out, err)
 			}
 			return err
@@ -246,7 +248,7 @@ func (b *Backend) submitPending(ctx context.Context, shard int, list []newcomer,
 
 func (b *Backend) insertPending(ctx context.Context, shard int, buf *buffers) (map[uuid.UUID]bool, error) {
 	created, err := b.pending(ctx, shard, buf)
-	if postgres.Unconfirmed(err) && !isNotSent(err) {
+	if pgstore.Unconfirmed(err) && !journalstore.IsNotSent(err) {
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
 	return created, err
@@ -259,7 +261,7 @@ func (b *Backend) pending(ctx context.Context, shard int, buf *buffers) (map[uui
 		number, buf.created.Append(nil), buf.workflow.Append(nil), buf.input.Append(nil), buf.createdStatus.Append(nil),
 		buf.createdResult.Append(nil), buf.createdFailure.Append(nil), []byte(b.store.Channel(topic)), []byte(strconv.Itoa(shard)),
 	}
-	results, err := b.store.Pool.Prepared(ctx, Prepared{Name: name, SQL: submitPendingSQL, Params: params})
+	results, err := b.store.Pool.Prepared(ctx, journalstore.Prepared{Name: name, SQL: submitPendingSQL, Params: params})
 	if err != nil {
 		return nil, err
 	}

@@ -7,15 +7,7 @@ import (
 	"pulley/engine/backend/state"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
-)
-
-// The kinds of events.
-const (
-	kindResult   = 0
-	kindFailure  = 1
-	kindRetry    = 2
-	kindSnapshot = 3
-	kindDelivery = 4
+	"pulley/internal/journalstore"
 )
 
 type pendingEvent struct {
@@ -87,7 +79,7 @@ func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 	sh := t.sh
 	for _, e := range t.events {
 		if !e.inst.Detached {
-			if e.kind == kindSnapshot { // it replaces all events before
+			if e.kind == journalstore.KindSnapshot { // it replaces all events before
 				sh.pages.drop(e.inst.events)
 				t.Grow(&e.inst.Instance, -eventBytes*len(e.inst.events))
 				e.inst.events, e.inst.nextSnapshotCheck = e.inst.events[:0], 0

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Cancel implements backend.Canceler. It takes the scan lock, so that nothing is entered for the instances, and waits for
@@ -34,7 +34,7 @@ func (b *Backend) endAll(ctx context.Context, shard int, instances []backend.Ins
 		}
 		err := b.run(ctx, c)
 		if backend.IsUnknown(err) {
-			return postgres.Retryable(err)
+			return pgstore.Retryable(err)
 		}
 		ended = c.out.Ended
 		return err

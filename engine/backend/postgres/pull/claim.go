@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Claim implements backend.Backend. If something may have been committed without a scan, it scans all running instances. In
@@ -173,7 +174,7 @@ func (c *scanTx) assemble(ctx context.Context) error {
 		all = append(all, &assembly{id: h.task.Lease.Key.Instance, args: h.args, to: &h.task.Args})
 	}
 	if c.b.scan == ScanSQL {
-		var wanted postgres.Keys
+		var wanted pgstore.Keys
 		for i, a := range all {
 			wanted.AddSlots(int32(i), a.id, backend.Refs(a.args))
 		}

@@ -9,18 +9,18 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
-// commitBatch writes events in as few transactions as their data allows; see postgres.Halve.
-func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
-	return postgres.Halve(out, events, func(events []*commitEvent) error { return b.commitOnce(ctx, shard, events, grant, out) })
+// commitBatch writes events in as few transactions as their data allows; see pgstore.Halve.
+func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) error {
+	return pgstore.Halve(out, events, func(events []*commitEvent) error { return b.commitOnce(ctx, shard, events, grant, out) })
 }
 
 // commitOnce writes events and scans in one transaction, and retries events whose rows were being changed.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) error {
 	committed := false
-	err := b.store.Retry(ctx, fmt.Sprintf("committing on shard %d what others were changing", shard), postgres.LockRemedy, func() error {
+	err := b.store.Retry(ctx, fmt.Sprintf("committing on shard %d what others were changing", shard), pgstore.LockRemedy, func() error {
 		c, err := b.attempt(ctx, shard, func(known *reading) *scanTx {
 			c := b.newScanTx(shard, grant, out, known)
 			c.events, c.ids = events, instancesOf(events)
@@ -32,12 +32,12 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 		committed, events = true, c.answer(out)
 		b.addResult(ctx, c, grant, out)
 		if len(events) > 0 {
-			return postgres.Retryable(fmt.Errorf("the rows of %d completions were being changed", len(events)))
+			return pgstore.Retryable(fmt.Errorf("the rows of %d completions were being changed", len(events)))
 		}
 		return nil
 	})
 	if err != nil && committed {
-		postgres.Again(out, events, err)
+		pgstore.Again(out, events, err)
 		return nil
 	}
 	return err
@@ -54,7 +54,7 @@ func instancesOf(events []*commitEvent) [][16]byte {
 }
 
 // answer answers the events of a committed transaction, and returns those whose rows were being changed.
-func (c *scanTx) answer(out *postgres.Outcomes) []*commitEvent {
+func (c *scanTx) answer(out *pgstore.Outcomes) []*commitEvent {
 	var moved []*commitEvent
 	for _, e := range c.events {
 		if done, found := c.applied[e.ord]; found && !done {
@@ -85,7 +85,7 @@ func (c *scanTx) queueComplete(batch *pgx.Batch) error {
 }
 
 func completeParameters(shard int, events []*commitEvent) ([]any, error) {
-	var l postgres.Leases
+	var l pgstore.Leases
 	var wait []*int64
 	var results, failures []*string
 	for _, e := range events {

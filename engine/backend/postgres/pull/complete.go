@@ -12,6 +12,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // commitEvent is a completion whose failure, retry or result is decided.
@@ -32,7 +33,7 @@ type commitEvent struct {
 	unfit   error // why it can never be applied
 }
 
-// Ord and Of implement postgres.Member.
+// Ord and Of implement pgstore.Member.
 func (e *commitEvent) Ord() int32    { return e.ord }
 func (e *commitEvent) Of() uuid.UUID { return e.lease.Key.Instance }
 
@@ -41,7 +42,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	out := postgres.NewOutcomes(len(completions))
+	out := pgstore.NewOutcomes(len(completions))
 	events, err := b.planned(ctx, shard, b.judged(shard, completions, out), out)
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
@@ -52,14 +53,14 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 		}
 		if err == nil {
 			part = inOrder(part)
-			part = postgres.Distinct(out, part, func(e *commitEvent) backend.Lease { return e.lease })
+			part = pgstore.Distinct(out, part, func(e *commitEvent) backend.Lease { return e.lease })
 			err = b.commitBatch(ctx, shard, part, grant, out)
 		}
 		if err != nil && i == 0 {
 			return backend.Committed{}, postgres.Explain(err)
 		}
 		if err != nil {
-			postgres.Again(out, events, err)
+			pgstore.Again(out, events, err)
 			break
 		}
 		retries(part, b.store.Clock.Now(), out)
@@ -67,7 +68,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	return out.Committed(), nil
 }
 
-func retries(part []*commitEvent, now time.Time, out *postgres.Outcomes) {
+func retries(part []*commitEvent, now time.Time, out *pgstore.Outcomes) {
 	for _, e := range part {
 		if out.Answers[e.ord].Answer == backend.Applied && e.retry != nil {
 			out.Result.DueAt(now.Add(e.retry.After))
@@ -75,7 +76,7 @@ func retries(part []*commitEvent, now time.Time, out *postgres.Outcomes) {
 	}
 }
 
-func (b *Backend) judged(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
+func (b *Backend) judged(shard int, completions []backend.Completion, out *pgstore.Outcomes) []*commitEvent {
 	var events []*commitEvent
 	for i := range completions {
 		c := &completions[i]
@@ -94,7 +95,7 @@ func (b *Backend) judged(shard int, completions []backend.Completion, out *postg
 }
 
 // planned plans completions in scan=sql, and answers those that are unfit: with the reason, or Stale if the lease is not held.
-func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent, out *postgres.Outcomes) ([]*commitEvent, error) {
+func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent, out *pgstore.Outcomes) ([]*commitEvent, error) {
 	if b.scan == ScanSQL {
 		if err := b.planAll(ctx, shard, events); err != nil {
 			return nil, err
@@ -106,7 +107,7 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent,
 			fit = append(fit, e)
 			continue
 		}
-		var l postgres.Leases // one lock at a time, as in Renew
+		var l pgstore.Leases // one lock at a time, as in Renew
 		l.Add(e.ord, e.lease)
 		held, err := b.store.HeldLeases(ctx, ledger, shard, &l)
 		if err != nil {
@@ -121,7 +122,7 @@ func (b *Backend) planned(ctx context.Context, shard int, events []*commitEvent,
 }
 
 func (b *Backend) planAll(ctx context.Context, shard int, events []*commitEvent) error {
-	var wanted postgres.Keys
+	var wanted pgstore.Keys
 	byOrd := map[int32]*commitEvent{}
 	for _, e := range events {
 		if byOrd[e.ord] = e; e.unfit == nil && e.retry == nil {

@@ -1,6 +1,6 @@
 // Package pull is the baseline for the pushing designs: a ledger of node runs and results, and scans of it for what has become
 // runnable. A completion stores only the end of its own node run, and its cost grows with its instance, which a scan reads again:
-// that is what the comparison is about. Leases, renewal, retries and resolution of lost commits are those of package postgres.
+// that is what the comparison is about. Leases, renewal, retries and resolution of lost commits are those of package pgstore.
 //
 // # A completion
 //

@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // program returns a workflow. It returns nil if this process cannot read it, and then skips its instances; or if it must be read
@@ -30,7 +30,7 @@ func (c *scanTx) program(number int32) *plan.Program {
 
 func (c *scanTx) end(id uuid.UUID, end *plan.End) {
 	c.endedInstances[id] = true
-	c.ends = append(c.ends, postgres.EndedInstance(id, end))
+	c.ends = append(c.ends, pgstore.EndedInstance(id, end))
 }
 
 // endCorrupt ends an instance that the core cannot continue, so that others of its shard do.
@@ -126,12 +126,12 @@ func (c *scanTx) queueEnds(batch *pgx.Batch) error {
 	var results, failures []*string
 	byID := map[uuid.UUID]backend.Instance{}
 	for _, in := range ends {
-		status, result, failure, err := postgres.EndColumns(in)
+		status, result, failure, err := pgstore.EndColumns(in)
 		if err != nil {
 			return err
 		}
 		ids, statuses = append(ids, in.ID), append(statuses, status)
-		results, failures = append(results, postgres.NullableText(result)), append(failures, postgres.NullableText(failure))
+		results, failures = append(results, pgstore.NullableText(result)), append(failures, pgstore.NullableText(failure))
 		byID[in.ID] = in
 		if !c.notOpen[in.ID] {
 			open = append(open, in.ID)

@@ -9,17 +9,18 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
 // ledger is the ledger as a queue of the node runs that have not ended.
-var ledger = postgres.NewQueue(postgres.Table{
+var ledger = pgstore.NewQueue(pgstore.Table{
 	Name: "ledger", Path: "path", Ready: "q.status <> 'completed'",
 	Leased: "q.status = 'leased'", Lease: "status = 'leased', owner = $3::text", Free: "status = 'queued', owner = NULL",
 	Due: []string{"q.due_at", "q.token"},
-}, statementFiles, map[string]postgres.Variant{
+}, statementFiles, map[string]pgstore.Variant{
 	"end_ledger":     {File: "end_rows", Names: []string{"{table}", "ledger"}},
 	"clear_ledger":   {File: "clear", Names: []string{"{table}", "ledger", "{id}", "node"}},
 	"end_arrivals":   {File: "end_rows", Names: []string{"{table}", "arrivals"}},
@@ -80,8 +81,8 @@ type Config struct {
 
 // Backend is the pull design.
 type Backend struct {
-	postgres.Base
-	store  *postgres.Store
+	pgstore.Base
+	store  *pgstore.Store
 	scan   Scan
 	missed []atomic.Bool // by shard: something may have been committed without a scan
 }
@@ -102,9 +103,9 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	default:
 		return nil, fmt.Errorf("pull: no scan %q; choose app or sql", cfg.Scan)
 	}
-	ctx, cancel := context.WithTimeout(ctx, postgres.OpenTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pgstore.OpenTimeout)
 	defer cancel()
-	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	store, err := pgstore.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +116,11 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	return On(store, cfg), nil
 }
 
-// On returns a backend on an open store, for cfg.Scan; it ignores cfg.Store.
-func On(store *postgres.Store, cfg Config) *Backend {
+// On returns a backend on an open store, for cfg.Scan; it ignores cfg.Store. It is for the simulator: a program outside of this
+// module cannot have such a store.
+func On(store *pgstore.Store, cfg Config) *Backend {
 	b := &Backend{
-		Base: postgres.NewBase(store, ledger, "ledger", "arrivals", "inbox"), store: store,
+		Base: pgstore.NewBase(store, ledger, "ledger", "arrivals", "inbox"), store: store,
 		scan: cmp.Or(cfg.Scan, ScanApp), missed: make([]atomic.Bool, store.Shards()),
 	}
 	for shard := range b.missed {
@@ -128,7 +130,7 @@ func On(store *postgres.Store, cfg Config) *Backend {
 }
 
 // claimScan refuses another scan than the one that the schema was set up with.
-func claimScan(ctx context.Context, store *postgres.Store, scan Scan) error {
+func claimScan(ctx context.Context, store *pgstore.Store, scan Scan) error {
 	if _, err := store.Pool.Exec(ctx, "INSERT INTO scans (scan) VALUES ($1) ON CONFLICT DO NOTHING", string(scan)); err != nil {
 		return postgres.Explain(err)
 	}

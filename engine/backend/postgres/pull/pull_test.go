@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/backend/postgres/push"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/internal/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

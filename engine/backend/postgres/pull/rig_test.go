@@ -11,9 +11,10 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/backend/postgres/pull"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // rig is a store of one shard whose tasks a test completes itself.
@@ -27,7 +28,7 @@ type rig struct {
 func newRig(t *testing.T, cfg postgres.Config, scan pull.Scan) *rig {
 	t.Helper()
 	b := open(t, cfg, scan)
-	ask, err := postgres.Connect(t.Context(), cfg)
+	ask, err := pgstore.Connect(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

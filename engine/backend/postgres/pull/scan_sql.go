@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // ready is a row of the anti-join: a node run with enough steps towards it.
@@ -190,7 +190,7 @@ func (c *scanTx) dropCancelled(p *plan.Program, id uuid.UUID, cl plan.Clear) {
 }
 
 func (c *scanTx) readAll(ctx context.Context, steps []*stepping) error {
-	var wanted, lists postgres.Keys
+	var wanted, lists pgstore.Keys
 	for i, s := range steps {
 		needs := s.program.Needs(s.event)
 		wanted.AddSlots(int32(i), s.key.Instance, needs.Slots)
@@ -216,7 +216,7 @@ func (c *scanTx) readAll(ctx context.Context, steps []*stepping) error {
 	return err
 }
 
-func read(ctx context.Context, from postgres.Querier, shard int, slots *postgres.Keys, inbox func(ord int32) *plan.Inbox) error {
+func read(ctx context.Context, from pgstore.Querier, shard int, slots *pgstore.Keys, inbox func(ord int32) *plan.Inbox) error {
 	if len(slots.Ord) == 0 {
 		return nil
 	}
@@ -224,5 +224,5 @@ func read(ctx context.Context, from postgres.Querier, shard int, slots *postgres
 	if err != nil {
 		return err
 	}
-	return postgres.CollectValues(rows, inbox)
+	return pgstore.CollectValues(rows, inbox)
 }

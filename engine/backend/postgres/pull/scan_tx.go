@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // scanAndClaim scans instances, or all running ones of the shard if ids is nil, and claims what is due if claim is set. It ends
@@ -22,7 +22,7 @@ func (b *Backend) scanAndClaim(ctx context.Context, shard int, grant backend.Gra
 	switch {
 	case err == nil:
 		return c.out, nil
-	case !postgres.Poisoned(err):
+	case !pgstore.Poisoned(err):
 		return backend.Committed{}, err
 	}
 	ended, err := b.isolate(ctx, shard, c.ids, err)
@@ -52,7 +52,7 @@ func (b *Backend) isolate(ctx context.Context, shard int, ids [][16]byte, becaus
 		switch {
 		case err == nil:
 			ended = c.out.Ended
-		case postgres.Poisoned(err):
+		case pgstore.Poisoned(err):
 			ended, err = b.isolate(ctx, shard, part, err)
 		}
 		if err != nil {
@@ -92,7 +92,7 @@ func (b *Backend) runWithPrograms(ctx context.Context, known *reading, make func
 }
 
 // scanAfterCommit makes the scan that a commit went without. On an error, More makes the caller claim, which scans.
-func (b *Backend) scanAfterCommit(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, out *postgres.Outcomes) {
+func (b *Backend) scanAfterCommit(ctx context.Context, shard int, grant backend.Grant, ids [][16]byte, out *pgstore.Outcomes) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	c, err := b.scanAndClaim(ctx, shard, grant, ids, false)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b *Backend) reading() *reading { return &reading{b, map[int32]*plan.Progra
 func (r *reading) learn(ctx context.Context, missing map[int32]bool) error {
 	for number := range missing {
 		p, err := r.b.store.Program(ctx, number)
-		if err != nil && !errors.As(err, new(*postgres.UnreadableError)) {
+		if err != nil && !errors.As(err, new(*pgstore.UnreadableError)) {
 			return err
 		}
 		r.read[number] = p
@@ -138,14 +138,14 @@ type scanTx struct {
 	grant    backend.Grant
 	programs *reading
 
-	submitted []postgres.Started // to be stored, sorted by id
-	events    []*commitEvent     // to be committed, in key order
-	ids       [][16]byte         // instances to scan, sorted
-	all       bool               // scan all that run
-	bare      bool               // no scan
-	claim     bool               // also lease what is due
+	submitted []pgstore.Started // to be stored, sorted by id
+	events    []*commitEvent    // to be committed, in key order
+	ids       [][16]byte        // instances to scan, sorted
+	all       bool              // scan all that run
+	bare      bool              // no scan
+	claim     bool              // also lease what is due
 
-	conn              postgres.Conn
+	conn              pgstore.Conn
 	serverIncarnation string
 	xid               string // of the transaction, if it changes anything
 	fresh             map[[16]byte]bool
@@ -166,7 +166,7 @@ type scanTx struct {
 }
 
 // newScanTx returns an empty transaction. Tasks in before are deducted from the grant.
-func (b *Backend) newScanTx(shard int, grant backend.Grant, before *postgres.Outcomes, known *reading) *scanTx {
+func (b *Backend) newScanTx(shard int, grant backend.Grant, before *pgstore.Outcomes, known *reading) *scanTx {
 	if before != nil {
 		grant.Max = max(grant.Max-len(before.Result.Tasks), 0)
 	}
@@ -327,8 +327,8 @@ func (c *scanTx) conclude(ctx context.Context) error {
 	case err == nil:
 		c.collectTasks()
 		return nil
-	case postgres.Unconfirmed(err):
-		return postgres.WrapUnknown(err)
+	case pgstore.Unconfirmed(err):
+		return pgstore.WrapUnknown(err)
 	}
 	return &scanError{err}
 }
@@ -341,12 +341,12 @@ func (c *scanTx) collectTasks() {
 	}
 }
 
-// attempt retries a transaction until it is committed (postgres.Store.Commit), without its scan if the server refuses the scan's
+// attempt retries a transaction until it is committed (pgstore.Store.Commit), without its scan if the server refuses the scan's
 // data.
 func (b *Backend) attempt(ctx context.Context, shard int, make func(known *reading) *scanTx) (c *scanTx, err error) {
 	known := b.reading()
 	bare := false
-	err = b.store.Commit(ctx, postgres.Transaction{
+	err = b.store.Commit(ctx, pgstore.Transaction{
 		Purpose: fmt.Sprintf("committing on shard %d", shard),
 		Run: func() (err error) {
 			c, err = b.runWithPrograms(ctx, known, func() *scanTx {
@@ -354,9 +354,9 @@ func (b *Backend) attempt(ctx context.Context, shard int, make func(known *readi
 				c.bare = bare
 				return c
 			})
-			if !bare && errors.As(err, new(*scanError)) && postgres.Poisoned(err) {
+			if !bare && errors.As(err, new(*scanError)) && pgstore.Poisoned(err) {
 				bare = true
-				err = postgres.Retryable(err)
+				err = pgstore.Retryable(err)
 			}
 			return err
 		},
@@ -370,7 +370,7 @@ func (b *Backend) attempt(ctx context.Context, shard int, make func(known *readi
 }
 
 // addResult adds a transaction's results, and makes its scan if it went without.
-func (b *Backend) addResult(ctx context.Context, c *scanTx, grant backend.Grant, out *postgres.Outcomes) {
+func (b *Backend) addResult(ctx context.Context, c *scanTx, grant backend.Grant, out *pgstore.Outcomes) {
 	out.Add(&c.out)
 	if c.bare && c.changes() {
 		b.scanAfterCommit(ctx, c.shard, grant, c.ids, out)

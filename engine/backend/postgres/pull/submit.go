@@ -6,17 +6,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // Submit implements backend.Backend. It stores and scans the instances of a shard in one transaction.
 func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant backend.Grant) (backend.Committed, error) {
-	return b.store.Submit(ctx, subs, grant, func(shard int, started []postgres.Started, out *postgres.Outcomes) error {
+	return b.store.Submit(ctx, subs, grant, func(shard int, started []pgstore.Started, out *pgstore.Outcomes) error {
 		return b.begin(ctx, shard, started, grant, out)
 	})
 }
 
-func (b *Backend) begin(ctx context.Context, shard int, started []postgres.Started, grant backend.Grant, out *postgres.Outcomes) error {
+func (b *Backend) begin(ctx context.Context, shard int, started []pgstore.Started, grant backend.Grant, out *pgstore.Outcomes) error {
 	c, err := b.attempt(ctx, shard, func(known *reading) *scanTx {
 		c := b.newScanTx(shard, grant, out, known)
 		c.submitted = started

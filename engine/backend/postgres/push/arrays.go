@@ -9,26 +9,26 @@ import (
 	"sync"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // arrays are the parameters of apply.sql. Arrays of one group have the same length.
 type arrays struct {
-	done    struct{ ord, instance, node, path, token, wait postgres.Array }
+	done    struct{ ord, instance, node, path, token, wait pgstore.Array }
 	created struct {
-		ord, instance, workflow, input, status, result, failure postgres.Array
+		ord, instance, workflow, input, status, result, failure pgstore.Array
 	}
-	values   struct{ ord, instance, variable, path, element, value postgres.Array }
-	elements struct{ ord, instance, node, path, place, value postgres.Array }
+	values   struct{ ord, instance, variable, path, element, value pgstore.Array }
+	elements struct{ ord, instance, node, path, place, value pgstore.Array }
 	arrivals struct {
-		ord, instance, node, path, required, hard, soft postgres.Array
+		ord, instance, node, path, required, hard, soft pgstore.Array
 	}
-	runs    struct{ ord, instance, node, path, args, wait postgres.Array }
+	runs    struct{ ord, instance, node, path, args, wait pgstore.Array }
 	watched bool
 	retries bool
-	ends    struct{ ord, instance, status, result, failure postgres.Array }
+	ends    struct{ ord, instance, status, result, failure pgstore.Array }
 	args    []any // all, in the order of apply.sql
 	chosen  []any // those of one statement
 }
@@ -48,7 +48,7 @@ const (
 var arraysPool = sync.Pool{New: func() any { return newArrays() }}
 
 func newArrays() *arrays {
-	int4, int8, id, text, value := postgres.Int4s(), postgres.Int8s(), postgres.UUIDs(), postgres.Texts(), postgres.JSONs()
+	int4, int8, id, text, value := pgstore.Int4s(), pgstore.Int8s(), pgstore.UUIDs(), pgstore.Texts(), pgstore.JSONs()
 	a := &arrays{}
 	d, b, v, e, r, q, n := &a.done, &a.created, &a.values, &a.elements, &a.arrivals, &a.runs, &a.ends
 	d.ord, d.instance, d.node, d.path, d.token, d.wait = int4, id, int4, text, int8, int8
@@ -75,7 +75,7 @@ const arraysMax = 1 << 20
 func (a *arrays) free() {
 	size := 0
 	for _, arg := range a.args[argArrays:] {
-		array := arg.(*postgres.Array)
+		array := arg.(*pgstore.Array)
 		size = max(size, array.Size())
 		array.Reset()
 	}
@@ -87,7 +87,7 @@ func (a *arrays) free() {
 
 func (a *arrays) kinds() kinds {
 	var k kinds
-	has := func(array *postgres.Array, kind kinds) {
+	has := func(array *pgstore.Array, kind kinds) {
 		if array.Len() > 0 {
 			k |= kind
 		}
@@ -168,7 +168,7 @@ func (a *arrays) addSubmission(e *commitEvent) error {
 	status, result, failure := string(backend.Running), json.RawMessage(nil), json.RawMessage(nil)
 	if e.plan.End != nil {
 		var err error
-		if status, result, failure, err = postgres.EndColumns(postgres.EndedInstance(e.instance, e.plan.End)); err != nil {
+		if status, result, failure, err = pgstore.EndColumns(pgstore.EndedInstance(e.instance, e.plan.End)); err != nil {
 			return err
 		}
 	}
@@ -219,7 +219,7 @@ func (a *arrays) addRun(e *commitEvent, run graph.Run, args []byte, wait int64) 
 }
 
 func (a *arrays) addEnd(e *commitEvent) error {
-	status, result, failure, err := postgres.EndColumns(postgres.EndedInstance(e.instance, e.plan.End))
+	status, result, failure, err := pgstore.EndColumns(pgstore.EndedInstance(e.instance, e.plan.End))
 	if err != nil {
 		return err
 	}

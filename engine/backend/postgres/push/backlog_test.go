@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 )
 
 // TestBacklogOfEndedInstances checks that a claim finds a due node run behind many rows of ended instances, and that sweeps

@@ -9,9 +9,9 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/graph"
+	"pulley/internal/pgstore"
 )
 
 // TestCancelledInOneCall completes runs together, one of which cancels the others. The result is that of one of the orders.
@@ -180,12 +180,12 @@ func TestCancelRaces(t *testing.T) {
 
 func TestCancelledAfterItsClaim(t *testing.T) {
 	w := newWorld(t)
-	w.CancelledAfterClaim(w.direct.store, func(owner string) postgres.Claiming {
+	w.CancelledAfterClaim(w.direct.store, func(owner string) pgstore.Claiming {
 		number, err := w.direct.owner(w.Ctx, owner)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return postgres.Claiming{Queue: queue, Owner: number, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}}
+		return pgstore.Claiming{Queue: queue, Owner: number, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}}
 	})
 	w.noLeak()
 }

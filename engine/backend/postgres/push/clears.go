@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // cancelLockPasses bounds the passes that lock what a transaction cancels.
@@ -63,14 +63,14 @@ func (c *commit) queueDeletes(batch *pgx.Batch, unset, clear []*commitEvent, sur
 func (c *commit) readShared(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
-		c.shared = append(c.shared, c.events[postgres.Int4(rows.RawValues()[0])])
+		c.shared = append(c.shared, c.events[pgstore.Int4(rows.RawValues()[0])])
 	}
 	return rows.Err()
 }
 
 // lockCancelled begins a transaction with its first locks, if it has any: on the node runs that its events cancel, those of the
 // lock set, and the events' own, in key order; then on counters. It waits for transactions that complete them.
-func (c *commit) lockCancelled(ctx context.Context, conn postgres.Conn, events []*commitEvent) (begun bool, err error) {
+func (c *commit) lockCancelled(ctx context.Context, conn pgstore.Conn, events []*commitEvent) (begun bool, err error) {
 	all := append(atWork(events), c.locks.runs...)
 	if len(all)+len(c.locks.counters) == 0 {
 		return false, nil
@@ -91,7 +91,7 @@ func (c *commit) lockCancelled(ctx context.Context, conn postgres.Conn, events [
 }
 
 // lockCounters locks the lock set's counters, and sets the lock timeout.
-func (c *commit) lockCounters(ctx context.Context, conn postgres.Conn) error {
+func (c *commit) lockCounters(ctx context.Context, conn pgstore.Conn) error {
 	if len(c.locks.counters) == 0 {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (c *commit) lockCounters(ctx context.Context, conn postgres.Conn) error {
 	return conn.SendBatch(ctx, batch).Close()
 }
 
-var lockTimeoutSQL = postgres.LockTimeouts(lockTimeout)
+var lockTimeoutSQL = pgstore.LockTimeouts(lockTimeout)
 
 func (c *commit) setLockTimeout() string {
 	c.locksTimeOut = true
@@ -129,7 +129,7 @@ func (c *commit) nextLocks() lockSet {
 
 // lockCancelledNext locks what continuations cancel. That is out of key order, so it does not wait: if a row is locked, the
 // transaction is retried with these locks first.
-func (c *commit) lockCancelledNext(ctx context.Context, conn postgres.Conn, events []*commitEvent) error {
+func (c *commit) lockCancelledNext(ctx context.Context, conn pgstore.Conn, events []*commitEvent) error {
 	all := atWork(events)
 	if len(all) == 0 {
 		return nil
@@ -141,7 +141,7 @@ func (c *commit) lockCancelledNext(ctx context.Context, conn postgres.Conn, even
 
 // lockAllSeen repeats a lock statement until it has locked all that it saw. Adding to these regions takes a lock on one of their
 // rows, so then nobody can.
-func (c *commit) lockAllSeen(ctx context.Context, conn postgres.Conn, all []span, batch *pgx.Batch) error {
+func (c *commit) lockAllSeen(ctx context.Context, conn pgstore.Conn, all []span, batch *pgx.Batch) error {
 	parameters := append([]any{c.shard}, columns(all)[1:]...)
 	for range cancelLockPasses {
 		var held bool

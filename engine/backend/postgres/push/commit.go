@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // commit is one transaction that applies events of one shard, with its results.
@@ -74,7 +74,7 @@ func (b *Backend) applyEvents(ctx context.Context, shard int, events []*commitEv
 		return c, asUnknown(c.applyRound(ctx, conn, events, "", batch))
 	}
 	err = c.applyInTransaction(ctx, conn, events)
-	if postgres.Contended(err) || errors.Is(err, errCancelLocks) { // a retry may use this connection
+	if pgstore.Contended(err) || errors.Is(err, errCancelLocks) { // a retry may use this connection
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
 	return c, err
@@ -96,14 +96,14 @@ func (c *commit) registerEvent(e *commitEvent) {
 
 // asUnknown marks the error of a COMMIT whose outcome is open as ErrUnknown.
 func asUnknown(err error) error {
-	if postgres.Abandoned(err) {
-		return postgres.WrapUnknown(err)
+	if pgstore.Abandoned(err) {
+		return pgstore.WrapUnknown(err)
 	}
 	return err
 }
 
 // applyInTransaction applies events and their continuations. The pool closes a connection released within a transaction.
-func (c *commit) applyInTransaction(ctx context.Context, conn postgres.Conn, events []*commitEvent) error {
+func (c *commit) applyInTransaction(ctx context.Context, conn pgstore.Conn, events []*commitEvent) error {
 	begin := "BEGIN"
 	begun, err := c.lockCancelled(ctx, conn, events)
 	if begun {
@@ -138,7 +138,7 @@ func isLastRound(events []*commitEvent) bool {
 }
 
 // applyLastRound applies the last continuations and commits, in one round trip.
-func (c *commit) applyLastRound(ctx context.Context, conn postgres.Conn, events []*commitEvent) error {
+func (c *commit) applyLastRound(ctx context.Context, conn pgstore.Conn, events []*commitEvent) error {
 	batch := &pgx.Batch{}
 	over := slices.Clip(c.clearing)
 	for _, e := range events {
@@ -154,7 +154,7 @@ func (c *commit) applyLastRound(ctx context.Context, conn postgres.Conn, events 
 }
 
 // applyRound sends begin, an apply statement and the batch after, and reads the results. begin and after may be empty.
-func (c *commit) applyRound(ctx context.Context, conn postgres.Conn, events []*commitEvent, begin string, after *pgx.Batch) error {
+func (c *commit) applyRound(ctx context.Context, conn pgstore.Conn, events []*commitEvent, begin string, after *pgx.Batch) error {
 	a := arraysPool.Get().(*arrays)
 	defer a.free()
 	c.leasedRuns = c.leasedRuns[:0]
@@ -164,7 +164,7 @@ func (c *commit) applyRound(ctx context.Context, conn postgres.Conn, events []*c
 			err = c.enqueue(a, e)
 		}
 		if err != nil {
-			return &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
+			return &pgstore.UnfitError{Err: refusedError(e.program, e.key(), err)}
 		}
 	}
 	batch := &pgx.Batch{}
@@ -208,7 +208,7 @@ func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 		case len(c.result.Tasks)+len(c.leasedRuns) < c.grant.Max:
 			wait = atOnce
 			args := json.RawMessage(stored)
-			if postgres.ByReference(stored) {
+			if pgstore.ByReference(stored) {
 				if args, err = backend.AssembleArgs(q.Args, e.value); err != nil {
 					return err
 				}
@@ -230,9 +230,9 @@ func (c *commit) readResult(rows pgx.Rows, k kinds, events []*commitEvent) error
 		return cmp.Or(rows.Err(), errors.New("apply.sql gives no row"))
 	}
 	row := rows.RawValues()
-	next := func(of kinds) (list postgres.Elements) {
+	next := func(of kinds) (list pgstore.Elements) {
 		if k&of == of {
-			list, row = postgres.ReadArray(row[0]), row[1:]
+			list, row = pgstore.ReadArray(row[0]), row[1:]
 		}
 		return list
 	}
@@ -272,8 +272,8 @@ func with(set map[int32]bool, ord int32) map[int32]bool {
 }
 
 func (c *commit) readBarriers(row [][]byte) error {
-	instances, nodes, paths := postgres.ReadArray(row[0]), postgres.ReadArray(row[1]), postgres.ReadArray(row[2])
-	required, completed := postgres.ReadArray(row[3]), postgres.ReadArray(row[4])
+	instances, nodes, paths := pgstore.ReadArray(row[0]), pgstore.ReadArray(row[1]), pgstore.ReadArray(row[2])
+	required, completed := pgstore.ReadArray(row[3]), pgstore.ReadArray(row[4])
 	for instances.Len() > 0 {
 		r := barrierCount{required: int(required.Int4()), counts: int(completed.Int4())}
 		r.key.Instance = uuid.UUID(instances.Next())
@@ -283,7 +283,7 @@ func (c *commit) readBarriers(row [][]byte) error {
 			return fmt.Errorf("instance %s: arrivals are counted at node %d, and nothing of it was applied", r.key.Instance, r.key.Run.Node)
 		}
 		if r.required == unopenedCount {
-			return &postgres.UnfitError{Err: fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, from.program.RunName(r.key.Run))}
+			return &pgstore.UnfitError{Err: fmt.Errorf("%w: instance %s, %s: its count is not known, or it was reached before", backend.ErrOverflow, r.key.Instance, from.program.RunName(r.key.Run))}
 		}
 		c.reachedBarriers = append(c.reachedBarriers, r)
 	}
@@ -352,7 +352,7 @@ func (c *commit) collectEffects(e *commitEvent) {
 }
 
 // collectTasks makes tasks of the runs leased at once, except those of stale events. tokens have the same order.
-func (c *commit) collectTasks(tokens postgres.Elements) error {
+func (c *commit) collectTasks(tokens pgstore.Elements) error {
 	for _, q := range c.leasedRuns {
 		if c.stale[q.event.ord] {
 			continue
@@ -375,9 +375,9 @@ func (c *commit) collectTasks(tokens postgres.Elements) error {
 }
 
 // planContinuations reads what continuations need, and plans them.
-func (c *commit) planContinuations(ctx context.Context, conn postgres.Conn) ([]*commitEvent, error) {
+func (c *commit) planContinuations(ctx context.Context, conn pgstore.Conn) ([]*commitEvent, error) {
 	var events []*commitEvent
-	var aggregates postgres.Keys
+	var aggregates pgstore.Keys
 	var r reads
 	for _, key := range c.continuations {
 		from := c.from[key.Instance]
@@ -404,7 +404,7 @@ func (c *commit) planContinuations(ctx context.Context, conn postgres.Conn) ([]*
 	for _, e := range events {
 		var err error
 		if e.plan, err = e.program.Step(e.coreEvent(), e.inbox, 0); err != nil {
-			return nil, &postgres.UnfitError{Err: refusedError(e.program, e.key(), err)}
+			return nil, &pgstore.UnfitError{Err: refusedError(e.program, e.key(), err)}
 		}
 	}
 	return events, nil
@@ -414,8 +414,8 @@ func (c *commit) readElements(rows pgx.Rows) error {
 	defer rows.Close()
 	for rows.Next() {
 		row := rows.RawValues()
-		in := &c.events[postgres.Int4(row[0])].inbox
-		for places, values := postgres.ReadArray(row[1]), postgres.ReadArray(row[2]); values.Len() > 0; {
+		in := &c.events[pgstore.Int4(row[0])].inbox
+		for places, values := pgstore.ReadArray(row[1]), pgstore.ReadArray(row[2]); values.Len() > 0; {
 			in.Elements = append(in.Elements, plan.Element{Index: int(places.Int4()), Value: slices.Clone(values.Next())})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // commitSlots assigns commit slots, in each shard one per concurrent commit, until the commit's outcome is known.
@@ -27,7 +27,7 @@ type commitSlot struct {
 	number int64
 }
 
-func newCommitSlots(store *postgres.Store) *commitSlots {
+func newCommitSlots(store *pgstore.Store) *commitSlots {
 	id := store.Clock.NewID()
 	return &commitSlots{
 		backend: int64(binary.BigEndian.Uint64(id[8:])), retention: cmp.Or(store.CommitSlotRetention, commitSlotRetention),
@@ -66,7 +66,7 @@ func (b *Backend) stale(ctx context.Context, shard int, m commitSlot) (ords map[
 	defer rows.Close()
 	for rows.Next() {
 		took, ords = true, map[int32]bool{}
-		for list := postgres.ReadArray(rows.RawValues()[0]); list.Len() > 0; {
+		for list := pgstore.ReadArray(rows.RawValues()[0]); list.Len() > 0; {
 			ords[list.Int4()] = true
 		}
 	}

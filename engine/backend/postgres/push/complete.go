@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // resolveTimeout bounds resolving a commit, also after the caller's context has ended.
@@ -28,7 +29,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	if err := b.store.Check(shard, grant); err != nil {
 		return backend.Committed{}, err
 	}
-	out := postgres.NewOutcomes(len(completions))
+	out := pgstore.NewOutcomes(len(completions))
 	events := b.completed(shard, completions, out)
 	if err := b.read(ctx, shard, events); err != nil {
 		return backend.Committed{}, postgres.Explain(err)
@@ -46,7 +47,7 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 	}
 	for i, group := range groups(planned) {
 		inOrder(group)
-		group = postgres.Distinct(out, group, func(e *commitEvent) backend.Lease { return e.completion.Lease })
+		group = pgstore.Distinct(out, group, func(e *commitEvent) backend.Lease { return e.completion.Lease })
 		if i > 0 {
 			group = spared(group, planned, out)
 		}
@@ -55,13 +56,13 @@ func (b *Backend) Complete(ctx context.Context, shard int, completions []backend
 			return backend.Committed{}, postgres.Explain(err)
 		}
 		if err != nil {
-			postgres.Again(out, group, err)
+			pgstore.Again(out, group, err)
 		}
 	}
 	return out.Committed(), nil
 }
 
-func (b *Backend) completed(shard int, completions []backend.Completion, out *postgres.Outcomes) []*commitEvent {
+func (b *Backend) completed(shard int, completions []backend.Completion, out *pgstore.Outcomes) []*commitEvent {
 	events := make([]*commitEvent, 0, len(completions))
 	for i := range completions {
 		if c := &completions[i]; out.Accept(i, c, shard, b.Shards()) {
@@ -72,11 +73,11 @@ func (b *Backend) completed(shard int, completions []backend.Completion, out *po
 }
 
 // refuse answers completions that the core would not plan: with its error, or Stale without a lease.
-func (b *Backend) refuse(ctx context.Context, shard int, unfit []*commitEvent, out *postgres.Outcomes) error {
+func (b *Backend) refuse(ctx context.Context, shard int, unfit []*commitEvent, out *pgstore.Outcomes) error {
 	if len(unfit) == 0 {
 		return nil
 	}
-	var l postgres.Leases
+	var l pgstore.Leases
 	for _, e := range unfit {
 		l.Add(e.ord, e.completion.Lease)
 	}
@@ -93,13 +94,13 @@ func (b *Backend) refuse(ctx context.Context, shard int, unfit []*commitEvent, o
 	return nil
 }
 
-func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
+func (c *commit) add(out *pgstore.Outcomes, events []*commitEvent) {
 	for _, e := range events {
 		out.Conclude(e.ord, !c.stale[e.ord], e.submission != nil)
 	}
 	var ended map[[16]byte]bool
 	for _, e := range c.ended {
-		c.result.Ended = append(c.result.Ended, postgres.EndedInstance(e.instance, e.plan.End))
+		c.result.Ended = append(c.result.Ended, pgstore.EndedInstance(e.instance, e.plan.End))
 		if ended == nil {
 			ended = map[[16]byte]bool{}
 		}
@@ -111,9 +112,9 @@ func (c *commit) add(out *postgres.Outcomes, events []*commitEvent) {
 	out.Add(&c.result)
 }
 
-// commitBatch applies events in as few transactions as their data allows; see postgres.Halve.
-func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) error {
-	return postgres.Halve(out, events, func(events []*commitEvent) error {
+// commitBatch applies events in as few transactions as their data allows; see pgstore.Halve.
+func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) error {
+	return pgstore.Halve(out, events, func(events []*commitEvent) error {
 		events = unanswered(events, out)
 		if len(events) == 0 {
 			return nil
@@ -127,7 +128,7 @@ func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEv
 }
 
 // commitUncontended applies events, and returns those whose rows another transaction, such as a lease renewal, was changing.
-func (b *Backend) commitUncontended(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (moved []*commitEvent, err error) {
+func (b *Backend) commitUncontended(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) (moved []*commitEvent, err error) {
 	c, open, err := b.commitOnce(ctx, shard, events, grant, out)
 	if err != nil || c == nil {
 		return nil, err
@@ -144,10 +145,10 @@ func (b *Backend) commitUncontended(ctx context.Context, shard int, events []*co
 }
 
 // commitRetries commits those whose rows were being changed. If that continues, it answers them Again.
-func (b *Backend) commitRetries(ctx context.Context, shard int, moved []*commitEvent, grant backend.Grant, out *postgres.Outcomes) {
+func (b *Backend) commitRetries(ctx context.Context, shard int, moved []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) {
 	doing := fmt.Sprintf("committing on shard %d what others were changing", shard)
-	err := b.store.Retry(ctx, doing, postgres.LockRemedy, func() error {
-		err := postgres.Halve(out, unanswered(moved, out), func(events []*commitEvent) error {
+	err := b.store.Retry(ctx, doing, pgstore.LockRemedy, func() error {
+		err := pgstore.Halve(out, unanswered(moved, out), func(events []*commitEvent) error {
 			events = unanswered(events, out)
 			if len(events) == 0 {
 				return nil
@@ -156,17 +157,17 @@ func (b *Backend) commitRetries(ctx context.Context, shard int, moved []*commitE
 			return err
 		})
 		if n := len(unanswered(moved, out)); err == nil && n > 0 {
-			err = postgres.Retryable(fmt.Errorf("the rows of %d completions were being changed", n))
+			err = pgstore.Retryable(fmt.Errorf("the rows of %d completions were being changed", n))
 		}
 		return err
 	})
 	if err != nil {
-		postgres.Again(out, moved, err)
+		pgstore.Again(out, moved, err)
 	}
 }
 
 // unanswered returns the events without an answer. Those resolved after a lost commit have one, and must not be committed again.
-func unanswered(events []*commitEvent, out *postgres.Outcomes) []*commitEvent {
+func unanswered(events []*commitEvent, out *pgstore.Outcomes) []*commitEvent {
 	answered := func(e *commitEvent) bool { return out.Answers[e.ord].Answer != "" }
 	if !slices.ContainsFunc(events, answered) {
 		return events
@@ -176,7 +177,7 @@ func unanswered(events []*commitEvent, out *postgres.Outcomes) []*commitEvent {
 
 // commitOnce applies events in one transaction, retries it after contention, and resolves an unconfirmed commit. It returns the
 // last commit and its events, or nil if all were resolved and so answered.
-func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *postgres.Outcomes) (c *commit, of []*commitEvent, err error) {
+func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) (c *commit, of []*commitEvent, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	slot, resolved := b.slots.acquire(shard), true
 	defer func() {
@@ -186,38 +187,38 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 	}()
 	var locks lockSet
 	lost := 0
-	err = b.store.Retry(ctx, fmt.Sprintf("committing on shard %d", shard), postgres.LockRemedy, func() (err error) {
+	err = b.store.Retry(ctx, fmt.Sprintf("committing on shard %d", shard), pgstore.LockRemedy, func() (err error) {
 		m, begun := b.slots.next(slot), b.store.Clock.Now()
 		c, err = b.applyEvents(ctx, shard, events, grant, locks, m)
 		switch {
 		case err == nil:
 			return nil
-		case postgres.Contended(err) || errors.Is(err, errCancelLocks):
+		case pgstore.Contended(err) || errors.Is(err, errCancelLocks):
 			if c != nil {
 				locks = c.nextLocks()
 			}
-			return postgres.Retryable(err)
+			return pgstore.Retryable(err)
 		case !backend.IsUnknown(err):
 			resolved = hasEnded(c, err)
 			return err
 		}
 		if lost++; events[0].submission != nil {
-			if lost == postgres.CommitsMax {
+			if lost == pgstore.CommitsMax {
 				return err
 			}
-			return postgres.Retryable(err) // the id decides, so submitting again is right
+			return pgstore.Retryable(err) // the id decides, so submitting again is right
 		}
 		open, unclear := b.resolveCommit(ctx, shard, events, m, begun, out)
-		if unclear != nil || lost == postgres.CommitsMax && len(open) > 0 {
+		if unclear != nil || lost == pgstore.CommitsMax && len(open) > 0 {
 			resolved = unclear == nil
 			return errors.Join(err, unclear)
 		}
 		if events, c = open, nil; len(open) > 0 {
-			return postgres.Retryable(err)
+			return pgstore.Retryable(err)
 		}
 		return nil
 	})
-	if err != nil && lost > 0 && !backend.IsUnknown(err) && !postgres.Poisoned(err) {
+	if err != nil && lost > 0 && !backend.IsUnknown(err) && !pgstore.Poisoned(err) {
 		// An earlier try may have been applied, or changed tokens that the caller knows.
 		err = fmt.Errorf("%w: %w", backend.ErrUnknown, err)
 	}
@@ -230,16 +231,16 @@ func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEve
 // hasEnded reports whether a transaction that failed before COMMIT has ended, or never began. An abandoned transaction may still
 // acquire locks; reusing its commit slot could deadlock.
 func hasEnded(c *commit, err error) bool {
-	return c == nil || errors.Is(err, errCancelLocks) || !postgres.Abandoned(err)
+	return c == nil || errors.Is(err, errCancelLocks) || !pgstore.Abandoned(err)
 }
 
 // resolveCommit resolves an unconfirmed commit. Completions still open get a new token, so that the lost commit can no longer
 // apply them, and are returned. The others were applied if the commit slot has this commit and does not call them stale. If the
 // commit began so long ago that its slot may have been deleted, they are answered Again with errForgotten, else Stale.
-func (b *Backend) resolveCommit(ctx context.Context, shard int, events []*commitEvent, m commitSlot, begun time.Time, out *postgres.Outcomes) ([]*commitEvent, error) {
+func (b *Backend) resolveCommit(ctx context.Context, shard int, events []*commitEvent, m commitSlot, begun time.Time, out *pgstore.Outcomes) ([]*commitEvent, error) {
 	ctx, cancel := b.store.Clock.Within(context.WithoutCancel(ctx), resolveTimeout)
 	defer cancel()
-	var l postgres.Leases
+	var l pgstore.Leases
 	for _, e := range events {
 		l.Add(e.ord, backend.Lease{Key: e.completion.Lease.Key, Token: e.token})
 	}
@@ -267,7 +268,7 @@ func (b *Backend) resolveCommit(ctx context.Context, shard int, events []*commit
 			out.Answer(e.ord, backend.Stale)
 		}
 	}
-	postgres.Again(out, unclear, errForgotten)
+	pgstore.Again(out, unclear, errForgotten)
 	out.Result.More = true
 	return open, nil
 }

@@ -12,8 +12,8 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
+	"pulley/internal/pgstore"
 )
 
 // TestMoved checks that no completion by the owner is stale while a renewal changes its row (I3).
@@ -147,7 +147,7 @@ func TestCommitsLockInOrder(t *testing.T) {
 	if _, err := tx.Exec(w.Ctx, "SELECT FROM queue WHERE instance_id = $1 FOR UPDATE", leases[4].Key.Instance); err != nil {
 		t.Fatal(err)
 	}
-	var held postgres.Leases
+	var held pgstore.Leases
 	for i, l := range leases {
 		held.Add(int32(i), l)
 	}
@@ -282,7 +282,7 @@ func (w *world) completeInACircle(calls [2][]backend.Completion) {
 		completing.Go(func() {
 			defer b.Close()
 			out, err := b.Complete(w.Ctx, 0, call, backendtest.Granted(0))
-			for postgres.Contended(err) { // on a slow machine a lock may outlast all tries
+			for pgstore.Contended(err) { // on a slow machine a lock may outlast all tries
 				out, err = b.Complete(w.Ctx, 0, call, backendtest.Granted(0))
 			}
 			if got := backendtest.Answers(out); err != nil || got != "applied applied" {

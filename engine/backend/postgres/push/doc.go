@@ -2,7 +2,7 @@
 // requires, and each completion pushes its effects forward in one transaction.
 //
 // A node run has a queue row only while it is ready and not completed, and a counter only while it waits for several
-// predecessors. Keys of all tables begin with the shard. Leases, renewal, retries and cleanup are those of package postgres.
+// predecessors. Keys of all tables begin with the shard. Leases, renewal, retries and cleanup are those of package pgstore.
 //
 // # A completion
 //

@@ -12,10 +12,10 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // numbered starts instances with ascending ids, and so places in a batch, and returns the first task of each.
@@ -197,9 +197,9 @@ func TestTransient(t *testing.T) {
 	}
 }
 
-type hasty struct{ postgres.Machine }
+type hasty struct{ pgstore.Machine }
 
-func (hasty) Wait(context.Context, time.Duration, ...<-chan struct{}) int { return postgres.TimedOut }
+func (hasty) Wait(context.Context, time.Duration, ...<-chan struct{}) int { return pgstore.TimedOut }
 
 // TestChangedForEver checks that a completion whose row keeps changing is answered Again, with the reason, after a bounded number
 // of tries, and that another of the call is applied.
@@ -216,7 +216,7 @@ func TestChangedForEver(t *testing.T) {
 	if err != nil || backendtest.Answers(out) != "again applied" {
 		t.Fatalf("%s, %v; want the one whose row is being changed to be offered again", backendtest.Answers(out), err)
 	}
-	for _, want := range []string{"committing on shard 0 what others were changing", "given up after", postgres.LockRemedy} {
+	for _, want := range []string{"committing on shard 0 what others were changing", "given up after", pgstore.LockRemedy} {
 		if got := out.Outcomes[0].Err.Error(); !strings.Contains(got, want) {
 			t.Errorf("%s; want it to say %q", got, want)
 		}

@@ -7,8 +7,9 @@ import (
 
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
+	"pulley/internal/pgstore"
+	"pulley/internal/pgtest"
 )
 
 // TestMain starts and stops the server that the tests use.
@@ -102,7 +103,7 @@ func (b *Backend) held(ctx context.Context) (map[string]int, error) {
 }
 
 func TestEndIsAnsweredBeforeTheCleanup(t *testing.T) {
-	designtest.EndIsAnsweredBeforeTheCleanup(t, "queue", func(t testing.TB, cfg postgres.Config) (designtest.Backend, *postgres.Store) {
+	designtest.EndIsAnsweredBeforeTheCleanup(t, "queue", func(t testing.TB, cfg postgres.Config) (designtest.Backend, *pgstore.Store) {
 		b := open(t, cfg)
 		return b, b.store
 	})

@@ -11,10 +11,10 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
+	"pulley/internal/pgtest"
 )
 
 // TestLateCommit checks that a commit that arrives after its completion was resolved is stale and changes nothing (I3). In a
@@ -161,7 +161,7 @@ func TestResolve(t *testing.T) {
 	w := newWorld(t)
 	b := w.through
 	took := func(cs []backend.Completion, m commitSlot) error {
-		events := b.completed(0, cs, postgres.NewOutcomes(len(cs)))
+		events := b.completed(0, cs, pgstore.NewOutcomes(len(cs)))
 		var err error
 		if events[0].plan, err = events[0].program.Step(events[0].coreEvent(), plan.Inbox{}, 0); err == nil {
 			_, err = b.applyEvents(w.Ctx, 0, events, backendtest.Granted(1), lockSet{}, m)
@@ -189,7 +189,7 @@ func TestResolve(t *testing.T) {
 		if err := c.before(cs, m); err != nil {
 			t.Fatal(name, err)
 		}
-		out := postgres.NewOutcomes(1)
+		out := pgstore.NewOutcomes(1)
 		open, err := b.resolveCommit(w.Ctx, 0, b.completed(0, cs, out), m, time.Now().Add(-c.late), out)
 		if got := out.Answers[0].Answer; err != nil || got != c.want || (len(open) == 1) != (c.want == "") {
 			t.Errorf("%s: answered %q, %d open, %v; want %q", name, got, len(open), err, c.want)

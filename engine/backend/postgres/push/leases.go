@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // Claim implements backend.Backend.
@@ -21,10 +22,10 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	if err != nil {
 		return backend.Committed{}, postgres.Explain(err)
 	}
-	return b.store.Claim(ctx, shard, grant, postgres.Claiming{Queue: queue, Owner: owner, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}})
+	return b.store.Claim(ctx, shard, grant, pgstore.Claiming{Queue: queue, Owner: owner, Values: claimValues{&reads{}, map[uuid.UUID]*commitEvent{}}})
 }
 
-// claimValues implements postgres.Values. The claimed node runs of an instance share one event that reads.
+// claimValues implements pgstore.Values. The claimed node runs of an instance share one event that reads.
 type claimValues struct {
 	*reads
 	events map[uuid.UUID]*commitEvent

@@ -15,9 +15,9 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // steepest is the largest logarithmic slope that counts as linear.

@@ -8,9 +8,9 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgtest"
 )
 
 // scene is a kind of trial, each on new instances.

@@ -13,9 +13,10 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
 	"pulley/internal/depth"
+	"pulley/internal/pgstore"
+	"pulley/internal/pgtest"
 )
 
 // The most rows that a statement may read: for each item, and in addition.
@@ -56,7 +57,7 @@ func TestPlansStayRight(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for session, conn := range map[string]postgres.Conn{"an old session": old, "a new session": young} {
+		for session, conn := range map[string]pgstore.Conn{"an old session": old, "a new session": young} {
 			for name, run := range s.probes() {
 				for _, n := range []int{1, 10, most} {
 					rows, err := w.rowsRead(conn, func() error { return run(conn, n) })
@@ -83,7 +84,7 @@ func (w *world) thinkEmpty() {
 }
 
 // rowsRead counts the rows that run reads in the store's tables, and rolls back.
-func (w *world) rowsRead(conn postgres.Conn, run func() error) (rows int64, err error) {
+func (w *world) rowsRead(conn pgstore.Conn, run func() error) (rows int64, err error) {
 	if _, err := conn.Exec(w.Ctx, "BEGIN"); err != nil {
 		return 0, err
 	}
@@ -100,7 +101,7 @@ func (w *world) rowsRead(conn postgres.Conn, run func() error) (rows int64, err 
 	return after - before, err
 }
 
-func (w *world) counted(conn postgres.Conn) (rows int64, err error) {
+func (w *world) counted(conn pgstore.Conn) (rows int64, err error) {
 	err = conn.QueryRow(w.Ctx, `
 		SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint
 		FROM pg_stat_xact_user_tables WHERE schemaname = current_schema()`).Scan(&rows)
@@ -173,43 +174,43 @@ func (w *world) many(wf backendtest.Workflow, n int) []backend.Task {
 }
 
 // probes are the statements, each for a number of items.
-func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
-	probes := map[string]func(conn postgres.Conn, n int) error{
-		"apply to steps":  func(conn postgres.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
-		"apply to a join": func(conn postgres.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
-		"apply to rounds": func(conn postgres.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
-		"cancel":          func(conn postgres.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
-		"claim":           func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
-		"overdue":         func(conn postgres.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
-		"the next due":    func(conn postgres.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
-		"instances that need cleanup": func(conn postgres.Conn, _ int) error {
-			return s.rows(conn, s.sql("needs_cleanup"), 1, 0, postgres.SweepInstances)
+func (s *subject) probes() map[string]func(conn pgstore.Conn, n int) error {
+	probes := map[string]func(conn pgstore.Conn, n int) error{
+		"apply to steps":  func(conn pgstore.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
+		"apply to a join": func(conn pgstore.Conn, n int) error { return s.apply(conn, s.fanned[:n]) },
+		"apply to rounds": func(conn pgstore.Conn, n int) error { return s.apply(conn, s.rounds[:n]) },
+		"cancel":          func(conn pgstore.Conn, n int) error { return s.apply(conn, s.caught[:n]) },
+		"claim":           func(conn pgstore.Conn, n int) error { return s.rows(conn, s.sql("claim"), n, 0, n, 1, 1) },
+		"overdue":         func(conn pgstore.Conn, n int) error { return s.rows(conn, s.sql("overdue"), -1, 0, n) },
+		"the next due":    func(conn pgstore.Conn, _ int) error { return s.rows(conn, s.sql("next_due"), 1, 0) },
+		"instances that need cleanup": func(conn pgstore.Conn, _ int) error {
+			return s.rows(conn, s.sql("needs_cleanup"), 1, 0, pgstore.SweepInstances)
 		},
-		"mark as cleaned": func(conn postgres.Conn, _ int) error {
+		"mark as cleaned": func(conn pgstore.Conn, _ int) error {
 			return s.rows(conn, s.sql("mark_cleaned"), -1, 0, [][16]byte{s.ended})
 		},
-		"values": func(conn postgres.Conn, n int) error {
+		"values": func(conn pgstore.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
 			return s.rows(conn, readSQL, -1, 0, l.Ord, l.Instance, l.Number, l.Path)
 		},
 	}
 	for _, table := range []string{"queue", "readiness", "elements", "inbox"} {
 		sql := s.sql("cleanup_" + table)
-		probes["cleanup of "+table] = func(conn postgres.Conn, _ int) error {
-			return s.rows(conn, sql, -1, 0, [][16]byte{s.ended}, postgres.SweepRows)
+		probes["cleanup of "+table] = func(conn pgstore.Conn, _ int) error {
+			return s.rows(conn, sql, -1, 0, [][16]byte{s.ended}, pgstore.SweepRows)
 		}
 	}
 	for name, shared := range map[string]bool{"end": false, "end of what others work on": true} {
-		probes[name] = func(conn postgres.Conn, n int) error {
+		probes[name] = func(conn pgstore.Conn, n int) error {
 			l := leasesOf(s.steps[:n])
 			return s.rows(conn, endSQL, -1, 0, int64(0), 0, int64(0), true, l.Ord, l.Instance, slices.Repeat([]bool{shared}, n))
 		}
 	}
-	probes["hold counters"] = func(conn postgres.Conn, n int) error {
+	probes["hold counters"] = func(conn pgstore.Conn, n int) error {
 		l := leasesOf(s.steps[:n])
 		return s.rows(conn, lockCountersSQL, 1, 0, l.Instance, l.Number, l.Path)
 	}
-	probes["a mark"] = func(conn postgres.Conn, n int) error {
+	probes["a mark"] = func(conn pgstore.Conn, n int) error {
 		return s.rows(conn, commitSlotSQL, -1, 0, int64(n), 0, int64(1))
 	}
 	for _, cs := range [][]backend.Completion{s.steps, s.fanned} {
@@ -217,7 +218,7 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 			sql := s.sql(name)
 			renews := name == "renew"
 			name = fmt.Sprintf("%s, of %d instances", name, map[bool]int{true: 1, false: len(cs)}[&cs[0] == &s.fanned[0]])
-			probes[name] = func(conn postgres.Conn, n int) error {
+			probes[name] = func(conn pgstore.Conn, n int) error {
 				l := leasesOf(cs[:n])
 				want, args := n, []any{0, l.Ord, l.Instance, l.Number, l.Path, l.Token}
 				if renews {
@@ -230,8 +231,8 @@ func (s *subject) probes() map[string]func(conn postgres.Conn, n int) error {
 	return probes
 }
 
-func leasesOf(cs []backend.Completion) *postgres.Leases {
-	var l postgres.Leases
+func leasesOf(cs []backend.Completion) *pgstore.Leases {
+	var l pgstore.Leases
 	for i, c := range cs {
 		l.Add(int32(i), c.Lease)
 	}
@@ -241,7 +242,7 @@ func leasesOf(cs []backend.Completion) *postgres.Leases {
 func (s *subject) sql(name string) string {
 	text, err := SQL(name)
 	if err != nil {
-		text, err = postgres.SQL(name)
+		text, err = pgstore.SQL(name)
 	}
 	if err != nil {
 		s.w.Fatal(err)
@@ -250,7 +251,7 @@ func (s *subject) sql(name string) string {
 }
 
 // rows runs a statement, and checks how many rows it returns or changes, unless want is negative.
-func (s *subject) rows(conn postgres.Conn, sql string, want int, args ...any) error {
+func (s *subject) rows(conn pgstore.Conn, sql string, want int, args ...any) error {
 	tag, err := conn.Exec(s.w.Ctx, sql, args...)
 	if err == nil && want >= 0 && tag.RowsAffected() != int64(want) {
 		err = fmt.Errorf("%d rows; want %d, of: %s", tag.RowsAffected(), want, strings.SplitN(sql, "\n", 2)[0])
@@ -259,9 +260,9 @@ func (s *subject) rows(conn postgres.Conn, sql string, want int, args ...any) er
 }
 
 // apply applies completions without committing.
-func (s *subject) apply(conn postgres.Conn, cs []backend.Completion) error {
+func (s *subject) apply(conn pgstore.Conn, cs []backend.Completion) error {
 	b := s.w.direct
-	out := postgres.NewOutcomes(len(cs))
+	out := pgstore.NewOutcomes(len(cs))
 	events := b.completed(0, cs, out)
 	if err := b.read(s.w.Ctx, 0, events); err != nil {
 		return err

@@ -13,15 +13,16 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-var queue = postgres.NewQueue(postgres.Table{
+var queue = pgstore.NewQueue(pgstore.Table{
 	Name: "queue", Path: "path", Ready: "true",
 	Leased: "q.owner IS NOT NULL", Lease: "owner = $3::int", Free: "owner = NULL", Due: []string{"q.due_at"},
-}, statementFiles, map[string]postgres.Variant{
+}, statementFiles, map[string]pgstore.Variant{
 	"delete_runs":         {File: "delete", Names: []string{"{table}", "queue"}},
 	"delete_counters":     {File: "delete", Names: []string{"{table}", "readiness"}},
 	"delete_elements":     {File: "delete", Names: []string{"{table}", "elements"}},
@@ -57,10 +58,10 @@ type Config struct {
 
 // Backend is the push design.
 type Backend struct {
-	postgres.SweptBase
-	store   *postgres.Store
-	sweeper *postgres.Sweeper
-	peers   *postgres.Peers
+	pgstore.SweptBase
+	store   *pgstore.Store
+	sweeper *pgstore.Sweeper
+	peers   *pgstore.Peers
 	slots   *commitSlots
 	owners  owners
 }
@@ -75,19 +76,19 @@ var (
 // Open connects to the store and sets up its schema if needed.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	cfg.Store.Schema = cmp.Or(cfg.Store.Schema, DefaultSchema)
-	store, err := postgres.Open(ctx, cfg.Store, migrations)
+	store, err := pgstore.Open(ctx, cfg.Store, migrations)
 	if err != nil {
 		return nil, err
 	}
 	return On(store), nil
 }
 
-// On returns a backend on an open store.
-func On(store *postgres.Store) *Backend {
-	sweeper := postgres.NewSweeper(store, cleanup)
+// On returns a backend on an open store. It is for the simulator: a program outside of this module cannot have such a store.
+func On(store *pgstore.Store) *Backend {
+	sweeper := pgstore.NewSweeper(store, cleanup)
 	return &Backend{
-		SweptBase: postgres.NewSweptBase(sweeper), store: store, sweeper: sweeper,
-		peers: postgres.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}},
+		SweptBase: pgstore.NewSweptBase(sweeper), store: store, sweeper: sweeper,
+		peers: pgstore.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}},
 	}
 }
 
@@ -114,7 +115,7 @@ type commitEvent struct {
 	refused      error // why the core would not plan it
 }
 
-// Ord and Of implement postgres.Member.
+// Ord and Of implement pgstore.Member.
 func (e *commitEvent) Ord() int32    { return e.ord }
 func (e *commitEvent) Of() uuid.UUID { return e.instance }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // reads are slots that events need, each once.
@@ -39,7 +39,7 @@ func (r *reads) add(e *commitEvent, slots []plan.Slot) {
 
 // parameters returns the parameters of read.sql, which numbers slots by their index in r.slots.
 func (r *reads) parameters(shard int) []any {
-	var keys postgres.Keys
+	var keys pgstore.Keys
 	for i, o := range r.slots {
 		keys.Add(int32(i), o.instance, int32(o.slot.Var), o.slot.Scope)
 	}
@@ -62,7 +62,7 @@ func (r *reads) fillInboxes(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-func (r *reads) fill(ctx context.Context, store *postgres.Store, shard int) error {
+func (r *reads) fill(ctx context.Context, store *pgstore.Store, shard int) error {
 	if len(r.slots) == 0 {
 		return nil
 	}

@@ -3,7 +3,7 @@ package push
 import (
 	"sync"
 
-	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // kinds is a set of what events bring, each a part of apply.sql.
@@ -53,6 +53,6 @@ func statementFor(k kinds, n int) (statement, kinds) {
 
 func cutDown(sql string, k kinds) statement {
 	var s statement
-	s.sql, s.parameters = postgres.CutDown(sql, func(part string) bool { return k&kindNames[part] != 0 })
+	s.sql, s.parameters = pgstore.CutDown(sql, func(part string) bool { return k&kindNames[part] != 0 })
 	return s
 }

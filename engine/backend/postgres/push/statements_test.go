@@ -11,8 +11,8 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/backendtest"
 	"pulley/engine/backend/postgres"
-	"pulley/engine/backend/postgres/designtest"
-	"pulley/engine/pgserver/pgtest"
+	"pulley/engine/backend/postgres/internal/designtest"
+	"pulley/internal/pgtest"
 )
 
 // TestStatements checks that the server accepts apply.sql for all that a commit can bring, with its parameters.

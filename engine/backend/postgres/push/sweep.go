@@ -6,6 +6,7 @@ import (
 
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
+	"pulley/internal/pgstore"
 )
 
 // commitSlotRetention is how long a commit slot's row stays after its last change, much longer than resolving a commit takes. An
@@ -14,11 +15,11 @@ import (
 const commitSlotRetention = 2 * time.Minute
 
 // cleanup removes in the order in which completions lock.
-var cleanup = postgres.NewCleanup(queue,
-	postgres.CleanupTable{Name: "queue", Key: "node, path"},
-	postgres.CleanupTable{Name: "readiness", Key: "node, path"},
-	postgres.CleanupTable{Name: "elements", Key: "node, path, first"},
-	postgres.CleanupTable{Name: "inbox", Key: "variable, path, element"},
+var cleanup = pgstore.NewCleanup(queue,
+	pgstore.CleanupTable{Name: "queue", Key: "node, path"},
+	pgstore.CleanupTable{Name: "readiness", Key: "node, path"},
+	pgstore.CleanupTable{Name: "elements", Key: "node, path, first"},
+	pgstore.CleanupTable{Name: "inbox", Key: "variable, path, element"},
 )
 
 // Sweep implements backend.Backend. Claim takes over expired leases; the sweeper moves them to the front.

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/engine/backend"
-	"pulley/engine/backend/postgres"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgstore"
 )
 
 // cancelsRuns reports whether a plan cancels node runs that may be open.
@@ -214,7 +214,7 @@ func groups(events []*commitEvent) [][]*commitEvent {
 }
 
 // spared removes completions that another of the call has cancelled, and answers them Stale, as the store would.
-func spared(group, all []*commitEvent, out *postgres.Outcomes) []*commitEvent {
+func spared(group, all []*commitEvent, out *pgstore.Outcomes) []*commitEvent {
 	return slices.DeleteFunc(group, func(e *commitEvent) bool {
 		off := slices.ContainsFunc(all, func(by *commitEvent) bool {
 			return cancelsRuns(&by.plan) && out.Answers[by.ord].Answer == backend.Applied && cancelsRun(by, e.key())

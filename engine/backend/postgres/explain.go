@@ -1,0 +1,86 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var secrets = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)|(://[^:/@\s]*:)\S*@`)
+
+// Explain returns a database error as one line that says what to do, without passwords. It keeps the error's chain.
+func Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*explained](err); ok {
+		return &explained{err: err} // which says what to do
+	}
+	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		return &explained{err, "check the DSN; it looks like postgres://user:password@host:5432/database"}
+	}
+	if server, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return &explained{err, serverHint(server)}
+	}
+	if network, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && network.Timeout() {
+		return &explained{err, "the server did not answer in time; check that it runs and can be reached"}
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return &explained{err, "check that the server runs and that host and port are right"}
+	}
+	return &explained{err: err}
+}
+
+func serverHint(e *pgconn.PgError) string {
+	switch e.Code {
+	case "42501":
+		return "the role lacks a right; grant it CREATE on the database or make the schema for it"
+	case "28P01", "28000":
+		return "check user and password of the DSN"
+	case "3D000":
+		return "create the database, or name another in the DSN"
+	case "53100", "58030":
+		return "the server's disk is full; free space and run again"
+	case "53300":
+		return "the server has no connection left; close some or raise max_connections"
+	case "57014":
+		return "it took longer than a statement may; check the server's load, and what holds locks"
+	case "25006":
+		return "the server is read-only; connect to the primary"
+	}
+	return ""
+}
+
+// explained is a database error in one line.
+type explained struct {
+	err  error
+	hint string
+}
+
+func (e *explained) Unwrap() error { return e.err }
+
+func (e *explained) Error() string {
+	var lines []string // joined errors are separated by newlines, and may be equal
+	for line := range strings.Lines(secrets.ReplaceAllString(e.err.Error(), "${1}${3}***")) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	text := strings.Join(lines, " ")
+	if !strings.HasPrefix(text, "postgres: ") {
+		text = "postgres: " + text
+	}
+	if e.hint != "" {
+		return fmt.Sprintf("%s; %s", text, e.hint)
+	}
+	return text
+}
