@@ -23,8 +23,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// The hazards are mistakes found in the code of other schedulers. Each has a test named after it, which runs on every design that
-// could make it.
+// Hazards are mistakes found in the code of other schedulers. Each has a test named after it, on every design that could make
+// it.
 
 const hazardDeadline = 15 * time.Minute
 
@@ -33,11 +33,11 @@ type site struct {
 	*testing.T
 	ctx    context.Context
 	design designs.Spec
-	dsn    string          // if there is a database
-	schema string          // in it
-	lease  time.Duration   // of shards that have owners; zero: the design's default
-	shared *memory.Backend // if there is no database
-	conn   *pgx.Conn       // to the schema, used by no host; nil without a database
+	dsn    string // empty: no database
+	schema string
+	lease  time.Duration   // of shards with owners; zero: the design's default
+	shared *memory.Backend // without a database
+	conn   *pgx.Conn       // used by no host; nil without a database
 }
 
 func onEveryDesign(t *testing.T, test func(*site)) {
@@ -53,7 +53,7 @@ func onEveryDatabase(t *testing.T, test func(*site)) {
 // on runs a test on designs concurrently, each in its own schema of a shared database.
 func on(t *testing.T, list []designs.Spec, test func(*site)) {
 	t.Helper()
-	_ = pgtest.DSN(t) // one for all
+	_ = pgtest.DSN(t)
 	for _, design := range list {
 		t.Run(design.String(), func(sub *testing.T) {
 			sub.Parallel()
@@ -138,7 +138,7 @@ func (s *site) stop(e *engine.Engine) {
 	}
 }
 
-// actions has the built-in ones, and @mark, which records its call and returns its value.
+// actions adds @mark to the built-in actions: it records its call and returns its value.
 func (s *site) actions(seen *marks) *worker.Registry {
 	s.Helper()
 	all := worker.Builtins()
@@ -208,7 +208,7 @@ func (s *site) number(sql string, args ...any) (n int64) {
 	return n
 }
 
-// resolved waits until all sessions of closed hosts have ended: only then has the server all their counts.
+// resolved waits until all sessions of closed hosts have ended: only then the server has all their counts.
 func (s *site) resolved() {
 	s.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

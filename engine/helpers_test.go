@@ -23,7 +23,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// withServer stops the tests' database, if any, before the check for leaks.
+// withServer stops the tests' database before the check for leaks.
 type withServer struct{ m *testing.M }
 
 func (w withServer) Run() int { return pgtest.Run(w.m) }
@@ -141,10 +141,10 @@ type tally struct {
 	problems []string
 	submits  int
 	commits  int
-	biggest  int // commit
+	biggest  int // largest commit
 }
 
-// ledger is an observer that keeps a tally. Engines write at any time, so tests read copies.
+// ledger keeps a tally. Engines write at any time, so tests read copies.
 type ledger struct {
 	mu   sync.Mutex
 	sums tally
@@ -163,7 +163,6 @@ func (l *ledger) note(change func(*tally)) {
 	change(&l.sums)
 }
 
-// look returns a copy of the tally, to which more may be added.
 func (l *ledger) look() tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +172,7 @@ func (l *ledger) look() tally {
 	return seen
 }
 
-// close stops the engines and returns the final tally: an engine may report to its observer after it has answered.
+// close stops the engines first: an engine may report to its observer after it has answered.
 func (l *ledger) close(t testing.TB, engines ...*Engine) tally {
 	t.Helper()
 	for _, e := range engines {
@@ -201,8 +200,8 @@ func (l *ledger) observer() Observer {
 	}
 }
 
-// check checks that each node run was applied once, each token started once, and each instance ended once. The programs of these
-// tests have no retries, which apply a run more than once.
+// Each node run must be applied once, each token started once, and each instance ended once. The programs here have no retries,
+// which apply a run more than once.
 func (s tally) check(t testing.TB) {
 	t.Helper()
 	for lease, n := range s.started {
@@ -222,7 +221,6 @@ func (s tally) check(t testing.TB) {
 	}
 }
 
-// troubled is a backend whose calls fail at random, by a seed.
 type troubled struct {
 	backend.Backend
 	mu     sync.Mutex
@@ -251,7 +249,6 @@ func (b *troubled) breakDown() {
 	b.broken = true
 }
 
-// count returns how many calls failed.
 func (b *troubled) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
