@@ -20,7 +20,7 @@ func newGate(hold bool) *gate {
 	return &gate{make(chan struct{})}
 }
 
-// open releases all actions. It is called once.
+// open is called once.
 func (g *gate) open() {
 	if g != nil {
 		close(g.opened)

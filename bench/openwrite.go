@@ -25,7 +25,7 @@ func LoadFiles() []string {
 	return []string{record.LoadFile, LoadLogFile, LatencyTableFile, ServiceTableFile}
 }
 
-// Write writes load.json and the histograms of latency and service time into a directory, which it creates if needed: load.hlog
+// Write writes load.json and the histograms of latency and service time into a directory, which it creates if needed. load.hlog
 // has both for each interval of the whole run, tagged latency and service, by intended time; latency.hgrm and service.hgrm are
 // of the measured phase. Each file appears whole or not at all.
 func (r *OpenResult) Write(dir string) error {

@@ -67,7 +67,7 @@ func leaveOutReaders(k *Case, c *record.Counters) []string {
 	return []string{"rows read, statements and commits are null: readers beside the load add to them"}
 }
 
-// sleeperSource is the program of an instance that sleeps for longer than any run.
+// sleeperSource sleeps for longer than any run.
 const sleeperSource = `fn main(input: [], output: []):
     sleep 30 * 24 * 3600
 `

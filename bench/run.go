@@ -21,11 +21,10 @@ import (
 	"pulley/reports/record"
 )
 
-// application begins the name of every session of a measured run.
 const application = "pulley bench"
 
-// An engine alone on its store leases whatever a commit makes ready: fetching a left-behind task would need a claim, which
-// costs as much as its completion. So many tasks wait for a while; their leases are long enough not to be renewed.
+// An engine alone on its store leases whatever a commit makes ready: a claim for a left-behind task would cost as much as its
+// completion. So many tasks wait for a while; their leases are long enough not to be renewed.
 const (
 	prefetch = 500_000
 	lease    = time.Minute
@@ -40,9 +39,9 @@ type runner struct {
 	sampler    *measure.ActivitySampler
 	server     *record.Postgres
 	processors measure.Processors
-	profiled   *profile.Profile // of the last run; nil: none
+	profiled   *profile.Profile // the last run's; nil: none
 	serial     int
-	prefix     string // of schemas
+	prefix     string
 }
 
 func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
@@ -237,7 +236,6 @@ type workers struct {
 	backends []backend.Backend
 }
 
-// workerPool is the number of engines, and their observers.
 type workerPool struct {
 	workers, engines int
 	observer         func() engine.Observer // called for each engine
@@ -278,7 +276,6 @@ func startWorkers(ctx context.Context, actions worker.Executor, spec designs.Spe
 	return c, nil
 }
 
-// stop stops the engines concurrently and waits for them.
 func (c *workers) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()

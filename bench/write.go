@@ -34,7 +34,6 @@ func (c *Comparison) Write(dir string) error {
 	return c.writeProfiles(dir)
 }
 
-// profilePattern matches the profiles' files.
 const profilePattern = "cpu-*.pb.gz"
 
 // writeProfiles writes a profile for each row that has one, for go tool pprof, and removes those of an earlier comparison.
@@ -57,7 +56,6 @@ func (c *Comparison) writeProfiles(dir string) error {
 	return nil
 }
 
-// Valid reports whether every run is valid.
 func (c *Comparison) Valid() bool {
 	return !slices.ContainsFunc(c.Manifest.Samples, func(s record.Sample) bool { return !s.Valid })
 }
