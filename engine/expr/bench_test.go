@@ -56,7 +56,6 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// documents are JSON texts by name.
 func documents() map[string]string {
 	var ints []string
 	for i := range 1000 {

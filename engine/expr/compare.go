@@ -9,14 +9,13 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Equal reports whether two values are equal. Numbers are compared by value, so 1 equals 1.0; a bool is not a number. The order
-// of a dict's keys does not matter.
+// Equal reports whether two values are equal. 1 equals 1.0; a bool is not a number. The order of a dict's keys does not matter.
 func Equal(a, b Value) bool {
 	equal, _ := equal(nil, a, b) // without a meter nothing is refused
 	return equal
 }
 
-// equal compares two values, and charges the work to m unless that is nil.
+// equal charges the work to m unless that is nil.
 func equal(m *meter, a, b starlark.Value) (bool, error) {
 	if m != nil {
 		if err := m.work(compareUnits); err != nil {
@@ -86,7 +85,6 @@ func compareIntFloat(x starlark.Int, y starlark.Float) int {
 	return new(big.Float).SetInt(x.BigInt()).Cmp(big.NewFloat(float64(y)))
 }
 
-// chargeNumbers charges a comparison with a large int.
 func chargeNumbers(m *meter, a, b starlark.Value) error {
 	if m == nil {
 		return nil

@@ -24,7 +24,7 @@ const messageBytesMax = 400
 
 // EvalError is a failed evaluation, or data that cannot be a value.
 type EvalError struct {
-	Pos  ir.Pos // of the expression; zero if there is none, as in Decode
+	Pos  ir.Pos // zero if there is no expression, as in Decode
 	Type string // one of the Type constants
 	Msg  string // one line, without position
 }

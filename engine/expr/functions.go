@@ -10,7 +10,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// functions are the built-in ones. If nothing is to be added, Starlark's own does the work after it was charged.
+// functions are the built-in ones. Where nothing is to be added, Starlark's own works after a charge.
 var functions = map[string]builtinFunc{
 	"range":       rangeList,
 	"len":         universal("len", chargeNothing),
@@ -41,7 +41,6 @@ func takesKey(callee string) bool {
 	return callee == "sorted()" || callee == "min()" || callee == "max()"
 }
 
-// universal is Starlark's function of that name after a charge.
 func universal(name string, charge func(m *meter, args starlark.Tuple) error) builtinFunc {
 	fn := starlark.Universe[name].(*starlark.Builtin)
 	return func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -88,7 +87,7 @@ func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &first, &second, &third); err != nil {
 		return nil, err
 	}
-	const most = 1 << 53 // keeps sums and differences of two of them within an int
+	const most = 1 << 53 // sums and differences of two of them are ints
 	part := [3]int{0, 0, 1}
 	given := part[:len(args)]
 	if len(args) == 1 {
@@ -164,7 +163,6 @@ func enumerate(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	return starlark.NewList(elems), nil
 }
 
-// zip returns the list of the first elements, of the second ones, and so on, up to the shortest.
 func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(kwargs) > 0 {
 		return nil, errors.New("zip does not accept keyword arguments")
@@ -195,7 +193,7 @@ func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 	return starlark.NewList(result), nil
 }
 
-// keysOf returns the keys to compare: the results of key, or the elements.
+// keysOf returns what is compared: the results of key, or the elements.
 func keysOf(thread *starlark.Thread, key starlark.Callable, elems []starlark.Value) ([]starlark.Value, error) {
 	if key == nil {
 		return elems, nil
@@ -284,7 +282,7 @@ func sorted(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, k
 	if reverse {
 		sign = -1
 	}
-	var failed error // stops the comparing; the sort itself cannot be stopped
+	var failed error // ends the comparing; the sort itself cannot be stopped
 	slices.SortStableFunc(places, func(i, j int) int {
 		if failed != nil {
 			return 0

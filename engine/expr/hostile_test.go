@@ -13,7 +13,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// hostile are expressions that need more than is allowed, with the values of hostileEnv; tree and twig share their parts 60 deep.
+// hostile expressions need more than is allowed, with the values of hostileEnv; tree and twig share their parts 60 deep.
 var hostile = []string{
 	// One operator needs everything.
 	`"x" * 1000000000`, `1000000000000 * "x"`, `[0] * 10000000000`, `2147483647 * [0]`, `xs * n`, `s * 9223372036854775807`, `s * big`, `s + t + s`,
@@ -37,8 +37,8 @@ var hostile = []string{
 	`sorted([s + "b", s + "a"] * 1000)`, `[s.rsplit(None, 2147483647) for i in range(n)]`, `[xs[i] + xs_text[i] for i in xs]`, `[[i, i] for i in xs for j in xs]`, `{str(i): [i] * n for i in xs}`,
 }
 
-// hostileEnv is what the hostile expressions read: lists of size elements, an int of as many digits, text of half as many bytes
-// as a value of 10 * size may have.
+// hostileEnv has lists of size elements, an int of as many digits, and text of half as many bytes as a value of 10 * size may
+// have.
 func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	t.Helper()
 	vars := map[string]expr.Value{}
@@ -66,9 +66,8 @@ func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	return vars
 }
 
-// TestHostile checks that every such expression is refused, within the memory of its budget of steps, at 64 bytes a step and as
-// much for garbage, and some values more. The limits and values are a tenth of the defaults at night, and smaller before each
-// change.
+// Each expression must be refused, within the memory of its budget of steps, at 64 bytes a step and as much for garbage, and
+// some values more. The limits and values are a tenth of the defaults at night, and smaller before each change.
 func TestHostile(t *testing.T) {
 	var (
 		size         = depth.Of(4_000, 10_000)
@@ -101,7 +100,6 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLimitsAreNamed checks that each limit is refused as one.
 func TestLimitsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -129,7 +127,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
-// TestLargeWorkIsAllowed checks that the budget suffices for honest work on the largest values.
+// The budget must suffice for honest work on the largest values.
 func TestLargeWorkIsAllowed(t *testing.T) {
 	vars := hostileEnv(t, 100_000)
 	for _, text := range []string{
@@ -142,7 +140,6 @@ func TestLargeWorkIsAllowed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsFresh checks that no evaluation affects the next one's budget.
 func TestBudgetIsFresh(t *testing.T) {
 	spend, err := expr.Compile(&ir.Expr{Text: `[x for x in xs for y in xs]`}, ir.Limits{ExpressionSteps: 30_000})
 	if err != nil {
@@ -160,7 +157,6 @@ func TestBudgetIsFresh(t *testing.T) {
 	}
 }
 
-// FuzzEval checks that no text does worse than fail.
 func FuzzEval(f *testing.F) {
 	for _, text := range hostile {
 		f.Add(text)

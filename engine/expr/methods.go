@@ -10,7 +10,7 @@ import (
 )
 
 // transient bounds the estimated text of formatting, in multiples of a value's limit. The estimate is coarse; the result itself
-// is checked against the limit.
+// is checked.
 const transient = 16
 
 // changing are the methods that change their receiver, and what to write instead.
@@ -254,8 +254,8 @@ func (m *meter) chargeStrip(recv string, args starlark.Tuple) error {
 	return m.work(mul(len(recv), utf8.RuneCountInString(cutset)))
 }
 
-// chargeSplit charges what Starlark allocates for the parts that maxsplit allows. One that allows more than there can be is
-// replaced by none.
+// chargeSplit charges what Starlark allocates for the parts that maxsplit allows. A maxsplit above the possible number becomes
+// none.
 func (m *meter) chargeSplit(recv string, args starlark.Tuple) (starlark.Tuple, error) {
 	if len(args) < 2 {
 		return args, nil
@@ -303,7 +303,7 @@ func interpolate(m *meter, format string, x starlark.Value) (starlark.Value, err
 // printed charges the printing of v and returns a bound on the length of the text.
 func (m *meter) printed(v starlark.Value) (int, error) {
 	if text, ok := v.(starlark.String); ok {
-		return mul(4, len(text)), m.work(len(text)) // as in %r, with every byte escaped
+		return mul(4, len(text)), m.work(len(text)) // as %r, with every byte escaped
 	}
 	p := printer{m: m, most: mul(m.valueBytes, transient)}
 	err := p.value(v)
@@ -324,7 +324,7 @@ func (p *printer) grow(bytes int) error {
 }
 
 func (p *printer) value(v starlark.Value) error {
-	const scalar = 26 // no float is longer, nor None, True or False
+	const scalar = 26 // no float, None, True or False is longer
 	switch v := v.(type) {
 	case starlark.String:
 		return p.grow(add(2, mul(4, len(v))))

@@ -275,7 +275,7 @@ func index(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	return nil, fmt.Errorf("unhandled index operation %s[%s]", args[0].Type(), args[1].Type())
 }
 
-// slice does x[lo:hi:step]; None is a missing part.
+// None is a missing part of the slice.
 func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	x, ok := args[0].(starlark.Sliceable)
 	if !ok {
@@ -298,7 +298,7 @@ func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	count := (end - start) / step // exact up to one
 	m := meterOf(thread)
 	if step != 1 {
-		// What is not copied in one piece grows while it is copied.
+		// What is not copied in one piece grows during the copy.
 		if err := m.work(count * elementUnits); err != nil {
 			return nil, err
 		}
@@ -314,9 +314,9 @@ func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	return x.Slice(start, end, step), nil
 }
 
-// bounds returns the first index of a slice and its end, in the direction of step.
+// bounds returns the first index and the end, in the direction of step.
 func bounds(lo, hi starlark.Value, step, n int) (start, end int, err error) {
-	low, high := 0, n // the range to which indices are clamped
+	low, high := 0, n // to which indices are clamped
 	if step < 0 {
 		low, high = -1, n-1
 	}

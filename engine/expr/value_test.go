@@ -99,7 +99,7 @@ func TestNormalizeRefuses(t *testing.T) {
 	}
 }
 
-// TestNormalizeStopsAtTheLimit has a value of 2^60 shared parts: only the limit ends the walk.
+// A value has 2^60 shared parts: only the limit ends the walk.
 func TestNormalizeStopsAtTheLimit(t *testing.T) {
 	v := raw(t, `["a"]`)
 	for range 60 {

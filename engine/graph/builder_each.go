@@ -6,8 +6,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// Each is what runs for each element of a list. Its nodes may read what comes before the whole, the element, and each other. Map
-// or For makes it a node.
+// Each is what runs for each element of a list. Its nodes may read what comes before the whole, the element, and each other.
+// Map or For makes it a node.
 type Each struct {
 	Body
 	over *ir.Expr
@@ -15,8 +15,8 @@ type Each struct {
 	head *Node // of a For
 }
 
-// Each starts what runs for each element of the list over. Expressions in the body read an element as item. Expressions after it
-// read as name the list of the Output values, in the order of the elements.
+// Each starts what runs for each element of the list over. Expressions in the body read an element as item. Expressions after
+// it read as name the list of the Output values, in the order of the elements.
 func (o *Body) Each(name, item, over string) *Each {
 	g := o.b.g
 	e := &Each{over: X(over), Body: Body{
@@ -40,7 +40,7 @@ func (e *Each) Map(limit int) *NodeBuilder {
 	return nb
 }
 
-// For runs the body for one element after the other. Read in the body, its own name is the list of the values of earlier rounds.
+// For runs the body for one element after the other. In the body, its own name is the list of the values of earlier rounds.
 func (e *Each) For() *NodeBuilder {
 	o, g := e.outer, e.b.g
 	nb := e.becomes(&Node{Kind: Assign})
@@ -141,7 +141,6 @@ func (e *Each) inside(suffix string, n *Node) *Node {
 	return n
 }
 
-// branches makes every element a branch of the spread.
 func (e *Each) branches(first *Node) {
 	g, last, value := e.b.g, e.output.n, e.values["output"].v
 	last.Sets = []Set{{Targets: []VarID{value}, Value: e.output.expr, From: None}}

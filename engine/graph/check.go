@@ -191,7 +191,6 @@ func (c *checker) counts() {
 	}
 }
 
-// elements checks that the branches of a parallel have distinct indices of a list.
 func (c *checker) elements(n *Node) {
 	taken := make([]bool, len(c.g.in[n.ID]))
 	for _, e := range c.g.in[n.ID] {
@@ -252,7 +251,7 @@ func reach(start NodeID, next [][]NodeID) []bool {
 	return seen
 }
 
-// cycles checks that the graph without its back edges has a topological order.
+// cycles ignores back edges.
 func (c *checker) cycles() {
 	g := c.g
 	open := make([]int, len(g.Nodes))

@@ -9,8 +9,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// call expands a function in place: its inputs are set in the caller's frame, its other variables start without a value, and all
-// its ways out meet in a join.
+// call expands a function in place: its inputs are set in the caller's frame, its other variables start without a value, and
+// all its ways out meet in a join.
 func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, error) {
 	fn := c.functions[call.Name]
 	if fn == nil {
@@ -41,19 +41,17 @@ func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, 
 	return callee.result, c.join(f, ways, call.Name+"_exit", call.Pos), nil
 }
 
-// alias returns the caller's variable if it is passed as it is to an input that the function never assigns: both are one then,
-// since the caller waits. So a large value is not copied between calls.
+// alias returns the caller's variable if the call passes it unchanged to an input that the function never assigns. Both are one
+// then, since the caller waits: calls do not copy a large value.
 func (c *compiler) alias(f *frame, fn *ir.Function, arg ir.Arg) (VarID, bool) {
 	v, ok := c.g.Frames[f.id].Names[arg.Value.Text]
 	return v, ok && !slices.Contains(reassigned(fn), arg.Name.Text)
 }
 
-// try is a try statement whose body is being compiled.
 type try struct {
 	handlers []*handler
 }
 
-// handler is one except of it.
 type handler struct {
 	types []string // none: every error
 	bind  VarID
@@ -148,7 +146,7 @@ func (c *compiler) accumulates(f *frame, s *ir.Assign, e *ir.Expr) *ir.Expr {
 	return list
 }
 
-// offset converts a position of the parser, in which columns count runes, to an index in a text; -1 if there is none.
+// offset converts a position of the parser, whose columns count runes, to an index in a text; -1: none.
 func offset(text string, pos syntax.Position) int {
 	line, col := int32(1), int32(1)
 	for i, r := range text {

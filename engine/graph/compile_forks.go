@@ -40,7 +40,6 @@ func (c *compiler) spread(f *frame, s *ir.Spread, ways []loose) (*Node, error) {
 	return agg, nil
 }
 
-// parallel makes the node that opens all branches, and their aggregate.
 func (c *compiler) parallel(f *frame, s *ir.Parallel, ways []loose) (*Node, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Parallel, Name: c.name("parallel"), Pos: s.Pos, Required: 1})
 	region := c.region

@@ -71,7 +71,6 @@ func (c *compiler) then(f *frame, ways []loose, n *Node) []loose {
 	return forward(n)
 }
 
-// connectIn adds a node at the frame's current depth and connects the ways to it.
 func (c *compiler) connectIn(f *frame, ways []loose, n *Node) *Node {
 	n.Frame, n.Depth, n.Required = f.id, f.depth, 1
 	return c.connect(ways, n)

@@ -38,8 +38,8 @@ func wrapped(body string) []byte {
 		"        except A:\n            return n\n        sleep i\n")
 }
 
-// FuzzCompile checks that Compile refuses any input with a position for every reason, or returns a graph that is right, that
-// survives storage, and that can be prepared to run. An input that is no program chooses the statements of one.
+// Compile must refuse an input with a position for every reason, or return a graph that is right, that survives storage, and
+// that can be prepared to run. An input that is no program chooses the statements of one.
 func FuzzCompile(f *testing.F) {
 	for _, pattern := range []string{"../../scenarios/programs/*.ir", "../../scenarios/library/*.ir", "../ir/testdata/programs/*.ir", "testdata/programs/*.ir"} {
 		files, err := filepath.Glob(pattern)
@@ -73,8 +73,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// compileAny checks everything that FuzzCompile promises. With the race detector, which has only one goroutine to check here, the
-// graph is examined only at night; without it, before each change.
+// With the race detector, the graph is examined only at night: there is only one goroutine to check.
 func compileAny(t *testing.T, prog *ir.Program, limits ir.Limits) {
 	t.Helper()
 	text := ir.Print(prog)
@@ -143,10 +142,9 @@ type chooser struct {
 	left  int // statements that may still be written
 }
 
-// functions is how many a chosen program has.
 const functions = 3
 
-// chosen writes a program. Running out of bytes ends every block.
+// Running out of bytes ends every block.
 func chosen(choice []byte) []byte {
 	c := &chooser{bytes: choice, left: 60}
 	for c.fn = range functions {
@@ -196,7 +194,6 @@ func (c *chooser) invocation() string {
 	return "@act(v=" + c.expr() + ")"
 }
 
-// choices are the statements with their contents.
 func choices() []func(c *chooser, depth int, loop bool) {
 	return []func(c *chooser, depth int, loop bool){
 		func(c *chooser, depth int, _ bool) { c.line(depth, c.name()+" = "+c.expr()) },
@@ -258,7 +255,7 @@ func choices() []func(c *chooser, depth int, loop bool) {
 	}
 }
 
-// statement writes one; without a nested one if no more may be written.
+// statement writes none with a nested one if no more may be written.
 func (c *chooser) statement(depth int, loop bool) {
 	all := choices()
 	i := c.next() % len(all)

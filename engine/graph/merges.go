@@ -14,9 +14,9 @@ type condition []way
 // way maps a branch to a bit for each case that it may take.
 type way map[NodeID]uint64
 
-// merges refuses a node that waits for something that may never come: a hard edge from the case of a branch, or from what follows
-// one, while the node's other predecessors run in every case. Such a node would silently never run. It also refuses an output
-// that some decisions do not reach.
+// merges refuses a node that waits for something that may never come: a hard edge from the case of a branch, or from what
+// follows one, while the node's other predecessors run in every case. Such a node would silently never run. It also refuses an
+// output that some decisions do not reach.
 func (c *checker) merges() {
 	if !c.g.hasMerges() {
 		return
@@ -30,7 +30,7 @@ func (c *checker) merges() {
 	c.conditions()
 }
 
-// conditions computes under which decisions each node runs; nil if one is refused.
+// conditions returns nil if one is refused.
 func (c *checker) conditions() []condition {
 	known := make([]condition, len(c.g.Nodes))
 	forks := map[NodeID]NodeID{}
@@ -86,7 +86,7 @@ func (g *Graph) hasMerges() bool {
 	return branches && waits
 }
 
-// order is a topological order without back edges.
+// order is topological, without back edges.
 func (g *Graph) order() []NodeID {
 	open := make([]int, len(g.Nodes))
 	for _, e := range g.Edges {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Text prints the graph as a list: every node with its kind, count and position, and below it its ways out and the values that it
-// passes on.
+// Text prints the graph as a list: every node with its kind, count and position, its ways out, and the values that it passes
+// on.
 func (g *Graph) Text() string {
 	var b strings.Builder
 	inline, frontier, barriers := 0, 0, 0

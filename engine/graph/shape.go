@@ -9,7 +9,7 @@ import (
 // caseMax bounds the ways of a branch that the check of merges can distinguish.
 const caseMax = 63
 
-// parts checks that every reference is valid, before other checks use it.
+// parts checks every reference before other checks use it.
 func (c *checker) parts() {
 	g := c.g
 	for i, e := range g.Edges {
@@ -159,7 +159,7 @@ func (c *checker) regions() {
 	}
 }
 
-// leaves describes what is wrong with an edge between its kinds of nodes; "" if nothing is.
+// leaves describes what is wrong with an edge between its kinds of nodes; "": nothing.
 func (e *Edge) leaves(from, to *Node) string {
 	allowed := true
 	switch e.Kind {
