@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// maxTree bounds the depth of an expression's tree. Limits.Nesting bounds brackets; this is for chains such as a + b + c, whose
+// maxTree bounds the depth of an expression's tree. Limits.Nesting bounds brackets; this bounds chains such as a + b + c, whose
 // tree is as deep as they are long and whose readers recurse.
 const maxTree = 4000
 
@@ -45,7 +45,7 @@ var bindings = map[syntax.Token]int{
 }
 
 // canonical prints an expression in one line, with the fewest brackets and with double quotes, and refuses what the language
-// lacks. Printing the parsed print gives the same again.
+// lacks. Printing the parsed print gives the same text.
 func canonical(file string, tree syntax.Expr) (string, error) {
 	c := canon{file: file}
 	if err := c.expr(tree, bindConditional); err != nil {
@@ -68,8 +68,8 @@ func (c *canon) refuse(at syntax.Position, format string, args ...any) error {
 
 func (c *canon) pos(at syntax.Position) Pos { return Pos{c.file, int(at.Line), int(at.Col)} }
 
-// start returns the position of an expression's first character. Unlike Starlark's it does not recurse, since an unchecked chain
-// may be too deep.
+// start returns the position of an expression's first character. Unlike Starlark's it does not recurse, since an unchecked
+// chain may be too deep.
 func start(x syntax.Expr) syntax.Position {
 	for {
 		switch left := x.(type) {
@@ -171,7 +171,6 @@ func binding(x syntax.Expr) int {
 	return bindPrimary
 }
 
-// join prints two operands and what is between them.
 func (c *canon) join(x syntax.Expr, leastX int, between string, y syntax.Expr, leastY int) error {
 	if err := c.expr(x, leastX); err != nil {
 		return err

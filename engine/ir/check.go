@@ -29,7 +29,6 @@ func check(prog *Program, lim Limits) error {
 	return g.bounded(lim.Nesting)
 }
 
-// eachCall visits the calls of a body in the order of the text.
 func eachCall(body []Stmt, visit func(*Call)) {
 	for _, s := range body {
 		switch s := s.(type) {
@@ -161,5 +160,4 @@ func (g *callGraph) recursion(open []int) error {
 	}
 }
 
-// maxShownCycle bounds the functions that a message about recursion shows.
 const maxShownCycle = 8

@@ -9,7 +9,7 @@ import (
 )
 
 // expr parses an expression: it finds its end, refuses words and operators that the language lacks, lets Starlark's parser read
-// the rest, and keeps the canonical print. Messages name what is wanted if there is no expression.
+// the rest, and keeps the canonical print. want is for the message if there is no expression.
 func (p *parser) expr(want string) (*Expr, error) {
 	first, end := p.next, p.extent()
 	if end == first {
@@ -68,7 +68,6 @@ func endsExpr(op string) bool {
 	return isCloser(op) || op == "," || op == ":" || op == "->" || isAssignment(op)
 }
 
-// isAssignment reports whether an operator is an equals sign or ends with one, except comparisons.
 func isAssignment(op string) bool {
 	return op == "=" || strings.HasSuffix(op, "=") && !slices.Contains([]string{"==", "!=", "<=", ">="}, op)
 }
@@ -78,7 +77,7 @@ func (p *parser) vetExpr(first, end int) error {
 	var depth nesting
 	for i := first; i < end; i++ {
 		t := p.toks[i]
-		var before token // of the expression, or irrelevant
+		var before token // in the expression, or irrelevant
 		if i > first {
 			before = p.toks[i-1]
 		} else {
@@ -113,7 +112,6 @@ func (p *parser) isOperand(t token) bool {
 	return t.kind == kOp && isCloser(p.text(t))
 }
 
-// vetWord refuses words that no expression has.
 func (p *parser) vetWord(i int, before token) error {
 	t, next := p.toks[i], p.peek(i-p.next+1)
 	word := p.text(t)
@@ -240,7 +238,6 @@ func (p *parser) explainRest(t token, toks []token) error {
 		p.describe(t))
 }
 
-// explainWanted reports that t is found where Starlark's parser wants something else.
 func (p *parser) explainWanted(t token, msg string) error {
 	_, wanted, _ := strings.Cut(msg, "want ")
 	switch {
@@ -257,7 +254,6 @@ func (p *parser) explainWanted(t token, msg string) error {
 	return p.wrong(t, "found %s; write %s before it, or remove it", p.describe(t), strings.ReplaceAll(wanted, "'", `"`))
 }
 
-// explainLiteral reports that the last string or number among toks cannot be read.
 func (p *parser) explainLiteral(toks []token, msg string) error {
 	for _, t := range slices.Backward(toks) {
 		switch t.kind {

@@ -22,7 +22,7 @@ const (
 	kBad // what the lexer refused; always the last token
 )
 
-// token is a piece of the source: the bytes from start to end, at line and col. Indents, dedents and the end are empty.
+// token is the bytes of the source from start to end, at line and col. Indents, dedents and the end are empty.
 type token struct {
 	kind       kind
 	start, end int32
@@ -31,10 +31,10 @@ type token struct {
 
 const indentWidth = 4
 
-// maxDigits bounds the digits of one number, since reading takes more than linear time.
+// maxDigits bounds the digits of a number: reading takes more than linear time.
 const maxDigits = 4096
 
-// ops are the operators and punctuation, including those that the language lacks, so that they are refused by name.
+// ops are the operators and punctuation, with those that the language lacks, so that they are refused by name.
 var ops = set(
 	"**=", "//=", "<<=", ">>=",
 	"->", "==", "!=", "<=", ">=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
@@ -51,19 +51,18 @@ var foreignRunes = map[rune]string{
 	'!':  "a lone !; write not for a negation, != for unequal",
 }
 
-// lexer cuts a source into tokens. What it refuses becomes the last token, so that an earlier mistake, which only the parser
-// sees, is reported first.
+// lexer cuts a source into tokens. What it refuses becomes the last token: the parser reports an earlier mistake first.
 type lexer struct {
 	file    string
 	src     string
 	at      int // byte
 	line    int
 	col     int
-	level   int     // of indentation, of the current line
+	level   int     // indentation of the current line
 	open    []token // unclosed brackets, outermost first
-	nesting int     // maximal levels and open brackets
+	nesting int     // most levels and open brackets
 	toks    []token
-	bad     *Error // of the last token, if that is kBad
+	bad     *Error // why the last token is kBad
 }
 
 func lex(file, src string, nesting int) *lexer {
@@ -130,7 +129,6 @@ func (l *lexer) emit(k kind, n int) {
 	l.skip(n)
 }
 
-// refuse ends the tokens with an error.
 func (l *lexer) refuse(pos Pos, format string, args ...any) {
 	l.fail(Errorf(pos, format, args...))
 }
@@ -140,7 +138,7 @@ func (l *lexer) fail(err *Error) {
 	l.toks = append(l.toks, token{kBad, int32(l.at), int32(l.at), int32(err.Pos.Line), int32(err.Pos.Col)})
 }
 
-// lineEnd returns the length of the next line end; zero if there is none here.
+// lineEnd returns the length of the line end here; zero: none.
 func (l *lexer) lineEnd() int {
 	switch {
 	case strings.HasPrefix(l.rest(), "\n"):
@@ -182,7 +180,6 @@ func (l *lexer) skipBlankLine() bool {
 	return true
 }
 
-// indent reads the spaces before a line and emits their meaning.
 func (l *lexer) indent() {
 	rest := l.rest()
 	spaces := len(rest) - len(strings.TrimLeft(rest, " "))
@@ -210,7 +207,7 @@ func (l *lexer) dedent(level int) {
 	}
 }
 
-// cutLine cuts up to the end of the line, which inside brackets is none.
+// cutLine cuts up to the end of the line. Inside brackets a line end is none.
 func (l *lexer) cutLine() {
 	for l.bad == nil {
 		l.skipBlanks()
@@ -232,7 +229,6 @@ func (l *lexer) cutLine() {
 	}
 }
 
-// cut cuts one token.
 func (l *lexer) cut() {
 	r, _ := utf8.DecodeRuneInString(l.rest())
 	switch {
@@ -312,7 +308,7 @@ func isHex(b byte) bool {
 	return isDigit(b) || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
-// cutString cuts a string. Starlark's scanner checks its escapes.
+// cutString leaves the check of escapes to Starlark's scanner.
 func (l *lexer) cutString(quote byte) {
 	rest := l.rest()
 	if len(rest) > 2 && rest[1] == quote && rest[2] == quote {
@@ -405,7 +401,6 @@ func (l *lexer) describe(t token) string {
 	return text
 }
 
-// maxShown bounds the characters of a token in a message.
 const maxShown = 40
 
 // maxSource is what positions can count, whatever the limit.

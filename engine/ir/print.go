@@ -172,7 +172,7 @@ func policiesText(a *Action) string {
 	return out.String()
 }
 
-// durationText prints a duration in its largest whole unit.
+// durationText uses the largest whole unit.
 func durationText(d time.Duration) string {
 	for i := len(units) - 1; i > 0; i-- {
 		if d%units[i].size == 0 {

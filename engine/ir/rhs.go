@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// rhs parses a right-hand side with the end of its line.
 func (p *parser) rhs() (RHS, error) {
 	if p.atParallel() {
 		return p.parallel()
@@ -170,7 +169,6 @@ func (p *parser) call() (Invocation, error) {
 	return c, err
 }
 
-// args parses the keyword arguments of an action or a function, with their brackets.
 func (p *parser) args(callee string) ([]Arg, error) {
 	form := callee + "(name=value)"
 	if err := p.expect("(", form); err != nil {
@@ -305,7 +303,6 @@ func (p *parser) retry(r *Retry) error {
 	return p.expect("]", formRetry)
 }
 
-// integer passes a plain decimal number.
 func (p *parser) integer(want string) (int, error) {
 	t := p.tok()
 	text := p.text(t)
@@ -320,7 +317,7 @@ func (p *parser) integer(want string) (int, error) {
 	return int(n), nil
 }
 
-// units of durations, shortest first.
+// units are sorted, shortest first.
 var units = []struct {
 	name string
 	size time.Duration
@@ -331,7 +328,6 @@ var units = []struct {
 	{"h", time.Hour},
 }
 
-// duration parses a whole number and its unit.
 func (p *parser) duration(form string) (time.Duration, error) {
 	number := p.tok()
 	n, err := p.integer("a duration in ms, s, m or h, as in " + form)
@@ -386,7 +382,7 @@ func (p *parser) spread() (RHS, error) {
 	return s, err
 }
 
-// parallel parses the block with its end; each line is one invocation.
+// Each line of a parallel is one invocation.
 func (p *parser) parallel() (RHS, error) {
 	s := &Parallel{Pos: p.take()}
 	if err := p.openBlock("parallel:", "its calls by four spaces"); err != nil {

@@ -259,7 +259,6 @@ func (p *parser) leaveLoop() error {
 	return nil
 }
 
-// atTarget reports whether a name to assign to comes next.
 func (p *parser) atTarget() bool { return p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") }
 
 // atCallOf distinguishes the call of a function of that name from a statement that begins with the word: no expression begins
@@ -303,7 +302,6 @@ func (p *parser) notAssignable(s *Assign) error {
 		"build a new one")
 }
 
-// targets parses names and an equals sign.
 func (p *parser) targets() ([]Name, error) {
 	var names []Name
 	for {

@@ -2,7 +2,7 @@ package ir
 
 import "fmt"
 
-// reserved are the words that go.starlark.net does not read as names. Nothing that an expression may read can have such a name;
+// reserved are the words that go.starlark.net does not read as names. What an expression may read cannot have such a name;
 // actions, their arguments and error types may.
 var reserved = set(
 	"and", "as", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
@@ -57,7 +57,7 @@ var builtins = map[string]map[string]bool{
 	"zip":         nil,
 }
 
-// methods are the methods of strings and dicts that change nothing.
+// methods are those of strings and dicts that change nothing.
 var methods = set(
 	"capitalize", "codepoint_ords", "codepoints", "count", "elem_ords", "elems", "endswith", "find", "format",
 	"index", "isalnum", "isalpha", "isdigit", "islower", "isspace", "istitle", "isupper", "join", "lower",
@@ -66,7 +66,7 @@ var methods = set(
 	"get", "items", "keys", "values",
 )
 
-// changers are the methods of lists and dicts that change them in place, and what to write instead.
+// changers change lists and dicts in place. The value is what to write instead.
 var changers = map[string]string{
 	"append":     "xs = xs + [x]",
 	"clear":      "xs = [] or d = {}",

@@ -67,7 +67,7 @@ func after(n *graph.NodeBuilder, before map[string]*graph.NodeBuilder, names ...
 	return n
 }
 
-// body makes a random list of parts, each of which may read earlier ones and outer names.
+// Each part may read earlier ones and outer names.
 func (b *bodies) body(outer []string, depth int) []part {
 	var parts []part
 	names := slices.Clone(outer)
@@ -185,8 +185,7 @@ func (b *bodies) build(o *graph.Body, parts []part, output string) {
 	}
 }
 
-// TestRandomBodies runs random graphs with nested bodies, completes them in random order, and compares the value with a
-// sequential computation.
+// Random graphs with nested bodies complete in random order. The value must be that of a sequential computation.
 func TestRandomBodies(t *testing.T) {
 	seen := map[string]int{}
 	depth.Checks(t, 50, 500)

@@ -6,8 +6,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// A region is the part of a graph that one event can run through without waiting: inline nodes, and the actions and the output at
-// its rim, whose expressions are evaluated on arrival. For each node it holds the variables that may be read from there on.
+// A region is the part of a graph that one event can run through without waiting: inline nodes, and the actions and the output
+// at its rim, whose expressions are evaluated on arrival. For each node it holds the variables that may be read from there on.
 type region struct {
 	p     *Program
 	reads [][]graph.VarID
@@ -15,8 +15,8 @@ type region struct {
 	from  map[graph.NodeID]map[graph.VarID]bool
 }
 
-// needs computes what each kind of event must read. An accumulator is not included: the traversal stops where it is read and is
-// resumed, since a growing list must not be read in every round.
+// needs computes what each kind of event must read. An accumulator is not included: a growing list must not be read in every
+// round, so the traversal stops where it is read and is resumed.
 func (p *Program) needs(reads [][]graph.VarID) {
 	scalar := make([][]graph.VarID, len(reads))
 	for id, vars := range reads {
@@ -85,7 +85,7 @@ func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	return p.stored(set)
 }
 
-// region explores from the start nodes and solves the backward liveness.
+// region solves the backward liveness from the start nodes.
 func (p *Program) region(reads [][]graph.VarID, starts []graph.NodeID) *region {
 	r := &region{p: p, reads: reads, from: map[graph.NodeID]map[graph.VarID]bool{}}
 	r.enter(starts)

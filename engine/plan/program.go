@@ -23,7 +23,7 @@ type Program struct {
 	nodes      []node
 	live       *graph.Live
 	local      []bool                // by variable: a spread's element that is never in the inbox
-	heads      map[graph.VarID]*node // loop heads by the variable of what the for goes over
+	heads      map[graph.VarID]*node // by the variable of what the for goes over
 	races      bool                  // some node continues after the first of several
 	early      bool                  // see EndsEarly
 	cleared    []Cleared             // by region
@@ -38,13 +38,13 @@ type node struct {
 	added  []*expression // by set: what it appends, or nil
 	guards []*expression // by edge out; nil for an else
 	waits  bool
-	item   graph.VarID // of the first node of a limited spread's branches: the variable of the element
-	fork   *graph.Node // of an aggregate: its spread or parallel
+	item   graph.VarID // on the first node of a limited spread's branches: the variable of the element
+	fork   *graph.Node // an aggregate's spread or parallel
 	ranged bool        // expr has the arguments of a range, not its elements
 
-	needs      readSet       // read after its action or barrier, up to the next frontier; sorted
-	caught     readSet       // read after its action has failed; sorted
-	fired      readSet       // read when it starts by itself, except an aggregate; sorted
+	needs      readSet       // after its action or barrier, up to the next frontier; sorted
+	caught     readSet       // after its action has failed; sorted
+	fired      readSet       // when it starts by itself, except an aggregate; sorted
 	wholeReads []graph.VarID // accumulators that it reads: the traversal stops before it
 }
 
@@ -58,7 +58,7 @@ func (p *Program) resumes(n *node) bool {
 	return len(n.wholeReads) > 0 || p.loopsOverList(n) || n.item != graph.None
 }
 
-// expression is a compiled expression with the variables of its free names, in order.
+// expression is compiled, with the variables of its free names, in order.
 type expression struct {
 	compiled *expr.Compiled
 	vars     []graph.VarID
@@ -112,8 +112,8 @@ func Compile(g *graph.Graph) (*Program, error) {
 	return p, nil
 }
 
-// spread decides where a spread's elements are stored: with the first node of a branch, if nothing else reads them and none waits
-// for its turn.
+// spread decides where a spread's elements are stored: with the first node of a branch, if nothing else reads them and none
+// waits for its turn.
 func (p *Program) spread(n *graph.Node) {
 	first := &p.nodes[p.graph.Out(n.ID)[0].To]
 	if n.Limit > 0 {
@@ -131,7 +131,7 @@ func (p *Program) Hash() [sha256.Size]byte { return p.hash }
 // Definition returns the graph's encoding, for graph.Decode. It must not be changed.
 func (p *Program) Definition() []byte { return p.definition }
 
-// compile compiles the expressions of a node and returns the variables that they read.
+// compile also returns the variables that the node's expressions read.
 func (p *Program) compile(n *node, from *graph.Node) ([]graph.VarID, error) {
 	n.Node, n.item = from, graph.None
 	n.waits = p.graph.Waits(from)
@@ -247,8 +247,8 @@ func rangeArgs(text string) string {
 	return "[" + text[len("range("):len(text)-1] + "]"
 }
 
-// EndsEarly reports whether an instance can complete while node runs of it are still running: some node continues after the first
-// of several, or a caught failure of one branch cancels others.
+// EndsEarly reports whether an instance can complete while node runs of it are still running: some node continues after the
+// first of several, or a caught failure of one branch cancels others.
 func (p *Program) EndsEarly() bool { return p.early }
 
 // cancelsSiblings reports whether an edge is for a failure that leaves a spread or parallel.

@@ -11,7 +11,7 @@ import (
 // Event is what the core plans for: a node run's action has ended, its barrier has opened, or it is resumed.
 type Event struct {
 	Run     graph.Run
-	Attempt int             // of the action, from 1; decides about a retry
+	Attempt int             // from 1; decides about a retry
 	Result  json.RawMessage // JSON; of a successful action
 	Failure *Failure        // of a failed action
 	Fired   bool            // a continuation: the barrier has opened, or a plan resumes the run; Result and Failure are empty
@@ -33,7 +33,7 @@ type Slot struct {
 
 // Needs is what must be read from the inbox to plan an event.
 type Needs struct {
-	Slots []Slot // read-only; sorted, no duplicates; with appended values; one without a row has no value yet
+	Slots []Slot // read-only; sorted, no duplicates; with appended values; a slot without a row has no value yet
 
 	// Elements requests all elements at the event's barrier.
 	Elements bool
@@ -46,8 +46,8 @@ type Inbox struct {
 	Elements []Element         // of the barrier, in any order
 }
 
-// Plan is everything that one event changes. A backend commits it whole or not at all; if the event's task is no longer current,
-// not at all.
+// Plan is everything that one event changes. A backend commits it whole, or not at all if the event's task is no longer
+// current.
 type Plan struct {
 	Writes   []Write   // values that replace slots
 	Appends  []Append  // values appended to lists in slots
@@ -83,15 +83,15 @@ type Append struct {
 	Value json.RawMessage
 }
 
-// Clear removes what the nodes and variables of [Program.Cleared] have under a path: rows whose path, or slot's scope, is Path or
-// begins with it and a dot. Queued runs, counters and values are removed, leased runs are fenced.
+// Clear removes what the nodes and variables of [Program.Cleared] have under a path: rows whose path, or slot's scope, is Path
+// or begins with it and a dot. Queued runs, counters and values are removed, leased runs are fenced.
 type Clear struct {
 	Region graph.RegionID
 	Path   graph.Path
 
-	// AtWork reports that runs may still be under way there: they are cancelled. A concurrent commit of their completions may add
-	// rows that the clear does not see: a store in which that can happen clears again until it finds nothing. Without AtWork
-	// everything there has ended.
+	// AtWork reports that runs may still be under way there: they are cancelled. A concurrent commit of their completions may
+	// add rows that the clear does not see. A store in which that can happen clears again until it finds nothing. Without
+	// AtWork everything there has ended.
 	AtWork bool
 }
 

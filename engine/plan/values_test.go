@@ -7,7 +7,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// TestValue reads slots through a plan that writes, removes and appends.
+// Slots are read through a plan that writes, removes and appends.
 func TestValue(t *testing.T) {
 	slot, other := plan.Slot{Var: 1, Scope: "2"}, plan.Slot{Var: 1}
 	read := func(base string, appended ...string) plan.Inbox {

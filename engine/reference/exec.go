@@ -34,7 +34,7 @@ type fault struct {
 	fatal bool
 }
 
-// flow tells how a statement ended.
+// flow is how a statement ended.
 type flow int
 
 const (
@@ -254,7 +254,7 @@ func (m *machine) try(f *frame, s *ir.Try) (flow, *fault) {
 	return onward, failed
 }
 
-// matches reports whether types include an error's type; no types, or Exception, mean every one.
+// matches takes no types, or Exception, as every type.
 func matches(types []ir.Name, typ string) bool {
 	for _, t := range types {
 		if t.Text == typ || t.Text == "Exception" {

@@ -7,8 +7,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// survey walks a function before it runs: it compiles every expression and checks what the parser guarantees, since a tree may
-// also come from a program.
+// survey walks a function before it runs. It compiles every expression and checks what the parser guarantees, since a tree may
+// also come from a Go program.
 type survey struct {
 	reference *Interpreter
 	loops     int    // around the statement
@@ -162,7 +162,7 @@ func (s *survey) rangeOver(e *ir.Expr) {
 	}
 	tree, err := (&syntax.FileOptions{}).ParseExpr("", e.Text, 0)
 	if err != nil {
-		return // already compiled, whatever it is
+		return // already compiled
 	}
 	call, ok := tree.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {

@@ -55,7 +55,7 @@ func (g *generator) follow(a *ir.Action) {
 	p, known := g.policies[a.Name]
 	if !known {
 		switch {
-		case a.Name == "flaky": // it can fail twice and succeed then
+		case a.Name == "flaky": // it can fail twice and then succeed
 			p.retries = []ir.Retry{{Types: [][]ir.Name{nil, names([]string{"Flaky"}), names([]string{"Other", "Flaky"})}[g.n(3)], Count: 2}}
 		case g.n(8) == 7:
 			p.retries = []ir.Retry{{Types: [][]ir.Name{nil, names([]string{"Boom"}), names([]string{"Other", "Boom"})}[g.n(3)], Count: 1}}
@@ -206,7 +206,7 @@ func (g *generator) call() []ir.Stmt {
 	return assign(c, target)
 }
 
-// callOf calls an existing or new function that returns a kind. Nil means that none may be called here.
+// callOf calls an existing or new function that returns a kind. Nil: none may be called here.
 func (g *generator) callOf(k kind) *ir.Call {
 	f := g.existing(k)
 	if f == nil && g.calls < callsMax && g.rounds <= roundsMax {

@@ -62,10 +62,9 @@ func (g *generator) variable(k kind) (string, bool) {
 	return g.one(held...), true
 }
 
-// target draws a name to assign to.
 func (g *generator) target(k kind) string { return g.one(pool[k]...) }
 
-// anyKind draws a kind of value, except an error.
+// anyKind draws any kind except an error.
 func (g *generator) anyKind() kind {
 	return []kind{number, text, list, numbers, dict, anything}[g.n(6)]
 }
@@ -99,7 +98,7 @@ func (g *generator) expr(k kind, depth int) string {
 	return g.anything(depth)
 }
 
-// wrong writes an expression that fails, or exceeds a limit; empty if none is possible. In Python an except would catch it, and
+// wrong writes an expression that fails, or exceeds a limit; empty: none is possible. In Python an except would catch it, and
 // its kind must be known.
 func (g *generator) wrong(k kind) string {
 	if g.python {
@@ -142,7 +141,6 @@ func (g *generator) number(depth int) string {
 	return strconv.Itoa(g.n(4))
 }
 
-// sized draws a kind that has a length.
 func (g *generator) sized() kind { return []kind{list, numbers, text, dict}[g.n(4)] }
 
 func (g *generator) text(depth int) string {
@@ -153,7 +151,7 @@ func (g *generator) text(depth int) string {
 		return name + g.one(`["type"]`, `["message"]`, `["action"]`)
 	}
 	if depth == 0 {
-		if g.python { // its texts are of characters, ours are of bytes
+		if g.python { // Python's texts are of characters, ours of bytes
 			return g.one(`"x"`, `""`, `"y z"`, `"two\nlines"`)
 		}
 		return g.one(`"x"`, `""`, `"é"`, `"two\nlines"`)
@@ -301,7 +299,6 @@ func (g *generator) errorTest(depth int) string {
 	return "(" + g.expr(text, depth) + " == " + g.expr(text, depth) + ")"
 }
 
-// failureOr is the kind of an error if one is bound.
 func failureOr(g *generator) kind {
 	if g.have["e"] {
 		return failure
