@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// cohort is a linked list of tasks whose leases end together, since one reply granted or renewed them. They are in the order in
-// which they joined.
+// cohort is a linked list of tasks whose leases end together, since one reply granted or renewed them, in the order in which
+// they joined.
 type cohort struct {
 	id          uint64
-	check       time.Time // when to renew the leases or, once that is under way, to drop the tasks
+	check       time.Time // when to renew the leases or, during the renewal, to drop the tasks
 	expires     time.Time
 	first, last *task
 	place       int // in the heap
@@ -96,8 +96,7 @@ func (m *Machine) checkLeases(now time.Time) {
 	}
 }
 
-// expire drops a task whose lease has expired. A completion stays: if nobody has leased the run since, its token is still
-// current.
+// expire drops a task whose lease has expired. A completion stays: if nobody has leased the run since, its token is current.
 func (m *Machine) expire(t *task) {
 	m.unwatch(t)
 	if t.state != offered && t.state != committing {

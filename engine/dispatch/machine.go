@@ -30,13 +30,12 @@ const (
 	DiedType    = "WorkerDied"    // the attempt was delivered MaxDeliveries times and never ended
 )
 
-// handBack is the lease that returns a task: it is due at once, and the delivery does not count.
+// handBack is the lease that returns a task: due at once, without counting the delivery.
 const handBack time.Duration = 0
 
 // redeliveryPauseMin is the least pause before a redelivery: a store must tell its lease from a returned one.
 const redeliveryPauseMin = time.Millisecond
 
-// renewBatch bounds the leases of one renewal.
 const renewBatch = 1000
 
 // Machine is the state machine of the package comment. It is not safe for concurrent use.
@@ -45,17 +44,17 @@ type Machine struct {
 	shards []shard
 
 	tasks     table             // held, and running ones with a lost lease
-	held      map[uuid.UUID]int // number of tasks by instance; never zero
-	abandoned map[TaskID]bool   // tasks that do not return after their cancellation
+	held      map[uuid.UUID]int // tasks by instance; never zero
+	abandoned map[TaskID]bool   // they do not return after their cancellation
 	ready     waitingTasks
 	leases    byTime[*cohort] // by next check
-	newest    *cohort         // that a task joined last
+	newest    *cohort         // the cohort that a task joined last
 	cohorts   uint64          // so far
 	deadlines byTime[*task]   // of running tasks
 	subs      map[Ticket]*submission
 	calls     map[CallID]*call
 
-	running  int // with the abandoned tasks that keep a slot at most Slots
+	running  int // at most Slots, with the abandoned tasks that keep a slot
 	reserved int // node runs that grants in flight may still bring
 	writes   int // commits and submissions in flight, ≤ Committers
 	writing  int // completions and submissions in them
@@ -64,7 +63,7 @@ type Machine struct {
 
 	nextCall CallID
 
-	// Where each round starts, so that every shard has its turn.
+	// Rounds start here, so that every shard has its turn.
 	nextLane, nextClaim, nextSweep int
 
 	sweeping, notifying, notifyDue bool
@@ -81,8 +80,8 @@ type Machine struct {
 type shard struct {
 	index      int
 	held       int
-	offered    fifo[*task]       // completions waiting for a commit
-	subs       fifo[*submission] // waiting submissions
+	offered    fifo[*task]       // waiting for a commit
+	subs       fifo[*submission] // waiting
 	renew      []*task           // leases to renew; some may have ended since
 	release    []backend.Lease   // leases to return
 	shortening []shorteningLease
@@ -94,17 +93,17 @@ type shard struct {
 
 	commits, submits lane
 
-	more          bool      // work may be ready there
-	wake          bool      // and others were not notified yet
-	claimAnswered bool      // a claim was answered: more is certain
+	more          bool      // work may be ready
+	wake          bool      // work may be ready, and others were not notified yet
+	claimAnswered bool      // more is certain: a claim was answered
 	backlog       bool      // the last reply reported more
 	due           time.Time // when a task becomes due; zero: unknown
 	poll          time.Time // when to claim in any case
 
 	sweepAt time.Time
 
-	// How many tasks the last commit brought for how many completions: an estimate for the offered completions, whose capacity is
-	// kept from claims.
+	// Tasks that the last commit brought, for how many completions. They estimate the successors of offered completions, whose
+	// capacity claims leave free.
 	yieldTasks, yieldOf int
 
 	commitPause, submitPause, claimPause, renewPause, sweepPause pause
@@ -120,7 +119,7 @@ type shorteningLease struct {
 type lane struct {
 	passed   int       // writes that went first while it lingered
 	passedAt int       // value of sent then
-	until    time.Time // end of its linger; zero: it does not linger
+	until    time.Time // end of its linger; zero: none
 }
 
 type state uint8
@@ -132,7 +131,6 @@ const (
 	committing              // its completion is in flight
 )
 
-// task is a leased node run.
 type task struct {
 	id      TaskID
 	shard   *shard
@@ -141,7 +139,7 @@ type task struct {
 	held    bool // in the machine's table
 	lost    bool // no longer held: its result is dropped
 	refused bool
-	result  json.RawMessage // that was offered
+	result  json.RawMessage // the offered one
 	failure *plan.Failure
 
 	cohort         *cohort // nil: not watched
@@ -158,7 +156,6 @@ type submission struct {
 	err       error // of the last try
 }
 
-// call is a call in flight.
 type call struct {
 	op      Op
 	shard   *shard
@@ -169,7 +166,7 @@ type call struct {
 	release int // returned leases
 
 	shortened int       // leases that end after a pause
-	until     time.Time // their end
+	until     time.Time // when these end
 }
 
 // New makes a machine. It fails if the configuration is out of its bounds.
@@ -354,7 +351,7 @@ func (t *task) completion() backend.Completion {
 	}
 }
 
-// timeout returns how long the task may run; zero: unlimited.
+// timeout is how long the task may run; zero: unlimited.
 func timeout(t backend.Task) time.Duration {
 	if t.Program == nil {
 		return 0
@@ -385,7 +382,7 @@ func (m *Machine) abandonTask(t *task) {
 	m.do(Cancel{ID: t.id, Cause: ErrOverdue, Instead: &instead})
 }
 
-// slots returns how many are taken. Abandoned tasks take none until they outnumber the slots.
+// slots counts taken ones. Abandoned tasks take none until they outnumber the slots.
 func (m *Machine) slots() int { return m.running + max(0, len(m.abandoned)-m.cfg.Slots) }
 
 // drain stops taking work and returns what has not started.
@@ -456,7 +453,7 @@ func (m *Machine) lose(t *task, cause error) {
 	}
 }
 
-// abandon cancels a running task. It keeps its slot until it has ended, or for Grace.
+// abandon cancels a running task, which keeps its slot until it ends, or for Grace.
 func (m *Machine) abandon(t *task, cause error) {
 	if t.lost {
 		return

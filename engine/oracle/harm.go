@@ -2,8 +2,8 @@ package oracle
 
 import "slices"
 
-// judgeHarm checks I12: a completion, input or workflow that is meant to go wrong harms only its own instance. Of every other
-// instance then or later, nothing may be refused, and it must end.
+// judgeHarm checks I12: a completion, input or workflow that is meant to go wrong harms only its own instance. Every other
+// instance then or later must end, without a refusal.
 func judgeHarm(j *judgement) {
 	j.Why = "nothing was meant to go wrong (bad) while another instance was under way, or before"
 	if len(j.bad) == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // judgeOwners checks I11: while an owner may rely on its lease, no other has one. A lease begins when its owner receives it,
-// which is after the store granted it, and ends in the owner's own view; so if two overlap, the store granted them at once.
+// which is after the store granted it, and ends in the owner's own view. So if two overlap, the store granted them at once.
 func judgeOwners(j *judgement) {
 	j.Why = "no node run was leased twice with the end of its owner's view (until_ns and at_ns)"
 	for _, r := range j.runs {
@@ -25,12 +25,12 @@ func judgeOwners(j *judgement) {
 
 // belief is the time during which an owner may rely on a lease.
 type belief struct {
-	line     int // of the lease
+	line     int // the lease's
 	owner    holder
 	from, to int64
 }
 
-// beliefs returns those of a run, in the order of their starts. A lease without its end is left out.
+// beliefs are in the order of their starts. A lease without its end is left out.
 func (j *judgement) beliefs(r *runRecord) []belief {
 	of := make(map[int64]*belief, len(r.leased)) // by token
 	for _, line := range r.leased {

@@ -9,19 +9,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The deliveries of one node run, as operations on one object: leases, completions and renewals, each with the times from and
+// The deliveries of one node run are operations on one object: leases, completions and renewals, each with the times from and
 // until which it may have happened. They are right if they can have happened one after the other, each at a moment of its time,
 // with the given answers.
 
 type operation struct {
 	kind     operationKind
 	token    int64
-	answer   Answer // of a completion or renewal; AnswerUnknown if lost
+	answer   Answer // a completion's or renewal's; AnswerUnknown if lost
 	again    bool   // the completion is a failure that is retried
 	failure  bool   // the completion is or may be a failure
 	fenced   bool   // a stale answer may have an unrecorded reason
 	from, to int64
-	line     int // that reports it
+	line     int // which reports it
 }
 
 type operationKind uint8
@@ -34,7 +34,6 @@ const (
 	opCancelRun // a caught failure may cancel the run
 )
 
-// runState is a store's state of a node run.
 type runState struct {
 	token int64 // the newest
 	held  bool  // its lease is in force, or ended without notice
@@ -55,7 +54,6 @@ func to(states ...runState) successors {
 
 func (s *successors) all() []runState { return s.states[:s.n] }
 
-// apply returns what may follow an operation.
 func (s runState) apply(o *operation) successors {
 	over := runState{token: s.token, done: true}
 	switch o.kind {
@@ -149,19 +147,17 @@ func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(model.ToModel(), history, max(limit, time.Nanosecond)) // zero would be unlimited
 }
 
-// linear judges node runs one after the other.
 type linear struct {
 	*judgement
-	budget time.Duration // for searching
+	budget time.Duration // left for searching
 	lost   []span        // calls that may have granted unrecorded leases, in the order of their starts
-	spent  int           // searches
+	spent  int           // searches so far
 	ops    []operation   // reused
 }
 
 // span is a time, and the last end of any span up to this one.
 type span struct{ from, to, last int64 }
 
-// searchTime is the default of Rules.SearchTime.
 const searchTime = 20 * time.Second
 
 func newLinear(j *judgement) *linear {

@@ -77,7 +77,6 @@ func (l *linear) callOf(line int) callOf {
 	return callOf{e.Token, e.Call, e.process()}
 }
 
-// answer adds what is known of a completion.
 func (l *linear) answer(o *operation, line int) {
 	e := &l.history[line]
 	o.answer, o.again, o.failure = e.Answer, e.Again, o.failure || e.Again || e.Error != nil

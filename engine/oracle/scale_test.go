@@ -81,7 +81,7 @@ func busyHistory(events int) History {
 
 var busyRules = Rules{Invariants: []string{"I1", "I3", "I7", "I8", "I9", "I11"}}
 
-// cpu returns the program's processor time in seconds.
+// cpu is in seconds.
 func cpu(t *testing.T) float64 {
 	t.Helper()
 	var u unix.Rusage
@@ -91,8 +91,7 @@ func cpu(t *testing.T) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// TestCheckIsLinear checks that four times the history takes about four times the work, not sixteen: by allocations, and at night
-// also by processor time.
+// Four times the history must take about four times the work, not sixteen: by allocations, and at night also by processor time.
 func TestCheckIsLinear(t *testing.T) {
 	work := func(events int) (bytes, seconds float64) {
 		h := busyHistory(events)

@@ -35,11 +35,11 @@ type reception struct {
 	key     string
 	runs    int
 	attempt int
-	line    int // of the first
+	line    int // the first
 }
 
-// received counts the calls of an instance by content, in the order of their first starts. Nil means that nothing started, or
-// that it is unreadable, which is reported.
+// received counts the calls of an instance by content, in the order of their first starts. Nil: nothing started, or it is
+// unreadable, which is reported.
 func (j *judgement) received(r *instanceRecord) []*reception {
 	byKey := map[string]*reception{}
 	var all []*reception
@@ -69,7 +69,7 @@ func (j *judgement) received(r *instanceRecord) []*reception {
 	return all
 }
 
-// judgeReceived compares the calls with the outcomes; one that explains them is enough.
+// judgeReceived needs one outcome that explains the calls.
 func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes []reference.Outcome) {
 	complete := r.hasEnded() && !r.canceled && !j.rules.Partial
 	var lines []int
