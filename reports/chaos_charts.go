@@ -17,7 +17,7 @@ const (
 	timeWidth    vg.Length = 900
 	timeHeight   vg.Length = 260
 	seriesHeight vg.Length = 200
-	timeLabels             = 10 // approximate number on the time axis
+	timeLabels             = 10 // approximate, on the time axis
 	valueLabels            = 5
 )
 
@@ -100,7 +100,6 @@ func faultGroup(kind string) string {
 
 func groupStyle(i int) seriesStyle { return styleOf(1 + i) }
 
-// bands marks each fault from its begin to its end.
 type bands struct {
 	faults []record.FaultTime
 	groups []string

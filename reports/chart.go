@@ -21,19 +21,19 @@ import (
 type Chart struct {
 	// Name is unique within a report and fit for a file name: "fanout-rows_read_per_node".
 	Name string
-	// Title is what is shown, Caption what to notice in it and how it was measured.
+	// Title is what is shown. Caption is what to notice, and how it was measured.
 	Title, Caption string
 
 	width, height vg.Length
 	legend        []legendEntry
 	x, y          axisText
-	// column is the width for names to the left of the plot.
+	// for names to the left of the plot
 	column vg.Length
 	names  func(column draw.Canvas, y func(float64) vg.Length)
 	plot   func() *plot.Plot
 }
 
-// legendEntry is one name in the legend. A glyph alone has no line.
+// legendEntry with a glyph alone has no line.
 type legendEntry struct {
 	name  string
 	style seriesStyle
@@ -48,14 +48,14 @@ const (
 	labelSize   vg.Length = 10.5
 	legendSize  vg.Length = 10.5
 	legendRow   vg.Length = 15.5
-	legendLine  vg.Length = 24 // length of a line's sample
+	legendLine  vg.Length = 24 // of a line's sample
 	legendGap   vg.Length = 12
 	barRow      vg.Length = 16
 	barIndent   vg.Length = 10
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
 
-	// Runes of a text within a drawing, and labels of an axis.
+	// In runes, within a drawing, and in labels of an axis.
 	maxBarName   = 32
 	maxLabels    = 8
 	maxBarLabels = 5
@@ -134,7 +134,7 @@ func (c *Chart) draw(dc draw.Canvas) {
 	}
 }
 
-// drawLegend writes the legend above the plot, in as many rows as needed, and returns its height.
+// drawLegend uses as many rows as needed above the plot, and returns its height.
 func (c *Chart) drawLegend(dc draw.Canvas) vg.Length {
 	style := textStyle(ink, legendSize, false)
 	style.YAlign = text.YCenter
@@ -236,7 +236,6 @@ func setLogAxis(a *plot.Axis, t axisText, labels int, lo, hi float64) {
 	a.Tick.Marker = logTicker{t.tick, labels}
 }
 
-// gridLines draws a faint line at every labelled tick of both axes.
 type gridLines struct{}
 
 func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {

@@ -9,7 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
-// Charts returns all charts of a report, in its order. The manifest may be nil; then figures of single runs have no spread.
+// Charts returns a report's charts in order. The manifest may be nil; then figures of single runs have no spread.
 func Charts(s *record.Summary, m *record.Manifest) []*Chart {
 	v := newView(s, m)
 	var out []*Chart
@@ -221,7 +221,6 @@ func shareTitle(curves []series) string {
 	return title + ": " + shared
 }
 
-// cutLast cuts around the last colon followed by a space.
 func cutLast(text string) (before, after string, ok bool) {
 	i := strings.LastIndex(text, ": ")
 	if i < 0 {
@@ -230,7 +229,6 @@ func cutLast(text string) (before, after string, ok bool) {
 	return text[:i], text[i+2:], true
 }
 
-// claimSeries names the curves among the claims, in order.
 func (v *view) claimSeries() []string {
 	var names []string
 	for _, c := range v.summary.Claims {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// noMethod shows that a method is missing.
 const noMethod = "No method was recorded for this figure."
 
 func (v *view) method(figure string) string {
@@ -97,7 +96,6 @@ func durability(fsync, synchronousCommit string) string {
 	return fmt.Sprintf("NOT DURABLE (fsync %s, synchronous_commit %s)", fsync, synchronousCommit)
 }
 
-// run describes what was run, where and when.
 func (v *view) run() []entry {
 	m := v.manifest
 	var out []entry
@@ -164,7 +162,6 @@ func (v *view) settings() []entry {
 	return out
 }
 
-// tool names the program with its version and revision.
 func (v *view) tool() string {
 	t := v.manifest.Tool
 	if t.Name == "" {

@@ -48,7 +48,6 @@ var synthScenarios = []struct {
 	{"trace:epigenomics-chameleon-hep-1seq-100k-001", map[int]int{1: 43}},
 }
 
-// synthetic is an invented run whose figures mean nothing.
 func synthetic() (*record.Summary, *record.Manifest) {
 	s := &record.Summary{Schema: 1, Notes: []string{"Payloads are 64 bytes."}}
 	m := &record.Manifest{
