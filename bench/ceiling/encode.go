@@ -18,10 +18,9 @@ type array struct {
 	n   uint32
 }
 
-// headerBytes is the size of a one-dimensional array's header.
+// of a one-dimensional array
 const headerBytes = 20
 
-// begin starts an array of elements with a type OID.
 func (a *array) begin(elements uint32) {
 	a.buf, a.n = a.buf[:0], 0
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // dimensions

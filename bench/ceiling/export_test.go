@@ -6,8 +6,7 @@ import (
 	"pulley/reports/record"
 )
 
-// AppendedPerNode appends the events of instances with nodes node runs, and returns the rows inserted and updated per
-// completion, by the server's counters.
+// AppendedPerNode returns the rows inserted and updated per completion, by the server's counters.
 func AppendedPerNode(t *testing.T, nodes int) (inserted, updated float64) {
 	t.Helper()
 	s := lot(t, journalDesign)

@@ -14,7 +14,6 @@ func FanOut(nodes int) record.InstanceWrites {
 	return record.InstanceWrites{Nodes: nodes, Elements: nodes, Raises: nodes, Counters: (nodes + fanOutWidth - 1) / fanOutWidth}
 }
 
-// fanOutWidth is a spread's number of branches.
 const fanOutWidth = 100
 
 // graphWrites distributes an instance's writes evenly over its completions.
@@ -26,14 +25,14 @@ type span struct{ from, to int64 }
 // brought is what one completion writes.
 type brought struct{ values, elements, raises span }
 
-// of returns what a completion writes, numbered within its instance.
+// of numbers within the instance.
 func (g *graphWrites) of(n int64) brought {
 	nodes := int64(g.Nodes)
 	share := func(all int) span { return span{n % nodes * int64(all) / nodes, (n%nodes + 1) * int64(all) / nodes} }
 	return brought{share(g.Values), share(g.Elements), share(g.Raises)}
 }
 
-// before returns the same for a completion numbered over all instances: from counts the writes before it.
+// before takes a completion numbered over all instances: from counts the writes before it.
 func (g *graphWrites) before(n int64) brought {
 	out, ended := g.of(n), n/int64(g.Nodes)
 	for _, s := range []struct {

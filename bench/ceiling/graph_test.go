@@ -8,10 +8,10 @@ import (
 	"pulley/reports/record"
 )
 
-// joining is a graph with some of everything, in numbers that do not divide each other.
+// joining has some of everything, in numbers that do not divide each other.
 var joining = record.InstanceWrites{Nodes: 7, Values: 10, Elements: 3, Raises: 5, Counters: 2}
 
-// TestWritesAreSpread checks that the writes of single completions add up to the instance's.
+// The writes of single completions must add up to the instance's.
 func TestWritesAreSpread(t *testing.T) {
 	for _, w := range []record.InstanceWrites{joining, {Nodes: 5}, FanOut(10), FanOut(250), {Nodes: 1, Values: 4, Raises: 9, Counters: 9}} {
 		g := graphWrites{w}
@@ -45,7 +45,6 @@ func TestWritesAreSpread(t *testing.T) {
 	}
 }
 
-// TestGraphsAreWritten checks the rows that each way writes for a graph.
 func TestGraphsAreWritten(t *testing.T) {
 	s := lot(t, pushDesign)
 	for way, batch := range map[string]int{record.CeilingStatements: 1, record.CeilingCall: 1, record.CeilingBatched: 35} {
@@ -80,7 +79,7 @@ func TestGraphsAreWritten(t *testing.T) {
 	}
 }
 
-// TestPackedEventsAreWhole checks that the packed events are those that the other way stores in rows of their own.
+// The packed events are those that the other way stores in rows of their own.
 func TestPackedEventsAreWhole(t *testing.T) {
 	s := lot(t, journalDesign)
 	w := shaped(t, s, record.CeilingPacked, 200, 9)

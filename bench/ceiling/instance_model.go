@@ -5,7 +5,7 @@ import "context"
 // instanceModel models the instances of a stream of completions, each of the same number of node runs: an instance ends with
 // its last completion, and another is submitted. It holds the arrays for both.
 type instanceModel struct {
-	nodes int64 // of an instance; 0: no instances
+	nodes int64 // per instance; 0: no instances
 
 	ords, ended, results, tokens, created, workflows, inputs array
 }
@@ -27,7 +27,6 @@ func (l *instanceModel) ahead(depth int64) int64 {
 	return depth/l.nodes + 2
 }
 
-// last reports whether the completion ends an instance.
 func (l *instanceModel) last(n int64) bool { return l.nodes != 0 && (n+1)%l.nodes == 0 }
 
 func (l *instanceModel) begin() {
@@ -96,8 +95,8 @@ func (s *stream) endAll(ctx context.Context, name string, rows int64) error {
 // tally is what writers have made durable, compared with the rows in the tables.
 type tally struct {
 	completions int64
-	queued      int64 // runs in the queue between calls
-	running     int64 // instances
+	queued      int64 // between calls
+	running     int64
 	ended       int64
 
 	values, elements, raises int64

@@ -34,7 +34,6 @@ func graphsText(graphs []record.InstanceWrites) string {
 	return "Each graph's counts stand with its rate; the instances follow each other, so that what they have in common within a call is as much as can be."
 }
 
-// instances describes the writes at the start and end of instances.
 func instances(nodes []int) string {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n int) bool { return n == 0 })
 	if len(nodes) == 0 {

@@ -15,15 +15,15 @@ import (
 type writer interface {
 	// fill stores what the calls need.
 	fill(ctx context.Context) error
-	// call writes one call's completions; they are durable when it returns nil.
+	// A call's completions are durable when it returns nil.
 	call(ctx context.Context) error
-	// batch is the number of completions of a call, tally what all calls so far have made durable.
+	// batch counts a call's completions, tally what all calls so far have made durable.
 	batch() int64
 	tally() tally
 	close(ctx context.Context)
 }
 
-// measure returns the rate of one point, in completions per second.
+// measure returns completions per second.
 func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate float64, err error) {
 	if err := s.empty(ctx); err != nil {
 		return 0, err
@@ -122,10 +122,8 @@ func first(errs []error) error {
 	return canceled
 }
 
-// idleKinds are timed on one idle connection.
 var idleKinds = []string{record.IdleCommit, record.IdleTransaction, record.IdleCall, record.IdleAppend}
 
-// idleWays are the one-completion ways of the kinds.
 var idleWays = map[string]string{
 	record.IdleCommit:      probeWay,
 	record.IdleTransaction: record.CeilingStatements,

@@ -12,16 +12,13 @@ import (
 	"pulley/engine/backend/postgres/push"
 )
 
-// application is the name of all measuring sessions.
 const application = "pulley ceiling"
 
-// The designs that own the tables.
 const (
 	pushDesign    = "push"
 	journalDesign = "journal"
 )
 
-// dropWithin bounds the removal of a schema.
 const dropWithin = 30 * time.Second
 
 // scratch is a schema with a design's own tables, for one round.
@@ -67,7 +64,6 @@ func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 	return nil
 }
 
-// connect opens a session as the designs do.
 func (s *scratch) connect(ctx context.Context) (*pgx.Conn, error) {
 	return postgres.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
 }
@@ -79,7 +75,6 @@ func (s *scratch) run(ctx context.Context, sql string) error {
 
 func (s *scratch) empty(ctx context.Context) error { return s.run(ctx, query("empty_"+s.design)) }
 
-// check compares the rows in the tables with the tally of all writers.
 func (s *scratch) check(ctx context.Context, all tally) error {
 	rows, err := s.conn.Query(ctx, query("count_"+s.design))
 	if err != nil {

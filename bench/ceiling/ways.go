@@ -153,14 +153,13 @@ const resultKind = 0
 type appended struct {
 	*stream
 	packs                         bool
-	seq                           int64 // of the last event
+	seq                           int64 // the last event's
 	instances, nodes, paths, data array
 
 	firsts, packed array
 	pack           []byte
 }
 
-// fill submits the first instances.
 func (w *appended) fill(ctx context.Context) error { return w.bearFirst(ctx) }
 func (w *appended) tally() tally                   { return unqueued(w.stream) }
 
@@ -195,7 +194,6 @@ func (w *appended) call(ctx context.Context) error {
 	return w.exec(ctx, "append:"+rows, written)
 }
 
-// encodeEvents encodes each event of the next call as a row.
 func (w *appended) encodeEvents() {
 	w.instances.begin(uuidType)
 	w.nodes.begin(intType)
@@ -217,7 +215,7 @@ func (w *appended) encodeEvents() {
 // packMax is the size in bytes of a row of events that fills a page.
 const packMax = 8000
 
-// encodePacks packs the next call's events into rows. A row begins with its number of events.
+// A row of packed events begins with their number.
 func (w *appended) encodePacks() {
 	w.firsts.begin(bigintType)
 	w.packed.begin(byteaType)
@@ -254,7 +252,7 @@ func (w *appended) encodePacks() {
 // two more statements.
 type copied struct {
 	*stream
-	seq  int64 // of the last event
+	seq  int64 // the last event's
 	rows []byte
 }
 
@@ -325,7 +323,6 @@ func (w *copied) field(v []byte) {
 	w.rows = append(w.rows, v...)
 }
 
-// probe updates one row in its own transaction.
 type probe struct{ *stream }
 
 func (w *probe) fill(context.Context) error { return nil }

@@ -17,7 +17,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// burstSource is the cancelled program: its instance leaves four queued node runs, a barrier's counter, and values.
+// burstSource leaves four queued node runs, a barrier's counter, and values when it is cancelled.
 const burstSource = `fn nap(input: [x], output: [x]):
     sleep x
 
@@ -30,7 +30,7 @@ fn main(input: [x], output: [all]):
 `
 
 const (
-	burstInFlight = 200                   // chains running during the burst
+	burstInFlight = 200                   // chains during the burst
 	burstLook     = 25 * time.Millisecond // between checks that all is removed
 )
 
@@ -123,7 +123,6 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 	return got, errors.Join(err, loaded())
 }
 
-// submitAll stores instances of a program, many per transaction.
 func (s *stage) submitAll(ctx context.Context, p *plan.Program, input []byte, count int) ([]uuid.UUID, error) {
 	reqs := make([]engine.SubmitRequest, count)
 	for i := range reqs {
@@ -132,7 +131,6 @@ func (s *stage) submitAll(ctx context.Context, p *plan.Program, input []byte, co
 	return s.engine.SubmitAll(ctx, reqs)
 }
 
-// cancelAll cancels instances in one call.
 func (s *stage) cancelAll(ctx context.Context, ids []uuid.UUID) error {
 	found, err := s.backend.(backend.Canceler).Cancel(ctx, ids, "a burst")
 	if err != nil {
@@ -178,7 +176,6 @@ func (s *stage) rate(ctx context.Context, length time.Duration) (float64, error)
 	return float64(s.applied.Load()-applied) / time.Since(from).Seconds(), nil
 }
 
-// untilClean waits until no instance needs cleanup.
 func (s *stage) untilClean(ctx context.Context, conn *pgx.Conn) error {
 	tick := time.NewTicker(burstLook)
 	defer tick.Stop()

@@ -16,7 +16,7 @@ import (
 
 // Config selects what is measured, and where.
 type Config struct {
-	DSN string // of the database; not empty
+	DSN string // not empty
 	Way string // how the server was obtained
 
 	Only  []string // names of experiments; nil: all published ones
@@ -40,7 +40,6 @@ type experiment struct {
 	run   func(ctx context.Context, l *lab) ([]Claim, error)
 }
 
-// experiments lists all, in the order of execution.
 func experiments() []experiment { return slices.Concat(published(), goals()) }
 
 // Help lists the experiments, one per line.
@@ -56,7 +55,6 @@ func Help() string {
 	return b.String()
 }
 
-// runs is an experiment's number of repetitions.
 func (c Config) runs(e experiment) int {
 	switch {
 	case c.Runs != 0:
@@ -95,8 +93,8 @@ func (c Config) Check() error {
 	return err
 }
 
-// Measure runs the experiments sequentially. An experiment that fails yields a claim without figures; an error means that ctx
-// ended, or that nothing could be measured. It returns what it has in either case.
+// Measure runs the experiments sequentially, and returns what it has in any case. An experiment that fails yields a claim
+// without figures. An error means that ctx ended, or that nothing could be measured.
 func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	chosen, err := cfg.chosen()
 	if err != nil {
@@ -118,7 +116,7 @@ func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	return out, nil
 }
 
-// command is the command line that repeats the measurement.
+// command repeats the measurement.
 func (e experiment) command(cfg Config) string {
 	text := "pulley claims --only " + e.name
 	if cfg.Quick {
@@ -127,7 +125,6 @@ func (e experiment) command(cfg Config) string {
 	return text
 }
 
-// lab runs an experiment.
 type lab struct {
 	cfg   Config
 	runs  int // repetitions
@@ -158,7 +155,6 @@ func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
 // leastPart divides the quick sizes to get the least ones.
 const leastPart = 5
 
-// pick selects the size for the configured effort.
 func (l *lab) pick(quick, full int) int {
 	switch {
 	case l.cfg.least:
@@ -169,7 +165,6 @@ func (l *lab) pick(quick, full int) int {
 	return full
 }
 
-// runTimeout bounds one run.
 const runTimeout = 3 * time.Minute
 
 func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backends []string, cfg bench.CompareConfig) (*bench.Comparison, error) {

@@ -32,7 +32,7 @@ func goals() []experiment {
 	}
 }
 
-// pushed lists those designs with goals that exist.
+// pushed lists the existing designs with goals.
 func pushed() []string {
 	var out []string
 	for _, name := range []string{push, "journal"} {

@@ -86,7 +86,6 @@ func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c, square}, err
 }
 
-// goalSquare shows the cost of rescanning for comparison.
 func goalSquare(ctx context.Context, l *lab) (Claim, error) {
 	sizes := []int{1000, 1400, 2000, 2800} // in smaller instances, a scan's fixed cost dominates
 	if l.cfg.Quick {

@@ -12,7 +12,6 @@ import (
 	"pulley/reports/record"
 )
 
-// The claims' documents, named by their titles and subjects.
 const (
 	sourcePush    = "Push-Based Scheduling Architecture (a scheduler with a row for every node)"
 	sourceUnified = "Unified Readiness Model (an explanation of it for users)"
@@ -64,7 +63,6 @@ func speedup(ctx context.Context, l *lab) ([]Claim, error) {
 	return out, nil
 }
 
-// ofRecord converts a claim of the comparison's own statistics.
 func ofRecord(got record.Claim, name string, bound Bound) Figure {
 	f := Figure{Name: name, Unit: got.Unit, Bound: bound, Claimed: got.Claimed}
 	if got.Measured == nil {
@@ -130,7 +128,7 @@ func perInstance(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	}
 }
 
-// timePerInstance is a run's wall time per instance, in nanoseconds.
+// timePerInstance is wall time in nanoseconds.
 func timePerInstance(s *record.Sample) (float64, bool) {
 	return float64(s.ElapsedNS) / float64(max(s.Instances, 1)), s.ElapsedNS > 0
 }
@@ -213,7 +211,7 @@ func throughput(ctx context.Context, l *lab) ([]Claim, error) {
 	}, nil
 }
 
-// p99 is that of instance latencies, in milliseconds.
+// p99 is of instance latencies, in milliseconds.
 func p99(s *record.Sample) (float64, bool) {
 	if len(s.InstanceNS) == 0 {
 		return 0, false

@@ -29,7 +29,6 @@ type stage struct {
 	applied     atomic.Int64 // node runs
 }
 
-// stageApplication begins the names of a stage's sessions.
 const stageApplication = "pulley claims"
 
 func newStage(ctx context.Context, dsn, spec string, cfg engine.Config) (*stage, error) {
@@ -62,7 +61,6 @@ func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err 
 	return s.engine.Start(ctx)
 }
 
-// open returns one more handle on the schema.
 func (s *stage) open(ctx context.Context, spec string) (backend.Backend, error) {
 	parsed, err := designs.Parse(spec)
 	if err != nil {
@@ -105,7 +103,6 @@ func (s *stage) close(ctx context.Context) {
 	_ = postgres.DropSchema(ctx, s.dsn, s.schema)
 }
 
-// workload is a scenario of one size, ready to be submitted.
 type workload struct {
 	scenarios.Workload
 	program *plan.Program
@@ -124,7 +121,6 @@ func newWorkload(scenario string, size int) (workload, error) {
 	return workload{w, program}, err
 }
 
-// run runs one instance to its end and checks its result.
 func (s *stage) run(ctx context.Context, w workload) error {
 	id, err := s.engine.Submit(ctx, engine.SubmitRequest{Program: w.program, Input: w.Input})
 	if err != nil {

@@ -36,23 +36,21 @@ type lane struct {
 	mu        sync.Mutex
 	turn      bool
 	come      chan struct{} // closed when the turn begins
-	idleUntil chan struct{} // has an item when somebody waits for the turn
+	idleUntil chan struct{} // has an item when a goroutine waits for the turn
 	over      bool          // no further instance begins
 	done      chan struct{} // closed when no instance will begin
-	err       error         // the lane's error; read after done
+	err       error         // read after done
 
 	ended int
 	spent spent
 }
 
-// spent is a lane's cost.
 type spent struct {
 	time     time.Duration
 	walBytes int64
 	rowsRead int64
 }
 
-// wait blocks until the lane's turn.
 func (l *lane) wait(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -101,7 +99,6 @@ func (l *lane) acquire(ctx context.Context) error {
 	return nil
 }
 
-// run runs instances until the lane is over.
 func (l *lane) run(ctx context.Context) {
 	defer close(l.done)
 	for {
@@ -121,7 +118,6 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// byTurns is the executor of a lane.
 type byTurns struct {
 	worker.Executor
 	lane *lane
@@ -315,7 +311,7 @@ func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *
 	return *counters.RowsRead, nil
 }
 
-// start starts the lane's engine. It cleans up only at the end, because cleanup in between would fall into another lane's turn.
+// start starts the lane's engine. It cleans up only at the end: cleanup in between would fall into another lane's turn.
 func (l *lane) start(ctx context.Context, backend string) error {
 	return l.stage.start(ctx, backend, engine.Config{Workers: &byTurns{behaviour.Plain().Timed(), l}, Lease: time.Minute, Sweep: 24 * time.Hour})
 }

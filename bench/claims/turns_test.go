@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTurns checks that a lane's work pauses whenever it is not its turn, and continues when it is.
+// A lane's work must pause whenever it is not its turn, and continue when it is.
 func TestTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &lane{come: make(chan struct{}), idleUntil: make(chan struct{}, 1), done: make(chan struct{})}

@@ -70,7 +70,7 @@ func directionOf(unit string) gobench.Better {
 	return gobench.BetterUnknown
 }
 
-// isTime reports whether a normalized unit is of time: sec/op, sec, p99-sec/op, p99-sec.
+// isTime recognizes sec/op, sec, p99-sec/op, p99-sec.
 func isTime(unit string) bool {
 	base := strings.TrimSuffix(unit, "/op")
 	return base == "sec" || strings.HasSuffix(base, "-sec") || base == "ns" || strings.HasSuffix(base, "-ns")

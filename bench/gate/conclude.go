@@ -13,7 +13,6 @@ import (
 	"pulley/reports/record"
 )
 
-// conclude sets the outcome of the lines and its sentence.
 func (j *judging) conclude(baseline, candidate Side) {
 	r := j.report
 	for _, side := range []Side{baseline, candidate} {
@@ -125,7 +124,6 @@ func (j *judging) unsteady() (notes []string) {
 	return notes
 }
 
-// sentence describes the outcome and what decided it.
 func (j *judging) sentence() string {
 	r := j.report
 	var worse []Line
@@ -141,7 +139,7 @@ func (j *judging) sentence() string {
 	}
 	switch r.Outcome {
 	case Regression:
-		// The largest ratio comes first: a person wants the worst first.
+		// People want the worst first.
 		slices.SortStableFunc(worse, func(a, b Line) int { return cmp.Compare(b.badness(), a.badness()) })
 		text := "Regression: " + worse[0].change()
 		if n := len(worse) - 1; n > 0 {
@@ -170,7 +168,7 @@ func (l *Line) badness() float64 {
 	return l.Ratio.Median
 }
 
-// change formats a line, as in "fanout 100, push, alone: time_per_node is 1.12 times as much [1.09, 1.15]".
+// change formats "fanout 100, push, alone: time_per_node is 1.12 times as much [1.09, 1.15]".
 func (l *Line) change() string {
 	if l.Ratio == nil {
 		return fmt.Sprintf("%s rose from %s to %s", l.Key, format(l.Baseline, l.Unit), format(l.Candidate, l.Unit))

@@ -30,7 +30,7 @@ type analysis struct {
 	from     time.Duration // start of the measured phase
 	measured []Request     // intended in it
 	latency  []time.Duration
-	lag      spread // of the generator, over the sent measured requests
+	lag      spread // generator's, over the sent measured requests
 	out      *record.Load
 }
 
@@ -148,7 +148,6 @@ func (a *analysis) windows(most time.Duration) []record.LoadWindow {
 	return out
 }
 
-// intervals divides the run into intervals, until the end of the arrivals.
 func (a *analysis) intervals() {
 	span := time.Duration(a.out.Phases.SpanNS)
 	n := int((a.End + span - 1) / span)

@@ -31,7 +31,6 @@ func (c SystemClock) Until(ctx context.Context, at time.Duration, wake <-chan st
 	}
 }
 
-// untilWoken waits for a wake-up, as a closed process does.
 func (c SystemClock) untilWoken(ctx context.Context, at time.Duration, wake <-chan struct{}) error {
 	timer := time.NewTimer(at - c.Now())
 	defer timer.Stop()

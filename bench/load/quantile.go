@@ -11,7 +11,7 @@ import (
 
 const confidence = 0.95
 
-// spread is a set of times, some of which are unknown but longer than all others: those of unended requests.
+// spread is a set of times. Some are unknown but longer than all others: those of unended requests.
 type spread struct {
 	known []time.Duration // sorted
 	count int             // of all
@@ -49,7 +49,6 @@ func (s spread) times() record.LoadTimes {
 	return out
 }
 
-// never is the latency of a request that did not end.
 const never = time.Duration(math.MaxInt64)
 
 // percentileOf returns a percentile, 0 < p ≤ 100, of latencies in the order of intended times, with an interval.

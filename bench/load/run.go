@@ -24,7 +24,6 @@ func (r *Request) latency() time.Duration {
 	return r.Ended - r.Intended
 }
 
-// Run is a run's configuration and results.
 type Run struct {
 	Requests []Request // by intended time
 
@@ -39,7 +38,7 @@ type Run struct {
 	// Asked is the intended end of the arrivals of an interrupted run; End is the actual one. Zero: not interrupted.
 	Asked time.Duration
 
-	Percentile float64                // by which the run is judged, from 50 to 100
+	Percentile float64                // judges the run; from 50 to 100
 	Objectives []record.LoadObjective // without their values
 
 	Pace  Pace

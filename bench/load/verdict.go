@@ -23,7 +23,6 @@ const (
 	KindWrong     = "wrong"      // wrong results
 )
 
-// judge finds what speaks against the run.
 func (a *analysis) judge() {
 	o := a.out
 	for _, text := range a.Wrong {
@@ -73,7 +72,6 @@ func roundUp(d time.Duration) time.Duration {
 	return d.Truncate(time.Millisecond) + time.Millisecond
 }
 
-// judgeLoad checks whether the system kept up.
 func (a *analysis) judgeLoad() {
 	o := a.out
 	if a.Closed {
@@ -113,7 +111,6 @@ func (a *analysis) growth() (grown float64, ok bool) {
 	return t.Slope * float64(len(series)-1), t.P < a.Limits.P && t.Lo > 0
 }
 
-// judgeGenerator checks whether requests were sent in time.
 func (a *analysis) judgeGenerator() {
 	o := a.out
 	if share := o.Pace.BusyShare; share > a.Limits.BusyShare {
@@ -138,7 +135,6 @@ func (a *analysis) judgeGenerator() {
 	}
 }
 
-// judgeMachine checks the processor use of other programs.
 func (a *analysis) judgeMachine() {
 	if a.CPU == nil || a.CPU.OthersNS == nil || a.Cores == 0 {
 		return
@@ -175,7 +171,6 @@ func (a *analysis) judgeDrift() {
 	}
 }
 
-// short formats a time with three digits.
 func short(ns int64) string {
 	d := time.Duration(ns)
 	for unit := time.Hour; unit >= time.Microsecond; unit /= 10 {

@@ -20,7 +20,7 @@ func counters(version int) *Counters {
 	}
 }
 
-// TestDeltaOfWhatCannotBeMeasured covers servers that no test can start: standbys, old versions, resets.
+// No test can start these servers: standbys, old versions, resets.
 func TestDeltaOfWhatCannotBeMeasured(t *testing.T) {
 	cases := map[string]struct {
 		corrupt func(before, after *Counters)

@@ -13,7 +13,7 @@ import (
 //
 // Its test and its intervals agree: P is at most 1 − confidence exactly when Interval(confidence) excludes 1.
 type RatioTest struct {
-	// logs are the sorted logarithms of the ratios whose median is the estimate.
+	// sorted logarithms of the ratios; their median is the estimate
 	logs     []float64
 	null     *null
 	runs     int

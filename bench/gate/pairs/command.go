@@ -14,19 +14,19 @@ import (
 
 // Command is a program that is run to its end.
 type Command struct {
-	Dir  string   // working directory; empty: the current one
+	Dir  string   // empty: the current directory
 	Env  []string // added to this process' environment
 	Args []string // the program and its arguments
-	// Accept lists exit statuses besides 0 that are no error.
+	// exit statuses besides 0 that are no error
 	Accept []int
-	// Timeout bounds the run. Zero: DefaultTimeout.
+	// bounds the run; zero: DefaultTimeout
 	Timeout time.Duration
 }
 
 // DefaultTimeout bounds a command: large builds and long benchmarks take minutes.
 const DefaultTimeout = 30 * time.Minute
 
-// endsWithin is the time between an interrupt and a kill.
+// between an interrupt and a kill
 const endsWithin = 20 * time.Second
 
 const outputMax = 64 << 20
@@ -67,7 +67,6 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// name is a short form of the command.
 func (c Command) name() string {
 	text := strings.Join(c.Args, " ")
 	if at := strings.LastIndexByte(c.Args[0], '/'); at >= 0 {
