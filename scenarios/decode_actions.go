@@ -87,7 +87,7 @@ func (d *decoder) failures(v *yamlfile.Value) []behaviour.Failure {
 	return list
 }
 
-// errorType reads an error's type, which retry and except can name.
+// retry and except can name an errorType.
 func (d *decoder) errorType(v *yamlfile.Value) string {
 	text, ok := d.Line(v, "type")
 	if ok && !identifier.MatchString(text) {
@@ -96,7 +96,7 @@ func (d *decoder) errorType(v *yamlfile.Value) string {
 	return text
 }
 
-// share reads a share, as 1% or 0.01.
+// A share is 1% or 0.01.
 func (d *decoder) share(v *yamlfile.Value, what string) (float64, bool) {
 	text, _ := v.Scalar()
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")

@@ -223,7 +223,6 @@ func (d *decoder) readMix(v *yamlfile.Value) body {
 	return b
 }
 
-// deckMax bounds the length of a mix's order.
 const deckMax = 10_000
 
 func (d *decoder) readPart(v *yamlfile.Value) (part, bool) {

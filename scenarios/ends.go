@@ -77,7 +77,6 @@ const (
 	failed    = reference.Failed
 )
 
-// believe uses the file's expectation.
 func (b *building) believe(w *Workload, env template.Env) error {
 	result, err := b.expect.result.Eval(env)
 	if err != nil {
@@ -135,13 +134,12 @@ func nodeRuns(o reference.Outcome) (least, most int) {
 
 var errUndecided = errors.New("the reference interpreter takes more steps than it may; expect a result and a number of nodes, or take a smaller size")
 
-// mistaken are the types of errors that are mistakes of a scenario unless it expects them.
+// mistaken errors are mistakes of a scenario unless it expects them.
 var mistaken = []string{
 	reference.TypeExpression, reference.TypeLimit, reference.TypeResult, reference.TypeProgram, reference.TypeInput,
 	worker.TypeArgument, worker.TypeUnknownAction, worker.TypePanic,
 }
 
-// sensible rejects an end that shows a mistake of the scenario.
 func (b *building) sensible(o reference.Outcome, variant int) error {
 	switch {
 	case o.Status == completed:
@@ -170,7 +168,6 @@ func (b *building) variantText(variant int) string {
 	return fmt.Sprintf("instance %d: ", variant)
 }
 
-// judgeGraph uses the known result of a graph built in Go.
 func (b *building) judgeGraph(w *Workload, f flow) error {
 	for _, d := range b.spec.actions {
 		if len(d.Fails) > 0 && slices.Contains(w.Actions, d.Name) {

@@ -8,7 +8,7 @@ import (
 	"pulley/scenarios"
 )
 
-// TestExportRenamesWhatIsMeant exports scenarios whose file names others use elsewhere, or are parts of other names.
+// Others use the scenarios' file names elsewhere, or as parts of other names.
 func TestExportRenamesWhatIsMeant(t *testing.T) {
 	const program = "fn main(input: [], output: [x]):\n    x = @work()\n"
 	gives := func(program, value string) string {

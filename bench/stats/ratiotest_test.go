@@ -193,7 +193,7 @@ func TestTestAndIntervalAgree(t *testing.T) {
 
 func same(a, b float64) bool { return a == b || near(a/b, 1, 1e-9) }
 
-// The ranks are for this.
+// Ranks keep one wild run from moving the estimate.
 func TestEstimateIgnoresOneWildRun(t *testing.T) {
 	var a, b []float64
 	for i := range 12 {

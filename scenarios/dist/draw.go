@@ -33,7 +33,7 @@ func Pareto(lo, hi time.Duration, alpha float64) Times {
 	return times(pareto(int64(lo), int64(hi), alpha, cut))
 }
 
-// draw draws a non-negative whole number.
+// draw is a non-negative whole number.
 type draw func(r *rand.Rand) int64
 
 func times(d draw) Times {

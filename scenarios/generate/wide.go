@@ -147,7 +147,6 @@ func (w *writer) pick(from []string) []string {
 	return picked
 }
 
-// byPlace orders the names of steps by layer and node.
 func byPlace(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)

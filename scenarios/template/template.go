@@ -26,7 +26,7 @@ import (
 // Template is a compiled value with expressions. It is immutable and safe for concurrent use.
 type Template struct {
 	pos   ir.Pos
-	names []string // read by its expressions, sorted
+	names []string // which its expressions read, sorted
 	eval  func(env Env) (starlark.Value, error)
 }
 
@@ -169,7 +169,6 @@ func Literal(v *yamlfile.Value) (expr.Value, error) {
 	return normal, nil
 }
 
-// scalarOf converts a scalar of yamlfile.Value.Go.
 func scalarOf(plain any) starlark.Value {
 	switch plain := plain.(type) {
 	case bool:

@@ -13,7 +13,7 @@ type Error struct {
 	File string // as given
 	Line int    // from 1; zero: no single position
 	Col  int    // from 1, in characters
-	Path string // the JSON path, such as workflow.tasks[3].parents[0]; may be empty
+	Path string // JSON path, such as workflow.tasks[3].parents[0]; may be empty
 	Msg  string // what is wrong, and the remedy
 }
 
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// lineCol returns the position of a byte offset, both from 1, columns in characters.
+// lineCol counts both from 1, columns in characters.
 func lineCol(data []byte, offset int) (line, col int) {
 	offset = min(max(offset, 0), len(data))
 	before := data[:offset]

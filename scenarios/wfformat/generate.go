@@ -88,7 +88,6 @@ type generator struct {
 	files []File
 }
 
-// left is the number of tasks still to make.
 func (g *generator) left() int { return g.most - len(g.tasks) }
 
 func (g *generator) add(name string, parents ...int) int {

@@ -15,8 +15,8 @@ import (
 type Measured struct {
 	Name        string // of the trace; empty: the graph's
 	Description string
-	Runs        []MeasuredRun // of actions, in any order; at least one
-	Machine     Machine       // on which they ran; omitted without a name
+	Runs        []MeasuredRun // attempts of actions, in any order; at least one
+	Machine     Machine       // omitted without a name
 }
 
 // MeasuredRun is an attempt at a node run of an action. All attempts at a node run become one task, with the sum of their run
@@ -69,7 +69,7 @@ func Export(g *graph.Graph, m Measured) (*Trace, error) {
 type exporter struct {
 	graph       *graph.Graph
 	runs        []measured
-	at          map[graph.Run]int // indices of runs and all
+	at          map[graph.Run]int // of runs and all
 	all         []Task
 	first, last time.Time
 	most        int // dependencies
@@ -80,7 +80,6 @@ type exporter struct {
 	memo    map[graph.Run][]int
 }
 
-// measured is a node run with its attempts.
 type measured struct {
 	run             graph.Run
 	started, finish time.Time
@@ -93,7 +92,7 @@ type place struct {
 	path   graph.Path
 }
 
-// tasks makes a task of each node run, in order of start.
+// tasks are in order of start.
 func (e *exporter) tasks(list []MeasuredRun) error {
 	if len(list) == 0 {
 		return errors.New("no action ran, and a trace has at least one task")

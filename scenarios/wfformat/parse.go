@@ -21,7 +21,7 @@ type raw struct {
 	edges      int // counted while reading, so that the limit stops a hostile file early
 }
 
-// rawTask is a task with unresolved references.
+// rawTask has unresolved references.
 type rawTask struct {
 	task     Task
 	timed    bool // the file has its run time
@@ -36,7 +36,7 @@ type reference struct {
 	at   int // byte offset
 }
 
-// rawTime is a task's run time, which 1.5 stores apart from the task.
+// Version 1.5 stores a task's run time apart from the task.
 type rawTime struct {
 	id         reference
 	timed      bool
@@ -75,7 +75,6 @@ type parser struct {
 	known map[string]string // names of machines
 }
 
-// top reads the file's top-level members.
 func (p *parser) top(name string) (err error) {
 	t := &p.raw.trace
 	switch name {
@@ -161,7 +160,7 @@ func (p *parser) execution(name string) (err error) {
 	return err
 }
 
-// machine reads a machine. Nonsense does not make a trace invalid, since nobody needs it.
+// machine accepts nonsense, since nobody needs it.
 func (p *parser) machine() error {
 	if p.kind() != "an object" {
 		p.skip()
@@ -226,10 +225,9 @@ func (p *parser) machineNames() ([]string, error) {
 	return list, err
 }
 
-// knownMax bounds the interned names.
 const knownMax = 10_000
 
-// tasks reads a list of tasks; flat ones contain run times and files.
+// flat tasks contain run times and files.
 func (p *parser) tasks(flat bool) ([]rawTask, error) {
 	p.raw.hasTasks = true
 	var tasks []rawTask
@@ -285,7 +283,6 @@ func (p *parser) task(t *rawTask, name string, flat bool) (err error) {
 	return err
 }
 
-// references reads ids of tasks with their offsets.
 func (p *parser) references() ([]reference, error) {
 	var refs []reference
 	err := p.list(func(int) error {
@@ -324,7 +321,6 @@ func (p *parser) runtime() (float64, error) {
 	return seconds, nil
 }
 
-// time reads one task of an execution.
 func (p *parser) time() error {
 	start := p.at
 	var t rawTime
@@ -411,7 +407,7 @@ func (p *parser) taskFile(t *rawTask) error {
 	return nil
 }
 
-// bytes reads a size. Sizes do not affect a run, so an invalid one counts as unknown.
+// bytes takes an invalid size as unknown: sizes do not affect a run.
 func (p *parser) bytes() (int64, error) {
 	f, err := p.number()
 	if err != nil || f < 0 || f > 1<<60 {

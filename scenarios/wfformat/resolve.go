@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// resolve converts the file's content to a trace: names to indices, both sides of edges to one, run times to their tasks.
+// resolve converts names to indices, both sides of edges to one, and adds run times to their tasks.
 func (p *parser) resolve() (*Trace, error) {
 	p.path = nil
 	layout, tasks := "workflow.specification.tasks", p.raw.spec
@@ -29,7 +29,7 @@ func (p *parser) resolve() (*Trace, error) {
 
 type resolver struct {
 	*parser
-	layout string // the path of the list of tasks
+	layout string // path of the list of tasks
 	tasks  []rawTask
 	trace  Trace
 
@@ -37,7 +37,6 @@ type resolver struct {
 	byName map[string]int // ambiguous for a shared name
 }
 
-// ambiguous marks a name of several tasks.
 const ambiguous = -1
 
 // wrong makes an error about a place within the task.
@@ -92,7 +91,6 @@ func newEdge(parent, child int) edge { return edge(child)<<32 | edge(parent) }
 func (e edge) parent() int           { return int(e & 0xffffffff) }
 func (e edge) child() int            { return int(e >> 32) }
 
-// edges unites parents and children.
 func (r *resolver) edges() error {
 	var up, down []edge
 	for i := range r.tasks {
@@ -156,7 +154,7 @@ func (r *resolver) union(up, down []edge) []edge {
 	return all
 }
 
-// times sets each task's run time, if the layout stores it apart.
+// times sets run times if the layout stores them apart.
 func (r *resolver) times() error {
 	seen := make(map[int]bool, len(r.raw.times))
 	unknown := 0
