@@ -40,8 +40,8 @@ func (e *Error) Error() string { return e.Type + ": " + e.Message }
 // Call is one attempt at an action.
 type Call struct {
 	Instance uuid.UUID
-	Node     string     // the node's name in the graph
-	Path     graph.Path // the run's place in loops and spreads
+	Node     string     // in the graph
+	Path     graph.Path // place in loops and spreads
 	Action   string
 	Attempt  int             // from 1; deliveries after a crash do not count
 	Delivery int             // of the attempt, from 1: more than one after a crash
@@ -64,7 +64,7 @@ func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {
 
 func (c *Call) limits() ir.Limits { return ir.Limits{ValueBytes: c.valueBytes} }
 
-// Key identifies the node run: all attempts and deliveries of one node run share it.
+// Key identifies the node run: all its attempts and deliveries share it.
 func (c Call) Key() string {
 	if c.Path == "" {
 		return c.Instance.String() + "/" + c.Node
@@ -99,7 +99,7 @@ func (c Call) Bind(into any) error {
 	return nil
 }
 
-// decode returns the arguments; known are their allowed names.
+// known are the allowed names.
 func (c Call) decode(known []string) ([]expr.Entry, error) {
 	if c.decoded != nil {
 		return c.decoded, nil
@@ -111,7 +111,6 @@ func (c Call) decode(known []string) ([]expr.Entry, error) {
 	return args, nil
 }
 
-// checkNames rejects unknown and missing arguments.
 func (c Call) checkNames(args []expr.Entry, known, required []string) error {
 	unknown := ""
 	for _, a := range args {

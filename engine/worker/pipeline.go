@@ -122,7 +122,6 @@ func (a *values) chunk() (starlark.Int, error) {
 	return id, nil
 }
 
-// numbers returns a field of every dict in a list.
 func (a *values) numbers(name, field string) ([]expr.Value, error) {
 	list, err := a.list(name)
 	if err != nil {

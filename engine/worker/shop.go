@@ -19,7 +19,6 @@ func shop() []Action {
 	}
 }
 
-// cardLimit bounds a charge.
 const cardLimit = 100
 
 func charge(_ context.Context, a *values) (expr.Value, error) {

@@ -228,7 +228,7 @@ func TestPanicIsReportedWithItsStack(t *testing.T) {
 	}
 }
 
-// program compiles a workflow, whose first action is node first.
+// The first action is node first.
 func program(t *testing.T, src string) (*plan.Program, *graph.Node) {
 	t.Helper()
 	p, err := plan.CompileText("test.ir", []byte(src), ir.Limits{})

@@ -40,7 +40,6 @@ type cloudRun struct {
 	cancelOnStart func(id string) // in the background
 }
 
-// runVariable is an environment variable whose value is a template.
 type runVariable struct {
 	name  string
 	value template
@@ -132,7 +131,7 @@ type (
 	}
 )
 
-// key returns the key of the attempt that started an execution; empty: we did not.
+// key is that of the attempt which started an execution; empty: another program did.
 func (e *execution) key() string {
 	for _, c := range e.Template.Containers {
 		for _, v := range c.Env {
@@ -251,8 +250,8 @@ func resourceURL(server, name string) string {
 	return server + "/v2/" + strings.Join(parts, "/")
 }
 
-// start looks for the execution before each request to start one, because the API has no idempotency key. While a request's
-// outcome is unclear, it continues to look for VisibilityDelay.
+// start looks for the execution before each request to start one: the API has no idempotency key. While a request's outcome is
+// unclear, it continues to look for VisibilityDelay.
 func (d *cloudRun) start(ctx context.Context, s *start) (status, error) {
 	s.open = true
 	b := backoff{config: d.client.config}
@@ -345,7 +344,7 @@ func (d *cloudRun) poll(ctx context.Context, id string) (status, error) {
 	return s, nil
 }
 
-// cancel cancels an execution. For an operation it first waits for the execution's name.
+// For an operation, cancel first waits for the execution's name.
 func (d *cloudRun) cancel(ctx context.Context, id string) error {
 	for !strings.Contains(id, "/executions/") {
 		seen, err := d.poll(ctx, id)

@@ -14,8 +14,7 @@ import (
 	"pulley/engine/worker/workertest"
 )
 
-// TestContract runs the contract of all executors on plain jobs. Jobs of Cloud Run take no arguments as large as the
-// contract's.
+// The jobs are plain: those of Cloud Run take no arguments as large as the contract's.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	jobs := map[workertest.Behaviour]jobserver.Behaviour{

@@ -91,7 +91,6 @@ func (p *plain) cancel(ctx context.Context, id string) error {
 
 const idBytes = 1000
 
-// request sends a request whose answer is a job.
 func (p *plain) request(ctx context.Context, r request) (status, error) {
 	a, err := p.client.repeat(ctx, r)
 	if err != nil {

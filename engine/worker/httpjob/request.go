@@ -21,7 +21,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// excerptRunes bounds an answer's excerpt in an error.
 const excerptRunes = 300
 
 // request may be sent several times.
@@ -31,7 +30,7 @@ type request struct {
 	body        []byte
 }
 
-// String returns the method and the URL, without possible secrets.
+// String omits possible secrets.
 func (r request) String() string { return r.method + " " + withoutSecrets(r.url) }
 
 func withoutSecrets(address string) string {
@@ -57,7 +56,6 @@ type answer struct {
 	retryAfter time.Duration // zero: not given
 }
 
-// sendError is why there was no successful answer.
 type sendError struct {
 	request    request
 	status     int           // zero: no answer
@@ -107,7 +105,6 @@ func (e *sendError) unclear() bool {
 	return e.status >= 500 || e.status == http.StatusRequestTimeout
 }
 
-// isUnclear reports whether the server may have executed the failed request.
 func isUnclear(err error) bool {
 	var e *sendError
 	var t *tokenError
@@ -221,7 +218,7 @@ func (c *client) send(ctx context.Context, r request, token string) (answer, err
 	return answer{body: body, retryAfter: after}, nil
 }
 
-// broken returns the error of a request without a complete answer.
+// broken is for a request without a complete answer.
 func (c *client) broken(ctx, sending context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -254,7 +251,7 @@ func excerpt(body []byte, token string) string {
 	return clip.Runes(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 10*excerptRunes)], "\uFFFD")), " "), excerptRunes)
 }
 
-// retryAfter parses a Retry-After, in seconds or as a date by the server's clock, within its bound; zero if invalid.
+// retryAfter parses seconds or a date by the server's clock, within its bound; zero if invalid.
 func (c *client) retryAfter(header http.Header) time.Duration {
 	text := header.Get("Retry-After")
 	if text == "" {
@@ -288,7 +285,6 @@ func (c *client) repeat(ctx context.Context, r request) (answer, error) {
 	}
 }
 
-// backoff is successive failures.
 type backoff struct {
 	config Config
 	begun  time.Time // the first failure
@@ -296,7 +292,7 @@ type backoff struct {
 }
 
 // wait waits before a request that failed by err is retried: a random time, after what the server asked for, so that clients
-// rejected together do not return together. The last retry is at the end of GraceTime. It fails if a retry does not help, if
+// rejected together do not return together. The last retry is at the end of GraceTime. wait fails if a retry does not help, if
 // GraceTime is over, or when ctx ends.
 func (b *backoff) wait(ctx context.Context, err error) error {
 	var e *sendError
@@ -322,7 +318,6 @@ func (b *backoff) wait(ctx context.Context, err error) error {
 	return pause.For(ctx, min(pausing, left))
 }
 
-// isStatus reports whether the server answered with a status.
 func isStatus(err error, status int) bool {
 	var e *sendError
 	return errors.As(err, &e) && e.status == status

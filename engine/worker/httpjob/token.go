@@ -55,7 +55,7 @@ func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	defer cancel()
 	begun := time.Now()
 	cmd := exec.CommandContext(ctx, c[0], c[1:]...)
-	// The program leads a process group, which is killed as a whole.
+	// The whole process group of the program is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -77,14 +77,14 @@ func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	return readToken(stdout.Bytes(), begun, "the command "+c[0])
 }
 
-// MetadataToken is the address of a metadata server with tokens of the machine's account; empty means Google Cloud's.
+// MetadataToken is the address of a metadata server with tokens of the machine's account; empty: Google Cloud's.
 type MetadataToken string
 
 // MetadataURL is Google Cloud's metadata address for tokens.
 const MetadataURL = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token"
 
-// metadataClient asks the machine's metadata server, without a proxy, which could see a token, and without keeping connections
-// for one request an hour.
+// metadataClient asks the machine's metadata server without a proxy, which could see a token, and keeps no connection for one
+// request an hour.
 var metadataClient = http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -165,7 +165,7 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 // unless the current token is still valid.
 type tokens struct {
 	source TokenSource
-	turn   chan struct{} // held by the one that asks the source
+	turn   chan struct{} // held by the goroutine that asks the source
 
 	mu    sync.Mutex
 	now   Token
@@ -230,7 +230,6 @@ func (t *tokens) held(refused string) (value string, serves, isFresh bool) {
 	return t.now.Value, true, t.renew.IsZero() || now.Before(t.renew)
 }
 
-// hasGiven reports whether the source has given a token before.
 func (t *tokens) hasGiven() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

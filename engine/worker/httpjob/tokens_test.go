@@ -12,7 +12,7 @@ import (
 	"pulley/engine/worker/httpjob/jobserver"
 )
 
-// TestTokensOfShortLives has tokens that expire within the margin: each is used for three quarters of its validity.
+// Tokens that expire within the margin are used for three quarters of their validity.
 func TestTokensOfShortLives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestTokensOfShortLives(t *testing.T) {
 	})
 }
 
-// TestTokensServeWhileTheNextIsAskedFor has a source that is slow to return the second token.
+// The source is slow to return the second token.
 func TestTokensServeWhileTheNextIsAskedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestTokensServeWhileTheNextIsAskedFor(t *testing.T) {
 	})
 }
 
-// TestTokenSourceFailsForAWhile has no token for two minutes while a job runs, and then for longer than Config.GraceTime.
+// There is no token for two minutes while a job runs, and then for longer than Config.GraceTime.
 func TestTokenSourceFailsForAWhile(t *testing.T) {
 	t.Parallel()
 	sc := jobserver.Config{Behave: func(s jobserver.Start) jobserver.Behaviour {
@@ -92,8 +92,8 @@ func TestTokenSourceFailsForAWhile(t *testing.T) {
 	}
 }
 
-// TestMetadataServersAreAskedDirectly checks that neither the default transport, which may use a proxy, nor a kept connection
-// is used. It runs alone, because it changes the default transport.
+// Neither the default transport, which may use a proxy, nor a kept connection may be used. The test runs alone, because it
+// changes the default transport.
 func TestMetadataServersAreAskedDirectly(t *testing.T) {
 	before := http.DefaultTransport
 	defer func() { http.DefaultTransport = before }()

@@ -31,7 +31,6 @@ func (m *Manifest) openJobs(r *reader) {
 	}
 }
 
-// closeJobs waits for cancellations until ctx ends.
 func (m *Manifest) closeJobs(ctx context.Context) error {
 	errs := make([]error, len(m.jobs))
 	var all sync.WaitGroup

@@ -18,7 +18,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestJobs runs jobs on servers of both dialects, as a file names them.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -109,7 +108,6 @@ jobs:
 	}
 }
 
-// TestMistakesOfJobs checks that each mistake of a file is reported with its line.
 func TestMistakesOfJobs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

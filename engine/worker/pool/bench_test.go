@@ -16,7 +16,6 @@ import (
 	"pulley/engine/worker/pool"
 )
 
-// benchProcesses is the number of workers on each side of the benchmark.
 const benchProcesses = 2
 
 // BenchmarkOfBare compares the rate of attempts at an action that does nothing with a bare loop, which exchanges JSON lines
@@ -112,7 +111,6 @@ func startBare(b *testing.B, plan workerPlan) *bareLoop {
 	return l
 }
 
-// bareMessage is what the loop writes and reads.
 type bareMessage struct {
 	Pulley string          `json:"pulley"`
 	ID     string          `json:"id"`
@@ -132,7 +130,6 @@ func (l *bareLoop) write(b *testing.B) {
 	}
 }
 
-// run exchanges n lines, with inFlight of them in flight.
 func (l *bareLoop) run(b *testing.B, inFlight, n int) {
 	for range inFlight {
 		l.write(b)

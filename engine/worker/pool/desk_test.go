@@ -11,7 +11,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// TestDesk applies random events to a desk, and checks its invariants after each.
+// Invariants must hold after each random event.
 func TestDesk(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +174,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// TestGraces has a worker that ends after bye take longer than one that answers a cancel, unless the caller says how long.
+// A worker that ends after bye may take longer than one that answers a cancel, unless the caller says how long.
 func TestGraces(t *testing.T) {
 	for said, want := range map[time.Duration][2]time.Duration{0: {GraceDefault, ByeGraceDefault}, time.Second: {time.Second, time.Second}, -1: {0, 0}} {
 		c := Config{Command: []string{"sh"}, Grace: said}

@@ -21,7 +21,7 @@ import (
 // engineVariable makes the test's program an engine with a pool, which prints its mark and waits to be killed.
 const engineVariable = "PULLEY_TEST_POOL_ENGINE"
 
-// beEngine has three workers, each with an attempt that started a process in its own session.
+// Each of the three workers has an attempt that started a process in its own session.
 func beEngine() error {
 	k, err := procgroup.New()
 	if err != nil {
@@ -47,7 +47,7 @@ func beEngine() error {
 	return err
 }
 
-// TestSIGKILLOfTheEngine checks that no worker is left, and no process that a worker started.
+// No worker may be left, and no process that a worker started.
 func TestSIGKILLOfTheEngine(t *testing.T) {
 	depth.Needs(t, "other processes")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {

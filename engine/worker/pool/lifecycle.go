@@ -106,7 +106,7 @@ func (p *Pool) awaitReason() bool {
 	}
 }
 
-// setBroken sets why no worker can be started, and wakes those that wait for a change. The lock must be held.
+// setBroken needs the lock. It wakes the goroutines that wait for a change.
 func (p *Pool) setBroken(err error) {
 	p.broken = err
 	close(p.changed)

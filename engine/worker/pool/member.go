@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// drainTimeout bounds the reading of an ended worker's output.
+	// of reading an ended worker's output
 	drainTimeout = 2 * time.Second
-	// logLineBytes bounds a logged line.
+	// of a logged line
 	logLineBytes = 16 << 10
-	// tailBytes bounds the end of standard error in the error of a failed start.
+	// of the end of standard error, in the error of a failed start
 	tailBytes = 2 << 10
-	// abandonedReported bounds the reports of unexpected answers.
+	// unexpected answers, at most
 	abandonedReported = 10
 	// quietChecks is the number of successive silent checks, within the silence, that end a worker. Checks are counted, not
 	// time, because a paused process makes no checks either.
@@ -40,7 +40,7 @@ type ending struct {
 // member is one process, from its start to its end.
 type member struct {
 	pool *Pool
-	from string // its name in the log
+	from string // name in the log
 	slot *slot
 
 	group         *procgroup.Group
@@ -59,7 +59,7 @@ type member struct {
 	inLog     atomic.Bool   // a call of Log is blocking the reader
 	tail      []byte        // of standard error
 	busy      bool          // it had attempts when it ended
-	answers   int           // number of its answers
+	answers   int           // its answers so far
 	greeted   bool          // used by the reader of standard output
 	saidBye   bool          // likewise
 	abandoned int           // unexpected answers; likewise
@@ -83,7 +83,7 @@ func (w *member) end(e ending) {
 	}
 }
 
-// abandonAttempt reports an answer that nobody waits for, up to the bound.
+// abandonAttempt reports an answer that no caller waits for, up to the bound.
 func (w *member) abandonAttempt(id string) {
 	if w.abandoned++; w.abandoned <= abandonedReported {
 		w.problem(fmt.Errorf("it answered %q, which it does not have, or has answered already", id))
@@ -102,7 +102,6 @@ func (w *member) log(line []byte) {
 	}
 }
 
-// live runs a process to its end, and returns how it ended.
 func (w *member) live() ending {
 	if err := w.start(); err != nil {
 		return ending{why: err, refused: errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)}
@@ -170,7 +169,7 @@ func closeFiles(files ...*os.File) {
 	}
 }
 
-// awaitHello returns the worker's greeting; nil if it must end.
+// awaitHello returns nil if the worker must end.
 func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	timer := time.NewTimer(w.pool.config.HelloTimeout)
 	defer timer.Stop()
@@ -201,7 +200,6 @@ func failedStart(format string, args ...any) ending {
 	return ending{why: fmt.Errorf(format, args...), unbegun: true}
 }
 
-// addTail adds the worker's standard error, after its end.
 func (e *ending) addTail(tail []byte) {
 	if said := strings.TrimSpace(strings.ToValidUTF8(string(tail), "\uFFFD")); said != "" && e.unbegun {
 		e.why = fmt.Errorf("%w: %s", e.why, said)
@@ -301,7 +299,6 @@ func (w *member) dismiss() ending {
 	return ending{why: errors.New("it was to end"), orderly: true}
 }
 
-// leave returns the worker's attempts to the desk.
 func (w *member) leave(end *ending) {
 	p := w.pool
 	p.mu.Lock()
@@ -316,7 +313,6 @@ func (w *member) leave(end *ending) {
 	}
 }
 
-// readOutput reads messages until standard output ends.
 func (w *member) readOutput() {
 	defer close(w.over)
 	lines := protocol.NewReader(w.stdout)
@@ -382,7 +378,6 @@ func (w *member) recordDamage(d *protocol.Damage) {
 	}
 }
 
-// readErrors logs standard error.
 func (w *member) readErrors() {
 	lines := protocol.NewLineReader(w.stderr, logLineBytes)
 	for {
@@ -397,7 +392,6 @@ func (w *member) readErrors() {
 	}
 }
 
-// keep keeps the end of standard error.
 func (w *member) keep(line []byte) {
 	w.tail = append(append(w.tail, line...), '\n')
 	if over := len(w.tail) - tailBytes; over > 0 {

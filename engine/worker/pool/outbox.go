@@ -17,7 +17,7 @@ type outbox struct {
 	bye   bool     // nothing more comes
 }
 
-// add adds parts of lines, without blocking.
+// add does not block.
 func (o *outbox) add(parts ...[]byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -40,7 +40,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	desk    desk
-	first   *protocol.Greeting // of the first worker
+	first   *protocol.Greeting // the first worker's
 	gaveUp  int                // processes that are not started any more
 	broken  error              // why no worker can be started; nil while one may be
 	changed chan struct{}      // closed and replaced when broken changes
@@ -224,7 +224,6 @@ func (p *Pool) cancel(a *attempt) {
 	<-a.end // comes when the worker has ended
 }
 
-// answered passes on a worker's answer.
 func (p *Pool) answered(s *slot, id string, o outcome) {
 	p.mu.Lock()
 	known := p.desk.answer(s, id, o, time.Now())
@@ -234,7 +233,7 @@ func (p *Pool) answered(s *slot, id string, o outcome) {
 	}
 }
 
-// greet handles a worker's hello. It rejects a worker that lacks an action of the first one.
+// greet rejects a worker that lacks an action of the first one.
 func (p *Pool) greet(g *protocol.Greeting) error {
 	if err := g.Check(); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// workerVariable makes the test's program a worker. Its value is a plan.
+// workerVariable, a workerPlan, makes the test's program a worker.
 const workerVariable = "PULLEY_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -34,13 +34,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// workerPlan describes the test's worker.
 type workerPlan struct {
 	Slots     int
 	Beat      int    // milliseconds; 0: none
 	First     string // written before hello
 	Hello     string // replaces its own
-	Crash     string // a file: while it exists, the worker exits at once with status 3
+	Crash     string // file: while it exists, the worker exits at once with status 3
 	Status    int    // the worker exits with it at once
 	Ignores   string // kinds of messages
 	ByesAfter int    // the worker says bye after that many attempts
@@ -63,7 +62,7 @@ type runMessage struct {
 	Args                                          json.RawMessage
 }
 
-// testWorker is a worker that does what the names of its actions say.
+// testWorker does what the names of its actions say.
 type testWorker struct {
 	plan    workerPlan
 	mu      sync.Mutex // of out

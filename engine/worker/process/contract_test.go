@@ -11,7 +11,7 @@ import (
 	"pulley/internal/procenv"
 )
 
-// TestContract runs the contract of all executors on programs, and checks that no process is left.
+// No process may be left.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")

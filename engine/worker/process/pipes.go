@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// pipeBytes is the least capacity of a pipe.
+	// least capacity of a pipe
 	pipeBytes = 4 << 10
-	// readBytes is the size of a read: most pipes' capacity.
+	// size of a read: most pipes' capacity
 	readBytes = 64 << 10
-	// tailBytes bounds the kept end of standard error.
+	// kept end of standard error
 	tailBytes = 16 << 10
-	// shownBytes bounds its part in a failure without a message.
+	// its part in a failure without a message
 	shownBytes = 2 << 10
 )
 
@@ -124,7 +124,6 @@ func (p *pipes) drain() {
 	p.errors.end(p.log)
 }
 
-// readOutput collects output up to the limit.
 func (p *pipes) readOutput(text []byte) bool {
 	p.output = append(p.output, text...)
 	if len(p.output) <= p.most {
@@ -171,7 +170,6 @@ func (p *pipes) result() (json.RawMessage, error) {
 	return nil, wrong("and its result is no JSON value: %v", err)
 }
 
-// failure derives a failure from what the program wrote.
 func (p *pipes) failure(state *os.ProcessState) error {
 	said := strings.TrimSpace(strings.ToValidUTF8(string(p.errors.kept), "\uFFFD"))
 	last := said
@@ -195,7 +193,6 @@ func (p *pipes) failure(state *os.ProcessState) error {
 	return failure
 }
 
-// shown quotes the beginning of an output.
 func shown(output []byte) string {
 	const most = 80
 	if len(output) > most {
@@ -207,7 +204,7 @@ func shown(output []byte) string {
 // tail keeps the end of what is added, and logs lines.
 type tail struct {
 	kept []byte
-	line []byte // the incomplete line
+	line []byte // incomplete
 }
 
 func (t *tail) add(text []byte, log func(string)) {

@@ -45,7 +45,7 @@ func (s *stream) release() {
 	}
 }
 
-// drain reads what is in the pipe, without waiting. Nothing may follow the stream any more.
+// drain does not wait. Nothing may follow the stream any more.
 func (s *stream) drain() {
 	switch {
 	case s.full:

@@ -57,7 +57,7 @@ type Group struct {
 	id     uint64
 	limits Limits
 	done   chan struct{}    // closed when the first process has ended
-	state  *os.ProcessState // of the first process; written before done is closed
+	state  *os.ProcessState // the first process's; written before done is closed
 
 	mu      sync.Mutex
 	first   *os.Process // nil until started

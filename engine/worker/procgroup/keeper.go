@@ -29,7 +29,7 @@ const Variable = "PULLEY_PROCESS"
 
 const (
 	checkPause = 100 * time.Millisecond // least pause between checks for processes of ended groups, and for too many
-	checkShare = 20                     // and least pause in durations of a check
+	checkShare = 20                     // least pause in durations of a check
 	checksMax  = 2                      // after a group ended: one check may miss a process that is executing another program
 	endPause   = 10 * time.Millisecond  // between checks while all must end
 )
@@ -48,7 +48,7 @@ type Supervisor struct {
 
 	mu     sync.Mutex
 	groups map[uint64]*Group // running ones
-	last   uint64            // number of the latest group
+	last   uint64            // the latest group's number
 	checks int               // outstanding ones
 	closed bool
 }
@@ -71,7 +71,7 @@ func New() (*Supervisor, error) {
 	return k, nil
 }
 
-// Tag is the beginning of the variable in the supervisor's processes, for searches in /proc.
+// Tag begins the variable in the supervisor's processes, for searches in /proc.
 func (k *Supervisor) Tag() string { return Variable + "=" + k.tag + "." }
 
 // Start starts a program in its own group, with the mark in its environment. Files are passed directly, so that no child that
@@ -92,7 +92,7 @@ func (k *Supervisor) Start(p Program, limits Limits) (*Group, error) {
 	if limits.Processes > 0 {
 		k.checkSoon()
 	}
-	// Ends with the process, which Close kills.
+	// It ends with the process, which Close kills.
 	go func() {
 		g.awaitEnd()
 		k.leave(g)
@@ -128,7 +128,6 @@ func (k *Supervisor) checkSoon() {
 	}
 }
 
-// check checks for processes while there may be some to kill.
 func (k *Supervisor) check(ctx context.Context) {
 	defer close(k.over)
 	rest := checkPause
@@ -150,7 +149,6 @@ func (k *Supervisor) check(ctx context.Context) {
 	}
 }
 
-// again reports whether another check is needed.
 func (k *Supervisor) again() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

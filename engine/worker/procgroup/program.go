@@ -71,8 +71,8 @@ func Environ(more map[string]string) []string {
 	return env
 }
 
-// start starts the program. It retries while the file is being written: by a replacement, or by a forked child of ours that had
-// not yet executed its program when we closed the file.
+// start retries while the file is being written: by a replacement, or by a forked child of ours that had not yet executed its
+// program when we closed the file.
 func (p *Program) start(mark string) (*os.Process, error) {
 	env := p.Env
 	if env == nil {

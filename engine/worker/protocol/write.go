@@ -23,7 +23,7 @@ type Run struct {
 	Args     json.RawMessage `json:"args"` // an object
 }
 
-// Fields returns the part of the run's lines that is common to its deliveries.
+// Fields returns the part of the run's lines that its deliveries share.
 func (r Run) Fields() ([]byte, error) {
 	// The arguments, which may be long, are JSON already: they are copied, on one line.
 	args := r.Args

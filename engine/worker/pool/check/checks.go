@@ -15,7 +15,6 @@ import (
 
 const checkHello = "hello"
 
-// longBytes is the length of a long argument.
 const longBytes = 1 << 20
 
 // checkLifecycle checks all that a worker must survive within one lifetime.
@@ -31,7 +30,7 @@ func (s *session) checkLifecycle() {
 	}
 }
 
-// hello checks the first message, the greeting.
+// hello checks the greeting.
 func (s *session) hello() {
 	m, came := s.await(s.options.HelloTimeout, func(*protocol.Message) bool { return true })
 	switch {

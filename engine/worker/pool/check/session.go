@@ -138,7 +138,7 @@ func (s *session) said() string {
 
 func (s *session) send(text string) {
 	_ = s.in.SetWriteDeadline(time.Now().Add(s.options.Timeout))
-	_, _ = s.in.WriteString(text) // a missing answer shows that nobody reads
+	_, _ = s.in.WriteString(text) // a missing answer shows that the worker does not read
 }
 
 // run returns the line of an attempt, and its id. Args is an object; more are additional fields, each after a comma.
@@ -207,7 +207,6 @@ func isAnswer(m *protocol.Message) bool {
 	return m.Kind == protocol.KindResult || m.Kind == protocol.KindError
 }
 
-// note checks every received line.
 func (s *session) note(line readLine) {
 	if len(line.Text) > 0 {
 		s.find(Finding{
