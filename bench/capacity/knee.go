@@ -30,16 +30,15 @@ type KneeSpec struct {
 	Objectives []record.KneeObjective
 	// Tolerance is the greatest distance between the ends of the answer, relative to the lower one. Zero: 0.05.
 	Tolerance float64
-	// MaxTime bounds the search. Zero: 4 min.
+	// bounds the search; zero: 4 min
 	MaxTime time.Duration
-	Seed    uint64 // of the arrivals
+	Seed    uint64 // for the arrivals
 	Limits  load.Limits
 
 	Now func() time.Time  // nil: time.Now
 	Say func(line string) // called after every run; may be nil
 }
 
-// Defaults and bounds.
 const (
 	defaultTime      = 4 * time.Minute
 	defaultTolerance = 0.05
@@ -61,34 +60,33 @@ func (s KneeSpec) Validate() error {
 }
 
 const (
-	// partsOfTime is how many runs of usual length fit into a search.
+	// runs of usual length in a search
 	partsOfTime = 36
-	// longestPart is the part of that time that one run may take if instances are few.
+	// the part of that time that one run may take if instances are few
 	longestPart = 6
-	// warmingPart is the part of a run that warms up.
+	// the part of a run that warms up
 	warmingPart = 4
 	// saturatingPart is the part of the greatest number in flight that saturates a closed loop; at least saturatingLeast do.
 	saturatingPart  = 10
 	saturatingLeast = 8
-	// ladderStep multiplies the instances in flight from one closed loop to the next on the way to saturation; a loop whose
+	// ladderStep multiplies the instances in flight from one closed loop to the next on the way to saturation. A loop whose
 	// rate grows by less than the share growsLeast is saturated.
 	ladderStep, growsLeast = 8, 0.1
-	// startShare and mostShare bound the search, relative to a saturated closed loop's rate.
+	// relative to a saturated closed loop's rate
 	startShare, mostShare = 0.8, 5
-	// looserThanClosed is the default objective, relative to the closed loop's latency.
+	// default objective, relative to the closed loop's latency
 	looserThanClosed = 3
 	// The check's rates, relative to the highest that holds.
 	belowShare, aboveShare = 0.8, 1.2
 	// checkTimes is how often each of them is run; checkRuns are the runs of usual length, with a closed loop, for which time
 	// is reserved.
 	checkTimes, checkRuns = 3, 2*3 + 1
-	// invalidMax is the number of successive invalid runs after which a search gives up.
+	// successive invalid runs after which a search gives up
 	invalidMax = 8
-	// closedRuns bounds the closed loops that look for a rate.
+	// closed loops that look for a rate
 	closedRuns = 5
 )
 
-// searching is a search under way.
 type searching struct {
 	KneeSpec
 	times times
@@ -98,7 +96,7 @@ type searching struct {
 	seeds uint64
 
 	knee *knee.Search                 // nil until open runs begin
-	runs map[float64][]record.KneeRun // the open runs, by rate
+	runs map[float64][]record.KneeRun // open runs, by rate
 }
 
 // FindKnee searches for the knee. With an error, of the system or ctx's cause, it also returns what it has.
@@ -131,7 +129,6 @@ func (s *searching) left(measure time.Duration, after int) bool {
 	return s.Now().Sub(s.began)+needs <= s.MaxTime
 }
 
-// percentile returns the one that judges runs.
 func (s *searching) percentile() float64 {
 	if len(s.out.Objectives) > 0 {
 		return s.out.Objectives[0].Percentile
@@ -168,7 +165,7 @@ func (s *searching) enclose(ctx context.Context) error {
 		if err := s.checkAbove(ctx, was); err != nil || s.knee.Answer().Holds == was {
 			return err
 		}
-		s.out.Check = nil // of a refuted knee
+		s.out.Check = nil // was for a refuted knee
 		s.say("%.0f %% of the knee holds, so something disturbed the runs that broke below it; the search continues", 100*aboveShare)
 	}
 }
@@ -269,7 +266,7 @@ func (s *searching) closedAt(ctx context.Context, perS float64, what string, aft
 	return nil, nil
 }
 
-// nearFactor bounds the ratio of a closed loop's rate to the wanted one.
+// nearFactor bounds the ratio of a closed loop's rate to the intended one.
 const nearFactor = 1.5
 
 // latest returns the latest run with a rate for each number in flight, preferring valid ones.
@@ -288,7 +285,6 @@ func latest(runs []record.KneeRun) []*record.KneeRun {
 	return out
 }
 
-// usable reports whether a run has trustworthy latencies.
 func usable(r *record.KneeRun) bool { return r.Valid && r.AtNS != nil }
 
 func loops(runs []*record.KneeRun) (out []knee.Closed) {
@@ -382,7 +378,6 @@ func (s *searching) judged(ctx context.Context, rate float64) (*record.KneeRun, 
 	return &r, shown, nil
 }
 
-// answer records what the search found.
 func (s *searching) answer(err error) {
 	s.out.Points, s.out.HoldsPerS, s.out.BreaksPerS = nil, nil, nil
 	unclear := 0
@@ -534,7 +529,6 @@ func threeDigits(v float64) float64 {
 	return math.Ceil(v/step) * step
 }
 
-// short formats a time with three digits; a dash for none.
 func short(ns *int64) string {
 	if ns == nil {
 		return "–"

@@ -37,7 +37,6 @@ func (a Arriving) at(perS float64) arrivals.Arrivals {
 // moreThanNeeded is the least number of measured instances, relative to what a percentile needs.
 const moreThanNeeded = 1.3
 
-// times are the durations of a run's parts.
 type times struct {
 	warmUp, measure time.Duration
 	most            time.Duration // measured at most, if instances are few
@@ -62,7 +61,6 @@ func decides(l *record.Load) bool {
 	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
 }
 
-// voting converts a run for a search.
 func voting(rate float64, l *record.Load) knee.Run {
 	r := knee.Run{Rate: rate, Overloaded: l.Overloaded, Invalid: !decides(l)}
 	for _, o := range l.Objectives {
@@ -75,7 +73,7 @@ func voting(rate float64, l *record.Load) knee.Run {
 	return r
 }
 
-// recorded converts a run for the record. asked is the rate; 0 for a closed loop of inFlight instances.
+// asked is the rate; 0 for a closed loop of inFlight instances.
 func recorded(l *record.Load, what string, asked float64, inFlight int) record.KneeRun {
 	r := record.KneeRun{
 		What: what, InFlight: inFlight, AskedPerS: asked, OfferedPerS: l.OfferedPerS, AchievedPerS: l.AchievedPerS,

@@ -11,7 +11,7 @@
 // one. (Matteson and James, JASA 109, 2014, "A Nonparametric Approach for Multiple Change Point Analysis of Multivariate Data",
 // with exponent α = 1.) Divide computes it in time O(n²) and memory O(n).
 //
-// # The two procedures
+// # The procedures
 //
 // [Permute] is E-divisive as published: it splits at the best candidate of all segments as long as a permutation test, of
 // values within their segments, finds that candidate significant. It draws from a seed, so that the same series has the same

@@ -4,7 +4,7 @@ import "math"
 
 // candidate is where a segment would be split.
 type candidate struct {
-	index int // of the first value of the second piece
+	index int // the second piece's first value
 	q     float64
 }
 

@@ -12,9 +12,9 @@ import (
 
 // Options define what Hunt accepts as a change.
 type Options struct {
-	// Window is the number of values examined together; 0 means 50, 2 is the least.
+	// values examined together; 0 means 50, 2 is the least
 	Window int
-	// MaxP bounds a change's p-value; 0 means 0.001.
+	// of a change's p-value; 0 means 0.001
 	MaxP float64
 	// MinMagnitude is the least change of a mean, relative to the smaller one: 0.05 is 5 %.
 	MinMagnitude float64
@@ -37,10 +37,10 @@ func (o Options) normal() (Options, error) {
 // Point is a change.
 type Point struct {
 	Index int
-	// Q is its energy statistic.
+	// the energy statistic
 	Q float64
 	P float64
-	// Before and After are the adjoining segments, up to the next change or the end of the series.
+	// the adjoining segments, up to the next change or the end of the series
 	Before, After Segment
 }
 
@@ -48,7 +48,7 @@ type Point struct {
 type Segment struct {
 	From, To int // series[From:To]
 	Mean     float64
-	// SD is the standard deviation over n, not n−1.
+	// the standard deviation over n, not n−1
 	SD float64
 }
 

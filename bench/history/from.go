@@ -98,9 +98,9 @@ func serverOf(p *record.Postgres) string {
 
 // BenchOrigin is what a benchmark's file lacks.
 type BenchOrigin struct {
-	// Time is when the file was made.
+	// when the file was made
 	Time time.Time
-	// Revision is the measured commit, for a file without a line "commit: …".
+	// the measured commit, for a file without a line "commit: …"
 	Revision string
 }
 

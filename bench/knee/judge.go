@@ -16,13 +16,13 @@ type Window struct {
 
 // Run is the result of a run at a rate.
 type Run struct {
-	// Rate is the intended one, in instances per second.
+	// intended, in instances per second
 	Rate float64
-	// Windows are by objective; ignored if the run is invalid or overloaded.
+	// by objective; ignored if the run is invalid or overloaded
 	Windows [][]Window
-	// Overloaded: the run's backlog grew, or not all could be sent.
+	// the run's backlog grew, or not all could be sent
 	Overloaded bool
-	// Invalid: the run decides nothing.
+	// the run decides nothing
 	Invalid bool
 }
 
@@ -31,13 +31,13 @@ type Vote int
 
 const (
 	votesBreak  Vote = -2 // the interval is above the allowed share
-	leansBreak  Vote = -1 // the share is
+	leansBreak  Vote = -1 // the share is above the allowed one
 	leaningHeld Vote = 1
 	votesHeld   Vote = 2
-	enough      Vote = 3 // the sum that decides; one that holds by far suffices
+	enough      Vote = 3 // the sum that decides; one vote that holds by far suffices
 )
 
-// confidence is that of the votes' intervals.
+// of the votes' intervals
 const confidence = 0.95
 
 // byFar is the fraction of the allowed share below which an interval holds by far.

@@ -10,17 +10,17 @@ import (
 
 // Config configures a search.
 type Config struct {
-	// Objectives must all hold; at least one.
+	// at least one; all must hold
 	Objectives []scenarios.Objective
-	// Start is the first rate, above 0: a guess at the knee.
+	// the first rate, above 0: a guess at the knee
 	Start float64
 	// Least and Most bound the rates, 0 < Least ≤ Start ≤ Most. Zero: a thousandth of Start, and a thousand times it.
 	Least, Most float64
-	// Tolerance bounds breaks/holds − 1. Zero: 0.05.
+	// of breaks/holds − 1; zero: 0.05
 	Tolerance float64
 	// Runs bounds the runs of a rate, including invalid ones, after which it stays unclear. Zero: 5.
 	Runs int
-	// Total bounds all runs. Zero: 60.
+	// bounds all runs; zero: 60
 	Total int
 }
 
@@ -47,12 +47,12 @@ const (
 // Point is a rate with its runs' votes.
 type Point struct {
 	Rate    float64
-	Votes   []Vote // of its runs, in order; 0 of an invalid one
+	Votes   []Vote // in order of its runs; 0 of an invalid one
 	Verdict Verdict
 }
 
-// Search finds the knee. The caller alternates Next, and Add with the run that Next asked for. Once Next asks for none, runs at
-// other rates may be added to check the answer; if they overrule it, Next asks for more.
+// Search finds the knee. The caller alternates Next, and Add with the run at Next's rate. Once Next requests none, runs at
+// other rates may be added to check the answer; if they overrule it, Next requests more.
 type Search struct {
 	cfg    Config
 	points []*Point // by rate
@@ -189,11 +189,11 @@ func (s *Search) Points() []Point {
 
 // Answer is what is known of the knee.
 type Answer struct {
-	// Holds is the highest rate seen to hold, in instances per second; 0 if none.
+	// the highest rate seen to hold, in instances per second; 0 if none
 	Holds float64
-	// Breaks is the lowest rate seen to break; +Inf if none.
+	// the lowest rate seen to break; +Inf if none
 	Breaks float64
-	// Tolerance is Breaks/Holds − 1; NaN if either is missing.
+	// Breaks/Holds − 1; NaN if either is missing
 	Tolerance float64
 	Kind      AnswerKind
 }

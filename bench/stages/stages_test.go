@@ -8,10 +8,10 @@ import (
 	"pulley/engine/graph"
 )
 
-// near reports whether two times are equal, up to the histograms' rounding.
+// near allows for the histograms' rounding.
 func near(a, b time.Duration) bool { return a >= b && float64(a) <= float64(b)*1.01 }
 
-// TestStages replays an instance of two successive node runs, the second of which has two attempts.
+// The second of two successive node runs has two attempts.
 func TestStages(t *testing.T) {
 	r := stages.New(time.Second, 3, 2)
 	var p, none *stages.Page
@@ -61,7 +61,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestPagesDoNotMeet has instances end and others begin while one continues: the pages must not mix.
+// Instances end and others begin while one continues: the pages must not mix.
 func TestPagesDoNotMeet(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	r := stages.New(time.Second, 1, 1)

@@ -56,8 +56,8 @@ func squares(points []Point, l Law) (sum float64) {
 type problem struct {
 	points []Point
 	face   free
-	scale  float64 // the largest throughput, which scales thresholds
-	most   float64 // the largest N
+	scale  float64 // largest throughput, which scales thresholds
+	most   float64 // largest N
 }
 
 func newProblem(points []Point, face free) *problem {
@@ -102,7 +102,7 @@ func (p *problem) each(x []float64, with func(residual float64, slopes []float64
 		i := 0
 		for k, is := range p.face {
 			if is {
-				slopes[i] = fitted * terms[k] / below // −dX/d ln(term): that of the residual
+				slopes[i] = fitted * terms[k] / below // −dX/d ln(term): the residual's
 				i++
 			}
 		}

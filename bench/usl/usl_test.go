@@ -77,9 +77,8 @@ func TestPublishedFits(t *testing.T) {
 	near(t, "made: peak", f.Peak(), 7, 0.05)
 }
 
-// TestIntervalsResemblePublishedOnes compares our intervals with those that the R package computes from the curvature at the
-// minimum: raytracer's σ in [0.033677, 0.081864] and λ in [17.868, 25.829]. Its κ has a negative lower end, which ours cannot
-// have.
+// The R package computes intervals from the curvature at the minimum: raytracer's σ in [0.033677, 0.081864] and λ in [17.868,
+// 25.829]. Its κ has a negative lower end, which ours cannot have.
 func TestIntervalsResemblePublishedOnes(t *testing.T) {
 	f := fit(t, raytracer, usl.Options{Seed: 1})
 	for _, c := range []struct {
@@ -98,7 +97,7 @@ func TestIntervalsResemblePublishedOnes(t *testing.T) {
 	near(t, "κ's upper end", f.KappaIn.Hi, 0.000214, 0.00015)
 }
 
-// TestExactLawsAreFound fits noiseless points of laws of all kinds, those at the bounds included.
+// Noiseless points are of laws of all kinds, those at the bounds included.
 func TestExactLawsAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		law := usl.Law{
@@ -126,7 +125,7 @@ func TestExactLawsAreFound(t *testing.T) {
 	})
 }
 
-// noisy returns runs of a law with a relative noise of spread.
+// noisy has a relative noise of spread.
 func noisy(law usl.Law, values []float64, runs int, spread float64, r *rand.Rand) (out []usl.Point) {
 	for _, n := range values {
 		for range runs {
@@ -136,7 +135,7 @@ func noisy(law usl.Law, values []float64, runs int, spread float64, r *rand.Rand
 	return out
 }
 
-// TestIntervalsCover counts how often the intervals contain the true value.
+// The intervals must contain the true value so often.
 func TestIntervalsCover(t *testing.T) {
 	law := usl.Law{Lambda: 1000, Sigma: 0.05, Kappa: 0.002}
 	tries := depth.Of(40, 400)
@@ -173,7 +172,7 @@ func TestIntervalsCover(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	law := usl.Law{Lambda: 1000, Sigma: 0.1, Kappa: 0.0005} // with a peak at 42
+	law := usl.Law{Lambda: 1000, Sigma: 0.1, Kappa: 0.0005} // peak at 42
 	for name, c := range map[string]struct {
 		data []usl.Point
 		want string
