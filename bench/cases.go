@@ -14,9 +14,9 @@ import (
 
 // CaseOptions select the workloads to run.
 type CaseOptions struct {
-	Scenarios   []string        // names or files of scenarios, each optionally with =SIZE or =SIZE,SIZE; none: all usual ones
-	Sizes       []string        // "10,50,100" for every scenario, or "fanout=10,50" for one; none: the defaults
-	Few         bool            // two smallest default sizes only
+	Scenarios   []string // names or files of scenarios, each optionally with =SIZE or =SIZE,SIZE; none: all usual ones
+	Sizes       []string // "10,50,100" for every scenario, or "fanout=10,50" for one; none: the defaults
+	Few         bool
 	Traces      []string        // WfFormat files, each a case of the scenario trace; none: generated ones
 	Undisturbed bool            // a case under pressure also runs without it
 	Set         []string        // NAME=VALUE, for each scenario with that parameter
@@ -95,7 +95,7 @@ func CaseOf(m *scenarios.Mix, source string) Case {
 	return k
 }
 
-// undisturbed returns the case without its pressure and under its own name; m was built without it. A relay for distance stays.
+// undisturbed returns the case without its pressure and under its own name. A relay for distance stays.
 func (c Case) undisturbed(m *scenarios.Mix) Case {
 	m.Name += undisturbedSuffix
 	duplicate := CaseOf(m, c.Source)
@@ -184,7 +184,6 @@ func traceCases(s scenarios.Scenario, files []string, opts scenarios.Options) ([
 	return out, nil
 }
 
-// sizes are those of one scenario, or of all others.
 type sizes struct {
 	all []int
 	of  map[string][]int
@@ -208,7 +207,7 @@ func (s sizes) forScenario(w expectedScenario, o CaseOptions, opts scenarios.Opt
 	return list
 }
 
-// fewSizes bounds the sizes of a scenario with Few: two show growth.
+// Two sizes show growth.
 const fewSizes = 2
 
 func parseSizes(texts []string) (sizes, error) {

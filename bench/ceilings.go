@@ -27,9 +27,9 @@ func ceilingOf(s designs.Spec) string {
 }
 
 type ceilings struct {
-	meter    *ceiling.Meter // nil: no ceilings
+	meter    *ceiling.Meter
 	writes   map[caseKey]record.InstanceWrites
-	warnings []string // why something was not measured
+	warnings []string
 	result   *record.Ceilings
 }
 
@@ -89,9 +89,8 @@ func (c *ceilings) derive(ctx context.Context, cases []Case) []record.InstanceWr
 	return all
 }
 
-// Bounds of the shapes that a comparison measures.
 const (
-	maxShapes = 3    // numbers of node runs per instance
+	maxShapes = 3
 	alike     = 1.1  // two numbers within this ratio count as one
 	largest   = 1000 // above it, an instance's own rows hardly matter
 )
@@ -132,7 +131,6 @@ func (c *ceilings) round(ctx context.Context) {
 	c.result = c.meter.Result()
 }
 
-// fill adds the results to the summary, and to every row its fraction or the reason why it has none.
 func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 	out.Ceilings = c.result
 	for i := range out.Rows {

@@ -36,7 +36,6 @@ func TestCeilingOfABackend(t *testing.T) {
 	}
 }
 
-// ceilingConnections are few: these tests only need measured ceilings.
 func ceilingConnections() []int { return depth.Of([]int{1, 2}, nil) }
 
 // Every row has the fraction of its own ceiling, from the same run.
@@ -45,7 +44,7 @@ func TestFractions(t *testing.T) {
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{"10"}}),
 		Backends: specs(t, "push", "pull", "memory"), Runs: 1, InFlight: 2, MinNodes: 20, Ceilings: ceiling.MinDuration, CeilingConnections: ceilingConnections(),
 	}
-	var order []string // each measurement once
+	var order []string
 	cfg.Progress = func(p bench.Progress) {
 		what := p.Backend
 		if p.Ceiling != "" {

@@ -20,17 +20,16 @@ type clients struct {
 	engines []*engine.Engine
 	gate    *gate
 	next    atomic.Int64
-	stored  atomic.Int64 // confirmed submissions
-	idle    chan int     // clients without an instance
+	stored  atomic.Int64
+	idle    chan int // clients without an instance
 	list    []client
 }
 
 type client struct {
 	count  int
-	waited time.Duration // sum over its instances
+	waited time.Duration
 }
 
-// submittersMax bounds concurrent submissions.
 const submittersMax = 256
 
 // unheard is the time without an ended instance after which the store is queried: an instance whose COMMIT was lost in transit
@@ -150,7 +149,7 @@ func (c *clients) fairness() *float64 {
 	return &ratio
 }
 
-// fair records how evenly clients and engines were treated. applied has a count for each engine.
+// applied has a count for each engine.
 func (c *clients) fair(s *record.Sample, applied []int64) {
 	f := record.Fairness{Instances: c.fairness()}
 	if least, most := minmax(applied); len(applied) > 1 && least > 0 {

@@ -29,15 +29,15 @@ type CompareConfig struct {
 
 	// Loads are the modes in which every case is run. Nil: one mode, of Workers, InFlight and MinNodes.
 	Loads           []Load
-	OwnLoads        bool          // a scenario's own run settings override Loads
-	Workers         int           // see Load
-	InFlight        int           // see Load
+	OwnLoads        bool // a scenario's own run settings override Loads
+	Workers         int
+	InFlight        int
 	Engines         int           // on the store, each with its own Workers and connections. Zero: 1
 	Profile         bool          // samples processor time in each run; excludes any other CPU profile
 	HoldTransaction bool          // no action returns before min(InFlight, all) instances were submitted
 	Clear           bool          // cleans up ended instances before the counters are read, so that they include the cleanup
 	SamplePause     time.Duration // between reads of what sessions wait for. Zero: 20 ms, at almost no cost
-	MinNodes        int           // see Load
+	MinNodes        int
 	RunTimeout      time.Duration // a longer run is invalid. Zero: 5 min
 	Seed            uint64        // for generated traces; in the manifest
 	Plant           Plant         // a fault in every run; zero: none
@@ -72,7 +72,7 @@ type Case struct {
 
 // Progress is the state of a comparison.
 type Progress struct {
-	Done, Total int // runs
+	Done, Total int
 	Case        string
 	Backend     string
 	Mode        string
@@ -276,7 +276,7 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b d
 	return nil
 }
 
-// pilot plans the runs of a case on a backend. For runs of a given time, pilot runs find the number of instances.
+// For runs of a given time, pilot runs find the number of instances.
 func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, load Load) (runPlan, error) {
 	plan := func(perS float64) runPlan {
 		p := load.plan(k.Workload.Nodes, perS)
@@ -365,7 +365,7 @@ func (c *comparer) finish() *Comparison {
 	return out
 }
 
-// claims names the backends that the published claims apply to: the first push, and all pulls.
+// The published claims apply to the first push, and to all pulls.
 func (c *comparer) claims() stats.Comparison {
 	out := stats.Comparison{Fanout: "fanout", Loop: "loop", LoopSize: 32, Mode: c.cfg.Loads[0].Mode}
 	for _, b := range c.cfg.Backends {
@@ -421,7 +421,7 @@ func loadsText(loads []Load) string {
 	return strings.Join(parts, "; ")
 }
 
-// baselineOf names the backend that the others are compared with: the first push, else the first.
+// baselineOf is the first push, else the first backend.
 func baselineOf(backends []designs.Spec) string {
 	i := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.Name() == "push" })
 	return backends[max(i, 0)].String()

@@ -54,7 +54,6 @@ func compare(t *testing.T, cfg bench.CompareConfig) *bench.Comparison {
 	return out
 }
 
-// traces are the real ones if there are any; else generated ones are run.
 func traces(t *testing.T) []string {
 	t.Helper()
 	dir := os.Getenv("PULLEY_WFINSTANCES")

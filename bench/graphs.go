@@ -47,7 +47,6 @@ func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error
 	return all, nil
 }
 
-// walker runs one instance by its plans and counts what remains after each commit.
 type walker struct {
 	*model.Instance[struct{}]
 	execute func(t backend.Task) (json.RawMessage, *plan.Failure)
@@ -101,7 +100,6 @@ func walk(ctx context.Context, w *scenarios.Workload, program *plan.Program) (re
 	return k.found, err
 }
 
-// next completes the run that was queued first.
 func (k *walker) next() (ended bool, err error) {
 	if len(k.queue) == 0 {
 		return true, errors.New("nothing is queued and the instance has not ended")

@@ -55,7 +55,6 @@ func TestGraphsAreFew(t *testing.T) {
 	}
 }
 
-// The error names the instance that cannot run.
 func TestWritesThatCannotBeFound(t *testing.T) {
 	broken := cases(t, bench.CaseOptions{Scenarios: []string{"chain=5"}})[0]
 	broken.Workload.Input = []byte("7")

@@ -21,16 +21,15 @@ type ledger struct {
 	began     time.Time
 	random    uuid.UUID // part of every id
 	batch     *instanceBatch
-	layouts   []*layout        // by workload of the batch
-	stages    *stages.Recorder // nil: stages are not recorded
+	layouts   []*layout
+	stages    *stages.Recorder
 	instances []account
 }
 
-// layout maps a graph's node runs to places.
 type layout struct {
 	places  []int32 // by graph.NodeID; -1: no own runs
-	width   int     // nodes with own runs
-	actions []bool  // by place: whether it is an action, which counts as a node run
+	width   int
+	actions []bool // by place: whether it is an action, which counts as a node run
 }
 
 // account is one instance's page; zero until it is submitted.
@@ -40,7 +39,7 @@ type account struct {
 	layout    *layout
 	client    int32
 	ended     bool
-	runs      int32 // actions with an applied completion
+	runs      int32
 	submitted int64
 	stored    int64        // when confirmed; zero: not, or not recorded
 	received  int64        // when the client had the result; zero: not, or not recorded
@@ -48,14 +47,14 @@ type account struct {
 	flat      []word       // by place: runs with an empty path
 	deep      [][]word     // by place and index: runs with one index; allocated on demand
 	stages    *stages.Page // nil: not recorded
-	odd       *odd         // nil for most instances
+	odd       *odd
 }
 
 type odd struct {
 	remaining map[graph.Run]*word // with longer paths
 	again     map[attempt]bool    // applied attempts after the first
 	spilled   []time.Duration     // hops of attempts that were followed by others
-	twice     string              // the first completion applied twice
+	twice     string
 }
 
 // oddity creates a.odd if needed. The page's lock must be held.
@@ -66,7 +65,6 @@ func (a *account) oddity() *odd {
 	return a.odd
 }
 
-// attempt is applied once.
 type attempt struct {
 	run    graph.Run
 	number int
@@ -201,7 +199,7 @@ func single(p graph.Path) (int, bool) {
 	return n, n < indexMax
 }
 
-// lease notes after which completion a task arrived. The page's lock must be held.
+// The page's lock must be held.
 func (a *account) lease(w *word) {
 	if *w&wordStarted != 0 {
 		a.oddity().spilled = append(a.oddity().spilled, time.Duration(*w>>wordBits))
@@ -209,14 +207,14 @@ func (a *account) lease(w *word) {
 	*w = *w&(wordApplied|wordCounted) | word(a.offered)<<wordBits
 }
 
-// start ends the hop. The page's lock must be held.
+// The page's lock must be held.
 func (w *word) start(now int64) {
 	if cause := int64(*w >> wordBits); *w&wordStarted == 0 && cause > 0 {
 		*w = *w&wordFlags | wordStarted | word(max(now-cause, 0))<<wordBits
 	}
 }
 
-// apply notes an applied completion. The page's lock must be held.
+// The page's lock must be held.
 func (l *ledger) apply(a *account, w *word, run graph.Run, number int) {
 	switch {
 	case number <= 1 && *w&wordApplied != 0:

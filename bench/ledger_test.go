@@ -15,7 +15,7 @@ import (
 	"pulley/scenarios"
 )
 
-// ledgerGraph has an assignment without runs at 0, an action at 1, a sleep at 2.
+// Nodes: an assignment without runs, an action, a sleep.
 func ledgerGraph() *graph.Graph {
 	return &graph.Graph{Nodes: []*graph.Node{{Kind: graph.Assign}, {Kind: graph.Action}, {Kind: graph.Sleep}}}
 }
@@ -133,7 +133,6 @@ func TestLedgerTellsTheClient(t *testing.T) {
 	}
 }
 
-// BenchmarkWatch measures the cost per node run.
 func BenchmarkWatch(b *testing.B) {
 	w := newWatching()
 	for i := 0; b.Loop(); i++ {

@@ -17,12 +17,11 @@ import (
 	"pulley/scenarios"
 )
 
-// instanceBatch is what the instances of a case run, ready to be submitted.
 type instanceBatch struct {
 	mix      *scenarios.Mix
 	programs []*plan.Program // by workload of the mix
-	expected []expectation   // by workload
-	executor worker.Executor // for all actions
+	expected []expectation
+	executor worker.Executor
 }
 
 func (c *Case) mix() *scenarios.Mix {
@@ -86,7 +85,6 @@ func (l *instanceBatch) request(i int, id uuid.UUID) engine.SubmitRequest {
 	return engine.SubmitRequest{ID: id, Program: l.programs[of], Input: l.mix.Workloads[of].Input}
 }
 
-// check returns what is wrong with the end of the i-th instance.
 func (l *instanceBatch) check(i int, in backend.Instance) error { return l.expected[l.of(i)].check(in) }
 
 func (l *instanceBatch) nodes(i int) (least, most int) {

@@ -34,7 +34,6 @@ type Load struct {
 	RunTime time.Duration
 }
 
-// Bounds of the instances in flight of a Load with NodesInFlight.
 const (
 	instancesLeast = 8  // at least, as far as InFlight allows
 	instancesOnce  = 16 // at most, before a pilot run has measured the rate
@@ -108,7 +107,7 @@ func (c CompareConfig) loadsOf(k *Case) []Load {
 	return loads
 }
 
-// loadWith returns the load closest to one with inFlight instances. If several, the mode names the number.
+// If several, the mode names the number.
 func (c CompareConfig) loadWith(inFlight int, several bool) Load {
 	alone := func(l Load) bool { return l.Mode == record.ModeAlone }
 	like := c.Loads[len(c.Loads)-1]
@@ -146,7 +145,6 @@ type runPlan struct {
 	inFlight  int
 }
 
-// plan plans a run of instances with so many node runs; perS as for inFlight.
 func (l Load) plan(nodes int, perS float64) runPlan {
 	p := runPlan{load: l, inFlight: l.inFlight(nodes, perS)}
 	switch {
@@ -166,7 +164,6 @@ func (l Load) plan(nodes int, perS float64) runPlan {
 // instancesMax bounds the instances of a run: each has a page in the run's ledger.
 const instancesMax = 2_000_000
 
-// A pilot run is repeated until it is long enough.
 const (
 	pilotTries = 4
 	// pilotGrows bounds the growth from one pilot to the next, of instances in the run and in flight.

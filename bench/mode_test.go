@@ -48,7 +48,7 @@ func TestBothModes(t *testing.T) {
 		if s.Mode == record.ModeSaturated {
 			least, most = 8, 100
 			if s.Nodes == 10 {
-				most = 40 // 400 node runs
+				most = 40
 			}
 		}
 		if s.InFlight < least || s.InFlight > most || s.Instances < s.InFlight {

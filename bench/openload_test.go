@@ -20,7 +20,6 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// slow has one action, which takes 20 ms.
 var slow = map[string]string{
 	"slow.yaml": "about: slow\nprogram: slow.ir\nactions: {work: {service: 20ms, gives: 7}}\ninput: {}\narrivals: poisson:20/s\nobjective: {p50: 1h}\n" +
 		"run: {workers: 3, engines: 2, measure: 2s, drain: 30s}\n",
@@ -66,7 +65,6 @@ func TestWrongResultsOppose(t *testing.T) {
 	}
 }
 
-// A run of an hour is stopped.
 func TestRunIsEnded(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0]})
@@ -202,7 +200,6 @@ func TestLoadIsWritten(t *testing.T) {
 	}
 }
 
-// A table of percentiles has four columns; the last is not read.
 func tableOf(t *testing.T, file string) (p50 float64, total int) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -217,7 +214,7 @@ func tableOf(t *testing.T, file string) (p50 float64, total int) {
 		value, err1 := strconv.ParseFloat(fields[0], 64)
 		percentile, err2 := strconv.ParseFloat(fields[1], 64)
 		if err := errors.Join(err1, err2); err != nil {
-			continue // the head
+			continue
 		}
 		if percentile <= 0.5 {
 			p50 = value

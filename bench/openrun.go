@@ -25,8 +25,8 @@ type openRunning struct {
 	submitTo OpenRun
 	pacer    *load.Pacer
 	times    []time.Duration // nil: closed arrivals
-	end      time.Duration   // of the arrivals
-	span     time.Duration   // of intervals
+	end      time.Duration
+	span     time.Duration
 	watch    *watch
 
 	ctx      context.Context // for submissions; ends with the run
@@ -35,7 +35,7 @@ type openRunning struct {
 	ended    atomic.Int64
 	dropped  atomic.Int64
 	inFlight atomic.Int64
-	wake     chan struct{} // signalled when an instance has ended
+	wake     chan struct{}
 
 	mu    sync.Mutex
 	wrong []string
@@ -125,7 +125,7 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	return found, err
 }
 
-// cut ends the arrivals now, without the unhandled ones. It returns false if nothing was measured yet.
+// cut returns false if nothing was measured yet.
 func (r *openRunning) cut(now time.Duration) bool {
 	if r.times != nil {
 		r.times = r.times[:r.pacer.Handled()]
@@ -172,7 +172,7 @@ func (r *openRunning) complain(err error) {
 	}
 }
 
-// receive receives and checks results. It signals idle whenever none is in flight.
+// receive signals idle whenever none is in flight.
 func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -212,7 +212,6 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// drain waits until nothing is in flight, at most for the drain time.
 func (r *openRunning) drain(ctx context.Context, idle <-chan struct{}) error {
 	deadline := time.NewTimer(r.submitTo.Drain)
 	defer deadline.Stop()

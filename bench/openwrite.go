@@ -13,7 +13,6 @@ import (
 	"pulley/reports/record"
 )
 
-// Names of the histograms of a run under load.
 const (
 	LoadLogFile      = "load.hlog"
 	LatencyTableFile = "latency.hgrm"
@@ -61,7 +60,7 @@ func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
 	}
 }
 
-// histogramsOf makes histograms of the requests intended in [from, to); requests are in order.
+// of those intended in [from, to); requests are in order
 func histogramsOf(requests []load.Request, from, to time.Duration) (latency, service *measure.Hist) {
 	latency, service = measure.NewHist(), measure.NewHist()
 	first := sort.Search(len(requests), func(i int) bool { return requests[i].Intended >= from })

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// own writes files into a folder, and returns the path of the first.
 func own(t *testing.T, first string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,7 +23,6 @@ func own(t *testing.T, first string, files map[string]string) string {
 	return filepath.Join(dir, first)
 }
 
-// orders is a scenario as a person would write it.
 var orders = map[string]string{
 	"orders.yaml": `about: Orders that are charged, reserved and mailed.
 program: orders.ir
@@ -96,7 +94,7 @@ func TestWrongEndsAreSeen(t *testing.T) {
 		"nothing":  {func(k *bench.Case) { k.Mix.Workloads[0].Ends = nil }, "nothing says how its instances should end"},
 	} {
 		list := cases(t, bench.CaseOptions{Scenarios: []string{filepath.Join(dir, "fails.yaml")}})
-		for i := range list[0].Mix.Workloads { // only those that fail
+		for i := range list[0].Mix.Workloads {
 			list[0].Mix.Workloads[i] = list[0].Mix.Workloads[failing(t, &list[0])]
 		}
 		c.plant(&list[0])

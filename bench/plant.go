@@ -73,7 +73,7 @@ func (p Plant) exec(ctx context.Context, open designs.OpenOptions, statement str
 // payEvery is how often a slowed run burns what is due: asking costs a fraction of a millisecond.
 const payEvery = 10 * time.Millisecond
 
-// slowed burns processor time while actions are executed. Nil does nothing.
+// Nil does nothing.
 type slowed struct {
 	share      float64
 	wall       bool // the share is of elapsed time
@@ -81,12 +81,11 @@ type slowed struct {
 
 	mu    sync.Mutex
 	began time.Time
-	used  measure.Used // at the beginning
+	used  measure.Used
 	last  time.Time
 	burnt time.Duration
 }
 
-// slow returns nil for no slowdown.
 func (p Plant) slow(processors measure.Processors, inFlight int) *slowed {
 	if p.Slowdown == 0 {
 		return nil

@@ -33,7 +33,6 @@ func TestUnderPressure(t *testing.T) {
 	}
 }
 
-// Without its pressure, a scenario with large results has small ones.
 func TestPayloadsAreSmallWithoutPressure(t *testing.T) {
 	list := cases(t, bench.CaseOptions{Scenarios: []string{"large-payloads"}, Sizes: []string{"2,3"}, Undisturbed: true})
 	if len(list) != 4 {
@@ -41,7 +40,7 @@ func TestPayloadsAreSmallWithoutPressure(t *testing.T) {
 	}
 	for i, k := range list {
 		least, most := 1, 1000
-		if i%2 == 1 { // after the case under pressure
+		if i%2 == 1 {
 			least, most = 100_000, 200_000
 		}
 		if n := len(k.Workload.Expected); n < least || n > most {

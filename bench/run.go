@@ -30,7 +30,6 @@ const (
 	lease    = time.Minute
 )
 
-// leaveWithin bounds how long the sessions of an ended run may remain.
 const leaveWithin = time.Minute
 
 type runner struct {
@@ -39,7 +38,7 @@ type runner struct {
 	sampler    *measure.ActivitySampler
 	server     *record.Postgres
 	processors measure.Processors
-	profiled   *profile.Profile // the last run's; nil: none
+	profiled   *profile.Profile
 	serial     int
 	prefix     string
 }
@@ -230,7 +229,6 @@ func (r *runner) profile() (end func(*record.CPU) error, err error) {
 	}, nil
 }
 
-// workers are the engines of a run, each with its own connections.
 type workers struct {
 	engines  []*engine.Engine
 	backends []backend.Backend
@@ -238,7 +236,7 @@ type workers struct {
 
 type workerPool struct {
 	workers, engines int
-	observer         func() engine.Observer // called for each engine
+	observer         func() engine.Observer
 }
 
 // startWorkers opens the backends and starts the engines. Without a server, all engines must share one backend.
@@ -288,7 +286,6 @@ func (c *workers) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clear cleans up ended instances, as engines do periodically.
 func (c *workers) clear(ctx context.Context) error {
 	b := c.backends[0]
 	for shard := range b.Shards() {

@@ -55,7 +55,6 @@ func BenchmarkScenario(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency runs one instance after another on an idle system.
 func BenchmarkLatency(b *testing.B) {
 	units()
 	for _, s := range []struct {
@@ -128,7 +127,6 @@ func (m *means) add(unit string, v float64) {
 	m.runs[unit]++
 }
 
-// row leaves out a figure that could not be measured.
 func (m *means) row(r *record.Row) {
 	if r.NodesPerS != nil {
 		m.add("nodes/s", r.NodesPerS.Median)

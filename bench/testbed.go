@@ -58,7 +58,7 @@ type OpenRun struct {
 
 // OpenProgress is the state of a run.
 type OpenProgress struct {
-	Elapsed, End           time.Duration // End is the arrivals' end
+	Elapsed, End           time.Duration
 	Sent, Ended, Dropped   int
 	InFlight, InFlightMost int
 	Draining               bool
@@ -160,7 +160,6 @@ func (t *Testbed) startWorkers(ctx context.Context) (err error) {
 	return err
 }
 
-// fire stops the engines and drops the schema.
 func (t *Testbed) fire(ctx context.Context) error {
 	var errs []error
 	if t.workers != nil {

@@ -82,7 +82,6 @@ func TestOpenRuns(t *testing.T) {
 	}
 }
 
-// dsn is empty for a backend that needs no database.
 func dsn(t *testing.T, name string) string {
 	t.Helper()
 	if !specs(t, name)[0].NeedsPostgres() {

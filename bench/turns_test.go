@@ -69,7 +69,6 @@ func TestLeftoversCostTheEngines(t *testing.T) {
 	}
 }
 
-// turnsBed counts what each engine has submitted.
 type turnsBed struct {
 	*Testbed
 	submitted []*atomic.Int64

@@ -54,7 +54,7 @@ type watch struct {
 
 const problemsMax = 5
 
-// newWatch returns a watch of so many instances; each client has one in flight.
+// Each client has one instance in flight.
 func newWatch(lot *instanceBatch, instances, clients int) *watch {
 	return &watch{ledger: newLedger(lot, instances), spans: make([]int64, instances), ended: make(chan backend.Instance, clients)}
 }
@@ -76,7 +76,6 @@ func (w *watch) observer() engine.Observer {
 	}
 }
 
-// problem keeps an engine's first problems.
 func (w *watch) problem(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -85,7 +84,6 @@ func (w *watch) problem(err error) {
 	}
 }
 
-// notes do not make the run invalid.
 func (w *watch) notes() []string {
 	var out []string
 	if n := w.stale.Load(); n > 0 {
@@ -180,7 +178,7 @@ func (w *watch) end(in backend.Instance, _ time.Time) {
 	defer a.mu.Unlock()
 	if !a.ended {
 		a.ended = true
-		w.ended <- in // never blocks: capacity for each client
+		w.ended <- in // capacity for each client
 	}
 }
 
@@ -197,7 +195,6 @@ func (w *watch) open() (uuid.UUID, bool) {
 	return uuid.Nil, false
 }
 
-// received notes that an instance's client has its result, and returns the client and the instance's duration.
 func (w *watch) received(id uuid.UUID, at time.Time) (client int, waited time.Duration) {
 	a := w.account(id) // exists: its end was received
 	defer a.mu.Unlock()
@@ -213,7 +210,6 @@ func (w *watch) note(id uuid.UUID, at time.Time) {
 	a.received = w.since(at)
 }
 
-// query waits for an instance that may have ended without a notification.
 func (w *watch) query(ctx context.Context, e *engine.Engine) {
 	if id, ok := w.open(); ok {
 		if in, err := e.Wait(ctx, id); err == nil {
@@ -256,7 +252,7 @@ func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Warnings = append(s.Warnings, w.notes()...)
 }
 
-// total returns the number of node runs if instances differ in it, else zero.
+// 0 if all instances have the same number
 func (w *watch) total(s *record.Sample) int {
 	total, alike := 0, true
 	for i := range w.instances {
@@ -273,7 +269,7 @@ func (w *watch) total(s *record.Sample) int {
 	return total
 }
 
-// miscounted describes what is wrong with an instance's number of node runs; empty: nothing.
+// empty: nothing is wrong
 func miscounted(a *account, least, most int) string {
 	switch runs := int(a.runs); {
 	case runs >= least && runs <= most:

@@ -14,7 +14,6 @@ import (
 	"pulley/scenarios"
 )
 
-// measured compares a program with itself on memory.
 func measured(t *testing.T, source, expected string, nodes int) *record.Sample {
 	t.Helper()
 	g, err := graph.CompileText("watched.ir", []byte(source), ir.Limits{})

@@ -36,7 +36,7 @@ func (c *Comparison) Write(dir string) error {
 
 const profilePattern = "cpu-*.pb.gz"
 
-// writeProfiles writes a profile for each row that has one, for go tool pprof, and removes those of an earlier comparison.
+// Files of an earlier comparison are removed.
 func (c *Comparison) writeProfiles(dir string) error {
 	old, err := filepath.Glob(filepath.Join(dir, profilePattern))
 	if err != nil {

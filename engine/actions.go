@@ -10,7 +10,7 @@ import (
 // for all, and a small map.
 type actions struct {
 	pages  map[dispatch.TaskID]*actionPage // keys: id / pageActions
-	newest *actionPage                     // the last one made; at is its key
+	newest *actionPage
 	at     dispatch.TaskID
 }
 
@@ -20,7 +20,7 @@ const pageActions = 16
 type actionPage struct {
 	contexts [pageActions]actionContext
 	running  [pageActions]bool
-	count    int // running tasks
+	count    int
 }
 
 func (a *actions) add(parent context.Context, id dispatch.TaskID) *actionContext {
@@ -50,7 +50,7 @@ func (a *actions) get(id dispatch.TaskID) *actionContext {
 	return &p.contexts[id%pageActions]
 }
 
-// remove forgets the context of a task. The task may still use it.
+// The task may still use its context.
 func (a *actions) remove(id dispatch.TaskID) {
 	p := a.pages[id/pageActions]
 	p.running[id%pageActions] = false

@@ -36,7 +36,6 @@ func TestActionsOnPages(t *testing.T) {
 	}
 }
 
-// Consecutive tasks cost one allocation for each page, also if each ends before the next starts.
 func TestActionsAreAllocatedTogether(t *testing.T) {
 	a := actions{pages: map[dispatch.TaskID]*actionPage{}}
 	id, ctx := dispatch.TaskID(0), t.Context()

@@ -68,7 +68,7 @@ func (e *Engine) endedElsewhere(ctx context.Context, leases []backend.Lease, hel
 	return ended
 }
 
-// skew is how far Clock is from the clock of the leases' ends that the backend returns.
+// between Clock and the clock of the leases' ends that the backend returns
 func (e *Engine) skew() time.Duration {
 	if e.cfg.Clock == nil {
 		return 0
@@ -76,7 +76,7 @@ func (e *Engine) skew() time.Duration {
 	return time.Until(e.cfg.Clock())
 }
 
-// shift moves the times of a reply to a clock that differed by skew when the call began.
+// skew is that of the call's begin.
 func shift(c *backend.Committed, skew time.Duration) {
 	if skew == 0 {
 		return
@@ -110,7 +110,7 @@ func (e *Engine) callBackend(ctx context.Context, c *dispatch.Call) (reply dispa
 	return reply
 }
 
-// execute runs a task and sends its end to the loop, even if the action ends its goroutine.
+// The end reaches the loop even if the action ends its goroutine.
 func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	done, returned := dispatch.Done{Task: start.ID}, false
 	defer func() {

@@ -17,7 +17,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// childProcess is this test binary, started as an engine on another test's store.
 type childProcess struct {
 	*testing.T
 	design      designs.Spec
@@ -65,7 +64,6 @@ func (c *childProcess) run(cfg engine.Config, actions ...worker.Action) {
 	}
 }
 
-// killSelf returns only if the SIGKILL fails.
 func killSelf() error {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {

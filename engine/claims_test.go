@@ -45,7 +45,7 @@ func TestClaimsCostTheSameBesideABacklog(t *testing.T) {
 }
 
 type claimCost struct {
-	rows, pages float64 // what claims read
+	rows, pages float64
 	took        time.Duration
 }
 
@@ -83,7 +83,7 @@ func (s *site) claims(times, most int) (cost claimCost) {
 	return cost
 }
 
-// reads counts the rows read of the store's tables, and the pages of tables and indexes.
+// rows read of the store's tables, and pages of tables and indexes
 func (s *site) reads() claimCost {
 	s.Helper()
 	return claimCost{

@@ -9,7 +9,7 @@ import (
 // actionContext is the context of one action. Most actions do not use it, so it makes a real context, which takes memory and a
 // channel, only when it is used.
 type actionContext struct {
-	parent context.Context // never ends
+	parent context.Context
 
 	mu    sync.Mutex
 	real  context.Context // nil: not used yet
@@ -32,7 +32,7 @@ func (c *actionContext) cancel(cause error) {
 	}
 }
 
-// why returns the cause of the end. nil: not ended, or the action has returned.
+// nil: not ended, or the action has returned
 func (c *actionContext) why() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

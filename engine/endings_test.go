@@ -40,7 +40,7 @@ func TestEndsElsewhereAreLookedUp(t *testing.T) {
 		after  time.Duration
 	}{
 		{"told", false, dispatch.ErrInstanceEnded, 10 * time.Second},
-		{"not told", true, dispatch.ErrLeaseLost, 25 * time.Second}, // half a lease later
+		{"not told", true, dispatch.ErrLeaseLost, 25 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -37,10 +37,10 @@ type Engine struct {
 	programs programCache
 
 	work          context.Context // for actions and calls: Start's values, without an end
-	background    context.Context // ends with the loop
+	background    context.Context
 	endBackground context.CancelFunc
 	running       sync.WaitGroup // all goroutines except the loop's and the pool's
-	pool          *pool          // runs tasks and calls
+	pool          *pool
 
 	mu      sync.Mutex
 	begun   bool // Start or Stop was called

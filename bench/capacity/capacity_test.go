@@ -224,7 +224,7 @@ func TestTheCheckTakesTheMiddle(t *testing.T) {
 	good := func(ns int64) record.KneeRun { return of(ns, true, false) }
 	for _, c := range []struct {
 		runs []record.KneeRun
-		want int64 // 0: none
+		want int64
 	}{
 		{nil, 0},
 		{[]record.KneeRun{good(20), good(30), good(10)}, 20},
@@ -258,7 +258,6 @@ func TestTheCheckLeavesInvalidLoopsOut(t *testing.T) {
 	}
 }
 
-// Searches cannot find anything, or are ended.
 func TestSearchesEnd(t *testing.T) {
 	objective := func(most time.Duration) []record.KneeObjective {
 		return []record.KneeObjective{{Percentile: 99, MostNS: int64(most)}}

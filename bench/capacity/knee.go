@@ -35,7 +35,7 @@ type KneeSpec struct {
 	Seed    uint64 // for the arrivals
 	Limits  load.Limits
 
-	Now func() time.Time  // nil: time.Now
+	Now func() time.Time
 	Say func(line string) // called after every run; may be nil
 }
 
@@ -63,10 +63,8 @@ const (
 	// runs of usual length in a search
 	partsOfTime = 36
 	// the part of that time that one run may take if instances are few
-	longestPart = 6
-	// the part of a run that warms up
-	warmingPart = 4
-	// saturatingPart is the part of the greatest number in flight that saturates a closed loop; at least saturatingLeast do.
+	longestPart     = 6
+	warmingPart     = 4
 	saturatingPart  = 10
 	saturatingLeast = 8
 	// ladderStep multiplies the instances in flight from one closed loop to the next on the way to saturation. A loop whose
@@ -122,7 +120,7 @@ func FindKnee(ctx context.Context, spec KneeSpec) (*record.Knee, error) {
 	return out, err
 }
 
-// left reports whether there is time for a run of a length, and for after runs of usual length.
+// left reports whether there is time for a run, and for after runs of usual length.
 func (s *searching) left(measure time.Duration, after int) bool {
 	usual := s.times.warmUp + s.times.measure
 	needs := s.times.warmUp + measure + time.Duration(after)*usual
@@ -155,7 +153,7 @@ func (s *searching) search(ctx context.Context) error {
 }
 
 // enclose climbs until the knee is enclosed, and checks above it. If the check's rate holds, the runs that broke below it were
-// disturbed, and the search continues from there.
+// disturbed: the search continues from there.
 func (s *searching) enclose(ctx context.Context) error {
 	for {
 		if err := s.climb(ctx); err != nil || s.out.BreaksPerS == nil || s.out.HoldsPerS == nil {
@@ -165,12 +163,12 @@ func (s *searching) enclose(ctx context.Context) error {
 		if err := s.checkAbove(ctx, was); err != nil || s.knee.Answer().Holds == was {
 			return err
 		}
-		s.out.Check = nil // was for a refuted knee
+		s.out.Check = nil
 		s.say("%.0f %% of the knee holds, so something disturbed the runs that broke below it; the search continues", 100*aboveShare)
 	}
 }
 
-// saturate runs closed loops with more and more in flight until the rate stops growing, and returns the highest rate.
+// saturate runs closed loops with more and more in flight until the rate stops growing, and returns the highest.
 func (s *searching) saturate(ctx context.Context) (perS float64, err error) {
 	enough, best := max(s.InFlightMost/saturatingPart, saturatingLeast), 0
 	for n := 1; ; n = min(n*ladderStep, enough) {
@@ -233,8 +231,8 @@ func (s *searching) run(ctx context.Context, a arrivals.Arrivals, measure, drain
 	})
 }
 
-// closedAt looks for a closed loop with a rate, and returns the nearest valid one; nil: none is near. Invalid runs also help to
-// find the number in flight.
+// closedAt returns the nearest valid closed loop to a rate; nil: none is near. Invalid runs also help to find the number in
+// flight.
 func (s *searching) closedAt(ctx context.Context, perS float64, what string, after int) (*record.KneeRun, error) {
 	measure := s.times.forRate(perS, s.percentile())
 	for range closedRuns {
@@ -266,7 +264,7 @@ func (s *searching) closedAt(ctx context.Context, perS float64, what string, aft
 	return nil, nil
 }
 
-// nearFactor bounds the ratio of a closed loop's rate to the intended one.
+// of a closed loop's rate to the intended one
 const nearFactor = 1.5
 
 // latest returns the latest run with a rate for each number in flight, preferring valid ones.
@@ -294,7 +292,6 @@ func loops(runs []*record.KneeRun) (out []knee.Closed) {
 	return out
 }
 
-// setObjective derives the objective from a closed loop at a rate.
 func (s *searching) setObjective(ctx context.Context, perS float64) error {
 	r, err := s.closedAt(ctx, perS, "half of saturation", checkRuns+closedRuns)
 	if err != nil {
@@ -311,7 +308,7 @@ func (s *searching) setObjective(ctx context.Context, perS float64) error {
 	return nil
 }
 
-// complaints describes what spoke against the closed loops.
+// what spoke against the closed loops
 func (s *searching) complaints() string {
 	if kinds := record.InvalidKinds(s.out.Closed...); len(kinds) > 0 {
 		return "runs are invalid (" + strings.Join(kinds, ", ") + ")"
@@ -328,7 +325,6 @@ func (s *searching) begin(saturated float64) {
 	s.runs = map[float64][]record.KneeRun{}
 }
 
-// climb makes open runs until the knee is enclosed.
 func (s *searching) climb(ctx context.Context) (err error) {
 	s.out.Why = ""
 	invalid := 0
@@ -468,8 +464,8 @@ func (s *searching) compareBelow(ctx context.Context) (err error) {
 	return nil
 }
 
-// middle returns the valid run of median latency, since one may be disturbed; overloaded runs come last. If none is valid it is
-// the first; nil for no run.
+// middle returns the valid run of median latency, since one may be disturbed; overloaded runs come last. Without a valid run it
+// is the first; nil for none.
 func middle(runs []record.KneeRun) *record.KneeRun {
 	var valid []*record.KneeRun
 	for i := range runs {

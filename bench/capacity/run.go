@@ -34,15 +34,15 @@ func (a Arriving) at(perS float64) arrivals.Arrivals {
 	return arrivals.Poisson(perS)
 }
 
-// moreThanNeeded is the least number of measured instances, relative to what a percentile needs.
+// least number of measured instances, relative to what a percentile needs
 const moreThanNeeded = 1.3
 
 type times struct {
 	warmUp, measure time.Duration
-	most            time.Duration // measured at most, if instances are few
+	most            time.Duration
 }
 
-// forRate returns how long to measure at a rate, so that there are enough instances for the percentile.
+// forRate returns how long to measure for enough instances for the percentile.
 func (t times) forRate(perS, percentile float64) time.Duration {
 	if percentile >= 100 || perS <= 0 {
 		return t.measure
@@ -52,7 +52,7 @@ func (t times) forRate(perS, percentile float64) time.Duration {
 }
 
 // decides reports whether a run may vote. An overloaded run may, however late the generator was: even less load than intended
-// was too much. Instances without an end count above the bound.
+// was too much.
 func decides(l *record.Load) bool {
 	ignored := []string{load.KindUnended}
 	if l.Overloaded {
@@ -108,7 +108,6 @@ func Methods() []record.Method {
 	}
 }
 
-// perSecond formats a rate with three digits, or without a fraction.
 func perSecond(v float64) string {
 	switch {
 	case v >= 100:

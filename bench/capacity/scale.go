@@ -25,8 +25,8 @@ type Axis string
 
 // The axes.
 const (
-	Workers     Axis = "workers"     // actions that an engine runs at once
-	Connections Axis = "connections" // in the design's pool
+	Workers     Axis = "workers"
+	Connections Axis = "connections"
 )
 
 // ParseAxis parses "workers=1,2,4": an axis and its ascending values. The error is one line that says what to write.
@@ -137,7 +137,7 @@ func (s ScaleSpec) once(ctx context.Context, out *record.Scaling, n int) error {
 	return nil
 }
 
-// measures reports whether a closed loop's throughput counts: latencies do not matter here.
+// Latencies do not matter for scaling.
 func measures(l *record.Load) bool {
 	ignored := []string{load.KindUnended, load.KindTooFew, load.KindDrift, load.KindWarmUp, load.KindLag}
 	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
@@ -170,7 +170,7 @@ func fit(out *record.Scaling, seed uint64) {
 		least, most = min(least, p.N), max(most, p.N)
 	}
 	if peak := f.Peak(); peak > most && peak < 2*most {
-		most = peak * 1.2 // makes it visible
+		most = peak * 1.2
 	}
 	for i := range curvePoints {
 		n := least * math.Pow(most/least, float64(i)/(curvePoints-1))

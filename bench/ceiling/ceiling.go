@@ -21,8 +21,8 @@ import (
 const (
 	MaxConnections = 64
 	MaxBatch       = 10_000
-	MaxNodes       = 1_000_000 // per instance
-	MaxShapes      = 16        // numbers of nodes, or graphs
+	MaxNodes       = 1_000_000
+	MaxShapes      = 16 // numbers of nodes, or graphs
 	MinDuration    = 10 * time.Millisecond
 	MaxDuration    = time.Minute // keeps tables small enough for memory
 )
@@ -123,22 +123,21 @@ type Meter struct {
 	points []*point
 	idle   map[string]*measure.Hist // by the Idle constants of package record; nil if not requested
 	rounds int
-	prefix string // of the last round's schemas
+	prefix string
 }
 
-// point is one way at one batch size and number of connections, for instances of one shape.
 type point struct {
 	way                string
 	batch, connections int
 	shape
-	rates   []float64 // completions per second, by round
-	refused bool      // the server has too few connections
+	rates   []float64
+	refused bool // the server has too few connections
 }
 
 type shape struct {
 	nodes  int // completions after which an instance ends and another is submitted; 0: never
 	writes record.InstanceWrites
-	graph  bool // the writes depend on it
+	graph  bool
 }
 
 func (p *point) String() string {
@@ -295,7 +294,7 @@ func (m *Meter) round(ctx context.Context, lots map[string]*scratch) error {
 	return nil
 }
 
-// point skips, from then on, a point that needs more connections than the server has, if its way has another point.
+// point skips from then on what needs more connections than the server has, if its way has another point.
 func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) error {
 	rate, err := p.measure(ctx, lots[ways[p.way].design], m.cfg.Duration)
 	var server *pgconn.PgError
@@ -312,7 +311,7 @@ func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) e
 	return nil
 }
 
-// noConnectionLeft is Postgres' error code of a refused connection.
+// Postgres' error code of a refused connection
 const noConnectionLeft = "53300"
 
 // Result returns what all rounds found; nil before the first has ended.
@@ -348,10 +347,10 @@ func (m *Meter) Result() *record.Ceilings {
 	return out
 }
 
-// unsteady is the ratio of a best point's highest to its lowest measurement above which a warning is given.
+// unsteady is the ratio of a best point's highest to its lowest measurement from which on there is a warning.
 const unsteady = 1.5
 
-// best returns all points of a way and a shape, and the one with the highest median.
+// best also returns the point with the highest median.
 func (m *Meter) best(way string, s shape) record.CeilingRate {
 	rate := record.CeilingRate{Way: way, NodesPerInstance: s.nodes}
 	if s.graph {

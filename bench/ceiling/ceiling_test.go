@@ -19,7 +19,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// tiny is too short for its figures to mean anything.
 func tiny(t *testing.T) Config {
 	return Config{DSN: pgtest.DSN(t), Duration: MinDuration, Connections: []int{1, 3}, Batches: depth.Of([]int{7}, []int{7, 20}), Idle: true}
 }
@@ -33,7 +32,6 @@ func meter(t *testing.T, cfg Config) *Meter {
 	return m
 }
 
-// left lists the schemas that a meter's last round has not removed.
 func left(t *testing.T, m *Meter) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), m.cfg.DSN)
@@ -53,7 +51,7 @@ func left(t *testing.T, m *Meter) []string {
 }
 
 func TestEverythingIsMeasured(t *testing.T) {
-	cfg := tiny(t) // starts the server, which has goroutines
+	cfg := tiny(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var told []string
 	cfg.Progress = func(done, total int, point string) {
@@ -106,7 +104,7 @@ func TestEverythingIsMeasured(t *testing.T) {
 	}
 }
 
-// The ratio depends on the machine and its load, so by day it is only logged.
+// The ratio depends on the machine and its load: by day it is only logged.
 func TestGroupsAreFaster(t *testing.T) {
 	m := meter(t, Config{DSN: pgtest.DSN(t), Duration: depth.Of(MinDuration, 50*time.Millisecond), Connections: []int{1}, Batches: []int{200},
 		Ways: []string{record.CeilingStatements, record.CeilingBatched, record.CeilingAppend}})
@@ -125,18 +123,18 @@ func TestGroupsAreFaster(t *testing.T) {
 
 // Measurements are cancelled at every stage; nothing may remain.
 func TestCutOff(t *testing.T) {
-	pgtest.DSN(t) // starts the server, which has goroutines
+	pgtest.DSN(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, stage := range depth.Of([]int{0, 1, 3}, []int{0, 1, 2, 3, 4, 5, 6}) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := tiny(t)
-		cfg.Duration = MaxDuration // so that it is cut off within a point
+		cfg.Duration = MaxDuration
 		cfg.Progress = func(int, int, string) {
 			if stage == 0 {
 				cancel()
 				return
 			}
-			go func() { // while it writes
+			go func() {
 				if err := waitForCalls(ctx, cfg.DSN, stage); err != nil {
 					t.Error(err)
 				}
@@ -166,7 +164,6 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// waitForCalls returns when it has seen measuring sessions active times times.
 func waitForCalls(ctx context.Context, dsn string, times int) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 // joining has some of everything, in numbers that do not divide each other.
 var joining = record.InstanceWrites{Nodes: 7, Values: 10, Elements: 3, Raises: 5, Counters: 2}
 
-// The writes of single completions must add up to the instance's.
 func TestWritesAreSpread(t *testing.T) {
 	for _, w := range []record.InstanceWrites{joining, {Nodes: 5}, FanOut(10), FanOut(250), {Nodes: 1, Values: 4, Raises: 9, Counters: 9}} {
 		g := graphWrites{w}
@@ -52,7 +51,7 @@ func TestGraphsAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := graphed(t, s, way, batch, joining)
-		const completions = 70 // ten instances
+		const completions = 70
 		for n := 0; n < completions; n += batch {
 			if err := w.call(t.Context()); err != nil {
 				t.Fatalf("%s: %v", way, err)
@@ -79,7 +78,7 @@ func TestGraphsAreWritten(t *testing.T) {
 	}
 }
 
-// The packed events are those that the other way stores in rows of their own.
+// The other way stores the same events in rows of their own.
 func TestPackedEventsAreWhole(t *testing.T) {
 	s := lot(t, journalDesign)
 	w := shaped(t, s, record.CeilingPacked, 200, 9)

@@ -45,7 +45,6 @@ func instances(nodes []int) string {
 		"of a completion that ends its instance the journal has no event."
 }
 
-// numbers formats "1, 2 or 4 connections".
 func numbers(list []int, noun string) string {
 	words := make([]string, len(list))
 	for i, n := range list {

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// The server's counters must show the same rows per node of the journal and its ceiling.
 func TestTheSameRows(t *testing.T) {
 	cases, err := bench.Cases(bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"2,10"}})
 	if err != nil {

@@ -28,7 +28,6 @@ type scratch struct {
 	conn *pgx.Conn // for what is not timed
 }
 
-// open creates the schema with the design's migrations, a shard per connection.
 func (s *scratch) open(ctx context.Context, shards int) error {
 	if err := s.migrate(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Shards: shards, Application: application}); err != nil {
 		return err
@@ -46,7 +45,6 @@ func (s *scratch) open(ctx context.Context, shards int) error {
 	return s.run(ctx, query("probe"))
 }
 
-// migrate opens the design, which creates its tables, and closes it.
 func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 	if s.design == journalDesign {
 		b, err := journal.Open(ctx, journal.Config{Store: store})

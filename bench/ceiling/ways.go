@@ -46,7 +46,6 @@ func (w *statements) call(ctx context.Context) error {
 	return w.plain(ctx, "commit")
 }
 
-// bring writes what a completion writes besides its run's end, row by row.
 func (w *statements) bring(ctx context.Context, n int64, from uuid.UUID) error {
 	shard, brought := bigShort(w.shard), w.writes.of(n)
 	for j := brought.values.from; j < brought.values.to; j++ {
@@ -153,7 +152,7 @@ const resultKind = 0
 type appended struct {
 	*stream
 	packs                         bool
-	seq                           int64 // the last event's
+	seq                           int64
 	instances, nodes, paths, data array
 
 	firsts, packed array
@@ -163,7 +162,6 @@ type appended struct {
 func (w *appended) fill(ctx context.Context) error { return w.bearFirst(ctx) }
 func (w *appended) tally() tally                   { return unqueued(w.stream) }
 
-// unqueued is the tally of a writer without a queue.
 func unqueued(s *stream) tally {
 	t := s.tally()
 	t.queued = 0
@@ -252,7 +250,7 @@ func (w *appended) encodePacks() {
 // two more statements.
 type copied struct {
 	*stream
-	seq  int64 // the last event's
+	seq  int64
 	rows []byte
 }
 
@@ -297,7 +295,7 @@ func (w *copied) encode() {
 		}
 		id := w.instanceOf(n)
 		w.seq++
-		w.rows = binary.BigEndian.AppendUint16(w.rows, 8) // columns
+		w.rows = binary.BigEndian.AppendUint16(w.rows, 8)
 		w.field(bigShort(w.shard))
 		w.field(bigShort(resultKind))
 		w.field(big32(element))
@@ -307,7 +305,7 @@ func (w *copied) encode() {
 		w.field(w.path(n))
 		w.field(payload)
 	}
-	w.rows = binary.BigEndian.AppendUint16(w.rows, 0xffff) // the end
+	w.rows = binary.BigEndian.AppendUint16(w.rows, 0xffff)
 }
 
 func (w *copied) copy(ctx context.Context, rows int64) error {

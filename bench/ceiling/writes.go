@@ -47,7 +47,7 @@ const (
 	join    = 9     // first node with a counter
 	epoch   = 12345 // every shard's
 
-	// A writer queues twice as many runs as a call completes, and at least twice this.
+	// at least; twice what a call completes, if that is more
 	minBatchDepth = 500
 )
 
@@ -59,16 +59,16 @@ var payload = []byte(`{"payload":"0123456789abcdef0123456789abcdef0123456789abcd
 type stream struct {
 	conn       *pgx.Conn
 	shard      int16
-	size       int64            // completions in a call
-	depth      int64            // runs in the queue
-	next       int64            // next completion, from 0
+	size       int64
+	depth      int64
+	next       int64
 	known      map[string][]int // prepared statements, with the places of their parameters in args
 	args       [][]byte         // a call's, reused
 	parameters [][]byte         // the statement's
 	modelled   instanceModel
 
 	writes graphWrites
-	names  [2][]byte // buffers of paths
+	names  [2][]byte
 	turns  int
 }
 
@@ -84,7 +84,6 @@ func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) 
 
 func (s *stream) batch() int64 { return s.size }
 
-// tally returns what the tables hold between calls.
 func (s *stream) tally() tally {
 	before := s.writes.before(s.next)
 	return tally{
@@ -93,7 +92,6 @@ func (s *stream) tally() tally {
 	}
 }
 
-// close aborts what the session is doing.
 func (s *stream) close(ctx context.Context) { _ = s.conn.Close(ctx) }
 
 func (s *stream) instance(n int64) uuid.UUID { return s.id(n / int64(s.writes.Nodes)) }
@@ -125,7 +123,6 @@ func (s *stream) path(n int64) []byte {
 
 func (s *stream) token(n int64) int64 { return n + 1 }
 
-// fill submits the first instances and queues the runs of the first completions.
 func (s *stream) fill(ctx context.Context) error {
 	if err := s.bearFirst(ctx); err != nil {
 		return err

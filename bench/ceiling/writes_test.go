@@ -30,7 +30,6 @@ func lot(t *testing.T, design string) *scratch {
 	return s
 }
 
-// filled makes a writer that only writes completions, on its first shard.
 func filled(t *testing.T, s *scratch, way string, batch int) writer {
 	t.Helper()
 	return shaped(t, s, way, batch, 0)
@@ -134,7 +133,7 @@ func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 		if err := w.call(t.Context()); err != nil {
 			t.Fatalf("%s: %v", way, err)
 		}
-		fence := "UPDATE queue SET token = -1 WHERE token = 11" // the last of ten, or the eleventh
+		fence := "UPDATE queue SET token = -1 WHERE token = 11"
 		if batch == 10 {
 			fence = "UPDATE queue SET token = -1 WHERE token = 20"
 		}
@@ -156,7 +155,6 @@ func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 	}
 }
 
-// liar reports more rows than it writes.
 type liar struct {
 	writer
 	lie tally
@@ -197,7 +195,7 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	s := lot(t, pushDesign)
 	const batch = 100
 	w := filled(t, s, record.CeilingBatched, batch).(*batched)
-	w.next, w.depth = w.depth, depth.Of(int64(5_000), 50_000) // a long queue behind the first
+	w.next, w.depth = w.depth, depth.Of(int64(5_000), 50_000)
 	if err := w.fill(t.Context()); err == nil {
 		t.Fatal("the same runs are queued twice")
 	}
@@ -232,7 +230,7 @@ type clockwork struct {
 	writer
 	size       int64
 	first, per time.Duration
-	fails      int // the call that fails; 0: none
+	fails      int
 	calls      atomic.Int64
 	last       time.Time
 }

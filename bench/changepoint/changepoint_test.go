@@ -12,7 +12,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// slowSplit computes Q from its definition.
 func slowSplit(values []float64) (index int, best float64) {
 	within := func(v []float64) (sum float64) {
 		for i := range v {
@@ -56,7 +55,6 @@ func TestSplitIsTheDefinition(t *testing.T) {
 	}
 }
 
-// noise has a standard deviation of sd.
 func noise(random *rand.Rand, n int, level, sd float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {

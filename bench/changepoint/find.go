@@ -75,7 +75,7 @@ type finder struct {
 	divider divider
 }
 
-// leastSure returns the index of the point to drop first, or -1.
+// -1: no point is dropped
 func (f *finder) leastSure(points []Point) int {
 	worst := 0
 	for i, p := range points {

@@ -92,7 +92,6 @@ func Search(values []float64, o Options) ([]Point, error) {
 	return merge(weak(values, o.Window, relaxed(o.MaxP)), values, o), nil
 }
 
-// relaxed is the threshold of weak change points.
 func relaxed(p float64) float64 {
 	switch {
 	case p < 0.05:
@@ -213,7 +212,6 @@ func measure(points []Point, values []float64) {
 	}
 }
 
-// between returns a point with the segments up to its neighbours.
 func between(points []Point, i int, values []float64) Point {
 	from, to := 0, len(values)
 	if i > 0 {
@@ -225,7 +223,6 @@ func between(points []Point, i int, values []float64) Point {
 	return newPoint(values, from, candidate{points[i].Index, points[i].Q}, to)
 }
 
-// newPoint tests values[from:index] against values[index:to].
 func newPoint(values []float64, from int, c candidate, to int) Point {
 	p := Point{Index: c.index, Q: c.q, Before: newSegment(values, from, c.index), After: newSegment(values, c.index, to)}
 	p.P = studentP(p.Before, p.After)

@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	asleepChunk = 10_000           // submitted together
-	asleepTime  = 10 * time.Minute // for all of one kind on one design
+	asleepChunk = 10_000
+	asleepTime  = 10 * time.Minute
 )
 
 func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {

@@ -17,7 +17,7 @@ import (
 // Config selects what is measured, and where.
 type Config struct {
 	DSN string // not empty
-	Way string // how the server was obtained
+	Way string
 
 	Only  []string // names of experiments; nil: all published ones
 	Goals bool     // if Only is nil: our own goals instead
@@ -31,11 +31,10 @@ type Config struct {
 	Progress func(line string) // may be nil
 }
 
-// experiment measures one or more related claims.
 type experiment struct {
 	name  string
 	about string
-	goal  bool // ours; otherwise published
+	goal  bool
 	fresh bool // needs its own process
 	run   func(ctx context.Context, l *lab) ([]Claim, error)
 }
@@ -127,7 +126,7 @@ func (e experiment) command(cfg Config) string {
 
 type lab struct {
 	cfg   Config
-	runs  int // repetitions
+	runs  int
 	label string
 }
 
@@ -152,7 +151,6 @@ func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
 	return found, nil
 }
 
-// leastPart divides the quick sizes to get the least ones.
 const leastPart = 5
 
 func (l *lab) pick(quick, full int) int {

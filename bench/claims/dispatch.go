@@ -70,12 +70,11 @@ func milliseconds(list []time.Duration) []float64 {
 	return out
 }
 
-// bed is an engine on push, and another handle on its store.
 type bed struct {
 	*stage
 	other   backend.Backend
 	one     workload
-	started chan time.Time // by the one current task
+	started chan time.Time
 }
 
 func newBed(ctx context.Context, l *lab) (*bed, error) {

@@ -105,7 +105,6 @@ func (l *lab) dropOnce(ctx context.Context, size, instances, inFlight int) (appe
 	return appended, dropped, vacuumed, err
 }
 
-// runAll runs instances, inFlight of them at once.
 func (s *stage) runAll(ctx context.Context, w workload, instances, inFlight int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

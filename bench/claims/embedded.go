@@ -17,7 +17,6 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// Programs that embed the engine and one scheduler, as a user's would.
 const (
 	embeddedPackage  = "pulley/examples/embedded"
 	processesPackage = "pulley/examples/processes"

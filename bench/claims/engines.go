@@ -67,7 +67,7 @@ func several(backend string, one, shared, full []*record.Sample, clients int) []
 	}
 }
 
-// dealt is the fairness between clients if these waits were dealt to them by chance.
+// dealt is the fairness between clients if these waits were dealt by chance.
 func dealt(waits []int64, clients int) (ratio float64, ok bool) {
 	each := len(waits) / max(clients, 1)
 	if each == 0 || clients < 2 {

@@ -16,7 +16,6 @@ func deadlocks(c *record.Counters) *int64 { return c.Deadlocks }
 
 const joinPollPause = 3 * time.Millisecond
 
-// joined holds the runs of one size on one backend.
 type joined struct {
 	samples []*record.Sample
 }

@@ -85,7 +85,7 @@ func TestSlope(t *testing.T) {
 func TestAddedExponent(t *testing.T) {
 	for name, c := range map[string]struct {
 		cost  func(nodes float64) float64
-		plain [2]float64 // between these
+		plain [2]float64
 		added float64
 	}{
 		"linear":            {func(n float64) float64 { return 3 * n }, [2]float64{1, 1}, 1},

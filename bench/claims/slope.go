@@ -64,7 +64,6 @@ func addedExponent(points []point) (v float64, ok bool) {
 	return 1 + v, ok
 }
 
-// slope is the exponent of an instance's cost: one value per repetition.
 func slope(found *bench.Comparison, backend string, sizes []int, what string, cost func(*record.Sample) (float64, bool), bound Bound, claimed, tolerance float64) Figure {
 	f := Figure{Name: "exponent of " + what + ", " + backend, Bound: bound, Claimed: claimed, Tolerance: tolerance}
 	return f.exponents(series(found, backend, sizes, cost), exponent, invalid(found))

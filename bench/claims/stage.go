@@ -26,7 +26,7 @@ type stage struct {
 	dsn, schema string
 	backend     backend.Backend
 	engine      *engine.Engine
-	applied     atomic.Int64 // node runs
+	applied     atomic.Int64
 }
 
 const stageApplication = "pulley claims"
@@ -45,7 +45,7 @@ func prepareStage(dsn string) *stage {
 	return &stage{dsn: dsn, schema: "pulley_claims_" + uuid.NewString()[:8]}
 }
 
-// start opens the backend and starts an engine of the configuration; it sets Backend, Observer.Committed, and Workers if nil.
+// start sets Backend, Observer.Committed, and Workers if nil.
 func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err error) {
 	if s.backend, err = s.open(ctx, spec); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *stage) open(ctx context.Context, spec string) (backend.Backend, error) 
 	return parsed.Open(ctx, designs.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: stageApplication})
 }
 
-// clear cleans up ended instances and returns the number of removed rows.
+// clear returns the number of removed rows.
 func (s *stage) clear(ctx context.Context) (rows int, err error) {
 	for shard := range s.backend.Shards() {
 		for more := true; more; {

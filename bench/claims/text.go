@@ -59,7 +59,6 @@ func runs(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// field writes a name and a text wrapped under itself.
 func field(b *strings.Builder, name, text string) {
 	const indent = 12
 	fmt.Fprintf(b, "  %-*s", indent-2, name)

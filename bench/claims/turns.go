@@ -31,15 +31,15 @@ const (
 type lane struct {
 	load  workload
 	stage *stage
-	once  bool // one instance only
+	once  bool
 
 	mu        sync.Mutex
 	turn      bool
-	come      chan struct{} // closed when the turn begins
+	come      chan struct{}
 	idleUntil chan struct{} // has an item when a goroutine waits for the turn
-	over      bool          // no further instance begins
-	done      chan struct{} // closed when no instance will begin
-	err       error         // read after done
+	over      bool
+	done      chan struct{}
+	err       error // read after done
 
 	ended int
 	spent spent
@@ -298,7 +298,6 @@ func (l *lab) measureAlternately(ctx context.Context, scenario string, sizes []i
 	return t.lanes, nil
 }
 
-// rowsRead returns the rows read since, when no session is left.
 func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *measure.Counters) (int64, error) {
 	after, err := measure.Snapshot(ctx, conn, scope)
 	if err != nil {
@@ -316,7 +315,6 @@ func (l *lane) start(ctx context.Context, backend string) error {
 	return l.stage.start(ctx, backend, engine.Config{Workers: &byTurns{behaviour.Plain().Timed(), l}, Lease: time.Minute, Sweep: 24 * time.Hour})
 }
 
-// points returns the cost per instance of each size, by repetition.
 func points(all [][]*lane, of func(spent) float64) [][]point {
 	var out [][]point
 	for _, lanes := range all {

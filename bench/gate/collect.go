@@ -24,7 +24,7 @@ func (c *collector) add(turn int, x Series, values ...float64) {
 		c.series[x.Key], c.order = &x, append(c.order, x.Key)
 		c.values[x.Key] = make([][]float64, max(c.turns, 1))
 	} else if s.Machine != x.Machine {
-		s.Machine = "" // several machines
+		s.Machine = ""
 	}
 	if c.turns == 0 {
 		turn = 0

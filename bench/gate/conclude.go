@@ -53,7 +53,6 @@ func (j *judging) conclude(baseline, candidate Side) {
 	r.Sentence = j.sentence()
 }
 
-// strange names what is left out of both sides, each once.
 func strange(sides ...Side) (all []string) {
 	for _, s := range sides {
 		all = append(all, s.Strange...)
@@ -62,7 +61,6 @@ func strange(sides ...Side) (all []string) {
 	return slices.Compact(all)
 }
 
-// tooFew describes the lines with too few runs to show any difference.
 func (j *judging) tooFew() (doubts []string) {
 	tests := 0
 	for _, q := range j.asked {
@@ -157,7 +155,6 @@ func (j *judging) sentence() string {
 	return text + "."
 }
 
-// badness is the factor for the worse.
 func (l *Line) badness() float64 {
 	switch {
 	case l.Ratio == nil:
@@ -179,7 +176,6 @@ func (l *Line) change() string {
 	return fmt.Sprintf("%s is %.3g times the baseline's [%.3g, %.3g]", l.Key, l.Ratio.Median, l.Ratio.Lo, l.Ratio.Hi)
 }
 
-// percent formats 3 % or 4.2 %.
 func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + " %"
 }

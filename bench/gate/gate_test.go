@@ -30,7 +30,6 @@ func on(machine string, s gate.Series) gate.Series {
 	return s
 }
 
-// around returns n values near v, with a deterministic spread of one percent.
 func around(v float64, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {

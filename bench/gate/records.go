@@ -112,7 +112,7 @@ func cpuPerNode(s *record.Sample) (float64, bool) {
 	return float64(used) / 1e9 / float64(n), true
 }
 
-// p99Needs is the least number of instances for a 99th percentile.
+// for a 99th percentile
 const p99Needs = 400
 
 func instanceP99(s *record.Sample) (float64, bool) {
@@ -132,7 +132,6 @@ func FromPairs(baseline, candidate string, before, after []Run) (Side, Side) {
 	return recordSide(baseline, len(before), before), recordSide(candidate, len(after), after)
 }
 
-// recordSide makes a side of records; with turns, each record is a turn.
 func recordSide(name string, turns int, runs []Run) Side {
 	c, out := newCollector(turns), Side{Name: name}
 	for turn, r := range runs {

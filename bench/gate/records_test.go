@@ -16,7 +16,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// sample is of 1,000 nodes on push.
 func sample(mode string, run int, perNode time.Duration, rows int64) record.Sample {
 	s := record.Sample{
 		Scenario: "chain", Backend: "push", Size: 10, Mode: mode, Run: run, ElapsedNS: 1000 * int64(perNode), Instances: 100, Nodes: 10, Valid: true,

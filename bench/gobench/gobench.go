@@ -17,7 +17,7 @@ import (
 // maxLines keeps a wrong path from exhausting memory.
 const maxLines = 10_000_000
 
-// maxWarnings bounds the faulty lines reported one by one.
+// at most these are reported one by one
 const maxWarnings = 20
 
 // Better is the direction of a unit that is an improvement.
@@ -116,7 +116,7 @@ func Read(r io.Reader, name string) (*File, error) {
 type builder struct {
 	file    *File
 	index   map[Key]int
-	omitted int // beyond maxWarnings
+	omitted int
 }
 
 func (b *builder) warn(text string) {
@@ -171,7 +171,6 @@ func (b *builder) finish(units benchfmt.UnitMetadataMap) {
 	}
 }
 
-// splitName separates the number of processors from a benchmark's full name.
 func splitName(name benchfmt.Name) (string, int) {
 	full := name.String()
 	_, parts := name.Parts()

@@ -135,7 +135,7 @@ func placeOf(v Value) Place { return Place{v.Time, v.Revision, v.Modified} }
 // ratioRuns bounds the runs on each side, nearest to the change, that make the ratio: time and memory grow with their product.
 const ratioRuns = 300
 
-// ratioOf is the Hodges–Lehmann estimate of after / before with its interval.
+// Hodges–Lehmann estimate of after / before
 func ratioOf(before, after []float64) (*Ratio, float64) {
 	before, after = before[max(len(before)-ratioRuns, 0):], after[:min(len(after), ratioRuns)]
 	test, err := stats.CompareGroups(before, after)

@@ -128,7 +128,7 @@ func appendLines(path string, runs []Run) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() // releases the lock
+	defer f.Close()
 	if err := lockWithin(f, lockWait); err != nil {
 		return 0, err
 	}

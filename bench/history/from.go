@@ -68,7 +68,7 @@ func rowFigures(row *record.Row) []Figure {
 	return out
 }
 
-// loadOf describes what bounded the row's runs; empty if the record does not tell.
+// Empty if the record does not tell.
 func loadOf(key record.Key, samples []record.Sample) string {
 	i := slices.IndexFunc(samples, func(s record.Sample) bool { return s.Key() == key })
 	if i < 0 || samples[i].InFlight == 0 {

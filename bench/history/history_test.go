@@ -201,7 +201,6 @@ func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 	}
 }
 
-// planted are shuffled runs around 1,000, and around 900 from index at, with a noise of 1 %.
 func planted(at, n int) []history.Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	var runs []history.Run

@@ -11,7 +11,7 @@ import (
 // Window is a part of a run's measured phase. It counts the instances intended in it; those that never ended are above.
 type Window struct {
 	Count int
-	Above int // with a latency above the objective's bound
+	Above int
 }
 
 // Run is the result of a run at a rate.
@@ -37,7 +37,6 @@ const (
 	enough      Vote = 3 // the sum that decides; one vote that holds by far suffices
 )
 
-// of the votes' intervals
 const confidence = 0.95
 
 // byFar is the fraction of the allowed share below which an interval holds by far.

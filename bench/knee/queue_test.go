@@ -11,12 +11,11 @@ import (
 	"pulley/scenarios"
 )
 
-// The latencies of a queue are known exactly.
 type queue struct {
 	name    string
 	servers int
 	service func(r *rand.Rand) float64 // in seconds, 1 on average
-	// share of sojourns longer than t, at a rate
+	// of sojourns longer than t
 	beyond func(rate, t float64) float64
 }
 
@@ -71,14 +70,13 @@ func (q queue) truth(t, allowed float64) float64 {
 	return lo
 }
 
-// world is a machine with noise.
 type world struct {
 	queue
 	r       *rand.Rand
 	spread  float64 // of its speed, from run to run
-	stalls  float64 // share of runs with a stall
-	invalid float64 // share of invalid runs
-	many    int     // arrivals in a run, a fifth of them warm-up
+	stalls  float64
+	invalid float64
+	many    int // arrivals in a run, a fifth of them warm-up
 }
 
 const windows = 10
@@ -198,7 +196,7 @@ func TestQueuesAreSimulatedAsTheyAreCalculated(t *testing.T) {
 	}
 }
 
-// The interval must contain the true share so often, in a queue with correlated latencies.
+// The interval must contain the true share about as often as promised, in a queue with correlated latencies.
 func TestSharesAreEnclosed(t *testing.T) {
 	tries := depth.Of(100, 1000)
 	q, right, narrow := queues[0], 0, 0

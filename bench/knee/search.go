@@ -41,7 +41,7 @@ const (
 	Holds   Verdict = "holds"
 	Breaks  Verdict = "breaks"
 	Unclear Verdict = "unclear" // the allowed runs do not decide
-	Open    Verdict = "open"    // more runs are needed
+	Open    Verdict = "open"
 )
 
 // Point is a rate with its runs' votes.
@@ -55,9 +55,9 @@ type Point struct {
 // other rates may be added to check the answer; if they overrule it, Next requests more.
 type Search struct {
 	cfg    Config
-	points []*Point // by rate
-	total  int      // runs so far
-	steps  int      // outward so far
+	points []*Point
+	total  int
+	steps  int
 }
 
 // NewSearch begins a search.
@@ -90,7 +90,6 @@ func (s *Search) Next() (rate float64, more bool) {
 	}
 }
 
-// step moves from the outermost rate, within the bounds.
 func (s *Search) step(from, sign float64) (rate float64, more bool) {
 	rate = from * math.Pow(outward, sign*math.Exp2(float64(s.steps)))
 	rate = min(max(rate, s.cfg.Least), s.cfg.Most)
@@ -203,9 +202,9 @@ type AnswerKind string
 
 // The kinds of answers.
 const (
-	Found     AnswerKind = "found"     // Holds and Breaks enclose it
-	Never     AnswerKind = "never"     // it breaks at the lowest searched rate
-	Always    AnswerKind = "always"    // it holds at the highest searched rate
+	Found     AnswerKind = "found" // Holds and Breaks enclose it
+	Never     AnswerKind = "never"
+	Always    AnswerKind = "always"
 	Undecided AnswerKind = "undecided" // the runs do not enclose it
 )
 

@@ -46,7 +46,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// sharp is a system with a knee and no noise.
 func sharp(rate, at float64) knee.Run {
 	w := knee.Window{Count: 5000}
 	if rate > at {
@@ -122,7 +121,7 @@ func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
 	turn := false
 	for rate, more := s.Next(); more; rate, more = s.Next() {
 		r := sharp(rate, 100)
-		if rate > 94 && rate < 106 { // runs contradict each other here
+		if rate > 94 && rate < 106 {
 			turn = !turn
 			r.Windows[0][0].Above, r.Windows[0][1].Above = 50, map[bool]int{true: 55, false: 45}[turn]
 		}

@@ -13,7 +13,7 @@ type Pacer struct {
 
 // Batch is what is due at one moment.
 type Batch struct {
-	First   int // number of the first request
+	First   int
 	Count   int // requests to send: First, First+1 …
 	Dropped int // further due requests, beyond the bound in flight
 	Now     time.Duration

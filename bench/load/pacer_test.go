@@ -135,7 +135,6 @@ func TestDriveEnds(t *testing.T) {
 	}
 }
 
-// A fixed number must be in flight: the next request starts when one ends.
 func TestClosedDrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inFlight atomic.Int64
@@ -150,7 +149,6 @@ func TestClosedDrive(t *testing.T) {
 	})
 }
 
-// served ends each request after a fixed time.
 type served struct {
 	inFlight   *atomic.Int64
 	wake       chan struct{}

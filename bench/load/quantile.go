@@ -13,8 +13,8 @@ const confidence = 0.95
 
 // spread is a set of times. Some are unknown but longer than all others: those of unended requests.
 type spread struct {
-	known []time.Duration // sorted
-	count int             // of all
+	known []time.Duration
+	count int
 }
 
 func newSpread(known []time.Duration, unknown int) spread {
@@ -88,7 +88,6 @@ func percentileOf(latencies []time.Duration, p float64) record.LoadPercentile {
 
 const batches = 20
 
-// likeness is τ of percentileOf.
 func likeness(latencies []time.Duration, quantile *int64, q float64) float64 {
 	m := len(latencies) / batches
 	if quantile == nil || m < 2 {

@@ -20,9 +20,9 @@ type queue struct {
 	now      time.Duration
 	service  func(i int) time.Duration
 	stall    [2]time.Duration // nothing is served within it
-	free     time.Duration    // the server is busy until then
+	free     time.Duration
 	requests []load.Request
-	open     []time.Duration // ends of those in flight, in order
+	open     []time.Duration
 }
 
 func (q *queue) Now() time.Duration { return q.now }

@@ -12,8 +12,8 @@ import (
 type Request struct {
 	Intended time.Duration
 	Sent     time.Duration // to the system; zero: dropped
-	Stored   time.Duration // accepted by the system
-	Ended    time.Duration // result received
+	Stored   time.Duration
+	Ended    time.Duration
 }
 
 // latency counts from the intended time; never if the request did not end.
@@ -27,12 +27,12 @@ func (r *Request) latency() time.Duration {
 type Run struct {
 	Requests []Request // by intended time
 
-	Closed  bool          // requests arrive when others end, and so never too fast
-	Steady  bool          // constant arrival rate
+	Closed  bool // requests arrive when others end, and so never too fast
+	Steady  bool
 	WarmUp  time.Duration // longest warm-up; exact without Auto
 	Auto    bool          // the data determine the end of the warm-up
 	End     time.Duration // of the arrivals and of the measured phase; more than WarmUp
-	Drained time.Duration // end of the run
+	Drained time.Duration
 	Span    time.Duration // of its intervals. Zero: by function Span
 
 	// Asked is the intended end of the arrivals of an interrupted run; End is the actual one. Zero: not interrupted.
@@ -78,7 +78,6 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// spans are the possible lengths of intervals.
 var spans = []time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,

@@ -23,7 +23,7 @@ func meanOf(values []float64) (mean, half float64) {
 	return mean, 2.861 * math.Sqrt(variance/float64(len(values)))
 }
 
-// queueing has one server with a mean service time of 5 ms.
+// the mean service time is 5 ms
 type queueing struct {
 	name   string
 	square float64 // E[S²] / E[S]²
@@ -42,7 +42,6 @@ func (q queueing) wait(rho float64) time.Duration {
 	return time.Duration(rho * q.square * float64(serviceMean) / (2 * (1 - rho)))
 }
 
-// replicate makes independent runs at load ρ.
 func (q queueing) replicate(t *testing.T, rho float64, runs int) []*record.Load {
 	t.Helper()
 	const warmUp, end = 30 * time.Second, 330 * time.Second
@@ -67,7 +66,6 @@ func waits(runs []*record.Load) []float64 {
 	return out
 }
 
-// Pollaczek and Khinchine's formula gives the waiting times.
 func TestWaitsAreTheory(t *testing.T) {
 	for _, q := range queueings {
 		for _, rho := range []float64{0.3, 0.7, 0.85} {

@@ -11,16 +11,16 @@ import (
 
 // The kinds of findings.
 const (
-	KindOverload  = "overload"   // the system could not keep up
-	KindCut       = "cut"        // the run was interrupted
-	KindUnended   = "unfinished" // requests without an end
-	KindLag       = "lag"        // the generator was late
+	KindOverload  = "overload" // the system could not keep up
+	KindCut       = "cut"
+	KindUnended   = "unfinished"
+	KindLag       = "lag"
 	KindSaturated = "saturated"  // the generator was too busy, or had nothing left to send
 	KindTooFew    = "too-few"    // for the percentile
 	KindDrift     = "drift"      // within the measured phase
 	KindOthers    = "other-load" // on the machine
 	KindWarmUp    = "warm-up"    // latencies drift, and the warm-up's end was not found
-	KindWrong     = "wrong"      // wrong results
+	KindWrong     = "wrong"
 )
 
 func (a *analysis) judge() {
@@ -55,7 +55,6 @@ func (a *analysis) note(format string, args ...any) {
 	a.out.Notes = append(a.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// more suggests how to get enough instances.
 func (a *analysis) more() string {
 	n, needs := a.out.Measured.Intended, a.out.Asked.Needs
 	if n == 0 {
@@ -96,7 +95,7 @@ func (a *analysis) judgeLoad() {
 	}
 }
 
-// growth is the growth of the backlog's trend over the measured phase; ok is false without a trend.
+// growth of the backlog's trend over the measured phase, if there is a trend
 func (a *analysis) growth() (grown float64, ok bool) {
 	var series []float64
 	for _, v := range a.out.Intervals {

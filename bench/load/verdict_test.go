@@ -136,7 +136,6 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A generator sends 1 % too few.
 func TestFallingBehind(t *testing.T) {
 	got := load.Analyze(steadyRun(func(_ int, r *load.Request) {
 		behind := r.Intended / 100
@@ -181,7 +180,6 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// The suggested duration must be long enough.
 func TestTooFewSaysHowMany(t *testing.T) {
 	run := steadyRun(nil)
 	run.Percentile = 99.9
@@ -196,7 +194,7 @@ func TestTooFewSaysHowMany(t *testing.T) {
 // A percentile that falls among requests without an end must be unknown, not too short.
 func TestUnknownPercentiles(t *testing.T) {
 	run := steadyRun(func(i int, r *load.Request) {
-		if i%50 == 0 { // 2 of 100
+		if i%50 == 0 {
 			r.Ended = 0
 		}
 	})

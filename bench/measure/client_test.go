@@ -86,7 +86,6 @@ func TestDeadlocksAreCounted(t *testing.T) {
 	}
 }
 
-// The client's figure must only replace a missing one of the server.
 func TestFill(t *testing.T) {
 	client := &measure.Client{}
 	client.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})

@@ -12,8 +12,8 @@ import (
 
 // Processors measures the processor time of this process, the server and all others on the machine.
 type Processors struct {
-	postmaster int  // the server's first process; 0: not visible on this machine
-	none       bool // no server
+	postmaster int // the server's first process; 0: not visible on this machine
+	none       bool
 }
 
 // NewProcessors is for the server of conn; nil: no server.
@@ -41,7 +41,7 @@ func local(conn *pgx.Conn) bool {
 type Used struct {
 	process, server, all time.Duration
 	okServer, okAll, ok  bool
-	none                 bool // no server
+	none                 bool
 }
 
 // Read reads the time used so far.

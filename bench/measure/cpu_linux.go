@@ -33,7 +33,7 @@ func readStat(pid int) (procStat, bool) {
 	if open < 0 || end < open {
 		return procStat{}, false
 	}
-	fields := strings.Fields(string(text[end+1:])) // from the third field on
+	fields := strings.Fields(string(text[end+1:]))
 	const parent, utime, cstime = 4 - 3, 14 - 3, 17 - 3
 	if len(fields) <= cstime {
 		return procStat{}, false
@@ -94,7 +94,6 @@ func parentOfServer(session int) int {
 	return s.parent
 }
 
-// serverTime sums up the server's live and ended processes.
 func serverTime(postmaster int) (time.Duration, bool) {
 	s, ok := readStat(postmaster)
 	if !ok {

@@ -33,7 +33,6 @@ func TestProcessorsAreDistinguished(t *testing.T) {
 	}
 }
 
-// burn uses ns nanoseconds of processor time, and returns what was used since.
 func burn(ns int64, p Processors, since Used) *record.CPU {
 	for sink := 1.0; ; {
 		for range 1_000_000 {

@@ -8,7 +8,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// counters makes a plausible state of a server of that version.
 func counters(version int) *Counters {
 	return &Counters{
 		scope: Scope{Schema: "s", AppPrefix: "a"}, statements: ptr(int64(10)), statementsEpoch: "0", checkpoints: ptr(int64(1)),

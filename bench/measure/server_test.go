@@ -78,7 +78,6 @@ func exec(t *testing.T, conn *pgx.Conn, statements ...string) {
 	}
 }
 
-// fixture makes a schema with a table of 100 rows, and a measuring connection.
 func fixture(t *testing.T, schema string) (conn *pgx.Conn, scope measure.Scope) {
 	t.Helper()
 	scope = measure.Scope{Schema: schema, AppPrefix: "load " + schema}
@@ -139,7 +138,7 @@ func run(t *testing.T, schema string, work func(conn *pgx.Conn)) (record.Counter
 func ptr[T any](v T) *T { return &v }
 
 func TestExactCounts(t *testing.T) {
-	serverDSN(t) // starts the server, which has goroutines
+	serverDSN(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	got, warnings := run(t, "exact", func(c *pgx.Conn) {
 		exec(t, c, "INSERT INTO exact.item SELECT i, i FROM generate_series(101, 150) i") // 50 rows in
@@ -174,7 +173,6 @@ func TestExactCounts(t *testing.T) {
 	}
 }
 
-// The measuring session must count nothing of its own.
 func TestNothingDoneCountsNothing(t *testing.T) {
 	conn, scope := fixture(t, "idle")
 	before := snapshot(t, conn, scope)

@@ -63,7 +63,6 @@ type Counters struct {
 	ourStatements int64
 }
 
-// state is the result of sql/snapshot.sql.
 type state struct {
 	VersionNum       int          `json:"version_num"`
 	BackendPID       int          `json:"backend_pid"`
@@ -149,7 +148,6 @@ func (s *session) row(ctx context.Context, sql string, args []any, into ...any) 
 	return s.conn.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...).Scan(into...)
 }
 
-// waitForFlush returns when the statistics of the workload and of this session have been flushed.
 func (s *session) waitForFlush(ctx context.Context, scope Scope) error {
 	deadline := time.Now().Add(scope.Wait)
 	left := int64(-1)

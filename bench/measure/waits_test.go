@@ -11,7 +11,6 @@ import (
 	"pulley/reports/record"
 )
 
-// room has sessions of a workload, and one that samples them.
 type room struct {
 	t      *testing.T
 	looker *ActivitySampler
@@ -84,7 +83,6 @@ func newRoom(t *testing.T) *room {
 	return &room{t, looker}
 }
 
-// One session waits for another's row, and one does not wait.
 func TestWaitsAreSeen(t *testing.T) {
 	r := newRoom(t)
 	holder, waiter, other, outside := r.enter("waiter 1"), r.enter("waiter 2"), r.enter("waiter 3"), r.enter("stranger")

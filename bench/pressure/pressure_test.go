@@ -90,7 +90,6 @@ func TestHeldTransaction(t *testing.T) {
 	}
 }
 
-// Each of all pressures together must be reported and removed.
 func TestEverythingPresses(t *testing.T) {
 	s := newStore(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -102,7 +101,7 @@ func TestEverythingPresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r.ReadByAll() < 2 {
-		s.exec("SELECT 1") // fails when the test's time is over
+		s.exec("SELECT 1")
 	}
 	if err := conn.Close(s.ctx); err != nil {
 		t.Fatal(err)

@@ -31,8 +31,8 @@ var (
 const Application = "pulley pressure"
 
 const (
-	callWithin = 30 * time.Second       // of each server call but a reading
-	readEvery  = 100 * time.Millisecond // default
+	callWithin = 30 * time.Second // of each server call but a reading
+	readEvery  = 100 * time.Millisecond
 )
 
 // Site is the store under pressure.
@@ -55,7 +55,7 @@ type Running struct {
 	readers sync.WaitGroup
 	reads   []*atomic.Int64
 	mu      sync.Mutex
-	failed  error // a reader's
+	failed  error
 }
 
 // Start puts a store under pressure. The caller must call Stop.
@@ -151,7 +151,6 @@ func (r *Running) keepReading(ctx context.Context, conn *pgx.Conn, schema string
 	return nil
 }
 
-// readTables counts the rows of all tables of the schema in one snapshot.
 func readTables(ctx context.Context, conn *pgx.Conn, schema string) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {

@@ -118,7 +118,6 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// beBusy hashes for half a second of processor time.
 func beBusy(t *testing.T) {
 	t.Helper()
 	sum := sha256.Sum256(nil)

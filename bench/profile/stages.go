@@ -60,13 +60,11 @@ func (s Stage) Text() string {
 	return kinds[i].text
 }
 
-// collectors are the runtime's functions of garbage collection.
 var collectors = []string{
 	"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart", "runtime.gcMarkDone",
 	"runtime.gcMarkTermination", "runtime.deductSweepCredit", "runtime.GC",
 }
 
-// stageOf takes a stack, innermost function first.
 func stageOf(functions []string) Stage {
 	for _, f := range functions {
 		if slices.Contains(collectors, f) {

@@ -65,10 +65,9 @@ func (b Bootstrap) QuantileRatio(baseline, candidate [][]float64, paired bool, q
 	return b.interval(sides, paired, confidence, func(v []float64) float64 { return v[1] / v[0] }), nil
 }
 
-// pool holds the sorted values of all runs of one side.
 type pool struct {
 	values []pooled
-	sizes  []int // of the runs
+	sizes  []int
 	q      float64
 }
 
@@ -129,7 +128,7 @@ func (b Bootstrap) interval(sides []*pool, paired bool, confidence float64, of f
 	draw := newDraw(sides, paired, of)
 	draw.fill(1)
 	estimate := draw.compute()
-	var left []float64 // estimates without one run, or pair
+	var left []float64
 	for _, times := range draw.lists {
 		for i := range times {
 			times[i] = 0
@@ -160,11 +159,10 @@ func (b Bootstrap) interval(sides []*pool, paired bool, confidence float64, of f
 	return out
 }
 
-// draw is how often each run is taken.
 type draw struct {
 	sides []*pool
 	times [][]int // by side; paired sides have the same list
-	lists [][]int // those drawn separately
+	lists [][]int
 	of    func([]float64) float64
 }
 

@@ -10,7 +10,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// latencies differ in level between runs.
 func latencies(random *rand.Rand, runs, values int, level, between float64) [][]float64 {
 	out := make([][]float64, runs)
 	for i := range out {

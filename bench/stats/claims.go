@@ -162,7 +162,6 @@ func validRuns(samples []record.Sample, key record.Key) []record.Sample {
 	return out
 }
 
-// pairs returns the costs of runs with the same repetition, if both sides have one.
 func pairs(as, bs []record.Sample, cost func(record.Sample) (float64, bool)) (a, b []float64) {
 	for i, j := 0, 0; i < len(as) && j < len(bs); {
 		switch {

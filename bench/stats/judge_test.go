@@ -10,7 +10,6 @@ import (
 	"pulley/reports/record"
 )
 
-// shifted makes pairs whose candidate is factor times the baseline, ± spread.
 func shifted(n int, factor, spread float64) *stats.RatioTest {
 	var a, b []float64
 	for i := range n {

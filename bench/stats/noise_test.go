@@ -89,7 +89,6 @@ func (k noise) pairs(r *rand.Rand, n int, factor float64) (baseline, candidate [
 	return baseline, candidate
 }
 
-// groups makes n runs of the baseline, then n of the candidate.
 func (k noise) groups(r *rand.Rand, n int, factor float64) (baseline, candidate []float64) {
 	for i, v := range k.make(r, 2*n) {
 		if i < n {
@@ -226,7 +225,7 @@ func TestPower(t *testing.T) {
 	tries := depth.Of(150, 3000)
 	for _, c := range []struct {
 		noise string
-		pairs int // enough in any case
+		pairs int
 	}{
 		{"lognormal", 40}, {"autocorrelated, slow", 20}, {"drift: each run a little slower, and noise", 30},
 		{"other work that comes and goes", 160}, {"bimodal: a third of the runs disturbed", 320},

@@ -10,7 +10,6 @@ type null struct {
 	sigma float64
 }
 
-// below is P(statistic ≤ k).
 func (d *null) below(k int) float64 {
 	switch {
 	case k < 0:

@@ -146,7 +146,7 @@ func (t *RatioTest) Estimate() float64 {
 
 // P is the two-sided probability of such a difference if there is none.
 func (t *RatioTest) P() float64 {
-	atMost, _ := slices.BinarySearch(t.logs, math.SmallestNonzeroFloat64) // number of logs ≤ 0
+	atMost, _ := slices.BinarySearch(t.logs, math.SmallestNonzeroFloat64)
 	below, _ := slices.BinarySearch(t.logs, 0)
 	atLeast := len(t.logs) - below
 	return min(2*t.null.below(min(atMost, atLeast)), 1)

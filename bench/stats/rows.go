@@ -189,7 +189,6 @@ func collect(samples []record.Sample, get func(record.Sample) (float64, bool)) [
 	return values
 }
 
-// warnings has no duplicates, in the order of first appearance.
 type warnings []string
 
 func (w *warnings) add(texts ...string) {
@@ -200,7 +199,6 @@ func (w *warnings) add(texts ...string) {
 	}
 }
 
-// perNode returns a median, or null with a warning.
 func (w *warnings) perNode(valid []record.Sample, c Counter) *float64 {
 	values := collect(valid, c.PerNode)
 	if len(values) == 0 {

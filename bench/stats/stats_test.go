@@ -173,7 +173,6 @@ func TestLogLogSlope(t *testing.T) {
 	}
 }
 
-// This is why there are two slopes.
 func TestTheilSenIgnoresOneWildPoint(t *testing.T) {
 	x := []float64{1, 2, 4, 8, 16, 32, 64, 128}
 	y := slices.Clone(x)

@@ -40,7 +40,7 @@ func TestTrendOfValuesThatWereCountedByHand(t *testing.T) {
 	}
 }
 
-// Noise is called a trend so often, and the interval contains the slope so often.
+// Noise must be called a trend, and the interval contain the slope, about as often as promised.
 func TestTrendHoldsItsLevel(t *testing.T) {
 	tries := depth.Of(2000, 20_000)
 	r := rand.New(rand.NewPCG(4, 4))

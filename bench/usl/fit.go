@@ -85,7 +85,6 @@ func FitLaw(points []Point, o Options) (*Fit, error) {
 	return f, nil
 }
 
-// check returns the different values of N, in order.
 func check(points []Point) ([]float64, error) {
 	var values []float64
 	most := 0.0

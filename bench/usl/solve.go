@@ -26,7 +26,6 @@ const negligible = 1e-7
 // near is the initial distance of a search from a bound, relative to the largest N/X.
 const near = 1e-3
 
-// solve finds the least-squares law. At least one throughput is above 0.
 func solve(points []Point) Law {
 	var (
 		best  Law
@@ -57,7 +56,7 @@ type problem struct {
 	points []Point
 	face   free
 	scale  float64 // largest throughput, which scales thresholds
-	most   float64 // largest N
+	most   float64
 }
 
 func newProblem(points []Point, face free) *problem {

@@ -7,7 +7,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// decide makes every command that the state allows, in a fixed order.
 func (m *Machine) decide(now time.Time) {
 	if m.draining && !m.late && !now.Before(m.until) {
 		m.endDrain()
@@ -331,7 +330,6 @@ func (m *Machine) share(s *shard, n int) int {
 	return min(room, max(n, (room+parts-1)/parts))
 }
 
-// backlog reports that work is ready which only a claim brings.
 func (m *Machine) backlog() bool {
 	for i := range m.shards {
 		if m.shards[i].backlog {
@@ -358,7 +356,6 @@ func (m *Machine) sweep(now time.Time) {
 	}
 }
 
-// notify notifies other engines of work beyond this engine's capacity.
 func (m *Machine) notify(now time.Time) {
 	// Capacity that calls in flight may still use counts as free: if they bring nothing, this engine claims the ready work.
 	full := m.draining || m.cfg.Slots+m.cfg.Prefetch <= m.slots()+m.ready.len() || m.hasEnoughReady()

@@ -12,7 +12,7 @@ type cohort struct {
 	check       time.Time // when to renew the leases or, during the renewal, to drop the tasks
 	expires     time.Time
 	first, last *task
-	place       int // in the heap
+	place       int
 }
 
 // watch schedules the renewal of a task's lease. The task joins the newest cohort if its lease ends at the same time.
@@ -56,7 +56,6 @@ func (m *Machine) unwatch(t *task) {
 	}
 }
 
-// limit sets when a running task is abandoned; zero: never.
 func (m *Machine) limit(t *task, until time.Time) {
 	if t.place >= 0 {
 		heap.Remove(&m.deadlines, t.place)
@@ -67,7 +66,6 @@ func (m *Machine) limit(t *task, until time.Time) {
 	}
 }
 
-// checkLeases abandons overdue tasks, renews leases, and drops tasks with expired leases.
 func (m *Machine) checkLeases(now time.Time) {
 	for len(m.deadlines) > 0 && !now.Before(m.deadlines[0].deadline) {
 		t := m.deadlines[0]

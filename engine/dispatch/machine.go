@@ -49,16 +49,16 @@ type Machine struct {
 	ready     waitingTasks
 	leases    byTime[*cohort] // by next check
 	newest    *cohort         // the cohort that a task joined last
-	cohorts   uint64          // so far
-	deadlines byTime[*task]   // of running tasks
+	cohorts   uint64
+	deadlines byTime[*task] // of running tasks
 	subs      map[Ticket]*submission
 	calls     map[CallID]*call
 
 	running  int // at most Slots, with the abandoned tasks that keep a slot
 	reserved int // node runs that grants in flight may still bring
 	writes   int // commits and submissions in flight, ≤ Committers
-	writing  int // completions and submissions in them
-	sent     int // writes so far
+	writing  int
+	sent     int
 	claims   int // in flight, ≤ Committers
 
 	nextCall CallID
@@ -74,16 +74,16 @@ type Machine struct {
 	until                          time.Time // of the drain
 
 	out    []Command
-	starts []Start // that out refers to
+	starts []Start
 }
 
 type shard struct {
 	index      int
 	held       int
-	offered    fifo[*task]       // waiting for a commit
-	subs       fifo[*submission] // waiting
-	renew      []*task           // leases to renew; some may have ended since
-	release    []backend.Lease   // leases to return
+	offered    fifo[*task] // waiting for a commit
+	subs       fifo[*submission]
+	renew      []*task // leases to renew; some may have ended since
+	release    []backend.Lease
 	shortening []shorteningLease
 
 	committing                     int
@@ -109,7 +109,6 @@ type shard struct {
 	commitPause, submitPause, claimPause, renewPause, sweepPause pause
 }
 
-// shorteningLease is the lease of a dead worker's task, which is to end after a pause.
 type shorteningLease struct {
 	lease backend.Lease
 	pause time.Duration
@@ -117,8 +116,8 @@ type shorteningLease struct {
 
 // lane is the sequence of a shard's commits, or of its submissions.
 type lane struct {
-	passed   int       // writes that went first while it lingered
-	passedAt int       // value of sent then
+	passed   int // writes that went first while it lingered
+	passedAt int
 	until    time.Time // end of its linger; zero: none
 }
 
@@ -143,10 +142,10 @@ type task struct {
 	failure *plan.Failure
 
 	cohort         *cohort // nil: not watched
-	before, behind *task   // in the cohort
+	before, behind *task
 
 	deadline time.Time // when the running task is abandoned; zero: never
-	place    int       // in deadlines; -1: none
+	place    int
 }
 
 type submission struct {
@@ -159,11 +158,11 @@ type submission struct {
 type call struct {
 	op      Op
 	shard   *shard
-	max     int // tasks that its grant may bring
+	max     int
 	sent    time.Time
 	tasks   []*task
 	subs    []*submission
-	release int // returned leases
+	release int
 
 	shortened int       // leases that end after a pause
 	until     time.Time // when these end
@@ -305,7 +304,6 @@ func (m *Machine) handleDone(ev *Done) {
 	}
 }
 
-// handleWorkerDeath redelivers or fails an attempt whose worker died.
 func (m *Machine) handleWorkerDeath(t *task, ev *Done) {
 	if t.task.Deliveries >= m.cfg.MaxDeliveries {
 		m.fail(t, t.task.Deliveries, ev.Failure)
@@ -351,7 +349,7 @@ func (t *task) completion() backend.Completion {
 	}
 }
 
-// timeout is how long the task may run; zero: unlimited.
+// Zero: unlimited.
 func timeout(t backend.Task) time.Duration {
 	if t.Program == nil {
 		return 0
@@ -366,7 +364,7 @@ func position(t backend.Task) ir.Pos {
 	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Pos
 }
 
-// abandonTask abandons a task that should have returned. Nothing can end it, so it runs on.
+// Nothing can end the task, so it runs on.
 func (m *Machine) abandonTask(t *task) {
 	m.running--
 	m.abandoned[t.id] = true
@@ -385,7 +383,6 @@ func (m *Machine) abandonTask(t *task) {
 // slots counts taken ones. Abandoned tasks take none until they outnumber the slots.
 func (m *Machine) slots() int { return m.running + max(0, len(m.abandoned)-m.cfg.Slots) }
 
-// drain stops taking work and returns what has not started.
 func (m *Machine) drain(until time.Time) {
 	if m.draining {
 		if until.Before(m.until) {
@@ -435,7 +432,6 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 	}
 }
 
-// renewAt returns when a third of the lease has passed.
 func (m *Machine) renewAt(t *task) time.Time { return t.task.Expires.Add(-m.cfg.Lease / 3 * 2) }
 
 func (m *Machine) lose(t *task, cause error) {

@@ -42,7 +42,6 @@ type flight struct {
 	reply *Reply // nil: the store has not seen the call
 }
 
-// row is a node run in the store.
 type row struct {
 	key     backend.Key
 	token   int64
@@ -96,7 +95,6 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// step passes events to both machines and executes what takes no time.
 func (w *world) step(events ...Event) {
 	w.t.Helper()
 	commands := slices.Clone(w.m.Step(w.now, events...))
@@ -121,7 +119,7 @@ func (w *world) step(events ...Event) {
 	}
 	most := w.cfg.Slots
 	if w.cfg.Grace > 0 {
-		most *= 2 // with abandoned tasks
+		most *= 2
 	}
 	if len(w.running) > most {
 		w.t.Fatalf("%d tasks run in %d slots", len(w.running), w.cfg.Slots)
@@ -189,7 +187,7 @@ func (w *world) believed() {
 		r := w.find(t.task.Lease.Key)
 		until := r.expires
 		if r.token != t.task.Lease.Token {
-			until = w.now // another has it
+			until = w.now
 		}
 		if !r.done && t.task.Expires.After(until) {
 			w.t.Fatalf("I11: %+v seems to be held until %v, and is until %v", t.task.Lease, t.task.Expires, until)
@@ -298,7 +296,7 @@ func (w *world) end(id uuid.UUID) {
 	w.step(Ended{Instances: []backend.Instance{{ID: id, Status: backend.Canceled}}})
 }
 
-// arrive makes the store execute a call; the answer is then on its way.
+// The answer is then on its way.
 func (w *world) arrive() {
 	if len(w.calls) == 0 {
 		return
@@ -333,7 +331,6 @@ func (w *world) reply(how string) {
 	w.step(reply)
 }
 
-// died: by its worker's death.
 func (w *world) finish(died bool) {
 	if len(w.running) == 0 {
 		return

@@ -54,7 +54,7 @@ func (q *fifo[T]) compact() {
 // is lost: searching for it would cost more than the rest of its removal.
 type waitingTasks struct {
 	fifo[*task]
-	lost int // of those in the queue
+	lost int
 }
 
 // Fewer lost tasks are not searched for.
@@ -80,7 +80,6 @@ func (q *waitingTasks) lose() {
 	}
 }
 
-// pause delays calls after failures.
 type pause struct {
 	fails int
 	until time.Time // no call before; zero after a success
@@ -90,7 +89,7 @@ func (p *pause) isOver(now time.Time) bool { return !now.Before(p.until) }
 
 func (p *pause) reset() { *p = pause{} }
 
-// fail doubles the pause, and returns its length.
+// The pause doubles.
 func (p *pause) fail(now time.Time, least, most time.Duration) time.Duration {
 	wait := least
 	for i := 0; i < p.fails && wait < most; i++ {

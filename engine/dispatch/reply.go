@@ -172,7 +172,6 @@ func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
 	m.end(done.Ended)
 }
 
-// merge keeps the earlier of two due times.
 func (m *Machine) merge(s *shard, done backend.Committed) {
 	if !done.NextDue.IsZero() && (s.due.IsZero() || done.NextDue.Before(s.due)) {
 		s.due = done.NextDue
@@ -216,7 +215,7 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 	m.committed(now, s, ev.Committed)
 }
 
-// reoffer queues completions again in front, but one that failed alone at the end.
+// as resubmit
 func (m *Machine) reoffer(s *shard, tasks []*task) {
 	var again []*task
 	for _, t := range tasks {
@@ -282,7 +281,7 @@ func (m *Machine) handleRenewed(now time.Time, c *call, ev Reply) {
 	s.renewPause.reset()
 	for i, t := range c.tasks {
 		switch {
-		case !t.held || t.lost: // ended since
+		case !t.held || t.lost:
 		case ev.Held[i]:
 			t.task.Expires = c.sent.Add(m.cfg.Lease)
 			m.watch(t)

@@ -13,8 +13,8 @@ const pageTasks = 16
 type table struct {
 	pages  map[TaskID]*page // keys: id / pageTasks
 	newest *page            // for the next task, unless full
-	last   TaskID           // the last id
-	count  int              // tasks held
+	last   TaskID
+	count  int
 }
 
 type page struct {
@@ -58,7 +58,7 @@ func (tt *table) remove(t *task) {
 	}
 }
 
-// byAge returns the held tasks for which take returns true, oldest first.
+// oldest first
 func (tt *table) byAge(take func(*task) bool) []*task {
 	var tasks []*task
 	for _, p := range tt.pages {

@@ -301,7 +301,6 @@ func (tr *tracer) number(t *testing.T, text string) uint64 {
 	return n
 }
 
-// "x/2" is an instance on shard 2.
 func (tr *tracer) id(name string) uuid.UUID {
 	_, want, sharded := strings.Cut(name, "/")
 	for n := 0; ; n++ {

@@ -11,7 +11,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// order is a small value as workflows pass it on.
 const order = `{"id":"o-1234","customer":{"name":"Ada","email":"ada@example.org"},` +
 	`"total":129.5,"items":[{"sku":"a-1","count":2},{"sku":"b-7","count":1}],"paid":false,"note":null}`
 

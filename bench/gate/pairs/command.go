@@ -16,7 +16,7 @@ import (
 type Command struct {
 	Dir  string   // empty: the current directory
 	Env  []string // added to this process' environment
-	Args []string // the program and its arguments
+	Args []string
 	// exit statuses besides 0 that are no error
 	Accept []int
 	// bounds the run; zero: DefaultTimeout
@@ -83,7 +83,6 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// limited keeps the first bytes written and drops the rest.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
