@@ -67,7 +67,6 @@ func TestFaultsLoseNothing(t *testing.T) {
 	}
 }
 
-// disowning once reports live leases as lost.
 type disowning struct {
 	backend.Backend
 	once atomic.Bool

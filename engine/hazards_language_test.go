@@ -16,9 +16,9 @@ import (
 
 type fate struct {
 	name    string
-	source  string // the program; without fn, the body of a main with x = 0
+	source  string
 	limits  ir.Limits
-	result  string   // if it completes
+	result  string
 	failure string   // otherwise: "Type line:col", or a part of that
 	marks   []string // the arguments of @mark(value=...), in order
 }
@@ -181,7 +181,6 @@ func TestHazardEmptySpreadNeverWakesItsAggregate(t *testing.T) {
 	})
 }
 
-// What follows an if without else must run when no case is taken.
 func TestHazardIfWithoutElseStops(t *testing.T) {
 	const never = "if x > 0:\n        y = @mark(value='never')\n"
 	const after = "    @mark(value='after')\n"

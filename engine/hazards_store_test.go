@@ -200,8 +200,7 @@ func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 	}
 }
 
-// besideNeighbours completes the second branch of 201 instances in one call, with one completion corrupt, and returns the
-// answer to that one.
+// besideNeighbours has one corrupt completion among 201, and returns the answer to it.
 func (s *site) besideNeighbours(corrupt func(*backend.Completion)) backend.Outcome {
 	s.Helper()
 	const neighbours, bad = 200, 77
@@ -397,7 +396,6 @@ const (
 	mostKilled   = 60
 )
 
-// killSQL ends an application's sessions that are in the middle of something, in this database.
 const killSQL = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND application_name = $1 AND state <> 'idle'`
 

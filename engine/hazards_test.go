@@ -28,16 +28,15 @@ import (
 
 const hazardDeadline = 15 * time.Minute
 
-// site is a store of one design, on which hosts can be opened.
 type site struct {
 	*testing.T
 	ctx    context.Context
 	design designs.Spec
 	dsn    string // empty: no database
 	schema string
-	lease  time.Duration   // of shards with owners; zero: the design's default
-	shared *memory.Backend // without a database
-	conn   *pgx.Conn       // used by no host; nil without a database
+	lease  time.Duration // of shards with owners; zero: the design's default
+	shared *memory.Backend
+	conn   *pgx.Conn // used by no host; nil without a database
 }
 
 func onEveryDesign(t *testing.T, test func(*site)) {
@@ -50,7 +49,6 @@ func onEveryDatabase(t *testing.T, test func(*site)) {
 	on(t, designs.Durable(), test)
 }
 
-// on runs a test on designs concurrently, each in its own schema of a shared database.
 func on(t *testing.T, list []designs.Spec, test func(*site)) {
 	t.Helper()
 	_ = pgtest.DSN(t)
@@ -67,7 +65,6 @@ func newSite(t *testing.T, design designs.Spec) *site {
 	return siteIn(t, t, design)
 }
 
-// siteIn makes a store in the database of an enclosing test.
 func siteIn(of, t *testing.T, design designs.Spec) *site {
 	t.Helper()
 	ctx, cancel := depth.Within(context.WithoutCancel(t.Context()), t, hazardDeadline)
@@ -113,7 +110,6 @@ func (s *site) open() backend.Backend {
 	return b
 }
 
-// host starts an engine with the built-in actions and those of cfg, until the test ends.
 func (s *site) host(b backend.Backend, cfg engine.Config) *engine.Engine {
 	s.Helper()
 	cfg.Backend, cfg.Batch = b, cmp.Or(cfg.Batch, s.design.Batch())

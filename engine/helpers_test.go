@@ -28,7 +28,6 @@ type withServer struct{ m *testing.M }
 
 func (w withServer) Run() int { return pgtest.Run(w.m) }
 
-// patience bounds what ends at once on an idle machine.
 const patience = 15 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
@@ -42,7 +41,6 @@ func compile(t testing.TB, src string) *plan.Program {
 	return p
 }
 
-// fanOut is one action, then count of them at once, then one.
 func fanOut(t testing.TB) *plan.Program {
 	t.Helper()
 	return compile(t, `fn main(input: [count], output: [total]):
@@ -131,7 +129,6 @@ func wantResult(t testing.TB, inst backend.Instance, want string) {
 	}
 }
 
-// tally counts the observations of each lease and node run.
 type tally struct {
 	leased   map[backend.Lease]int
 	started  map[backend.Lease]int
@@ -141,7 +138,7 @@ type tally struct {
 	problems []string
 	submits  int
 	commits  int
-	biggest  int // largest commit
+	biggest  int
 }
 
 // ledger keeps a tally. Engines write at any time, so tests read copies.

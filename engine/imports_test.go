@@ -68,12 +68,11 @@ func names(cell string) []string {
 	return list
 }
 
-// covers reports whether a name in a table stands for a package: its own name, its folder's, or any.
+// its own name, its folder's, or any
 func covers(listed, name string) bool {
 	return listed == "any" || listed == name || listed == path.Dir(name)+"/*"
 }
 
-// rule finds a package's row: its own, or its folder's.
 func rule(rows []row, name string) (row, bool) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
 	if i < 0 {
@@ -85,7 +84,6 @@ func rule(rows []row, name string) (row, bool) {
 	return rows[i], true
 }
 
-// allowed holds for a listed package, and for what a listed package may import.
 func allowed(rows []row, list []string, name string, seen map[string]bool) bool {
 	for _, listed := range list {
 		if covers(listed, name) {

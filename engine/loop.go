@@ -43,7 +43,7 @@ func (m *eventQueue) put(ev loopEvent) {
 	}
 }
 
-// drain returns all events, valid until the next call.
+// valid until the next call
 func (m *eventQueue) drain() []loopEvent {
 	clear(m.spare)
 	m.mu.Lock()
@@ -57,7 +57,7 @@ type loop struct {
 	*Engine
 	startEnded <-chan struct{} // closed with Start's context; nil once seen
 	batch      []dispatch.Event
-	incoming   int // submissions in batch
+	incoming   int
 	actions    actions
 	pending    map[dispatch.Ticket]*submission // not answered yet
 	draining   bool
@@ -105,7 +105,6 @@ func (l *loop) submissions() chan *submission {
 	return nil
 }
 
-// wait blocks until an event, and collects all there are.
 func (l *loop) wait(timer *time.Timer) {
 	select {
 	case <-l.events.nonEmpty:

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/backend/memory"
 )
 
-// placing is a store with one local shard.
 type placing struct {
 	*memory.Backend
 	own int

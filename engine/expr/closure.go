@@ -10,16 +10,16 @@ import (
 	"pulley/engine/ir"
 )
 
-// closure evaluates an expression of a common shape over decoded values, without Starlark. It reports false whenever the result
-// is not certain, as for an operand of another type, a name without a value or an index out of range. Then Starlark evaluates
+// closure evaluates an expression of a common shape over decoded values, without Starlark. Where the result is not certain, as
+// for an operand of another type, a name without a value or an index out of range, it reports false: then Starlark evaluates
 // the whole expression, and reports what is wrong. Expressions have no effects, so nothing is done twice.
 type closure func(args []Value) (v Value, ok bool)
 
 const (
 	closureDepth = 16
-	// closureInt bounds the operands of a closure's arithmetic, so that no result of two overflows.
+	// so that no result of two overflows
 	closureInt = 1 << 31
-	// closureText and closureList bound the strings and lists that a closure compares or makes.
+	// of what a closure compares or makes
 	closureText = 1_000
 	closureList = 1_000
 	// Below these limits there are no closures; above them no closure exceeds the limits.
@@ -27,7 +27,7 @@ const (
 	closureBytes = 16 * closureText
 )
 
-// closureOf returns a closure of the arguments called names, in order; nil if the shape has none.
+// nil: the shape has no closure
 func closureOf(tree syntax.Expr, names []string, lim ir.Limits) closure {
 	if lim.ExpressionSteps < closureSteps || lim.ValueBytes < closureBytes {
 		return nil
@@ -40,7 +40,6 @@ type closer struct {
 	depth int
 }
 
-// expr returns nil if the shape has no closure.
 func (c *closer) expr(e syntax.Expr) closure {
 	c.depth++
 	defer func() { c.depth-- }()
@@ -179,7 +178,6 @@ func (c *closer) cond(e *syntax.CondExpr) closure {
 	}
 }
 
-// slice handles x[lo:hi].
 func (c *closer) slice(e *syntax.SliceExpr) closure {
 	if e.Lo == nil || e.Hi == nil || e.Step != nil {
 		return nil
@@ -215,7 +213,6 @@ func bound(of closure, args []Value, length int) (int, bool) {
 	return int(min(max(i, 0), int64(length))), ok && isInt
 }
 
-// call handles len(x), x.get(key) and x.get(key, other).
 func (c *closer) call(e *syntax.CallExpr) closure {
 	if method, ok := e.Fn.(*syntax.DotExpr); ok && method.Name.Name == "get" {
 		return c.get(method.X, e.Args)
@@ -288,7 +285,7 @@ func smallInt(v Value) (int64, bool) {
 	return n, ok && -closureInt < n && n < closureInt
 }
 
-// calculated applies an operator to two small ints, or joins two short strings.
+// Two small ints, or short strings to join.
 func calculated(op syntax.Token, x, y Value) (Value, bool) {
 	if a, ok := x.(starlark.String); ok {
 		b, ok := y.(starlark.String)
@@ -323,7 +320,7 @@ func calculated(op syntax.Token, x, y Value) (Value, bool) {
 	return starlark.MakeInt64(rest), true
 }
 
-// number converts a small int or a float to a float, exactly.
+// The conversion is exact.
 func number(v Value) (float64, bool) {
 	if f, ok := v.(starlark.Float); ok {
 		return float64(f), true
@@ -332,7 +329,7 @@ func number(v Value) (float64, bool) {
 	return float64(n), ok
 }
 
-// compared compares two floats or small ints, or two short strings by == or !=.
+// Two floats or small ints, or two short strings for == and !=.
 func compared(op syntax.Token, x, y Value) (Value, bool) {
 	if a, ok := x.(starlark.String); ok {
 		b, ok := y.(starlark.String)
@@ -364,7 +361,6 @@ func compared(op syntax.Token, x, y Value) (Value, bool) {
 	return starlark.Bool(holds), true
 }
 
-// indexed returns an element of a list, or the value of a short key.
 func indexed(x, y Value) (Value, bool) {
 	switch x := x.(type) {
 	case *starlark.List:

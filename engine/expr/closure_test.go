@@ -11,7 +11,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// closureForms are shapes with and without closures, with # for a part.
+// # stands for a part
 var closureForms = []string{
 	"(# + #)", "(# - #)", "(# * #)", "(# // #)", "(# % #)", "(-#)", "(not #)", "(# and #)", "(# or #)", "(# if # else #)",
 	"(# == #)", "(# != #)", "(# < #)", "(# <= #)", "(# > #)", "(# >= #)", "#[#]", "#[#:#]", "#[-#:#]", "len(#)", `#["a"]`, `#.get("a")`, "#.get(#, #)", "#.get(#)",
@@ -34,7 +34,7 @@ func closureText(t *rapid.T, depth int) string {
 	return text
 }
 
-// closureValues draws ints around every bound, floats, texts, lists, dicts; one name has no value.
+// One name has no value.
 func closureValues(outer testing.TB, t *rapid.T) map[string]expr.Value {
 	number := func(name string) expr.Value {
 		return mustDecode(outer, rapid.SampledFrom([]string{
@@ -117,7 +117,7 @@ func TestClosuresKnowTheCommonShapes(t *testing.T) {
 	}
 }
 
-// Every operator is applied to every pair of numbers around the bounds of closures, and every slice of a short list is taken.
+// The numbers are around the bounds of closures.
 func TestClosuresAtTheBounds(t *testing.T) {
 	numbers := []string{"0", "1", "-1", "2", "-2", "3", "-3", "7", "-7", "2147483647", "-2147483647", "2147483648", "-2147483648", "4611686018427387903", "-4611686018427387903", "9223372036854775807", "2.5", "-3.0"}
 	for _, op := range []string{"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"} {
@@ -140,7 +140,7 @@ func TestClosuresAtTheBounds(t *testing.T) {
 	}
 }
 
-// holdAgainstStarlark returns a closure's result; nil: it has none.
+// nil: no closure
 func holdAgainstStarlark(t *testing.T, c *expr.Compiled, args ...expr.Value) expr.Value {
 	t.Helper()
 	got, ok := c.EvalByClosure(args)

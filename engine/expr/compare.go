@@ -15,7 +15,7 @@ func Equal(a, b Value) bool {
 	return equal
 }
 
-// equal charges the work to m unless that is nil.
+// A nil m charges nothing.
 func equal(m *meter, a, b starlark.Value) (bool, error) {
 	if m != nil {
 		if err := m.work(compareUnits); err != nil {
@@ -53,7 +53,7 @@ func equal(m *meter, a, b starlark.Value) (bool, error) {
 	return starlark.Equal(a, b)
 }
 
-// compareNumbers returns -1, 0 or +1, and whether both are numbers.
+// -1, 0 or +1, if both are numbers.
 func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	if err := chargeNumbers(m, a, b); err != nil {
 		return 0, false, err
@@ -76,7 +76,7 @@ func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	return 0, false, nil
 }
 
-// compareIntFloat compares an int with a finite float without rounding the int.
+// The int is not rounded.
 func compareIntFloat(x starlark.Int, y starlark.Float) int {
 	const exact = 1 << 53 // an int up to that size is a float
 	if small, ok := x.Int64(); ok && -exact <= small && small <= exact {

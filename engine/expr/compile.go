@@ -21,13 +21,12 @@ type Compiled struct {
 	names []string
 	fn    *starlark.Function // its parameters are names, in order
 
-	closure closure // may be nil
+	closure closure
 
-	bare  bool                       // the expression is just names[0]
-	fixed func() (Value, *EvalError) // the result, computed once, if there are no names; otherwise nil
+	bare  bool
+	fixed func() (Value, *EvalError) // result, computed once, without names; else nil
 }
 
-// options are Starlark's for one expression.
 var options = &syntax.FileOptions{}
 
 // Compile parses and checks e. The error is an *ir.Error at the position of e: for text that is no expression, for what the
@@ -71,7 +70,7 @@ func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 	return c, nil
 }
 
-// parseMessage drops the position, which is relative to the expression.
+// The position is relative to the expression.
 func parseMessage(err error) string {
 	var syntaxError syntax.Error
 	var resolveErrors resolve.ErrorList
@@ -136,7 +135,7 @@ func (c *Compiled) errorf(format string, args ...any) *EvalError {
 	return &EvalError{Pos: c.expr.Pos, Type: TypeExpression, Msg: fmt.Sprintf(format, args...)}
 }
 
-// run drops the meter after a panic, which makes it unusable.
+// A panic makes the meter unusable.
 func (c *Compiled) run(args []Value) (v Value, failed *EvalError) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -85,7 +85,6 @@ type decoder struct {
 	keys [keyCache]starlark.Value // recent keys by hash: the dicts of a list share theirs
 }
 
-// keyCache is a power of two.
 const keyCache = 32
 
 func (d *decoder) errorf(format string, args ...any) error {
@@ -156,7 +155,7 @@ func (d *decoder) word(word string) error {
 }
 
 func (d *decoder) list(depth int) (Value, error) {
-	d.at++ // [
+	d.at++
 	d.space()
 	if d.peek() == ']' {
 		d.at++
@@ -187,7 +186,7 @@ func (d *decoder) list(depth int) (Value, error) {
 }
 
 func (d *decoder) dict(depth int) (Value, error) {
-	d.at++ // {
+	d.at++
 	d.space()
 	if d.peek() == '}' {
 		d.at++
@@ -247,7 +246,6 @@ func newDict(entries []starlark.Value) (Value, error) {
 	return dict, nil
 }
 
-// key reuses an earlier equal string.
 func (d *decoder) key() (starlark.Value, error) {
 	const whole = 24 // the longest key that is kept
 	rest := d.data[d.at+1:]
@@ -273,7 +271,7 @@ func (d *decoder) key() (starlark.Value, error) {
 }
 
 func (d *decoder) text() (string, error) {
-	d.at++ // "
+	d.at++
 	start := d.at
 	for d.at < len(d.data) {
 		switch c := d.data[d.at]; {
@@ -315,7 +313,7 @@ func (d *decoder) escapedText(start int) (string, error) {
 }
 
 func (d *decoder) escape(buf []byte) ([]byte, error) {
-	d.at++ // \
+	d.at++
 	c := d.peek()
 	switch c {
 	case '"', '\\', '/':
@@ -338,7 +336,7 @@ func (d *decoder) escape(buf []byte) ([]byte, error) {
 	return append(buf, c), nil
 }
 
-// unicode decodes the rest of \uXXXX, or of a surrogate pair.
+// \uXXXX, or a surrogate pair
 func (d *decoder) unicode(buf []byte) ([]byte, error) {
 	r, err := d.hex()
 	if err != nil {
@@ -361,7 +359,7 @@ func (d *decoder) unicode(buf []byte) ([]byte, error) {
 }
 
 func (d *decoder) hex() (rune, error) {
-	d.at++ // u
+	d.at++
 	var r rune
 	for range 4 {
 		c := d.peek()

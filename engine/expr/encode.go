@@ -25,7 +25,7 @@ func Encode(v Value) ([]byte, error) {
 	return out, err
 }
 
-// drafts are buffers of Encode, at most draftMax large.
+// at most draftMax large
 var drafts = sync.Pool{New: func() any { return new([]byte) }}
 
 const draftMax = 4 << 10

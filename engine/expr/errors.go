@@ -19,13 +19,13 @@ const (
 	TypeValue      = "ValueError"      // data that is not a value
 )
 
-// messageBytesMax bounds the text of an error, which may quote large data.
+// the text may quote large data
 const messageBytesMax = 400
 
 // EvalError is a failed evaluation, or data that cannot be a value.
 type EvalError struct {
 	Pos  ir.Pos // zero if there is no expression, as in Decode
-	Type string // one of the Type constants
+	Type string
 	Msg  string // one line, without position
 }
 
@@ -45,7 +45,7 @@ func limitError(limit string, value, bound int) *EvalError {
 	return &EvalError{Type: TypeLimit, Msg: ir.LimitError(ir.Pos{}, limit, value, bound).Msg}
 }
 
-// unassigned is Starlark's error for a parameter without a value.
+// for a parameter without a value
 var unassigned = regexp.MustCompile(`^local variable (.+) referenced before assignment$`)
 
 func (m *meter) evalError(pos ir.Pos, err error) *EvalError {

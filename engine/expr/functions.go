@@ -10,7 +10,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// functions are the built-in ones. Where nothing is to be added, Starlark's own works after a charge.
+// Where nothing is to be added, Starlark's own works after a charge.
 var functions = map[string]builtinFunc{
 	"range":       rangeList,
 	"len":         universal("len", chargeNothing),
@@ -67,7 +67,7 @@ func chargeScan(m *meter, args starlark.Tuple) error {
 	return m.work(compareUnits * max(0, starlark.Len(args[0])))
 }
 
-// chargeParse charges a conversion to a number: of text, the time is quadratic in its length.
+// Of text, the time is quadratic in the length.
 func chargeParse(m *meter, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	return starlark.NewList(elems), nil
 }
 
-// elements returns the elements of a list, or the keys of a dict. The caller must not change them.
+// A dict has its keys. The caller must not change the elements.
 func elements(m *meter, fn string, v starlark.Value) ([]starlark.Value, error) {
 	n := starlark.Len(v)
 	iter := starlark.Iterate(v)
@@ -193,7 +193,6 @@ func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 	return starlark.NewList(result), nil
 }
 
-// keysOf returns what is compared: the results of key, or the elements.
 func keysOf(thread *starlark.Thread, key starlark.Callable, elems []starlark.Value) ([]starlark.Value, error) {
 	if key == nil {
 		return elems, nil
@@ -351,7 +350,7 @@ func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 	return d, nil
 }
 
-// pairs returns the entries of a dict, or of a list of lists of two.
+// A dict, or a list of lists of two.
 func pairs(m *meter, v starlark.Value) ([]starlark.Tuple, error) {
 	if d, ok := v.(*starlark.Dict); ok {
 		if err := m.work(mul(d.Len(), rowUnits+2*elementUnits)); err != nil {

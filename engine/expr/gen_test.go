@@ -12,7 +12,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// ints draws mostly small ints, and some that exceed a machine word.
+// Some exceed a machine word.
 func ints() *rapid.Generator[expr.Value] {
 	return rapid.Custom(func(t *rapid.T) expr.Value {
 		small := rapid.OneOf(rapid.Int64Range(-10, 10), rapid.Int64()).Draw(t, "int")
@@ -144,7 +144,6 @@ func mustCompile(t testing.TB, text string) *expr.Compiled {
 	return c
 }
 
-// A name that env lacks has no value.
 func eval(c *expr.Compiled, env map[string]expr.Value) (expr.Value, error) {
 	args := make([]expr.Value, len(c.Names()))
 	for i, name := range c.Names() {

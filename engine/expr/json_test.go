@@ -318,7 +318,6 @@ func positiveZero(v any) any {
 	return v
 }
 
-// fragments are pieces of JSON and of almost JSON.
 var fragments = []string{
 	`{`, `}`, `[`, `]`, `,`, `:`, `"`, `\`, ` `, "\n", `0`, `-`, `1`, `.`, `e`, `E+`, `12`, `null`, `true`, `false`,
 	`"a"`, `"a":`, `"\n"`, `\u`, `00e9`, `\ud83d`, `\ude00`, `é`, "\x00", "\xff", `1.5`, `1e5`, `{}`, `[]`, `nul`,

@@ -10,14 +10,12 @@ import (
 	"pulley/engine/ir"
 )
 
-// soup has the words and signs of expressions, and some of Starlark's that they lack.
 var soup = []string{
 	"x", "xs", "len", "sum", "key", "None", "True", "if", "else", "for", "in", "not", "and", "or", "lambda", "not in", "is",
 	"(", ")", "[", "]", "{", "}", ",", ":", ".", "=", "==", "<", "+", "-", "*", "**", "/", "//", "%", "|", "~", "0", "1.5", `"a"`, `b"a"`,
 	"len(x)", "sorted(xs, key=len)", ".get", ".append", ".format", "(x)", "[0]", "[1:]", "for x in xs", "x if x else", "dict(a=x)", "max(*xs)",
 }
 
-// parsed returns nil if the program is refused.
 func parsed(text string) *ir.Expr {
 	program, err := ir.Parse("t.ir", []byte("fn main(input: [x], output: [r]):\n    r = "+text+"\n"), ir.Limits{})
 	if err != nil || len(program.Functions[0].Body) != 1 {

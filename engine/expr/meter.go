@@ -20,12 +20,12 @@ const (
 	compareUnits = 8 // of two small values
 )
 
-// meter runs evaluations, one at a time, and counts their work.
+// One evaluation at a time.
 type meter struct {
 	thread     starlark.Thread
-	steps      uint64 // of an evaluation
-	valueBytes int    // of a value
-	units      int    // work not yet charged as steps; below stepUnits
+	steps      uint64
+	valueBytes int
+	units      int // work not yet charged as steps; below stepUnits
 }
 
 const meterKey = "meter"
@@ -57,7 +57,7 @@ func meterOf(thread *starlark.Thread) *meter {
 	return thread.Local(meterKey).(*meter)
 }
 
-// work charges units before the work is done.
+// before the work is done
 func (m *meter) work(units int) error {
 	if units < 0 || units > math.MaxInt-stepUnits {
 		return m.stepsError(math.MaxInt)
@@ -94,17 +94,16 @@ func (m *meter) list(n int) error {
 	return m.work(n * elementUnits)
 }
 
-// ints charges arithmetic on two ints with time linear in their lengths.
+// Time linear in the lengths.
 func (m *meter) ints(x, y starlark.Int) error {
 	return m.work(8 * (words(x) + words(y) - 2))
 }
 
-// products charges arithmetic on two ints with time in the product of their lengths.
+// Time in the product of the lengths.
 func (m *meter) products(x, y starlark.Int) error {
 	return m.work(mul(words(x), words(y)) - 1)
 }
 
-// words is 1 for a small int.
 func words(x starlark.Int) int {
 	if _, ok := x.Int64(); ok {
 		return 1
@@ -112,7 +111,7 @@ func words(x starlark.Int) int {
 	return len(x.BigInt().Bits())
 }
 
-// mul and add multiply and add non-negative ints, up to the largest int.
+// saturate; the operands are not negative
 func mul(a, b int) int {
 	hi, lo := bits.Mul(uint(a), uint(b))
 	if hi != 0 || lo > math.MaxInt {

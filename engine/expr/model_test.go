@@ -26,7 +26,7 @@ func model(text string, env map[string]expr.Value) (expr.Value, error) {
 
 type writer struct {
 	t     *rapid.T
-	bound []string // by comprehensions around
+	bound []string
 }
 
 func (w *writer) pick(from ...string) string { return rapid.SampledFrom(from).Draw(w.t, "pick") }
@@ -38,7 +38,6 @@ func (w *writer) atom() string {
 	return w.pick("i", "x", "s", "xs", "d", "words", "n", "yes", "big", "(0)", "(1)", "(-1)", "(2.5)", `"a"`, `""`, `"b,c"`, "None", "True", "[]", "{}")
 }
 
-// forms have % for a part.
 var forms = []string{
 	"(# + #)", "(# - #)", "(# / #)", "(# // #)", "(# * (len(str(#)) - 3))", "((len(str(#)) - 3) * #)", "(x * #)", "(# % 5)", "(i % #)",
 	"(# == #)", "(# != #)", "(# < #)", "(# <= #)", "(# > 1)", `(# >= "a")`, "(# in #)", "(# not in #)",
@@ -110,7 +109,6 @@ func TestEvalAgreesWithStarlark(t *testing.T) {
 	}
 }
 
-// Slices have their own test, since every bound matters.
 func TestSliceAgreesWithStarlark(t *testing.T) {
 	bound := rapid.SampledFrom([]string{"", "0", "1", "2", "3", "5", "100", "-1", "-2", "-3", "-5", "-100", "None"})
 	c := map[string]expr.Value{"xs": mustDecode(t, `[0,1,2,3,4]`), "s": mustDecode(t, `"abcde"`), "none": mustDecode(t, `[]`)}

@@ -40,7 +40,7 @@ func DecodeObject(data []byte, lim ir.Limits, known []string) ([]Entry, error) {
 }
 
 func (d *decoder) entries(bytesMax int, known []string) ([]Entry, error) {
-	d.at++ // {
+	d.at++
 	d.space()
 	if d.peek() == '}' {
 		d.at++
@@ -67,7 +67,6 @@ func (d *decoder) entries(bytesMax int, known []string) ([]Entry, error) {
 	}
 }
 
-// whole decodes an entry, with a depth of its own.
 func (d *decoder) whole(bytesMax int, known []string) (e Entry, err error) {
 	if d.peek() != '"' {
 		return e, d.unexpected("a key in double quotes")
@@ -98,7 +97,6 @@ func (d *decoder) whole(bytesMax int, known []string) (e Entry, err error) {
 	return e, nil
 }
 
-// name returns the equal key of known, if any.
 func (d *decoder) name(known []string) (string, error) {
 	rest := d.data[d.at+1:]
 	for _, k := range known {

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// The entries of an object must agree with Decode's dict, for any known names.
 func TestDecodeObject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := values(3).Draw(t, "v")

@@ -9,19 +9,19 @@ import (
 	"pulley/engine/ir"
 )
 
-// depthOfTree bounds the recursion over a syntax tree; a + b + c … is as deep as it has operators.
+// a + b + c … is as deep as it has operators.
 const depthOfTree = 4000
 
-// cheapBytes is the length up to which a literal string is compared or looked up without a charge.
+// Up to this length a literal string is compared or looked up without a charge.
 const cheapBytes = 64
 
 // rewriter checks a syntax tree and replaces what could do unbounded work in one step by calls of checked functions. A program
 // cannot contain their names.
 type rewriter struct {
 	pos      ir.Pos
-	nesting  int // most brackets within each other
-	brackets int // around the current node
-	depth    int // of the current node
+	nesting  int
+	brackets int
+	depth    int
 	bound    []map[string]bool
 	free     map[string]bool
 }
@@ -162,7 +162,7 @@ func (r *rewriter) binary(e *syntax.BinaryExpr) (syntax.Expr, error) {
 	return checkedCall(e.Op.String(), e.OpPos, e.X, e.Y), nil
 }
 
-// isCheap reports whether comparing with e, looking it up or negating it is fast for any other operand.
+// fast for any other operand
 func isCheap(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Ident:
@@ -209,7 +209,7 @@ func (r *rewriter) slice(e *syntax.SliceExpr) (syntax.Expr, error) {
 	return checkedCall(sliceName, e.Lbrack, args...), nil
 }
 
-// comprehension binds its names everywhere in it except in the first iterable.
+// The first iterable does not see its names.
 func (r *rewriter) comprehension(e *syntax.Comprehension) error {
 	first, ok := e.Clauses[0].(*syntax.ForClause)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 // or *Dict from String to Value.
 type Value = starlark.Value
 
-// depthMax bounds the nesting of a value, and so every recursion over one.
+// bounds every recursion over a value
 const depthMax = 512
 
 // Truth reports whether v counts as true: not None, False, 0, 0.0, or an empty string, list or dict.
@@ -42,7 +42,6 @@ func normalizeAt(v starlark.Value, bytesMax, depth int) (Value, error) {
 	return normal, nil
 }
 
-// normalizer adds up the size of a value's JSON.
 type normalizer struct {
 	bytes, bytesMax int
 }

@@ -18,7 +18,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// raw evaluates plain Starlark, whose values need not be normal.
+// Plain Starlark's values need not be normal.
 func raw(t testing.TB, text string) starlark.Value {
 	t.Helper()
 	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "raw", text, nil)

@@ -37,19 +37,19 @@ type Body struct {
 
 type binding struct {
 	v  VarID
-	by *NodeBuilder // sets the value; nil for an input or element
+	by *NodeBuilder
 }
 
 // NodeBuilder is a node that a Builder makes. The result of Map and For is one, too: what it comes after precedes its first
 // element, and what comes after it follows its last.
 type NodeBuilder struct {
 	body  *Body
-	n     *Node    // where edges lead to it
-	last  *Node    // where edges leave it
+	n     *Node
+	last  *Node
 	expr  *ir.Expr // an output's value, or the elements of a Map or For
 	hard  []*NodeBuilder
 	soft  []*NodeBuilder
-	from  []*NodeBuilder // branches that have it as a case
+	from  []*NodeBuilder
 	cases []branchCase
 	elses int
 }
@@ -265,7 +265,7 @@ func (o *Body) value(name string, by *NodeBuilder) VarID {
 	return v
 }
 
-// variable makes a variable of which every run of the body has a copy.
+// Every run of the body has a copy.
 func (o *Body) variable(name string) VarID {
 	g := o.b.g
 	g.Vars = append(g.Vars, &Var{Name: name, Scope: o.depth})
@@ -282,7 +282,7 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// starts reports whether the node comes after nothing, and so starts with its body.
+// It starts with its body.
 func (n *NodeBuilder) starts() bool {
 	return n.n.Kind != Input && len(n.hard) == 0 && len(n.soft) == 0 && len(n.from) == 0
 }
@@ -336,7 +336,6 @@ func (n *NodeBuilder) parallelTo(other *NodeBuilder) bool {
 	return false
 }
 
-// expressions checks that every expression of a node compiles and reads only names that exist.
 func (n *NodeBuilder) expressions() {
 	for _, e := range n.reads() {
 		if e == nil {
@@ -356,7 +355,7 @@ func (n *NodeBuilder) expressions() {
 	}
 }
 
-// reads lists the expressions of a node, without those in the body of a Map or For.
+// without those in the body of a Map or For
 func (n *NodeBuilder) reads() []*ir.Expr {
 	var out []*ir.Expr
 	for _, a := range n.n.Args {
@@ -373,7 +372,6 @@ func (n *NodeBuilder) reads() []*ir.Expr {
 	return out
 }
 
-// asError converts an error to an *ir.Error, with pos if it has none.
 func asError(pos ir.Pos, err error) *ir.Error {
 	var e *ir.Error
 	if errors.As(err, &e) {

@@ -12,7 +12,7 @@ type Each struct {
 	Body
 	over *ir.Expr
 	item VarID
-	head *Node // of a For
+	head *Node
 }
 
 // Each starts what runs for each element of the list over. Expressions in the body read an element as item. Expressions after
@@ -76,7 +76,6 @@ func (e *Each) becomes(n *Node) *NodeBuilder {
 	return nb
 }
 
-// finish connects the body with the start and end of its runs.
 func (e *Each) finish() {
 	switch {
 	case e.node == nil:
@@ -114,7 +113,7 @@ func (n *NodeBuilder) before() []*NodeBuilder {
 	return slices.DeleteFunc(all, func(from *NodeBuilder) bool { return from == nil })
 }
 
-// begins returns the node that starts a run of the body; nil if none does.
+// nil: no node does
 func (e *Each) begins() *Node {
 	var starts []*Node
 	for _, nb := range e.nodes {

@@ -18,7 +18,6 @@ func echo(o interface {
 	return o.Action(name, "echo", arg("value", value))
 }
 
-// refusedGraph is a use of a builder and what Build reports; nothing if the graph is right.
 type refusedGraph struct {
 	name  string
 	build func(b *graph.Builder)

@@ -7,7 +7,7 @@ import (
 )
 
 type reading struct {
-	at   *NodeBuilder // has the expression
+	at   *NodeBuilder
 	in   *NodeBuilder // at, or the Map or For around it in the body of what is read
 	text string
 	name string
@@ -18,7 +18,7 @@ type reading struct {
 // between their values.
 func (b *Builder) readings() {
 	late := map[*NodeBuilder][]reading{}
-	hard := map[[2]*NodeBuilder]bool{} // most readings are of what the node waits for
+	hard := map[[2]*NodeBuilder]bool{}
 	for _, o := range b.bodies {
 		for _, nb := range o.nodes {
 			for _, from := range nb.hard {
@@ -51,7 +51,7 @@ func (n *NodeBuilder) readings() []reading {
 	for _, e := range n.reads() {
 		compiled, err := expr.Compile(e, n.body.b.g.Limits)
 		if err != nil {
-			continue // reported already
+			continue
 		}
 		for _, name := range compiled.Names() {
 			r := reading{at: n, in: n, text: e.Text, name: name}
@@ -67,7 +67,6 @@ func (n *NodeBuilder) readings() []reading {
 	return out
 }
 
-// returns reports whether expressions read the name from the body itself.
 func (o *Body) returns(name string) bool {
 	_, ok := o.values[name]
 	return ok
@@ -77,7 +76,7 @@ func (o *Body) returns(name string) bool {
 func (r reading) source() *NodeBuilder { return r.in.body.values[r.name].by }
 
 type sequence struct {
-	place      []int // in a topological order
+	place      []int
 	conditions []condition
 }
 
@@ -125,7 +124,7 @@ func (s *sequence) apart(a, b *NodeBuilder) bool {
 	return true
 }
 
-// joins reports whether some decisions are within both ways.
+// some decisions are within both ways
 func (w way) joins(v way) bool {
 	for b, bits := range v {
 		if mine, ok := w[b]; ok && mine&bits == 0 {

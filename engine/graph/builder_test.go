@@ -105,7 +105,6 @@ func TestBuildTwice(t *testing.T) {
 	}
 }
 
-// The graph has every kind of edge that a builder makes.
 func TestBuilderGraph(t *testing.T) {
 	b := graph.New("orders", "order")
 	price := b.Action("price", "price", arg("order", "order")).Retry(graph.Retry{Types: []string{"Network"}, Count: 3, Backoff: time.Second})
@@ -133,7 +132,6 @@ func TestBuilderGraph(t *testing.T) {
 	}
 }
 
-// Branches meet again correctly, and in ways that could wait for ever.
 func TestMerges(t *testing.T) {
 	type builder struct {
 		*graph.Builder
@@ -260,7 +258,7 @@ func TestManyCases(t *testing.T) {
 			}
 		}
 		b.Output("n").AfterAny(ends...)
-		if without >= 0 { // continues, but not to the output alone
+		if without >= 0 {
 			b.Action("late", "echo").AfterAny(ends...)
 		}
 		_, err := b.Build()

@@ -160,7 +160,6 @@ func (c *checker) edges() {
 	}
 }
 
-// counts checks that every node requires what its edges deliver.
 func (c *checker) counts() {
 	spreads := map[NodeID]bool{}
 	for _, n := range c.g.Nodes {
@@ -202,7 +201,7 @@ func (c *checker) elements(n *Node) {
 	}
 }
 
-// reachability checks that every node is on a way from the input to the output.
+// on a way from the input to the output
 func (c *checker) reachability() {
 	g := c.g
 	after, before := make([][]NodeID, len(g.Nodes)), make([][]NodeID, len(g.Nodes))
@@ -251,7 +250,6 @@ func reach(start NodeID, next [][]NodeID) []bool {
 	return seen
 }
 
-// cycles ignores back edges.
 func (c *checker) cycles() {
 	g := c.g
 	open := make([]int, len(g.Nodes))
@@ -286,7 +284,7 @@ func (c *checker) cycles() {
 	}
 }
 
-// cycle names the nodes of a cycle found by going back from a node on or behind it.
+// found by going back from a node on or behind the cycle
 func (c *checker) cycle(n NodeID, open []int) string {
 	place := map[NodeID]int{}
 	var way []NodeID

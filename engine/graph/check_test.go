@@ -114,7 +114,6 @@ func appending(g *graph.Graph) *graph.Set {
 	panic("nothing appends")
 }
 
-// Every invariant is broken once.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -268,7 +267,7 @@ func corrupt(t *rapid.T, v any) any {
 			}
 			if len(keys) > 0 {
 				k := rapid.SampledFrom(sorted(keys)).Draw(t, "key")
-				if k == "limits" || k == "timeout_ns" { // any limit is valid
+				if k == "limits" || k == "timeout_ns" {
 					return v
 				}
 				v[k] = corrupt(t, v[k])

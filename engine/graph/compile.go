@@ -65,38 +65,36 @@ type compiler struct {
 	functions map[string]*ir.Function
 	limits    ir.Limits
 	g         *Graph
-	serial    map[string]int // requests by name of a node or variable
-	turns     map[*Edge]int  // of guards
+	serial    map[string]int
+	turns     map[*Edge]int // of guards
 	errs      CompileError
 	caught    int // ways from actions to handlers
-	names     int // in all frames
+	names     int
 
 	// Of the statement being compiled:
 	region RegionID
-	scope  int    // of its variables
+	scope  int
 	tries  []*try // around it and around the calls that lead to it, outermost first
 }
 
-// errTooLarge stops a compilation whose graph exceeds its limit.
 var errTooLarge = errors.New("graph over its limit")
 
-// loose is an edge without its target yet.
 type loose struct {
 	from  NodeID
 	kind  EdgeKind
 	guard *ir.Expr
-	turn  int      // a guard's index in its branch
+	turn  int      // index in its branch
 	types []string // an exception's
 	bind  VarID    // an exception's variable, or None
 }
 
 type frame struct {
-	id     int // in Graph.Frames
+	id     int
 	fn     *ir.Function
 	result VarID
 	exits  []loose // ways of its returns
 	loop   *loop   // innermost around the statement, in this frame
-	depth  int     // of the statement being compiled
+	depth  int
 }
 
 type loop struct {
@@ -303,7 +301,6 @@ func (c *compiler) assign(f *frame, s *ir.Assign, ways []loose) ([]loose, error)
 	return nil, fmt.Errorf("%s: unknown right-hand side %T", s.Pos, s.Value)
 }
 
-// collected sets an aggregate's targets, and returns the way out of it.
 func (c *compiler) collected(s *ir.Assign, targets []VarID, agg *Node) []loose {
 	if agg == nil {
 		return nil

@@ -55,7 +55,7 @@ type try struct {
 type handler struct {
 	types []string // none: every error
 	bind  VarID
-	ways  []loose // from actions whose errors may reach it
+	ways  []loose
 }
 
 // try compiles a body. Its actions, also within loops, spreads and called functions, get exception edges to the handlers. An
@@ -80,7 +80,7 @@ func (c *compiler) try(f *frame, s *ir.Try, ways []loose) ([]loose, error) {
 	}
 	for i, h := range t.handlers {
 		if len(h.ways) == 0 {
-			continue // no error can get there
+			continue
 		}
 		except := c.connectIn(f, h.ways, &Node{Kind: Join, Name: c.name("except"), Pos: s.Handlers[i].Pos, Required: 1, Exclusive: true})
 		ends, err := c.block(f, s.Handlers[i].Body, forward(except))
@@ -146,7 +146,7 @@ func (c *compiler) accumulates(f *frame, s *ir.Assign, e *ir.Expr) *ir.Expr {
 	return list
 }
 
-// offset converts a position of the parser, whose columns count runes, to an index in a text; -1: none.
+// The parser's columns count runes. -1: none.
 func offset(text string, pos syntax.Position) int {
 	line, col := int32(1), int32(1)
 	for i, r := range text {

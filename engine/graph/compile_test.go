@@ -145,7 +145,6 @@ func TestNodeLimit(t *testing.T) {
 	}
 }
 
-// Every level doubles a function's calls: the limit must stop the growth.
 func TestCallsExpandInPlace(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {

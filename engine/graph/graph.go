@@ -89,7 +89,7 @@ type Graph struct {
 // Node is one step of a workflow.
 type Node struct {
 	ID    NodeID `json:"id"`
-	Name  string `json:"name"` // unique in the graph
+	Name  string `json:"name"`
 	Kind  Kind   `json:"kind"`
 	Pos   ir.Pos `json:"pos,omitzero"`
 	Depth int    `json:"depth,omitempty"` // loops and spreads around it: the length of its runs' paths
@@ -193,7 +193,7 @@ type Frame struct {
 
 // Var is a variable after calls were expanded.
 type Var struct {
-	Name string `json:"name"` // unique in the graph
+	Name string `json:"name"`
 
 	// Scope is how many leading parts of a run's path choose the variable's copy: every element of a spread over a function has
 	// its own.

@@ -283,7 +283,7 @@ func TestBuildGrowsWithTheGraph(t *testing.T) {
 				g.Liveness(reads)
 				return float64(allocated() - before), time.Since(start).Seconds()
 			}
-			best := math.Inf(1) // others use the machine too
+			best := math.Inf(1)
 			for range depth.Of(1, 6) {
 				bytes, seconds := took(small)
 				manyBytes, manySeconds := took(4 * small)
@@ -301,7 +301,6 @@ func TestBuildGrowsWithTheGraph(t *testing.T) {
 	}
 }
 
-// join is n concurrent actions that one node waits for and reads.
 func join(n int) *graph.Graph {
 	b := graph.New("join", "n")
 	nodes := make([]*graph.NodeBuilder, n)

@@ -58,7 +58,7 @@ func (g *Graph) remarks(n *Node) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// details lists what a node does beyond its kind: policies, limits, what it collects.
+// policies, limits, what it collects
 func (g *Graph) details(n *Node) []string {
 	var out []string
 	for _, s := range n.Sets {

@@ -39,7 +39,7 @@ func (g *Graph) Reads(n *Node) []VarID {
 	return out
 }
 
-// names returns the variables of the free names of an expression. Every expression of a checked graph compiles.
+// Every expression of a checked graph compiles.
 func (g *Graph) names(n *Node, e *ir.Expr) []VarID {
 	compiled, err := expr.Compile(e, g.Limits)
 	if err != nil {

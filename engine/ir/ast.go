@@ -144,7 +144,7 @@ type Invocation interface {
 type Action struct {
 	Pos     Pos
 	Name    string // dotted
-	Args    []Arg  // names are unique
+	Args    []Arg
 	Retries []Retry
 	Timeout time.Duration // zero: no timeout
 }

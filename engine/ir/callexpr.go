@@ -60,7 +60,6 @@ func (c *canon) method(fn *syntax.DotExpr) error {
 	return nil
 }
 
-// args prints arguments without a name, then the named ones.
 func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool) error {
 	c.put("(")
 	seen := map[string]bool{}

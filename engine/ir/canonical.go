@@ -99,7 +99,7 @@ func start(x syntax.Expr) syntax.Position {
 	}
 }
 
-// expr prints x where something that binds at least as strongly as least is required.
+// least is the required binding strength.
 func (c *canon) expr(x syntax.Expr, least int) error {
 	if c.depth++; c.depth > maxTree {
 		return LimitError(c.pos(start(x)), "operators of an expression", c.depth, maxTree)
@@ -214,7 +214,6 @@ func (c *canon) literal(x *syntax.Literal) error {
 	return nil
 }
 
-// floatText returns the shortest text that reads as the same float, and not as an int.
 func floatText(f float64) string {
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(text, ".e") {
@@ -320,7 +319,7 @@ func (c *canon) comprehension(x *syntax.Comprehension) error {
 	return nil
 }
 
-// target prints the names that a comprehension binds: one, or several, in brackets unless outermost.
+// in brackets unless outermost
 func (c *canon) target(x syntax.Expr, outermost bool) error {
 	var parts []syntax.Expr
 	switch t := bare(x).(type) {

@@ -39,7 +39,6 @@ func (p *parser) expr(want string) (*Expr, error) {
 	return &Expr{Pos: p.posOf(from), Text: text}, nil
 }
 
-// extent returns the index of the first token after the expression that begins here.
 func (p *parser) extent() int {
 	depth := 0
 	for i := p.next; ; i++ {
@@ -63,7 +62,6 @@ func (p *parser) extent() int {
 
 func isCloser(op string) bool { return op == ")" || op == "]" || op == "}" }
 
-// endsExpr reports whether an operator outside brackets ends an expression.
 func endsExpr(op string) bool {
 	return isCloser(op) || op == "," || op == ":" || op == "->" || isAssignment(op)
 }
@@ -77,7 +75,7 @@ func (p *parser) vetExpr(first, end int) error {
 	var depth nesting
 	for i := first; i < end; i++ {
 		t := p.toks[i]
-		var before token // in the expression, or irrelevant
+		var before token
 		if i > first {
 			before = p.toks[i-1]
 		} else {
@@ -100,7 +98,7 @@ func (p *parser) vetExpr(first, end int) error {
 	return nil
 }
 
-// isOperand reports whether a token ends an operand, so that what follows is no prefix.
+// so that what follows is no prefix
 func (p *parser) isOperand(t token) bool {
 	switch t.kind {
 	case kName:
@@ -153,8 +151,8 @@ func (p *parser) vetOp(t token) error {
 type nesting struct {
 	outer []nesting // outside the open brackets
 	base  int       // when the innermost bracket was opened
-	elses int       // in a row
-	run   int       // of prefix operators
+	elses int
+	run   int
 }
 
 // pass counts a token and returns the depth with it.
@@ -179,7 +177,7 @@ func (n *nesting) pass(text string, k kind, afterOperand bool) int {
 	return n.base + n.elses + n.run
 }
 
-// explain rewords an error of Starlark's parser for authors of workflows.
+// for authors of workflows
 func (p *parser) explain(err error, first, end int) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {
@@ -222,7 +220,6 @@ func (p *parser) explain(err error, first, end int) error {
 	return p.explainLiteral(p.toks[first:min(first+behind+1, end)], e.Msg)
 }
 
-// explainRest reports that an expression continues with t where it should have ended.
 func (p *parser) explainRest(t token, toks []token) error {
 	before := toks[max(slices.Index(toks, t)-1, 0)]
 	switch {

@@ -11,11 +11,10 @@ import (
 	"pulley/internal/depth"
 )
 
-// generator makes random programs of the whole grammar. Functions call only later ones.
 type generator struct {
 	*rapid.T
 	loops     int
-	functions []*Function // those from next on may be called
+	functions []*Function
 	next      int
 }
 
@@ -46,7 +45,7 @@ func pick[V any](g *generator, label string, of ...V) V {
 	return rapid.SampledFrom(of).Draw(g.T, label)
 }
 
-// variable is any name that an expression may read; many are words of statements.
+// many are words of statements
 func (g *generator) variable() string {
 	return pick(g, "variable", "a", "b", "xs", "sleep", "spread", "parallel", "input", "output", "limit", "retry", "fn",
 		"timeout", "backoff", "max", "list", "s", "ms", "ö", "_1")
@@ -66,7 +65,6 @@ func (g *generator) names(least, most int) []Name {
 	return names
 }
 
-// distinct draws up to three names.
 func (g *generator) distinct(label string) []Name {
 	var names []Name
 	for _, text := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "input", "sleep", "max", "ö"}), 0, 3,

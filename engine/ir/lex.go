@@ -19,7 +19,7 @@ const (
 	kIndent
 	kDedent
 	kEnd // of the file
-	kBad // what the lexer refused; always the last token
+	kBad // refused by the lexer; always the last token
 )
 
 // token is the bytes of the source from start to end, at line and col. Indents, dedents and the end are empty.
@@ -34,7 +34,7 @@ const indentWidth = 4
 // maxDigits bounds the digits of a number: reading takes more than linear time.
 const maxDigits = 4096
 
-// ops are the operators and punctuation, with those that the language lacks, so that they are refused by name.
+// The language lacks some, which are refused by name.
 var ops = set(
 	"**=", "//=", "<<=", ">>=",
 	"->", "==", "!=", "<=", ">=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
@@ -43,7 +43,7 @@ var ops = set(
 
 const maxOp = 3
 
-// foreignRunes are characters that begin no token, and what to write instead.
+// the value is what to write instead
 var foreignRunes = map[rune]string{
 	'\t': "a tab; indent with four spaces a level, and use spaces elsewhere",
 	'\\': "a line cannot be continued with a backslash; put the expression in brackets",
@@ -55,12 +55,12 @@ var foreignRunes = map[rune]string{
 type lexer struct {
 	file    string
 	src     string
-	at      int // byte
+	at      int
 	line    int
 	col     int
 	level   int     // indentation of the current line
 	open    []token // unclosed brackets, outermost first
-	nesting int     // most levels and open brackets
+	nesting int
 	toks    []token
 	bad     *Error // why the last token is kBad
 }
@@ -117,13 +117,11 @@ func (l *lexer) text(t token) string { return l.src[t.start:t.end] }
 
 func (l *lexer) rest() string { return l.src[l.at:] }
 
-// skip passes n bytes without a line end.
 func (l *lexer) skip(n int) {
 	l.col += utf8.RuneCountInString(l.src[l.at : l.at+n])
 	l.at += n
 }
 
-// emit makes a token of the next n bytes, which have no line end.
 func (l *lexer) emit(k kind, n int) {
 	l.toks = append(l.toks, token{k, int32(l.at), int32(l.at + n), int32(l.line), int32(l.col)})
 	l.skip(n)
@@ -168,7 +166,6 @@ func (l *lexer) skipBlanks() {
 	}
 }
 
-// skipBlankLine passes a line with at most spaces and a comment, and reports whether it did.
 func (l *lexer) skipBlankLine() bool {
 	at, col := l.at, l.col
 	l.skipBlanks()
@@ -207,7 +204,7 @@ func (l *lexer) dedent(level int) {
 	}
 }
 
-// cutLine cuts up to the end of the line. Inside brackets a line end is none.
+// Inside brackets a line end is none.
 func (l *lexer) cutLine() {
 	for l.bad == nil {
 		l.skipBlanks()
@@ -403,5 +400,4 @@ func (l *lexer) describe(t token) string {
 
 const maxShown = 40
 
-// maxSource is what positions can count, whatever the limit.
 const maxSource = math.MaxInt32

@@ -11,7 +11,6 @@ func inMain(statement string) string {
 	return "fn main(input: [a], output: []):\n    " + statement + "\n"
 }
 
-// blocks is a program with blocks n deep, the function's included.
 func blocks(n int) string {
 	var out strings.Builder
 	out.WriteString("fn main(input: [a], output: []):\n")
@@ -22,7 +21,6 @@ func blocks(n int) string {
 	return out.String()
 }
 
-// chain is a program of n calls: main calls f1, which calls f2, and so on.
 func chain(n int) string {
 	var out strings.Builder
 	name := mainName
@@ -56,7 +54,7 @@ func TestLimits(t *testing.T) {
 		program func(n int) string
 		bound   int
 		lim     Limits
-		refused string // one more than the bound
+		refused string
 	}{
 		{"blocks", blocks, 64, Limits{}, "66:261: " + over("nesting of blocks", 65, 64)},
 		{"blocks, fewer", blocks, 3, Limits{Nesting: 3}, "5:17: " + over("nesting of blocks", 4, 3)},
@@ -128,7 +126,6 @@ func TestLimitsBeyondStarlark(t *testing.T) {
 	}
 }
 
-// hostile are programs full of something: before it, repeated, and after it.
 var hostile = []struct{ name, before, again, after string }{
 	{"nothing but (", "", "(", ""},
 	{"[ in a value", hostileHead + "    x = ", "[", ""},

@@ -44,7 +44,6 @@ func (e Errors) err() error {
 
 const mistakesMost = 100
 
-// errOver ends the search for mistakes.
 var errOver = errors.New("no statement is parsed any more")
 
 // recoverFrom records the mistake of a statement that begins at the token begin, in a block that begins at first, and passes

@@ -4,5 +4,5 @@ package ir
 
 import "pulley/internal/depth"
 
-// hostileBytes is half of the largest program at night.
+// half of the largest program at night
 var hostileBytes = depth.Of(1<<16, 1<<19)

@@ -31,15 +31,14 @@ func Parse(file string, src []byte, lim Limits) (*Program, error) {
 // parses something moves next behind it.
 type parser struct {
 	*lexer
-	source    []byte          // src as bytes
-	next      int             // in toks
+	source    []byte
+	next      int
 	functions map[string]bool // declared by the program
-	loops     int             // around the current statement
-	mistakes  Errors          // in the statements so far
-	depths    []int           // blocks around each token; nil until there is a mistake
+	loops     int
+	mistakes  Errors
+	depths    []int // blocks around each token; nil until there is a mistake
 }
 
-// Forms that messages show.
 const (
 	formFn     = "fn NAME(input: [a, b], output: [c]):"
 	formFor    = "for x in xs:"
@@ -61,7 +60,7 @@ func (p *parser) declared() map[string]bool {
 
 func (p *parser) tok() token { return p.toks[p.next] }
 
-// peek returns the token n further on; beyond the end, the last one.
+// beyond the end, the last one
 func (p *parser) peek(n int) token { return p.toks[min(p.next+n, len(p.toks)-1)] }
 
 func (p *parser) take() Pos {
@@ -98,7 +97,7 @@ func (p *parser) unexpected(want string) error {
 	return p.wrong(p.tok(), "found %s; write %s", p.describe(p.tok()), want)
 }
 
-// expect passes an operator. The form shows the whole construct.
+// The form shows the whole construct.
 func (p *parser) expect(op, form string) error {
 	if !p.atOp(op) {
 		return p.unexpected(fmt.Sprintf("%q, as in %s", op, form))
@@ -115,7 +114,7 @@ func (p *parser) expectWord(word, form string) error {
 	return nil
 }
 
-// anyName passes a name that no expression reads.
+// no expression reads it
 func (p *parser) anyName(what string) (Name, error) {
 	if !p.atKind(kName) {
 		return Name{}, p.unexpected(what)
@@ -124,7 +123,7 @@ func (p *parser) anyName(what string) (Name, error) {
 	return Name{Pos: p.take(), Text: text}, nil
 }
 
-// name passes a name that an expression may read.
+// an expression may read it
 func (p *parser) name(what string) (Name, error) {
 	t := p.tok()
 	name, err := p.anyName(what)
@@ -159,7 +158,6 @@ func (p *parser) program() *Program {
 	return prog
 }
 
-// lines holds the lines of earlier functions.
 func (p *parser) function(lines map[string]int) (*Function, error) {
 	if !p.atWord(wordFn) {
 		return nil, p.outside()

@@ -4,5 +4,5 @@ package ir
 
 import "pulley/internal/depth"
 
-// The race detector is slow, so hostileBytes is smaller than the largest program.
+// less: the race detector is slow
 var hostileBytes = depth.Of(1<<13, 1<<16)

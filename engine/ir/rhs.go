@@ -38,7 +38,6 @@ func (p *parser) exprLine() (RHS, error) {
 	return value, p.endLine("the expression")
 }
 
-// endInvocation passes the end of the line of an action, a call or a spread.
 func (p *parser) endInvocation(value RHS) error {
 	what := "spread ..."
 	switch v := value.(type) {
@@ -68,7 +67,7 @@ func (p *parser) atPolicy() bool {
 		p.isOp(after, ":") && (p.isWord(word, wordRetry) || p.isWord(word, wordTimeout))
 }
 
-// atParallel distinguishes the block from a variable of that name.
+// or a variable of that name
 func (p *parser) atParallel() bool { return p.atWord(wordParallel) && p.isOp(p.peek(1), ":") }
 
 // atSpread distinguishes a spread from an expression that begins with a variable of that name: an operand follows, and if that
@@ -107,7 +106,6 @@ func (p *parser) atSpread() bool {
 	return false
 }
 
-// atInvocation reports whether an action or a call of one of the program's functions begins here.
 func (p *parser) atInvocation() bool {
 	return p.atOp("@") ||
 		p.atKind(kName) && p.functions[p.text(p.tok())] && p.isOp(p.peek(1), "(")
@@ -233,7 +231,6 @@ func (p *parser) policy(a *Action) error {
 	return nil
 }
 
-// notPolicy refuses a bracket after an action that is no policy.
 func (p *parser) notPolicy(a *Action) error {
 	word := p.peek(1)
 	if word.kind == kName && p.isOp(p.peek(2), ":") {
@@ -317,7 +314,6 @@ func (p *parser) integer(want string) (int, error) {
 	return int(n), nil
 }
 
-// units are sorted, shortest first.
 var units = []struct {
 	name string
 	size time.Duration

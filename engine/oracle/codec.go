@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// lineBytesMax bounds a line of a history: an event holds a few values at most.
+// An event holds a few values at most.
 const lineBytesMax = 64 << 20
 
 // ReadHistory reads a history of JSON lines (history.ndjson). A first line without the version, an invalid event, and an
@@ -69,7 +69,6 @@ func (p *pieces) add(e Event) {
 
 func (p pieces) joined() History { return slices.Concat(p...) }
 
-// words shares the strings that many events have.
 type words map[string]string
 
 func (w words) share(e *Event) {
@@ -176,8 +175,8 @@ func Merge(parts ...History) History {
 
 // Recording describes a recorder.
 type Recording struct {
-	Source string // one incarnation of one process
-	Clock  Clock  // shared by all recorders of the history; nil: MachineClock
+	Source string
+	Clock  Clock // shared by all recorders of the history; nil: MachineClock
 
 	// Buffered writes events in large pieces, and on Flush. A killed process then loses the last of them, whose effects others
 	// may see. Without it each Record is one write.

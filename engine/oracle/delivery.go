@@ -59,7 +59,7 @@ func judgeCounters(j *judgement) {
 		}
 		j.Judged++
 		required := j.history[r.arrived[0]].Required
-		lines := make(map[int]int, len(r.arrived)) // by count
+		lines := make(map[int]int, len(r.arrived))
 		most := 0
 		for _, line := range r.arrived {
 			e := &j.history[line]
@@ -131,7 +131,7 @@ type delivery struct {
 	*judgement
 	*runRecord
 	search  *linear
-	lease   map[int64]int // lines
+	lease   map[int64]int
 	offers  map[int64]int
 	applied map[int64]int
 	unknown map[int64]bool
@@ -209,7 +209,6 @@ func (d *delivery) sort() {
 	}
 }
 
-// unknowns finds the tokens of completions whose answers were lost.
 func (d *delivery) unknowns() {
 	for token, n := range d.openOffers(d.runRecord) {
 		d.unknown[token] = n > 0
@@ -249,7 +248,6 @@ func (d *delivery) judgeApplied(line int) {
 	}
 }
 
-// judgeStale checks that the completion was refused for a reason.
 func (d *delivery) judgeStale(line int) {
 	token := d.history[line].Token
 	_, applied := d.applied[token]

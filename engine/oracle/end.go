@@ -49,7 +49,6 @@ func (j *judgement) judgeCanceled(r *instanceRecord, line int) {
 	}
 }
 
-// judgeAfterEnd checks that nothing of an instance changes after its end.
 func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 	end := r.ended[0]
 	at, _ := slices.BinarySearch(r.lines, end)

@@ -18,7 +18,7 @@ func timed(t *testing.T, lines string) History {
 		by, words, _ := strings.Cut(rest, " ")
 		h = append(h, event(t, words+" at="+at+" by="+by))
 	}
-	return Merge(h) // in the order of times, as recorders' files are
+	return Merge(h)
 }
 
 // Two engines, p and q, and the client c, with its times. Run n of instance i is leased, offered and answered by one of them or
@@ -28,7 +28,6 @@ const (
 	finish = "900 c looked i status=completed result=1\n"
 )
 
-// Engines die, stand still, and lose answers in these right and wrong histories.
 var faults = []struct {
 	name, lines string
 	rules       Rules

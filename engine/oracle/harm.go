@@ -21,13 +21,12 @@ func judgeHarm(j *judgement) {
 	}
 }
 
-// blamedLine returns the last line before a line that was meant to go wrong, or the first one after it.
+// or else the first after line
 func (x *index) blamedLine(line int) int {
 	i, _ := slices.BinarySearch(x.bad, line)
 	return x.bad[max(i-1, 0)]
 }
 
-// harmed describes what wrongly happened to an instance, with the line that shows it.
 func (j *judgement) harmed(r *instanceRecord) (line int, why string) {
 	if len(r.refused) > 0 {
 		return r.refused[0], "the submission of an instance was refused beside one that was meant to be"

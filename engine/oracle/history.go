@@ -133,9 +133,8 @@ type Event struct {
 // History is what was recorded of a run, in the order of recording. The event of line n has index n-1.
 type History []Event
 
-// traits lists what the events of a kind need.
 type traits struct {
-	instance, run, attempt bool // what they belong to
+	instance, run, attempt bool
 	process                bool
 	answers                []Answer
 }
@@ -242,5 +241,5 @@ func (k runKey) String() string {
 	return k.node + "[" + k.path + "]"
 }
 
-// quotedMax keeps quotations to a line, in characters.
+// in characters, at most a line
 const quotedMax = 200

@@ -14,9 +14,9 @@ type index struct {
 	instances []*instanceRecord
 	byRun     map[runKey]*runRecord
 	byID      map[string]*instanceRecord
-	inspected []int // of all instances together
+	inspected []int
 	processes map[string]*processRecord
-	begun     map[callID]int // lines of calls
+	begun     map[callID]int
 	open      map[callID]int // without an answer, or with an unknown one
 	bad       []int          // lines of what was meant to go wrong
 	stamped   bool           // every event has a time
@@ -34,10 +34,10 @@ type instanceRecord struct {
 	id          string
 	lines       []int
 	runs        []*runRecord
-	submittedAt []int // lines that began a submission
-	submitted   []int // lines that acknowledged one
+	submittedAt []int
+	submitted   []int
 	refused     []int
-	bad         bool // meant to go wrong
+	bad         bool
 	ended       []int
 	lookups     []int
 	terminal    []int // those of looked that showed an end
@@ -267,7 +267,7 @@ func (r *instanceRecord) hasEndedBy(line int) bool {
 	return len(r.ended) > 0 && r.ended[0] < line || len(r.terminal) > 0 && r.terminal[0] < line
 }
 
-// context returns lines with their neighbours of the same instances, in order.
+// in order
 func (x *index) context(lines []int) []Line {
 	shows := map[int]bool{}
 	var all []int

@@ -25,14 +25,14 @@ func judgeOwners(j *judgement) {
 
 // belief is the time during which an owner may rely on a lease.
 type belief struct {
-	line     int // the lease's
+	line     int
 	owner    holder
 	from, to int64
 }
 
 // beliefs are in the order of their starts. A lease without its end is left out.
 func (j *judgement) beliefs(r *runRecord) []belief {
-	of := make(map[int64]*belief, len(r.leased)) // by token
+	of := make(map[int64]*belief, len(r.leased))
 	for _, line := range r.leased {
 		e := &j.history[line]
 		if e.AtNS == 0 || e.UntilNS == 0 || of[e.Token] != nil {
@@ -86,7 +86,6 @@ func (j *judgement) releasedAt(r *runRecord) map[int64]int64 {
 	return at
 }
 
-// withoutEffect returns the tokens whose completions are all known to have changed nothing.
 func (j *judgement) withoutEffect(r *runRecord) map[int64]bool {
 	open := j.openOffers(r)
 	without := map[int64]bool{}
@@ -135,7 +134,6 @@ func (j *judgement) mayBeRetry(before, b belief) bool {
 	return j.rules.Partial && j.history[before.line].Attempt != j.history[b.line].Attempt
 }
 
-// judgeBeliefs compares each belief with the longest earlier one of another owner.
 func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
 	var longest, other *belief // the longest, and the longest of other owners
 	for i := range all {

@@ -21,7 +21,7 @@ type operation struct {
 	failure  bool   // the completion is or may be a failure
 	fenced   bool   // a stale answer may have an unrecorded reason
 	from, to int64
-	line     int // which reports it
+	line     int
 }
 
 type operationKind uint8
@@ -35,9 +35,9 @@ const (
 )
 
 type runState struct {
-	token int64 // the newest
-	held  bool  // its lease is in force, or ended without notice
-	done  bool  // finished, cancelled, or of an ended instance
+	token int64
+	held  bool // its lease is in force, or ended without notice
+	done  bool // finished, cancelled, or of an ended instance
 }
 
 // successors are the states that may follow; none means that the answer is impossible.
@@ -127,7 +127,7 @@ func inOrder(ops []operation) bool {
 	return true
 }
 
-// search searches for an order in which the operations can have happened, for a limited time.
+// for a limited time
 func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{runState{}} },
@@ -149,10 +149,10 @@ func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 
 type linear struct {
 	*judgement
-	budget time.Duration // left for searching
-	lost   []span        // calls that may have granted unrecorded leases, in the order of their starts
-	spent  int           // searches so far
-	ops    []operation   // reused
+	budget time.Duration
+	lost   []span // calls that may have granted unrecorded leases, in the order of their starts
+	spent  int
+	ops    []operation
 }
 
 // span is a time, and the last end of any span up to this one.
@@ -204,7 +204,6 @@ func (j *judgement) since(line int) int64 {
 	return math.MinInt64
 }
 
-// mayBeLeased reports whether an unrecorded lease may have been granted in a time.
 func (l *linear) mayBeLeased(from, to int64) bool {
 	n, _ := slices.BinarySearchFunc(l.lost, to, func(s span, t int64) int {
 		if s.from <= t {

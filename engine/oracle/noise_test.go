@@ -93,7 +93,6 @@ func (n *noise) attempt(run Event, c reference.Call, args json.RawMessage, again
 	}
 }
 
-// write takes an outcome with sequential calls.
 func (n *noise) write(o reference.Outcome, g *graph.Graph) {
 	at := map[ir.Pos]string{}
 	for _, node := range g.Nodes {
@@ -111,7 +110,7 @@ func (n *noise) write(o reference.Outcome, g *graph.Graph) {
 		next := i+1 < len(o.Calls) && o.Calls[i+1].Attempt == c.Attempt+1
 		n.attempt(run, c, json.RawMessage(reference.Canonical(c.Args.Object())), next)
 		if o.Status == reference.Failed && c.Err != nil && !next {
-			break // the first failure ends the instance
+			break
 		}
 	}
 	end := Event{Kind: Ended, Status: o.Status, Error: o.Error}
@@ -122,7 +121,7 @@ func (n *noise) write(o reference.Outcome, g *graph.Graph) {
 	n.add(Event{Kind: Inspected, Rows: map[string]int{"queue": 0}})
 }
 
-// delay moves answers to later lines, as concurrent recorders do.
+// Concurrent recorders record answers late.
 func (n *noise) delay() {
 	for i := len(n.h) - 2; i >= 0; i-- {
 		if n.h[i].Kind != Answered || !n.chance("delayed") {

@@ -21,7 +21,6 @@ func judgeOrder(j *judgement) {
 	}
 }
 
-// moment is when something could first have happened.
 type moment struct {
 	line  int        // in the history; otherwise one of the two below
 	blame *runRecord // the action that took until then, or that has not ended; nil: none
@@ -29,7 +28,7 @@ type moment struct {
 }
 
 const (
-	always = -1 // from the start
+	always = -1
 	never  = math.MaxInt
 )
 
@@ -158,7 +157,6 @@ func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	return result
 }
 
-// edgeTime returns the moment from which an edge into a node run can have been taken.
 func (o *order) edgeTime(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	from := o.graph.Nodes[e.From]
 	if n.Kind == graph.LoopHead {
@@ -179,7 +177,6 @@ func (o *order) edgeTime(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	return o.passed(from, path.Cut(from.Depth))
 }
 
-// failed reports whether a run of an action may have ended with an error.
 func (o *order) failed(n *graph.Node, path graph.Path) bool {
 	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
 	if o.rules.Partial || r == nil {
@@ -288,7 +285,6 @@ func (o *order) regionEnd(from *graph.Node, depth int, path graph.Path) moment {
 	return in
 }
 
-// region collects what is deeper than depth on the ways that lead to from.
 func (o *order) region(from *graph.Node, depth int) *region {
 	key := regionKey{from.ID, depth}
 	if r := o.regions[key]; r != nil {

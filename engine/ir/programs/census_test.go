@@ -17,7 +17,7 @@ var (
 	Contained  = []string{
 		"if", "for", "while", "try", "call", "spread", "parallel", "action", "accumulate", "unpack", "sleep", "return",
 	}
-	Leaving = []string{"break", "continue"} // in if, for, while, try and except
+	Leaving = []string{"break", "continue"}
 )
 
 var Constructs = []string{
@@ -44,7 +44,7 @@ func Census(p *ir.Program) Count {
 type census struct {
 	count     Count
 	functions map[string]*ir.Function
-	counted   map[[2]string]bool // functions, by what they are called in
+	counted   map[[2]string]bool
 }
 
 func (c *census) add(in, what string) {

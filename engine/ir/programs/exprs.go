@@ -13,10 +13,10 @@ type kind int
 const (
 	number kind = iota
 	text
-	numbers // a list of numbers
-	list    // a list of anything
+	numbers
+	list
 	dict
-	failure // what an except binds
+	failure
 	anything
 	kinds
 )
@@ -33,7 +33,7 @@ var pool = [kinds][]string{
 
 func (g *generator) assigned(name string) { g.have[name], g.maybe[name] = true, true }
 
-// known lists the names with a value here, without counters of loops.
+// without counters of loops
 func (g *generator) known() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(g.have)) {
@@ -44,7 +44,7 @@ func (g *generator) known() []string {
 	return out
 }
 
-// variable draws a name of a kind with a value; in wild programs sometimes one that may have none.
+// in wild programs sometimes one without a value
 func (g *generator) variable(k kind) (string, bool) {
 	among := g.have
 	if g.wild && g.seldom(20) {
@@ -64,7 +64,6 @@ func (g *generator) variable(k kind) (string, bool) {
 
 func (g *generator) target(k kind) string { return g.one(pool[k]...) }
 
-// anyKind draws any kind except an error.
 func (g *generator) anyKind() kind {
 	return []kind{number, text, list, numbers, dict, anything}[g.n(6)]
 }
@@ -288,7 +287,7 @@ func (g *generator) equality(depth int) string {
 	return "(" + g.expr(a, depth) + " == " + g.expr(b, depth) + ")"
 }
 
-// errorTest tests the type of an error; in Python, of a caught one.
+// in Python, of a caught one
 func (g *generator) errorTest(depth int) string {
 	if !g.python {
 		return "isexception(" + g.expr(failureOr(g), depth) + `, "` + g.one(errorTypes...) + `")`

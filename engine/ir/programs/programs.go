@@ -46,9 +46,9 @@ func Generator(opts Options) *rapid.Generator[Program] {
 // generator is a program in progress, with what is known at the current place.
 type generator struct {
 	t      *rapid.T
-	fails  bool // expressions may fail, and errors may be uncaught
+	fails  bool
 	wild   bool // names may lack a value, too, and limits be exceeded
-	python bool // only what Python has
+	python bool
 
 	policies map[string]policy // by called action; in Python, each action has one
 
@@ -56,11 +56,11 @@ type generator struct {
 	maybe map[string]bool // names of this function with a value on some path
 	dead  bool            // unreachable
 
-	result kind            // this function's
-	loops  int             // around this place in this function
-	depth  int             // blocks in this function
-	calls  int             // functions around this one
-	below  int             // depth of this function's calls
+	result kind
+	loops  int
+	depth  int
+	calls  int
+	below  int
 	rounds int             // bound on how often this place runs
 	spent  int             // bound on the program's action calls so far
 	caught map[string]bool // error types caught here; Exception stands for all
@@ -70,12 +70,11 @@ type generator struct {
 	functions []*function
 }
 
-// function is complete and may be called.
 type function struct {
 	*ir.Function
 	result kind
 	cost   int // bound on the action calls of one call
-	depth  int // calls below it
+	depth  int
 	raised map[string]bool
 }
 
@@ -85,14 +84,14 @@ type policy struct {
 }
 
 const (
-	mainMax    = 8   // statements in each half of main
-	blockMax   = 4   // statements in any other block
-	depthMax   = 3   // blocks in a function
-	callsMax   = 2   // functions below main
-	roundsMax  = 36  // rounds of one place
+	mainMax    = 8 // statements in each half of main
+	blockMax   = 4
+	depthMax   = 3
+	callsMax   = 2
+	roundsMax  = 36
 	spentMax   = 120 // action calls
-	sliceMax   = 3   // elements that a loop goes over
-	literalMax = 3   // elements of a list display
+	sliceMax   = 3
+	literalMax = 3
 )
 
 func (g *generator) n(k int) int { return rapid.IntRange(0, k-1).Draw(g.t, "n") }

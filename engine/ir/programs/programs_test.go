@@ -112,7 +112,6 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// Constructs without a Python equivalent must be refused.
 func TestUnprintable(t *testing.T) {
 	for _, c := range [][2]string{
 		{`s = "é"[:1]`, "a text that is not ASCII"},

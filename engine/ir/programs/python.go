@@ -103,14 +103,14 @@ type pythonWriter struct {
 	out     strings.Builder
 	level   int
 	actions map[string]*ir.Action // the first call of each
-	called  []string              // names of actions
-	tried   map[string]bool       // functions called where errors are caught
-	main    bool                  // run is being written
-	tries   int                   // around this place, also in callers
-	err     *Unprintable          // the first
+	called  []string
+	tried   map[string]bool // functions called where errors are caught
+	main    bool            // run is being written
+	tries   int
+	err     *Unprintable
 }
 
-// survey collects the functions that statements call, directly or not, where errors are caught.
+// directly or not
 func (w *pythonWriter) survey(body []ir.Stmt, tried bool) {
 	note := func(do ir.RHS) {
 		if c, ok := do.(*ir.Call); ok && tried {
@@ -367,7 +367,6 @@ func (w *pythonWriter) rhs(s *ir.Assign) string {
 	return ""
 }
 
-// call does not write the await.
 func (w *pythonWriter) call(do ir.Invocation) string {
 	var function string
 	var args []ir.Arg

@@ -21,7 +21,7 @@ func (w *pythonWriter) series(e *ir.Expr) string {
 	return x.series(x.parse(e))
 }
 
-// elements returns the number of elements of a list display; -1 for any other expression.
+// -1: not a list display
 func (w *pythonWriter) elements(e *ir.Expr) int {
 	x := &pythonExpr{w, e.Pos}
 	if list, ok := x.parse(e).(*syntax.ListExpr); ok {
@@ -225,7 +225,6 @@ func called(e syntax.Expr) string {
 	return ""
 }
 
-// series writes an expression that is iterated, not kept.
 func (x *pythonExpr) series(e syntax.Expr) string {
 	if c, ok := e.(*syntax.CallExpr); ok && slices.Contains(lazy, called(e)) {
 		return x.plainCall(c)

@@ -9,8 +9,8 @@ import (
 )
 
 type statement struct {
-	weight int  // how often it is drawn
-	nests  bool // it has blocks of its own
+	weight int
+	nests  bool
 	write  func(*generator) []ir.Stmt
 }
 
@@ -43,7 +43,6 @@ func (g *generator) block(most int) []ir.Stmt {
 	return body
 }
 
-// stmt draws one statement, or a few that belong together.
 func (g *generator) stmt() []ir.Stmt {
 	all := statements()
 	if g.depth > depthMax || g.rounds > roundsMax {
@@ -98,7 +97,7 @@ func (g *generator) accumulate() []ir.Stmt {
 	return assign(expression(value), xs)
 }
 
-// unpack assigns several names at once, sometimes from a list of another length.
+// sometimes from a list of another length
 func (g *generator) unpack() []ir.Stmt {
 	value := "[" + g.expr(number, 1) + ", " + g.expr(text, 1) + "]"
 	if g.wild && g.seldom(6) {
@@ -279,7 +278,6 @@ func (g *generator) whileLoop() []ir.Stmt {
 
 var errorTypes = []string{"Boom", "Flaky", "Other"}
 
-// expressionError is what a function raises for a failing expression.
 const expressionError = "ExpressionError"
 
 func (g *generator) try() []ir.Stmt {
@@ -305,7 +303,7 @@ func (g *generator) try() []ir.Stmt {
 	}
 	before := g.here()
 	s.Body = g.block(blockMax)
-	if g.n(2) == 1 && !g.dead { // something that may fail
+	if g.n(2) == 1 && !g.dead {
 		s.Body = append(s.Body, []func() []ir.Stmt{g.act, g.parallel, g.spread}[g.n(3)]()...)
 	}
 	g.caught = outer
