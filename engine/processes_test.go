@@ -35,7 +35,7 @@ const (
 	holdEnv   = "PULLEY_TEST_ENGINE_HOLD"
 )
 
-// elements is several times what two engines hold in slots and prefetch.
+// several times what two engines hold in slots and prefetch
 var elements = depth.Of(240, 4000)
 
 const sharedSource = `fn main(input: [count], output: [total]):
@@ -52,6 +52,7 @@ func compileShared(t *testing.T) *plan.Program {
 	return p
 }
 
+// The child process prints what it does, one line each, and stops when its input ends.
 func TestChildEngine(t *testing.T) {
 	dsn := os.Getenv(childEnv)
 	if dsn == "" {
@@ -125,7 +126,7 @@ func childEngine(design, dsn, schema string, hold int) error {
 		return err
 	}
 	say <- "ready"
-	input := bufio.NewScanner(os.Stdin)
+	input := bufio.NewScanner(os.Stdin) // ends when the parent closes it, or dies
 	if input.Scan() {
 		close(released)
 	}
@@ -142,6 +143,7 @@ type child struct {
 	stdin io.WriteCloser
 }
 
+// ok is false at the end of a child's output.
 type line struct {
 	child int
 	text  string
@@ -174,24 +176,23 @@ func (s *site) startChild(n, hold int, lines chan<- line) *child {
 	return &child{cmd: cmd, stdin: stdin}
 }
 
-// completions of the first engine before it is killed; zero: never
 type sharing struct {
 	store     backend.Backend
 	children  [2]*child
-	killAfter int // times each run was applied, by engine
+	killAfter int // completions of the first engine before it is killed; zero: never
 	ready     int
-	applied   [2]map[string]int // share runs the fan-out, and returns what each engine applied.
+	applied   [2]map[string]int // times each run was applied, by engine
 	result    string
 }
 
-// share runs the fan-out, and returns what each engine applied.
+// share returns what each engine applied.
 func share(at *site, killAfter int) [2]map[string]int {
 	at.Helper()
 	at.lease = time.Second
 	t, ctx := at.T, at.ctx
 	s := &sharing{store: at.open(), killAfter: killAfter, applied: [2]map[string]int{{}, {}}}
 	lines := make(chan line, 4*elements)
-	// already closed if it was killed
+	// Each engine holds back enough for the other to work, or to be killed halfway.
 	holds := [2]int{elements / 2, elements / 2}
 	if killAfter > 0 {
 		holds[1] = elements / 4
@@ -244,7 +245,7 @@ func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 	case "ended":
 		s.result = rest
 		for _, c := range s.children {
-			_ = c.stdin.Close()
+			_ = c.stdin.Close() // already closed if it was killed
 		}
 	}
 }
@@ -292,7 +293,7 @@ func sharesAFanOut(t *site) {
 	}
 }
 
-// Its last completions may be missing from the killed engine's output.
+// The last completions of the killed engine may be missing from its output.
 func TestOneOfTwoProcessesIsKilled(t *testing.T) {
 	onEveryDatabase(t, survivesAKill)
 }

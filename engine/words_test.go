@@ -33,13 +33,13 @@ type wordRule struct {
 	atMost       [kindsOfText]int
 }
 
-// alternative is an expression with its literal prefix, for a fast search.
+// a literal prefix makes the search fast
 type alternative struct {
 	prefix string
-	rest   *regexp.Regexp // splitAlternatives splits an expression at the bars outside parentheses.
+	rest   *regexp.Regexp // the whole expression, anchored
 }
 
-// isWordByte agrees with \b.
+// at the bars outside parentheses
 func splitAlternatives(expression string) []alternative {
 	var found []alternative
 	depth, from := 0, 0
@@ -62,6 +62,7 @@ func splitAlternatives(expression string) []alternative {
 	return found
 }
 
+// isWordByte agrees with \b.
 func isWordByte(b byte) bool { return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' }
 
 type match struct {
@@ -131,7 +132,7 @@ type passage struct {
 	line int
 }
 
-// splitName returns the words of an identifier, in lower case with blanks between them.
+// in lower case, with blanks between the words
 func splitName(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
@@ -147,7 +148,7 @@ func splitName(name string) string {
 	return b.String()
 }
 
-// structTag matches a literal that names fields of records, which keep their names.
+// Fields of records keep their names.
 var structTag = regexp.MustCompile("^`[a-z]+:\"")
 
 func passagesOfGo(src []byte) []passage {
@@ -186,13 +187,13 @@ func passagesOfLines(src []byte, sql bool) []passage {
 	return found
 }
 
-// keepsOldWords holds for data, quotations of old texts, and lists of the words.
+// Data, quotations of old texts, and lists of the words may use any word.
 func keepsOldWords(name string) bool {
 	return strings.Contains(name, "testdata/") || strings.Contains(name, "migrations/") || strings.HasPrefix(name, "python/tests/") ||
 		name == "CHANGELOG.md" || name == "docs/glossary.md"
 }
 
-// document joins a file's passages by kind: one search of a long text is faster than many of short ones.
+// One search of a long text is faster than many of short ones.
 type document struct {
 	texts  [kindsOfText]string
 	begins [kindsOfText][]int // where each passage begins in its text
@@ -251,7 +252,7 @@ func readPassages(t *testing.T) map[string]*document {
 	return found
 }
 
-// lowerCounts lets counts that have fallen not rise again.
+// Counts that have fallen must not rise again.
 var lowerCounts = flag.Bool("lower", false, "write counts of forbidden words that have fallen into testdata/forbidden.txt")
 
 func (r *wordRule) write(t *testing.T, counts [kindsOfText]int) {
