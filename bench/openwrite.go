@@ -60,7 +60,7 @@ func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
 	}
 }
 
-// of those intended in [from, to); requests are in order
+// histogramsOf uses the requests intended in [from, to); requests are in order.
 func histogramsOf(requests []load.Request, from, to time.Duration) (latency, service *measure.Hist) {
 	latency, service = measure.NewHist(), measure.NewHist()
 	first := sort.Search(len(requests), func(i int) bool { return requests[i].Intended >= from })

@@ -252,7 +252,7 @@ func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Warnings = append(s.Warnings, w.notes()...)
 }
 
-// 0 if all instances have the same number
+// total is 0 if all instances have the same number of node runs.
 func (w *watch) total(s *record.Sample) int {
 	total, alike := 0, true
 	for i := range w.instances {
@@ -269,7 +269,7 @@ func (w *watch) total(s *record.Sample) int {
 	return total
 }
 
-// empty: nothing is wrong
+// miscounted is empty if nothing is wrong.
 func miscounted(a *account, least, most int) string {
 	switch runs := int(a.runs); {
 	case runs >= least && runs <= most:

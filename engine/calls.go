@@ -68,7 +68,7 @@ func (e *Engine) endedElsewhere(ctx context.Context, leases []backend.Lease, hel
 	return ended
 }
 
-// between Clock and the clock of the leases' ends that the backend returns
+// skew is how far Clock is from the clock of the leases' ends that the backend returns.
 func (e *Engine) skew() time.Duration {
 	if e.cfg.Clock == nil {
 		return 0
@@ -76,7 +76,7 @@ func (e *Engine) skew() time.Duration {
 	return time.Until(e.cfg.Clock())
 }
 
-// skew is that of the call's begin.
+// shift takes the skew of the call's begin.
 func shift(c *backend.Committed, skew time.Duration) {
 	if skew == 0 {
 		return

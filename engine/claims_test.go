@@ -83,7 +83,7 @@ func (s *site) claims(times, most int) (cost claimCost) {
 	return cost
 }
 
-// rows read of the store's tables, and pages of tables and indexes
+// reads counts the rows read of the store's tables, and the pages of tables and indexes.
 func (s *site) reads() claimCost {
 	s.Helper()
 	return claimCost{

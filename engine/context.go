@@ -32,7 +32,7 @@ func (c *actionContext) cancel(cause error) {
 	}
 }
 
-// nil: not ended, or the action has returned
+// why is nil if the context has not ended, or the action has returned.
 func (c *actionContext) why() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -68,7 +68,7 @@ func names(cell string) []string {
 	return list
 }
 
-// its own name, its folder's, or any
+// A name in a table covers a package by its own name, its folder's, or any.
 func covers(listed, name string) bool {
 	return listed == "any" || listed == name || listed == path.Dir(name)+"/*"
 }

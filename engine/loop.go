@@ -43,7 +43,7 @@ func (m *eventQueue) put(ev loopEvent) {
 	}
 }
 
-// valid until the next call
+// drain's result is valid until the next call.
 func (m *eventQueue) drain() []loopEvent {
 	clear(m.spare)
 	m.mu.Lock()

@@ -35,7 +35,7 @@ const (
 	holdEnv   = "PULLEY_TEST_ENGINE_HOLD"
 )
 
-// several times what two engines hold in slots and prefetch
+// elements is several times what two engines hold in slots and prefetch.
 var elements = depth.Of(240, 4000)
 
 const sharedSource = `fn main(input: [count], output: [total]):

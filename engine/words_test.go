@@ -33,13 +33,13 @@ type wordRule struct {
 	atMost       [kindsOfText]int
 }
 
-// a literal prefix makes the search fast
+// alternative has a literal prefix for a fast search.
 type alternative struct {
 	prefix string
 	rest   *regexp.Regexp // the whole expression, anchored
 }
 
-// at the bars outside parentheses
+// splitAlternatives splits an expression at the bars outside parentheses.
 func splitAlternatives(expression string) []alternative {
 	var found []alternative
 	depth, from := 0, 0
@@ -132,7 +132,7 @@ type passage struct {
 	line int
 }
 
-// in lower case, with blanks between the words
+// splitName returns words in lower case, with blanks between them.
 func splitName(name string) string {
 	var b strings.Builder
 	runes := []rune(name)

@@ -202,7 +202,7 @@ func render(t *testing.T, s *record.Summary, m *record.Manifest) string {
 	return b.String()
 }
 
-// by situation
+// pages are by situation.
 var pages = map[string]string{}
 
 func pageOf(t *testing.T, name string) string {

@@ -264,7 +264,7 @@ func (s *searching) closedAt(ctx context.Context, perS float64, what string, aft
 	return nil, nil
 }
 
-// of a closed loop's rate to the intended one
+// nearFactor bounds the ratio of a closed loop's rate to the intended one.
 const nearFactor = 1.5
 
 // latest returns the latest run with a rate for each number in flight, preferring valid ones.
@@ -308,7 +308,7 @@ func (s *searching) setObjective(ctx context.Context, perS float64) error {
 	return nil
 }
 
-// what spoke against the closed loops
+// complaints describes what spoke against the closed loops.
 func (s *searching) complaints() string {
 	if kinds := record.InvalidKinds(s.out.Closed...); len(kinds) > 0 {
 		return "runs are invalid (" + strings.Join(kinds, ", ") + ")"

@@ -34,7 +34,7 @@ func (a Arriving) at(perS float64) arrivals.Arrivals {
 	return arrivals.Poisson(perS)
 }
 
-// least number of measured instances, relative to what a percentile needs
+// moreThanNeeded is relative to the number of instances that a percentile needs.
 const moreThanNeeded = 1.3
 
 type times struct {

@@ -75,7 +75,7 @@ type finder struct {
 	divider divider
 }
 
-// -1: no point is dropped
+// leastSure is -1 if no point is dropped.
 func (f *finder) leastSure(points []Point) int {
 	worst := 0
 	for i, p := range points {

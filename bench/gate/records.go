@@ -112,7 +112,7 @@ func cpuPerNode(s *record.Sample) (float64, bool) {
 	return float64(used) / 1e9 / float64(n), true
 }
 
-// for a 99th percentile
+// p99Needs is the least number of instances for a 99th percentile.
 const p99Needs = 400
 
 func instanceP99(s *record.Sample) (float64, bool) {

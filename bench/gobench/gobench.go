@@ -17,7 +17,7 @@ import (
 // maxLines keeps a wrong path from exhausting memory.
 const maxLines = 10_000_000
 
-// at most these are reported one by one
+// maxWarnings bounds the faulty lines reported one by one.
 const maxWarnings = 20
 
 // Better is the direction of a unit that is an improvement.

@@ -41,7 +41,7 @@ func (r *Report) RecentWorse() []Finding {
 	return out
 }
 
-// characters
+// nameMax is in characters.
 const nameMax = 90
 
 // WriteText writes a table of all series, grouped by conditions, and then every change with its revisions, latest first.

@@ -194,7 +194,7 @@ func (a *analysis) intervals() {
 	a.fillStages()
 }
 
-// the final fraction of requests that shows the generator's lag at the end
+// lastPart is the final fraction of requests that shows the generator's lag at the end.
 const lastPart = 20
 
 func (a *analysis) pace() {

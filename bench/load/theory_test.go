@@ -23,7 +23,7 @@ func meanOf(values []float64) (mean, half float64) {
 	return mean, 2.861 * math.Sqrt(variance/float64(len(values)))
 }
 
-// the mean service time is 5 ms
+// queueing's mean service time is 5 ms.
 type queueing struct {
 	name   string
 	square float64 // E[S²] / E[S]²

@@ -215,7 +215,7 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 	m.committed(now, s, ev.Committed)
 }
 
-// as resubmit
+// reoffer queues completions again in front, but one that failed alone at the end.
 func (m *Machine) reoffer(s *shard, tasks []*task) {
 	var again []*task
 	for _, t := range tasks {

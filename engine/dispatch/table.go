@@ -58,7 +58,7 @@ func (tt *table) remove(t *task) {
 	}
 }
 
-// oldest first
+// byAge returns the oldest first.
 func (tt *table) byAge(take func(*task) bool) []*task {
 	var tasks []*task
 	for _, p := range tt.pages {

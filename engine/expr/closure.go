@@ -27,7 +27,7 @@ const (
 	closureBytes = 16 * closureText
 )
 
-// nil: the shape has no closure
+// closureOf returns nil if the shape has no closure.
 func closureOf(tree syntax.Expr, names []string, lim ir.Limits) closure {
 	if lim.ExpressionSteps < closureSteps || lim.ValueBytes < closureBytes {
 		return nil

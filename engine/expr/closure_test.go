@@ -11,7 +11,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// # stands for a part
+// In closureForms, # stands for a part.
 var closureForms = []string{
 	"(# + #)", "(# - #)", "(# * #)", "(# // #)", "(# % #)", "(-#)", "(not #)", "(# and #)", "(# or #)", "(# if # else #)",
 	"(# == #)", "(# != #)", "(# < #)", "(# <= #)", "(# > #)", "(# >= #)", "#[#]", "#[#:#]", "#[-#:#]", "len(#)", `#["a"]`, `#.get("a")`, "#.get(#, #)", "#.get(#)",
@@ -140,7 +140,7 @@ func TestClosuresAtTheBounds(t *testing.T) {
 	}
 }
 
-// nil: no closure
+// holdAgainstStarlark returns nil if there is no closure's result.
 func holdAgainstStarlark(t *testing.T, c *expr.Compiled, args ...expr.Value) expr.Value {
 	t.Helper()
 	got, ok := c.EvalByClosure(args)

@@ -53,7 +53,7 @@ func equal(m *meter, a, b starlark.Value) (bool, error) {
 	return starlark.Equal(a, b)
 }
 
-// -1, 0 or +1, if both are numbers.
+// compareNumbers returns -1, 0 or +1, if both are numbers.
 func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	if err := chargeNumbers(m, a, b); err != nil {
 		return 0, false, err

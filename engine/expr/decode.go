@@ -336,7 +336,7 @@ func (d *decoder) escape(buf []byte) ([]byte, error) {
 	return append(buf, c), nil
 }
 
-// \uXXXX, or a surrogate pair
+// unicode decodes the rest of \uXXXX, or of a surrogate pair.
 func (d *decoder) unicode(buf []byte) ([]byte, error) {
 	r, err := d.hex()
 	if err != nil {

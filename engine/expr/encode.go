@@ -25,7 +25,7 @@ func Encode(v Value) ([]byte, error) {
 	return out, err
 }
 
-// at most draftMax large
+// Each buffer is at most draftMax large.
 var drafts = sync.Pool{New: func() any { return new([]byte) }}
 
 const draftMax = 4 << 10

@@ -19,7 +19,7 @@ const (
 	TypeValue      = "ValueError"      // data that is not a value
 )
 
-// the text may quote large data
+// An error's text may quote large data.
 const messageBytesMax = 400
 
 // EvalError is a failed evaluation, or data that cannot be a value.
@@ -45,7 +45,7 @@ func limitError(limit string, value, bound int) *EvalError {
 	return &EvalError{Type: TypeLimit, Msg: ir.LimitError(ir.Pos{}, limit, value, bound).Msg}
 }
 
-// for a parameter without a value
+// unassigned is Starlark's error for a parameter without a value.
 var unassigned = regexp.MustCompile(`^local variable (.+) referenced before assignment$`)
 
 func (m *meter) evalError(pos ir.Pos, err error) *EvalError {

@@ -14,7 +14,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// "unset" has no value.
+// In env, "unset" has no value.
 func env(t testing.TB) map[string]expr.Value {
 	vars := map[string]expr.Value{}
 	for name, text := range map[string]string{

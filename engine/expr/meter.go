@@ -57,7 +57,7 @@ func meterOf(thread *starlark.Thread) *meter {
 	return thread.Local(meterKey).(*meter)
 }
 
-// before the work is done
+// work charges before the work is done.
 func (m *meter) work(units int) error {
 	if units < 0 || units > math.MaxInt-stepUnits {
 		return m.stepsError(math.MaxInt)
@@ -111,7 +111,7 @@ func words(x starlark.Int) int {
 	return len(x.BigInt().Bits())
 }
 
-// saturate; the operands are not negative
+// mul and add saturate; their operands are not negative.
 func mul(a, b int) int {
 	hi, lo := bits.Mul(uint(a), uint(b))
 	if hi != 0 || lo > math.MaxInt {

@@ -311,7 +311,7 @@ func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	return x.Slice(start, end, step), nil
 }
 
-// in the direction of step
+// bounds go in the direction of step.
 func bounds(lo, hi starlark.Value, step, n int) (start, end int, err error) {
 	low, high := 0, n // to which indices are clamped
 	if step < 0 {

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// a + b + c … is as deep as it has operators.
+// The tree of a + b + c … is as deep as it has operators.
 const depthOfTree = 4000
 
 // Up to this length a literal string is compared or looked up without a charge.
@@ -162,7 +162,7 @@ func (r *rewriter) binary(e *syntax.BinaryExpr) (syntax.Expr, error) {
 	return checkedCall(e.Op.String(), e.OpPos, e.X, e.Y), nil
 }
 
-// fast for any other operand
+// isCheap reports whether comparing with e, looking it up or negating it is fast for any other operand.
 func isCheap(e syntax.Expr) bool {
 	switch e := e.(type) {
 	case *syntax.Ident:

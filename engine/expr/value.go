@@ -14,7 +14,7 @@ import (
 // or *Dict from String to Value.
 type Value = starlark.Value
 
-// bounds every recursion over a value
+// depthMax bounds every recursion over a value.
 const depthMax = 512
 
 // Truth reports whether v counts as true: not None, False, 0, 0.0, or an empty string, list or dict.

@@ -355,7 +355,7 @@ func (n *NodeBuilder) expressions() {
 	}
 }
 
-// without those in the body of a Map or For
+// reads leaves out the expressions in the body of a Map or For.
 func (n *NodeBuilder) reads() []*ir.Expr {
 	var out []*ir.Expr
 	for _, a := range n.n.Args {

@@ -113,7 +113,7 @@ func (n *NodeBuilder) before() []*NodeBuilder {
 	return slices.DeleteFunc(all, func(from *NodeBuilder) bool { return from == nil })
 }
 
-// nil: no node does
+// begins returns the node that starts a run of the body; nil: none.
 func (e *Each) begins() *Node {
 	var starts []*Node
 	for _, nb := range e.nodes {

@@ -124,7 +124,7 @@ func (s *sequence) apart(a, b *NodeBuilder) bool {
 	return true
 }
 
-// some decisions are within both ways
+// joins reports whether some decisions are within both ways.
 func (w way) joins(v way) bool {
 	for b, bits := range v {
 		if mine, ok := w[b]; ok && mine&bits == 0 {

@@ -201,7 +201,7 @@ func (c *checker) elements(n *Node) {
 	}
 }
 
-// on a way from the input to the output
+// Every node must be on a way from the input to the output.
 func (c *checker) reachability() {
 	g := c.g
 	after, before := make([][]NodeID, len(g.Nodes)), make([][]NodeID, len(g.Nodes))
@@ -284,7 +284,7 @@ func (c *checker) cycles() {
 	}
 }
 
-// found by going back from a node on or behind the cycle
+// cycle goes back from a node on or behind a cycle, and names its nodes.
 func (c *checker) cycle(n NodeID, open []int) string {
 	place := map[NodeID]int{}
 	var way []NodeID

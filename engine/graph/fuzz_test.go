@@ -16,7 +16,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// more ways out, levels and names than people write
+// nasty bodies of main have more ways out, levels and names than people write.
 var nasty = []string{
 	"while True:\n    pass",
 	"while True:\n    try:\n        continue\n    except:\n        break",
@@ -110,7 +110,7 @@ func compileAny(t *testing.T, prog *ir.Program, limits ir.Limits) {
 	}
 }
 
-// for the largest graph that compileAny accepts
+// fuzzBytes suffices for the largest graph that compileAny accepts.
 const fuzzBytes = 512 << 20
 
 func allocated() uint64 {

@@ -144,7 +144,7 @@ func (c *checker) condition(n *Node, known []condition) (condition, bool) {
 	return hard[0], true
 }
 
-// by target and order
+// caseBit numbers the cases of a branch by target and order.
 func (g *Graph) caseBit(e *Edge) uint64 {
 	return 1 << slices.Index(g.out[e.From], e)
 }
@@ -193,7 +193,7 @@ again:
 	return c
 }
 
-// if that is one way
+// merge returns the way that allows what either allows, if that is one way.
 func (w way) merge(v way) (way, bool) {
 	if w.within(v) {
 		return v.clone(), true

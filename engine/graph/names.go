@@ -64,7 +64,7 @@ func (c *compiler) known(f *frame, pos ir.Pos, name string) {
 	}
 }
 
-// in the order of the text, inputs first
+// assigned lists names in the order of the text, inputs first.
 func assigned(fn *ir.Function) []string {
 	out := make([]string, 0, len(fn.Inputs))
 	for _, in := range fn.Inputs {

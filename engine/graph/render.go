@@ -58,7 +58,7 @@ func (g *Graph) remarks(n *Node) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// policies, limits, what it collects
+// details are policies, limits, and what a node collects.
 func (g *Graph) details(n *Node) []string {
 	var out []string
 	for _, s := range n.Sets {

@@ -6,7 +6,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// as many ways of a branch as the check of merges can distinguish
+// The check of merges can distinguish caseMax ways of a branch.
 const caseMax = 63
 
 // parts checks every reference before other checks use it.
@@ -157,7 +157,7 @@ func (c *checker) regions() {
 	}
 }
 
-// "": nothing is wrong
+// leaves describes what is wrong; "": nothing.
 func (e *Edge) leaves(from, to *Node) string {
 	allowed := true
 	switch e.Kind {

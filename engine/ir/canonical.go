@@ -319,7 +319,7 @@ func (c *canon) comprehension(x *syntax.Comprehension) error {
 	return nil
 }
 
-// in brackets unless outermost
+// target prints several names in brackets, unless it is outermost.
 func (c *canon) target(x syntax.Expr, outermost bool) error {
 	var parts []syntax.Expr
 	switch t := bare(x).(type) {

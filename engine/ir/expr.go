@@ -98,7 +98,7 @@ func (p *parser) vetExpr(first, end int) error {
 	return nil
 }
 
-// so that what follows is no prefix
+// What follows the end of an operand is no prefix.
 func (p *parser) isOperand(t token) bool {
 	switch t.kind {
 	case kName:
@@ -177,7 +177,7 @@ func (n *nesting) pass(text string, k kind, afterOperand bool) int {
 	return n.base + n.elses + n.run
 }
 
-// for authors of workflows
+// explain rewords an error of Starlark's parser for authors of workflows.
 func (p *parser) explain(err error, first, end int) error {
 	var e syntax.Error
 	if !errors.As(err, &e) {

@@ -45,7 +45,7 @@ func pick[V any](g *generator, label string, of ...V) V {
 	return rapid.SampledFrom(of).Draw(g.T, label)
 }
 
-// many are words of statements
+// Many variables are words of statements.
 func (g *generator) variable() string {
 	return pick(g, "variable", "a", "b", "xs", "sleep", "spread", "parallel", "input", "output", "limit", "retry", "fn",
 		"timeout", "backoff", "max", "list", "s", "ms", "ö", "_1")

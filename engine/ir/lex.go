@@ -43,7 +43,7 @@ var ops = set(
 
 const maxOp = 3
 
-// the value is what to write instead
+// The values are what to write instead.
 var foreignRunes = map[rune]string{
 	'\t': "a tab; indent with four spaces a level, and use spaces elsewhere",
 	'\\': "a line cannot be continued with a backslash; put the expression in brackets",

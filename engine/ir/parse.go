@@ -60,7 +60,7 @@ func (p *parser) declared() map[string]bool {
 
 func (p *parser) tok() token { return p.toks[p.next] }
 
-// beyond the end, the last one
+// peek returns the last token beyond the end.
 func (p *parser) peek(n int) token { return p.toks[min(p.next+n, len(p.toks)-1)] }
 
 func (p *parser) take() Pos {
@@ -114,7 +114,7 @@ func (p *parser) expectWord(word, form string) error {
 	return nil
 }
 
-// no expression reads it
+// anyName passes a name that no expression reads.
 func (p *parser) anyName(what string) (Name, error) {
 	if !p.atKind(kName) {
 		return Name{}, p.unexpected(what)
@@ -123,7 +123,7 @@ func (p *parser) anyName(what string) (Name, error) {
 	return Name{Pos: p.take(), Text: text}, nil
 }
 
-// an expression may read it
+// name passes a name that an expression may read.
 func (p *parser) name(what string) (Name, error) {
 	t := p.tok()
 	name, err := p.anyName(what)

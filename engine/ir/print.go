@@ -128,7 +128,7 @@ func (w *printer) assign(s *Assign) {
 	}
 }
 
-// not for a parallel, which has several lines
+// rhsText prints one line, thus no parallel.
 func rhsText(value RHS) string {
 	switch v := value.(type) {
 	case *Action:

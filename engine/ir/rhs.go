@@ -67,7 +67,7 @@ func (p *parser) atPolicy() bool {
 		p.isOp(after, ":") && (p.isWord(word, wordRetry) || p.isWord(word, wordTimeout))
 }
 
-// or a variable of that name
+// atParallel distinguishes the block from a variable of that name.
 func (p *parser) atParallel() bool { return p.atWord(wordParallel) && p.isOp(p.peek(1), ":") }
 
 // atSpread distinguishes a spread from an expression that begins with a variable of that name: an operand follows, and if that

@@ -13,7 +13,7 @@ var reserved = set(
 
 var operatorWords = set("and", "or", "not", "in", "if", "else", "for", "False", "None", "True")
 
-// the value is what to write instead
+// The values of foreign are what to write instead.
 var foreign = map[string]string{
 	"async":    "write actions under parallel:, or use spread",
 	"await":    "an action is waited for where its value is read",
@@ -93,7 +93,7 @@ const (
 	mainName     = "main"
 )
 
-// "": no fault
+// nameFault returns "" for a name that can be given.
 func nameFault(name string) string {
 	if !reserved[name] {
 		return ""

@@ -21,7 +21,7 @@ func judgeHarm(j *judgement) {
 	}
 }
 
-// or else the first after line
+// blamedLine returns the last line before line that was meant to go wrong, or else the first after it.
 func (x *index) blamedLine(line int) int {
 	i, _ := slices.BinarySearch(x.bad, line)
 	return x.bad[max(i-1, 0)]

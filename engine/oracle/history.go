@@ -241,5 +241,5 @@ func (k runKey) String() string {
 	return k.node + "[" + k.path + "]"
 }
 
-// in characters, at most a line
+// quotedMax is in characters: at most a line.
 const quotedMax = 200

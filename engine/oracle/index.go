@@ -267,7 +267,7 @@ func (r *instanceRecord) hasEndedBy(line int) bool {
 	return len(r.ended) > 0 && r.ended[0] < line || len(r.terminal) > 0 && r.terminal[0] < line
 }
 
-// in order
+// context returns lines with their neighbours of the same instances, in order.
 func (x *index) context(lines []int) []Line {
 	shows := map[int]bool{}
 	var all []int

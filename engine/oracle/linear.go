@@ -127,7 +127,7 @@ func inOrder(ops []operation) bool {
 	return true
 }
 
-// for a limited time
+// search ends after a limited time.
 func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{runState{}} },

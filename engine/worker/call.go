@@ -99,7 +99,7 @@ func (c Call) Bind(into any) error {
 	return nil
 }
 
-// known are the allowed names.
+// decode takes the names of known arguments.
 func (c Call) decode(known []string) ([]expr.Entry, error) {
 	if c.decoded != nil {
 		return c.decoded, nil

@@ -227,7 +227,7 @@ func (p *parser) machineNames() ([]string, error) {
 
 const knownMax = 10_000
 
-// flat tasks contain run times and files.
+// If flat, tasks contain run times and files.
 func (p *parser) tasks(flat bool) ([]rawTask, error) {
 	p.raw.hasTasks = true
 	var tasks []rawTask

@@ -26,7 +26,7 @@ type Command struct {
 // DefaultTimeout bounds a command: large builds and long benchmarks take minutes.
 const DefaultTimeout = 30 * time.Minute
 
-// between an interrupt and a kill
+// endsWithin is the time between an interrupt and a kill.
 const endsWithin = 20 * time.Second
 
 const outputMax = 64 << 20

@@ -33,7 +33,7 @@ var pool = [kinds][]string{
 
 func (g *generator) assigned(name string) { g.have[name], g.maybe[name] = true, true }
 
-// without counters of loops
+// known leaves out counters of loops.
 func (g *generator) known() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(g.have)) {
@@ -44,7 +44,7 @@ func (g *generator) known() []string {
 	return out
 }
 
-// in wild programs sometimes one without a value
+// In wild programs variable sometimes draws a name that may have no value.
 func (g *generator) variable(k kind) (string, bool) {
 	among := g.have
 	if g.wild && g.seldom(20) {
@@ -287,7 +287,7 @@ func (g *generator) equality(depth int) string {
 	return "(" + g.expr(a, depth) + " == " + g.expr(b, depth) + ")"
 }
 
-// in Python, of a caught one
+// In Python, only a caught error can be tested.
 func (g *generator) errorTest(depth int) string {
 	if !g.python {
 		return "isexception(" + g.expr(failureOr(g), depth) + `, "` + g.one(errorTypes...) + `")`

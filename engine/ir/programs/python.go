@@ -110,7 +110,7 @@ type pythonWriter struct {
 	err     *Unprintable
 }
 
-// directly or not
+// survey collects the functions that statements call, directly or not, where errors are caught.
 func (w *pythonWriter) survey(body []ir.Stmt, tried bool) {
 	note := func(do ir.RHS) {
 		if c, ok := do.(*ir.Call); ok && tried {

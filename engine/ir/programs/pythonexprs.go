@@ -21,7 +21,7 @@ func (w *pythonWriter) series(e *ir.Expr) string {
 	return x.series(x.parse(e))
 }
 
-// -1: not a list display
+// elements is -1 for what is not a list display.
 func (w *pythonWriter) elements(e *ir.Expr) int {
 	x := &pythonExpr{w, e.Pos}
 	if list, ok := x.parse(e).(*syntax.ListExpr); ok {

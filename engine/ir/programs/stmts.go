@@ -97,7 +97,7 @@ func (g *generator) accumulate() []ir.Stmt {
 	return assign(expression(value), xs)
 }
 
-// sometimes from a list of another length
+// unpack sometimes takes a list of another length.
 func (g *generator) unpack() []ir.Stmt {
 	value := "[" + g.expr(number, 1) + ", " + g.expr(text, 1) + "]"
 	if g.wild && g.seldom(6) {

@@ -15,7 +15,7 @@ type template struct {
 	names []string
 }
 
-// ${name} is an argument, and $$ a dollar sign.
+// In a template, ${name} is an argument, and $$ a dollar sign.
 func parseTemplate(text string) (template, error) {
 	var t template
 	var b strings.Builder

@@ -229,7 +229,7 @@ func (r *reader) positive(v *yamlfile.Value, what string) time.Duration {
 	return d
 }
 
-// 0s is no grace.
+// A grace of 0s is none.
 func (r *reader) grace(v *yamlfile.Value) time.Duration {
 	d, ok := r.Duration(v, "grace")
 	if ok && d == 0 {
