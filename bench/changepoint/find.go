@@ -36,7 +36,7 @@ func (o FindOptions) normal() (FindOptions, error) {
 	return o, err
 }
 
-// Find returns Hunt's changes that have enough values on both sides and that the permutation test confirms: among the values
+// Find returns Search's changes that have enough values on both sides and that the permutation test confirms: among the values
 // between the neighbouring changes, at most a window away, the best candidate's Q must exceed that of all but a part MaxP of
 // the shuffled orders. P is that test's p-value. Of unconfirmed changes the least sure one is dropped, and its neighbours are
 // tested again.

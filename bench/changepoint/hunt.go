@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Options define what Hunt accepts as a change.
+// Options define what Search accepts as a change.
 type Options struct {
 	// values examined together; 0 means 50, 2 is the least
 	Window int
