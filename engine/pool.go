@@ -20,12 +20,11 @@ type pool struct {
 	queue    []job // not taken yet, newest last
 	head     int
 	starting bool // a goroutine was woken or started and has not read the queue yet
-	idle     int  // waiting goroutines
+	idle     int
 	closed   bool
 	running  sync.WaitGroup
 }
 
-// job is a call, or else the start of a task.
 type job struct {
 	call   *dispatch.Call
 	start  dispatch.Start

@@ -25,7 +25,6 @@ func TestPoolNeverHoldsBack(t *testing.T) {
 	begun.Wait()
 }
 
-// A burst of instant jobs must run on far fewer goroutines.
 func TestPoolUsesGoroutinesAgain(t *testing.T) {
 	const n, most = 20_000, 20_000 / 8
 	var done, peak atomic.Int64

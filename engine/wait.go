@@ -22,13 +22,13 @@ const (
 	waitPollFirst = 10 * time.Millisecond
 	waitPollMine  = 500 * time.Millisecond
 	waitPollMax   = 2 * time.Second
-	lookupBatch   = 500 // ids in one call
+	lookupBatch   = 500
 )
 
 // Bounds of what is remembered about instances that no caller waits for.
 const (
-	mineMax        = 100_000 // submitted here, not ended
-	recentMax      = 4096    // ended here
+	mineMax        = 100_000
+	recentMax      = 4096
 	recentBytesMax = 32 << 20
 )
 
@@ -233,7 +233,6 @@ func (w *waits) learn(ids []uuid.UUID, found []backend.Instance) {
 	}
 }
 
-// pollWaits looks up instances that may have ended elsewhere.
 func (e *Engine) pollWaits() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -89,14 +89,13 @@ func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes 
 	j.violate(lines, "%s", why)
 }
 
-// expectation is what an outcome requires of one call.
 type expectation struct {
 	key         string
-	least, most int // node runs
+	least, most int
 	attempts    int
 }
 
-// expect counts an outcome's calls by content, in the order in which they were made.
+// expect counts calls in the order in which they were made.
 func expect(o reference.Outcome) []*expectation {
 	byKey := map[string]*expectation{}
 	var all []*expectation
@@ -156,7 +155,7 @@ func judgeLists(j *judgement) {
 		if len(r.elements) == 0 && len(r.gathered) == 0 {
 			continue
 		}
-		elements := make(map[int]int, len(r.elements)) // lines, by index
+		elements := make(map[int]int, len(r.elements))
 		for _, line := range r.elements {
 			i := j.history[line].Index
 			if before, twice := elements[i]; twice {

@@ -60,8 +60,8 @@ type Verdict struct {
 	Result     Result      `json:"result"`
 	Judged     int         `json:"judged"`               // node runs, counters, lists, instances or inspections
 	Violations []Violation `json:"violations,omitempty"` // the first few
-	Total      int         `json:"total,omitempty"`      // number of violations
-	Why        string      `json:"why,omitempty"`        // what the history of an Inconclusive lacks
+	Total      int         `json:"total,omitempty"`
+	Why        string      `json:"why,omitempty"` // what the history of an Inconclusive lacks
 }
 
 // Violation is something that must not happen and did.
@@ -144,7 +144,6 @@ type oracle struct {
 	judge     func(*judgement)
 }
 
-// oracles are in the order of their numbers.
 func oracles() []oracle {
 	return []oracle{
 		{"I1", []Kind{Leased}, judgeEnqueues},
@@ -222,16 +221,16 @@ type judgement struct {
 	*index
 	rules Rules
 	Verdict
-	undecided int // node runs
+	undecided int
 }
 
 const (
-	violationsMax = 10 // shown by a verdict
-	evidenceMax   = 6  // lines that show one violation
-	around        = 2  // lines of the same instance before and after each of them
+	violationsMax = 10
+	evidenceMax   = 6 // lines that show one violation
+	around        = 2 // lines of the same instance before and after each of them
 )
 
-// violate takes lines, the indices of the history that show it.
+// violate takes the lines that show the violation.
 func (j *judgement) violate(lines []int, format string, args ...any) {
 	j.Total++
 	if len(j.Violations) >= violationsMax {

@@ -17,7 +17,6 @@ import (
 
 type env map[string]any
 
-// number reads a name as an int: a list by its sum.
 func (e env) number(name string) int {
 	switch v := e[name].(type) {
 	case int:
@@ -156,7 +155,7 @@ func (b *bodies) each(name, read string, names []string, depth int, loop bool) p
 				node = func(int) *graph.NodeBuilder { return e.For() }
 			}
 			n := node(limit)
-			return after(n, before, slices.Sorted(maps.Keys(before))...) // its parts may read any of them
+			return after(n, before, slices.Sorted(maps.Keys(before))...)
 		},
 		value: func(e env) any {
 			list := []int{}
@@ -173,7 +172,7 @@ func (b *bodies) each(name, read string, names []string, depth int, loop bool) p
 	}
 }
 
-// build adds parts and an output that waits for all of them.
+// The output waits for all parts.
 func (b *bodies) build(o *graph.Body, parts []part, output string) {
 	before := map[string]*graph.NodeBuilder{}
 	for _, p := range parts {

@@ -139,7 +139,6 @@ func TestBrokenInbox(t *testing.T) {
 	}
 }
 
-// Nothing is read, planned or judged for impossible events.
 func TestEventsThatCannotBe(t *testing.T) {
 	p := compile(t, "w.ir", "fn main(input: [n], output: [n]):\n    for i in n:\n        n = @echo(value=i)\n")
 	run := at(t, p, "echo", "0")

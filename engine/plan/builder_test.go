@@ -211,7 +211,6 @@ func step(t rapid.TB, p *plan.Program, ev plan.Event, inbox plan.Inbox) {
 	}
 }
 
-// No made-up event or inbox may panic.
 func TestHostileEvents(t *testing.T) {
 	b := graph.New("g", "n")
 	graphs[2].build(b)

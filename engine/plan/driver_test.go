@@ -24,7 +24,7 @@ type driver struct {
 	held    int                   // most rows at once, without appended values
 	queue   []task
 	resumes []graph.Run // not continued yet
-	wrong   error       // the first violation
+	wrong   error
 	end     *plan.End
 	trace   strings.Builder
 	writes  int
@@ -171,7 +171,6 @@ func (d *driver) look(pl plan.Plan) error {
 	return d.watch(pl)
 }
 
-// step plans an event more than once, and compares.
 func (d *driver) step(ev plan.Event) (plan.Plan, error) {
 	pl, err := d.Step(ev, 0.5)
 	if again, errAgain := d.Step(ev, 0.5); !reflect.DeepEqual(pl, again) || (err == nil) != (errAgain == nil) {

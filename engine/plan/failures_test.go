@@ -123,7 +123,6 @@ func TestImpossibleEvents(t *testing.T) {
 	}
 }
 
-// JudgeAttempt must agree with the plan of Step.
 func TestJudgeAttempt(t *testing.T) {
 	p := compile(t, "settle.ir", "fn main(input: [n], output: [n]):\n    n = @echo(value=n) [Flaky -> retry: 2, backoff: 1s]\n")
 	start, err := p.Start(json.RawMessage(`{"n": 1}`))

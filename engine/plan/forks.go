@@ -35,7 +35,7 @@ func (w *walk) spread(n *node, s step) {
 	}
 	w.waiting.add(agg.ID)
 	w.plan.Opens = append(w.plan.Opens, Open{Run: graph.Run{Node: agg.ID, Path: path}, Required: len(elements)})
-	if n.Limit == 0 && w.p.local[n.Var] { // all are enqueued here
+	if n.Limit == 0 && w.p.local[n.Var] {
 		w.plan.Enqueues = slices.Grow(w.plan.Enqueues, len(elements))
 		w.places = make([]Arg, len(elements)*len(w.p.nodes[w.p.graph.Out(n.ID)[0].To].Args))
 	}

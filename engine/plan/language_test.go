@@ -10,7 +10,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// outcome returns the result of the input n, or the failure with its position.
 func outcome(t *testing.T, body, n string, limits ir.Limits) string {
 	t.Helper()
 	output := "n"

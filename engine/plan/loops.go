@@ -18,7 +18,7 @@ type bounds struct {
 	Start, Stop, Step int64
 }
 
-// len counts the elements as Python does.
+// len counts as Python does.
 func (b bounds) len() int64 {
 	switch {
 	case b.Step > 0 && b.Start < b.Stop:
@@ -143,7 +143,7 @@ func readInts(raw json.RawMessage, names []string) (numbers [3]int64, err error)
 	return numbers, nil
 }
 
-// loopHead starts the next round or leaves the loop. The iteration is the last part of its path.
+// The iteration is the last part of loopHead's path.
 func (w *walk) loopHead(n *node, s step) {
 	i := s.run.Path.Last()
 	more, failure := w.round(n, s.run, i)

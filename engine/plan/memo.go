@@ -49,7 +49,7 @@ func (m *memo) step(p *Program, ev Event, inbox Inbox, jitter float64) (Plan, er
 	return plan, err
 }
 
-// write builds the key of an event with its inbox. It reports false if the inbox has values that the event does not need.
+// write reports false if the inbox has values that the event does not need.
 func (m *memo) write(p *Program, ev *Event, inbox *Inbox) bool {
 	m.key = m.key[:0]
 	m.run(ev.Run)

@@ -46,7 +46,7 @@ func (p *Program) needs(reads [][]graph.VarID) {
 	}
 }
 
-// readsAfter returns what may be read once a run of the node has ended, without its own value.
+// readsAfter leaves out the node's own value.
 func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
 	r := p.region(reads, p.next(id))
 	set := map[graph.VarID]bool{}
@@ -60,7 +60,6 @@ func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.Var
 	return p.stored(set)
 }
 
-// readsCaught returns what may be read once an action's failure is caught.
 func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
 	set := map[graph.VarID]bool{}
 	for _, e := range p.graph.Out(id) {
@@ -76,7 +75,6 @@ func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.Va
 	return p.stored(set)
 }
 
-// readsFrom returns what may be read when the node itself starts.
 func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	set := p.region(reads, []graph.NodeID{n.ID}).from[n.ID]
 	for _, v := range n.wholeReads {

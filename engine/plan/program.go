@@ -22,12 +22,12 @@ type Program struct {
 	hash       [sha256.Size]byte
 	nodes      []node
 	live       *graph.Live
-	local      []bool                // by variable: a spread's element that is never in the inbox
-	heads      map[graph.VarID]*node // by the variable of what the for goes over
-	races      bool                  // some node continues after the first of several
-	early      bool                  // see EndsEarly
-	cleared    []Cleared             // by region
-	memo       *memo                 // see Remembering; may be nil
+	local      []bool // by variable: a spread's element that is never in the inbox
+	heads      map[graph.VarID]*node
+	races      bool // some node continues after the first of several
+	early      bool // see EndsEarly
+	cleared    []Cleared
+	memo       *memo // see Remembering; may be nil
 }
 
 type node struct {
@@ -53,7 +53,7 @@ func (p *Program) loopsOverList(n *node) bool {
 	return n.Kind == graph.LoopHead && n.Var != graph.None && !n.ranged
 }
 
-// resumes reports whether a traversal can start at a run of the node, other than as a barrier.
+// resumes excludes starts as a barrier.
 func (p *Program) resumes(n *node) bool {
 	return len(n.wholeReads) > 0 || p.loopsOverList(n) || n.item != graph.None
 }
@@ -62,7 +62,7 @@ func (p *Program) resumes(n *node) bool {
 type expression struct {
 	compiled *expr.Compiled
 	vars     []graph.VarID
-	bare     bool // a name only
+	bare     bool
 
 	// constant returns the JSON value of an expression without names, made once; nil if that fails, and evaluation must report
 	// how. The function is nil if there are names.
@@ -251,7 +251,6 @@ func rangeArgs(text string) string {
 // first of several, or a caught failure of one branch cancels others.
 func (p *Program) EndsEarly() bool { return p.early }
 
-// cancelsSiblings reports whether an edge is for a failure that leaves a spread or parallel.
 func (p *Program) cancelsSiblings(e *graph.Edge) bool {
 	g := p.graph
 	r, to := g.Nodes[e.From].Region, g.Nodes[e.To].Region

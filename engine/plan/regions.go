@@ -58,7 +58,6 @@ func (p *Program) regions() {
 	}
 }
 
-// under lists the variables that have slots under paths in the region because of a node.
 func (p *Program) under(n *node, r graph.RegionID) []graph.VarID {
 	var out []graph.VarID
 	outer := p.graph.Regions[r].Depth

@@ -125,7 +125,6 @@ func (p *Program) readSet(vars []graph.VarID) readSet {
 	return readSet{vars: vars, fixed: slices.Clip(fixed)}
 }
 
-// need returns the slot of a variable that an event may read.
 func (p *Program) need(v graph.VarID, ev Event) (Slot, bool) {
 	head, ok := p.heads[v]
 	i := 0
@@ -175,7 +174,6 @@ func (p *Program) step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	return w.finish(), nil
 }
 
-// check refuses events that no run of the program can cause.
 func (p *Program) check(ev Event) error {
 	if ev.Run.Node < 0 || int(ev.Run.Node) >= len(p.nodes) {
 		return fmt.Errorf("%w: there is no node %d", ErrEvent, ev.Run.Node)
@@ -194,7 +192,7 @@ func (p *Program) check(ev Event) error {
 	return nil
 }
 
-// canonical reports whether a path has the form of Path.Push, with indices that a loop or spread can have.
+// canonical paths have the form of Path.Push, with indices that a loop or spread can have.
 func (p *Program) canonical(path graph.Path) bool {
 	if path == "" {
 		return true

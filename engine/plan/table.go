@@ -12,11 +12,11 @@ const listMax = 12
 // table holds the values that a traversal knows, by slot. A value keeps its address.
 type table struct {
 	list  []entry
-	index map[Slot]*value // all of them, beyond listMax
-	first [listMax]value  // memory of the first ones
-	used  int             // values used in first
-	spare []value         // for later ones
-	again *value          // the value removed last; may be nil
+	index map[Slot]*value
+	first [listMax]value // memory of the first ones
+	used  int
+	spare []value
+	again *value // the value removed last; may be nil
 }
 
 // clear forgets all slots, and keeps the memory of a few.

@@ -41,7 +41,6 @@ func (w *walk) decoded(v *value) (expr.Value, error) {
 	return v.val, nil
 }
 
-// encode returns JSON within the limit.
 func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) { return w.p.encode(v, pos) }
 
 func (p *Program) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {

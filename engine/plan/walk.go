@@ -24,16 +24,16 @@ type walk struct {
 	event  *Event // nil at the start of an instance
 	cause  Event  // what event points to
 	values table
-	dirty  []Slot    // set by this traversal, in order
+	dirty  []Slot
 	added  []pending // appended by this traversal to a list that is not in memory, or was read from the inbox
 	todo   []step
 	plan   Plan
 	broken error // no plan wrote this inbox
 
-	args    []expr.Value // for the current evaluation
-	places  []Arg        // allocated at once for the actions to enqueue
-	passing nodeSet      // enqueued actions: what is live across them must be written
-	waiting nodeSet      // where the traversal stopped: what these and later nodes read must be written, too
+	args    []expr.Value
+	places  []Arg   // allocated at once for the actions to enqueue
+	passing nodeSet // enqueued actions: what is live across them must be written
+	waiting nodeSet // where the traversal stopped: what these and later nodes read must be written, too
 }
 
 // step is a node run to execute, and how many were executed before it.
@@ -129,7 +129,6 @@ func (w *walk) stops(n *node, run graph.Run) bool {
 	return false
 }
 
-// resume leaves a run to an event of its own.
 func (w *walk) resume(run graph.Run) {
 	w.waiting.add(run.Node)
 	if item := w.p.nodes[run.Node].item; item != graph.None {
@@ -417,7 +416,6 @@ func (w *walk) finish() Plan {
 	return w.plan
 }
 
-// isReadLater reports whether anything behind the frontier may read the slot.
 func (w *walk) isReadLater(slot Slot, v *value) bool {
 	if w.p.local[slot.Var] {
 		return false
@@ -431,14 +429,13 @@ func (w *walk) isReadLater(slot Slot, v *value) bool {
 		}
 	}
 	for _, id := range w.waiting {
-		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var { // waiting elements are forced
+		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var {
 			return true
 		}
 	}
 	return false
 }
 
-// force makes a slot's value be written in any case.
 func (w *walk) force(slot Slot) {
 	v := w.values.get(slot)
 	if v == nil {

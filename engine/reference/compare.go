@@ -114,7 +114,7 @@ func sorted(v expr.Value) expr.Value {
 		})
 		d := starlark.NewDict(len(keys))
 		for _, k := range keys {
-			value, _, _ := v.Get(k)        // one of its keys
+			value, _, _ := v.Get(k)
 			_ = d.SetKey(k, sorted(value)) // a new dict takes every string
 		}
 		return d

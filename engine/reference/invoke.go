@@ -159,8 +159,8 @@ func (m *machine) spread(f *frame, s *ir.Spread) (expr.Value, *fault) {
 func (m *machine) branches(pos ir.Pos, n int, run func(int) (expr.Value, *fault)) (expr.Value, *fault) {
 	values := make([]expr.Value, n)
 	var faults []*fault
-	starts := make([]int, n+1) // where each branch's calls begin
-	only := -1                 // the failed branch, if it is the only one
+	starts := make([]int, n+1)
+	only := -1 // the failed branch, if it is the only one
 	for i := range n {
 		starts[i] = len(m.calls)
 		value, failed := run(i)

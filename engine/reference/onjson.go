@@ -21,7 +21,7 @@ func OnJSON(limits ir.Limits, call func(action string, args json.RawMessage, att
 			if i > 0 {
 				object = append(object, ',')
 			}
-			object = append(fmt.Appendf(object, "%q:", a.Name), value...) // a name is an identifier
+			object = append(fmt.Appendf(object, "%q:", a.Name), value...)
 		}
 		result, failed := call(name, append(object, '}'), attempt)
 		if failed != nil {

@@ -213,7 +213,6 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Limits that only an engine has must not change what a program means.
 func TestLongInlineLoop(t *testing.T) {
 	src := "fn main(input: [], output: [n]):\n\tn = 0\n\tfor i in range(100000):\n\t\tn = n + i\n"
 	if got := referencetest.Show(t, interpret(t, src, `{}`, reference.Options{Limits: ir.Limits{InlineSteps: 1}})); got != "4999950000" {

@@ -35,7 +35,6 @@ const (
 	TypeBudget     = "BudgetExceeded"    // of Undecided
 )
 
-// typeError is the default type of an action's error.
 const typeError = "Error"
 
 // Error is an error in the workflow's terms. An Action sets Type and Message; the interpreter sets the rest.
@@ -85,9 +84,9 @@ type Action func(name string, args Args, attempt int) (expr.Value, *Error)
 type Call struct {
 	Action  string
 	Args    Args
-	Attempt int        // from 1
-	Path    string     // loop iterations and spread indices, outermost first, joined by dots
-	Pos     ir.Pos     // of the call in the program
+	Attempt int    // from 1
+	Path    string // loop iterations and spread indices, outermost first, joined by dots
+	Pos     ir.Pos
 	Result  expr.Value // nil if Err is set
 	Err     *Error
 
@@ -98,9 +97,9 @@ type Call struct {
 // Outcome is everything visible of a run.
 type Outcome struct {
 	Status Status
-	Result expr.Value // if Completed
-	Error  *Error     // unless Completed
-	Calls  []Call     // in order
+	Result expr.Value
+	Error  *Error // unless Completed
+	Calls  []Call
 }
 
 // Options bounds a run. The zero value suffices.

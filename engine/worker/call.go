@@ -20,13 +20,13 @@ import (
 
 // The failure types of this package.
 const (
-	TypeError         = "Error"         // an error without its own type
-	TypeTimeout       = "Timeout"       // the node's timeout passed
-	TypePanic         = "Panic"         // the function panicked
-	TypeUnknownAction = "UnknownAction" // no function of that name
-	TypeArgument      = "ArgumentError" // arguments that do not fit
-	TypeResult        = "ResultError"   // a result that is not JSON
-	TypeLimit         = "LimitExceeded" // a result that is too large
+	TypeError         = "Error"
+	TypeTimeout       = "Timeout"
+	TypePanic         = "Panic"
+	TypeUnknownAction = "UnknownAction"
+	TypeArgument      = "ArgumentError"
+	TypeResult        = "ResultError"
+	TypeLimit         = "LimitExceeded"
 )
 
 // Error is an error with a type that retry and except match.
@@ -47,8 +47,8 @@ type Call struct {
 	Delivery int             // of the attempt, from 1: more than one after a crash
 	Args     json.RawMessage // a JSON object; must not be changed
 
-	valueBytes int          // the limit of a value
-	decoded    []expr.Entry // the arguments, if already decoded
+	valueBytes int // the limit of a value
+	decoded    []expr.Entry
 }
 
 func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {

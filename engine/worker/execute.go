@@ -16,7 +16,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// Bounds of a failure's stored and shown message and type.
 const (
 	messageBytes = 16 << 10
 	typeBytes    = 1000

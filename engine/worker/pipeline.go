@@ -23,7 +23,7 @@ func pipeline() []Action {
 	}
 }
 
-// record makes a dict of alternating keys and values.
+// record takes alternating keys and values.
 func record(pairs ...any) *starlark.Dict {
 	d := starlark.NewDict(len(pairs) / 2)
 	for i := 0; i < len(pairs); i += 2 {

@@ -35,7 +35,6 @@ func Register[A, R any](reg *Registry, name string, fn func(ctx context.Context,
 	return reg.Add(action)
 }
 
-// firstTwice returns the first duplicate name; empty: none.
 func firstTwice(names []string) string {
 	seen := map[string]bool{}
 	for _, name := range names {

@@ -40,7 +40,6 @@ func show(result json.RawMessage, failure *plan.Failure) string {
 	return string(result)
 }
 
-// big is an int too large for a machine word.
 const big = "123456789012345678901234567890"
 
 var builtinCases = []struct{ action, args, want string }{

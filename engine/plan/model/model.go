@@ -144,7 +144,7 @@ func (m *Instance[R]) Enters(run graph.Run) {
 	m.Ever[run] = true
 }
 
-// arrive counts an arrival, and returns the events that follow.
+// arrive returns the events that follow.
 func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	c, known := m.Counters[a.Run]
 	if !known {

@@ -24,7 +24,7 @@ const (
 	argsVariable    = "PULLEY_ARGS"
 )
 
-// variableBytes is Cloud Run's limit for the value of a variable.
+// variableBytes is Cloud Run's limit for a variable's value.
 const variableBytes = 32 << 10
 
 // cloudRun is version 2 of the Cloud Run jobs API.
@@ -75,7 +75,6 @@ func newCloudRun(c *client, job Job, e *executions) (*cloudRun, error) {
 	return d, nil
 }
 
-// The used parts of the API's messages.
 type (
 	runRequest struct {
 		Overrides runOverrides `json:"overrides"`
@@ -352,7 +351,7 @@ func (d *cloudRun) cancel(ctx context.Context, id string) error {
 		case err != nil:
 			return err
 		case seen.state != active && seen.id == id:
-			return nil // none was created
+			return nil
 		case seen.id != id:
 			id = seen.id
 			continue
@@ -368,7 +367,6 @@ func (d *cloudRun) cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// finish fetches the job's result, if its address is known.
 func (d *cloudRun) finish(ctx context.Context, s start, ended status) (any, error) {
 	if s.resultURL == "" || ended.state == lost || ended.state == cancelled {
 		if ended.failure != nil {

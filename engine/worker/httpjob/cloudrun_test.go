@@ -157,7 +157,7 @@ func TestListingsAreShared(t *testing.T) {
 			all.Wait()
 		}
 		run()
-		time.Sleep(10 * time.Minute) // virtual
+		time.Sleep(10 * time.Minute)
 		before := b.server.Requests()
 		run()
 		b.startedOnce(2 * many)
@@ -179,7 +179,7 @@ func TestUnevenListing(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range jobs {
 			all.Go(func() {
-				time.Sleep(time.Duration(i) * 12 * time.Second / time.Duration(jobs)) // virtual
+				time.Sleep(time.Duration(i) * 12 * time.Second / time.Duration(jobs))
 				b.wants(newCall(`{"a":1}`), f, `{"a":1}`)
 			})
 		}

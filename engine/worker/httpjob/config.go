@@ -18,7 +18,7 @@ const (
 	TypeJobLost      = "JobLost"      // the server does not know a started job any more
 	TypeHTTP         = "HTTPError"    // the server refused a request with a permanent status
 	TypeUnavailable  = "Unavailable"  // the server could not be reached, or could not answer, for longer than Config.GraceTime
-	TypeToken        = "TokenError"   // no token was available
+	TypeToken        = "TokenError"
 )
 
 // Dialect is a server's API.
@@ -26,8 +26,8 @@ type Dialect string
 
 // The dialects.
 const (
-	Plain    Dialect = "plain"    // described in docs/http-jobs.md
-	CloudRun Dialect = "cloudrun" // version 2 of the Cloud Run jobs API
+	Plain    Dialect = "plain" // described in docs/http-jobs.md
+	CloudRun Dialect = "cloudrun"
 )
 
 // CloudRunURL is the address of Google's API.

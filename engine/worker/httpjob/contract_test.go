@@ -41,7 +41,7 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // before the server's
+	t.Cleanup(func() {
 		if err := j.Close(context.Background()); err != nil {
 			t.Error(err)
 		}

@@ -20,16 +20,15 @@ const (
 )
 
 type status struct {
-	id         string // for the dialect
+	id         string
 	state      state
 	result     json.RawMessage // if succeeded; nil: none
-	failure    *worker.Error   // otherwise
-	retryAfter time.Duration   // zero: not given
+	failure    *worker.Error
+	retryAfter time.Duration // zero: not given
 }
 
 // dialect implements an API. Errors are those of client.repeat.
 type dialect interface {
-	// prepare makes the request that starts an attempt's job.
 	prepare(call worker.Call, key string) (start, error)
 	// start starts a job, or returns the one started before with the same key. With an error, s.open is set if the job may have
 	// been started; find resolves that.
@@ -39,7 +38,7 @@ type dialect interface {
 	poll(ctx context.Context, id string) (status, error)
 	// cancel succeeds if the job has already ended.
 	cancel(ctx context.Context, id string) error
-	// finish returns the result of an attempt whose job has ended.
+	// finish is for an attempt whose job has ended.
 	finish(ctx context.Context, s start, ended status) (any, error)
 }
 
@@ -50,7 +49,6 @@ type start struct {
 	open      bool   // this or an earlier delivery may have started the job
 }
 
-// badAnswer is the error of an answer that violates the dialect.
 func badAnswer(r request, format string, args ...any) error {
 	return &worker.Error{Type: worker.TypeResult, Message: fmt.Sprintf("%v: the answer is not as the API says: ", r) + fmt.Sprintf(format, args...)}
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	pageSizeMax = 100
-	pagesMax    = 1000 // per listing
+	pagesMax    = 1000
 )
 
 // executions finds the executions of one Cloud Run job by their keys. Many searches share a listing that begins after them, so
@@ -33,10 +33,10 @@ type executions struct {
 	next    *listing // begins when the running one has ended; nil: no search waits
 
 	// Results of listings, used only by the running one.
-	known  map[string]found // by name
+	known  map[string]found
 	byKey  map[string][]string
 	newest time.Time // creation time, when the last listing ended
-	page   int       // executions per page
+	page   int
 }
 
 type found struct {
@@ -115,7 +115,6 @@ func isTooLong(err error) bool {
 	return errors.As(err, &typed) && typed.Type == worker.TypeLimit
 }
 
-// margin is the overlap of a listing with the previous one, for executions that appear late.
 func (e *executions) margin() time.Duration { return max(e.client.config.VisibilityDelay, time.Minute) }
 
 func (e *executions) list(ctx context.Context) error {
@@ -187,7 +186,6 @@ func (e *executions) add(x *execution) {
 	e.byKey[f.key] = names
 }
 
-// forget drops what is older than LookupWindow.
 func (e *executions) forget() {
 	until := time.Now().Add(-e.client.config.LookupWindow)
 	for name, f := range e.known {

@@ -66,7 +66,6 @@ type bench struct {
 
 const runJob = "projects/p/locations/l/jobs/j"
 
-// dialects runs a test in virtual time for each dialect.
 func dialects(t *testing.T, sc jobserver.Config, change func(*Config), test func(*bench)) {
 	t.Helper()
 	for _, d := range []Dialect{Plain, CloudRun} {
@@ -164,7 +163,6 @@ func (b *bench) wants(call worker.Call, f worker.Func, want string) {
 	}
 }
 
-// startedOnce expects n jobs, each started once.
 func (b *bench) startedOnce(n int) {
 	b.Helper()
 	starts := b.server.Starts()
@@ -196,7 +194,6 @@ func behaving(kinds map[string]jobserver.Behaviour) func(jobserver.Start) jobser
 	}
 }
 
-// scripted answers each request with the next answer, and repeats the last one.
 type scripted struct {
 	mu      sync.Mutex
 	answers []func(http.ResponseWriter, *http.Request)

@@ -22,13 +22,13 @@ type Jobs struct {
 
 	background context.Context
 	end        context.CancelCauseFunc
-	cancel     chan struct{} // bounds cancellations
+	cancel     chan struct{}
 
 	mu         sync.Mutex
 	closed     bool
-	working    int                    // listings and cancellations under way
-	idle       chan struct{}          // closed when working is 0 after Close
-	executions map[string]*executions // by job name
+	working    int           // listings and cancellations under way
+	idle       chan struct{} // closed when working is 0 after Close
+	executions map[string]*executions
 }
 
 // ErrClosed fails attempts after Close.

@@ -103,7 +103,7 @@ func TestAnotherDeliveryFindsTheJob(t *testing.T) {
 					}
 				}
 				b.wants(call, f, string(call.Args))
-				call.Attempt++ // another job
+				call.Attempt++
 				b.wants(call, f, string(call.Args))
 			})
 		}
@@ -240,7 +240,7 @@ func TestAtOnce(t *testing.T) {
 			all.Go(func() { b.wants(newCall(`{}`), f, "1") })
 		}
 		for range 20 {
-			time.Sleep(2 * second) // virtual
+			time.Sleep(2 * second)
 			synctest.Wait()
 			if n := b.server.Active(); n > 3 {
 				b.Errorf("%d jobs run at once", n)

@@ -117,7 +117,7 @@ func (c engineConfig) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Println("ready")
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or dies
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	return errors.Join(e.Stop(ctx), jobs.Close(ctx))
 }
 
@@ -174,7 +174,7 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = child.Wait() // it was killed
+		_ = child.Wait()
 		kills++
 	}
 	allEnded(ctx, t, store, ids, want)
@@ -197,7 +197,6 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 	depth.Done(t, "jobs=%d kills=%d requests=%d started_twice=%d", many, kills, server.Requests(), wrong)
 }
 
-// behave takes some seconds.
 func behave(s jobserver.Start) jobserver.Behaviour {
 	var args struct{ I int }
 	if err := json.Unmarshal(s.Args, &args); err != nil {

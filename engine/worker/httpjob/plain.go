@@ -10,7 +10,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// plain is the dialect of docs/http-jobs.md.
 type plain struct {
 	client *client
 	job    Job

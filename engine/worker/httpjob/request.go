@@ -53,18 +53,18 @@ func withoutURL(err error) error {
 
 type answer struct {
 	body       []byte
-	retryAfter time.Duration // zero: not given
+	retryAfter time.Duration
 }
 
 type sendError struct {
 	request    request
-	status     int           // zero: no answer
-	excerpt    string        // of the answer
+	status     int
+	excerpt    string
 	retryAfter time.Duration // zero: not given
-	err        error         // without an answer
-	unsent     bool          // the request cannot have reached the server
-	lasts      bool          // permanent, although there was no answer
-	hadToken   bool          // the request had a token
+	err        error
+	unsent     bool // the request cannot have reached the server
+	lasts      bool // permanent, although there was no answer
+	hadToken   bool // the request had a token
 }
 
 func (e *sendError) Error() string {
@@ -111,7 +111,6 @@ func isUnclear(err error) bool {
 	return !errors.As(err, &t) && (!errors.As(err, &e) || e.unclear())
 }
 
-// tokenError means that a request was not sent, for lack of a token.
 type tokenError struct {
 	request request
 	err     error
@@ -218,7 +217,6 @@ func (c *client) send(ctx context.Context, r request, token string) (answer, err
 	return answer{body: body, retryAfter: after}, nil
 }
 
-// broken is for a request without a complete answer.
 func (c *client) broken(ctx, sending context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -287,7 +285,7 @@ func (c *client) repeat(ctx context.Context, r request) (answer, error) {
 
 type backoff struct {
 	config Config
-	begun  time.Time // the first failure
+	begun  time.Time
 	pause  time.Duration
 }
 

@@ -186,7 +186,7 @@ func TestTokensAreKept(t *testing.T) {
 			}
 		}
 		want("", "t1", 1)
-		time.Sleep(58 * time.Minute) // virtual, as below
+		time.Sleep(58 * time.Minute)
 		want("", "t1", 1)
 		time.Sleep(90 * second)
 		want("", "t2", 2)
@@ -212,7 +212,7 @@ func TestTokenSources(t *testing.T) {
 		source TokenSource
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
-		lives  time.Duration // zero: unknown
+		lives  time.Duration
 	}{
 		{CommandToken{"sh", "-c", "echo ' abc '"}, nil, "abc", 0},
 		{CommandToken{"sh", "-c", `echo '{"access_token": "abc", "expires_in": 600}'`}, nil, "abc", 10 * time.Minute},

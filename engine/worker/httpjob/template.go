@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// keyName is the attempt's key in templates.
 const keyName = "pulley.key"
 
 type template struct {

@@ -30,7 +30,7 @@ type TokenSource interface {
 }
 
 const (
-	tokenTimeout = 30 * time.Second // per call
+	tokenTimeout = 30 * time.Second
 	tokenBytes   = 64 << 10         // of a source's output
 	tokenMargin  = time.Minute      // before its end a token is replaced; at most a quarter of its lifetime
 	tokenAgain   = 10 * time.Second // pause after a source failed, while the current token is valid
@@ -119,7 +119,6 @@ func (m MetadataToken) Token(ctx context.Context) (Token, error) {
 	return readToken(body, begun, "the metadata server at "+request.URL.Host)
 }
 
-// readToken parses an OAuth 2 token.
 func readToken(text []byte, asked time.Time, who string) (Token, error) {
 	var said struct {
 		AccessToken string   `json:"access_token"`
@@ -149,7 +148,6 @@ func checkToken(t Token, who string) (Token, error) {
 	return t, nil
 }
 
-// boundedBuffer keeps the beginning of what is written to it.
 type boundedBuffer struct {
 	bytes.Buffer
 	most int

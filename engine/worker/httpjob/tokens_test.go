@@ -22,7 +22,7 @@ func TestTokensOfShortLives(t *testing.T) {
 			return Token{Value: fmt.Sprint("t", asked), Expires: time.Now().Add(40 * second)}, nil
 		}))
 		for _, c := range []struct {
-			wait time.Duration // virtual
+			wait time.Duration
 			want string
 		}{{0, "t1"}, {29 * second, "t1"}, {2 * second, "t2"}, {29 * second, "t2"}} {
 			time.Sleep(c.wait)
@@ -33,14 +33,13 @@ func TestTokensOfShortLives(t *testing.T) {
 	})
 }
 
-// The source is slow to return the second token.
 func TestTokensServeWhileTheNextIsAskedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		k := newTokens(source(func() (Token, error) {
 			if asked++; asked == 2 {
-				time.Sleep(20 * second) // virtual
+				time.Sleep(20 * second)
 			}
 			return Token{Value: fmt.Sprint("t", asked), Expires: time.Now().Add(time.Hour)}, nil
 		}))

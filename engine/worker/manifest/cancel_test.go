@@ -28,7 +28,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// cancelDeadline bounds a test that hangs.
 const cancelDeadline = 10 * time.Minute
 
 // An engine runs three endless attempts: by a program, by a long-lived worker, and as a job. Another engine on the same
@@ -56,14 +55,14 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // after the engines have stopped
+	t.Cleanup(func() {
 		if err := m.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
 	dsn, schema := pgtest.SharedSchema(t, "push")
 	const lease = time.Minute
-	var ahead atomic.Int64 // the first engine's clock
+	var ahead atomic.Int64
 	one := startEngine(ctx, t, m, dsn, schema, engine.Config{
 		Lease: lease, Poll: 20 * time.Millisecond, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 	})

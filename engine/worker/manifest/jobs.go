@@ -8,7 +8,7 @@ import (
 	"pulley/engine/worker/httpjob"
 )
 
-// openJobs makes clients of the job servers and their actions. It sends nothing.
+// openJobs sends nothing.
 func (m *Manifest) openJobs(r *reader) {
 	for _, name := range r.jobServerNames {
 		s := r.jobServers[name]

@@ -16,7 +16,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// write returns the first file's path.
 func write(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()

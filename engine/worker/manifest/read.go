@@ -18,7 +18,7 @@ const atOnceMax = 100_000
 
 type reader struct {
 	yamlfile.Report
-	dir     string // the file's
+	dir     string
 	options Options
 
 	processes     []processAction
@@ -34,7 +34,7 @@ type reader struct {
 }
 
 type processAction struct {
-	pos    ir.Pos // its command's
+	pos    ir.Pos
 	action worker.Action
 	config process.Config
 }
@@ -113,7 +113,6 @@ func (r *reader) action(f yamlfile.Field) {
 	}
 }
 
-// A program may not be empty.
 func (r *reader) command(key string, v *yamlfile.Value) (command []string) {
 	if !v.IsList() {
 		r.Add(v.Pos, "%s is a list of the program and its arguments, not %s; no shell takes a line apart: write [program, argument, …]", key, v.Kind())

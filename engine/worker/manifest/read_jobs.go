@@ -14,12 +14,12 @@ import (
 )
 
 type jobServer struct {
-	pos    ir.Pos // its name's
+	pos    ir.Pos
 	config httpjob.Config
 }
 
 type jobAction struct {
-	pos    ir.Pos // the server name's
+	pos    ir.Pos
 	action worker.Action
 	server string
 	job    httpjob.Job

@@ -10,13 +10,13 @@ import (
 )
 
 type workerPool struct {
-	pos    ir.Pos // its command's
+	pos    ir.Pos
 	config pool.Config
 	named  bool // by an action
 }
 
 type workerAction struct {
-	pos    ir.Pos // the worker name's
+	pos    ir.Pos
 	action worker.Action
 	worker string
 	calls  string // the worker's name for it

@@ -78,7 +78,6 @@ func attempts(b *testing.B, reg *worker.Registry, n int) {
 	}
 }
 
-// bareLoop is a worker with nothing in between.
 type bareLoop struct {
 	in   io.WriteCloser
 	out  *bufio.Reader
@@ -105,7 +104,7 @@ func startBare(b *testing.B, plan workerPlan) *bareLoop {
 		_ = cmd.Wait()
 	})
 	l := &bareLoop{in: in, out: bufio.NewReader(out)}
-	if _, err := l.out.ReadBytes('\n'); err != nil { // its hello
+	if _, err := l.out.ReadBytes('\n'); err != nil {
 		b.Fatal(err)
 	}
 	return l

@@ -91,7 +91,6 @@ type Config struct {
 	byeGrace time.Duration // after bye
 }
 
-// validate also sets the defaults.
 func (c *Config) validate() error {
 	switch {
 	case len(c.Command) == 0 || c.Command[0] == "":

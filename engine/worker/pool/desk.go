@@ -32,8 +32,8 @@ type attempt struct {
 	place *list.Element // in one of the desk's queues
 	slot  *slot         // which executes it
 
-	id        uint64 // of its delivery
-	cancelled bool   // no caller waits for it any more
+	id        uint64
+	cancelled bool // no caller waits for it any more
 }
 
 // deliveriesUsual is an engine's default bound.
@@ -71,7 +71,7 @@ func (s *slot) hasRoom() bool {
 type desk struct {
 	maxDeliveries int       // 0: the engine handles deliveries after a death
 	waiting       list.List // of *attempt, in order
-	last          list.List // of *attempt whose next delivery must be alone
+	last          list.List
 	slots         []*slot
 	nextID        uint64
 }
@@ -135,7 +135,6 @@ func (d *desk) emptiest() (best *slot) {
 	return best
 }
 
-// full is a remaining worker without room.
 func (d *desk) full() *slot {
 	for _, s := range d.slots {
 		if !s.leaving && !s.alone {

@@ -11,7 +11,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// Invariants must hold after each random event.
 func TestDesk(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,7 +51,7 @@ func TestDesk(t *testing.T) {
 type deskWorld struct {
 	desk     desk
 	attempts []*attempt
-	sent     int // runs
+	sent     int
 }
 
 func (w *deskWorld) add(deaths int) {

@@ -36,7 +36,7 @@ func beEngine() error {
 	}
 	ended := make(chan error)
 	for range 3 {
-		go func() { // ends with the process
+		go func() {
 			_, err := p.Func("orphan_hang")(context.Background(), worker.Call{Args: json.RawMessage(`{"token":"x"}`)})
 			ended <- err
 		}()
@@ -47,7 +47,6 @@ func beEngine() error {
 	return err
 }
 
-// No worker may be left, and no process that a worker started.
 func TestSIGKILLOfTheEngine(t *testing.T) {
 	depth.Needs(t, "other processes")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -78,6 +77,6 @@ func TestSIGKILLOfTheEngine(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait()
 	await(t, "nobody is left", func() bool { return len(procenv.Find(mark, procenv.Settled)) == 0 })
 }

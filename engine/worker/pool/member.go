@@ -28,7 +28,6 @@ const (
 	quietChecks = 5
 )
 
-// ending is why a worker must end, or has ended.
 type ending struct {
 	why        error
 	notAtFault bool // its attempts are not to blame
@@ -37,10 +36,9 @@ type ending struct {
 	unbegun    bool // it failed before its hello: standard error says why
 }
 
-// member is one process, from its start to its end.
 type member struct {
 	pool *Pool
-	from string // name in the log
+	from string
 	slot *slot
 
 	group         *procgroup.Group
@@ -55,14 +53,14 @@ type member struct {
 	over          chan struct{}           // closed at the end of standard output
 	ends          chan ending             // capacity 1
 
-	heard     atomic.Uint64 // messages
-	inLog     atomic.Bool   // a call of Log is blocking the reader
-	tail      []byte        // of standard error
-	busy      bool          // it had attempts when it ended
-	answers   int           // its answers so far
-	greeted   bool          // used by the reader of standard output
-	saidBye   bool          // likewise
-	abandoned int           // unexpected answers; likewise
+	heard     atomic.Uint64
+	inLog     atomic.Bool // a call of Log is blocking the reader
+	tail      []byte
+	busy      bool
+	answers   int
+	greeted   bool // used by the reader of standard output
+	saidBye   bool // likewise
+	abandoned int  // unexpected answers; likewise
 }
 
 func (p *Pool) newMember(number int) *member {
@@ -116,7 +114,7 @@ func (w *member) live() ending {
 		end = w.serve(greeting)
 	}
 	w.group.Kill()
-	<-w.group.Done() // soon, after SIGKILL
+	<-w.group.Done()
 	until := time.Now().Add(drainTimeout)
 	_, _ = w.stdout.SetReadDeadline(until), w.stderr.SetReadDeadline(until)
 	close(stopped)
@@ -139,7 +137,7 @@ func (w *member) start() error {
 		Path: w.pool.argv[0], Argv: w.pool.argv, Dir: w.pool.config.Dir, Env: procgroup.Environ(w.pool.config.Env),
 		Stdin: in.reader, Stdout: out.writer, Stderr: errs.writer,
 	}, w.pool.config.Limits)
-	closeFiles(in.reader, out.writer, errs.writer) // the worker has its own
+	closeFiles(in.reader, out.writer, errs.writer)
 	if err != nil {
 		closeFiles(w.stdin, w.stdout, w.stderr)
 		return fmt.Errorf("the program %s cannot be started: %w", w.pool.program, err)
@@ -195,7 +193,6 @@ func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	}
 }
 
-// failedStart is the end of a worker without a hello.
 func failedStart(format string, args ...any) ending {
 	return ending{why: fmt.Errorf(format, args...), unbegun: true}
 }
@@ -206,7 +203,6 @@ func (e *ending) addTail(tail []byte) {
 	}
 }
 
-// serve gives the worker attempts until it ends, or must.
 func (w *member) serve(g *protocol.Greeting) ending {
 	p := w.pool
 	p.mu.Lock()
@@ -273,7 +269,6 @@ func (w *member) awaitExit(otherwise error) ending {
 	}
 }
 
-// dismiss lets the worker finish its attempts, and end.
 func (w *member) dismiss() ending {
 	w.pool.mu.Lock()
 	w.pool.desk.retire(w.slot, time.Now())
@@ -322,7 +317,7 @@ func (w *member) readOutput() {
 			w.end(ending{why: err})
 		}
 		if err != nil {
-			return // even long after the end of the process
+			return
 		}
 		if len(line.Text) > 0 {
 			w.inLog.Store(true)

@@ -107,7 +107,6 @@ func start(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 	return made, n
 }
 
-// execute returns an attempt's result, or its failure's type and message.
 func execute(ctx context.Context, p *pool.Pool, action, args string) string {
 	reg, err := worker.NewRegistry(p.Actions()...)
 	if err != nil {
@@ -175,7 +174,6 @@ func TestHowAttemptsEnd(t *testing.T) {
 	}
 }
 
-// Such arguments must never reach a worker.
 func TestArgumentsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{}, workerPlan{})
@@ -189,7 +187,6 @@ func TestArgumentsThatAreTooLong(t *testing.T) {
 	}
 }
 
-// No worker may exceed its slots.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{Processes: 3, Slots: 4, AtOnce: 50}, workerPlan{Slots: 100, Beat: 1000})
@@ -208,7 +205,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Attempts answer, do not answer, and wait for a worker.
 func TestTimeoutAndCancel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

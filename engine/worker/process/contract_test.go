@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 		t.Skip("this needs setsid")
 	}
 	var mark string
-	t.Cleanup(func() { // after the supervisor was closed
+	t.Cleanup(func() {
 		if left := procenv.Find(mark, procenv.Settled); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)
 		}

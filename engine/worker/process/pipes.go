@@ -32,10 +32,10 @@ type pipes struct {
 	stdin   *os.File // our end; nil if the pipe held all input
 	stdout  stream
 	stderr  stream
-	most    int // bytes of output
+	most    int
 	log     func(line string)
 	copies  sync.WaitGroup
-	tooLong chan struct{} // closed when the output exceeds the limit
+	tooLong chan struct{}
 	output  []byte
 	errors  tail
 }
@@ -84,7 +84,7 @@ func (p *pipes) close() {
 func (p *pipes) closeChild() {
 	for i, end := range p.child {
 		if end != nil {
-			_ = end.Close() // nothing was written
+			_ = end.Close()
 			p.child[i] = nil
 		}
 	}
@@ -96,7 +96,6 @@ func (p *pipes) closeInput() {
 	}
 }
 
-// begin writes the remaining input in a goroutine.
 func (p *pipes) begin() {
 	if p.stdin == nil {
 		return
@@ -201,10 +200,9 @@ func shown(output []byte) string {
 	return fmt.Sprintf("%q", output)
 }
 
-// tail keeps the end of what is added, and logs lines.
 type tail struct {
 	kept []byte
-	line []byte // incomplete
+	line []byte
 }
 
 func (t *tail) add(text []byte, log func(string)) {

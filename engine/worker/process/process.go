@@ -16,8 +16,8 @@ import (
 // The failure types of this package, in addition to those of package worker.
 const (
 	TypeExitStatus = "ExitStatus" // another exit status than 0, without a type
-	TypeKilled     = "Killed"     // a signal ended the program
-	TypeStart      = "StartError" // the program cannot be started
+	TypeKilled     = "Killed"
+	TypeStart      = "StartError"
 )
 
 const (

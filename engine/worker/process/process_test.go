@@ -35,7 +35,6 @@ func keeper(t testing.TB) *procgroup.Supervisor {
 	return k
 }
 
-// registry's programs all have the same limits.
 func registry(t testing.TB, c Config, programs map[string][]string) *worker.Registry {
 	t.Helper()
 	k := keeper(t)
@@ -145,7 +144,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A running attempt, a queued one, and one before it begins are cancelled.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "begun")

@@ -60,9 +60,9 @@ type Group struct {
 	state  *os.ProcessState // the first process's; written before done is closed
 
 	mu      sync.Mutex
-	first   *os.Process // nil until started
-	over    bool        // the first process has been waited for: its id may be reused
-	overrun bool        // it exceeded its process limit
+	first   *os.Process
+	over    bool // the first process has been waited for: its id may be reused
+	overrun bool
 }
 
 // Done is closed when the first process has ended and its group was killed.

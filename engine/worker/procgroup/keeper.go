@@ -40,16 +40,16 @@ var errClosed = errors.New("procgroup: the keeper of processes is closed")
 type Supervisor struct {
 	tag    string
 	dog    *watchdog.Watchdog
-	wake   chan struct{} // capacity 1
+	wake   chan struct{}
 	cancel context.CancelFunc
 	over   chan struct{} // closed when checking has ended
 
 	starting sync.RWMutex // read-locked while a group is started, so that Close sees every started one
 
 	mu     sync.Mutex
-	groups map[uint64]*Group // running ones
-	last   uint64            // the latest group's number
-	checks int               // outstanding ones
+	groups map[uint64]*Group
+	last   uint64
+	checks int
 	closed bool
 }
 
@@ -124,7 +124,7 @@ func (k *Supervisor) leave(g *Group) {
 func (k *Supervisor) checkSoon() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // a check is already requested
+	default:
 	}
 }
 
@@ -200,7 +200,6 @@ func (k *Supervisor) group(id uint64) *Group {
 	return k.groups[id]
 }
 
-// kill kills a process if it still has the mark.
 func (k *Supervisor) kill(pid int) {
 	p, err := os.FindProcess(pid) // on Linux a handle that is immune to id reuse
 	if err != nil {

@@ -61,7 +61,6 @@ func beKilled() error {
 	return err
 }
 
-// startFamily returns the reading end of the processes' output.
 func startFamily(k *procgroup.Supervisor, limits procgroup.Limits) (*procgroup.Group, *os.File, error) {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -90,7 +89,6 @@ func startFamily(k *procgroup.Supervisor, limits procgroup.Limits) (*procgroup.G
 	return g, outR, inW.Close()
 }
 
-// needMarks skips a test where no process can be found by its mark.
 func needMarks(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil || !exists("/proc/self/environ") {
@@ -157,7 +155,7 @@ func TestKillTakesAll(t *testing.T) {
 		t.Errorf("the first process ended with %v", s)
 	}
 	awaitNobody(t, k.Tag())
-	g.Kill() // no effect
+	g.Kill()
 }
 
 // When a group's first process ends by itself, its children of both kinds must end too.
@@ -269,7 +267,7 @@ func TestCloseWhileOthersStart(t *testing.T) {
 			for {
 				g, err := k.Start(procgroup.Program{Path: "/bin/sh", Argv: []string{"sh", "-c", "sleep 600 & sleep 600"}}, procgroup.Limits{})
 				if err != nil {
-					return // it is closed
+					return
 				}
 				select {
 				case started <- struct{}{}:
@@ -290,7 +288,7 @@ func TestCloseWhileOthersStart(t *testing.T) {
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	all.Wait() // the cleanup finds no process
+	all.Wait()
 }
 
 // The watchdog must end the processes of a killed engine.
@@ -323,7 +321,7 @@ func TestSIGKILLTakesAll(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait()
 	awaitNobody(t, mark)
 }
 

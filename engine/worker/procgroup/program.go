@@ -23,8 +23,8 @@ const (
 
 // Program is a program for Supervisor.Start.
 type Program struct {
-	Path string   // the executable's file; not searched
-	Argv []string // argv[0] and the arguments
+	Path string
+	Argv []string
 	Dir  string   // empty: this process's
 	Env  []string // NAME=value, each name once; see Environ. Nil: this process's
 
@@ -90,7 +90,7 @@ func (p *Program) start(mark string) (*os.Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = null.Close() }() // the process has its own
+		defer func() { _ = null.Close() }()
 		attr.Files[i] = null
 	}
 	wait := busyPause

@@ -41,15 +41,15 @@ const (
 type Message struct {
 	Kind Kind
 
-	ID        string          // of result and error
-	IDIsText  bool            // false: the id came as a number, and is its text
-	Value     json.RawMessage // of result
-	ErrorType string          // of error
-	Text      string          // of error: its message
+	ID        string
+	IDIsText  bool // false: the id came as a number, and is its text
+	Value     json.RawMessage
+	ErrorType string
+	Text      string
 
-	IDs []string // of heartbeat; nil: none listed
+	IDs []string
 
-	Hello *Greeting // of hello
+	Hello *Greeting
 }
 
 // Greeting is a worker's description of itself. Check validates it.

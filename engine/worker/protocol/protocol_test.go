@@ -104,7 +104,6 @@ func TestLineWithoutEnd(t *testing.T) {
 	}
 }
 
-// Lines must be cut where they are too long.
 func TestLineReader(t *testing.T) {
 	t.Parallel()
 	r := protocol.NewLineReader(strings.NewReader("\n"+strings.Repeat("x", 150)+"\nend\nrest"), 100)

@@ -53,7 +53,7 @@ type Reader struct {
 	most    int    // bytes of a line, including its line feed
 	long    []byte // a line that does not fit into the buffer
 	skip    bool   // skip the rest of a too long line
-	skipped int    // skipped bytes of it
+	skipped int
 }
 
 // NewReader reads messages from r.
@@ -177,7 +177,7 @@ func damaged(line []byte, begin int, err error) Line {
 func peek(message []byte) (kind Kind, id string) {
 	d := json.NewDecoder(bytes.NewReader(message[:min(len(message), idWithin)]))
 	d.UseNumber()
-	if _, err := d.Token(); err != nil { // the brace
+	if _, err := d.Token(); err != nil {
 		return "", ""
 	}
 	for d.More() {

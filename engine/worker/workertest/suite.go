@@ -48,7 +48,7 @@ const NoFailure = "none"
 const (
 	defaultTimeout = 2 * time.Minute
 	shortTimeout   = "300ms" // of a node whose action does not end
-	atOnce         = 500     // attempts
+	atOnce         = 500
 	lookAgain      = 20 * time.Millisecond
 )
 
@@ -155,7 +155,6 @@ func (s *suite) execute(ctx context.Context, t *testing.T, b Behaviour, args, ti
 	}
 }
 
-// taskOf has a program with one call of the action.
 func taskOf(t *testing.T, b Behaviour, args, timeout string) backend.Task {
 	t.Helper()
 	if timeout != "" {
@@ -307,7 +306,6 @@ func hangingOrphans(t *testing.T, s *suite) {
 	s.awaitNobody(t, token)
 }
 
-// awaitNobody waits until no process has the token in its command line.
 func (s *suite) awaitNobody(t *testing.T, token string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), s.h.Timeout)
@@ -320,7 +318,7 @@ func (s *suite) awaitNobody(t *testing.T, token string) {
 	t.Errorf("the processes %v are left", withArgument(token))
 }
 
-// withArgument returns the processes with a text in their command line; none without /proc.
+// withArgument finds none without /proc.
 func withArgument(text string) (pids []int) {
 	entries, _ := os.ReadDir("/proc") // a Mac has none
 	for _, e := range entries {

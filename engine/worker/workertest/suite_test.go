@@ -20,7 +20,6 @@ import (
 // mutantVariable names the planted bug that TestSubject runs with; unset: none.
 const mutantVariable = "WORKERTEST_MUTANT"
 
-// mutant is an executor with a planted bug: the action of one behaviour does something else.
 type mutant struct {
 	name  string
 	of    workertest.Behaviour
@@ -135,7 +134,6 @@ func obedient(b workertest.Behaviour) worker.Func {
 	}
 }
 
-// child starts a process with the arguments in its command line, and returns what ends it.
 func child(call worker.Call) (end func(), err error) {
 	cmd := exec.Command("sh", "-c", "read line", string(call.Args))
 	in, err := cmd.StdinPipe()
@@ -148,7 +146,6 @@ func child(call worker.Call) (end func(), err error) {
 	}, cmd.Start()
 }
 
-// The executor keeps the contract, or has a planted bug.
 func TestSubject(t *testing.T) {
 	depth.Needs(t, "other processes")
 	h := workertest.Harness{
@@ -180,7 +177,6 @@ func TestSubject(t *testing.T) {
 	workertest.Run(t, h)
 }
 
-// Each planted bug must make its case fail.
 func TestTheSuiteCatches(t *testing.T) {
 	depth.Needs(t, "other processes")
 	t.Parallel()

@@ -25,7 +25,7 @@ func write(w http.ResponseWriter, a reply) {
 	if !ok {
 		var err error
 		if text, err = json.Marshal(a.body); err != nil {
-			panic(err) // a bug of this server
+			panic(err)
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")

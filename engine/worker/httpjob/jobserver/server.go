@@ -51,15 +51,15 @@ type Start struct {
 // Behaviour is what a job does.
 type Behaviour struct {
 	After   time.Duration // from start to end
-	Never   bool          // never ends by itself
-	Stays   bool          // cancelling does not end it, either
+	Never   bool
+	Stays   bool // cancelling does not end it, either
 	Fails   bool
-	Type    string          // the failure's; empty: none
-	Message string          // the failure's
-	Result  json.RawMessage // nil: none
-	Answer  []byte          // to a poll once it has ended, if not nil
-	Silent  bool            // polls are not answered
-	Floods  bool            // polls get an endless answer once it has ended
+	Type    string
+	Message string
+	Result  json.RawMessage
+	Answer  []byte // to a poll once it has ended, if not nil
+	Silent  bool
+	Floods  bool // polls get an endless answer once it has ended
 }
 
 type job struct {
@@ -75,11 +75,11 @@ type Server struct {
 	config Config
 
 	mu       sync.Mutex
-	jobs     []*job          // in order of start
+	jobs     []*job
 	byID     map[string]*job // ids include the dialect
 	byKey    map[string]*job // plain dialect only
 	starts   map[string]int
-	cancels  map[string]int  // by key
+	cancels  map[string]int
 	told     map[string]bool // of jobs whose end was reported
 	uses     map[string]int  // by token
 	requests map[string]int  // by subject
@@ -180,7 +180,7 @@ func (s *Server) stop(j *job) {
 
 type reply struct {
 	status int
-	body   any  // as JSON, unless it is []byte
+	body   any
 	silent bool // no answer
 	floods bool // an endless body
 }
@@ -244,7 +244,6 @@ func wait(r *http.Request, d time.Duration, withClient bool) {
 	}
 }
 
-// flood writes until the client disconnects.
 func flood(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 	text := []byte("{\"id\": \"" + strings.Repeat("x", 1<<16))

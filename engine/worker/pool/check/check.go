@@ -49,11 +49,11 @@ type Options struct {
 
 // Finding is a mistake of a worker.
 type Finding struct {
-	Check    string // what was checked
+	Check    string
 	Sent     string // to the worker; empty: nothing
 	Expected string
 	Came     string
-	Advice   string // what to do
+	Advice   string
 }
 
 func (f Finding) String() string {

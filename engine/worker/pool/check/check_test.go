@@ -79,7 +79,6 @@ func TestGoodWorkers(t *testing.T) {
 	}
 }
 
-// mistakes of workers, by their effect.
 var mistakes = map[string]mistake{
 	"no hello":          {`    send("hello", `, `    over.wait(); dict(x=1, `, `hello: expected a hello within 2s; came nothing for 2s; write`},
 	"crash":             {`    send("hello", `, `    sys.exit("no license"); dict(`, `hello: expected a hello within 1m0s; came its end with exit status 1, and on standard error: no license; write`},
@@ -118,7 +117,6 @@ var mistakes = map[string]mistake{
 	"end ignored":       {`    for thread in threads:`, "    import time\n    if kind != 'bye': time.sleep(1000)\n    for thread in threads:", `end of standard input: sent the end of standard input; expected its end with status 0; came nothing for 2s; exit when standard input ends`},
 }
 
-// Each mistake planted in a worker must be reported.
 func TestWrongWorkers(t *testing.T) {
 	t.Parallel()
 	_, good := example(t, "words.py")

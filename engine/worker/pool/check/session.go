@@ -28,7 +28,7 @@ type session struct {
 	in        *os.File
 	lines     chan readLine // closed at the end of standard output
 	errsOver  chan struct{} // closed at the end of standard error
-	tail      []byte        // of standard error, guarded by mu
+	tail      []byte
 	mu        sync.Mutex
 	greeting  *protocol.Greeting
 	expecting map[string]bool // sent ids: whether the answer is outstanding
@@ -125,7 +125,6 @@ func (s *session) readErrors(errs *os.File) {
 	}
 }
 
-// said is the last line on standard error.
 func (s *session) said() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +196,7 @@ func (s *session) ended() string {
 }
 
 func (s *session) awaitAnswer(id string) (*protocol.Message, string) {
-	if m := s.answers[id]; m != nil { // before the awaited one
+	if m := s.answers[id]; m != nil {
 		return m, ""
 	}
 	return s.await(s.options.Timeout, func(m *protocol.Message) bool { return isAnswer(m) && m.ID == id })
