@@ -71,7 +71,6 @@ func shapeCell(r *record.CeilingRate) cell {
 	return words(graphText(r.Writes))
 }
 
-// graphText formats "10 nodes, 3 values, 4 raises of 1 counter".
 func graphText(w *record.InstanceWrites) string {
 	text := plural(w.Nodes, "node")
 	if w.Values > 0 {
@@ -138,7 +137,6 @@ func (v *view) writeCeilings(b *bytes.Buffer) {
 	writeIdle(b, c)
 }
 
-// shaped reports whether instances begin and end in any ceiling.
 func shaped(c *record.Ceilings) bool {
 	return slices.ContainsFunc(c.Rates, func(r record.CeilingRate) bool { return r.NodesPerInstance != 0 })
 }
@@ -177,7 +175,7 @@ func writeIdle(b *bytes.Buffer, c *record.Ceilings) {
 	t.write(b)
 }
 
-// writePoints writes a line per way and batch size, a column per number of connections.
+// writePoints has a line per way and batch size, a column per number of connections.
 func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 	var connections []int
 	for _, r := range c.Rates {

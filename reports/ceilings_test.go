@@ -83,7 +83,7 @@ func TestPageOfHalfCeilings(t *testing.T) {
 		"hostile":      func(s *record.Summary) { s.Ceilings.Rates[0].Way, s.Rows[0].Ceiling = "<b>\x1b[2J", "<b>\x1b[2J" },
 	} {
 		s, m := withCeilings()
-		s.Rows, s.Claims, m.Samples = s.Rows[:11], nil, nil // enough of a page
+		s.Rows, s.Claims, m.Samples = s.Rows[:11], nil, nil
 		corrupt(s)
 		if p := parse(t, render(t, s, m)); p.count["b"] != 0 || !p.ids["ceilings"] {
 			t.Errorf("%s: %v", name, p.count)

@@ -38,7 +38,7 @@ type costSection struct {
 	Charts   []*Chart
 }
 
-// costSections draws cost against size for every scenario with at least two sizes.
+// Scenarios need two sizes for costSections.
 func (v *view) costSections() []costSection {
 	var out []costSection
 	for i := range v.families {
@@ -140,7 +140,6 @@ func (v *view) latencyCharts() []*Chart {
 	return out
 }
 
-// latencyBars makes a heading per scenario and a bar per backend, at the largest size.
 func (v *view) latencyBars(marks func(*record.Row) []float64) []bar {
 	var out []bar
 	for i := range v.families {

@@ -49,7 +49,6 @@ func optional(v *float64) string {
 	return number(*v)
 }
 
-// times formats a ratio: 1.00×, 17.0×, 1,002×.
 func times(v float64) string { return number(v) + "×" }
 
 type unit struct {

@@ -15,7 +15,6 @@ var pageFiles embed.FS
 
 var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/*.html.tmpl"))
 
-// page is the template's data: everything in words and in order.
 type page struct {
 	Title, Verdict, State         string
 	Good                          bool

@@ -89,7 +89,7 @@ func writeCheck(b *bytes.Buffer, k *record.Knee) {
 	}
 }
 
-// aboveText describes a run above the knee: overload is a growing backlog, or a broken objective.
+// Overload is a growing backlog, or a broken objective.
 func aboveText(k *record.Knee, r *record.KneeRun) string {
 	switch {
 	case r.Overloaded || !r.Valid || r.AtNS == nil:
@@ -274,7 +274,6 @@ func ScalingSentence(s *record.Scaling) string {
 	}
 }
 
-// estimateText formats a figure with its interval, possibly unbounded.
 func estimateText(e record.Estimate) string {
 	end := func(v *float64) string {
 		if v == nil {

@@ -242,7 +242,7 @@ func ScalingChart(s *record.Scaling) *Chart {
 type scalingDrawing struct {
 	runs       []point
 	law        *record.ScalingLaw
-	peak       float64 // 0: not visible
+	peak       float64
 	xMax, yMax float64
 }
 

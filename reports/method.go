@@ -52,7 +52,6 @@ func (v *view) methods() []entry {
 			"single runs were recorded, the lowest and highest ratio of two runs with the same number, which were neighbours in time."})
 }
 
-// facts is the line under the verdict.
 func (v *view) facts() []string {
 	m := v.manifest
 	var out []string
@@ -85,7 +84,6 @@ func inOrder(order string) string {
 	return "in " + order + " order"
 }
 
-// durability describes whether the figures were bought with safety.
 func durability(fsync, synchronousCommit string) string {
 	switch {
 	case fsync == "" || synchronousCommit == "":

@@ -38,7 +38,7 @@ func (f *family) name() string {
 	return f.scenario + ", " + f.mode
 }
 
-// spread is the range of a figure over a row's runs.
+// spread is over a row's runs.
 type spread struct{ lo, hi float64 }
 
 func newView(s *record.Summary, m *record.Manifest) *view {
@@ -108,7 +108,6 @@ func (v *view) orderFamilies() {
 	}
 }
 
-// largest returns the largest size with a valid row, if there is one.
 func (f *family) largest() (size int, ok bool) {
 	for _, r := range f.rows {
 		if r.Valid && (!ok || r.Size > size) {
@@ -118,7 +117,6 @@ func (f *family) largest() (size int, ok bool) {
 	return size, ok
 }
 
-// find returns the valid row of a backend and size, or nil.
 func (f *family) find(backend string, size int) *record.Row {
 	for _, r := range f.rows {
 		if r.Backend == backend && r.Size == size && r.Valid {
@@ -223,7 +221,7 @@ func sampleSpreads(samples map[record.Key][]*record.Sample) map[record.Key]map[s
 	return out
 }
 
-// around returns the range of a row's figure: the row's interval if it has one, else the range of its samples, if any.
+// around returns the row's interval if it has one, else the range of its samples, if any.
 func (v *view) around(r *record.Row, c cost) (spread, bool) {
 	if c.figure == timeCost.figure && r.NodesPerS != nil {
 		lo, hi := inverse(r.NodesPerS.Hi), inverse(r.NodesPerS.Lo)
@@ -304,7 +302,7 @@ func (v *view) invalid() int {
 
 const mentionMax = 60
 
-// verdict compares the others with the baseline in one sentence, at the largest size of the scenario with the most sizes.
+// verdict is one sentence, at the largest size of the scenario with the most sizes.
 func (v *view) verdict() string {
 	f, size := v.informative()
 	if f == nil {
@@ -355,7 +353,6 @@ func (v *view) otherSystems(f *family, size int) []*record.Row {
 	return all
 }
 
-// kind is a backend without its options.
 func kind(backend string) string {
 	name, _, _ := strings.Cut(backend, ":")
 	return name

@@ -44,7 +44,6 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// situations are all kinds of records that a report must support.
 func situations() map[string]func() (*record.Summary, *record.Manifest) {
 	return map[string]func() (*record.Summary, *record.Manifest){
 		"full": synthetic,
@@ -71,7 +70,6 @@ func situations() map[string]func() (*record.Summary, *record.Manifest) {
 	}
 }
 
-// only keeps some rows of the full run, with their samples.
 func only(keep func(record.Row) bool) (*record.Summary, *record.Manifest) {
 	s, m := synthetic()
 	rows, samples := s.Rows, m.Samples
@@ -202,7 +200,6 @@ func render(t *testing.T, s *record.Summary, m *record.Manifest) string {
 	return b.String()
 }
 
-// pages are by situation.
 var pages = map[string]string{}
 
 func pageOf(t *testing.T, name string) string {
@@ -214,7 +211,6 @@ func pageOf(t *testing.T, name string) string {
 	return pages[name]
 }
 
-// Every situation is checked as a parser sees the page.
 func TestPageIsSound(t *testing.T) {
 	for name, make := range situations() {
 		t.Run(name, func(t *testing.T) {

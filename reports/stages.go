@@ -63,7 +63,6 @@ func (v *view) eachProfiled(do func(*family, *record.Row)) {
 	}
 }
 
-// writeStages writes a line per stage, a column per row.
 func (v *view) writeStages(b *bytes.Buffer) {
 	names := v.stageNames()
 	if len(names) == 0 {

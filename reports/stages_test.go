@@ -9,7 +9,6 @@ import (
 	"pulley/reports/record"
 )
 
-// withStages has two profiled rows, one of them without a server.
 func withStages() (*record.Summary, *record.Manifest) {
 	s, m := synthetic()
 	m.Methods = append(m.Methods, record.Method{Figure: "stages", Text: "by samples"})

@@ -98,10 +98,8 @@ func ratioCell(r *ratio) cell {
 	return figureCell(&r.value, times, small)
 }
 
-// rowCosts are the costs shown with nodes/s in a table of rows.
 var rowCosts = []cost{rowsRead, statements, commits, walBytes}
 
-// rowTable includes invalid rows.
 func (v *view) rowTable() *table {
 	t := &table{Label: "All rows", Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "size"}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "valid", Text: true},
@@ -167,7 +165,6 @@ func (v *view) rowCells(r *record.Row) []cell {
 	return cells
 }
 
-// claimTable is nil without claims.
 func (v *view) claimTable() *table {
 	if len(v.summary.Claims) == 0 {
 		return nil

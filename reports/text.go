@@ -157,7 +157,7 @@ func (v *view) writeWarnings(b *bytes.Buffer) {
 	}
 }
 
-// columns lays out text flush right, except the columns in left.
+// columns is flush right, except for left.
 type columns struct {
 	rows [][]string
 	left map[int]bool

@@ -34,21 +34,19 @@ type building struct {
 	steps   int   // the reference's; zero: the default
 }
 
-// flow is the workflow of a size, without an input.
 type flow struct {
 	graph    *graph.Graph
 	source   string
-	tree     *ir.Program                                // parsed source
+	tree     *ir.Program
 	result   func(start int64) (json.RawMessage, error) // for a graph built in Go
 	nodes    int                                        // for a graph built in Go
-	trace    *wfformat.Trace                            // the graph's
-	input    json.RawMessage                            // if the file has none
+	trace    *wfformat.Trace
+	input    json.RawMessage // if the file has none
 	warnings []string
 	name     string
 	size     int
 }
 
-// building checks the options and evaluates what all instances share.
 func (s *spec) building(size int, opts Options) (*building, error) {
 	b := &building{spec: s, size: size, opts: opts, stage: template.Env{nameSize: starlarkInt(size)}}
 	for _, p := range s.parameters {
@@ -120,7 +118,7 @@ func (b *building) mix() (*Mix, error) {
 func (b *building) mixed(m *mixBody) (*Mix, error) {
 	out := &Mix{Name: b.name, Size: b.size}
 	var orders [][]int // by part, as indices of out.Workloads
-	var deck []int     // parts
+	var deck []int
 	rounds := 1
 	for i, p := range m.parts {
 		size := p.scenario.DefaultSizes[0]
@@ -196,7 +194,6 @@ func (b *building) workload(f flow, reference *interpreter, variant int) (Worklo
 	return w, b.judge(&w, f, reference, env, variant)
 }
 
-// environment returns the names that expressions of a variant may read.
 func (b *building) environment(variant int) (template.Env, error) {
 	env := template.Env{nameInstance: starlarkInt(variant)}
 	for name, value := range b.stage {

@@ -104,7 +104,6 @@ func (s *spec) checkPos() ir.Pos {
 	return s.sizes.pos
 }
 
-// ofSize adds the size to an error, if there are several.
 func (s *spec) ofSize(size int, err error) error {
 	var placed *ir.Error
 	if err == nil || s.sizes.fixed || errors.As(err, &placed) {

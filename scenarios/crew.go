@@ -41,7 +41,6 @@ func Executor(workloads ...Workload) (worker.Executor, error) {
 	return c, nil
 }
 
-// sameActions holds for two workloads of the same scenario.
 func sameActions(a, b *Workload) bool {
 	switch {
 	case a.Calls() == b.Calls():

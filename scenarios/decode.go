@@ -20,7 +20,6 @@ const (
 	nameInstance = "instance"
 )
 
-// SizeUnbounded is the SizeMax of a scenario without a largest size: engine limits are reached before.
 const SizeUnbounded = 1 << 40
 
 const (
@@ -62,7 +61,7 @@ func decode(f *files, file string, includes []string, r *yamlfile.Report) *spec 
 	return s
 }
 
-// withoutFile removes a file's name that the position already has.
+// withoutFile removes a name that the position has.
 func withoutFile(err error, file string) string {
 	return strings.TrimPrefix(err.Error(), file+": ")
 }
@@ -194,7 +193,6 @@ func (d *decoder) law(v *yamlfile.Value, what string, unit dist.Unit) *dist.Law 
 	return law
 }
 
-// Expressions without an instance may read stageNames.
 func (d *decoder) stageNames() []string {
 	names := []string{nameSize}
 	for _, p := range d.parameters {
@@ -204,7 +202,6 @@ func (d *decoder) stageNames() []string {
 	return names
 }
 
-// Expressions of an instance may read names.
 func (d *decoder) names() []string {
 	names := append(d.stageNames(), nameInstance)
 	for _, x := range d.draws {

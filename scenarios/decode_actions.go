@@ -61,7 +61,6 @@ func (d *decoder) readAction(name string, f yamlfile.Field) {
 	}
 }
 
-// failures reads one or several ways to fail.
 func (d *decoder) failures(v *yamlfile.Value) []behaviour.Failure {
 	var list []behaviour.Failure
 	sum := 0.0
@@ -111,7 +110,6 @@ func (d *decoder) share(v *yamlfile.Value, what string) (float64, bool) {
 	return f, true
 }
 
-// samples reads the numbers of a file: a trace's run times, or one number per line.
 func (d *decoder) samples(unit dist.Unit) dist.Samples {
 	return func(name string) ([]int64, error) {
 		file := alongside(d.file, name)

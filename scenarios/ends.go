@@ -30,7 +30,6 @@ type interpreter struct {
 	limits ir.Limits
 }
 
-// interpreter prepares the reference, if it is needed.
 func (b *building) interpreter(f flow) (*interpreter, error) {
 	if f.tree == nil || b.opts.Unjudged {
 		return nil, nil
@@ -49,7 +48,6 @@ func Act(actions *behaviour.Actions, limits ir.Limits) reference.Action {
 	})
 }
 
-// judge determines the right ends and the number of node runs of a workload's instances.
 func (b *building) judge(w *Workload, f flow, reference *interpreter, env template.Env, variant int) error {
 	if b.expect.result != nil && b.expect.nodes != nil && f.tree != nil && !b.verify {
 		return b.believe(w, env)
@@ -160,7 +158,6 @@ func (b *building) sensible(o reference.Outcome, variant int) error {
 	return ir.Errorf(pos, "%sthe instance %s with %s; if that is meant, write expect: {failure: {type: %s}}", b.variantText(variant), o.Status, told.Error(), o.Error.Type)
 }
 
-// variantText names a variant, if there are several.
 func (b *building) variantText(variant int) string {
 	if b.variants == 1 {
 		return ""
@@ -188,7 +185,6 @@ func (b *building) judgeGraph(w *Workload, f flow) error {
 	return nil
 }
 
-// completes sets the only right end.
 func (w *Workload) completes(result json.RawMessage, nodes int) {
 	w.Ends = []reference.End{{Status: completed, Result: result}}
 	w.Nodes, w.Optional = nodes, 0

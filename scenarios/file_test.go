@@ -22,7 +22,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// folder returns the path of the first file by name.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +54,6 @@ func mixed(t *testing.T, s scenarios.Scenario, size int, opts scenarios.Options)
 	return m
 }
 
-// mistakes returns a file's mistakes without the folder.
 func mistakes(t *testing.T, dir, file string) string {
 	t.Helper()
 	_, err := scenarios.Find(filepath.Join(dir, file))

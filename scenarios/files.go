@@ -31,7 +31,7 @@ type files struct {
 	dir   string // folder of the scenario's file, as named; empty: the current one
 	open  func(name string) (io.ReadCloser, error)
 	seen  map[string]string
-	ships bool // the files are embedded
+	ships bool
 }
 
 func osFiles(dir string) *files {
@@ -85,7 +85,7 @@ func (f *files) read(name string, most int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))

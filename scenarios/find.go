@@ -17,14 +17,13 @@ import (
 	"pulley/scenarios/template"
 )
 
-// usual are the default scenarios, in display order.
 var usual = []string{"fanout", "loop", "spread", "chain", "diamond", "pipeline", "trace"}
 
 // shippedNames have the usual ones first.
 var shippedNames = sync.OnceValue(func() []string {
 	files, err := fs.Glob(shippedFiles, "library/*.yaml")
 	if err != nil {
-		panic(err) // the pattern is valid
+		panic(err)
 	}
 	names := slices.Clone(usual)
 	for _, file := range files {

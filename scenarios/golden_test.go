@@ -27,7 +27,7 @@ type built struct {
 	Expected json.RawMessage `json:"expected"`
 	Nodes    int             `json:"nodes"`
 	Actions  []string        `json:"actions"`
-	Graph    string          `json:"graph"` // SHA-256 of its text
+	Graph    string          `json:"graph"`
 	Source   string          `json:"source"`
 }
 

@@ -21,7 +21,7 @@ type Program struct {
 // ProgramRun is an input of a program with the instance's end: one of Gives and Fails is set.
 type ProgramRun struct {
 	Input json.RawMessage
-	Gives json.RawMessage // the result
+	Gives json.RawMessage
 	Fails *ProgramFailure
 }
 

@@ -57,7 +57,7 @@ func TestProgramsRun(t *testing.T) {
 				}
 			}
 			if runs >= manyRuns && !depth.Night() {
-				break // one instance is long enough
+				break
 			}
 		}
 	})

@@ -23,7 +23,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// deadline bounds a run that hangs.
 const deadline = 15 * time.Minute
 
 // actions are pulley's built-in ones, and that of traces.
@@ -94,7 +93,6 @@ func calls(t *testing.T, w scenarios.Workload) map[string]backendtest.Func {
 	return funcs
 }
 
-// runAny takes a workload that may end in several ways.
 func runAny(t *testing.T, w scenarios.Workload, seed uint64) {
 	t.Helper()
 	program, err := plan.Compile(w.Graph)

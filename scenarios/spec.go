@@ -17,10 +17,10 @@ import (
 
 type spec struct {
 	files   *files
-	file    string // in files
+	file    string
 	program string // its origin, by OfProgram; empty: a scenario's file
 	name    string
-	pos     ir.Pos // the file's beginning
+	pos     ir.Pos
 
 	about      string
 	body       body
@@ -84,8 +84,8 @@ type failure struct {
 
 // RunDefaults are the scenario's measurement settings, which a command's flags override. Zero is unset.
 type RunDefaults struct {
-	WarmUp     time.Duration // excluded from the measurement
-	WarmUpAuto bool          // as long as needed
+	WarmUp     time.Duration
+	WarmUpAuto bool // as long as needed
 	Measure    time.Duration
 	Drain      time.Duration // longest, for open instances at the end
 	InFlight   []int         // at once; one run each
@@ -95,7 +95,6 @@ type RunDefaults struct {
 
 type body interface {
 	flow(b *building) (flow, error)
-	// in the file
 	position() ir.Pos
 }
 
@@ -122,7 +121,7 @@ type traceBody struct {
 	shape wfformat.Shape
 	tasks *template.Template
 	seed  *template.Template
-	scale *float64 // nil: the run's
+	scale *float64
 	kept  keptGraph
 }
 

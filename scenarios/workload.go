@@ -40,8 +40,8 @@ type Workload struct {
 
 // Unchecked is what must not be compared with the expectation, by the scenario's file.
 type Unchecked struct {
-	Results bool // how instances end
-	Nodes   bool // numbers of node runs
+	Results bool
+	Nodes   bool
 }
 
 // Calls returns the actions that the workflow calls.

@@ -31,15 +31,15 @@ type Recovery struct {
 // RecoveryVerdict compares the recovery from a kind of fault with the promise: p99 within the bound.
 type RecoveryVerdict struct {
 	Kind    string   `json:"kind"`
-	What    string   `json:"what"`  // the time that counts
-	Bound   string   `json:"bound"` // in words
+	What    string   `json:"what"` // the time that counts
+	Bound   string   `json:"bound"`
 	BoundMS float64  `json:"bound_ms"`
 	OwnMS   float64  `json:"own_ms"` // the instance's own work, a part of the bound
 	Faults  int      `json:"faults"`
 	Decided int      `json:"decided"` // faults that count; the others were followed too soon by another or by the load's end, or the machine had no time for the run
 	P99     float64  `json:"p99"`     // over those decided whose recovery was seen
 	Verdict string   `json:"verdict"` // met, missed, or undecided: too few count
-	Beyond  []string `json:"beyond"`  // faults beyond the bound, one sentence each
+	Beyond  []string `json:"beyond"`
 }
 
 // The verdicts on a recovery.
@@ -82,7 +82,7 @@ type FaultTime struct {
 
 // Soak is what was sampled for growth.
 type Soak struct {
-	Method string       `json:"method"` // how growth was decided
+	Method string       `json:"method"`
 	EveryS float64      `json:"every_s"`
 	Growth []Growth     `json:"growth"`
 	Series []SoakSeries `json:"series"`

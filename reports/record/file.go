@@ -23,7 +23,7 @@ const (
 	ReportFile   = "report.html"
 )
 
-// maxFileBytes keeps a wrong path from exhausting memory.
+// A wrong path must not exhaust memory.
 const maxFileBytes = 1 << 30
 
 // WriteSummary validates s and writes summary.json in dir, which it creates if needed.

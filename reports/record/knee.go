@@ -86,8 +86,8 @@ type KneeRun struct {
 	AskedPerS    float64 `json:"asked_per_s"` // 0 for a closed loop
 	OfferedPerS  float64 `json:"offered_per_s"`
 	AchievedPerS float64 `json:"achieved_per_s"`
-	Instances    int     `json:"instances"`   // measured
-	MeasuredNS   int64   `json:"measured_ns"` // for how long
+	Instances    int     `json:"instances"`
+	MeasuredNS   int64   `json:"measured_ns"`
 	// Backlog is the number of open instances at the end of the measured phase; Dropped ones were not sent.
 	Backlog int `json:"backlog"`
 	Dropped int `json:"dropped"`
@@ -104,7 +104,7 @@ type KneeRun struct {
 	Vote       int           `json:"vote"`
 	Valid      bool          `json:"valid"`
 	Overloaded bool          `json:"overloaded"`
-	Findings   []LoadFinding `json:"findings"` // what speaks against it
+	Findings   []LoadFinding `json:"findings"`
 }
 
 // InvalidKinds are the kinds of findings of the invalid runs, in order.
@@ -146,8 +146,8 @@ type Scaling struct {
 	Nodes    int          `json:"nodes"`
 	What     string       `json:"what"`      // "workers" or "connections"
 	InFlight int          `json:"in_flight"` // instances at once
-	Runs     []ScalingRun `json:"runs"`      // in order of execution
-	Law      *ScalingLaw  `json:"law"`       // null with too few measurements
+	Runs     []ScalingRun `json:"runs"`
+	Law      *ScalingLaw  `json:"law"` // null with too few measurements
 	Warnings []string     `json:"warnings"`
 }
 

@@ -62,19 +62,19 @@ type Load struct {
 	// latencies depend on its length.
 	Valid      bool          `json:"valid"`
 	Overloaded bool          `json:"overloaded"`
-	Findings   []LoadFinding `json:"findings"` // what speaks against the run
-	Notes      []string      `json:"notes"`    // for the reader
+	Findings   []LoadFinding `json:"findings"`
+	Notes      []string      `json:"notes"`
 }
 
 // LoadPhases are in time since the run's beginning.
 type LoadPhases struct {
-	WarmUpNS  int64 `json:"warm_up_ns"`  // end of the warm-up, begin of the measured phase
-	MeasureNS int64 `json:"measure_ns"`  // end of the measured phase and of the arrivals
-	DrainNS   int64 `json:"drain_ns"`    // end of the run
-	Detected  bool  `json:"detected"`    // the data determined the end of the warm-up
-	LongestNS int64 `json:"longest_ns"`  // longest allowed warm-up
-	Settled   bool  `json:"settled"`     // the warm-up ended within that, or its end was not sought
-	SpanNS    int64 `json:"interval_ns"` // length of the intervals
+	WarmUpNS  int64 `json:"warm_up_ns"` // end of the warm-up, begin of the measured phase
+	MeasureNS int64 `json:"measure_ns"` // end of the measured phase and of the arrivals
+	DrainNS   int64 `json:"drain_ns"`
+	Detected  bool  `json:"detected"`   // the data determined the end of the warm-up
+	LongestNS int64 `json:"longest_ns"` // longest allowed warm-up
+	Settled   bool  `json:"settled"`    // the warm-up ended within that, or its end was not sought
+	SpanNS    int64 `json:"interval_ns"`
 }
 
 // LoadCounts count instances.
@@ -145,7 +145,7 @@ type LoadPace struct {
 // LoadStage is a stage of instances or node runs.
 type LoadStage struct {
 	Name string    `json:"name"`
-	Text string    `json:"text"` // its start and end
+	Text string    `json:"text"`
 	NS   LoadTimes `json:"ns"`
 }
 

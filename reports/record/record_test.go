@@ -263,7 +263,6 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// The file is from before there were ceilings.
 func TestReadsEarlierSchemas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "summary.json")
 	old := `{"schema": 1, "rows": [{"scenario": "chain", "backend": "push", "size": 1, "nodes": 1, "runs": 1, "nodes_per_s": null, "hop_ns": null,
@@ -412,7 +411,7 @@ func TestRateFor(t *testing.T) {
 			t.Errorf("%d nodes: %+v, want those of %d", nodes, got, want)
 		}
 	}
-	earlier := fullCeilings() // completions only
+	earlier := fullCeilings()
 	if got := earlier.RateFor(record.CeilingBatched, 10, nil); got == nil || got.NodesPerInstance != 0 {
 		t.Errorf("an earlier record: %+v", got)
 	}

@@ -263,7 +263,6 @@ type figure struct {
 	value *float64
 }
 
-// figures lists the row's plain numbers by their names in the file.
 func (r *Row) figures() []figure {
 	out := []figure{
 		{"rows_read_per_node", r.RowsReadPerNode},

@@ -225,7 +225,7 @@ func TestPoissonArrivals(t *testing.T) {
 	const windows, each = 4000, 5.0
 	for _, c := range []struct {
 		text   string
-		window func(i int) time.Duration // begin of the i-th window
+		window func(i int) time.Duration
 	}{
 		{"poisson:50/s", func(i int) time.Duration { return time.Duration(i) * 100 * time.Millisecond }},
 		{"ramp:0/s..200/s,200s,poisson", func(i int) time.Duration { // Λ = t²/2

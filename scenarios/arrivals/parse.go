@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// units of rates, in seconds.
 var units = map[string]float64{"ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 func parseRate(text string) (float64, error) {

@@ -15,7 +15,6 @@ type profile interface {
 	// earliest time by which n are expected; +Inf: never
 	inverse(n float64) float64
 	scale(factor float64) profile
-	// the process's name and the rest of its text
 	parts() (name, rest string)
 }
 
@@ -233,7 +232,7 @@ func (b burst) String() string {
 type trace struct {
 	file   string
 	times  []float64
-	factor float64 // speed-up
+	factor float64
 }
 
 func (t trace) expected(until float64) float64 {

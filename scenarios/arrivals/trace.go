@@ -106,7 +106,7 @@ func readOffset(text string) (int64, bool) {
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
 		ns := seconds * float64(time.Second)
 		if !(ns >= 0 && ns <= float64(maxSpan)) {
-			return -1, true // the caller rejects the number
+			return -1, true
 		}
 		return int64(ns), true
 	}

@@ -53,7 +53,6 @@ func made(t *testing.T, seed uint64, list ...behaviour.Description) *behaviour.A
 	return a
 }
 
-// call makes one attempt and returns its end as text.
 func call(r *worker.Registry, action, args string, attempt int) string {
 	result, failed := r.Execute(context.Background(), backend.Task{Action: action, Args: json.RawMessage(args), Attempt: attempt})
 	if failed != nil {
@@ -62,7 +61,6 @@ func call(r *worker.Registry, action, args string, attempt int) string {
 	return string(result)
 }
 
-// Timed and instant actions must give the same results.
 func TestResults(t *testing.T) {
 	a := made(t, 1,
 		behaviour.Description{Name: "orders.price", Gives: gives(t, "\"= {'id': order['id'], 'total': 2 * order['n']}\"")},

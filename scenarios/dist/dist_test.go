@@ -111,7 +111,6 @@ func TestLawsDrawWhatTheySay(t *testing.T) {
 	}
 }
 
-// The probabilities of the first ranks must match the definition.
 func TestZipfRanks(t *testing.T) {
 	l, err := dist.Parse("zipf:1.5,50", dist.Counts, nil)
 	if err != nil {

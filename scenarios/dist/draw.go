@@ -40,7 +40,6 @@ func times(d draw) Times {
 	return func(r *rand.Rand) time.Duration { return time.Duration(d(r)) }
 }
 
-// toWhole converts a formula's result to a whole number.
 type toWhole func(float64) int64
 
 // cut truncates, which is right if the unit is much smaller than what is drawn.

@@ -46,7 +46,7 @@ func (d diamonds) result(start int64) (json.RawMessage, error) {
 	value := start
 	for layer := int64(1); layer <= int64(d.layers); layer++ {
 		head := mod(value, diamondModulus) + layer
-		tail := head // the gate
+		tail := head
 		for arm := int64(1); arm <= int64(d.arms); arm++ {
 			tail += head*arm + arm
 		}

@@ -69,7 +69,6 @@ func all(t testing.TB) []named {
 	}
 }
 
-// right returns the expected result of an instance, and its number of node runs.
 func right(t *testing.T, w generate.Workflow, input string) (*graph.Graph, json.RawMessage, int) {
 	t.Helper()
 	if w.Graph != nil {

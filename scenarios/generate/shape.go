@@ -45,8 +45,8 @@ type Workflow struct {
 	Source string // a program
 
 	Graph  *graph.Graph
-	Nodes  int                                        // actions' node runs per instance
-	Result func(start int64) (json.RawMessage, error) // an instance's
+	Nodes  int
+	Result func(start int64) (json.RawMessage, error)
 }
 
 // Shape is a family of workflows.
@@ -111,7 +111,7 @@ type writer struct {
 	limits ir.Limits
 	rand   *rand.Rand
 	text   strings.Builder
-	over   bool // the text is too long
+	over   bool
 }
 
 func (w *writer) defaults() error {

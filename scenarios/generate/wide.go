@@ -133,7 +133,6 @@ func writeLayered(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// pick chooses the results that a step reads, in order.
 func (w *writer) pick(from []string) []string {
 	var picked []string
 	for _, name := range from {

@@ -26,7 +26,7 @@ import (
 // Template is a compiled value with expressions. It is immutable and safe for concurrent use.
 type Template struct {
 	pos   ir.Pos
-	names []string // which its expressions read, sorted
+	names []string
 	eval  func(env Env) (starlark.Value, error)
 }
 
@@ -222,7 +222,6 @@ func (c *compiler) meant(name string) string {
 	return "it may read " + strings.Join(c.known, ", ")
 }
 
-// placed makes an *ir.Error of an evaluation's error.
 func placed(pos ir.Pos, err error) error {
 	var failed *expr.EvalError
 	if errors.As(err, &failed) {

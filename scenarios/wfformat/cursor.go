@@ -133,7 +133,7 @@ func (c *cursor) object(member func(name string) error) error {
 		}
 		seen[name] = true
 		c.space()
-		c.at++ // the colon
+		c.at++
 		c.space()
 		if c.data[c.at] == 'n' {
 			c.skip()

@@ -10,7 +10,7 @@ import (
 
 // Error is a mistake in a trace with its position.
 type Error struct {
-	File string // as given
+	File string
 	Line int    // from 1; zero: no single position
 	Col  int    // from 1, in characters
 	Path string // JSON path, such as workflow.tasks[3].parents[0]; may be empty
@@ -41,7 +41,6 @@ func lineCol(data []byte, offset int) (line, col int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// shown quotes a file's text for a message, on one line and shortened.
 func shown(text string) string {
 	const most = 60
 	if utf8.RuneCountInString(text) > most {

@@ -59,7 +59,6 @@ func (t *Trace) Graph(opts GraphOptions) (*graph.Graph, error) {
 
 func nodeName(task int) string { return "t" + strconv.Itoa(task+1) }
 
-// nodeList is the expression for the list of the tasks' values.
 func nodeList(tasks []int) string {
 	names := make([]string, len(tasks))
 	for i, task := range tasks {

@@ -8,7 +8,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// cost is what reading a trace allocates: bytes and objects per task, and bytes per byte of the file.
+// bytes and pieces are per task, perByte is per byte of the file.
 type cost struct{ bytes, pieces, perByte float64 }
 
 func reading(t *testing.T, shape Shape, tasks int) cost {

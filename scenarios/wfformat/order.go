@@ -47,7 +47,6 @@ func (t *Trace) checkTask(i int) error {
 	return nil
 }
 
-// secondsProblem is empty if nothing is wrong.
 func secondsProblem(what string, seconds float64) string {
 	switch {
 	case math.IsNaN(seconds) || math.IsInf(seconds, 0):

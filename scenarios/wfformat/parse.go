@@ -11,8 +11,8 @@ import (
 type raw struct {
 	trace Trace // without its tasks' parents
 
-	hasFlow  bool // there is a workflow
-	hasSpec  bool // there is a workflow.specification
+	hasFlow  bool
+	hasSpec  bool
 	hasTasks bool // the layout's list of tasks exists
 
 	spec, flat []rawTask
@@ -21,11 +21,10 @@ type raw struct {
 	edges      int // counted while reading, so that the limit stops a hostile file early
 }
 
-// rawTask has unresolved references.
 type rawTask struct {
 	task     Task
 	timed    bool // the file has its run time
-	at       int  // byte offset of the object
+	at       int
 	parents  []reference
 	children []reference
 }
@@ -33,7 +32,7 @@ type rawTask struct {
 // reference is the id or name of another task.
 type reference struct {
 	text string
-	at   int // byte offset
+	at   int
 }
 
 // Version 1.5 stores a task's run time apart from the task.
@@ -72,7 +71,7 @@ type parser struct {
 	*cursor
 	lim   Limits
 	raw   raw
-	known map[string]string // names of machines
+	known map[string]string
 }
 
 func (p *parser) top(name string) (err error) {
@@ -434,7 +433,6 @@ func (p *parser) isTrace() error {
 	return nil
 }
 
-// nameOf derives an unnamed trace's name from its file.
 func nameOf(file string) string {
 	base := filepath.Base(file)
 	if name := strings.TrimSuffix(base, filepath.Ext(base)); strings.Trim(name, "./") != "" {

@@ -29,17 +29,16 @@ func (p *parser) resolve() (*Trace, error) {
 
 type resolver struct {
 	*parser
-	layout string // path of the list of tasks
+	layout string
 	tasks  []rawTask
 	trace  Trace
 
 	byID   map[string]int
-	byName map[string]int // ambiguous for a shared name
+	byName map[string]int
 }
 
 const ambiguous = -1
 
-// wrong makes an error about a place within the task.
 func (r *resolver) wrong(task int, at int, place, format string, args ...any) error {
 	line, col := lineCol(r.data, at)
 	path := fmt.Sprintf("%s[%d]%s", r.layout, task, place)

@@ -21,7 +21,7 @@ type Trace struct {
 	// in file order, not necessarily an order of execution; at least one
 	Tasks []Task
 
-	Files []File // what tasks read and write; unique ids
+	Files []File
 
 	Machines []Machine
 

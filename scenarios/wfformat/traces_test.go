@@ -64,7 +64,6 @@ func written(t testing.TB, trace *Trace) []byte {
 	return b.Bytes()
 }
 
-// A file does not contain these fields.
 var notWritten = cmpopts.IgnoreFields(Trace{}, "File", "Warnings", "SchemaVersion")
 
 // A plain JSON reader must find the same in the file. The trace is also built as a graph, written and read again.

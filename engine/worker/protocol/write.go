@@ -18,7 +18,7 @@ type Run struct {
 	Instance string          `json:"instance"`
 	Node     string          `json:"node"`
 	Path     string          `json:"path"`
-	Attempt  int             `json:"attempt"` // from 1
+	Attempt  int             `json:"attempt"`
 	Key      string          `json:"key"`
 	Args     json.RawMessage `json:"args"` // an object
 }
