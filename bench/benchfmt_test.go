@@ -11,8 +11,8 @@ import (
 	"pulley/bench"
 )
 
-// TestBenchmarksAreBenchstats has benchstat's own reader read what the benchmarks print: every figure has a unit of which it is
-// said which way is better, and scenario, backend and size are keys that benchstat can put in rows and columns.
+// benchstat's own reader reads what the benchmarks print. Every figure has a unit with a better direction; scenario, backend
+// and size are keys for rows and columns.
 func TestBenchmarksAreBenchstats(t *testing.T) {
 	result := testing.Benchmark(func(b *testing.B) {
 		measureRuns(b, "chain", "memory", 10, bench.CompareConfig{InFlight: 1, MinNodes: 300})

@@ -14,12 +14,12 @@ import (
 
 // CaseOptions select the workloads to run.
 type CaseOptions struct {
-	Scenarios   []string        // names or files of scenarios, each optionally with =SIZE or =SIZE,SIZE; none: all usual ones
-	Sizes       []string        // "10,50,100" for every scenario, or "fanout=10,50" for one; none: the defaults
-	Few         bool            // only the two smallest default sizes
+	Scenarios   []string // names or files of scenarios, each optionally with =SIZE or =SIZE,SIZE; none: all usual ones
+	Sizes       []string // "10,50,100" for every scenario, or "fanout=10,50" for one; none: the defaults
+	Few         bool
 	Traces      []string        // WfFormat files, each a case of the scenario trace; none: generated ones
-	Undisturbed bool            // also runs a case under pressure without it
-	Set         []string        // NAME=VALUE: each scenario that has the parameter gets the value
+	Undisturbed bool            // a case under pressure also runs without it
+	Set         []string        // NAME=VALUE, for each scenario with that parameter
 	Input       json.RawMessage // of the programs (FILE.ir) among Scenarios; none: {}
 	Options     scenarios.Options
 }
@@ -95,7 +95,7 @@ func CaseOf(m *scenarios.Mix, source string) Case {
 	return k
 }
 
-// undisturbed returns the case without its pressure and under its own name; m was built without it. A relay for distance stays.
+// undisturbed returns the case without its pressure and under its own name. A relay for distance stays.
 func (c Case) undisturbed(m *scenarios.Mix) Case {
 	m.Name += undisturbedSuffix
 	duplicate := CaseOf(m, c.Source)
@@ -104,13 +104,11 @@ func (c Case) undisturbed(m *scenarios.Mix) Case {
 	return duplicate
 }
 
-// undisturbedSuffix ends the name of an undisturbed case.
 const undisturbedSuffix = "-undisturbed"
 
-// expectedScenario is a scenario to run, with the sizes named for it.
 type expectedScenario struct {
 	scenarios.Scenario
-	word  string // the user's name for it
+	word  string // as the user wrote it
 	sizes []int
 }
 
@@ -186,7 +184,6 @@ func traceCases(s scenarios.Scenario, files []string, opts scenarios.Options) ([
 	return out, nil
 }
 
-// sizes are the requested sizes: of one scenario, or of all others.
 type sizes struct {
 	all []int
 	of  map[string][]int
@@ -210,7 +207,7 @@ func (s sizes) forScenario(w expectedScenario, o CaseOptions, opts scenarios.Opt
 	return list
 }
 
-// fewSizes bounds the sizes of a scenario with Few: two already show growth.
+// Two sizes show growth.
 const fewSizes = 2
 
 func parseSizes(texts []string) (sizes, error) {

@@ -12,8 +12,8 @@ import (
 )
 
 // ceilingOf names the way of writing raw SQL (a Ceiling constant of package record) that a backend is compared with; empty if
-// nothing is durable. A design with shared commits is compared with batches, one with single commits with one call each, an
-// appending one with packed events: the journal writes one event per row, but that is not the limit.
+// nothing is durable. Shared commits are compared with batches, single commits with one call each, appends with packed events:
+// the journal writes one event per row, but that is not the limit.
 func ceilingOf(s designs.Spec) string {
 	switch {
 	case !s.NeedsPostgres():
@@ -26,11 +26,10 @@ func ceilingOf(s designs.Spec) string {
 	return record.CeilingBatched
 }
 
-// ceilings measures what the backends of a comparison are compared with.
 type ceilings struct {
-	meter    *ceiling.Meter // nil: nothing is measured
+	meter    *ceiling.Meter
 	writes   map[caseKey]record.InstanceWrites
-	warnings []string // why something was not measured
+	warnings []string
 	result   *record.Ceilings
 }
 
@@ -72,7 +71,7 @@ func newCeilings(ctx context.Context, cfg CompareConfig, progress func(string)) 
 			"last, and the mean of both is taken. A run does more than the writes: it also runs actions, finds what is ready and clears up."}), nil
 }
 
-// derive finds what the instances of each case write. A case for which that fails counts as a fan-out.
+// derive finds what the instances of each case write. If that fails, the case counts as a fan-out.
 func (c *ceilings) derive(ctx context.Context, cases []Case) []record.InstanceWrites {
 	var all []record.InstanceWrites
 	for i := range cases {
@@ -90,11 +89,10 @@ func (c *ceilings) derive(ctx context.Context, cases []Case) []record.InstanceWr
 	return all
 }
 
-// Bounds of the shapes that a comparison measures.
 const (
-	maxShapes = 3    // numbers of node runs per instance
+	maxShapes = 3
 	alike     = 1.1  // two numbers within this ratio count as one
-	largest   = 1000 // beyond so many node runs, an instance's own rows are too few to matter
+	largest   = 1000 // above it, an instance's own rows hardly matter
 )
 
 // shapes returns the numbers of node runs per instance for which ceilings are measured. Of similar numbers, and of the nearest
@@ -133,7 +131,6 @@ func (c *ceilings) round(ctx context.Context) {
 	c.result = c.meter.Result()
 }
 
-// fill adds the results to the summary, and to every row its fraction or the reason why it has none.
 func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 	out.Ceilings = c.result
 	for i := range out.Rows {
@@ -145,7 +142,7 @@ func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 		}
 		rate := c.result.RateFor(row.Ceiling, row.Nodes, row.InstanceWrites)
 		switch {
-		case row.Mode == record.ModeAlone: // a lone instance has a latency, which no throughput bounds
+		case row.Mode == record.ModeAlone: // no throughput bounds a lone instance's latency
 		case row.Ceiling == "":
 			row.Warnings = append(row.Warnings, "ceiling_fraction is null: nothing is durable, so there is no ceiling")
 		case rate == nil:

@@ -15,7 +15,6 @@ import (
 	"pulley/scenarios"
 )
 
-// TestCeilingOfABackend holds which way each backend is held against.
 func TestCeilingOfABackend(t *testing.T) {
 	for text, want := range map[string]string{
 		"push": record.CeilingBatched, "push:batch=1": record.CeilingCall, "push:shards=2": record.CeilingBatched, "eager": record.CeilingBatched,
@@ -37,16 +36,15 @@ func TestCeilingOfABackend(t *testing.T) {
 	}
 }
 
-// ceilingConnections are few, since what is wanted of the ceilings here is that they are measured.
 func ceilingConnections() []int { return depth.Of([]int{1, 2}, nil) }
 
-// TestFractions wants every row to be held against its own ceiling, of the same run.
+// Every row has the fraction of its own ceiling, from the same run.
 func TestFractions(t *testing.T) {
 	cfg := bench.CompareConfig{
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{"10"}}),
 		Backends: specs(t, "push", "pull", "memory"), Runs: 1, InFlight: 2, MinNodes: 20, Ceilings: ceiling.MinDuration, CeilingConnections: ceilingConnections(),
 	}
-	var order []string // of what was measured, once each
+	var order []string
 	cfg.Progress = func(p bench.Progress) {
 		what := p.Backend
 		if p.Ceiling != "" {
@@ -89,7 +87,7 @@ func TestFractions(t *testing.T) {
 	}
 }
 
-// TestWithoutCeilings: what was not measured is null, and the row says so.
+// What was not measured is null, and the row reports it.
 func TestWithoutCeilings(t *testing.T) {
 	cfg := bench.CompareConfig{
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"5"}}),
@@ -105,7 +103,7 @@ func TestWithoutCeilings(t *testing.T) {
 	}
 }
 
-// TestCutOffInTheCeilings interrupts a comparison while the ceilings are measured, before the first run and after the last.
+// Interruptions come before the first run and after the last, while ceilings are measured.
 func TestCutOffInTheCeilings(t *testing.T) {
 	for _, runs := range []int{0, 1} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -134,7 +132,7 @@ func TestCutOffInTheCeilings(t *testing.T) {
 	}
 }
 
-// TestShapesAreFew: compared cases share ceilings where they are alike, and there are never more than three.
+// Similar cases share ceilings, and there are at most three.
 func TestShapesAreFew(t *testing.T) {
 	for _, c := range []struct{ nodes, want []int }{
 		{[]int{10}, []int{10}},

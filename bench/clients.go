@@ -13,26 +13,23 @@ import (
 	"pulley/reports/record"
 )
 
-// clients submit instances and wait for them, each client one at a time. A few goroutines serve all clients: some submit, one
-// receives.
+// clients submit instances and wait for them, one each. A few goroutines serve all clients: some submit, one receives.
 type clients struct {
 	watch   *watch
 	batch   *instanceBatch
 	engines []*engine.Engine
 	gate    *gate
-	next    atomic.Int64 // the next instance to submit
-	stored  atomic.Int64 // confirmed submissions
-	idle    chan int     // clients without an instance
+	next    atomic.Int64
+	stored  atomic.Int64
+	idle    chan int // clients without an instance
 	list    []client
 }
 
-// client has one instance in flight.
 type client struct {
 	count  int
-	waited time.Duration // over all its instances
+	waited time.Duration
 }
 
-// submittersMax bounds concurrent submissions.
 const submittersMax = 256
 
 // unheard is the time without an ended instance after which the store is queried: an instance whose COMMIT was lost in transit
@@ -77,7 +74,6 @@ func (c *clients) run(ctx context.Context) []error {
 	return problems
 }
 
-// submit submits for every idle client, through that client's engine.
 func (c *clients) submit(ctx context.Context) error {
 	for {
 		i := int(c.next.Add(1) - 1)
@@ -103,7 +99,6 @@ func (c *clients) submit(ctx context.Context) error {
 
 func (c *clients) engine(client int) *engine.Engine { return c.engines[client%len(c.engines)] }
 
-// receive receives and checks the results.
 func (c *clients) receive(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -154,7 +149,7 @@ func (c *clients) fairness() *float64 {
 	return &ratio
 }
 
-// fair records how evenly clients and engines were treated; applied has a count for each engine.
+// applied has a count for each engine.
 func (c *clients) fair(s *record.Sample, applied []int64) {
 	f := record.Fairness{Instances: c.fairness()}
 	if least, most := minmax(applied); len(applied) > 1 && least > 0 {

@@ -24,28 +24,28 @@ type CompareConfig struct {
 	Backends []designs.Spec // at least one
 	Runs     int            // repetitions of every case on every backend; at least 1
 
-	DSN string // of the database; may be empty if no backend needs one
+	DSN string // may be empty if no backend needs a database
 	Way string // how the server was obtained, for the manifest
 
 	// Loads are the modes in which every case is run. Nil: one mode, of Workers, InFlight and MinNodes.
 	Loads           []Load
-	OwnLoads        bool          // a scenario's own run settings override Loads
-	Workers         int           // see Load
-	InFlight        int           // see Load
-	Engines         int           // engines on the store, each with its own Workers and connections. Zero: 1
+	OwnLoads        bool // a scenario's own run settings override Loads
+	Workers         int
+	InFlight        int
+	Engines         int           // on the store, each with its own Workers and connections. Zero: 1
 	Profile         bool          // samples processor time in each run; excludes any other CPU profile
 	HoldTransaction bool          // no action returns before min(InFlight, all) instances were submitted
-	Clear           bool          // cleans up ended instances before the counters are read, so that these include the cleanup
+	Clear           bool          // cleans up ended instances before the counters are read, so that they include the cleanup
 	SamplePause     time.Duration // between reads of what sessions wait for. Zero: 20 ms, at almost no cost
-	MinNodes        int           // see Load
+	MinNodes        int
 	RunTimeout      time.Duration // a longer run is invalid. Zero: 5 min
-	Seed            uint64        // of generated traces, for the manifest
+	Seed            uint64        // for generated traces; in the manifest
 	Plant           Plant         // a fault in every run; zero: none
 
-	// Ceilings is the duration of each point of the ceilings, which are measured before the first run and after the last: what
-	// raw SQL achieves for the backends' rows on the same server. Zero: they are not measured.
+	// Ceilings is the duration of each point of the ceilings: what raw SQL achieves for the backends' rows on the same server,
+	// before the first run and after the last. Zero: none.
 	Ceilings time.Duration
-	// CeilingConnections are the numbers of sessions of the ceilings. Nil: those of package ceiling.
+	// CeilingConnections are the ceilings' numbers of sessions. Nil: those of package ceiling.
 	CeilingConnections []int
 
 	Command  []string       // the command line, for the manifest
@@ -72,13 +72,13 @@ type Case struct {
 
 // Progress is the state of a comparison.
 type Progress struct {
-	Done, Total int // runs
+	Done, Total int
 	Case        string
 	Backend     string
 	Mode        string
 	Run         int            // repetition, from 1; 0: a pilot run, which determines the length of the others
-	Sample      *record.Sample // the next point of a ceiling; only Done and Total are set besides
-	Ceiling     string         // the point of a ceiling that is measured next; nothing else is set then but Done and Total
+	Sample      *record.Sample // the run that ended; nil: see Ceiling
+	Ceiling     string         // the point of a ceiling measured next; then only Done and Total are set besides
 }
 
 // Comparison is the result of a comparison.
@@ -87,7 +87,7 @@ type Comparison struct {
 	Manifest *record.Manifest
 	hops     []measure.Tagged
 	spans    []measure.Tagged
-	profiles map[record.Key]*profile.Profile // of all valid runs; nil: not profiled
+	profiles map[record.Key]*profile.Profile
 }
 
 func (c CompareConfig) withDefaults() CompareConfig {
@@ -231,7 +231,7 @@ func (c *comparer) prepare(ctx context.Context) error {
 
 func (c *comparer) close() { c.runner.close() }
 
-// runCase runs all repetitions of a case, mode after mode. Each repetition reverses the order of the backends.
+// runCase runs all repetitions of a case in each mode. Each repetition reverses the order of the backends.
 func (c *comparer) runCase(ctx context.Context, k *Case) error {
 	lot, err := newInstanceBatch(k)
 	if err != nil {
@@ -258,7 +258,6 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 	return nil
 }
 
-// runOnce makes one run and records it.
 func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, p runPlan, run int) error {
 	c.progress(k, b, p.load.Mode, run, nil)
 	sample, lat, err := c.runner.run(ctx, k, lot, b, p)
@@ -277,7 +276,7 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b d
 	return nil
 }
 
-// pilot plans the runs of a case on a backend. For runs of a given time, pilot runs find the number of instances.
+// For runs of a given time, pilot runs find the number of instances.
 func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, load Load) (runPlan, error) {
 	plan := func(perS float64) runPlan {
 		p := load.plan(k.Workload.Nodes, perS)
@@ -307,7 +306,6 @@ func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b des
 	}
 }
 
-// keep merges a valid run's histograms into those of earlier runs.
 func (c *comparer) keep(key record.Key, lat *latencies) (err error) {
 	if have := c.hists[key]; have != nil {
 		have.merge(lat)
@@ -367,7 +365,7 @@ func (c *comparer) finish() *Comparison {
 	return out
 }
 
-// claims names the backends that the published claims apply to: the first push, and all pulls.
+// The published claims apply to the first push, and to all pulls.
 func (c *comparer) claims() stats.Comparison {
 	out := stats.Comparison{Fanout: "fanout", Loop: "loop", LoopSize: 32, Mode: c.cfg.Loads[0].Mode}
 	for _, b := range c.cfg.Backends {
@@ -381,7 +379,6 @@ func (c *comparer) claims() stats.Comparison {
 	return out
 }
 
-// methods describe how this package's figures are measured.
 func methods(cfg CompareConfig) []record.Method {
 	cleared := "Engines clear up after ended instances every 30 s; what a run leaves is not counted."
 	if cfg.Clear {
@@ -424,7 +421,7 @@ func loadsText(loads []Load) string {
 	return strings.Join(parts, "; ")
 }
 
-// baselineOf names the backend that the others are compared with: the first push, else the first.
+// baselineOf is the first push, else the first backend.
 func baselineOf(backends []designs.Spec) string {
 	i := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.Name() == "push" })
 	return backends[max(i, 0)].String()

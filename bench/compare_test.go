@@ -54,7 +54,6 @@ func compare(t *testing.T, cfg bench.CompareConfig) *bench.Comparison {
 	return out
 }
 
-// traces are real ones where there are any, and none otherwise: then generated ones are run.
 func traces(t *testing.T) []string {
 	t.Helper()
 	dir := os.Getenv("PULLEY_WFINSTANCES")
@@ -68,9 +67,8 @@ func traces(t *testing.T) []string {
 	return files
 }
 
-// TestEveryScenarioOnEveryBackend wants every scenario to give its expected result on every backend, each node run
-// applied once: without a database at several sizes, with every trace that is at hand; with one at a size that has each
-// part of the scenario more than once, or at night at all of them.
+// Every scenario must give its expected result on every backend, with each node run applied once. Without a database it has
+// several sizes and every trace at hand. With one it has a size with each part more than once; at night, all sizes.
 func TestEveryScenarioOnEveryBackend(t *testing.T) {
 	postgres := specs(t, few("push", "push:batch=1", "eager", "eager:batch=1", "pull:scan=app", "pull:scan=sql", "journal")...)
 	var whole, small []bench.Case
@@ -94,7 +92,7 @@ func TestEveryScenarioOnEveryBackend(t *testing.T) {
 	}
 }
 
-// few gives the backends few connections, each of which costs the server a process, since every run makes its own.
+// few gives the backends few connections: every run makes its own, and each costs the server a process.
 func few(backends ...string) []string {
 	var out []string
 	for _, b := range backends {
@@ -103,7 +101,6 @@ func few(backends ...string) []string {
 	return out
 }
 
-// builtCases are a scenario at each of the sizes.
 func builtCases(t *testing.T, s scenarios.Scenario, sizes ...int) []bench.Case {
 	t.Helper()
 	var list []bench.Case
@@ -117,11 +114,10 @@ func builtCases(t *testing.T, s scenarios.Scenario, sizes ...int) []bench.Case {
 	return list
 }
 
-// TestRowsReadPerNode holds the two designs against what they promise: a node costs push the same
-// however large its workflow is, and the rescanning pull the more the larger.
+// A node must cost push the same however large its workflow is, and the rescanning pull more the larger it is.
 func TestRowsReadPerNode(t *testing.T) {
 	sizes := depth.Of([]int{10, 40, 160}, []int{10, 50, 100, 500, 2000})
-	pulled := sizes[:min(len(sizes), 4)] // the largest costs the rescanning pull a minute with the race detector; the others show the slope
+	pulled := sizes[:min(len(sizes), 4)] // the largest takes a minute with the race detector; the others show the slope
 	run := func(sizes []int, backend string) *bench.Comparison {
 		return compare(t, bench.CompareConfig{
 			Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ","), "[]")}}),
@@ -140,7 +136,7 @@ func TestRowsReadPerNode(t *testing.T) {
 	}
 	before := rows("push", sizes[0])
 	for _, size := range sizes[1:] {
-		// What an instance costs by itself is shared by more nodes.
+		// More nodes share what an instance costs by itself.
 		n := rows("push", size)
 		if n > 1.10*before || n < 0.5 {
 			t.Errorf("push reads %.2f rows per node at a smaller size and %.2f at %d nodes; it should not grow, and read something", before, n, size)
@@ -157,7 +153,7 @@ func TestRowsReadPerNode(t *testing.T) {
 	}
 }
 
-// TestInterrupted wants what there is, and nothing left behind, when a comparison is cut off.
+// An interrupted comparison returns what it has, and leaves nothing behind.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -188,7 +184,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestWrongResultIsInvalid plants a wrong expectation: the check of results must see it.
 func TestWrongResultIsInvalid(t *testing.T) {
 	list := cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"5"}})
 	list[0].Workload.Expected = []byte(`"something else"`)

@@ -10,8 +10,8 @@ import (
 	"pulley/engine/backend/designs"
 )
 
-// A comparison runs a workload on backends in turn, checks every result, and keeps a record that reports read. One on Postgres
-// also has a DSN.
+// A comparison runs a workload on backends in turn, checks every result, and keeps a record that reports read. Backends on
+// Postgres also need a DSN.
 func ExampleCompare() {
 	cases, err := bench.Cases(bench.CaseOptions{Scenarios: []string{"fanout=10"}})
 	if err != nil {

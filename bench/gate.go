@@ -20,7 +20,6 @@ func newGate(hold bool) *gate {
 	return &gate{make(chan struct{})}
 }
 
-// open releases all actions. It is called once.
 func (g *gate) open() {
 	if g != nil {
 		close(g.opened)

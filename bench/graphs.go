@@ -47,7 +47,6 @@ func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error
 	return all, nil
 }
 
-// walker runs one instance by its plans and counts what remains after each commit.
 type walker struct {
 	*model.Instance[struct{}]
 	execute func(t backend.Task) (json.RawMessage, *plan.Failure)
@@ -55,11 +54,11 @@ type walker struct {
 	wrong   error
 	found   record.InstanceWrites
 
-	values   map[plan.Slot]bool // written by the current commit
+	values   map[plan.Slot]bool // in the current commit
 	appended int
 	elements map[graph.Run]int
 	raises   map[graph.Run]int
-	counters map[graph.Run]bool // all that ever remained after being raised
+	counters map[graph.Run]bool // that ever remained after being raised
 }
 
 type queuedRun struct {
@@ -101,7 +100,6 @@ func walk(ctx context.Context, w *scenarios.Workload, program *plan.Program) (re
 	return k.found, err
 }
 
-// next completes the run that was queued first.
 func (k *walker) next() (ended bool, err error) {
 	if len(k.queue) == 0 {
 		return true, errors.New("nothing is queued and the instance has not ended")
@@ -132,7 +130,6 @@ func (k *walker) next() (ended bool, err error) {
 	return k.commit(p)
 }
 
-// args returns a run's arguments as its action receives them.
 func (k *walker) args(list []plan.Arg) (json.RawMessage, error) {
 	args := make(map[string]json.RawMessage, len(list))
 	for _, a := range list {
@@ -148,7 +145,6 @@ func (k *walker) args(list []plan.Arg) (json.RawMessage, error) {
 	return json.Marshal(args)
 }
 
-// commit applies a plan and its continuations, and counts what remains.
 func (k *walker) commit(p plan.Plan) (ended bool, err error) {
 	k.values, k.elements, k.raises, k.appended = map[plan.Slot]bool{}, map[graph.Run]int{}, map[graph.Run]int{}, 0
 	k.note(&p)

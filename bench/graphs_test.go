@@ -10,7 +10,7 @@ import (
 	"pulley/scenarios"
 )
 
-// TestInstanceWrites counts by hand what instances of some graphs leave behind with each commit.
+// The counts were made by hand.
 func TestInstanceWrites(t *testing.T) {
 	for word, want := range map[string]record.InstanceWrites{
 		"chain=10":  {Nodes: 10},                                      // results are handed over
@@ -27,7 +27,6 @@ func TestInstanceWrites(t *testing.T) {
 	}
 }
 
-// TestInstanceWritesOfAMix is the mean of what its workloads write.
 func TestInstanceWritesOfAMix(t *testing.T) {
 	of := func(word string) scenarios.Workload {
 		return cases(t, bench.CaseOptions{Scenarios: []string{word}})[0].Workload
@@ -39,7 +38,7 @@ func TestInstanceWritesOfAMix(t *testing.T) {
 	}
 }
 
-// TestGraphsAreFew: graphs that are alike share a ceiling, the higher one, and there are never more than twelve.
+// Similar graphs share the higher ceiling, and there are at most twelve.
 func TestGraphsAreFew(t *testing.T) {
 	chain, fanout := record.InstanceWrites{Nodes: 100}, record.InstanceWrites{Nodes: 100, Elements: 97, Raises: 98, Counters: 1}
 	same := record.InstanceWrites{Nodes: 200, Elements: 197, Raises: 198, Counters: 1}
@@ -56,7 +55,6 @@ func TestGraphsAreFew(t *testing.T) {
 	}
 }
 
-// TestWritesThatCannotBeFound: an instance that cannot run says which.
 func TestWritesThatCannotBeFound(t *testing.T) {
 	broken := cases(t, bench.CaseOptions{Scenarios: []string{"chain=5"}})[0]
 	broken.Workload.Input = []byte("7")

@@ -9,13 +9,12 @@ import (
 	"pulley/reports/record"
 )
 
-// These tests hold the pushing designs, in counts and small enough for every day, against what `pulley claims --goals`
-// measures at full size.
+// These tests count, at a size for every day, what `pulley claims --goals` measures at full size.
 
 // grown are the designs whose cost must grow as the nodes do.
 var grown = few("push", "push:batch=1", "journal")
 
-// TestCostGrowsAsTheNodes compares what ten times as many nodes cost: of a fan-out with its join, and of a loop.
+// Ten times as many nodes of a fan-out with its join, and of a loop, are compared.
 func TestCostGrowsAsTheNodes(t *testing.T) {
 	for scenario, sizes := range depth.Of(
 		map[string][2]int{"fanout": {12, 120}, "loop": {4, 40}},
@@ -34,7 +33,7 @@ func TestCostGrowsAsTheNodes(t *testing.T) {
 				a := float64(cost(small.Counters)) / float64(small.NodeRuns())
 				b := float64(cost(large.Counters)) / float64(large.NodeRuns())
 				t.Logf("%s, %s: %.2f %s per node at size %d, %.2f at %d", scenario, backend, a, name, sizes[0], b, sizes[1])
-				// Besides, a run reads some rows that no node has a part in: claims that found nothing, waits.
+				// A run also reads some rows that belong to no node: claims that found nothing, waits.
 				const besides = 0.5
 				if b > 1.15*a+besides || a <= 0 {
 					t.Errorf("%s, %s: %s per node grow from %.2f to %.2f", scenario, backend, name, a, b)
@@ -58,8 +57,7 @@ func sample(t *testing.T, found *bench.Comparison, scenario, backend string, siz
 	return nil
 }
 
-// TestAJoinSharesCommits has many completions meet in one join: were they to wait for one another's transactions,
-// each would have one of its own.
+// Many completions meet in one join. If they waited for one another's transactions, each would have its own.
 func TestAJoinSharesCommits(t *testing.T) {
 	size := depth.Of(400, 2000)
 	backends := []string{"push", "journal"}
@@ -67,8 +65,7 @@ func TestAJoinSharesCommits(t *testing.T) {
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{fmt.Sprint(size)}}),
 		Backends: specs(t, backends...), Runs: 1, MinNodes: 1, Workers: size,
 	})
-	// How many meet in one transaction is a matter of who is faster, the server or this process; that each has one of its
-	// own is not.
+	// Whether the server or this process is faster decides how many share a transaction, but not whether any do.
 	most := depth.Of(0.75, 0.25)
 	for _, backend := range backends {
 		s := sample(t, found, "fanout", backend, size)
@@ -78,8 +75,7 @@ func TestAJoinSharesCommits(t *testing.T) {
 	}
 }
 
-// TestSeveralEngines has four share a store, and wants every instance right, every engine at work, no deadlock, and
-// no client forgotten.
+// Every instance must end right, every engine work, no deadlock occur, and no client be forgotten.
 func TestSeveralEngines(t *testing.T) {
 	backends := append([]string{"memory"}, few("push", "eager", "pull")...)
 	found := compare(t, bench.CompareConfig{
@@ -93,11 +89,11 @@ func TestSeveralEngines(t *testing.T) {
 			continue
 		}
 		clients, engines := *s.Fairness.Instances, 1.0
-		if s.Fairness.Engines != nil { // without a server, one may be through with all before the others have begun
+		if s.Fairness.Engines != nil { // without a server, one engine may finish before the others have begun
 			engines = *s.Fairness.Engines
 		}
 		t.Logf("%s: between clients %.2f, between engines %.2f", s.Backend, clients, engines)
-		// How far clients are apart depends on the machine, too: that has a bound where nobody waits for the verdict.
+		// The distance between clients depends on the machine, too: only at night it has a bound.
 		if clients < 1 || clients > 20 && depth.Night() || engines < 1 {
 			t.Errorf("%s: fairness %v between clients, %v between engines", s.Backend, clients, engines)
 		}
@@ -107,7 +103,7 @@ func TestSeveralEngines(t *testing.T) {
 	}
 }
 
-// TestHold has more instances under way than there are workers, all before the first action returns.
+// More instances than workers are in flight before the first action returns.
 func TestHold(t *testing.T) {
 	backends := []string{"memory", "push"}
 	found := compare(t, bench.CompareConfig{
@@ -121,7 +117,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestStatementsAreCountedEverywhere wants a figure in every row of a server's, whatever the server has loaded.
+// Each row of a server has the figure, whatever the server has loaded.
 func TestStatementsAreCountedEverywhere(t *testing.T) {
 	found := compare(t, bench.CompareConfig{
 		Cases:    cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"10"}}),

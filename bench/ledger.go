@@ -19,47 +19,45 @@ import (
 // nothing.
 type ledger struct {
 	began     time.Time
-	random    uuid.UUID // a part of every id
+	random    uuid.UUID // part of every id
 	batch     *instanceBatch
-	layouts   []*layout        // of each workload of the batch
-	stages    *stages.Recorder // nil: stages are not recorded
+	layouts   []*layout
+	stages    *stages.Recorder
 	instances []account
 }
 
-// layout maps a graph's node runs to places.
 type layout struct {
-	places  []int32 // of the nodes that have own runs, by graph.NodeID; none: -1
-	width   int     // number of such nodes
-	actions []bool  // by place: an action, which counts as a node run
+	places  []int32 // by graph.NodeID; -1: no own runs
+	width   int
+	actions []bool // by place: whether it is an action, which counts as a node run
 }
 
 // account is one instance's page; zero until it is submitted.
 type account struct {
 	mu        sync.Mutex
 	id        uuid.UUID
-	layout    *layout      // of the instance's graph
-	client    int32        // the instance's client
-	ended     bool         // its end was reported
-	runs      int32        // of actions, with an applied completion
-	submitted int64        // when Submit was called
-	stored    int64        // when it was confirmed; zero: not, or not recorded
+	layout    *layout
+	client    int32
+	ended     bool
+	runs      int32
+	submitted int64
+	stored    int64        // when confirmed; zero: not, or not recorded
 	received  int64        // when the client had the result; zero: not, or not recorded
-	offered   int64        // the latest completion; zero: none
-	flat      []word       // by place, of runs with an empty path
-	deep      [][]word     // by place and index, of runs with one index in their path; allocated on demand
+	offered   int64        // when the latest completion was; zero: none
+	flat      []word       // by place: runs with an empty path
+	deep      [][]word     // by place and index: runs with one index; allocated on demand
 	stages    *stages.Page // nil: not recorded
-	odd       *odd         // nil for most instances
+	odd       *odd
 }
 
-// odd holds in maps what is rare.
 type odd struct {
-	remaining map[graph.Run]*word // of runs with longer paths
+	remaining map[graph.Run]*word // with longer paths
 	again     map[attempt]bool    // applied attempts after the first
 	spilled   []time.Duration     // hops of attempts that were followed by others
-	twice     string              // the first completion applied twice
+	twice     string
 }
 
-// oddity returns a.odd and creates it if needed. The page's lock must be held.
+// oddity creates a.odd if needed. The page's lock must be held.
 func (a *account) oddity() *odd {
 	if a.odd == nil {
 		a.odd = &odd{remaining: map[graph.Run]*word{}, again: map[attempt]bool{}}
@@ -67,7 +65,6 @@ func (a *account) oddity() *odd {
 	return a.odd
 }
 
-// attempt is an attempt of a node run; each is applied once.
 type attempt struct {
 	run    graph.Run
 	number int
@@ -110,11 +107,10 @@ func newLayout(g *graph.Graph) *layout {
 	return l
 }
 
-// idTries bounds the ids made to find a near one.
 const idTries = 64
 
 // newID returns an id that contains the number i: version 7, in the order of time, its random part drawn once per run. near
-// accepts or rejects candidates, as an engine does that makes ids itself.
+// accepts or rejects candidates, as an engine does that makes ids.
 func (l *ledger) newID(i int, near func(uuid.UUID) bool) uuid.UUID {
 	id := l.random
 	ms := time.Now().UnixMilli()
@@ -142,7 +138,6 @@ func (l *ledger) account(id uuid.UUID) *account {
 	return a
 }
 
-// foreign reports whether an id is of another run.
 func (l *ledger) foreign(id uuid.UUID) bool {
 	return !bytes.Equal(id[6:10], l.random[6:10])
 }
@@ -152,7 +147,6 @@ func (l *ledger) number(id uuid.UUID) int { return int(binary.BigEndian.Uint32(i
 // since returns nanoseconds since the beginning, never zero.
 func (l *ledger) since(at time.Time) int64 { return max(int64(at.Sub(l.began)), 1) }
 
-// submit opens the i-th instance's page for a client.
 func (l *ledger) submit(i int, id uuid.UUID, client int) {
 	a := &l.instances[i]
 	a.mu.Lock()
@@ -163,7 +157,7 @@ func (l *ledger) submit(i int, id uuid.UUID, client int) {
 	a.stages = l.stages.Page(i)
 }
 
-// word finds a node run's word; nil if the node has none. The page's lock must be held.
+// word returns nil if the node has none. The page's lock must be held.
 func (l *ledger) word(a *account, run graph.Run) *word {
 	node := int(run.Node)
 	if node < 0 || node >= len(a.layout.places) || a.layout.places[node] < 0 {
@@ -193,7 +187,6 @@ func (l *ledger) word(a *account, run graph.Run) *word {
 // indexMax bounds the arrays; it is the default limit of a spread or loop.
 const indexMax = 1 << 20
 
-// single parses a path of one index.
 func single(p graph.Path) (int, bool) {
 	n := 0
 	for i := range len(p) {
@@ -206,7 +199,7 @@ func single(p graph.Path) (int, bool) {
 	return n, n < indexMax
 }
 
-// lease notes that a task arrived, and after which completion. The page's lock must be held.
+// The page's lock must be held.
 func (a *account) lease(w *word) {
 	if *w&wordStarted != 0 {
 		a.oddity().spilled = append(a.oddity().spilled, time.Duration(*w>>wordBits))
@@ -214,14 +207,14 @@ func (a *account) lease(w *word) {
 	*w = *w&(wordApplied|wordCounted) | word(a.offered)<<wordBits
 }
 
-// start notes that a task began, which ends its hop. The page's lock must be held.
+// The page's lock must be held.
 func (w *word) start(now int64) {
 	if cause := int64(*w >> wordBits); *w&wordStarted == 0 && cause > 0 {
 		*w = *w&wordFlags | wordStarted | word(max(now-cause, 0))<<wordBits
 	}
 }
 
-// apply notes that an attempt's completion was applied. The page's lock must be held.
+// The page's lock must be held.
 func (l *ledger) apply(a *account, w *word, run graph.Run, number int) {
 	switch {
 	case number <= 1 && *w&wordApplied != 0:
@@ -247,7 +240,6 @@ func (a *account) doubt(run graph.Run, number int) {
 	}
 }
 
-// hops yields the length of every recorded hop.
 func (l *ledger) hops(yield func(time.Duration)) {
 	of := func(words []word) {
 		for _, w := range words {

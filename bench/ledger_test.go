@@ -15,12 +15,11 @@ import (
 	"pulley/scenarios"
 )
 
-// ledgerGraph has an action at 1, a sleep at 2, and an assignment, which has no runs, at 0.
+// Nodes: an assignment without runs, an action, a sleep.
 func ledgerGraph() *graph.Graph {
 	return &graph.Graph{Nodes: []*graph.Node{{Kind: graph.Assign}, {Kind: graph.Action}, {Kind: graph.Sleep}}}
 }
 
-// watching is a watch with one submitted instance.
 type watching struct {
 	*watch
 	id  uuid.UUID
@@ -41,7 +40,7 @@ func (w *watching) lease(node graph.NodeID, path graph.Path) backend.Lease {
 	return backend.Lease{Key: backend.Key{Instance: w.id, Run: graph.Run{Node: node, Path: path}}, Token: 1}
 }
 
-// complete is the life of an attempt, a microsecond long, whose answer is as given.
+// complete is a whole attempt, a microsecond long.
 func (w *watching) complete(node graph.NodeID, path graph.Path, number int, answer backend.Answer) {
 	action := "a"
 	if node == 2 {
@@ -65,14 +64,13 @@ func (w *watching) sample(nodes int) *record.Sample {
 	return s
 }
 
-// TestLedger plants what a run must not do, in every form of path, and wants it seen; and what it may do
-// let through.
+// What a run must not do, in every form of path, must be found; what it may do must not.
 func TestLedger(t *testing.T) {
 	for _, path := range []graph.Path{"", "0", "77", "3.14"} {
 		for name, c := range map[string]struct {
 			do    func(w *watching)
 			nodes int
-			want  string // of the first warning; empty: valid
+			want  string // the first warning; empty: valid
 		}{
 			"once":           {func(*watching) {}, 1, ""},
 			"a sleep":        {func(w *watching) { w.complete(2, path, 1, backend.Applied) }, 1, ""},
@@ -101,10 +99,10 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestLedgerHops wants one hop for each attempt that came after a completion, and the sleep's end to be one.
+// Each attempt after a completion has one hop. A sleep's end is a completion.
 func TestLedgerHops(t *testing.T) {
 	w := newWatching()
-	w.complete(1, "0", 1, backend.Applied) // the first task came after none
+	w.complete(1, "0", 1, backend.Applied) // the first task follows no completion
 	w.complete(1, "1", 1, backend.Applied)
 	w.now = w.now.Add(time.Hour)
 	w.complete(2, "", 1, backend.Applied)
@@ -116,7 +114,7 @@ func TestLedgerHops(t *testing.T) {
 	}
 }
 
-// TestLedgerTellsTheClient wants the end told once, and nobody asked for after it.
+// The client receives the end once, and is not asked for afterwards.
 func TestLedgerTellsTheClient(t *testing.T) {
 	w := newWatching()
 	if id, open := w.open(); !open || id != w.id {
@@ -135,7 +133,6 @@ func TestLedgerTellsTheClient(t *testing.T) {
 	}
 }
 
-// BenchmarkWatch is what watching costs per node run.
 func BenchmarkWatch(b *testing.B) {
 	w := newWatching()
 	for i := 0; b.Loop(); i++ {

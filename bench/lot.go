@@ -17,12 +17,11 @@ import (
 	"pulley/scenarios"
 )
 
-// instanceBatch is what the instances of a case run, ready to be submitted.
 type instanceBatch struct {
 	mix      *scenarios.Mix
-	programs []*plan.Program // of each workload of the mix
-	expected []expectation   // of each workload
-	executor worker.Executor // of all actions
+	programs []*plan.Program // by workload of the mix
+	expected []expectation
+	executor worker.Executor
 }
 
 func (c *Case) mix() *scenarios.Mix {
@@ -70,7 +69,6 @@ func newInstanceBatch(k *Case) (*instanceBatch, error) {
 	return l, err
 }
 
-// of returns the index of the i-th instance's workload.
 func (l *instanceBatch) of(i int) int { return l.mix.Order[i%len(l.mix.Order)] }
 
 // wholeTurns rounds a number of instances up to whole turns, if it exceeds one turn of several workloads.
@@ -82,13 +80,11 @@ func (l *instanceBatch) wholeTurns(instances int) int {
 	return instances
 }
 
-// request builds the i-th instance's submission.
 func (l *instanceBatch) request(i int, id uuid.UUID) engine.SubmitRequest {
 	of := l.of(i)
 	return engine.SubmitRequest{ID: id, Program: l.programs[of], Input: l.mix.Workloads[of].Input}
 }
 
-// check returns what is wrong with the end of the i-th instance.
 func (l *instanceBatch) check(i int, in backend.Instance) error { return l.expected[l.of(i)].check(in) }
 
 func (l *instanceBatch) nodes(i int) (least, most int) {
@@ -96,11 +92,10 @@ func (l *instanceBatch) nodes(i int) (least, most int) {
 	return w.Nodes - w.Optional, w.Nodes
 }
 
-// expectation is the correct end of a workload's instances.
 type expectation struct {
 	workload *scenarios.Workload
-	text     json.RawMessage // the result of every instance, without white space; nil: several ends are right
-	value    expr.Value      // text, parsed
+	text     json.RawMessage // every instance's result, without white space; nil: several ends are right
+	value    expr.Value
 }
 
 func newExpectation(w *scenarios.Workload) (expectation, error) {
@@ -123,8 +118,8 @@ func newExpectation(w *scenarios.Workload) (expectation, error) {
 	return out, nil
 }
 
-// check compares as values: the spelling of JSON does not matter, an int is an int. Most results are spelled as expected, which
-// needs no parsing.
+// check compares values: the spelling of JSON does not matter, an int is an int. Most results are spelled as expected, and need
+// no parsing.
 func (w expectation) check(in backend.Instance) error {
 	switch {
 	case w.workload.Unchecked.Results && in.Status != backend.Canceled:
@@ -146,7 +141,6 @@ func (w expectation) check(in backend.Instance) error {
 	return nil
 }
 
-// differs compares with every end that is right.
 func (w expectation) differs(in backend.Instance) error {
 	end := reference.End{Status: reference.Status(in.Status), Result: in.Result}
 	if f := in.Failure; f != nil {

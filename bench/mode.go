@@ -20,34 +20,32 @@ type Load struct {
 	// InFlight is the number of instances at once. Zero: 1.
 	InFlight int
 	// NodesInFlight bounds InFlight for large instances: together they have at most so many node runs, but at least
-	// instancesLeast instances are in flight. With a RunTime, slow schedulers also bound InFlight: to the instances that end in
-	// longestRun times the RunTime. Zero: no bound.
+	// instancesLeast instances are in flight. With a RunTime, a slow scheduler has at most the instances in flight that it ends
+	// in longestRun times the RunTime. Zero: no bound.
 	NodesInFlight int
 	// Workers is the number of actions that an engine runs at once. Zero: 16.
 	Workers int
 	// Engines on the store. Zero: the comparison's.
 	Engines int
-	// MinNodes is the least number of node runs in a run: instances are repeated until then. Zero: 2,000.
+	// MinNodes is the least number of node runs in a run, for which instances are repeated. Zero: 2,000.
 	MinNodes int
 	// RunTime is the approximate duration of a run: an uncounted pilot run finds the number of instances. A run has at least as
-	// many as are in flight and may take longestRun times the RunTime for them; MinNodes is ignored. Zero: MinNodes decides.
+	// many as are in flight and may take longestRun times the RunTime for them. MinNodes is ignored. Zero: MinNodes decides.
 	RunTime time.Duration
 }
 
-// Bounds of the instances in flight of a Load with NodesInFlight.
 const (
-	instancesLeast = 8  // in flight at least, as far as InFlight allows
-	instancesOnce  = 16 // in flight at most before a pilot run has measured the rate
-	longestRun     = 4  // times the RunTime: the instances in flight must end within it, by the pilot's rate
+	instancesLeast = 8  // at least, as far as InFlight allows
+	instancesOnce  = 16 // at most, before a pilot run has measured the rate
+	longestRun     = 4  // in RunTimes, at the pilot's rate
 )
 
-// AloneLoad has one instance at a time: it shows an unshared hop's cost.
+// AloneLoad has one instance at a time: it shows the cost of an unshared hop.
 func AloneLoad() Load {
 	return Load{Mode: record.ModeAlone, InFlight: 1, Workers: 16, RunTime: 500 * time.Millisecond}
 }
 
-// SaturatedLoad has so many instances in flight that more would not be faster on a small machine: it shows an engine's
-// capacity.
+// SaturatedLoad has more instances in flight than make a small machine faster: it shows an engine's capacity.
 func SaturatedLoad() Load {
 	return Load{Mode: record.ModeSaturated, InFlight: 500, NodesInFlight: 50_000, Workers: 2000, RunTime: 2 * time.Second}
 }
@@ -86,7 +84,7 @@ func (l Load) validate() error {
 	return nil
 }
 
-// loadsOf returns the modes in which a case is run: its scenario's own, if they are used and it has any.
+// loadsOf returns the scenario's own modes, if they are used and it has any; else the comparison's.
 func (c CompareConfig) loadsOf(k *Case) []Load {
 	run := k.Run
 	if !c.OwnLoads || len(run.InFlight) == 0 && run.Workers == 0 && run.Engines == 0 && run.Measure == 0 {
@@ -109,7 +107,7 @@ func (c CompareConfig) loadsOf(k *Case) []Load {
 	return loads
 }
 
-// loadWith returns the load closest to one with inFlight instances. If several, the mode names the number.
+// If several, the mode names the number.
 func (c CompareConfig) loadWith(inFlight int, several bool) Load {
 	alone := func(l Load) bool { return l.Mode == record.ModeAlone }
 	like := c.Loads[len(c.Loads)-1]
@@ -126,8 +124,7 @@ func (c CompareConfig) loadWith(inFlight int, several bool) Load {
 	return like
 }
 
-// inFlight returns the number of instances at once, for instances of so many node runs. perS is the pilot's rate of ended
-// instances; zero before the pilot.
+// inFlight returns the number of instances at once. perS is the pilot's rate of ended instances; zero before the pilot.
 func (l Load) inFlight(nodes int, perS float64) int {
 	if l.NodesInFlight == 0 {
 		return l.InFlight
@@ -144,11 +141,10 @@ func (l Load) inFlight(nodes int, perS float64) int {
 
 type runPlan struct {
 	load      Load
-	instances int // of the run
-	inFlight  int // at once
+	instances int
+	inFlight  int
 }
 
-// plan plans a run of instances with so many node runs. perS is the pilot's rate of ended instances; zero before the pilot.
 func (l Load) plan(nodes int, perS float64) runPlan {
 	p := runPlan{load: l, inFlight: l.inFlight(nodes, perS)}
 	switch {
@@ -168,14 +164,13 @@ func (l Load) plan(nodes int, perS float64) runPlan {
 // instancesMax bounds the instances of a run: each has a page in the run's ledger.
 const instancesMax = 2_000_000
 
-// A pilot run is repeated until it is long enough.
 const (
 	pilotTries = 4
 	// pilotGrows bounds the growth from one pilot to the next, of instances in the run and in flight.
 	pilotGrows = 8
 	// pilotShare is a pilot's least duration, as a share of a run's time: a shorter pilot only measures an engine's start.
 	pilotShare = 0.1
-	// pilotLong is the duration of a first pilot, in run times, that makes it final. Otherwise a second one is made, because
+	// pilotLong is the duration, in run times, that makes a first pilot final. After a shorter one a second is made:
 	// connections, caches and statements of the first were cold.
 	pilotLong = 10
 )
@@ -191,7 +186,7 @@ func (l Load) afterPilot(try int, p, next runPlan, took time.Duration) (_ runPla
 		p.instances = p.inFlight
 	case try > 1 && took.Seconds() >= pilotShare*l.RunTime.Seconds():
 		return next, true
-	default: // never more than a counted run: a slow scheduler already takes long for these
+	default: // never more than a counted run: a slow scheduler takes long enough for these
 		p.instances, p.inFlight = min(p.instances*pilotGrows, next.instances), next.inFlight
 	}
 	return p, false
@@ -199,14 +194,14 @@ func (l Load) afterPilot(try int, p, next runPlan, took time.Duration) (_ runPla
 
 // What a comparison takes besides its runs, on a current machine.
 const (
-	runOverhead   = 350 * time.Millisecond // schema, sessions and engines, set up and removed
-	pilotsForARun = 0.6                    // what the pilots of a row take, in runs
-	ceilingPoints = 27                     // for each shape of a way, before and after, with overhead
+	runOverhead   = 350 * time.Millisecond // setup and removal of schema, sessions and engines
+	pilotsForARun = 0.6                    // a row's pilots, in runs
+	ceilingPoints = 27                     // per shape of a way, before and after, with overhead
 	idlePoints    = 12                     // the same for durations on an idle connection
 )
 
-// Estimate returns the approximate duration of Compare, if schedulers are fast enough for their instances in flight; slow ones
-// may take longer, by a factor of at most longestRun. It is not known for runs with a number of nodes and no time.
+// Estimate returns the approximate duration of Compare. Schedulers that are slow for their instances in flight may take up to
+// longestRun times as long. It is not known for runs with a number of nodes and no time.
 func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	c = c.withDefaults()
 	for i := range c.Cases {

@@ -11,8 +11,8 @@ import (
 	"pulley/reports/record"
 )
 
-// TestBothModes compares in both modes: each row says which it is of, runs have the length that was asked for, the pilots
-// that find it do not count, and so many instances are in flight as there may be.
+// Each row names its mode, runs have the requested length, pilots do not count, and no more instances are in flight than
+// allowed.
 func TestBothModes(t *testing.T) {
 	alone, saturated := bench.AloneLoad(), bench.SaturatedLoad()
 	alone.RunTime, saturated.RunTime = 10*time.Millisecond, 20*time.Millisecond
@@ -48,7 +48,7 @@ func TestBothModes(t *testing.T) {
 		if s.Mode == record.ModeSaturated {
 			least, most = 8, 100
 			if s.Nodes == 10 {
-				most = 40 // 400 node runs
+				most = 40
 			}
 		}
 		if s.InFlight < least || s.InFlight > most || s.Instances < s.InFlight {
@@ -77,8 +77,8 @@ func TestLoadsAreRefused(t *testing.T) {
 	}
 }
 
-// TestSlowSchedulersHaveFewerInFlight plans runs by what a pilot run told: whoever ends few instances in a second has fewer of
-// them in flight, so that a run ends in time; but a number that was asked for stands.
+// A scheduler that a pilot shows to be slow has fewer instances in flight, so that a run ends in time. A requested number
+// stands.
 func TestSlowSchedulersHaveFewerInFlight(t *testing.T) {
 	saturated := bench.SaturatedLoad() // 500 instances or 50,000 nodes in flight, runs of 2 s
 	chosen := saturated
@@ -110,8 +110,7 @@ func TestSlowSchedulersHaveFewerInFlight(t *testing.T) {
 	}
 }
 
-// TestPilotsGrow follows the pilot runs of schedulers: they go on with eight times as many instances, in flight or in all, until one tells
-// how fast a scheduler is; and they end.
+// Pilots have up to eight times as many instances, in flight or in all, until one shows how fast a scheduler is; and they end.
 func TestPilotsGrow(t *testing.T) {
 	fixed := func(perS float64) func(int) float64 { return func(int) float64 { return perS } }
 	saturated := bench.SaturatedLoad() // 500 instances in flight, runs of 2 s
@@ -138,7 +137,6 @@ func TestPilotsGrow(t *testing.T) {
 	}
 }
 
-// TestEstimate holds the estimate against what it is made of.
 func TestEstimate(t *testing.T) {
 	list, err := bench.Cases(bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"2,3"}})
 	if err != nil {

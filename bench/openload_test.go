@@ -20,14 +20,13 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// slow has one action, which takes 20 ms.
 var slow = map[string]string{
 	"slow.yaml": "about: slow\nprogram: slow.ir\nactions: {work: {service: 20ms, gives: 7}}\ninput: {}\narrivals: poisson:20/s\nobjective: {p50: 1h}\n" +
 		"run: {workers: 3, engines: 2, measure: 2s, drain: 30s}\n",
 	"slow.ir": "fn main(input: [], output: [x]):\n    x = @work()\n",
 }
 
-// TestOverload asks one worker of 20 ms for more than it can do: that is overload on any machine. The testbed is clean after it.
+// One worker of 20 ms is overloaded on any machine. The testbed must be clean afterwards.
 func TestOverload(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	limits := anyMachine
@@ -46,7 +45,6 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestBoundInFlight drops what comes while as many are open as may be, and says so.
 func TestBoundInFlight(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0], Workers: 10, InFlight: 4})
@@ -56,7 +54,6 @@ func TestBoundInFlight(t *testing.T) {
 	}
 }
 
-// TestWrongResultsOppose plants a wrong expectation.
 func TestWrongResultsOppose(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	k.Workload.Expected = []byte("8")
@@ -68,7 +65,6 @@ func TestWrongResultsOppose(t *testing.T) {
 	}
 }
 
-// TestRunIsEnded stops a run that would take an hour.
 func TestRunIsEnded(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0]})
@@ -87,8 +83,8 @@ func TestRunIsEnded(t *testing.T) {
 	}
 }
 
-// TestARunThatIsEndedSaysWhatItShowed stops runs of an hour: one after its warm-up, which tells what was measured and decides nothing, and
-// one within it, which has nothing to tell.
+// Runs of an hour are stopped. One after its warm-up returns what was measured and decides nothing; one within it returns
+// nothing.
 func TestARunThatIsEndedSaysWhatItShowed(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0]})
@@ -127,7 +123,6 @@ func TestARunThatIsEndedSaysWhatItShowed(t *testing.T) {
 	}
 }
 
-// TestRefusedRuns wants one line for what cannot be run.
 func TestRefusedRuns(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	memory, push := specs(t, "memory")[0], specs(t, "push")[0]
@@ -157,8 +152,7 @@ func TestRefusedRuns(t *testing.T) {
 	}
 }
 
-// TestLoadIsWritten reads back what a run writes: the record, the log of intervals with the library's own reader, and the
-// tables of percentiles.
+// The record, the log of intervals (with the library's own reader), and the tables of percentiles are read back.
 func TestLoadIsWritten(t *testing.T) {
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
 	bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, "memory")[0]})
@@ -206,7 +200,6 @@ func TestLoadIsWritten(t *testing.T) {
 	}
 }
 
-// tableOf reads a table of percentiles: four columns, of which the last is not looked at.
 func tableOf(t *testing.T, file string) (p50 float64, total int) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -221,7 +214,7 @@ func tableOf(t *testing.T, file string) (p50 float64, total int) {
 		value, err1 := strconv.ParseFloat(fields[0], 64)
 		percentile, err2 := strconv.ParseFloat(fields[1], 64)
 		if err := errors.Join(err1, err2); err != nil {
-			continue // the head
+			continue
 		}
 		if percentile <= 0.5 {
 			p50 = value
@@ -233,7 +226,7 @@ func tableOf(t *testing.T, file string) (p50 float64, total int) {
 	return p50, total
 }
 
-// TestPressureUnderLoad puts the store of an open run under pressure, which must have been there: else closing the testbed says so.
+// Pressure that was not there would make closing the testbed fail.
 func TestPressureUnderLoad(t *testing.T) {
 	files := map[string]string{"slow.ir": slow["slow.ir"], "slow.yaml": slow["slow.yaml"] + "pressure: {held_transaction: true, readers: 1, connections: 2, round_trip: 1ms, sleepers: 5}\n"}
 	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", files)}})[0]

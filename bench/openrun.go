@@ -18,24 +18,24 @@ import (
 	"pulley/reports/record"
 )
 
-// openRunning is a run on a testbed. One goroutine sends what is due and never waits; each batch has a goroutine per engine to
-// submit its share; one goroutine receives.
+// openRunning is a run on a testbed. One goroutine sends what is due and never waits. For each batch, a goroutine per engine
+// submits the engine's share. One goroutine receives.
 type openRunning struct {
 	bed      *Testbed
 	submitTo OpenRun
 	pacer    *load.Pacer
 	times    []time.Duration // nil: closed arrivals
-	end      time.Duration   // of the arrivals
-	span     time.Duration   // of intervals
+	end      time.Duration
+	span     time.Duration
 	watch    *watch
 
-	ctx      context.Context // of submissions; ends with the run
+	ctx      context.Context // for submissions; ends with the run
 	senders  sync.WaitGroup
 	sent     atomic.Int64
 	ended    atomic.Int64
 	dropped  atomic.Int64
 	inFlight atomic.Int64
-	wake     chan struct{} // signalled when an instance has ended
+	wake     chan struct{}
 
 	mu    sync.Mutex
 	wrong []string
@@ -44,7 +44,6 @@ type openRunning struct {
 // closedMax bounds the instances of a run of a closed process. A run that reaches it early is invalid.
 const closedMax = 500_000
 
-// wrongMax bounds the reported errors.
 const wrongMax = 5
 
 func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
@@ -78,8 +77,8 @@ func (r *openRunning) stagesEvery() int {
 	return 1 + int(rate*float64(r.bed.spec.Case.Workload.Nodes)/stagesPerS)
 }
 
-// run puts the load on and returns what became of every instance. If ctx ends during the measurement, it returns this along
-// with ctx's cause. Afterwards only engines may still work, on instances that have not ended.
+// run puts the load on and returns what became of every instance, along with ctx's cause if ctx ends during the measurement.
+// Afterwards only engines may still work, on instances that have not ended.
 func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	var stop context.CancelFunc
 	r.ctx, stop = context.WithCancel(ctx)
@@ -126,7 +125,7 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	return found, err
 }
 
-// cut ends the arrivals now, if they have not ended, without the unhandled ones. It returns false if nothing was measured yet.
+// cut returns false if nothing was measured yet.
 func (r *openRunning) cut(now time.Duration) bool {
 	if r.times != nil {
 		r.times = r.times[:r.pacer.Handled()]
@@ -173,7 +172,7 @@ func (r *openRunning) complain(err error) {
 	}
 }
 
-// receive receives and checks results. It signals idle whenever none is in flight.
+// receive signals idle whenever none is in flight.
 func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -206,7 +205,6 @@ func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
 	}
 }
 
-// signal sends to a channel of capacity one, unless it is full.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -214,7 +212,6 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// drain waits until nothing is in flight, at most for the drain time.
 func (r *openRunning) drain(ctx context.Context, idle <-chan struct{}) error {
 	deadline := time.NewTimer(r.submitTo.Drain)
 	defer deadline.Stop()
@@ -230,7 +227,6 @@ func (r *openRunning) drain(ctx context.Context, idle <-chan struct{}) error {
 	return nil
 }
 
-// requests returns what became of every instance.
 func (r *openRunning) requests() []load.Request {
 	n := len(r.times)
 	if r.times == nil {
@@ -254,7 +250,6 @@ func (r *openRunning) requests() []load.Request {
 // constant.
 const steadyWithin = 0.01
 
-// steady reports whether the arrival rate is constant.
 func (r *openRunning) steady() bool {
 	if r.times == nil {
 		return true
@@ -269,7 +264,6 @@ func (r *openRunning) steady() bool {
 	return most-least <= steadyWithin*most
 }
 
-// progressEvery is the interval of progress reports.
 const progressEvery = time.Second
 
 func (r *openRunning) notify(ctx context.Context, clock load.Clock) {

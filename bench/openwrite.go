@@ -13,7 +13,6 @@ import (
 	"pulley/reports/record"
 )
 
-// Names of the histograms of a run under load.
 const (
 	LoadLogFile      = "load.hlog"
 	LatencyTableFile = "latency.hgrm"
@@ -25,7 +24,7 @@ func LoadFiles() []string {
 	return []string{record.LoadFile, LoadLogFile, LatencyTableFile, ServiceTableFile}
 }
 
-// Write writes load.json and the histograms of latency and service time into a directory, which it creates if needed: load.hlog
+// Write writes load.json and the histograms of latency and service time into a directory, which it creates if needed. load.hlog
 // has both for each interval of the whole run, tagged latency and service, by intended time; latency.hgrm and service.hgrm are
 // of the measured phase. Each file appears whole or not at all.
 func (r *OpenResult) Write(dir string) error {
@@ -61,7 +60,7 @@ func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
 	}
 }
 
-// histogramsOf makes histograms of the requests intended in [from, to); requests are in order.
+// histogramsOf uses the requests intended in [from, to); requests are in order.
 func histogramsOf(requests []load.Request, from, to time.Duration) (latency, service *measure.Hist) {
 	latency, service = measure.NewHist(), measure.NewHist()
 	first := sort.Search(len(requests), func(i int) bool { return requests[i].Intended >= from })

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// own writes files into a folder, and gives the path of one of them.
 func own(t *testing.T, first string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -24,7 +23,6 @@ func own(t *testing.T, first string, files map[string]string) string {
 	return filepath.Join(dir, first)
 }
 
-// orders is a scenario as a person would write it.
 var orders = map[string]string{
 	"orders.yaml": `about: Orders that are charged, reserved and mailed.
 program: orders.ir
@@ -52,8 +50,8 @@ arrivals: poisson:200/s
 	"vague.yaml": "about: its end is not checked\nprogram: fails.ir\ninput: {n: 1}\nactions: {work: }\nchecks: []\n",
 }
 
-// TestOwnScenarios runs a person's own scenarios, whose actions take time and fail: every instance must end as the reference
-// interpreter says, in one of the ways that are right, after as many node runs.
+// Actions of a person's own scenarios take time and fail. Every instance must end in one of the ways of the reference
+// interpreter, after as many node runs.
 func TestOwnScenarios(t *testing.T) {
 	file := own(t, "orders.yaml", orders)
 	dir := filepath.Dir(file)
@@ -78,7 +76,7 @@ func TestOwnScenarios(t *testing.T) {
 	}
 }
 
-// TestWrongEndsAreSeen plants wrong expectations: of a failure, of its action, and of the number of node runs.
+// Wrong expectations are planted: of a failure, of its action, and of the number of node runs.
 func TestWrongEndsAreSeen(t *testing.T) {
 	dir := filepath.Dir(own(t, "fails.yaml", orders))
 	for name, c := range map[string]struct {
@@ -96,7 +94,7 @@ func TestWrongEndsAreSeen(t *testing.T) {
 		"nothing":  {func(k *bench.Case) { k.Mix.Workloads[0].Ends = nil }, "nothing says how its instances should end"},
 	} {
 		list := cases(t, bench.CaseOptions{Scenarios: []string{filepath.Join(dir, "fails.yaml")}})
-		for i := range list[0].Mix.Workloads { // only those that fail
+		for i := range list[0].Mix.Workloads {
 			list[0].Mix.Workloads[i] = list[0].Mix.Workloads[failing(t, &list[0])]
 		}
 		c.plant(&list[0])
@@ -128,7 +126,6 @@ func failing(t *testing.T, k *bench.Case) int {
 	return 0
 }
 
-// TestCasesOfFiles wants what a person could mean, and one line for what nobody could.
 func TestCasesOfFiles(t *testing.T) {
 	file := own(t, "orders.yaml", orders)
 	other := own(t, "chain.yaml", map[string]string{"chain.yaml": "about: another chain\ngenerate: {shape: chain, steps: = size}\nsizes: {default: [2, 3]}\n"})

@@ -18,8 +18,8 @@ import (
 
 // Plant is a fault of known size in every run, to test what compares runs. The zero value is none.
 type Plant struct {
-	// Slowdown has the engines' process burn extra processor time: 0.1 is a tenth of what the run uses otherwise, its own and
-	// the server's. With one instance in flight, it is a tenth of the elapsed time.
+	// Slowdown has the engines' process burn extra processor time: 0.1 is a tenth of what the run uses otherwise, the server's
+	// included. With one instance in flight, it is a tenth of the elapsed time.
 	Slowdown float64
 	// RowsPerNode are additional rows read per node run. Backends without a server read none.
 	RowsPerNode int
@@ -32,7 +32,6 @@ func (p Plant) validate() error {
 	return nil
 }
 
-// warnings describe the planted fault in a record.
 func (p Plant) warnings() []string {
 	if p == (Plant{}) {
 		return nil
@@ -46,7 +45,6 @@ func (p Plant) table(ctx context.Context, open designs.OpenOptions, nodeRuns int
 	return p.exec(ctx, open, fmt.Sprintf("CREATE TABLE %s AS SELECT i FROM generate_series(1, %d) i", pgx.Identifier{open.Schema, plantTable}.Sanitize(), nodeRuns*p.RowsPerNode))
 }
 
-// read reads the table once, as part of the run.
 func (p Plant) read(ctx context.Context, open designs.OpenOptions) error {
 	return p.exec(ctx, open, "SELECT count(*) FROM "+pgx.Identifier{open.Schema, plantTable}.Sanitize())
 }
@@ -75,7 +73,7 @@ func (p Plant) exec(ctx context.Context, open designs.OpenOptions, statement str
 // payEvery is how often a slowed run burns what is due: asking costs a fraction of a millisecond.
 const payEvery = 10 * time.Millisecond
 
-// slowed burns processor time while actions are executed. Nil does nothing.
+// Nil does nothing.
 type slowed struct {
 	share      float64
 	wall       bool // the share is of elapsed time
@@ -83,12 +81,11 @@ type slowed struct {
 
 	mu    sync.Mutex
 	began time.Time
-	used  measure.Used // at the beginning
+	used  measure.Used
 	last  time.Time
 	burnt time.Duration
 }
 
-// slow returns what slows a run down; nil for nothing.
 func (p Plant) slow(processors measure.Processors, inFlight int) *slowed {
 	if p.Slowdown == 0 {
 		return nil
@@ -96,7 +93,7 @@ func (p Plant) slow(processors measure.Processors, inFlight int) *slowed {
 	return &slowed{share: p.Slowdown, wall: inFlight == 1, processors: processors}
 }
 
-// begin is called before the first action. before is what was used by then.
+// begin is called before the first action, with what was used by then.
 func (s *slowed) begin(before measure.Used) {
 	if s == nil {
 		return
@@ -107,7 +104,7 @@ func (s *slowed) begin(before measure.Used) {
 	s.last = s.began
 }
 
-// executor wraps an executor so that it pays before each action.
+// executor pays before each action.
 func (s *slowed) executor(e worker.Executor) worker.Executor {
 	if s == nil {
 		return e
@@ -132,7 +129,6 @@ func (s *slowed) pay(force bool) {
 	s.last = time.Now()
 }
 
-// work returns what the run has used for itself.
 func (s *slowed) work() time.Duration {
 	if s.wall {
 		return time.Since(s.began) - s.burnt

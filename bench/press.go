@@ -18,10 +18,9 @@ import (
 	"pulley/reports/record"
 )
 
-// pressed is the pressure on a run's store; nil: none.
 type pressed struct{ running *pressure.Running }
 
-// press puts a run's store under its case's pressure, and adapts the engines' connections.
+// press also adapts the engines' connections.
 func (r *runner) press(ctx context.Context, k *Case, b backend.Backend, open *designs.OpenOptions) (*pressed, error) {
 	if !k.Pressure.OnStore() {
 		return nil, nil
@@ -58,7 +57,7 @@ func (p *pressed) endIn(ctx context.Context, sample *record.Sample) {
 	}
 }
 
-// leaveOutReaders drops the counters that concurrent readers distort, and returns a warning of it.
+// leaveOutReaders drops counters that concurrent readers distort.
 func leaveOutReaders(k *Case, c *record.Counters) []string {
 	if k.Pressure.Readers == 0 {
 		return nil
@@ -67,7 +66,6 @@ func leaveOutReaders(k *Case, c *record.Counters) []string {
 	return []string{"rows read, statements and commits are null: readers beside the load add to them"}
 }
 
-// sleeperSource is the program of an instance that sleeps for longer than any run.
 const sleeperSource = `fn main(input: [], output: []):
     sleep 30 * 24 * 3600
 `

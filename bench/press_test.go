@@ -10,8 +10,7 @@ import (
 	"pulley/scenarios"
 )
 
-// TestUnderPressure runs a scenario under all pressures at once: the results are right, and the figures that readers would
-// spoil are missing.
+// Under all pressures at once, the results are right, and the figures that readers distort are missing.
 func TestUnderPressure(t *testing.T) {
 	list := cases(t, bench.CaseOptions{Scenarios: []string{"fanout"}, Sizes: []string{"10"}})
 	list[0].Pressure = scenarios.Pressure{
@@ -34,7 +33,6 @@ func TestUnderPressure(t *testing.T) {
 	}
 }
 
-// TestPayloadsAreSmallWithoutPressure: the undisturbed twin of a scenario with large results has small ones.
 func TestPayloadsAreSmallWithoutPressure(t *testing.T) {
 	list := cases(t, bench.CaseOptions{Scenarios: []string{"large-payloads"}, Sizes: []string{"2,3"}, Undisturbed: true})
 	if len(list) != 4 {
@@ -42,7 +40,7 @@ func TestPayloadsAreSmallWithoutPressure(t *testing.T) {
 	}
 	for i, k := range list {
 		least, most := 1, 1000
-		if i%2 == 1 { // behind its twin
+		if i%2 == 1 {
 			least, most = 100_000, 200_000
 		}
 		if n := len(k.Workload.Expected); n < least || n > most {
@@ -60,7 +58,7 @@ func TestPayloadsAreSmallWithoutPressure(t *testing.T) {
 	}
 }
 
-// TestPressureOfAScenario: a scenario's own pressure and load count, and it can be run without the first.
+// A scenario's own pressure and load count. It can be run without the pressure.
 func TestPressureOfAScenario(t *testing.T) {
 	list := cases(t, bench.CaseOptions{Scenarios: []string{"network", "chain"}, Sizes: []string{"2"}, Undisturbed: true})
 	var names []string

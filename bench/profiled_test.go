@@ -12,8 +12,8 @@ import (
 	"pulley/reports/record"
 )
 
-// TestProfiled compares with a profile: the stages of each run add up to its processor time, the rows show them, and each has a file
-// that go tool pprof reads. A comparison without one in the same directory leaves no file of the one before.
+// The stages of each run must add up to its processor time, the rows must show them, and go tool pprof must read each row's
+// file. A later comparison without a profile in the same directory leaves no file.
 func TestProfiled(t *testing.T) {
 	cfg := bench.CompareConfig{
 		Cases: cases(t, bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"10"}}), Backends: specs(t, "memory", "push"), Runs: 2,

@@ -8,7 +8,7 @@ import (
 	"pulley/reports/record"
 )
 
-// ProgressPrinter returns a function for CompareConfig.Progress. On a terminal it updates one line, elsewhere it writes a line
+// ProgressPrinter returns a function for CompareConfig.Progress. On a terminal it updates one line; elsewhere it writes a line
 // per ended run.
 func ProgressPrinter(w io.Writer, terminal bool, now func() time.Time) func(Progress) {
 	began := now()
@@ -53,7 +53,7 @@ func verdict(s *record.Sample) string {
 	return "INVALID: " + reason
 }
 
-// remaining estimates the rest from the runs so far; the first ones tell little.
+// remaining estimates the rest from the runs so far; the first ones show little.
 func remaining(p Progress, elapsed time.Duration) string {
 	if p.Done < 3 || p.Done == p.Total {
 		return ""

@@ -21,17 +21,15 @@ import (
 	"pulley/reports/record"
 )
 
-// application begins the name of every session of a measured run.
 const application = "pulley bench"
 
-// An engine alone on its store leases whatever a commit makes ready: fetching a left-behind task would need a claim, which
-// costs as much as its completion. So many tasks wait for a while; their leases are long enough not to be renewed.
+// An engine alone on its store leases whatever a commit makes ready: a claim for a left-behind task would cost as much as its
+// completion. So many tasks wait for a while; their leases are long enough not to be renewed.
 const (
 	prefetch = 500_000
 	lease    = time.Minute
 )
 
-// leaveWithin bounds how long the sessions of an ended run may remain.
 const leaveWithin = time.Minute
 
 type runner struct {
@@ -40,9 +38,9 @@ type runner struct {
 	sampler    *measure.ActivitySampler
 	server     *record.Postgres
 	processors measure.Processors
-	profiled   *profile.Profile // of the last run; nil: none
+	profiled   *profile.Profile
 	serial     int
-	prefix     string // of schemas
+	prefix     string
 }
 
 func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
@@ -231,16 +229,14 @@ func (r *runner) profile() (end func(*record.CPU) error, err error) {
 	}, nil
 }
 
-// workers are the engines of a run, each with its own connections.
 type workers struct {
 	engines  []*engine.Engine
 	backends []backend.Backend
 }
 
-// workerPool is the number of engines, and their observers.
 type workerPool struct {
 	workers, engines int
-	observer         func() engine.Observer // called for each engine
+	observer         func() engine.Observer
 }
 
 // startWorkers opens the backends and starts the engines. Without a server, all engines must share one backend.
@@ -278,7 +274,6 @@ func startWorkers(ctx context.Context, actions worker.Executor, spec designs.Spe
 	return c, nil
 }
 
-// stop stops the engines concurrently and waits for them.
 func (c *workers) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
@@ -291,7 +286,6 @@ func (c *workers) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// clear cleans up ended instances, as engines do periodically.
 func (c *workers) clear(ctx context.Context) error {
 	b := c.backends[0]
 	for shard := range b.Shards() {

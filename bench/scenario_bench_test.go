@@ -14,15 +14,15 @@ import (
 	"pulley/reports/record"
 )
 
-// What the benchmarks run: narrowed down with -bench, as in -bench 'Scenario/scenario=fanout/backend=push$',
-// and moved with these, as in `go test -bench . ./bench -args -in-flight 100`.
+// -bench selects benchmarks, as in -bench 'Scenario/scenario=fanout/backend=push$'. These flags change them, as in `go test
+// -bench . ./bench -args -in-flight 100`.
 var (
 	benchInFlight = flag.Int("in-flight", 1000, "BenchmarkScenario: instances at once")
 	benchWorkers  = flag.Int("workers", 2000, "BenchmarkScenario: actions at once")
 	benchMinNodes = flag.Int("min-nodes", 20_000, "BenchmarkScenario: node runs in one operation at least")
 )
 
-// benchScenarios are shapes that cost different things, at sizes that tell growth from a constant.
+// benchScenarios are shapes that cost different things, at sizes that show growth.
 var benchScenarios = []struct {
 	name  string
 	sizes []int
@@ -35,11 +35,11 @@ var benchScenarios = []struct {
 	{"pipeline", []int{100}},
 }
 
-// benchBackends are the designs as they are at their best, and what none can outdo.
+// benchBackends are the designs at their best, and memory, which none can outdo.
 var benchBackends = []string{"memory", "push", "journal", "eager", "pull:scan=app:batch=256", "pull:scan=sql:batch=256"}
 
-// BenchmarkScenario is every scenario on every backend under load. An operation is one run: its own schema, many
-// instances, each result and each node run checked. ns/op is from the first submission to the last result.
+// BenchmarkScenario is every scenario on every backend under load. An operation is one run: its own schema, many instances,
+// each result and each node run checked. ns/op is from the first submission to the last result.
 func BenchmarkScenario(b *testing.B) {
 	units()
 	for _, s := range benchScenarios {
@@ -55,7 +55,6 @@ func BenchmarkScenario(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency is one instance after the other: what a hop, and an instance, takes when nothing else is going on.
 func BenchmarkLatency(b *testing.B) {
 	units()
 	for _, s := range []struct {
@@ -70,18 +69,17 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// units says which way is better, in benchstat's own words.
+// units prints benchstat's own words for which way is better.
 func units() {
 	for _, u := range betterUnits {
 		fmt.Println("Unit " + u)
 	}
 }
 
-// betterUnits are the units that measureRuns reports.
 var betterUnits = []string{"nodes/s better=higher", "p50-ns/hop better=lower", "p99-ns/hop better=lower", "p50-ns/instance better=lower", "p99-ns/instance better=lower",
 	"rows/node better=lower", "statements/node better=lower", "commits/node better=lower", "WAL-B/node better=lower"}
 
-// measureRuns makes b.N runs and reports the mean of each figure. One that was not valid fails the benchmark.
+// measureRuns reports the mean of each figure of b.N runs. An invalid run fails the benchmark.
 func measureRuns(b *testing.B, scenario, backend string, size int, cfg bench.CompareConfig) {
 	specs, err := designs.ParseAll([]string{backend})
 	if err != nil {
@@ -112,7 +110,6 @@ func measureRuns(b *testing.B, scenario, backend string, size int, cfg bench.Com
 	sum.report(b)
 }
 
-// means are sums over the runs of a benchmark.
 type means struct {
 	units []string
 	sums  map[string]float64
@@ -130,7 +127,6 @@ func (m *means) add(unit string, v float64) {
 	m.runs[unit]++
 }
 
-// row adds what the record has; a figure that could not be measured is left out.
 func (m *means) row(r *record.Row) {
 	if r.NodesPerS != nil {
 		m.add("nodes/s", r.NodesPerS.Median)

@@ -27,10 +27,10 @@ type TestbedSpec struct {
 	Case    Case
 	Backend designs.Spec
 
-	DSN string // of the database; may be empty if the backend needs none
+	DSN string // may be empty if the backend needs no database
 	Way string // how the server was obtained
 
-	Workers int // actions that an engine runs at once. Zero: the scenario's, else 2,000
+	Workers int // per engine. Zero: the scenario's, else 2,000
 	Engines int // on the store. Zero: the scenario's, else 1
 
 	// InFlight bounds the open instances: further ones are dropped and counted. Zero: 5,000, fewer if they are large.
@@ -39,9 +39,9 @@ type TestbedSpec struct {
 
 // OpenRun is the load put on a testbed.
 type OpenRun struct {
-	// Arrivals may be open or closed; of a closed process the first number is used.
+	// Arrivals may be open or closed. Of a closed process the first number is used.
 	Arrivals arrivals.Arrivals
-	Seed     uint64 // of the arrivals
+	Seed     uint64 // for the arrivals
 
 	// WarmUp is the longest warm-up; the run's data determine its end. With WarmUpFixed it is exact.
 	WarmUp      time.Duration
@@ -49,7 +49,7 @@ type OpenRun struct {
 	Measure     time.Duration // duration after the longest warm-up; more than 0
 	Drain       time.Duration // bounds the wait for instances open at the end. Zero: 10 s
 
-	Percentile float64 // by which the run is judged. Zero: 99
+	Percentile float64 // judges the run. Zero: 99
 	Objectives []scenarios.Objective
 	Limits     load.Limits
 
@@ -58,7 +58,7 @@ type OpenRun struct {
 
 // OpenProgress is the state of a run.
 type OpenProgress struct {
-	Elapsed, End           time.Duration // End is the arrivals' end
+	Elapsed, End           time.Duration
 	Sent, Ended, Dropped   int
 	InFlight, InFlightMost int
 	Draining               bool
@@ -74,10 +74,9 @@ type Testbed struct {
 	workers *workers
 	pressed *pressed
 	open    designs.OpenOptions
-	left    bool // instances of an earlier run are still open
+	left    bool // an earlier run's instances are still open
 }
 
-// Defaults of a testbed.
 const (
 	openWorkers       = 2000
 	openInFlight      = 5000
@@ -141,7 +140,6 @@ func (t *Testbed) Workers() int { return t.spec.Workers }
 // Engines is the number of engines on the store.
 func (t *Testbed) Engines() int { return t.spec.Engines }
 
-// startWorkers creates a schema and starts engines on it.
 func (t *Testbed) startWorkers(ctx context.Context) (err error) {
 	spec := t.spec
 	t.open = designs.OpenOptions{}
@@ -162,7 +160,6 @@ func (t *Testbed) startWorkers(ctx context.Context) (err error) {
 	return err
 }
 
-// fire stops the engines and drops the schema.
 func (t *Testbed) fire(ctx context.Context) error {
 	var errs []error
 	if t.workers != nil {
@@ -189,7 +186,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 	return err
 }
 
-// Renew replaces the engines and the store, if an earlier run left instances open. Run does that itself.
+// Renew replaces the engines and the store if an earlier run left instances open. Run does that itself.
 func (t *Testbed) Renew(ctx context.Context) error {
 	if !t.left && t.workers != nil {
 		return nil
@@ -223,8 +220,8 @@ func (t *Testbed) Run(ctx context.Context, o OpenRun) (*record.Load, error) {
 }
 
 // Observe puts load on the testbed and returns its record and what became of every instance. The error is one of the request,
-// of the engines, or ctx's cause; defects of the run are in its findings. If ctx ends during the measurement, Observe returns
-// what was measured along with the error.
+// of the engines, or ctx's cause; defects of the run are in its findings. If ctx ends during the measurement, Observe also
+// returns what was measured.
 func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	o.Drain = cmp.Or(o.Drain, openDrain)
 	o.Percentile = cmp.Or(o.Percentile, 99)
@@ -271,7 +268,6 @@ func (o OpenRun) validate() error {
 	return nil
 }
 
-// relay passes engine events to the watch of the current run.
 type relay struct{ watch atomic.Pointer[watch] }
 
 func (r *relay) observer() engine.Observer {
@@ -294,5 +290,4 @@ func (r *relay) with(tell func(*watch)) {
 	}
 }
 
-// cores is the number of processors that the program may use.
 func cores() int { return runtime.GOMAXPROCS(0) }

@@ -16,14 +16,13 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// drainPatience is how long what is open at the end of a run may take. It is several times the lease: on a slow machine a call may be
-// given up, and what it was to lease is given out again only when that is over.
+// drainPatience is several times the lease: on a slow machine a call may time out, and what it was to lease is leased again
+// only when its lease has expired.
 const drainPatience = 10 * time.Minute
 
-// anyMachine are limits that say nothing of the machine, which is busy with other tests.
+// anyMachine are limits without a demand on the machine, which is busy with other tests.
 var anyMachine = load.Limits{RateError: 1e9, LagLeast: time.Hour, BusyShare: 2, OthersShare: 2, DriftShare: 1e9, GrowthShare: 1e9}
 
-// testbed opens one for a test.
 func testbed(t *testing.T, spec bench.TestbedSpec) *bench.Testbed {
 	t.Helper()
 	bed, err := bench.OpenTestbed(t.Context(), spec)
@@ -66,8 +65,8 @@ func put(t *testing.T, bed *bench.Testbed, text string, o bench.OpenRun) *bench.
 	}
 }
 
-// TestOpenRuns puts one testbed under several loads, of a person's own scenario, whose actions take time and fail. All that
-// was intended must be sent and end, rightly.
+// One testbed has several loads of a person's own scenario, whose actions take time and fail. All that was intended must be
+// sent and end correctly.
 func TestOpenRuns(t *testing.T) {
 	file := own(t, "orders.yaml", orders)
 	for _, name := range depth.Of([]string{"memory", "push:connections=2"}, few("push", "journal", "pull", "eager")) {
@@ -94,7 +93,6 @@ func TestOpenRuns(t *testing.T) {
 	}
 }
 
-// dsn is of a database for a backend; empty for one that needs none.
 func dsn(t *testing.T, name string) string {
 	t.Helper()
 	if !specs(t, name)[0].NeedsPostgres() {

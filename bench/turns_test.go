@@ -14,8 +14,7 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// TestEnginesTakeTurns wants every engine of a testbed to be handed as many instances as the others, whether they come one
-// at a time or together.
+// Each engine of a testbed must receive as many instances as the others, whether they come one at a time or together.
 func TestEnginesTakeTurns(t *testing.T) {
 	list, err := Cases(CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"1"}})
 	if err != nil {
@@ -46,7 +45,7 @@ func TestEnginesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestLeftoversCostTheEngines wants new engines after a run that left instances, and the same ones after one that did not.
+// A run that leaves instances must cost the engines; a run that does not must keep them.
 func TestLeftoversCostTheEngines(t *testing.T) {
 	list, err := Cases(CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"1"}})
 	if err != nil {
@@ -70,7 +69,6 @@ func TestLeftoversCostTheEngines(t *testing.T) {
 	}
 }
 
-// turnsBed is a testbed that counts what each engine has submitted.
 type turnsBed struct {
 	*Testbed
 	submitted []*atomic.Int64

@@ -16,7 +16,6 @@ import (
 	"pulley/reports/record"
 )
 
-// latencies are the histograms of one or more runs.
 type latencies struct {
 	hop      *measure.Hist
 	instance *measure.Hist
@@ -40,23 +39,22 @@ func (l *latencies) warnings() []string {
 type watch struct {
 	*ledger
 	finished        time.Time
-	spans           []int64 // of instances, in the order of received results
+	spans           []int64 // by instance, in the order of received results
 	ends            int
-	ended           chan backend.Instance // to the receiver; has capacity for each client
+	ended           chan backend.Instance // to the receiver, with capacity for each client
 	stale           atomic.Int64
 	foreignSessions atomic.Int64 // events of instances that nobody submitted
 
 	shared  bool            // the engines also work, or worked, for other runs
-	engines []*atomic.Int64 // node runs and sleeps that each engine applied
+	engines []*atomic.Int64 // node runs and sleeps applied, by engine
 
 	mu       sync.Mutex
 	problems []string
 }
 
-// problemsMax bounds the engine's problems that a run reports.
 const problemsMax = 5
 
-// newWatch returns a watch of so many instances; each client has one in flight.
+// Each client has one instance in flight.
 func newWatch(lot *instanceBatch, instances, clients int) *watch {
 	return &watch{ledger: newLedger(lot, instances), spans: make([]int64, instances), ended: make(chan backend.Instance, clients)}
 }
@@ -78,7 +76,6 @@ func (w *watch) observer() engine.Observer {
 	}
 }
 
-// problem keeps the first problems of an engine.
 func (w *watch) problem(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +84,6 @@ func (w *watch) problem(err error) {
 	}
 }
 
-// notes are for a reader of the run and do not make it invalid.
 func (w *watch) notes() []string {
 	var out []string
 	if n := w.stale.Load(); n > 0 {
@@ -173,7 +169,7 @@ func (w *watch) answered(c backend.Completion, o backend.Outcome, err error, at 
 	}
 }
 
-// end sends an ended instance to the receiver, once. If a COMMIT was lost, an end may be reported twice.
+// end sends an ended instance to the receiver, once. After a lost COMMIT an end may be reported twice.
 func (w *watch) end(in backend.Instance, _ time.Time) {
 	a := w.on(in.ID)
 	if a == nil {
@@ -182,7 +178,7 @@ func (w *watch) end(in backend.Instance, _ time.Time) {
 	defer a.mu.Unlock()
 	if !a.ended {
 		a.ended = true
-		w.ended <- in // never blocks: capacity for each client
+		w.ended <- in // capacity for each client
 	}
 }
 
@@ -199,7 +195,6 @@ func (w *watch) open() (uuid.UUID, bool) {
 	return uuid.Nil, false
 }
 
-// received notes that an instance's client has its result, and returns the client and the instance's duration.
 func (w *watch) received(id uuid.UUID, at time.Time) (client int, waited time.Duration) {
 	a := w.account(id) // exists: its end was received
 	defer a.mu.Unlock()
@@ -210,12 +205,11 @@ func (w *watch) received(id uuid.UUID, at time.Time) (client int, waited time.Du
 }
 
 func (w *watch) note(id uuid.UUID, at time.Time) {
-	a := w.account(id) // exists: its end was received
+	a := w.account(id)
 	defer a.mu.Unlock()
 	a.received = w.since(at)
 }
 
-// query waits for an instance that may have ended without a notification.
 func (w *watch) query(ctx context.Context, e *engine.Engine) {
 	if id, ok := w.open(); ok {
 		if in, err := e.Wait(ctx, id); err == nil {
@@ -241,7 +235,7 @@ func (w *watch) latencies() *latencies {
 	return lat
 }
 
-// fill adds the observations to the sample and checks them against the plan. It is called when nothing is running any more.
+// fill adds the observations to the sample and checks them against the plan. It is called when nothing runs any more.
 func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Valid = true
 	s.ElapsedNS = int64(w.finished.Sub(w.began))
@@ -258,7 +252,7 @@ func (w *watch) fill(s *record.Sample, lat *latencies) {
 	s.Warnings = append(s.Warnings, w.notes()...)
 }
 
-// total returns the number of node runs if instances differ in it, else zero.
+// total is 0 if all instances have the same number of node runs.
 func (w *watch) total(s *record.Sample) int {
 	total, alike := 0, true
 	for i := range w.instances {
@@ -275,7 +269,7 @@ func (w *watch) total(s *record.Sample) int {
 	return total
 }
 
-// miscounted describes what is wrong with an instance's number of node runs; empty: nothing.
+// miscounted is empty if nothing is wrong.
 func miscounted(a *account, least, most int) string {
 	switch runs := int(a.runs); {
 	case runs >= least && runs <= most:
@@ -287,7 +281,7 @@ func miscounted(a *account, least, most int) string {
 	}
 }
 
-// doubts describes, for each check, the first instance that failed it: an instance must make as many node runs as its workload,
+// doubts describes, for each check, the first instance that failed it. An instance must make as many node runs as its workload,
 // each attempt applied once.
 func (w *watch) doubts() []string {
 	var count, twice string
@@ -296,7 +290,7 @@ func (w *watch) doubts() []string {
 		a.mu.Lock()
 		if w.shared && !a.ended {
 			a.mu.Unlock()
-			continue // it was not sent, or is still open
+			continue // not sent, or still open
 		}
 		if least, most := w.batch.nodes(i); count == "" && !w.batch.expected[w.batch.of(i)].workload.Unchecked.Nodes {
 			count = miscounted(a, least, most)

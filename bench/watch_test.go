@@ -14,7 +14,6 @@ import (
 	"pulley/scenarios"
 )
 
-// measured compares a program with itself on memory, and gives a sample.
 func measured(t *testing.T, source, expected string, nodes int) *record.Sample {
 	t.Helper()
 	g, err := graph.CompileText("watched.ir", []byte(source), ir.Limits{})
@@ -35,8 +34,7 @@ func measured(t *testing.T, source, expected string, nodes int) *record.Sample {
 	return &out.Manifest.Samples[0]
 }
 
-// TestRunsAreCountedWithoutRetriesAndSleeps has more completions than node runs of actions, and a hop that
-// comes after a sleep, whose time TestLedgerHops looks at.
+// The program has more completions than node runs of actions, and a hop after a sleep. TestLedgerHops checks that hop's time.
 func TestRunsAreCountedWithoutRetriesAndSleeps(t *testing.T) {
 	s := measured(t, "fn main(input: [], output: [x]):\n    x = @flaky(times=2) [retry: 2]\n    sleep 0.01\n    x = @add(a=x, b=1)\n", "4", 2)
 	if !s.Valid || s.HopNS == nil {

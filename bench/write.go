@@ -34,10 +34,9 @@ func (c *Comparison) Write(dir string) error {
 	return c.writeProfiles(dir)
 }
 
-// profilePattern matches the profiles' files.
 const profilePattern = "cpu-*.pb.gz"
 
-// writeProfiles writes a profile for each row that has one, for go tool pprof, and removes those of an earlier comparison.
+// Files of an earlier comparison are removed.
 func (c *Comparison) writeProfiles(dir string) error {
 	old, err := filepath.Glob(filepath.Join(dir, profilePattern))
 	if err != nil {
@@ -57,7 +56,6 @@ func (c *Comparison) writeProfiles(dir string) error {
 	return nil
 }
 
-// Valid reports whether every run is valid.
 func (c *Comparison) Valid() bool {
 	return !slices.ContainsFunc(c.Manifest.Samples, func(s record.Sample) bool { return !s.Valid })
 }

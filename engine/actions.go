@@ -6,21 +6,21 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// actions holds the contexts of running tasks by id. Ids ascend, so tasks that started together share a page: their contexts are
-// allocated at once, and the map stays small.
+// actions holds the contexts of running tasks by id. Ids ascend, so tasks that started together share a page: one allocation
+// for all, and a small map.
 type actions struct {
-	pages  map[dispatch.TaskID]*actionPage // by id / pageActions, if a task runs there
-	newest *actionPage                     // the last one made; at is its id / pageActions
+	pages  map[dispatch.TaskID]*actionPage // keys: id / pageActions
+	newest *actionPage
 	at     dispatch.TaskID
 }
 
-// pageActions is the number of contexts of a page. A context that an action keeps beyond its end keeps the page's memory.
+// pageActions is the number of contexts of a page. An action that keeps its context beyond its end keeps the page's memory.
 const pageActions = 16
 
 type actionPage struct {
 	contexts [pageActions]actionContext
 	running  [pageActions]bool
-	count    int // number of running tasks
+	count    int
 }
 
 func (a *actions) add(parent context.Context, id dispatch.TaskID) *actionContext {
@@ -50,7 +50,7 @@ func (a *actions) get(id dispatch.TaskID) *actionContext {
 	return &p.contexts[id%pageActions]
 }
 
-// remove forgets the context of a task, which may still use it.
+// The task may still use its context.
 func (a *actions) remove(id dispatch.TaskID) {
 	p := a.pages[id/pageActions]
 	p.running[id%pageActions] = false

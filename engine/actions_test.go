@@ -6,7 +6,6 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// TestActionsOnPages compares the table with a map, over starts and ends in any order.
 func TestActionsOnPages(t *testing.T) {
 	a := actions{pages: map[dispatch.TaskID]*actionPage{}}
 	plain := map[dispatch.TaskID]*actionContext{}
@@ -37,8 +36,6 @@ func TestActionsOnPages(t *testing.T) {
 	}
 }
 
-// TestActionsAreAllocatedTogether checks that consecutive tasks cost one allocation for each page, also if each ends before the
-// next starts.
 func TestActionsAreAllocatedTogether(t *testing.T) {
 	a := actions{pages: map[dispatch.TaskID]*actionPage{}}
 	id, ctx := dispatch.TaskID(0), t.Context()

@@ -16,13 +16,12 @@ import (
 	"pulley/engine/worker"
 )
 
-// They make this test binary an engine whose only action always fails, and kills the process at a given attempt.
+// These variables make this test binary an engine whose only action always fails, and kills the process at a given attempt.
 const (
-	attemptsEnv = "PULLEY_TEST_ATTEMPTS" // where the store is
+	attemptsEnv = "PULLEY_TEST_ATTEMPTS"
 	diesEnv     = "PULLEY_TEST_DIES"
 )
 
-// TestChildAttempts is the child process of the test below; otherwise it does nothing.
 func TestChildAttempts(t *testing.T) {
 	c := childOf(t, attemptsEnv)
 	if c == nil {
@@ -30,7 +29,7 @@ func TestChildAttempts(t *testing.T) {
 	}
 	c.run(engine.Config{
 		Lease: childLease,
-		Observer: engine.Observer{ // each line is written before anything else happens
+		Observer: engine.Observer{
 			Started: func(task backend.Task, _ time.Time) { fmt.Println("started", task.Attempt, task.Lease.Token) },
 			Ended:   func(inst backend.Instance, _ time.Time) { fmt.Println("ended", inst.Status, inst.Failure) },
 		},
@@ -44,7 +43,6 @@ func attempt(_ context.Context, call worker.Call) (any, error) {
 	return nil, killSelf()
 }
 
-// attempts runs such an engine until it dies or an instance ends, and returns its output.
 func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 	s.Helper()
 	end, err := s.runChild("TestChildAttempts", attemptsEnv, diesEnv+"="+dies, func(said string) {
@@ -59,8 +57,8 @@ func (s *site) attempts(dies string) (starts [][2]int64, end string) {
 	return starts, end
 }
 
-// TestRetriesAreCountedAcrossACrash kills an engine during the second attempt of three. The next engine must run the second
-// attempt again, with a new token, and the third, and no more.
+// An engine is killed during the second attempt of three. The next engine must run the second attempt again with a new token,
+// then the third, and no more.
 func TestRetriesAreCountedAcrossACrash(t *testing.T) {
 	onEveryDatabase(t, func(s *site) {
 		s.lease = childLease
@@ -88,7 +86,6 @@ func TestRetriesAreCountedAcrossACrash(t *testing.T) {
 	})
 }
 
-// store submits an instance for any engine to run.
 func (s *site) store(b backend.Backend, p *plan.Program) {
 	s.Helper()
 	out, err := b.Submit(s.ctx, []backend.Submission{{ID: uuid.New(), Program: p, Input: []byte(`{}`)}}, granted(0))

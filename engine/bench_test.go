@@ -9,8 +9,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// BenchmarkInstance measures the engine's own share: it runs one instance after another on a store that costs almost nothing. The
-// metric counts node runs, both actions and barriers.
+// BenchmarkInstance measures the engine's own share: the store costs almost nothing. The metric counts actions and barriers.
 func BenchmarkInstance(b *testing.B) {
 	for _, c := range []struct {
 		name    string
@@ -35,7 +34,6 @@ func BenchmarkInstance(b *testing.B) {
 	}
 }
 
-// BenchmarkManyChains runs a thousand instances at once.
 func BenchmarkManyChains(b *testing.B) {
 	store := memory.New(memory.Options{Shards: 4})
 	defer store.Close()

@@ -32,7 +32,7 @@ func (e *Engine) call(c *dispatch.Call) {
 	reply := e.callBackend(ctx, c)
 	reply.Call = c.ID
 	ev := loopEvent{call: c, reply: &reply}
-	if c.Op == dispatch.OpRenew && c.Grant.Lease == e.cfg.Lease && reply.Err == nil { // a renewal
+	if c.Op == dispatch.OpRenew && c.Grant.Lease == e.cfg.Lease && reply.Err == nil {
 		ev.ended = e.endedElsewhere(ctx, c.Leases, reply.Held, begun.Add(c.Grant.Lease/2))
 	}
 	shift(&reply.Committed, skew)
@@ -43,9 +43,9 @@ func (e *Engine) call(c *dispatch.Call) {
 	e.events.put(ev) // the loop reads until the last call has ended
 }
 
-// endedElsewhere looks up the instances of lost leases, and returns those that have ended: another engine cancelled or completed
-// them. Their tasks here are cancelled with that cause; the task of any other instance may be another engine's now. The renewal's
-// reply waits for this, so it ends at the deadline. If it fails, the leases are merely lost.
+// endedElsewhere returns those instances of lost leases that another engine cancelled or completed. Their tasks here are
+// cancelled with that cause. The task of any other instance may be another engine's now. The renewal's reply waits for this
+// lookup, so the lookup ends at the deadline. If it fails, the leases are merely lost.
 func (e *Engine) endedElsewhere(ctx context.Context, leases []backend.Lease, held []bool, deadline time.Time) (ended []backend.Instance) {
 	var ids []uuid.UUID
 	for i, lease := range leases {
@@ -76,7 +76,7 @@ func (e *Engine) skew() time.Duration {
 	return time.Until(e.cfg.Clock())
 }
 
-// shift moves the times of a reply to a clock that differed by skew when the call began.
+// shift takes the skew of the call's begin.
 func shift(c *backend.Committed, skew time.Duration) {
 	if skew == 0 {
 		return
@@ -103,14 +103,14 @@ func (e *Engine) callBackend(ctx context.Context, c *dispatch.Call) (reply dispa
 	case dispatch.OpSweep:
 		reply.Swept, reply.Err = b.Sweep(ctx, c.Shard)
 	case dispatch.OpNotify:
-		reply.Err = b.(backend.Listener).Notify(ctx) // only requested if the backend is a Listener
+		reply.Err = b.(backend.Listener).Notify(ctx) // requested only if the backend is a Listener
 	default:
 		reply.Err = fmt.Errorf("engine: no such call: %s", c.Op)
 	}
 	return reply
 }
 
-// execute runs a task and sends its end to the loop, even if the action ends its goroutine.
+// The end reaches the loop even if the action ends its goroutine.
 func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	done, returned := dispatch.Done{Task: start.ID}, false
 	defer func() {
@@ -136,14 +136,14 @@ func (e *Engine) execute(ctx *actionContext, start *dispatch.Start) {
 	returned = true
 }
 
-// Bounds of the pause before an attempt is redelivered whose worker died while this engine survived.
+// Bounds of the pause before a redelivery after the death of a worker that this engine survived.
 const (
 	redeliveryPauseMin = 100 * time.Millisecond
 	redeliveryPauseMax = 30 * time.Second
 )
 
-// redeliveryPause doubles the pause with each delivery, and takes between a half and all of it, so that attempts that died
-// together do not return together. random is from 0 to 1.
+// redeliveryPause doubles the pause with each delivery, and takes between a half and all of it: attempts that died together do
+// not return together. random is from 0 to 1.
 func redeliveryPause(deliveries int, random float64) time.Duration {
 	rest := redeliveryPauseMin
 	for i := 1; i < deliveries && rest < redeliveryPauseMax; i++ {
@@ -153,8 +153,8 @@ func redeliveryPause(deliveries int, random float64) time.Duration {
 	return rest/2 + time.Duration(random*float64(rest/2))
 }
 
-// listen wakes the loop when another engine makes work ready. If listening fails, polling remains, and listen retries until the
-// engine ends.
+// listen wakes the loop when another engine makes work ready. A failed listen is retried until the engine ends; polling
+// remains.
 func (e *Engine) listen(l backend.Listener) {
 	wake := func() {
 		select {
@@ -173,7 +173,7 @@ func (e *Engine) listen(l backend.Listener) {
 			err = fmt.Errorf("the backend ended it")
 		}
 		if time.Since(begun) > e.cfg.RetryMax {
-			pause = e.cfg.RetryMin // it had worked for a while
+			pause = e.cfg.RetryMin // listening had worked for a while
 		}
 		e.cfg.Observer.problem(fmt.Errorf("listening for other engines' work, tried again in %v: %w", pause, err))
 		if !e.pause(pause) {
@@ -184,7 +184,6 @@ func (e *Engine) listen(l backend.Listener) {
 	}
 }
 
-// pause waits, and reports whether the engine still runs.
 func (e *Engine) pause(pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

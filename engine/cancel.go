@@ -12,13 +12,13 @@ import (
 
 const reasonBytes = 16 << 10
 
-// Cancel ends a running instance as cancelled, with the reason in its failure. Its queued node runs never start, and its running
-// ones change nothing any more: their contexts are cancelled with dispatch.ErrInstanceEnded, here at once, and in other engines
-// at the next renewal, within a third of Config.Lease and two calls of the backend. In an engine that cannot reach the store they
-// are cancelled with dispatch.ErrLeaseLost when the lease expires.
+// Cancel ends a running instance as cancelled, with the reason in its failure. Its queued node runs never start, and its
+// running ones change nothing any more. Their contexts are cancelled with dispatch.ErrInstanceEnded: here at once, in other
+// engines at the next renewal, within a third of Config.Lease and two calls of the backend. An engine that cannot reach the
+// store cancels them with dispatch.ErrLeaseLost when the lease expires.
 //
-// Cancel returns the instance as it is then. An instance that ended before is unchanged, so Cancel may be repeated. It fails with
-// ErrUnknownInstance, or if the store does not answer: then call it again.
+// Cancel returns the instance as it is then. An instance that ended before is unchanged, so Cancel may be repeated. It fails
+// with ErrUnknownInstance, or if the store does not answer: then call it again.
 func (e *Engine) Cancel(ctx context.Context, id uuid.UUID, reason string) (backend.Instance, error) {
 	if err := e.alive(); err != nil {
 		return backend.Instance{}, err
@@ -50,10 +50,9 @@ func (e *Engine) Cancel(ctx context.Context, id uuid.UUID, reason string) (backe
 	return found[0], nil
 }
 
-// ErrCannotCancel means that the backend is no backend.Canceler.
+// ErrCannotCancel means that the backend does not implement backend.Canceler.
 var ErrCannotCancel = errors.New("the backend cannot cancel instances; use another one")
 
-// canceled passes the end of an instance to the loop, to Wait, and to the observer.
 func (e *Engine) canceled(inst backend.Instance) {
 	select {
 	case e.ends <- inst:

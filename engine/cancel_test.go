@@ -18,7 +18,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// holder is an action that ends only with its context.
 type holder struct {
 	began  chan struct{}
 	causes chan error
@@ -35,7 +34,6 @@ func (h *holder) hold(ctx context.Context, _ worker.Call) (any, error) {
 	return nil, ctx.Err()
 }
 
-// next receives from a channel, within the test's time.
 func next[T any](s *site, from <-chan T) T {
 	s.Helper()
 	select {
@@ -81,7 +79,6 @@ const holding = `fn main(input: [n], output: [out]):
         out = "caught"
 `
 
-// TestCancelEndsWhatRunsAndWhatWaits cancels an instance with runs in all slots and in the queue.
 func TestCancelEndsWhatRunsAndWhatWaits(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		h := newHolder()
@@ -114,8 +111,8 @@ func TestCancelEndsWhatRunsAndWhatWaits(t *testing.T) {
 	})
 }
 
-// TestCancelElsewhere cancels through one engine what runs in another, which learns of it when it renews its leases. Its clock
-// jumps there, so that the test need not wait.
+// One engine cancels what runs in another, which finds out when it renews its leases. The other's clock jumps there, so the
+// test need not wait.
 func TestCancelElsewhere(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		const lease = time.Minute
@@ -139,7 +136,6 @@ func TestCancelElsewhere(t *testing.T) {
 	})
 }
 
-// TestCancelASleep cancels a sleeping instance.
 func TestCancelASleep(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		e := s.host(s.open(), engine.Config{})

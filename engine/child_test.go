@@ -17,15 +17,13 @@ import (
 	"pulley/engine/worker"
 )
 
-// childProcess is this test binary when it was started as an engine on another test's store.
 type childProcess struct {
 	*testing.T
 	design      designs.Spec
 	schema, dsn string
 }
 
-// childOf parses an environment variable into a childProcess: design, schema and DSN, with spaces between. It returns nil if the
-// variable is not set.
+// The variable holds design, schema and DSN, with spaces between. nil: the variable is not set.
 func childOf(t *testing.T, variable string) *childProcess {
 	t.Helper()
 	design, rest, ok := strings.Cut(os.Getenv(variable), " ")
@@ -41,7 +39,7 @@ func childOf(t *testing.T, variable string) *childProcess {
 	return c
 }
 
-// run runs an engine until the parent closes the standard input, or dies.
+// run ends when the parent closes the standard input, or dies.
 func (c *childProcess) run(cfg engine.Config, actions ...worker.Action) {
 	c.Helper()
 	store, err := c.design.Open(c.Context(), designs.OpenOptions{DSN: c.dsn, Schema: c.schema, Application: c.schema, Lease: cfg.Lease})
@@ -66,7 +64,6 @@ func (c *childProcess) run(cfg engine.Config, actions ...worker.Action) {
 	}
 }
 
-// killSelf sends SIGKILL to this process. It returns only if that fails.
 func killSelf() error {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -78,8 +75,8 @@ func killSelf() error {
 	select {}
 }
 
-// runChild starts a child process that runs a test, and stops it once it prints "ended". It returns what followed that word, and
-// how the process ended. hear receives each line.
+// runChild stops the child once it prints "ended". It returns what followed that word, and how the process ended. hear receives
+// each line.
 func (s *site) runChild(test, variable, setting string, hear func(said string)) (end string, err error) {
 	s.Helper()
 	cmd := exec.CommandContext(s.ctx, os.Args[0], "-test.run=^"+test+"$", "-test.timeout=5m")
@@ -106,7 +103,7 @@ func (s *site) runChild(test, variable, setting string, hear func(said string)) 
 	return end, cmd.Wait()
 }
 
-// childLease is the lease of an engine that is killed: longer than any machine takes to start its tasks.
+// childLease is longer than any machine takes to start the tasks of an engine that is killed.
 const childLease = 10 * time.Minute
 
 // lapseLeases moves all stored times to the past until the leases of a killed engine have expired. No other host may be open.

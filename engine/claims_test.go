@@ -14,8 +14,7 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// TestClaimsCostTheSameBesideABacklog checks that what a claim reads does not depend on the number of queued node runs. It leaves
-// out the journal, whose queue is in memory.
+// What a claim reads must not depend on the number of queued node runs. The journal's queue is in memory, so it is left out.
 func TestClaimsCostTheSameBesideABacklog(t *testing.T) {
 	const few, claims, most = 1000, 20, 20
 	many := depth.Of(20_000, 1_000_000)
@@ -46,7 +45,7 @@ func TestClaimsCostTheSameBesideABacklog(t *testing.T) {
 }
 
 type claimCost struct {
-	rows, pages float64 // read by claims
+	rows, pages float64
 	took        time.Duration
 }
 
@@ -62,7 +61,7 @@ func (c claimCost) String() string {
 	return fmt.Sprintf("%.2f rows and %.2f pages are read, in %v", c.rows, c.pages, c.took)
 }
 
-// claims opens the store, claims once, so that initial scans are done, and then measures the given number of claims.
+// claims makes one claim before it measures, so that initial scans are done.
 func (s *site) claims(times, most int) (cost claimCost) {
 	s.Helper()
 	before := s.reads()

@@ -9,7 +9,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// TestClockOfItsOwn runs engines with clocks far from the store's.
 func TestClockOfItsOwn(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
 		e := start(t, Config{Backend: memoryBackend(t, 2), Clock: func() time.Time { return time.Now().Add(ahead) }})
@@ -17,8 +16,8 @@ func TestClockOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestClockJumps makes the clock jump beyond the end of a lease while the action runs. The engine must abandon the task at once,
-// though its lease still runs in the store, and run it again when that has expired.
+// The clock jumps beyond the end of a lease while the action runs. The engine must abandon the task at once, though the lease
+// is still valid in the store, and run it again when the lease has expired there.
 func TestClockJumps(t *testing.T) {
 	const lease = 300 * time.Millisecond
 	var ahead, calls atomic.Int64

@@ -12,8 +12,7 @@ import (
 	"pulley/engine/pgserver/pgwire"
 )
 
-// commits counts the transactions of all connections through a proxy: after each, the server reports that it is ready and no
-// transaction is open.
+// commits counts transactions through a proxy: after each, the server reports that it is ready and no transaction is open.
 type commits struct{ count atomic.Int64 }
 
 func (c *commits) open(uint64) pgwire.Judge {
@@ -25,9 +24,8 @@ func (c *commits) open(uint64) pgwire.Judge {
 	}
 }
 
-// TestAHopIsOneCommit counts the transactions of an instance that runs alone. One stores the instance. Each completion is one
-// more, which hands out the next action or ends the instance. Background work can only add to that, so the fewest of several
-// instances count.
+// An instance that runs alone costs one transaction to store it, and one per completion, which also hands out the next action
+// or ends the instance. Background work can only add to that, so the fewest of several instances count.
 func TestAHopIsOneCommit(t *testing.T) {
 	const tries = 12
 	var pushed []designs.Spec

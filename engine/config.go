@@ -20,15 +20,15 @@ type Config struct {
 	// Owner names the engine in the store, for people. Zero: the host's name and the process id.
 	Owner string
 
-	// CheckActions makes Submit refuse programs with actions that Workers does not know. Otherwise such an instance starts, and
-	// fails where it calls one.
+	// CheckActions makes Submit refuse programs with actions that Workers does not know. Without it, such an instance fails
+	// where it calls one.
 	CheckActions bool
 
 	Slots    int // tasks running at once. Zero: 64. At most 100,000
 	Prefetch int // tasks leased before a slot is free. Zero: as many as Slots; negative: none. At most 500,000
 
-	// Batch bounds the completions or submissions of one transaction. Zero: 1,000. With 1, each has its own transaction, up to
-	// Committers at a time on each shard. At most 10,000.
+	// Batch bounds the completions or submissions of one transaction. Zero: 1,000. At most 10,000. With 1, each has its own
+	// transaction, up to Committers at a time on each shard.
 	Batch      int
 	BatchBytes int // of results or inputs in one transaction; a larger one is alone. Zero: 4 MiB. At most 1 GiB
 	Committers int // writing transactions at a time, and as many claims. Zero: 4. At most 1,000
@@ -36,8 +36,8 @@ type Config struct {
 	Queue      int // waiting submissions; beyond it Submit blocks. Zero: 1,024. At most 1,000,000
 
 	// MaxDeliveries bounds the deliveries of an attempt whose worker or engine dies each time. Then the attempt fails with the
-	// type WorkerDied, which retry and except match like any other. Tasks that only waited in a killed engine count as delivered;
-	// tasks that a stopping engine returns do not. Zero: 5. From 1 to 1,000,000,000
+	// type WorkerDied, which retry and except match like any other. A task that only waited in a killed engine counts as
+	// delivered; a task that a stopping engine returns does not. Zero: 5. From 1 to 1,000,000,000
 	MaxDeliveries int
 
 	Lease       time.Duration // of a task; renewed after a third. A dead engine's work waits as long. Zero: 10 s. From 30 ms to 1 h
@@ -49,14 +49,14 @@ type Config struct {
 	CallTimeout time.Duration // of one call of the backend. Zero: 30 s. From 1 ms to 1 h
 	Drain       time.Duration // how long Stop waits before it cancels running tasks. Zero: 10 s; negative: not at all. At most 24 h
 
-	// Grace is how long an action may run on after its timeout or the end of its context. Then the task is abandoned: after a
-	// timeout the attempt fails with a Timeout, and the slot is free. As many abandoned tasks as Slots free their slots; more
-	// keep theirs. Zero: 1 s; negative: unlimited. At most 1 h
+	// Grace is how long an action may run on after its timeout or the end of its context. Then the task is abandoned: its slot
+	// is free, and after a timeout the attempt fails with a Timeout. At most Slots abandoned tasks free their slots. Zero: 1 s;
+	// negative: unlimited. At most 1 h
 	Grace time.Duration
 
 	// Clock replaces time.Now, so that a test can make it jump like the clock of a suspended machine. It only affects this
-	// engine's view of leases and due times: the store has its own clock. Zero: time.Now, whose monotonic readings no setting of
-	// the wall clock changes.
+	// engine's view of leases and due times: the store has its own clock. Zero: time.Now, whose monotonic readings no setting
+	// of the wall clock changes.
 	Clock func() time.Time
 
 	Observer Observer
@@ -69,7 +69,7 @@ func (c *Config) now() time.Time {
 	return time.Now()
 }
 
-// withDefaults replaces zero by defaults, and negative values that mean none by zero.
+// withDefaults replaces zero by the default, and a negative value that means none by zero.
 func (c Config) withDefaults() Config {
 	if c.Owner == "" {
 		host, err := os.Hostname()
@@ -102,7 +102,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports every field out of its bounds, after withDefaults.
+// validate expects a configuration with defaults, and reports every field out of its bounds.
 func (c Config) validate() error {
 	var errs []error
 	if c.Backend == nil {
@@ -141,7 +141,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// writeCost is the cost of a transaction in completions: on Postgres about 0.2 ms, against 0.02 ms for each completion.
+// writeCost is what a transaction costs, in completions: on Postgres about 0.2 ms, against 0.02 ms for each completion.
 const writeCost = 8
 
 func (c Config) dispatch() dispatch.Config {

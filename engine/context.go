@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// actionContext is the context of one action. It makes a real context only when the action uses it, since that takes memory and a
-// channel, and most actions do not.
+// actionContext is the context of one action. Most actions do not use it, so it makes a real context, which takes memory and a
+// channel, only when it is used.
 type actionContext struct {
-	parent context.Context // never ends
+	parent context.Context
 
 	mu    sync.Mutex
 	real  context.Context // nil: not used yet
 	stop  context.CancelCauseFunc
 	ended bool
-	cause error // of the end; nil: the action has returned
+	cause error // why it ended; nil: the action has returned
 }
 
 func (c *actionContext) cancel(cause error) {
@@ -32,7 +32,7 @@ func (c *actionContext) cancel(cause error) {
 	}
 }
 
-// why returns the cause of the end; nil: not ended, or the action has returned.
+// why is nil if the context has not ended, or the action has returned.
 func (c *actionContext) why() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *actionContext) build() context.Context {
 	return c.real
 }
 
-// Deadline is that of Start's context: none.
+// Deadline is Start's context's: none.
 func (c *actionContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
 
 // Done is closed when the context ends.
@@ -67,5 +67,5 @@ func (c *actionContext) Err() error {
 	return nil
 }
 
-// Value uses the real context, in which package context finds the cause, and to which it ties derived contexts.
+// Value asks the real context: there package context finds the cause, and ties derived contexts to it.
 func (c *actionContext) Value(key any) any { return c.build().Value(key) }

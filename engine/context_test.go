@@ -9,13 +9,12 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// TestActionContextIsAContext compares an action's context with the standard library's, used before and after its end.
 func TestActionContextIsAContext(t *testing.T) {
 	type key struct{}
 	parent := context.WithoutCancel(context.WithValue(t.Context(), key{}, 7))
 	for _, c := range []struct {
 		name  string
-		early bool // used before it ends
+		early bool
 		cause error
 		want  error
 	}{
@@ -46,7 +45,6 @@ func TestActionContextIsAContext(t *testing.T) {
 	}
 }
 
-// TestActionContextEndsWhatIsDerived derives contexts from an unused one, and ends it.
 func TestActionContextEndsWhatIsDerived(t *testing.T) {
 	ctx := &actionContext{parent: context.WithoutCancel(t.Context())}
 	child, cancel := context.WithTimeout(ctx, time.Hour)

@@ -36,8 +36,8 @@ func put(t *testing.T, store backend.Backend, p *plan.Program, n int) {
 	}
 }
 
-// TestPoisonInMemory cuts each engine off from its store during an attempt, like its death. The attempt must start as often as
-// the bound allows, and then fail.
+// Each engine is cut off from its store during an attempt, as if it had died. The attempt must start as often as the bound
+// allows, and then fail.
 func TestPoisonInMemory(t *testing.T) {
 	for _, bound := range []int{1, 3, 5} {
 		t.Run(fmt.Sprint(bound), func(t *testing.T) {
@@ -82,7 +82,7 @@ func poisonInMemory(t *testing.T, bound int) {
 	}
 }
 
-// TestWorkersThatDieBesideTheEngine reports the worker's death: the attempt must be redelivered after a pause, up to the bound.
+// An attempt whose worker died must be redelivered after a pause, up to the bound.
 func TestWorkersThatDieBesideTheEngine(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -116,7 +116,7 @@ func TestWorkersThatDieBesideTheEngine(t *testing.T) {
 	}
 }
 
-// TestStoppingIsNoDeath repeatedly stops engines that run one attempt and hold another: no delivery may count.
+// Engines that run one attempt and hold another are stopped repeatedly: no delivery may count.
 func TestStoppingIsNoDeath(t *testing.T) {
 	t.Parallel()
 	store := memoryBackend(t, 1)

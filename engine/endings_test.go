@@ -17,7 +17,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// mute is a backend that can be told to answer no lookup.
 type mute struct {
 	*memory.Backend
 	silent atomic.Bool
@@ -31,8 +30,8 @@ func (m *mute) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance,
 	return m.Backend.Lookup(ctx, ids)
 }
 
-// TestEndsElsewhereAreLookedUp ends one of two instances behind an engine's back. Its task must be cancelled at the next renewal,
-// with that cause if the store answers in time. The other instance's task must keep its lease even if the store does not answer.
+// One of two instances is ended without this engine. Its task must be cancelled at the next renewal, with that cause if the
+// store answers in time. The other instance's task must keep its lease even if the store does not answer.
 func TestEndsElsewhereAreLookedUp(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -41,7 +40,7 @@ func TestEndsElsewhereAreLookedUp(t *testing.T) {
 		after  time.Duration
 	}{
 		{"told", false, dispatch.ErrInstanceEnded, 10 * time.Second},
-		{"not told", true, dispatch.ErrLeaseLost, 25 * time.Second}, // half a lease later
+		{"not told", true, dispatch.ErrLeaseLost, 25 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

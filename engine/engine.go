@@ -13,7 +13,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// Errors of an engine's life cycle.
+// Errors of an engine's methods.
 var (
 	ErrNotRunning = errors.New("the engine is not running; call Start first, and nothing after Stop")
 	ErrStarted    = errors.New("the engine was started or stopped before; make a new one with New")
@@ -26,7 +26,7 @@ type Engine struct {
 	machine *dispatch.Machine // only used by the loop
 	waits   *waits
 
-	// Inputs of the loop. All channels are unbuffered except notified, whose one place means "at least once".
+	// Inputs of the loop, unbuffered. Only notified has one place, which means "at least once".
 	events   *eventQueue
 	submits  chan *submission
 	forgets  chan dispatch.Ticket
@@ -36,11 +36,11 @@ type Engine struct {
 	tickets  atomic.Uint64
 	programs programCache
 
-	work          context.Context // of actions and calls; has the values of Start's context, and does not end
-	background    context.Context // ends with the loop
+	work          context.Context // for actions and calls: Start's values, without an end
+	background    context.Context
 	endBackground context.CancelFunc
 	running       sync.WaitGroup // all goroutines except the loop's and the pool's
-	pool          *pool          // of tasks and calls
+	pool          *pool
 
 	mu      sync.Mutex
 	begun   bool // Start or Stop was called
@@ -49,7 +49,7 @@ type Engine struct {
 	done    chan struct{}
 }
 
-// New makes an engine; nothing runs before Start. Its error lists every field of the configuration that is out of bounds.
+// New makes an engine; nothing runs before Start. The error lists every field of cfg that is out of bounds.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -84,7 +84,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return ErrStarted
 	}
 	e.begun, e.started = true, true
-	// ctx does not cut work off; Drain bounds it.
+	// The end of ctx does not cut work off; Drain bounds it.
 	e.work = context.WithoutCancel(ctx)
 	e.background, e.endBackground = context.WithCancel(e.work)
 	if l, ok := e.cfg.Backend.(backend.Listener); ok {
@@ -109,9 +109,9 @@ func (e *Engine) run(ctx context.Context) {
 	close(e.done)
 }
 
-// Stop takes no more work, returns the tasks that have not started, waits for running ones for Drain, or less if ctx ends
-// earlier, then cancels them, and commits what is complete. If ctx ends first, it returns an error, and Done tells when the rest
-// has ended. Stop may be called twice, or before Start.
+// Stop takes no more work, returns the tasks that have not started, and waits for running ones: for Drain, or less if ctx ends
+// earlier. Then it cancels them, and commits what is complete. If ctx ends first, Stop returns an error, and Done tells when
+// the rest has ended. Stop may be called twice, or before Start.
 func (e *Engine) Stop(ctx context.Context) error {
 	e.mu.Lock()
 	if !e.begun {
@@ -144,7 +144,6 @@ func (e *Engine) drainUntil(ctx context.Context) time.Time {
 	return e.cfg.now().Add(drain)
 }
 
-// drain passes a drain to the loop, unless that has ended.
 func (e *Engine) drain(until time.Time) {
 	e.mu.Lock()
 	started := e.started

@@ -43,7 +43,7 @@ func TestProgramsRun(t *testing.T) {
 			wantResult(t, run(t, e, chain(t, 20), `{"x": 1}`), "21")
 			wantResult(t, run(t, e, fanOut(t), `{"count": 300}`), "89700")
 			wantResult(t, run(t, e, fanOut(t), `{"count": 0}`), "0")
-			wantResult(t, run(t, e, compile(t, pipelineSource), `{"fan_out": 8, "loop_iters": 4}`), "270") // the first chunk has a score of 0 and counts nothing
+			wantResult(t, run(t, e, compile(t, pipelineSource), `{"fan_out": 8, "loop_iters": 4}`), "270") // the first chunk's score of 0 counts nothing
 			seen := log.close(t, e)
 			seen.check(t)
 			if batch == 1 && seen.biggest != 1 {
@@ -233,12 +233,12 @@ func TestWait(t *testing.T) {
 		t.Errorf("unknown instance: %v", err)
 	}
 	inst := run(t, one, chain(t, 1), `{"x": 1}`)
-	again, err := one.Wait(t.Context(), inst.ID) // remembered
+	again, err := one.Wait(t.Context(), inst.ID)
 	if err != nil || string(again.Result) != "2" {
 		t.Errorf("%+v, %v", again, err)
 	}
 	two := start(t, Config{Backend: b.Open(memory.Options{}), Workers: registry(t, nil)})
-	other, err := two.Wait(t.Context(), inst.ID) // looked up
+	other, err := two.Wait(t.Context(), inst.ID)
 	if err != nil || string(other.Result) != "2" {
 		t.Errorf("%+v, %v", other, err)
 	}
@@ -432,8 +432,7 @@ func TestSubmitWaitsForRoomAndGivesUp(t *testing.T) {
 	})
 }
 
-// TestNoTimerIsOnThePath runs work on an instant store in virtual time: any hop that waits for a poll, a pause or a linger would
-// advance the clock.
+// A node run that waits for a poll, a pause or a linger would advance the virtual clock: the store answers instantly.
 func TestNoTimerIsOnThePath(t *testing.T) {
 	for _, cfg := range []Config{
 		{}, {Batch: 1}, {Batch: 3, Committers: 1}, {Prefetch: -1, Slots: 1}, {Prefetch: 1, Slots: 5, Pending: 1}, {Slots: 8, Committers: 2, Queue: 7},

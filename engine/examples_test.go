@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// exported reports whether a package is for those who embed it: it is no program, and no help for tests.
+// exported reports whether a package is for those who embed it: no program, and no help for tests.
 func exported(name string) bool {
 	for _, part := range strings.Split(name, "/") {
 		if part == "internal" || part == "cmd" || part == "examples" {
@@ -21,7 +21,6 @@ func exported(name string) bool {
 	return !strings.HasSuffix(name, "test")
 }
 
-// withoutExample gives the exported packages below a folder that have no Example function, of those that it is given by name.
 func withoutExample(root string, names []string) ([]string, error) {
 	var found []string
 	for _, name := range names {
@@ -52,7 +51,6 @@ func withoutExample(root string, names []string) ([]string, error) {
 	return found, nil
 }
 
-// TestEveryPackageHasAnExample wants each exported package to show its readers what it is for.
 func TestEveryPackageHasAnExample(t *testing.T) {
 	packages, _ := listPackages(t)
 	var names []string
@@ -68,7 +66,7 @@ func TestEveryPackageHasAnExample(t *testing.T) {
 	}
 }
 
-// TestMissingExamplesAreFound shows that the rule can fail, and what it leaves out.
+// The rule can fail, and leaves out what it should.
 func TestMissingExamplesAreFound(t *testing.T) {
 	root := t.TempDir()
 	var names []string

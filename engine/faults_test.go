@@ -18,8 +18,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestFaultsLoseNothing runs instances on two engines whose calls may fail before or after they are executed. All must end
-// correctly, and no completion may be applied twice.
+// Calls of two engines may fail before or after they are executed. All instances must end correctly, and no completion may be
+// applied twice.
 func TestFaultsLoseNothing(t *testing.T) {
 	stale := 0
 	for seed := range depth.Of[uint64](6, 60) {
@@ -67,7 +67,6 @@ func TestFaultsLoseNothing(t *testing.T) {
 	}
 }
 
-// disowning is a backend that once reports live leases as lost.
 type disowning struct {
 	backend.Backend
 	once atomic.Bool
@@ -111,8 +110,7 @@ func TestLostLeaseCancelsTheAction(t *testing.T) {
 	})
 }
 
-// TestTwoEnginesShareAFanOut checks that both engines work and everything is applied once; then again with one of them cut off
-// halfway.
+// Both engines must work, and everything must be applied once; then again with one engine cut off halfway.
 func TestTwoEnginesShareAFanOut(t *testing.T) {
 	elements := depth.Of(600, 4000)
 	for _, cut := range []bool{false, true} {
@@ -177,7 +175,6 @@ func TestTwoEnginesShareAFanOut(t *testing.T) {
 	}
 }
 
-// listening adds a listener without faults to a troubled backend.
 type listening struct{ *troubled }
 
 func (l listening) Listen(ctx context.Context, wake func()) error {

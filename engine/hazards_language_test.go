@@ -14,12 +14,11 @@ import (
 	"pulley/internal/depth"
 )
 
-// fate is a program and how its instance must end on every design.
 type fate struct {
 	name    string
-	source  string // of the program; without fn, the body of a main with x = 0
+	source  string
 	limits  ir.Limits
-	result  string   // if it completes
+	result  string
 	failure string   // otherwise: "Type line:col", or a part of that
 	marks   []string // the arguments of @mark(value=...), in order
 }
@@ -51,7 +50,6 @@ func (s *site) checkFates(fates []fate) {
 	}
 }
 
-// met reports how an instance ended, and whether that is right.
 func (f fate) met(inst backend.Instance) (how string, ok bool) {
 	if failed := inst.Failure; failed != nil {
 		how = fmt.Sprintf("%s %d:%d", failed.Type, failed.Pos.Line, failed.Pos.Col)
@@ -60,8 +58,8 @@ func (f fate) met(inst backend.Instance) (how string, ok bool) {
 	return string(inst.Result), f.failure == "" && string(inst.Result) == f.result
 }
 
-// TestHazardFailedInlineExpressionBecomesNull puts a failing expression wherever one can stand, at the start of an instance and
-// after an action. The instance must fail there, and nothing may see a null.
+// A failing expression stands wherever one can, at the start of an instance and after an action. The instance must fail there,
+// and nothing may see a null.
 func TestHazardFailedInlineExpressionBecomesNull(t *testing.T) {
 	places := map[string]string{
 		"in an assignment":           "    y = 1 // x\n",
@@ -100,8 +98,7 @@ func TestHazardFailedInlineExpressionBecomesNull(t *testing.T) {
 	checkFates(t, fates)
 }
 
-// TestHazardGuardErrorSwallowsElse checks that a failing guard makes the instance fail at that position, and that no branch is
-// taken.
+// A failing guard must make the instance fail at that position, and no branch may be taken.
 func TestHazardGuardErrorSwallowsElse(t *testing.T) {
 	const ways = "        y = @mark(value='case')\n    else:\n        y = @mark(value='else')\n    @mark(value='after')\n"
 	checkFates(t, []fate{
@@ -120,14 +117,13 @@ func TestHazardGuardErrorSwallowsElse(t *testing.T) {
 	})
 }
 
-// TestHazardLoopsCutAtTenThousandIterations checks that longer loops run completely, and that a loop over the limit is an error,
-// not the end of the loop.
+// Longer loops must run completely. A loop over the limit is an error, not the end of the loop.
 func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 	few := ir.Limits{LoopIterations: 20}
 	const sparse = "    y = 0\n    for i in range(10001):\n        if i % 1000 == 0:\n            @mark(value='1000')\n        y = y + 1\n"
 	const sparseWhile = "    y = 0\n    while y < 10001:\n        if y % 1000 == 0:\n            @mark(value='1000')\n        y = y + 1\n"
 	thousands := strings.Fields(strings.Repeat("1000 ", 11))
-	// Rounds without actions cost least, since the core takes all of them at once.
+	// Rounds without actions cost least: the core takes all of them at once.
 	many := ir.Limits{InlineSteps: 100_000}
 	fates := []fate{
 		{name: "for", limits: many, source: "    y = 0\n    for i in range(10001):\n        y = y + 1\n", result: "10001"},
@@ -157,7 +153,7 @@ func TestHazardLoopsCutAtTenThousandIterations(t *testing.T) {
 	})
 }
 
-// TestHazardEmptySpreadNeverWakesItsAggregate spreads over nothing wherever a spread can stand; what follows must run.
+// What follows a spread over nothing must run, wherever a spread can stand.
 func TestHazardEmptySpreadNeverWakesItsAggregate(t *testing.T) {
 	const after = "    @mark(value='after')\n"
 	const f = "fn f(input: [z], output: [z]):\n    z = @double(value=z)\n\n"
@@ -185,7 +181,6 @@ func TestHazardEmptySpreadNeverWakesItsAggregate(t *testing.T) {
 	})
 }
 
-// TestHazardIfWithoutElseStops checks that what follows an if without else runs when no case is taken.
 func TestHazardIfWithoutElseStops(t *testing.T) {
 	const never = "if x > 0:\n        y = @mark(value='never')\n"
 	const after = "    @mark(value='after')\n"
@@ -210,8 +205,7 @@ func TestHazardIfWithoutElseStops(t *testing.T) {
 	})
 }
 
-// TestHazardReturnInsideALoopInsideATry checks that such a return ends the function: no handler, no further round and nothing
-// after it runs.
+// Such a return ends the function: no handler, no further round and nothing after it may run.
 func TestHazardReturnInsideALoopInsideATry(t *testing.T) {
 	const handler = "    except:\n        @mark(value='handled')\n    y = @mark(value='after')\n"
 	const main = "\nfn main(input: [x], output: [y]):\n"
@@ -239,8 +233,8 @@ func TestHazardReturnInsideALoopInsideATry(t *testing.T) {
 	})
 }
 
-// TestHazardHardEdgeFromABranchCaseNotTaken checks that the builder refuses a node that waits for a case that may not be taken:
-// it would silently never run. With a soft group it must run.
+// A node that waits for a case that may not be taken would silently never run, so the builder must refuse it. With a soft group
+// it must run.
 func TestHazardHardEdgeFromABranchCaseNotTaken(t *testing.T) {
 	build := func(hard bool) (*graph.Graph, error) {
 		b := graph.New("merge", "x")

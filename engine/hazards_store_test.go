@@ -27,7 +27,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// granted is a grant whose lease is long enough for a test.
 func granted(most int) backend.Grant {
 	return backend.Grant{Owner: "hazard", Max: most, Lease: hazardDeadline}
 }
@@ -93,7 +92,6 @@ func meshValue(layers, width, x int) string {
 	return fmt.Sprint(x)
 }
 
-// counting is a backend that counts calls of Complete.
 type counting struct {
 	backend.Backend
 	calls atomic.Int64
@@ -104,7 +102,7 @@ func (c *counting) Complete(ctx context.Context, shard int, completions []backen
 	return c.Backend.Complete(ctx, shard, completions, grant)
 }
 
-// slow makes the server slow at every row that a host writes, so that transactions that meet at a row overlap.
+// slow slows the server down at every row that a host writes, so that transactions that meet at a row overlap.
 func (s *site) slow() {
 	s.Helper()
 	s.exec("CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN NEW; END'")
@@ -115,9 +113,8 @@ func (s *site) slow() {
 	END $$`)
 }
 
-// TestHazardCountersUpsertedInMapOrder has hosts complete neighbours in the same instances concurrently, in batches of all sizes,
-// where each completion changes a dozen counters. If these were not locked in one order, the hosts would deadlock. The server
-// must report no deadlock.
+// Hosts complete neighbours in the same instances concurrently, in batches of all sizes, where each completion changes a dozen
+// counters. Without one lock order the hosts would deadlock. The server must report no deadlock.
 func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 	const layers, width, hosts = 3, 12, 4
 	instances := depth.Of(3, 6)
@@ -138,12 +135,12 @@ func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 		s.slow()
 		const deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 		before := s.number(deadlocks)
-		var failures atomic.Int64 // of calls, which are repeated: the server's count tells in any case
+		var failures atomic.Int64 // failed calls are repeated; the server counts deadlocks in any case
 		again := func(err error) bool {
 			s.Errorf("a call fails: %v", err)
 			return failures.Add(1) <= 20
 		}
-		// On a busy machine one host may do almost nothing: then more instances follow, for as long as the site lasts.
+		// On a busy machine one host may do almost nothing: then more instances follow, until the site ends.
 		idle := func(way *counting) bool { return way.calls.Load() < layers }
 		for slices.ContainsFunc(ways, idle) && !s.Failed() {
 			subs := make([]backend.Submission, instances)
@@ -170,16 +167,16 @@ func TestHazardCountersUpsertedInMapOrder(t *testing.T) {
 	})
 }
 
-// TestHazardOneOverflowRollsBack200Neighbours completes 201 instances in one call. One completion cannot be applied, because its
-// counter would overflow or its result is invalid; the other 200 must be.
+// One call completes 201 instances. One completion cannot be applied, because its counter would overflow or its result is
+// invalid; the other 200 must be applied.
 func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 	t.Run("malformed", func(t *testing.T) {
 		onEveryDesign(t, func(s *site) {
 			s.besideNeighbours(func(c *backend.Completion) { c.Result = json.RawMessage(`{"a":`) })
 		})
 	})
-	// For designs with counters in rows: makes the store report that all arrivals have come. Pull has no counters; package memory
-	// tests its own.
+	// These make the store report that all arrivals have come, for designs with counters in rows. Pull has no counters; package
+	// memory tests its own.
 	overflows := map[string]string{
 		"push":  "UPDATE readiness SET completed = required WHERE instance_id = $1",
 		"eager": "UPDATE node_ready_state SET deps_satisfied = deps_required WHERE instance_id = $1 AND NOT is_queued",
@@ -203,8 +200,7 @@ func TestHazardOneOverflowRollsBack200Neighbours(t *testing.T) {
 	}
 }
 
-// besideNeighbours completes the second branch of 201 instances in one call, with one completion corrupt, and returns the answer
-// to that.
+// besideNeighbours has one corrupt completion among 201, and returns the answer to it.
 func (s *site) besideNeighbours(corrupt func(*backend.Completion)) backend.Outcome {
 	s.Helper()
 	const neighbours, bad = 200, 77
@@ -239,8 +235,7 @@ func (s *site) besideNeighbours(corrupt func(*backend.Completion)) backend.Outco
 	return out.Outcomes[bad]
 }
 
-// TestHazardInstanceRowUpdatedPerCompletion counts the updates of the instances' table during a fan-out: a row that every
-// completion updates would serialize them.
+// A row of the instances' table that every completion updates would serialize a fan-out.
 func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
 	width := depth.Of(60, 600)
 	onEveryDatabase(t, func(s *site) {
@@ -259,15 +254,15 @@ func TestHazardInstanceRowUpdatedPerCompletion(t *testing.T) {
 		if changed < int64(width) || created != 1 {
 			s.Fatalf("inconclusive: %d rows were written beside %d instances", changed, created)
 		}
-		// Its end, and its cleanup.
+		// One update for the end, one for the cleanup.
 		if n := s.number(fmt.Sprintf(counters, "n_tup_upd", "relname = 'instances'"), s.schema); n < 1 || n > 2 {
 			s.Errorf("the instance's row was updated %d times in %d completions", n, width)
 		}
 	})
 }
 
-// TestHazardForeignKeysLockTheParentRow checks that there are no foreign keys, with which each insert of a child locks its
-// parent's row, and that an instance continues while its row is locked.
+// With a foreign key, each insert of a child locks its parent's row. There must be none, and an instance must continue while
+// its row is locked.
 func TestHazardForeignKeysLockTheParentRow(t *testing.T) {
 	onEveryDatabase(t, func(s *site) {
 		b := s.open()
@@ -285,7 +280,7 @@ func TestHazardForeignKeysLockTheParentRow(t *testing.T) {
 			s.Fatalf("inconclusive: %d rows are locked", n)
 		}
 		calls := 0
-		for ; len(tasks) > 0 && calls < 11; calls++ { // all but the last, which ends the instance
+		for ; len(tasks) > 0 && calls < 11; calls++ { // the last one would end the instance
 			out, err := b.Complete(s.ctx, 0, []backend.Completion{done(tasks[0], "1")}, granted(10))
 			if err != nil || out.Outcomes[0].Answer != backend.Applied {
 				s.Fatalf("a completion waits for the instance's row: %+v, %v", out.Outcomes, err)
@@ -301,8 +296,8 @@ func TestHazardForeignKeysLockTheParentRow(t *testing.T) {
 	})
 }
 
-// TestHazardLatestInboxValueByNow writes variables repeatedly, also several times in one transaction, in which now() does not
-// change: the value written last must be read.
+// Variables are written repeatedly, also several times in one transaction, in which now() does not change: the value written
+// last must be read.
 func TestHazardLatestInboxValueByNow(t *testing.T) {
 	fates := []fate{
 		{name: "in a loop", source: "    y = 0\n    for i in range(20):\n        y = y + 1\n        z = @echo(value=y)\n        y = z * 2\n    y = @echo(value=y)\n", result: "2097150"},
@@ -315,8 +310,8 @@ func TestHazardLatestInboxValueByNow(t *testing.T) {
 		{name: "appended and replaced", source: "    y = []\n    for i in range(6):\n        y = y + [i]\n        if i == 3:\n            y = ['new']\n        @noop()\n    y = @echo(value=y)\n", result: `["new",4,5]`},
 	}
 	checkFates(t, fates)
-	// No table of instances may have a time that could define an order. Due times, ends of leases and starts of waits are
-	// different: of two rows due at one time, either may come first.
+	// No table of instances may have a time that could define an order. Due times, ends of leases and starts of waits do not:
+	// of two rows due at one time, either may come first.
 	onEveryDatabase(t, func(s *site) {
 		_ = s.open()
 		const columns = `SELECT count(*) FROM information_schema.columns c
@@ -331,8 +326,8 @@ func TestHazardLatestInboxValueByNow(t *testing.T) {
 	})
 }
 
-// TestHazardReadyButNeverQueued kills sessions in the middle of calls, repeatedly, while instances with many barriers run. If one
-// transaction filled a counter and another queued the node run, some run would be lost between them.
+// Sessions are killed in the middle of calls while instances with many barriers run. If one transaction filled a counter and
+// another queued the node run, a run would be lost between them.
 func TestHazardReadyButNeverQueued(t *testing.T) {
 	const layers, width = 4, 6
 	instances := depth.Of(2, 12)
@@ -395,13 +390,12 @@ func TestHazardReadyButNeverQueued(t *testing.T) {
 	})
 }
 
-// How many sessions must be killed for the test to prove something, and after how many the killing stops.
+// The killing must hit enough sessions for the test to prove something, and stops at a larger number.
 const (
 	enoughKilled = 10
 	mostKilled   = 60
 )
 
-// killSQL ends an application's sessions that are in the middle of something, in this database.
 const killSQL = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 	WHERE datname = current_database() AND application_name = $1 AND state <> 'idle'`
 
@@ -414,8 +408,8 @@ func waiting(p *plan.Program) (nodes []int32) {
 	return nodes
 }
 
-// journaled logs, for a design with tables of counters and of node runs, everything put into the latter in the same transaction,
-// since a completed run leaves it.
+// journaled logs what is enqueued, in the same transaction: a completed run leaves the table of node runs. It is for designs
+// with tables of counters and of node runs.
 var journaled = map[string]string{"push": `CREATE TABLE enqueued (shard smallint, instance_id uuid, node integer, path text, PRIMARY KEY (shard, instance_id, node, path));
 	CREATE FUNCTION log() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
 		INSERT INTO enqueued VALUES (NEW.shard, NEW.instance_id, NEW.node, NEW.path) ON CONFLICT DO NOTHING;
@@ -436,8 +430,8 @@ func runMeshes(s *site, e *engine.Engine, p *plan.Program, instances int, want s
 	}
 }
 
-// kill ends sessions in the middle of something until stop, or until it has ended enough. It counts them, and checks that no node
-// at a barrier is ready and not queued.
+// kill ends sessions in the middle of something until stop, or until it has ended enough. It checks that no node at a barrier
+// is ready and not queued.
 func (s *site) kill(stop <-chan struct{}, nodes []int32, killed *atomic.Int64) {
 	conn, err := pgx.Connect(s.ctx, s.dsn)
 	if err != nil {
@@ -471,8 +465,8 @@ func (s *site) kill(stop <-chan struct{}, nodes []int32, killed *atomic.Int64) {
 	}
 }
 
-// TestHazardStalledInstanceKeptForEverByItsLease has a host lease everything and hang. When the leases have expired, another host
-// must do the work, and the first's completions must be stale.
+// A host leases everything and hangs. When the leases have expired, another host must do the work, and the first's completions
+// must be stale.
 func TestHazardStalledInstanceKeptForEverByItsLease(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		stalled := s.open()

@@ -23,21 +23,20 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// The hazards are mistakes found in the code of other schedulers. Each has a test named after it, which runs on every design that
-// could make it.
+// Hazards are mistakes found in the code of other schedulers. Each has a test named after it, on every design that could make
+// it.
 
 const hazardDeadline = 15 * time.Minute
 
-// site is a store of one design, on which hosts can be opened.
 type site struct {
 	*testing.T
 	ctx    context.Context
 	design designs.Spec
-	dsn    string          // if there is a database
-	schema string          // in it
-	lease  time.Duration   // of shards that have owners; zero: the design's default
-	shared *memory.Backend // if there is no database
-	conn   *pgx.Conn       // to the schema, used by no host; nil without a database
+	dsn    string // empty: no database
+	schema string
+	lease  time.Duration // of shards with owners; zero: the design's default
+	shared *memory.Backend
+	conn   *pgx.Conn // used by no host; nil without a database
 }
 
 func onEveryDesign(t *testing.T, test func(*site)) {
@@ -50,10 +49,9 @@ func onEveryDatabase(t *testing.T, test func(*site)) {
 	on(t, designs.Durable(), test)
 }
 
-// on runs a test on designs concurrently, each in its own schema of a shared database.
 func on(t *testing.T, list []designs.Spec, test func(*site)) {
 	t.Helper()
-	_ = pgtest.DSN(t) // one for all
+	_ = pgtest.DSN(t)
 	for _, design := range list {
 		t.Run(design.String(), func(sub *testing.T) {
 			sub.Parallel()
@@ -67,7 +65,6 @@ func newSite(t *testing.T, design designs.Spec) *site {
 	return siteIn(t, t, design)
 }
 
-// siteIn makes a store in the database of an enclosing test.
 func siteIn(of, t *testing.T, design designs.Spec) *site {
 	t.Helper()
 	ctx, cancel := depth.Within(context.WithoutCancel(t.Context()), t, hazardDeadline)
@@ -113,7 +110,6 @@ func (s *site) open() backend.Backend {
 	return b
 }
 
-// host starts an engine with the built-in actions and those of cfg, until the test ends.
 func (s *site) host(b backend.Backend, cfg engine.Config) *engine.Engine {
 	s.Helper()
 	cfg.Backend, cfg.Batch = b, cmp.Or(cfg.Batch, s.design.Batch())
@@ -138,7 +134,7 @@ func (s *site) stop(e *engine.Engine) {
 	}
 }
 
-// actions has the built-in ones, and @mark, which records its call and returns its value.
+// actions adds @mark to the built-in actions: it records its call and returns its value.
 func (s *site) actions(seen *marks) *worker.Registry {
 	s.Helper()
 	all := worker.Builtins()
@@ -208,7 +204,7 @@ func (s *site) number(sql string, args ...any) (n int64) {
 	return n
 }
 
-// resolved waits until all sessions of closed hosts have ended: only then has the server all their counts.
+// resolved waits until all sessions of closed hosts have ended: only then the server has all their counts.
 func (s *site) resolved() {
 	s.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -23,12 +23,11 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// withServer stops the tests' database, if any, before the check for leaks.
+// withServer stops the tests' database before the check for leaks.
 type withServer struct{ m *testing.M }
 
 func (w withServer) Run() int { return pgtest.Run(w.m) }
 
-// patience bounds what ends at once on an idle machine.
 const patience = 15 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withServer{m}) }
@@ -42,7 +41,6 @@ func compile(t testing.TB, src string) *plan.Program {
 	return p
 }
 
-// fanOut is one action, then count of them at once, then one.
 func fanOut(t testing.TB) *plan.Program {
 	t.Helper()
 	return compile(t, `fn main(input: [count], output: [total]):
@@ -131,7 +129,6 @@ func wantResult(t testing.TB, inst backend.Instance, want string) {
 	}
 }
 
-// tally counts the observations of each lease and node run.
 type tally struct {
 	leased   map[backend.Lease]int
 	started  map[backend.Lease]int
@@ -141,10 +138,10 @@ type tally struct {
 	problems []string
 	submits  int
 	commits  int
-	biggest  int // commit
+	biggest  int
 }
 
-// ledger is an observer that keeps a tally. Engines write at any time, so tests read copies.
+// ledger keeps a tally. Engines write at any time, so tests read copies.
 type ledger struct {
 	mu   sync.Mutex
 	sums tally
@@ -163,7 +160,6 @@ func (l *ledger) note(change func(*tally)) {
 	change(&l.sums)
 }
 
-// look returns a copy of the tally, to which more may be added.
 func (l *ledger) look() tally {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +169,7 @@ func (l *ledger) look() tally {
 	return seen
 }
 
-// close stops the engines and returns the final tally: an engine may report to its observer after it has answered.
+// close stops the engines first: an engine may report to its observer after it has answered.
 func (l *ledger) close(t testing.TB, engines ...*Engine) tally {
 	t.Helper()
 	for _, e := range engines {
@@ -201,8 +197,8 @@ func (l *ledger) observer() Observer {
 	}
 }
 
-// check checks that each node run was applied once, each token started once, and each instance ended once. The programs of these
-// tests have no retries, which apply a run more than once.
+// Each node run must be applied once, each token started once, and each instance ended once. The programs here have no retries,
+// which apply a run more than once.
 func (s tally) check(t testing.TB) {
 	t.Helper()
 	for lease, n := range s.started {
@@ -222,7 +218,6 @@ func (s tally) check(t testing.TB) {
 	}
 }
 
-// troubled is a backend whose calls fail at random, by a seed.
 type troubled struct {
 	backend.Backend
 	mu     sync.Mutex
@@ -251,7 +246,6 @@ func (b *troubled) breakDown() {
 	b.broken = true
 }
 
-// count returns how many calls failed.
 func (b *troubled) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

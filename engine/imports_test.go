@@ -14,20 +14,17 @@ import (
 	"testing"
 )
 
-const module = "pulley" // the module's path
+const module = "pulley"
 
-// row is a line of the first table in doc.go.
 type row struct {
-	name    string // may end in /*: each package one level below
+	name    string
 	planned bool
 	imports []string
-	tests   []string // what the second table adds for tests
+	tests   []string
 }
 
-// everyPackage names the row of the second table for all tests.
 const everyPackage = "every package"
 
-// pkg lists the imports of a package's code and tests.
 type pkg struct{ code, tests []string }
 
 func tables(t *testing.T) ([]row, []string) {
@@ -71,12 +68,11 @@ func names(cell string) []string {
 	return list
 }
 
-// covers reports whether a name in a table stands for a package: its own name, its folder's, or any.
+// A name in a table covers a package by its own name, its folder's, or any.
 func covers(listed, name string) bool {
 	return listed == "any" || listed == name || listed == path.Dir(name)+"/*"
 }
 
-// rule finds a package's row: its own, or its folder's.
 func rule(rows []row, name string) (row, bool) {
 	i := slices.IndexFunc(rows, func(r row) bool { return r.name == name })
 	if i < 0 {
@@ -88,7 +84,6 @@ func rule(rows []row, name string) (row, bool) {
 	return rows[i], true
 }
 
-// allowed reports whether a package with the given list may import name: it is listed, or a listed package may import it.
 func allowed(rows []row, list []string, name string, seen map[string]bool) bool {
 	for _, listed := range list {
 		if covers(listed, name) {
@@ -105,12 +100,10 @@ func allowed(rows []row, list []string, name string, seen map[string]bool) bool 
 	return false
 }
 
-// internal reports whether a package below engine imports one of engine/internal.
 func internal(name, imported string) bool {
 	return strings.HasPrefix(name, "engine") && strings.HasPrefix(imported, "engine/internal/")
 }
 
-// violations compares the tables with the imports of packages and their tests.
 func violations(rows []row, common []string, packages map[string]pkg) []string {
 	var found []string
 	for name, p := range packages {
@@ -142,7 +135,6 @@ func violations(rows []row, common []string, packages map[string]pkg) []string {
 	return found
 }
 
-// unused finds rows without a package, and allowed imports that no package uses.
 func unused(rows []row, packages map[string]pkg) []string {
 	var found []string
 	for _, r := range rows {
@@ -172,7 +164,6 @@ func unused(rows []row, packages map[string]pkg) []string {
 	return found
 }
 
-// listPackages runs go list for all packages, their imports and their numbers of files.
 func listPackages(t *testing.T) (packages map[string]pkg, files map[string]int) {
 	t.Helper()
 	// -e: a package that does not build still has its imports.
@@ -197,7 +188,7 @@ func listPackages(t *testing.T) (packages map[string]pkg, files map[string]int) 
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		packages[name] = pkg{ours(p.Imports), ours(slices.Concat(p.TestImports, p.XTestImports))}
 		files[name] = len(p.GoFiles)
-		for _, file := range p.IgnoredGoFiles { // of another system
+		for _, file := range p.IgnoredGoFiles { // built only on another system
 			if !strings.HasSuffix(file, "_test.go") {
 				files[name]++
 			}
@@ -219,7 +210,6 @@ func ours(imports []string) []string {
 	return list
 }
 
-// TestTheDocTellsWhoImportsWhom compares the tables in doc.go with the code and the tests.
 func TestTheDocTellsWhoImportsWhom(t *testing.T) {
 	rows, common := tables(t)
 	packages, _ := listPackages(t)
@@ -228,7 +218,6 @@ func TestTheDocTellsWhoImportsWhom(t *testing.T) {
 	}
 }
 
-// TestViolationsAreFound checks that the rule can fail.
 func TestViolationsAreFound(t *testing.T) {
 	rows := []row{
 		{name: "engine/a"},
@@ -295,7 +284,6 @@ func crowded(files, known map[string]int) []string {
 	return found
 }
 
-// TestPackagesHaveFewFiles checks the number of files of every package.
 func TestPackagesHaveFewFiles(t *testing.T) {
 	_, files := listPackages(t)
 	for _, v := range crowded(files, tooLarge) {

@@ -12,21 +12,20 @@ import (
 // eventsAtOnce bounds the batch for which the loop takes further submissions before it decides.
 const eventsAtOnce = 512
 
-// loopEvent is what a goroutine sends to the loop at its end.
 type loopEvent struct {
-	done  dispatch.Done  // of a task, if call is nil
-	call  *dispatch.Call // that ended
+	done  dispatch.Done // valid if call is nil
+	call  *dispatch.Call
 	reply *dispatch.Reply
 	ended []backend.Instance // instances that the call found ended elsewhere
-	at    time.Time          // of the reply
+	at    time.Time          // when the reply came
 }
 
-// eventQueue holds events for the loop: at most one for each task and call under way. A sender never waits.
+// eventQueue holds at most one event for each running task and call. A sender never waits.
 type eventQueue struct {
 	mu       sync.Mutex
 	pending  []loopEvent
 	spare    []loopEvent   // the slice that the loop has emptied
-	nonEmpty chan struct{} // has one place: the queue was empty before
+	nonEmpty chan struct{} // one place: the queue was empty before
 }
 
 func newEventQueue() *eventQueue { return &eventQueue{nonEmpty: make(chan struct{}, 1)} }
@@ -39,12 +38,12 @@ func (m *eventQueue) put(ev loopEvent) {
 	if first {
 		select {
 		case m.nonEmpty <- struct{}{}:
-		default: // the loop has not seen the last signal yet
+		default:
 		}
 	}
 }
 
-// drain returns all events, valid until the next call.
+// drain's result is valid until the next call.
 func (m *eventQueue) drain() []loopEvent {
 	clear(m.spare)
 	m.mu.Lock()
@@ -53,16 +52,16 @@ func (m *eventQueue) drain() []loopEvent {
 	return m.spare
 }
 
-// loop owns the machine. Its goroutine alone decides, and never blocks on anything else.
+// loop owns the machine. Only its goroutine decides, and it blocks on nothing but events.
 type loop struct {
 	*Engine
 	startEnded <-chan struct{} // closed with Start's context; nil once seen
 	batch      []dispatch.Event
-	incoming   int                             // submissions in batch
-	actions    actions                         // of running tasks
+	incoming   int
+	actions    actions
 	pending    map[dispatch.Ticket]*submission // not answered yet
 	draining   bool
-	cut        bool // the drain began with the end of Start's context
+	cut        bool // the end of Start's context began the drain
 	stopped    bool
 }
 
@@ -75,7 +74,6 @@ func newLoop(ctx context.Context, e *Engine) *loop {
 	}
 }
 
-// run decides, acts and waits, until a drain is over.
 func (l *loop) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -98,8 +96,8 @@ func (l *loop) run() {
 	}
 }
 
-// submissions returns the channel of submissions while the machine has capacity. A draining machine always has: it answers at
-// once.
+// submissions returns the channel of submissions while the machine has capacity. A draining machine answers at once, so it
+// always has.
 func (l *loop) submissions() chan *submission {
 	if l.draining || l.machine.SubmitCapacity() > l.incoming {
 		return l.submits
@@ -107,7 +105,6 @@ func (l *loop) submissions() chan *submission {
 	return nil
 }
 
-// wait blocks until an event, and collects all there are.
 func (l *loop) wait(timer *time.Timer) {
 	select {
 	case <-l.events.nonEmpty:
@@ -180,7 +177,7 @@ func (l *loop) handle(ev *loopEvent) {
 	}
 }
 
-// do executes a command; it starts what takes time.
+// do executes a command; it starts a goroutine for what takes time.
 func (l *loop) do(command dispatch.Command) {
 	switch c := command.(type) {
 	case dispatch.Call:
@@ -219,5 +216,5 @@ func (l *loop) answer(c dispatch.Answer) {
 			l.cfg.Observer.Submitted(sub.sub.ID, l.cfg.now())
 		}
 	}
-	sub.answer <- c // has room for it
+	sub.answer <- c // never blocks: one place
 }

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/backend/memory"
 )
 
-// placing is a store with one local shard.
 type placing struct {
 	*memory.Backend
 	own int
@@ -18,7 +17,7 @@ type placing struct {
 
 func (p placing) IsLocal(shard int) bool { return shard == p.own }
 
-// TestSubmitPlacesWhatItNames checks that ids made by an engine are local, and that given ids stay.
+// Ids made by an engine must be local, and given ids must stay.
 func TestSubmitPlacesWhatItNames(t *testing.T) {
 	const shards, own = 8, 5
 	e := start(t, Config{Backend: placing{memoryBackend(t, shards), own}})

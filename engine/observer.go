@@ -11,8 +11,8 @@ import (
 // Observer receives what an engine does, for measurements and histories. Nil functions are skipped. The others are called
 // concurrently, some from the goroutine that decides: they must be quick, and must not call the engine.
 //
-// If an instance has one path, the time from a completion to the start of what it made ready is the time between Offered and the
-// next Started.
+// In an instance with one path, the time from Offered to the next Started is the time from a completion to the start of what it
+// made ready.
 type Observer struct {
 	// Submitted reports an instance that this engine stored, not one that existed.
 	Submitted func(id uuid.UUID, at time.Time)
@@ -23,7 +23,7 @@ type Observer struct {
 	// Started reports that an action is about to be called, from its goroutine.
 	Started func(task backend.Task, at time.Time)
 
-	// Offered reports that an action has returned, from its goroutine. If the lease was lost, the completion is dropped. Offered
+	// Offered reports that an action has returned, from its goroutine. A completion whose lease was lost is dropped. Offered
 	// also reports the failure of an action that did not return after its timeout, and of an attempt that reached its bound of
 	// deliveries.
 	Offered func(completion backend.Completion, at time.Time)

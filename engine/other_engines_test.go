@@ -14,10 +14,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// Reports from users of other systems, tested on the designs here. Further reports are cases of the conformance suite, or tests
-// of a design; go run ./chaos/mutants --list lists all.
+// Users of other systems reported these bugs. Further reports are cases of the conformance suite, or tests of a design; go run
+// ./chaos/mutants --list lists all.
 
-// missing is a backend that misses all notifications.
 type missing struct{ backend.Backend }
 
 func (missing) Listen(ctx context.Context, _ func()) error {
@@ -27,13 +26,12 @@ func (missing) Listen(ctx context.Context, _ func()) error {
 
 func (missing) Notify(context.Context) error { return nil }
 
-// TestLostWakeUp loses every notification of work that another process makes ready: an idle engine must find it by polling (I9;
-// absurd#61).
+// An idle engine must find by polling what another process makes ready, if every notification is lost (I9; absurd#61).
 func TestLostWakeUp(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		p := program(s.T, "fn main(input: [x], output: [y]):\n    y = @double(value=x)\n    y = @double(value=y)\n", ir.Limits{})
 		e := s.host(missing{s.open()}, engine.Config{Poll: 50 * time.Millisecond, Lease: time.Second})
-		if inst := s.ends(e, p, `{"x": 1}`); string(inst.Result) != "4" { // it has polled, and found nothing more
+		if inst := s.ends(e, p, `{"x": 1}`); string(inst.Result) != "4" {
 			s.Fatalf("it gives %s (%v)", inst.Result, inst.Failure)
 		}
 		other := s.open()
@@ -50,9 +48,9 @@ func TestLostWakeUp(t *testing.T) {
 	})
 }
 
-// TestHeartbeatOnAnIndexedColumn checks that push's updates of its commit slots, one with every commit, stay in their page and
-// change no index. With an index on a changed column each would leave a dead entry in every index (multica#7389). Leases of
-// push's node runs are exempt: they are found by an index on their end.
+// Each commit updates one of push's commit slots. These updates must stay in their page and change no index: with an index on a
+// changed column each would leave a dead entry in every index (multica#7389). Leases of push's node runs are exempt: an index
+// on their end finds them.
 func TestHeartbeatOnAnIndexedColumn(t *testing.T) {
 	width := depth.Of(100, 600)
 	design, err := designs.Parse("push")

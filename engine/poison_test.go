@@ -15,13 +15,12 @@ import (
 	"pulley/engine/worker"
 )
 
-// They make this test binary an engine whose only action kills it: where the store is, and the bound of deliveries.
+// These variables make this test binary an engine whose only action kills it.
 const (
 	poisonEnv = "PULLEY_TEST_POISON"
 	boundEnv  = "PULLEY_TEST_BOUND"
 )
 
-// TestChildPoison is the child process of the tests below; otherwise it does nothing.
 func TestChildPoison(t *testing.T) {
 	c := childOf(t, poisonEnv)
 	if c == nil {
@@ -40,13 +39,12 @@ func TestChildPoison(t *testing.T) {
 }
 
 func poison(_ context.Context, call worker.Call) (any, error) {
-	fmt.Println("begun", call.Attempt, call.Delivery) // before anything else happens
+	fmt.Println("begun", call.Attempt, call.Delivery)
 	return nil, killSelf()
 }
 
 func harmless(context.Context, worker.Call) (any, error) { return "harmless", nil }
 
-// poisoned runs such an engine until it dies or an instance ends, and returns its output.
 func (s *site) poisoned(bound int) (begun []string, end string) {
 	s.Helper()
 	end, err := s.runChild("TestChildPoison", poisonEnv, boundEnv+"="+strconv.Itoa(bound), func(said string) {
@@ -60,8 +58,8 @@ func (s *site) poisoned(bound int) (begun []string, end string) {
 	return begun, end
 }
 
-// TestPoisonKillsABoundedNumberOfEngines runs an attempt that kills each engine with SIGKILL. As many engines as the bound allows
-// start it; the next fails it, which the workflow catches. A retry is a new attempt with its own bound.
+// An attempt kills each engine with SIGKILL. As many engines as the bound allows start it; the next fails it, which the
+// workflow catches. A retry is a new attempt with its own bound.
 func TestPoisonKillsABoundedNumberOfEngines(t *testing.T) {
 	for _, c := range []struct {
 		name, call string

@@ -8,11 +8,11 @@ import (
 
 const idleMax = 256
 
-// pool starts each job at once on a goroutine that it reuses: one that has run a task already has the stack for the next. No job
-// waits for another's end, so the callers bound the number of goroutines.
+// pool starts each job at once on a goroutine that it reuses: one that has run a task has the stack for the next. No job waits
+// for another's end, so the callers bound the number of goroutines.
 //
-// While jobs are queued, one goroutine is starting, and wakes the next when it takes its job. So as many goroutines as there are
-// processors run a thousand instant jobs, and if one blocks, another continues.
+// While jobs are queued, one goroutine is starting, and wakes the next when it takes its job. So as many goroutines as there
+// are processors run a thousand instant jobs, and if one blocks, another continues.
 type pool struct {
 	do       func(job)
 	mu       sync.Mutex
@@ -20,16 +20,15 @@ type pool struct {
 	queue    []job // not taken yet, newest last
 	head     int
 	starting bool // a goroutine was woken or started and has not read the queue yet
-	idle     int  // waiting goroutines
+	idle     int
 	closed   bool
 	running  sync.WaitGroup
 }
 
-// job is a call, or else the start of a task.
 type job struct {
 	call   *dispatch.Call
 	start  dispatch.Start
-	action *actionContext // of the task; nil: a call, or no job
+	action *actionContext // the task's; nil: a call, or no job
 }
 
 func (j *job) none() bool { return j.call == nil && j.action == nil }
@@ -40,7 +39,7 @@ func newPool(do func(job)) *pool {
 	return p
 }
 
-// run starts a job. It must not be called after close.
+// run must not be called after close.
 func (p *pool) run(j job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,15 +60,15 @@ func (p *pool) wake() {
 	p.running.Go(p.work)
 }
 
-// work executes jobs until the pool is closed or enough goroutines are idle. A job may end its goroutine: no queued job relies on
-// a running one.
+// work executes jobs until the pool is closed or enough goroutines are idle. A job may end its goroutine, so no queued job
+// relies on a running one.
 func (p *pool) work() {
 	for j := p.next(true); !j.none(); j = p.next(false) {
 		p.do(j)
 	}
 }
 
-// next waits for a job; without one the goroutine must end. woken tells that it was started or woken for a job.
+// next waits for a job; without one the goroutine must end. woken: the goroutine was started or woken for a job.
 func (p *pool) next(woken bool) job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +96,6 @@ func (p *pool) next(woken bool) job {
 	return j
 }
 
-// close ends the idle goroutines, and waits for the others.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// TestPoolNeverHoldsBack runs jobs that all wait for one another: each must start.
+// All jobs wait for one another, so each must start.
 func TestPoolNeverHoldsBack(t *testing.T) {
 	const n = 3 * idleMax
 	var begun sync.WaitGroup
@@ -25,7 +25,6 @@ func TestPoolNeverHoldsBack(t *testing.T) {
 	begun.Wait()
 }
 
-// TestPoolUsesGoroutinesAgain checks that a burst of instant jobs runs on far fewer goroutines.
 func TestPoolUsesGoroutinesAgain(t *testing.T) {
 	const n, most = 20_000, 20_000 / 8
 	var done, peak atomic.Int64

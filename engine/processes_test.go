@@ -26,8 +26,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// childEnv makes this test binary an engine on the database that it names; schemaEnv names the schema, designEnv the design, and
-// holdEnv how many actions run before the others wait for a line of input.
+// These variables make this test binary an engine on the database of childEnv. holdEnv: how many actions run before the others
+// wait for a line of input.
 const (
 	childEnv  = "PULLEY_TEST_ENGINE_DSN"
 	schemaEnv = "PULLEY_TEST_ENGINE_SCHEMA"
@@ -35,7 +35,7 @@ const (
 	holdEnv   = "PULLEY_TEST_ENGINE_HOLD"
 )
 
-// elements is the width of the shared fan-out: several times what two engines hold in slots and prefetch.
+// elements is several times what two engines hold in slots and prefetch.
 var elements = depth.Of(240, 4000)
 
 const sharedSource = `fn main(input: [count], output: [total]):
@@ -52,8 +52,7 @@ func compileShared(t *testing.T) *plan.Program {
 	return p
 }
 
-// TestChildEngine is the child process of the tests below; otherwise it does nothing. It prints what it does, one line each, and
-// stops when its input ends.
+// The child process prints what it does, one line each, and stops when its input ends.
 func TestChildEngine(t *testing.T) {
 	dsn := os.Getenv(childEnv)
 	if dsn == "" {
@@ -101,7 +100,7 @@ func childEngine(design, dsn, schema string, hold int) error {
 	if err != nil {
 		return err
 	}
-	say := make(chan string, 4*elements) // every line has a place: observers must not wait
+	say := make(chan string, 4*elements) // a place for every line: observers must not wait
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -139,13 +138,12 @@ func childEngine(design, dsn, schema string, hold int) error {
 	return err
 }
 
-// child is an engine in its own process.
 type child struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 }
 
-// line is a line of a child's output; ok is false at its end.
+// ok is false at the end of a child's output.
 type line struct {
 	child int
 	text  string
@@ -178,17 +176,16 @@ func (s *site) startChild(n, hold int, lines chan<- line) *child {
 	return &child{cmd: cmd, stdin: stdin}
 }
 
-// sharing is a fan-out on two engines, and their output.
 type sharing struct {
 	store     backend.Backend
 	children  [2]*child
 	killAfter int // completions of the first engine before it is killed; zero: never
 	ready     int
-	applied   [2]map[string]int // how often each run was applied, by engine
+	applied   [2]map[string]int // times each run was applied, by engine
 	result    string
 }
 
-// share runs the fan-out, and returns what each engine applied.
+// share returns what each engine applied.
 func share(at *site, killAfter int) [2]map[string]int {
 	at.Helper()
 	at.lease = time.Second
@@ -253,7 +250,6 @@ func (s *sharing) hear(ctx context.Context, t *testing.T, said line) {
 	}
 }
 
-// resume releases what an engine holds back.
 func (s *sharing) resume(t *testing.T, child int) {
 	t.Helper()
 	if _, err := fmt.Fprintln(s.children[child].stdin, "continue"); err != nil {
@@ -275,7 +271,6 @@ func submitShared(ctx context.Context, t *testing.T, store backend.Backend) {
 	}
 }
 
-// TestTwoProcessesShareAFanOut checks that nothing is completed twice, nothing is lost, and both work.
 func TestTwoProcessesShareAFanOut(t *testing.T) {
 	onEveryDatabase(t, sharesAFanOut)
 }
@@ -298,7 +293,7 @@ func sharesAFanOut(t *site) {
 	}
 }
 
-// TestOneOfTwoProcessesIsKilled does the same with SIGKILL for one halfway. Its last completions may be missing from its output.
+// The last completions of the killed engine may be missing from its output.
 func TestOneOfTwoProcessesIsKilled(t *testing.T) {
 	onEveryDatabase(t, survivesAKill)
 }

@@ -8,8 +8,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestSleepOutlivesItsEngine stops an engine while an instance sleeps. Another one, which polls too rarely to matter, must wake
-// in time, and not before.
+// An engine stops while an instance sleeps. Another one, which polls too rarely to matter, must wake in time, and not before.
 func TestSleepOutlivesItsEngine(t *testing.T) {
 	onEveryDesign(t, func(s *site) {
 		const sleep = time.Second

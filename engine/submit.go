@@ -26,7 +26,7 @@ type SubmitRequest struct {
 type submission struct {
 	ticket dispatch.Ticket
 	sub    backend.Submission
-	answer chan dispatch.Answer // has one place
+	answer chan dispatch.Answer // one place
 }
 
 // Submit stores an instance and returns its id once it is durable. An id that exists already is a success. Submit fails if the
@@ -43,8 +43,8 @@ func (e *Engine) Submit(ctx context.Context, req SubmitRequest) (uuid.UUID, erro
 	return sub.sub.ID, e.receive(ctx, sub)
 }
 
-// SubmitAll submits many instances, which share transactions. It returns an id for each, in order, and the joined errors, as from
-// Submit; a request that cannot be submitted has the zero id.
+// SubmitAll submits many instances, which share transactions. It returns an id for each, in order, and the joined errors, as
+// from Submit. A request that cannot be submitted has the zero id.
 func (e *Engine) SubmitAll(ctx context.Context, reqs []SubmitRequest) ([]uuid.UUID, error) {
 	ids := make([]uuid.UUID, len(reqs))
 	sent := make([]*submission, len(reqs))
@@ -109,11 +109,10 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 	}, nil
 }
 
-// idTries bounds how many ids are made to find a local one.
 const idTries = 64
 
-// IsLocal reports whether an instance with this id would be this engine's own. Any id works; on some backends a non-local one
-// takes a detour through another engine, or makes commits smaller. The answer may change at any time.
+// IsLocal reports whether an instance with this id would be this engine's own. Any id works, but on some backends a non-local
+// one takes a detour through another engine, or makes commits smaller. The answer may change at any time.
 func (e *Engine) IsLocal(id uuid.UUID) bool {
 	p, ok := e.cfg.Backend.(backend.Placer)
 	return !ok || p.IsLocal(backend.ShardOf(id, e.cfg.Backend.Shards()))
@@ -141,7 +140,7 @@ func (e *Engine) receive(ctx context.Context, sub *submission) error {
 	case <-e.background.Done():
 	}
 	select {
-	case answer := <-sub.answer: // it came at the last moment
+	case answer := <-sub.answer: // the answer came at the last moment
 		return outcomeOf(sub, answer)
 	default:
 		return fmt.Errorf("engine: it is not known whether instance %s was stored; submit it again with that id: %w", sub.sub.ID, context.Cause(ctx))

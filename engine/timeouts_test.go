@@ -15,7 +15,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestSleepsTakeNoSlot runs far more sleeps at once than slots, in virtual time.
 func TestSleepsTakeNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := start(t, Config{Backend: memoryBackend(t, 2), Slots: 1, Prefetch: -1, Poll: time.Hour})
@@ -28,7 +27,6 @@ func TestSleepsTakeNoSlot(t *testing.T) {
 	})
 }
 
-// TestTimeouts checks how attempts end that run longer than they may.
 func TestTimeouts(t *testing.T) {
 	const uncancellable, heeding = "@deaf()", "@heeding()"
 	for _, c := range []struct {
@@ -88,8 +86,8 @@ func timesOut(t *testing.T, body, want string, took time.Duration) {
 	}
 }
 
-// TestActionsThatIgnoreCancelHoldNoSlotForEver runs more actions that never return than there are slots. Others must continue
-// while at most that many hang; then the engine is full, until one returns.
+// More actions than slots never return. Others must continue while at most that many hang; then the engine is full, until one
+// returns.
 func TestActionsThatIgnoreCancelHoldNoSlotForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots = 2
@@ -133,7 +131,7 @@ func TestActionsThatIgnoreCancelHoldNoSlotForEver(t *testing.T) {
 	})
 }
 
-// TestRetriesWait checks the pauses between attempts: base × 2^(attempt−1), with a jitter of a tenth either way.
+// Pauses between attempts are base × 2^(attempt−1), with a jitter of a tenth either way.
 func TestRetriesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time

@@ -16,23 +16,24 @@ import (
 // ErrUnknownInstance means that the store has no instance with an id.
 var ErrUnknownInstance = errors.New("no such instance")
 
-// Pauses between lookups for Wait. An instance submitted here most likely ends here, which needs no lookup: its first comes late.
+// Pauses between lookups for Wait. An instance submitted here most likely ends here, which needs no lookup, so its first lookup
+// comes late.
 const (
 	waitPollFirst = 10 * time.Millisecond
 	waitPollMine  = 500 * time.Millisecond
 	waitPollMax   = 2 * time.Second
-	lookupBatch   = 500 // ids in one call
+	lookupBatch   = 500
 )
 
 // Bounds of what is remembered about instances that no caller waits for.
 const (
-	mineMax        = 100_000 // instances submitted here that have not ended
-	recentMax      = 4096    // instances that ended here
+	mineMax        = 100_000
+	recentMax      = 4096
 	recentBytesMax = 32 << 20
 )
 
-// Wait returns an instance once it has ended. It returns at once if this engine ends the instance, and otherwise polls the store.
-// It fails with ErrUnknownInstance, when ctx ends, and when the engine stops first.
+// Wait returns an instance once it has ended: at once if this engine ends it, and otherwise by polling the store. Wait fails
+// with ErrUnknownInstance, when ctx ends, and when the engine stops first.
 func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, error) {
 	if err := e.alive(); err != nil {
 		return backend.Instance{}, err
@@ -49,7 +50,7 @@ func (e *Engine) Wait(ctx context.Context, id uuid.UUID) (backend.Instance, erro
 		cause = ErrNotRunning
 	}
 	select {
-	case got := <-w.ended: // it came at the last moment
+	case got := <-w.ended: // the end came at the last moment
 		return got.instance, got.err
 	default:
 		return backend.Instance{}, fmt.Errorf("engine: waiting for instance %s: %w", id, cause)
@@ -62,16 +63,16 @@ type waits struct {
 	lookups lookupQueue // all of ids, and some abandoned ones
 	mine    map[uuid.UUID]struct{}
 	recent  map[uuid.UUID]backend.Instance
-	order   []uuid.UUID // of recent, oldest first
-	bytes   int         // of recent's results
+	order   []uuid.UUID // recent's ids, oldest first
+	bytes   int         // in recent's results
 	change  chan struct{}
 }
 
 type waiting struct {
 	id        uuid.UUID
 	callers   []*waiter
-	at        time.Time     // of the next lookup
-	pause     time.Duration // after it
+	at        time.Time     // the next lookup
+	pause     time.Duration // before the lookup after that
 	abandoned bool          // no caller waits any more
 }
 
@@ -94,7 +95,7 @@ func (a *lookupQueue) Pop() any {
 	return w
 }
 
-type waiter struct{ ended chan ended } // has one place
+type waiter struct{ ended chan ended } // one place
 
 type ended struct {
 	instance backend.Instance
@@ -108,7 +109,7 @@ func newWaits() *waits {
 	}
 }
 
-// submitted remembers that an instance was submitted here, unless it has ended.
+// submitted remembers a new instance, unless it has ended.
 func (w *waits) submitted(id uuid.UUID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +118,7 @@ func (w *waits) submitted(id uuid.UUID) {
 	}
 }
 
-// add starts a wait. A known end is delivered at once.
+// add delivers a known end at once.
 func (w *waits) add(id uuid.UUID, now time.Time) *waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +186,7 @@ func (w *waits) deliver(inst backend.Instance) bool {
 	return true
 }
 
-// notifyWaiters answers the callers that wait for an instance. The lock must be held.
+// notifyWaiters needs the lock.
 func (w *waits) notifyWaiters(id uuid.UUID, what ended) {
 	if all, ok := w.ids[id]; ok {
 		for _, one := range all.callers {
@@ -232,7 +233,6 @@ func (w *waits) learn(ids []uuid.UUID, found []backend.Instance) {
 	}
 }
 
-// pollWaits looks up instances that may have ended elsewhere, until the engine ends.
 func (e *Engine) pollWaits() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -260,8 +260,8 @@ func (e *Engine) lookUpWaited(ids []uuid.UUID) {
 	e.lookUp(ctx, ids, "that are waited for, tried again")
 }
 
-// lookUp reads instances and answers their callers. what describes them in the problem that it reports if the store does not
-// answer; then it returns nil.
+// lookUp reads instances and answers their callers. If the store does not answer, it reports a problem in which what describes
+// them, and returns nil.
 func (e *Engine) lookUp(ctx context.Context, ids []uuid.UUID, what string) []backend.Instance {
 	found, err := e.cfg.Backend.Lookup(ctx, ids)
 	if err == nil && len(found) != len(ids) {

@@ -17,17 +17,15 @@ import (
 	"unicode"
 )
 
-// The kinds of text in which words are searched.
 const (
-	inNames    = iota // identifiers, split into their words
-	inComments        // of Go and SQL
+	inNames    = iota // split into their words
+	inComments        // Go and SQL
 	inStrings         // Go literals without struct tags, and SQL statements
 	inTexts           // Markdown, shell, Python, YAML, Makefile
 	kindsOfText
 )
 
-// wordRule is a line of testdata/forbidden.txt: expressions, what to say instead, and how often each kind of text may still have
-// them.
+// wordRule is a line of testdata/forbidden.txt.
 type wordRule struct {
 	text         string
 	alternatives []alternative
@@ -35,7 +33,7 @@ type wordRule struct {
 	atMost       [kindsOfText]int
 }
 
-// alternative is an expression with its literal prefix, for a fast search.
+// alternative has a literal prefix for a fast search.
 type alternative struct {
 	prefix string
 	rest   *regexp.Regexp // the whole expression, anchored
@@ -64,16 +62,14 @@ func splitAlternatives(expression string) []alternative {
 	return found
 }
 
-// isWordByte reports whether \b counts a byte as part of a word.
+// isWordByte agrees with \b.
 func isWordByte(b byte) bool { return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' }
 
-// match is a forbidden word at a place of a text.
 type match struct {
 	at   int
 	word string
 }
 
-// find returns the matches in a lower-case text.
 func (r *wordRule) find(text string) (found []match) {
 	for _, a := range r.alternatives {
 		for at := 0; ; at++ {
@@ -92,7 +88,7 @@ func (r *wordRule) find(text string) (found []match) {
 	return found
 }
 
-// readWordRules parses the lines "expression | instead | names comments strings texts".
+// Lines are "expression | instead | names comments strings texts".
 func readWordRules(t *testing.T) []wordRule {
 	t.Helper()
 	data, err := os.ReadFile("testdata/forbidden.txt")
@@ -130,14 +126,13 @@ func readWordRules(t *testing.T) []wordRule {
 	return rules
 }
 
-// passage is a piece of text of one kind, in lower case, with its line.
 type passage struct {
 	text string
 	kind int
 	line int
 }
 
-// splitName returns the words of an identifier, in lower case with blanks between them.
+// splitName returns words in lower case, with blanks between them.
 func splitName(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
@@ -153,10 +148,9 @@ func splitName(name string) string {
 	return b.String()
 }
 
-// structTag matches a literal that names fields of records, which keep their names.
+// Fields of records keep their names.
 var structTag = regexp.MustCompile("^`[a-z]+:\"")
 
-// passagesOfGo cuts a Go file into identifiers, comments and literals.
 func passagesOfGo(src []byte) []passage {
 	files := token.NewFileSet()
 	file := files.AddFile("", -1, len(src))
@@ -179,7 +173,7 @@ func passagesOfGo(src []byte) []passage {
 	}
 }
 
-// passagesOfLines cuts a file into lines; those of SQL may end in a comment.
+// Lines of SQL may end in a comment.
 func passagesOfLines(src []byte, sql bool) []passage {
 	var found []passage
 	for n, text := range strings.Split(strings.ToLower(string(src)), "\n") {
@@ -193,20 +187,19 @@ func passagesOfLines(src []byte, sql bool) []passage {
 	return found
 }
 
-// keepsOldWords reports whether a file may use any word: it is data, quotes old texts, or lists the words.
+// Data, quotations of old texts, and lists of the words may use any word.
 func keepsOldWords(name string) bool {
 	return strings.Contains(name, "testdata/") || strings.Contains(name, "migrations/") || strings.HasPrefix(name, "python/tests/") ||
 		name == "CHANGELOG.md" || name == "docs/glossary.md"
 }
 
-// document is a file's passages, joined by kind: one search of a long text is faster than many of short ones.
+// One search of a long text is faster than many of short ones.
 type document struct {
 	texts  [kindsOfText]string
-	begins [kindsOfText][]int // of each passage in its text
+	begins [kindsOfText][]int // where each passage begins in its text
 	lines  [kindsOfText][]int
 }
 
-// join makes a document of passages.
 func join(passages []passage) *document {
 	var texts [kindsOfText]strings.Builder
 	d := &document{}
@@ -221,7 +214,6 @@ func join(passages []passage) *document {
 	return d
 }
 
-// line returns the line of the passage at a place of its kind's text.
 func (d *document) line(kind, at int) int {
 	i, found := slices.BinarySearch(d.begins[kind], at)
 	if !found {
@@ -230,7 +222,6 @@ func (d *document) line(kind, at int) int {
 	return d.lines[kind][i]
 }
 
-// readPassages reads all files in the repository that people read.
 func readPassages(t *testing.T) map[string]*document {
 	t.Helper()
 	out, err := exec.Command("git", "-C", "..", "ls-files").Output()
@@ -261,7 +252,7 @@ func readPassages(t *testing.T) map[string]*document {
 	return found
 }
 
-// lowerCounts writes counts that have fallen into the list, so that they cannot rise again.
+// Counts that have fallen must not rise again.
 var lowerCounts = flag.Bool("lower", false, "write counts of forbidden words that have fallen into testdata/forbidden.txt")
 
 func (r *wordRule) write(t *testing.T, counts [kindsOfText]int) {
@@ -282,8 +273,6 @@ func (r *wordRule) write(t *testing.T, counts [kindsOfText]int) {
 	}
 }
 
-// TestForbiddenWords checks names, comments, messages and texts for the words that the glossary has replaced. A count in
-// forbidden.txt may fall but not rise.
 func TestForbiddenWords(t *testing.T) {
 	rules, files := readWordRules(t), readPassages(t)
 	for _, rule := range rules {
@@ -314,7 +303,6 @@ func TestForbiddenWords(t *testing.T) {
 	}
 }
 
-// TestSplitName checks that names are split into words as a reader sees them.
 func TestSplitName(t *testing.T) {
 	for name, want := range map[string]string{"callOff": "call off", "SQLEar": "sql ear", "call_off": "call off", "HTTPGone": "http gone", "x": "x", "leaseUS": "lease us"} {
 		if got := splitName(name); got != want {

@@ -29,10 +29,8 @@ func inWords(names map[string]string, name string) string {
 	return name
 }
 
-// percent formats a fraction: 41.2 %.
 func percent(v float64) string { return number(100*v) + " %" }
 
-// held reports whether any row has a measured ceiling.
 func (v *view) held() bool {
 	return slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return r.CeilingFraction != nil })
 }
@@ -73,7 +71,6 @@ func shapeCell(r *record.CeilingRate) cell {
 	return words(graphText(r.Writes))
 }
 
-// graphText formats an instance's writes: "10 nodes, 3 values, 4 raises of 1 counter".
 func graphText(w *record.InstanceWrites) string {
 	text := plural(w.Nodes, "node")
 	if w.Values > 0 {
@@ -92,7 +89,6 @@ func rateCell(r *record.CeilingRate) cell {
 	return figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number))
 }
 
-// ceilingTable shows the best point of each way of writing raw SQL.
 func (v *view) ceilingTable() *table {
 	c := v.summary.Ceilings
 	if c == nil || len(c.Rates) == 0 {
@@ -108,7 +104,6 @@ func (v *view) ceilingTable() *table {
 	return t
 }
 
-// idleTable shows the durations of single calls on an idle connection.
 func (v *view) idleTable() *table {
 	c := v.summary.Ceilings
 	if c == nil || len(c.Idle) == 0 {
@@ -142,7 +137,6 @@ func (v *view) writeCeilings(b *bytes.Buffer) {
 	writeIdle(b, c)
 }
 
-// shaped reports whether instances begin and end in any ceiling.
 func shaped(c *record.Ceilings) bool {
 	return slices.ContainsFunc(c.Rates, func(r record.CeilingRate) bool { return r.NodesPerInstance != 0 })
 }
@@ -181,7 +175,7 @@ func writeIdle(b *bytes.Buffer, c *record.Ceilings) {
 	t.write(b)
 }
 
-// writePoints writes all points: a line per way and batch size, a column per number of connections.
+// writePoints has a line per way and batch size, a column per number of connections.
 func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 	var connections []int
 	for _, r := range c.Rates {

@@ -9,7 +9,6 @@ import (
 	"pulley/reports/record"
 )
 
-// synthCeilings are invented figures.
 func synthCeilings() *record.Ceilings {
 	return &record.Ceilings{
 		Measurements: 2, PointNS: 2e8,
@@ -30,7 +29,6 @@ func synthCeilings() *record.Ceilings {
 	}
 }
 
-// withCeilings is the full run, with every row compared with its ceiling.
 func withCeilings() (*record.Summary, *record.Manifest) {
 	s, m := synthetic()
 	s.Ceilings = synthCeilings()
@@ -51,7 +49,6 @@ func withCeilings() (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// TestPageShowsFractions checks that every backend is shown with its ceiling and the method.
 func TestPageShowsFractions(t *testing.T) {
 	s, m := withCeilings()
 	page := render(t, s, m)
@@ -76,7 +73,7 @@ func TestPageShowsFractions(t *testing.T) {
 	}
 }
 
-// TestPageOfHalfCeilings covers missing figures, and names that are hostile or of a later version.
+// Figures are missing, and names are hostile or of a later version.
 func TestPageOfHalfCeilings(t *testing.T) {
 	for name, corrupt := range map[string]func(*record.Summary){
 		"no idle":      func(s *record.Summary) { s.Ceilings.Idle = nil },
@@ -86,7 +83,7 @@ func TestPageOfHalfCeilings(t *testing.T) {
 		"hostile":      func(s *record.Summary) { s.Ceilings.Rates[0].Way, s.Rows[0].Ceiling = "<b>\x1b[2J", "<b>\x1b[2J" },
 	} {
 		s, m := withCeilings()
-		s.Rows, s.Claims, m.Samples = s.Rows[:11], nil, nil // enough of a page
+		s.Rows, s.Claims, m.Samples = s.Rows[:11], nil, nil
 		corrupt(s)
 		if p := parse(t, render(t, s, m)); p.count["b"] != 0 || !p.ids["ceilings"] {
 			t.Errorf("%s: %v", name, p.count)

@@ -113,7 +113,6 @@ func recoveryLead(r record.Recovery) string {
 		number(r.RateWas), duration(r.BoundMS*1e6))
 }
 
-// recoveryVerdictTable compares recoveries with the promises.
 func recoveryVerdictTable(verdicts []record.RecoveryVerdict) *table {
 	if len(verdicts) == 0 {
 		return nil

@@ -17,11 +17,11 @@ const (
 	timeWidth    vg.Length = 900
 	timeHeight   vg.Length = 260
 	seriesHeight vg.Length = 200
-	timeLabels             = 10 // approximate number on the time axis
+	timeLabels             = 10 // approximate, on the time axis
 	valueLabels            = 5
 )
 
-// throughputCharts draws completions over time, with the faults marked; none without completions.
+// throughputCharts marks the faults; there is none without completions.
 func throughputCharts(t record.Timeline) []*Chart {
 	if len(t.Completions) == 0 || t.WindowMS <= 0 {
 		return nil
@@ -57,7 +57,7 @@ func soakCharts(s *record.Soak, faults []record.FaultTime) []*Chart {
 	return out
 }
 
-// overTime makes a chart of one curve over seconds from zero, with faults behind it.
+// overTime draws one curve over seconds from zero, with faults behind it.
 func overTime(name, title string, points []point, y axisText, faults []record.FaultTime, height vg.Length) *Chart {
 	xMost, yMost := 1.0, 0.0
 	for _, p := range points {
@@ -100,7 +100,6 @@ func faultGroup(kind string) string {
 
 func groupStyle(i int) seriesStyle { return styleOf(1 + i) }
 
-// bands marks each fault from its begin to its end.
 type bands struct {
 	faults []record.FaultTime
 	groups []string
@@ -136,7 +135,7 @@ func (t trace) Plot(c draw.Canvas, p *plot.Plot) {
 	c.StrokeLines(draw.LineStyle{Color: seriesColors[0].light, Width: 1.2}, path)
 }
 
-// evenTicker labels a linear axis at multiples of a round step, for about so many labels.
+// evenTicker makes about so many labels, at multiples of a round step.
 type evenTicker struct {
 	label  func(float64) string
 	labels int

@@ -10,7 +10,7 @@ import (
 	"pulley/reports/record"
 )
 
-// chaosRun is an invented run: two seconds of ten completions a window, a fault, then none for a second.
+// chaosRun has two seconds of ten completions a window, a fault, then none for a second.
 func chaosRun() *record.Chaos {
 	var completions []int
 	for i := range 50 {
@@ -39,7 +39,7 @@ func chaosRun() *record.Chaos {
 	}
 }
 
-// TestChaosPage checks that the page states what the run found, and needs no network.
+// The page must state what the run found, and need no network.
 func TestChaosPage(t *testing.T) {
 	var b bytes.Buffer
 	if err := reports.WriteChaosHTML(&b, chaosRun()); err != nil {
@@ -65,7 +65,6 @@ func TestChaosPage(t *testing.T) {
 	}
 }
 
-// TestChaosPageOfNothing has a run without events, and a writer that fails.
 func TestChaosPageOfNothing(t *testing.T) {
 	var b bytes.Buffer
 	if err := reports.WriteChaosHTML(&b, &record.Chaos{Verdict: "pass"}); err != nil || strings.Contains(b.String(), "<svg") {

@@ -21,19 +21,19 @@ import (
 type Chart struct {
 	// Name is unique within a report and fit for a file name: "fanout-rows_read_per_node".
 	Name string
-	// Title is what is shown, Caption what to notice in it and how it was measured.
+	// Title is what is shown. Caption is what to notice, and how it was measured.
 	Title, Caption string
 
 	width, height vg.Length
 	legend        []legendEntry
 	x, y          axisText
-	// column is the width for names to the left of the plot.
+	// for names to the left of the plot
 	column vg.Length
 	names  func(column draw.Canvas, y func(float64) vg.Length)
 	plot   func() *plot.Plot
 }
 
-// legendEntry is one name in the legend. A glyph alone has no line.
+// legendEntry with a glyph alone has no line.
 type legendEntry struct {
 	name  string
 	style seriesStyle
@@ -48,14 +48,14 @@ const (
 	labelSize   vg.Length = 10.5
 	legendSize  vg.Length = 10.5
 	legendRow   vg.Length = 15.5
-	legendLine  vg.Length = 24 // length of a line's sample
+	legendLine  vg.Length = 24
 	legendGap   vg.Length = 12
 	barRow      vg.Length = 16
 	barIndent   vg.Length = 10
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
 
-	// Runes of a text within a drawing, and labels of an axis.
+	// In runes, within a drawing, and in labels of an axis.
 	maxBarName   = 32
 	maxLabels    = 8
 	maxBarLabels = 5
@@ -85,7 +85,7 @@ var (
 	xlinkOrXMLN = regexp.MustCompile(`\s+xmlns(:\w+)?="[^"]*"`)
 )
 
-// inline draws the chart as a page element with the page's width, font and colours.
+// inline uses the page's width, font and colours.
 func (c *Chart) inline() (string, error) {
 	var raw bytes.Buffer
 	if err := c.Write(&raw, "svg"); err != nil {
@@ -134,7 +134,7 @@ func (c *Chart) draw(dc draw.Canvas) {
 	}
 }
 
-// drawLegend writes the legend above the plot, in as many rows as needed, and returns its height.
+// drawLegend uses as many rows as needed above the plot, and returns its height.
 func (c *Chart) drawLegend(dc draw.Canvas) vg.Length {
 	style := textStyle(ink, legendSize, false)
 	style.YAlign = text.YCenter
@@ -162,7 +162,6 @@ func (c *Chart) drawLegend(dc draw.Canvas) vg.Length {
 	return dc.Max.Y - y + legendRow/2
 }
 
-// fit makes a text printable and shortens it to width.
 func fit(style text.Style, s string, width vg.Length) string {
 	s = clip(printable(s), 1000) // longer texts never fit, and measuring is slow
 	shorter := s
@@ -181,7 +180,6 @@ type series struct {
 // point is one figure. Lo and hi equal y if no spread is known.
 type point struct{ x, y, lo, hi float64 }
 
-// positive keeps what logarithmic axes can show.
 func positive(points []point) []point {
 	var out []point
 	for _, p := range points {
@@ -198,7 +196,7 @@ type axisText struct {
 	tick  func(float64) string
 }
 
-// lines makes a chart of curves on logarithmic axes; nil without points.
+// lines uses logarithmic axes; nil without points.
 func lines(c Chart, x, y axisText, all []series) *Chart {
 	var drawn []series
 	xLo, xHi, yLo, yHi := math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
@@ -236,7 +234,6 @@ func setLogAxis(a *plot.Axis, t axisText, labels int, lo, hi float64) {
 	a.Tick.Marker = logTicker{t.tick, labels}
 }
 
-// gridLines draws a faint line at every labelled tick of both axes.
 type gridLines struct{}
 
 func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
@@ -254,7 +251,6 @@ func (gridLines) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// curve draws a series: its spread as bars, its line, its markers on top.
 type curve struct{ series }
 
 func (s curve) Plot(c draw.Canvas, p *plot.Plot) {
@@ -296,7 +292,7 @@ var markShapes = map[string]draw.GlyphDrawer{
 	"p50": draw.CircleGlyph{}, "p99": diamondGlyph{}, "p99.9": triangleGlyph{}, "max": barGlyph{},
 }
 
-// ranges makes a chart with a line per bar and a mark for each of names; nil without bars. A bar without marks is a heading.
+// ranges has a line per bar and a mark for each of names; nil without bars. A bar without marks is a heading.
 func ranges(c Chart, x axisText, names []string, bars []bar) *Chart {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i := range bars {

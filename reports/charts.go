@@ -9,7 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
-// Charts returns all charts of a report, in its order. The manifest may be nil; then figures of single runs have no spread.
+// Charts returns a report's charts in order. The manifest may be nil; then figures of single runs have no spread.
 func Charts(s *record.Summary, m *record.Manifest) []*Chart {
 	v := newView(s, m)
 	var out []*Chart
@@ -38,7 +38,7 @@ type costSection struct {
 	Charts   []*Chart
 }
 
-// costSections draws cost against size for every scenario with at least two sizes.
+// Scenarios need two sizes for costSections.
 func (v *view) costSections() []costSection {
 	var out []costSection
 	for i := range v.families {
@@ -140,7 +140,6 @@ func (v *view) latencyCharts() []*Chart {
 	return out
 }
 
-// latencyBars makes a heading per scenario and a bar per backend, at the largest size.
 func (v *view) latencyBars(marks func(*record.Row) []float64) []bar {
 	var out []bar
 	for i := range v.families {
@@ -221,7 +220,6 @@ func shareTitle(curves []series) string {
 	return title + ": " + shared
 }
 
-// cutLast cuts around the last colon followed by a space.
 func cutLast(text string) (before, after string, ok bool) {
 	i := strings.LastIndex(text, ": ")
 	if i < 0 {
@@ -230,7 +228,6 @@ func cutLast(text string) (before, after string, ok bool) {
 	return text[:i], text[i+2:], true
 }
 
-// claimSeries names the curves among the claims, in order.
 func (v *view) claimSeries() []string {
 	var names []string
 	for _, c := range v.summary.Claims {

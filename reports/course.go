@@ -15,19 +15,17 @@ import (
 
 // Course is a figure from run to run, with the levels between its changes.
 type Course struct {
-	// Title names the figure, Caption its method.
 	Title, Caption string
-	// Values are by run, in order of time.
-	Values []float64
-	// Label formats a value with its unit, for the axis.
+	Values         []float64
+	// with its unit, for the axis
 	Label func(float64) string
-	// Levels are stretches of runs at one level; the figure changes between them.
+	// The figure changes between levels.
 	Levels []Level
 }
 
 // Level is a stretch of a Course.
 type Level struct {
-	// From and To are run indices, from 0; To is exclusive.
+	// run indices, from 0; To is exclusive
 	From, To int
 	Value    float64
 	// Name stands where the level begins: the first revision with it. Empty for the first one.
@@ -76,7 +74,6 @@ func CourseChart(c Course) (*Chart, error) {
 	}, nil
 }
 
-// linearTicker labels an axis at round values.
 type linearTicker struct {
 	label func(float64) string
 	whole bool // label only whole numbers
@@ -123,7 +120,7 @@ func (d courseDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 		if at+width > c.Max.X {
 			at = x - 3 - width
 		}
-		if l.Name != "" && at >= free { // else it would overlap the previous name
+		if l.Name != "" && at >= free { // otherwise it would overlap the previous name
 			c.FillText(name, vg.Point{X: at, Y: c.Max.Y - 2}, printable(l.Name))
 			free = at + width + 4
 		}

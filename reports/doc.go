@@ -1,7 +1,7 @@
 // Package reports shows what a run found: as one HTML page, as a table for a terminal, and as single charts.
 //
 // It only reads records, and makes the same bytes of the same records: no clock, no network, no file but the given writer. The
-// HTML page is self-contained and opens offline; it works without its script, on a narrow screen, on light and on dark.
+// HTML page is self-contained and opens offline. It works without its script, on a narrow screen, on light and on dark.
 //
 // Three rules decide what is shown:
 //

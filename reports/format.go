@@ -30,7 +30,6 @@ func number(v float64) string {
 	}
 }
 
-// thousands formats 1,234,567.
 func thousands(v int64) string {
 	text := strconv.FormatInt(v, 10)
 	sign := ""
@@ -43,7 +42,6 @@ func thousands(v int64) string {
 	return sign + text
 }
 
-// optional formats a figure that may be missing.
 func optional(v *float64) string {
 	if v == nil {
 		return missing
@@ -51,7 +49,6 @@ func optional(v *float64) string {
 	return number(*v)
 }
 
-// times formats a ratio: 1.00×, 17.0×, 1,002×.
 func times(v float64) string { return number(v) + "×" }
 
 type unit struct {
@@ -80,7 +77,7 @@ func inUnits(v float64, units []unit) string {
 
 func duration(ns float64) string { return inUnits(ns, timeUnits) }
 
-// bytesText formats bytes; a kilobyte is 1,000.
+// A kilobyte is 1,000 bytes.
 func bytesText(v float64) string { return inUnits(v, byteUnits) }
 
 func plural(n int, noun string) string {
@@ -98,7 +95,7 @@ func list(items []string) string {
 	return strings.Join(items[:last], ", ") + " and " + items[last]
 }
 
-// instant formats a time to the second, in UTC, so that a page does not depend on where it was made.
+// instant uses UTC, so that a page does not depend on where it was made.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return missing

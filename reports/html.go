@@ -15,7 +15,6 @@ var pageFiles embed.FS
 
 var pageTemplate = template.Must(template.ParseFS(pageFiles, "page/*.html.tmpl"))
 
-// page is the template's data: everything in words and in order.
 type page struct {
 	Title, Verdict, State         string
 	Good                          bool
@@ -59,7 +58,7 @@ func WriteHTML(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	return writePage(w, "report.html.tmpl", p, err)
 }
 
-// writePage writes a page by a template, unless err is set.
+// writePage writes nothing if err is set.
 func writePage(w io.Writer, template string, page any, err error) error {
 	var buf bytes.Buffer // a failing template must not leave half a page
 	if err == nil {
@@ -112,7 +111,7 @@ func (v *view) page() (*page, error) {
 	return p, err
 }
 
-// figures converts charts to page elements. The drawing library escapes all texts.
+// The drawing library escapes all texts.
 func figures(charts []*Chart) ([]figure, error) {
 	var out []figure
 	for _, c := range charts {

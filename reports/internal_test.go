@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAxesAlwaysHaveLabels checks what the library's own logarithmic ticks do not guarantee.
+// The library's own logarithmic ticks do not guarantee labels.
 func TestAxesAlwaysHaveLabels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lo := math.Pow(10, rapid.Float64Range(-6, 12).Draw(t, "exponent"))
@@ -70,7 +70,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// TestColorsStandOut checks every colour's WCAG 2.1 contrast with the background of its mode: 3 for shapes, 4.5 for text.
+// WCAG 2.1 demands a contrast with the background of 3 for shapes and 4.5 for text.
 func TestColorsStandOut(t *testing.T) {
 	for _, r := range seriesColors {
 		atLeast(t, r.variable, 3, r.light, paper.light)
@@ -101,7 +101,7 @@ func luminance(c color.RGBA) float64 {
 	return 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
 }
 
-// TestRolesDiffer: if two roles had the same light colour, a drawing's colours could not be replaced by variables.
+// If two roles had the same light colour, variables could not replace a drawing's colours.
 func TestRolesDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for _, r := range roles() {

@@ -89,7 +89,7 @@ func writeCheck(b *bytes.Buffer, k *record.Knee) {
 	}
 }
 
-// aboveText describes a run above the knee: overload is a growing backlog, or a broken objective.
+// Overload is a growing backlog, or a broken objective.
 func aboveText(k *record.Knee, r *record.KneeRun) string {
 	switch {
 	case r.Overloaded || !r.Valid || r.AtNS == nil:
@@ -100,7 +100,6 @@ func aboveText(k *record.Knee, r *record.KneeRun) string {
 	return "no overload: the objective holds: " + runText(k, r)
 }
 
-// runText describes an open run.
 func runText(k *record.Knee, r *record.KneeRun) string {
 	switch {
 	case r.Overloaded:
@@ -148,7 +147,6 @@ func objectiveText(o record.KneeObjective) string {
 	return fmt.Sprintf("%s < %s", record.PercentileName(o.Percentile), duration(float64(o.MostNS)))
 }
 
-// percentileText names the percentile shown of each run.
 func percentileText(k *record.Knee) string {
 	if len(k.Objectives) == 0 {
 		return "p99"
@@ -156,7 +154,6 @@ func percentileText(k *record.Knee) string {
 	return record.PercentileName(k.Objectives[0].Percentile)
 }
 
-// verdictText formats a rate's verdict with its reason.
 func verdictText(p *record.KneePoint) string {
 	overloaded, invalid := 0, 0
 	for i := range p.Runs {
@@ -277,7 +274,6 @@ func ScalingSentence(s *record.Scaling) string {
 	}
 }
 
-// estimateText formats a figure with its interval, possibly unbounded.
 func estimateText(e record.Estimate) string {
 	end := func(v *float64) string {
 		if v == nil {

@@ -16,7 +16,7 @@ import (
 const (
 	kneeWidth  vg.Length = 560
 	kneeHeight vg.Length = 340
-	kneeLabels           = 7 // approximate number on an axis
+	kneeLabels           = 7 // approximate, on an axis
 )
 
 var (
@@ -91,7 +91,7 @@ type kneeDrawing struct {
 	single          []point // of each run, behind the curve of the medians
 	overloads       []float64
 	bound           float64 // the objective's; 0: none
-	from, to        float64 // of the knee; 0: not enclosed
+	from, to        float64 // the knee's; 0: not enclosed
 	xMax, yLo, yHi  float64
 }
 
@@ -170,7 +170,6 @@ func (d *kneeDrawing) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// band fills the range between two values of x.
 func (d *kneeDrawing) band() plot.Plotter { return xBand{d.from, d.to} }
 
 type xBand struct{ from, to float64 }
@@ -243,7 +242,7 @@ func ScalingChart(s *record.Scaling) *Chart {
 type scalingDrawing struct {
 	runs       []point
 	law        *record.ScalingLaw
-	peak       float64 // 0: not visible
+	peak       float64
 	xMax, yMax float64
 }
 

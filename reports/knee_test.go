@@ -13,7 +13,7 @@ import (
 	"pulley/reports/record"
 )
 
-// openRun is a run at a rate; latencies are in milliseconds, 0 for none.
+// Latencies are in milliseconds, 0 for none.
 func openRun(rate, p50, p99 float64, vote int) record.KneeRun {
 	ns := func(ms float64) *int64 {
 		if ms == 0 {
@@ -87,8 +87,7 @@ func TestKneeText(t *testing.T) {
 	golden(t, "knee.txt", b.String())
 }
 
-// TestAboveTheKnee checks that the check above the knee states what is exceeded, and that an inconclusive run is reported as
-// such.
+// The check above the knee must state what is exceeded, and report an inconclusive run as such.
 func TestAboveTheKnee(t *testing.T) {
 	grows, breaks, holds, invalid := openRun(1800, 700, 900, -2), openRun(1800, 40, 90, -1), openRun(1800, 20, 50, 2), openRun(1800, 40, 90, 0)
 	grows.Overloaded = true
@@ -108,7 +107,6 @@ func TestAboveTheKnee(t *testing.T) {
 	}
 }
 
-// TestKneeCharts draws everything that can be drawn, and nothing else.
 func TestKneeCharts(t *testing.T) {
 	charts := reports.KneeCharts(kneeReport())
 	var names []string

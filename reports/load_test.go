@@ -11,7 +11,7 @@ import (
 
 func ns(v int64) *int64 { return &v }
 
-// TestLoadText checks that the answer comes first, and that unknown figures are shown as unknown.
+// The answer must come first, and unknown figures must be shown as unknown.
 func TestLoadText(t *testing.T) {
 	base := record.Load{
 		Scenario: "orders", Size: 2, Backend: "push", Arrivals: "poisson:200/s", Workers: 8, Engines: 2, AskedPerS: 200, OfferedPerS: 200, AchievedPerS: 199,

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// noMethod shows that a method is missing.
 const noMethod = "No method was recorded for this figure."
 
 func (v *view) method(figure string) string {
@@ -53,7 +52,6 @@ func (v *view) methods() []entry {
 			"single runs were recorded, the lowest and highest ratio of two runs with the same number, which were neighbours in time."})
 }
 
-// facts is the line under the verdict.
 func (v *view) facts() []string {
 	m := v.manifest
 	var out []string
@@ -86,7 +84,6 @@ func inOrder(order string) string {
 	return "in " + order + " order"
 }
 
-// durability describes whether the figures were bought with safety.
 func durability(fsync, synchronousCommit string) string {
 	switch {
 	case fsync == "" || synchronousCommit == "":
@@ -97,7 +94,6 @@ func durability(fsync, synchronousCommit string) string {
 	return fmt.Sprintf("NOT DURABLE (fsync %s, synchronous_commit %s)", fsync, synchronousCommit)
 }
 
-// run describes what was run, where and when.
 func (v *view) run() []entry {
 	m := v.manifest
 	var out []entry
@@ -164,7 +160,6 @@ func (v *view) settings() []entry {
 	return out
 }
 
-// tool names the program with its version and revision.
 func (v *view) tool() string {
 	t := v.manifest.Tool
 	if t.Name == "" {

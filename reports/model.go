@@ -14,12 +14,12 @@ import (
 type view struct {
 	summary  *record.Summary
 	manifest *record.Manifest // never nil; empty if there was none
-	// backends are in the order of the manifest, then of their first row.
+	// in the order of the manifest, then of their first row
 	backends []string
-	// baseline is the backend that others are compared with; empty without rows.
+	// the others are compared with it; empty without rows
 	baseline string
 	families []family
-	// samples are the valid runs of each row.
+	// valid runs of each row
 	samples map[record.Key][]*record.Sample
 	spreads map[record.Key]map[string]spread
 }
@@ -38,7 +38,7 @@ func (f *family) name() string {
 	return f.scenario + ", " + f.mode
 }
 
-// spread is the range of a figure over a row's runs.
+// spread is over a row's runs.
 type spread struct{ lo, hi float64 }
 
 func newView(s *record.Summary, m *record.Manifest) *view {
@@ -108,7 +108,6 @@ func (v *view) orderFamilies() {
 	}
 }
 
-// largest returns the largest size with a valid row; ok is false if there is none.
 func (f *family) largest() (size int, ok bool) {
 	for _, r := range f.rows {
 		if r.Valid && (!ok || r.Size > size) {
@@ -118,7 +117,6 @@ func (f *family) largest() (size int, ok bool) {
 	return size, ok
 }
 
-// find returns the valid row of a backend and size, or nil.
 func (f *family) find(backend string, size int) *record.Row {
 	for _, r := range f.rows {
 		if r.Backend == backend && r.Size == size && r.Valid {
@@ -138,13 +136,13 @@ func (f *family) sizes() int {
 	return len(seen)
 }
 
-// cost is a figure comparable between backends, of which less is better.
+// cost is a figure comparable between backends; less is better.
 type cost struct {
-	// difference is its name among the record's differences.
+	// its name among the record's differences
 	difference string
-	// figure is its name in the records, short and long its names for people; short implies per node.
+	// figure is the name in the records, short and long the names for people; short implies per node.
 	figure, short, long string
-	// row returns a row's figure, sample a run's.
+	// the figure in a row, and in a run
 	row    func(*record.Row) *float64
 	sample func(*record.Sample) *float64
 	text   func(float64) string
@@ -202,7 +200,6 @@ func perNode(get func(*record.Counters) *int64) func(*record.Sample) *float64 {
 	}
 }
 
-// sampleSpreads returns the range over runs of every row and figure.
 func sampleSpreads(samples map[record.Key][]*record.Sample) map[record.Key]map[string]spread {
 	out := make(map[record.Key]map[string]spread)
 	for key, runs := range samples {
@@ -224,7 +221,7 @@ func sampleSpreads(samples map[record.Key][]*record.Sample) map[record.Key]map[s
 	return out
 }
 
-// around returns the range of a row's figure: the row's interval if it has one, else the range of its samples, if any.
+// around returns the row's interval if it has one, else the range of its samples, if any.
 func (v *view) around(r *record.Row, c cost) (spread, bool) {
 	if c.figure == timeCost.figure && r.NodesPerS != nil {
 		lo, hi := inverse(r.NodesPerS.Hi), inverse(r.NodesPerS.Lo)
@@ -236,20 +233,18 @@ func (v *view) around(r *record.Row, c cost) (spread, bool) {
 	return s, ok
 }
 
-// ratio is a cost relative to the baseline's.
 type ratio struct {
 	value float64
-	// lo and hi enclose the ratio; ok: there is an interval.
+	// the interval, if ok
 	lo, hi float64
 	ok     bool
-	// undecided: the runs show no difference.
+	// the runs show no difference
 	undecided bool
 }
 
 // unclear is benchstat's sign for no shown difference.
 const unclear = "~"
 
-// short formats "3.2×", or "~".
 func (r ratio) short() string {
 	if r.undecided {
 		return unclear
@@ -258,8 +253,8 @@ func (r ratio) short() string {
 }
 
 // ratio compares a row with the baseline's row of the same scenario, size and mode. It is nil if either is missing or invalid,
-// if the row is the baseline's own, or if the baseline's figure is zero. The record decides whether there is a difference;
-// files before version 5 do not, and then the ratio is that of the medians, with the range over neighbouring runs.
+// if the row is the baseline's own, or if the baseline's figure is zero. The record decides whether there is a difference.
+// Files before version 5 do not decide: then the ratio is that of the medians, with the range over neighbouring runs.
 func (v *view) ratio(f *family, r *record.Row, c cost) *ratio {
 	base := f.find(v.baseline, r.Size)
 	if base == nil || base == r || !r.Valid {
@@ -307,8 +302,7 @@ func (v *view) invalid() int {
 
 const mentionMax = 60
 
-// verdict states the finding in one sentence: how the others compare with the baseline, at the largest size of the scenario
-// with the most sizes.
+// verdict is one sentence, at the largest size of the scenario with the most sizes.
 func (v *view) verdict() string {
 	f, size := v.informative()
 	if f == nil {
@@ -359,7 +353,6 @@ func (v *view) otherSystems(f *family, size int) []*record.Row {
 	return all
 }
 
-// kind is a backend without its options.
 func kind(backend string) string {
 	name, _, _ := strings.Cut(backend, ":")
 	return name
@@ -389,7 +382,7 @@ func (v *view) comparable(f *family) (size int, ok bool) {
 	return size, ok
 }
 
-// sentence compares a row with the baseline: "pull read 17.0 times the rows and took 2.10 times as long".
+// sentence formats "pull read 17.0 times the rows and took 2.10 times as long".
 func (v *view) sentence(f *family, r *record.Row) string {
 	var parts []string
 	for _, said := range []struct {
@@ -443,7 +436,6 @@ func (v *view) state() (text string, good bool) {
 	return text, good
 }
 
-// warning is one text with its rows.
 type warning struct {
 	Text string
 	Rows []string

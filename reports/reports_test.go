@@ -44,7 +44,6 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// situations are all kinds of records that a report must support.
 func situations() map[string]func() (*record.Summary, *record.Manifest) {
 	return map[string]func() (*record.Summary, *record.Manifest){
 		"full": synthetic,
@@ -71,7 +70,6 @@ func situations() map[string]func() (*record.Summary, *record.Manifest) {
 	}
 }
 
-// only keeps some rows of the full run, with their samples.
 func only(keep func(record.Row) bool) (*record.Summary, *record.Manifest) {
 	s, m := synthetic()
 	rows, samples := s.Rows, m.Samples
@@ -159,7 +157,7 @@ func zeros() (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// evil are names that try to break out of their context.
+// evil names try to break out of their context.
 var evil = []string{
 	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</svg><script src="http://evil.example/x.js"></script>`,
 	`</title></style><b>`, "line\nbreak\x1b[2J\x00", `{{.Title}}`, "fill:#0072B2", strings.Repeat("wide", 400),
@@ -202,7 +200,6 @@ func render(t *testing.T, s *record.Summary, m *record.Manifest) string {
 	return b.String()
 }
 
-// pages holds each rendered page by situation.
 var pages = map[string]string{}
 
 func pageOf(t *testing.T, name string) string {
@@ -214,7 +211,6 @@ func pageOf(t *testing.T, name string) string {
 	return pages[name]
 }
 
-// TestPageIsSound renders every situation and checks the page as a parser sees it.
 func TestPageIsSound(t *testing.T) {
 	for name, make := range situations() {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +256,7 @@ var controls = regexp.MustCompile("[\x00\x1b\uFFFD]")
 
 var rawText = regexp.MustCompile(`(?s)<(script|style)>.*?</(script|style)>`)
 
-// parse reads the page as strict XML, which it also is. It checks style and script, and omits them.
+// The page is also strict XML. parse checks style and script, and omits them.
 func parse(t *testing.T, page string) parsed {
 	t.Helper()
 	for _, raw := range rawText.FindAllString(page, -1) {
@@ -360,7 +356,7 @@ func TestPageSays(t *testing.T) {
 	}
 }
 
-// TestNotDurableIsSeen checks that figures measured without durability are marked.
+// Figures measured without durability must be marked.
 func TestNotDurableIsSeen(t *testing.T) {
 	s, m := synthetic()
 	m.Postgres.Settings[0].Value = "off"
@@ -391,7 +387,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestCharts draws every chart of every situation, and checks that every text lies within the drawing.
+// Every text must lie within its drawing.
 func TestCharts(t *testing.T) {
 	for name, make := range situations() {
 		t.Run(name, func(t *testing.T) {
@@ -441,7 +437,6 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// broken is a writer on a full disk.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
@@ -458,7 +453,6 @@ func TestWritersReportErrors(t *testing.T) {
 	}
 }
 
-// TestLargeReport bounds the report of a long campaign.
 func TestLargeReport(t *testing.T) {
 	s, m := synthetic()
 	for i := range depth.Of(4_000, 40_000) {
@@ -477,8 +471,7 @@ type label struct {
 
 var fontSize = regexp.MustCompile(`font-size:([0-9.]+)px`)
 
-// labels lists a drawing's texts that are not rotated. A width is at least a third of the font size per character, which every
-// ordinary word exceeds.
+// labels omits rotated texts. A width is at least a third of the font size per character, which every ordinary word exceeds.
 func labels(t *testing.T, svg []byte) []label {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(svg))

@@ -8,8 +8,7 @@ import (
 	"pulley/reports/record"
 )
 
-// stageNames are the columns of the table of processor time, with their descriptions: those of all rows, in the order of the
-// first.
+// stageNames are the columns, with their descriptions: those of all rows, in the order of the first.
 func (v *view) stageNames() (names []record.StageCost) {
 	for i := range v.summary.Rows {
 		for _, s := range v.summary.Rows[i].Stages {
@@ -21,7 +20,6 @@ func (v *view) stageNames() (names []record.StageCost) {
 	return names
 }
 
-// stageOf returns a stage's cost in a row; nil if unknown.
 func stageOf(r *record.Row, name string) *record.Spread {
 	for i := range r.Stages {
 		if r.Stages[i].Stage == name {
@@ -31,7 +29,7 @@ func stageOf(r *record.Row, name string) *record.Spread {
 	return nil
 }
 
-// stageTable shows processor time by stage for every profiled row; nil if there is none.
+// stageTable is nil if no row is profiled.
 func (v *view) stageTable() *table {
 	names := v.stageNames()
 	if len(names) == 0 {
@@ -65,7 +63,6 @@ func (v *view) eachProfiled(do func(*family, *record.Row)) {
 	}
 }
 
-// writeStages writes the table of processor time: a line per stage, a column per row.
 func (v *view) writeStages(b *bytes.Buffer) {
 	names := v.stageNames()
 	if len(names) == 0 {

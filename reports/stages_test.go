@@ -9,7 +9,6 @@ import (
 	"pulley/reports/record"
 )
 
-// withStages is the full run with two profiled rows, one of them without a server.
 func withStages() (*record.Summary, *record.Manifest) {
 	s, m := synthetic()
 	m.Methods = append(m.Methods, record.Method{Figure: "stages", Text: "by samples"})
@@ -21,7 +20,6 @@ func withStages() (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
-// TestStagesAreShown checks that page and text show what was profiled, and nothing if nothing was.
 func TestStagesAreShown(t *testing.T) {
 	s, m := withStages()
 	page := render(t, s, m)

@@ -12,7 +12,6 @@ func ptr[T any](v T) *T { return &v }
 
 var synthStart = time.Date(2026, 5, 4, 9, 30, 0, 0, time.UTC)
 
-// shape is the cost per node of an invented backend, as a function of nodes.
 type shape struct {
 	name                string
 	rows, micros, wal   func(n float64) float64
@@ -40,7 +39,7 @@ var synthBackends = []shape{
 
 var synthScenarios = []struct {
 	name  string
-	sizes map[int]int // Nodes by size.
+	sizes map[int]int
 }{
 	{"fanout", map[int]int{10: 12, 50: 52, 100: 102, 500: 502, 2000: 2002}},
 	{"loop", map[int]int{8: 26, 32: 98, 128: 386}},
@@ -48,7 +47,6 @@ var synthScenarios = []struct {
 	{"trace:epigenomics-chameleon-hep-1seq-100k-001", map[int]int{1: 43}},
 }
 
-// synthetic is an invented run whose figures mean nothing.
 func synthetic() (*record.Summary, *record.Manifest) {
 	s := &record.Summary{Schema: 1, Notes: []string{"Payloads are 64 bytes."}}
 	m := &record.Manifest{

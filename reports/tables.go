@@ -8,7 +8,7 @@ import (
 	"pulley/reports/record"
 )
 
-// table is a table of the page. The first cell of each row is its heading.
+// The first cell of each row is its heading.
 type table struct {
 	Label string
 	Heads []head
@@ -26,7 +26,7 @@ type tableRow struct {
 	Invalid bool
 }
 
-// cell is one entry. Value is the sort key if it is not the text; an empty one sorts last.
+// Value is the sort key if it is not the text; an empty one sorts last.
 type cell struct {
 	Text, Small, Value, Class string
 	HasValue                  bool
@@ -38,7 +38,6 @@ func count(n int) cell {
 	return cell{Text: thousands(int64(n)), Value: strconv.Itoa(n), HasValue: true}
 }
 
-// figureCell shows a figure with its spread below.
 func figureCell(v *float64, format func(float64) string, small string) cell {
 	if v == nil {
 		return cell{Text: missing, HasValue: true}
@@ -46,7 +45,6 @@ func figureCell(v *float64, format func(float64) string, small string) cell {
 	return cell{Text: format(*v), Small: small, Value: strconv.FormatFloat(*v, 'g', -1, 64), HasValue: true}
 }
 
-// nanos shows a latency, if h.
 func nanos(h bool, ns int64) cell {
 	if !h {
 		return cell{Text: missing, HasValue: true}
@@ -54,7 +52,7 @@ func nanos(h bool, ns int64) cell {
 	return cell{Text: duration(float64(ns)), Value: strconv.FormatInt(ns, 10), HasValue: true}
 }
 
-// glanceTable compares every backend with the baseline; nil if nothing can be compared.
+// glanceTable is nil if nothing can be compared.
 func (v *view) glanceTable() *table {
 	t := &table{Label: "Multiples of " + v.baseline, Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true},
@@ -100,10 +98,8 @@ func ratioCell(r *ratio) cell {
 	return figureCell(&r.value, times, small)
 }
 
-// rowCosts are the costs shown with nodes/s in a table of rows.
 var rowCosts = []cost{rowsRead, statements, commits, walBytes}
 
-// rowTable shows all rows, including invalid ones.
 func (v *view) rowTable() *table {
 	t := &table{Label: "All rows", Heads: []head{
 		{Name: "scenario", Text: true}, {Name: "size"}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "valid", Text: true},
@@ -169,7 +165,6 @@ func (v *view) rowCells(r *record.Row) []cell {
 	return cells
 }
 
-// claimTable shows every claim; nil if there are none.
 func (v *view) claimTable() *table {
 	if len(v.summary.Claims) == 0 {
 		return nil
@@ -196,7 +191,7 @@ func (v *view) claimTable() *table {
 	return t
 }
 
-// claimedText writes a published figure with its published digits.
+// claimedText keeps the published digits.
 func claimedText(c record.Claim) string {
 	text := strconv.FormatFloat(c.Claimed, 'f', -1, 64)
 	if c.Claimed == math.Trunc(c.Claimed) && math.Abs(c.Claimed) < 1e15 {

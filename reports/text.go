@@ -33,7 +33,7 @@ func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	return nil
 }
 
-// writeFamily writes a scenario's table. A column of multiples follows time and rows if there is another backend.
+// writeFamily adds a column of multiples after time and rows if there is another backend.
 func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	compared := len(v.backends) > 1
 	t := columns{left: map[int]bool{2: true}}
@@ -111,7 +111,7 @@ func (v *view) textRow(f *family, r *record.Row, compared bool) []string {
 	return append(cells, optional(r.StatementsPerNode), optional(r.CommitsPerNode), wal, hot, waits, mark)
 }
 
-// textRatio formats a ratio; the baseline has 1.00×, which the page omits.
+// textRatio gives the baseline 1.00×, which the page omits.
 func (v *view) textRatio(f *family, r *record.Row, c cost) string {
 	if x := v.ratio(f, r, c); x != nil {
 		return x.short()
@@ -157,7 +157,7 @@ func (v *view) writeWarnings(b *bytes.Buffer) {
 	}
 }
 
-// columns lays out text in columns, flush right except those in left.
+// columns is flush right, except for left.
 type columns struct {
 	rows [][]string
 	left map[int]bool

@@ -85,7 +85,7 @@ type seriesStyle struct {
 	glyph draw.GlyphStyle
 }
 
-// styleOf returns the style of the i-th series. Styles repeat after more series than anybody can distinguish.
+// styleOf repeats after more series than anybody can distinguish.
 func styleOf(i int) seriesStyle {
 	c := seriesColors[i%len(seriesColors)]
 	glyphs := []draw.GlyphDrawer{
@@ -165,7 +165,7 @@ func polygon(c *draw.Canvas, at vg.Point, corners [][2]vg.Length) {
 	c.Fill(p)
 }
 
-// sans is the font of all drawings, metric-compatible with Arial, so that a page without it keeps its layout.
+// sans is metric-compatible with Arial, so that a page without it keeps its layout.
 func sans(size vg.Length, bold bool) font.Font {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 	if bold {
@@ -178,8 +178,7 @@ func textStyle(c role, size vg.Length, bold bool) text.Style {
 	return text.Style{Color: c.light, Font: sans(size, bold), Handler: plot.DefaultTextHandler}
 }
 
-// newPlot returns an empty plot in the house style. Axes have no labels: the library would reserve room as for a linear axis.
-// Chart.draw writes them.
+// newPlot's axes have no labels: the library would reserve room as for a linear axis. Chart.draw writes them.
 func newPlot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil

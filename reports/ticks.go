@@ -10,16 +10,15 @@ import (
 // 1, 2, 5, 10, 20, 50 …, and it spans at least one decade: so there are at least two labelled ticks, and small differences look
 // small.
 
-// niceSteps are the limits and labels within a decade.
 var niceSteps = []float64{1, 2, 5}
 
-// sameStep is the relative distance within which a value counts as a step: invisible.
+// sameStep is the relative distance, invisible, within which a value counts as a step.
 const sameStep = 1e-6
 
-// axisMargin is an axis's margin beyond its data, as a factor.
+// axisMargin is a factor.
 const axisMargin = 1.12
 
-// logLimits returns limits around lo … hi, which are above zero. Less than a decade is widened to one between ticks.
+// logLimits returns limits around lo … hi, which are above zero. It widens less than a decade to one between ticks.
 func logLimits(lo, hi float64) (from, to float64) {
 	if hi/lo >= 10 {
 		return lo / axisMargin, hi * axisMargin
@@ -90,7 +89,6 @@ func (t logTicker) Ticks(lo, hi float64) []plot.Tick {
 
 func mod(a, b int) int { return ((a % b) + b) % b }
 
-// tickNumber labels a tick of a plain figure: 0.1, 10, 2,000, 100k.
 func tickNumber(v float64) string {
 	switch {
 	case v >= 999_999_999:
@@ -103,7 +101,6 @@ func tickNumber(v float64) string {
 	return shortNumber(v)
 }
 
-// tickUnit labels a tick in the largest fitting unit: 20 µs.
 func tickUnit(units []unit) func(float64) string {
 	return func(v float64) string {
 		u := units[0]
@@ -116,7 +113,7 @@ func tickUnit(units []unit) func(float64) string {
 	}
 }
 
-// shortNumber formats a tick's value without insignificant digits: 10, not 10.0.
+// shortNumber omits insignificant digits: 10, not 10.0.
 func shortNumber(v float64) string {
 	if v >= 0.999 {
 		return thousands(int64(math.Round(v)))

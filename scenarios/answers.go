@@ -15,7 +15,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// Answer is the result of an attempt at an action, for use instead of the action.
+// Answer is the result of an attempt at an action, used instead of running it.
 type Answer struct {
 	Action  string          `json:"action"`
 	Args    json.RawMessage `json:"args"`              // an object
@@ -169,7 +169,6 @@ func (a Answer) sameAs(b Answer) bool {
 	return err == nil && wrong == nil && reference.Same(x, y)
 }
 
-// key is equal for equal calls.
 func (a Answer) key() (string, error) {
 	value, err := expr.Decode(a.Args, expr.Unlimited)
 	if err != nil {

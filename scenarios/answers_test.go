@@ -10,8 +10,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// TestAnswers checks that answers are found whatever the order and spacing of arguments, and that calls without an answer are
-// reported.
+// Answers must be found whatever the order and spacing of arguments, and calls without an answer reported.
 func TestAnswers(t *testing.T) {
 	table, err := NewTable([]Answer{
 		{Action: "a", Args: json.RawMessage(`{"x": 1, "y": [2]}`), Attempt: 1, Result: json.RawMessage("{\n \"r\": 1}")},
@@ -49,7 +48,6 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestChanged checks which actions are named as changed.
 func TestChanged(t *testing.T) {
 	answer := func(action, args, result string, failure *plan.Failure) Answer {
 		return Answer{Action: action, Args: json.RawMessage(args), Attempt: 1, Result: json.RawMessage(result), Failure: failure}
@@ -73,7 +71,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestAsk checks that each call is made once, and that an interpreter with the answers ends the same way.
+// Each call must be made once, and an interpreter with the answers must end the same way.
 func TestAsk(t *testing.T) {
 	w, err := find(t, "pipeline").Build(8, Options{})
 	if err != nil {

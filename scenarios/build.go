@@ -23,7 +23,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// building is a scenario of one size under construction.
 type building struct {
 	*spec
 	size    int
@@ -32,24 +31,22 @@ type building struct {
 	actions *behaviour.Actions
 	made    *flow // once requested
 	verify  bool  // compare the file's expectations with the reference even if they could be believed
-	steps   int   // of the reference; zero: the default
+	steps   int   // the reference's; zero: the default
 }
 
-// flow is the workflow of a size, without an input.
 type flow struct {
 	graph    *graph.Graph
 	source   string
-	tree     *ir.Program                                // of source
-	result   func(start int64) (json.RawMessage, error) // of a graph built in Go
-	nodes    int                                        // of the same
-	trace    *wfformat.Trace                            // the graph's trace
-	input    json.RawMessage                            // if the file has none
+	tree     *ir.Program
+	result   func(start int64) (json.RawMessage, error) // for a graph built in Go
+	nodes    int                                        // for a graph built in Go
+	trace    *wfformat.Trace
+	input    json.RawMessage // if the file has none
 	warnings []string
 	name     string
 	size     int
 }
 
-// building checks the options and evaluates what all instances share.
 func (s *spec) building(size int, opts Options) (*building, error) {
 	b := &building{spec: s, size: size, opts: opts, stage: template.Env{nameSize: starlarkInt(size)}}
 	for _, p := range s.parameters {
@@ -116,12 +113,12 @@ func (b *building) mix() (*Mix, error) {
 	return m, nil
 }
 
-// mixed combines the mixes of the parts. Each part has as many turns as its weight, in an order drawn anew for each round;
-// within a part, its workloads take turns.
+// mixed combines the mixes of the parts. Each part has as many turns as its weight, in an order drawn anew for each round.
+// Within a part, its workloads take turns.
 func (b *building) mixed(m *mixBody) (*Mix, error) {
 	out := &Mix{Name: b.name, Size: b.size}
-	var orders [][]int // of the parts, as indices of out.Workloads
-	var deck []int     // parts
+	var orders [][]int // by part, as indices of out.Workloads
+	var deck []int
 	rounds := 1
 	for i, p := range m.parts {
 		size := p.scenario.DefaultSizes[0]
@@ -197,7 +194,6 @@ func (b *building) workload(f flow, reference *interpreter, variant int) (Worklo
 	return w, b.judge(&w, f, reference, env, variant)
 }
 
-// environment returns the names that expressions of a variant may read.
 func (b *building) environment(variant int) (template.Env, error) {
 	env := template.Env{nameInstance: starlarkInt(variant)}
 	for name, value := range b.stage {
@@ -238,7 +234,6 @@ func (b *building) inputs(env template.Env) (json.RawMessage, error) {
 	return append(text, '}'), nil
 }
 
-// takes compares the file's input with main's parameters.
 func (s *spec) takes(inputs []string) error {
 	if !s.given && (len(inputs) == 0 || isGenerated(s.body)) {
 		return nil
@@ -273,7 +268,6 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// parse makes a graph of a program's text.
 func (b *building) parse(file string, source []byte) (flow, error) {
 	tree, err := ir.Parse(file, source, b.opts.Limits)
 	if err != nil {
@@ -295,7 +289,6 @@ func (p *mixBody) flow(*building) (flow, error) {
 	return flow{}, errors.New("a mix has no workflow of its own") // unreachable
 }
 
-// generatedStart is the default input of a generated workflow.
 const generatedStart = `{"start":1}`
 
 func (p *generateBody) flow(b *building) (flow, error) {
@@ -336,7 +329,6 @@ func (p *generateBody) flow(b *building) (flow, error) {
 	return f, err
 }
 
-// placedAt adds a position in a user's file to an error.
 func placedAt(pos ir.Pos, ships bool, err error) error {
 	var placed *ir.Error
 	if ships || err == nil || errors.As(err, &placed) {
@@ -353,7 +345,6 @@ func (b *building) seedOf(t *template.Template) (uint64, error) {
 	return uint64(n), err
 }
 
-// traceName begins the names of workloads of given traces.
 const traceName = "trace"
 
 func (p *traceBody) flow(b *building) (flow, error) {

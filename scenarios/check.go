@@ -31,7 +31,7 @@ func (s Scenario) CheckSizes() error {
 	return r.Err()
 }
 
-// checkProgram checks a program, its calls, and whether it calls the described actions, even if the file has other mistakes.
+// checkProgram also checks whether the program calls the described actions, even if the file has other mistakes.
 func (s *spec) checkProgram(r *yamlfile.Report) {
 	p, is := s.body.(*programBody)
 	if !is || s.files.ships {
@@ -59,7 +59,7 @@ func (s *spec) checkProgram(r *yamlfile.Report) {
 	}
 }
 
-// checkSize builds a size and reports its mistakes. A size that is only checked may be too large to decide.
+// checkSize accepts a size that is only checked and too large to decide.
 func (s *spec) checkSize(r *yamlfile.Report, size int, first bool) {
 	b, err := s.building(size, Options{})
 	if err != nil {
@@ -104,7 +104,6 @@ func (s *spec) checkPos() ir.Pos {
 	return s.sizes.pos
 }
 
-// ofSize adds the size to an error, if there are several.
 func (s *spec) ofSize(size int, err error) error {
 	var placed *ir.Error
 	if err == nil || s.sizes.fixed || errors.As(err, &placed) {
@@ -113,7 +112,6 @@ func (s *spec) ofSize(size int, err error) error {
 	return fmt.Errorf("size %d: %w", size, err)
 }
 
-// warnings describes what cannot be known beforehand.
 func (b *building) warnings(f flow) []string {
 	list := b.actions.Timeouts(f.graph)
 	for _, d := range b.spec.actions {

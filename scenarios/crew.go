@@ -41,7 +41,6 @@ func Executor(workloads ...Workload) (worker.Executor, error) {
 	return c, nil
 }
 
-// sameActions reports whether two workloads are of the same scenario, and so have the same actions.
 func sameActions(a, b *Workload) bool {
 	switch {
 	case a.Calls() == b.Calls():
@@ -52,7 +51,6 @@ func sameActions(a, b *Workload) bool {
 	return a.Bundle.Root == b.Bundle.Root && maps.Equal(a.Bundle.Files, b.Bundle.Files)
 }
 
-// workerModel runs the tasks of several programs.
 type workerModel struct {
 	of map[[sha256.Size]byte]*Workload
 }

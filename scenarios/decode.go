@@ -20,7 +20,6 @@ const (
 	nameInstance = "instance"
 )
 
-// SizeUnbounded is the SizeMax of a scenario without a largest size: engine limits are reached before.
 const SizeUnbounded = 1 << 40
 
 const (
@@ -29,15 +28,14 @@ const (
 	includesMax = 16 // nesting of mixes
 )
 
-// decoder reads a scenario's file.
 type decoder struct {
 	*yamlfile.Report
 	*spec
-	includes []string // files being read, outermost first
+	includes []string // being read, outermost first
 	raw      raw
 }
 
-// raw are the values of the file's keys, which are read in the order of their dependencies.
+// raw are the values of the file's keys, read in the order of their dependencies.
 type raw struct {
 	about, program, generate, trace, mix, parameters, draw, sizes, variants, input, actions *yamlfile.Value
 	arrivals, expect, checks, run, objective, pressure                                      *yamlfile.Value
@@ -63,12 +61,11 @@ func decode(f *files, file string, includes []string, r *yamlfile.Report) *spec 
 	return s
 }
 
-// withoutFile removes a file's name that the position already has.
+// withoutFile removes a name that the position has.
 func withoutFile(err error, file string) string {
 	return strings.TrimPrefix(err.Error(), file+": ")
 }
 
-// keys collects the file's keys.
 func (d *decoder) keys(root *yamlfile.Value) bool {
 	var known []yamlfile.Key
 	for _, k := range []struct {
@@ -182,7 +179,7 @@ func (d *decoder) readDraw() {
 	}
 }
 
-// law reads a distribution; nil after a mistake.
+// law returns nil after a mistake.
 func (d *decoder) law(v *yamlfile.Value, what string, unit dist.Unit) *dist.Law {
 	text, ok := d.Line(v, what)
 	if !ok {
@@ -196,7 +193,6 @@ func (d *decoder) law(v *yamlfile.Value, what string, unit dist.Unit) *dist.Law 
 	return law
 }
 
-// stageNames are readable by expressions without an instance.
 func (d *decoder) stageNames() []string {
 	names := []string{nameSize}
 	for _, p := range d.parameters {
@@ -206,7 +202,6 @@ func (d *decoder) stageNames() []string {
 	return names
 }
 
-// names are readable by expressions of an instance.
 func (d *decoder) names() []string {
 	names := append(d.stageNames(), nameInstance)
 	for _, x := range d.draws {

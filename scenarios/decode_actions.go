@@ -61,7 +61,6 @@ func (d *decoder) readAction(name string, f yamlfile.Field) {
 	}
 }
 
-// failures reads one or several ways to fail.
 func (d *decoder) failures(v *yamlfile.Value) []behaviour.Failure {
 	var list []behaviour.Failure
 	sum := 0.0
@@ -87,7 +86,7 @@ func (d *decoder) failures(v *yamlfile.Value) []behaviour.Failure {
 	return list
 }
 
-// errorType reads an error's type, which retry and except can name.
+// retry and except can name an errorType.
 func (d *decoder) errorType(v *yamlfile.Value) string {
 	text, ok := d.Line(v, "type")
 	if ok && !identifier.MatchString(text) {
@@ -96,7 +95,7 @@ func (d *decoder) errorType(v *yamlfile.Value) string {
 	return text
 }
 
-// share reads a share, as 1% or 0.01.
+// A share is 1% or 0.01.
 func (d *decoder) share(v *yamlfile.Value, what string) (float64, bool) {
 	text, _ := v.Scalar()
 	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
@@ -111,7 +110,6 @@ func (d *decoder) share(v *yamlfile.Value, what string) (float64, bool) {
 	return f, true
 }
 
-// samples reads the numbers of a file: a trace's run times, or one number per line.
 func (d *decoder) samples(unit dist.Unit) dist.Samples {
 	return func(name string) ([]int64, error) {
 		file := alongside(d.file, name)

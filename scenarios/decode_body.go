@@ -14,7 +14,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// readBody reads what runs: program, generate, trace or mix.
 func (d *decoder) readBody() {
 	var given []string
 	for _, k := range []struct {
@@ -54,7 +53,6 @@ func (d *decoder) readProgram(v *yamlfile.Value) body {
 	return &programBody{pos: v.Pos, file: d.files.display(file), text: text}
 }
 
-// readGenerate reads a generator's shape, and then the shape's parameters.
 func (d *decoder) readGenerate(v *yamlfile.Value) body {
 	b := &generateBody{
 		pos: v.Pos, numbers: map[string]*template.Template{}, bounds: map[string][2]int{}, laws: map[string]*dist.Law{},
@@ -167,7 +165,6 @@ func (d *decoder) traceShape(v *yamlfile.Value) wfformat.Shape {
 	return wfformat.Shape(text)
 }
 
-// timeScaleMax bounds the factor of run times.
 const timeScaleMax = 1e6
 
 func (d *decoder) timeScale(v *yamlfile.Value) *float64 {
@@ -223,7 +220,6 @@ func (d *decoder) readMix(v *yamlfile.Value) body {
 	return b
 }
 
-// deckMax bounds the length of a mix's order.
 const deckMax = 10_000
 
 func (d *decoder) readPart(v *yamlfile.Value) (part, bool) {

@@ -13,10 +13,10 @@
 // # Workloads
 //
 // A Scenario makes a [Mix] of a given size: the workloads that instances run in turn. Each scenario defines its size in
-// SizeMeans; to compare costs across scenarios, use Workload.Nodes, which counts node runs of actions, without retries, and
+// SizeMeans. To compare costs across scenarios, use Workload.Nodes: it counts node runs of actions, without retries, and
 // without inline nodes and barriers, which designs treat differently.
 //
-// The right result never comes from running the engine: the reference interpreter runs the program with the same actions,
+// The right result never comes from running the engine. The reference interpreter runs the program with the same actions,
 // instantly, and a file's own expectation is compared with it; for a graph built in Go, such as a trace, it is computed. If a
 // file expects a result and a number of nodes, these are believed for sizes other than the smallest. An instance may be
 // expected to fail, and may have several right ends.

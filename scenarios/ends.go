@@ -30,7 +30,6 @@ type interpreter struct {
 	limits ir.Limits
 }
 
-// interpreter prepares the reference, if it is needed.
 func (b *building) interpreter(f flow) (*interpreter, error) {
 	if f.tree == nil || b.opts.Unjudged {
 		return nil, nil
@@ -49,7 +48,6 @@ func Act(actions *behaviour.Actions, limits ir.Limits) reference.Action {
 	})
 }
 
-// judge determines the right ends and the number of node runs of a workload's instances.
 func (b *building) judge(w *Workload, f flow, reference *interpreter, env template.Env, variant int) error {
 	if b.expect.result != nil && b.expect.nodes != nil && f.tree != nil && !b.verify {
 		return b.believe(w, env)
@@ -77,7 +75,6 @@ const (
 	failed    = reference.Failed
 )
 
-// believe uses the file's expectation.
 func (b *building) believe(w *Workload, env template.Env) error {
 	result, err := b.expect.result.Eval(env)
 	if err != nil {
@@ -135,13 +132,12 @@ func nodeRuns(o reference.Outcome) (least, most int) {
 
 var errUndecided = errors.New("the reference interpreter takes more steps than it may; expect a result and a number of nodes, or take a smaller size")
 
-// mistaken are the types of errors that are mistakes of a scenario unless it expects them.
+// mistaken errors are mistakes of a scenario unless it expects them.
 var mistaken = []string{
 	reference.TypeExpression, reference.TypeLimit, reference.TypeResult, reference.TypeProgram, reference.TypeInput,
 	worker.TypeArgument, worker.TypeUnknownAction, worker.TypePanic,
 }
 
-// sensible rejects an end that shows a mistake of the scenario.
 func (b *building) sensible(o reference.Outcome, variant int) error {
 	switch {
 	case o.Status == completed:
@@ -162,7 +158,6 @@ func (b *building) sensible(o reference.Outcome, variant int) error {
 	return ir.Errorf(pos, "%sthe instance %s with %s; if that is meant, write expect: {failure: {type: %s}}", b.variantText(variant), o.Status, told.Error(), o.Error.Type)
 }
 
-// variantText names a variant, if there are several.
 func (b *building) variantText(variant int) string {
 	if b.variants == 1 {
 		return ""
@@ -170,7 +165,6 @@ func (b *building) variantText(variant int) string {
 	return fmt.Sprintf("instance %d: ", variant)
 }
 
-// judgeGraph uses the known result of a graph built in Go.
 func (b *building) judgeGraph(w *Workload, f flow) error {
 	for _, d := range b.spec.actions {
 		if len(d.Fails) > 0 && slices.Contains(w.Actions, d.Name) {
@@ -191,7 +185,6 @@ func (b *building) judgeGraph(w *Workload, f flow) error {
 	return nil
 }
 
-// completes sets the only right end.
 func (w *Workload) completes(result json.RawMessage, nodes int) {
 	w.Ends = []reference.End{{Status: completed, Result: result}}
 	w.Nodes, w.Optional = nodes, 0

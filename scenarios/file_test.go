@@ -22,7 +22,6 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// folder writes files into a new folder, and returns the path of the first by name.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +54,6 @@ func mixed(t *testing.T, s scenarios.Scenario, size int, opts scenarios.Options)
 	return m
 }
 
-// mistakes loads a file that must have mistakes, and returns them without the folder.
 func mistakes(t *testing.T, dir, file string) string {
 	t.Helper()
 	_, err := scenarios.Find(filepath.Join(dir, file))
@@ -93,7 +91,6 @@ run: {warm_up: auto, measure: 30s, drain: 5s, in_flight: [1, 256], workers: 16, 
 objective: {p99: 100ms, max: 2s}
 `
 
-// TestOwnFile reads a scenario as a person would write it.
 func TestOwnFile(t *testing.T) {
 	dir := folder(t, map[string]string{"my orders.yaml": ordersFile, "orders.ir": ordersProgram})
 	s := loaded(t, filepath.Join(dir, "my orders.yaml"))
@@ -126,7 +123,7 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
-// TestBundle reads a scenario from its bundled text after its files are removed, and checks that the workloads are equal.
+// The scenario's files are removed before it is read from its bundled text. The workloads must be equal.
 func TestBundle(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a/all.yaml":    "about: all\nmix: [{scenario: ../b/orders.yaml}, {scenario: fanout, size: 5, weight: 2}, {scenario: times.yaml}]\n",
@@ -173,7 +170,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// TestMix checks that every round has the shares that the weights state, and that a part's variants alternate.
+// Every round must have the shares that the weights state, and a part's variants must alternate.
 func TestMix(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"mix.yaml":    "about: m\nparameters: {n: 3}\nsizes: {default: 4}\nmix:\n- {scenario: fanout, size: \"= size + n\", weight: 3}\n- {scenario: orders.yaml, parameters: {region: us}}\n- {scenario: chain}\n",
@@ -208,8 +205,7 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// TestExecutor checks that each task behaves as its own scenario describes: two that run one program differently, and one that
-// ships.
+// Each task must behave as its own scenario describes: two run one program differently, and one ships.
 func TestExecutor(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a/one.yaml": "about: one\nprogram: ../p.ir\nactions: {work: {gives: 1}}\n", "a/two.yaml": "about: two\nprogram: ../p.ir\nactions: {work: {gives: 2}}\n",
@@ -253,7 +249,6 @@ func TestExecutor(t *testing.T) {
 	}
 }
 
-// TestFailures checks which instances must fail, how, and with how many node runs.
 func TestFailures(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"spread.ir": "fn main(input: [], output: [x]):\n    x = spread range(40):i -> @a(i=i)\n",
@@ -297,7 +292,6 @@ actions: {a: {fails: [{share: 20%, type: Slow, message: too slow}, {share: 20%, 
 	}
 }
 
-// TestOwnTrace reads a trace in the scenario's folder.
 func TestOwnTrace(t *testing.T) {
 	made, err := wfformat.Generate(wfformat.Montage, 30, 1)
 	if err != nil {
@@ -327,7 +321,7 @@ func TestOwnTrace(t *testing.T) {
 	}
 }
 
-// TestManyMistakes checks that all mistakes of a file and its program are reported at once, sorted.
+// All mistakes of a file and its program must be reported at once, sorted.
 func TestManyMistakes(t *testing.T) {
 	got := mistakes(t, "testdata/mistakes", "many.yaml") + "\n"
 	if *update {
@@ -344,7 +338,7 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
-// TestMistakes checks that each mistake states its place and what to do.
+// Each mistake states its place and what to do.
 func TestMistakes(t *testing.T) {
 	const p = "about: x\nprogram: p.ir\n"
 	for name, c := range map[string]struct{ file, program, want string }{
@@ -413,7 +407,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestHelp checks that every key that a file may have is listed.
+// Every key that a file may have must be listed.
 func TestHelp(t *testing.T) {
 	told := mistakes(t, folder(t, map[string]string{"f.yaml": "hello"}), "f.yaml")
 	_, keys, found := strings.Cut(told, "its keys are ")
@@ -427,7 +421,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCheckSizes checks that a mistake that only a larger size has is found.
+// Only a larger size has the mistake.
 func TestCheckSizes(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"f.yaml": "about: x\nprogram: p.ir\nsizes: {default: [1, 2, 3]}\ninput: {n: = size}\nexpect: {result: 2}\n",
@@ -445,7 +439,7 @@ func TestCheckSizes(t *testing.T) {
 	}
 }
 
-// TestShippedScenariosRun runs the shipped scenarios outside the default set, on the engine's own core.
+// The shipped scenarios outside the default set run on the engine's own core.
 func TestShippedScenariosRun(t *testing.T) {
 	for _, s := range scenarios.Library()[len(scenarios.All()):] {
 		m := mixed(t, s, s.DefaultSizes[0], scenarios.Options{Seed: 1})
@@ -484,7 +478,7 @@ func TestParseSet(t *testing.T) {
 	}
 }
 
-// TestGraphsOfTracesAreKept checks that a trace's graph is cached for equal options, and built again for others.
+// A trace's graph is cached for equal options, and built again for others.
 func TestGraphsOfTracesAreKept(t *testing.T) {
 	made, err := wfformat.Generate(wfformat.Montage, 40, 3)
 	if err != nil {

@@ -26,12 +26,12 @@ type Bundle struct {
 // Traces have separate limits.
 const samplesBytesMax = 64 << 20
 
-// files is the source of a scenario's files. It caches them.
+// files is the source of a scenario's files, with a cache.
 type files struct {
-	dir   string // the folder of the scenario's file, as named; empty: the current one
+	dir   string // folder of the scenario's file, as named; empty: the current one
 	open  func(name string) (io.ReadCloser, error)
 	seen  map[string]string
-	ships bool // the files are embedded
+	ships bool
 }
 
 func osFiles(dir string) *files {
@@ -76,8 +76,7 @@ func (f *files) display(name string) string {
 	return filepath.Join(f.dir, name)
 }
 
-// read returns the text of a file, at most one byte more than most, so that the caller notices an excess. The error is one
-// line.
+// read returns at most one byte more than most, so that the caller notices an excess. The error is one line.
 func (f *files) read(name string, most int) ([]byte, error) {
 	if text, ok := f.seen[name]; ok {
 		return []byte(text), nil
@@ -86,7 +85,7 @@ func (f *files) read(name string, most int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(io.LimitReader(file, int64(most)+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.display(name), cause.Of(err))

@@ -17,14 +17,13 @@ import (
 	"pulley/scenarios/template"
 )
 
-// usual are the default scenarios, in display order.
 var usual = []string{"fanout", "loop", "spread", "chain", "diamond", "pipeline", "trace"}
 
-// shippedNames are the scenarios that ship, the usual ones first.
+// shippedNames have the usual ones first.
 var shippedNames = sync.OnceValue(func() []string {
 	files, err := fs.Glob(shippedFiles, "library/*.yaml")
 	if err != nil {
-		panic(err) // the pattern is valid
+		panic(err)
 	}
 	names := slices.Clone(usual)
 	for _, file := range files {
@@ -163,12 +162,11 @@ func OfProgram(file string, input json.RawMessage) (Scenario, error) {
 	if _, err := files.read(program, ir.Limits{}.WithDefaults().SourceBytes); err != nil {
 		return Scenario{}, fmt.Errorf("%w; name a file that can be read", err)
 	}
-	// A scenario's file as its author would write it.
 	root := strings.TrimSuffix(program, ".ir") + ".yaml"
 	files.seen[root] = fmt.Sprintf("about: %s\nprogram: %s\ninput: %s\n", strconv.Quote("the program "+program), strconv.Quote(program), inputs)
 	s, err := load(files, root)
 	if mistakes, are := err.(yamlfile.Mistakes); are {
-		for _, m := range mistakes { // nobody has seen the scenario's file
+		for _, m := range mistakes { // the user has not seen the scenario's file
 			if m.Pos.File == files.display(root) {
 				m.Pos = ir.Pos{File: files.display(program), Line: 1, Col: 1}
 			}
@@ -181,7 +179,7 @@ func OfProgram(file string, input json.RawMessage) (Scenario, error) {
 	return s, err
 }
 
-// literals formats a JSON object for a scenario's file, with texts like expressions escaped.
+// literals escapes texts like expressions in a JSON object for a scenario's file.
 func literals(input json.RawMessage) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber()

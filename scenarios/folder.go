@@ -42,7 +42,7 @@ func (s *spec) names() []string {
 // Export returns the scenario's files for one folder: those from elsewhere get new names, and references are changed.
 func (s Scenario) Export() ([]Text, error) {
 	f := s.spec.files
-	flat := map[string]string{} // names in the folder, by original names
+	flat := map[string]string{}
 	taken := map[string]bool{}
 	for _, name := range s.spec.names() {
 		flat[name] = newName(path.Base(filepath.ToSlash(name)), taken)
@@ -61,7 +61,6 @@ func (s Scenario) Export() ([]Text, error) {
 	return again.Texts(), nil
 }
 
-// isScenario reports whether a file's name is that of a scenario.
 func isScenario(file string) bool {
 	ending := strings.ToLower(path.Ext(file))
 	return ending == ".yaml" || ending == ".yml"

@@ -8,7 +8,7 @@ import (
 	"pulley/scenarios"
 )
 
-// TestExportRenamesWhatIsMeant exports scenarios whose file names others use elsewhere, or are parts of other names.
+// Others use the scenarios' file names elsewhere, or as parts of other names.
 func TestExportRenamesWhatIsMeant(t *testing.T) {
 	const program = "fn main(input: [], output: [x]):\n    x = @work()\n"
 	gives := func(program, value string) string {
@@ -17,7 +17,7 @@ func TestExportRenamesWhatIsMeant(t *testing.T) {
 	elsewhere := folder(t, map[string]string{"sub/s.yaml": gives("p.ir", "9"), "sub/p.ir": program + "# there\n"})
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  map[string]string // what files must contain
+		want  map[string]string
 	}{
 		"a sibling of the same name": {map[string]string{
 			"a/all.yaml": "about: all\nmix: [{scenario: ../b/some.yaml}, {scenario: one.yaml}]\n", "a/one.yaml": gives("p.ir", "1"), "a/p.ir": program,

@@ -9,8 +9,8 @@ import (
 	"pulley/internal/yamlfile"
 )
 
-// FuzzDecode checks that any file gives a scenario or mistakes with their places. Programs and other files are those that ship.
-// Nothing is built, since that may legitimately take long.
+// Any file must give a scenario or mistakes with their places. Programs and other files are those that ship. Nothing is built,
+// since that may legitimately take long.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("library/*.yaml")
 	if err != nil {

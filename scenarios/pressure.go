@@ -9,18 +9,18 @@ import (
 	"pulley/scenarios/dist"
 )
 
-// Pressure is production's additional burden on a store, applied by package bench/pressure. The zero value is none.
+// Pressure is production's additional burden on a store, which package bench/pressure applies. The zero value is none.
 type Pressure struct {
 	// HeldTransaction holds a transaction open from before the run until after it. Its snapshot keeps the server from removing
 	// any row version of the run.
 	HeldTransaction bool
 	// Readers is the number of sessions that read all tables of the store, every ReadEvery, each in its own transaction.
 	Readers int
-	// ReadEvery is the interval of readings. Zero: 100 ms.
+	// zero: 100 ms
 	ReadEvery time.Duration
-	// Connections bounds the engine's pool. Zero: the backend's default.
+	// bounds the engine's pool; zero: the backend's default
 	Connections int
-	// RoundTrip is added to each round trip between engine and server.
+	// added to each round trip between engine and server
 	RoundTrip time.Duration
 	// Relayed uses RoundTrip's relay even if RoundTrip is zero: the baseline for a RoundTrip, which then includes the relay's
 	// own cost.

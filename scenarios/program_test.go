@@ -11,8 +11,7 @@ import (
 	"pulley/scenarios"
 )
 
-// TestOfProgram makes scenarios of programs and inputs. The expected result comes from the reference interpreter, and no text
-// of an input is taken for an expression.
+// The expected result comes from the reference interpreter, and no text of an input is taken for an expression.
 func TestOfProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "echo.ir")
 	if err := os.WriteFile(file, []byte("fn main(input: [a, b], output: [x]):\n    x = [a, b]\n"), 0o600); err != nil {

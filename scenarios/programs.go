@@ -21,7 +21,7 @@ type Program struct {
 // ProgramRun is an input of a program with the instance's end: one of Gives and Fails is set.
 type ProgramRun struct {
 	Input json.RawMessage
-	Gives json.RawMessage // the result
+	Gives json.RawMessage
 	Fails *ProgramFailure
 }
 
@@ -94,7 +94,6 @@ func readProgram(name, source string) (Program, error) {
 	return p, nil
 }
 
-// expect sets the latest run's end.
 func (p *Program) expect(key, value string) error {
 	if len(p.Runs) == 0 {
 		return fmt.Errorf("an input must stand before %q", key)
@@ -132,7 +131,7 @@ func programNames() ([]string, error) {
 	return names, nil
 }
 
-// fromProgram compiles an embedded program into a workload without what depends on size.
+// fromProgram leaves out what depends on size.
 func fromProgram(name string, limits ir.Limits) (Workload, error) {
 	source, err := Source(name)
 	if err != nil {

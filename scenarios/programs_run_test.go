@@ -21,11 +21,10 @@ import (
 	"pulley/scenarios"
 )
 
-// manyRuns node runs per instance are many: by day such programs run fewer instances.
+// By day, programs with manyRuns node runs per instance run fewer instances.
 const manyRuns = 2_000
 
-// TestProgramsRun runs each program on the engine's own core, several instances at a time, with a different order of ends each
-// time.
+// Each program runs on the engine's own core, several instances at a time, with a different order of ends each time.
 func TestProgramsRun(t *testing.T) {
 	registry, err := worker.NewRegistry(worker.Builtins()...)
 	if err != nil {
@@ -58,7 +57,7 @@ func TestProgramsRun(t *testing.T) {
 				}
 			}
 			if runs >= manyRuns && !depth.Night() {
-				break // one instance is long enough
+				break
 			}
 		}
 	})
@@ -96,7 +95,6 @@ func drive(t *testing.T, program *plan.Program, p scenarios.Program, r scenarios
 	return seen
 }
 
-// checkEnd compares an instance's end with the expected one.
 func checkEnd(t *testing.T, inst backend.Instance, want reference.End) {
 	t.Helper()
 	got := reference.End{Status: reference.Status(inst.Status), Result: inst.Result}

@@ -16,7 +16,6 @@ import (
 	"pulley/scenarios"
 )
 
-// eachRun calls a test for each input of each program.
 func eachRun(t *testing.T, test func(*testing.T, scenarios.Program, scenarios.ProgramRun)) {
 	t.Helper()
 	list, err := scenarios.Programs()
@@ -39,8 +38,8 @@ func parse(t *testing.T, p scenarios.Program) *ir.Program {
 	return tree
 }
 
-// TestProgramsMeanWhatTheySay compares each program's stated result with a line-by-line interpreter that knows no engine. One
-// result is right, whatever the order in which actions end.
+// A line-by-line interpreter that knows no engine gives each program's stated result. One result is right, whatever the order
+// in which actions end.
 func TestProgramsMeanWhatTheySay(t *testing.T) {
 	eachRun(t, func(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) {
 		interpreter, err := reference.NewInterpreter(parse(t, p), ir.Limits{})
@@ -76,8 +75,8 @@ func endOf(t *testing.T, p scenarios.Program, r scenarios.ProgramRun) reference.
 	}}
 }
 
-// interpreted has the interpreter call pulley's built-in actions. It has no clock: a sleep longer than the timeout that the
-// program gives @sleep times out at once, and any other ends at once.
+// The interpreter has no clock: a sleep longer than the timeout that the program gives @sleep times out at once, and any other
+// ends at once.
 func interpreted(t *testing.T, p scenarios.Program) reference.Action {
 	t.Helper()
 	calls := actions(t)
@@ -110,7 +109,7 @@ func interpreted(t *testing.T, p scenarios.Program) reference.Action {
 	}
 }
 
-// slept is the end of a sleep of ms milliseconds under a timeout, where zero means none.
+// A limit of zero means none.
 func slept(ms json.RawMessage, limit time.Duration) *reference.Error {
 	n, err := strconv.ParseFloat(string(ms), 64)
 	if err != nil || limit == 0 || n < float64(limit.Milliseconds()) {
@@ -121,7 +120,6 @@ func slept(ms json.RawMessage, limit time.Duration) *reference.Error {
 
 var sleepTimeout = regexp.MustCompile(`@sleep\(.*\[timeout: (\w+)\]`)
 
-// timeoutOf returns the only timeout that a program gives @sleep.
 func timeoutOf(t *testing.T, p scenarios.Program) time.Duration {
 	t.Helper()
 	found := sleepTimeout.FindAllStringSubmatch(p.Source, -1)

@@ -23,10 +23,9 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// deadline bounds a run that hangs.
 const deadline = 15 * time.Minute
 
-// actions returns the actions that workloads call: pulley's built-in ones, and that of traces.
+// actions are pulley's built-in ones, and that of traces.
 func actions(t *testing.T) map[string]backendtest.Func {
 	t.Helper()
 	registry, err := worker.NewRegistry(worker.Builtins()...)
@@ -82,7 +81,7 @@ func run(t *testing.T, w scenarios.Workload, instances int, seed uint64) {
 	}
 }
 
-// calls returns the actions of a workload, without their service times.
+// calls has no service times.
 func calls(t *testing.T, w scenarios.Workload) map[string]backendtest.Func {
 	t.Helper()
 	funcs := map[string]backendtest.Func{}
@@ -94,7 +93,6 @@ func calls(t *testing.T, w scenarios.Workload) map[string]backendtest.Func {
 	return funcs
 }
 
-// runAny runs an instance of a workload that may end in several ways.
 func runAny(t *testing.T, w scenarios.Workload, seed uint64) {
 	t.Helper()
 	program, err := plan.Compile(w.Graph)
@@ -124,8 +122,7 @@ func runAny(t *testing.T, w scenarios.Workload, seed uint64) {
 	}
 }
 
-// TestScenariosRun runs every scenario in small sizes, even and odd, on the engine's own core, with a different order of ends
-// each time.
+// Every scenario runs in small sizes, even and odd, on the engine's own core, with a different order of ends each time.
 func TestScenariosRun(t *testing.T) {
 	sizes := map[string][]int{
 		"fanout":   {2, 3, 10, 101},
@@ -152,7 +149,7 @@ func TestScenariosRun(t *testing.T) {
 	}
 }
 
-// TestPipelineRuns tries chunks that do not divide the items, more chunks than items, and one chunk.
+// Chunks do not divide the items, are more than the items, and are one.
 func TestPipelineRuns(t *testing.T) {
 	s, err := scenarios.Find("pipeline")
 	if err != nil {
@@ -167,8 +164,7 @@ func TestPipelineRuns(t *testing.T) {
 	}
 }
 
-// TestTracesRun runs the recorded traces in PULLEY_WFINSTANCES or, if unset, next to the project, and generated ones of every
-// shape.
+// The recorded traces are in PULLEY_WFINSTANCES or, if unset, next to the project; others are generated of every shape.
 func TestTracesRun(t *testing.T) {
 	s, err := scenarios.Find("trace")
 	if err != nil {

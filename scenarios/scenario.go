@@ -22,10 +22,10 @@ type Scenario struct {
 	Doc          string // what it shows, one line
 	SizeMeans    string // what the size counts: "nodes", "iterations"
 	DefaultSizes []int  // ascending
-	SizeMin      int    // smallest sensible size
-	SizeMax      int    // largest sensible size
+	SizeMin      int
+	SizeMax      int // largest sensible size
 
-	// Settings for measuring commands; zero if the file has none.
+	// for measuring commands; zero if the file has none
 	Run        RunDefaults
 	Arrivals   string            // as text; empty: none
 	Arriving   arrivals.Arrivals // Arrivals, parsed; not usable if Arrivals is empty
@@ -46,7 +46,7 @@ func newScenario(s *spec) Scenario {
 type Options struct {
 	Limits ir.Limits // of programs, graphs and values
 
-	// Set overrides parameters, written as in a scenario's file.
+	// overrides parameters, written as in a scenario's file
 	Set map[string]string
 
 	// Seed determines all draws: failures, durations, inputs, generated workflows, the order of mixes.
@@ -56,10 +56,10 @@ type Options struct {
 	Shape     wfformat.Shape  // of a generated trace; empty: the scenario's
 	TimeScale float64         // multiplies run times of traces, unless the scenario does; zero: no waiting
 
-	// Undisturbed ignores Pressure.Payload.
+	// ignores Pressure.Payload
 	Undisturbed bool
 
-	// Unjudged leaves out what is right: Expected, Ends and the numbers of nodes.
+	// leaves out what is right: Expected, Ends and the numbers of nodes
 	Unjudged bool
 
 	set map[string]expr.Value // Set, parsed; for the parts of a mix
@@ -135,7 +135,7 @@ func (s Scenario) Actions(seed uint64) (*behaviour.Actions, error) {
 	return s.spec.describe(seed, s.Pressure.Payload)
 }
 
-// describe makes the actions. Actions without a described size use payload, if not nil.
+// Actions without a described size use payload, if not nil.
 func (s *spec) describe(seed uint64, payload *dist.Law) (*behaviour.Actions, error) {
 	if len(s.actions) == 0 {
 		return behaviour.Plain(), nil

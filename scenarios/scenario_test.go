@@ -38,7 +38,7 @@ func hash(text string, rounds int) string {
 	return text
 }
 
-// TestByHand compares the formulas with results that were computed by hand.
+// The results were computed by hand.
 func TestByHand(t *testing.T) {
 	cases := []struct {
 		scenario string
@@ -82,7 +82,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestSpreadByHand names the hashes of the smallest spread that has an order.
+// The smallest spread that has an order.
 func TestSpreadByHand(t *testing.T) {
 	w, err := find(t, "spread").Build(2, set("rounds", "1"))
 	if err != nil {
@@ -99,7 +99,6 @@ func TestSpreadByHand(t *testing.T) {
 	}
 }
 
-// TestDefaultSizesBuild builds every scenario in all its sizes, and checks what the fields promise.
 func TestDefaultSizesBuild(t *testing.T) {
 	for _, s := range All() {
 		if s.Doc == "" || s.SizeMeans == "" || !slices.IsSorted(s.DefaultSizes) || len(s.DefaultSizes) == 0 {
@@ -210,7 +209,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNodeLimit builds a chain and a row of diamonds up to the limit on nodes, and one beyond.
+// A chain and a row of diamonds have the most nodes, and one more.
 func TestNodeLimit(t *testing.T) {
 	limits := ir.Limits{Nodes: 120}
 	for name, most := range map[string]int{"chain": 110, "diamond": 11} {
@@ -250,7 +249,6 @@ func TestGivenTrace(t *testing.T) {
 	}
 }
 
-// TestPrograms compares the list of programs with the folder, and parses all of them.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("programs/*.ir")
 	list, listErr := Programs()
@@ -276,7 +274,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestReadProgramRefuses omits what the comment at a program's beginning must state.
+// The comment at a program's beginning lacks what it must state.
 func TestReadProgramRefuses(t *testing.T) {
 	for source, want := range map[string]string{
 		"fn main(input: [], output: []):\n    pass\n": `program p does not begin with a comment that says what it shows, and with an input`,

@@ -15,13 +15,12 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// spec is a parsed scenario file.
 type spec struct {
 	files   *files
-	file    string // its name in files
+	file    string
 	program string // its origin, by OfProgram; empty: a scenario's file
 	name    string
-	pos     ir.Pos // of the file's beginning
+	pos     ir.Pos
 
 	about      string
 	body       body
@@ -29,7 +28,7 @@ type spec struct {
 	draws      []draw
 	sizes      sizes
 	variants   int
-	input      []field // of main, in order
+	input      []field // main's, in order
 	inputPos   ir.Pos
 	inputNames []yamlfile.Field // including those with wrong values
 	given      bool             // the key input exists
@@ -45,7 +44,7 @@ type spec struct {
 	pressure  Pressure
 }
 
-// parameter is readable by expressions and settable by a command.
+// Expressions can read a parameter; a command can set it.
 type parameter struct {
 	name  string
 	value expr.Value
@@ -57,7 +56,6 @@ type draw struct {
 	law  *dist.Law
 }
 
-// field is a name of main's input.
 type field struct {
 	name  string
 	pos   ir.Pos
@@ -72,14 +70,13 @@ type sizes struct {
 	fixed       bool // there is one size, and nothing reads it
 }
 
-// expectation is the file's description of an instance's end.
 type expectation struct {
 	result  *template.Template // nil: none
 	nodes   *template.Template
 	failure *failure
 }
 
-// failure is an expected failure. Empty fields match anything.
+// Empty fields match anything.
 type failure struct {
 	pos                  ir.Pos
 	typ, message, action string
@@ -87,19 +84,17 @@ type failure struct {
 
 // RunDefaults are the scenario's measurement settings, which a command's flags override. Zero is unset.
 type RunDefaults struct {
-	WarmUp     time.Duration // excluded from the measurement
-	WarmUpAuto bool          // as long as needed
+	WarmUp     time.Duration
+	WarmUpAuto bool // as long as needed
 	Measure    time.Duration
-	Drain      time.Duration // longest wait for open instances at the end
-	InFlight   []int         // instances at once; one run each
-	Workers    int           // concurrent actions of one engine
+	Drain      time.Duration // longest, for open instances at the end
+	InFlight   []int         // at once; one run each
+	Workers    int           // per engine
 	Engines    int
 }
 
 type body interface {
-	// flow makes the workflow of a size.
 	flow(b *building) (flow, error)
-	// position is that of the body in the file.
 	position() ir.Pos
 }
 
@@ -120,14 +115,13 @@ type generateBody struct {
 	names   map[string]string
 }
 
-// traceBody is a recorded or generated trace.
 type traceBody struct {
 	pos   ir.Pos
 	trace *wfformat.Trace // nil: generated
 	shape wfformat.Shape
 	tasks *template.Template
 	seed  *template.Template
-	scale *float64 // nil: the run's
+	scale *float64
 	kept  keptGraph
 }
 
@@ -151,7 +145,6 @@ func (k *keptGraph) of(t *wfformat.Trace, opts wfformat.GraphOptions) (*graph.Gr
 	return k.graph, nil
 }
 
-// mixBody is scenarios that take turns.
 type mixBody struct {
 	pos   ir.Pos
 	parts []part

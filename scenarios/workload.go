@@ -13,35 +13,35 @@ import (
 
 // Workload is one workflow with its input and its right result.
 type Workload struct {
-	Name   string          // of the scenario; for a read trace, "trace:" and its label
+	Name   string          // the scenario's; for a read trace, "trace:" and its label
 	Size   int             // as requested; for a read trace, its number of tasks
-	Graph  *graph.Graph    // compiled; shared and immutable
-	Source string          // the program's text; empty if the graph was built in Go
-	Input  json.RawMessage // of every instance, an object
+	Graph  *graph.Graph    // shared and immutable
+	Source string          // empty if the graph was built in Go
+	Input  json.RawMessage // every instance's, an object
 
-	// Expected is every instance's result; nil if an instance may end in another way.
+	// every instance's result; nil if an instance may end in another way
 	Expected json.RawMessage
 
 	// Ends are all right ends of an instance; nil if unknown, as with Options.Unjudged. There are several if branches fail with
 	// different errors.
 	Ends []reference.End
 
-	// Nodes is the number of node runs of actions per instance, without retries, and Optional how many of them may be omitted,
+	// Nodes is the number of node runs of actions per instance, without retries. Optional is how many of them may be omitted,
 	// since they may be cancelled. Zero with Options.Unjudged.
 	Nodes, Optional int
 
 	Unchecked Unchecked
 	Actions   []string           // names that must be registered, sorted
-	Behaviour *behaviour.Actions // of the workflow; nil: those without a description
-	Answers   []Answer           // results of all calls, instead of running actions; nil: actions run
-	Warnings  []string           // of the trace, or of what cannot be known beforehand; one line each
-	Bundle    *Bundle            // the scenario as text if read from a file; nil otherwise
+	Behaviour *behaviour.Actions // the workflow's; nil: those without a description
+	Answers   []Answer           // to all calls, instead of running actions; nil: actions run
+	Warnings  []string           // on the trace, or on what cannot be known beforehand; one line each
+	Bundle    *Bundle            // scenario as text if read from a file; nil otherwise
 }
 
 // Unchecked is what must not be compared with the expectation, by the scenario's file.
 type Unchecked struct {
-	Results bool // how instances end
-	Nodes   bool // numbers of node runs
+	Results bool
+	Nodes   bool
 }
 
 // Calls returns the actions that the workflow calls.

@@ -27,9 +27,9 @@ type queue struct {
 	fail    int // the run that fails; 0: none
 	stall   int // every stall-th run, it stalls for a while; 0: never
 	others  int // every others-th run, other programs use the machine; 0: never
-	slow    int // that many first open runs have services half as long again
+	slow    int // so many first open runs have services half as long again
 
-	disturbed func(o bench.OpenRun) bool // reports whether other programs use the machine in a run; nil: in none
+	disturbed func(o bench.OpenRun) bool // whether other programs use the machine in a run; nil: in none
 }
 
 var errBroken = errors.New("the store is gone")
@@ -131,7 +131,7 @@ func (q *queue) spec() capacity.KneeSpec {
 	return capacity.KneeSpec{Run: q.run, InFlightMost: 1000, MaxTime: 3 * time.Minute, Now: func() time.Time { return q.now }, Seed: 1}
 }
 
-// TestKneeOfAKnownQueue searches a queue of one server whose knee is known: p99 = ln 100/(μ − λ).
+// The knee of a queue of one server is known: p99 = ln 100/(μ − λ).
 func TestKneeOfAKnownQueue(t *testing.T) {
 	const perS = 1000.0
 	for i, c := range []struct {
@@ -158,7 +158,7 @@ func TestKneeOfAKnownQueue(t *testing.T) {
 	}
 }
 
-// TestTheCheckOfAKnee takes the objective from the closed loop, and checks that runs at 80 % and 120 % confirm the knee.
+// The objective comes from the closed loop. Runs at 80 % and 120 % must confirm the knee.
 func TestTheCheckOfAKnee(t *testing.T) {
 	for _, servers := range depth.Of([]int{1, 8}, []int{1, 2, 4, 8, 32}) {
 		q := newQueue(uint64(servers), servers, 2000)
@@ -194,7 +194,7 @@ func TestTheCheckOfAKnee(t *testing.T) {
 	}
 }
 
-// TestTheCheckOverrulesWhatWasDisturbed slows the servers down during the search, so that it encloses a false knee.
+// The servers slow down during the search, so that it encloses a false knee.
 func TestTheCheckOverrulesWhatWasDisturbed(t *testing.T) {
 	for _, opens := range depth.Of([]int{12}, []int{4, 8, 12, 16}) {
 		q := newQueue(3, 1, 1000)
@@ -216,7 +216,7 @@ func TestTheCheckOverrulesWhatWasDisturbed(t *testing.T) {
 	}
 }
 
-// TestTheCheckTakesTheMiddle checks that the middle of the valid runs is taken, where overloaded ones sort last.
+// The middle of the valid runs is taken, where overloaded ones sort last.
 func TestTheCheckTakesTheMiddle(t *testing.T) {
 	of := func(ns int64, valid, overloaded bool) record.KneeRun {
 		return record.KneeRun{AtNS: &ns, Valid: valid, Overloaded: overloaded}
@@ -224,7 +224,7 @@ func TestTheCheckTakesTheMiddle(t *testing.T) {
 	good := func(ns int64) record.KneeRun { return of(ns, true, false) }
 	for _, c := range []struct {
 		runs []record.KneeRun
-		want int64 // 0: none
+		want int64
 	}{
 		{nil, 0},
 		{[]record.KneeRun{good(20), good(30), good(10)}, 20},
@@ -240,7 +240,7 @@ func TestTheCheckTakesTheMiddle(t *testing.T) {
 	}
 }
 
-// TestTheCheckLeavesInvalidLoopsOut has other programs use the machine during a closed loop at the check's rate.
+// Other programs use the machine during a closed loop at the check's rate.
 func TestTheCheckLeavesInvalidLoopsOut(t *testing.T) {
 	q := newQueue(8, 8, 2000)
 	spec, opened, disturbed := q.spec(), false, false
@@ -258,7 +258,6 @@ func TestTheCheckLeavesInvalidLoopsOut(t *testing.T) {
 	}
 }
 
-// TestSearchesEnd has searches that cannot find anything, or are ended.
 func TestSearchesEnd(t *testing.T) {
 	objective := func(most time.Duration) []record.KneeObjective {
 		return []record.KneeObjective{{Percentile: 99, MostNS: int64(most)}}
@@ -289,7 +288,6 @@ func TestSearchesEnd(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedSearchKeepsWhatItHas ends the context during a search.
 func TestAnInterruptedSearchKeepsWhatItHas(t *testing.T) {
 	q := newQueue(4, 1, 1000)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -308,7 +306,6 @@ func TestAnInterruptedSearchKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// TestScaling measures systems that follow the law.
 func TestScaling(t *testing.T) {
 	law := func(n float64) float64 { return 400 * n / (1 + 0.05*(n-1) + 0.004*n*(n-1)) }
 	open, seed := 0, uint64(0)

@@ -41,7 +41,7 @@ func ExampleFindKnee() {
 	}
 }
 
-// A flag says what is scaled.
+// A flag names what is scaled.
 func ExampleParseAxis() {
 	fmt.Println(capacity.ParseAxis("workers=1,2,4,8"))
 	_, _, err := capacity.ParseAxis("engines=1,2")

@@ -1,4 +1,3 @@
 package capacity
 
-// Middle exports middle.
 var Middle = middle

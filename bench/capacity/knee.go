@@ -30,16 +30,15 @@ type KneeSpec struct {
 	Objectives []record.KneeObjective
 	// Tolerance is the greatest distance between the ends of the answer, relative to the lower one. Zero: 0.05.
 	Tolerance float64
-	// MaxTime bounds the search. Zero: 4 min.
+	// bounds the search; zero: 4 min
 	MaxTime time.Duration
-	Seed    uint64 // of the arrivals
+	Seed    uint64 // for the arrivals
 	Limits  load.Limits
 
-	Now func() time.Time  // nil: time.Now
+	Now func() time.Time
 	Say func(line string) // called after every run; may be nil
 }
 
-// Defaults and bounds.
 const (
 	defaultTime      = 4 * time.Minute
 	defaultTolerance = 0.05
@@ -61,34 +60,31 @@ func (s KneeSpec) Validate() error {
 }
 
 const (
-	// partsOfTime is how many runs of usual length fit into a search.
+	// runs of usual length in a search
 	partsOfTime = 36
-	// longestPart is the part of that time that one run may take if instances are few.
-	longestPart = 6
-	// warmingPart is the part of a run that warms up.
-	warmingPart = 4
-	// saturatingPart is the part of the greatest number in flight that saturates a closed loop; at least saturatingLeast do.
+	// the part of that time that one run may take if instances are few
+	longestPart     = 6
+	warmingPart     = 4
 	saturatingPart  = 10
 	saturatingLeast = 8
-	// ladderStep multiplies the instances in flight from one closed loop to the next on the way to saturation; a loop whose
+	// ladderStep multiplies the instances in flight from one closed loop to the next on the way to saturation. A loop whose
 	// rate grows by less than the share growsLeast is saturated.
 	ladderStep, growsLeast = 8, 0.1
-	// startShare and mostShare bound the search, relative to a saturated closed loop's rate.
+	// relative to a saturated closed loop's rate
 	startShare, mostShare = 0.8, 5
-	// looserThanClosed is the default objective, relative to the closed loop's latency.
+	// default objective, relative to the closed loop's latency
 	looserThanClosed = 3
 	// The check's rates, relative to the highest that holds.
 	belowShare, aboveShare = 0.8, 1.2
 	// checkTimes is how often each of them is run; checkRuns are the runs of usual length, with a closed loop, for which time
 	// is reserved.
 	checkTimes, checkRuns = 3, 2*3 + 1
-	// invalidMax is the number of successive invalid runs after which a search gives up.
+	// successive invalid runs after which a search gives up
 	invalidMax = 8
-	// closedRuns bounds the closed loops that look for a rate.
+	// closed loops that look for a rate
 	closedRuns = 5
 )
 
-// searching is a search under way.
 type searching struct {
 	KneeSpec
 	times times
@@ -98,7 +94,7 @@ type searching struct {
 	seeds uint64
 
 	knee *knee.Search                 // nil until open runs begin
-	runs map[float64][]record.KneeRun // the open runs, by rate
+	runs map[float64][]record.KneeRun // open runs, by rate
 }
 
 // FindKnee searches for the knee. With an error, of the system or ctx's cause, it also returns what it has.
@@ -124,14 +120,13 @@ func FindKnee(ctx context.Context, spec KneeSpec) (*record.Knee, error) {
 	return out, err
 }
 
-// left reports whether there is time for a run of a length, and for after runs of usual length.
+// left reports whether there is time for a run, and for after runs of usual length.
 func (s *searching) left(measure time.Duration, after int) bool {
 	usual := s.times.warmUp + s.times.measure
 	needs := s.times.warmUp + measure + time.Duration(after)*usual
 	return s.Now().Sub(s.began)+needs <= s.MaxTime
 }
 
-// percentile returns the one that judges runs.
 func (s *searching) percentile() float64 {
 	if len(s.out.Objectives) > 0 {
 		return s.out.Objectives[0].Percentile
@@ -158,7 +153,7 @@ func (s *searching) search(ctx context.Context) error {
 }
 
 // enclose climbs until the knee is enclosed, and checks above it. If the check's rate holds, the runs that broke below it were
-// disturbed, and the search continues from there.
+// disturbed: the search continues from there.
 func (s *searching) enclose(ctx context.Context) error {
 	for {
 		if err := s.climb(ctx); err != nil || s.out.BreaksPerS == nil || s.out.HoldsPerS == nil {
@@ -168,12 +163,12 @@ func (s *searching) enclose(ctx context.Context) error {
 		if err := s.checkAbove(ctx, was); err != nil || s.knee.Answer().Holds == was {
 			return err
 		}
-		s.out.Check = nil // of a refuted knee
+		s.out.Check = nil
 		s.say("%.0f %% of the knee holds, so something disturbed the runs that broke below it; the search continues", 100*aboveShare)
 	}
 }
 
-// saturate runs closed loops with more and more in flight until the rate stops growing, and returns the highest rate.
+// saturate runs closed loops with more and more in flight until the rate stops growing, and returns the highest.
 func (s *searching) saturate(ctx context.Context) (perS float64, err error) {
 	enough, best := max(s.InFlightMost/saturatingPart, saturatingLeast), 0
 	for n := 1; ; n = min(n*ladderStep, enough) {
@@ -236,8 +231,8 @@ func (s *searching) run(ctx context.Context, a arrivals.Arrivals, measure, drain
 	})
 }
 
-// closedAt looks for a closed loop with a rate, and returns the nearest valid one; nil: none is near. Invalid runs also help to
-// find the number in flight.
+// closedAt returns the nearest valid closed loop to a rate; nil: none is near. Invalid runs also help to find the number in
+// flight.
 func (s *searching) closedAt(ctx context.Context, perS float64, what string, after int) (*record.KneeRun, error) {
 	measure := s.times.forRate(perS, s.percentile())
 	for range closedRuns {
@@ -269,7 +264,7 @@ func (s *searching) closedAt(ctx context.Context, perS float64, what string, aft
 	return nil, nil
 }
 
-// nearFactor bounds the ratio of a closed loop's rate to the wanted one.
+// nearFactor bounds the ratio of a closed loop's rate to the intended one.
 const nearFactor = 1.5
 
 // latest returns the latest run with a rate for each number in flight, preferring valid ones.
@@ -288,7 +283,6 @@ func latest(runs []record.KneeRun) []*record.KneeRun {
 	return out
 }
 
-// usable reports whether a run has trustworthy latencies.
 func usable(r *record.KneeRun) bool { return r.Valid && r.AtNS != nil }
 
 func loops(runs []*record.KneeRun) (out []knee.Closed) {
@@ -298,7 +292,6 @@ func loops(runs []*record.KneeRun) (out []knee.Closed) {
 	return out
 }
 
-// setObjective derives the objective from a closed loop at a rate.
 func (s *searching) setObjective(ctx context.Context, perS float64) error {
 	r, err := s.closedAt(ctx, perS, "half of saturation", checkRuns+closedRuns)
 	if err != nil {
@@ -332,7 +325,6 @@ func (s *searching) begin(saturated float64) {
 	s.runs = map[float64][]record.KneeRun{}
 }
 
-// climb makes open runs until the knee is enclosed.
 func (s *searching) climb(ctx context.Context) (err error) {
 	s.out.Why = ""
 	invalid := 0
@@ -382,7 +374,6 @@ func (s *searching) judged(ctx context.Context, rate float64) (*record.KneeRun, 
 	return &r, shown, nil
 }
 
-// answer records what the search found.
 func (s *searching) answer(err error) {
 	s.out.Points, s.out.HoldsPerS, s.out.BreaksPerS = nil, nil, nil
 	unclear := 0
@@ -473,8 +464,8 @@ func (s *searching) compareBelow(ctx context.Context) (err error) {
 	return nil
 }
 
-// middle returns the valid run of median latency, since one may be disturbed; overloaded runs come last. If none is valid it is
-// the first; nil for no run.
+// middle returns the valid run of median latency, since one may be disturbed; overloaded runs come last. Without a valid run it
+// is the first; nil for none.
 func middle(runs []record.KneeRun) *record.KneeRun {
 	var valid []*record.KneeRun
 	for i := range runs {
@@ -534,7 +525,6 @@ func threeDigits(v float64) float64 {
 	return math.Ceil(v/step) * step
 }
 
-// short formats a time with three digits; a dash for none.
 func short(ns *int64) string {
 	if ns == nil {
 		return "–"

@@ -34,16 +34,15 @@ func (a Arriving) at(perS float64) arrivals.Arrivals {
 	return arrivals.Poisson(perS)
 }
 
-// moreThanNeeded is the least number of measured instances, relative to what a percentile needs.
+// moreThanNeeded is relative to the number of instances that a percentile needs.
 const moreThanNeeded = 1.3
 
-// times are the durations of a run's parts.
 type times struct {
 	warmUp, measure time.Duration
-	most            time.Duration // measured at most, if instances are few
+	most            time.Duration
 }
 
-// forRate returns how long to measure at a rate, so that there are enough instances for the percentile.
+// forRate returns how long to measure for enough instances for the percentile.
 func (t times) forRate(perS, percentile float64) time.Duration {
 	if percentile >= 100 || perS <= 0 {
 		return t.measure
@@ -53,7 +52,7 @@ func (t times) forRate(perS, percentile float64) time.Duration {
 }
 
 // decides reports whether a run may vote. An overloaded run may, however late the generator was: even less load than intended
-// was too much. Instances without an end count above the bound.
+// was too much.
 func decides(l *record.Load) bool {
 	ignored := []string{load.KindUnended}
 	if l.Overloaded {
@@ -62,7 +61,6 @@ func decides(l *record.Load) bool {
 	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
 }
 
-// voting converts a run for a search.
 func voting(rate float64, l *record.Load) knee.Run {
 	r := knee.Run{Rate: rate, Overloaded: l.Overloaded, Invalid: !decides(l)}
 	for _, o := range l.Objectives {
@@ -75,7 +73,7 @@ func voting(rate float64, l *record.Load) knee.Run {
 	return r
 }
 
-// recorded converts a run for the record. asked is the rate; 0 for a closed loop of inFlight instances.
+// asked is the rate; 0 for a closed loop of inFlight instances.
 func recorded(l *record.Load, what string, asked float64, inFlight int) record.KneeRun {
 	r := record.KneeRun{
 		What: what, InFlight: inFlight, AskedPerS: asked, OfferedPerS: l.OfferedPerS, AchievedPerS: l.AchievedPerS,
@@ -110,7 +108,6 @@ func Methods() []record.Method {
 	}
 }
 
-// perSecond formats a rate with three digits, or without a fraction.
 func perSecond(v float64) string {
 	switch {
 	case v >= 100:

@@ -25,8 +25,8 @@ type Axis string
 
 // The axes.
 const (
-	Workers     Axis = "workers"     // actions that an engine runs at once
-	Connections Axis = "connections" // of the design's pool
+	Workers     Axis = "workers"
+	Connections Axis = "connections"
 )
 
 // ParseAxis parses "workers=1,2,4": an axis and its ascending values. The error is one line that says what to write.
@@ -79,13 +79,13 @@ type ScaleSpec struct {
 	// Open opens a system with the axis at n; it is closed after one run.
 	Open func(ctx context.Context, n int) (run RunLoad, inFlightMost int, closing func(context.Context) error, err error)
 	Axis Axis
-	// Values are ascending.
+	// ascending
 	Values []int
-	// Runs is the number of runs per value. Zero: 3.
+	// per value; zero: 3
 	Runs int
-	// InFlight is the number of instances at once. Zero: a tenth of the most, at least 8.
+	// instances at once; zero: a tenth of the most, at least 8
 	InFlight int
-	// Measure is a run's measured time; it warms up for a third of that. Zero: 1.5 s.
+	// a run's measured time, after a warm-up of a third of that; zero: 1.5 s
 	Measure time.Duration
 	Seed    uint64
 	Limits  load.Limits
@@ -137,7 +137,7 @@ func (s ScaleSpec) once(ctx context.Context, out *record.Scaling, n int) error {
 	return nil
 }
 
-// measures reports whether a closed loop's throughput counts: latencies do not matter here.
+// Latencies do not matter for scaling.
 func measures(l *record.Load) bool {
 	ignored := []string{load.KindUnended, load.KindTooFew, load.KindDrift, load.KindWarmUp, load.KindLag}
 	return !slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return !slices.Contains(ignored, f.Kind) })
@@ -170,7 +170,7 @@ func fit(out *record.Scaling, seed uint64) {
 		least, most = min(least, p.N), max(most, p.N)
 	}
 	if peak := f.Peak(); peak > most && peak < 2*most {
-		most = peak * 1.2 // so that it is seen
+		most = peak * 1.2
 	}
 	for i := range curvePoints {
 		n := least * math.Pow(most/least, float64(i)/(curvePoints-1))

@@ -18,12 +18,11 @@ import (
 	"pulley/reports/record"
 )
 
-// Bounds of Config.
 const (
 	MaxConnections = 64
 	MaxBatch       = 10_000
-	MaxNodes       = 1_000_000 // of an instance
-	MaxShapes      = 16        // numbers of nodes, or graphs
+	MaxNodes       = 1_000_000
+	MaxShapes      = 16 // numbers of nodes, or graphs
 	MinDuration    = 10 * time.Millisecond
 	MaxDuration    = time.Minute // keeps tables small enough for memory
 )
@@ -36,11 +35,11 @@ type Config struct {
 	Connections []int                   // sessions at once, 1 to MaxConnections; nil: 1, 2, 4, 8 and 16
 	Batches     []int                   // completions per call of the grouping ways, 1 to MaxBatch; nil: 100 and 1,000
 	Nodes       []int                   // node runs per instance, each measured separately, up to MaxShapes; 0: completions only. nil: 0
-	Graphs      []record.InstanceWrites // what instances write, each measured separately for the ways that depend on it, up to MaxShapes; nil: fan-outs of Nodes
+	Graphs      []record.InstanceWrites // what instances write, up to MaxShapes, each measured separately for the ways that depend on it; nil: fan-outs of Nodes
 	Duration    time.Duration           // of a point in each round, after a warm-up of a quarter of it. Zero: 1 s
 	Idle        bool                    // also measure latencies on one idle connection
 
-	// Progress is called before each point, with the number of points done in the round, from the measuring goroutine. May be
+	// Progress is called before each point, from the measuring goroutine, with the number of points done in the round. May be
 	// nil.
 	Progress func(done, total int, point string)
 }
@@ -98,7 +97,6 @@ func (c Config) validate() error {
 	return nil
 }
 
-// validateShapes checks what instances write.
 func (c Config) validateShapes() error {
 	if len(c.Nodes) == 0 || len(c.Nodes) > MaxShapes {
 		return fmt.Errorf("ceiling: %d numbers of nodes per instance: choose from 1 to %d", len(c.Nodes), MaxShapes)
@@ -123,25 +121,23 @@ func (c Config) validateShapes() error {
 type Meter struct {
 	cfg    Config
 	points []*point
-	idle   map[string]*measure.Hist // by the Idle constants of package record; nil if not wanted
+	idle   map[string]*measure.Hist // by the Idle constants of package record; nil if not requested
 	rounds int
-	prefix string // of the last round's schemas
+	prefix string
 }
 
-// point is one way at one batch size and number of connections, for instances of one shape.
 type point struct {
 	way                string
 	batch, connections int
 	shape
-	rates   []float64 // completions per second, by round
-	refused bool      // the server has too few connections
+	rates   []float64
+	refused bool // the server has too few connections
 }
 
-// shape is the form of a point's instances.
 type shape struct {
-	nodes  int // an instance ends after so many completions and another is submitted; 0: never
+	nodes  int // completions after which an instance ends and another is submitted; 0: never
 	writes record.InstanceWrites
-	graph  bool // the writes depend on it
+	graph  bool
 }
 
 func (p *point) String() string {
@@ -232,7 +228,6 @@ func (m *Meter) Round(ctx context.Context) (err error) {
 	return m.round(ctx, lots)
 }
 
-// forget discards the current round.
 func (m *Meter) forget() {
 	m.rounds--
 	for _, p := range m.points {
@@ -299,8 +294,7 @@ func (m *Meter) round(ctx context.Context, lots map[string]*scratch) error {
 	return nil
 }
 
-// point measures one point. A point that needs more connections than the server has is skipped from then on, as long as its way
-// has another.
+// point skips from then on what needs more connections than the server has, if its way has another point.
 func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) error {
 	rate, err := p.measure(ctx, lots[ways[p.way].design], m.cfg.Duration)
 	var server *pgconn.PgError
@@ -317,7 +311,7 @@ func (m *Meter) point(ctx context.Context, p *point, lots map[string]*scratch) e
 	return nil
 }
 
-// noConnectionLeft is Postgres' error code of a refused connection.
+// Postgres' error code of a refused connection
 const noConnectionLeft = "53300"
 
 // Result returns what all rounds found; nil before the first has ended.
@@ -353,10 +347,10 @@ func (m *Meter) Result() *record.Ceilings {
 	return out
 }
 
-// unsteady is the ratio of a best point's highest to its lowest measurement above which a warning is given.
+// unsteady is the ratio of a best point's highest to its lowest measurement from which on there is a warning.
 const unsteady = 1.5
 
-// best returns all points of a way and a shape, and the one with the highest median.
+// best also returns the point with the highest median.
 func (m *Meter) best(way string, s shape) record.CeilingRate {
 	rate := record.CeilingRate{Way: way, NodesPerInstance: s.nodes}
 	if s.graph {

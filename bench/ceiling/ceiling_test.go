@@ -19,7 +19,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// tiny is a measurement too short for its figures to mean anything.
 func tiny(t *testing.T) Config {
 	return Config{DSN: pgtest.DSN(t), Duration: MinDuration, Connections: []int{1, 3}, Batches: depth.Of([]int{7}, []int{7, 20}), Idle: true}
 }
@@ -33,7 +32,6 @@ func meter(t *testing.T, cfg Config) *Meter {
 	return m
 }
 
-// left lists the schemas that a meter's last round has not removed.
 func left(t *testing.T, m *Meter) []string {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), m.cfg.DSN)
@@ -52,9 +50,8 @@ func left(t *testing.T, m *Meter) []string {
 	return names
 }
 
-// TestEverythingIsMeasured measures every way and every latency twice, and checks that the record can be written.
 func TestEverythingIsMeasured(t *testing.T) {
-	cfg := tiny(t) // starts the server, which has goroutines
+	cfg := tiny(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var told []string
 	cfg.Progress = func(done, total int, point string) {
@@ -107,8 +104,7 @@ func TestEverythingIsMeasured(t *testing.T) {
 	}
 }
 
-// TestGroupsAreFaster checks that grouping is faster. The ratio depends on the machine and its load, so by day it is only
-// logged.
+// The ratio depends on the machine and its load: by day it is only logged.
 func TestGroupsAreFaster(t *testing.T) {
 	m := meter(t, Config{DSN: pgtest.DSN(t), Duration: depth.Of(MinDuration, 50*time.Millisecond), Connections: []int{1}, Batches: []int{200},
 		Ways: []string{record.CeilingStatements, record.CeilingBatched, record.CeilingAppend}})
@@ -125,20 +121,20 @@ func TestGroupsAreFaster(t *testing.T) {
 	}
 }
 
-// TestCutOff cancels measurements at every stage, and checks that nothing remains.
+// Measurements are cancelled at every stage; nothing may remain.
 func TestCutOff(t *testing.T) {
-	pgtest.DSN(t) // starts the server, which has goroutines
+	pgtest.DSN(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, stage := range depth.Of([]int{0, 1, 3}, []int{0, 1, 2, 3, 4, 5, 6}) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := tiny(t)
-		cfg.Duration = MaxDuration // so that it is cut off within a point
+		cfg.Duration = MaxDuration
 		cfg.Progress = func(int, int, string) {
 			if stage == 0 {
 				cancel()
 				return
 			}
-			go func() { // while it writes
+			go func() {
 				if err := waitForCalls(ctx, cfg.DSN, stage); err != nil {
 					t.Error(err)
 				}
@@ -168,7 +164,6 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// waitForCalls returns when it has seen measuring sessions active times times.
 func waitForCalls(ctx context.Context, dsn string, times int) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -214,7 +209,7 @@ func TestConfigRefuses(t *testing.T) {
 	}
 }
 
-// TestFewConnections checks that a role with few connections omits, and reports, what needs more of them.
+// A role with few connections must omit, and report, what needs more of them.
 func TestFewConnections(t *testing.T) {
 	cfg := tiny(t)
 	admin, err := pgx.Connect(t.Context(), cfg.DSN)
@@ -264,7 +259,7 @@ func TestFewConnections(t *testing.T) {
 	}
 }
 
-// TestNoServer checks that the error is one line that says what to do.
+// The error is one line that says what to do.
 func TestNoServer(t *testing.T) {
 	m := meter(t, Config{DSN: "host=/nowhere port=1 user=nobody"})
 	err := m.Round(t.Context())
@@ -273,12 +268,11 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// TestResult checks how figures become a ceiling.
 func TestResult(t *testing.T) {
 	graph, none := shape{writes: FanOut(fanOutWidth), graph: true}, shape{writes: FanOut(fanOutWidth)}
 	m := &Meter{cfg: Config{Ways: []string{"batched", "append"}, Nodes: []int{0}, Duration: time.Second}, rounds: 2, points: []*point{
 		{way: "batched", batch: 100, connections: 1, shape: graph, rates: []float64{100, 110}},
-		{way: "batched", batch: 100, connections: 2, shape: graph, rates: []float64{90, 210}}, // the best mean, though not the best low
+		{way: "batched", batch: 100, connections: 2, shape: graph, rates: []float64{90, 210}}, // best mean, though not best low
 		{way: "batched", batch: 1000, connections: 2, shape: graph, rates: []float64{140, 130}},
 		{way: "append", batch: 100, connections: 1, shape: none, rates: []float64{7, 7}},
 	}}

@@ -9,10 +9,11 @@
 // the elements, counters of joins rise. Config.Graphs has these counts per instance; package bench derives them from the core's
 // plans. So a chain has no such rows, a loop and a spread have their own, and a join has one increment per incoming edge.
 // Without Graphs the workload is an endless fan-out of one to a hundred to one. The counts are spread evenly over an instance's
-// completions, and instances follow each other, so that completions of a call share as much as possible. The other designs make
-// the same amount durable per node. Values and arguments are 64 bytes of JSON. Rows that exist only within a commit of one
-// completion are not written, and an instance's remains are not removed: a design could drop whole tables. The ways to write
-// are
+// completions, and instances follow each other, so that completions of a call share as much as possible.
+//
+// The other designs make the same amount durable per node. Values and arguments are 64 bytes of JSON. Rows that exist only
+// within a commit of one completion are not written, and an instance's remains are not removed: a design could drop whole
+// tables. The ways to write are
 //
 //	statements   each row by its own statement, sequentially, in a transaction
 //	call         one statement for a completion
@@ -38,19 +39,16 @@
 // the completion's statement and the submission is a separate call; in statements each is a separate statement; copy adds two
 // statements in one transaction.
 //
-// # Points
-//
-// Each way is measured with 1, 2, 4, 8 and 16 connections; the best point is the ceiling.
-//
 // # How it is measured
 //
 // The designs' own migrations create the tables, in schemas that are dropped at the end; tables are emptied before each point.
-// Sessions have the designs' settings. Every connection has its own shard (D11), so that none waits for another's rows. The
-// client encodes parameters into reused buffers in the binary format, and reads only what it needs to know that all rows were
-// written; it has no engine, pool or reflection, but runs on the machine's own cores like any client.
+// Each way is measured with 1, 2, 4, 8 and 16 connections; the best point is the ceiling. Sessions have the designs' settings.
+// Every connection has its own shard (D11), so that none waits for another's rows. The client encodes parameters into reused
+// buffers in the binary format, and reads only what it needs to know that all rows were written. It has no engine, pool or
+// reflection, but runs on the machine's own cores like any client.
 //
 // All connections work during the whole point. A quarter of the time is warm-up. Then each measures from the start of its next
-// call to the end of the call under way when the time is up, and continues writing until all have finished; the rate is the sum
+// call to the end of the call under way when the time is up, and continues writing until all have finished. The rate is the sum
 // over connections of completions divided by that time. Afterwards the rows in the tables are counted: missing rows are an
 // error.
 //

@@ -2,7 +2,6 @@ package ceiling
 
 import "encoding/binary"
 
-// OIDs of the parameter types.
 const (
 	byteaType  = 17
 	bigintType = 20
@@ -12,22 +11,20 @@ const (
 	uuidType   = 2950
 )
 
-// array encodes an array parameter in the binary format. Its buffer is reused.
+// The buffer is reused.
 type array struct {
 	buf []byte
 	n   uint32
 }
 
-// headerBytes is the size of a one-dimensional array's header.
 const headerBytes = 20
 
-// begin starts an array of elements with a type OID.
 func (a *array) begin(elements uint32) {
 	a.buf, a.n = a.buf[:0], 0
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // dimensions
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 0) // no nulls
 	a.buf = binary.BigEndian.AppendUint32(a.buf, elements)
-	a.buf = binary.BigEndian.AppendUint32(a.buf, 0) // the length, set by bytes
+	a.buf = binary.BigEndian.AppendUint32(a.buf, 0)
 	a.buf = binary.BigEndian.AppendUint32(a.buf, 1) // lower bound
 }
 

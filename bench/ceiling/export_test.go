@@ -6,8 +6,7 @@ import (
 	"pulley/reports/record"
 )
 
-// AppendedPerNode appends the events of instances with nodes node runs, and returns the rows inserted and updated per
-// completion, by the server's counters.
+// AppendedPerNode returns the rows inserted and updated per completion, by the server's counters.
 func AppendedPerNode(t *testing.T, nodes int) (inserted, updated float64) {
 	t.Helper()
 	s := lot(t, journalDesign)
@@ -15,7 +14,7 @@ func AppendedPerNode(t *testing.T, nodes int) (inserted, updated float64) {
 	if err := w.plain(t.Context(), "begin"); err != nil { // the counters are a transaction's
 		t.Fatal(err)
 	}
-	counters := func() (ins, upd int64) { // of the transaction, and what the session has not reported yet of earlier ones
+	counters := func() (ins, upd int64) {
 		const sums = "SELECT sum(n_tup_ins)::bigint, sum(n_tup_upd)::bigint FROM pg_stat_xact_user_tables WHERE schemaname = $1"
 		if err := w.conn.QueryRow(t.Context(), sums, s.schema).Scan(&ins, &upd); err != nil {
 			t.Fatal(err)

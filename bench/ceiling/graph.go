@@ -14,26 +14,23 @@ func FanOut(nodes int) record.InstanceWrites {
 	return record.InstanceWrites{Nodes: nodes, Elements: nodes, Raises: nodes, Counters: (nodes + fanOutWidth - 1) / fanOutWidth}
 }
 
-// fanOutWidth is a spread's number of branches.
 const fanOutWidth = 100
 
 // graphWrites distributes an instance's writes evenly over its completions.
 type graphWrites struct{ record.InstanceWrites }
 
-// span is a range of an instance's writes of one kind, numbered from 0.
+// span is of writes of one kind, numbered from 0 within the instance.
 type span struct{ from, to int64 }
 
-// brought is what one completion writes.
 type brought struct{ values, elements, raises span }
 
-// of returns what a completion writes, numbered within its instance.
 func (g *graphWrites) of(n int64) brought {
 	nodes := int64(g.Nodes)
 	share := func(all int) span { return span{n % nodes * int64(all) / nodes, (n%nodes + 1) * int64(all) / nodes} }
 	return brought{share(g.Values), share(g.Elements), share(g.Raises)}
 }
 
-// before returns the same for a completion numbered over all instances: from counts the writes before it.
+// before takes a completion numbered over all instances: from counts the writes before it.
 func (g *graphWrites) before(n int64) brought {
 	out, ended := g.of(n), n/int64(g.Nodes)
 	for _, s := range []struct {
@@ -53,7 +50,6 @@ func (g *graphWrites) counter(raise int64) (node, required int32) {
 	return int32(join + c), int32(first(c+1) - first(c))
 }
 
-// brings encodes what completions write besides ending their runs.
 type brings struct {
 	values, elements struct{ ords, instances, places, values array }
 	raises           struct{ ords, instances, counters, required array }
@@ -95,7 +91,6 @@ func (b *brings) add(g *graphWrites, ord int32, n int64, instance uuid.UUID) {
 	}
 }
 
-// parts names the parts of a statement needed for what was added and for the ending instances.
 func (b *brings) parts(ending int64) string {
 	var parts []string
 	for _, p := range []struct {

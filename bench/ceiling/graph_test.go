@@ -8,10 +8,9 @@ import (
 	"pulley/reports/record"
 )
 
-// joining is a graph with some of everything, in numbers that do not divide each other.
+// joining has some of everything, in numbers that do not divide each other.
 var joining = record.InstanceWrites{Nodes: 7, Values: 10, Elements: 3, Raises: 5, Counters: 2}
 
-// TestWritesAreSpread checks that the writes of single completions add up to the instance's.
 func TestWritesAreSpread(t *testing.T) {
 	for _, w := range []record.InstanceWrites{joining, {Nodes: 5}, FanOut(10), FanOut(250), {Nodes: 1, Values: 4, Raises: 9, Counters: 9}} {
 		g := graphWrites{w}
@@ -45,7 +44,6 @@ func TestWritesAreSpread(t *testing.T) {
 	}
 }
 
-// TestGraphsAreWritten checks the rows that each way writes for a graph.
 func TestGraphsAreWritten(t *testing.T) {
 	s := lot(t, pushDesign)
 	for way, batch := range map[string]int{record.CeilingStatements: 1, record.CeilingCall: 1, record.CeilingBatched: 35} {
@@ -53,7 +51,7 @@ func TestGraphsAreWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := graphed(t, s, way, batch, joining)
-		const completions = 70 // ten instances
+		const completions = 70
 		for n := 0; n < completions; n += batch {
 			if err := w.call(t.Context()); err != nil {
 				t.Fatalf("%s: %v", way, err)
@@ -80,7 +78,7 @@ func TestGraphsAreWritten(t *testing.T) {
 	}
 }
 
-// TestPackedEventsAreWhole checks that the packed events are those that the other way stores in rows of their own.
+// The other way stores the same events in rows of their own.
 func TestPackedEventsAreWhole(t *testing.T) {
 	s := lot(t, journalDesign)
 	w := shaped(t, s, record.CeilingPacked, 200, 9)

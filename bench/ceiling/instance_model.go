@@ -2,10 +2,10 @@ package ceiling
 
 import "context"
 
-// instanceModel models the instances of a stream of completions, each of the same number of node runs: an instance ends with
-// its last completion, and another is submitted. It holds the arrays for both.
+// instanceModel models the instances of a stream of completions, each of the same number of node runs (0: none): an instance
+// ends with its last completion, and another is submitted. It holds the arrays for both.
 type instanceModel struct {
-	nodes int64 // of an instance; 0: no instances
+	nodes int64
 
 	ords, ended, results, tokens, created, workflows, inputs array
 }
@@ -27,7 +27,6 @@ func (l *instanceModel) ahead(depth int64) int64 {
 	return depth/l.nodes + 2
 }
 
-// last reports whether the completion ends an instance.
 func (l *instanceModel) last(n int64) bool { return l.nodes != 0 && (n+1)%l.nodes == 0 }
 
 func (l *instanceModel) begin() {
@@ -79,14 +78,12 @@ func (s *stream) bearFirst(ctx context.Context) error {
 	return s.bearAll(ctx, first)
 }
 
-// bearAll submits the instances in the arrays, in a separate statement.
 func (s *stream) bearAll(ctx context.Context, rows int64) error {
 	l := &s.modelled
 	s.param(bigShort(s.shard), l.created.bytes(), l.workflows.bytes(), l.inputs.bytes())
 	return s.exec(ctx, "bear", rows)
 }
 
-// endAll ends the instances in the arrays, in a separate statement.
 func (s *stream) endAll(ctx context.Context, name string, rows int64) error {
 	l := &s.modelled
 	s.param(bigShort(s.shard), l.ended.bytes(), l.results.bytes(), l.tokens.bytes())
@@ -96,8 +93,8 @@ func (s *stream) endAll(ctx context.Context, name string, rows int64) error {
 // tally is what writers have made durable, compared with the rows in the tables.
 type tally struct {
 	completions int64
-	queued      int64 // runs in the queue between calls
-	running     int64 // instances
+	queued      int64
+	running     int64
 	ended       int64
 
 	values, elements, raises int64

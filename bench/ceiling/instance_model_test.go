@@ -12,13 +12,12 @@ import (
 	"pulley/reports/record"
 )
 
-// designsOfWays are all ways that write completions, with their designs.
 var designsOfWays = map[string]string{
 	record.CeilingStatements: pushDesign, record.CeilingCall: pushDesign, record.CeilingBatched: pushDesign,
 	record.CeilingAppend: journalDesign, record.CeilingPacked: journalDesign, record.CeilingCopy: journalDesign,
 }
 
-// TestInstancesBeginAndEnd checks each way's rows, for instances whose sizes do and do not fit its batches.
+// The sizes of instances do and do not fit the batches.
 func TestInstancesBeginAndEnd(t *testing.T) {
 	completions, batched := depth.Of(int64(60), 350), depth.Of(int64(20), 50)
 	for way, design := range designsOfWays {
@@ -63,7 +62,7 @@ func countOf(t *testing.T, conn *pgx.Conn, query string, args ...any) (got int64
 	return got
 }
 
-// TestAppendedInstancesEqualCopied checks that both ways write the same rows, apart from times.
+// Both ways must write the same rows, apart from times.
 func TestAppendedInstancesEqualCopied(t *testing.T) {
 	const all = "SELECT string_agg(e::text, E'\\n' ORDER BY seq), (" +
 		"SELECT string_agg((to_jsonb(i) - 'submitted_at' - 'ended_at')::text, E'\\n' ORDER BY id) FROM instances i) FROM events e"
@@ -87,7 +86,7 @@ func TestAppendedInstancesEqualCopied(t *testing.T) {
 	}
 }
 
-// TestFencedInstances checks that a fenced write ends no instance and yields no figure.
+// A fenced write must end no instance and yield no figure.
 func TestFencedInstances(t *testing.T) {
 	s := lot(t, journalDesign)
 	w := shaped(t, s, record.CeilingAppend, 10, 1) // no event at all: each completion ends its instance
@@ -105,7 +104,7 @@ func TestFencedInstances(t *testing.T) {
 	}
 }
 
-// TestShapes checks that a round measures each shape separately, at the points of the same search.
+// A round must measure each shape separately, at the points of the same search.
 func TestShapes(t *testing.T) {
 	cfg := tiny(t)
 	cfg.Nodes, cfg.Ways, cfg.Idle = []int{0, 10}, []string{record.CeilingCall, record.CeilingAppend}, false

@@ -34,7 +34,6 @@ func graphsText(graphs []record.InstanceWrites) string {
 	return "Each graph's counts stand with its rate; the instances follow each other, so that what they have in common within a call is as much as can be."
 }
 
-// instances describes the writes at the start and end of instances.
 func instances(nodes []int) string {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n int) bool { return n == 0 })
 	if len(nodes) == 0 {
@@ -46,7 +45,6 @@ func instances(nodes []int) string {
 		"of a completion that ends its instance the journal has no event."
 }
 
-// numbers formats "1, 2 or 4 connections".
 func numbers(list []int, noun string) string {
 	words := make([]string, len(list))
 	for i, n := range list {

@@ -11,19 +11,17 @@ import (
 	"pulley/reports/record"
 )
 
-// writer makes completions durable on one connection, in one way.
+// writer is one connection and one way.
 type writer interface {
-	// fill stores what the calls need.
 	fill(ctx context.Context) error
-	// call writes one call's completions; they are durable when it returns nil.
+	// A call's completions are durable when it returns nil.
 	call(ctx context.Context) error
-	// batch is the number of completions of a call, tally what all calls so far have made durable.
+	// batch counts a call's completions, tally what all calls so far have made durable.
 	batch() int64
 	tally() tally
 	close(ctx context.Context)
 }
 
-// measure returns the rate of one point, in completions per second.
 func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate float64, err error) {
 	if err := s.empty(ctx); err != nil {
 		return 0, err
@@ -56,7 +54,7 @@ func (p *point) measure(ctx context.Context, s *scratch, d time.Duration) (rate 
 	return rate, s.check(ctx, all)
 }
 
-// race runs all writers concurrently and adds up their rates. Each writes until the last has its figure.
+// race adds up the writers' rates. Each writes until the last has its figure.
 func race(ctx context.Context, writers []writer, d time.Duration) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,7 +81,6 @@ func race(ctx context.Context, writers []writer, d time.Duration) (float64, erro
 	return sum, first(errs)
 }
 
-// rateOf measures one writer's rate, and continues writing until all have theirs.
 func rateOf(ctx context.Context, w writer, begin time.Time, d time.Duration, open *atomic.Int64) (float64, error) {
 	for some := false; !some || time.Since(begin) < d/4; some = true { // the first call prepares statements
 		if err := w.call(ctx); err != nil {
@@ -122,10 +119,8 @@ func first(errs []error) error {
 	return canceled
 }
 
-// idleKinds are timed on one idle connection.
 var idleKinds = []string{record.IdleCommit, record.IdleTransaction, record.IdleCall, record.IdleAppend}
 
-// idleWays are the one-completion ways of the kinds.
 var idleWays = map[string]string{
 	record.IdleCommit:      probeWay,
 	record.IdleTransaction: record.CeilingStatements,
@@ -133,7 +128,7 @@ var idleWays = map[string]string{
 	record.IdleAppend:      record.CeilingAppend,
 }
 
-// measureIdle times single calls, one after the other, with nothing else running.
+// Nothing else runs during measureIdle.
 func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d time.Duration, into *measure.Hist) error {
 	way := idleWays[what]
 	s := lots[ways[way].design]

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// TestTheSameRows compares the rows that the journal and its ceiling insert and update per node, by the server's counters.
 func TestTheSameRows(t *testing.T) {
 	cases, err := bench.Cases(bench.CaseOptions{Scenarios: []string{"chain"}, Sizes: []string{"2,10"}})
 	if err != nil {

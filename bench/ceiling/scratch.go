@@ -13,16 +13,13 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// application is the name of all measuring sessions.
 const application = "pulley ceiling"
 
-// The designs that own the tables.
 const (
 	pushDesign    = "push"
 	journalDesign = "journal"
 )
 
-// dropWithin bounds the removal of a schema.
 const dropWithin = 30 * time.Second
 
 // scratch is a schema with a design's own tables, for one round.
@@ -32,7 +29,6 @@ type scratch struct {
 	conn *pgx.Conn // for what is not timed
 }
 
-// open creates the schema with the design's migrations, a shard per connection.
 func (s *scratch) open(ctx context.Context, shards int) error {
 	if err := s.migrate(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Shards: shards, Application: application}); err != nil {
 		return err
@@ -50,7 +46,6 @@ func (s *scratch) open(ctx context.Context, shards int) error {
 	return s.run(ctx, query("probe"))
 }
 
-// migrate opens the design, which creates its tables, and closes it.
 func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 	if s.design == journalDesign {
 		b, err := journal.Open(ctx, journal.Config{Store: store})
@@ -68,7 +63,6 @@ func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
 	return nil
 }
 
-// connect opens a session as the designs do.
 func (s *scratch) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgstore.Connect(ctx, postgres.Config{DSN: s.dsn, Schema: s.schema, Application: application})
 }
@@ -80,7 +74,6 @@ func (s *scratch) run(ctx context.Context, sql string) error {
 
 func (s *scratch) empty(ctx context.Context) error { return s.run(ctx, query("empty_"+s.design)) }
 
-// check compares the rows in the tables with the tally of all writers.
 func (s *scratch) check(ctx context.Context, all tally) error {
 	rows, err := s.conn.Query(ctx, query("count_"+s.design))
 	if err != nil {

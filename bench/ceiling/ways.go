@@ -46,7 +46,6 @@ func (w *statements) call(ctx context.Context) error {
 	return w.plain(ctx, "commit")
 }
 
-// bring writes what a completion writes besides its run's end, row by row.
 func (w *statements) bring(ctx context.Context, n int64, from uuid.UUID) error {
 	shard, brought := bigShort(w.shard), w.writes.of(n)
 	for j := brought.values.from; j < brought.values.to; j++ {
@@ -153,18 +152,16 @@ const resultKind = 0
 type appended struct {
 	*stream
 	packs                         bool
-	seq                           int64 // of the last event
+	seq                           int64
 	instances, nodes, paths, data array
 
 	firsts, packed array
 	pack           []byte
 }
 
-// fill submits the first instances.
 func (w *appended) fill(ctx context.Context) error { return w.bearFirst(ctx) }
 func (w *appended) tally() tally                   { return unqueued(w.stream) }
 
-// unqueued is the tally of a writer without a queue.
 func unqueued(s *stream) tally {
 	t := s.tally()
 	t.queued = 0
@@ -195,7 +192,6 @@ func (w *appended) call(ctx context.Context) error {
 	return w.exec(ctx, "append:"+rows, written)
 }
 
-// encodeEvents encodes each event of the next call as a row.
 func (w *appended) encodeEvents() {
 	w.instances.begin(uuidType)
 	w.nodes.begin(intType)
@@ -217,7 +213,7 @@ func (w *appended) encodeEvents() {
 // packMax is the size in bytes of a row of events that fills a page.
 const packMax = 8000
 
-// encodePacks packs the next call's events into rows. A row begins with its number of events.
+// A row of packed events begins with their number.
 func (w *appended) encodePacks() {
 	w.firsts.begin(bigintType)
 	w.packed.begin(byteaType)
@@ -254,7 +250,7 @@ func (w *appended) encodePacks() {
 // two more statements.
 type copied struct {
 	*stream
-	seq  int64 // of the last event
+	seq  int64
 	rows []byte
 }
 
@@ -299,7 +295,7 @@ func (w *copied) encode() {
 		}
 		id := w.instanceOf(n)
 		w.seq++
-		w.rows = binary.BigEndian.AppendUint16(w.rows, 8) // columns
+		w.rows = binary.BigEndian.AppendUint16(w.rows, 8)
 		w.field(bigShort(w.shard))
 		w.field(bigShort(resultKind))
 		w.field(big32(element))
@@ -309,7 +305,7 @@ func (w *copied) encode() {
 		w.field(w.path(n))
 		w.field(payload)
 	}
-	w.rows = binary.BigEndian.AppendUint16(w.rows, 0xffff) // the end
+	w.rows = binary.BigEndian.AppendUint16(w.rows, 0xffff)
 }
 
 func (w *copied) copy(ctx context.Context, rows int64) error {
@@ -325,7 +321,6 @@ func (w *copied) field(v []byte) {
 	w.rows = append(w.rows, v...)
 }
 
-// probe updates one row in its own transaction.
 type probe struct{ *stream }
 
 func (w *probe) fill(context.Context) error { return nil }

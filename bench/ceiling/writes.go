@@ -23,11 +23,11 @@ var sqlFiles embed.FS
 
 func query(name string) string { return measure.Statement(sqlFiles, name) }
 
-// probeWay updates one row; it is timed but writes no completions.
+// probeWay is timed but writes no completions.
 const probeWay = "probe"
 
-// ways are the ways to write: the design of their tables, whether a call carries several completions, and how to make a writer
-// of a connection. Only writes to the push design's tables depend on the graph.
+// ways have the design of their tables, whether a call carries several completions, and how to make a writer of a connection.
+// Only writes to the push design's tables depend on the graph.
 var ways = map[string]struct {
 	design string
 	groups bool
@@ -43,11 +43,11 @@ var ways = map[string]struct {
 }
 
 const (
-	element = 7     // the node of all actions and of their aggregate, and the variable of their values
-	join    = 9     // the first node with a counter
-	epoch   = 12345 // of every shard
+	element = 7     // node of all actions and of their aggregate, and variable of their values
+	join    = 9     // first node with a counter
+	epoch   = 12345 // every shard's
 
-	// A writer queues twice as many runs as a call completes, and at least twice this.
+	// at least; twice what a call completes, if that is more
 	minBatchDepth = 500
 )
 
@@ -59,16 +59,16 @@ var payload = []byte(`{"payload":"0123456789abcdef0123456789abcdef0123456789abcd
 type stream struct {
 	conn       *pgx.Conn
 	shard      int16
-	size       int64            // completions in a call
-	depth      int64            // runs in the queue
-	next       int64            // the next completion, from 0
+	size       int64
+	depth      int64
+	next       int64
 	known      map[string][]int // prepared statements, with the places of their parameters in args
-	args       [][]byte         // of a call, reused
-	parameters [][]byte         // those of the statement
+	args       [][]byte         // a call's, reused
+	parameters [][]byte         // the statement's
 	modelled   instanceModel
 
 	writes graphWrites
-	names  [2][]byte // buffers of paths
+	names  [2][]byte
 	turns  int
 }
 
@@ -84,7 +84,6 @@ func open(ctx context.Context, s *scratch, p *point, shard int) (writer, error) 
 
 func (s *stream) batch() int64 { return s.size }
 
-// tally returns what the tables hold between calls.
 func (s *stream) tally() tally {
 	before := s.writes.before(s.next)
 	return tally{
@@ -93,12 +92,11 @@ func (s *stream) tally() tally {
 	}
 }
 
-// close ends the session and aborts what it is doing.
 func (s *stream) close(ctx context.Context) { _ = s.conn.Close(ctx) }
 
 func (s *stream) instance(n int64) uuid.UUID { return s.id(n / int64(s.writes.Nodes)) }
 
-// instanceOf returns a completion's instance, also if instances begin and end.
+// instanceOf also holds if instances begin and end.
 func (s *stream) instanceOf(n int64) uuid.UUID {
 	if s.modelled.nodes == 0 {
 		return s.instance(n)
@@ -115,7 +113,7 @@ func (s *stream) id(k int64) (id uuid.UUID) {
 	return id
 }
 
-// path returns a completion's path. The last two results are valid.
+// path's last two results are valid.
 func (s *stream) path(n int64) []byte {
 	s.turns++
 	name := &s.names[s.turns%len(s.names)]
@@ -123,10 +121,8 @@ func (s *stream) path(n int64) []byte {
 	return *name
 }
 
-// token fences a completion. Never 0.
 func (s *stream) token(n int64) int64 { return n + 1 }
 
-// fill submits the first instances and queues the runs of the first completions.
 func (s *stream) fill(ctx context.Context) error {
 	if err := s.bearFirst(ctx); err != nil {
 		return err
@@ -208,7 +204,6 @@ func (s *stream) prepare(ctx context.Context, name string) error {
 	return nil
 }
 
-// binaryFormat selects the binary format for all parameters or columns.
 var binaryFormat = []int16{1}
 
 func big64(v int64) []byte    { return binary.BigEndian.AppendUint64(nil, uint64(v)) }

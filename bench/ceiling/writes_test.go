@@ -30,7 +30,6 @@ func lot(t *testing.T, design string) *scratch {
 	return s
 }
 
-// filled makes a writer that only writes completions, on its first shard.
 func filled(t *testing.T, s *scratch, way string, batch int) writer {
 	t.Helper()
 	return shaped(t, s, way, batch, 0)
@@ -59,7 +58,6 @@ func written(t *testing.T, s *scratch, way string, batch int, of shape) writer {
 	return w
 }
 
-// TestTheFourWrites checks the rows that each way leaves in the push design's tables.
 func TestTheFourWrites(t *testing.T) {
 	s := lot(t, pushDesign)
 	for way, batch := range map[string]int{record.CeilingStatements: 1, record.CeilingCall: 1, record.CeilingBatched: 125} {
@@ -93,7 +91,6 @@ func TestTheFourWrites(t *testing.T) {
 	}
 }
 
-// TestAppendedEqualsCopied checks that both ways write the workload's events.
 func TestAppendedEqualsCopied(t *testing.T) {
 	var tables []string
 	for _, way := range []string{record.CeilingAppend, record.CeilingCopy} {
@@ -121,8 +118,7 @@ func TestAppendedEqualsCopied(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotWriteIsAnError checks that a call fails when a guard refuses its write, or when it writes less than it
-// reports.
+// A call must fail when a guard refuses its write, or when it writes less than it reports.
 func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 	for way, design := range map[string]string{
 		record.CeilingStatements: pushDesign, record.CeilingCall: pushDesign, record.CeilingBatched: pushDesign, record.CeilingAppend: journalDesign,
@@ -137,7 +133,7 @@ func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 		if err := w.call(t.Context()); err != nil {
 			t.Fatalf("%s: %v", way, err)
 		}
-		fence := "UPDATE queue SET token = -1 WHERE token = 11" // of the last of ten, or of the eleventh
+		fence := "UPDATE queue SET token = -1 WHERE token = 11"
 		if batch == 10 {
 			fence = "UPDATE queue SET token = -1 WHERE token = 20"
 		}
@@ -159,7 +155,6 @@ func TestWhatDoesNotWriteIsAnError(t *testing.T) {
 	}
 }
 
-// liar reports more rows than it writes.
 type liar struct {
 	writer
 	lie tally
@@ -171,7 +166,6 @@ func (l liar) tally() tally {
 	return t
 }
 
-// TestRowsAreCounted compares the writers' counts with the tables.
 func TestRowsAreCounted(t *testing.T) {
 	for way, design := range map[string]string{record.CeilingBatched: pushDesign, record.CeilingCopy: journalDesign} {
 		s := lot(t, design)
@@ -196,12 +190,12 @@ func TestRowsAreCounted(t *testing.T) {
 	}
 }
 
-// TestRowsAreFoundByTheirKeys checks that a call reads one row per completion, however long the queue is.
+// A call must read one row per completion, however long the queue is.
 func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	s := lot(t, pushDesign)
 	const batch = 100
 	w := filled(t, s, record.CeilingBatched, batch).(*batched)
-	w.next, w.depth = w.depth, depth.Of(int64(5_000), 50_000) // a long queue behind the first
+	w.next, w.depth = w.depth, depth.Of(int64(5_000), 50_000)
 	if err := w.fill(t.Context()); err == nil {
 		t.Fatal("the same runs are queued twice")
 	}
@@ -231,12 +225,12 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	}
 }
 
-// clockwork is a writer whose calls take a known virtual time.
+// clockwork's calls take a known virtual time.
 type clockwork struct {
 	writer
 	size       int64
 	first, per time.Duration
-	fails      int // the call that fails; 0: none
+	fails      int
 	calls      atomic.Int64
 	last       time.Time
 }
@@ -265,8 +259,7 @@ func (c *clockwork) call(ctx context.Context) error {
 	}
 }
 
-// TestRates checks the arithmetic on writers with known rates: warm-up does not count, calls count whole, and no writer stops
-// before the last one has its figure.
+// Warm-up must not count, calls must count whole, and no writer may stop before the last one has its figure.
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quick := &clockwork{size: 10, first: 70 * time.Millisecond, per: time.Millisecond}

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// slowSplit computes Q from its definition.
 func slowSplit(values []float64) (index int, best float64) {
 	within := func(v []float64) (sum float64) {
 		for i := range v {
@@ -56,7 +55,6 @@ func TestSplitIsTheDefinition(t *testing.T) {
 	}
 }
 
-// noise returns n values around level, with a standard deviation of sd.
 func noise(random *rand.Rand, n int, level, sd float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -135,7 +133,7 @@ func TestFindFindsPlantedShifts(t *testing.T) {
 	}
 }
 
-// TestFindMeasuresEachChangeUpToItsNeighbours covers searches that find too much, of which the permutation test drops some.
+// The search finds too much; the permutation test drops some.
 func TestFindMeasuresEachChangeUpToItsNeighbours(t *testing.T) {
 	random, dropped := rand.New(rand.NewPCG(11, 12)), 0
 	for range 20 {
@@ -160,8 +158,7 @@ func TestFindMeasuresEachChangeUpToItsNeighbours(t *testing.T) {
 	}
 }
 
-// TestFindSeldomFindsChangesInNoise checks Find's promise in noise of several kinds: false alarms in at most 1 % of the series,
-// plus four standard deviations of chance.
+// Find promises, in noise of several kinds, false alarms in at most 1 % of the series, plus four standard deviations of chance.
 func TestFindSeldomFindsChangesInNoise(t *testing.T) {
 	series := depth.Of(150, 5000)
 	most := 0.01*float64(series) + 4*math.Sqrt(float64(series)*0.01*0.99)

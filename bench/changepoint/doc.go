@@ -9,27 +9,27 @@
 // where a piece of one value has no inner distances. The candidate in a series is the τ that, with some κ, maximizes
 // Q(series[:τ], series[τ:κ]); the second piece may end before the series does, so that a later change does not hide an earlier
 // one. (Matteson and James, JASA 109, 2014, "A Nonparametric Approach for Multiple Change Point Analysis of Multivariate Data",
-// with exponent α = 1.) Divide computes it in time O(n²) and memory O(n).
+// with exponent α = 1.) It takes time O(n²) and memory O(n).
 //
-// # The two procedures
+// # The procedures
 //
-// [Permute] is E-divisive as published: it splits at the best candidate of all segments as long as a permutation test, of
+// E-divisive as published, which only tests use, splits at the best candidate of all segments as long as a permutation test, of
 // values within their segments, finds that candidate significant. It draws from a seed, so that the same series has the same
 // answer. Its p-value allows for the choice of the place.
 //
-// [Hunt] is the variant of Fleming et al. ("Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE
+// [Search] is the variant of Fleming et al. ("Hunter: Using Change Point Detection to Hunt for Performance Regressions", ICPE
 // 2023), as in Apache Otava: overlapping windows, so that old data do not dilute new, with Student's t-test for significance.
 // It finds weak change points with a relaxed threshold, and merges segments until every remaining change meets the strict one.
 // It is deterministic and fast. As in Otava, its p-value ignores that the place was chosen for being extreme, and uses standard
 // deviations over n, not n−1: in pure noise it finds a change more often than the p-value says.
 //
-// [Find] keeps those changes of Hunt that a permutation test confirms between the neighbouring changes. It judges a history of
+// [Find] keeps those changes of Search that a permutation test confirms between the neighbouring changes. It judges a history of
 // measurements.
 //
 // # How sure it is
 //
 // Of 5,000 series of 60 independent values each, Find claims a change in 0.5 % of normal ones, 0.4 % of log-normal ones with σ
-// = 1.5, and 1.1 % of bimodal ones; Hunt alone in 4, 17 and 4 %. Of 300 shifts after 30 of 60 normal values, Find sees 50 % of
+// = 1.5, and 1.1 % of bimodal ones; Search alone in 4, 17 and 4 %. Of 300 shifts after 30 of 60 normal values, Find sees 50 % of
 // those by one standard deviation, 93 % by 1.5 and 99 % by 2; of those after 30 of 35 values 38 % by two standard deviations,
 // 92 % by three and 99 % by five.
 //

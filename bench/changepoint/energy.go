@@ -2,9 +2,8 @@ package changepoint
 
 import "math"
 
-// candidate is where a segment would be split.
 type candidate struct {
-	index int // of the first value of the second piece
+	index int
 	q     float64
 }
 
@@ -14,7 +13,7 @@ type divider struct {
 	all    []float64 // all[k] is the same over i < k
 }
 
-// split returns the candidate in two or more values, by its index within them; of equal statistics the first.
+// split returns an index within values; of equal statistics the first.
 func (d *divider) split(values []float64) candidate {
 	n := len(values)
 	d.before, d.all = resize(d.before, n), resize(d.all, n)

@@ -6,7 +6,7 @@ import (
 	"pulley/bench/changepoint"
 )
 
-// A figure of each night's run: from which night on is it another one?
+// From which night on is a figure of each night's run another one?
 func ExampleFind() {
 	var nights []float64
 	for night := range 40 {

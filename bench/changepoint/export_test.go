@@ -1,11 +1,9 @@
 package changepoint
 
-// TTest returns the p-value of values[:at] against values[at:].
 func TTest(values []float64, at int) float64 {
 	return newPoint(values, 0, candidate{index: at}, len(values)).P
 }
 
-// Split returns the candidate of values.
 func Split(values []float64) (index int, q float64) {
 	c := new(divider).split(values)
 	return c.index, c.q

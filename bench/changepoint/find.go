@@ -9,16 +9,16 @@ import (
 
 // FindOptions define what Find accepts as a change.
 type FindOptions struct {
-	// Search has the search's thresholds, which are necessary, not sufficient.
+	// necessary thresholds, not sufficient
 	Search Options
-	// Confirm configures the permutation test; 0 means a p-value of at most 0.01, of 999 permutations.
+	// for the permutation test; 0 means a p-value of at most 0.01, of 999 permutations
 	Confirm PermuteOptions
 	// LeastSide is the least number of values on either side of a change, up to the next change; 0 means 3.
 	LeastSide int
 }
 
 // LeastValues is the least length in which Find claims changes. Shorter series have too few orders for a p-value clearly below
-// 0.01: nine values, split 4 and 5, have 126, of which two are the most extreme.
+// 0.01: nine values, split 4 and 5, have 126, and two of these are the most extreme.
 const LeastValues = 10
 
 func (o FindOptions) normal() (FindOptions, error) {
@@ -36,7 +36,7 @@ func (o FindOptions) normal() (FindOptions, error) {
 	return o, err
 }
 
-// Find returns Hunt's changes that have enough values on both sides and that the permutation test confirms: among the values
+// Find returns Search's changes that have enough values on both sides and that the permutation test confirms: among the values
 // between the neighbouring changes, at most a window away, the best candidate's Q must exceed that of all but a part MaxP of
 // the shuffled orders. P is that test's p-value. Of unconfirmed changes the least sure one is dropped, and its neighbours are
 // tested again.
@@ -75,7 +75,7 @@ type finder struct {
 	divider divider
 }
 
-// leastSure returns the index of the point to drop first, or -1.
+// leastSure is -1 if no point is dropped.
 func (f *finder) leastSure(points []Point) int {
 	worst := 0
 	for i, p := range points {
@@ -102,7 +102,7 @@ func (f *finder) confirm(points []Point, i int) Point {
 	return p
 }
 
-// enough is the number of shuffled orders as good as the given one that decide that it is insignificant.
+// enough shuffled orders as good as the given one decide that it is insignificant.
 const enough = 30
 
 // permutationP returns the probability that shuffled values have an equally good candidate: (c + 1) / (R + 1) if c of R orders

@@ -10,11 +10,11 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Options define what Hunt accepts as a change.
+// Options define what Search accepts as a change.
 type Options struct {
-	// Window is the number of values examined together; 0 means 50, 2 is the least.
+	// values examined together; 0 means 50, 2 is the least
 	Window int
-	// MaxP bounds a change's p-value; 0 means 0.001.
+	// of a change's p-value; 0 means 0.001
 	MaxP float64
 	// MinMagnitude is the least change of a mean, relative to the smaller one: 0.05 is 5 %.
 	MinMagnitude float64
@@ -37,10 +37,10 @@ func (o Options) normal() (Options, error) {
 // Point is a change.
 type Point struct {
 	Index int
-	// Q is its energy statistic.
+	// the energy statistic
 	Q float64
 	P float64
-	// Before and After are the adjoining segments, up to the next change or the end of the series.
+	// the adjoining segments, up to the next change or the end of the series
 	Before, After Segment
 }
 
@@ -48,7 +48,7 @@ type Point struct {
 type Segment struct {
 	From, To int // series[From:To]
 	Mean     float64
-	// SD is the standard deviation over n, not n−1.
+	// the standard deviation over n, not n−1
 	SD float64
 }
 
@@ -92,7 +92,6 @@ func Search(values []float64, o Options) ([]Point, error) {
 	return merge(weak(values, o.Window, relaxed(o.MaxP)), values, o), nil
 }
 
-// relaxed is the threshold of weak change points.
 func relaxed(p float64) float64 {
 	switch {
 	case p < 0.05:
@@ -213,7 +212,6 @@ func measure(points []Point, values []float64) {
 	}
 }
 
-// between returns a point with the segments up to its neighbours.
 func between(points []Point, i int, values []float64) Point {
 	from, to := 0, len(values)
 	if i > 0 {
@@ -225,7 +223,6 @@ func between(points []Point, i int, values []float64) Point {
 	return newPoint(values, from, candidate{points[i].Index, points[i].Q}, to)
 }
 
-// newPoint tests values[from:index] against values[index:to].
 func newPoint(values []float64, from int, c candidate, to int) Point {
 	p := Point{Index: c.index, Q: c.q, Before: newSegment(values, from, c.index), After: newSegment(values, c.index, to)}
 	p.P = studentP(p.Before, p.After)

@@ -9,11 +9,11 @@ import (
 
 // PermuteOptions define what a permutation test accepts as a change.
 type PermuteOptions struct {
-	// MaxP bounds a change's p-value; 0 means 0.05.
+	// of a change's p-value; 0 means 0.05
 	MaxP float64
 	// Permutations is the number of shuffles per test; 0 means 199. The smallest possible p-value is 1 / (Permutations + 1).
 	Permutations int
-	// Seed determines the shuffling.
+	// for the shuffling
 	Seed uint64
 }
 

@@ -50,7 +50,6 @@ func Permute(values []float64, o PermuteOptions) ([]Point, error) {
 	return points, nil
 }
 
-// keepP computes the segments between points, but keeps their p-values.
 func keepP(points []Point, values []float64) {
 	for i := range points {
 		p := points[i].P

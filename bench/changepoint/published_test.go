@@ -65,7 +65,7 @@ func TestHuntGivesOtavasAnswers(t *testing.T) {
 	}
 }
 
-// TestHuntGivesOtavasFigures is report_test.py test_json_report, to the digits that it prints.
+// The figures are from report_test.py test_json_report, to the digits that it prints.
 func TestHuntGivesOtavasFigures(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -113,7 +113,7 @@ func TestHuntGivesOtavasAnswersForTigerBeetle(t *testing.T) {
 	}
 }
 
-// TestTTestGivesOtavasAnswers is analysis_test.py test_significance_tester.
+// The answers are from analysis_test.py test_significance_tester.
 func TestTTestGivesOtavasAnswers(t *testing.T) {
 	same := []float64{1.00, 1.02, 1.05, 0.95, 0.98, 1.00, 1.02, 1.05, 0.95, 0.98}
 	lower := []float64{1.00, 1.02, 1.05, 0.95, 0.98, 0.80, 0.82, 0.85, 0.79, 0.77}
@@ -125,8 +125,8 @@ func TestTTestGivesOtavasAnswers(t *testing.T) {
 	}
 }
 
-// TestPermuteGivesOtavasAnswers is change_point_divisive_test.py test_permutation_test and analysis_test.py
-// test_single_series_original, there with one seed.
+// The answers are from change_point_divisive_test.py test_permutation_test and analysis_test.py test_single_series_original,
+// there with one seed.
 func TestPermuteGivesOtavasAnswers(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

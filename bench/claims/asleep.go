@@ -24,11 +24,10 @@ const (
 )
 
 const (
-	asleepChunk = 10_000           // submitted together
-	asleepTime  = 10 * time.Minute // for all of one kind on one design
+	asleepChunk = 10_000
+	asleepTime  = 10 * time.Minute
 )
 
-// goalAsleep measures the memory and storage of an idle instance.
 func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
 	instances := l.pick(5_000, 1_000_000)
 	c := Claim{
@@ -101,7 +100,6 @@ func heapBytes() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// evicted waits until a journal has evicted all waiting instances.
 func (s *stage) evicted(ctx context.Context) error {
 	j, ok := s.backend.(*journal.Backend)
 	if !ok {

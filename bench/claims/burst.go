@@ -17,7 +17,7 @@ import (
 	"pulley/engine/plan"
 )
 
-// burstSource is the cancelled program: its instance leaves four queued node runs, a barrier's counter, and values.
+// burstSource leaves four queued node runs, a barrier's counter, and values when it is cancelled.
 const burstSource = `fn nap(input: [x], output: [x]):
     sleep x
 
@@ -30,15 +30,15 @@ fn main(input: [x], output: [all]):
 `
 
 const (
-	burstInFlight = 200                   // chains running during the burst
+	burstInFlight = 200
 	burstLook     = 25 * time.Millisecond // between checks that all is removed
 )
 
-// goalBurst cancels many instances and measures whether others slow down.
+// Others should not slow down while many instances are cancelled.
 func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
 	const size = 10
 	canceled := l.pick(1000, 10_000)
-	window := time.Duration(l.pick(300, 3000)) * time.Millisecond // before, and after
+	window := time.Duration(l.pick(300, 3000)) * time.Millisecond
 	c := Claim{
 		ID: "burst", Source: sourceGoals, Text: fmt.Sprintf("A burst of %s canceled instances is cleaned up without a dent in others' throughput.", number(float64(canceled))),
 		Method: fmt.Sprintf("chains of %d, %d in flight, on an engine that holds %s instances with four sleeping branches each; these are canceled by one call. "+
@@ -65,7 +65,6 @@ func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// burst is the result of one run: node runs per second, and times.
 type burst struct {
 	before, during, after float64
 	canceling, cleaning   time.Duration
@@ -101,7 +100,7 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 	}
 	loaded := s.load(ctx, load, burstInFlight)
 	err = func() (err error) {
-		if _, err = s.rate(ctx, window/2); err != nil { // warm-up
+		if _, err = s.rate(ctx, window/2); err != nil {
 			return err
 		}
 		if got.before, err = s.rate(ctx, window); err != nil {
@@ -123,7 +122,6 @@ func (l *lab) burstOnce(ctx context.Context, name string, size, canceled int, wi
 	return got, errors.Join(err, loaded())
 }
 
-// submitAll stores instances of a program, many per transaction.
 func (s *stage) submitAll(ctx context.Context, p *plan.Program, input []byte, count int) ([]uuid.UUID, error) {
 	reqs := make([]engine.SubmitRequest, count)
 	for i := range reqs {
@@ -132,7 +130,6 @@ func (s *stage) submitAll(ctx context.Context, p *plan.Program, input []byte, co
 	return s.engine.SubmitAll(ctx, reqs)
 }
 
-// cancelAll cancels instances in one call.
 func (s *stage) cancelAll(ctx context.Context, ids []uuid.UUID) error {
 	found, err := s.backend.(backend.Canceler).Cancel(ctx, ids, "a burst")
 	if err != nil {
@@ -146,7 +143,7 @@ func (s *stage) cancelAll(ctx context.Context, ids []uuid.UUID) error {
 	return nil
 }
 
-// load keeps inFlight instances running until stop is called, which returns what was wrong.
+// load runs until stop, which returns what was wrong.
 func (s *stage) load(ctx context.Context, w workload, inFlight int) (stop func() error) {
 	var over atomic.Bool
 	var wg sync.WaitGroup
@@ -165,7 +162,6 @@ func (s *stage) load(ctx context.Context, w workload, inFlight int) (stop func()
 	}
 }
 
-// rate returns the node runs applied per second.
 func (s *stage) rate(ctx context.Context, length time.Duration) (float64, error) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -178,7 +174,6 @@ func (s *stage) rate(ctx context.Context, length time.Duration) (float64, error)
 	return float64(s.applied.Load()-applied) / time.Since(from).Seconds(), nil
 }
 
-// untilClean waits until no instance needs cleanup.
 func (s *stage) untilClean(ctx context.Context, conn *pgx.Conn) error {
 	tick := time.NewTicker(burstLook)
 	defer tick.Stop()

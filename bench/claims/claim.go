@@ -16,9 +16,9 @@ type Verdict string
 const (
 	Holds      Verdict = "holds"
 	Fails      Verdict = "does not hold"
-	Depends    Verdict = "depends"      // of a claim: only some figures hold
-	Open       Verdict = "open"         // of a figure: the interval covers both sides
-	Unmeasured Verdict = "not measured" // there is no valid figure
+	Depends    Verdict = "depends"      // only some of a claim's figures hold
+	Open       Verdict = "open"         // a figure's interval covers both sides
+	Unmeasured Verdict = "not measured" // no valid figure
 )
 
 // Bound is the relation that is claimed of a figure.
@@ -80,7 +80,6 @@ func (f Figure) interval(median, lo, hi float64, runs int) Figure {
 	return f
 }
 
-// missing marks a figure as not measured.
 func (f Figure) missing(why string) Figure {
 	f.Note, f.Verdict = why, Unmeasured
 	return f
@@ -167,7 +166,7 @@ func (c Claim) Measured() bool {
 	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.Verdict == Unmeasured })
 }
 
-// number formats a figure with three significant digits, whole ones in full.
+// number formats three significant digits, whole numbers in full.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case v == math.Trunc(v) && a < 1e15:

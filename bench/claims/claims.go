@@ -16,8 +16,8 @@ import (
 
 // Config selects what is measured, and where.
 type Config struct {
-	DSN string // of the database; not empty
-	Way string // how the server was obtained
+	DSN string // not empty
+	Way string
 
 	Only  []string // names of experiments; nil: all published ones
 	Goals bool     // if Only is nil: our own goals instead
@@ -31,11 +31,10 @@ type Config struct {
 	Progress func(line string) // may be nil
 }
 
-// experiment measures one or more related claims.
 type experiment struct {
 	name  string
 	about string
-	goal  bool // ours; otherwise published
+	goal  bool
 	fresh bool // needs its own process
 	takes effort
 	run   func(ctx context.Context, l *lab) ([]Claim, error)
@@ -64,7 +63,6 @@ func (c Config) Plan() (experiments int, took time.Duration, err error) {
 	return len(chosen), took, err
 }
 
-// experiments lists all, in the order of execution.
 func experiments() []experiment { return slices.Concat(published(), goals()) }
 
 // Help lists the experiments, one per line.
@@ -80,7 +78,6 @@ func Help() string {
 	return b.String()
 }
 
-// runs is an experiment's number of repetitions.
 func (c Config) runs(e experiment) int {
 	switch {
 	case c.Runs != 0:
@@ -118,8 +115,8 @@ func (c Config) Check() error {
 	return err
 }
 
-// Measure runs the experiments sequentially. An experiment that fails yields a claim without figures; an error means that ctx
-// ended, or that nothing could be measured. It returns what it has in either case.
+// Measure runs the experiments sequentially, and returns what it has in any case. An experiment that fails yields a claim
+// without figures. An error means that ctx ended, or that nothing could be measured.
 func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	chosen, err := cfg.chosen()
 	if err != nil {
@@ -143,7 +140,7 @@ func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	return out, nil
 }
 
-// command is the command line that repeats the measurement.
+// command repeats the measurement.
 func (e experiment) command(cfg Config) string {
 	text := "pulley claims --only " + e.name
 	if cfg.Quick {
@@ -152,10 +149,9 @@ func (e experiment) command(cfg Config) string {
 	return text
 }
 
-// lab runs an experiment.
 type lab struct {
 	cfg   Config
-	runs  int // repetitions
+	runs  int
 	label string
 }
 
@@ -180,10 +176,8 @@ func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
 	return found, nil
 }
 
-// leastPart divides the quick sizes to get the least ones.
 const leastPart = 5
 
-// pick selects the size for the configured effort.
 func (l *lab) pick(quick, full int) int {
 	switch {
 	case l.cfg.least:
@@ -194,7 +188,6 @@ func (l *lab) pick(quick, full int) int {
 	return full
 }
 
-// runTimeout bounds one run.
 const runTimeout = 3 * time.Minute
 
 func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backends []string, cfg bench.CompareConfig) (*bench.Comparison, error) {

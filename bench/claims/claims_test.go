@@ -14,10 +14,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// TestMeasure makes the shortest experiments of each kind on a real server, and checks that they measure, not what they find.
-// At night they are as large as a user's quick ones, and include the one that builds a program.
+// The shortest experiments of each kind must measure on a real server; what they find does not matter. At night they are as
+// large as a user's quick ones, and include the one that builds a program.
 func TestMeasure(t *testing.T) {
-	only := []string{"growth", "memory", "dispatch", "linear-loop", "join", "drop", "burst"} // in the order in which they run
+	only := []string{"growth", "memory", "dispatch", "linear-loop", "join", "drop", "burst"}
 	if depth.Night() {
 		only = append(only, "tasks")
 	}
@@ -66,14 +66,13 @@ func ofOthersToo(f claims.Figure) bool {
 	return strings.Contains(f.Name, "exponent") && (strings.Contains(f.Name, "time") || strings.Contains(f.Name, "WAL"))
 }
 
-// measured reports whether a claim has all its figures.
 func measured(c claims.Claim) bool {
 	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f claims.Figure) bool {
 		return f.Verdict == claims.Unmeasured && !ofOthersToo(f)
 	})
 }
 
-// TestProcessOfItsOwn checks that memory claims are measured in a separate process, if there is one.
+// Memory claims must be measured in a separate process, if there is one.
 func TestProcessOfItsOwn(t *testing.T) {
 	var asked []string
 	found, err := claims.Measure(t.Context(), claims.Config{
@@ -88,7 +87,6 @@ func TestProcessOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeMeasured checks that the claim says why.
 func TestWhatCannotBeMeasured(t *testing.T) {
 	found, err := claims.Measure(t.Context(), claims.Config{DSN: "host=/nowhere port=1", Only: []string{"growth"}})
 	if err != nil {

@@ -70,12 +70,11 @@ func milliseconds(list []time.Duration) []float64 {
 	return out
 }
 
-// bed is an engine on push, and another handle on its store.
 type bed struct {
 	*stage
 	other   backend.Backend
 	one     workload
-	started chan time.Time // of the one current task
+	started chan time.Time
 }
 
 func newBed(ctx context.Context, l *lab) (*bed, error) {
@@ -133,7 +132,7 @@ func (b *bed) run(ctx context.Context, tasks int, seed uint64) (polled, pushed [
 	return polled, pushed, nil
 }
 
-// task stores an instance, waits for its end and returns its task's wait until it started.
+// task runs an instance to its end and returns its task's wait until it started.
 func (b *bed) task(ctx context.Context, submit func(uuid.UUID) (time.Time, error)) (time.Duration, error) {
 	id := uuid.Must(uuid.NewV7())
 	from, err := submit(id)

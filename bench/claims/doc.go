@@ -1,7 +1,7 @@
 // Package claims compares measurements with what others published about these designs, and with this project's goals.
 //
-// A claim is a sentence with a figure. An experiment consists of runs that measure the figures of one claim or of related ones.
-// Each figure is a median over repeated runs with its order-statistic interval (package stats), which alone decides:
+// A claim is a sentence with figures. An experiment runs what measures one claim, or related ones. Each figure is a median over
+// repeated runs with its order-statistic interval (package stats), which alone decides:
 //
 //   - it holds if the whole interval is on the claimed side,
 //   - it does not hold if the whole interval is on the other,

@@ -15,7 +15,6 @@ import (
 
 const journalName = "journal"
 
-// step is the cost of one part of an experiment.
 type step struct {
 	time     time.Duration
 	walBytes int64
@@ -35,7 +34,6 @@ func stepOf(ctx context.Context, conn *pgx.Conn, work func() error) (step, error
 	return step{took, after - before}, err
 }
 
-// goalDrop compares the cost of dropping events with that of appending them.
 func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
 	const size, inFlight = 100, 200
 	instances := l.pick(100, 1000)
@@ -107,7 +105,6 @@ func (l *lab) dropOnce(ctx context.Context, size, instances, inFlight int) (appe
 	return appended, dropped, vacuumed, err
 }
 
-// runAll runs instances, inFlight of them at once.
 func (s *stage) runAll(ctx context.Context, w workload, instances, inFlight int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

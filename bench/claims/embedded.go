@@ -17,13 +17,11 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// Programs that embed the engine and one scheduler, as a user's would.
 const (
 	embeddedPackage  = "pulley/examples/embedded"
 	processesPackage = "pulley/examples/processes"
 )
 
-// embedder builds and runs such a program.
 type embedder struct {
 	dsn    string
 	folder string
@@ -68,7 +66,6 @@ func (e *embedder) run(ctx context.Context, report any, args ...string) error {
 	return json.Unmarshal(out, report)
 }
 
-// errNoMemory means that there is no memory figure.
 var errNoMemory = errors.New("this system does not tell how much memory a process held")
 
 // peak runs the program with so many concurrent tasks and returns its peak resident memory in MiB.

@@ -14,7 +14,7 @@ type setup struct{ engines, inFlight int }
 
 func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
 	const engines, size = 4, 10
-	inFlight, each := l.pick(100, 1000), l.pick(10, 12) // instances, and how many of them a client runs in succession
+	inFlight, each := l.pick(100, 1000), l.pick(10, 12) // instances, and how many a client runs in succession
 	one, shared, full := setup{1, inFlight}, setup{engines, inFlight}, setup{engines, engines * inFlight}
 	// Four times the connections exceed what two cores can use, so each engine always has few.
 	var backends []string
@@ -67,7 +67,7 @@ func several(backend string, one, shared, full []*record.Sample, clients int) []
 	}
 }
 
-// dealt is the fairness between clients if these waits were dealt to them by chance.
+// dealt is the fairness between clients if these waits were dealt by chance.
 func dealt(waits []int64, clients int) (ratio float64, ok bool) {
 	each := len(waits) / max(clients, 1)
 	if each == 0 || clients < 2 {

@@ -16,7 +16,7 @@ func ExampleMeasure() {
 	}
 	measured, err := claims.Measure(context.Background(), cfg)
 	if err != nil {
-		log.Print(err) // what was measured before is there
+		log.Print(err) // the earlier measurements are there
 	}
 	for _, claim := range measured {
 		if claim.Verdict == claims.Fails {

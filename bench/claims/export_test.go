@@ -2,7 +2,6 @@ package claims
 
 import "time"
 
-// Least returns the configuration with the smallest sizes.
 func (c Config) Least() Config {
 	c.Quick, c.least = true, true
 	return c

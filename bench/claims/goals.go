@@ -32,7 +32,6 @@ func goals() []experiment {
 	}
 }
 
-// pushed lists those designs with goals that exist.
 func pushed() []string {
 	var out []string
 	for _, name := range []string{push, "journal"} {
@@ -71,7 +70,6 @@ func perNode(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	return func(s *record.Sample) (float64, bool) { return counter.PerNode(*s) }
 }
 
-// ratio is the median ratio of neighbouring runs.
 func ratio(name string, above, below []float64, bound Bound, claimed float64) Figure {
 	f := Figure{Name: name, Unit: "×", Bound: bound, Claimed: claimed}
 	got, err := stats.PairedRatio(above, below, stats.Confidence)
@@ -118,7 +116,6 @@ func (l *lab) alone(ctx context.Context, size int, figures func(backend string, 
 	return nil
 }
 
-// yardstick names the transaction that a backend's completion is compared with.
 func yardstick(backend string) string {
 	if backend == "journal" {
 		return record.IdleAppend

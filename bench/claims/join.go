@@ -14,10 +14,8 @@ func nodesPerS(s *record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPe
 
 func deadlocks(c *record.Counters) *int64 { return c.Deadlocks }
 
-// joinPollPause is the interval of session samples.
 const joinPollPause = 3 * time.Millisecond
 
-// joined holds the runs of one size on one backend.
 type joined struct {
 	samples []*record.Sample
 }
@@ -61,7 +59,7 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// figures returns those of large joins, with small ones for context.
+// figures uses small joins for context.
 func (j *joined) figures(backend string, small *joined) []Figure {
 	var perTransaction, share, longest []float64
 	for _, s := range j.samples {

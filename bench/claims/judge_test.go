@@ -59,7 +59,7 @@ func TestClaimVerdicts(t *testing.T) {
 	}
 }
 
-// TestSlope plants costs of a known exponent, and a repetition that lacks a size.
+// One repetition lacks a size.
 func TestSlope(t *testing.T) {
 	found := &bench.Comparison{Manifest: &record.Manifest{}}
 	add := func(run, size int, cost int64, valid bool) {
@@ -81,11 +81,11 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-// TestAddedExponent plants a fixed cost per instance, which hides the growth of the added cost in the plain exponent.
+// A fixed cost per instance hides the growth of the added cost in the plain exponent.
 func TestAddedExponent(t *testing.T) {
 	for name, c := range map[string]struct {
 		cost  func(nodes float64) float64
-		plain [2]float64 // between
+		plain [2]float64
 		added float64
 	}{
 		"linear":            {func(n float64) float64 { return 3 * n }, [2]float64{1, 1}, 1},
@@ -110,7 +110,7 @@ func TestAddedExponent(t *testing.T) {
 	}
 }
 
-// TestDealt has clients whose waits differ by chance alone: the fewer waits, the more their means differ.
+// Clients' waits differ by chance alone: the fewer waits, the more their means differ.
 func TestDealt(t *testing.T) {
 	var waits []int64
 	for i := range 10_000 {
@@ -147,7 +147,7 @@ func TestP99(t *testing.T) {
 	}
 }
 
-// TestLongTextIsBroken checks that no line exceeds the width, and that no text is lost.
+// No line may exceed the width, and no text be lost.
 func TestLongTextIsBroken(t *testing.T) {
 	var b, words strings.Builder
 	for range 60 {

@@ -36,7 +36,6 @@ func (l *lab) inTurn(ctx context.Context, scenario string, sizes []int, backends
 	return all, nil
 }
 
-// cost must grow in proportion to the nodes.
 type cost struct {
 	name string
 	get  func(*record.Sample) (float64, bool)
@@ -48,7 +47,6 @@ var costs = []cost{
 	{"WAL bytes", perInstance(stats.WALBytes)},
 }
 
-// linearTolerance bounds an exponent's distance from 1.
 const linearTolerance = 0.03
 
 // linear returns a cost's two exponents: of the total, which may be below 1, and of the increments.
@@ -86,7 +84,6 @@ func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c, square}, err
 }
 
-// goalSquare shows the cost of rescanning for comparison.
 func goalSquare(ctx context.Context, l *lab) (Claim, error) {
 	sizes := []int{1000, 1400, 2000, 2800} // in smaller instances, a scan's fixed cost dominates
 	if l.cfg.Quick {

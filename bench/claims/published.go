@@ -12,7 +12,6 @@ import (
 	"pulley/reports/record"
 )
 
-// The claims' documents, named by their titles and subjects.
 const (
 	sourcePush    = "Push-Based Scheduling Architecture (a scheduler with a row for every node)"
 	sourceUnified = "Unified Readiness Model (an explanation of it for users)"
@@ -64,7 +63,6 @@ func speedup(ctx context.Context, l *lab) ([]Claim, error) {
 	return out, nil
 }
 
-// ofRecord converts a claim of the comparison's own statistics.
 func ofRecord(got record.Claim, name string, bound Bound) Figure {
 	f := Figure{Name: name, Unit: got.Unit, Bound: bound, Claimed: got.Claimed}
 	if got.Measured == nil {
@@ -77,7 +75,6 @@ func ofRecord(got record.Claim, name string, bound Bound) Figure {
 	return f.interval(*got.Measured, *lo, *hi, runsOf(got.Method))
 }
 
-// runsOf parses the number of runs at the start of a figure's method.
 func runsOf(method string) int {
 	var n int
 	if _, err := fmt.Sscanf(method, "median over %d run", &n); err != nil {
@@ -100,7 +97,6 @@ func loop(ctx context.Context, l *lab) ([]Claim, error) {
 	}, nil
 }
 
-// operations checks the absolute numbers for 32 iterations of three actions.
 func operations(found *bench.Comparison, backend, how string, claimed float64) Claim {
 	const size, tolerance = 32, 0.25
 	c := Claim{
@@ -130,7 +126,7 @@ func perInstance(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	}
 }
 
-// timePerInstance is a run's wall time per instance, in nanoseconds.
+// timePerInstance is wall time in nanoseconds.
 func timePerInstance(s *record.Sample) (float64, bool) {
 	return float64(s.ElapsedNS) / float64(max(s.Instances, 1)), s.ElapsedNS > 0
 }
@@ -181,7 +177,6 @@ func growth(ctx context.Context, l *lab) ([]Claim, error) {
 	return []Claim{c}, nil
 }
 
-// throughput measures independent tasks, 500 in flight.
 func throughput(ctx context.Context, l *lab) ([]Claim, error) {
 	const tasks, limited = 500, "push:batch=100:connections=10"
 	found, err := l.compare(ctx, "chain", []int{1}, []string{push, limited}, bench.CompareConfig{
@@ -213,7 +208,7 @@ func throughput(ctx context.Context, l *lab) ([]Claim, error) {
 	}, nil
 }
 
-// p99 is that of instance latencies, in milliseconds.
+// p99 is of instance latencies, in milliseconds.
 func p99(s *record.Sample) (float64, bool) {
 	if len(s.InstanceNS) == 0 {
 		return 0, false
@@ -222,7 +217,6 @@ func p99(s *record.Sample) (float64, bool) {
 	return float64(sorted[(len(sorted)*99+99)/100-1]) / float64(time.Millisecond), true
 }
 
-// memory measures the process while 500 tasks execute at once.
 func memory(ctx context.Context, l *lab) ([]Claim, error) {
 	c, err := l.tasksInMemory(ctx, push, 500)
 	if err != nil {

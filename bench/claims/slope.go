@@ -17,7 +17,6 @@ func slopeMethod(scenario string, sizes []int) string {
 		scenario, strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", ", "))
 }
 
-// addedMethod explains the exponent of the increments.
 const addedMethod = "An instance costs something by itself, of which each node's part is the smaller the more nodes there are: that takes the plain exponent below 1. " +
 	"So the table also gives the exponent of what is added: between neighbouring sizes, (difference of the costs) / (difference of the nodes) is what one more node costs; " +
 	"1 + the slope of its ln against ln of the sizes' geometric mean is 1 if that is the same at every size, 2 if it grows with the size."
@@ -44,7 +43,7 @@ func series(found *bench.Comparison, backend string, sizes []int, cost func(*rec
 	return out
 }
 
-// exponent is the power of the nodes with which an instance's cost grows; ok is false if there is none.
+// exponent is the power of the nodes with which an instance's cost grows, if there is one.
 func exponent(points []point) (v float64, ok bool) {
 	x, y := make([]float64, len(points)), make([]float64, len(points))
 	for i, p := range points {
@@ -65,7 +64,6 @@ func addedExponent(points []point) (v float64, ok bool) {
 	return 1 + v, ok
 }
 
-// slope is the exponent of an instance's cost: one value per repetition.
 func slope(found *bench.Comparison, backend string, sizes []int, what string, cost func(*record.Sample) (float64, bool), bound Bound, claimed, tolerance float64) Figure {
 	f := Figure{Name: "exponent of " + what + ", " + backend, Bound: bound, Claimed: claimed, Tolerance: tolerance}
 	return f.exponents(series(found, backend, sizes, cost), exponent, invalid(found))

@@ -26,10 +26,9 @@ type stage struct {
 	dsn, schema string
 	backend     backend.Backend
 	engine      *engine.Engine
-	applied     atomic.Int64 // node runs
+	applied     atomic.Int64
 }
 
-// stageApplication begins the names of a stage's sessions.
 const stageApplication = "pulley claims"
 
 func newStage(ctx context.Context, dsn, spec string, cfg engine.Config) (*stage, error) {
@@ -46,7 +45,7 @@ func prepareStage(dsn string) *stage {
 	return &stage{dsn: dsn, schema: "pulley_claims_" + uuid.NewString()[:8]}
 }
 
-// start opens the backend and starts an engine of the configuration; it sets Backend, Observer.Committed, and Workers if nil.
+// start sets Backend, Observer.Committed, and Workers if nil.
 func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err error) {
 	if s.backend, err = s.open(ctx, spec); err != nil {
 		return err
@@ -62,7 +61,6 @@ func (s *stage) start(ctx context.Context, spec string, cfg engine.Config) (err 
 	return s.engine.Start(ctx)
 }
 
-// open returns one more handle on the schema.
 func (s *stage) open(ctx context.Context, spec string) (backend.Backend, error) {
 	parsed, err := designs.Parse(spec)
 	if err != nil {
@@ -71,7 +69,7 @@ func (s *stage) open(ctx context.Context, spec string) (backend.Backend, error) 
 	return parsed.Open(ctx, designs.OpenOptions{DSN: s.dsn, Schema: s.schema, Application: stageApplication})
 }
 
-// clear cleans up ended instances and returns the number of removed rows.
+// clear returns the number of removed rows.
 func (s *stage) clear(ctx context.Context) (rows int, err error) {
 	for shard := range s.backend.Shards() {
 		for more := true; more; {
@@ -105,7 +103,6 @@ func (s *stage) close(ctx context.Context) {
 	_ = postgres.DropSchema(ctx, s.dsn, s.schema)
 }
 
-// workload is a scenario of one size, ready to be submitted.
 type workload struct {
 	scenarios.Workload
 	program *plan.Program
@@ -124,7 +121,6 @@ func newWorkload(scenario string, size int) (workload, error) {
 	return workload{w, program}, err
 }
 
-// run runs one instance to its end and checks its result.
 func (s *stage) run(ctx context.Context, w workload) error {
 	id, err := s.engine.Submit(ctx, engine.SubmitRequest{Program: w.program, Input: w.Input})
 	if err != nil {

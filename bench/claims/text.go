@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// textWidth is the line length.
 const textWidth = 110
 
 // WriteText writes claims for people, with the list of verdicts at the end, where one looks.
@@ -34,7 +33,6 @@ func WriteText(w io.Writer, list []Claim) error {
 	return err
 }
 
-// line formats a measurement with what was claimed.
 func (f Figure) line() string {
 	var got string
 	switch {
@@ -61,7 +59,6 @@ func runs(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// field writes a name and a text wrapped under itself.
 func field(b *strings.Builder, name, text string) {
 	const indent = 12
 	fmt.Fprintf(b, "  %-*s", indent-2, name)

@@ -31,28 +31,26 @@ const (
 type lane struct {
 	load  workload
 	stage *stage
-	once  bool // one instance only
+	once  bool
 
 	mu        sync.Mutex
 	turn      bool
-	come      chan struct{} // closed when the turn begins
-	idleUntil chan struct{} // has an item when somebody waits for the turn
-	over      bool          // no further instance begins
-	done      chan struct{} // closed when no instance will begin
-	err       error         // the lane's error; read after done
+	come      chan struct{}
+	idleUntil chan struct{} // has an item when a goroutine waits for the turn
+	over      bool
+	done      chan struct{}
+	err       error // read after done
 
 	ended int
 	spent spent
 }
 
-// spent is a lane's cost.
 type spent struct {
 	time     time.Duration
 	walBytes int64
 	rowsRead int64
 }
 
-// wait blocks until the lane's turn.
 func (l *lane) wait(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -101,7 +99,6 @@ func (l *lane) acquire(ctx context.Context) error {
 	return nil
 }
 
-// run runs instances until the lane is over.
 func (l *lane) run(ctx context.Context) {
 	defer close(l.done)
 	for {
@@ -121,7 +118,6 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// byTurns is the executor of a lane.
 type byTurns struct {
 	worker.Executor
 	lane *lane
@@ -302,7 +298,6 @@ func (l *lab) measureAlternately(ctx context.Context, scenario string, sizes []i
 	return t.lanes, nil
 }
 
-// rowsRead returns the rows read since, when no session is left.
 func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *measure.Counters) (int64, error) {
 	after, err := measure.Snapshot(ctx, conn, scope)
 	if err != nil {
@@ -315,12 +310,11 @@ func rowsRead(ctx context.Context, conn *pgx.Conn, scope measure.Scope, before *
 	return *counters.RowsRead, nil
 }
 
-// start starts the lane's engine. It cleans up only at the end, because cleanup in between would fall into another lane's turn.
+// start starts the lane's engine. It cleans up only at the end: cleanup in between would fall into another lane's turn.
 func (l *lane) start(ctx context.Context, backend string) error {
 	return l.stage.start(ctx, backend, engine.Config{Workers: &byTurns{behaviour.Plain().Timed(), l}, Lease: time.Minute, Sweep: 24 * time.Hour})
 }
 
-// points returns the cost per instance of each size, by repetition.
 func points(all [][]*lane, of func(spent) float64) [][]point {
 	var out [][]point
 	for _, lanes := range all {

@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// TestTurns checks that a lane's work pauses whenever it is not its turn, and continues when it is.
 func TestTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &lane{come: make(chan struct{}), idleUntil: make(chan struct{}, 1), done: make(chan struct{})}
@@ -30,7 +29,7 @@ func TestTurns(t *testing.T) {
 		}
 		before := steps.Load()
 		select {
-		case <-moved: // from the turn before
+		case <-moved:
 		default:
 		}
 		l.release()

@@ -17,7 +17,6 @@ func FromBenchmarkPairs(baseline, candidate string, before, after []*gobench.Fil
 	return benchmarkSide(baseline, len(before), before), benchmarkSide(candidate, len(after), after)
 }
 
-// benchmarkSide makes a side of files; with turns, each file is a turn.
 func benchmarkSide(name string, turns int, files []*gobench.File) Side {
 	c, strange := newCollector(turns), map[Key]bool{}
 	for turn, f := range files {
@@ -70,7 +69,6 @@ func directionOf(unit string) gobench.Better {
 	return gobench.BetterUnknown
 }
 
-// isTime reports whether a normalized unit is of time: sec/op, sec, p99-sec/op, p99-sec.
 func isTime(unit string) bool {
 	base := strings.TrimSuffix(unit, "/op")
 	return base == "sec" || strings.HasSuffix(base, "-sec") || base == "ns" || strings.HasSuffix(base, "-ns")

@@ -7,7 +7,6 @@ import (
 	"pulley/bench/stats"
 )
 
-// collector collects the series of a side.
 type collector struct {
 	// turns is the number of turns of a pair's side, each reduced to one value. Zero: each value is a run.
 	turns  int
@@ -25,7 +24,7 @@ func (c *collector) add(turn int, x Series, values ...float64) {
 		c.series[x.Key], c.order = &x, append(c.order, x.Key)
 		c.values[x.Key] = make([][]float64, max(c.turns, 1))
 	} else if s.Machine != x.Machine {
-		s.Machine = "" // several machines
+		s.Machine = ""
 	}
 	if c.turns == 0 {
 		turn = 0
@@ -33,7 +32,7 @@ func (c *collector) add(turn int, x Series, values ...float64) {
 	c.values[x.Key][turn] = append(c.values[x.Key][turn], values...)
 }
 
-// all returns the series in the order of arrival. A turn without a value is NaN.
+// all is in the order of arrival. A turn without a value is NaN.
 func (c *collector) all() (out []Series) {
 	for _, key := range c.order {
 		x, values := *c.series[key], c.values[key]

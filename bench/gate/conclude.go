@@ -13,7 +13,6 @@ import (
 	"pulley/reports/record"
 )
 
-// conclude sets the outcome of the lines and its sentence.
 func (j *judging) conclude(baseline, candidate Side) {
 	r := j.report
 	for _, side := range []Side{baseline, candidate} {
@@ -54,7 +53,6 @@ func (j *judging) conclude(baseline, candidate Side) {
 	r.Sentence = j.sentence()
 }
 
-// strange names what is left out of both sides, each once.
 func strange(sides ...Side) (all []string) {
 	for _, s := range sides {
 		all = append(all, s.Strange...)
@@ -63,7 +61,6 @@ func strange(sides ...Side) (all []string) {
 	return slices.Compact(all)
 }
 
-// tooFew describes the lines with too few runs to show any difference.
 func (j *judging) tooFew() (doubts []string) {
 	tests := 0
 	for _, q := range j.asked {
@@ -125,7 +122,6 @@ func (j *judging) unsteady() (notes []string) {
 	return notes
 }
 
-// sentence describes the outcome and what decided it.
 func (j *judging) sentence() string {
 	r := j.report
 	var worse []Line
@@ -141,7 +137,7 @@ func (j *judging) sentence() string {
 	}
 	switch r.Outcome {
 	case Regression:
-		// The largest ratio comes first: a person wants the worst first.
+		// People want the worst first.
 		slices.SortStableFunc(worse, func(a, b Line) int { return cmp.Compare(b.badness(), a.badness()) })
 		text := "Regression: " + worse[0].change()
 		if n := len(worse) - 1; n > 0 {
@@ -159,7 +155,6 @@ func (j *judging) sentence() string {
 	return text + "."
 }
 
-// badness is the factor for the worse.
 func (l *Line) badness() float64 {
 	switch {
 	case l.Ratio == nil:
@@ -170,7 +165,7 @@ func (l *Line) badness() float64 {
 	return l.Ratio.Median
 }
 
-// change formats a line, as in "fanout 100, push, alone: time_per_node is 1.12 times as much [1.09, 1.15]".
+// change formats "fanout 100, push, alone: time_per_node is 1.12 times as much [1.09, 1.15]".
 func (l *Line) change() string {
 	if l.Ratio == nil {
 		return fmt.Sprintf("%s rose from %s to %s", l.Key, format(l.Baseline, l.Unit), format(l.Candidate, l.Unit))
@@ -181,7 +176,6 @@ func (l *Line) change() string {
 	return fmt.Sprintf("%s is %.3g times the baseline's [%.3g, %.3g]", l.Key, l.Ratio.Median, l.Ratio.Lo, l.Ratio.Hi)
 }
 
-// percent formats 3 % or 4.2 %.
 func percent(share float64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", 100*share), ".0") + " %"
 }

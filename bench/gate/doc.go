@@ -7,8 +7,8 @@
 //
 // A figure is timed or counted. A timed one (wall time, processor time, latency) is compared only if both sides are known to be
 // from the same machine. A counted one (rows read, statements, commits, WAL) is compared on any machine. A count that is equal
-// in all runs of each side is exact, and any increase is a regression. Other counts are tested like times, and between machines
-// must differ by more than JitterMargin: periodic work is counted, too, and a slower machine has more of it per node.
+// in all runs of each side is exact, and any increase is a regression. Other counts are tested like times. Between machines
+// they must differ by more than JitterMargin: periodic work is counted, too, and a slower machine has more of it per node.
 //
 // With many completions in flight, commits and statements depend on how many completions share one, and so on the machine's
 // speed: they are not compared between machines.

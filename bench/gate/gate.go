@@ -34,10 +34,9 @@ func (k Key) String() string { return k.Row + ": " + k.Figure }
 // Series is one figure by run.
 type Series struct {
 	Key
-	// Unit is how values are shown: one of the Unit constants, or any word, which follows the number.
-	Unit string
-	Kind Kind
-	// MoreIsBetter is the direction.
+	// how values are shown: a Unit constant, or any word, which follows the number
+	Unit         string
+	Kind         Kind
 	MoreIsBetter bool
 	// Tail marks a figure of few events, whose precision its row does not need.
 	Tail bool
@@ -45,7 +44,7 @@ type Series struct {
 	Jitters bool
 	// Lenient lets a counted figure rise within the margin even if it is exact.
 	Lenient bool
-	// Machine identifies the machine. Empty: unknown.
+	// empty: unknown
 	Machine string
 	// Values are finite and at least 0, in run order. In a paired comparison, NaN is a run that does not count.
 	Values []float64
@@ -53,12 +52,12 @@ type Series struct {
 
 // Side is the measurements of one of the two programs.
 type Side struct {
-	// Name is shown: a directory, a file or a revision.
+	// shown: a directory, a file or a revision
 	Name   string
 	Series []Series
-	// Invalid describes runs that do not count.
+	// runs that do not count
 	Invalid []string
-	// Strange names figures that are not compared because their better direction is unknown.
+	// figures that are not compared because their better direction is unknown
 	Strange []string
 }
 
@@ -116,7 +115,8 @@ const (
 	Regression Outcome = "regression"
 	// Passed means that none is, and the runs would have shown a change beyond the resolution.
 	Passed Outcome = "passed"
-	// Inconclusive means that none is, but the runs could not have shown one, or some were invalid, or nothing could be compared.
+	// Inconclusive means that none is, but the runs could not have shown one, or some were invalid, or nothing could be
+	// compared.
 	Inconclusive Outcome = "inconclusive"
 )
 
@@ -150,9 +150,9 @@ type Line struct {
 	// Worst is the factor for the worse that is excluded with confidence 1 − alpha for this figure alone; nil if none is.
 	Worst    *float64        `json:"worst"`
 	Decision record.Decision `json:"decision"`
-	// NotCompared is the reason why the figure was not compared, or empty.
+	// why the figure was not compared
 	NotCompared string `json:"not_compared,omitempty"`
-	// Note is a limit of the decision, or empty.
+	// a limit of the decision
 	Note string `json:"note,omitempty"`
 
 	tail, timed bool
@@ -161,7 +161,7 @@ type Line struct {
 // Report is a gate's answer.
 type Report struct {
 	Outcome Outcome `json:"outcome"`
-	// Sentence describes the outcome and what decided it.
+	// the outcome and what decided it
 	Sentence   string  `json:"sentence"`
 	Baseline   string  `json:"baseline"`
 	Candidate  string  `json:"candidate"`
@@ -170,13 +170,13 @@ type Report struct {
 	Resolution float64 `json:"resolution"`
 	Paired     bool    `json:"paired"`
 	Lines      []Line  `json:"lines"`
-	// OnlyBaseline and OnlyCandidate are rows, or figures of common rows, that only one side has.
+	// rows, or figures of common rows, that only one side has
 	OnlyBaseline  []string `json:"only_baseline"`
 	OnlyCandidate []string `json:"only_candidate"`
 	// Doubts are the reasons why undetected regressions cannot be excluded. Without any, and without a regression, the gate
 	// passes.
 	Doubts []string `json:"doubts"`
-	// Notes are about what was not compared, and about runs that did not count.
+	// on what was not compared, and on runs that did not count
 	Notes []string `json:"notes"`
 }
 
@@ -232,20 +232,17 @@ func (s *Side) check() error {
 	return nil
 }
 
-// judging is a comparison under way.
 type judging struct {
 	o      Options
 	report *Report
 	asked  []question
 }
 
-// question decides a line of the report.
 type question struct {
 	line int
 	stats.Question
 }
 
-// add makes a line of two series, and the question that decides it.
 func (j *judging) add(b, c *Series) error {
 	before, after, err := j.valid(b, c)
 	if err != nil {
@@ -339,7 +336,6 @@ func (l *Line) fill(q *question, judged *stats.Judgement) {
 	}
 }
 
-// alone lists what only one side has.
 func (j *judging) alone(baseline, candidate Side) {
 	j.report.OnlyBaseline = missing(&baseline, &candidate)
 	j.report.OnlyCandidate = missing(&candidate, &baseline)

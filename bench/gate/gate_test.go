@@ -30,7 +30,6 @@ func on(machine string, s gate.Series) gate.Series {
 	return s
 }
 
-// around returns n values near v, with a deterministic spread of one percent.
 func around(v float64, n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -124,7 +123,6 @@ func TestOneSidedRowsAreReported(t *testing.T) {
 	}
 }
 
-// TestJitteringCountsOnOtherMachines checks the rule for counts that depend on speed.
 func TestJitteringCountsOnOtherMachines(t *testing.T) {
 	jitter := func(m string, kind gate.Kind, v float64) gate.Side {
 		s := count("r", "rows", around(v, 8)...)
@@ -195,7 +193,7 @@ func disturbed(r *rand.Rand, n int, factor float64) (a, b gate.Side) {
 	return a, b
 }
 
-// TestPower plants slowdowns in simulated runs on a disturbed machine, and counts detections and false alarms.
+// Slowdowns in simulated runs on a disturbed machine are counted as detections and false alarms.
 func TestPower(t *testing.T) {
 	tries := depth.Of(200, 4000)
 	const pairs = 12

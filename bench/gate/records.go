@@ -19,7 +19,6 @@ type Run struct {
 	Manifest *record.Manifest
 }
 
-// recordsMax bounds the records read below a directory.
 const recordsMax = 2000
 
 // ReadRuns reads all records below dir, ordered by time. It returns ErrNothing if there is none.
@@ -72,9 +71,9 @@ type figure struct {
 	kind Kind
 	tail bool
 	get  func(*record.Sample) (float64, bool)
-	// batched: with many completions in flight it depends on how many share a commit.
+	// with many completions in flight it depends on how many share a commit
 	batched bool
-	// jitters: it is never exact.
+	// never exact
 	jitters bool
 }
 
@@ -97,7 +96,7 @@ func timePerNode(s *record.Sample) (float64, bool) {
 	return float64(s.ElapsedNS) / 1e9 / float64(max(n, 1)), n > 0 && s.ElapsedNS > 0
 }
 
-// cpuPerNode is the processor time of the engines' process and, if seen, of the server.
+// cpuPerNode is of the engines' process and, if seen, of the server.
 func cpuPerNode(s *record.Sample) (float64, bool) {
 	n := s.NodeRuns()
 	if s.CPU == nil || n == 0 || s.CPU.ProcessNS <= 0 {
@@ -133,7 +132,6 @@ func FromPairs(baseline, candidate string, before, after []Run) (Side, Side) {
 	return recordSide(baseline, len(before), before), recordSide(candidate, len(after), after)
 }
 
-// recordSide makes a side of records; with turns, each record is a turn.
 func recordSide(name string, turns int, runs []Run) Side {
 	c, out := newCollector(turns), Side{Name: name}
 	for turn, r := range runs {

@@ -16,7 +16,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// sample is a sample of 1,000 nodes on push.
 func sample(mode string, run int, perNode time.Duration, rows int64) record.Sample {
 	s := record.Sample{
 		Scenario: "chain", Backend: "push", Size: 10, Mode: mode, Run: run, ElapsedNS: 1000 * int64(perNode), Instances: 100, Nodes: 10, Valid: true,
@@ -120,7 +119,7 @@ func TestReadRuns(t *testing.T) {
 	}
 }
 
-// TestFiguresOfRecords checks each figure of a sample, and which ones depend on how many completions share a commit.
+// Some figures depend on how many completions share a commit.
 func TestFiguresOfRecords(t *testing.T) {
 	for _, mode := range []string{record.ModeAlone, record.ModeSaturated} {
 		one := sample(mode, 1, time.Millisecond, 2000)
@@ -154,7 +153,6 @@ func TestFiguresOfRecords(t *testing.T) {
 	}
 }
 
-// TestTurnsOfSeveralRuns checks the figures of a turn with several runs.
 func TestTurnsOfSeveralRuns(t *testing.T) {
 	turn := manifest("A", sample(record.ModeAlone, 1, 3*time.Millisecond, 1000), sample(record.ModeAlone, 2, time.Millisecond, 3000), sample(record.ModeAlone, 3, 2*time.Millisecond, 2000))
 	a, _ := gate.FromPairs("a", "b", runsOf(turn, turn), runsOf(turn, turn))

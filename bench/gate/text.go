@@ -94,7 +94,6 @@ func writeList(b *bytes.Buffer, head string, items []string) {
 	}
 }
 
-// format formats a value for people; – for none.
 func format(v *float64, unit string) string {
 	if v == nil {
 		return "–"
@@ -121,7 +120,6 @@ func scaled(v float64, units []string) string {
 	return digits(v) + units[i]
 }
 
-// digits formats four significant digits.
 func digits(v float64) string {
 	switch size := math.Abs(v); {
 	case v == math.Trunc(v) && size < 1e15:

@@ -14,7 +14,7 @@ import (
 	"pulley/internal/cause"
 )
 
-// maxLines bounds the result lines, so that a wrong path cannot exhaust memory.
+// maxLines keeps a wrong path from exhausting memory.
 const maxLines = 10_000_000
 
 // maxWarnings bounds the faulty lines reported one by one.
@@ -25,7 +25,7 @@ type Better int
 
 // The directions.
 const (
-	// BetterUnknown is for a unit without a stated direction.
+	// no stated direction
 	BetterUnknown Better = 0
 	// BetterHigher is for rates, BetterLower for times, bytes and counts.
 	BetterHigher Better = 1
@@ -34,13 +34,13 @@ const (
 
 // Key identifies a series within a file.
 type Key struct {
-	// Package is the import path under test; empty if unknown.
+	// the import path under test; empty if unknown
 	Package string
-	// Name is the benchmark's full name without "Benchmark" and the processor suffix: "Run/size=10".
+	// in full, without "Benchmark" and the processor suffix: "Run/size=10"
 	Name string
-	// Procs is GOMAXPROCS; 1 if the name has no suffix.
+	// GOMAXPROCS; 1 if the name has no suffix
 	Procs int
-	// Unit is the normalized unit: "sec/op", "B/op", "allocs/op", "B/s", or the benchmark's own.
+	// normalized: "sec/op", "B/op", "allocs/op", "B/s", or the benchmark's own
 	Unit    string
 	Machine Machine
 }
@@ -56,21 +56,20 @@ type Machine struct {
 type Series struct {
 	Key
 	Better Better
-	// Exact means that repeated measurements give the same value, by a "Unit … assume=exact" line.
+	// repeated measurements give the same value, by a "Unit … assume=exact" line
 	Exact bool
-	// Values are in file order, one per line of the benchmark.
+	// in file order, one per line of the benchmark
 	Values []float64
 }
 
-// File is the content of a file.
 type File struct {
-	// Series are in the order of their first values.
+	// in the order of their first values
 	Series []Series
 	// Config holds the last value of each "key: value" line above a result, such as "commit" or "toolchain".
 	Config map[string]string
 	// Mixed are the sorted keys of Config that had several values: "pkg", or "commit" if files of several commits were joined.
 	Mixed []string
-	// Warnings name unreadable lines that look like results.
+	// on unreadable lines that look like results
 	Warnings []string
 }
 
@@ -117,7 +116,7 @@ func Read(r io.Reader, name string) (*File, error) {
 type builder struct {
 	file    *File
 	index   map[Key]int
-	omitted int // warnings beyond maxWarnings
+	omitted int
 }
 
 func (b *builder) warn(text string) {
@@ -172,7 +171,6 @@ func (b *builder) finish(units benchfmt.UnitMetadataMap) {
 	}
 }
 
-// splitName separates the number of processors from a benchmark's full name.
 func splitName(name benchfmt.Name) (string, int) {
 	full := name.String()
 	_, parts := name.Parts()

@@ -14,9 +14,9 @@ import (
 type Options struct {
 	// MinChange is the least relative change of a mean; 0 accepts every significant change.
 	MinChange float64
-	// Recent is the number of last runs that count as recent; 0 means 10.
+	// number of last runs that count as recent; 0 means 10
 	Recent int
-	// Seed is that of the permutation test.
+	// for the permutation test
 	Seed uint64
 }
 
@@ -39,22 +39,22 @@ type Finding struct {
 	Last      time.Time `json:"last"`
 	LastValue float64   `json:"last_value"`
 	Level     float64   `json:"level"`
-	// Changes are in order of time; never null.
+	// in order of time; never null
 	Changes []Change  `json:"changes"`
 	Values  []float64 `json:"values"`
 }
 
 // Change is a change of a series, between two revisions.
 type Change struct {
-	// Index is that of the first run after the change, from 0.
+	// of the first run after the change, from 0
 	Index int `json:"index"`
-	// Before is the last run before the change, After the first one after it.
+	// the last run before the change, and the first one after it
 	Before Place `json:"before"`
 	After  Place `json:"after"`
-	// RunsBefore and RunsAfter count the runs up to the neighbouring changes.
+	// counted up to the neighbouring changes
 	RunsBefore int `json:"runs_before"`
 	RunsAfter  int `json:"runs_after"`
-	// LevelBefore and LevelAfter are those runs' medians.
+	// medians of those runs
 	LevelBefore float64 `json:"level_before"`
 	LevelAfter  float64 `json:"level_after"`
 	// Ratio is the factor of the change, with an interval of Confidence; null if not finite. The change's place was chosen for
@@ -135,7 +135,7 @@ func placeOf(v Value) Place { return Place{v.Time, v.Revision, v.Modified} }
 // ratioRuns bounds the runs on each side, nearest to the change, that make the ratio: time and memory grow with their product.
 const ratioRuns = 300
 
-// ratioOf is the Hodges–Lehmann estimate of after / before with its interval.
+// Hodges–Lehmann estimate of after / before
 func ratioOf(before, after []float64) (*Ratio, float64) {
 	before, after = before[max(len(before)-ratioRuns, 0):], after[:min(len(after), ratioRuns)]
 	test, err := stats.CompareGroups(before, after)

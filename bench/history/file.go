@@ -17,7 +17,7 @@ import (
 const FileName = "history.ndjson"
 
 const (
-	// fileMax bounds what is read, so that a wrong path cannot exhaust memory.
+	// fileMax keeps a wrong path from exhausting memory.
 	fileMax = 1 << 30
 	// lockWait bounds Append's wait for other writers, which take milliseconds.
 	lockWait  = time.Minute
@@ -128,7 +128,7 @@ func appendLines(path string, runs []Run) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() // releases the lock
+	defer f.Close()
 	if err := lockWithin(f, lockWait); err != nil {
 		return 0, err
 	}

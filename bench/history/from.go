@@ -68,7 +68,7 @@ func rowFigures(row *record.Row) []Figure {
 	return out
 }
 
-// loadOf describes what bounded the row's runs; empty if the record does not tell.
+// Empty if the record does not tell.
 func loadOf(key record.Key, samples []record.Sample) string {
 	i := slices.IndexFunc(samples, func(s record.Sample) bool { return s.Key() == key })
 	if i < 0 || samples[i].InFlight == 0 {
@@ -98,9 +98,9 @@ func serverOf(p *record.Postgres) string {
 
 // BenchOrigin is what a benchmark's file lacks.
 type BenchOrigin struct {
-	// Time is when the file was made.
+	// when the file was made
 	Time time.Time
-	// Revision is the measured commit, for a file without a line "commit: …".
+	// the measured commit, for a file without a line "commit: …"
 	Revision string
 }
 

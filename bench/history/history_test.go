@@ -45,7 +45,7 @@ func mustAppend(t *testing.T, path string, want int, runs ...history.Run) {
 func TestAppendedRunsAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "down", history.FileName)
 	mustAppend(t, path, 2, aRun(1, hostA, 10), aRun(2, hostA, 0.1+0.2))
-	mustAppend(t, path, 1, aRun(2, hostA, 0.1+0.2), aRun(3, hostA, 12)) // the first of which is already stored
+	mustAppend(t, path, 1, aRun(2, hostA, 0.1+0.2), aRun(3, hostA, 12)) // the first is already stored
 	for _, from := range []string{path, filepath.Dir(path)} {
 		runs, skipped, err := history.Read(from)
 		if err != nil || len(skipped) > 0 || len(runs) != 3 {
@@ -91,8 +91,8 @@ func TestTornAndForeignLinesAreReportedAndSkipped(t *testing.T) {
 
 const writerEnv = "HISTORY_TEST_WRITER"
 
-// TestWritersDoNotMix has goroutines and other processes append concurrently. Each appends its own runs, and all append the
-// same ones, which must be stored once.
+// Goroutines and other processes append concurrently. Each appends its own runs, and all append the same ones, which must be
+// stored once.
 func TestWritersDoNotMix(t *testing.T) {
 	const each, goroutines = 8, 3
 	processes := 2
@@ -188,7 +188,7 @@ func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 		runs = append(runs, fast, slow, few, unsafe)
 	}
 	kernel := aRun(20, hostA, 200)
-	kernel.Host.MemoryBytes -= 5 << 20 // what a newer kernel reserves
+	kernel.Host.MemoryBytes -= 5 << 20 // a newer kernel reserves this
 	series := history.Group(append(runs, kernel))
 	if len(series) != 4 {
 		t.Fatalf("%d series, want one for each machine, load and server", len(series))
@@ -201,7 +201,6 @@ func TestSeriesKeepMachinesLoadsAndServersApart(t *testing.T) {
 	}
 }
 
-// planted are shuffled runs around 1,000, and around 900 from index at, with a noise of 1 %.
 func planted(at, n int) []history.Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	var runs []history.Run

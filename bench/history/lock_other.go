@@ -4,5 +4,5 @@ package history
 
 import "os"
 
-// tryLock does nothing: without locks, single writes must suffice.
+// Without locks, single writes must suffice.
 func tryLock(*os.File) (bool, error) { return true, nil }

@@ -15,7 +15,7 @@ func tryLock(f *os.File) (bool, error) {
 	case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, syscall.EINTR):
 		return false, nil
 	case errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
-		return true, nil // The file system has no locks; single writes must suffice.
+		return true, nil // the file system has no locks; single writes must suffice
 	default:
 		return false, err
 	}

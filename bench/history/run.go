@@ -24,22 +24,22 @@ type Run struct {
 	// Revision is the measured commit; empty if unknown. Modified means that the source differed from it.
 	Revision string `json:"revision"`
 	Modified bool   `json:"modified"`
-	// Host is the machine; of a benchmark's file only system and processor.
+	// of a benchmark's file only system and processor
 	Host record.Host `json:"host"`
-	// Server is the database and its durability; empty for none.
+	// the database and its durability; empty for none
 	Server string `json:"server"`
 
-	// Scenario is a scenario's name, or a benchmark's package and name.
+	// a scenario's name, or a benchmark's package and name
 	Scenario string `json:"scenario"`
 	// Design is the scheduler with its options, Size the scenario's parameter, Mode how instances came; empty and 0 for
 	// benchmarks.
 	Design string `json:"design"`
 	Size   int    `json:"size"`
 	Mode   string `json:"mode"`
-	// Load describes the concurrency, as part of a series' identity; empty if unknown.
+	// the concurrency, as part of a series' identity; empty if unknown
 	Load string `json:"load"`
 
-	// Repetitions is the number of measurements; figures are their medians.
+	// number of measurements; figures are their medians
 	Repetitions int      `json:"repetitions"`
 	Figures     []Figure `json:"figures"`
 }
@@ -49,7 +49,7 @@ type Figure struct {
 	// Name ends with the unit: "hop_p50_ns"; of benchmarks it is the unit: "sec/op".
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// Better is "higher", "lower", or empty if unknown.
+	// "higher", "lower", or empty if unknown
 	Better string `json:"better"`
 }
 

@@ -58,7 +58,7 @@ func (k Key) Compare(o Key) int {
 // Series is one figure of one workload over time.
 type Series struct {
 	Key
-	// Better is that of the last value's line.
+	// the last value's
 	Better string
 	Values []Value // in order of time
 }

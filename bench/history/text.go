@@ -41,7 +41,7 @@ func (r *Report) RecentWorse() []Finding {
 	return out
 }
 
-// nameMax bounds a series' name in a table, in characters.
+// nameMax is in characters.
 const nameMax = 90
 
 // WriteText writes a table of all series, grouped by conditions, and then every change with its revisions, latest first.
@@ -105,7 +105,7 @@ func (r *Report) changesText() string {
 
 const timeForm = "2006-01-02 15:04"
 
-// sentence formats a change: "worse, × 0.90 [0.89, 0.91], from 1.000k/s to 900/s, p = 0.001".
+// sentence formats "worse, × 0.90 [0.89, 0.91], from 1.000k/s to 900/s, p = 0.001".
 func (c *Change) sentence(figure string) string {
 	direction := c.Direction
 	if direction == Unknown {

@@ -12,7 +12,7 @@ type Closed struct {
 }
 
 // NextInFlight returns the number in flight for which a closed loop would reach a rate, based on one or more closed loops with
-// other numbers. more is false when a loop is within a tenth of the rate, or as near as a whole number can be; best is then its
+// other numbers. more is false when a loop is within a tenth of the rate, or as near as a whole number can be. best is then its
 // index: the loop with the fewest in flight of those within a tenth, else the nearest.
 func NextInFlight(done []Closed, perS float64) (inFlight int, best int, more bool) {
 	off := func(c Closed) float64 { return math.Abs(math.Log(c.PerS / perS)) }

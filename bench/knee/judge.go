@@ -11,18 +11,18 @@ import (
 // Window is a part of a run's measured phase. It counts the instances intended in it; those that never ended are above.
 type Window struct {
 	Count int
-	Above int // with a latency above the objective's bound
+	Above int
 }
 
 // Run is the result of a run at a rate.
 type Run struct {
-	// Rate is the intended one, in instances per second.
+	// intended, in instances per second
 	Rate float64
-	// Windows are by objective; ignored if the run is invalid or overloaded.
+	// by objective; ignored if the run is invalid or overloaded
 	Windows [][]Window
-	// Overloaded: the run's backlog grew, or not all could be sent.
+	// the run's backlog grew, or not all could be sent
 	Overloaded bool
-	// Invalid: the run decides nothing.
+	// the run decides nothing
 	Invalid bool
 }
 
@@ -31,13 +31,12 @@ type Vote int
 
 const (
 	votesBreak  Vote = -2 // the interval is above the allowed share
-	leansBreak  Vote = -1 // the share is
+	leansBreak  Vote = -1 // the share is above the allowed one
 	leaningHeld Vote = 1
 	votesHeld   Vote = 2
-	enough      Vote = 3 // the sum that decides; one that holds by far suffices
+	enough      Vote = 3 // the sum that decides; one vote that holds by far suffices
 )
 
-// confidence is that of the votes' intervals.
 const confidence = 0.95
 
 // byFar is the fraction of the allowed share below which an interval holds by far.

@@ -11,12 +11,11 @@ import (
 	"pulley/scenarios"
 )
 
-// queue is a queue whose latencies are known exactly.
 type queue struct {
 	name    string
 	servers int
 	service func(r *rand.Rand) float64 // in seconds, 1 on average
-	// beyond is the share of sojourns longer than t, at a rate.
+	// of sojourns longer than t
 	beyond func(rate, t float64) float64
 }
 
@@ -71,14 +70,13 @@ func (q queue) truth(t, allowed float64) float64 {
 	return lo
 }
 
-// world is a machine with noise.
 type world struct {
 	queue
 	r       *rand.Rand
 	spread  float64 // of its speed, from run to run
-	stalls  float64 // the share of runs with a stall
-	invalid float64 // the share of invalid runs
-	many    int     // arrivals in a run, a fifth of them warm-up
+	stalls  float64
+	invalid float64
+	many    int // arrivals in a run, a fifth of them warm-up
 }
 
 const windows = 10
@@ -124,7 +122,6 @@ func (w *world) run(rate float64, objective scenarios.Objective) knee.Run {
 	return out
 }
 
-// find searches, and counts the runs.
 func (w *world) find(cfg knee.Config) (a knee.Answer, runs int) {
 	s := knee.NewSearch(cfg)
 	for rate, more := s.Next(); more; rate, more = s.Next() {
@@ -143,8 +140,7 @@ func objective(t testing.TB, text string) scenarios.Objective {
 	return o
 }
 
-// TestKneesOfKnownQueuesAreFound searches for exactly known knees on randomly disturbed machines, from guesses that are far
-// off.
+// Machines are randomly disturbed, guesses far off, and the knees exactly known.
 func TestKneesOfKnownQueuesAreFound(t *testing.T) {
 	tries := depth.Of(12, 400)
 	for _, q := range queues {
@@ -184,7 +180,6 @@ func TestKneesOfKnownQueuesAreFound(t *testing.T) {
 	}
 }
 
-// TestQueuesAreSimulatedAsTheyAreCalculated compares the simulation with the formulas.
 func TestQueuesAreSimulatedAsTheyAreCalculated(t *testing.T) {
 	for _, q := range queues {
 		for _, load := range []float64{0.5, 0.8} {
@@ -201,7 +196,7 @@ func TestQueuesAreSimulatedAsTheyAreCalculated(t *testing.T) {
 	}
 }
 
-// TestSharesAreEnclosed counts how often the interval contains the true share, in a queue with correlated latencies.
+// The interval must contain the true share about as often as promised, in a queue with correlated latencies.
 func TestSharesAreEnclosed(t *testing.T) {
 	tries := depth.Of(100, 1000)
 	q, right, narrow := queues[0], 0, 0

@@ -10,17 +10,17 @@ import (
 
 // Config configures a search.
 type Config struct {
-	// Objectives must all hold; at least one.
+	// at least one; all must hold
 	Objectives []scenarios.Objective
-	// Start is the first rate, above 0: a guess at the knee.
+	// the first rate, above 0: a guess at the knee
 	Start float64
 	// Least and Most bound the rates, 0 < Least ≤ Start ≤ Most. Zero: a thousandth of Start, and a thousand times it.
 	Least, Most float64
-	// Tolerance bounds breaks/holds − 1. Zero: 0.05.
+	// of breaks/holds − 1; zero: 0.05
 	Tolerance float64
 	// Runs bounds the runs of a rate, including invalid ones, after which it stays unclear. Zero: 5.
 	Runs int
-	// Total bounds all runs. Zero: 60.
+	// bounds all runs; zero: 60
 	Total int
 }
 
@@ -41,23 +41,23 @@ const (
 	Holds   Verdict = "holds"
 	Breaks  Verdict = "breaks"
 	Unclear Verdict = "unclear" // the allowed runs do not decide
-	Open    Verdict = "open"    // more runs are needed
+	Open    Verdict = "open"
 )
 
 // Point is a rate with its runs' votes.
 type Point struct {
 	Rate    float64
-	Votes   []Vote // of its runs, in order; 0 of an invalid one
+	Votes   []Vote // in order of its runs; 0 of an invalid one
 	Verdict Verdict
 }
 
-// Search finds the knee. The caller alternates Next, and Add with the run that Next asked for. Once Next asks for none, runs at
-// other rates may be added to check the answer; if they overrule it, Next asks for more.
+// Search finds the knee. The caller alternates Next, and Add with the run at Next's rate. Once Next requests none, runs at
+// other rates may be added to check the answer; if they overrule it, Next requests more.
 type Search struct {
 	cfg    Config
-	points []*Point // by rate
-	total  int      // runs so far
-	steps  int      // outward so far
+	points []*Point
+	total  int
+	steps  int
 }
 
 // NewSearch begins a search.
@@ -90,7 +90,6 @@ func (s *Search) Next() (rate float64, more bool) {
 	}
 }
 
-// step moves from the outermost rate, within the bounds.
 func (s *Search) step(from, sign float64) (rate float64, more bool) {
 	rate = from * math.Pow(outward, sign*math.Exp2(float64(s.steps)))
 	rate = min(max(rate, s.cfg.Least), s.cfg.Most)
@@ -189,11 +188,11 @@ func (s *Search) Points() []Point {
 
 // Answer is what is known of the knee.
 type Answer struct {
-	// Holds is the highest rate seen to hold, in instances per second; 0 if none.
+	// the highest rate seen to hold, in instances per second; 0 if none
 	Holds float64
-	// Breaks is the lowest rate seen to break; +Inf if none.
+	// the lowest rate seen to break; +Inf if none
 	Breaks float64
-	// Tolerance is Breaks/Holds − 1; NaN if either is missing.
+	// Breaks/Holds − 1; NaN if either is missing
 	Tolerance float64
 	Kind      AnswerKind
 }
@@ -203,9 +202,9 @@ type AnswerKind string
 
 // The kinds of answers.
 const (
-	Found     AnswerKind = "found"     // Holds and Breaks enclose it
-	Never     AnswerKind = "never"     // it breaks at the lowest searched rate
-	Always    AnswerKind = "always"    // it holds at the highest searched rate
+	Found     AnswerKind = "found" // Holds and Breaks enclose it
+	Never     AnswerKind = "never"
+	Always    AnswerKind = "always"
 	Undecided AnswerKind = "undecided" // the runs do not enclose it
 )
 

@@ -46,7 +46,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// sharp is a system with a knee and no noise.
 func sharp(rate, at float64) knee.Run {
 	w := knee.Window{Count: 5000}
 	if rate > at {
@@ -55,8 +54,7 @@ func sharp(rate, at float64) knee.Run {
 	return knee.Run{Rate: rate, Windows: [][]knee.Window{{w, w}}}
 }
 
-// TestSearchEnclosesEveryKnee searches from any start, within any bounds and budget, with some invalid runs, and compares the
-// answer with the true knee.
+// Searches have any start, bounds and budget, and some invalid runs. The answer must enclose the true knee.
 func TestSearchEnclosesEveryKnee(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := knee.Config{
@@ -97,8 +95,8 @@ func TestSearchEnclosesEveryKnee(t *testing.T) {
 	})
 }
 
-// TestSearchEndsWhateverRunsSay has random outcomes: the search ends, no rate is run more often than allowed, and the highest
-// rate that holds stays below the lowest that breaks.
+// Whatever the outcomes, the search must end, no rate be run more often than allowed, and the highest rate that holds stay
+// below the lowest that breaks.
 func TestSearchEndsWhateverRunsSay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 100, Least: 20, Most: 900, Total: 10_000})
@@ -117,13 +115,13 @@ func TestSearchEndsWhateverRunsSay(t *testing.T) {
 	})
 }
 
-// TestAnUnclearRateMakesTheAnswerWider has a rate whose runs contradict each other: the search must continue on both sides.
+// Runs of a rate contradict each other: the search must continue on both sides.
 func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
 	s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 100})
 	turn := false
 	for rate, more := s.Next(); more; rate, more = s.Next() {
 		r := sharp(rate, 100)
-		if rate > 94 && rate < 106 { // where runs contradict each other
+		if rate > 94 && rate < 106 {
 			turn = !turn
 			r.Windows[0][0].Above, r.Windows[0][1].Above = 50, map[bool]int{true: 55, false: 45}[turn]
 		}
@@ -135,7 +133,7 @@ func TestAnUnclearRateMakesTheAnswerWider(t *testing.T) {
 	}
 }
 
-// TestOneDisturbedRunDoesNotBreak has the first run of every rate break.
+// The first run of every rate breaks.
 func TestOneDisturbedRunDoesNotBreak(t *testing.T) {
 	s := knee.NewSearch(knee.Config{Objectives: []scenarios.Objective{{Percentile: 99, Most: time.Second}}, Start: 50})
 	seen := map[float64]bool{}

@@ -27,10 +27,10 @@ func Analyze(r Run) *record.Load {
 
 type analysis struct {
 	Run
-	from     time.Duration // start of the measured phase
-	measured []Request     // intended in it
+	from     time.Duration
+	measured []Request
 	latency  []time.Duration
-	lag      spread // of the generator, over the sent measured requests
+	lag      spread // generator's, over the sent measured requests
 	out      *record.Load
 }
 
@@ -47,7 +47,7 @@ func (a *analysis) phases() {
 	a.measured = a.Requests[first:]
 }
 
-// steadyPart returns the end of the warm-up, or the longest warm-up if none is found.
+// Without an end, the warm-up is the longest.
 func (a *analysis) steadyPart() (from time.Duration, ok bool) {
 	var latencies, intended []time.Duration
 	for i := range a.Requests {
@@ -132,7 +132,6 @@ func (a *analysis) latencies() {
 	}
 }
 
-// windowsOfObjective is the number of windows of the measured phase in which objectives are counted.
 const windowsOfObjective = 10
 
 func (a *analysis) windows(most time.Duration) []record.LoadWindow {
@@ -148,7 +147,6 @@ func (a *analysis) windows(most time.Duration) []record.LoadWindow {
 	return out
 }
 
-// intervals divides the run into intervals, until the end of the arrivals.
 func (a *analysis) intervals() {
 	span := time.Duration(a.out.Phases.SpanNS)
 	n := int((a.End + span - 1) / span)
@@ -159,7 +157,7 @@ func (a *analysis) intervals() {
 		if i := int(t / span); i < n {
 			return &list[i]
 		}
-		return &record.LoadInterval{} // of the drain
+		return &record.LoadInterval{}
 	}
 	for i := range a.Requests {
 		r := &a.Requests[i]

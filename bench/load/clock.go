@@ -11,7 +11,6 @@ type SystemClock struct{ Began time.Time }
 // Now is the time since Began.
 func (c SystemClock) Now() time.Duration { return time.Since(c.Began) }
 
-// sleepMax bounds one uninterruptible sleep.
 const sleepMax = 10 * time.Millisecond
 
 // Until sleeps in the kernel: a runtime timer may fire a millisecond late when the program is idle, and later when it is not.
@@ -31,7 +30,6 @@ func (c SystemClock) Until(ctx context.Context, at time.Duration, wake <-chan st
 	}
 }
 
-// untilWoken waits for a wake-up, as a closed process does.
 func (c SystemClock) untilWoken(ctx context.Context, at time.Duration, wake <-chan struct{}) error {
 	timer := time.NewTimer(at - c.Now())
 	defer timer.Stop()

@@ -4,7 +4,7 @@
 // # Time
 //
 // A request has an intended time from the arrival process; the generator sends it, and it ends when its result is there.
-// Latency counts from the intended time: a system that stalls for a second delays all requests of that second, but a generator
+// Latency counts from the intended time. A system that stalls for a second delays all requests of that second, but a generator
 // that waited for it would have sent, and measured, only one. (Tene, How NOT to Measure Latency, 2015: "coordinated omission".)
 // Service time, which counts from sending, is recorded as well.
 //

@@ -17,14 +17,14 @@ type Clock interface {
 // Target is the system under load. Its methods must not block.
 type Target interface {
 	Send(b Batch)
-	// InFlight is the number of sent requests that have not ended.
+	// sent requests that have not ended
 	InFlight() int
 }
 
 // Pace is the generator's own performance.
 type Pace struct {
 	Busy  time.Duration // time without waiting
-	Whole time.Duration // from the start to the last request
+	Whole time.Duration
 }
 
 // Grain is the shortest interval between checks for due requests. Faster requests are sent together, at most this late.

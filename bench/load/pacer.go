@@ -6,14 +6,14 @@ import "time"
 type Pacer struct {
 	times    []time.Duration // intended; nil: a closed process
 	inFlight int             // at most in an open process; exactly in a closed one
-	end      time.Duration   // of a closed process' arrivals
-	most     int             // of a closed process: requests
+	end      time.Duration   // end of a closed process' arrivals
+	most     int             // requests of a closed process
 	next     int             // the first request neither sent nor dropped
 }
 
 // Batch is what is due at one moment.
 type Batch struct {
-	First   int // number of the first request
+	First   int
 	Count   int // requests to send: First, First+1 …
 	Dropped int // further due requests, beyond the bound in flight
 	Now     time.Duration
@@ -31,7 +31,7 @@ func NewClosedPacer(inFlight int, end time.Duration, most int) *Pacer {
 }
 
 // Due returns the requests due now, given the number in flight, and the latest time to ask again. A closed process is also
-// asked again whenever a request has ended. more is false when no request will follow.
+// asked whenever a request has ended. more is false when no request will follow.
 func (p *Pacer) Due(now time.Duration, inFlight int) (b Batch, again time.Duration, more bool) {
 	b = Batch{First: p.next, Now: now}
 	room := max(p.inFlight-inFlight, 0)

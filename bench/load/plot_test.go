@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// plots is where TestPlots stores its images: go test ./bench/load -run Plots -args -plots docs.
+// go test ./bench/load -run Plots -args -plots docs
 var plots = flag.String("plots", "", "where TestPlots draws; empty: nowhere")
 
 // These colours remain distinct under common colour blindness (Okabe and Ito).
@@ -26,7 +26,7 @@ var (
 
 const plotWidth, plotHeight = 15 * vg.Centimeter, 8 * vg.Centimeter
 
-// TestPlots draws a one-second stall in both ways of counting, and waiting times against theory.
+// The plots are of a one-second stall in both ways of counting, and of waiting times against theory.
 func TestPlots(t *testing.T) {
 	dir := *plots
 	if dir == "" {

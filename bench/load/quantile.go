@@ -11,10 +11,10 @@ import (
 
 const confidence = 0.95
 
-// spread is a set of times, some of which are unknown but longer than all others: those of unended requests.
+// spread is a set of times. Some are unknown but longer than all others: those of unended requests.
 type spread struct {
-	known []time.Duration // sorted
-	count int             // of all
+	known []time.Duration
+	count int
 }
 
 func newSpread(known []time.Duration, unknown int) spread {
@@ -49,7 +49,6 @@ func (s spread) times() record.LoadTimes {
 	return out
 }
 
-// never is the latency of a request that did not end.
 const never = time.Duration(math.MaxInt64)
 
 // percentileOf returns a percentile, 0 < p ≤ 100, of latencies in the order of intended times, with an interval.
@@ -89,7 +88,6 @@ func percentileOf(latencies []time.Duration, p float64) record.LoadPercentile {
 
 const batches = 20
 
-// likeness is τ of percentileOf.
 func likeness(latencies []time.Duration, quantile *int64, q float64) float64 {
 	m := len(latencies) / batches
 	if quantile == nil || m < 2 {

@@ -19,10 +19,10 @@ import (
 type queue struct {
 	now      time.Duration
 	service  func(i int) time.Duration
-	stall    [2]time.Duration // within it nothing is served
-	free     time.Duration    // the server is busy until then
+	stall    [2]time.Duration // nothing is served within it
+	free     time.Duration
 	requests []load.Request
-	open     []time.Duration // ends of those in flight, in order
+	open     []time.Duration
 }
 
 func (q *queue) Now() time.Duration { return q.now }
@@ -82,8 +82,8 @@ func analyze(q *queue, end time.Duration, percentile float64) *record.Load {
 	return load.Analyze(load.Run{Requests: q.requests, Steady: true, WarmUp: end / 10, Auto: true, End: end, Drained: end + time.Second, Percentile: percentile})
 }
 
-// TestPercentilesAreExact compares the report with all latencies of an M/M/1 queue, which Lindley's recursion computes from the
-// intended times, without the generator.
+// The report must agree with all latencies of an M/M/1 queue, which Lindley's recursion computes from the intended times,
+// without the generator.
 func TestPercentilesAreExact(t *testing.T) {
 	const end = 60 * time.Second
 	for seed := range uint64(depth.Of(5, 200)) {
@@ -113,7 +113,7 @@ func TestPercentilesAreExact(t *testing.T) {
 				t.Errorf("seed %d: the %v-quantile is %v, exactly %v", seed, p, time.Duration(*ns), time.Duration(exact))
 			}
 		}
-		if !got.Valid && got.Findings[0].Kind != load.KindDrift { // which 1 of 100 runs shows by chance
+		if !got.Valid && got.Findings[0].Kind != load.KindDrift { // 1 of 100 runs shows a trend by chance
 			t.Errorf("seed %d: %+v", seed, got.Findings)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 type Request struct {
 	Intended time.Duration
 	Sent     time.Duration // to the system; zero: dropped
-	Stored   time.Duration // accepted by the system
-	Ended    time.Duration // result received
+	Stored   time.Duration
+	Ended    time.Duration
 }
 
 // latency counts from the intended time; never if the request did not end.
@@ -24,22 +24,21 @@ func (r *Request) latency() time.Duration {
 	return r.Ended - r.Intended
 }
 
-// Run is a run's configuration and results.
 type Run struct {
 	Requests []Request // by intended time
 
-	Closed  bool          // requests arrive when others end, and so never too fast
-	Steady  bool          // constant arrival rate
+	Closed  bool // requests arrive when others end, and so never too fast
+	Steady  bool
 	WarmUp  time.Duration // longest warm-up; exact without Auto
 	Auto    bool          // the data determine the end of the warm-up
 	End     time.Duration // of the arrivals and of the measured phase; more than WarmUp
-	Drained time.Duration // end of the run
+	Drained time.Duration
 	Span    time.Duration // of its intervals. Zero: by function Span
 
 	// Asked is the intended end of the arrivals of an interrupted run; End is the actual one. Zero: not interrupted.
 	Asked time.Duration
 
-	Percentile float64                // by which the run is judged, from 50 to 100
+	Percentile float64                // judges the run; from 50 to 100
 	Objectives []record.LoadObjective // without their values
 
 	Pace  Pace
@@ -79,7 +78,6 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// spans are the possible lengths of intervals.
 var spans = []time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, time.Second,

@@ -9,7 +9,7 @@ import (
 // slack is the allowed delay of wake-ups of this thread in ns, by default 50 µs.
 const slack = 1000
 
-// sleep sleeps for d. The goroutine must be locked to its thread.
+// The goroutine must be locked to its thread.
 func sleep(d time.Duration) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, slack, 0, 0, 0)
 	rest := unix.NsecToTimespec(int64(d))

@@ -7,7 +7,6 @@ import (
 	"pulley/reports/record"
 )
 
-// fillStages adds the stages of node runs and of submissions to the record.
 func (a *analysis) fillStages() {
 	o := a.out
 	span := time.Duration(o.Phases.SpanNS)

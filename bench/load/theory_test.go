@@ -11,8 +11,7 @@ import (
 	"pulley/reports/record"
 )
 
-// meanOf returns the mean of independent values and half of its 99 % interval. With 20 values or more the t-quantile is 2.861
-// at most.
+// meanOf returns half of the 99 % interval, too. With 20 values or more the t-quantile is 2.861 at most.
 func meanOf(values []float64) (mean, half float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
@@ -24,7 +23,7 @@ func meanOf(values []float64) (mean, half float64) {
 	return mean, 2.861 * math.Sqrt(variance/float64(len(values)))
 }
 
-// queueing is a queue of one server with a mean service time of 5 ms.
+// queueing's mean service time is 5 ms.
 type queueing struct {
 	name   string
 	square float64 // E[S²] / E[S]²
@@ -43,7 +42,6 @@ func (q queueing) wait(rho float64) time.Duration {
 	return time.Duration(rho * q.square * float64(serviceMean) / (2 * (1 - rho)))
 }
 
-// replicate makes independent runs at load ρ.
 func (q queueing) replicate(t *testing.T, rho float64, runs int) []*record.Load {
 	t.Helper()
 	const warmUp, end = 30 * time.Second, 330 * time.Second
@@ -68,7 +66,6 @@ func waits(runs []*record.Load) []float64 {
 	return out
 }
 
-// TestWaitsAreTheory compares waiting times with Pollaczek and Khinchine's formula.
 func TestWaitsAreTheory(t *testing.T) {
 	for _, q := range queueings {
 		for _, rho := range []float64{0.3, 0.7, 0.85} {
@@ -81,8 +78,8 @@ func TestWaitsAreTheory(t *testing.T) {
 	}
 }
 
-// TestIntervalsCover checks that the 99th percentile's interval contains the true one about as often as promised, although
-// neighbours in a queue are correlated. In M/M/1 the time in the system is exponential with rate μ − λ.
+// The 99th percentile's interval must contain the true one about as often as promised, although neighbours in a queue are
+// correlated. In M/M/1 the time in the system is exponential with rate μ − λ.
 func TestIntervalsCover(t *testing.T) {
 	const rho = 0.7
 	truth := math.Log(100) * float64(serviceMean) / (1 - rho)
@@ -102,7 +99,6 @@ func TestIntervalsCover(t *testing.T) {
 // stalled handles one request at a time, as a client that waits for each answer would, and stalls for a second.
 type stalled struct{ queue }
 
-// Send returns when the requests have ended.
 func (q *stalled) Send(b load.Batch) {
 	for i := range b.Count {
 		q.queue.Send(load.Batch{First: b.First + i, Count: 1})
@@ -126,8 +122,8 @@ func stall(t *testing.T) (*stalled, *record.Load) {
 	return q, load.Analyze(load.Run{Requests: q.requests, Steady: true, End: end, Drained: end + time.Second, Percentile: 99})
 }
 
-// TestStallShows stalls a system that handles one request at a time. Times from sending show one slow request. Times from the
-// intended time show all that had to wait.
+// A system that handles one request at a time stalls. Times from sending show one slow request. Times from the intended time
+// show all that had to wait.
 func TestStallShows(t *testing.T) {
 	_, got := stall(t)
 	// A request that comes x after the stall began ends when the k = 200·x before it have been served: after 1 s − x + k·1 ms.

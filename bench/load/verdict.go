@@ -11,19 +11,18 @@ import (
 
 // The kinds of findings.
 const (
-	KindOverload  = "overload"   // the system could not keep up
-	KindCut       = "cut"        // the run was interrupted
-	KindUnended   = "unfinished" // requests without an end
-	KindLag       = "lag"        // the generator was late
+	KindOverload  = "overload" // the system could not keep up
+	KindCut       = "cut"
+	KindUnended   = "unfinished"
+	KindLag       = "lag"
 	KindSaturated = "saturated"  // the generator was too busy, or had nothing left to send
 	KindTooFew    = "too-few"    // for the percentile
 	KindDrift     = "drift"      // within the measured phase
 	KindOthers    = "other-load" // on the machine
 	KindWarmUp    = "warm-up"    // latencies drift, and the warm-up's end was not found
-	KindWrong     = "wrong"      // wrong results
+	KindWrong     = "wrong"
 )
 
-// judge finds what speaks against the run.
 func (a *analysis) judge() {
 	o := a.out
 	for _, text := range a.Wrong {
@@ -56,7 +55,6 @@ func (a *analysis) note(format string, args ...any) {
 	a.out.Notes = append(a.out.Notes, fmt.Sprintf(format, args...))
 }
 
-// more suggests how to get enough instances.
 func (a *analysis) more() string {
 	n, needs := a.out.Measured.Intended, a.out.Asked.Needs
 	if n == 0 {
@@ -73,7 +71,6 @@ func roundUp(d time.Duration) time.Duration {
 	return d.Truncate(time.Millisecond) + time.Millisecond
 }
 
-// judgeLoad checks whether the system kept up.
 func (a *analysis) judgeLoad() {
 	o := a.out
 	if a.Closed {
@@ -98,7 +95,7 @@ func (a *analysis) judgeLoad() {
 	}
 }
 
-// growth is the growth of the backlog's trend over the measured phase; ok is false without a trend.
+// growth of the backlog's trend over the measured phase, if there is a trend
 func (a *analysis) growth() (grown float64, ok bool) {
 	var series []float64
 	for _, v := range a.out.Intervals {
@@ -113,7 +110,6 @@ func (a *analysis) growth() (grown float64, ok bool) {
 	return t.Slope * float64(len(series)-1), t.P < a.Limits.P && t.Lo > 0
 }
 
-// judgeGenerator checks whether requests were sent in time.
 func (a *analysis) judgeGenerator() {
 	o := a.out
 	if share := o.Pace.BusyShare; share > a.Limits.BusyShare {
@@ -138,7 +134,6 @@ func (a *analysis) judgeGenerator() {
 	}
 }
 
-// judgeMachine checks the processor use of other programs.
 func (a *analysis) judgeMachine() {
 	if a.CPU == nil || a.CPU.OthersNS == nil || a.Cores == 0 {
 		return
@@ -175,7 +170,6 @@ func (a *analysis) judgeDrift() {
 	}
 }
 
-// short formats a time with three digits.
 func short(ns int64) string {
 	d := time.Duration(ns)
 	for unit := time.Hour; unit >= time.Microsecond; unit /= 10 {

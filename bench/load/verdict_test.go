@@ -10,7 +10,7 @@ import (
 	"pulley/reports/record"
 )
 
-// steadyRun is a valid run: 200 requests a second for 30 s, each of which takes about 10 ms.
+// steadyRun is valid: 200 requests a second for 30 s, each of which takes about 10 ms.
 func steadyRun(change func(i int, r *load.Request)) load.Run {
 	r := rand.New(rand.NewPCG(3, 3))
 	const end = 30 * time.Second
@@ -27,7 +27,6 @@ func steadyRun(change func(i int, r *load.Request)) load.Run {
 	return run
 }
 
-// kinds joins the kinds of the findings.
 func kinds(l *record.Load) string {
 	var out []string
 	for _, f := range l.Findings {
@@ -38,7 +37,7 @@ func kinds(l *record.Load) string {
 	return strings.Join(out, " ")
 }
 
-// TestVerdict plants each finding alone, and a value just below its threshold.
+// Each finding is planted alone, and a value just below its threshold.
 func TestVerdict(t *testing.T) {
 	others := func(share float64) *record.CPU {
 		ns := int64(share * 2 * 30e9)
@@ -137,7 +136,6 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestFallingBehind has a generator send 1 % too few.
 func TestFallingBehind(t *testing.T) {
 	got := load.Analyze(steadyRun(func(_ int, r *load.Request) {
 		behind := r.Intended / 100
@@ -148,18 +146,18 @@ func TestFallingBehind(t *testing.T) {
 	}
 }
 
-// TestWhatIsCounted plants requests that are late, exceed an objective, or are stored slowly. It checks that only those of the
-// measured phase count, and that a request that ends after the phase does not count as achieved in it.
+// Requests are late, exceed an objective, or are stored slowly. Only those of the measured phase count, and a request that ends
+// after the phase does not count as achieved in it.
 func TestWhatIsCounted(t *testing.T) {
 	run := steadyRun(func(i int, r *load.Request) {
 		r.Ended = r.Intended + 10*time.Millisecond
 		if i%10 == 0 {
 			r.Sent = r.Intended + 2*time.Millisecond
 		}
-		if i >= 5500 && i%2 == 0 { // of the last tenth of the measured phase
+		if i >= 5500 && i%2 == 0 { // last tenth of the measured phase
 			r.Ended = r.Intended + 31*time.Second
 		}
-		if i < 1000 { // of the warm-up
+		if i < 1000 { // warm-up
 			r.Stored = r.Sent + time.Second
 		}
 	})
@@ -182,7 +180,6 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// TestTooFewSaysHowMany checks that the suggested duration is long enough.
 func TestTooFewSaysHowMany(t *testing.T) {
 	run := steadyRun(nil)
 	run.Percentile = 99.9
@@ -194,10 +191,10 @@ func TestTooFewSaysHowMany(t *testing.T) {
 	}
 }
 
-// TestUnknownPercentiles checks that a percentile that falls among requests without an end is unknown, not too short.
+// A percentile that falls among requests without an end must be unknown, not too short.
 func TestUnknownPercentiles(t *testing.T) {
 	run := steadyRun(func(i int, r *load.Request) {
-		if i%50 == 0 { // 2 of 100
+		if i%50 == 0 {
 			r.Ended = 0
 		}
 	})
@@ -216,7 +213,7 @@ func TestUnknownPercentiles(t *testing.T) {
 	}
 }
 
-// TestWarmUpIsFound starts with latencies ten times as long, which fall within two seconds.
+// The first latencies are ten times as long, and fall within two seconds.
 func TestWarmUpIsFound(t *testing.T) {
 	for _, most := range []time.Duration{5 * time.Second, time.Second} {
 		run := steadyRun(func(i int, r *load.Request) {
@@ -236,7 +233,6 @@ func TestWarmUpIsFound(t *testing.T) {
 	}
 }
 
-// TestIntervalsAddUp compares the intervals with the whole.
 func TestIntervalsAddUp(t *testing.T) {
 	run := steadyRun(func(i int, r *load.Request) {
 		if i%100 == 7 {

@@ -7,9 +7,9 @@ import (
 
 // Burning measures and burns a thread's processor time, for deliberately slowed runs.
 type Burning struct {
-	began time.Duration // of the thread
-	ok    bool          // the system reports thread time
-	clock time.Time     // replaces it otherwise
+	began time.Duration
+	ok    bool      // the system reports thread time
+	clock time.Time // used if it does not
 }
 
 // StartBurning locks the goroutine to its thread until Stop.

@@ -51,10 +51,8 @@ func (c *Client) Fill(counters *record.Counters, warnings []string) []string {
 	return slices.DeleteFunc(warnings, func(w string) bool { return strings.HasPrefix(w, notCounted) })
 }
 
-// notCounted begins Delta's warnings about statements.
 const notCounted = "statements were not counted: "
 
-// control marks the context of a transaction control statement.
 type control struct{}
 
 // TraceQueryStart is called by pgx.

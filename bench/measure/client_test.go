@@ -11,7 +11,6 @@ import (
 	"pulley/reports/record"
 )
 
-// traced opens a connection that client counts.
 func traced(t *testing.T, scope measure.Scope, client *measure.Client) *pgx.Conn {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(serverDSN(t))
@@ -29,7 +28,7 @@ func traced(t *testing.T, scope measure.Scope, client *measure.Client) *pgx.Conn
 	return conn
 }
 
-// TestClientCountsAsTheServer has both count the same statements, in every way of sending them.
+// Client and server must agree on every way of sending statements.
 func TestClientCountsAsTheServer(t *testing.T) {
 	conn, scope := fixture(t, "client")
 	before := snapshot(t, conn, scope)
@@ -62,7 +61,6 @@ func TestClientCountsAsTheServer(t *testing.T) {
 	}
 }
 
-// TestDeadlocksAreCounted checks that server and client count a deadlock.
 func TestDeadlocksAreCounted(t *testing.T) {
 	conn, scope := fixture(t, "deadlock")
 	before := snapshot(t, conn, scope)
@@ -88,7 +86,6 @@ func TestDeadlocksAreCounted(t *testing.T) {
 	}
 }
 
-// TestFill checks that the client's figure only replaces a missing one of the server.
 func TestFill(t *testing.T) {
 	client := &measure.Client{}
 	client.TraceQueryEnd(t.Context(), nil, pgx.TraceQueryEndData{})
@@ -107,7 +104,6 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestResident allocates and frees memory, and checks the peak.
 func TestResident(t *testing.T) {
 	stop := measure.Resident()
 	const size = 64 << 20

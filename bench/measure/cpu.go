@@ -12,8 +12,8 @@ import (
 
 // Processors measures the processor time of this process, the server and all others on the machine.
 type Processors struct {
-	postmaster int  // process id of the server's first process; 0: not visible on this machine
-	none       bool // there is no server
+	postmaster int // the server's first process; 0: not visible on this machine
+	none       bool
 }
 
 // NewProcessors is for the server of conn; nil: no server.
@@ -27,7 +27,7 @@ func NewProcessors(conn *pgx.Conn) Processors {
 	return Processors{postmaster: parentOfServer(int(conn.PgConn().PID()))}
 }
 
-// local reports whether the connection stays on this machine: a Unix socket or the loopback.
+// local reports whether the connection is a Unix socket or the loopback.
 func local(conn *pgx.Conn) bool {
 	host := conn.Config().Host
 	if strings.HasPrefix(host, "/") || host == "localhost" {
@@ -41,7 +41,7 @@ func local(conn *pgx.Conn) bool {
 type Used struct {
 	process, server, all time.Duration
 	okServer, okAll, ok  bool
-	none                 bool // there is no server
+	none                 bool
 }
 
 // Read reads the time used so far.

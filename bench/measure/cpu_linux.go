@@ -15,7 +15,7 @@ import (
 // tick is the unit of times in /proc: USER_HZ is 100 on all of Go's architectures.
 const tick = time.Second / 100
 
-// procStat is part of /proc/PID/stat: see proc_pid_stat(5).
+// See proc_pid_stat(5).
 type procStat struct {
 	name   string
 	parent int
@@ -33,7 +33,7 @@ func readStat(pid int) (procStat, bool) {
 	if open < 0 || end < open {
 		return procStat{}, false
 	}
-	fields := strings.Fields(string(text[end+1:])) // from the third field on
+	fields := strings.Fields(string(text[end+1:]))
 	const parent, utime, cstime = 4 - 3, 14 - 3, 17 - 3
 	if len(fields) <= cstime {
 		return procStat{}, false
@@ -56,7 +56,7 @@ func readStat(pid int) (procStat, bool) {
 	return s, true
 }
 
-// runTime returns a process's time on processors, by the scheduler's count in nanoseconds, which lacks only interrupts.
+// runTime is by the scheduler's count in nanoseconds, which lacks only interrupts.
 func runTime(pid int) (time.Duration, bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
 	if err != nil {
@@ -67,8 +67,7 @@ func runTime(pid int) (time.Duration, bool) {
 	return time.Duration(ns), err == nil
 }
 
-// processTime returns this process's processor time over all threads, in nanoseconds: /proc/PID/stat has only hundredths of a
-// second.
+// processTime is of this process over all threads, in nanoseconds: /proc/PID/stat has only hundredths of a second.
 func processTime() (time.Duration, bool) { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 // ThreadTime returns the calling thread's processor time; ok is false if the system does not report it.
@@ -95,7 +94,6 @@ func parentOfServer(session int) int {
 	return s.parent
 }
 
-// serverTime sums up the server's live and ended processes.
 func serverTime(postmaster int) (time.Duration, bool) {
 	s, ok := readStat(postmaster)
 	if !ok {
@@ -116,7 +114,7 @@ func serverTime(postmaster int) (time.Duration, bool) {
 			if err != nil {
 				return 0, false
 			}
-			if t, ok := runTime(pid); ok { // else it has just ended
+			if t, ok := runTime(pid); ok { // otherwise it has just ended
 				sum += t
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"pulley/reports/record"
 )
 
-// TestProcessorsAreDistinguished has the server work, then this process: only the respective figure may grow.
+// The server works, then this process: only the respective figure may grow.
 func TestProcessorsAreDistinguished(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processor times of other processes are read on Linux only")
@@ -33,7 +33,6 @@ func TestProcessorsAreDistinguished(t *testing.T) {
 	}
 }
 
-// burn keeps this process busy for ns nanoseconds of processor time, and returns what was used since.
 func burn(ns int64, p Processors, since Used) *record.CPU {
 	for sink := 1.0; ; {
 		for range 1_000_000 {

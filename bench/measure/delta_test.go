@@ -8,7 +8,6 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// counters makes a plausible state of a server of that version.
 func counters(version int) *Counters {
 	return &Counters{
 		scope: Scope{Schema: "s", AppPrefix: "a"}, statements: ptr(int64(10)), statementsEpoch: "0", checkpoints: ptr(int64(1)),
@@ -20,7 +19,7 @@ func counters(version int) *Counters {
 	}
 }
 
-// TestDeltaOfWhatCannotBeMeasured covers servers that no test can start: standbys, old versions, resets.
+// No test can start these servers: standbys, old versions, resets.
 func TestDeltaOfWhatCannotBeMeasured(t *testing.T) {
 	cases := map[string]struct {
 		corrupt func(before, after *Counters)

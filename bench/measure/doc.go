@@ -27,5 +27,5 @@
 // lost. A figure without any guarantee is null.
 //
 // Snapshots are exact from Postgres 15 on, where statistics are in shared memory. Before that, statistics may lag by half a
-// second, of which a warning tells.
+// second; a warning says so.
 package measure

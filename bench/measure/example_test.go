@@ -12,8 +12,8 @@ import (
 	"pulley/bench/measure"
 )
 
-// A benchmark of one's own asks the server what its workload cost. The sessions of the workload have application names that begin
-// with "orders".
+// A benchmark of one's own asks the server what its workload cost. The sessions of the workload have application names that
+// begin with "orders".
 func ExampleDelta() {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, os.Getenv("PULLEY_DSN"))
@@ -38,14 +38,14 @@ func ExampleDelta() {
 	}
 }
 
-// A command line that has a password is written down without it.
+// A recorded command line has no password.
 func ExampleCommand() {
 	fmt.Println(measure.Command([]string{"pulley", "run", "--dsn", "postgres://work:secret@db/work"}))
 	// Output:
 	// [pulley run --dsn postgres://work:***@db/work]
 }
 
-// A histogram has the percentiles of latencies; a worker has one of its own, and they are merged at the end.
+// A histogram has the percentiles of latencies. Each worker has its own; they are merged at the end.
 func ExampleHist() {
 	all := measure.NewHist()
 	for worker := range 4 {

@@ -22,8 +22,8 @@ const (
 // Hist is a histogram of durations in nanoseconds, of about 280 KiB. It is not safe for concurrent use: give each worker its
 // own and Merge them at the end. NewHist makes one; the zero Hist is not usable.
 //
-// Nothing is dropped silently. A duration out of range is recorded at the range's end and counted as clipped; what the
-// histogram refuses or loses in a merge is counted as dropped; Warnings reports both.
+// Nothing is dropped silently. A duration out of range is recorded at the range's end and counted as clipped. What the
+// histogram refuses or loses in a merge is counted as dropped. Warnings reports both.
 type Hist struct {
 	h                *hdrhistogram.Histogram
 	maxNS            int64 // exact; the histogram would round up

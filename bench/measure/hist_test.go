@@ -37,7 +37,6 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// TestMergeIsLikeRecordingInOne splits durations over workers, as a run does.
 func TestMergeIsLikeRecordingInOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Int64Range(-5, int64(2*time.Hour)), 1, 200).Draw(t, "durations")
@@ -78,7 +77,6 @@ func TestClippedIsSaid(t *testing.T) {
 	}
 }
 
-// TestHLogCanBeRead reads a log with the library's own reader.
 func TestHLogCanBeRead(t *testing.T) {
 	h := measure.NewHist()
 	for i := range 1000 {

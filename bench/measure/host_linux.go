@@ -9,7 +9,7 @@ import (
 	"pulley/internal/procstatus"
 )
 
-// cpuName is the processor's name; empty if the kernel does not report it, as on many ARM machines.
+// cpuName is empty if the kernel does not report it, as on many ARM machines.
 func cpuName() string { return procField("/proc/cpuinfo", "model name") }
 
 func memoryBytes() int64 {
@@ -37,7 +37,7 @@ func procField(path, name string) string {
 	return ""
 }
 
-// residentReset resets the kernel's peak of resident memory and returns the current value; ok is false if that fails.
+// residentReset resets the kernel's peak and returns the current value; ok is false if that fails.
 func residentReset() (bytes int64, ok bool) {
 	const forgetPeak = "5"
 	if err := os.WriteFile("/proc/self/clear_refs", []byte(forgetPeak), 0); err != nil {
@@ -46,7 +46,6 @@ func residentReset() (bytes int64, ok bool) {
 	return procstatus.Bytes(procstatus.Resident), true
 }
 
-// residentPeak is the peak of resident memory since the last reset.
 func residentPeak() int64 { return procstatus.Bytes(procstatus.ResidentPeak) }
 
 func residentFiles() int64 { return procstatus.Bytes(procstatus.ResidentFiles) }

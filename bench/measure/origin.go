@@ -79,7 +79,7 @@ func Command(args []string) []string {
 	return out
 }
 
-// Methods describe how figures from the server's counters are measured. Times are described by those that measure them.
+// Methods describe how figures from the server's counters are measured. The packages that measure times describe those.
 func Methods() []record.Method {
 	return []record.Method{
 		{Figure: "rows_read_per_node", Text: "live rows that scans of the backend's own tables returned, from " +

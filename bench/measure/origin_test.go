@@ -47,7 +47,6 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestEveryCounterHasAMethod checks that each per-node figure of a row states how it was counted.
 func TestEveryCounterHasAMethod(t *testing.T) {
 	have := make(map[string]bool)
 	for _, m := range measure.Methods() {

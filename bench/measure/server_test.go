@@ -38,7 +38,7 @@ func serverDSN(t *testing.T) string {
 		if _, err := admin.Exec(t.Context(), "CREATE DATABASE "+database); err != nil {
 			t.Fatal(err)
 		}
-		if err := admin.Close(t.Context()); err != nil { // It would be a stranger to every test.
+		if err := admin.Close(t.Context()); err != nil { // it would be a stranger to every test
 			t.Fatal(err)
 		}
 	})
@@ -57,8 +57,8 @@ func connect(t *testing.T, app string) *pgx.Conn {
 	cfg.RuntimeParams["application_name"] = app
 	cfg.RuntimeParams["enable_bitmapscan"] = "off"
 	if strings.HasPrefix(app, "load ") {
-		cfg.RuntimeParams["enable_seqscan"] = "off" // Still used if there is no other plan.
-		cfg.RuntimeParams["jit"] = "off"            // Otherwise such a plan's cost would trigger compilation.
+		cfg.RuntimeParams["enable_seqscan"] = "off" // still used without another plan
+		cfg.RuntimeParams["jit"] = "off"            // otherwise such a plan's cost would trigger compilation
 	}
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	conn, err := pgx.ConnectConfig(t.Context(), cfg)
@@ -78,11 +78,10 @@ func exec(t *testing.T, conn *pgx.Conn, statements ...string) {
 	}
 }
 
-// fixture makes a schema with a table of 100 rows, and a measuring connection.
 func fixture(t *testing.T, schema string) (conn *pgx.Conn, scope measure.Scope) {
 	t.Helper()
 	scope = measure.Scope{Schema: schema, AppPrefix: "load " + schema}
-	setup := connect(t, scope.AppPrefix+" setup") // So that the first snapshot waits for its statistics too.
+	setup := connect(t, scope.AppPrefix+" setup") // the first snapshot waits for its statistics too
 	name := pgx.Identifier{schema}.Sanitize()
 	exec(t, setup, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements",
 		"DROP SCHEMA IF EXISTS "+name+" CASCADE", "CREATE SCHEMA "+name,
@@ -95,8 +94,8 @@ func fixture(t *testing.T, schema string) (conn *pgx.Conn, scope measure.Scope) 
 	return connectAlone(t), scope
 }
 
-// connectAlone opens the measuring connection, and waits until it is the only one. A session of an earlier test reports its
-// counts when it ends, shortly after it was closed.
+// connectAlone waits until the measuring connection is the only one. A session of an earlier test reports its counts when it
+// ends, shortly after it was closed.
 func connectAlone(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn := connect(t, "measuring")
@@ -138,9 +137,8 @@ func run(t *testing.T, schema string, work func(conn *pgx.Conn)) (record.Counter
 
 func ptr[T any](v T) *T { return &v }
 
-// TestExactCounts does a known amount of work and expects the exact figures.
 func TestExactCounts(t *testing.T) {
-	serverDSN(t) // starts the server, which has goroutines
+	serverDSN(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	got, warnings := run(t, "exact", func(c *pgx.Conn) {
 		exec(t, c, "INSERT INTO exact.item SELECT i, i FROM generate_series(101, 150) i") // 50 rows in
@@ -175,7 +173,6 @@ func TestExactCounts(t *testing.T) {
 	}
 }
 
-// TestNothingDoneCountsNothing checks that the measuring session counts nothing of its own.
 func TestNothingDoneCountsNothing(t *testing.T) {
 	conn, scope := fixture(t, "idle")
 	before := snapshot(t, conn, scope)
@@ -194,8 +191,7 @@ func TestNothingDoneCountsNothing(t *testing.T) {
 	}
 }
 
-// TestIndexOnlyRowsAreEntries reads rows from an index alone, which Postgres does not count as fetched. Measured sessions avoid
-// such scans.
+// Postgres does not count rows of an index-only scan as fetched. Measured sessions avoid such scans.
 func TestIndexOnlyRowsAreEntries(t *testing.T) {
 	got, warnings := run(t, "indexonly", func(c *pgx.Conn) {
 		exec(t, c, "SELECT count(id) FROM indexonly.item WHERE id BETWEEN 31 AND 70")
@@ -206,7 +202,7 @@ func TestIndexOnlyRowsAreEntries(t *testing.T) {
 	}
 }
 
-// TestBitmapRowsAreReadOnce reads rows through a bitmap: the same rows as entries in the index and as rows in the table.
+// A bitmap scan has the same rows as entries in the index and as rows in the table.
 func TestBitmapRowsAreReadOnce(t *testing.T) {
 	got, _ := run(t, "bitmap", func(c *pgx.Conn) {
 		exec(t, c, "SET enable_indexscan = off", "SET enable_bitmapscan = on",
@@ -217,8 +213,7 @@ func TestBitmapRowsAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestPreparesAreCommits checks what the package says of pgx's default: a prepare outside of a transaction is a separate
-// transaction, once per statement and connection.
+// A prepare outside of a transaction, pgx's default, is a separate transaction, once per statement and connection.
 func TestPreparesAreCommits(t *testing.T) {
 	got, _ := run(t, "prepares", func(c *pgx.Conn) {
 		for i := range 7 {
@@ -232,7 +227,7 @@ func TestPreparesAreCommits(t *testing.T) {
 	}
 }
 
-// TestTablesThatAppear counts a schema that several sessions create during the run.
+// Several sessions create the schema during the run.
 func TestTablesThatAppear(t *testing.T) {
 	conn := connectAlone(t)
 	scope := measure.Scope{Schema: "appears", AppPrefix: "load appears"}
@@ -254,7 +249,7 @@ func TestTablesThatAppear(t *testing.T) {
 	}
 }
 
-// TestWaitsForTheWorkload leaves a session open: a snapshot would miss what that session has not reported yet.
+// A snapshot would miss what an open session has not reported yet.
 func TestWaitsForTheWorkload(t *testing.T) {
 	conn, scope := fixture(t, "waits")
 	before := snapshot(t, conn, scope)
@@ -317,7 +312,6 @@ func TestSnapshotRefusesAnEmptyScope(t *testing.T) {
 	}
 }
 
-// TestWarnsOfCompany checks the warning for each kind of disturbance.
 func TestWarnsOfCompany(t *testing.T) {
 	cases := map[string]struct {
 		disturb func(t *testing.T, schema string)
@@ -352,7 +346,7 @@ func TestWarnsOfCompany(t *testing.T) {
 			if name == "stranger" {
 				c.disturb(t, schema)
 			} else {
-				t.Run("disturb", func(t *testing.T) { c.disturb(t, schema) }) // Its cleanup disconnects.
+				t.Run("disturb", func(t *testing.T) { c.disturb(t, schema) }) // its cleanup disconnects
 			}
 			_, warnings := measure.Delta(before, snapshot(t, conn, scope))
 			if all := strings.Join(warnings, "\n"); !strings.Contains(all, c.want) {
@@ -362,7 +356,7 @@ func TestWarnsOfCompany(t *testing.T) {
 	}
 }
 
-// TestTwoConnectionsCannotBeCompared checks the refusal: the measurement's own transactions could not be identified.
+// The measurement's own transactions could not be identified.
 func TestTwoConnectionsCannotBeCompared(t *testing.T) {
 	conn, scope := fixture(t, "two")
 	before := snapshot(t, conn, scope)
@@ -372,7 +366,7 @@ func TestTwoConnectionsCannotBeCompared(t *testing.T) {
 	}
 }
 
-// TestWithoutStatementStatistics removes the statistics in both ways in which they can be missing.
+// The statistics can be missing in two ways.
 func TestWithoutStatementStatistics(t *testing.T) {
 	conn, scope := fixture(t, "nostatements")
 	exec(t, conn, "SET pg_stat_statements.track = 'none'")
@@ -389,7 +383,7 @@ func TestWithoutStatementStatistics(t *testing.T) {
 	}
 }
 
-// TestExtensionElsewhere installs the extension in a schema whose name needs quotes.
+// The extension's schema has a name that needs quotes.
 func TestExtensionElsewhere(t *testing.T) {
 	setup := connect(t, "setup")
 	exec(t, setup, "DROP EXTENSION IF EXISTS pg_stat_statements", `DROP SCHEMA IF EXISTS "odd ""name"`, `CREATE SCHEMA "odd ""name"`,
@@ -421,7 +415,7 @@ func exec2(t *testing.T, sql string) {
 	}
 }
 
-// TestOrdinaryUser measures as a role that may not see other users' sessions in full.
+// This role may not see other users' sessions in full.
 func TestOrdinaryUser(t *testing.T) {
 	conn, scope := fixture(t, "ordinary")
 	role := pgx.Identifier{database + "_user"}.Sanitize()

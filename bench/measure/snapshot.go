@@ -22,7 +22,7 @@ var sqlFiles embed.FS
 
 // Scope identifies the workload.
 type Scope struct {
-	// Schema is that of the counted tables. It need not exist at the first snapshot.
+	// Schema has the counted tables. It need not exist at the first snapshot.
 	Schema string
 	// AppPrefix begins the application names of all the workload's sessions. Not empty, at most 63 bytes, to which Postgres
 	// truncates such names.
@@ -35,7 +35,7 @@ const (
 	defaultWait  = 10 * time.Second
 	pollEvery    = 5 * time.Millisecond
 	maxAppPrefix = 63
-	// exactVersion is the first version with exact statistics after the sessions end.
+	// from then on statistics are exact after the sessions end
 	exactVersion = 15
 )
 
@@ -63,7 +63,6 @@ type Counters struct {
 	ourStatements int64
 }
 
-// state is the result of sql/snapshot.sql.
 type state struct {
 	VersionNum       int          `json:"version_num"`
 	BackendPID       int          `json:"backend_pid"`
@@ -102,7 +101,7 @@ type table struct {
 }
 
 // Snapshot reads the counters when the workload has no session left. The connection must be to the workload's database and used
-// only for snapshots, because it counts and subtracts its own transactions. It writes nothing.
+// only for snapshots: Snapshot counts and subtracts its own transactions. It writes nothing.
 //
 // It fails if sessions remain after the scope's timeout, if ctx ends, or if the server does not answer. A figure that cannot be
 // read is not a failure; Delta reports why it is missing.
@@ -133,8 +132,8 @@ func Snapshot(ctx context.Context, conn *pgx.Conn, scope Scope) (*Counters, erro
 	return c, nil
 }
 
-// session is the measuring session. It counts its transactions with the connection, so that those of a failed and retried
-// snapshot do not count as the workload's.
+// session counts the transactions of the measuring session with the connection, so that those of a failed and retried snapshot
+// do not count as the workload's.
 type session struct{ conn *pgx.Conn }
 
 const transactionsKey = "pulley/bench/measure.transactions"
@@ -149,7 +148,6 @@ func (s *session) row(ctx context.Context, sql string, args []any, into ...any) 
 	return s.conn.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeSimpleProtocol}, args...)...).Scan(into...)
 }
 
-// waitForFlush returns when the statistics of the workload and of this session have been flushed.
 func (s *session) waitForFlush(ctx context.Context, scope Scope) error {
 	deadline := time.Now().Add(scope.Wait)
 	left := int64(-1)

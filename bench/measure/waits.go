@@ -12,7 +12,7 @@ import (
 	"pulley/reports/record"
 )
 
-// samplerName is the samplers' application name, which Snapshot does not count as foreign.
+// Snapshot does not count this application name as foreign.
 const samplerName = "pulley measure"
 
 // ActivitySampler samples what the sessions of a running workload wait for. It is not safe for concurrent use.
@@ -64,7 +64,6 @@ func (l *ActivitySampler) Close() error {
 
 const sampleTimeout = 30 * time.Second
 
-// watch samples until ctx ends.
 func watch(ctx context.Context, tx pgx.Tx, prefix string, every time.Duration, seen *record.Waits) error {
 	for range pause.Ticks(ctx, every) {
 		// A sample under way is not cancelled: that would cost the connection.

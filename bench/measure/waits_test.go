@@ -11,7 +11,6 @@ import (
 	"pulley/reports/record"
 )
 
-// room has sessions of a workload, and one that samples them.
 type room struct {
 	t      *testing.T
 	looker *ActivitySampler
@@ -39,7 +38,6 @@ func (r *room) must(conn *pgx.Conn, sql string) {
 	}
 }
 
-// until repeats a query until it returns true.
 func (r *room) until(what string, conn *pgx.Conn, sql string, args ...any) {
 	r.t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; {
@@ -56,7 +54,6 @@ func (r *room) until(what string, conn *pgx.Conn, sql string, args ...any) {
 	}
 }
 
-// looks returns what times samples see.
 func (r *room) looks(times int) (seen record.Waits) {
 	r.t.Helper()
 	tx, err := r.looker.conn.Begin(r.t.Context())
@@ -86,7 +83,6 @@ func newRoom(t *testing.T) *room {
 	return &room{t, looker}
 }
 
-// TestWaitsAreSeen has one session wait for another's row, and one that does not wait.
 func TestWaitsAreSeen(t *testing.T) {
 	r := newRoom(t)
 	holder, waiter, other, outside := r.enter("waiter 1"), r.enter("waiter 2"), r.enter("waiter 3"), r.enter("stranger")
@@ -112,7 +108,6 @@ func TestWaitsAreSeen(t *testing.T) {
 	}
 }
 
-// TestWatchLooksWhileWorkRuns has work continue until it has been sampled a few times.
 func TestWatchLooksWhileWorkRuns(t *testing.T) {
 	r := newRoom(t)
 	worker, outside := r.enter("waiter"), r.enter("stranger")

@@ -66,7 +66,7 @@ func (s *store) start(cfg scenarios.Pressure) *pressure.Running {
 	return r
 }
 
-// TestHeldTransaction checks that VACUUM removes deleted rows only after the held transaction has ended.
+// VACUUM removes deleted rows only after the held transaction has ended.
 func TestHeldTransaction(t *testing.T) {
 	s := newStore(t)
 	dead := func() int64 {
@@ -90,7 +90,6 @@ func TestHeldTransaction(t *testing.T) {
 	}
 }
 
-// TestEverythingPresses applies all pressures together, and checks that each is reported and removed.
 func TestEverythingPresses(t *testing.T) {
 	s := newStore(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -102,7 +101,7 @@ func TestEverythingPresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r.ReadByAll() < 2 {
-		s.exec("SELECT 1") // fails when the test's time is over
+		s.exec("SELECT 1")
 	}
 	if err := conn.Close(s.ctx); err != nil {
 		t.Fatal(err)
@@ -116,7 +115,7 @@ func TestEverythingPresses(t *testing.T) {
 	}
 }
 
-// TestRelay checks that the baseline of a distance uses the same relay, without the distance.
+// The baseline of a distance uses the same relay, without the distance.
 func TestRelay(t *testing.T) {
 	s := newStore(t)
 	relayed := scenarios.Pressure{Relayed: true}
@@ -140,7 +139,6 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestPressureThatWasNotThere checks that a run reports that its pressure failed.
 func TestPressureThatWasNotThere(t *testing.T) {
 	s := newStore(t)
 	r := s.start(scenarios.Pressure{HeldTransaction: true, RoundTrip: time.Millisecond})

@@ -31,8 +31,8 @@ var (
 const Application = "pulley pressure"
 
 const (
-	callWithin = 30 * time.Second       // of each server call but a reading
-	readEvery  = 100 * time.Millisecond // default
+	callWithin = 30 * time.Second // of each server call but a reading
+	readEvery  = 100 * time.Millisecond
 )
 
 // Site is the store under pressure.
@@ -55,7 +55,7 @@ type Running struct {
 	readers sync.WaitGroup
 	reads   []*atomic.Int64
 	mu      sync.Mutex
-	failed  error // of a reader
+	failed  error
 }
 
 // Start puts a store under pressure. The caller must call Stop.
@@ -141,7 +141,6 @@ func (r *Running) read(ctx context.Context, site Site) error {
 	return nil
 }
 
-// keepReading repeatedly reads all tables until ctx ends.
 func (r *Running) keepReading(ctx context.Context, conn *pgx.Conn, schema string, count *atomic.Int64) error {
 	for range pause.Tries(ctx, cmp.Or(r.cfg.ReadEvery, readEvery)) {
 		if err := readTables(ctx, conn, schema); err != nil {
@@ -152,7 +151,6 @@ func (r *Running) keepReading(ctx context.Context, conn *pgx.Conn, schema string
 	return nil
 }
 
-// readTables counts the rows of all tables of the schema in one snapshot.
 func readTables(ctx context.Context, conn *pgx.Conn, schema string) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -180,11 +178,11 @@ func readTables(ctx context.Context, conn *pgx.Conn, schema string) error {
 type Report struct {
 	// HeldAge is the number of transactions whose row versions the held one kept, at the end.
 	HeldAge int64
-	// Reads is the number of complete readings, over all readers.
+	// complete readings, over all readers
 	Reads int64
-	// RoundTrips is the number of round trips through the relay.
+	// through the relay
 	RoundTrips int64
-	// Missing describes pressure that was absent at some time. Empty: none.
+	// pressure that was absent at some time
 	Missing []string
 }
 
@@ -215,7 +213,7 @@ func (r *Running) Stop(ctx context.Context) (Report, error) {
 	return out, err
 }
 
-// release ends the held transaction, and checks whether it was held until now.
+// release checks whether the transaction was held until now.
 func (r *Running) release(ctx context.Context, out *Report) error {
 	if r.held == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 func TestStageOf(t *testing.T) {
 	for _, c := range []struct {
 		want  Stage
-		stack []string // the innermost function first
+		stack []string // innermost function first
 	}{
 		{Store, []string{"runtime.mallocgc", "slices.Grow[go.shape.[]uint8]", "pulley/engine/backend/postgres/push.(*commit).apply", "pulley/engine.(*loop).work"}},
 		{Store, []string{"pulley/engine/backend.AssembleArgs", "pulley/engine.(*loop).work"}},
@@ -45,7 +45,7 @@ func TestStageOf(t *testing.T) {
 	}
 }
 
-// TestShares checks that samples, those of inlined functions included, survive writing, reading and merging.
+// Samples, those of inlined functions included, must survive writing, reading and merging.
 func TestShares(t *testing.T) {
 	p := profileOf(map[int64][]string{3: {"pulley/engine/plan.(*Program).Step"}, 1: {"runtime.futex"}})
 	both, err := Merge(p, profileOf(map[int64][]string{4: {"runtime.bgsweep"}}))
@@ -76,7 +76,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// profileOf makes a profile of stacks with their sample counts. All functions of a stack are inlined in one location.
+// All functions of a stack are inlined in one location.
 func profileOf(stacks map[int64][]string) *Profile {
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}, PeriodType: &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 10_000_000}
 	for n, stack := range stacks {
@@ -92,8 +92,8 @@ func profileOf(stacks map[int64][]string) *Profile {
 	return &Profile{samples: p}
 }
 
-// TestRecording records a function of this package, which counts as the bench's, and what it calls. The race detector's work
-// has no stack, and counts as the runtime's.
+// A function of this package, and what it calls, counts as the bench's. The race detector's work has no stack, and counts as
+// the runtime's.
 func TestRecording(t *testing.T) {
 	r, err := Begin()
 	if err != nil {
@@ -120,7 +120,6 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// beBusy hashes for half a second of processor time.
 func beBusy(t *testing.T) {
 	t.Helper()
 	sum := sha256.Sum256(nil)

@@ -28,7 +28,7 @@ type kind struct {
 	packages []string // a trailing slash includes all below
 }
 
-// kinds are the stages. The first with a function's package counts.
+// The first of kinds with a function's package counts.
 var kinds = []kind{
 	{Store, "the design's own work on completions, claims and submissions", []string{"pulley/engine/backend", "pulley/engine/backend/", "pulley/internal/pgstore", "pulley/internal/journalstore"}},
 	{Driver, "the Postgres driver, with what it does on the network", []string{"github.com/jackc/"}},
@@ -60,13 +60,11 @@ func (s Stage) Text() string {
 	return kinds[i].text
 }
 
-// collectors are the runtime's functions of garbage collection.
 var collectors = []string{
 	"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart", "runtime.gcMarkDone",
 	"runtime.gcMarkTermination", "runtime.deductSweepCredit", "runtime.GC",
 }
 
-// stageOf returns the stage of a stack, innermost function first.
 func stageOf(functions []string) Stage {
 	for _, f := range functions {
 		if slices.Contains(collectors, f) {
@@ -81,7 +79,7 @@ func stageOf(functions []string) Stage {
 	return Runtime
 }
 
-// packageOf returns the package of a function in the profiler's notation: pulley/engine/backend/postgres/push.(*commit).apply.
+// packageOf takes the profiler's notation: pulley/engine/backend/postgres/push.(*commit).apply.
 func packageOf(function string) string {
 	function, _, _ = strings.Cut(function, "[") // type arguments may contain slashes
 	last := strings.LastIndex(function, "/") + 1

@@ -8,7 +8,7 @@ import (
 	"pulley/engine/graph"
 )
 
-// An executor of one's own notes when a node run comes by, and the recorder says where the time went.
+// An executor of one's own notes when a node run passes, and the recorder shows where the time went.
 func ExampleRecorder() {
 	recorder := stages.New(time.Second, 1, 1)
 	ms := func(n int64) int64 { return n * int64(time.Millisecond) }

@@ -55,7 +55,7 @@ type Recorder struct {
 	span  time.Duration
 	every int
 
-	idle sync.Pool // of pages' maps: most instances of a long run have ended and need none
+	idle sync.Pool // for pages' maps: most instances of a long run have ended and need none
 
 	mu    sync.Mutex
 	hists [count][]*hdrhistogram.Histogram // by interval; nil: no data
@@ -80,7 +80,6 @@ type Page struct {
 	runs      map[graph.Run]times // open ones; nil: none
 }
 
-// times are those of an attempt.
 type times struct{ ready, leased, started, finished int64 }
 
 // Page opens a page for the i-th instance; nil: not recorded. The methods of a nil page do nothing.

@@ -8,10 +8,9 @@ import (
 	"pulley/engine/graph"
 )
 
-// near reports whether two times are equal, up to the histograms' rounding.
+// near allows for the histograms' rounding.
 func near(a, b time.Duration) bool { return a >= b && float64(a) <= float64(b)*1.01 }
 
-// TestStages replays an instance of two successive node runs, the second of which has two attempts.
 func TestStages(t *testing.T) {
 	r := stages.New(time.Second, 3, 2)
 	var p, none *stages.Page
@@ -25,7 +24,7 @@ func TestStages(t *testing.T) {
 	if recorded < 4500 || recorded > 5500 {
 		t.Fatalf("%d of 10,000 instances are recorded, not about half", recorded)
 	}
-	none.Store(1) // does nothing
+	none.Store(1)
 	const ms = int64(time.Millisecond)
 	first, second := graph.Run{Node: 1}, graph.Run{Node: 2, Path: "7"}
 	p.Lease(first, 10*ms) // before the notice that the instance is stored
@@ -35,7 +34,7 @@ func TestStages(t *testing.T) {
 	p.Commit(first, 19*ms)
 	p.Lease(second, 24*ms)
 	p.Start(second, 30*ms)
-	p.Lease(second, 1000*ms) // the first attempt was lost
+	p.Lease(second, 1000*ms)
 	p.Start(second, 1007*ms)
 	p.Finish(second, 1015*ms)
 	p.Commit(second, 1024*ms)
@@ -61,7 +60,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestPagesDoNotMeet has instances end and others begin while one continues: the pages must not mix.
+// Instances end and others begin while one continues: the pages must not mix.
 func TestPagesDoNotMeet(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	r := stages.New(time.Second, 1, 1)

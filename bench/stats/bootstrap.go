@@ -13,13 +13,13 @@ import (
 // Bootstrap estimates intervals of quantiles by resampling runs. The same data and seed give the same interval. The zero
 // Bootstrap is ready.
 type Bootstrap struct {
-	// Resamples is the number of draws. Zero: 2,000.
+	// number of draws; zero: 2,000
 	Resamples int
-	// Seed is that of the draws.
+	// for the draws
 	Seed uint64
 }
 
-// fewRuns is the number of runs below which a bootstrap's intervals are known to be too narrow.
+// Below fewRuns, a bootstrap's intervals are known to be too narrow.
 const fewRuns = 8
 
 // Quantile returns the q-quantile of all values of all runs, with its interval. A run is a list of values, such as the
@@ -65,10 +65,9 @@ func (b Bootstrap) QuantileRatio(baseline, candidate [][]float64, paired bool, q
 	return b.interval(sides, paired, confidence, func(v []float64) float64 { return v[1] / v[0] }), nil
 }
 
-// pool holds the sorted values of all runs of one side.
 type pool struct {
 	values []pooled
-	sizes  []int // of the runs
+	sizes  []int
 	q      float64
 }
 
@@ -106,7 +105,7 @@ func newPool(runs [][]float64, q float64) (*pool, error) {
 	return p, nil
 }
 
-// quantile returns the quantile of the runs, run i taken times[i] times; NaN if that leaves no value.
+// quantile takes run i times[i] times; NaN if that leaves no value.
 func (p *pool) quantile(times []int) float64 {
 	total := 0
 	for run, n := range times {
@@ -129,7 +128,7 @@ func (b Bootstrap) interval(sides []*pool, paired bool, confidence float64, of f
 	draw := newDraw(sides, paired, of)
 	draw.fill(1)
 	estimate := draw.compute()
-	var left []float64 // estimates without one run, or pair
+	var left []float64
 	for _, times := range draw.lists {
 		for i := range times {
 			times[i] = 0
@@ -160,11 +159,10 @@ func (b Bootstrap) interval(sides []*pool, paired bool, confidence float64, of f
 	return out
 }
 
-// draw is how often each run is taken.
 type draw struct {
 	sides []*pool
-	times [][]int // of each side; paired sides have the same list
-	lists [][]int // those drawn separately
+	times [][]int // by side; paired sides have the same list
+	lists [][]int
 	of    func([]float64) float64
 }
 
@@ -205,7 +203,6 @@ func appendNumber(list []float64, v float64) []float64 {
 	return append(list, v)
 }
 
-// bca returns the ends of the interval.
 func bca(estimate float64, drawn, left []float64, confidence float64) (lo, hi float64) {
 	if len(drawn) == 0 {
 		return estimate, estimate

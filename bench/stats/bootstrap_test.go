@@ -10,7 +10,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// latencies makes the values of several runs, whose level differs between runs.
 func latencies(random *rand.Rand, runs, values int, level, between float64) [][]float64 {
 	out := make([][]float64, runs)
 	for i := range out {
@@ -22,8 +21,8 @@ func latencies(random *rand.Rand, runs, values int, level, between float64) [][]
 	return out
 }
 
-// TestBootstrapCovers counts how often the interval contains the true value. Values within a run are correlated: an interval
-// that resampled values, not runs, would contain it a third of the time.
+// Values within a run are correlated: an interval that resampled values, not runs, would contain the true value a third of the
+// time.
 func TestBootstrapCovers(t *testing.T) {
 	const between, q = 0.3, 0.9
 	random := rand.New(rand.NewPCG(1, 2))

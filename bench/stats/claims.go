@@ -12,13 +12,12 @@ import (
 // Comparison names the scenarios and backends that the published claims are tested on.
 type Comparison struct {
 	// Push is the backend that the claims praise; each of Pulls is compared with it.
-	Push  string
-	Pulls []string
-	// Fanout and Loop are the scenarios of the claims.
+	Push         string
+	Pulls        []string
 	Fanout, Loop string
-	// LoopSize is the size at which Loop has 32 iterations of 3 actions.
+	// At LoopSize, Loop has 32 iterations of 3 actions.
 	LoopSize int
-	// Mode is that of the counted runs, one of record's Mode constants.
+	// a Mode constant of package record
 	Mode string
 }
 
@@ -64,7 +63,6 @@ func (c Comparison) key(scenario, backend string, size int) record.Key {
 	return record.Key{Scenario: scenario, Backend: backend, Size: size, Mode: c.Mode}
 }
 
-// speedups compares pull and push on the fan-out, by work and by time.
 func (c Comparison) speedups(samples []record.Sample, pull string) []record.Claim {
 	costs := []struct {
 		name string
@@ -109,7 +107,7 @@ func (c Comparison) growth(samples []record.Sample, backend string) []record.Cla
 	}
 	slope, err := LogLogSlope(x, y)
 	if err != nil {
-		return nil // One size shows no growth.
+		return nil // one size shows no growth
 	}
 	claim := record.Claim{
 		Name:    fmt.Sprintf("%s, %s: growth of rows read per node with nodes", c.Fanout, backend),
@@ -153,7 +151,6 @@ func (c Comparison) loop(samples []record.Sample, backend string) []record.Claim
 	return out
 }
 
-// validRuns returns a group's valid samples in the order of repetition.
 func validRuns(samples []record.Sample, key record.Key) []record.Sample {
 	var out []record.Sample
 	for _, s := range samples {
@@ -165,7 +162,6 @@ func validRuns(samples []record.Sample, key record.Key) []record.Sample {
 	return out
 }
 
-// pairs returns the costs of runs with the same repetition, if both sides have one.
 func pairs(as, bs []record.Sample, cost func(record.Sample) (float64, bool)) (a, b []float64) {
 	for i, j := 0, 0; i < len(as) && j < len(bs); {
 		switch {

@@ -59,7 +59,7 @@ func Differences(samples []record.Sample, baseline string) []record.Difference {
 	return slices.Clip(out)
 }
 
-// decide sets the test's decision. Counted figures that are equal in all runs of each side are compared directly.
+// decide compares counted figures directly if they are equal in all runs of each side.
 func decide(d *record.Difference, test *RatioTest, counted bool) {
 	q := Question{Test: test, Counted: counted}
 	ratio := q.interval(DifferenceConfidence)

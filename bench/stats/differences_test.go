@@ -63,7 +63,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestDifferencesLeaveOut checks that invalid runs, and what only one side has, are not compared.
+// Invalid runs, and what only one side has, must not be compared.
 func TestDifferencesLeaveOut(t *testing.T) {
 	samples := runsOf(6, map[string]float64{"push": 1000, "pull": 500}, func() float64 { return 1 })
 	if list := stats.Differences(samples, "eager"); len(list) != 0 {
@@ -77,7 +77,7 @@ func TestDifferencesLeaveOut(t *testing.T) {
 	}
 }
 
-// TestDifferencesRaiseFewAlarms compares equal backends with realistic noise, in which an occasional run is much slower.
+// Backends are equal, with realistic noise: an occasional run is much slower.
 func TestDifferencesRaiseFewAlarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	noise := func() float64 {

@@ -6,8 +6,8 @@ import (
 	"pulley/bench/stats"
 )
 
-// Two programs ran in turn, eight times each. The pairs tell that the candidate is slower, although the machine was slower still in
-// the second half.
+// Two programs ran in turn, eight times each. The pairs tell that the candidate is slower, although the machine was slower
+// still in the second half.
 func ExampleComparePairs() {
 	before := []float64{100, 103, 99, 101, 150, 155, 149, 152}
 	after := []float64{110, 112, 109, 113, 166, 169, 163, 167}

@@ -15,10 +15,10 @@ type Question struct {
 	// Margin is the largest irrelevant factor, less 1: 0.03 tolerates a factor of 1.03 in either direction. Zero: every
 	// significant difference counts, and nothing is ever the same.
 	Margin float64
-	// MoreIsBetter is true for throughput, false for times and costs.
+	// true for throughput, false for times and costs
 	MoreIsBetter bool
-	// Counted means that the figure is counted rather than timed, so that all runs may give the same. If each side's runs are
-	// equal, in two or more, the figures are compared directly, without a test.
+	// Counted figures may be the same in all runs. If each side's runs are equal, in two or more, the figures are compared
+	// directly, without a test.
 	Counted bool
 }
 
@@ -36,7 +36,7 @@ type Judgement struct {
 	// NoRegression means that a change for the worse by more than the margin is rejected at alpha: true for Same, for most of
 	// Better, and for some of Unclear, where the candidate may be better by more than the margin.
 	NoRegression bool
-	// Warning is a limit of the judgement, or empty.
+	// a limit of the judgement
 	Warning string
 }
 

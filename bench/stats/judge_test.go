@@ -10,7 +10,6 @@ import (
 	"pulley/reports/record"
 )
 
-// shifted makes pairs whose candidate is factor times the baseline, ± spread.
 func shifted(n int, factor, spread float64) *stats.RatioTest {
 	var a, b []float64
 	for i := range n {
@@ -73,7 +72,7 @@ func constant(n int, a, b float64) *stats.RatioTest {
 	return test
 }
 
-// TestHolm checks a table that was computed by hand.
+// The table was computed by hand.
 func TestHolm(t *testing.T) {
 	got := stats.Holm([]float64{0.01, 0.04, 0.03, 0.005})
 	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} {
@@ -89,8 +88,7 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// TestShownIntervalAgreesWithTheCorrectedTest checks, for any number of rows, that an interval excludes 1 exactly if its
-// corrected p is at most alpha.
+// For any number of rows, an interval must exclude 1 exactly if its corrected p is at most alpha.
 func TestShownIntervalAgreesWithTheCorrectedTest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var questions []stats.Question
@@ -118,8 +116,7 @@ func TestShownIntervalAgreesWithTheCorrectedTest(t *testing.T) {
 	})
 }
 
-// TestRowsAfterTheFirstThatIsNotRefused has two rows, each of which would be refused at 5 % alone, but neither after the
-// correction. Then no shown interval may exclude 1.
+// Each row alone would be rejected at 5 %, but neither after the correction. Then no shown interval may exclude 1.
 func TestRowsAfterTheFirstThatIsNotRefused(t *testing.T) {
 	baseline, candidate := make([]float64, 8), exps(1, 2, -3, 4, 5, 6, 7, 8) // P is 2 · 5/2⁸
 	for i := range baseline {

@@ -19,9 +19,9 @@ type Interval struct {
 	Lo, Hi float64
 	// Confidence is the true probability: at least the requested one, else there is a warning.
 	Confidence float64
-	// N is the number of values.
+	// number of values
 	N int
-	// Warning is why the interval is weaker than requested, or empty.
+	// why the interval is weaker than requested
 	Warning string
 }
 

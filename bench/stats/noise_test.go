@@ -20,7 +20,7 @@ func quantile(values []float64, q float64) float64 {
 // A noise makes the logarithms of a machine's disturbance of n successive runs.
 type noise struct {
 	name string
-	// independent: runs are independent, as CompareGroups assumes.
+	// runs are independent, as CompareGroups assumes
 	independent bool
 	make        func(r *rand.Rand, n int) []float64
 }
@@ -76,7 +76,7 @@ func autocorrelated(r *rand.Rand, n int, phi float64) []float64 {
 	})
 }
 
-// pairs makes n pairs of runs in random order, whose candidate takes factor times as long.
+// pairs makes n pairs of runs in random order; the candidate takes factor times as long.
 func (k noise) pairs(r *rand.Rand, n int, factor float64) (baseline, candidate []float64) {
 	logs := k.make(r, 2*n)
 	for i := range n {
@@ -89,7 +89,6 @@ func (k noise) pairs(r *rand.Rand, n int, factor float64) (baseline, candidate [
 	return baseline, candidate
 }
 
-// groups makes n runs of the baseline, then n of the candidate.
 func (k noise) groups(r *rand.Rand, n int, factor float64) (baseline, candidate []float64) {
 	for i, v := range k.make(r, 2*n) {
 		if i < n {
@@ -103,7 +102,6 @@ func (k noise) groups(r *rand.Rand, n int, factor float64) (baseline, candidate 
 
 type compareFunc func(_, _ []float64) (*stats.RatioTest, error)
 
-// tally makes comparisons of one figure and counts their decisions.
 func tally(t *testing.T, tries int, margin float64, make func(*rand.Rand) (_, _ []float64), compare compareFunc) (decisions map[record.Decision]int, refused int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(11, 12))
@@ -147,7 +145,7 @@ func TestNothingIsFoundWhereNothingIs(t *testing.T) {
 	}
 }
 
-// TestGroupsMistakeDriftForAChange shows why times are compared in pairs.
+// Drift is why times are compared in pairs.
 func TestGroupsMistakeDriftForAChange(t *testing.T) {
 	drift := noises[5]
 	_, refused := tally(t, 200, 0, func(r *rand.Rand) (_, _ []float64) { return drift.groups(r, 12, 1) }, stats.CompareGroups)
@@ -156,7 +154,7 @@ func TestGroupsMistakeDriftForAChange(t *testing.T) {
 	}
 }
 
-// TestFixedOrderIsWorse measures ComparePairs for a fixed order ABBA.
+// The order is a fixed ABBA.
 func TestFixedOrderIsWorse(t *testing.T) {
 	tries := depth.Of(3000, 30_000)
 	_, refused := tally(t, tries, 0, func(r *rand.Rand) (_, _ []float64) {
@@ -208,7 +206,7 @@ func TestManyRowsFindNothingByChance(t *testing.T) {
 	}
 }
 
-// TestAChangeAsLargeAsTheMarginIsNotCalledTheSame checks the level of Same, where it is hardest to keep.
+// The level of Same is hardest to keep here.
 func TestAChangeAsLargeAsTheMarginIsNotCalledTheSame(t *testing.T) {
 	tries := depth.Of(1500, 20_000)
 	for _, k := range noises {
@@ -221,13 +219,13 @@ func TestAChangeAsLargeAsTheMarginIsNotCalledTheSame(t *testing.T) {
 	}
 }
 
-// TestPower checks how many pairs find, in 19 of 20 tries, that a program takes 10 % longer, with a margin of 3 % and ten rows
-// in the comparison.
+// In 19 of 20 tries, so many pairs must show that a program takes 10 % longer, with a margin of 3 % and ten rows in the
+// comparison.
 func TestPower(t *testing.T) {
 	tries := depth.Of(150, 3000)
 	for _, c := range []struct {
 		noise string
-		pairs int // enough in any case
+		pairs int
 	}{
 		{"lognormal", 40}, {"autocorrelated, slow", 20}, {"drift: each run a little slower, and noise", 30},
 		{"other work that comes and goes", 160}, {"bimodal: a third of the runs disturbed", 320},

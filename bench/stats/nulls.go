@@ -5,12 +5,11 @@ import "math"
 // null is the distribution of a rank statistic if nothing differs. It is symmetric over 0 … most.
 type null struct {
 	most int
-	// cdf[k] is P(statistic ≤ k), up to the middle; nil for the normal approximation.
+	// P(statistic ≤ k), up to the middle; nil for the normal approximation
 	cdf   []float64
 	sigma float64
 }
 
-// below is P(statistic ≤ k).
 func (d *null) below(k int) float64 {
 	switch {
 	case k < 0:
@@ -20,7 +19,7 @@ func (d *null) below(k int) float64 {
 	case d.cdf != nil:
 		return d.cdf[k]
 	}
-	// With a continuity correction of 1/2.
+	// with a continuity correction of 1/2
 	z := (float64(k) + 0.5 - float64(d.most)/2) / d.sigma
 	return math.Erfc(-z/math.Sqrt2) / 2
 }
@@ -40,8 +39,7 @@ func (d *null) rank(confidence float64) (k int, has float64) {
 	return lo, max(1-2*d.below(lo-1), 0)
 }
 
-// The sizes up to which distributions are enumerated. Beyond them the normal approximation is closer than the two printed
-// digits.
+// Up to these sizes distributions are enumerated. Beyond them the normal approximation is closer than the two printed digits.
 const (
 	exactPairs  = 200
 	exactPooled = 100

@@ -21,7 +21,6 @@ func QuantileRanks(n int, q, confidence float64) (lo, hi int, ok bool) {
 	return lo, hi, true
 }
 
-// binomialRank is the largest l ≥ 1 with P(Binomial(n, q) ≤ l−1) ≤ tail.
 func binomialRank(n int, q, tail float64) int {
 	logQ, logP := math.Log(q), math.Log1p(-q)
 	const far = 12 // standard deviations, beyond which a float64 shows nothing

@@ -13,7 +13,7 @@ import (
 //
 // Its test and its intervals agree: P is at most 1 − confidence exactly when Interval(confidence) excludes 1.
 type RatioTest struct {
-	// logs are the sorted logarithms of the ratios whose median is the estimate.
+	// sorted logarithms of the ratios; their median is the estimate
 	logs     []float64
 	null     *null
 	runs     int
@@ -146,7 +146,7 @@ func (t *RatioTest) Estimate() float64 {
 
 // P is the two-sided probability of such a difference if there is none.
 func (t *RatioTest) P() float64 {
-	atMost, _ := slices.BinarySearch(t.logs, math.SmallestNonzeroFloat64) // number of logs ≤ 0
+	atMost, _ := slices.BinarySearch(t.logs, math.SmallestNonzeroFloat64)
 	below, _ := slices.BinarySearch(t.logs, 0)
 	atLeast := len(t.logs) - below
 	return min(2*t.null.below(min(atMost, atLeast)), 1)

@@ -21,8 +21,8 @@ func exps(values ...float64) []float64 {
 	return out
 }
 
-// TestComparePairsTextbook uses the Hamilton depression scores of Hollander and Wolfe, example 3.1: P = 0.039 two-sided, an
-// estimate of −0.46, and −0.786 to −0.010 with 96.1 %.
+// Hamilton depression scores of Hollander and Wolfe, example 3.1: P = 0.039 two-sided, an estimate of −0.46, and −0.786 to
+// −0.010 with 96.1 %.
 func TestComparePairsTextbook(t *testing.T) {
 	before := exps(1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30)
 	after := exps(0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29)
@@ -39,8 +39,8 @@ func TestComparePairsTextbook(t *testing.T) {
 	}
 }
 
-// TestCompareGroupsTextbook uses the permeability constants of Hollander and Wolfe, example 4.1: P = 0.2544 two-sided, an
-// estimate of −0.305, and −0.76 to 0.15 with 96 %.
+// Permeability constants of Hollander and Wolfe, example 4.1: P = 0.2544 two-sided, an estimate of −0.305, and −0.76 to 0.15
+// with 96 %.
 func TestCompareGroupsTextbook(t *testing.T) {
 	term := exps(0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46)
 	early := exps(1.15, 0.88, 0.90, 0.74, 1.21)
@@ -88,7 +88,6 @@ func allSigns(d []float64) float64 {
 	return float64(extreme) / float64(int(1)<<n)
 }
 
-// allChoices is the model for CompareGroups.
 func allChoices(a, b []float64) float64 {
 	n, m := len(a)+len(b), len(b)
 	pooled := slices.Concat(a, b)
@@ -144,7 +143,7 @@ func TestRankTestsCountEverything(t *testing.T) {
 			d[i] = math.Log(b[i]) - math.Log(a[i])
 			for _, other := range d[:i] {
 				if math.Abs(other) == math.Abs(d[i]) {
-					return // With ties the test is more conservative.
+					return // with ties the test is more conservative
 				}
 			}
 			if d[i] == 0 {
@@ -157,7 +156,7 @@ func TestRankTestsCountEverything(t *testing.T) {
 	})
 }
 
-// TestTestAndIntervalAgree checks, with ties, zeros, few and many runs, that test and interval agree.
+// Runs are few and many, with ties and zeros.
 func TestTestAndIntervalAgree(t *testing.T) {
 	values := rapid.OneOf(rapid.SampledFrom([]float64{0, 0, 1, 2, 3, 5}), rapid.Float64Range(1e-100, 3)) // ratios that a float64 can hold
 	rapid.Check(t, func(t *rapid.T) {
@@ -194,7 +193,7 @@ func TestTestAndIntervalAgree(t *testing.T) {
 
 func same(a, b float64) bool { return a == b || near(a/b, 1, 1e-9) }
 
-// TestEstimateIgnoresOneWildRun shows what the ranks are for.
+// Ranks keep one wild run from moving the estimate.
 func TestEstimateIgnoresOneWildRun(t *testing.T) {
 	var a, b []float64
 	for i := range 12 {

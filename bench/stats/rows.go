@@ -10,7 +10,7 @@ import (
 
 // Latencies are a row's percentiles, from the merged histograms of all its runs.
 type Latencies struct {
-	// Hop and Instance are null if not measured.
+	// null if not measured
 	Hop      *record.Percentiles
 	Instance *record.InstancePercentiles
 }
@@ -94,7 +94,7 @@ func stageCosts(valid []record.Sample) []record.StageCost {
 		}
 		perNode := func(ns int64) float64 { return float64(ns) / 1e3 / float64(s.NodeRuns()) }
 		for _, stage := range profile.Stages() {
-			var ns int64 // of a stage without a sample
+			var ns int64 // 0 without a sample of the stage
 			for _, t := range s.CPU.Stages {
 				if t.Stage == string(stage) {
 					ns = t.NS
@@ -121,7 +121,7 @@ func stageCosts(valid []record.Sample) []record.StageCost {
 	return costs
 }
 
-// hotShare is the share of rows changed in all runs without touching an index; null if none was changed.
+// hotShare is over all runs; null if no row was changed.
 func hotShare(valid []record.Sample) *float64 {
 	var hot, changed int64
 	for _, s := range valid {
@@ -189,7 +189,6 @@ func collect(samples []record.Sample, get func(record.Sample) (float64, bool)) [
 	return values
 }
 
-// warnings is a list without duplicates, in the order of first appearance.
 type warnings []string
 
 func (w *warnings) add(texts ...string) {
@@ -200,7 +199,6 @@ func (w *warnings) add(texts ...string) {
 	}
 }
 
-// perNode returns the counter's median per node run, or null with a warning.
 func (w *warnings) perNode(valid []record.Sample, c Counter) *float64 {
 	values := collect(valid, c.PerNode)
 	if len(values) == 0 {

@@ -46,8 +46,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestRowSaysWhatIsMissing covers every reason for a missing figure. Each such row must pass the schema's check, which demands
-// a warning for a null.
+// Every reason for a missing figure must pass the schema's check, which demands a warning for a null.
 func TestRowSaysWhatIsMissing(t *testing.T) {
 	invalid := sample("fanout", "push", 10, 12, 2, 9e9, 9e9)
 	invalid.Valid, invalid.Warnings = false, []string{"run 2: the result was wrong"}
@@ -116,7 +115,7 @@ var comparison = stats.Comparison{
 	Push: "push", Pulls: []string{"pull:scan=app", "pull:scan=sql"}, Fanout: "fanout", Loop: "loop", LoopSize: 32,
 }
 
-// scenarioSamples has push read 3 rows per node at every size. pull reads half a row per existing node, at half the speed.
+// push reads 3 rows per node at every size. pull reads half a row per existing node, at half the speed.
 func scenarioSamples() []record.Sample {
 	var out []record.Sample
 	for run := 1; run <= 6; run++ {
@@ -169,7 +168,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsPairByRepetition removes a run of either side, and checks that the others are still compared with their neighbours.
+// Runs of either side are missing; the others must still be compared with their neighbours.
 func TestClaimsPairByRepetition(t *testing.T) {
 	var samples []record.Sample
 	for run := 1; run <= 4; run++ {

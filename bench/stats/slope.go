@@ -13,9 +13,9 @@ type Slope struct {
 	TheilSen float64
 	// LeastSquares is the slope of the least-squares line, StdErr its standard error, NaN with fewer than three points.
 	LeastSquares, StdErr float64
-	// N is the number of points.
+	// number of points
 	N int
-	// Warning is a limit of the result, or empty.
+	// a limit of the result
 	Warning string
 }
 

@@ -16,12 +16,12 @@ func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 func firstN(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
-		out[i] = float64((i*7)%n) + 1 // Out of order, to test the sorting.
+		out[i] = float64((i*7)%n) + 1 // out of order, to test the sorting
 	}
 	return out
 }
 
-// TestMedianIntervalTable compares ranks and coverages with printed tables of the sign test.
+// Printed tables of the sign test have these ranks and coverages.
 func TestMedianIntervalTable(t *testing.T) {
 	for _, c := range []struct {
 		n        int
@@ -71,7 +71,7 @@ func TestMedianIntervalOfFiveWarning(t *testing.T) {
 	}
 }
 
-// TestCoverageIsWhatItSays counts all 2^n ways in which n values fall below or above the median.
+// There are 2^n ways in which n values fall below or above the median.
 func TestCoverageIsWhatItSays(t *testing.T) {
 	for n := 1; n <= 16; n++ {
 		for _, confidence := range []float64{0.5, 0.9, 0.95, 0.99} {
@@ -83,7 +83,7 @@ func TestCoverageIsWhatItSays(t *testing.T) {
 			lo, hi := int(got.Lo), int(got.Hi)
 			covered := 0
 			for pattern := range 1 << n {
-				below := bits.OnesCount(uint(pattern)) // That many order statistics lie below the true median.
+				below := bits.OnesCount(uint(pattern)) // so many order statistics lie below the true median
 				if below > lo && below <= hi {
 					covered++
 				}
@@ -130,7 +130,7 @@ func TestPairedRatio(t *testing.T) {
 	}
 }
 
-// TestPairedRatioSurvivesDrift slows the machine down tenfold over the runs. Neighbouring runs are slowed alike.
+// The machine slows down tenfold over the runs. Neighbouring runs are slowed alike.
 func TestPairedRatioSurvivesDrift(t *testing.T) {
 	var a, b []float64
 	for i := range 8 {
@@ -173,7 +173,6 @@ func TestLogLogSlope(t *testing.T) {
 	}
 }
 
-// TestTheilSenIgnoresOneWildPoint shows why there are two slopes.
 func TestTheilSenIgnoresOneWildPoint(t *testing.T) {
 	x := []float64{1, 2, 4, 8, 16, 32, 64, 128}
 	y := slices.Clone(x)

@@ -19,7 +19,7 @@ type Trend struct {
 	P float64
 }
 
-// trendLeast is the number of values from which S is normal enough for a test at a few per cent.
+// From trendLeast values on, S is normal enough for a test at a few per cent.
 const trendLeast = 8
 
 // TrendOf tests whether values, in their order, rise or fall.

@@ -10,7 +10,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestTrendOfValuesThatWereCountedByHand compares the statistics with the formulas, for pairs counted by hand.
+// Pairs were counted by hand for the formulas.
 func TestTrendOfValuesThatWereCountedByHand(t *testing.T) {
 	// 28 pairs: (3,2) and (6,5) fall, none is tied. S = 26 − 2.
 	got, err := TrendOf([]float64{1, 3, 2, 4, 6, 5, 7, 8}, 0.95)
@@ -40,7 +40,7 @@ func TestTrendOfValuesThatWereCountedByHand(t *testing.T) {
 	}
 }
 
-// TestTrendHoldsItsLevel counts how often noise is called a trend, and how often the interval contains the slope.
+// Noise must be called a trend, and the interval contain the slope, about as often as promised.
 func TestTrendHoldsItsLevel(t *testing.T) {
 	tries := depth.Of(2000, 20_000)
 	r := rand.New(rand.NewPCG(4, 4))
@@ -95,7 +95,6 @@ func TestQuantileNeeds(t *testing.T) {
 	}
 }
 
-// TestQuantileRanksOfTheMedian compares the ranks with those of MedianInterval.
 func TestQuantileRanksOfTheMedian(t *testing.T) {
 	for _, n := range []int{6, 7, 20, 101, 1000} {
 		lo, hi, ok := QuantileRanks(n, 0.5, 0.95)
@@ -105,7 +104,6 @@ func TestQuantileRanksOfTheMedian(t *testing.T) {
 	}
 }
 
-// TestQuantileRanksHoldTheQuantile draws from a known distribution.
 func TestQuantileRanksHoldTheQuantile(t *testing.T) {
 	tries := depth.Of(2000, 20_000)
 	r := rand.New(rand.NewPCG(9, 9))

@@ -21,33 +21,33 @@ type Point struct {
 
 // Options of a fit. The zero Options are ready.
 type Options struct {
-	// Confidence of the intervals and bands. Zero: stats.Confidence.
+	// of the intervals and bands; zero: stats.Confidence
 	Confidence float64
-	// Resamples is the number of bootstrap fits. Zero: 1,000.
+	// number of bootstrap fits; zero: 1,000
 	Resamples int
-	// Seed is that of the draws: the same data and seed give the same fit.
+	// for the draws: the same data and seed give the same fit
 	Seed uint64
 }
 
 // Fit is a fitted law with its uncertainty.
 type Fit struct {
 	Law
-	// Points are the fitted runs.
+	// the fitted runs
 	Points []Point
-	// Error is the standard error of the residuals, per second: √(Σr² / (n − 3)).
+	// the standard error of the residuals, per second: √(Σr² / (n − 3))
 	Error float64
 	// Intervals of the parameters, of N* and of X(N*). Unbounded ends of the last two are +Inf.
 	LambdaIn, SigmaIn, KappaIn, PeakIn, HighestIn stats.Interval
-	// Determined means that the runs show κ above 0, and so a peak.
+	// the runs show κ above 0, and so a peak
 	Determined bool
-	// Warnings are limits of the fit, or reasons not to trust it.
+	// limits of the fit, or reasons not to trust it
 	Warnings []string
 
 	confidence float64
 	draws      []Law
 }
 
-// fewest is the number of values of N that the law's author asks for. (Guerrilla Capacity Planning, section 5.4.)
+// fewest is the number of values of N that the law's author requires. (Guerrilla Capacity Planning, section 5.4.)
 const fewest = 6
 
 // unfit is the probability below which deviations from the curve are not chance.
@@ -85,7 +85,6 @@ func FitLaw(points []Point, o Options) (*Fit, error) {
 	return f, nil
 }
 
-// check returns the different values of N, in order.
 func check(points []Point) ([]float64, error) {
 	var values []float64
 	most := 0.0
@@ -112,7 +111,6 @@ func check(points []Point) ([]float64, error) {
 	return values, nil
 }
 
-// draw makes the bootstrap fits.
 func (f *Fit) draw(o Options) {
 	random := rand.New(rand.NewPCG(o.Seed, 0x75736c))
 	draws := leverages(f.Points, f.Law)
@@ -154,7 +152,6 @@ func (f *Fit) Band(n float64) stats.Interval {
 	return f.interval(f.At(n), func(l Law) float64 { return l.At(n) })
 }
 
-// warn adds warnings about what the fit does not show.
 func (f *Fit) warn(values []float64) {
 	add := func(format string, args ...any) { f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...)) }
 	most := values[len(values)-1]

@@ -4,11 +4,11 @@ import "math"
 
 // Law is the Universal Scalability Law with its parameters.
 type Law struct {
-	// Lambda, λ > 0, is the throughput of one, per second.
+	// λ > 0, the throughput of one, per second
 	Lambda float64
-	// Sigma, σ ≥ 0, is the contention: the share of the work that is serial.
+	// σ ≥ 0, the contention: the share of the work that is serial
 	Sigma float64
-	// Kappa, κ ≥ 0, is the coherency: each pair's cost, as a share of one's work.
+	// κ ≥ 0, the coherency: each pair's cost, as a share of one's work
 	Kappa float64
 }
 

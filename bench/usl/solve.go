@@ -26,7 +26,6 @@ const negligible = 1e-7
 // near is the initial distance of a search from a bound, relative to the largest N/X.
 const near = 1e-3
 
-// solve finds the least-squares law. At least one throughput is above 0.
 func solve(points []Point) Law {
 	var (
 		best  Law
@@ -56,8 +55,8 @@ func squares(points []Point, l Law) (sum float64) {
 type problem struct {
 	points []Point
 	face   free
-	scale  float64 // the largest throughput, which scales thresholds
-	most   float64 // the largest N
+	scale  float64 // largest throughput, which scales thresholds
+	most   float64
 }
 
 func newProblem(points []Point, face free) *problem {
@@ -102,7 +101,7 @@ func (p *problem) each(x []float64, with func(residual float64, slopes []float64
 		i := 0
 		for k, is := range p.face {
 			if is {
-				slopes[i] = fitted * terms[k] / below // −dX/d ln(term): that of the residual
+				slopes[i] = fitted * terms[k] / below // −dX/d ln(term): the residual's
 				i++
 			}
 		}

@@ -25,7 +25,6 @@ func points(n, perS []float64) (out []usl.Point) {
 var (
 	// A Sun SPARCcenter 2000 in the SPEC SDM91 benchmark, October 1994.
 	specsdm91 = points([]float64{1, 18, 36, 72, 108, 144, 216}, []float64{64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2})
-	// A ray tracer on an SGI Origin 2000.
 	raytracer = points([]float64{1, 4, 8, 12, 16, 20, 24, 28, 32, 48, 64}, []float64{20, 78, 130, 170, 190, 200, 210, 230, 260, 280, 310})
 	// Made with σ = κ = 0.02 and λ = 1, to four digits.
 	made = points([]float64{1, 2, 4, 6, 8, 10}, []float64{1, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557})
@@ -77,9 +76,8 @@ func TestPublishedFits(t *testing.T) {
 	near(t, "made: peak", f.Peak(), 7, 0.05)
 }
 
-// TestIntervalsResemblePublishedOnes compares our intervals with those that the R package computes from the curvature at the
-// minimum: raytracer's σ in [0.033677, 0.081864] and λ in [17.868, 25.829]. Its κ has a negative lower end, which ours cannot
-// have.
+// The R package computes intervals from the curvature at the minimum: raytracer's σ in [0.033677, 0.081864] and λ in [17.868,
+// 25.829]. Its κ has a negative lower end, which ours cannot have.
 func TestIntervalsResemblePublishedOnes(t *testing.T) {
 	f := fit(t, raytracer, usl.Options{Seed: 1})
 	for _, c := range []struct {
@@ -98,7 +96,7 @@ func TestIntervalsResemblePublishedOnes(t *testing.T) {
 	near(t, "κ's upper end", f.KappaIn.Hi, 0.000214, 0.00015)
 }
 
-// TestExactLawsAreFound fits noiseless points of laws of all kinds, those at the bounds included.
+// Noiseless points are of laws of all kinds, those at the bounds included.
 func TestExactLawsAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		law := usl.Law{
@@ -126,7 +124,6 @@ func TestExactLawsAreFound(t *testing.T) {
 	})
 }
 
-// noisy returns runs of a law with a relative noise of spread.
 func noisy(law usl.Law, values []float64, runs int, spread float64, r *rand.Rand) (out []usl.Point) {
 	for _, n := range values {
 		for range runs {
@@ -136,7 +133,7 @@ func noisy(law usl.Law, values []float64, runs int, spread float64, r *rand.Rand
 	return out
 }
 
-// TestIntervalsCover counts how often the intervals contain the true value.
+// The intervals must contain the true value about as often as promised.
 func TestIntervalsCover(t *testing.T) {
 	law := usl.Law{Lambda: 1000, Sigma: 0.05, Kappa: 0.002}
 	tries := depth.Of(40, 400)
@@ -173,7 +170,7 @@ func TestIntervalsCover(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	law := usl.Law{Lambda: 1000, Sigma: 0.1, Kappa: 0.0005} // with a peak at 42
+	law := usl.Law{Lambda: 1000, Sigma: 0.1, Kappa: 0.0005}
 	for name, c := range map[string]struct {
 		data []usl.Point
 		want string

@@ -9,7 +9,7 @@ import (
 )
 
 // Check compares the machine's counters with what they count, and its state with the promised bounds, and reports every
-// difference. It takes time linear in what is held: it is for tests and simulators.
+// difference. It takes linear time: it is for tests and simulators.
 func (m *Machine) Check() error {
 	var errs []error
 	must := func(ok bool, format string, args ...any) {

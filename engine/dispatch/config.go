@@ -21,15 +21,15 @@ type Config struct {
 	Pending    int // held tasks beyond Slots + Prefetch, if completions outrun commits; at least 1
 	Queue      int // submissions waiting or in flight; at least 1
 
-	MaxDeliveries int // of an attempt; beyond it the attempt fails as WorkerDied; at least 1
+	MaxDeliveries int // of an attempt, which then fails as WorkerDied; at least 1
 
 	Lease time.Duration // of a task; renewed after a third; at least 3 ms
 	Grace time.Duration // for a task to return after its node's timeout, or after Cancel; zero: unlimited
 	Poll  time.Duration // between two claims on an idle shard; positive
 	Sweep time.Duration // between two sweeps of a shard; positive
 
-	// Notify reports that the store can notify other engines: they are woken when ready work exceeds this engine's capacity, at
-	// most once in NotifyEvery.
+	// Notify reports that the store can notify other engines: of ready work beyond this engine's capacity, at most once in
+	// NotifyEvery.
 	Notify      bool
 	NotifyEvery time.Duration // zero: one at a time
 
@@ -70,7 +70,6 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// commitsPerShard bounds the commits of one shard in flight.
 func (c Config) commitsPerShard() int {
 	if c.Batch == 1 {
 		return c.Committers

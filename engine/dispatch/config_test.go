@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestMain makes rapid run longer histories, unless flags say otherwise.
+// Rapid runs longer histories, unless flags say otherwise.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	set := map[string]bool{}

@@ -7,7 +7,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// decide makes every command that the state allows, in a fixed order.
 func (m *Machine) decide(now time.Time) {
 	if m.draining && !m.late && !now.Before(m.until) {
 		m.endDrain()
@@ -26,8 +25,7 @@ func (m *Machine) decide(now time.Time) {
 	}
 }
 
-// endDrain handles the end of a drain's time. It drops and reports what a failing store did not take; the next holder of the
-// lease runs it again.
+// endDrain drops and reports what a failing store did not take; the next holder of the lease runs it again.
 func (m *Machine) endDrain() {
 	m.late = true
 	for _, t := range m.tasks.byAge(func(t *task) bool { return t.state == running && !t.lost }) {
@@ -99,7 +97,7 @@ func (m *Machine) renewLeases(now time.Time) {
 }
 
 // shorten makes the leases of tasks with dead workers end after their pauses: a later claim redelivers them. Those of one call
-// use the longest of their pauses.
+// use their longest pause.
 func (m *Machine) shorten(now time.Time, s *shard) bool {
 	n := min(len(s.shortening), renewBatch)
 	if n == 0 {
@@ -115,7 +113,6 @@ func (m *Machine) shorten(now time.Time, s *shard) bool {
 	return true
 }
 
-// renewals takes the next leases to renew that are still held.
 func (m *Machine) renewals(s *shard) []*task {
 	var tasks []*task
 	for len(s.renew) > 0 && len(tasks) < renewBatch {
@@ -141,7 +138,7 @@ func (m *Machine) taskCapacity() int {
 		slots+m.cfg.Pending-m.tasks.count-m.reserved))
 }
 
-// reservedCapacity estimates the capacity that the offered completions need for their successors.
+// reservedCapacity estimates what the successors of the offered completions need.
 func (m *Machine) reservedCapacity() int {
 	sum := 0
 	for i := range m.shards {
@@ -155,8 +152,8 @@ func (s *shard) expected(n int) int {
 	return min((n*s.yieldTasks+s.yieldOf-1)/s.yieldOf, n)
 }
 
-// hasEnoughReady reports that more than half of Prefetch waits for a slot: then capacity can accumulate, so that one claim fills
-// it, not one claim for each free slot.
+// hasEnoughReady reports that more than half of Prefetch waits for a slot: capacity can accumulate, so that one claim fills it,
+// not one for each free slot.
 func (m *Machine) hasEnoughReady() bool { return m.ready.len() > m.cfg.Prefetch/2 }
 
 func (m *Machine) needsClaim(s *shard, now time.Time, overdue bool) bool {
@@ -171,8 +168,8 @@ func (s *shard) pollDue(now time.Time) bool {
 }
 
 // claim looks for work: first, with overdue, on shards not claimed from for long; later where work is known and nothing better
-// uses the capacity. If none is known, claims take half the capacity, since what a commit makes ready needs the other half, or it
-// would have to be claimed as well. Every shard that wants work gets an equal part, and at least one.
+// uses the capacity. If no work is known, claims take half the capacity: what a commit makes ready needs the other half, or it
+// would need a claim as well. Every shard that wants work gets an equal part, and at least one.
 func (m *Machine) claim(now time.Time, overdue bool) {
 	room, want := m.taskCapacity(), 0
 	known := false
@@ -206,7 +203,7 @@ func (m *Machine) claim(now time.Time, overdue bool) {
 	}
 }
 
-// speculativeCapacity bounds claims without known work: half the capacity, and with the claims in flight no more than half of all
+// speculativeCapacity bounds claims without known work: half the capacity, and with the claims in flight at most half of all
 // that the engine may hold.
 func (m *Machine) speculativeCapacity(room int) int {
 	free := (m.cfg.Slots + m.cfg.Prefetch + 1) / 2
@@ -218,7 +215,7 @@ func (m *Machine) speculativeCapacity(room int) int {
 	return max(0, min((room+1)/2, free))
 }
 
-// write commits completions and submissions, lane after lane, as far as committers are free and the lanes do not linger.
+// write commits completions and submissions, lane after lane, while committers are free and the lanes do not linger.
 func (m *Machine) write(now time.Time) {
 	lanes := 2 * m.cfg.Shards
 	for busy := true; busy; {
@@ -235,7 +232,7 @@ func (m *Machine) write(now time.Time) {
 	}
 }
 
-// lingerMax bounds the linger of a write: several times the duration of a large one on a busy server.
+// lingerMax is several times the duration of a large write on a busy server.
 const lingerMax = 20 * time.Millisecond
 
 // endsLinger reports whether to write n members of a lane now, though more could share the transaction after another write's
@@ -311,10 +308,10 @@ func (m *Machine) submit(now time.Time, s *shard) bool {
 	return true
 }
 
-// share returns how many tasks a write of n members may lease: an equal part of the capacity for each write that may start before
-// its answer, and at least one for each member while capacity lasts. If it took everything, the other writes' successors would
-// need claims, which cost as much again. With a backlog, claims need capacity too: then half of it is shared, but the write gets
-// what its members are expected to make ready, or one, to learn if there is more.
+// share returns how many tasks a write of n members may lease: an equal part of the capacity for each write that may start
+// before its answer, and at least one for each member while capacity lasts. If it took everything, the other writes' successors
+// would need claims, which cost as much again. With a backlog, claims need capacity too: then half of it is shared. The write
+// still gets what its members are expected to make ready, or one, to learn if there is more.
 func (m *Machine) share(s *shard, n int) int {
 	room, others := m.taskCapacity(), 0
 	if m.cfg.Batch == 1 {
@@ -333,7 +330,6 @@ func (m *Machine) share(s *shard, n int) int {
 	return min(room, max(n, (room+parts-1)/parts))
 }
 
-// backlog reports that work is ready which only a claim brings.
 func (m *Machine) backlog() bool {
 	for i := range m.shards {
 		if m.shards[i].backlog {
@@ -360,10 +356,8 @@ func (m *Machine) sweep(now time.Time) {
 	}
 }
 
-// notify notifies other engines of work beyond this engine's capacity.
 func (m *Machine) notify(now time.Time) {
-	// Capacity that calls in flight may still use counts as free: they may bring nothing, and then this engine claims the ready
-	// work.
+	// Capacity that calls in flight may still use counts as free: if they bring nothing, this engine claims the ready work.
 	full := m.draining || m.cfg.Slots+m.cfg.Prefetch <= m.slots()+m.ready.len() || m.hasEnoughReady()
 	for i := range m.shards {
 		if s := &m.shards[i]; s.wake && full && s.more {
@@ -397,13 +391,12 @@ func (m *Machine) send(now time.Time, c *call, cmd Call) {
 	m.do(cmd)
 }
 
-// dropCompletion drops a completion that the store did not take before the drain's end.
 func (m *Machine) dropCompletion(t *task) {
 	m.report(fmt.Errorf("%s: its completion was not committed before the engine had to stop; it will be run again", describe(t.task)))
 	m.remove(t)
 }
 
-// Next returns when Step must be called at the latest without an event; zero if never. It is later than the last Step.
+// Next returns when Step must be called at the latest without an event, always later than the last Step; zero: never.
 func (m *Machine) Next() time.Time {
 	var next time.Time
 	by := func(t time.Time) {
@@ -434,8 +427,8 @@ func (m *Machine) Next() time.Time {
 	return next
 }
 
-// nextOf passes the times of one shard to by: of claims only with capacity, and for a backlog only with spare capacity. Lanes
-// that wait for a reply, a slot or a committer have none: an event frees them.
+// nextOf passes the times of one shard to by: of claims only with capacity, and for a backlog only with spare capacity. An
+// event frees lanes that wait for a reply, a slot or a committer: these have no time.
 func (m *Machine) nextOf(s *shard, room, spare bool, by func(time.Time)) {
 	if room && !s.claiming && m.claims < m.cfg.Committers {
 		at := s.poll

@@ -1,8 +1,8 @@
 // Package dispatch decides what an engine does next: which tasks start, which completions share a commit, when to claim work,
 // which leases to renew. It acts on nothing itself.
 //
-// A Machine is a state machine without goroutine, clock or randomness. Its owner passes it the time and events, and executes its
-// commands:
+// A Machine is a state machine without goroutine, clock or randomness. Its owner passes it the time and events, and executes
+// its commands:
 //
 //	for {
 //		commands := machine.Step(now, events...)  // decide
@@ -22,25 +22,25 @@
 //	               └───────────┴──► lost (lease expired, instance ended, drained)
 //
 // A reply grants a task: that of a claim, or of the commit or submission that made it ready, so that a sequential hop needs no
-// poll. The task waits for a slot, runs, and its completion is offered to the next commit of its shard. A completion whose commit
-// failed is offered again until it succeeds: its token lets the store recognise a repetition. A completion that the store refuses
-// is replaced, once, by a failure that says so; otherwise the task would be delivered and refused for ever. A sleep is granted
+// poll. The task waits for a slot, runs, and its completion is offered to the next commit of its shard. A completion whose
+// commit failed is offered again until it succeeds: its token lets the store recognise a repetition. A completion that the
+// store refuses is replaced, once, by a failure; otherwise the task would be delivered and refused for ever. A sleep is granted
 // when it is due, and offered at once.
 //
 // # Poison
 //
 // An attempt may kill every holder: then its lease expires, and another engine gets it. Each task carries its number of
 // deliveries. Beyond MaxDeliveries it does not run, but is offered with a failure of type WorkerDied, which retry and except
-// match like any other; a retry is a new attempt with its own count. A worker that dies while its engine lives (Done.Died) is the
-// same case: the lease is shortened to a pause, after which a claim delivers the attempt again, here or elsewhere; after the last
-// delivery the failure is offered at once. What a draining engine returns was no delivery.
+// match like any other; a retry is a new attempt with its own count. A worker that dies while its engine lives (Done.Died) is
+// the same case: the lease is shortened to a pause, after which a claim delivers the attempt again, here or elsewhere. After
+// the last delivery the failure is offered at once. What a draining engine returns was no delivery.
 //
 // # Abandoned tasks
 //
 // A task is to return when its node's timeout passes, or when it is cancelled. If it has not after another Grace, it is
 // abandoned. After a timeout, a Timeout failure is offered in its place, which fences it like any completion, and the task is
-// cancelled. Its slot is free, unless as many tasks as slots are abandoned already: further ones keep their slots. So a task that
-// hangs costs others nothing, and at most twice Slots tasks run.
+// cancelled. Its slot is free, unless as many tasks as slots are abandoned already. So a task that hangs costs others nothing,
+// and at most twice Slots tasks run.
 //
 // # Bounds
 //
@@ -55,31 +55,32 @@
 // # Group commit
 //
 // What is offered during a shard's commit goes with the next one, up to Batch and BatchBytes. On an idle engine a completion is
-// committed at once. But a commit that is small compared with the writes in flight lingers until one of them is answered, and
-// grows: a store that may serve other engines too should not spend a write on it. Each write that goes first doubles its weight,
-// and it goes after 20 ms in any case. After a failed commit the next one takes half as many, so that a completion that cannot be
-// committed ends up alone.
+// committed at once. A commit that is small compared with the writes in flight lingers until one of them is answered, and
+// grows: a store that may serve other engines too should not spend a write on it. Each write that goes first doubles its
+// weight, and it goes after 20 ms in any case. After a failed commit the next one takes half as many, so that a completion that
+// cannot be committed ends up alone.
 //
 // # Leases
 //
-// A lease is renewed when a third of its time has passed, all of a shard in one call. A task whose lease is lost, or has expired
-// on the local clock (which is never behind the store's), is cancelled, and its result is dropped. An offered completion is kept
-// when the lease expires: the token decides.
+// A lease is renewed when a third of its time has passed, all of a shard in one call. A task whose lease is lost, or has
+// expired on the local clock (which is never behind the store's), is cancelled, and its result is dropped. An offered
+// completion is kept when the lease expires: the token decides.
 //
 // # Clocks
 //
-// Clocks of different machines are never compared. The store counts a lease on its clock from the grant; the machine counts it on
-// the engine's from before the request. At equal rates the engine's view ends first, by the duration of the request. No margin is
-// added: an engine whose clock is slower by the part r relies on a lease of length L for r·L too long, less that duration; for 10
-// s and 100 ppm that is 1 ms. Disciplined clocks may differ by up to 500 ppm; a suspended machine is like a stopped clock.
+// Clocks of different machines are never compared. The store counts a lease on its clock from the grant; the machine counts it
+// on the engine's from before the request. At equal rates the engine's view ends first, by the duration of the request. No
+// margin is added: an engine whose clock is slower by the part r relies on a lease of length L for r·L too long, less that
+// duration; for 10 s and 100 ppm that is 1 ms. Disciplined clocks may differ by up to 500 ppm; a suspended machine is like a
+// stopped clock.
 //
-// The consequence: if no renewal gets through for the rest of a lease, two engines may run the same attempt for that long (I11 in
-// the strict sense). The token still decides in the store which completion counts, by no clock (I3), also if a clock jumps. An
-// action that must not run twice at once must ensure that itself, as it must when an attempt is cut off and runs on. A faster
-// clock only costs an earlier renewal.
+// The consequence: if no renewal gets through for the rest of a lease, two engines may run the same attempt for that long (I11
+// in the strict sense). The token still decides in the store which completion counts, by no clock (I3), also if a clock jumps.
+// An action that must not run twice at once must ensure that itself, as it must when an attempt is cut off and runs on. A
+// faster clock only costs an earlier renewal.
 //
-// The simulation (package sim/world) lets engines' clocks deviate by up to 200 ppm, and reports a violation if two engines hold a
-// run for longer than 250 ppm of a lease; if the store's clock jumps, it only checks the tokens.
+// The simulation (package sim/world) lets engines' clocks deviate by up to 200 ppm, and reports a violation if two engines hold
+// a run for longer than 250 ppm of a lease. If the store's clock jumps, it only checks the tokens.
 //
 // # Claiming work
 //

@@ -20,7 +20,7 @@ type Ticket uint64
 // Event is an input of the machine.
 type Event interface{ event() }
 
-// Submit passes a new instance. The machine answers it once, with an Answer.
+// Submit passes a new instance. The machine answers it with one Answer.
 type Submit struct {
 	Ticket     Ticket
 	Submission backend.Submission
@@ -29,15 +29,15 @@ type Submit struct {
 // Forget withdraws a submission that nobody waits for. In flight it may still be stored; it is not repeated and not answered.
 type Forget struct{ Ticket Ticket }
 
-// Done reports that a started task has ended and its slot is free. It may be passed by address, which needs no allocation: Step
-// does not keep it.
+// Done reports that a started task has ended and its slot is free. Step does not keep it, so it may be passed by address,
+// without an allocation.
 type Done struct {
 	Task    TaskID
 	Result  json.RawMessage // unless Failure is set
 	Failure *plan.Failure
 
-	// Died reports that the worker died, so that the outcome is unknown. The attempt is redelivered after RetryPause, as if this
-	// engine had died, or fails with Failure if no delivery is left.
+	// Died reports that the worker died, so that the outcome is unknown. The attempt is redelivered after RetryPause, as if
+	// this engine had died, or fails with Failure if no delivery is left.
 	Died       bool
 	RetryPause time.Duration
 }
@@ -85,8 +85,8 @@ const (
 // Command is an output of the machine.
 type Command interface{ command() }
 
-// Call requests a call of the backend, with its method's arguments; the others are empty. A Reply reports its end. Slices belong
-// to the executor.
+// Call requests a call of the backend, with its method's arguments; the others are empty. A Reply reports its end. Slices
+// belong to the executor.
 type Call struct {
 	ID          CallID
 	Op          Op
@@ -97,7 +97,7 @@ type Call struct {
 	Grant       backend.Grant
 }
 
-// Start requests that a task runs; Done reports its end. It points to memory that the next Step reuses: the executor copies it.
+// Start requests that a task runs; Done reports its end. The next Step reuses the memory, so the executor copies it.
 type Start struct {
 	ID   TaskID
 	Task backend.Task
@@ -107,7 +107,7 @@ type Start struct {
 type Cancel struct {
 	ID      TaskID
 	Cause   error
-	Instead *backend.Completion // offered in its place; nil: nothing is
+	Instead *backend.Completion // offered in its place; nil: nothing
 }
 
 // Failed reports that the machine ends an attempt that has no delivery left.

@@ -12,8 +12,8 @@ import (
 	"pulley/engine/dispatch"
 )
 
-// The owner of a machine tells it what happened, and carries out what it answers. A test needs neither a clock nor a store: here a
-// claim finds two tasks for one slot.
+// The owner of a machine passes it events, and executes its commands. A test needs neither a clock nor a store: here a claim
+// finds two tasks for one slot.
 func ExampleMachine() {
 	m, err := dispatch.New(dispatch.Config{
 		Owner: "a", Shards: 1, Slots: 1, Prefetch: 1, Batch: 16, BatchBytes: 1 << 20, Committers: 1, Pending: 1, Queue: 1, MaxDeliveries: 3,

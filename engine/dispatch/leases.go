@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// cohort is a linked list of tasks whose leases end together, since one reply granted or renewed them. They are in the order in
-// which they joined.
+// cohort is a linked list of tasks whose leases end together, since one reply granted or renewed them, in the order in which
+// they joined.
 type cohort struct {
 	id          uint64
-	check       time.Time // when to renew the leases or, once that is under way, to drop the tasks
+	check       time.Time // when to renew the leases or, during the renewal, to drop the tasks
 	expires     time.Time
 	first, last *task
-	place       int // in the heap
+	place       int
 }
 
 // watch schedules the renewal of a task's lease. The task joins the newest cohort if its lease ends at the same time.
@@ -56,7 +56,6 @@ func (m *Machine) unwatch(t *task) {
 	}
 }
 
-// limit sets when a running task is abandoned; zero: never.
 func (m *Machine) limit(t *task, until time.Time) {
 	if t.place >= 0 {
 		heap.Remove(&m.deadlines, t.place)
@@ -67,7 +66,6 @@ func (m *Machine) limit(t *task, until time.Time) {
 	}
 }
 
-// checkLeases abandons overdue tasks, renews leases, and drops tasks with expired leases.
 func (m *Machine) checkLeases(now time.Time) {
 	for len(m.deadlines) > 0 && !now.Before(m.deadlines[0].deadline) {
 		t := m.deadlines[0]
@@ -96,8 +94,7 @@ func (m *Machine) checkLeases(now time.Time) {
 	}
 }
 
-// expire drops a task whose lease has expired. A completion stays: if nobody has leased the run since, its token is still
-// current.
+// expire drops a task whose lease has expired. A completion stays: if nobody has leased the run since, its token is current.
 func (m *Machine) expire(t *task) {
 	m.unwatch(t)
 	if t.state != offered && t.state != committing {

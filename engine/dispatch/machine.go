@@ -30,13 +30,12 @@ const (
 	DiedType    = "WorkerDied"    // the attempt was delivered MaxDeliveries times and never ended
 )
 
-// handBack is the lease that returns a task: it is due at once, and the delivery does not count.
+// handBack is the lease that returns a task: due at once, without counting the delivery.
 const handBack time.Duration = 0
 
 // redeliveryPauseMin is the least pause before a redelivery: a store must tell its lease from a returned one.
 const redeliveryPauseMin = time.Millisecond
 
-// renewBatch bounds the leases of one renewal.
 const renewBatch = 1000
 
 // Machine is the state machine of the package comment. It is not safe for concurrent use.
@@ -45,26 +44,26 @@ type Machine struct {
 	shards []shard
 
 	tasks     table             // held, and running ones with a lost lease
-	held      map[uuid.UUID]int // number of tasks by instance; never zero
-	abandoned map[TaskID]bool   // tasks that do not return after their cancellation
+	held      map[uuid.UUID]int // tasks by instance; never zero
+	abandoned map[TaskID]bool   // they do not return after their cancellation
 	ready     waitingTasks
 	leases    byTime[*cohort] // by next check
-	newest    *cohort         // that a task joined last
-	cohorts   uint64          // so far
-	deadlines byTime[*task]   // of running tasks
+	newest    *cohort         // the cohort that a task joined last
+	cohorts   uint64
+	deadlines byTime[*task] // of running tasks
 	subs      map[Ticket]*submission
 	calls     map[CallID]*call
 
-	running  int // with the abandoned tasks that keep a slot at most Slots
+	running  int // at most Slots, with the abandoned tasks that keep a slot
 	reserved int // node runs that grants in flight may still bring
 	writes   int // commits and submissions in flight, ≤ Committers
-	writing  int // completions and submissions in them
-	sent     int // writes so far
+	writing  int
+	sent     int
 	claims   int // in flight, ≤ Committers
 
 	nextCall CallID
 
-	// Where each round starts, so that every shard has its turn.
+	// Rounds start here, so that every shard has its turn.
 	nextLane, nextClaim, nextSweep int
 
 	sweeping, notifying, notifyDue bool
@@ -75,16 +74,16 @@ type Machine struct {
 	until                          time.Time // of the drain
 
 	out    []Command
-	starts []Start // that out refers to
+	starts []Start
 }
 
 type shard struct {
 	index      int
 	held       int
-	offered    fifo[*task]       // completions waiting for a commit
-	subs       fifo[*submission] // waiting submissions
-	renew      []*task           // leases to renew; some may have ended since
-	release    []backend.Lease   // leases to return
+	offered    fifo[*task] // waiting for a commit
+	subs       fifo[*submission]
+	renew      []*task // leases to renew; some may have ended since
+	release    []backend.Lease
 	shortening []shorteningLease
 
 	committing                     int
@@ -94,23 +93,22 @@ type shard struct {
 
 	commits, submits lane
 
-	more          bool      // work may be ready there
-	wake          bool      // and others were not notified yet
-	claimAnswered bool      // a claim was answered: more is certain
+	more          bool      // work may be ready
+	wake          bool      // work may be ready, and others were not notified yet
+	claimAnswered bool      // more is certain: a claim was answered
 	backlog       bool      // the last reply reported more
 	due           time.Time // when a task becomes due; zero: unknown
 	poll          time.Time // when to claim in any case
 
 	sweepAt time.Time
 
-	// How many tasks the last commit brought for how many completions: an estimate for the offered completions, whose capacity is
-	// kept from claims.
+	// Tasks that the last commit brought, for how many completions. They estimate the successors of offered completions, whose
+	// capacity claims leave free.
 	yieldTasks, yieldOf int
 
 	commitPause, submitPause, claimPause, renewPause, sweepPause pause
 }
 
-// shorteningLease is the lease of a dead worker's task, which is to end after a pause.
 type shorteningLease struct {
 	lease backend.Lease
 	pause time.Duration
@@ -118,9 +116,9 @@ type shorteningLease struct {
 
 // lane is the sequence of a shard's commits, or of its submissions.
 type lane struct {
-	passed   int       // writes that went first while it lingered
-	passedAt int       // value of sent then
-	until    time.Time // end of its linger; zero: it does not linger
+	passed   int // writes that went first while it lingered
+	passedAt int
+	until    time.Time // end of its linger; zero: none
 }
 
 type state uint8
@@ -132,7 +130,6 @@ const (
 	committing              // its completion is in flight
 )
 
-// task is a leased node run.
 type task struct {
 	id      TaskID
 	shard   *shard
@@ -141,14 +138,14 @@ type task struct {
 	held    bool // in the machine's table
 	lost    bool // no longer held: its result is dropped
 	refused bool
-	result  json.RawMessage // that was offered
+	result  json.RawMessage // the offered one
 	failure *plan.Failure
 
 	cohort         *cohort // nil: not watched
-	before, behind *task   // in the cohort
+	before, behind *task
 
 	deadline time.Time // when the running task is abandoned; zero: never
-	place    int       // in deadlines; -1: none
+	place    int
 }
 
 type submission struct {
@@ -158,18 +155,17 @@ type submission struct {
 	err       error // of the last try
 }
 
-// call is a call in flight.
 type call struct {
 	op      Op
 	shard   *shard
-	max     int // tasks that its grant may bring
+	max     int
 	sent    time.Time
 	tasks   []*task
 	subs    []*submission
-	release int // returned leases
+	release int
 
 	shortened int       // leases that end after a pause
-	until     time.Time // their end
+	until     time.Time // when these end
 }
 
 // New makes a machine. It fails if the configuration is out of its bounds.
@@ -308,7 +304,6 @@ func (m *Machine) handleDone(ev *Done) {
 	}
 }
 
-// handleWorkerDeath redelivers or fails an attempt whose worker died.
 func (m *Machine) handleWorkerDeath(t *task, ev *Done) {
 	if t.task.Deliveries >= m.cfg.MaxDeliveries {
 		m.fail(t, t.task.Deliveries, ev.Failure)
@@ -354,7 +349,7 @@ func (t *task) completion() backend.Completion {
 	}
 }
 
-// timeout returns how long the task may run; zero: unlimited.
+// Zero: unlimited.
 func timeout(t backend.Task) time.Duration {
 	if t.Program == nil {
 		return 0
@@ -369,7 +364,7 @@ func position(t backend.Task) ir.Pos {
 	return t.Program.Graph().Nodes[t.Lease.Key.Run.Node].Pos
 }
 
-// abandonTask abandons a task that should have returned. Nothing can end it, so it runs on.
+// Nothing can end the task, so it runs on.
 func (m *Machine) abandonTask(t *task) {
 	m.running--
 	m.abandoned[t.id] = true
@@ -385,10 +380,9 @@ func (m *Machine) abandonTask(t *task) {
 	m.do(Cancel{ID: t.id, Cause: ErrOverdue, Instead: &instead})
 }
 
-// slots returns how many are taken. Abandoned tasks take none until they outnumber the slots.
+// slots counts taken ones. Abandoned tasks take none until they outnumber the slots.
 func (m *Machine) slots() int { return m.running + max(0, len(m.abandoned)-m.cfg.Slots) }
 
-// drain stops taking work and returns what has not started.
 func (m *Machine) drain(until time.Time) {
 	if m.draining {
 		if until.Before(m.until) {
@@ -438,7 +432,6 @@ func (m *Machine) adopt(now time.Time, tasks []backend.Task) {
 	}
 }
 
-// renewAt returns when a third of the lease has passed.
 func (m *Machine) renewAt(t *task) time.Time { return t.task.Expires.Add(-m.cfg.Lease / 3 * 2) }
 
 func (m *Machine) lose(t *task, cause error) {
@@ -456,7 +449,7 @@ func (m *Machine) lose(t *task, cause error) {
 	}
 }
 
-// abandon cancels a running task. It keeps its slot until it has ended, or for Grace.
+// abandon cancels a running task, which keeps its slot until it ends, or for Grace.
 func (m *Machine) abandon(t *task, cause error) {
 	if t.lost {
 		return

@@ -15,12 +15,12 @@ import (
 	"pulley/internal/depth"
 )
 
-// world is a machine, a minimal store, and everything on the way between them. Each applied completion makes the instance's next
-// run ready, for steps runs.
+// world is a machine, a minimal store, and everything on the way between them. Each applied completion makes the instance's
+// next run ready, for steps runs.
 type world struct {
 	t     *rapid.T
 	m     *Machine
-	model *Machine // receives the same, must answer the same
+	model *Machine // receives the same events, must give the same commands
 	cfg   Config
 	now   time.Time
 
@@ -37,13 +37,11 @@ type world struct {
 	stopped   bool
 }
 
-// flight is a call on its way to the store, or a reply on its way back.
 type flight struct {
 	call  Call
 	reply *Reply // nil: the store has not seen the call
 }
 
-// row is a node run in the store.
 type row struct {
 	key     backend.Key
 	token   int64
@@ -97,7 +95,6 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-// step passes events to both machines and executes what takes no time.
 func (w *world) step(events ...Event) {
 	w.t.Helper()
 	commands := slices.Clone(w.m.Step(w.now, events...))
@@ -122,7 +119,7 @@ func (w *world) step(events ...Event) {
 	}
 	most := w.cfg.Slots
 	if w.cfg.Grace > 0 {
-		most *= 2 // with abandoned tasks
+		most *= 2
 	}
 	if len(w.running) > most {
 		w.t.Fatalf("%d tasks run in %d slots", len(w.running), w.cfg.Slots)
@@ -182,15 +179,15 @@ func (w *world) call(c Call) {
 	w.calls = append(w.calls, &flight{call: c})
 }
 
-// believed compares the machine's view of its leases with the store: a lease that seems to last longer is also another engine's
-// (I11). An offered completion may be late: its token decides.
+// A lease that the machine believes to last longer than in the store is also another engine's (I11). An offered completion may
+// be late: its token decides.
 func (w *world) believed() {
 	w.t.Helper()
 	for _, t := range w.m.tasks.byAge(func(t *task) bool { return !t.lost && t.state < offered }) {
 		r := w.find(t.task.Lease.Key)
 		until := r.expires
 		if r.token != t.task.Lease.Token {
-			until = w.now // another has it
+			until = w.now
 		}
 		if !r.done && t.task.Expires.After(until) {
 			w.t.Fatalf("I11: %+v seems to be held until %v, and is until %v", t.task.Lease, t.task.Expires, until)
@@ -299,7 +296,7 @@ func (w *world) end(id uuid.UUID) {
 	w.step(Ended{Instances: []backend.Instance{{ID: id, Status: backend.Canceled}}})
 }
 
-// arrive makes the store execute a call, whose answer is then on its way.
+// The answer is then on its way.
 func (w *world) arrive() {
 	if len(w.calls) == 0 {
 		return
@@ -334,7 +331,6 @@ func (w *world) reply(how string) {
 	w.step(reply)
 }
 
-// finish ends a task; died: by its worker's death.
 func (w *world) finish(died bool) {
 	if len(w.running) == 0 {
 		return
@@ -357,7 +353,8 @@ func (w *world) pass(d time.Duration) {
 	w.step()
 }
 
-// comeToRest runs the world without faults while there is something to do, and reports whether everything ended within the bound.
+// comeToRest runs the world without faults while there is something to do, and reports whether everything ended within the
+// bound.
 func (w *world) comeToRest(over func() bool) bool {
 	for range 2000 {
 		switch {
@@ -390,8 +387,7 @@ func (w *world) allDone() bool {
 	return len(w.rows) == steps*len(w.instances)
 }
 
-// TestMachineKeepsItsPromises drives a machine through random histories with every fault of a store, and then without faults:
-// everything must end, exactly once.
+// Random histories have every fault of a store, and then none: everything must end, exactly once.
 func TestMachineKeepsItsPromises(t *testing.T) {
 	depth.Checks(t, 100, 3000)
 	rapid.Check(t, func(t *rapid.T) {

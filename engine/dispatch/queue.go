@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// fifo is a queue that reuses its memory.
 type fifo[T any] struct {
 	items []T
 	head  int
@@ -55,10 +54,10 @@ func (q *fifo[T]) compact() {
 // is lost: searching for it would cost more than the rest of its removal.
 type waitingTasks struct {
 	fifo[*task]
-	lost int // of those in the queue
+	lost int
 }
 
-// lostMin lost tasks are too few to be searched for.
+// Fewer lost tasks are not searched for.
 const lostMin = 16
 
 func (q *waitingTasks) len() int { return q.fifo.len() - q.lost }
@@ -74,7 +73,6 @@ func (q *waitingTasks) pop() *task {
 	}
 }
 
-// lose notes that a queued task is no longer held.
 func (q *waitingTasks) lose() {
 	if q.lost++; q.lost > lostMin && q.lost > q.fifo.len()/2 {
 		q.remove(func(t *task) bool { return !t.held })
@@ -82,18 +80,16 @@ func (q *waitingTasks) lose() {
 	}
 }
 
-// pause delays calls after failures.
 type pause struct {
 	fails int
 	until time.Time // no call before; zero after a success
 }
 
-// isOver reports whether calls are allowed again.
 func (p *pause) isOver(now time.Time) bool { return !now.Before(p.until) }
 
 func (p *pause) reset() { *p = pause{} }
 
-// fail starts the next pause, twice as long as the one before, and returns its length.
+// The pause doubles.
 func (p *pause) fail(now time.Time, least, most time.Duration) time.Duration {
 	wait := least
 	for i := 0; i < p.fails && wait < most; i++ {

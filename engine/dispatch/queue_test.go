@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLostTasksLeaveTheQueue queues, starts and loses thousands of tasks in random order: the others must start in order of
-// arrival, and the queue must keep few lost ones.
+// Thousands of tasks are queued, started and lost in random order: the others must start in order of arrival, and the queue
+// must keep few lost ones.
 func TestLostTasksLeaveTheQueue(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -65,7 +65,7 @@ func (m *Machine) failed(now time.Time, c *call, p *pause, err error) {
 type callError struct {
 	op    Op
 	shard int
-	wait  time.Duration // before it
+	wait  time.Duration // before the repetition
 	err   error
 }
 
@@ -152,7 +152,7 @@ func (m *Machine) claimed(now time.Time, c *call, ev Reply) {
 		s.due = time.Time{}
 	}
 	if ev.Committed.More && len(ev.Committed.Tasks) == 0 {
-		// Others probably have it locked. An immediate retry would only add load.
+		// Others probably have it locked: an immediate retry would only add load.
 		s.claimPause.fail(now, m.cfg.RetryMin, m.cfg.Poll)
 	} else {
 		s.claimPause.reset()
@@ -172,7 +172,6 @@ func (m *Machine) committed(now time.Time, s *shard, done backend.Committed) {
 	m.end(done.Ended)
 }
 
-// merge keeps the earlier of two due times.
 func (m *Machine) merge(s *shard, done backend.Committed) {
 	if !done.NextDue.IsZero() && (s.due.IsZero() || done.NextDue.Before(s.due)) {
 		s.due = done.NextDue
@@ -191,7 +190,7 @@ func (m *Machine) completed(now time.Time, c *call, ev Reply) {
 	}
 	s.commitPause.reset()
 	s.limit = min(m.cfg.Batch, s.limit*2)
-	if c.max > 0 { // otherwise it teaches nothing
+	if c.max > 0 { // a call without capacity shows nothing
 		s.yieldTasks, s.yieldOf = len(ev.Committed.Tasks), len(c.tasks)
 		if len(ev.Committed.Tasks) >= c.max {
 			s.yieldTasks = s.yieldOf // with more capacity it might have brought more
@@ -282,7 +281,7 @@ func (m *Machine) handleRenewed(now time.Time, c *call, ev Reply) {
 	s.renewPause.reset()
 	for i, t := range c.tasks {
 		switch {
-		case !t.held || t.lost: // ended since
+		case !t.held || t.lost:
 		case ev.Held[i]:
 			t.task.Expires = c.sent.Add(m.cfg.Lease)
 			m.watch(t)

@@ -11,8 +11,7 @@ import (
 	"pulley/engine/graph"
 )
 
-// BenchmarkNext measures Next on shards with work that only a claim brings. The cost for each shard must not grow with their
-// number.
+// On shards with work that only a claim brings, the cost of Next for each shard must not grow with their number.
 func BenchmarkNext(b *testing.B) {
 	for _, shards := range []int{16, 128, 1024} {
 		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
@@ -38,7 +37,7 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkLose loses the waiting tasks, last first. The cost of each must not grow with their number.
+// The waiting tasks are lost, last first. The cost of each must not grow with their number.
 func BenchmarkLose(b *testing.B) {
 	for _, waiting := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// pageTasks is the number of tasks of a page. A task held for long keeps its page's memory, some kilobytes.
+// A task held for long keeps its page's memory, some kilobytes.
 const pageTasks = 16
 
-// table holds tasks by id, with their memory. Ids ascend, so tasks that came together share a page: they are allocated at once,
-// and the map of pages stays small.
+// table holds tasks by id, with their memory. Ids ascend, so tasks that came together share a page: one allocation for all, and
+// a small map.
 type table struct {
-	pages  map[TaskID]*page // by id / pageTasks, if a task there is held
+	pages  map[TaskID]*page // keys: id / pageTasks
 	newest *page            // for the next task, unless full
-	last   TaskID           // the last id
-	count  int              // tasks held
+	last   TaskID
+	count  int
 }
 
 type page struct {
@@ -46,7 +46,7 @@ func (tt *table) get(id TaskID) *task {
 	return &p.tasks[id%pageTasks]
 }
 
-// remove removes a task. Holders of its address may still read most of it.
+// remove leaves most of the task readable to holders of its address.
 func (tt *table) remove(t *task) {
 	t.held = false
 	t.task.Args, t.result, t.failure = nil, nil, nil
@@ -58,7 +58,7 @@ func (tt *table) remove(t *task) {
 	}
 }
 
-// byAge returns the held tasks for which take returns true, oldest first.
+// byAge returns the oldest first.
 func (tt *table) byAge(take func(*task) bool) []*task {
 	var tasks []*task
 	for _, p := range tt.pages {

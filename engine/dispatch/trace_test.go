@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden traces")
 
-// TestTraces runs every script in testdata. Lines with ">" are the script; the machine's answers follow each.
+// Lines of testdata with ">" are the script; the machine's answers follow each.
 func TestTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -49,7 +49,6 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// tracer plays a script on a machine.
 type tracer struct {
 	cfg   Config
 	m     *Machine
@@ -87,7 +86,7 @@ func (tr *tracer) run(t *testing.T, script string) string {
 	return out.String()
 }
 
-// line plays one line: an optional +duration, and an event with its arguments.
+// A line is an optional +duration, and an event with its arguments.
 func (tr *tracer) line(t *testing.T, words []string) []string {
 	t.Helper()
 	if step, ok := strings.CutPrefix(words[0], "+"); ok {
@@ -264,8 +263,8 @@ func (tr *tracer) reply(t *testing.T, call CallID, words []string) Event {
 	return r
 }
 
-// task leases the only node of an instance, with the next token. A name that begins with slow has a timeout of a second; one that
-// begins with nap is a sleep.
+// task leases the only node of an instance, with the next token. A name that begins with slow has a timeout of a second; one
+// that begins with nap is a sleep.
 func (tr *tracer) task(name string) backend.Task {
 	tr.token[name]++
 	tr.granted++
@@ -302,7 +301,6 @@ func (tr *tracer) number(t *testing.T, text string) uint64 {
 	return n
 }
 
-// id returns a name's instance; "x/2" is one on shard 2.
 func (tr *tracer) id(name string) uuid.UUID {
 	_, want, sharded := strings.Cut(name, "/")
 	for n := 0; ; n++ {

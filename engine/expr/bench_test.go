@@ -11,7 +11,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// order is a small value as workflows pass it on.
 const order = `{"id":"o-1234","customer":{"name":"Ada","email":"ada@example.org"},` +
 	`"total":129.5,"items":[{"sku":"a-1","count":2},{"sku":"b-7","count":1}],"paid":false,"note":null}`
 
@@ -56,7 +55,6 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// documents are JSON texts by name.
 func documents() map[string]string {
 	var ints []string
 	for i := range 1000 {

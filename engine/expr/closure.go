@@ -10,24 +10,24 @@ import (
 	"pulley/engine/ir"
 )
 
-// closure evaluates an expression of a common shape over decoded values, without Starlark. It reports false whenever it is not
-// certain of the result, such as for an operand of another type, a name without a value or an index out of range: then Starlark
-// evaluates the whole expression, and reports what is wrong. Expressions have no effects, so nothing is done twice.
+// closure evaluates an expression of a common shape over decoded values, without Starlark. Where the result is not certain, as
+// for an operand of another type, a name without a value or an index out of range, it reports false: then Starlark evaluates
+// the whole expression, and reports what is wrong. Expressions have no effects, so nothing is done twice.
 type closure func(args []Value) (v Value, ok bool)
 
 const (
 	closureDepth = 16
-	// closureInt bounds the operands of a closure's arithmetic: no result of two of them overflows.
+	// so that no result of two overflows
 	closureInt = 1 << 31
-	// closureText bounds the strings that a closure compares or makes, and closureList the lists.
+	// of what a closure compares or makes
 	closureText = 1_000
 	closureList = 1_000
-	// With limits below closureSteps and closureBytes there are no closures; with higher ones no closure exceeds them.
+	// Below these limits there are no closures; above them no closure exceeds the limits.
 	closureSteps = 100_000
 	closureBytes = 16 * closureText
 )
 
-// closureOf returns the closure of a parsed tree, with names for its arguments in order; nil if its shape has none.
+// closureOf returns nil if the shape has no closure.
 func closureOf(tree syntax.Expr, names []string, lim ir.Limits) closure {
 	if lim.ExpressionSteps < closureSteps || lim.ValueBytes < closureBytes {
 		return nil
@@ -40,7 +40,6 @@ type closer struct {
 	depth int
 }
 
-// expr returns the closure of a part; nil if its shape has none.
 func (c *closer) expr(e syntax.Expr) closure {
 	c.depth++
 	defer func() { c.depth-- }()
@@ -179,7 +178,6 @@ func (c *closer) cond(e *syntax.CondExpr) closure {
 	}
 }
 
-// slice handles x[lo:hi].
 func (c *closer) slice(e *syntax.SliceExpr) closure {
 	if e.Lo == nil || e.Hi == nil || e.Step != nil {
 		return nil
@@ -205,7 +203,7 @@ func (c *closer) slice(e *syntax.SliceExpr) closure {
 	}
 }
 
-// bound returns a bound of a slice: negative ones count from the end, and it is at most length.
+// bound clamps a bound of a slice to length; a negative one counts from the end.
 func bound(of closure, args []Value, length int) (int, bool) {
 	v, ok := of(args)
 	i, isInt := smallInt(v)
@@ -215,7 +213,6 @@ func bound(of closure, args []Value, length int) (int, bool) {
 	return int(min(max(i, 0), int64(length))), ok && isInt
 }
 
-// call handles len(x), x.get(key) and x.get(key, other).
 func (c *closer) call(e *syntax.CallExpr) closure {
 	if method, ok := e.Fn.(*syntax.DotExpr); ok && method.Name.Name == "get" {
 		return c.get(method.X, e.Args)
@@ -224,7 +221,7 @@ func (c *closer) call(e *syntax.CallExpr) closure {
 	if !ok || fn.Name != "len" || len(e.Args) != 1 {
 		return nil
 	}
-	of := c.expr(e.Args[0]) // len(x=1), which Starlark refuses, has a shape without a closure
+	of := c.expr(e.Args[0]) // len(x=1), which Starlark refuses, has no closure
 	if of == nil {
 		return nil
 	}
@@ -243,7 +240,6 @@ func (c *closer) call(e *syntax.CallExpr) closure {
 	}
 }
 
-// get handles the method of dicts.
 func (c *closer) get(of syntax.Expr, args []syntax.Expr) closure {
 	none := &syntax.Ident{Name: "None"}
 	if len(args) == 1 {
@@ -280,7 +276,6 @@ func found(x, y Value) (Value, bool) {
 	return v, err == nil
 }
 
-// smallInt returns an int within closureInt.
 func smallInt(v Value) (int64, bool) {
 	i, ok := v.(starlark.Int)
 	if !ok {
@@ -290,7 +285,7 @@ func smallInt(v Value) (int64, bool) {
 	return n, ok && -closureInt < n && n < closureInt
 }
 
-// calculated returns the result of an operator on two small ints, or of joining two short strings.
+// Two small ints, or short strings to join.
 func calculated(op syntax.Token, x, y Value) (Value, bool) {
 	if a, ok := x.(starlark.String); ok {
 		b, ok := y.(starlark.String)
@@ -325,7 +320,7 @@ func calculated(op syntax.Token, x, y Value) (Value, bool) {
 	return starlark.MakeInt64(rest), true
 }
 
-// number converts a small int or a float to a float, exactly.
+// The conversion is exact.
 func number(v Value) (float64, bool) {
 	if f, ok := v.(starlark.Float); ok {
 		return float64(f), true
@@ -334,7 +329,7 @@ func number(v Value) (float64, bool) {
 	return float64(n), ok
 }
 
-// compared returns the result of comparing two floats or small ints, or of == or != on two short strings.
+// Two floats or small ints, or two short strings for == and !=.
 func compared(op syntax.Token, x, y Value) (Value, bool) {
 	if a, ok := x.(starlark.String); ok {
 		b, ok := y.(starlark.String)
@@ -366,7 +361,6 @@ func compared(op syntax.Token, x, y Value) (Value, bool) {
 	return starlark.Bool(holds), true
 }
 
-// indexed returns an element of a list, or the value of a short key.
 func indexed(x, y Value) (Value, bool) {
 	switch x := x.(type) {
 	case *starlark.List:

@@ -11,7 +11,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// closureForms are shapes with and without closures, with # for a part.
+// In closureForms, # stands for a part.
 var closureForms = []string{
 	"(# + #)", "(# - #)", "(# * #)", "(# // #)", "(# % #)", "(-#)", "(not #)", "(# and #)", "(# or #)", "(# if # else #)",
 	"(# == #)", "(# != #)", "(# < #)", "(# <= #)", "(# > #)", "(# >= #)", "#[#]", "#[#:#]", "#[-#:#]", "len(#)", `#["a"]`, `#.get("a")`, "#.get(#, #)", "#.get(#)",
@@ -34,7 +34,7 @@ func closureText(t *rapid.T, depth int) string {
 	return text
 }
 
-// closureValues draws the names' values: ints around every bound, floats, texts, lists, dicts; one name has none.
+// One name has no value.
 func closureValues(outer testing.TB, t *rapid.T) map[string]expr.Value {
 	number := func(name string) expr.Value {
 		return mustDecode(outer, rapid.SampledFrom([]string{
@@ -50,7 +50,6 @@ func closureValues(outer testing.TB, t *rapid.T) map[string]expr.Value {
 	}
 }
 
-// TestClosuresAgreeWithStarlark compares the results of closures with Starlark's.
 func TestClosuresAgreeWithStarlark(outer *testing.T) {
 	known, unknown := 0, 0
 	check := func(t *rapid.T) {
@@ -93,7 +92,6 @@ func TestClosuresAgreeWithStarlark(outer *testing.T) {
 	outer.Logf("closures knew %d results, and did not know %d", known, unknown)
 }
 
-// TestClosuresKnowTheCommonShapes checks which shapes need no Starlark, and which do.
 func TestClosuresKnowTheCommonShapes(t *testing.T) {
 	vars := env(t)
 	for text, want := range map[string]bool{
@@ -119,8 +117,7 @@ func TestClosuresKnowTheCommonShapes(t *testing.T) {
 	}
 }
 
-// TestClosuresAtTheBounds applies every operator to every pair of numbers around the bounds of closures, and takes every slice of
-// a short list.
+// The numbers are around the bounds of closures.
 func TestClosuresAtTheBounds(t *testing.T) {
 	numbers := []string{"0", "1", "-1", "2", "-2", "3", "-3", "7", "-7", "2147483647", "-2147483647", "2147483648", "-2147483648", "4611686018427387903", "-4611686018427387903", "9223372036854775807", "2.5", "-3.0"}
 	for _, op := range []string{"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and", "or"} {
@@ -143,7 +140,7 @@ func TestClosuresAtTheBounds(t *testing.T) {
 	}
 }
 
-// holdAgainstStarlark returns a closure's result, which must be Starlark's; nil: it has none.
+// holdAgainstStarlark returns nil if there is no closure's result.
 func holdAgainstStarlark(t *testing.T, c *expr.Compiled, args ...expr.Value) expr.Value {
 	t.Helper()
 	got, ok := c.EvalByClosure(args)

@@ -9,14 +9,13 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// Equal reports whether two values are equal. Numbers are compared by value, so 1 equals 1.0; a bool is not a number. The order
-// of a dict's keys does not matter.
+// Equal reports whether two values are equal. 1 equals 1.0; a bool is not a number. The order of a dict's keys does not matter.
 func Equal(a, b Value) bool {
 	equal, _ := equal(nil, a, b) // without a meter nothing is refused
 	return equal
 }
 
-// equal compares two values, and charges the work to m unless that is nil.
+// A nil m charges nothing.
 func equal(m *meter, a, b starlark.Value) (bool, error) {
 	if m != nil {
 		if err := m.work(compareUnits); err != nil {
@@ -54,7 +53,7 @@ func equal(m *meter, a, b starlark.Value) (bool, error) {
 	return starlark.Equal(a, b)
 }
 
-// compareNumbers returns -1, 0 or +1, and whether both are numbers.
+// compareNumbers returns -1, 0 or +1, if both are numbers.
 func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	if err := chargeNumbers(m, a, b); err != nil {
 		return 0, false, err
@@ -77,7 +76,7 @@ func compareNumbers(m *meter, a, b starlark.Value) (_ int, ok bool, err error) {
 	return 0, false, nil
 }
 
-// compareIntFloat compares an int with a finite float without rounding the int.
+// The int is not rounded.
 func compareIntFloat(x starlark.Int, y starlark.Float) int {
 	const exact = 1 << 53 // an int up to that size is a float
 	if small, ok := x.Int64(); ok && -exact <= small && small <= exact {
@@ -86,7 +85,6 @@ func compareIntFloat(x starlark.Int, y starlark.Float) int {
 	return new(big.Float).SetInt(x.BigInt()).Cmp(big.NewFloat(float64(y)))
 }
 
-// chargeNumbers charges a comparison with a large int.
 func chargeNumbers(m *meter, a, b starlark.Value) error {
 	if m == nil {
 		return nil

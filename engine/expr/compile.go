@@ -19,18 +19,17 @@ type Compiled struct {
 	expr  *ir.Expr
 	lim   ir.Limits
 	names []string
-	fn    *starlark.Function // of names, in order
+	fn    *starlark.Function // its parameters are names, in order
 
-	closure closure // may be nil
+	closure closure
 
-	bare  bool                       // the expression is just names[0]
-	fixed func() (Value, *EvalError) // without names: the result, computed once; otherwise nil
+	bare  bool
+	fixed func() (Value, *EvalError) // result, computed once, without names; else nil
 }
 
-// options are Starlark's for one expression: nothing beyond the standard.
 var options = &syntax.FileOptions{}
 
-// Compile parses and checks e. The error is an *ir.Error at the position of e, for text that is no expression, for what the
+// Compile parses and checks e. The error is an *ir.Error at the position of e: for text that is no expression, for what the
 // language lacks (see the package comment), and for what is over lim.
 func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 	defer func() {
@@ -64,14 +63,14 @@ func Compile(e *ir.Expr, lim ir.Limits) (_ *Compiled, err error) {
 		c.fixed = sync.OnceValues(func() (Value, *EvalError) { return c.run(nil) })
 		return c, nil
 	}
-	if tree, err = options.ParseExpr(e.Pos.File, e.Text, 0); err != nil { // again: the first tree was rewritten in place
+	if tree, err = options.ParseExpr(e.Pos.File, e.Text, 0); err != nil { // the first tree was rewritten in place
 		return nil, ir.Errorf(e.Pos, "%s", parseMessage(err))
 	}
 	c.closure = closureOf(tree, c.names, lim)
 	return c, nil
 }
 
-// parseMessage returns the text of a Starlark error without its position, which is relative to the expression.
+// The position is relative to the expression.
 func parseMessage(err error) string {
 	var syntaxError syntax.Error
 	var resolveErrors resolve.ErrorList
@@ -84,7 +83,6 @@ func parseMessage(err error) string {
 	return oneLine(err.Error())
 }
 
-// function compiles lambda names: body.
 func function(names []string, body syntax.Expr) (*starlark.Function, error) {
 	params := make([]syntax.Expr, len(names))
 	for i, name := range names {
@@ -104,8 +102,9 @@ func (c *Compiled) Names() []string { return c.names }
 // Expr returns the source expression.
 func (c *Compiled) Expr() *ir.Expr { return c.expr }
 
-// Eval evaluates the expression with args[i] as the value of Names()[i]. A nil argument is a name without a value, an error only
-// if it is read. Arguments must be Values; so is the result, which may share parts with them. The error is an *EvalError.
+// Eval evaluates the expression with args[i] as the value of Names()[i]. A nil argument is a name without a value, an error
+// only if it is read. Arguments must be Values. The result is a Value, and may share parts with them. The error is an
+// *EvalError.
 func (c *Compiled) Eval(args []Value) (Value, error) {
 	if len(args) != len(c.names) {
 		return nil, c.errorf("got %d values for the %d names of the expression", len(args), len(c.names))
@@ -136,7 +135,7 @@ func (c *Compiled) errorf(format string, args ...any) *EvalError {
 	return &EvalError{Pos: c.expr.Pos, Type: TypeExpression, Msg: fmt.Sprintf(format, args...)}
 }
 
-// run calls the compiled function. A panic makes the meter unusable, so it is dropped.
+// A panic makes the meter unusable.
 func (c *Compiled) run(args []Value) (v Value, failed *EvalError) {
 	defer func() {
 		if cause := recover(); cause != nil {

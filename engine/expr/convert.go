@@ -16,8 +16,8 @@ func validString(s string) starlark.String {
 }
 
 // FromGo converts a Go value: nil, bools, ints, floats, strings, json.Number, *big.Int, Values, and pointers to, slices of and
-// maps from strings to these. Anything else, such as structs, is converted by encoding/json, where a float without a fraction is
-// an int. Keys of a map are sorted. The size is not limited; Normalize limits it. Errors are *EvalErrors.
+// maps from strings to these. encoding/json converts anything else, such as structs; then a float without a fraction is an int.
+// Keys of a map are sorted. The size is not limited; Normalize limits it. Errors are *EvalErrors.
 func FromGo(v any) (Value, error) {
 	converted, err := fromGo(v, 0)
 	if err != nil {
@@ -55,7 +55,6 @@ func fromGo(v any, depth int) (Value, error) {
 	return fromKind(reflect.ValueOf(v), depth)
 }
 
-// fromKind converts a value of a named type by its kind.
 func fromKind(v reflect.Value, depth int) (Value, error) {
 	switch v.Kind() {
 	case reflect.Bool:
@@ -72,7 +71,7 @@ func fromKind(v reflect.Value, depth int) (Value, error) {
 		if v.IsNil() {
 			return starlark.None, nil
 		}
-		return fromGo(v.Elem().Interface(), depth+1) // counts, so that a cycle ends
+		return fromGo(v.Elem().Interface(), depth+1) // depth counts pointers, so that a cycle ends
 	case reflect.Slice, reflect.Array:
 		return fromGoList(v, depth)
 	case reflect.Map:
@@ -128,8 +127,8 @@ func fromGoMap(v reflect.Value, depth int) (Value, error) {
 	return d, nil
 }
 
-// ToGo converts v to a Go value that shares nothing with it: nil, bool, int64, json.Number for an int that does not fit an int64,
-// float64, string, []any or map[string]any. The order of a dict's keys is lost.
+// ToGo converts v to a Go value that shares nothing with it: nil, bool, int64, json.Number for an int that does not fit an
+// int64, float64, string, []any or map[string]any. The order of a dict's keys is lost.
 func ToGo(v Value) any {
 	switch v := v.(type) {
 	case starlark.Bool:

@@ -13,10 +13,9 @@ import (
 	"pulley/engine/ir"
 )
 
-// unlimited is the size limit of a value from within the program.
 const unlimited = math.MaxInt
 
-// emptyList and emptyDict are shared by all values: an empty dict takes half a kilobyte, and needs three bytes of input.
+// All values share emptyList and emptyDict: an empty dict takes half a kilobyte, and needs three bytes of input.
 var (
 	emptyList = frozen(starlark.NewList(nil))
 	emptyDict = frozen(starlark.NewDict(0))
@@ -31,9 +30,9 @@ func frozen(v starlark.Value) Value {
 var Unlimited = ir.Limits{ValueBytes: math.MaxInt}
 
 // Decode decodes one value from JSON text. It is strict: the text must be UTF-8 and at most lim.ValueBytes long, hold one value
-// and nothing after it, nest no deeper than 512, and escape only whole characters. A number without point and exponent is an int
-// of any size, any other a float, which must be finite. Of a repeated key the last value counts. The value does not refer to
-// data. Errors are *EvalErrors that name the byte.
+// and nothing after it, nest no deeper than 512, and escape only whole characters. A number without point and exponent is an
+// int of any size, any other a float, which must be finite. Of a repeated key the last value counts. The value does not refer
+// to data. Errors are *EvalErrors that name the byte.
 func Decode(data []byte, lim ir.Limits) (Value, error) {
 	return decode(data, lim.MaxValueBytes(), 0)
 }
@@ -77,16 +76,15 @@ func invalidUTF8(data []byte) int {
 type decoder struct {
 	data  []byte
 	at    int
-	elems []starlark.Value // of the open lists and dicts, innermost last
+	elems []starlark.Value // of open lists and dicts, innermost last
 
-	// growth is how many bytes longer the encoded value may be: 1e9 becomes 1000000000.0, and only numbers with an exponent grow.
-	// A value that could be decoded but not encoded is refused.
+	// growth is how many bytes longer the encoded value may be: 1e9 becomes 1000000000.0, and only numbers with an exponent
+	// grow. A value that could be decoded but not encoded is refused.
 	growth int
 
-	keys [keyCache]starlark.Value // recent keys by hash: the dicts of a list have the same ones
+	keys [keyCache]starlark.Value // recent keys by hash: the dicts of a list share theirs
 }
 
-// keyCache is the number of kept keys, a power of two.
 const keyCache = 32
 
 func (d *decoder) errorf(format string, args ...any) error {
@@ -157,7 +155,7 @@ func (d *decoder) word(word string) error {
 }
 
 func (d *decoder) list(depth int) (Value, error) {
-	d.at++ // [
+	d.at++
 	d.space()
 	if d.peek() == ']' {
 		d.at++
@@ -188,7 +186,7 @@ func (d *decoder) list(depth int) (Value, error) {
 }
 
 func (d *decoder) dict(depth int) (Value, error) {
-	d.at++ // {
+	d.at++
 	d.space()
 	if d.peek() == '}' {
 		d.at++
@@ -248,7 +246,6 @@ func newDict(entries []starlark.Value) (Value, error) {
 	return dict, nil
 }
 
-// key decodes a string, and reuses an earlier equal one.
 func (d *decoder) key() (starlark.Value, error) {
 	const whole = 24 // the longest key that is kept
 	rest := d.data[d.at+1:]
@@ -266,7 +263,7 @@ func (d *decoder) key() (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s) == end { // without escapes: the bytes are the text
+	if len(s) == end { // no escapes: the bytes are the text
 		*slot = starlark.String(s)
 		return *slot, nil
 	}
@@ -274,7 +271,7 @@ func (d *decoder) key() (starlark.Value, error) {
 }
 
 func (d *decoder) text() (string, error) {
-	d.at++ // "
+	d.at++
 	start := d.at
 	for d.at < len(d.data) {
 		switch c := d.data[d.at]; {
@@ -316,7 +313,7 @@ func (d *decoder) escapedText(start int) (string, error) {
 }
 
 func (d *decoder) escape(buf []byte) ([]byte, error) {
-	d.at++ // \
+	d.at++
 	c := d.peek()
 	switch c {
 	case '"', '\\', '/':
@@ -362,7 +359,7 @@ func (d *decoder) unicode(buf []byte) ([]byte, error) {
 }
 
 func (d *decoder) hex() (rune, error) {
-	d.at++ // u
+	d.at++
 	var r rune
 	for range 4 {
 		c := d.peek()

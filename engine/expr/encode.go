@@ -10,10 +10,10 @@ import (
 	"go.starlark.net/starlark"
 )
 
-// Encode returns v as compact JSON. Keys are in the order of the dict, a float is written so that it reads back as the same float
-// (1.0 stays 1.0), and HTML is not escaped. It refuses what is not a Value.
+// Encode returns v as compact JSON. Keys are in the order of the dict, a float reads back as the same float (1.0 stays 1.0),
+// and HTML is not escaped. It refuses what is not a Value.
 func Encode(v Value) ([]byte, error) {
-	// The length is known only afterwards, and most values are short: a reused buffer takes them first.
+	// Most values are short, and the length is known only afterwards: a reused buffer takes them first.
 	draft := drafts.Get().(*[]byte)
 	out, err := AppendJSON((*draft)[:0], v)
 	if cap(out) > draftMax {
@@ -25,12 +25,12 @@ func Encode(v Value) ([]byte, error) {
 	return out, err
 }
 
-// drafts are buffers of Encode, at most draftMax large.
+// Each buffer is at most draftMax large.
 var drafts = sync.Pool{New: func() any { return new([]byte) }}
 
 const draftMax = 4 << 10
 
-// AppendJSON appends v to dst as Encode does. After an error the content of dst beyond its old length is undefined.
+// AppendJSON appends v to dst as Encode does. After an error dst is undefined beyond its old length.
 func AppendJSON(dst []byte, v Value) ([]byte, error) {
 	return appendValue(dst, v, 0)
 }
@@ -112,7 +112,6 @@ var escapes = func() (table [256]byte) {
 	return table
 }()
 
-// escapedBytes returns how many bytes escaping adds to s.
 func escapedBytes(s string) int {
 	n := 0
 	for i := range len(s) {
@@ -133,7 +132,7 @@ func appendString(dst []byte, s string) ([]byte, error) {
 	}
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
-	start := 0 // of what is not yet written
+	start := 0 // where the unwritten text begins
 	for i := range len(s) {
 		letter := escapes[s[i]]
 		if letter == 0 {

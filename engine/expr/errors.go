@@ -19,13 +19,13 @@ const (
 	TypeValue      = "ValueError"      // data that is not a value
 )
 
-// messageBytesMax bounds the text of an error, which may quote large data.
+// An error's text may quote large data.
 const messageBytesMax = 400
 
 // EvalError is a failed evaluation, or data that cannot be a value.
 type EvalError struct {
-	Pos  ir.Pos // of the expression; zero if there is none, as in Decode
-	Type string // one of the Type constants
+	Pos  ir.Pos // zero if there is no expression, as in Decode
+	Type string
 	Msg  string // one line, without position
 }
 

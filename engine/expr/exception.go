@@ -9,8 +9,8 @@ const (
 	errorAction  = "action"
 )
 
-// NewError returns the dict that an except clause binds and isexception recognises: {"type": …, "message": …, "action": …}. The
-// action is None if action is empty, for an error without an action. Text that is not UTF-8 is repaired.
+// NewError returns the dict that an except clause binds and isexception recognises: {"type": …, "message": …, "action": …}. An
+// empty action becomes None. Text that is not UTF-8 is repaired.
 func NewError(typ, message, action string) Value {
 	d := starlark.NewDict(3)
 	set := func(key string, v starlark.Value) {
@@ -28,7 +28,7 @@ func NewError(typ, message, action string) Value {
 	return d
 }
 
-// isException reports whether v is an error of that type; "Exception" is every type.
+// isException takes "Exception" as every type.
 func isException(v starlark.Value, typ string) bool {
 	d, ok := v.(*starlark.Dict)
 	if !ok || d.Len() != 3 {

@@ -10,7 +10,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// functions are the built-in ones. If nothing is to be added, Starlark's own does the work after it was charged.
+// Where nothing is to be added, Starlark's own works after a charge.
 var functions = map[string]builtinFunc{
 	"range":       rangeList,
 	"len":         universal("len", chargeNothing),
@@ -41,7 +41,6 @@ func takesKey(callee string) bool {
 	return callee == "sorted()" || callee == "min()" || callee == "max()"
 }
 
-// universal is Starlark's function of that name after a charge.
 func universal(name string, charge func(m *meter, args starlark.Tuple) error) builtinFunc {
 	fn := starlark.Universe[name].(*starlark.Builtin)
 	return func(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -68,7 +67,7 @@ func chargeScan(m *meter, args starlark.Tuple) error {
 	return m.work(compareUnits * max(0, starlark.Len(args[0])))
 }
 
-// chargeParse charges a conversion to a number: of text, the time is quadratic in its length.
+// Of text, the time is quadratic in the length.
 func chargeParse(m *meter, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -88,7 +87,7 @@ func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	if err := starlark.UnpackPositionalArgs(b.Name(), args, kwargs, 1, &first, &second, &third); err != nil {
 		return nil, err
 	}
-	const most = 1 << 53 // keeps sums and differences of two of them within an int
+	const most = 1 << 53 // sums and differences of two of them are ints
 	part := [3]int{0, 0, 1}
 	given := part[:len(args)]
 	if len(args) == 1 {
@@ -122,7 +121,7 @@ func rangeList(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	return starlark.NewList(elems), nil
 }
 
-// elements returns the elements of a list, or the keys of a dict. The caller must not change them.
+// A dict has its keys. The caller must not change the elements.
 func elements(m *meter, fn string, v starlark.Value) ([]starlark.Value, error) {
 	n := starlark.Len(v)
 	iter := starlark.Iterate(v)
@@ -164,7 +163,6 @@ func enumerate(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 	return starlark.NewList(elems), nil
 }
 
-// zip returns the list of the first elements, of the second ones, and so on, up to the shortest.
 func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if len(kwargs) > 0 {
 		return nil, errors.New("zip does not accept keyword arguments")
@@ -195,7 +193,6 @@ func zip(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwar
 	return starlark.NewList(result), nil
 }
 
-// keysOf returns the keys to compare: the results of key, or the elements.
 func keysOf(thread *starlark.Thread, key starlark.Callable, elems []starlark.Value) ([]starlark.Value, error) {
 	if key == nil {
 		return elems, nil
@@ -284,7 +281,7 @@ func sorted(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, k
 	if reverse {
 		sign = -1
 	}
-	var failed error // stops the comparing; the sort itself cannot be stopped
+	var failed error // ends the comparing; the sort itself cannot be stopped
 	slices.SortStableFunc(places, func(i, j int) int {
 		if failed != nil {
 			return 0
@@ -353,7 +350,7 @@ func dict(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwa
 	return d, nil
 }
 
-// pairs returns the entries of a dict, or of a list of lists of two.
+// A dict, or a list of lists of two.
 func pairs(m *meter, v starlark.Value) ([]starlark.Tuple, error) {
 	if d, ok := v.(*starlark.Dict); ok {
 		if err := m.work(mul(d.Len(), rowUnits+2*elementUnits)); err != nil {

@@ -12,7 +12,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// ints draws mostly small ints, and some that exceed a machine word.
+// Some exceed a machine word.
 func ints() *rapid.Generator[expr.Value] {
 	return rapid.Custom(func(t *rapid.T) expr.Value {
 		small := rapid.OneOf(rapid.Int64Range(-10, 10), rapid.Int64()).Draw(t, "int")
@@ -72,7 +72,7 @@ func dicts(depth int) *rapid.Generator[expr.Value] {
 	})
 }
 
-// same reports whether two values are equal including the type of their numbers, the sign of a zero and the order of keys.
+// same also compares the type of numbers, the sign of a zero and the order of keys.
 func same(a, b expr.Value) bool {
 	switch a := a.(type) {
 	case starlark.Float:
@@ -109,7 +109,6 @@ func same(a, b expr.Value) bool {
 	return err == nil && equal
 }
 
-// isNormal reports whether v is a frozen Value.
 func isNormal(v starlark.Value) bool {
 	switch v := v.(type) {
 	case starlark.NoneType, starlark.Bool, starlark.Int, starlark.String:
@@ -134,7 +133,6 @@ func isNormal(v starlark.Value) bool {
 	return false
 }
 
-// where is the position of every expression in these tests.
 var where = ir.Pos{File: "t.ir", Line: 3, Col: 5}
 
 func mustCompile(t testing.TB, text string) *expr.Compiled {
@@ -146,7 +144,6 @@ func mustCompile(t testing.TB, text string) *expr.Compiled {
 	return c
 }
 
-// eval evaluates text with the names bound as in env; a name that env lacks has no value.
 func eval(c *expr.Compiled, env map[string]expr.Value) (expr.Value, error) {
 	args := make([]expr.Value, len(c.Names()))
 	for i, name := range c.Names() {

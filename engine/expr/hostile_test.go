@@ -13,20 +13,17 @@ import (
 	"pulley/internal/depth"
 )
 
-// hostile are expressions that need more than is allowed, with the values of hostileEnv; tree and twig share their parts 60 deep.
+// hostile expressions need more than is allowed, with the values of hostileEnv; tree and twig share their parts 60 deep.
 var hostile = []string{
-	// One operator needs everything.
 	`"x" * 1000000000`, `1000000000000 * "x"`, `[0] * 10000000000`, `2147483647 * [0]`, `xs * n`, `s * 9223372036854775807`, `s * big`, `s + t + s`,
 	`list(range(10000000000))`, `range(10000000)`, `len(range(1000000000))`, `sum(range(10000000))`, `enumerate(range(10000000))`, `zip(range(10000000), range(10000000))`,
 	`sorted(range(10000000))`, `reversed(range(10000000))`, `[big * big * big for i in range(n)]`, `[big * big // big for i in range(n)]`, `int(s)`, `int("9" * 90000)`, `[str(big * big) for i in range(n)]`,
 	`s.replace("", t)`, `s.replace("a", "bbb")`, `s.join(xs_text)`, `t.join(d100)`, `s.format() + s.format() + s`, `"{0}{0}{0}{0}{0}{0}{0}{0}{0}{0}".format(s)`, `"%s%s%s" % [s, s, s]`, `"%(a)s%(a)s%(a)s" % {"a": s}`,
 	`("{0}" * 1000).format(s)`, `("%(a)s" * 100) % {"a": s}`, `("{}" * 300000).format(1)`, `"%r" % tree`, `"%s" % twig`, `"{}".format(tree)`, `"{!r}".format(tree)`, `str(tree)`, `str(twig)`, `s.strip(t)`, `s.lstrip(umlauts)`,
 	`"é".join(xs_text * 11)`, `[tree]`, `[twig]`, `{"a": tree}`, `tree == tree2`, `tree < tree2`, `tree in [tree2]`, `min(tree, tree2)`, `sorted([tree, tree2])`, `{"a": twig} == {"a": twig2}`,
-	// Growth from level to level of one expression.
 	`[c + c for c in [b + b for b in [a + a for a in [s]]]]`, `[c * 1000 for c in [b * 1000 for b in [a * 1000 for a in ["xy"]]]]`,
 	`[` + strings.Repeat(`[v, v] for v in [`, 40) + `0` + strings.Repeat(`]`, 40) + `]`,
 	`[v * v for v in [v * v for v in [v * v for v in [v * v for v in [big]]]]]`,
-	// Small steps that add up.
 	`[xs[:] for i in range(n)]`, `[xs[::2] for i in range(n)]`, `[xs + [i] for i in range(n)]`, `[s + "x" for i in range(n)]`, `[s[1:] + "x" for i in range(n)]`, `[big + i for i in range(n)]`, `[-big for i in range(n)]`, `[big // 3 for i in range(n)]`, `[big % big2 for i in range(n)]`,
 	`[big - 1 for i in range(n)]`, `[big / big2 for i in range(n)]`, `[str(xs) for i in range(n)]`, `[list(xs) for i in range(n)]`, `[sorted(xs) for i in range(n)]`, `[xs.index(1) for i in range(n)]`, `[reversed(xs) for i in range(n)]`,
 	`[max(xs) for i in range(n)]`, `[sum(xs) for i in range(n)]`, `[any(zeros) for i in range(n)]`, `[all(ones) for i in range(n)]`, `[n in xs for i in range(n)]`, `[xs == xs2 for i in range(n)]`, `[s == s2 for i in range(n)]`, `[s < s2 for i in range(n)]`,
@@ -37,8 +34,8 @@ var hostile = []string{
 	`sorted([s + "b", s + "a"] * 1000)`, `[s.rsplit(None, 2147483647) for i in range(n)]`, `[xs[i] + xs_text[i] for i in xs]`, `[[i, i] for i in xs for j in xs]`, `{str(i): [i] * n for i in xs}`,
 }
 
-// hostileEnv is what the hostile expressions read: lists of size elements, an int of as many digits, text of half as many bytes
-// as a value of 10 * size may have.
+// hostileEnv has lists of size elements, an int of as many digits, and text of half as many bytes as a value of 10 * size may
+// have.
 func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	t.Helper()
 	vars := map[string]expr.Value{}
@@ -66,14 +63,13 @@ func hostileEnv(t testing.TB, size int) map[string]expr.Value {
 	return vars
 }
 
-// TestHostile checks that every such expression is refused, within the memory of its budget of steps, at 64 bytes a step and as
-// much for garbage, and some values more. The limits and values are a tenth of the defaults at night, and smaller before each
-// change.
+// Each expression must be refused, within the memory of its budget of steps, at 64 bytes a step and as much for garbage, and
+// some values more. The limits and values are a tenth of the defaults at night, and smaller before each change.
 func TestHostile(t *testing.T) {
 	var (
 		size         = depth.Of(4_000, 10_000)
 		steps        = 5 * size
-		allocatedMax = uint64(32<<20 + 2*64*steps) // bytes
+		allocatedMax = uint64(32<<20 + 2*64*steps)
 	)
 	lim := ir.Limits{ExpressionSteps: steps, ValueBytes: 10 * size}
 	vars := hostileEnv(t, size)
@@ -101,7 +97,6 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestLimitsAreNamed checks that each limit is refused as one.
 func TestLimitsAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -129,7 +124,7 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
-// TestLargeWorkIsAllowed checks that the budget suffices for honest work on the largest values.
+// The budget must suffice for honest work on the largest values.
 func TestLargeWorkIsAllowed(t *testing.T) {
 	vars := hostileEnv(t, 100_000)
 	for _, text := range []string{
@@ -142,7 +137,6 @@ func TestLargeWorkIsAllowed(t *testing.T) {
 	}
 }
 
-// TestBudgetIsFresh checks that no evaluation affects the next one's budget.
 func TestBudgetIsFresh(t *testing.T) {
 	spend, err := expr.Compile(&ir.Expr{Text: `[x for x in xs for y in xs]`}, ir.Limits{ExpressionSteps: 30_000})
 	if err != nil {
@@ -160,7 +154,6 @@ func TestBudgetIsFresh(t *testing.T) {
 	}
 }
 
-// FuzzEval checks that no text does worse than fail.
 func FuzzEval(f *testing.F) {
 	for _, text := range hostile {
 		f.Add(text)

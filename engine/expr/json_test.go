@@ -115,7 +115,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// checkError compares err with an *EvalError of that type and message; a want that ends in … is the beginning of the message.
+// A want that ends in … is the beginning of the message.
 func checkError(t testing.TB, what string, err error, typ, want string) {
 	t.Helper()
 	var failed *expr.EvalError
@@ -231,8 +231,7 @@ func TestDecodeInvertsEncode(t *testing.T) {
 	})
 }
 
-// TestNormalizeMeasures compares the estimate of a value's size with its JSON: never less, and more only by a byte for each int
-// of many digits.
+// The estimated size is never less than that of the JSON, and more only by a byte for each int of many digits.
 func TestNormalizeMeasures(t *testing.T) {
 	longInts := regexp.MustCompile(`\d{19,}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -256,7 +255,7 @@ func TestNormalizeMeasures(t *testing.T) {
 // loneSurrogate finds escapes that encoding/json replaces and Decode refuses.
 var loneSurrogate = regexp.MustCompile(`(?i)\\ud[89a-f]`)
 
-// agrees compares Decode with encoding/json: both must accept the same texts with the same values.
+// Decode and encoding/json must accept the same texts with the same values.
 func agrees(t fataler, data []byte) {
 	v, err := expr.Decode(data, ir.Limits{})
 	if err != nil {
@@ -300,7 +299,7 @@ func agrees(t fataler, data []byte) {
 	}
 }
 
-// positiveZero makes zeroes positive: -0 is an int to Decode, and so has no sign, and a float to encoding/json.
+// positiveZero makes zeroes positive: -0 is an int to Decode, without a sign, and a float to encoding/json.
 func positiveZero(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -319,7 +318,6 @@ func positiveZero(v any) any {
 	return v
 }
 
-// fragments are pieces of JSON and of almost JSON.
 var fragments = []string{
 	`{`, `}`, `[`, `]`, `,`, `:`, `"`, `\`, ` `, "\n", `0`, `-`, `1`, `.`, `e`, `E+`, `12`, `null`, `true`, `false`,
 	`"a"`, `"a":`, `"\n"`, `\u`, `00e9`, `\ud83d`, `\ude00`, `é`, "\x00", "\xff", `1.5`, `1e5`, `{}`, `[]`, `nul`,
@@ -344,7 +342,6 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { agrees(t, data) })
 }
 
-// fataler is what *testing.T and *rapid.T have in common.
 type fataler interface {
 	Fatalf(format string, args ...any)
 }

@@ -10,14 +10,12 @@ import (
 	"pulley/engine/ir"
 )
 
-// soup are the words and signs of expressions, and some of Starlark's that they lack.
 var soup = []string{
 	"x", "xs", "len", "sum", "key", "None", "True", "if", "else", "for", "in", "not", "and", "or", "lambda", "not in", "is",
 	"(", ")", "[", "]", "{", "}", ",", ":", ".", "=", "==", "<", "+", "-", "*", "**", "/", "//", "%", "|", "~", "0", "1.5", `"a"`, `b"a"`,
 	"len(x)", "sorted(xs, key=len)", ".get", ".append", ".format", "(x)", "[0]", "[1:]", "for x in xs", "x if x else", "dict(a=x)", "max(*xs)",
 }
 
-// parsed returns the expression of a program that consists of it, or nil if the program is refused.
 func parsed(text string) *ir.Expr {
 	program, err := ir.Parse("t.ir", []byte("fn main(input: [x], output: [r]):\n    r = "+text+"\n"), ir.Limits{})
 	if err != nil || len(program.Functions[0].Body) != 1 {
@@ -27,11 +25,10 @@ func parsed(text string) *ir.Expr {
 	if !ok {
 		return nil
 	}
-	e, _ := assign.Value.(*ir.Expr) // otherwise an action or a call
+	e, _ := assign.Value.(*ir.Expr)
 	return e
 }
 
-// TestParserAndCompilerAgree checks that the parser of programs and the compiler accept the same expressions.
 func TestParserAndCompilerAgree(t *testing.T) {
 	taken := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,7 +55,6 @@ func TestParserAndCompilerAgree(t *testing.T) {
 	}
 }
 
-// TestParserKnowsTheFunctions compares the two lists of names.
 func TestParserKnowsTheFunctions(t *testing.T) {
 	names := expr.Builtins()
 	for _, other := range []string{"abs", "bytes", "chr", "dir", "fail", "getattr", "hasattr", "hash", "ord", "print", "repr", "set", "tuple", "type"} {

@@ -10,27 +10,27 @@ import (
 	"pulley/engine/ir"
 )
 
-// Units of work. A step of the budget is stepUnits.
+// Units of work; stepUnits are a step of the budget.
 const (
 	stepUnits    = 64
-	elementUnits = 16 // an element of a list: two words
+	elementUnits = 16 // two words
 	rowUnits     = 64 // a list in a list, without its elements
 	dictUnits    = 512
-	printUnits   = 4 // a byte of a printed value
-	compareUnits = 8 // a comparison of two small values
+	printUnits   = 4 // of a byte
+	compareUnits = 8 // of two small values
 )
 
-// meter runs evaluations, one at a time, and counts their work.
+// One evaluation at a time.
 type meter struct {
 	thread     starlark.Thread
-	steps      uint64 // budget of an evaluation
-	valueBytes int    // limit of a value
-	units      int    // of work not yet charged as steps; below stepUnits
+	steps      uint64
+	valueBytes int
+	units      int // work not yet charged as steps; below stepUnits
 }
 
 const meterKey = "meter"
 
-// meters reuses threads: a new one for each evaluation would cost more than most evaluations.
+// meters reuses threads: a new one would cost more than most evaluations.
 var meters = sync.Pool{New: func() any {
 	m := new(meter)
 	m.thread.SetLocal(meterKey, m)
@@ -57,7 +57,7 @@ func meterOf(thread *starlark.Thread) *meter {
 	return thread.Local(meterKey).(*meter)
 }
 
-// work charges units of work, before the work is done.
+// work charges before the work is done.
 func (m *meter) work(units int) error {
 	if units < 0 || units > math.MaxInt-stepUnits {
 		return m.stepsError(math.MaxInt)
@@ -75,7 +75,6 @@ func (m *meter) work(units int) error {
 	return nil
 }
 
-// stepsError refuses that many further steps.
 func (m *meter) stepsError(more int) *EvalError {
 	value := add(int(min(m.thread.Steps, math.MaxInt)), more)
 	return limitError("steps of one expression", value, int(min(m.steps, math.MaxInt)))
@@ -95,17 +94,16 @@ func (m *meter) list(n int) error {
 	return m.work(n * elementUnits)
 }
 
-// ints charges arithmetic on two ints with time linear in their lengths.
+// Time linear in the lengths.
 func (m *meter) ints(x, y starlark.Int) error {
 	return m.work(8 * (words(x) + words(y) - 2))
 }
 
-// products charges arithmetic on two ints with time in the product of their lengths.
+// Time in the product of the lengths.
 func (m *meter) products(x, y starlark.Int) error {
 	return m.work(mul(words(x), words(y)) - 1)
 }
 
-// words returns the length of an int in machine words; a small one has 1.
 func words(x starlark.Int) int {
 	if _, ok := x.Int64(); ok {
 		return 1
@@ -113,7 +111,7 @@ func words(x starlark.Int) int {
 	return len(x.BigInt().Bits())
 }
 
-// mul and add multiply and add non-negative ints, up to the largest int.
+// mul and add saturate; their operands are not negative.
 func mul(a, b int) int {
 	hi, lo := bits.Mul(uint(a), uint(b))
 	if hi != 0 || lo > math.MaxInt {

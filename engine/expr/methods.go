@@ -10,10 +10,9 @@ import (
 )
 
 // transient bounds the estimated text of formatting, in multiples of a value's limit. The estimate is coarse; the result itself
-// is checked against the limit.
+// is checked.
 const transient = 16
 
-// changing are the methods that change their receiver, and what to write instead.
 var changing = map[string]string{
 	"append":     "write xs + [x]",
 	"extend":     "write xs + ys",
@@ -26,7 +25,6 @@ var changing = map[string]string{
 	"update":     "write dict(d, key=value) or dict(d.items() + e.items())",
 }
 
-// methodNames are the methods of strings and dicts that change nothing.
 var methodNames = func() []string {
 	var names []string
 	seen := map[string]bool{}
@@ -81,7 +79,7 @@ func callMethod(thread *starlark.Thread, b *starlark.Builtin, args starlark.Tupl
 	return m.methodResult(name, result)
 }
 
-// methodResult charges a method's result, and converts its tuples and other iterables to lists.
+// Tuples and other iterables become lists.
 func (m *meter) methodResult(name string, v starlark.Value) (starlark.Value, error) {
 	switch v := v.(type) {
 	case starlark.String:
@@ -129,7 +127,7 @@ func (m *meter) chargeDict(name string, d *starlark.Dict, args starlark.Tuple) e
 	return nil
 }
 
-// chargeText charges a method of a string, and returns its arguments in Starlark's form.
+// The arguments are in Starlark's form.
 func (m *meter) chargeText(name, recv string, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, error) {
 	if err := m.work(len(recv)); err != nil {
 		return nil, err
@@ -164,7 +162,7 @@ func (m *meter) chargeText(name, recv string, args starlark.Tuple, kwargs []star
 
 func (m *meter) chargeReplace(recv string, args starlark.Tuple) error {
 	if len(args) < 2 {
-		return nil // Starlark refuses it
+		return nil
 	}
 	old, isText := starlark.AsString(args[0])
 	with, alsoText := starlark.AsString(args[1])
@@ -182,7 +180,7 @@ func (m *meter) chargeReplace(recv string, args starlark.Tuple) error {
 
 func (m *meter) chargeJoin(sep string, args starlark.Tuple) error {
 	if len(args) != 1 {
-		return nil // Starlark refuses it
+		return nil
 	}
 	iter := starlark.Iterate(args[0])
 	if iter == nil {
@@ -245,7 +243,7 @@ func (m *meter) chargeAffixes(args starlark.Tuple) (starlark.Tuple, error) {
 	return append(starlark.Tuple{affixes}, args[1:]...), nil
 }
 
-// chargeStrip charges looking up each character of recv among those to strip.
+// Each character of recv is looked up.
 func (m *meter) chargeStrip(recv string, args starlark.Tuple) error {
 	if len(args) == 0 {
 		return nil
@@ -254,8 +252,8 @@ func (m *meter) chargeStrip(recv string, args starlark.Tuple) error {
 	return m.work(mul(len(recv), utf8.RuneCountInString(cutset)))
 }
 
-// chargeSplit charges what Starlark allocates for the parts that maxsplit allows. One that allows more than there can be is
-// replaced by none.
+// chargeSplit charges what Starlark allocates for the parts that maxsplit allows. A maxsplit above the possible number becomes
+// none.
 func (m *meter) chargeSplit(recv string, args starlark.Tuple) (starlark.Tuple, error) {
 	if len(args) < 2 {
 		return args, nil
@@ -300,10 +298,10 @@ func interpolate(m *meter, format string, x starlark.Value) (starlark.Value, err
 	return m.methodResult("%", v)
 }
 
-// printed charges the printing of v and returns a bound on the length of the text.
+// printed returns a bound on the length of the text.
 func (m *meter) printed(v starlark.Value) (int, error) {
 	if text, ok := v.(starlark.String); ok {
-		return mul(4, len(text)), m.work(len(text)) // as in %r, with every byte escaped
+		return mul(4, len(text)), m.work(len(text)) // as %r, with every byte escaped
 	}
 	p := printer{m: m, most: mul(m.valueBytes, transient)}
 	err := p.value(v)
@@ -324,7 +322,7 @@ func (p *printer) grow(bytes int) error {
 }
 
 func (p *printer) value(v starlark.Value) error {
-	const scalar = 26 // no float is longer, nor None, True or False
+	const scalar = 26 // no float, None, True or False is longer
 	switch v := v.(type) {
 	case starlark.String:
 		return p.grow(add(2, mul(4, len(v))))

@@ -13,8 +13,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// The checked evaluation is compared with a model: plain Starlark, without a budget, on the same text. The texts avoid what
-// differs on purpose: ranges and pairs become lists at once, and counts are small.
+// The model of the checked evaluation is plain Starlark, without a budget, on the same text. The texts avoid what differs on
+// purpose: ranges and pairs become lists at once, and counts are small.
 
 func model(text string, env map[string]expr.Value) (expr.Value, error) {
 	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "model", text, starlark.StringDict(env))
@@ -26,7 +26,7 @@ func model(text string, env map[string]expr.Value) (expr.Value, error) {
 
 type writer struct {
 	t     *rapid.T
-	bound []string // names of comprehensions around
+	bound []string
 }
 
 func (w *writer) pick(from ...string) string { return rapid.SampledFrom(from).Draw(w.t, "pick") }
@@ -38,7 +38,6 @@ func (w *writer) atom() string {
 	return w.pick("i", "x", "s", "xs", "d", "words", "n", "yes", "big", "(0)", "(1)", "(-1)", "(2.5)", `"a"`, `""`, `"b,c"`, "None", "True", "[]", "{}")
 }
 
-// forms are expressions with % for a part.
 var forms = []string{
 	"(# + #)", "(# - #)", "(# / #)", "(# // #)", "(# * (len(str(#)) - 3))", "((len(str(#)) - 3) * #)", "(x * #)", "(# % 5)", "(i % #)",
 	"(# == #)", "(# != #)", "(# < #)", "(# <= #)", "(# > 1)", `(# >= "a")`, "(# in #)", "(# not in #)",
@@ -110,7 +109,6 @@ func TestEvalAgreesWithStarlark(t *testing.T) {
 	}
 }
 
-// TestSliceAgreesWithStarlark is separate, since every bound matters.
 func TestSliceAgreesWithStarlark(t *testing.T) {
 	bound := rapid.SampledFrom([]string{"", "0", "1", "2", "3", "5", "100", "-1", "-2", "-3", "-5", "-100", "None"})
 	c := map[string]expr.Value{"xs": mustDecode(t, `[0,1,2,3,4]`), "s": mustDecode(t, `"abcde"`), "none": mustDecode(t, `[]`)}
@@ -129,7 +127,7 @@ func TestSliceAgreesWithStarlark(t *testing.T) {
 	})
 }
 
-// TestOrderAgreesWithStarlark compares numbers, among them ones that a float cannot represent.
+// Some numbers are no floats.
 func TestOrderAgreesWithStarlark(t *testing.T) {
 	numbers := rapid.OneOf(ints(), floats(), rapid.SampledFrom([]expr.Value{
 		starlark.MakeInt64(1 << 53), starlark.MakeInt64(1<<53 + 1), starlark.Float(1 << 53), starlark.MakeInt64(-1<<53 - 1), starlark.Float(-1 << 53),

@@ -13,12 +13,12 @@ import (
 type Entry struct {
 	Key   string
 	Value Value
-	Text  []byte // of the value, a part of the input
+	Text  []byte // the value's, a part of the input
 }
 
-// DecodeObject decodes the entries of a JSON object, in the order of the text, with repeated keys. Each value is decoded like by
-// Decode: lim.ValueBytes bounds every one of them, not the object. Keys among known are not allocated. Anything but an object is
-// an *EvalError.
+// DecodeObject decodes the entries of a JSON object, in the order of the text, with repeated keys. Each value is decoded like
+// by Decode: lim.ValueBytes bounds every one of them, not the object. Keys among known are not allocated. Anything but an
+// object is an *EvalError.
 func DecodeObject(data []byte, lim ir.Limits, known []string) ([]Entry, error) {
 	if !utf8.Valid(data) {
 		return nil, valueErrorf("JSON at byte %d: this is not UTF-8", invalidUTF8(data))
@@ -39,9 +39,8 @@ func DecodeObject(data []byte, lim ir.Limits, known []string) ([]Entry, error) {
 	return entries, nil
 }
 
-// entries decodes an object without making a dict.
 func (d *decoder) entries(bytesMax int, known []string) ([]Entry, error) {
-	d.at++ // {
+	d.at++
 	d.space()
 	if d.peek() == '}' {
 		d.at++
@@ -68,7 +67,6 @@ func (d *decoder) entries(bytesMax int, known []string) ([]Entry, error) {
 	}
 }
 
-// whole decodes an entry, with a depth of its own.
 func (d *decoder) whole(bytesMax int, known []string) (e Entry, err error) {
 	if d.peek() != '"' {
 		return e, d.unexpected("a key in double quotes")
@@ -99,7 +97,6 @@ func (d *decoder) whole(bytesMax int, known []string) (e Entry, err error) {
 	return e, nil
 }
 
-// name decodes a key, and returns the equal one of known, if any.
 func (d *decoder) name(known []string) (string, error) {
 	rest := d.data[d.at+1:]
 	for _, k := range known {
@@ -111,7 +108,6 @@ func (d *decoder) name(known []string) (string, error) {
 	return d.text()
 }
 
-// plain reports whether a text needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		if escapes[s[i]] != 0 {

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestDecodeObject compares the entries of an object with Decode's dict, for any known names.
 func TestDecodeObject(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := values(3).Draw(t, "v")

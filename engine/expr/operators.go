@@ -64,7 +64,6 @@ var checked = func() starlark.StringDict {
 	return env
 }()
 
-// finite refuses a float that JSON lacks.
 func finite(v starlark.Value, err error) (starlark.Value, error) {
 	if f, ok := v.(starlark.Float); ok && err == nil && (math.IsInf(float64(f), 0) || math.IsNaN(float64(f))) {
 		return nil, fmt.Errorf("the result is not a finite float (%v)", f)
@@ -72,7 +71,6 @@ func finite(v starlark.Value, err error) (starlark.Value, error) {
 	return v, err
 }
 
-// minus charges what takes time linear in the lengths of two ints.
 func minus(m *meter, op syntax.Token, x, y starlark.Value) (starlark.Value, error) {
 	if err := chargeNumbers(m, x, y); err != nil {
 		return nil, err
@@ -275,7 +273,6 @@ func index(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	return nil, fmt.Errorf("unhandled index operation %s[%s]", args[0].Type(), args[1].Type())
 }
 
-// slice does x[lo:hi:step]; None is a missing part.
 func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ []starlark.Tuple) (starlark.Value, error) {
 	x, ok := args[0].(starlark.Sliceable)
 	if !ok {
@@ -298,7 +295,7 @@ func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	count := (end - start) / step // exact up to one
 	m := meterOf(thread)
 	if step != 1 {
-		// What is not copied in one piece grows while it is copied.
+		// What is not copied in one piece grows during the copy.
 		if err := m.work(count * elementUnits); err != nil {
 			return nil, err
 		}
@@ -314,9 +311,9 @@ func slice(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, _ 
 	return x.Slice(start, end, step), nil
 }
 
-// bounds returns the first index of a slice and its end, in the direction of step.
+// bounds go in the direction of step.
 func bounds(lo, hi starlark.Value, step, n int) (start, end int, err error) {
-	low, high := 0, n // the range to which indices are clamped
+	low, high := 0, n // to which indices are clamped
 	if step < 0 {
 		low, high = -1, n-1
 	}

@@ -9,19 +9,19 @@ import (
 	"pulley/engine/ir"
 )
 
-// depthOfTree bounds the recursion over a syntax tree; a + b + c … is as deep as it has operators.
+// The tree of a + b + c … is as deep as it has operators.
 const depthOfTree = 4000
 
-// cheapBytes is the length up to which a literal string is compared or looked up without a charge.
+// Up to this length a literal string is compared or looked up without a charge.
 const cheapBytes = 64
 
-// rewriter checks a syntax tree and replaces what could do unbounded work in one step by calls of checked functions, whose names
-// cannot be written in a program.
+// rewriter checks a syntax tree and replaces what could do unbounded work in one step by calls of checked functions. A program
+// cannot contain their names.
 type rewriter struct {
 	pos      ir.Pos
-	nesting  int // maximal brackets within each other
-	brackets int // around the current node
-	depth    int // of the current node
+	nesting  int
+	brackets int
+	depth    int
 	bound    []map[string]bool
 	free     map[string]bool
 }
@@ -104,7 +104,6 @@ func (r *rewriter) bracketed(e syntax.Expr) (syntax.Expr, error) {
 	return nil, r.refuse("this is not an expression of the language")
 }
 
-// each replaces expressions by their checked form.
 func (r *rewriter) each(exprs ...*syntax.Expr) (err error) {
 	for _, e := range exprs {
 		if *e, err = r.expr(*e); err != nil {
@@ -210,7 +209,7 @@ func (r *rewriter) slice(e *syntax.SliceExpr) (syntax.Expr, error) {
 	return checkedCall(sliceName, e.Lbrack, args...), nil
 }
 
-// comprehension checks a comprehension. Its names are bound everywhere in it except in the first iterable.
+// The first iterable does not see its names.
 func (r *rewriter) comprehension(e *syntax.Comprehension) error {
 	first, ok := e.Clauses[0].(*syntax.ForClause)
 	if !ok {
@@ -281,7 +280,6 @@ func (r *rewriter) targets(e syntax.Expr, names map[string]bool) error {
 	return nil
 }
 
-// call checks the call of a function or method, and replaces it by the checked one.
 func (r *rewriter) call(e *syntax.CallExpr) (syntax.Expr, error) {
 	var args []syntax.Expr
 	var callee string

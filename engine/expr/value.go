@@ -14,7 +14,7 @@ import (
 // or *Dict from String to Value.
 type Value = starlark.Value
 
-// depthMax bounds the nesting of a value, and so every recursion over one.
+// depthMax bounds every recursion over a value.
 const depthMax = 512
 
 // Truth reports whether v counts as true: not None, False, 0, 0.0, or an empty string, list or dict.
@@ -22,8 +22,8 @@ func Truth(v Value) bool { return bool(v.Truth()) }
 
 // Normalize makes a Value of the result of an expression or a Go program: tuples and ranges become lists, and the result is
 // frozen. It returns a normal v itself. It refuses, with an *EvalError, what JSON lacks (functions, sets, bytes, keys that are
-// not strings, floats that are not finite, strings that are not UTF-8), nesting deeper than 512, and a value whose JSON is longer
-// than lim.ValueBytes.
+// not strings, floats that are not finite, strings that are not UTF-8), nesting deeper than 512, and a value whose JSON is
+// longer than lim.ValueBytes.
 func Normalize(v starlark.Value, lim ir.Limits) (Value, error) {
 	return normalize(v, lim.MaxValueBytes())
 }
@@ -32,7 +32,6 @@ func normalize(v starlark.Value, bytesMax int) (Value, error) {
 	return normalizeAt(v, bytesMax, 0)
 }
 
-// normalizeAt normalizes a part of a value at a depth.
 func normalizeAt(v starlark.Value, bytesMax, depth int) (Value, error) {
 	n := normalizer{bytesMax: bytesMax}
 	normal, _, err := n.value(v, depth)
@@ -43,7 +42,6 @@ func normalizeAt(v starlark.Value, bytesMax, depth int) (Value, error) {
 	return normal, nil
 }
 
-// normalizer adds up the size of a value's JSON.
 type normalizer struct {
 	bytes, bytesMax int
 }
@@ -56,7 +54,7 @@ func (n *normalizer) grow(bytes int) error {
 	return nil
 }
 
-// value returns the normal form of v and whether it differs from v.
+// value also returns whether the normal form differs from v.
 func (n *normalizer) value(v starlark.Value, depth int) (_ Value, changed bool, err error) {
 	if depth > depthMax {
 		return nil, false, limitError("nesting of a value", depth, depthMax)
@@ -110,7 +108,7 @@ func (n *normalizer) sequence(v starlark.Indexable, depth int) (Value, bool, err
 		return nil, false, err
 	}
 	list, isList := v.(*starlark.List)
-	var elems []starlark.Value // of the normal list, once it is known to differ
+	var elems []starlark.Value // the normal list, once it is known to differ
 	if !isList {
 		elems = make([]starlark.Value, 0, length)
 	}
@@ -171,7 +169,6 @@ func keyError(key starlark.Value) *EvalError {
 	return valueErrorf("a dict's key must be a string, not %s", key.Type())
 }
 
-// clip shortens quoted data.
 func clip(s string) string {
 	const most = 40
 	if len(s) > most {
@@ -180,7 +177,7 @@ func clip(s string) string {
 	return s
 }
 
-// intBytes returns the decimal length of v; of a large one it may be one too many.
+// intBytes of a large v may be one too many.
 func intBytes(v starlark.Int) int {
 	small, ok := v.Int64()
 	if !ok {
@@ -201,7 +198,6 @@ func digits(n int64) int {
 	return count
 }
 
-// floatBytes returns the length of the float in JSON.
 func floatBytes(f float64) int {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 && f != 0 {
 		return digits(int64(f)) + len(".0")

@@ -18,7 +18,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// raw evaluates plain Starlark, whose values need not be normal.
+// Plain Starlark's values need not be normal.
 func raw(t testing.TB, text string) starlark.Value {
 	t.Helper()
 	v, err := starlark.EvalOptions(&syntax.FileOptions{}, new(starlark.Thread), "raw", text, nil)
@@ -99,7 +99,7 @@ func TestNormalizeRefuses(t *testing.T) {
 	}
 }
 
-// TestNormalizeStopsAtTheLimit has a value of 2^60 shared parts: only the limit ends the walk.
+// A value has 2^60 shared parts: only the limit ends the walk.
 func TestNormalizeStopsAtTheLimit(t *testing.T) {
 	v := raw(t, `["a"]`)
 	for range 60 {

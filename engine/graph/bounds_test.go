@@ -20,8 +20,7 @@ func times(n int, line string) string {
 	return b.String()
 }
 
-// TestGraphsAreBounded compiles texts of 100 to 300 kB whose graph, or its data, could grow with the square: they must be
-// refused, or stay small.
+// These texts have 100 to 300 kB. Their graph, or its data, could grow with the square: they must be refused, or stay small.
 func TestGraphsAreBounded(t *testing.T) {
 	few := depth.Of(3, 1)
 	const main = "fn main(input: [a], output: []):\n"

@@ -9,8 +9,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// Builder makes a graph in Go. Nodes run as soon as what they come after has ended, concurrently unless ordered. Build reports
-// all mistakes together.
+// Builder makes a graph in Go. Nodes run concurrently unless ordered: each as soon as what it comes after has ended. Build
+// reports all mistakes together.
 type Builder struct {
 	Body
 	g      *Graph
@@ -30,27 +30,26 @@ type Body struct {
 	region RegionID
 	depth  int
 
-	values map[string]binding // names that expressions read here, without those of outer bodies
+	values map[string]binding // by name, without those of outer bodies
 	nodes  []*NodeBuilder
 	output *NodeBuilder
 }
 
-// binding is the meaning of a name in an expression.
 type binding struct {
 	v  VarID
-	by *NodeBuilder // the node that sets the value; nil for an input or element
+	by *NodeBuilder
 }
 
-// NodeBuilder is a node that a Builder makes. The result of Map and For is one, too: its first element comes after what it comes
-// after, and what comes after it follows its last.
+// NodeBuilder is a node that a Builder makes. The result of Map and For is one, too: what it comes after precedes its first
+// element, and what comes after it follows its last.
 type NodeBuilder struct {
 	body  *Body
-	n     *Node    // where edges lead to it
-	last  *Node    // where edges leave it
-	expr  *ir.Expr // of an output its value, of a Map or For its elements
+	n     *Node
+	last  *Node
+	expr  *ir.Expr // an output's value, or the elements of a Map or For
 	hard  []*NodeBuilder
 	soft  []*NodeBuilder
-	from  []*NodeBuilder // the branches that have it as a case
+	from  []*NodeBuilder
 	cases []branchCase
 	elses int
 }
@@ -72,7 +71,7 @@ func New(name string, inputs ...string) *Builder {
 	return b
 }
 
-// Limits sets the limits that the graph is built and run with. The zero Limits means the defaults.
+// Limits sets the limits that the graph is built and run with. Zero means the defaults.
 func (b *Builder) Limits(l ir.Limits) *Builder {
 	b.g.Limits = l
 	return b
@@ -81,8 +80,8 @@ func (b *Builder) Limits(l ir.Limits) *Builder {
 // X makes an expression of its text. Build reports its mistakes.
 func X(text string) *ir.Expr { return &ir.Expr{Text: text} }
 
-// Action adds an action node. Expressions read its value by the node's name, which must be an identifier; action is the workers'
-// name.
+// Action adds an action node. Expressions read its value by the node's name, which must be an identifier. action is the
+// workers' name.
 func (o *Body) Action(name, action string, args ...Arg) *NodeBuilder {
 	nb := o.add(name, &Node{Kind: Action, Action: action, Args: args})
 	nb.n.Targets = []VarID{o.value(name, nb)}
@@ -140,8 +139,8 @@ func (n *NodeBuilder) Timeout(d time.Duration) *NodeBuilder {
 	return n
 }
 
-// OnError handles a failed action after its retries. With Continue, what comes after it runs, and the node's value is the error,
-// for which isexception holds. Without OnError the instance fails.
+// OnError handles a failed action after its retries. With Continue, what comes after it runs, and the node's value is the
+// error, for which isexception holds. Without OnError the instance fails.
 func (n *NodeBuilder) OnError(then EdgeKind) *NodeBuilder {
 	if n.n.Kind != Action || then != Continue {
 		n.mistake("OnError is for actions, and takes Continue; without it an error ends the instance")
@@ -155,7 +154,7 @@ func (n *NodeBuilder) Case(guard string, to *NodeBuilder) *NodeBuilder {
 	return n.way(X(guard), to)
 }
 
-// Else continues to a node if no guard holds, wherever it is among the cases.
+// Else continues to a node if no guard holds, wherever it stands among the cases.
 func (n *NodeBuilder) Else(to *NodeBuilder) *NodeBuilder {
 	if n.elses++; n.elses > 1 {
 		n.mistake("has two elses; make one of them a case")
@@ -232,7 +231,6 @@ func (o *Body) finish() {
 	}
 }
 
-// prefix begins the names of all nodes of the body.
 func (o *Body) prefix() string {
 	if o.outer == nil {
 		return ""
@@ -255,7 +253,6 @@ func (o *Body) place(name string, n *Node) *Node {
 	return n
 }
 
-// value makes the variable that expressions of the body read by a name.
 func (o *Body) value(name string, by *NodeBuilder) VarID {
 	if _, err := expr.Compile(X(name), o.b.g.Limits); err != nil || !identifier(name) {
 		o.b.mistake("node %q: not a name that expressions can read; use letters, digits and _", name)
@@ -268,7 +265,7 @@ func (o *Body) value(name string, by *NodeBuilder) VarID {
 	return v
 }
 
-// variable makes a variable of which every run of the body has a copy.
+// Every run of the body has a copy.
 func (o *Body) variable(name string) VarID {
 	g := o.b.g
 	g.Vars = append(g.Vars, &Var{Name: name, Scope: o.depth})
@@ -285,7 +282,7 @@ func identifier(s string) bool {
 	return s != ""
 }
 
-// starts reports whether the node comes after nothing: it starts with its body.
+// It starts with its body.
 func (n *NodeBuilder) starts() bool {
 	return n.n.Kind != Input && len(n.hard) == 0 && len(n.soft) == 0 && len(n.from) == 0
 }
@@ -301,7 +298,7 @@ func (n *NodeBuilder) edges() {
 	for _, from := range n.soft {
 		n.comesAfter(from, Soft)
 	}
-	for _, last := range []bool{false, true} { // a branch takes the first that holds: its else is last
+	for _, last := range []bool{false, true} { // a branch takes the first guard that holds, so its else is last
 		for _, c := range n.cases {
 			if (c.guard == nil) == last && n.parallelTo(c.to) {
 				g.Edges = append(g.Edges, &Edge{From: n.last.ID, To: c.to.n.ID, Kind: Guard, Guard: c.guard, Var: None})
@@ -339,7 +336,6 @@ func (n *NodeBuilder) parallelTo(other *NodeBuilder) bool {
 	return false
 }
 
-// expressions checks that every expression of a node compiles and reads only names that exist.
 func (n *NodeBuilder) expressions() {
 	for _, e := range n.reads() {
 		if e == nil {
@@ -359,7 +355,7 @@ func (n *NodeBuilder) expressions() {
 	}
 }
 
-// reads lists the expressions of a node, without those in the body of a Map or For.
+// reads leaves out the expressions in the body of a Map or For.
 func (n *NodeBuilder) reads() []*ir.Expr {
 	var out []*ir.Expr
 	for _, a := range n.n.Args {
@@ -376,7 +372,6 @@ func (n *NodeBuilder) reads() []*ir.Expr {
 	return out
 }
 
-// asError converts an error to an *ir.Error, with the position if it has none.
 func asError(pos ir.Pos, err error) *ir.Error {
 	var e *ir.Error
 	if errors.As(err, &e) {

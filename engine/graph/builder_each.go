@@ -6,17 +6,17 @@ import (
 	"pulley/engine/ir"
 )
 
-// Each is what runs for each element of a list. Its nodes may read what comes before the whole, the element, and each other. Map
-// or For makes it a node.
+// Each is what runs for each element of a list. Its nodes may read what comes before the whole, the element, and each other.
+// Map or For makes it a node.
 type Each struct {
 	Body
 	over *ir.Expr
 	item VarID
-	head *Node // of a For
+	head *Node
 }
 
-// Each starts what runs for each element of the list over. Expressions in the body read an element as item. Expressions after it
-// read as name the list of the Output values, in the order of the elements.
+// Each starts what runs for each element of the list over. Expressions in the body read an element as item. Expressions after
+// it read as name the list of the Output values, in the order of the elements.
 func (o *Body) Each(name, item, over string) *Each {
 	g := o.b.g
 	e := &Each{over: X(over), Body: Body{
@@ -40,7 +40,7 @@ func (e *Each) Map(limit int) *NodeBuilder {
 	return nb
 }
 
-// For runs the body for one element after the other. Read in the body, its own name is the list of the values of earlier rounds.
+// For runs the body for one element after the other. In the body, its own name is the list of the values of earlier rounds.
 func (e *Each) For() *NodeBuilder {
 	o, g := e.outer, e.b.g
 	nb := e.becomes(&Node{Kind: Assign})
@@ -76,7 +76,6 @@ func (e *Each) becomes(n *Node) *NodeBuilder {
 	return nb
 }
 
-// finish connects the body with the start and end of its runs.
 func (e *Each) finish() {
 	switch {
 	case e.node == nil:
@@ -114,7 +113,7 @@ func (n *NodeBuilder) before() []*NodeBuilder {
 	return slices.DeleteFunc(all, func(from *NodeBuilder) bool { return from == nil })
 }
 
-// begins returns the node that starts a run of the body; nil if none does.
+// begins returns the node that starts a run of the body; nil: none.
 func (e *Each) begins() *Node {
 	var starts []*Node
 	for _, nb := range e.nodes {
@@ -141,7 +140,6 @@ func (e *Each) inside(suffix string, n *Node) *Node {
 	return n
 }
 
-// branches makes every element a branch of the spread.
 func (e *Each) branches(first *Node) {
 	g, last, value := e.b.g, e.output.n, e.values["output"].v
 	last.Sets = []Set{{Targets: []VarID{value}, Value: e.output.expr, From: None}}

@@ -18,7 +18,6 @@ func echo(o interface {
 	return o.Action(name, "echo", arg("value", value))
 }
 
-// refusedGraph is a use of a builder and what Build reports; nothing if the graph is right.
 type refusedGraph struct {
 	name  string
 	build func(b *graph.Builder)
@@ -132,7 +131,7 @@ func TestEachMistakes(t *testing.T) {
 	}
 }
 
-// TestEachMustEnd checks that every run of a body must reach its end, like the workflow.
+// Every run of a body must reach its end, like the workflow.
 func TestEachMustEnd(t *testing.T) {
 	const lost = "graph g: node %s: begins what is not ended if branch xs.br takes another case; let its end come after one node of every case with AfterAny"
 	for _, c := range []refusedGraph{
@@ -215,7 +214,7 @@ func TestEachMustEnd(t *testing.T) {
 	}
 }
 
-// TestReadings checks that expressions may read only what has ended before them, or can no longer run.
+// Expressions may read only what has ended before them, or can no longer run.
 func TestReadings(t *testing.T) {
 	before := func(node, text, name string) []string {
 		return []string{fmt.Sprintf("node %s: %q reads %s, which does not come before it; use After", node, text, name)}
@@ -309,7 +308,6 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestEachGraph draws a graph with nested bodies, and checks the scopes of its variables.
 func TestEachGraph(t *testing.T) {
 	b := graph.New("prices", "orders")
 	order := b.Each("prices", "order", "orders")

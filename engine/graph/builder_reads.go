@@ -6,20 +6,19 @@ import (
 	"pulley/engine/expr"
 )
 
-// A reading is an expression that reads the value of a node.
 type reading struct {
-	at   *NodeBuilder // the node of the expression
-	in   *NodeBuilder // the same, or the Map or For around it in the body of what is read
+	at   *NodeBuilder
+	in   *NodeBuilder // at, or the Map or For around it in the body of what is read
 	text string
 	name string
 }
 
-// readings refuses expressions that read a node which does not come before them, or which may still be running: their value would
-// be chance. A node in a case that was not taken does not run, so what comes after the ends of all cases may choose between their
-// values.
+// readings refuses expressions that read a node which does not come before them, or which may still be running: their value
+// would be chance. A node in a case that was not taken does not run, so what comes after the ends of all cases may choose
+// between their values.
 func (b *Builder) readings() {
 	late := map[*NodeBuilder][]reading{}
-	hard := map[[2]*NodeBuilder]bool{} // most readings are of what the node waits for
+	hard := map[[2]*NodeBuilder]bool{}
 	for _, o := range b.bodies {
 		for _, nb := range o.nodes {
 			for _, from := range nb.hard {
@@ -52,7 +51,7 @@ func (n *NodeBuilder) readings() []reading {
 	for _, e := range n.reads() {
 		compiled, err := expr.Compile(e, n.body.b.g.Limits)
 		if err != nil {
-			continue // reported already
+			continue
 		}
 		for _, name := range compiled.Names() {
 			r := reading{at: n, in: n, text: e.Text, name: name}
@@ -68,18 +67,16 @@ func (n *NodeBuilder) readings() []reading {
 	return out
 }
 
-// returns reports whether expressions read the name from the body itself.
 func (o *Body) returns(name string) bool {
 	_, ok := o.values[name]
 	return ok
 }
 
-// source returns the node that sets the value; nil for inputs and elements.
+// source is nil for inputs and elements.
 func (r reading) source() *NodeBuilder { return r.in.body.values[r.name].by }
 
-// sequence is what is known of the order of nodes.
 type sequence struct {
-	place      []int // in a topological order
+	place      []int
 	conditions []condition
 }
 
@@ -116,7 +113,6 @@ func (s *sequence) judge(by *NodeBuilder, rs []reading) {
 	}
 }
 
-// apart reports whether no run of the body has both nodes.
 func (s *sequence) apart(a, b *NodeBuilder) bool {
 	for _, v := range s.conditions[a.n.ID] {
 		for _, w := range s.conditions[b.n.ID] {

@@ -105,7 +105,6 @@ func TestBuildTwice(t *testing.T) {
 	}
 }
 
-// TestBuilderGraph is a graph with every kind of edge that a builder makes.
 func TestBuilderGraph(t *testing.T) {
 	b := graph.New("orders", "order")
 	price := b.Action("price", "price", arg("order", "order")).Retry(graph.Retry{Types: []string{"Network"}, Count: 3, Backoff: time.Second})
@@ -133,7 +132,6 @@ func TestBuilderGraph(t *testing.T) {
 	}
 }
 
-// TestMerges builds graphs in which branches meet again, rightly and in ways that could wait for ever.
 func TestMerges(t *testing.T) {
 	type builder struct {
 		*graph.Builder
@@ -242,7 +240,7 @@ func TestMerges(t *testing.T) {
 	}
 }
 
-// TestManyCases merges a branch of as many cases as are supported, omits one, and adds one.
+// A branch with the largest supported number of cases is merged; then one is left out, and one added.
 func TestManyCases(t *testing.T) {
 	build := func(cases int, without int) error {
 		b := graph.New("g", "n")
@@ -260,7 +258,7 @@ func TestManyCases(t *testing.T) {
 			}
 		}
 		b.Output("n").AfterAny(ends...)
-		if without >= 0 { // continues, but not to the output alone
+		if without >= 0 {
 			b.Action("late", "echo").AfterAny(ends...)
 		}
 		_, err := b.Build()
@@ -277,7 +275,7 @@ func TestManyCases(t *testing.T) {
 	}
 }
 
-// TestElseStandsLast checks that an else is tried after cases that are added later.
+// An else is tried after cases that are added later.
 func TestElseStandsLast(t *testing.T) {
 	b := graph.New("g", "n")
 	x, y := b.Action("x", "echo"), b.Action("y", "echo")

@@ -160,7 +160,6 @@ func (c *checker) edges() {
 	}
 }
 
-// counts checks that every node requires what its edges deliver.
 func (c *checker) counts() {
 	spreads := map[NodeID]bool{}
 	for _, n := range c.g.Nodes {
@@ -191,7 +190,6 @@ func (c *checker) counts() {
 	}
 }
 
-// elements checks that the branches of a parallel have distinct indices of a list.
 func (c *checker) elements(n *Node) {
 	taken := make([]bool, len(c.g.in[n.ID]))
 	for _, e := range c.g.in[n.ID] {
@@ -203,7 +201,7 @@ func (c *checker) elements(n *Node) {
 	}
 }
 
-// reachability checks that every node is on a way from the input to the output.
+// Every node must be on a way from the input to the output.
 func (c *checker) reachability() {
 	g := c.g
 	after, before := make([][]NodeID, len(g.Nodes)), make([][]NodeID, len(g.Nodes))
@@ -252,7 +250,6 @@ func reach(start NodeID, next [][]NodeID) []bool {
 	return seen
 }
 
-// cycles checks that the graph without its back edges has a topological order.
 func (c *checker) cycles() {
 	g := c.g
 	open := make([]int, len(g.Nodes))
@@ -287,7 +284,7 @@ func (c *checker) cycles() {
 	}
 }
 
-// cycle names the nodes of a cycle found by going back from a node on or behind it.
+// cycle goes back from a node on or behind a cycle, and names its nodes.
 func (c *checker) cycle(n NodeID, open []int) string {
 	place := map[NodeID]int{}
 	var way []NodeID

@@ -114,11 +114,10 @@ func appending(g *graph.Graph) *graph.Set {
 	panic("nothing appends")
 }
 
-// TestCheck breaks every invariant once.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		hand    bool // of the diamond, not of the program
+		hand    bool // the diamond, not the program
 		corrupt func(g *graph.Graph)
 		want    string
 	}{
@@ -210,8 +209,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestHostileDefinitions changes stored definitions at random places: the result must be refused, or be drawn, analysed and run
-// without a panic.
+// Stored definitions are changed at random places: the result must be refused, or be drawn, analysed and run without a panic.
 func TestHostileDefinitions(t *testing.T) {
 	var sources [][]byte
 	for _, g := range []*graph.Graph{mustCompile(t, mixed), mustCompile(t, whole), diamond(t), rows(t)} {
@@ -259,7 +257,6 @@ func TestHostileDefinitions(t *testing.T) {
 	}
 }
 
-// corrupt changes one random place of a JSON document.
 func corrupt(t *rapid.T, v any) any {
 	if rapid.IntRange(0, 7).Draw(t, "here") > 0 {
 		switch v := v.(type) {
@@ -270,7 +267,7 @@ func corrupt(t *rapid.T, v any) any {
 			}
 			if len(keys) > 0 {
 				k := rapid.SampledFrom(sorted(keys)).Draw(t, "key")
-				if k == "limits" || k == "timeout_ns" { // any limit is valid
+				if k == "limits" || k == "timeout_ns" {
 					return v
 				}
 				v[k] = corrupt(t, v[k])
@@ -325,7 +322,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestLimitsAreStored checks that a definition includes the limits.
 func TestLimitsAreStored(t *testing.T) {
 	source, err := os.ReadFile("testdata/programs/chain.ir")
 	if err != nil {

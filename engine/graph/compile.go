@@ -21,7 +21,7 @@ func (e CompileError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// CompileText parses a program's text and compiles it. name stands for its file in errors.
+// CompileText parses and compiles a program's text. name stands for its file in errors.
 func CompileText(name string, text []byte, limits ir.Limits) (*Graph, error) {
 	tree, err := ir.Parse(name, text, limits)
 	if err != nil {
@@ -30,14 +30,14 @@ func CompileText(name string, text []byte, limits ir.Limits) (*Graph, error) {
 	return Compile(tree, limits)
 }
 
-// Compile expands the program's main function into a graph. It refuses unsupported constructs, names that nothing assigns, and a
-// graph over a limit, with a CompileError.
+// Compile expands the program's main function into a graph. It refuses, with a CompileError, unsupported constructs, names that
+// nothing assigns, and a graph over a limit.
 func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {
 	c := &compiler{
 		functions: map[string]*ir.Function{},
 		limits:    limits.WithDefaults(),
 		g:         &Graph{Name: prog.File, Limits: limits},
-		serial:    map[string]int{"input": 1, "output": 1}, // names of the two nodes of every graph
+		serial:    map[string]int{"input": 1, "output": 1}, // every graph has these two nodes
 		turns:     map[*Edge]int{},
 	}
 	c.g.Regions = []Region{{}}
@@ -61,49 +61,46 @@ func Compile(prog *ir.Program, limits ir.Limits) (*Graph, error) {
 	return c.g, nil
 }
 
-// compiler holds the growing graph and the refusals.
 type compiler struct {
 	functions map[string]*ir.Function
 	limits    ir.Limits
 	g         *Graph
-	serial    map[string]int // requests by name of a node or variable
-	turns     map[*Edge]int  // of guards
+	serial    map[string]int
+	turns     map[*Edge]int // of guards
 	errs      CompileError
 	caught    int // ways from actions to handlers
-	names     int // in all frames
+	names     int
 
 	// Of the statement being compiled:
 	region RegionID
-	scope  int    // of its variables
+	scope  int
 	tries  []*try // around it and around the calls that lead to it, outermost first
 }
 
-// errTooLarge stops a compilation whose graph exceeds its limit.
 var errTooLarge = errors.New("graph over its limit")
 
-// loose is an edge without its target yet.
 type loose struct {
 	from  NodeID
 	kind  EdgeKind
 	guard *ir.Expr
-	turn  int      // of a guard: its index in its branch
-	types []string // of an exception
-	bind  VarID    // of an exception: the variable of the error, or None
+	turn  int      // index in its branch
+	types []string // an exception's
+	bind  VarID    // an exception's variable, or None
 }
 
 type frame struct {
-	id     int // in Graph.Frames
+	id     int
 	fn     *ir.Function
 	result VarID
-	exits  []loose // of its returns
-	loop   *loop   // innermost one around the statement being compiled, in this frame
-	depth  int     // of the statement being compiled
+	exits  []loose // ways of its returns
+	loop   *loop   // innermost around the statement, in this frame
+	depth  int
 }
 
 type loop struct {
 	outer  *loop
 	breaks []loose
-	nexts  []loose // ways to the next round: continue, and the end of the body
+	nexts  []loose // to the next round: continue, and the end of the body
 }
 
 func (c *compiler) program(main *ir.Function) error {
@@ -123,7 +120,8 @@ func (c *compiler) program(main *ir.Function) error {
 	return nil
 }
 
-// alternate orders the guards of every branch as in the text: an arm without a statement gets its edge only where the arms meet.
+// alternate orders the guards of every branch as in the text: an arm without a statement gets its edge only where the arms
+// meet.
 func (c *compiler) alternate() {
 	places := map[NodeID][]int{}
 	for i, e := range c.g.Edges {
@@ -168,7 +166,6 @@ func (c *compiler) body(f *frame, ways []loose) ([]loose, error) {
 	return append(ways, f.exits...), nil
 }
 
-// outputs returns the value of a function that ends without a return.
 func (c *compiler) outputs(f *frame) []Set {
 	out := f.fn.Outputs
 	if len(out) == 1 {
@@ -207,7 +204,6 @@ func (c *compiler) block(f *frame, stmts []ir.Stmt, ways []loose) ([]loose, erro
 // the text.
 const perNode = 20
 
-// bounded refuses a graph over a limit.
 func (c *compiler) bounded(pos ir.Pos) error {
 	for _, grown := range []struct {
 		what    string
@@ -305,7 +301,6 @@ func (c *compiler) assign(f *frame, s *ir.Assign, ways []loose) ([]loose, error)
 	return nil, fmt.Errorf("%s: unknown right-hand side %T", s.Pos, s.Value)
 }
 
-// collected sets an aggregate's targets, and returns the way out of it.
 func (c *compiler) collected(s *ir.Assign, targets []VarID, agg *Node) []loose {
 	if agg == nil {
 		return nil
@@ -315,7 +310,6 @@ func (c *compiler) collected(s *ir.Assign, targets []VarID, agg *Node) []loose {
 	return forward(agg)
 }
 
-// unpacks stores the position of several targets.
 func (n *Node) unpacks(s *ir.Assign) {
 	if len(s.Targets) > 1 {
 		n.Unpacks = s.Pos

@@ -9,8 +9,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// call expands a function in place: its inputs are set in the caller's frame, its other variables start without a value, and all
-// its ways out meet in a join.
+// call expands a function in place: its inputs are set in the caller's frame, its other variables start without a value, and
+// all its ways out meet in a join.
 func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, error) {
 	fn := c.functions[call.Name]
 	if fn == nil {
@@ -41,23 +41,21 @@ func (c *compiler) call(f *frame, call *ir.Call, ways []loose) (VarID, []loose, 
 	return callee.result, c.join(f, ways, call.Name+"_exit", call.Pos), nil
 }
 
-// alias returns the caller's variable if it is passed as it is to an input that the function never assigns: both are one then,
-// since the caller waits. So a large value is not copied between calls.
+// alias returns the caller's variable if the call passes it unchanged to an input that the function never assigns. Both are one
+// then, since the caller waits: calls do not copy a large value.
 func (c *compiler) alias(f *frame, fn *ir.Function, arg ir.Arg) (VarID, bool) {
 	v, ok := c.g.Frames[f.id].Names[arg.Value.Text]
 	return v, ok && !slices.Contains(reassigned(fn), arg.Name.Text)
 }
 
-// try is a try statement whose body is being compiled.
 type try struct {
 	handlers []*handler
 }
 
-// handler is one except of it.
 type handler struct {
 	types []string // none: every error
 	bind  VarID
-	ways  []loose // from actions whose errors may reach it
+	ways  []loose
 }
 
 // try compiles a body. Its actions, also within loops, spreads and called functions, get exception edges to the handlers. An
@@ -82,7 +80,7 @@ func (c *compiler) try(f *frame, s *ir.Try, ways []loose) ([]loose, error) {
 	}
 	for i, h := range t.handlers {
 		if len(h.ways) == 0 {
-			continue // no error can get there
+			continue
 		}
 		except := c.connectIn(f, h.ways, &Node{Kind: Join, Name: c.name("except"), Pos: s.Handlers[i].Pos, Required: 1, Exclusive: true})
 		ends, err := c.block(f, s.Handlers[i].Body, forward(except))
@@ -148,7 +146,7 @@ func (c *compiler) accumulates(f *frame, s *ir.Assign, e *ir.Expr) *ir.Expr {
 	return list
 }
 
-// offset converts a position of the parser, in which columns count runes, to an index in a text; -1 if there is none.
+// The parser's columns count runes. -1: none.
 func offset(text string, pos syntax.Position) int {
 	line, col := int32(1), int32(1)
 	for i, r := range text {

@@ -40,7 +40,6 @@ func (c *compiler) spread(f *frame, s *ir.Spread, ways []loose) (*Node, error) {
 	return agg, nil
 }
 
-// parallel makes the node that opens all branches, and their aggregate.
 func (c *compiler) parallel(f *frame, s *ir.Parallel, ways []loose) (*Node, error) {
 	n := c.connectIn(f, ways, &Node{Kind: Parallel, Name: c.name("parallel"), Pos: s.Pos, Required: 1})
 	region := c.region
@@ -65,7 +64,7 @@ func (c *compiler) parallel(f *frame, s *ir.Parallel, ways []loose) (*Node, erro
 	return agg, nil
 }
 
-// do compiles what a branch runs, and returns the variable with its value and the way out of it: none if it never ends.
+// do returns the variable with the branch's value, and the way out: none if it never ends.
 func (c *compiler) do(f *frame, do ir.RHS, ways []loose, name string) (VarID, []loose, error) {
 	if err := c.bounded(do.Position()); err != nil {
 		return None, nil, err

@@ -15,7 +15,7 @@ func (c *compiler) forLoop(f *frame, s *ir.For, ways []loose) ([]loose, error) {
 	return c.loop(f, init, head, s.Body, ways)
 }
 
-// whileLoop compiles like forLoop; its head evaluates the condition.
+// The head evaluates the condition.
 func (c *compiler) whileLoop(f *frame, s *ir.While, ways []loose) ([]loose, error) {
 	init := &Node{Kind: LoopInit, Pos: s.Pos, Var: None}
 	head := &Node{Kind: LoopHead, Pos: s.Pos, Var: None, Expr: c.expr(f, s.Cond)}
@@ -51,7 +51,7 @@ func (c *compiler) loop(f *frame, init, head *Node, body []ir.Stmt, ways []loose
 	return forward(exit), nil
 }
 
-// join joins ways of which only one can be taken. A single way needs no join.
+// Only one way can be taken. A single way needs no join.
 func (c *compiler) join(f *frame, ways []loose, name string, pos ir.Pos) []loose {
 	if len(ways) == 1 {
 		return ways
@@ -62,7 +62,6 @@ func (c *compiler) join(f *frame, ways []loose, name string, pos ir.Pos) []loose
 
 func forward(n *Node) []loose { return []loose{{from: n.ID, kind: Forward, bind: None}} }
 
-// then connects the ways to a node and returns the way out of it.
 func (c *compiler) then(f *frame, ways []loose, n *Node) []loose {
 	c.connectIn(f, ways, n)
 	if n.Kind == Action {
@@ -71,7 +70,6 @@ func (c *compiler) then(f *frame, ways []loose, n *Node) []loose {
 	return forward(n)
 }
 
-// connectIn adds a node at the frame's current depth and connects the ways to it.
 func (c *compiler) connectIn(f *frame, ways []loose, n *Node) *Node {
 	n.Frame, n.Depth, n.Required = f.id, f.depth, 1
 	return c.connect(ways, n)
@@ -100,7 +98,6 @@ func (c *compiler) node(n *Node) *Node {
 	return n
 }
 
-// relabelMany makes forward edges soft if there are several ways.
 func relabelMany(ways []loose) []loose {
 	if len(ways) == 1 {
 		return ways
@@ -115,7 +112,7 @@ func relabelMany(ways []loose) []loose {
 	return out
 }
 
-// relabel changes the kind of forward edges; guards keep theirs.
+// Guards keep their kind.
 func relabel(ways []loose, kind EdgeKind) []loose {
 	out := make([]loose, len(ways))
 	for i, w := range ways {

@@ -51,8 +51,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// TestRenderings draws every program under testdata/programs in the three forms. Each is also a round trip through the stored
-// definition.
+// Each drawing is also a round trip through the stored definition.
 func TestRenderings(t *testing.T) {
 	files, err := filepath.Glob("testdata/programs/*.ir")
 	if err != nil || len(files) == 0 {
@@ -74,7 +73,6 @@ func TestRenderings(t *testing.T) {
 	}
 }
 
-// roundTrip checks that the stored definition gives the same graph with the same hash.
 func roundTrip(t testing.TB, g *graph.Graph) {
 	t.Helper()
 	data, err := graph.Encode(g)
@@ -147,7 +145,6 @@ func TestNodeLimit(t *testing.T) {
 	}
 }
 
-// TestCallsExpandInPlace doubles a function's calls at every level: the limit must stop the growth.
 func TestCallsExpandInPlace(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {

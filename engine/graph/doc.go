@@ -1,16 +1,16 @@
-// Package graph is the compiled workflow: nodes that run inline, or at which a traversal stops and commits; the edges between
-// them; and how many arrivals make each node ready.
+// Package graph is the compiled workflow: its nodes, which run inline or stop a traversal to commit; the edges between them;
+// and how many arrivals make each node ready.
 //
-// A graph comes from a program ([Compile]), from Go ([New]) or from its stored definition ([Decode]). [Graph.Check] has accepted
-// each, and later packages rely on that.
+// A graph comes from a program ([Compile]), from Go ([New]) or from its stored definition ([Decode]). [Graph.Check] has
+// accepted each, and later packages rely on that.
 //
 // # In Go
 //
-// [New] starts a graph without a text. After is a hard edge, and AfterAny a group of soft edges, one of which is enough. A branch
-// continues to one of its cases. [Body.Each] starts what runs for every element of a list, with its own nodes; Map(limit) or For
-// makes it a node, concurrent or sequential. Build refuses what could wait for ever, or read a value too early: a hard edge from
-// a case that may not be taken, a cycle, a node that leads nowhere, an expression that reads a node which does not come before
-// it.
+// [New] starts a graph without a text. After is a hard edge. AfterAny is a group of soft edges, one of which is enough. A
+// branch continues to one of its cases. [Body.Each] starts what runs for every element of a list, with its own nodes;
+// Map(limit) or For makes it a node, concurrent or sequential. Build refuses what could wait for ever, or read a value too
+// early: a hard edge from a case that may not be taken, a cycle, a node that leads nowhere, an expression that reads a node
+// which does not come before it.
 //
 // # Runs
 //
@@ -20,8 +20,8 @@
 //
 // # Regions
 //
-// Loops, spreads and parallels are nested regions ([Region]). What node runs have left is cleared by region and path: a round of
-// a loop when the next one begins, all branches of a spread or parallel when an error leads out of one.
+// Loops, spreads and parallels are nested regions ([Region]). What node runs leave behind is cleared by region and path: a
+// round of a loop when the next one begins, all branches of a spread or parallel when an error leads out of one.
 //
 // # Errors
 //
@@ -32,10 +32,10 @@
 //
 // A node is ready when as many arrivals have been counted as it requires. Only a node that can be reached more than once before
 // it runs has a counter ([Graph.Waits]); all others are ready on first arrival. Where a program's ways meet again, only one can
-// be taken, and the meeting point is marked exclusive instead of counted.
+// be taken: the meeting point is exclusive instead of counted.
 //
 // # Values
 //
-// A variable is a register in the instance's inbox. [Graph.Liveness] tells which variables something downstream may still read; a
-// commit writes only those.
+// A variable is a register in the instance's inbox. [Graph.Liveness] tells which variables something downstream may still read;
+// a commit writes only those.
 package graph

@@ -14,8 +14,8 @@ import (
 	"pulley/engine/worker"
 )
 
-// A branch continues to one of its cases. What follows both comes after any of them, since only one runs, and may choose between
-// their values.
+// A branch continues to one of its cases. Only one case runs, so what follows both comes after any of them, and may choose
+// between their values.
 func ExampleBuilder() {
 	b := graph.New("size", "n")
 	twice := b.Action("twice", "double", graph.Arg{Name: "value", Value: graph.X("n")})
@@ -77,7 +77,6 @@ func ExampleNodeBuilder_After() {
 	// graph merge: node output: waits for y, which does not run if branch choice takes another case, so it might never run itself; use AfterAny for the ends of a branch's cases
 }
 
-// run runs a graph in memory, once for every input, on the built-in actions.
 func run(b *graph.Builder, inputs ...string) {
 	g, err := b.Build()
 	if err != nil {

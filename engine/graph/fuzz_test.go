@@ -16,7 +16,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// nasty are bodies of main with more ways out, levels and names than people write.
+// nasty bodies of main have more ways out, levels and names than people write.
 var nasty = []string{
 	"while True:\n    pass",
 	"while True:\n    try:\n        continue\n    except:\n        break",
@@ -31,15 +31,14 @@ var nasty = []string{
 	"g(n=g)\nsleep sleep",
 }
 
-// wrapped puts statements into main, next to a function that waits, loops and gives up.
 func wrapped(body string) []byte {
 	return []byte("fn main(input: [n], output: [n]):\n    " + strings.ReplaceAll(body, "\n", "\n    ") + "\n\n" +
 		"fn g(input: [n], output: [n]):\n    for i in range(3):\n        try:\n            n = @a(n=i) [A -> retry: 1]\n" +
 		"        except A:\n            return n\n        sleep i\n")
 }
 
-// FuzzCompile checks that Compile refuses any input with a position for every reason, or returns a graph that is right, that
-// survives storage, and that can be prepared to run. An input that is no program chooses the statements of one.
+// Compile must refuse an input with a position for every reason, or return a graph that is right, that survives storage, and
+// that can be prepared to run. An input that is no program chooses the statements of one.
 func FuzzCompile(f *testing.F) {
 	for _, pattern := range []string{"../../scenarios/programs/*.ir", "../../scenarios/library/*.ir", "../ir/testdata/programs/*.ir", "testdata/programs/*.ir"} {
 		files, err := filepath.Glob(pattern)
@@ -73,8 +72,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// compileAny checks everything that FuzzCompile promises. With the race detector, which has only one goroutine to check here, the
-// graph is examined only at night; without it, before each change.
+// With the race detector, the graph is examined only at night: there is only one goroutine to check.
 func compileAny(t *testing.T, prog *ir.Program, limits ir.Limits) {
 	t.Helper()
 	text := ir.Print(prog)
@@ -112,7 +110,7 @@ func compileAny(t *testing.T, prog *ir.Program, limits ir.Limits) {
 	}
 }
 
-// fuzzBytes bounds what compileAny may allocate for the largest graph that it accepts.
+// fuzzBytes suffices for the largest graph that compileAny accepts.
 const fuzzBytes = 512 << 20
 
 func allocated() uint64 {
@@ -121,7 +119,6 @@ func allocated() uint64 {
 	return stats.TotalAlloc
 }
 
-// explained checks that a refusal has a position and one line for every reason.
 func explained(t *testing.T, err error, text string) {
 	t.Helper()
 	var refused graph.CompileError
@@ -135,18 +132,15 @@ func explained(t *testing.T, err error, text string) {
 	}
 }
 
-// chooser writes a program of the statements that bytes choose.
 type chooser struct {
 	bytes []byte
 	out   strings.Builder
 	fn    int // functions call later ones
-	left  int // statements that may still be written
+	left  int
 }
 
-// functions is how many a chosen program has.
 const functions = 3
 
-// chosen writes a program. Running out of bytes ends every block.
 func chosen(choice []byte) []byte {
 	c := &chooser{bytes: choice, left: 60}
 	for c.fn = range functions {
@@ -188,7 +182,6 @@ func (c *chooser) expr() string {
 	return c.pick("n", "m", "xs", "1", "[n]", "xs + [n]", "e", "len(xs)", "range(3)", "{\"k\": n}", "n + 1", "n == m")
 }
 
-// invocation is an action or, if one is left, a call.
 func (c *chooser) invocation() string {
 	if b := c.next(); b%2 == 1 && c.fn+1 < functions {
 		return fmt.Sprintf("f%d(n=%s)", c.fn+1+b/2%(functions-1-c.fn), c.expr())
@@ -196,7 +189,6 @@ func (c *chooser) invocation() string {
 	return "@act(v=" + c.expr() + ")"
 }
 
-// choices are the statements with their contents.
 func choices() []func(c *chooser, depth int, loop bool) {
 	return []func(c *chooser, depth int, loop bool){
 		func(c *chooser, depth int, _ bool) { c.line(depth, c.name()+" = "+c.expr()) },
@@ -258,7 +250,6 @@ func choices() []func(c *chooser, depth int, loop bool) {
 	}
 }
 
-// statement writes one; without a nested one if no more may be written.
 func (c *chooser) statement(depth int, loop bool) {
 	all := choices()
 	i := c.next() % len(all)

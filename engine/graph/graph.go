@@ -33,7 +33,7 @@ type Region struct {
 // Kind is what a node does.
 type Kind string
 
-// The kinds. Action, Aggregate, Sleep and Output are frontier nodes, where a traversal stops and commits; an action or aggregate
+// The kinds. A traversal stops and commits at the frontier nodes Action, Aggregate, Sleep and Output. An action or aggregate
 // with more than one predecessor is also a barrier. All others run inline.
 const (
 	Input     Kind = "input"
@@ -56,8 +56,8 @@ const (
 // EdgeKind tells when an edge is taken and whether it counts.
 type EdgeKind string
 
-// The kinds. Forward and Soft edges count towards the target's readiness (all soft ones of a node as one); Guard, Continue and
-// Break edges leave a node that takes exactly one way; Back edges lead to a loop's head; Exception edges are taken on an error;
+// The kinds. Forward and Soft edges count towards the target's readiness (all soft ones of a node as one). Guard, Continue and
+// Break edges leave a node that takes exactly one way. Back edges lead to a loop's head. Exception edges are taken on an error.
 // Data edges carry a variable and are never traversed.
 const (
 	Forward   EdgeKind = "forward"
@@ -70,7 +70,7 @@ const (
 	Data      EdgeKind = "data"
 )
 
-// Graph is a compiled workflow. It is immutable once Check has passed and may be shared.
+// Graph is a compiled workflow. Once Check has passed, it is immutable and may be shared.
 type Graph struct {
 	Name   string   `json:"name"`
 	Inputs []string `json:"inputs"` // exactly the names of the instance's input
@@ -83,30 +83,30 @@ type Graph struct {
 	Regions []Region  `json:"regions,omitempty"`
 	Limits  ir.Limits `json:"limits,omitzero"`
 
-	out, in [][]*Edge // control edges by node; made by index
+	out, in [][]*Edge // control edges by node; index makes them
 }
 
 // Node is one step of a workflow.
 type Node struct {
 	ID    NodeID `json:"id"`
-	Name  string `json:"name"` // unique in the graph
+	Name  string `json:"name"`
 	Kind  Kind   `json:"kind"`
 	Pos   ir.Pos `json:"pos,omitzero"`
-	Depth int    `json:"depth,omitempty"` // number of loops and spreads around it: the length of its runs' paths
-	Frame int    `json:"frame,omitempty"` // index in Graph.Frames: the meaning of names in its expressions and guards
+	Depth int    `json:"depth,omitempty"` // loops and spreads around it: the length of its runs' paths
+	Frame int    `json:"frame,omitempty"` // in Graph.Frames: the meaning of names in its expressions and guards
 
-	// Region is the innermost one around the node. A loop's head and loop_next are in its region, its init and exit outside; an
-	// aggregate is in that of its branches.
+	// Region is the innermost one around the node. A loop's head and loop_next are in its region, its init and exit outside. An
+	// aggregate is in the region of its branches.
 	Region RegionID `json:"region,omitempty"`
 
-	// Required is how many arrivals make the node ready. It is zero for the aggregate of a spread, whose count is known only with
-	// the elements.
+	// Required is how many arrivals make the node ready. Zero for the aggregate of a spread, whose elements determine the
+	// count.
 	Required int `json:"required"`
 
 	// Exclusive means that any run takes only one of the ways to the node, by construction.
 	Exclusive bool `json:"exclusive,omitempty"`
 
-	Action   string        `json:"action,omitempty"` // of an action: the workers' name
+	Action   string        `json:"action,omitempty"` // of an action, as workers know it
 	Args     []Arg         `json:"args,omitempty"`
 	Retries  []Retry       `json:"retries,omitempty"`
 	Timeout  time.Duration `json:"timeout_ns,omitempty"`
@@ -115,19 +115,20 @@ type Node struct {
 	Sets  []Set   `json:"sets,omitempty"`  // of an assign or return, in order; each sees the earlier ones
 	Clear []VarID `json:"clear,omitempty"` // of an assign: variables that lose their value before Sets
 
-	Targets []VarID  `json:"targets,omitempty"` // variables for the value of an action, aggregate or loop element; several unpack it
-	Unpacks ir.Pos   `json:"unpacks,omitzero"`  // of an action or aggregate with several targets: their statement
+	Targets []VarID  `json:"targets,omitempty"` // for the value of an action, aggregate or loop element; several unpack it
+	Unpacks ir.Pos   `json:"unpacks,omitzero"`  // the statement of an action or aggregate with several targets
 	Expr    *ir.Expr `json:"expr,omitempty"`    // what a spread, loop_init or while loop_head evaluates; the seconds of a sleep; an output's result
 
 	// Var is, of a for's loop_init and loop_head, the variable with the elements; of a spread, that of one element; of an
-	// aggregate, that of its branches' values until all are there; of an output without Expr, that of the result; otherwise None.
+	// aggregate, that of its branches' values until all are there; of an output without Expr, that of the result; otherwise
+	// None.
 	Var VarID `json:"var"`
 
-	Aggregate NodeID `json:"aggregate,omitempty"` // of a spread or parallel: where its branches meet
+	Aggregate NodeID `json:"aggregate,omitempty"` // where the branches of a spread or parallel meet
 	Limit     int    `json:"limit,omitempty"`     // of a spread: elements in flight; zero means all
 }
 
-// RetryFor returns the policy for an error: the first that names its type, or every type.
+// RetryFor returns the first policy that names the error's type, or every type.
 func (n *Node) RetryFor(typ string) (Retry, bool) {
 	for _, r := range n.Retries {
 		if namesType(r.Types, typ) {
@@ -137,12 +138,10 @@ func (n *Node) RetryFor(typ string) (Retry, bool) {
 	return Retry{}, false
 }
 
-// namesType reports whether a list of error types includes one.
 func namesType(types []string, typ string) bool {
 	return namesEveryType(types) || slices.Contains(types, typ)
 }
 
-// namesEveryType reports whether a list of error types means all errors.
 func namesEveryType(types []string) bool {
 	return len(types) == 0 || slices.Contains(types, "Exception")
 }
@@ -160,12 +159,12 @@ type Retry struct {
 	Backoff time.Duration `json:"backoff_ns,omitempty"`
 }
 
-// Set assigns the value of an expression or of another variable to targets; several targets unpack it, and without any the
+// Set assigns the value of an expression or of another variable to targets. Several targets unpack it; without any, the
 // expression is only evaluated for its error.
 type Set struct {
 	Targets []VarID  `json:"targets"`
 	Value   *ir.Expr `json:"value,omitempty"`
-	From    VarID    `json:"from"` // if Value is nil: the variable to copy; otherwise None
+	From    VarID    `json:"from"` // if Value is nil, the variable to copy; otherwise None
 
 	// Append is the list display that Value adds to the only target, an accumulator: only what is appended is written (D12).
 	// Otherwise nil.
@@ -180,9 +179,9 @@ type Edge struct {
 	Guard *ir.Expr `json:"guard,omitempty"`
 	Types []string `json:"types,omitempty"` // of an exception edge; none means every error
 
-	// Var is the variable that a data edge carries. On an edge into an aggregate it holds the branch's value, and Element is its
-	// index in the list; in a spread the index is the last part of the run's path. On an exception edge it is the variable for
-	// the error, or None.
+	// Var is the variable that a data edge carries. On an edge into an aggregate it holds the branch's value, and Element is
+	// its index in the list; in a spread the index is the last part of the run's path. On an exception edge it is the variable
+	// for the error, or None.
 	Var     VarID `json:"var"`
 	Element int   `json:"element,omitempty"`
 }
@@ -194,7 +193,7 @@ type Frame struct {
 
 // Var is a variable after calls were expanded.
 type Var struct {
-	Name string `json:"name"` // unique in the graph
+	Name string `json:"name"`
 
 	// Scope is how many leading parts of a run's path choose the variable's copy: every element of a spread over a function has
 	// its own.
@@ -204,7 +203,7 @@ type Var struct {
 	Length VarID `json:"length,omitempty"`
 }
 
-// Run identifies a run of a node within an instance: the node, and the run's path in the loops and spreads around it.
+// Run identifies a run of a node within an instance.
 type Run struct {
 	Node NodeID
 	Path Path
@@ -222,7 +221,7 @@ func (p Path) Push(i int) Path {
 	return p + "." + Path(strconv.Itoa(i))
 }
 
-// Cut keeps the outer n parts; a path without more is returned as it is.
+// Cut keeps the outer n parts.
 func (p Path) Cut(n int) Path {
 	if n == 0 {
 		return ""
@@ -275,8 +274,8 @@ func (g *Graph) Actions() []string {
 	return slices.Compact(names)
 }
 
-// Handler returns the exception edge that an error of a node takes: the first that names its type, or every type. Nil: the error
-// is not caught.
+// Handler returns the exception edge that an error of a node takes: the first that names its type, or every type. Nil: not
+// caught.
 func (g *Graph) Handler(n NodeID, typ string) *Edge {
 	for _, e := range g.Out(n) {
 		if e.Kind == Exception && namesType(e.Types, typ) {
@@ -330,7 +329,7 @@ func (g *Graph) Waits(n *Node) bool {
 	case n.Kind == Aggregate || n.Required > 1:
 		return true
 	}
-	// One case of a branch is taken: several that lead here count as a single way.
+	// Only one case of a branch is taken: several that lead here count as a single way.
 	ways := 0
 	branches := map[NodeID]bool{}
 	for _, e := range g.in[n.ID] {
@@ -345,7 +344,6 @@ func (g *Graph) Waits(n *Node) bool {
 	return ways > 1
 }
 
-// index builds the lookups by node.
 func (g *Graph) index() {
 	g.out = make([][]*Edge, len(g.Nodes))
 	g.in = make([][]*Edge, len(g.Nodes))

@@ -44,8 +44,7 @@ func naiveLive(g *graph.Graph) []map[graph.VarID]bool {
 	return in
 }
 
-// sameLiveness compares a graph's liveness with the naive one, at every node and variable. Nodes between a write and direct reads
-// of it may be left out, since nothing asks there.
+// Nodes between a write and direct reads of it may be left out, since nothing asks there.
 func sameLiveness(t *rapid.T, g *graph.Graph) {
 	reads := make([][]graph.VarID, len(g.Nodes))
 	for i, n := range g.Nodes {
@@ -69,8 +68,8 @@ func sameLiveness(t *rapid.T, g *graph.Graph) {
 	}
 }
 
-// carries reports whether liveness at the node may matter: some way leads to it from a write of the variable. If one node writes
-// and only its direct successors read, nothing asks between them: the value was written when the writer ended.
+// carries reports whether liveness at the node may matter: some way leads to it from a write of the variable. If one node
+// writes and only its direct successors read, nothing asks between them: the value was written when the writer ended.
 func carries(g *graph.Graph, n *graph.Node, v graph.VarID) bool {
 	var writers []*graph.Node
 	for _, w := range g.Nodes {
@@ -123,7 +122,6 @@ func TestLivenessOfPrograms(t *testing.T) {
 	})
 }
 
-// statements writes a random block over a few names.
 func statements(t *rapid.T, b *strings.Builder, indent string, depth int, main bool) {
 	name := func() string { return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name") }
 	for range rapid.IntRange(1, 4).Draw(t, "statements") {
@@ -162,7 +160,7 @@ func statements(t *rapid.T, b *strings.Builder, indent string, depth int, main b
 	}
 }
 
-// sameDataEdges checks that there is an edge from each write to each read that it can reach, and no other.
+// There must be an edge from each write to each read that it can reach, and no other.
 func sameDataEdges(t *rapid.T, g *graph.Graph) {
 	got := map[[3]int]bool{}
 	for _, e := range g.DataEdges() {
@@ -189,7 +187,6 @@ func sameDataEdges(t *rapid.T, g *graph.Graph) {
 	}
 }
 
-// reached lists the readers of a variable that a write of it can reach, step by step.
 func reached(g *graph.Graph, n *graph.Node, v graph.VarID) []graph.NodeID {
 	at := map[graph.NodeID]bool{}
 	readers := map[graph.NodeID]bool{}
@@ -214,7 +211,7 @@ func reached(g *graph.Graph, n *graph.Node, v graph.VarID) []graph.NodeID {
 	return out
 }
 
-// TestLivenessOfHandBuiltGraphs checks random graphs without loops, where nodes read earlier ones, near or far.
+// Random graphs have no loops, and nodes read earlier ones, near or far.
 func TestLivenessOfHandBuiltGraphs(t *testing.T) {
 	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {
@@ -252,8 +249,7 @@ func TestLivenessOfHandBuiltGraphs(t *testing.T) {
 	})
 }
 
-// TestBuildGrowsWithTheGraph compares graphs one of which is four times as large: by allocations, and at night also by the best
-// time of several tries.
+// One graph is four times as large as another. Allocations are compared, and at night also the best time of several tries.
 func TestBuildGrowsWithTheGraph(t *testing.T) {
 	small := depth.Of(500, 2000)
 	for _, c := range []struct {
@@ -287,7 +283,7 @@ func TestBuildGrowsWithTheGraph(t *testing.T) {
 				g.Liveness(reads)
 				return float64(allocated() - before), time.Since(start).Seconds()
 			}
-			best := math.Inf(1) // others use the machine too
+			best := math.Inf(1)
 			for range depth.Of(1, 6) {
 				bytes, seconds := took(small)
 				manyBytes, manySeconds := took(4 * small)
@@ -305,7 +301,6 @@ func TestBuildGrowsWithTheGraph(t *testing.T) {
 	}
 }
 
-// join is n concurrent actions that one node waits for and reads.
 func join(n int) *graph.Graph {
 	b := graph.New("join", "n")
 	nodes := make([]*graph.NodeBuilder, n)

@@ -14,9 +14,9 @@ type condition []way
 // way maps a branch to a bit for each case that it may take.
 type way map[NodeID]uint64
 
-// merges refuses a node that waits for something that may never come: a hard edge from the case of a branch, or from what follows
-// one, while the node's other predecessors run in every case. Such a node would silently never run. It also refuses an output
-// that some decisions do not reach.
+// merges refuses a node that waits for something that may never come: a hard edge from the case of a branch, or from what
+// follows one, while the node's other predecessors run in every case. Such a node would silently never run. It also refuses an
+// output that some decisions do not reach.
 func (c *checker) merges() {
 	if !c.g.hasMerges() {
 		return
@@ -30,7 +30,6 @@ func (c *checker) merges() {
 	c.conditions()
 }
 
-// conditions computes under which decisions each node runs; nil if one is refused.
 func (c *checker) conditions() []condition {
 	known := make([]condition, len(c.g.Nodes))
 	forks := map[NodeID]NodeID{}
@@ -86,7 +85,6 @@ func (g *Graph) hasMerges() bool {
 	return branches && waits
 }
 
-// order is a topological order without back edges.
 func (g *Graph) order() []NodeID {
 	open := make([]int, len(g.Nodes))
 	for _, e := range g.Edges {
@@ -146,7 +144,7 @@ func (c *checker) condition(n *Node, known []condition) (condition, bool) {
 	return hard[0], true
 }
 
-// caseBit is the bit of a guard edge among the cases of its branch, by target and order.
+// caseBit numbers the cases of a branch by target and order.
 func (g *Graph) caseBit(e *Edge) uint64 {
 	return 1 << slices.Index(g.out[e.From], e)
 }
@@ -221,7 +219,6 @@ func (w way) merge(v way) (way, bool) {
 	return out, different <= 1
 }
 
-// within reports whether v allows everything that w allows.
 func (w way) within(v way) bool {
 	for b, bits := range v {
 		mine, ok := w[b]
@@ -252,7 +249,6 @@ func (c condition) equal(d condition) bool {
 	return covers(c, d) && covers(d, c)
 }
 
-// without names a branch decision that the condition does not allow.
 func (c condition) without(g *Graph) string {
 	var names []string
 	for _, w := range c {

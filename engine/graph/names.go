@@ -8,7 +8,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// name makes a node or variable name unique: the first keeps it, the next is _2.
+// The first node or variable keeps its name, the next is _2.
 func (c *compiler) name(base string) string {
 	for {
 		c.serial[base]++
@@ -37,8 +37,7 @@ func (c *compiler) targets(f *frame, names []ir.Name) []VarID {
 	return out
 }
 
-// expr checks that an expression reads only names that the function assigns somewhere. Whether a name has a value shows at run
-// time.
+// expr checks that the function assigns every name that the expression reads. Whether a name has a value shows at run time.
 func (c *compiler) expr(f *frame, e *ir.Expr) *ir.Expr {
 	compiled, err := expr.Compile(e, c.limits)
 	if err != nil {
@@ -51,7 +50,6 @@ func (c *compiler) expr(f *frame, e *ir.Expr) *ir.Expr {
 	return e
 }
 
-// free returns the names that a checked expression reads.
 func (c *compiler) free(e *ir.Expr) []string {
 	compiled, err := expr.Compile(e, c.limits)
 	if err != nil {
@@ -66,7 +64,7 @@ func (c *compiler) known(f *frame, pos ir.Pos, name string) {
 	}
 }
 
-// assigned lists the names that a function assigns, in the order of the text, inputs first.
+// assigned lists names in the order of the text, inputs first.
 func assigned(fn *ir.Function) []string {
 	out := make([]string, 0, len(fn.Inputs))
 	for _, in := range fn.Inputs {
@@ -80,7 +78,6 @@ func assigned(fn *ir.Function) []string {
 	return out
 }
 
-// reassigned lists the names that a function's statements assign.
 func reassigned(fn *ir.Function) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -2,5 +2,4 @@
 
 package graph_test
 
-// raced reports that the tests run without the race detector.
 const raced = false

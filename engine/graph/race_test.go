@@ -2,5 +2,4 @@
 
 package graph_test
 
-// raced reports that the tests run with the race detector.
 const raced = true

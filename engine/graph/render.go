@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Text prints the graph as a list: every node with its kind, count and position, and below it its ways out and the values that it
-// passes on.
+// Text prints the graph as a list: every node with its kind, count and position, its ways out, and the values that it passes
+// on.
 func (g *Graph) Text() string {
 	var b strings.Builder
 	inline, frontier, barriers := 0, 0, 0
@@ -58,7 +58,7 @@ func (g *Graph) remarks(n *Node) string {
 	return " (" + strings.Join(out, ", ") + ")"
 }
 
-// details lists what a node does beyond its kind: policies, limits, what it collects.
+// details are policies, limits, and what a node collects.
 func (g *Graph) details(n *Node) []string {
 	var out []string
 	for _, s := range n.Sets {

@@ -6,10 +6,10 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// caseMax bounds the ways of a branch that the check of merges can distinguish.
+// The check of merges can distinguish caseMax ways of a branch.
 const caseMax = 63
 
-// parts checks that every reference is valid, before other checks use it.
+// parts checks every reference before other checks use it.
 func (c *checker) parts() {
 	g := c.g
 	for i, e := range g.Edges {
@@ -36,7 +36,6 @@ func (c *checker) parts() {
 	}
 }
 
-// lengths checks that every accumulator's length is in its own variable.
 func (c *checker) lengths() {
 	of := map[VarID]int{}
 	for i, v := range c.g.Vars {
@@ -94,7 +93,7 @@ func (c *checker) shapes() {
 	}
 }
 
-// appends reports whether a set appends a list display to an accumulator, its only target.
+// Its only target is an accumulator.
 func (c *checker) appends(s Set) bool {
 	if s.Value == nil || len(s.Targets) != 1 || c.g.Vars[s.Targets[0]].Length == 0 {
 		return false
@@ -113,7 +112,6 @@ func (c *checker) want(n *Node, ok bool, otherwise string) {
 	}
 }
 
-// head checks that a loop's head is in its loop and has one way in and one way out of it.
 func (c *checker) head(n *Node) {
 	c.want(n, n.Depth > 0, "stands outside of its loop")
 	c.want(n, n.Expr != nil || n.Var != None, "has neither a condition nor elements")
@@ -159,7 +157,7 @@ func (c *checker) regions() {
 	}
 }
 
-// leaves describes what is wrong with an edge between its kinds of nodes; "" if nothing is.
+// leaves describes what is wrong; "": nothing.
 func (e *Edge) leaves(from, to *Node) string {
 	allowed := true
 	switch e.Kind {

@@ -8,8 +8,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// Reads lists the variables that a node's expressions and guards read, in no order and perhaps twice. An aggregate's elements are
-// no variables.
+// Reads lists the variables that a node's expressions and guards read, in no order and perhaps twice. An aggregate's elements
+// are no variables.
 func (g *Graph) Reads(n *Node) []VarID {
 	var out []VarID
 	for _, a := range n.Args {
@@ -39,7 +39,7 @@ func (g *Graph) Reads(n *Node) []VarID {
 	return out
 }
 
-// names returns the variables of the free names of an expression. Checked graphs have no expression that does not compile.
+// Every expression of a checked graph compiles.
 func (g *Graph) names(n *Node, e *ir.Expr) []VarID {
 	compiled, err := expr.Compile(e, g.Limits)
 	if err != nil {
@@ -68,8 +68,8 @@ func (n *Node) Writes() []VarID {
 	return out
 }
 
-// Kills lists the variables whose earlier value cannot be read after the node, unless an error leads away from it. A loop's head
-// binds its targets only if there is another round; and an append keeps the value.
+// Kills lists the variables whose earlier value cannot be read after the node, unless an error leads away from it. A loop's
+// head binds its targets only if there is another round, and an append keeps the value.
 func (n *Node) Kills() []VarID {
 	if n.Kind == LoopHead {
 		return nil
@@ -83,8 +83,8 @@ func (n *Node) Kills() []VarID {
 	return out
 }
 
-// Live holds, for every node, which variables may still be read from there with their current value: what a commit must keep, and
-// no more (D12).
+// Live holds, for every node, which variables may still be read from there with their current value: what a commit must keep,
+// and no more (D12).
 type Live struct {
 	in    [][]VarID // sorted: live where a run of the node begins
 	kills [][]VarID // by node, see Kills
@@ -103,8 +103,8 @@ func (l *Live) Across(n *Node, v VarID) bool {
 	return slices.ContainsFunc(l.g.out[n.ID], func(e *Edge) bool { return l.In(e.To, v) && !e.kills(v, killed) })
 }
 
-// kills reports whether an earlier value cannot be read after the edge: the node, or the edge, sets the variable. On an error the
-// node sets nothing.
+// kills reports whether an earlier value cannot be read after the edge: the node, or the edge, sets the variable. On an error
+// the node sets nothing.
 func (e *Edge) kills(v VarID, byNode bool) bool {
 	if e.Kind == Exception {
 		return e.Var == v
@@ -130,7 +130,7 @@ func (g *Graph) Liveness(reads [][]VarID) *Live {
 			writers[v][NodeID(id)] = true
 		}
 	}
-	marked := make([]VarID, len(g.Nodes)) // the last variable, plus one, that was marked at a node
+	marked := make([]VarID, len(g.Nodes)) // by node, the last variable marked there, plus one
 	for v := range g.Vars {
 		g.live(l, VarID(v), readers[v], writers[v], marked)
 	}
@@ -201,7 +201,7 @@ func (g *Graph) DataEdges() []*Edge {
 	}
 	var out []*Edge
 	for _, n := range g.Nodes {
-		var done []*Edge // edges taken after the node has set its values
+		var done []*Edge // taken after the node has set its values
 		for _, e := range g.out[n.ID] {
 			if e.Kind != Exception {
 				done = append(done, e)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAccepted checks that each program is accepted, prints as expected, and that the print is read back as the same program.
+// Each program must be accepted, print as expected, and read back from the print as the same program.
 func TestAccepted(t *testing.T) {
 	golden(t, "testdata/accepted.txt", func(t *testing.T, source string) string {
 		p, err := Parse("w.ir", []byte(source), Limits{})

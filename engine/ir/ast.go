@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Pos is a position in a source file. Line and Col count from 1, Col in characters. The zero Pos means "nowhere": a node built in
-// Go.
+// Pos is a position in a source file. Line and Col count from 1, Col in characters. The zero Pos means "nowhere": a node built
+// in Go.
 type Pos struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
@@ -85,7 +85,7 @@ type Arm struct {
 	Body []Stmt
 }
 
-// Try runs Body; the first handler that matches its error runs instead of the rest of Body.
+// Try runs Body. The first handler that matches its error runs instead of the rest of Body.
 type Try struct {
 	Pos      Pos
 	Body     []Stmt
@@ -127,7 +127,7 @@ type RHS interface {
 	rhs()
 }
 
-// Expr is an expression. Text is its canonical print, in one line, from which it is compiled; expressions that differ only in
+// Expr is an expression. Text is its canonical print, in one line, from which it is compiled. Expressions that differ only in
 // layout have the same Text.
 type Expr struct {
 	Pos  Pos
@@ -144,7 +144,7 @@ type Invocation interface {
 type Action struct {
 	Pos     Pos
 	Name    string // dotted
-	Args    []Arg  // names are unique
+	Args    []Arg
 	Retries []Retry
 	Timeout time.Duration // zero: no timeout
 }
@@ -161,7 +161,7 @@ type Retry struct {
 	Pos     Pos
 	Types   []Name
 	Count   int           // attempts after the first
-	Backoff time.Duration // wait before the second attempt, doubled with each further one; zero: none
+	Backoff time.Duration // before the second attempt, doubled with each further one; zero: none
 }
 
 // Call runs another function of the program; it is expanded in place.
@@ -171,8 +171,8 @@ type Call struct {
 	Args []Arg
 }
 
-// Spread runs Do once per element of Over, with the element bound to Item. Its value is the list of results in the order of Over.
-// Limit bounds how many run at once; zero: no limit.
+// Spread runs Do once per element of Over, with the element bound to Item. Its value is the list of results in the order of
+// Over. Limit bounds how many run at once; zero: no limit.
 type Spread struct {
 	Pos   Pos
 	Over  *Expr

@@ -35,7 +35,6 @@ func (c *canon) unknownFunction(fn *syntax.Ident) error {
 		"or one of: %s", fn.Name, fn.Name, strings.Join(slices.Sorted(maps.Keys(builtins)), " "))
 }
 
-// method prints the part of a call before the brackets.
 func (c *canon) method(fn *syntax.DotExpr) error {
 	name := fn.Name.Name
 	if instead, ok := changers[name]; ok {
@@ -61,7 +60,6 @@ func (c *canon) method(fn *syntax.DotExpr) error {
 	return nil
 }
 
-// args prints a call's arguments: those without a name, then the named ones.
 func (c *canon) args(callee string, args []syntax.Expr, keywords map[string]bool) error {
 	c.put("(")
 	seen := map[string]bool{}

@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// maxTree bounds the depth of an expression's tree. Limits.Nesting bounds brackets; this is for chains such as a + b + c, whose
+// maxTree bounds the depth of an expression's tree. Limits.Nesting bounds brackets; this bounds chains such as a + b + c, whose
 // tree is as deep as they are long and whose readers recurse.
 const maxTree = 4000
 
@@ -45,7 +45,7 @@ var bindings = map[syntax.Token]int{
 }
 
 // canonical prints an expression in one line, with the fewest brackets and with double quotes, and refuses what the language
-// lacks. Printing the parsed print gives the same again.
+// lacks. Printing the parsed print gives the same text.
 func canonical(file string, tree syntax.Expr) (string, error) {
 	c := canon{file: file}
 	if err := c.expr(tree, bindConditional); err != nil {
@@ -68,8 +68,8 @@ func (c *canon) refuse(at syntax.Position, format string, args ...any) error {
 
 func (c *canon) pos(at syntax.Position) Pos { return Pos{c.file, int(at.Line), int(at.Col)} }
 
-// start returns the position of an expression's first character. Unlike Starlark's it does not recurse, since an unchecked chain
-// may be too deep.
+// start returns the position of an expression's first character. Unlike Starlark's it does not recurse, since an unchecked
+// chain may be too deep.
 func start(x syntax.Expr) syntax.Position {
 	for {
 		switch left := x.(type) {
@@ -99,7 +99,7 @@ func start(x syntax.Expr) syntax.Position {
 	}
 }
 
-// expr prints x where something that binds at least as strongly as least is required.
+// least is the required binding strength.
 func (c *canon) expr(x syntax.Expr, least int) error {
 	if c.depth++; c.depth > maxTree {
 		return LimitError(c.pos(start(x)), "operators of an expression", c.depth, maxTree)
@@ -171,7 +171,6 @@ func binding(x syntax.Expr) int {
 	return bindPrimary
 }
 
-// join prints two operands and what is between them.
 func (c *canon) join(x syntax.Expr, leastX int, between string, y syntax.Expr, leastY int) error {
 	if err := c.expr(x, leastX); err != nil {
 		return err
@@ -215,7 +214,6 @@ func (c *canon) literal(x *syntax.Literal) error {
 	return nil
 }
 
-// floatText returns the shortest text that reads as the same float, and not as an int.
 func floatText(f float64) string {
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(text, ".e") {
@@ -321,7 +319,7 @@ func (c *canon) comprehension(x *syntax.Comprehension) error {
 	return nil
 }
 
-// target prints the names that a comprehension binds: one, or several, in brackets unless outermost.
+// target prints several names in brackets, unless it is outermost.
 func (c *canon) target(x syntax.Expr, outermost bool) error {
 	var parts []syntax.Expr
 	switch t := bare(x).(type) {

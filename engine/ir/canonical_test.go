@@ -10,8 +10,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestCanonicalKeepsTheValue checks that the canonical text of an expression has the original's value: Starlark evaluates both,
-// or fails on both with the same error.
+// Starlark evaluates the original and its canonical text: both must have the same value, or fail with the same error.
 func TestCanonicalKeepsTheValue(t *testing.T) {
 	values := []starlark.Value{
 		starlark.None, starlark.True, starlark.False, starlark.MakeInt(0), starlark.MakeInt(3), starlark.MakeInt(-2),
@@ -44,7 +43,7 @@ func TestCanonicalKeepsTheValue(t *testing.T) {
 		}
 		text := p.Functions[0].Body[0].(*Assign).Value.(*Expr).Text
 		env := starlark.StringDict{
-			// A function only for the evaluation of calls; it is no value of the language.
+			// Only calls need it; it is no value of the language.
 			"isexception": starlark.NewBuiltin("isexception", func(*starlark.Thread, *starlark.Builtin, starlark.Tuple,
 				[]starlark.Tuple) (starlark.Value, error) {
 				return starlark.False, nil

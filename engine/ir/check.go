@@ -29,7 +29,6 @@ func check(prog *Program, lim Limits) error {
 	return g.bounded(lim.Nesting)
 }
 
-// eachCall visits the calls of a body in the order of the text.
 func eachCall(body []Stmt, visit func(*Call)) {
 	for _, s := range body {
 		switch s := s.(type) {
@@ -105,7 +104,7 @@ func (g *callGraph) bounded(bound int) error {
 		call   *Call
 	}
 	callers := make([][]edge, len(g.calls))
-	open := make([]int, len(g.calls))   // calls of remaining functions
+	open := make([]int, len(g.calls))
 	height := make([]int, len(g.calls)) // calls in the longest chain from here
 	var ready []int
 	for i, calls := range g.calls {
@@ -140,7 +139,7 @@ func (g *callGraph) bounded(bound int) error {
 // recursion names a cycle among the remaining functions. Each of them calls another one, so following calls must return.
 func (g *callGraph) recursion(open []int) error {
 	at := slices.IndexFunc(open, func(n int) bool { return n > 0 })
-	step := map[int]int{} // function → its index in path
+	step := map[int]int{}
 	var path []string
 	for {
 		step[at] = len(path)
@@ -161,5 +160,4 @@ func (g *callGraph) recursion(open []int) error {
 	}
 }
 
-// maxShownCycle bounds the functions that a message about recursion shows.
 const maxShownCycle = 8

@@ -9,7 +9,7 @@ import (
 )
 
 // expr parses an expression: it finds its end, refuses words and operators that the language lacks, lets Starlark's parser read
-// the rest, and keeps the canonical print. Messages name what is wanted if there is no expression.
+// the rest, and keeps the canonical print. want is for the message if there is no expression.
 func (p *parser) expr(want string) (*Expr, error) {
 	first, end := p.next, p.extent()
 	if end == first {
@@ -39,7 +39,6 @@ func (p *parser) expr(want string) (*Expr, error) {
 	return &Expr{Pos: p.posOf(from), Text: text}, nil
 }
 
-// extent returns the index of the first token after the expression that begins here.
 func (p *parser) extent() int {
 	depth := 0
 	for i := p.next; ; i++ {
@@ -63,12 +62,10 @@ func (p *parser) extent() int {
 
 func isCloser(op string) bool { return op == ")" || op == "]" || op == "}" }
 
-// endsExpr reports whether an operator outside brackets ends an expression.
 func endsExpr(op string) bool {
 	return isCloser(op) || op == "," || op == ":" || op == "->" || isAssignment(op)
 }
 
-// isAssignment reports whether an operator is an equals sign or ends with one, except comparisons.
 func isAssignment(op string) bool {
 	return op == "=" || strings.HasSuffix(op, "=") && !slices.Contains([]string{"==", "!=", "<=", ">="}, op)
 }
@@ -78,7 +75,7 @@ func (p *parser) vetExpr(first, end int) error {
 	var depth nesting
 	for i := first; i < end; i++ {
 		t := p.toks[i]
-		var before token // of the expression, or irrelevant
+		var before token
 		if i > first {
 			before = p.toks[i-1]
 		} else {
@@ -101,7 +98,7 @@ func (p *parser) vetExpr(first, end int) error {
 	return nil
 }
 
-// isOperand reports whether a token ends an operand, so that what follows is no prefix.
+// What follows the end of an operand is no prefix.
 func (p *parser) isOperand(t token) bool {
 	switch t.kind {
 	case kName:
@@ -113,7 +110,6 @@ func (p *parser) isOperand(t token) bool {
 	return t.kind == kOp && isCloser(p.text(t))
 }
 
-// vetWord refuses words that no expression has.
 func (p *parser) vetWord(i int, before token) error {
 	t, next := p.toks[i], p.peek(i-p.next+1)
 	word := p.text(t)
@@ -155,8 +151,8 @@ func (p *parser) vetOp(t token) error {
 type nesting struct {
 	outer []nesting // outside the open brackets
 	base  int       // when the innermost bracket was opened
-	elses int       // in a row
-	run   int       // of prefix operators
+	elses int
+	run   int
 }
 
 // pass counts a token and returns the depth with it.
@@ -224,7 +220,6 @@ func (p *parser) explain(err error, first, end int) error {
 	return p.explainLiteral(p.toks[first:min(first+behind+1, end)], e.Msg)
 }
 
-// explainRest reports that an expression continues with t where it should have ended.
 func (p *parser) explainRest(t token, toks []token) error {
 	before := toks[max(slices.Index(toks, t)-1, 0)]
 	switch {
@@ -240,7 +235,6 @@ func (p *parser) explainRest(t token, toks []token) error {
 		p.describe(t))
 }
 
-// explainWanted reports that t is found where Starlark's parser wants something else.
 func (p *parser) explainWanted(t token, msg string) error {
 	_, wanted, _ := strings.Cut(msg, "want ")
 	switch {
@@ -257,7 +251,6 @@ func (p *parser) explainWanted(t token, msg string) error {
 	return p.wrong(t, "found %s; write %s before it, or remove it", p.describe(t), strings.ReplaceAll(wanted, "'", `"`))
 }
 
-// explainLiteral reports that the last string or number among toks cannot be read.
 func (p *parser) explainLiteral(toks []token, msg string) error {
 	for _, t := range slices.Backward(toks) {
 		switch t.kind {

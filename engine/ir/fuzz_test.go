@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzParse checks that Parse refuses any input in one line with a position, or returns a program whose print parses to it again.
+// Parse must refuse an input in one line with a position, or return a program whose print parses to it again.
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"testdata/accepted.txt", "testdata/refused.txt"} {
 		data, err := os.ReadFile(file)

@@ -11,11 +11,10 @@ import (
 	"pulley/internal/depth"
 )
 
-// generator makes random programs of the whole grammar. Functions call only later ones.
 type generator struct {
 	*rapid.T
 	loops     int
-	functions []*Function // those from next on may be called
+	functions []*Function
 	next      int
 }
 
@@ -46,7 +45,7 @@ func pick[V any](g *generator, label string, of ...V) V {
 	return rapid.SampledFrom(of).Draw(g.T, label)
 }
 
-// variable is any name that an expression may read; many are words of statements.
+// Many variables are words of statements.
 func (g *generator) variable() string {
 	return pick(g, "variable", "a", "b", "xs", "sleep", "spread", "parallel", "input", "output", "limit", "retry", "fn",
 		"timeout", "backoff", "max", "list", "s", "ms", "ö", "_1")
@@ -66,7 +65,6 @@ func (g *generator) names(least, most int) []Name {
 	return names
 }
 
-// distinct are up to three names.
 func (g *generator) distinct(label string) []Name {
 	var names []Name
 	for _, text := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "input", "sleep", "max", "ö"}), 0, 3,
@@ -203,7 +201,7 @@ func (g *generator) duration() time.Duration {
 	return n * pick(g, "unit", time.Millisecond, time.Second, time.Minute, time.Hour)
 }
 
-// expr is a random expression, in canonical form by the parser.
+// The parser makes the random expression canonical.
 func (g *generator) expr() *Expr {
 	source := g.source(3)
 	p, err := Parse("expr.ir", []byte(inMain("x = ("+source+")")), Limits{})
@@ -213,7 +211,7 @@ func (g *generator) expr() *Expr {
 	return &Expr{Text: p.Functions[0].Body[0].(*Assign).Value.(*Expr).Text}
 }
 
-// source writes an expression in a random way: with superfluous brackets, over lines, with comments. It must be inside brackets.
+// source writes an expression with superfluous brackets, over lines, with comments. It must be inside brackets.
 func (g *generator) source(depth int) string {
 	text := g.operand(depth)
 	switch g.below(6, "layout") {
@@ -267,8 +265,7 @@ func (g *generator) operand(depth int) string {
 	return g.operand(0)
 }
 
-// TestRoundTrip checks that Parse is the inverse of Print, for programs of the whole grammar, and that layout and comments change
-// nothing.
+// Parse must be the inverse of Print, and layout and comments must change nothing.
 func TestRoundTrip(t *testing.T) {
 	depth.Checks(t, 30, 300)
 	rapid.Check(t, func(t *rapid.T) {
@@ -295,7 +292,6 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// relayout adds comments and empty lines to a program.
 func relayout(g *generator, text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

@@ -19,10 +19,10 @@ const (
 	kIndent
 	kDedent
 	kEnd // of the file
-	kBad // what the lexer refused; always the last token
+	kBad // refused by the lexer; always the last token
 )
 
-// token is a piece of the source: the bytes from start to end, at line and col. Indents, dedents and the end are empty.
+// token is the bytes of the source from start to end, at line and col. Indents, dedents and the end are empty.
 type token struct {
 	kind       kind
 	start, end int32
@@ -31,10 +31,10 @@ type token struct {
 
 const indentWidth = 4
 
-// maxDigits bounds the digits of one number, since reading takes more than linear time.
+// maxDigits bounds the digits of a number: reading takes more than linear time.
 const maxDigits = 4096
 
-// ops are the operators and punctuation, including those that the language lacks, so that they are refused by name.
+// The language lacks some, which are refused by name.
 var ops = set(
 	"**=", "//=", "<<=", ">>=",
 	"->", "==", "!=", "<=", ">=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
@@ -43,7 +43,7 @@ var ops = set(
 
 const maxOp = 3
 
-// foreignRunes are characters that begin no token, and what to write instead.
+// The values are what to write instead.
 var foreignRunes = map[rune]string{
 	'\t': "a tab; indent with four spaces a level, and use spaces elsewhere",
 	'\\': "a line cannot be continued with a backslash; put the expression in brackets",
@@ -51,19 +51,18 @@ var foreignRunes = map[rune]string{
 	'!':  "a lone !; write not for a negation, != for unequal",
 }
 
-// lexer cuts a source into tokens. What it refuses becomes the last token, so that an earlier mistake, which only the parser
-// sees, is reported first.
+// lexer cuts a source into tokens. What it refuses becomes the last token: the parser reports an earlier mistake first.
 type lexer struct {
 	file    string
 	src     string
-	at      int // byte
+	at      int
 	line    int
 	col     int
-	level   int     // of indentation, of the current line
+	level   int     // indentation of the current line
 	open    []token // unclosed brackets, outermost first
-	nesting int     // maximal levels and open brackets
+	nesting int
 	toks    []token
-	bad     *Error // of the last token, if that is kBad
+	bad     *Error // why the last token is kBad
 }
 
 func lex(file, src string, nesting int) *lexer {
@@ -118,19 +117,16 @@ func (l *lexer) text(t token) string { return l.src[t.start:t.end] }
 
 func (l *lexer) rest() string { return l.src[l.at:] }
 
-// skip passes n bytes without a line end.
 func (l *lexer) skip(n int) {
 	l.col += utf8.RuneCountInString(l.src[l.at : l.at+n])
 	l.at += n
 }
 
-// emit makes a token of the next n bytes, which have no line end.
 func (l *lexer) emit(k kind, n int) {
 	l.toks = append(l.toks, token{k, int32(l.at), int32(l.at + n), int32(l.line), int32(l.col)})
 	l.skip(n)
 }
 
-// refuse ends the tokens with an error.
 func (l *lexer) refuse(pos Pos, format string, args ...any) {
 	l.fail(Errorf(pos, format, args...))
 }
@@ -140,7 +136,7 @@ func (l *lexer) fail(err *Error) {
 	l.toks = append(l.toks, token{kBad, int32(l.at), int32(l.at), int32(err.Pos.Line), int32(err.Pos.Col)})
 }
 
-// lineEnd returns the length of the next line end; zero if there is none here.
+// lineEnd returns the length of the line end here; zero: none.
 func (l *lexer) lineEnd() int {
 	switch {
 	case strings.HasPrefix(l.rest(), "\n"):
@@ -170,7 +166,6 @@ func (l *lexer) skipBlanks() {
 	}
 }
 
-// skipBlankLine passes a line with at most spaces and a comment, and reports whether it did.
 func (l *lexer) skipBlankLine() bool {
 	at, col := l.at, l.col
 	l.skipBlanks()
@@ -182,7 +177,6 @@ func (l *lexer) skipBlankLine() bool {
 	return true
 }
 
-// indent reads the spaces before a line and emits their meaning.
 func (l *lexer) indent() {
 	rest := l.rest()
 	spaces := len(rest) - len(strings.TrimLeft(rest, " "))
@@ -210,7 +204,7 @@ func (l *lexer) dedent(level int) {
 	}
 }
 
-// cutLine cuts up to the end of the line, which inside brackets is none.
+// Inside brackets a line end is none.
 func (l *lexer) cutLine() {
 	for l.bad == nil {
 		l.skipBlanks()
@@ -232,7 +226,6 @@ func (l *lexer) cutLine() {
 	}
 }
 
-// cut cuts one token.
 func (l *lexer) cut() {
 	r, _ := utf8.DecodeRuneInString(l.rest())
 	switch {
@@ -312,7 +305,7 @@ func isHex(b byte) bool {
 	return isDigit(b) || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
-// cutString cuts a string. Starlark's scanner checks its escapes.
+// cutString leaves the check of escapes to Starlark's scanner.
 func (l *lexer) cutString(quote byte) {
 	rest := l.rest()
 	if len(rest) > 2 && rest[1] == quote && rest[2] == quote {
@@ -405,8 +398,6 @@ func (l *lexer) describe(t token) string {
 	return text
 }
 
-// maxShown bounds the characters of a token in a message.
 const maxShown = 40
 
-// maxSource is what positions can count, whatever the limit.
 const maxSource = math.MaxInt32

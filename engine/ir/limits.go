@@ -9,11 +9,11 @@ import (
 type Limits struct {
 	SourceBytes     int `json:"source_bytes,omitempty"`     // of one source file; default 1 MiB
 	Nesting         int `json:"nesting,omitempty"`          // of blocks, and of brackets in an expression; default 64
-	Nodes           int `json:"nodes,omitempty"`            // of the graph after calls were expanded; default 10,000. Names, and ways to handlers: 20 times as many
+	Nodes           int `json:"nodes,omitempty"`            // in the graph after calls were expanded; default 10,000. Names, and ways to handlers: 20 times as many
 	SpreadElements  int `json:"spread_elements,omitempty"`  // of one spread; default 100,000
 	LoopIterations  int `json:"loop_iterations,omitempty"`  // of one loop; default 100,000
 	InlineSteps     int `json:"inline_steps,omitempty"`     // inline nodes run for one completion; default 10,000
-	ValueBytes      int `json:"value_bytes,omitempty"`      // of one value as JSON; default 1 MiB
+	ValueBytes      int `json:"value_bytes,omitempty"`      // as JSON; default 1 MiB
 	ExpressionSteps int `json:"expression_steps,omitempty"` // of one evaluation; default 1,000,000
 }
 

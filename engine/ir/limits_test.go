@@ -11,7 +11,6 @@ func inMain(statement string) string {
 	return "fn main(input: [a], output: []):\n    " + statement + "\n"
 }
 
-// blocks is a program with blocks n deep, the function's included.
 func blocks(n int) string {
 	var out strings.Builder
 	out.WriteString("fn main(input: [a], output: []):\n")
@@ -22,7 +21,6 @@ func blocks(n int) string {
 	return out.String()
 }
 
-// chain is a program in which main calls f1, which calls f2, and so on: n calls.
 func chain(n int) string {
 	var out strings.Builder
 	name := mainName
@@ -38,7 +36,7 @@ func nested(n int, open, inside, shut string) string {
 	return strings.Repeat(open, n) + inside + strings.Repeat(shut, n)
 }
 
-// TestLimits checks that each limit allows its bound and refuses one more, at the position of the excess.
+// Each limit must allow its bound, and refuse one more at the position of the excess.
 func TestLimits(t *testing.T) {
 	exactly := func(text string) Limits { return Limits{SourceBytes: len(text)} }
 	elses := func(n int) string { return inMain("x = " + strings.Repeat("1 if a else ", n) + "2") }
@@ -56,7 +54,7 @@ func TestLimits(t *testing.T) {
 		program func(n int) string
 		bound   int
 		lim     Limits
-		refused string // for one more than the bound
+		refused string
 	}{
 		{"blocks", blocks, 64, Limits{}, "66:261: " + over("nesting of blocks", 65, 64)},
 		{"blocks, fewer", blocks, 3, Limits{Nesting: 3}, "5:17: " + over("nesting of blocks", 4, 3)},
@@ -99,7 +97,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsCountDepthOnly checks that depth limits do not add up over siblings.
+// Depth limits must not add up over siblings.
 func TestLimitsCountDepthOnly(t *testing.T) {
 	for _, statement := range []string{
 		"x = [" + strings.Repeat("[a], ", 1000) + "]",
@@ -120,7 +118,7 @@ func TestLimitsCountDepthOnly(t *testing.T) {
 	}
 }
 
-// TestLimitsBeyondStarlark checks that the limit of Starlark's parser is reported if it is the lower one.
+// Starlark's parser has its own limit, which is reported if it is the lower one.
 func TestLimitsBeyondStarlark(t *testing.T) {
 	_, err := Parse("w.ir", []byte(inMain("x = "+nested(500, "(", "a", ")"))), Limits{Nesting: 1000})
 	if err == nil || !strings.Contains(err.Error(), "nested deeper than Starlark can read; assign parts of it first") {
@@ -128,7 +126,6 @@ func TestLimitsBeyondStarlark(t *testing.T) {
 	}
 }
 
-// hostile are programs by what they are full of: something before, something repeated, and something after.
 var hostile = []struct{ name, before, again, after string }{
 	{"nothing but (", "", "(", ""},
 	{"[ in a value", hostileHead + "    x = ", "[", ""},
@@ -203,7 +200,7 @@ var hostile = []struct{ name, before, again, after string }{
 
 const hostileHead = "fn main(input: [a], output: []):\n"
 
-// TestHostile checks that a long program of anything is read or refused; quadratic time would not end.
+// A long program of anything must be read or refused; quadratic time would not end.
 func TestHostile(t *testing.T) {
 	for _, h := range hostile {
 		n := (hostileBytes - len(h.before) - len(h.after)) / len(h.again)
@@ -241,7 +238,7 @@ func tryHostile(t *testing.T, name, source string) {
 	})
 }
 
-// TestNotText checks that what is not text is refused before anything else, at its position.
+// What is not text must be refused before anything else, at its position.
 func TestNotText(t *testing.T) {
 	head := "fn main(input: [], output: []):\n    "
 	for source, want := range map[string]string{

@@ -28,7 +28,7 @@ func (e Errors) Unwrap() []error {
 	return list
 }
 
-// err returns nil if there are none, and the only mistake by itself.
+// err returns nil without mistakes, and a single mistake by itself.
 func (e Errors) err() error {
 	switch len(e) {
 	case 0:
@@ -42,14 +42,12 @@ func (e Errors) err() error {
 	return e
 }
 
-// mistakesMost bounds how many mistakes of a program are found.
 const mistakesMost = 100
 
-// errOver ends the search for mistakes.
 var errOver = errors.New("no statement is parsed any more")
 
-// recoverFrom records the mistake of a statement that begins at the token begin, in a block that begins at first, and passes the
-// rest of the statement. It reports whether another statement can follow.
+// recoverFrom records the mistake of a statement that begins at the token begin, in a block that begins at first, and passes
+// the rest of the statement. It reports whether another statement can follow.
 func (p *parser) recoverFrom(err error, begin, first int) bool {
 	var mistake *Error
 	if err == errOver || !errors.As(err, &mistake) {
@@ -91,7 +89,6 @@ func (p *parser) passLines(begin, first int) bool {
 	return false
 }
 
-// measure counts the blocks around each token.
 func (p *parser) measure() {
 	p.depths = make([]int, len(p.toks))
 	depth := 0

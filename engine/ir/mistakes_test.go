@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestAllMistakes checks that every mistake of a program is reported, in the order of the text, and none that only follows from
-// another.
+// Every mistake of a program must be reported, in the order of the text, and none that only follows from another.
 func TestAllMistakes(t *testing.T) {
 	for source, want := range map[string]string{
 		"fn main(input: [a], output: [x]):\n    x = 1 +\n    y := 2\n    if a = 1:\n        x = ??\n    else:\n        x = 3\n    for i in [1]:\n        foo bar\n        z = 1\n    x = @a(b)\n": "2:12 3:7 4:10 5:13",

@@ -2,10 +2,10 @@ package ir
 
 import "fmt"
 
-// Parse parses a program. The error is an *Error for one mistake, and Errors for several, in the order of the text; file is only
-// a name for positions. Parse also checks names, calls and limits, so that a user of its Program need not: functions, inputs and
-// arguments are unique, every Call names a function and gives exactly its inputs, no function reaches itself, break and continue
-// are in loops, and every Expr is canonical.
+// Parse parses a program. The error is an *Error for one mistake, and Errors for several, in the order of the text. file is
+// only a name for positions. Parse also checks names, calls and limits, so that a user of its Program need not: functions,
+// inputs and arguments are unique, every Call names a function and gives exactly its inputs, no function reaches itself, break
+// and continue are in loops, and every Expr is canonical.
 func Parse(file string, src []byte, lim Limits) (*Program, error) {
 	lim = lim.WithDefaults()
 	if bound := min(lim.SourceBytes, maxSource); len(src) > bound {
@@ -27,19 +27,18 @@ func Parse(file string, src []byte, lim Limits) (*Program, error) {
 	return prog, nil
 }
 
-// parser is a recursive descent over the tokens. Its depth is that of the blocks, which the lexer bounds. A method that parses
-// something moves next behind it.
+// parser is a recursive descent over the tokens. The lexer bounds the depth of blocks, and so the parser's. A method that
+// parses something moves next behind it.
 type parser struct {
 	*lexer
-	source    []byte          // what src holds
-	next      int             // index in toks
-	functions map[string]bool // names that the program declares
-	loops     int             // around the current statement
-	mistakes  Errors          // of the statements so far
-	depths    []int           // of the blocks around each token; nil until there is a mistake
+	source    []byte
+	next      int
+	functions map[string]bool // declared by the program
+	loops     int
+	mistakes  Errors
+	depths    []int // blocks around each token; nil until there is a mistake
 }
 
-// Forms that messages show.
 const (
 	formFn     = "fn NAME(input: [a, b], output: [c]):"
 	formFor    = "for x in xs:"
@@ -47,7 +46,7 @@ const (
 	formSpread = "spread xs:x -> @name(x=x)"
 )
 
-// declared finds the names of all functions, since a call may come before its function.
+// declared finds the names of all functions: a call may come before its function.
 func (p *parser) declared() map[string]bool {
 	names := map[string]bool{}
 	for i := 0; i+2 < len(p.toks); i++ {
@@ -61,10 +60,9 @@ func (p *parser) declared() map[string]bool {
 
 func (p *parser) tok() token { return p.toks[p.next] }
 
-// peek returns the token n further on; beyond the end, the last one.
+// peek returns the last token beyond the end.
 func (p *parser) peek(n int) token { return p.toks[min(p.next+n, len(p.toks)-1)] }
 
-// take passes a token and returns its position.
 func (p *parser) take() Pos {
 	pos := p.posOf(p.tok())
 	if p.next < len(p.toks)-1 {
@@ -83,8 +81,8 @@ func (p *parser) atOp(op string) bool { return p.isOp(p.tok(), op) }
 
 func (p *parser) atKind(k kind) bool { return p.tok().kind == k }
 
-// wrong refuses a token. If the lexer refused it, the lexer's reason is reported; also if the token is on a later line of a
-// bracket that is never closed, which is the likelier mistake.
+// wrong refuses a token. If the lexer refused it, the lexer's reason is reported. A token on a later line of a bracket that is
+// never closed has that reason, too: it is the likelier mistake.
 func (p *parser) wrong(t token, format string, args ...any) error {
 	if t.kind == kBad {
 		return p.bad
@@ -95,12 +93,11 @@ func (p *parser) wrong(t token, format string, args ...any) error {
 	return Errorf(p.posOf(t), format, args...)
 }
 
-// unexpected refuses the next token where something else is required.
 func (p *parser) unexpected(want string) error {
 	return p.wrong(p.tok(), "found %s; write %s", p.describe(p.tok()), want)
 }
 
-// expect passes an operator. The form shows the whole construct.
+// The form shows the whole construct.
 func (p *parser) expect(op, form string) error {
 	if !p.atOp(op) {
 		return p.unexpected(fmt.Sprintf("%q, as in %s", op, form))
@@ -139,7 +136,6 @@ func (p *parser) name(what string) (Name, error) {
 	return name, nil
 }
 
-// program parses the functions, and collects the mistakes.
 func (p *parser) program() *Program {
 	prog := &Program{File: p.file}
 	lines := map[string]int{}
@@ -162,7 +158,6 @@ func (p *parser) program() *Program {
 	return prog
 }
 
-// function parses one fn; lines holds the lines of earlier ones.
 func (p *parser) function(lines map[string]int) (*Function, error) {
 	if !p.atWord(wordFn) {
 		return nil, p.outside()
@@ -270,7 +265,7 @@ func (p *parser) block(form string) ([]Stmt, error) {
 	return body, nil
 }
 
-// openBlock passes a colon, the end of its line and the indent. The message names what to indent if there is nothing.
+// openBlock passes a colon, the end of its line and the indent. indent names what is missing there.
 func (p *parser) openBlock(form, indent string) error {
 	if p.atOp("=") {
 		return p.wrong(p.tok(), "an assignment inside a statement; write == to compare, as in if a == b:")

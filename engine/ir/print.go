@@ -128,7 +128,7 @@ func (w *printer) assign(s *Assign) {
 	}
 }
 
-// rhsText prints a right-hand side of one line, thus no parallel.
+// rhsText prints one line, thus no parallel.
 func rhsText(value RHS) string {
 	switch v := value.(type) {
 	case *Action:
@@ -172,7 +172,6 @@ func policiesText(a *Action) string {
 	return out.String()
 }
 
-// durationText prints a duration in its largest whole unit.
 func durationText(d time.Duration) string {
 	for i := len(units) - 1; i > 0; i-- {
 		if d%units[i].size == 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestEqual checks that programs that differ in one thing are not equal, and neither are their prints.
+// Programs that differ in one thing are not equal, and neither are their prints.
 func TestEqual(t *testing.T) {
 	sources := []string{
 		"pass", "break_ = 1", "return", "return a", "return b", "return a, b", "sleep 1", "sleep 2", "a", "b",

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestPrograms checks that each program, written canonically, prints as itself, with any line ends.
+// Each program is written canonically, and must print as itself, with any line ends.
 func TestPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/programs/*.ir")
 	if err != nil || len(files) < 2 {
@@ -40,7 +40,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestPositions checks that positions count characters, not bytes, and lines of any kind.
+// Positions count characters, not bytes, and lines of any kind.
 func TestPositions(t *testing.T) {
 	source := "fn main(input: [été], output: []): # größe\r\n" +
 		"    Ω, ß = [été, \"ü\",  # ☃\r\n" +
@@ -79,7 +79,6 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// checkPositions compares every position of a program with the text there, and counts them.
 func checkPositions(t *testing.T, source, file string, p *Program) int {
 	t.Helper()
 	lines := strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")
@@ -137,7 +136,6 @@ func checkPositions(t *testing.T, source, file string, p *Program) int {
 	return n
 }
 
-// here returns the text at a position, to the end of its line.
 func here(lines []string, pos Pos) string {
 	if pos.Line < 1 || pos.Line > len(lines) {
 		return ""

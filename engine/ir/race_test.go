@@ -4,5 +4,5 @@ package ir
 
 import "pulley/internal/depth"
 
-// hostileBytes is smaller than the largest program, since the race detector is slow.
+// The race detector is slow, so hostileBytes is less than without it.
 var hostileBytes = depth.Of(1<<13, 1<<16)

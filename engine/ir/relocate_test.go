@@ -7,7 +7,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestRelocateReachesEveryPlace moves each position of a program of the whole language, and looks for one that stayed.
+// No position of a program of the whole language may stay.
 func TestRelocateReachesEveryPlace(t *testing.T) {
 	t.Parallel()
 	const text = `fn g(input: [x], output: [y]):

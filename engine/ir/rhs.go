@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// rhs parses a right-hand side with the end of its line.
 func (p *parser) rhs() (RHS, error) {
 	if p.atParallel() {
 		return p.parallel()
@@ -39,7 +38,6 @@ func (p *parser) exprLine() (RHS, error) {
 	return value, p.endLine("the expression")
 }
 
-// endInvocation passes the end of the line of an action, a call or a spread.
 func (p *parser) endInvocation(value RHS) error {
 	what := "spread ..."
 	switch v := value.(type) {
@@ -108,7 +106,6 @@ func (p *parser) atSpread() bool {
 	return false
 }
 
-// atInvocation reports whether an action or a call of one of the program's functions begins here.
 func (p *parser) atInvocation() bool {
 	return p.atOp("@") ||
 		p.atKind(kName) && p.functions[p.text(p.tok())] && p.isOp(p.peek(1), "(")
@@ -170,7 +167,6 @@ func (p *parser) call() (Invocation, error) {
 	return c, err
 }
 
-// args parses the keyword arguments of an action or a function, with their brackets.
 func (p *parser) args(callee string) ([]Arg, error) {
 	form := callee + "(name=value)"
 	if err := p.expect("(", form); err != nil {
@@ -235,7 +231,6 @@ func (p *parser) policy(a *Action) error {
 	return nil
 }
 
-// notPolicy refuses a bracket after an action that is no policy.
 func (p *parser) notPolicy(a *Action) error {
 	word := p.peek(1)
 	if word.kind == kName && p.isOp(p.peek(2), ":") {
@@ -305,7 +300,6 @@ func (p *parser) retry(r *Retry) error {
 	return p.expect("]", formRetry)
 }
 
-// integer passes a plain decimal number.
 func (p *parser) integer(want string) (int, error) {
 	t := p.tok()
 	text := p.text(t)
@@ -320,7 +314,6 @@ func (p *parser) integer(want string) (int, error) {
 	return int(n), nil
 }
 
-// units of durations, shortest first.
 var units = []struct {
 	name string
 	size time.Duration
@@ -331,7 +324,6 @@ var units = []struct {
 	{"h", time.Hour},
 }
 
-// duration parses a whole number and its unit.
 func (p *parser) duration(form string) (time.Duration, error) {
 	number := p.tok()
 	n, err := p.integer("a duration in ms, s, m or h, as in " + form)
@@ -386,7 +378,7 @@ func (p *parser) spread() (RHS, error) {
 	return s, err
 }
 
-// parallel parses the block with its end; each line is one invocation.
+// Each line of a parallel is one invocation.
 func (p *parser) parallel() (RHS, error) {
 	s := &Parallel{Pos: p.take()}
 	if err := p.openBlock("parallel:", "its calls by four spaces"); err != nil {

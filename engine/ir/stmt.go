@@ -46,7 +46,6 @@ func (p *parser) line(s Stmt, err error) (Stmt, error) {
 	return s, p.endLine("the statement")
 }
 
-// misplaced refuses a reserved word that begins no statement.
 func (p *parser) misplaced(t token) error {
 	switch word := p.text(t); word {
 	case "elif", "else":
@@ -60,7 +59,6 @@ func (p *parser) misplaced(t token) error {
 	}
 }
 
-// indented refuses a line that is deeper than the one before it without a colon.
 func (p *parser) indented() error {
 	switch before := p.toks[max(p.next-2, 0)]; {
 	case p.isOp(p.peek(1), "["):
@@ -90,7 +88,6 @@ func (p *parser) endLine(what string) error {
 	return p.wrong(t, "found %s after %s; end the line there", p.describe(t), what)
 }
 
-// loop parses a block in which break and continue are allowed.
 func (p *parser) loop(form string) ([]Stmt, error) {
 	p.loops++
 	body, err := p.block(form)
@@ -259,7 +256,6 @@ func (p *parser) leaveLoop() error {
 	return nil
 }
 
-// atTarget reports whether a name to assign to comes next.
 func (p *parser) atTarget() bool { return p.isOp(p.peek(1), "=") || p.isOp(p.peek(1), ",") }
 
 // atCallOf distinguishes the call of a function of that name from a statement that begins with the word: no expression begins
@@ -278,7 +274,6 @@ func (p *parser) sleep() (Stmt, error) {
 	return s, err
 }
 
-// assign parses targets and a right-hand side, or a right-hand side alone.
 func (p *parser) assign() (Stmt, error) {
 	s := &Assign{Pos: p.posOf(p.tok())}
 	var err error
@@ -294,7 +289,6 @@ func (p *parser) assign() (Stmt, error) {
 	return s, err
 }
 
-// notAssignable refuses an equals sign after something that is no list of names.
 func (p *parser) notAssignable(s *Assign) error {
 	if len(s.Targets) > 0 {
 		return p.wrong(p.tok(), "a second = in one statement; write two assignments")
@@ -303,7 +297,6 @@ func (p *parser) notAssignable(s *Assign) error {
 		"build a new one")
 }
 
-// targets parses names and an equals sign.
 func (p *parser) targets() ([]Name, error) {
 	var names []Name
 	for {

@@ -2,7 +2,7 @@ package ir
 
 import "fmt"
 
-// reserved are the words that go.starlark.net does not read as names. Nothing that an expression may read can have such a name;
+// reserved are the words that go.starlark.net does not read as names. What an expression may read cannot have such a name;
 // actions, their arguments and error types may.
 var reserved = set(
 	"and", "as", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
@@ -11,10 +11,9 @@ var reserved = set(
 	"False", "None", "True",
 )
 
-// operatorWords are the reserved words that an expression may have.
 var operatorWords = set("and", "or", "not", "in", "if", "else", "for", "False", "None", "True")
 
-// foreign are words of Python that people try, and what to write instead.
+// The values of foreign are what to write instead.
 var foreign = map[string]string{
 	"async":    "write actions under parallel:, or use spread",
 	"await":    "an action is waited for where its value is read",
@@ -57,7 +56,6 @@ var builtins = map[string]map[string]bool{
 	"zip":         nil,
 }
 
-// methods are the methods of strings and dicts that change nothing.
 var methods = set(
 	"capitalize", "codepoint_ords", "codepoints", "count", "elem_ords", "elems", "endswith", "find", "format",
 	"index", "isalnum", "isalpha", "isdigit", "islower", "isspace", "istitle", "isupper", "join", "lower",
@@ -66,7 +64,7 @@ var methods = set(
 	"get", "items", "keys", "values",
 )
 
-// changers are the methods of lists and dicts that change them in place, and what to write instead.
+// The value is what to write instead.
 var changers = map[string]string{
 	"append":     "xs = xs + [x]",
 	"clear":      "xs = [] or d = {}",
@@ -95,7 +93,7 @@ const (
 	mainName     = "main"
 )
 
-// nameFault explains why a name cannot be given to what an expression may read, or returns "".
+// nameFault returns "" for a name that can be given.
 func nameFault(name string) string {
 	if !reserved[name] {
 		return ""

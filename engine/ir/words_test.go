@@ -8,7 +8,7 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// TestReservedAreStarlarks checks that the reserved words are those of Starlark's parser, and its three constants.
+// The reserved words are those of Starlark's parser, and its three constants.
 func TestReservedAreStarlarks(t *testing.T) {
 	var options syntax.FileOptions
 	tokens := map[string]bool{}
@@ -43,8 +43,7 @@ func TestReservedAreStarlarks(t *testing.T) {
 	}
 }
 
-// TestMethodsAreStarlarks checks that every method of strings and dicts is known: it may be called, or is refused because it
-// changes its value.
+// Every method of strings and dicts must be known: it may be called, or is refused because it changes its value.
 func TestMethodsAreStarlarks(t *testing.T) {
 	known := map[string]bool{}
 	for _, value := range []starlark.HasAttrs{starlark.String(""), starlark.NewDict(0)} {
@@ -67,7 +66,7 @@ func TestMethodsAreStarlarks(t *testing.T) {
 	}
 }
 
-// TestReservedNames checks that every reserved word is refused wherever an expression may read it, and nowhere else.
+// Every reserved word must be refused wherever an expression may read it, and nowhere else.
 func TestReservedNames(t *testing.T) {
 	for word := range reserved {
 		for _, source := range []string{
@@ -83,7 +82,7 @@ func TestReservedNames(t *testing.T) {
 			inMain("x = dict(" + word + "=1)"),
 			inMain("x = a." + word + "()"),
 		} {
-			constant := starlark.Universe[word] != nil // to Starlark's parser a name like any other
+			constant := starlark.Universe[word] != nil // Starlark's parser reads it as a name
 			if p, err := Parse("w.ir", []byte(source), Limits{}); err == nil && !(constant && strings.Contains(source, "dict(")) {
 				t.Errorf("accepted: %s", Print(p))
 			}

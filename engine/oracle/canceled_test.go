@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// canceled is the history of an instance that is cancelled while one of its runs is.
 const canceled = `submitted i
 enqueued i a
 enqueued i b

@@ -13,13 +13,13 @@ import (
 	"sync"
 )
 
-// lineBytesMax bounds a line of a history: an event holds a few values at most.
+// An event holds a few values at most.
 const lineBytesMax = 64 << 20
 
-// ReadHistory reads a history of JSON lines (history.ndjson). A first line without the version, an invalid event, and an unknown
-// field are errors that name the line. Only an unfinished last line, as a killed process leaves it, is dropped and reported as
-// torn. What a buffering recorder had not written is missing without a trace, and needs Rules.Partial; without buffering only the
-// torn line can be lost.
+// ReadHistory reads a history of JSON lines (history.ndjson). A first line without the version, an invalid event, and an
+// unknown field are errors that name the line. Only an unfinished last line, as a killed process leaves it, is dropped and
+// reported as torn. What a buffering recorder had not written is missing without a trace, and needs Rules.Partial; without
+// buffering only the torn line can be lost.
 func ReadHistory(r io.Reader) (_ History, torn bool, err error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	known := words{}
@@ -69,7 +69,6 @@ func (p *pieces) add(e Event) {
 
 func (p pieces) joined() History { return slices.Concat(p...) }
 
-// words shares the strings that many events have.
 type words map[string]string
 
 func (w words) share(e *Event) {
@@ -82,8 +81,8 @@ func (w words) share(e *Event) {
 	}
 }
 
-// ReadHistories reads the files of several recorders, one for each incarnation of each process, and merges them. It names the
-// files with a torn line.
+// ReadHistories reads and merges the files of several recorders, one for each incarnation of each process. It names the files
+// with a torn line.
 func ReadHistories(files ...string) (_ History, torn []string, err error) {
 	parts := make([]History, len(files))
 	for i, name := range files {
@@ -103,7 +102,7 @@ func ReadHistories(files ...string) (_ History, torn []string, err error) {
 	return Merge(parts...), torn, nil
 }
 
-// readLine reads up to the end of the line, or returns io.EOF if the input ends before it.
+// readLine returns io.EOF if the input ends before the line does.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -174,10 +173,10 @@ func Merge(parts ...History) History {
 	return merged
 }
 
-// Recording tells who records, and how.
+// Recording describes a recorder.
 type Recording struct {
-	Source string // one incarnation of one process
-	Clock  Clock  // shared by all recorders of the history; nil: MachineClock
+	Source string
+	Clock  Clock // shared by all recorders of the history; nil: MachineClock
 
 	// Buffered writes events in large pieces, and on Flush. A killed process then loses the last of them, whose effects others
 	// may see. Without it each Record is one write.
@@ -190,7 +189,7 @@ type Recorder struct {
 	Recording
 	mu  sync.Mutex
 	out *bufio.Writer
-	err error // the first one; nothing is written after it
+	err error // the first; nothing is written after it
 }
 
 // NewRecorder makes a recorder, and records Began. It does not close w.

@@ -18,7 +18,6 @@ import (
 	"pulley/engine/reference"
 )
 
-// graphLimits are the defaults.
 var graphLimits ir.Limits
 
 func TestHistoryRoundTrip(t *testing.T) {
@@ -107,7 +106,6 @@ func TestReadHistoryRefuses(t *testing.T) {
 	}
 }
 
-// endless is a text of one character.
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
@@ -117,7 +115,7 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestReadHistoriesOfKilledProcesses reads files of which a killed process has left the first piece of a line, or nothing at all.
+// A killed process leaves the first piece of a line, or nothing at all.
 func TestReadHistoriesOfKilledProcesses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -147,7 +145,7 @@ func TestReadHistoriesOfKilledProcesses(t *testing.T) {
 	}
 }
 
-// TestRecorderLosesNothing checks that an unbuffered event is in the file when Record returns.
+// An unbuffered event must be in the file when Record returns.
 func TestRecorderLosesNothing(t *testing.T) {
 	var buf bytes.Buffer
 	r := NewRecorder(&buf, Recording{Source: "a"})
@@ -202,7 +200,6 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// failing accepts n writes.
 type failing int
 
 func (f *failing) Write(p []byte) (int, error) {

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// judgeEnqueues checks I1: a node run is enqueued exactly once. If enqueues are invisible, as from outside a store, it checks
-// what is handed out.
+// judgeEnqueues checks I1. If enqueues are invisible, as from outside a store, it checks what is handed out.
 func judgeEnqueues(j *judgement) {
 	if !j.has[Enqueued] {
 		j.judgeHandedOut()
@@ -52,7 +51,7 @@ func (j *judgement) judgeHandedOut() {
 	}
 }
 
-// judgeCounters checks I2: no counter exceeds what is required, and a node run is enqueued exactly when its counter is full.
+// judgeCounters checks I2.
 func judgeCounters(j *judgement) {
 	for _, r := range j.runs {
 		if len(r.arrived) == 0 {
@@ -60,7 +59,7 @@ func judgeCounters(j *judgement) {
 		}
 		j.Judged++
 		required := j.history[r.arrived[0]].Required
-		lines := make(map[int]int, len(r.arrived)) // of each count
+		lines := make(map[int]int, len(r.arrived))
 		most := 0
 		for _, line := range r.arrived {
 			e := &j.history[line]
@@ -94,8 +93,8 @@ func (j *judgement) judgeFull(r *runRecord, lines map[int]int, most, required in
 	}
 }
 
-// judgeDeliveries checks I3 by tokens and attempts, not by the order of lines: two processes may record a lease and an answer in
-// either order.
+// judgeDeliveries checks I3 by tokens and attempts, not by the order of lines: two processes may record a lease and an answer
+// in either order.
 //
 // It then searches for an order in which what these rules accept can have happened.
 func judgeDeliveries(j *judgement) {
@@ -132,11 +131,11 @@ type delivery struct {
 	*judgement
 	*runRecord
 	search  *linear
-	lease   map[int64]int // line
+	lease   map[int64]int
 	offers  map[int64]int
 	applied map[int64]int
 	unknown map[int64]bool
-	newest  int // line of the lease with the greatest token; -1: none
+	newest  int // line with the greatest token; -1: none
 
 	byLine, byAttempt fences
 }
@@ -162,7 +161,6 @@ func (x *index) fences(leased []int, key func(line int, e *Event) int) fences {
 	return f
 }
 
-// at returns the line of the lease with the greatest token up to a key.
 func (f fences) at(key int) (line int, found bool) {
 	i, _ := slices.BinarySearchFunc(f, key+1, func(a fence, k int) int { return cmp.Compare(a.upTo, k) })
 	if i == 0 {
@@ -188,7 +186,6 @@ func (d *delivery) leases() {
 	}
 }
 
-// sort files offers and answers under their tokens.
 func (d *delivery) sort() {
 	for _, line := range d.offered {
 		token := d.history[line].Token
@@ -212,7 +209,6 @@ func (d *delivery) sort() {
 	}
 }
 
-// unknowns finds the tokens of completions whose answers were lost.
 func (d *delivery) unknowns() {
 	for token, n := range d.openOffers(d.runRecord) {
 		d.unknown[token] = n > 0
@@ -226,8 +222,8 @@ func (d *delivery) finals() {
 	}
 }
 
-// checkCancelled checks that a cancelled run is not handed out, and that no completion of it is applied. The lines must be in the
-// order of the commits.
+// checkCancelled checks that a cancelled run is not handed out, and that no completion of it is applied. The lines must be in
+// the order of the commits.
 func (d *delivery) checkCancelled() {
 	if len(d.cancellations) == 0 || !d.rules.CommitOrder {
 		return
@@ -252,7 +248,6 @@ func (d *delivery) judgeApplied(line int) {
 	}
 }
 
-// judgeStale checks that the completion was refused for a reason.
 func (d *delivery) judgeStale(line int) {
 	token := d.history[line].Token
 	_, applied := d.applied[token]

@@ -49,7 +49,6 @@ func (j *judgement) judgeCanceled(r *instanceRecord, line int) {
 	}
 }
 
-// judgeAfterEnd checks that nothing of an instance changes after its end.
 func (j *judgement) judgeAfterEnd(r *instanceRecord) {
 	end := r.ended[0]
 	at, _ := slices.BinarySearch(r.lines, end)
@@ -74,8 +73,7 @@ func (j *judgement) judgeOutcome(r *instanceRecord, line int, end reference.End)
 	}
 }
 
-// judgeLeasedAfterEnd does the same for leases, by the times of calls: no call made after a process has learned of the end
-// returns one.
+// judgeLeasedAfterEnd goes by the times of calls: no call made after a process has learned of the end returns a lease.
 func (j *judgement) judgeLeasedAfterEnd(r *instanceRecord) {
 	end := slices.Min(r.ends())
 	for _, run := range r.runs {
@@ -110,7 +108,7 @@ func sameEnd(a, b reference.End) bool {
 	return a.Status == b.Status && reference.SameError(a.Error, b.Error) && sameJSON(a.Result, b.Result)
 }
 
-// sameJSON reports whether two texts are the same value. Invalid JSON equals only itself.
+// Invalid JSON equals only itself.
 func sameJSON(a, b []byte) bool {
 	if string(a) == string(b) {
 		return true
@@ -144,8 +142,8 @@ func judgeLiveness(j *judgement) {
 	}
 }
 
-// judgeLeftovers checks I10. Only the last inspection of an instance, and the last of all of them, counts: a store may sweep some
-// time after the end.
+// judgeLeftovers checks I10. Only the last inspection of an instance, and the last of all of them, counts: a store may sweep
+// some time after the end.
 func judgeLeftovers(j *judgement) {
 	j.Why = "no inspection came after an end"
 	for _, r := range j.instances {

@@ -8,8 +8,8 @@ import (
 	"pulley/engine/oracle"
 )
 
-// A recorder writes what happens to a store of one's own, and Check holds it against the invariants: here two completions of one
-// node run were applied.
+// A recorder writes what happens to a store of one's own, and Check compares it with the invariants: here two completions of
+// one node run were applied.
 func ExampleCheck() {
 	var file bytes.Buffer
 	now := int64(0)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// timed writes a history in which each line "time process words" is one event of a process, in the order of times. A line that
-// starts with a process only has the previous time plus one.
+// Each line "time process words" is one event of a process, in the order of times. A line that starts with a process only has
+// the previous time plus one.
 func timed(t *testing.T, lines string) History {
 	t.Helper()
 	var h History
@@ -18,17 +18,16 @@ func timed(t *testing.T, lines string) History {
 		by, words, _ := strings.Cut(rest, " ")
 		h = append(h, event(t, words+" at="+at+" by="+by))
 	}
-	return Merge(h) // in the order of times, as recorders' files are
+	return Merge(h)
 }
 
-// A history of two engines, p and q, and the client c, with its times. Run n of instance i is leased, offered and answered by one
-// of them or both.
+// Two engines, p and q, and the client c, with its times. Run n of instance i is leased, offered and answered by one of them or
+// both.
 const (
 	begin  = "10 c submitting i call=1\n12 c submitted i call=1\n"
 	finish = "900 c looked i status=completed result=1\n"
 )
 
-// faults has right and wrong histories of engines that die, stand still, and lose answers.
 var faults = []struct {
 	name, lines string
 	rules       Rules
@@ -111,7 +110,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestSearchTime checks that a search without time is no pass, and that one with time finds what is wrong.
+// A search without time is no pass, and one with time must find what is wrong.
 func TestSearchTime(t *testing.T) {
 	lines := begin + "20 p leased i n token=1 until=50\n70 p offered i n token=1 call=2\n71 p answered i n token=1 answer=stale call=2\n80 p offered i n token=1 call=3\n81 p answered i n token=1 answer=applied call=3\n" + finish
 	for limit, want := range map[time.Duration]Result{time.Nanosecond: Inconclusive, 0: Violated, time.Minute: Violated} {

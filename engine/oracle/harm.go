@@ -2,8 +2,8 @@ package oracle
 
 import "slices"
 
-// judgeHarm checks I12: a completion, input or workflow that is meant to go wrong harms only its own instance. Of every other
-// instance then or later, nothing may be refused, and it must end.
+// judgeHarm checks I12: a completion, input or workflow that is meant to go wrong harms only its own instance. Every other
+// instance then or later must end, without a refusal.
 func judgeHarm(j *judgement) {
 	j.Why = "nothing was meant to go wrong (bad) while another instance was under way, or before"
 	if len(j.bad) == 0 {
@@ -21,13 +21,12 @@ func judgeHarm(j *judgement) {
 	}
 }
 
-// blamedLine returns the last line before a line that was meant to go wrong, or the first one after it.
+// blamedLine returns the last line before line that was meant to go wrong, or else the first after it.
 func (x *index) blamedLine(line int) int {
 	i, _ := slices.BinarySearch(x.bad, line)
 	return x.bad[max(i-1, 0)]
 }
 
-// harmed describes what wrongly happened to an instance, with the line that shows it.
 func (j *judgement) harmed(r *instanceRecord) (line int, why string) {
 	if len(r.refused) > 0 {
 		return r.refused[0], "the submission of an instance was refused beside one that was meant to be"

@@ -21,7 +21,7 @@ const (
 	// Submitted: the store has answered a submission. Call; Answer, by default AnswerApplied. Applied and duplicate acknowledge
 	// the instance.
 	Submitted Kind = "submitted"
-	// Enqueued: a node run became ready; a barrier that opens and runs within the same transaction counts as well. Run.
+	// Enqueued: a node run became ready; so does a barrier that opens and runs within the same transaction. Run.
 	Enqueued Kind = "enqueued"
 	// Arrived: a barrier counted an arrival. Run, and the counter after it: Completed and Required. An arrival that does not
 	// count, the second of a soft group, is not recorded.
@@ -67,8 +67,8 @@ const (
 	// SessionsClosed: a process has ended, and the store has no session of it any more: its requests have been applied by now, or
 	// never will be. Process.
 	SessionsClosed Kind = "gone"
-	// Inspected: the rows that the store holds for the instance, or, without an Instance, for all of them, by table, without the
-	// instances themselves. The store has swept before. Rows.
+	// Inspected: the rows that the store holds, after a sweep, for the instance or, without an Instance, for all of them, by
+	// table, without the instances themselves. Rows.
 	Inspected Kind = "inspected"
 )
 
@@ -95,7 +95,7 @@ const Running reference.Status = "running"
 type Event struct {
 	Kind     Kind   `json:"kind"`
 	Version  int    `json:"version,omitempty"`
-	AtNS     int64  `json:"at_ns,omitempty"`    // nanoseconds since a moment that all recorders of a history share
+	AtNS     int64  `json:"at_ns,omitempty"`    // since a moment that all recorders of a history share
 	SinceNS  int64  `json:"since_ns,omitempty"` // of an answer: when its call began; zero: unknown
 	Source   string `json:"source,omitempty"`   // the recorder: one incarnation of one process
 	Process  string `json:"process,omitempty"`  // the process concerned; empty: the source
@@ -133,9 +133,8 @@ type Event struct {
 // History is what was recorded of a run, in the order of recording. The event of line n has index n-1.
 type History []Event
 
-// traits lists what the events of a kind need.
 type traits struct {
-	instance, run, attempt bool // what they belong to
+	instance, run, attempt bool
 	process                bool
 	answers                []Answer
 }
@@ -222,7 +221,7 @@ func (e *Event) process() string { return cmp.Or(e.Process, e.Source) }
 
 func (e *Event) holder() holder { return holder{e.process(), e.Owner} }
 
-// holder is an owner in one incarnation of one process: after a crash it is another.
+// holder is an owner in one incarnation of one process.
 type holder struct{ process, owner string }
 
 func (h holder) String() string { return cmp.Or(h.owner, h.process, "somebody") }
@@ -233,7 +232,6 @@ func (e *Event) end() reference.End {
 	return reference.End{Status: e.Status, Result: e.Result, Error: e.Error}
 }
 
-// runKey identifies a node run across instances.
 type runKey struct{ instance, node, path string }
 
 func (k runKey) String() string {
@@ -243,5 +241,5 @@ func (k runKey) String() string {
 	return k.node + "[" + k.path + "]"
 }
 
-// quotedMax keeps quotations to a line, in characters.
+// quotedMax is in characters: at most a line.
 const quotedMax = 200

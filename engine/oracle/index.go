@@ -14,10 +14,10 @@ type index struct {
 	instances []*instanceRecord
 	byRun     map[runKey]*runRecord
 	byID      map[string]*instanceRecord
-	inspected []int // of all instances together
+	inspected []int
 	processes map[string]*processRecord
-	begun     map[callID]int // lines of calls
-	open      map[callID]int // of calls without an answer, or with an unknown one
+	begun     map[callID]int
+	open      map[callID]int // without an answer, or with an unknown one
 	bad       []int          // lines of what was meant to go wrong
 	stamped   bool           // every event has a time
 }
@@ -27,24 +27,24 @@ type callID struct {
 	call    int64
 }
 
-// processRecord has the lines of one process; -1: none.
+// processRecord has lines; -1: none.
 type processRecord struct{ last, killed, sessionsClosed int }
 
 type instanceRecord struct {
 	id          string
 	lines       []int
 	runs        []*runRecord
-	submittedAt []int // that began a submission
-	submitted   []int // that acknowledged one
+	submittedAt []int
+	submitted   []int
 	refused     []int
-	bad         bool // it is meant to go wrong
+	bad         bool
 	ended       []int
 	lookups     []int
-	terminal    []int // of looked, those that showed an end
+	terminal    []int // those of looked that showed an end
 	inspected   []int
 	broken      bool // a completion that failed for good was applied, or may have been
 	failing     int  // line of the first offer of such a completion; -1: none
-	failed      bool // it failed or was cancelled: some that began did not end
+	failed      bool // failed or cancelled: some that began did not end
 	canceled    bool
 	canceling   []int
 }
@@ -117,7 +117,6 @@ func (x *index) fails(r *runRecord) {
 	}
 }
 
-// note files an event under its process and its call.
 func (x *index) note(e *Event, line int) {
 	if e.Bad != "" && e.Kind != FaultBegan {
 		x.bad = append(x.bad, line)
@@ -255,18 +254,15 @@ func (x *index) final(r *runRecord) []int {
 	return out
 }
 
-// ends returns the lines that first show the instance's end.
 func (r *instanceRecord) ends() []int { return slices.Concat(r.ended, r.terminal) }
 
-// hasEnded reports whether the instance is known to have ended.
 func (r *instanceRecord) hasEnded() bool { return len(r.ended)+len(r.terminal) > 0 }
 
-// exists reports whether the store is known to have the instance: it said so, or handed out a part of it.
+// exists reports whether the store is known to have the instance: it reported it, or handed out a part of it.
 func (r *instanceRecord) exists() bool {
 	return len(r.submitted) > 0 || len(r.submittedAt) > 0 && slices.ContainsFunc(r.runs, func(run *runRecord) bool { return len(run.leased) > 0 })
 }
 
-// hasEndedBy reports whether it is known to have ended before a line.
 func (r *instanceRecord) hasEndedBy(line int) bool {
 	return len(r.ended) > 0 && r.ended[0] < line || len(r.terminal) > 0 && r.terminal[0] < line
 }

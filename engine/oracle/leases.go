@@ -7,7 +7,7 @@ import (
 )
 
 // judgeOwners checks I11: while an owner may rely on its lease, no other has one. A lease begins when its owner receives it,
-// which is after the store granted it, and ends in the owner's own view; so if two overlap, the store granted them at once.
+// which is after the store granted it, and ends in the owner's own view. So if two overlap, the store granted them at once.
 func judgeOwners(j *judgement) {
 	j.Why = "no node run was leased twice with the end of its owner's view (until_ns and at_ns)"
 	for _, r := range j.runs {
@@ -25,14 +25,14 @@ func judgeOwners(j *judgement) {
 
 // belief is the time during which an owner may rely on a lease.
 type belief struct {
-	line     int // of the lease
+	line     int
 	owner    holder
 	from, to int64
 }
 
-// beliefs returns those of a run, in the order of their starts. A lease without its end is left out.
+// beliefs are in the order of their starts. A lease without its end is left out.
 func (j *judgement) beliefs(r *runRecord) []belief {
-	of := make(map[int64]*belief, len(r.leased)) // by token
+	of := make(map[int64]*belief, len(r.leased))
 	for _, line := range r.leased {
 		e := &j.history[line]
 		if e.AtNS == 0 || e.UntilNS == 0 || of[e.Token] != nil {
@@ -86,7 +86,6 @@ func (j *judgement) releasedAt(r *runRecord) map[int64]int64 {
 	return at
 }
 
-// withoutEffect returns the tokens whose completions are all known to have changed nothing.
 func (j *judgement) withoutEffect(r *runRecord) map[int64]bool {
 	open := j.openOffers(r)
 	without := map[int64]bool{}
@@ -135,7 +134,6 @@ func (j *judgement) mayBeRetry(before, b belief) bool {
 	return j.rules.Partial && j.history[before.line].Attempt != j.history[b.line].Attempt
 }
 
-// judgeBeliefs compares each belief with the longest earlier one of another owner.
 func (j *judgement) judgeBeliefs(r *runRecord, all []belief) {
 	var longest, other *belief // the longest, and the longest of other owners
 	for i := range all {

@@ -9,19 +9,19 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The deliveries of one node run, as operations on one object: leases, completions and renewals, each with the times from and
+// The deliveries of one node run are operations on one object: leases, completions and renewals, each with the times from and
 // until which it may have happened. They are right if they can have happened one after the other, each at a moment of its time,
 // with the given answers.
 
 type operation struct {
 	kind     operationKind
 	token    int64
-	answer   Answer // of a completion or renewal; AnswerUnknown if lost
+	answer   Answer // a completion's or renewal's; AnswerUnknown if lost
 	again    bool   // the completion is a failure that is retried
 	failure  bool   // the completion is or may be a failure
 	fenced   bool   // a stale answer may have an unrecorded reason
 	from, to int64
-	line     int // that reports it
+	line     int
 }
 
 type operationKind uint8
@@ -34,11 +34,10 @@ const (
 	opCancelRun // a caught failure may cancel the run
 )
 
-// runState is a store's state of a node run.
 type runState struct {
-	token int64 // the newest
-	held  bool  // its lease is in force, or ended without notice
-	done  bool  // finished, cancelled, or of an ended instance
+	token int64
+	held  bool // its lease is in force, or ended without notice
+	done  bool // finished, cancelled, or of an ended instance
 }
 
 // successors are the states that may follow; none means that the answer is impossible.
@@ -55,7 +54,6 @@ func to(states ...runState) successors {
 
 func (s *successors) all() []runState { return s.states[:s.n] }
 
-// apply returns what may follow an operation.
 func (s runState) apply(o *operation) successors {
 	over := runState{token: s.token, done: true}
 	switch o.kind {
@@ -129,7 +127,7 @@ func inOrder(ops []operation) bool {
 	return true
 }
 
-// search searches for an order in which the operations can have happened, for a limited time.
+// search ends after a limited time.
 func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{runState{}} },
@@ -149,19 +147,17 @@ func search(ops []operation, limit time.Duration) porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(model.ToModel(), history, max(limit, time.Nanosecond)) // zero would be unlimited
 }
 
-// linear judges node runs one after the other.
 type linear struct {
 	*judgement
-	budget time.Duration // for searching
-	lost   []span        // calls that may have granted unrecorded leases, in the order of their starts
-	spent  int           // searches
-	ops    []operation   // reused
+	budget time.Duration
+	lost   []span // calls that may have granted unrecorded leases, in the order of their starts
+	spent  int
+	ops    []operation
 }
 
 // span is a time, and the last end of any span up to this one.
 type span struct{ from, to, last int64 }
 
-// searchTime is the default of Rules.SearchTime.
 const searchTime = 20 * time.Second
 
 func newLinear(j *judgement) *linear {
@@ -208,7 +204,6 @@ func (j *judgement) since(line int) int64 {
 	return math.MinInt64
 }
 
-// mayBeLeased reports whether an unrecorded lease may have been granted in a time.
 func (l *linear) mayBeLeased(from, to int64) bool {
 	n, _ := slices.BinarySearchFunc(l.lost, to, func(s span, t int64) int {
 		if s.from <= t {

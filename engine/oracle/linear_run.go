@@ -20,7 +20,7 @@ func (l *linear) operations(r *runRecord) {
 	}
 }
 
-// leases adds the leases, and returns the earliest time of each, by token.
+// leases returns the earliest time of each, by token.
 func (l *linear) leases(r *runRecord) map[int64]int64 {
 	given := make(map[int64]int64, len(r.leased))
 	for _, line := range r.leased {
@@ -77,7 +77,6 @@ func (l *linear) callOf(line int) callOf {
 	return callOf{e.Token, e.Call, e.process()}
 }
 
-// answer adds what is known of a completion.
 func (l *linear) answer(o *operation, line int) {
 	e := &l.history[line]
 	o.answer, o.again, o.failure = e.Answer, e.Again, o.failure || e.Again || e.Error != nil
@@ -86,7 +85,7 @@ func (l *linear) answer(o *operation, line int) {
 	}
 }
 
-// latestEffect returns the time after which a process's requests can no longer be applied.
+// Later, a process's requests can no longer be applied.
 func (l *linear) latestEffect(e *Event) int64 {
 	if p := l.processes[e.process()]; p.sessionsClosed >= 0 {
 		return max(l.at(p.sessionsClosed), l.at(p.last))
@@ -102,7 +101,6 @@ func (l *linear) addRenewals(r *runRecord) {
 	}
 }
 
-// ending returns the first line that reports the instance's end.
 func (r *runRecord) ending(x *index) int {
 	ends := r.instance.ends()
 	first := ends[0]

@@ -25,8 +25,8 @@ var noisyPrograms = []string{
 	"fn f(input: [x], output: [y]):\n\twhile x > 0:\n\t\tx = @add(a=x, b=-1)\n\t\tif x == 1:\n\t\t\treturn x\n\ty = @noop()\n\nfn main(input: [], output: [z]):\n\ty = f(x=2)\n\tz = @echo(value=y)\n",
 }
 
-// noise writes the history of a run with everything that deliveries may rightly suffer: expired leases, late workers, lost
-// answers, repeated completions.
+// noise writes a history with everything that deliveries may rightly suffer: expired leases, late workers, lost answers,
+// repeated completions.
 type noise struct {
 	*rapid.T
 	h     History
@@ -93,7 +93,6 @@ func (n *noise) attempt(run Event, c reference.Call, args json.RawMessage, again
 	}
 }
 
-// write makes the history of an outcome with sequential calls.
 func (n *noise) write(o reference.Outcome, g *graph.Graph) {
 	at := map[ir.Pos]string{}
 	for _, node := range g.Nodes {
@@ -111,7 +110,7 @@ func (n *noise) write(o reference.Outcome, g *graph.Graph) {
 		next := i+1 < len(o.Calls) && o.Calls[i+1].Attempt == c.Attempt+1
 		n.attempt(run, c, json.RawMessage(reference.Canonical(c.Args.Object())), next)
 		if o.Status == reference.Failed && c.Err != nil && !next {
-			break // the first failure ends the instance
+			break
 		}
 	}
 	end := Event{Kind: Ended, Status: o.Status, Error: o.Error}
@@ -122,7 +121,7 @@ func (n *noise) write(o reference.Outcome, g *graph.Graph) {
 	n.add(Event{Kind: Inspected, Rows: map[string]int{"queue": 0}})
 }
 
-// delay moves answers to later lines, as concurrent recorders do.
+// Concurrent recorders record answers late.
 func (n *noise) delay() {
 	for i := len(n.h) - 2; i >= 0; i-- {
 		if n.h[i].Kind != Answered || !n.chance("delayed") {
@@ -184,8 +183,8 @@ func TestNoFalseAlarms(t *testing.T) {
 	})
 }
 
-// TestLargeHistory checks that a large history of one loop and one spread is judged within a test's time: quadratic time for its
-// 200,000 lines would exceed it. Before each change it has a tenth of them.
+// A large history of one loop and one spread must be judged within a test's time: quadratic time for its 200,000 lines would
+// exceed it. Before each change it has a tenth of them.
 func TestLargeHistory(t *testing.T) {
 	rounds := depth.Of(2_000, 20_000)
 	prog := referencetest.Program(t, fmt.Sprintf("fn main(input: [], output: [t]):\n\tt = 0\n\tfor i in range(%d):\n\t\tt = @add(a=t, b=1)\n\tr = spread range(%d):x -> @echo(value=x)\n\tt = @double(value=t)\n", rounds, rounds))

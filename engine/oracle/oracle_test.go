@@ -15,7 +15,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// events parses a history of lines "kind instance [node[path]] field=value...", where the instance is - for none.
+// Lines are "kind instance [node[path]] field=value...", where the instance is - for none.
 func events(t testing.TB, lines string) History {
 	t.Helper()
 	var h History
@@ -89,7 +89,6 @@ func event(t testing.TB, line string) Event {
 	return e
 }
 
-// attempt is the lines of one attempt from its lease to its answer.
 func attempt(run string, token, number int, action, args string) string {
 	return fmt.Sprintf(`leased i %[1]s token=%[2]d attempt=%[3]d
 started i %[1]s token=%[2]d attempt=%[3]d action=%[4]s args=%[5]s
@@ -143,7 +142,6 @@ inspected - rows=0
 `
 }
 
-// soundRules know everything about instance i.
 func soundRules(t testing.TB) Rules {
 	t.Helper()
 	prog := referencetest.Program(t, soundSource)
@@ -206,10 +204,10 @@ func TestSoundHistory(t *testing.T) {
 // plant is one change of the sound history that must turn oracles red.
 type plant struct {
 	name   string
-	red    string // the invariants that must be violated, all of them
+	red    string
 	before string // the line before which something is inserted; "" for the end
 	insert string
-	drop   []string // lines that are removed
+	drop   []string
 	swap   [2]string
 	says   string // part of a violation's message
 	loose  string // red without commit order, if different; none for nothing
@@ -243,14 +241,12 @@ func (p plant) apply(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// Lines of the sound history.
 const (
 	answer5 = "answered i flaky[0] token=5 attempt=1 answer=applied"
 	ended   = "ended i status=completed result=[[1,2],1]"
 	looked  = "looked i status=completed result=[[1,2],1]"
 )
 
-// plants has at least one change for every part of every oracle.
 var plants = []plant{
 	{name: "enqueued twice", red: "I1", before: answer5, insert: "enqueued i flaky[0]", says: "flaky[0] was enqueued 2 times"},
 	{name: "leased, never enqueued", red: "I1", drop: []string{"enqueued i noop"}, says: "noop was leased without having been enqueued"},

@@ -21,15 +21,14 @@ func judgeOrder(j *judgement) {
 	}
 }
 
-// moment is when something could first have happened.
 type moment struct {
-	line  int        // of the history; otherwise one of the two below
+	line  int        // in the history; otherwise one of the two below
 	blame *runRecord // the action that took until then, or that has not ended; nil: none
-	node  string     // for never: the node that was not reached
+	node  string     // the node that was not reached, for never
 }
 
 const (
-	always = -1 // from the start
+	always = -1
 	never  = math.MaxInt
 )
 
@@ -101,8 +100,8 @@ func (o *order) judge() {
 	}
 }
 
-// ready returns the moment from which a node run can have been reached: after all of its forward edges and one of its soft group,
-// to which the cases of a branch belong.
+// ready returns the moment from which a node run can have been reached: after all of its forward edges and one of its soft
+// group, to which the cases of a branch belong.
 func (o *order) ready(n *graph.Node, path graph.Path) moment {
 	run := graph.Run{Node: n.ID, Path: path}
 	m, known := o.reached[run]
@@ -136,9 +135,9 @@ func (o *order) allWays(n *graph.Node, path graph.Path) moment {
 	return result
 }
 
-// oneWay is for a node that is reached on exactly one of its ways. A way on which an action did not run was not taken; nor, after
-// a caught failure, one on which an action did not end: it was cancelled. Of the others, the one with the latest action was
-// taken, since a way without actions is as early as its decision.
+// oneWay is for a node that is reached on exactly one of its ways. A way on which an action did not run was not taken; nor,
+// after a caught failure, one on which an action did not end: it was cancelled. Of the others, the one with the latest action
+// was taken, since a way without actions is as early as its decision.
 func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	result := moment{line: never, node: n.Name}
 	found := false
@@ -158,7 +157,6 @@ func (o *order) oneWay(n *graph.Node, path graph.Path) moment {
 	return result
 }
 
-// edgeTime returns the moment from which an edge into a node run can have been taken.
 func (o *order) edgeTime(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	from := o.graph.Nodes[e.From]
 	if n.Kind == graph.LoopHead {
@@ -179,7 +177,6 @@ func (o *order) edgeTime(e *graph.Edge, n *graph.Node, path graph.Path) moment {
 	return o.passed(from, path.Cut(from.Depth))
 }
 
-// failed reports whether a run of an action may have ended with an error.
 func (o *order) failed(n *graph.Node, path graph.Path) bool {
 	r := o.byRun[runKey{o.instance.id, n.Name, string(path)}]
 	if o.rules.Partial || r == nil {
@@ -239,7 +236,8 @@ func (o *order) finish(r *runRecord) moment {
 	return moment{line: always} // the offer was not recorded
 }
 
-// firstOpen returns the line of a run's first completion with an unknown answer, or -1. A recorder of commits knows all answers.
+// firstOpen returns the line of a run's first completion with an unknown answer, or -1. A recorder of commits knows all
+// answers.
 func (o *order) firstOpen(r *runRecord) int {
 	if o.rules.CommitOrder {
 		return -1
@@ -259,7 +257,6 @@ type regionKey struct {
 	depth int
 }
 
-// region has the nodes of a loop or a spread.
 type region struct {
 	actions []*graph.Node
 	entries []*graph.Edge
@@ -288,7 +285,6 @@ func (o *order) regionEnd(from *graph.Node, depth int, path graph.Path) moment {
 	return in
 }
 
-// region collects what is deeper than depth on the ways that lead to from.
 func (o *order) region(from *graph.Node, depth int) *region {
 	key := regionKey{from.ID, depth}
 	if r := o.regions[key]; r != nil {

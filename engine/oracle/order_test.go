@@ -10,8 +10,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// steps writes a history in which runs start, are offered and answered in the order of words: a run is "x" from start to answer,
-// or its parts "x<" (started), "x>" (offered) and "x!" (applied); "x%" is applied as a failure.
+// Runs start, are offered and answered in the order of words: a run is "x" from start to answer, or its parts "x<" (started),
+// "x>" (offered) and "x!" (applied); "x%" is applied as a failure.
 func steps(words string) string {
 	var b strings.Builder
 	b.WriteString("submitted i\n")

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Queue counts what went into a store and what came out, for instances and for node runs. It shares only the history with the
-// oracles, and takes linear time: an independent count that finds what the invariants' rules may miss.
+// Queue counts what went into a store and what came out, for instances and for node runs, in linear time. It shares only the
+// history with the oracles: an independent count finds what the invariants' rules may miss.
 type Queue struct {
 	Instances Count `json:"instances"`
 	Runs      Count `json:"runs"`
 }
 
-// Count has the numbers in and out. A lost submission was acknowledged and has not ended; a lost node run is of such an instance,
-// was handed out and not done. Duplicated ended, or was done for good, more than once; unexpected came out and never went in.
-// Recovered came out although nobody had been told that it went in, or, of node runs, was done after the answer of a completion,
-// or a whole delivery, had been lost: that is right.
+// Count has the numbers in and out. A lost submission was acknowledged and has not ended; a lost node run is of such an
+// instance, was handed out and not done. Duplicated ended, or was done for good, more than once. Unexpected came out and never
+// went in. Recovered is right: it came out although no answer had acknowledged that it went in, or, of node runs, was done
+// after the answer of a completion, or a whole delivery, had been lost.
 type Count struct {
 	Attempted    int `json:"attempted"`    // instances sent; node runs handed out
 	Acknowledged int `json:"acknowledged"` // instances acknowledged by the store; node runs with an acknowledged completion
@@ -26,12 +26,12 @@ type Count struct {
 	Unexpected   int `json:"unexpected"`
 	Recovered    int `json:"recovered"`
 
-	Examples []string `json:"examples,omitempty"` // of errors, the first few
+	Examples []string `json:"examples,omitempty"` // the first few errors
 }
 
 const examplesMax = 10
 
-// CountQueue counts a history. partial is as in Rules: nothing counts as lost or unexpected, since lines may be missing.
+// CountQueue counts a history. partial is as in Rules: lines may be missing, so nothing counts as lost or unexpected.
 func CountQueue(h History, partial bool) Queue {
 	x := newIndex(h)
 	var q Queue

@@ -16,7 +16,7 @@ import (
 // busyHistory is a right history of about that many events, of four engines that are killed repeatedly: leases expire, answers
 // are lost, claims get none, and failures are retried.
 func busyHistory(events int) History {
-	const runs = 10 // of an instance
+	const runs = 10
 	r := rand.New(rand.NewPCG(7, 7))
 	var h History
 	lives := [4]int{}
@@ -48,7 +48,7 @@ func busyHistory(events int) History {
 			lease()
 			call++
 			switch r.IntN(20) {
-			case 0: // applied, and the answer lost
+			case 0:
 				say(Offered, "", false)
 				say(Answered, AnswerUnknown, false)
 				call++
@@ -64,7 +64,7 @@ func busyHistory(events int) History {
 				now += 1000
 				lease()
 				call++
-			case 2: // retried
+			case 2:
 				say(Offered, "", false)
 				say(Answered, AnswerApplied, true)
 				run.Attempt = 2
@@ -81,7 +81,7 @@ func busyHistory(events int) History {
 
 var busyRules = Rules{Invariants: []string{"I1", "I3", "I7", "I8", "I9", "I11"}}
 
-// cpu returns the program's processor time in seconds.
+// cpu is in seconds.
 func cpu(t *testing.T) float64 {
 	t.Helper()
 	var u unix.Rusage
@@ -91,8 +91,7 @@ func cpu(t *testing.T) float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// TestCheckIsLinear checks that four times the history takes about four times the work, not sixteen: by allocations, and at night
-// also by processor time.
+// Four times the history must take about four times the work, not sixteen: by allocations, and at night also by processor time.
 func TestCheckIsLinear(t *testing.T) {
 	work := func(events int) (bytes, seconds float64) {
 		h := busyHistory(events)
@@ -127,7 +126,6 @@ func TestCheckIsLinear(t *testing.T) {
 	}
 }
 
-// BenchmarkMillionEvents writes, reads, merges and judges a million events.
 func BenchmarkMillionEvents(b *testing.B) {
 	h := busyHistory(1_000_000)
 	var text bytes.Buffer

@@ -35,11 +35,11 @@ type reception struct {
 	key     string
 	runs    int
 	attempt int
-	line    int // of the first
+	line    int // the first
 }
 
-// received counts the calls of an instance by content, in the order of their first starts. Nil means that nothing started, or
-// that it is unreadable, which is reported.
+// received counts the calls of an instance by content, in the order of their first starts. Nil: nothing started, or it is
+// unreadable, which is reported.
 func (j *judgement) received(r *instanceRecord) []*reception {
 	byKey := map[string]*reception{}
 	var all []*reception
@@ -69,7 +69,7 @@ func (j *judgement) received(r *instanceRecord) []*reception {
 	return all
 }
 
-// judgeReceived compares the calls with the outcomes; one that explains them is enough.
+// judgeReceived needs one outcome that explains the calls.
 func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes []reference.Outcome) {
 	complete := r.hasEnded() && !r.canceled && !j.rules.Partial
 	var lines []int
@@ -89,14 +89,13 @@ func (j *judgement) judgeReceived(r *instanceRecord, got []*reception, outcomes 
 	j.violate(lines, "%s", why)
 }
 
-// expectation is what an outcome requires of one call.
 type expectation struct {
 	key         string
-	least, most int // node runs
+	least, most int
 	attempts    int
 }
 
-// expect counts an outcome's calls by content, in the order in which they were made.
+// expect counts calls in the order in which they were made.
 func expect(o reference.Outcome) []*expectation {
 	byKey := map[string]*expectation{}
 	var all []*expectation
@@ -156,7 +155,7 @@ func judgeLists(j *judgement) {
 		if len(r.elements) == 0 && len(r.gathered) == 0 {
 			continue
 		}
-		elements := make(map[int]int, len(r.elements)) // lines, by index
+		elements := make(map[int]int, len(r.elements))
 		for _, line := range r.elements {
 			i := j.history[line].Index
 			if before, twice := elements[i]; twice {

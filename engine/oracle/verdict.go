@@ -29,23 +29,24 @@ type Rules struct {
 	// Invariants names the oracles to ask, such as "I3". None means all of them.
 	Invariants []string
 
-	// Graph returns an instance's workflow, for I5, or nil. The history names nodes as the graph does. A nil function knows none.
+	// Graph returns an instance's workflow, for I5, or nil. The history names nodes as the graph does. A nil function knows
+	// none.
 	Graph func(instance string) *graph.Graph
 
 	// Outcomes returns the possible outcomes of an instance by the reference interpreter, for I4 and I7 (see
 	// reference.Interpreter.Possible), or none without a reference. A nil function knows none.
 	Outcomes func(instance string) []reference.Outcome
 
-	// Partial means that events may be missing, because a recorder was killed with lines unwritten or a claim's answer was lost.
-	// Then nothing is concluded from a missing event.
+	// Partial means that events may be missing, because a recorder was killed with lines unwritten or a claim's answer was
+	// lost. Then nothing is concluded from a missing event.
 	Partial bool
 
 	// CommitOrder means that answered, leased and started are in the order of the commits, as in a simulation. Otherwise an
 	// answer may be recorded later than what it made possible, and only the moment of the offer counts.
 	CommitOrder bool
 
-	// Revokes means that the store may revoke a lease without granting another, such as one whose leases end with the owner of a
-	// shard. Then a completion with the newest token may be stale.
+	// Revokes means that the store may revoke a lease without granting another, such as one whose leases end with the owner of
+	// a shard. Then a completion with the newest token may be stale.
 	Revokes bool
 
 	// SearchTime bounds the whole search for orders in which the deliveries of node runs can have happened (I3). What is
@@ -59,8 +60,8 @@ type Verdict struct {
 	Result     Result      `json:"result"`
 	Judged     int         `json:"judged"`               // node runs, counters, lists, instances or inspections
 	Violations []Violation `json:"violations,omitempty"` // the first few
-	Total      int         `json:"total,omitempty"`      // number of violations
-	Why        string      `json:"why,omitempty"`        // of Inconclusive: what the history lacks
+	Total      int         `json:"total,omitempty"`
+	Why        string      `json:"why,omitempty"` // what the history of an Inconclusive lacks
 }
 
 // Violation is something that must not happen and did.
@@ -72,7 +73,7 @@ type Violation struct {
 // Line is an event with the number of its line in the history.
 type Line struct {
 	Number int   `json:"number"` // from 1
-	Shows  bool  `json:"shows"`  // it is evidence, not a neighbour
+	Shows  bool  `json:"shows"`  // evidence, not a neighbour
 	Event  Event `json:"event"`
 }
 
@@ -143,7 +144,6 @@ type oracle struct {
 	judge     func(*judgement)
 }
 
-// oracles lists them in the order of their numbers.
 func oracles() []oracle {
 	return []oracle{
 		{"I1", []Kind{Leased}, judgeEnqueues},
@@ -221,16 +221,16 @@ type judgement struct {
 	*index
 	rules Rules
 	Verdict
-	undecided int // node runs
+	undecided int
 }
 
 const (
-	violationsMax = 10 // that a verdict shows
-	evidenceMax   = 6  // lines that show one violation
-	around        = 2  // lines of the same instance before and after each of them
+	violationsMax = 10
+	evidenceMax   = 6 // lines that show one violation
+	around        = 2 // lines of the same instance before and after each of them
 )
 
-// violate adds a violation; lines are indices of the history that show it.
+// violate takes the lines that show the violation.
 func (j *judgement) violate(lines []int, format string, args ...any) {
 	j.Total++
 	if len(j.Violations) >= violationsMax {

@@ -12,8 +12,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// TestVacuousHistories checks that there is no verdict without the kinds of events that an oracle needs, or without anything to
-// judge.
+// Without the kinds of events that an oracle needs, or anything to judge, there is no verdict.
 func TestVacuousHistories(t *testing.T) {
 	for _, v := range judge(t, "submitted i", Rules{}) {
 		want := Inconclusive
@@ -116,7 +115,7 @@ I9 holds (1 judged)
 	}
 }
 
-// TestOneOfSeveralOutcomes checks that an instance may end in any of the possible ways, and that its calls must fit the same way.
+// An instance may end in any of the possible ways, and its calls must fit the same way.
 func TestOneOfSeveralOutcomes(t *testing.T) {
 	src := "fn main(input: [], output: []):\n\ttry:\n\t\tspread [1, 2, 3]:x -> @odd(value=x)\n\texcept Odd as e:\n\t\tr = @echo(value=e[\"message\"][0])\n\treturn r\n"
 	r, err := reference.NewInterpreter(referencetest.Program(t, src), graphLimits)

@@ -13,7 +13,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// pending is a value appended by this traversal.
 type pending struct {
 	slot  Slot
 	index int
@@ -21,8 +20,8 @@ type pending struct {
 	pos   ir.Pos
 }
 
-// length is all that an append must know of an accumulator: of a list, how many values were appended since it was written whole,
-// and its size; of anything else the type, for the error. The accumulator's Length variable holds it.
+// length is all that an append must know of an accumulator: of a list, its size and how many values were appended since it was
+// written whole; of anything else the type, for the error. The accumulator's Length variable holds it.
 type length struct {
 	Appended int
 	Bytes    int
@@ -31,8 +30,8 @@ type length struct {
 
 var lengthNames = []string{"n", "b"}
 
-// encode writes the length as a JSON object, or as a string if it is no list. It is written by hand, since each round of a loop
-// that appends reads and writes one.
+// encode writes a JSON object, or a string if it is no list. It is written by hand: each round of a loop that appends reads and
+// writes one.
 func (l length) encode() json.RawMessage {
 	if l.Type != "" {
 		return json.RawMessage(strconv.Quote(l.Type))
@@ -50,7 +49,6 @@ func readLength(raw json.RawMessage) (l length, err error) {
 	return length{Appended: int(numbers[0]), Bytes: int(numbers[1])}, err
 }
 
-// measure stores the length of an accumulator that was written whole.
 func (w *walk) measure(slot Slot, v *value) {
 	of := w.p.graph.Vars[slot.Var].Length
 	if of == 0 {

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// BenchmarkStep plans the end of an action repeatedly.
 func BenchmarkStep(b *testing.B) {
 	for _, c := range []struct {
 		name, source, result string

@@ -17,7 +17,6 @@ import (
 
 type env map[string]any
 
-// number reads a name as an int: a list by its sum.
 func (e env) number(name string) int {
 	switch v := e[name].(type) {
 	case int:
@@ -67,7 +66,7 @@ func after(n *graph.NodeBuilder, before map[string]*graph.NodeBuilder, names ...
 	return n
 }
 
-// body makes a random list of parts, each of which may read earlier ones and outer names.
+// Each part may read earlier ones and outer names.
 func (b *bodies) body(outer []string, depth int) []part {
 	var parts []part
 	names := slices.Clone(outer)
@@ -156,7 +155,7 @@ func (b *bodies) each(name, read string, names []string, depth int, loop bool) p
 				node = func(int) *graph.NodeBuilder { return e.For() }
 			}
 			n := node(limit)
-			return after(n, before, slices.Sorted(maps.Keys(before))...) // its parts may read any of them
+			return after(n, before, slices.Sorted(maps.Keys(before))...)
 		},
 		value: func(e env) any {
 			list := []int{}
@@ -173,7 +172,7 @@ func (b *bodies) each(name, read string, names []string, depth int, loop bool) p
 	}
 }
 
-// build adds parts and an output that waits for all of them.
+// The output waits for all parts.
 func (b *bodies) build(o *graph.Body, parts []part, output string) {
 	before := map[string]*graph.NodeBuilder{}
 	for _, p := range parts {
@@ -185,8 +184,7 @@ func (b *bodies) build(o *graph.Body, parts []part, output string) {
 	}
 }
 
-// TestRandomBodies runs random graphs with nested bodies, completes them in random order, and compares the value with a
-// sequential computation.
+// Random graphs with nested bodies complete in random order. The value must be that of a sequential computation.
 func TestRandomBodies(t *testing.T) {
 	seen := map[string]int{}
 	depth.Checks(t, 50, 500)

@@ -33,7 +33,6 @@ func slot(t *testing.T, p *plan.Program, name string, scope graph.Path) plan.Slo
 	return plan.Slot{}
 }
 
-// TestFatal checks which failures end an instance and which are caught.
 func TestFatal(t *testing.T) {
 	p := compile(t, "w.ir", `fn main(input: [], output: []):
     a = @free()
@@ -77,8 +76,7 @@ func TestFatal(t *testing.T) {
 	}
 }
 
-// TestBrokenInbox steps with inboxes that no plan has written: they must be refused, or fail the instance, and never pass for a
-// value.
+// No plan has written these inboxes: they must be refused, or fail the instance, and never pass for a value.
 func TestBrokenInbox(t *testing.T) {
 	p := compile(t, "w.ir", `fn main(input: [n], output: [r]):
     r = []
@@ -106,7 +104,7 @@ func TestBrokenInbox(t *testing.T) {
 		name  string
 		ev    plan.Event
 		inbox plan.Inbox
-		want  string // of the instance's failure; of an error if it begins with "event"
+		want  string // the instance's failure, or an error if it begins with "event"
 	}{
 		{"no length", done, plan.Inbox{Values: values(kept, "[1,2]")}, "ExpressionError: r has no value here"},
 		{"no length, but a value", done, plan.Inbox{Values: values(list, "[]", kept, "[1,2]")}, "ExpressionError: the length of r is lost"},
@@ -141,7 +139,6 @@ func TestBrokenInbox(t *testing.T) {
 	}
 }
 
-// TestEventsThatCannotBe checks that nothing is read, planned or judged for them.
 func TestEventsThatCannotBe(t *testing.T) {
 	p := compile(t, "w.ir", "fn main(input: [n], output: [n]):\n    for i in n:\n        n = @echo(value=i)\n")
 	run := at(t, p, "echo", "0")
@@ -168,7 +165,7 @@ func TestEventsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestValueLimit checks the limit of a value wherever values are put together.
+// A value's limit holds wherever values are put together.
 func TestValueLimit(t *testing.T) {
 	for name, body := range map[string]string{
 		"appended":         "r = []\nfor i in range(9):\n    @noop()\n    r = r + [\"12345678\"]",

@@ -133,7 +133,7 @@ func TestGraphTraces(t *testing.T) {
 	}
 }
 
-// written runs a program and counts the bytes that its plans write to the inbox and to arguments.
+// written counts the bytes that a program's plans write to the inbox and to arguments.
 func written(t *testing.T, source, input string) int {
 	t.Helper()
 	d := newDriver(compile(t, "test.ir", source))
@@ -162,8 +162,7 @@ func written(t *testing.T, source, input string) int {
 	return bytes
 }
 
-// TestBytesWritten checks D12: a chain's bytes grow with its length, not with its square, and a fan-out passes a large value
-// once.
+// D12: a chain's bytes must grow with its length, not with its square, and a fan-out must pass a large value once.
 func TestBytesWritten(t *testing.T) {
 	chain := func(n int) string {
 		var b strings.Builder
@@ -212,7 +211,6 @@ func step(t rapid.TB, p *plan.Program, ev plan.Event, inbox plan.Inbox) {
 	}
 }
 
-// TestHostileEvents makes up events and inboxes; none may panic.
 func TestHostileEvents(t *testing.T) {
 	b := graph.New("g", "n")
 	graphs[2].build(b)
@@ -280,7 +278,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestLimits checks that each limit ends the instance with an error that names it.
+// Each limit must end the instance with an error that names it.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		name, body, want string

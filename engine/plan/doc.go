@@ -21,18 +21,18 @@
 //
 // # How it decides
 //
-// From the node that ended, the traversal executes inline nodes in memory, in order of arrival, and stops at the frontier:
-// actions, sleeps, aggregates, the output, and every node that can be reached more than once before it runs. Only values that are
-// live at the frontier are written (D12). A node without a counter is enqueued with its arguments evaluated; one with a counter
-// is evaluated when its barrier opens.
+// From the node that ended, the traversal executes inline nodes in memory, in order of arrival. It stops at the frontier:
+// actions, sleeps, aggregates, the output, and every node that can be reached more than once before it runs. Only values that
+// are live at the frontier are written (D12). A node without a counter is enqueued with its arguments evaluated; one with a
+// counter is evaluated when its barrier opens.
 //
-// An action that has finally failed follows its first exception edge whose types match; without one the instance fails. A failing
-// expression always makes the instance fail.
+// An action that has finally failed follows its first exception edge whose types match; without one the instance fails. A
+// failing expression always makes the instance fail.
 //
 // # What grows is not read
 //
-// xs = xs + [e] in a loop appends. What this needs of the list, its length, its size and that it is one, is in a variable of its
-// own. A traversal stops before a node that reads the list, and is resumed with the list read. The elements of a loop over a list
-// are kept in chunks of sixteen, of which an event reads one. So every round of a loop reads and writes as much as the one
-// before.
+// xs = xs + [e] in a loop appends. What this needs of the list (its length, its size, and that it is one) is in a variable of
+// its own. A traversal stops before a node that reads the list, and is resumed with the list read. The elements of a loop over
+// a list are kept in chunks of sixteen, and an event reads one chunk. So every round of a loop reads and writes as much as the
+// one before.
 package plan

@@ -13,18 +13,18 @@ import (
 	"pulley/engine/plan/model"
 )
 
-// driver runs a program on the model, one completion after the other in order of enqueueing, and keeps a trace of every event and
-// its plan.
+// driver runs a program on the model, one completion after the other in order of enqueueing, and keeps a trace of every event
+// and its plan.
 type driver struct {
 	*model.Instance[struct{}]
 	act     func(action string, args map[string]json.RawMessage, attempt int) (json.RawMessage, *plan.Failure)
 	pick    func(n int) int       // which of n queued tasks ends next; nil: the first
 	watch   func(plan.Plan) error // sees every plan; may be nil
 	same    *plan.Program         // must give the same plans; may be nil
-	held    int                   // maximal number of rows, without appended values
+	held    int                   // most rows at once, without appended values
 	queue   []task
 	resumes []graph.Run // not continued yet
-	wrong   error       // the first violation
+	wrong   error
 	end     *plan.End
 	trace   strings.Builder
 	writes  int
@@ -52,7 +52,7 @@ func newDriver(p *plan.Program) *driver {
 	return d
 }
 
-// cancelled removes a run from the queue. Without AtWork nothing may be queued.
+// Without AtWork nothing may be queued.
 func (d *driver) cancelled(run graph.Run, _ struct{}, by plan.Clear) {
 	if !by.AtWork {
 		d.Wrong("I10", "%s is queued where everything should have ended", d.Program.RunName(run))
@@ -171,7 +171,6 @@ func (d *driver) look(pl plan.Plan) error {
 	return d.watch(pl)
 }
 
-// step plans an event more than once, and compares.
 func (d *driver) step(ev plan.Event) (plan.Plan, error) {
 	pl, err := d.Step(ev, 0.5)
 	if again, errAgain := d.Step(ev, 0.5); !reflect.DeepEqual(pl, again) || (err == nil) != (errAgain == nil) {

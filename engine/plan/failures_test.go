@@ -12,7 +12,7 @@ import (
 	"pulley/engine/reference"
 )
 
-// TestFailures runs programs that fail in different ways, and compares the failure with the reference interpreter's, too.
+// Programs fail in different ways; the reference interpreter must have the same failure.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"for x in n:\n        pass", "a for goes over a list or the keys of a dict, not over a int"},
@@ -52,7 +52,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestGoesOverAnything compares loops over other things than lists with the reference.
 func TestGoesOverAnything(t *testing.T) {
 	for _, over := range []string{`{"a": 1, "b": 2}`, "range(5)[1:3]", "range(3, 0, -1)", "range(1, 9, 4)", "range(5, 1)", "reversed([1, 2])", `"ab".elems()`, "enumerate(n)", "[x for x in n]"} {
 		source := "fn main(input: [n], output: [r]):\n    r = []\n    for x in " + over + ":\n        y = @echo(value=x)\n        r = r + [y]\n    s = spread " + over + ":z -> @echo(value=z)\n    r = [r, s]\n"
@@ -72,7 +71,7 @@ func TestGoesOverAnything(t *testing.T) {
 	}
 }
 
-// TestProgramIdentity checks that equal definitions make equal programs, and different ones different programs.
+// Equal definitions make equal programs, and different ones different programs.
 func TestProgramIdentity(t *testing.T) {
 	const source = "fn main(input: [n], output: [n]):\n    n = @double(value=n)\n"
 	p, same, other := compile(t, "a.ir", source), compile(t, "a.ir", source), compile(t, "a.ir", strings.Replace(source, "double", "echo", 1))
@@ -102,7 +101,6 @@ func TestProgramIdentity(t *testing.T) {
 	}
 }
 
-// TestImpossibleEvents checks that errors name what is wrong with an event.
 func TestImpossibleEvents(t *testing.T) {
 	p := compile(t, "hostile.ir", hostile)
 	for _, c := range []struct {
@@ -125,7 +123,6 @@ func TestImpossibleEvents(t *testing.T) {
 	}
 }
 
-// TestJudgeAttempt compares JudgeAttempt with the plan of Step.
 func TestJudgeAttempt(t *testing.T) {
 	p := compile(t, "settle.ir", "fn main(input: [n], output: [n]):\n    n = @echo(value=n) [Flaky -> retry: 2, backoff: 1s]\n")
 	start, err := p.Start(json.RawMessage(`{"n": 1}`))

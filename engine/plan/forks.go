@@ -35,7 +35,7 @@ func (w *walk) spread(n *node, s step) {
 	}
 	w.waiting.add(agg.ID)
 	w.plan.Opens = append(w.plan.Opens, Open{Run: graph.Run{Node: agg.ID, Path: path}, Required: len(elements)})
-	if n.Limit == 0 && w.p.local[n.Var] { // all are enqueued here
+	if n.Limit == 0 && w.p.local[n.Var] {
 		w.plan.Enqueues = slices.Grow(w.plan.Enqueues, len(elements))
 		w.places = make([]Arg, len(elements)*len(w.p.nodes[w.p.graph.Out(n.ID)[0].To].Args))
 	}
@@ -68,9 +68,9 @@ func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, n
 	}
 }
 
-// clear clears what is over when an edge is taken: a loop's round when the next begins, a loop when it is left, and the branches
-// of a spread or parallel when a failure leaves it. What this traversal itself passed through has left nothing. In a graph with
-// races, other nodes may still be running anywhere.
+// clear clears what is over when an edge is taken: a loop's round when the next begins, a loop when it is left, and the
+// branches of a spread or parallel when a failure leaves it. What this traversal itself passed through has left nothing. In a
+// graph with races, other nodes may still be running anywhere.
 func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
 	g := w.p.graph
 	if w.event == nil {
@@ -99,7 +99,7 @@ func (w *walk) clear(from, to *node, kind graph.EdgeKind, path graph.Path) {
 	w.clearUnder(left, path.Cut(depth), depth, atWork)
 }
 
-// clearUnder adds a clear, if the event comes from a run there; depth is how many parts of its path must equal those of the
+// clearUnder adds a clear, if the event comes from a run there. depth is how many parts of its path must equal those of the
 // clear's.
 func (w *walk) clearUnder(r graph.RegionID, under graph.Path, depth int, atWork bool) {
 	g := w.p.graph

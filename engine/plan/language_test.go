@@ -10,7 +10,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// outcome runs a program with the input n and returns its result, or its failure with the position.
 func outcome(t *testing.T, body, n string, limits ir.Limits) string {
 	t.Helper()
 	output := "n"
@@ -32,8 +31,8 @@ func outcome(t *testing.T, body, n string, limits ir.Limits) string {
 	return string(d.end.Result)
 }
 
-// TestOutcomes checks results and failures where the scheduler does not work as the text says: lists that are appended to and not
-// read, a range's bounds instead of its numbers, elements that are read a few at a time.
+// Here the scheduler does not work as the text says: lists that are appended to and not read, a range's bounds instead of its
+// numbers, elements that are read a few at a time.
 func TestOutcomes(t *testing.T) {
 	grow := "r = n\nfor i in range(2):\n    @noop()\n    r = r + [i]"
 	for _, c := range []struct{ name, body, n, want string }{

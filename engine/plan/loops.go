@@ -18,7 +18,7 @@ type bounds struct {
 	Start, Stop, Step int64
 }
 
-// len returns the number of elements, as Python counts them.
+// len counts as Python does.
 func (b bounds) len() int64 {
 	switch {
 	case b.Step > 0 && b.Start < b.Stop:
@@ -33,8 +33,8 @@ func (b bounds) len() int64 {
 // list.
 const chunkLength = 16
 
-// chunkSlot returns the slot of a loop's elements around the i-th, or of its bounds. The last part of its scope is no iteration,
-// so that the end of a round does not clear it.
+// chunkSlot returns the slot of a loop's elements around the i-th, or of its bounds. The last part of its scope is no
+// iteration, so that the end of a round does not clear it.
 func chunkSlot(head *node, path graph.Path, i int) Slot {
 	chunk := graph.Path("c" + strconv.Itoa(i/chunkLength))
 	if outer := path.Cut(head.Depth - 1); outer != "" {
@@ -125,7 +125,7 @@ func readBounds(raw json.RawMessage) (bounds, error) {
 	return bounds{Start: numbers[0], Stop: numbers[1], Step: numbers[2]}, err
 }
 
-// readInts reads up to three ints of an object; it ignores other keys, and missing ones are 0.
+// readInts reads up to three ints of an object. It ignores other keys; missing ones are 0.
 func readInts(raw json.RawMessage, names []string) (numbers [3]int64, err error) {
 	entries, err := expr.DecodeObject(raw, ir.Limits{}, names)
 	if err != nil {
@@ -143,7 +143,7 @@ func readInts(raw json.RawMessage, names []string) (numbers [3]int64, err error)
 	return numbers, nil
 }
 
-// loopHead starts the next round or leaves the loop. The iteration is the last part of its path.
+// The iteration is the last part of loopHead's path.
 func (w *walk) loopHead(n *node, s step) {
 	i := s.run.Path.Last()
 	more, failure := w.round(n, s.run, i)

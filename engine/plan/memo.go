@@ -14,8 +14,8 @@ type memo struct {
 	key    []byte
 }
 
-// Remembering returns a copy of the program that makes each plan once: a simulation takes the same steps thousands of times. The
-// copy is not safe for concurrent use and keeps everything; its plans must not be changed.
+// Remembering returns a copy of the program that makes each plan once: a simulation takes the same steps thousands of times.
+// The copy is not safe for concurrent use and keeps everything; its plans must not be changed.
 func (p *Program) Remembering() *Program {
 	again := *p
 	again.memo = &memo{starts: map[string]Plan{}, steps: map[string]Plan{}}
@@ -33,7 +33,7 @@ func (m *memo) start(p *Program, input json.RawMessage) (Plan, error) {
 	return plan, err
 }
 
-// step plans an event. It does not keep a retry, which also depends on the jitter.
+// step does not keep a retry, which also depends on the jitter.
 func (m *memo) step(p *Program, ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	if !m.write(p, &ev, &inbox) {
 		return p.step(ev, inbox, jitter)
@@ -49,7 +49,7 @@ func (m *memo) step(p *Program, ev Event, inbox Inbox, jitter float64) (Plan, er
 	return plan, err
 }
 
-// write builds the key of an event with its inbox. It reports false if the inbox has values that the event does not need.
+// write reports false if the inbox has values that the event does not need.
 func (m *memo) write(p *Program, ev *Event, inbox *Inbox) bool {
 	m.key = m.key[:0]
 	m.run(ev.Run)

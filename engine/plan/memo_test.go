@@ -12,8 +12,8 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestRemembering runs random programs several times in random orders. A remembering program must give the plans that it would
-// make, whatever it planned before, and none for an inbox with more than the event needs.
+// Random programs run several times in random orders. A remembering program must give the plans that it would make, whatever it
+// planned before, and none for an inbox with more than the event needs.
 func TestRemembering(t *testing.T) {
 	depth.Checks(t, 40, 400)
 	all := programs.Generator(programs.Options{})
@@ -35,7 +35,7 @@ func TestRemembering(t *testing.T) {
 	})
 }
 
-// TestRememberingApart plans events that differ in one value each: none may get another's plan.
+// Events that differ in one value must not get each other's plans.
 func TestRememberingApart(t *testing.T) {
 	plain := compile(t, "w.ir", "fn main(input: [n], output: [r]):\n    a = @echo(value=n)\n    b = @echo(value=a)\n    r = [n, a, b]\n")
 	p := plain.Remembering()

@@ -6,8 +6,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// A region is the part of a graph that one event can run through without waiting: inline nodes, and the actions and the output at
-// its rim, whose expressions are evaluated on arrival. For each node it holds the variables that may be read from there on.
+// A region is the part of a graph that one event can run through without waiting: inline nodes, and the actions and the output
+// at its rim, whose expressions are evaluated on arrival. For each node it holds the variables that may be read from there on.
 type region struct {
 	p     *Program
 	reads [][]graph.VarID
@@ -15,8 +15,8 @@ type region struct {
 	from  map[graph.NodeID]map[graph.VarID]bool
 }
 
-// needs computes what each kind of event must read. An accumulator is not included: the traversal stops where it is read and is
-// resumed, since a growing list must not be read in every round.
+// needs computes what each kind of event must read. An accumulator is not included: a growing list must not be read in every
+// round, so the traversal stops where it is read and is resumed.
 func (p *Program) needs(reads [][]graph.VarID) {
 	scalar := make([][]graph.VarID, len(reads))
 	for id, vars := range reads {
@@ -46,7 +46,7 @@ func (p *Program) needs(reads [][]graph.VarID) {
 	}
 }
 
-// readsAfter returns what may be read once a run of the node has ended, without its own value.
+// readsAfter leaves out the node's own value.
 func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
 	r := p.region(reads, p.next(id))
 	set := map[graph.VarID]bool{}
@@ -60,7 +60,6 @@ func (p *Program) readsAfter(reads [][]graph.VarID, id graph.NodeID) []graph.Var
 	return p.stored(set)
 }
 
-// readsCaught returns what may be read once an action's failure is caught.
 func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.VarID {
 	set := map[graph.VarID]bool{}
 	for _, e := range p.graph.Out(id) {
@@ -76,7 +75,6 @@ func (p *Program) readsCaught(reads [][]graph.VarID, id graph.NodeID) []graph.Va
 	return p.stored(set)
 }
 
-// readsFrom returns what may be read when the node itself starts.
 func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	set := p.region(reads, []graph.NodeID{n.ID}).from[n.ID]
 	for _, v := range n.wholeReads {
@@ -85,7 +83,7 @@ func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	return p.stored(set)
 }
 
-// region explores from the start nodes and solves the backward liveness.
+// region solves the backward liveness from the start nodes.
 func (p *Program) region(reads [][]graph.VarID, starts []graph.NodeID) *region {
 	r := &region{p: p, reads: reads, from: map[graph.NodeID]map[graph.VarID]bool{}}
 	r.enter(starts)

@@ -82,8 +82,8 @@ func act(action string, args map[string]json.RawMessage, attempt int) (json.RawM
 	return raw, nil
 }
 
-// TestTraces runs every program under testdata/programs. Its first line is "# input: JSON". The trace next to it has every event
-// and its plan; -update rewrites it.
+// Each program under testdata/programs begins with the line "# input: JSON". The trace next to it has every event and its plan;
+// -update rewrites it.
 func TestTraces(t *testing.T) {
 	files, err := filepath.Glob("testdata/programs/*.ir")
 	if err != nil || len(files) == 0 {

@@ -22,12 +22,12 @@ type Program struct {
 	hash       [sha256.Size]byte
 	nodes      []node
 	live       *graph.Live
-	local      []bool                // by variable: a spread's element that is never in the inbox
-	heads      map[graph.VarID]*node // loop heads by the variable of what the for goes over
-	races      bool                  // some node continues after the first of several
-	early      bool                  // see EndsEarly
-	cleared    []Cleared             // by region
-	memo       *memo                 // see Remembering; may be nil
+	local      []bool // by variable: a spread's element that is never in the inbox
+	heads      map[graph.VarID]*node
+	races      bool // some node continues after the first of several
+	early      bool // see EndsEarly
+	cleared    []Cleared
+	memo       *memo // see Remembering; may be nil
 }
 
 type node struct {
@@ -38,13 +38,13 @@ type node struct {
 	added  []*expression // by set: what it appends, or nil
 	guards []*expression // by edge out; nil for an else
 	waits  bool
-	item   graph.VarID // of the first node of a limited spread's branches: the variable of the element
-	fork   *graph.Node // of an aggregate: its spread or parallel
+	item   graph.VarID // on the first node of a limited spread's branches: the variable of the element
+	fork   *graph.Node // an aggregate's spread or parallel
 	ranged bool        // expr has the arguments of a range, not its elements
 
-	needs      readSet       // read after its action or barrier, up to the next frontier; sorted
-	caught     readSet       // read after its action has failed; sorted
-	fired      readSet       // read when it starts by itself, except an aggregate; sorted
+	needs      readSet       // after its action or barrier, up to the next frontier; sorted
+	caught     readSet       // after its action has failed; sorted
+	fired      readSet       // when it starts by itself, except an aggregate; sorted
 	wholeReads []graph.VarID // accumulators that it reads: the traversal stops before it
 }
 
@@ -53,16 +53,16 @@ func (p *Program) loopsOverList(n *node) bool {
 	return n.Kind == graph.LoopHead && n.Var != graph.None && !n.ranged
 }
 
-// resumes reports whether a traversal can start at a run of the node, other than as a barrier.
+// resumes excludes starts as a barrier.
 func (p *Program) resumes(n *node) bool {
 	return len(n.wholeReads) > 0 || p.loopsOverList(n) || n.item != graph.None
 }
 
-// expression is a compiled expression with the variables of its free names, in order.
+// expression is compiled, with the variables of its free names, in order.
 type expression struct {
 	compiled *expr.Compiled
 	vars     []graph.VarID
-	bare     bool // a name only
+	bare     bool
 
 	// constant returns the JSON value of an expression without names, made once; nil if that fails, and evaluation must report
 	// how. The function is nil if there are names.
@@ -112,8 +112,8 @@ func Compile(g *graph.Graph) (*Program, error) {
 	return p, nil
 }
 
-// spread decides where a spread's elements are stored: with the first node of a branch, if nothing else reads them and none waits
-// for its turn.
+// spread decides where a spread's elements are stored: with the first node of a branch, if nothing else reads them and none
+// waits for its turn.
 func (p *Program) spread(n *graph.Node) {
 	first := &p.nodes[p.graph.Out(n.ID)[0].To]
 	if n.Limit > 0 {
@@ -131,7 +131,7 @@ func (p *Program) Hash() [sha256.Size]byte { return p.hash }
 // Definition returns the graph's encoding, for graph.Decode. It must not be changed.
 func (p *Program) Definition() []byte { return p.definition }
 
-// compile compiles the expressions of a node and returns the variables that they read.
+// compile also returns the variables that the node's expressions read.
 func (p *Program) compile(n *node, from *graph.Node) ([]graph.VarID, error) {
 	n.Node, n.item = from, graph.None
 	n.waits = p.graph.Waits(from)
@@ -247,11 +247,10 @@ func rangeArgs(text string) string {
 	return "[" + text[len("range("):len(text)-1] + "]"
 }
 
-// EndsEarly reports whether an instance can complete while node runs of it are still running: some node continues after the first
-// of several, or a caught failure of one branch cancels others.
+// EndsEarly reports whether an instance can complete while node runs of it are still running: some node continues after the
+// first of several, or a caught failure of one branch cancels others.
 func (p *Program) EndsEarly() bool { return p.early }
 
-// cancelsSiblings reports whether an edge is for a failure that leaves a spread or parallel.
 func (p *Program) cancelsSiblings(e *graph.Edge) bool {
 	g := p.graph
 	r, to := g.Nodes[e.From].Region, g.Nodes[e.To].Region

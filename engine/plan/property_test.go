@@ -44,9 +44,8 @@ func ended(e *plan.End) reference.End {
 	return reference.End{Status: reference.Completed, Result: e.Result}
 }
 
-// TestSequentialMeaning runs random programs in random order and compares the result with the reference interpreter's, which runs
-// the text line by line. It also checks every plan for I1 and I2, for being the same when made again, and for writing only what
-// is live.
+// Random programs run in random order. The result must be that of the reference interpreter, which runs the text line by line.
+// Every plan must hold I1 and I2, be the same when made again, and write only what is live.
 func TestSequentialMeaning(t *testing.T) {
 	depth.Checks(t, 100, 2000)
 	var completed, failed int

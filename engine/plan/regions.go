@@ -14,8 +14,8 @@ func (p *Program) Cleared(region graph.RegionID) Cleared {
 	return p.cleared[region]
 }
 
-// BarrierEvents returns the events that follow, in the same transaction, when a barrier's count has changed from before to after:
-// the next elements of a limited spread, one for each that has ended; and the barrier itself when it is full.
+// BarrierEvents returns the events that follow, in the same transaction, when a barrier's count has changed from before to
+// after: the next elements of a limited spread, one for each that has ended; and the barrier itself when it is full.
 func (p *Program) BarrierEvents(barrier graph.Run, required, before, after int) []Event {
 	var out []Event
 	if first, limit := p.window(barrier.Node); limit > 0 {
@@ -58,7 +58,6 @@ func (p *Program) regions() {
 	}
 }
 
-// under lists the variables that have slots under paths in the region because of a node.
 func (p *Program) under(n *node, r graph.RegionID) []graph.VarID {
 	var out []graph.VarID
 	outer := p.graph.Regions[r].Depth

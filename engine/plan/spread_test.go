@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLargeElements checks that elements large enough to be passed by their slot are stored there, whatever the branch begins
-// with and however many run at once.
+// Elements large enough to be passed by their slot must be stored there, whatever the branch begins with and however many run
+// at once.
 func TestLargeElements(t *testing.T) {
 	for name, do := range map[string]string{
 		"action":            "spread n:v -> @echo(value=v)",

@@ -114,7 +114,6 @@ type readSet struct {
 	fixed []Slot
 }
 
-// readSet computes whether the slots of variables depend on the run.
 func (p *Program) readSet(vars []graph.VarID) readSet {
 	fixed := make([]Slot, 0, len(vars))
 	for _, v := range vars {
@@ -126,7 +125,6 @@ func (p *Program) readSet(vars []graph.VarID) readSet {
 	return readSet{vars: vars, fixed: slices.Clip(fixed)}
 }
 
-// need returns the slot of a variable that an event may read.
 func (p *Program) need(v graph.VarID, ev Event) (Slot, bool) {
 	head, ok := p.heads[v]
 	i := 0
@@ -144,8 +142,8 @@ func (p *Program) need(v graph.VarID, ev Event) (Slot, bool) {
 	return chunkSlot(head, ev.Run.Path, i), true
 }
 
-// Step plans what an event changes. inbox holds what Needs returned; jitter, from 0 up to 1, spreads the wait before a retry over
-// ±10 %. Failures of the workflow are part of the plan; an error is ErrEvent: the event itself is impossible.
+// Step plans what an event changes. inbox holds what Needs returned. jitter, from 0 up to 1, spreads the wait before a retry
+// over ±10 %. Failures of the workflow are part of the plan; an error is ErrEvent: the event itself is impossible.
 func (p *Program) Step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	if p.memo != nil {
 		return p.memo.step(p, ev, inbox, jitter)
@@ -176,7 +174,6 @@ func (p *Program) step(ev Event, inbox Inbox, jitter float64) (Plan, error) {
 	return w.finish(), nil
 }
 
-// check refuses events that no run of the program can cause.
 func (p *Program) check(ev Event) error {
 	if ev.Run.Node < 0 || int(ev.Run.Node) >= len(p.nodes) {
 		return fmt.Errorf("%w: there is no node %d", ErrEvent, ev.Run.Node)
@@ -195,7 +192,7 @@ func (p *Program) check(ev Event) error {
 	return nil
 }
 
-// canonical reports whether a path has the form of Path.Push, with indices that a loop or spread can have.
+// canonical paths have the form of Path.Push, with indices that a loop or spread can have.
 func (p *Program) canonical(path graph.Path) bool {
 	if path == "" {
 		return true
@@ -227,7 +224,6 @@ func (p *Program) slot(v graph.VarID, path graph.Path) Slot {
 	return Slot{Var: v, Scope: path.Cut(p.graph.Vars[v].Scope)}
 }
 
-// ended continues after an action's attempt.
 func (w *walk) ended(n *node, ev Event, jitter float64) {
 	result, failure := w.result(n, ev)
 	if failure == nil {
@@ -308,7 +304,7 @@ func failureOf(pos ir.Pos, err error) *Failure {
 }
 
 // JudgeAttempt judges the end of an attempt without planning what follows: it returns the event with a valid result or the
-// complete failure, and the retry if there is one. It is for designs that store what happened first and plan later.
+// complete failure, and the retry if there is one. Designs use it that store what happened first and plan later.
 func (p *Program) JudgeAttempt(ev Event, jitter float64) (Event, *Retry, error) {
 	if err := p.check(ev); err != nil {
 		return Event{}, nil, err

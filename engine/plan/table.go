@@ -12,11 +12,11 @@ const listMax = 12
 // table holds the values that a traversal knows, by slot. A value keeps its address.
 type table struct {
 	list  []entry
-	index map[Slot]*value // all of them, beyond listMax
-	first [listMax]value  // memory of the first ones
-	used  int             // of first
-	spare []value         // for later ones
-	again *value          // memory of the value removed last; may be nil
+	index map[Slot]*value
+	first [listMax]value // memory of the first ones
+	used  int
+	spare []value
+	again *value // the value removed last; may be nil
 }
 
 // clear forgets all slots, and keeps the memory of a few.
@@ -101,7 +101,7 @@ func (t *table) remove(slot Slot) {
 	t.list = slices.DeleteFunc(t.list, func(e entry) bool { return e.slot == slot })
 }
 
-// nodeSet is a set of nodes, at most the graph's frontiers.
+// nodeSet is small: at most the graph's frontiers.
 type nodeSet []graph.NodeID
 
 func (s *nodeSet) add(id graph.NodeID) {

@@ -11,18 +11,18 @@ import (
 // Event is what the core plans for: a node run's action has ended, its barrier has opened, or it is resumed.
 type Event struct {
 	Run     graph.Run
-	Attempt int             // of the action, from 1; decides about a retry
-	Result  json.RawMessage // JSON; of a successful action
-	Failure *Failure        // of a failed action
-	Fired   bool            // a continuation: the barrier has opened, or a plan resumes the run; Result and Failure are empty
+	Attempt int             // from 1; decides about a retry
+	Result  json.RawMessage // JSON of a successful action
+	Failure *Failure
+	Fired   bool // a continuation: the barrier has opened, or a plan resumes the run; Result and Failure are empty
 }
 
 // Failure is an error in the workflow's terms.
 type Failure struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
-	Action  string `json:"action"`            // empty for an expression
-	Pos     ir.Pos `json:"position,omitzero"` // in the program
+	Action  string `json:"action"` // empty for an expression
+	Pos     ir.Pos `json:"position,omitzero"`
 }
 
 // Slot is the address of a value in an instance's inbox. A value is written once; all its readers read it there.
@@ -33,7 +33,7 @@ type Slot struct {
 
 // Needs is what must be read from the inbox to plan an event.
 type Needs struct {
-	Slots []Slot // read-only; sorted, no duplicates; with appended values; one without a row has no value yet
+	Slots []Slot // read-only; sorted, no duplicates; with appended values; a slot without a row has no value yet
 
 	// Elements requests all elements at the event's barrier.
 	Elements bool
@@ -46,15 +46,15 @@ type Inbox struct {
 	Elements []Element         // of the barrier, in any order
 }
 
-// Plan is everything that one event changes. A backend commits it whole or not at all; if the event's task is no longer current,
-// not at all.
+// Plan is everything that one event changes. A backend commits it whole, or not at all if the event's task is no longer
+// current.
 type Plan struct {
-	Writes   []Write   // values that replace slots
+	Writes   []Write
 	Appends  []Append  // values appended to lists in slots
 	Elements []Element // values for aggregates' inboxes
 	Opens    []Open    // barriers whose count became known
-	Arrivals []Arrival // readiness increments
-	Enqueues []Enqueue // ready node runs
+	Arrivals []Arrival
+	Enqueues []Enqueue
 
 	// Resumes are runs to step as Fired once the rest of the plan has been applied, in the same transaction: the traversal
 	// stopped there to read more.
@@ -83,28 +83,28 @@ type Append struct {
 	Value json.RawMessage
 }
 
-// Clear removes what the nodes and variables of [Program.Cleared] have under a path: rows whose path, or slot's scope, is Path or
-// begins with it and a dot. Queued runs, counters and values are removed, leased runs are fenced.
+// Clear removes what the nodes and variables of [Program.Cleared] have under a path: rows whose path, or slot's scope, is Path
+// or begins with it and a dot. Queued runs, counters and values are removed, leased runs are fenced.
 type Clear struct {
 	Region graph.RegionID
 	Path   graph.Path
 
-	// AtWork reports that runs may still be under way there: they are cancelled. A concurrent commit of their completions may add
-	// rows that the clear does not see: a store in which that can happen clears again until it finds nothing. Without AtWork
-	// everything there has ended.
+	// AtWork reports that runs may still be under way there: they are cancelled. A concurrent commit of their completions may
+	// add rows that the clear does not see. A store in which that can happen clears again until it finds nothing. Without
+	// AtWork everything there has ended.
 	AtWork bool
 }
 
 // Cleared lists what may have rows in a region.
 type Cleared struct {
-	Runs     []graph.NodeID // enqueued nodes
+	Runs     []graph.NodeID
 	Barriers []graph.NodeID // nodes with counters; aggregates also have elements
 	Vars     []graph.VarID  // variables with values or elements under paths in the region
 }
 
 // Element is the value of one branch of a spread or parallel.
 type Element struct {
-	Barrier graph.Run // of the aggregate
+	Barrier graph.Run
 	Index   int
 	Value   json.RawMessage
 }
@@ -148,11 +148,11 @@ type Arg struct {
 // Retry queues the run again with the next attempt number.
 type Retry struct {
 	After   time.Duration // from now; zero: at once
-	Failure Failure       // of the attempt that ended
+	Failure Failure
 }
 
 // End is the end of an instance.
 type End struct {
-	Result  json.RawMessage // if it completed
-	Failure *Failure        // if it failed
+	Result  json.RawMessage
+	Failure *Failure
 }

@@ -13,7 +13,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// set sets the value of a slot, or with the zero value removes it.
+// set sets the value of a slot. The zero value removes it.
 func (w *walk) set(slot Slot, v value) {
 	known := w.values.get(slot)
 	if known == nil {
@@ -41,7 +41,6 @@ func (w *walk) decoded(v *value) (expr.Value, error) {
 	return v.val, nil
 }
 
-// encode returns a value as JSON, within the limit.
 func (w *walk) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) { return w.p.encode(v, pos) }
 
 func (p *Program) encode(v *value, pos ir.Pos) (json.RawMessage, *Failure) {
@@ -167,8 +166,8 @@ func (w *walk) elements(n *node, v expr.Value) ([]expr.Value, *Failure) {
 	return nil, &Failure{Type: expr.TypeExpression, Message: fmt.Sprintf("a %s goes over a list or the keys of a dict, not over a %s", who, v.Type()), Pos: n.Expr.Pos}
 }
 
-// JoinAppended returns the whole value of a slot: the base followed by the appended values, given in any order. A base that is no
-// list, and a missing or repeated index, is an error.
+// JoinAppended returns the whole value of a slot: the base followed by the appended values, given in any order. A base that is
+// no list, and a missing or repeated index, is an error.
 func JoinAppended(base json.RawMessage, appended []Append) (json.RawMessage, error) {
 	if len(appended) == 0 {
 		return base, nil

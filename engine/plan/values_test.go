@@ -7,7 +7,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// TestValue reads slots through a plan that writes, removes and appends.
 func TestValue(t *testing.T) {
 	slot, other := plan.Slot{Var: 1, Scope: "2"}, plan.Slot{Var: 1}
 	read := func(base string, appended ...string) plan.Inbox {
@@ -24,7 +23,7 @@ func TestValue(t *testing.T) {
 	for name, c := range map[string]struct {
 		in   plan.Inbox
 		plan plan.Plan
-		want string // empty: none
+		want string
 	}{
 		"read":                {in: read(`[1]`, "2", "3"), want: `[1,2,3]`},
 		"nothing was read":    {},

@@ -24,16 +24,16 @@ type walk struct {
 	event  *Event // nil at the start of an instance
 	cause  Event  // what event points to
 	values table
-	dirty  []Slot    // set by this traversal, in order
+	dirty  []Slot
 	added  []pending // appended by this traversal to a list that is not in memory, or was read from the inbox
 	todo   []step
 	plan   Plan
 	broken error // no plan wrote this inbox
 
-	args    []expr.Value // of the current evaluation
-	places  []Arg        // allocated at once for the actions to enqueue
-	passing nodeSet      // enqueued actions: what is live across them must be written
-	waiting nodeSet      // where the traversal stopped: what they and later nodes read, too
+	args    []expr.Value
+	places  []Arg   // allocated at once for the actions to enqueue
+	passing nodeSet // enqueued actions: what is live across them must be written
+	waiting nodeSet // where the traversal stopped: what these and later nodes read must be written, too
 }
 
 // step is a node run to execute, and how many were executed before it.
@@ -42,7 +42,7 @@ type step struct {
 	hops int
 }
 
-// value is a value in one form or both; in none if it was removed.
+// value is in one form or both; in none if it was removed.
 type value struct {
 	raw   json.RawMessage
 	val   expr.Value
@@ -129,7 +129,6 @@ func (w *walk) stops(n *node, run graph.Run) bool {
 	return false
 }
 
-// resume leaves a run to an event of its own.
 func (w *walk) resume(run graph.Run) {
 	w.waiting.add(run.Node)
 	if item := w.p.nodes[run.Node].item; item != graph.None {
@@ -138,7 +137,6 @@ func (w *walk) resume(run graph.Run) {
 	w.plan.Resumes = append(w.plan.Resumes, run)
 }
 
-// followEdges takes every edge out of a node, and runs on.
 func (w *walk) followEdges(n *node, path graph.Path) {
 	w.leave(n, step{run: graph.Run{Node: n.ID, Path: path}})
 	w.run()
@@ -207,7 +205,6 @@ func (w *walk) arrive(from *node, e *graph.Edge, s step) {
 	w.todo = append(w.todo, step{graph.Run{Node: to.ID, Path: next}, s.hops})
 }
 
-// element passes the value of a branch to its aggregate.
 func (w *walk) element(from, to *node, e *graph.Edge, path graph.Path) {
 	index := e.Element
 	if from.Depth > to.Depth {
@@ -291,13 +288,13 @@ func (w *walk) enqueue(n *node, path graph.Path) {
 	w.plan.Enqueues = append(into, task)
 }
 
-// alone allocates a plan's only action together with its few arguments, which is the usual case.
+// alone allocates a plan's only action, the usual case, together with its few arguments.
 type alone struct {
 	enqueues [1]Enqueue
 	args     [2]Arg
 }
 
-// allocArgs returns n arguments, preallocated ones while there are any.
+// allocArgs takes preallocated arguments while there are any.
 func (w *walk) allocArgs(n int) []Arg {
 	if n == 0 {
 		return nil
@@ -343,7 +340,6 @@ func (w *walk) arg(x *expression, path graph.Path) (Arg, *Failure) {
 // sleepMax bounds a sleep to what clocks and databases can represent.
 const sleepMax = 100 * 365 * 24 * time.Hour
 
-// sleep enqueues a run that is due after its time.
 func (w *walk) sleep(n *node, path graph.Path) {
 	v, failure := w.eval(n.expr, path)
 	if failure != nil {
@@ -420,7 +416,6 @@ func (w *walk) finish() Plan {
 	return w.plan
 }
 
-// isReadLater reports whether anything behind the frontier may read the slot.
 func (w *walk) isReadLater(slot Slot, v *value) bool {
 	if w.p.local[slot.Var] {
 		return false
@@ -434,14 +429,13 @@ func (w *walk) isReadLater(slot Slot, v *value) bool {
 		}
 	}
 	for _, id := range w.waiting {
-		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var { // waiting elements are forced
+		if w.p.live.In(id, slot.Var) && w.p.nodes[id].item != slot.Var {
 			return true
 		}
 	}
 	return false
 }
 
-// force makes a slot's value be written in any case.
 func (w *walk) force(slot Slot) {
 	v := w.values.get(slot)
 	if v == nil {

@@ -23,8 +23,9 @@ type End struct {
 	Error  *Error          `json:"error,omitempty"`  // if Failed
 }
 
-// Differs describes in one line how an instance's end differs from the outcome; "" if they agree. Results must be the same value;
-// an int is no float. Errors must have the same type, message, action, line and column. Refused and Undecided agree with nothing.
+// Differs describes in one line how an instance's end differs from the outcome; "" if they agree. Results must be the same
+// value; an int is no float. Errors must have the same type, message, action, line and column. Refused and Undecided agree with
+// nothing.
 func (o Outcome) Differs(end End) string {
 	if o.Status != Completed && o.Status != Failed {
 		return fmt.Sprintf("the reference interpreter gives %s (%v)", o.Status, o.Error)
@@ -98,7 +99,6 @@ func Canonical(v expr.Value) string {
 	return string(text)
 }
 
-// sorted returns a value with the keys of its dicts in order.
 func sorted(v expr.Value) expr.Value {
 	switch v := v.(type) {
 	case *starlark.List:
@@ -114,7 +114,7 @@ func sorted(v expr.Value) expr.Value {
 		})
 		d := starlark.NewDict(len(keys))
 		for _, k := range keys {
-			value, _, _ := v.Get(k)        // one of its keys
+			value, _, _ := v.Get(k)
 			_ = d.SetKey(k, sorted(value)) // a new dict takes every string
 		}
 		return d

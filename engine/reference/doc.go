@@ -1,8 +1,8 @@
 // Package reference interprets a workflow directly, and so defines its right result.
 //
-// The result of a workflow is that of running its text line by line. [Interpret] does just that: it walks the syntax tree, calls
-// actions one after the other, and shares only the parser and the expressions with the engine. It has no graph, readiness, store
-// or time.
+// The result of a workflow is that of running its text line by line. [Interpret] does just that: it walks the syntax tree,
+// calls actions one after the other, and shares only the parser and the expressions with the engine. It has no graph,
+// readiness, store or time.
 //
 // Where the text leaves a choice, the interpreter decides:
 //
@@ -17,6 +17,6 @@
 //   - [ir.Limits].InlineSteps, Nodes and SourceBytes do not bind the interpreter: they bound how an engine and the parser work,
 //     not what a program means.
 //
-// A run of an engine is compared with the reference by the result and the error ([Outcome.Differs]), and by the calls: each node
-// run's action, path and arguments, as a multiset.
+// A run of an engine is compared with the reference by the result and the error ([Outcome.Differs]), and by the calls: each
+// node run's action, path and arguments, as a multiset.
 package reference

@@ -8,7 +8,6 @@ import (
 	"pulley/internal/clip"
 )
 
-// sequence is what a loop or a spread goes over.
 type sequence struct {
 	len int
 	at  func(int) expr.Value
@@ -25,7 +24,6 @@ func over(pos ir.Pos, who string, v expr.Value) (sequence, *fault) {
 	return sequence{}, fatal(pos, TypeExpression, "a %s goes over a list or the keys of a dict, not over a %s", who, v.Type())
 }
 
-// loopOver evaluates what a for goes over.
 func (m *machine) loopOver(f *frame, e *ir.Expr) (sequence, *fault) {
 	if args := m.ranges[e]; args != nil {
 		v, failed := m.evaluate(f, e.Pos, args)

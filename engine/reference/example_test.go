@@ -8,8 +8,8 @@ import (
 	"pulley/engine/reference"
 )
 
-// The interpreter gives the result that a workflow must have, and the calls on the way to it. A test holds against both what an
-// engine did.
+// The interpreter gives a workflow's right result, and the calls on the way to it. A test compares both with what an engine
+// did.
 func ExampleInterpret() {
 	const text = `
 fn main(input: [prices], output: [total]):

@@ -19,13 +19,13 @@ type machine struct {
 	stepsMax int
 	steps    int    // statements, rounds of loops and calls so far
 	path     []byte // current iterations and indices, joined by dots
-	depth    int    // of function calls
+	depth    int
 	calls    []Call
 }
 
 type frame struct {
 	vars   map[string]expr.Value
-	result expr.Value // of the return that ends it
+	result expr.Value
 }
 
 // fault is an error on its way outward. A fatal one cannot be caught.
@@ -34,11 +34,10 @@ type fault struct {
 	fatal bool
 }
 
-// flow tells how a statement ended.
 type flow int
 
 const (
-	onward flow = iota // continue with the next statement
+	onward flow = iota
 	breaking
 	continuing
 	returning
@@ -48,7 +47,6 @@ func fatal(pos ir.Pos, typ, format string, args ...any) *fault {
 	return &fault{fatal: true, err: &Error{Type: typ, Message: fmt.Sprintf(format, args...), Pos: pos}}
 }
 
-// limit refuses what is over one of ir.Limits.
 func limit(pos ir.Pos, what string, value, bound int) *fault {
 	return fatal(pos, TypeLimit, "%s", ir.LimitError(pos, what, value, bound).Msg)
 }
@@ -78,7 +76,6 @@ func (m *machine) function(fn *ir.Function, vars map[string]expr.Value) (expr.Va
 	return m.outputs(f, fn)
 }
 
-// outputs returns the value of a function that ends without a return.
 func (m *machine) outputs(f *frame, fn *ir.Function) (expr.Value, *fault) {
 	values := make([]expr.Value, len(fn.Outputs))
 	for i, out := range fn.Outputs {
@@ -213,7 +210,7 @@ func (m *machine) round(f *frame, i int, body []ir.Stmt) (how flow, failed *faul
 	return how, failed
 }
 
-// within runs something with another index at the inner end of the path.
+// within adds an index at the inner end of the path.
 func (m *machine) within(i int, run func()) {
 	outer := len(m.path)
 	if outer > 0 {
@@ -254,7 +251,7 @@ func (m *machine) try(f *frame, s *ir.Try) (flow, *fault) {
 	return onward, failed
 }
 
-// matches reports whether types include an error's type; no types, or Exception, mean every one.
+// matches takes no types, or Exception, as every type.
 func matches(types []ir.Name, typ string) bool {
 	for _, t := range types {
 		if t.Text == typ || t.Text == "Exception" {

@@ -14,7 +14,7 @@ import (
 // meaning is a program's result, worked out by hand.
 type meaning struct {
 	name  string
-	body  string // of main, or, if it begins with fn, the whole program
+	body  string // main's, or, if it begins with fn, the whole program
 	input string // empty: {}
 	want  string // the result as JSON, or the error in one line
 	calls string // as callsOf writes them; - if nothing is called

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// rhs evaluates the right side of an assignment.
 func (m *machine) rhs(f *frame, rhs ir.RHS) (expr.Value, *fault) {
 	switch rhs := rhs.(type) {
 	case *ir.Expr:
@@ -83,7 +82,7 @@ func (m *machine) act(f *frame, a *ir.Action) (expr.Value, *fault) {
 	}
 }
 
-// attempt makes one call and records it. An invalid or too large result is an error of the action.
+// attempt records its call. An invalid or too large result is an error of the action.
 func (m *machine) attempt(a *ir.Action, args Args, attempt int) (expr.Value, *fault) {
 	call := Call{Action: a.Name, Args: args, Attempt: attempt, Path: string(m.path), Pos: a.Pos}
 	value, raised := m.action(a.Name, args, attempt)
@@ -155,13 +154,13 @@ func (m *machine) spread(f *frame, s *ir.Spread) (expr.Value, *fault) {
 	})
 }
 
-// branches runs all branches of a spread or parallel in sequence, even if an earlier one failed, since an engine has started them
-// all. The value is the list of their values.
+// branches runs all branches of a spread or parallel in sequence, even if an earlier one failed, since an engine has started
+// them all. The value is the list of their values.
 func (m *machine) branches(pos ir.Pos, n int, run func(int) (expr.Value, *fault)) (expr.Value, *fault) {
 	values := make([]expr.Value, n)
 	var faults []*fault
-	starts := make([]int, n+1) // of each branch's calls
-	only := -1                 // the only failed branch, if it is the only one
+	starts := make([]int, n+1)
+	only := -1 // the failed branch, if it is the only one
 	for i := range n {
 		starts[i] = len(m.calls)
 		value, failed := run(i)

@@ -2,7 +2,7 @@ package reference_test
 
 import "testing"
 
-// TestWaysOut compares the ways out of nested blocks with results worked out by hand.
+// The results were worked out by hand.
 func TestWaysOut(t *testing.T) {
 	check(t, []meaning{
 		{name: "return in a try in a loop in a function in a loop", body: `

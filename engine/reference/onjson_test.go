@@ -12,7 +12,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestOnJSON calls actions: with arguments in order, with an error, with an invalid result, and with one beyond the limit.
 func TestOnJSON(t *testing.T) {
 	var asked string
 	act := reference.OnJSON(ir.Limits{ValueBytes: 4}, func(action string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {

@@ -55,8 +55,8 @@ func list(v expr.Value) []expr.Value {
 	return out
 }
 
-// pipelineActions are the five steps of the pipeline: item i scores 10·i, a chunk is valid if all its scores are above zero, and
-// an invalid chunk counts nothing.
+// pipelineActions are the five steps of the pipeline: item i scores 10·i, a chunk is valid if all its scores are above zero,
+// and an invalid chunk counts nothing.
 func pipelineActions(name string, args reference.Args, _ int) (expr.Value, *reference.Error) {
 	switch name {
 	case "fetch_items":
@@ -204,7 +204,7 @@ func TestBudget(t *testing.T) {
 	if d := o.Differs(reference.End{Status: reference.Completed, Result: json.RawMessage("null")}); d == "" {
 		t.Error("an undecided outcome agrees with an end")
 	}
-	for steps := range 60 { // wherever the budget ends, it is that and nothing else
+	for steps := range 60 { // wherever the budget ends, the outcome is Undecided
 		src := "fn f(input: [], output: []):\n\t@fail(type=\"A\", message=\"\") [retry: 3]\n\nfn main(input: [], output: []):\n\ttry:\n\t\tfor i in range(2):\n\t\t\tparallel:\n\t\t\t\tf()\n\t\t\t\t@noop()\n\texcept:\n\t\twhile False:\n\t\t\tpass\n"
 		o := interpret(t, src, `{}`, reference.Options{StepsMax: steps + 1})
 		if o.Status != reference.Undecided && o.Status != reference.Completed {
@@ -213,7 +213,6 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestLongInlineLoop checks that limits that only an engine has do not change what a program means.
 func TestLongInlineLoop(t *testing.T) {
 	src := "fn main(input: [], output: [n]):\n\tn = 0\n\tfor i in range(100000):\n\t\tn = n + i\n"
 	if got := referencetest.Show(t, interpret(t, src, `{}`, reference.Options{Limits: ir.Limits{InlineSteps: 1}})); got != "4999950000" {

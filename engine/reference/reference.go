@@ -30,19 +30,18 @@ const (
 	TypeExpression = expr.TypeExpression // a failing expression, a name without a value, a list that does not unpack
 	TypeLimit      = expr.TypeLimit      // one of ir.Limits
 	TypeResult     = "ResultError"       // an invalid result of an action
-	TypeProgram    = "ProgramError"      // of Refused: a program that the parser would not make, or an expression that does not compile
-	TypeInput      = "InputError"        // of Refused: an input that main does not take
+	TypeProgram    = "ProgramError"      // of Refused: the parser would not make this program, or an expression does not compile
+	TypeInput      = "InputError"        // of Refused: main does not take this input
 	TypeBudget     = "BudgetExceeded"    // of Undecided
 )
 
-// typeError is the default type of an action's error.
 const typeError = "Error"
 
 // Error is an error in the workflow's terms. An Action sets Type and Message; the interpreter sets the rest.
 type Error struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
-	Action  string `json:"action"`            // the action that raised it; empty for the interpreter's own
+	Action  string `json:"action"`            // which raised it; empty for the interpreter's own
 	Pos     ir.Pos `json:"position,omitzero"` // of the action's call, or of what failed
 }
 
@@ -77,17 +76,17 @@ func (a Args) Get(name string) expr.Value {
 	return nil
 }
 
-// Action stands for the workers: it returns the result or the error of one attempt, counted from 1. A nil value without an error
-// is None. To be comparable with an engine, which may run calls in another order, it must depend on its arguments only.
+// Action stands for the workers: it returns the result or the error of one attempt, counted from 1. A nil value without an
+// error is None. An engine may run calls in another order, so to be comparable it must depend on its arguments only.
 type Action func(name string, args Args, attempt int) (expr.Value, *Error)
 
 // Call is one attempt of an action.
 type Call struct {
 	Action  string
 	Args    Args
-	Attempt int        // from 1
-	Path    string     // loop iterations and spread indices, outermost first, joined by dots
-	Pos     ir.Pos     // of the call in the program
+	Attempt int    // from 1
+	Path    string // loop iterations and spread indices, outermost first, joined by dots
+	Pos     ir.Pos
 	Result  expr.Value // nil if Err is set
 	Err     *Error
 
@@ -98,21 +97,21 @@ type Call struct {
 // Outcome is everything visible of a run.
 type Outcome struct {
 	Status Status
-	Result expr.Value // if Completed
-	Error  *Error     // unless Completed
-	Calls  []Call     // in order
+	Result expr.Value
+	Error  *Error // unless Completed
+	Calls  []Call
 }
 
 // Options bounds a run. The zero value suffices.
 type Options struct {
 	Limits ir.Limits // of the language; as the engine's
 
-	// StepsMax bounds the statements and calls of one run, so that it always ends; beyond it the outcome is Undecided. Zero means
-	// 10,000,000.
+	// StepsMax bounds the statements and calls of one run, so that it always ends; beyond it the outcome is Undecided. Zero
+	// means 10,000,000.
 	StepsMax int
 
-	// Surface picks which of several different errors of the branches of one spread or parallel surfaces, by index, in the order
-	// of the branches. Nil means the first. Interpreter.Possible sets it.
+	// Surface picks, by index, which of several different errors of the branches of one spread or parallel surfaces. The errors
+	// are in the order of the branches. Nil means the first. Interpreter.Possible sets it.
 	Surface func(errs []*Error) int
 }
 
@@ -124,12 +123,12 @@ type Interpreter struct {
 	main      *ir.Function
 	functions map[string]*ir.Function
 	exprs     map[*ir.Expr]*expr.Compiled
-	ranges    map[*ir.Expr]*expr.Compiled // of a for over a range: its arguments, as a list
+	ranges    map[*ir.Expr]*expr.Compiled // by a for over a range: its arguments, as a list
 	limits    ir.Limits
 }
 
-// NewInterpreter compiles the expressions of a program and checks what the interpreter relies on. The error is an *Error of type
-// TypeProgram. The program must not be changed afterwards.
+// NewInterpreter compiles the expressions of a program and checks what the interpreter relies on. The error is an *Error of
+// type TypeProgram. The program must not be changed afterwards.
 func NewInterpreter(prog *ir.Program, limits ir.Limits) (*Interpreter, error) {
 	r := &Interpreter{
 		functions: map[string]*ir.Function{},
@@ -172,8 +171,8 @@ func Interpret(prog *ir.Program, input json.RawMessage, action Action, opts Opti
 	return r.Run(input, action, opts)
 }
 
-// Run interprets the program on an input: a JSON object with exactly the names of main's inputs. It ignores Options.Limits, which
-// NewInterpreter received.
+// Run interprets the program on an input: a JSON object with exactly the names of main's inputs. It ignores Options.Limits,
+// which NewInterpreter received.
 func (r *Interpreter) Run(input json.RawMessage, action Action, opts Options) Outcome {
 	vars, refused := r.inputs(input)
 	if refused != nil {

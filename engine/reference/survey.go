@@ -7,12 +7,12 @@ import (
 	"pulley/engine/ir"
 )
 
-// survey walks a function before it runs: it compiles every expression and checks what the parser guarantees, since a tree may
-// also come from a program.
+// survey walks a function before it runs. It compiles every expression and checks what the parser guarantees, since a tree may
+// also come from a Go program.
 type survey struct {
 	reference *Interpreter
-	loops     int    // around the statement
-	err       *Error // the first one
+	loops     int
+	err       *Error
 }
 
 func (s *survey) fail(pos ir.Pos, format string, args ...any) {
@@ -99,7 +99,6 @@ func (s *survey) invocation(pos ir.Pos, do ir.Invocation) {
 	s.rhs(pos, do)
 }
 
-// call checks that the function exists and gets its inputs, each once.
 func (s *survey) call(c *ir.Call) {
 	s.args(c.Args)
 	fn := s.reference.functions[c.Name]
@@ -162,7 +161,7 @@ func (s *survey) rangeOver(e *ir.Expr) {
 	}
 	tree, err := (&syntax.FileOptions{}).ParseExpr("", e.Text, 0)
 	if err != nil {
-		return // already compiled, whatever it is
+		return
 	}
 	call, ok := tree.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {

@@ -11,7 +11,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// BenchmarkExecute runs an action that does almost nothing, to measure the call's overhead.
+// The action does almost nothing: the benchmark measures the call's overhead.
 func BenchmarkExecute(b *testing.B) {
 	r, err := worker.NewRegistry(worker.Builtins()...)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 
 // The failure types of this package.
 const (
-	TypeError         = "Error"         // an error without its own type
-	TypeTimeout       = "Timeout"       // the node's timeout passed
-	TypePanic         = "Panic"         // the function panicked
-	TypeUnknownAction = "UnknownAction" // no function of that name
-	TypeArgument      = "ArgumentError" // arguments that do not fit
-	TypeResult        = "ResultError"   // a result that is not JSON
-	TypeLimit         = "LimitExceeded" // a result that is too large
+	TypeError         = "Error"
+	TypeTimeout       = "Timeout"
+	TypePanic         = "Panic"
+	TypeUnknownAction = "UnknownAction"
+	TypeArgument      = "ArgumentError"
+	TypeResult        = "ResultError"
+	TypeLimit         = "LimitExceeded"
 )
 
 // Error is an error with a type that retry and except match.
@@ -40,15 +40,15 @@ func (e *Error) Error() string { return e.Type + ": " + e.Message }
 // Call is one attempt at an action.
 type Call struct {
 	Instance uuid.UUID
-	Node     string     // the node's name in the graph
-	Path     graph.Path // the run's place in loops and spreads
+	Node     string     // in the graph
+	Path     graph.Path // place in loops and spreads
 	Action   string
 	Attempt  int             // from 1; deliveries after a crash do not count
 	Delivery int             // of the attempt, from 1: more than one after a crash
 	Args     json.RawMessage // a JSON object; must not be changed
 
-	valueBytes int          // the limit of a value
-	decoded    []expr.Entry // the arguments, if already decoded
+	valueBytes int // the limit of a value
+	decoded    []expr.Entry
 }
 
 func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {
@@ -64,7 +64,7 @@ func newCall(task backend.Task, node *graph.Node, valueBytes int) Call {
 
 func (c *Call) limits() ir.Limits { return ir.Limits{ValueBytes: c.valueBytes} }
 
-// Key identifies the node run: all attempts and deliveries of one node run share it.
+// Key identifies the node run: all its attempts and deliveries share it.
 func (c Call) Key() string {
 	if c.Path == "" {
 		return c.Instance.String() + "/" + c.Node
@@ -99,7 +99,7 @@ func (c Call) Bind(into any) error {
 	return nil
 }
 
-// decode returns the arguments; known are their allowed names.
+// decode takes the names of known arguments.
 func (c Call) decode(known []string) ([]expr.Entry, error) {
 	if c.decoded != nil {
 		return c.decoded, nil
@@ -111,7 +111,6 @@ func (c Call) decode(known []string) ([]expr.Entry, error) {
 	return args, nil
 }
 
-// checkNames rejects unknown and missing arguments.
 func (c Call) checkNames(args []expr.Entry, known, required []string) error {
 	unknown := ""
 	for _, a := range args {

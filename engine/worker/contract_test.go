@@ -9,7 +9,6 @@ import (
 	"pulley/engine/worker/workertest"
 )
 
-// TestContract runs the contract of all executors on Go functions.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	const noProcess = "a Go function is no process"

@@ -2,9 +2,9 @@ package worker
 
 import "pulley/engine/plan"
 
-// DiedError is the error of a Func whose worker, such as another process, died before it answered, so that the attempt's
-// outcome is unknown. It does not end the attempt. After a pause the engine has the attempt delivered again, here or elsewhere,
-// as if the engine itself had died, and fails it with the type WorkerDied once Config.MaxDeliveries is reached.
+// DiedError is the error of a Func whose worker, such as another process, died before it answered: the attempt's outcome is
+// unknown. It does not end the attempt. After a pause the engine has the attempt delivered again, here or elsewhere, as if the
+// engine itself had died, and fails it with the type WorkerDied once Config.MaxDeliveries is reached.
 type DiedError struct {
 	Cause error // what is known; may be nil
 }
@@ -26,5 +26,5 @@ func DeathOf(err *DiedError) *plan.Failure {
 	return &plan.Failure{Type: typeDied, Message: clipped(err.Error())}
 }
 
-// IsDeath reports whether an Executor's result is the death of a worker, not a failure.
+// IsDeath tells the death of a worker from a failure in an Executor's result.
 func IsDeath(f *plan.Failure) bool { return f != nil && f.Type == typeDied }

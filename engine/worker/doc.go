@@ -24,12 +24,11 @@
 //	                                  WorkerDied after the engine's Config.MaxDeliveries
 //
 // A function must return soon after its context ends, which happens at the node's timeout, when the lease is lost, when its
-// instance has ended, and when the engine stops. Go cannot end it from outside: the engine abandons one that does not return,
+// instance has ended, and when the engine stops. Go cannot end it from outside. If it does not return, the engine abandons it,
 // applies its timeout nevertheless, and reclaims its slot as far as Config.Grace allows. The function's goroutine continues,
 // and its result is dropped.
 //
 // # Arguments
 //
-// Builtins returns the actions that come with the program. They declare their arguments, and are called only with exactly
-// these.
+// Builtins declare their arguments, and are called only with exactly these.
 package worker

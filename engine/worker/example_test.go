@@ -34,7 +34,7 @@ func ExampleRegister() {
 		return
 	}
 	for _, args := range []string{`{"order": "o1", "cents": 250}`, `{"order": "o2", "cents": 0}`} {
-		// What an engine does with a task that it has leased.
+		// An engine does this with a task that it has leased.
 		result, failure := reg.Execute(context.Background(), backend.Task{Action: "payments.charge", Args: json.RawMessage(args), Attempt: 1})
 		fmt.Printf("%s %v\n", result, failure)
 	}

@@ -16,7 +16,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// Bounds of a failure's stored and shown message and type.
 const (
 	messageBytes = 16 << 10
 	typeBytes    = 1000
@@ -81,8 +80,7 @@ func (r *Registry) run(ctx context.Context, call Call, node *graph.Node) (json.R
 	return encode(call, value)
 }
 
-// EndOf returns why an attempt's context has ended, with a type if it has one, such as the node's timeout. It is nil before the
-// end.
+// EndOf returns why an attempt's context has ended, with a type if it has one, such as the node's timeout; nil before the end.
 func EndOf(ctx context.Context) error {
 	var typed *Error
 	if errors.As(context.Cause(ctx), &typed) {
@@ -91,7 +89,6 @@ func EndOf(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// protect converts a panic to an error.
 func protect(ctx context.Context, fn Func, call Call, onPanic func(string, any, []byte)) (value any, err error) {
 	defer func() {
 		v := recover()
@@ -128,7 +125,6 @@ func encode(call Call, value any) (json.RawMessage, error) {
 	return out, nil
 }
 
-// failureOf converts an error to a failure.
 func failureOf(err error) *plan.Failure {
 	failure := &plan.Failure{Type: TypeError, Message: err.Error()}
 	var died *DiedError

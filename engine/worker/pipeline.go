@@ -23,7 +23,7 @@ func pipeline() []Action {
 	}
 }
 
-// record makes a dict of alternating keys and values.
+// record takes alternating keys and values.
 func record(pairs ...any) *starlark.Dict {
 	d := starlark.NewDict(len(pairs) / 2)
 	for i := 0; i < len(pairs); i += 2 {
@@ -122,7 +122,6 @@ func (a *values) chunk() (starlark.Int, error) {
 	return id, nil
 }
 
-// numbers returns a field of every dict in a list.
 func (a *values) numbers(name, field string) ([]expr.Value, error) {
 	list, err := a.list(name)
 	if err != nil {

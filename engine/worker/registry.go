@@ -35,7 +35,7 @@ type Func func(ctx context.Context, call Call) (any, error)
 
 // Action is a function with its description.
 type Action struct {
-	Name string // a name, or several joined by dots, as in the language
+	Name string // one name, or several joined by dots, as in the language
 	Run  Func
 
 	// Args are the names of the arguments. If not nil, a call with others, or without one of these, fails with an ArgumentError
@@ -87,8 +87,8 @@ func (r *Registry) Add(a Action) error {
 	return nil
 }
 
-// OnPanic sets a function that is called with the stack of every panic of an action, from the panicking goroutine. The instance
-// sees only a failure of type Panic with the panic's value.
+// OnPanic sets a function that receives the stack of every panic of an action, from the panicking goroutine. The instance sees
+// only a failure of type Panic with the panic's value.
 func (r *Registry) OnPanic(f func(action string, value any, stack []byte)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +131,7 @@ func (r *Registry) Check(g *graph.Graph) error {
 }
 
 // CheckArguments rejects a graph with calls whose arguments do not match their action's: they would fail with an ArgumentError.
-// It reports every such call, in node order, each an *ir.Error if the graph comes from a program.
+// It reports every such call, as Check does.
 func (r *Registry) CheckArguments(g *graph.Graph) error {
 	var errs []error
 	wrong := func(n *graph.Node, format string, args ...any) {

@@ -10,7 +10,7 @@ import (
 	"pulley/engine/expr"
 )
 
-// shop returns the three actions of the language description's example. They have no effects.
+// The three actions of the language description's example have no effects.
 func shop() []Action {
 	return []Action{
 		builtin("payments.charge", `{"paid": True, "total"} of an order; fails with type Declined where its total is above 100`, charge, "order"),
@@ -19,7 +19,6 @@ func shop() []Action {
 	}
 }
 
-// cardLimit bounds a charge.
 const cardLimit = 100
 
 func charge(_ context.Context, a *values) (expr.Value, error) {

@@ -35,7 +35,6 @@ func Register[A, R any](reg *Registry, name string, fn func(ctx context.Context,
 	return reg.Add(action)
 }
 
-// firstTwice returns the first duplicate name; empty if there is none.
 func firstTwice(names []string) string {
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -47,7 +46,6 @@ func firstTwice(names []string) string {
 	return ""
 }
 
-// callKey is the context key of the attempt.
 type callKey struct{}
 
 // CallOf returns the attempt from the context of a function that was added by [Register]; false elsewhere. [Call.Key] guards

@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// order is an argument of the typed test actions.
 type order struct {
 	ID     string            `json:"id"`
 	Cents  int64             `json:"cents"`

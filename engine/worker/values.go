@@ -18,7 +18,6 @@ func newValues(c Call) (*values, error) {
 	return &values{call: c, args: args}, err
 }
 
-// get returns an argument of an action that declares it.
 func (a *values) get(name string) expr.Value {
 	for i := len(a.args) - 1; i >= 0; i-- { // the last duplicate counts
 		if a.args[i].Key == name {
@@ -96,7 +95,6 @@ func addable(v expr.Value) string {
 	return ""
 }
 
-// shown names a value's type for people, with an article.
 func shown(v expr.Value) string {
 	switch v.(type) {
 	case starlark.NoneType:

@@ -40,7 +40,6 @@ func show(result json.RawMessage, failure *plan.Failure) string {
 	return string(result)
 }
 
-// big is an int too large for a machine word.
 const big = "123456789012345678901234567890"
 
 var builtinCases = []struct{ action, args, want string }{
@@ -228,7 +227,7 @@ func TestPanicIsReportedWithItsStack(t *testing.T) {
 	}
 }
 
-// program compiles a workflow, whose first action is node first.
+// The first action is node first.
 func program(t *testing.T, src string) (*plan.Program, *graph.Node) {
 	t.Helper()
 	p, err := plan.CompileText("test.ir", []byte(src), ir.Limits{})

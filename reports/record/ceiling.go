@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The ways to make completions durable with raw SQL, whose rates are ceilings for the designs.
+// Ways to make completions durable with raw SQL. Their rates are ceilings for the designs.
 const (
 	// CeilingStatements writes a completion in four statements in a transaction.
 	CeilingStatements = "statements"
@@ -25,47 +25,44 @@ const (
 
 // Ceilings is what raw SQL achieved on the same server for the rows that the designs make durable.
 type Ceilings struct {
-	// Measurements is the number of measurements of each point, PointNS the length of one, in nanoseconds.
+	// Measurements is the number of measurements of each point. PointNS is the length of one.
 	Measurements int   `json:"measurements"`
 	PointNS      int64 `json:"point_ns"`
 	// Rates has an entry per measured way and number of node runs per instance.
-	Rates []CeilingRate `json:"rates"`
-	// Idle are durations on one idle connection.
-	Idle []IdleLatency `json:"idle"`
-	// Warnings limit these figures.
-	Warnings []string `json:"warnings"`
+	Rates    []CeilingRate `json:"rates"`
+	Idle     []IdleLatency `json:"idle"`
+	Warnings []string      `json:"warnings"`
 }
 
 // CeilingRate is the rate of one way.
 type CeilingRate struct {
-	// Way is a Ceiling constant.
+	// a Ceiling constant
 	Way string `json:"way"`
 	// NodesPerInstance is the number of completions after which an instance ended and another was submitted, whose rows were
-	// written, too; 0: completions only.
+	// written, too. 0: completions only.
 	NodesPerInstance int `json:"nodes_per_instance"`
-	// Writes is what instances wrote besides, for ways that depend on the graph; null for the others, and before version 7,
-	// when it was always an inbox row per node and an increment of a counter shared by a hundred.
+	// Writes is what instances wrote besides, for ways that depend on the graph; else null. Before version 7 it is null, too:
+	// it was always an inbox row per node and an increment of a counter shared by a hundred.
 	Writes *InstanceWrites `json:"writes"`
 	// NodesPerS is the completions per second at the best point: median and range over measurements.
 	NodesPerS Spread `json:"nodes_per_s"`
-	// Batch and Connections identify the best point.
-	Batch       int `json:"batch"`
-	Connections int `json:"connections"`
-	// Points are all measured points.
-	Points []CeilingPoint `json:"points"`
+	// of the best point
+	Batch       int            `json:"batch"`
+	Connections int            `json:"connections"`
+	Points      []CeilingPoint `json:"points"`
 }
 
 // InstanceWrites is what a readiness-pushing scheduler must write for an instance's graph, with one commit per completion,
 // besides the queue's rows and the instance's. What exists only within a commit does not count.
 type InstanceWrites struct {
-	// Nodes is the number of completions of an instance.
+	// completions of an instance
 	Nodes int `json:"nodes"`
-	// Values is the number of values that a later node run reads from the inbox, not counting those passed as arguments.
+	// Values are read by later node runs from the inbox. Those passed as arguments do not count.
 	Values int `json:"values"`
-	// Elements is the number of values that wait for others in a list.
+	// Elements are values that wait for others in a list.
 	Elements int `json:"elements"`
-	// Raises is the number of increments of counters that stay below their required count, including their first row; Counters
-	// is the number of those counters.
+	// Raises are increments of counters that stay below their required count, including their first row; Counters is the number
+	// of those counters.
 	Raises   int `json:"raises"`
 	Counters int `json:"counters"`
 }
@@ -96,7 +93,6 @@ func (w *InstanceWrites) Distance(from *InstanceWrites) float64 {
 	return math.Abs(a-k) + math.Abs(b-l) + math.Abs(c-m) + math.Abs(d-n) + math.Abs(e-o)
 }
 
-// validate rejects invalid counts.
 func (w *InstanceWrites) validate() error {
 	if w.Nodes < 1 || min(w.Values, w.Elements, w.Raises, w.Counters) < 0 || (w.Raises == 0) != (w.Counters == 0) || w.Counters > w.Raises {
 		return fmt.Errorf("an instance writes %+v: these are no numbers of things, or counters without a raise of each", *w)
@@ -106,10 +102,10 @@ func (w *InstanceWrites) validate() error {
 
 // CeilingPoint is one way at one batch size and number of connections.
 type CeilingPoint struct {
-	// Batch is the number of completions per call, Connections the number of sessions.
+	// completions per call, and sessions
 	Batch       int `json:"batch"`
 	Connections int `json:"connections"`
-	// NodesPerS are completions per second, by measurement.
+	// by measurement
 	NodesPerS []float64 `json:"nodes_per_s"`
 }
 
@@ -128,15 +124,15 @@ const (
 // IdleLatency is a duration on an otherwise idle connection.
 type IdleLatency struct {
 	What string `json:"what"`
-	// LatencyNS are percentiles over all measurements.
+	// over all measurements
 	LatencyNS Percentiles `json:"latency_ns"`
-	// Count is the number of calls.
+	// calls
 	Count int64 `json:"count"`
 }
 
 // CeilingReport is the content of pulley ceiling's JSON output.
 type CeilingReport struct {
-	// Schema is SchemaVersion, set by the writer.
+	// set by the writer
 	Schema    int       `json:"schema"`
 	Command   []string  `json:"command"`
 	Tool      Tool      `json:"tool"`
@@ -145,7 +141,7 @@ type CeilingReport struct {
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
 	Methods   []Method  `json:"methods"`
-	// Ceilings is never null.
+	// never null
 	Ceilings *Ceilings `json:"ceilings"`
 }
 
@@ -166,7 +162,6 @@ func (c *Ceilings) RateFor(way string, nodes int, writes *InstanceWrites) *Ceili
 	return best
 }
 
-// nearer reports whether a rate fits such instances better than another.
 func (r *CeilingRate) nearer(than *CeilingRate, nodes int, writes *InstanceWrites) bool {
 	if writes != nil && r.Writes != nil && than.Writes != nil && r.NodesPerInstance > 0 && than.NodesPerInstance > 0 {
 		return r.Writes.Distance(writes) < than.Writes.Distance(writes)

@@ -7,12 +7,12 @@ type Chaos struct {
 	Backend     string            `json:"backend"`
 	Engines     int               `json:"engines"`
 	Seed        uint64            `json:"seed"`
-	Instances   int               `json:"instances"`   // submitted ones
-	Completions int               `json:"completions"` // applied ones
-	Faults      map[string]int    `json:"faults"`      // that occurred, by kind
+	Instances   int               `json:"instances"`   // submitted
+	Completions int               `json:"completions"` // applied
+	Faults      map[string]int    `json:"faults"`      // occurred, by kind
 	LeftOut     map[string]string `json:"left_out"`    // kinds that are impossible on this machine, and why
-	Facts       []string          `json:"facts"`       // about the load and the bounds, one sentence each
-	Repeat      string            `json:"repeat"`      // the command that repeats it
+	Facts       []string          `json:"facts"`       // on the load and the bounds, one sentence each
+	Repeat      string            `json:"repeat"`      // command that repeats the run
 	Recovery    Recovery          `json:"recovery_ms"`
 	Timeline    Timeline          `json:"timeline"`
 	Soak        *Soak             `json:"soak"` // nil: growth was not measured
@@ -21,25 +21,25 @@ type Chaos struct {
 // Recovery is how fast work resumed after faults, in milliseconds from each fault's end.
 type Recovery struct {
 	RecoveryTimes
-	RateWas   float64                  `json:"rate_was_per_s"` // completions before the first fault
-	BoundMS   float64                  `json:"bound_ms"`       // lease and two sweeps: the bound on the cost of a killed engine
+	RateWas   float64                  `json:"rate_was_per_s"` // of completions before the first fault
+	BoundMS   float64                  `json:"bound_ms"`       // lease and two sweeps: bounds the cost of a killed engine
 	Kinds     map[string]RecoveryTimes `json:"by_kind"`
 	StalledMS float64                  `json:"stalled_ms"` // total time without processor time for the run, in pieces of at least 40 ms
-	Verdicts  []RecoveryVerdict        `json:"verdicts"`   // of the kinds with a promise
+	Verdicts  []RecoveryVerdict        `json:"verdicts"`   // on the kinds with a promise
 }
 
 // RecoveryVerdict compares the recovery from a kind of fault with the promise: p99 within the bound.
 type RecoveryVerdict struct {
 	Kind    string   `json:"kind"`
-	What    string   `json:"what"`  // the time that counts
-	Bound   string   `json:"bound"` // in words
+	What    string   `json:"what"` // the time that counts
+	Bound   string   `json:"bound"`
 	BoundMS float64  `json:"bound_ms"`
-	OwnMS   float64  `json:"own_ms"` // of the bound, the instance's own work
+	OwnMS   float64  `json:"own_ms"` // the instance's own work, a part of the bound
 	Faults  int      `json:"faults"`
 	Decided int      `json:"decided"` // faults that count; the others were followed too soon by another or by the load's end, or the machine had no time for the run
-	P99     float64  `json:"p99"`     // of those decided whose recovery was seen
+	P99     float64  `json:"p99"`     // over those decided whose recovery was seen
 	Verdict string   `json:"verdict"` // met, missed, or undecided: too few count
-	Beyond  []string `json:"beyond"`  // faults beyond the bound, one sentence each
+	Beyond  []string `json:"beyond"`
 }
 
 // The verdicts on a recovery.
@@ -82,7 +82,7 @@ type FaultTime struct {
 
 // Soak is what was sampled for growth.
 type Soak struct {
-	Method string       `json:"method"` // how growth was decided
+	Method string       `json:"method"`
 	EveryS float64      `json:"every_s"`
 	Growth []Growth     `json:"growth"`
 	Series []SoakSeries `json:"series"`
@@ -95,7 +95,7 @@ type Growth struct {
 	Begin  float64 `json:"begin"`  // median of the first window
 	End    float64 `json:"end"`    // median of the last
 	Within bool    `json:"within"` // End exceeds Begin by no more than allowed
-	Judged bool    `json:"judged"` // it affects the verdict; else it is only shown
+	Judged bool    `json:"judged"` // affects the verdict; else only shown
 }
 
 // SoakSeries is one measure over time. A null is a missing sample.

@@ -2,7 +2,7 @@ package record
 
 import "fmt"
 
-// Decision is the result of comparing a candidate with a baseline in one figure, the same in text, tables and reports.
+// Decision is the result of comparing a candidate with a baseline in one figure. Text, tables and reports share it.
 type Decision string
 
 const (

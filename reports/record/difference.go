@@ -26,7 +26,7 @@ type Difference struct {
 	Confidence float64 `json:"confidence"`
 	// Decision is Better or Worse if the interval excludes 1, else Unclear, always with too few runs.
 	Decision Decision `json:"decision"`
-	// Warning is a limit of the decision, or empty.
+	// a limit of the decision
 	Warning string `json:"warning,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-// Package record defines the files of a run's result: the schema shared by the programs that measure and those that report.
+// Package record defines the files of a run's result, the schema that programs share which measure and report.
 //
 // A run owns one directory. summary.json holds the findings: one Row per scenario, backend and size, notes, the published
 // Claims with the measurements, and the Ceilings of raw SQL on the same server. manifest.json holds the method: machine,

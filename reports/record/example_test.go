@@ -9,7 +9,7 @@ import (
 	"pulley/reports/record"
 )
 
-// A tool reads what pulley compare has written, and compares two backends by a figure of one's own.
+// A tool reads what pulley compare has written, and compares two backends by a figure of its own.
 func ExampleReadSummary() {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {

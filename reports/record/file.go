@@ -23,10 +23,10 @@ const (
 	ReportFile   = "report.html"
 )
 
-// maxFileBytes bounds what is read, so that a wrong path cannot exhaust memory.
+// A wrong path must not exhaust memory.
 const maxFileBytes = 1 << 30
 
-// WriteSummary validates s and writes it as summary.json in dir, which it creates if needed.
+// WriteSummary validates s and writes summary.json in dir, which it creates if needed.
 func WriteSummary(dir string, s *Summary) error {
 	out := *s
 	out.Schema = SchemaVersion
@@ -40,7 +40,7 @@ func WriteSummary(dir string, s *Summary) error {
 	return writeJSON(filepath.Join(dir, SummaryFile), &out, out.Validate)
 }
 
-// WriteManifest validates m and writes it as manifest.json in dir, which it creates if needed.
+// WriteManifest validates m and writes manifest.json in dir, which it creates if needed.
 func WriteManifest(dir string, m *Manifest) error {
 	out := *m
 	out.Schema = SchemaVersion
@@ -50,7 +50,7 @@ func WriteManifest(dir string, m *Manifest) error {
 	return writeJSON(filepath.Join(dir, ManifestFile), &out, out.Validate)
 }
 
-// sampleLine is a line of samples.ndjson, with its schema, since lines are read separately.
+// sampleLine has the schema, since lines are read separately.
 type sampleLine struct {
 	Schema int `json:"schema"`
 	Sample
@@ -73,7 +73,7 @@ func WriteSamples(dir string, samples []Sample) error {
 	})
 }
 
-// normalSamples replaces nil lists by empty ones, since null means unmeasured.
+// normalSamples replaces nil lists by empty ones: null means unmeasured.
 func normalSamples(samples []Sample) []Sample {
 	out := make([]Sample, len(samples))
 	for i, s := range samples {
@@ -83,7 +83,6 @@ func normalSamples(samples []Sample) []Sample {
 	return out
 }
 
-// normal returns a copy with non-nil lists.
 func (c *Ceilings) normal() *Ceilings {
 	if c == nil {
 		return nil
@@ -133,8 +132,8 @@ func writeJSON(path string, v any, validate func() error) error {
 	})
 }
 
-// WriteFile calls write and puts its output at path, whole or not at all; it creates the directory if needed. When it returns
-// nil, the content is on disk; otherwise path is unchanged, and the error is one line that names it.
+// WriteFile puts write's output at path, whole or not at all; it creates the directory if needed. When it returns nil, the
+// content is on disk. Otherwise path is unchanged, and the error is one line that names it.
 func WriteFile(path string, write func(io.Writer) error) error {
 	if err := writeFile(path, write); err != nil {
 		return fmt.Errorf("write %s: %w%s", path, cause.Of(err), advice(err))
@@ -198,7 +197,6 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// advice suggests remedies for the usual write errors.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -245,7 +243,7 @@ func readJSON(path string, into any, validate func() error) error {
 	return nil
 }
 
-// decodeHead checks the version before the fields, so that a newer file is rejected for its version, not for a new field.
+// decodeHead checks the version before the fields: a newer file is rejected for its version, not for a new field.
 func decodeHead(data []byte) error {
 	var head struct {
 		Schema *int `json:"schema"`

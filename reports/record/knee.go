@@ -13,9 +13,9 @@ const KneeFile = "knee.json"
 
 // KneeReport is the result of a search for knees, with all that is needed to draw it.
 type KneeReport struct {
-	// Schema is SchemaVersion, set by WriteKnees.
+	// set by WriteKnees
 	Schema int `json:"schema"`
-	// Command is the command line, without passwords.
+	// without passwords
 	Command  []string  `json:"command"`
 	Tool     Tool      `json:"tool"`
 	Host     Host      `json:"host"`
@@ -38,15 +38,15 @@ type Knee struct {
 	Nodes    int    `json:"nodes"`    // mean node runs of an instance
 	Arrivals string `json:"arrivals"` // "poisson" or "constant"
 	Seed     uint64 `json:"seed"`
-	Workers  int    `json:"workers"` // concurrent actions of one engine
+	Workers  int    `json:"workers"` // per engine
 	Engines  int    `json:"engines"`
-	// InFlightMost bounds the open instances.
+	// open instances
 	InFlightMost int `json:"in_flight_most"`
 
 	Objectives []KneeObjective `json:"objectives"`
-	// Closed are the closed loops, in order of execution.
+	// in order of execution
 	Closed []KneeRun `json:"closed"`
-	// Points are the tried rates, ascending, with their runs in order.
+	// the tried rates, ascending, with their runs in order
 	Points []KneePoint `json:"points"`
 
 	// Kind is "found", "never" (no rate holds), "always" (the highest searched one holds) or "undecided".
@@ -55,7 +55,7 @@ type Knee struct {
 	// them.
 	HoldsPerS  *float64 `json:"holds_per_s"`
 	BreaksPerS *float64 `json:"breaks_per_s"`
-	// Why is the reason of an undecided or too wide answer; else empty.
+	// why the answer is undecided or too wide; else empty
 	Why string `json:"why"`
 
 	Check     *KneeCheck `json:"check"` // null without anything to check, or time
@@ -72,22 +72,22 @@ type KneeObjective struct {
 // KneePoint is a tried rate.
 type KneePoint struct {
 	RatePerS float64 `json:"rate_per_s"`
-	// Verdict is "holds", "breaks", "unclear" (all allowed runs do not decide), or "open" (the search ended first).
+	// "holds", "breaks", "unclear" (all allowed runs do not decide), or "open" (the search ended first)
 	Verdict string    `json:"verdict"`
 	Runs    []KneeRun `json:"runs"`
 }
 
 // KneeRun is one run of a search. Latencies count from the intended time; those of a closed loop from sending.
 type KneeRun struct {
-	// What is the purpose of a closed loop; empty for an open run.
+	// a closed loop's purpose; empty for an open run
 	What string `json:"what"`
-	// InFlight is that of a closed loop; 0 for an open run.
+	// a closed loop's; 0 for an open run
 	InFlight     int     `json:"in_flight"`
 	AskedPerS    float64 `json:"asked_per_s"` // 0 for a closed loop
 	OfferedPerS  float64 `json:"offered_per_s"`
 	AchievedPerS float64 `json:"achieved_per_s"`
-	Instances    int     `json:"instances"`   // measured
-	MeasuredNS   int64   `json:"measured_ns"` // for how long
+	Instances    int     `json:"instances"`
+	MeasuredNS   int64   `json:"measured_ns"`
 	// Backlog is the number of open instances at the end of the measured phase; Dropped ones were not sent.
 	Backlog int `json:"backlog"`
 	Dropped int `json:"dropped"`
@@ -100,11 +100,11 @@ type KneeRun struct {
 	AtLoNS *int64 `json:"at_lo_ns"`
 	AtHiNS *int64 `json:"at_hi_ns"`
 
-	// Vote is above 0 for holding and below 0 for breaking, with a weight; 0 is none.
+	// Vote is above 0 for holding and below 0 for breaking, with a weight; 0: none.
 	Vote       int           `json:"vote"`
 	Valid      bool          `json:"valid"`
 	Overloaded bool          `json:"overloaded"`
-	Findings   []LoadFinding `json:"findings"` // what speaks against it
+	Findings   []LoadFinding `json:"findings"`
 }
 
 // InvalidKinds are the kinds of findings of the invalid runs, in order.
@@ -123,8 +123,9 @@ func InvalidKinds(runs ...KneeRun) (kinds []string) {
 
 // KneeCheck is measurements below and above a knee.
 type KneeCheck struct {
-	// BelowRuns are open runs at BelowShare of HoldsPerS, Below is the one of median latency, Closed a closed loop of the same
-	// throughput, and Ratio the open one's percentile of the first objective over the closed one's; null if either has none.
+	// BelowRuns are open runs at BelowShare of HoldsPerS. Below is the one of median latency, and Closed a closed loop of the
+	// same throughput. Ratio is the open one's percentile of the first objective over the closed one's; null if either has
+	// none.
 	BelowShare float64   `json:"below_share"`
 	BelowRuns  []KneeRun `json:"below_runs"`
 	Below      *KneeRun  `json:"below"`
@@ -145,8 +146,8 @@ type Scaling struct {
 	Nodes    int          `json:"nodes"`
 	What     string       `json:"what"`      // "workers" or "connections"
 	InFlight int          `json:"in_flight"` // instances at once
-	Runs     []ScalingRun `json:"runs"`      // in order of execution
-	Law      *ScalingLaw  `json:"law"`       // null with too few measurements
+	Runs     []ScalingRun `json:"runs"`
+	Law      *ScalingLaw  `json:"law"` // null with too few measurements
 	Warnings []string     `json:"warnings"`
 }
 
@@ -166,10 +167,10 @@ type ScalingLaw struct {
 	// Peak is the N of the highest throughput HighestPerS, which without a peak is the limit of X. Null ends are unbounded.
 	Peak        Estimate `json:"peak"`
 	HighestPerS Estimate `json:"highest_per_s"`
-	// Determined: the runs show κ above 0.
+	// the runs show κ above 0
 	Determined bool    `json:"determined"`
 	ErrorPerS  float64 `json:"error_per_s"`
-	// Curve is the law with its band.
+	// the law with its band
 	Curve []ScalingPoint `json:"curve"`
 }
 
@@ -234,7 +235,7 @@ func EncodeKnees(w io.Writer, r *KneeReport) error {
 	return enc.Encode(r.normal())
 }
 
-// WriteKnees validates a report and writes it as knee.json in dir, which it creates if needed.
+// WriteKnees validates a report and writes knee.json in dir, which it creates if needed.
 func WriteKnees(dir string, r *KneeReport) error {
 	return writeJSON(filepath.Join(dir, KneeFile), r.normal(), r.Validate)
 }

@@ -12,33 +12,33 @@ const LoadFile = "load.json"
 
 // Load is one run under arrivals that are independent of the system. Times are in nanoseconds; null is unknown.
 type Load struct {
-	// Schema is SchemaVersion, set by WriteLoad.
+	// set by WriteLoad
 	Schema int `json:"schema"`
-	// Command is the command line, without passwords; empty if none.
+	// without passwords; empty if none
 	Command []string `json:"command"`
 	Tool    Tool     `json:"tool"`
 	Host    Host     `json:"host"`
-	// Postgres is the measured server; null if the backend needs none.
+	// null if the backend needs no server
 	Postgres  *Postgres `json:"postgres"`
 	StartedAt time.Time `json:"started_at"`
 
 	Scenario string `json:"scenario"`
 	Backend  string `json:"backend"`
 	Size     int    `json:"size"`
-	// Nodes is the mean number of node runs of an instance.
+	// mean node runs of an instance
 	Nodes    int    `json:"nodes"`
-	Arrivals string `json:"arrivals"` // the process, in the notation of scenarios
-	Seed     uint64 `json:"seed"`     // of the arrivals
-	Workers  int    `json:"workers"`  // concurrent actions of one engine
+	Arrivals string `json:"arrivals"` // in the notation of scenarios
+	Seed     uint64 `json:"seed"`     // for the arrivals
+	Workers  int    `json:"workers"`  // per engine
 	Engines  int    `json:"engines"`
-	// InFlightMost bounds the open instances.
+	// open instances
 	InFlightMost int `json:"in_flight_most"`
 
 	Phases LoadPhases `json:"phases"`
 	// Whole counts all instances, Measured those intended in the measured phase.
 	Whole    LoadCounts `json:"whole"`
 	Measured LoadCounts `json:"measured"`
-	// AskedPerS is the intended rate in the measured phase, OfferedPerS the rate of sending, and AchievedPerS the rate of ends.
+	// Rates in the measured phase: of intended instances, of sending, and of ends.
 	AskedPerS    float64 `json:"asked_per_s"`
 	OfferedPerS  float64 `json:"offered_per_s"`
 	AchievedPerS float64 `json:"achieved_per_s"`
@@ -48,34 +48,33 @@ type Load struct {
 	LatencyNS LoadTimes `json:"latency_ns"`
 	ServiceNS LoadTimes `json:"service_ns"`
 	LagNS     LoadTimes `json:"lag_ns"`
-	// Asked is the percentile that judges the run.
-	Asked LoadPercentile `json:"asked"`
-	// Objectives are latency bounds, and whether they held.
+	// judges the run
+	Asked      LoadPercentile  `json:"asked"`
 	Objectives []LoadObjective `json:"objectives"`
 
 	Pace      LoadPace       `json:"pace"`
 	Stages    []LoadStage    `json:"stages"`
 	Intervals []LoadInterval `json:"intervals"`
 
-	CPU *CPU `json:"cpu"` // of the measured phase; null if unknown
+	CPU *CPU `json:"cpu"` // in the measured phase; null if unknown
 
-	// Valid: nothing speaks against the run. Overloaded: the system could not keep up; such a run is invalid, since its
+	// Valid: nothing speaks against the run. Overloaded: the system could not keep up. Such a run is invalid, since its
 	// latencies depend on its length.
 	Valid      bool          `json:"valid"`
 	Overloaded bool          `json:"overloaded"`
-	Findings   []LoadFinding `json:"findings"` // what speaks against it
-	Notes      []string      `json:"notes"`    // further remarks for the reader
+	Findings   []LoadFinding `json:"findings"`
+	Notes      []string      `json:"notes"`
 }
 
-// LoadPhases are a run's phases, in time since its beginning.
+// LoadPhases are in time since the run's beginning.
 type LoadPhases struct {
-	WarmUpNS  int64 `json:"warm_up_ns"`  // end of the warm-up, begin of the measured phase
-	MeasureNS int64 `json:"measure_ns"`  // end of the measured phase and of the arrivals
-	DrainNS   int64 `json:"drain_ns"`    // end of the run
-	Detected  bool  `json:"detected"`    // the data determined the end of the warm-up
-	LongestNS int64 `json:"longest_ns"`  // the longest allowed warm-up
-	Settled   bool  `json:"settled"`     // the warm-up ended within that, or its end was not sought
-	SpanNS    int64 `json:"interval_ns"` // length of the intervals
+	WarmUpNS  int64 `json:"warm_up_ns"` // end of the warm-up, begin of the measured phase
+	MeasureNS int64 `json:"measure_ns"` // end of the measured phase and of the arrivals
+	DrainNS   int64 `json:"drain_ns"`
+	Detected  bool  `json:"detected"`   // the data determined the end of the warm-up
+	LongestNS int64 `json:"longest_ns"` // longest allowed warm-up
+	Settled   bool  `json:"settled"`    // the warm-up ended within that, or its end was not sought
+	SpanNS    int64 `json:"interval_ns"`
 }
 
 // LoadCounts count instances.
@@ -83,7 +82,7 @@ type LoadCounts struct {
 	Intended   int `json:"intended"`
 	Sent       int `json:"sent"`
 	Late       int `json:"late"`       // sent more than LateAfter after the intended time
-	Dropped    int `json:"dropped"`    // not sent: too many in flight
+	Dropped    int `json:"dropped"`    // too many in flight
 	Ended      int `json:"ended"`      // with a result
 	Unfinished int `json:"unfinished"` // sent, but without an end when the run ended
 }
@@ -131,12 +130,12 @@ type LoadObjective struct {
 // LoadWindow counts the instances intended in a part of the measured phase.
 type LoadWindow struct {
 	Count int `json:"count"`
-	Above int `json:"above"` // of Count, those with a latency above the bound, or without an end
+	Above int `json:"above"` // those of Count with a latency above the bound, or without an end
 }
 
 // LoadPace is the generator's own performance.
 type LoadPace struct {
-	// RateError is how much slower than intended the run's instances were sent, relative to the intended rate; dropped ones
+	// RateError is how much slower than intended the run's instances were sent, relative to the intended rate. Dropped ones
 	// count when dropped.
 	RateError float64 `json:"rate_error"`
 	// BusyShare is the share of time in which the generator's loop did not wait.
@@ -146,7 +145,7 @@ type LoadPace struct {
 // LoadStage is a stage of instances or node runs.
 type LoadStage struct {
 	Name string    `json:"name"`
-	Text string    `json:"text"` // its start and end
+	Text string    `json:"text"`
 	NS   LoadTimes `json:"ns"`
 }
 
@@ -159,7 +158,7 @@ type LoadInterval struct {
 	Dropped   int      `json:"dropped"`  // intended in it, and dropped
 	Achieved  int      `json:"achieved"` // ended in it
 	Backlog   int      `json:"backlog"`  // at its end: intended, not dropped, and not ended
-	P50NS     *int64   `json:"p50_ns"`   // latencies of those intended in it
+	P50NS     *int64   `json:"p50_ns"`   // of those intended in it
 	P99NS     *int64   `json:"p99_ns"`
 	StageP50s []*int64 `json:"stage_p50_ns"` // in the order of the run's stages
 	Measured  bool     `json:"measured"`     // in the measured phase
@@ -171,7 +170,7 @@ type LoadFinding struct {
 	Text string `json:"text"`
 }
 
-// WriteLoad validates l and writes it as load.json in dir, which it creates if needed.
+// WriteLoad validates l and writes load.json in dir, which it creates if needed.
 func WriteLoad(dir string, l *Load) error {
 	out := l.normal()
 	return writeJSON(filepath.Join(dir, LoadFile), out, out.Validate)

@@ -9,37 +9,37 @@ import (
 
 // Manifest is the content of manifest.json: how a run was made, in enough detail to repeat it.
 type Manifest struct {
-	// Schema is SchemaVersion, set by WriteManifest.
+	// set by WriteManifest
 	Schema int `json:"schema"`
-	// Command is the command line, without passwords.
+	// without passwords
 	Command []string `json:"command"`
 	Tool    Tool     `json:"tool"`
 	Host    Host     `json:"host"`
-	// Postgres is the measured server; null if no backend needed one.
+	// null if no backend needed a server
 	Postgres *Postgres `json:"postgres"`
 
-	// Seed determines all randomness of the run.
+	// of all randomness
 	Seed uint64 `json:"seed"`
-	// Scenarios, Sizes and Backends are as requested, in order.
+	// as requested, in order
 	Scenarios []string `json:"scenarios"`
 	Sizes     []int    `json:"sizes"`
 	Backends  []string `json:"backends"`
-	// Runs is the requested number of repetitions.
+	// requested repetitions
 	Runs int `json:"runs"`
-	// Order is the interleaving of the backends' runs: "ABBA".
+	// interleaving of the backends' runs: "ABBA"
 	Order string `json:"order"`
-	// Cases are the workloads, since a seed means nothing after a generator has changed.
+	// The seed means nothing after a generator has changed, so the workloads are here.
 	Cases []Case `json:"cases"`
 
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
-	// Interrupted means that the run ended early and is partial.
+	// the run ended early and is partial
 	Interrupted bool `json:"interrupted"`
 
 	Methods []Method `json:"methods"`
-	// Samples are the raw figures of every run, in order of execution.
+	// raw figures of every run, in order of execution
 	Samples []Sample `json:"samples"`
-	// Warnings concern the whole run.
+	// on the whole run
 	Warnings []string `json:"warnings"`
 }
 
@@ -47,11 +47,11 @@ type Manifest struct {
 type Tool struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Revision is the commit it was built from; empty if unknown.
+	// the commit it was built from; empty if unknown
 	Revision string `json:"revision"`
-	// Modified means that the source differed from Revision.
+	// the source differed from Revision
 	Modified bool `json:"modified"`
-	// Go is the toolchain's version.
+	// the toolchain's version
 	Go string `json:"go"`
 }
 
@@ -59,11 +59,11 @@ type Tool struct {
 type Host struct {
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
-	// CPU is the processor's name; empty if unknown.
+	// the processor's name; empty if unknown
 	CPU string `json:"cpu"`
-	// Cores is the number that the program may use.
+	// usable by the program
 	Cores int `json:"cores"`
-	// MemoryBytes is the machine's memory; 0 if unknown.
+	// 0 if unknown
 	MemoryBytes int64 `json:"memory_bytes"`
 }
 
@@ -93,10 +93,10 @@ func (h Host) Fingerprint() string {
 type Postgres struct {
 	// Way is how the server was obtained: given by a DSN, started from local binaries, in a container, or downloaded.
 	Way string `json:"way"`
-	// Version is the server's version string; VersionNum the number, 150018 for 15.18.
+	// the server's; the number is 150018 for 15.18
 	Version    string `json:"version"`
 	VersionNum int    `json:"version_num"`
-	// Settings are the server's durability and speed settings.
+	// for durability and speed
 	Settings []Setting `json:"settings"`
 }
 
@@ -123,22 +123,22 @@ func (p *Postgres) Setting(name string) string {
 type Case struct {
 	Scenario string `json:"scenario"`
 	Size     int    `json:"size"`
-	// Nodes is the number of node runs of an instance.
+	// node runs of an instance
 	Nodes int `json:"nodes"`
-	// Program is the workflow's text; empty if Source names its origin.
+	// the workflow's text; empty if Source names its origin
 	Program string `json:"program,omitempty"`
-	// Source names the case's file, with an identification of its content.
+	// the case's file, with an identification of its content
 	Source string `json:"source,omitempty"`
-	// Input is main's input; Want the result required of every run.
+	// Input is main's; Want is required of every run.
 	Input json.RawMessage `json:"input,omitempty"`
 	Want  json.RawMessage `json:"want,omitempty"`
 }
 
 // Method describes how one figure was measured.
 type Method struct {
-	// Figure is its name in the files: "rows_read_per_node".
+	// its name in the files: "rows_read_per_node"
 	Figure string `json:"figure"`
-	// Text describes the measurement and its limits.
+	// the measurement and its limits
 	Text string `json:"text"`
 }
 
@@ -147,39 +147,39 @@ type Sample struct {
 	Scenario string `json:"scenario"`
 	Backend  string `json:"backend"`
 	Size     int    `json:"size"`
-	// Mode is a Mode constant; empty before version 5.
+	// a Mode constant; empty before version 5
 	Mode string `json:"mode"`
 	// Run is the repetition, from 1. Equally numbered runs of different backends were neighbours in time.
 	Run int `json:"run"`
-	// Order is the position in the whole sequence, from 1.
+	// in the whole sequence, from 1
 	Order     int       `json:"order"`
 	StartedAt time.Time `json:"started_at"`
-	// ElapsedNS is the wall time from the first submission to the last committed end, in nanoseconds.
+	// ElapsedNS is the wall time from the first submission to the last committed end.
 	ElapsedNS int64 `json:"elapsed_ns"`
-	// Instances is the number of ended instances, Nodes the mean number of node runs of one. NodeRunsTotal is their total if
-	// instances differ; otherwise it is omitted, and the total is Instances × Nodes.
+	// Instances have ended; Nodes is the mean number of node runs of one. NodeRunsTotal is omitted unless instances differ: it
+	// is Instances × Nodes.
 	Instances     int     `json:"instances"`
 	Nodes         int     `json:"nodes"`
 	NodeRunsTotal int     `json:"node_runs_total,omitempty"`
 	NodesPerS     float64 `json:"nodes_per_s"`
-	// HopNS are the run's percentiles; null if not measured.
+	// null if not measured
 	HopNS *Percentiles `json:"hop_ns"`
-	// InstanceNS is the latency of each instance in nanoseconds, in the order of ends.
+	// InstanceNS is the latency of each instance, in the order of ends.
 	InstanceNS []int64 `json:"instance_ns"`
 	// InFlight bounds the open instances, Workers the concurrent actions of an engine; 0 before version 5.
 	InFlight int `json:"in_flight"`
 	Workers  int `json:"workers"`
-	// Engines is the number of engines on the store; 0 in older files.
+	// on the store; 0 in older files
 	Engines int `json:"engines"`
-	// Fairness is how evenly the run treated equals; null without equals.
+	// how evenly the run treated equals; null without equals
 	Fairness *Fairness `json:"fairness"`
-	// Memory is the process's memory; null if unknown.
+	// the process's; null if unknown
 	Memory *Memory `json:"memory"`
-	// CPU is the run's processor time; null if unknown, and before version 5.
+	// null if unknown, and before version 5
 	CPU *CPU `json:"cpu"`
-	// Counters are the server's; null without a server.
+	// the server's; null without a server
 	Counters *Counters `json:"counters"`
-	// Waits are the observed waits of the sessions; null for a backend without any, and before version 4.
+	// of the sessions; null for a backend without any, and before version 4
 	Waits    *Waits   `json:"waits"`
 	Valid    bool     `json:"valid"`
 	Warnings []string `json:"warnings"`
@@ -213,7 +213,7 @@ type Waits struct {
 	Looks   int64 `json:"looks"`
 	Busy    int64 `json:"busy"`
 	ForRows int64 `json:"for_rows"`
-	// LongestNS is the longest of these waits so far when sampled, in nanoseconds; 0 before Postgres 14, which lacks it.
+	// LongestNS is the longest of these waits so far when sampled; 0 before Postgres 14, which lacks it.
 	LongestNS int64 `json:"longest_ns"`
 }
 
@@ -224,7 +224,7 @@ func (w Waits) Share() (share float64, ok bool) {
 
 // Memory is that of the measuring process, with the harness.
 type Memory struct {
-	// StartBytes is its resident memory before the run, PeakBytes the peak.
+	// resident: before the run, and the peak
 	StartBytes int64 `json:"start_bytes"`
 	PeakBytes  int64 `json:"peak_bytes"`
 	// FileBytes is its file pages at the end: program code, which processes share and the system can drop.
@@ -251,32 +251,32 @@ type StageTime struct {
 
 // Counters are the server's counts of one run. Null is unknown.
 type Counters struct {
-	// RowsRead is SeqRowsRead plus IndexRowsFetched: live rows, without index-only scans.
+	// SeqRowsRead plus IndexRowsFetched: live rows, without index-only scans
 	RowsRead *int64 `json:"rows_read"`
-	// SeqRowsRead are live rows returned by sequential scans.
+	// live rows returned by sequential scans
 	SeqRowsRead *int64 `json:"seq_rows_read"`
-	// IndexRowsFetched are live rows fetched by index scans.
+	// live rows fetched by index scans
 	IndexRowsFetched *int64 `json:"index_rows_fetched"`
-	// IndexEntriesRead are entries returned by index scans, with or without a visit of the table.
+	// returned by index scans, with or without a visit of the table
 	IndexEntriesRead *int64 `json:"index_entries_read"`
 
 	RowsInserted *int64 `json:"rows_inserted"`
 	RowsUpdated  *int64 `json:"rows_updated"`
-	// RowsHOTUpdated are those of RowsUpdated that touched no index.
+	// those of RowsUpdated that touched no index
 	RowsHOTUpdated *int64 `json:"rows_hot_updated"`
 	RowsDeleted    *int64 `json:"rows_deleted"`
 
-	// Statements are executed statements, without transaction control.
+	// without transaction control
 	Statements *int64 `json:"statements"`
-	// Commits are committed transactions, Rollbacks those rolled back.
+	// transactions
 	Commits   *int64 `json:"commits"`
 	Rollbacks *int64 `json:"rollbacks"`
 	// WriteTransactions are the whole server's transaction ids: transactions and subtransactions that wrote.
 	WriteTransactions *int64 `json:"write_transactions"`
-	// WALBytes is the growth of the whole server's write-ahead log.
+	// growth of the whole server's write-ahead log
 	WALBytes *int64 `json:"wal_bytes"`
 
-	// Deadlocks are those resolved in this database, SerializationFailures the statements that failed to serialize, as the
+	// Deadlocks are those resolved in this database. SerializationFailures are the statements that failed to serialize, as the
 	// client saw them.
 	Deadlocks             *int64 `json:"deadlocks"`
 	SerializationFailures *int64 `json:"serialization_failures"`

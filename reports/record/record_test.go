@@ -122,7 +122,7 @@ func compact(t *testing.T, raw json.RawMessage) string {
 	return string(out)
 }
 
-// TestRowNames fixes the names of a row's fields, on which other readers depend.
+// Other readers depend on the names of a row's fields.
 func TestRowNames(t *testing.T) {
 	raw, err := json.Marshal(fullRow())
 	if err != nil {
@@ -144,7 +144,7 @@ func TestRowNames(t *testing.T) {
 	}
 }
 
-// TestEmptyListsAreNotNull checks that null only means "could not be measured".
+// Null only means "could not be measured".
 func TestEmptyListsAreNotNull(t *testing.T) {
 	dir := t.TempDir()
 	row := fullRow()
@@ -263,7 +263,6 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadsEarlierSchemas reads a file from before there were ceilings.
 func TestReadsEarlierSchemas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "summary.json")
 	old := `{"schema": 1, "rows": [{"scenario": "chain", "backend": "push", "size": 1, "nodes": 1, "runs": 1, "nodes_per_s": null, "hop_ns": null,
@@ -313,7 +312,7 @@ func TestEncodeCeilings(t *testing.T) {
 	}
 }
 
-// TestWriteFileKeepsTheOldOne fails during the write, as on a full disk, and checks the old file.
+// The write fails, as on a full disk; the old file must stay.
 func TestWriteFileKeepsTheOldOne(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
@@ -338,7 +337,7 @@ func TestWriteFileKeepsTheOldOne(t *testing.T) {
 	assertFiles(t, dir, "f")
 }
 
-// TestWriteFileErrors checks the lines that a user sees. The full disk is a real one where the system has one.
+// Users see these lines. The full disk is a real one where the system has one.
 func TestWriteFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -402,7 +401,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestRateFor checks which ceiling is chosen for similar instances.
 func TestRateFor(t *testing.T) {
 	rate := func(nodes int) record.CeilingRate {
 		return record.CeilingRate{Way: record.CeilingBatched, NodesPerInstance: nodes}
@@ -413,7 +411,7 @@ func TestRateFor(t *testing.T) {
 			t.Errorf("%d nodes: %+v, want those of %d", nodes, got, want)
 		}
 	}
-	earlier := fullCeilings() // of completions only
+	earlier := fullCeilings()
 	if got := earlier.RateFor(record.CeilingBatched, 10, nil); got == nil || got.NodesPerInstance != 0 {
 		t.Errorf("an earlier record: %+v", got)
 	}
@@ -427,7 +425,7 @@ func TestRateFor(t *testing.T) {
 	}
 }
 
-// TestRateForGraphs checks that the graph with the most similar writes is chosen, whatever its number of nodes.
+// The graph with the most similar writes must be chosen, whatever its number of nodes.
 func TestRateForGraphs(t *testing.T) {
 	var c record.Ceilings
 	all := []record.InstanceWrites{

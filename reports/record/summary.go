@@ -9,7 +9,7 @@ import (
 
 // SchemaVersion is the version of all files of this package. Version 2 added the ceilings, 3 their node runs per instance, 4
 // the shares of a row, 5 the mode of a run, its bounds and the differences, 6 processor time by stage, 7 what an instance
-// writes. Earlier files are readable: what they lack is null, 0 or empty.
+// writes. What earlier files lack is null, 0 or empty.
 const SchemaVersion = 7
 
 // The modes of a run: how its instances arrive.
@@ -22,22 +22,21 @@ const (
 	ModeOpen = "open"
 )
 
-// oldestSchema is the oldest readable version.
 const oldestSchema = 1
 
 // Summary is the content of summary.json: what a run found.
 type Summary struct {
-	// Schema is SchemaVersion, set by WriteSummary.
+	// set by WriteSummary
 	Schema int `json:"schema"`
-	// Rows are the findings, with distinct keys. Empty if a run was interrupted before its first result.
+	// Rows have distinct keys. Empty if a run was interrupted before its first result.
 	Rows []Row `json:"rows"`
 	// Differences compare every backend with the same baseline, by figure. Empty before version 5.
 	Differences []Difference `json:"differences"`
-	// Notes are sentences about the whole run.
+	// sentences about the whole run
 	Notes []string `json:"notes"`
-	// Claims are published claims with this run's measurements.
+	// published, with this run's measurements
 	Claims []Claim `json:"claims"`
-	// Ceilings is what raw SQL achieved on the same server in the same run; null if not measured.
+	// of raw SQL on the same server in the same run; null if not measured
 	Ceilings *Ceilings `json:"ceilings"`
 }
 
@@ -46,15 +45,15 @@ type Summary struct {
 // Counters are per node run: the server's count over a run, divided by its completed node runs.
 type Row struct {
 	Scenario string `json:"scenario"`
-	// Backend is the backend with options, as the user wrote it: "push", "pull:scan=sql".
+	// with options, as the user wrote it: "push", "pull:scan=sql"
 	Backend string `json:"backend"`
-	// Size is the scenario's parameter: elements of a fan-out, iterations of a loop.
+	// the scenario's parameter: elements of a fan-out, iterations of a loop
 	Size int `json:"size"`
 	// Mode is a Mode constant; empty before version 5, when the manifest's methods state the number in flight.
 	Mode string `json:"mode"`
-	// Nodes is the number of node runs of an instance.
+	// node runs of an instance
 	Nodes int `json:"nodes"`
-	// Runs is the number of repetitions.
+	// repetitions
 	Runs int `json:"runs"`
 	// NodesPerS is the completed node runs per second of wall time: median over runs, with an interval.
 	NodesPerS *Spread `json:"nodes_per_s"`
@@ -125,22 +124,22 @@ type InstancePercentiles struct {
 
 // Claim is a published claim about a design with this run's measurement.
 type Claim struct {
-	// Name is what is claimed: "fanout, 100 nodes: pull / push, rows read per node".
+	// what is claimed: "fanout, 100 nodes: pull / push, rows read per node"
 	Name string `json:"name"`
 	// Series groups claims that are points of one curve, at Size. Empty for a claim alone.
 	Series string `json:"series,omitempty"`
-	// Size is the claim's size; 0 if it has none.
+	// 0 if it has none
 	Size int `json:"size,omitempty"`
-	// Claimed is the published figure, in Unit.
+	// as published, in Unit
 	Claimed float64 `json:"claimed"`
-	// Method describes how Measured was found and from which runs, or why it is null.
+	// how Measured was found and from which runs, or why it is null
 	Method string `json:"method"`
-	// Measured is what this run found, in Unit; null if not measured.
+	// in Unit; null if not measured
 	Measured *float64 `json:"measured"`
-	// Lo and Hi enclose Measured; null without an interval.
+	// They enclose Measured; null without an interval.
 	Lo *float64 `json:"lo"`
 	Hi *float64 `json:"hi"`
-	// Unit is that of the three figures: "×", "rows", "statements", "exponent".
+	// "×", "rows", "statements", "exponent"
 	Unit string `json:"unit"`
 }
 
@@ -264,7 +263,6 @@ type figure struct {
 	value *float64
 }
 
-// figures lists the row's plain numbers by their names in the file.
 func (r *Row) figures() []figure {
 	out := []figure{
 		{"rows_read_per_node", r.RowsReadPerNode},

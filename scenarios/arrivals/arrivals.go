@@ -34,14 +34,13 @@ type Arrivals struct {
 	open   process
 }
 
-// process is an open arrival process.
 type process interface {
-	// expected is the expected number of arrivals before t, in seconds since the start.
+	// before t, in seconds since the start
 	expected(t float64) float64
 	// start begins a sequence of non-decreasing times in seconds, followed by +Inf.
 	start(r *rand.Rand) (next func() float64)
 	scaled(factor float64) process
-	// String is the inverse of parsing.
+	// the inverse of parsing
 	String() string
 }
 
@@ -136,7 +135,7 @@ func Poisson(perS float64) Arrivals { return openOf(random{flat(perS)}) }
 // String returns the canonical text, which Parse accepts.
 func (a Arrivals) String() string { return a.text }
 
-// InFlight returns a closed process's numbers in flight, one per wanted run; nil for an open process. The caller must not
+// InFlight returns a closed process's numbers in flight, one per intended run; nil for an open process. The caller must not
 // change it.
 func (a Arrivals) InFlight() []int { return a.closed }
 

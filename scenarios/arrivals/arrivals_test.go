@@ -15,7 +15,6 @@ import (
 	"pulley/scenarios/arrivals"
 )
 
-// traces replaces files.
 func traces(file string) ([]time.Duration, error) {
 	if file != "a.txt" {
 		return nil, errors.New(file + ": no such file")
@@ -32,7 +31,6 @@ func mustParse(t testing.TB, text string) arrivals.Arrivals {
 	return a
 }
 
-// times returns the intended times before an end.
 func times(a arrivals.Arrivals, seed uint64, end time.Duration) []time.Duration {
 	var out []time.Duration
 	s := a.Start(rand.New(rand.NewPCG(seed, 1)))
@@ -153,8 +151,7 @@ func TestTimesOfEachProcess(t *testing.T) {
 	}
 }
 
-// TestASineIsWhereItsRateSaysItIs counts arrivals in the halves of a period: a quarter of the swing, 2a/ω, lies between half
-// and mean.
+// In the halves of a period, a quarter of the swing, 2a/ω, lies between half and mean.
 func TestASineIsWhereItsRateSaysItIs(t *testing.T) {
 	a := mustParse(t, "sine:100/s..300/s,10s")
 	count := func(from, to time.Duration) int {
@@ -182,7 +179,7 @@ func TestASineIsWhereItsRateSaysItIs(t *testing.T) {
 	}
 }
 
-// TestEvenArrivalsAreWhatIsExpected compares the number of even arrivals by any time with the integral of the rate.
+// The number of even arrivals by any time is the integral of the rate.
 func TestEvenArrivalsAreWhatIsExpected(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, err := arrivals.Parse(anyProcess().Draw(t, "process"), traces)
@@ -202,7 +199,6 @@ func TestEvenArrivalsAreWhatIsExpected(t *testing.T) {
 	})
 }
 
-// anyProcess draws a process without randomness.
 func anyProcess() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		rate := func(name string) string { return fmt.Sprintf("%d/s", rapid.IntRange(0, 200).Draw(t, name)) }
@@ -223,13 +219,13 @@ func anyProcess() *rapid.Generator[string] {
 	})
 }
 
-// TestPoissonArrivals compares the counts in windows of equal expectation with the Poisson distribution: mean and variance are
-// equal, and separate windows are independent.
+// In windows of equal expectation, the counts must have the Poisson distribution: mean and variance are equal, and separate
+// windows are independent.
 func TestPoissonArrivals(t *testing.T) {
 	const windows, each = 4000, 5.0
 	for _, c := range []struct {
 		text   string
-		window func(i int) time.Duration // where the i-th window begins
+		window func(i int) time.Duration
 	}{
 		{"poisson:50/s", func(i int) time.Duration { return time.Duration(i) * 100 * time.Millisecond }},
 		{"ramp:0/s..200/s,200s,poisson", func(i int) time.Duration { // Λ = t²/2
@@ -297,7 +293,7 @@ func TestMeanRate(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that an accepted text is read again from its canonical form, and that an error is one line.
+// An accepted text must be read again from its canonical form, and an error must be one line.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"closed:1,2", "constant:1/s", "ramp:1/s..2/s,3s,poisson", "steps:1/s*1s,2/m", "burst:1,1ns,1/h", "trace:a.txt,x2", "sine:0/s..1/ms,1h", "burst:9,9s,9/s,poisson"} {
 		f.Add(text)

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// units of rates, in seconds.
 var units = map[string]float64{"ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 func parseRate(text string) (float64, error) {
@@ -55,7 +54,6 @@ func parseSpan(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// spacing removes a final ",poisson".
 func spacing(text string) (rest string, poisson bool) {
 	if before, ok := strings.CutSuffix(text, ",poisson"); ok {
 		return before, true
@@ -63,7 +61,6 @@ func spacing(text string) (rest string, poisson bool) {
 	return text, false
 }
 
-// spaced makes arrivals even or random.
 func spaced(p profile, poisson bool) process {
 	if poisson {
 		return random{p}
@@ -220,10 +217,10 @@ func parseTrace(rest string, read func(string) ([]time.Duration, error)) (proces
 	return t, nil
 }
 
-// rateText formats a rate that parses to the same value.
+// rateText parses to the same value.
 func rateText(perS float64) string { return strconv.FormatFloat(perS, 'f', -1, 64) + "/s" }
 
-// spanText formats a duration that parses to the same number of nanoseconds.
+// spanText parses to the same number of nanoseconds.
 func spanText(seconds float64) string {
 	text := time.Duration(math.Round(seconds * float64(time.Second))).String()
 	if strings.HasSuffix(text, "m0s") {

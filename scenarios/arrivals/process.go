@@ -10,16 +10,14 @@ import (
 
 // profile is a rate over time. Times are in seconds since the start.
 type profile interface {
-	// expected is the integral of the rate from 0 to t.
+	// integral of the rate from 0 to t
 	expected(t float64) float64
-	// inverse is the earliest time by which n are expected; +Inf if never.
+	// earliest time by which n are expected; +Inf: never
 	inverse(n float64) float64
 	scale(factor float64) profile
-	// parts returns the process's name and the rest of its text.
 	parts() (name, rest string)
 }
 
-// even arrives at even distances of a rate.
 type even struct{ profile }
 
 func (e even) start(*rand.Rand) func() float64 {
@@ -231,11 +229,10 @@ func (b burst) String() string {
 	return text
 }
 
-// trace brings instances at recorded, ordered times.
 type trace struct {
 	file   string
 	times  []float64
-	factor float64 // speed-up
+	factor float64
 }
 
 func (t trace) expected(until float64) float64 {

@@ -19,14 +19,14 @@ import (
 const (
 	maxTimes = 10_000_000
 	maxLine  = 1 << 20 // bytes
-	quoted   = 60      // characters of a line in an error
+	quoted   = 60      // of a line in an error
 )
 
 // TraceHelp describes a trace's file.
 const TraceHelp = "one submission a line: seconds since the start (0.25), a duration since the start (250ms), a moment (2026-01-02T15:04:05.25Z), " +
 	`or a JSON object with "offset" (either of the first two), "offset_ns", "at" (a moment) or "at_ns" (nanoseconds of any clock); moments count from the earliest one`
 
-// ReadTraceFile reads the times of a trace from a file. The error is one line that names the file, and the line if known.
+// ReadTraceFile reads the times of a trace. The error is one line that names the file, and the line if known.
 func ReadTraceFile(file string) ([]time.Duration, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -36,7 +36,7 @@ func ReadTraceFile(file string) ([]time.Duration, error) {
 	return ReadTrace(file, f)
 }
 
-// ReadTrace reads the times of a trace since its start, in order, in the format of TraceHelp; it skips empty lines and those
+// ReadTrace reads the times of a trace since its start, in order, in the format of TraceHelp. It skips empty lines and those
 // that begin with #. name is for errors.
 func ReadTrace(name string, r io.Reader) ([]time.Duration, error) {
 	var (
@@ -86,7 +86,7 @@ func ReadTrace(name string, r io.Reader) ([]time.Duration, error) {
 	return out, nil
 }
 
-// readTime parses one line, in nanoseconds. moment: they do not count from the start.
+// readTime returns nanoseconds. moment: they do not count from the start.
 func readTime(text string) (at int64, moment bool, err error) {
 	if strings.HasPrefix(text, "{") {
 		return readObject(text)
@@ -100,14 +100,13 @@ func readTime(text string) (at int64, moment bool, err error) {
 	return 0, false, fmt.Errorf("%q is no time; write %s", clip.Runes(text, quoted), TraceHelp)
 }
 
-// isMoment reports whether a moment's nanoseconds fit into an int64.
 func isMoment(when time.Time) bool { return when.Year() >= 1700 && when.Year() < 2200 }
 
 func readOffset(text string) (int64, bool) {
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
 		ns := seconds * float64(time.Second)
 		if !(ns >= 0 && ns <= float64(maxSpan)) {
-			return -1, true // a number, which the caller rejects
+			return -1, true
 		}
 		return int64(ns), true
 	}

@@ -26,7 +26,7 @@ const StepName = "step"
 
 // Description describes an action. Zero fields have the stated meaning.
 type Description struct {
-	Name    string             // of the action; a built-in one keeps its results
+	Name    string             // the action's; a built-in one keeps its results
 	Service *dist.Law          // durations; nil: an attempt takes no additional time
 	Fails   []Failure          // shares add up to at most 1; none: no random failures
 	Gives   *template.Template // of the arguments; nil: a number made of the arguments. Nil for a built-in action
@@ -64,7 +64,6 @@ func New(seed uint64, described ...Description) (*Actions, error) {
 	return a, err
 }
 
-// Plain returns the actions without any description.
 var Plain = sync.OnceValue(func() *Actions {
 	a, err := New(0)
 	if err != nil {
@@ -151,8 +150,7 @@ func builtins(timed bool) []worker.Action {
 	return list
 }
 
-// task takes as long as the trace's task, scaled, and returns a value from which the end result shows whether every edge was
-// honoured.
+// task takes as long as the trace's task, scaled. Its value lets the end result show whether every edge was honoured.
 func task(ctx context.Context, call worker.Call, timed bool) (any, error) {
 	t, err := wfformat.ParseTask(call.Args)
 	if err != nil {
@@ -181,7 +179,6 @@ func notAsleep(run worker.Func) worker.Func {
 	}
 }
 
-// behave gives an action its described duration and failures.
 func (a *Actions) behave(b worker.Action, d Description, timed bool) worker.Action {
 	run := b.Run
 	b.Run = func(ctx context.Context, call worker.Call) (any, error) {
@@ -202,7 +199,6 @@ func attemptKey(call worker.Call) dist.Key {
 	return dist.NewKey().Text("service").Bytes(call.Instance[:]).Text(call.Node).Text(string(call.Path)).Number(call.Attempt)
 }
 
-// fail draws whether an attempt fails.
 func (a *Actions) fail(d Description, call worker.Call) error {
 	if len(d.Fails) == 0 {
 		return nil
@@ -221,8 +217,7 @@ func (a *Actions) fail(d Description, call worker.Call) error {
 	return nil
 }
 
-// canonicalArgs are a call's arguments in canonical form: the order of keys and a database's number format must not change what
-// is drawn.
+// canonicalArgs are independent of the order of keys and of a database's number format, which must not change what is drawn.
 func canonicalArgs(call worker.Call) (string, error) {
 	v, err := decodeArgs(call)
 	if err != nil {
@@ -242,12 +237,11 @@ func decodeArgs(call worker.Call) (expr.Value, error) {
 // digestPrime bounds digests, as for the tasks of traces: every JSON reader holds the values exactly.
 const digestPrime = 1<<31 - 1
 
-// digest is a number made of an action's name and arguments, so that a wrong argument shows in the result.
+// digest makes a number of an action's name and arguments, so that a wrong argument shows in the result.
 func digest(action, canonical string) expr.Value {
 	return starlark.MakeUint64(dist.NewKey().Text(action).Text(canonical).Sum() % digestPrime)
 }
 
-// give makes a described action.
 func (a *Actions) give(d Description) worker.Func {
 	return func(_ context.Context, call worker.Call) (any, error) {
 		args, err := decodeArgs(call)
@@ -269,7 +263,6 @@ func (a *Actions) give(d Description) worker.Func {
 	}
 }
 
-// evaluate returns the described result.
 func evaluate(d Description, args expr.Value) (expr.Value, error) {
 	env := template.Env{}
 	dict, _ := args.(*starlark.Dict) // arguments are an object
@@ -290,10 +283,10 @@ func evaluate(d Description, args expr.Value) (expr.Value, error) {
 // PayloadKey is the key of a padded result's padding.
 const PayloadKey = "payload"
 
-// alphabet is that of padding: large enough that no database compresses it much.
+// The alphabet of padding is large enough that no database compresses it much.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// padded returns a dict whose JSON is bytes long, at most one value's limit: a dict gets one more key, any other result becomes
+// padded returns a dict whose JSON is bytes long, at most one value's limit. A dict gets one more key; any other result becomes
 // the value of one. A longer result gets padding of length zero.
 func padded(result expr.Value, bytes int, random func() uint64) (expr.Value, error) {
 	dict, isDict := result.(*starlark.Dict)

@@ -53,7 +53,6 @@ func made(t *testing.T, seed uint64, list ...behaviour.Description) *behaviour.A
 	return a
 }
 
-// call makes one attempt and returns its end as text.
 func call(r *worker.Registry, action, args string, attempt int) string {
 	result, failed := r.Execute(context.Background(), backend.Task{Action: action, Args: json.RawMessage(args), Attempt: attempt})
 	if failed != nil {
@@ -62,7 +61,6 @@ func call(r *worker.Registry, action, args string, attempt int) string {
 	return string(result)
 }
 
-// TestResults checks the described results, and that timed and instant actions give the same.
 func TestResults(t *testing.T) {
 	a := made(t, 1,
 		behaviour.Description{Name: "orders.price", Gives: gives(t, "\"= {'id': order['id'], 'total': 2 * order['n']}\"")},
@@ -101,7 +99,6 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestNothingWaitsAtOnce checks that instant actions take no time, and timed ones the described time.
 func TestNothingWaitsAtOnce(t *testing.T) {
 	a := made(t, 1, behaviour.Description{Name: "charge", Service: law(t, "const:1h", dist.Durations)})
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +125,7 @@ func TestNothingWaitsAtOnce(t *testing.T) {
 	})
 }
 
-// TestTimesOutWithinItsNode checks that the service time counts towards a node's timeout.
+// The service time must count towards a node's timeout.
 func TestTimesOutWithinItsNode(t *testing.T) {
 	a := made(t, 1, behaviour.Description{Name: "slow", Service: law(t, "const:1m", dist.Durations)})
 	program := compiled(t, "fn main(input: [], output: [x]):\n    x = @slow() [timeout: 5s]\n")
@@ -168,8 +165,7 @@ func actionNode(g *graph.Graph) graph.NodeID {
 	return -1
 }
 
-// TestFailures checks the described shares, that timed and instant actions and equal seeds fail alike, that other seeds do not,
-// and that retries draw anew.
+// Timed and instant actions and equal seeds must fail alike, other seeds not, and retries draw anew.
 func TestFailures(t *testing.T) {
 	described := behaviour.Description{Name: "charge", Fails: []behaviour.Failure{
 		{Share: 0.1, Type: "Network", Message: "connection reset"}, {Share: 0.05, Type: "Declined", Message: "no funds"},
@@ -210,7 +206,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestServiceTimes checks that times only depend on the attempt, the node run, the instance and the seed.
+// Times depend only on the attempt, the node run, the instance and the seed.
 func TestServiceTimes(t *testing.T) {
 	described := behaviour.Description{Name: "charge", Service: law(t, "exp:1s", dist.Durations)}
 	a, same, other := made(t, 1, described), made(t, 1, described), made(t, 2, described)
@@ -236,7 +232,7 @@ func TestServiceTimes(t *testing.T) {
 	})
 }
 
-// TestPayloads checks that results have exactly the drawn size, cannot be compressed, and depend on the arguments.
+// Results must have exactly the drawn size, resist compression, and depend on the arguments.
 func TestPayloads(t *testing.T) {
 	a := made(t, 1,
 		behaviour.Description{Name: "blob", Payload: law(t, "const:4kB", dist.Bytes)},
@@ -264,7 +260,6 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// TestCheck checks that every wrong call is reported with its place.
 func TestCheck(t *testing.T) {
 	a := made(t, 1, behaviour.Description{Name: "charge", Gives: gives(t, "= order")}, behaviour.Description{Name: "mail.send2"})
 	g := compiled(t, `fn main(input: [], output: [x]):

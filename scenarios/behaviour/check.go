@@ -22,7 +22,7 @@ func (a *Actions) Check(g *graph.Graph) []error {
 		}
 		errs = append(errs, &ir.Error{Pos: n.Pos, Msg: msg})
 	}
-	takes := map[string][]string{} // of actions that declare their arguments
+	takes := map[string][]string{} // of actions that declare them
 	for _, action := range a.instant.Describe() {
 		takes[action.Name] = action.Args
 	}
@@ -76,7 +76,7 @@ func list(names []string) string {
 // rare is a practically impossible probability.
 const rare = 1e-9
 
-// Timeouts lists the nodes whose attempts may exceed their timeout, one per line: the reference interpreter, which has no time,
+// Timeouts lists the nodes whose attempts may exceed their timeout, one per line. The reference interpreter has no time, and so
 // does not know all right ends of such programs.
 func (a *Actions) Timeouts(g *graph.Graph) []string {
 	var warnings []string

@@ -1,8 +1,8 @@
 // Package behaviour makes the actions of scenarios: the built-in ones of package worker, the tasks of traces, steps, and those
 // that a scenario describes.
 //
-// A description states an attempt's duration, its probability of failure, its result and its size. Draws are such that runs can
-// be compared and results checked:
+// A description states an attempt's duration, its probability of failure, its result and its size. Draws allow runs to be
+// compared and results checked:
 //
 //   - An attempt's duration depends on the seed, the instance, the node run and the attempt.
 //   - An attempt's failure depends on the seed, the action, its arguments and the attempt. So the reference interpreter, which

@@ -12,8 +12,8 @@ import (
 	"pulley/scenarios/dist"
 )
 
-// A load has an action that takes time and fails for a tenth of its attempts. The reference interpreter runs the same action
-// without the time, and knows which attempts fail.
+// An action takes time and fails for a tenth of its attempts. The reference interpreter runs the same action without the time,
+// and knows which attempts fail.
 func ExampleNew() {
 	service, err := dist.Parse("exp:1ms", dist.Durations, nil)
 	if err != nil {

@@ -60,8 +60,8 @@ var laws = []struct {
 	{"mix:90%=const:1|10%=uniform:100..200", dist.Counts, 15.9, 1, 200},
 }
 
-// TestLawsDrawWhatTheySay draws from every law, and compares bounds, mean and distribution with what the law states.
-// Distributions are compared by the greatest distance of their functions (Kolmogorov–Smirnov).
+// Bounds, mean and distribution of draws must be what the law states. Distributions are compared by the greatest distance of
+// their functions (Kolmogorov–Smirnov).
 func TestLawsDrawWhatTheySay(t *testing.T) {
 	n := depth.Of(40_000, 1_000_000)
 	for _, c := range laws {
@@ -111,7 +111,6 @@ func TestLawsDrawWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestZipfRanks compares the probabilities of the first ranks with the definition.
 func TestZipfRanks(t *testing.T) {
 	l, err := dist.Parse("zipf:1.5,50", dist.Counts, nil)
 	if err != nil {
@@ -128,7 +127,7 @@ func TestZipfRanks(t *testing.T) {
 	}
 }
 
-// TestMistakes checks that each mistake is one line that states what to write.
+// Each mistake is one line that states what to write.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -193,7 +192,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that no text makes the parser panic, and that accepted laws draw numbers within bounds.
+// No text may make the parser panic, and accepted laws must draw numbers within bounds.
 func FuzzParse(f *testing.F) {
 	for _, c := range laws {
 		f.Add(c.text, int(c.unit))
@@ -218,7 +217,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestKeys checks that generators differ with each part of the key, and are equal for equal keys.
+// Generators must differ with each part of the key, and be equal for equal keys.
 func TestKeys(t *testing.T) {
 	keys := []dist.Key{
 		dist.NewKey(), dist.NewKey().Text(""), dist.NewKey().Text("a"), dist.NewKey().Text("a").Text(""), dist.NewKey().Text("").Text("a"),
@@ -237,7 +236,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestDurationsInGo draws from the distributions that programs create without a text.
+// Programs create these distributions without a text.
 func TestDurationsInGo(t *testing.T) {
 	three, err := dist.Empirical([]time.Duration{3, 3})
 	if err != nil {

@@ -33,14 +33,13 @@ func Pareto(lo, hi time.Duration, alpha float64) Times {
 	return times(pareto(int64(lo), int64(hi), alpha, cut))
 }
 
-// draw draws a non-negative whole number.
+// draw is a non-negative whole number.
 type draw func(r *rand.Rand) int64
 
 func times(d draw) Times {
 	return func(r *rand.Rand) time.Duration { return time.Duration(d(r)) }
 }
 
-// toWhole converts a formula's result to a whole number.
 type toWhole func(float64) int64
 
 // cut truncates, which is right if the unit is much smaller than what is drawn.

@@ -7,8 +7,8 @@ import (
 	"pulley/scenarios/dist"
 )
 
-// A simulator draws how long a step takes from what its user writes. The number of a step depends on the step's name and the seed
-// only: in whatever order steps draw, they draw the same.
+// A simulator draws how long a step takes from what its user writes. The number of a step depends only on the step's name and
+// the seed, in whatever order steps draw.
 func ExampleParse() {
 	law, err := dist.Parse("mix:90%=uniform:1ms..3ms|10%=const:1s", dist.Durations, nil)
 	if err != nil {

@@ -3,8 +3,8 @@ package dist
 import "math/rand/v2"
 
 // Key hashes a random number's name, so that the number depends only on that and a seed, not on the order of draws. It is
-// FNV-1a, followed by the finalizer of splitmix64, since FNV's high bits hardly change with the last bytes. The zero value is
-// not a key; start with NewKey.
+// FNV-1a, followed by the finalizer of splitmix64: FNV's high bits hardly change with the last bytes. The zero value is not a
+// key; start with NewKey.
 type Key uint64
 
 // NewKey returns the empty key.

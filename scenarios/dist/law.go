@@ -121,7 +121,6 @@ func (p parser) readers() map[string]func(string) (shape, error) {
 	}
 }
 
-// meant suggests the intended kind, or lists all.
 func (p parser) meant(kind string) string {
 	kind = strings.ToLower(kind)
 	meant := synonyms[kind]
@@ -242,7 +241,6 @@ func paretoMean(l, h, alpha float64) float64 {
 	}
 }
 
-// zipfMax bounds the table of a Zipf distribution.
 const zipfMax = 1_000_000
 
 // zipf is Zipf's law: with H the sum of i^-s for i from 1 to n, P(X = k) = k^-s / H, and the mean is the sum of k^(1-s) / H.
@@ -276,7 +274,6 @@ func (p parser) zipf(rest string) (shape, error) {
 	}}, nil
 }
 
-// mixMax bounds the parts of a mixture.
 const mixMax = 100
 
 func (p parser) mixture(rest string) (shape, error) {

@@ -9,7 +9,7 @@ import (
 	"pulley/internal/bytesize"
 )
 
-// Unit is what the numbers of a law count.
+// Unit is what a law counts.
 type Unit int
 
 // The units.
@@ -24,12 +24,10 @@ func (u Unit) String() string {
 	return [...]string{"durations", "bytes", "numbers"}[u]
 }
 
-// span is an example of a range.
 func (u Unit) span() string {
 	return [...]string{"1ms..9ms", "1kB..100kB", "1..9"}[u]
 }
 
-// countsMax bounds written counts.
 const countsMax = 1_000_000_000_000_000 // floats represent every whole number up to it
 
 func (u Unit) parse(text string) (int64, error) {

@@ -42,12 +42,11 @@ func writeDiamond(w *writer) (Workflow, error) {
 
 type diamonds struct{ layers, arms int }
 
-// result computes the nodes sequentially.
 func (d diamonds) result(start int64) (json.RawMessage, error) {
 	value := start
 	for layer := int64(1); layer <= int64(d.layers); layer++ {
 		head := mod(value, diamondModulus) + layer
-		tail := head // the gate
+		tail := head
 		for arm := int64(1); arm <= int64(d.arms); arm++ {
 			tail += head*arm + arm
 		}
@@ -83,7 +82,7 @@ func (d diamonds) add(b *graph.Builder, layer int, value string, before []*graph
 			argument("a", "%s * %d", name("head"), arm), argument("b", "%d", arm)).After(head))
 		values = append(values, armName)
 	}
-	// The gate opens with the first arm. It may not read an arm's value, because any arm may be the first.
+	// The gate opens with the first arm. Any arm may be the first, so the gate may not read an arm's value.
 	gate := b.Action(name("gate"), "echo", argument("value", "%s", name("head"))).AfterAny(arms...)
 	tail := b.Action(name("tail"), "sum", argument("values", "[%s]", strings.Join(append(values, name("gate")), ", "))).
 		After(arms...).After(gate)

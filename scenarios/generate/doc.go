@@ -6,5 +6,5 @@
 //
 // Every workflow has one input, start, and its result depends on what a scheduler can get wrong: on every step and its
 // arguments, and on the order and number of each list's elements. Steps are the action step unless another is named, which may
-// be described with its own durations and failures.
+// have its own durations and failures.
 package generate

@@ -7,7 +7,7 @@ import (
 	"pulley/scenarios/generate"
 )
 
-// A test of a scheduler has a workflow of a shape and a size written. The reference interpreter knows what the program gives.
+// A test of a scheduler needs a workflow of a shape and a size. The reference interpreter knows the program's result.
 func ExampleShape_Write() {
 	shape, err := generate.Find("chain")
 	if err != nil {

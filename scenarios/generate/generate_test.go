@@ -33,7 +33,6 @@ func law(t testing.TB, text string) *dist.Law {
 	return l
 }
 
-// named is a shape with values for it.
 type named struct {
 	shape  string
 	values generate.Values
@@ -70,7 +69,6 @@ func all(t testing.TB) []named {
 	}
 }
 
-// right returns the expected result of an instance, and its number of node runs.
 func right(t *testing.T, w generate.Workflow, input string) (*graph.Graph, json.RawMessage, int) {
 	t.Helper()
 	if w.Graph != nil {
@@ -142,7 +140,7 @@ func drive(t *testing.T, g *graph.Graph, input string, seed uint64) (results []s
 	return results, nodes
 }
 
-// TestShapesRun runs every shape, and compares with the reference interpreter or the shape's own result.
+// Every shape is compared with the reference interpreter or the shape's own result.
 func TestShapesRun(t *testing.T) {
 	covered := map[string]bool{}
 	for i, c := range all(t) {
@@ -180,7 +178,6 @@ func TestShapesRun(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameWorkflow checks that only the seed decides.
 func TestSameSeedSameWorkflow(t *testing.T) {
 	s, err := generate.Find("layered")
 	if err != nil {
@@ -206,8 +203,8 @@ func TestSameSeedSameWorkflow(t *testing.T) {
 	}
 }
 
-// TestResultsDependOnEveryStep changes the result of each single step, and checks that the workflow's result changes: a
-// scheduler that loses or confuses a value must be noticed.
+// If the result of any single step changes, the workflow's result must change: a scheduler that loses or confuses a value must
+// be noticed.
 func TestResultsDependOnEveryStep(t *testing.T) {
 	for _, c := range all(t) {
 		s, err := generate.Find(c.shape)
@@ -248,7 +245,6 @@ func TestResultsDependOnEveryStep(t *testing.T) {
 	}
 }
 
-// TestRefusals checks the one-line errors for missing values and exceeded limits.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		shape string

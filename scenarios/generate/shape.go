@@ -28,7 +28,7 @@ type Parameter struct {
 	Name        string
 	Doc         string
 	Kind        Kind
-	Least, Most int    // bounds of a Number, and of a Law's draws, which are clamped
+	Least, Most int    // of a Number, and of a Law's draws, which are clamped
 	Default     string // as text; empty: required
 }
 
@@ -45,8 +45,8 @@ type Workflow struct {
 	Source string // a program
 
 	Graph  *graph.Graph
-	Nodes  int                                        // node runs of actions per instance
-	Result func(start int64) (json.RawMessage, error) // of an instance
+	Nodes  int
+	Result func(start int64) (json.RawMessage, error)
 }
 
 // Shape is a family of workflows.
@@ -111,7 +111,7 @@ type writer struct {
 	limits ir.Limits
 	rand   *rand.Rand
 	text   strings.Builder
-	over   bool // the text is too long
+	over   bool
 }
 
 func (w *writer) defaults() error {
@@ -167,7 +167,6 @@ func (v *Values) set(p Parameter) error {
 	return nil
 }
 
-// with returns a copy of a map with one more entry.
 func with[V any](m map[string]V, name string, value V) map[string]V {
 	out := map[string]V{name: value}
 	for k, v := range m {

@@ -133,7 +133,6 @@ func writeLayered(w *writer) (Workflow, error) {
 	return Workflow{}, nil
 }
 
-// pick chooses the results that a step reads, in order.
 func (w *writer) pick(from []string) []string {
 	var picked []string
 	for _, name := range from {
@@ -147,7 +146,6 @@ func (w *writer) pick(from []string) []string {
 	return picked
 }
 
-// byPlace orders the names of steps by layer and node.
 func byPlace(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)

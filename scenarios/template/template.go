@@ -26,7 +26,7 @@ import (
 // Template is a compiled value with expressions. It is immutable and safe for concurrent use.
 type Template struct {
 	pos   ir.Pos
-	names []string // read by its expressions, sorted
+	names []string
 	eval  func(env Env) (starlark.Value, error)
 }
 
@@ -169,7 +169,6 @@ func Literal(v *yamlfile.Value) (expr.Value, error) {
 	return normal, nil
 }
 
-// scalarOf converts a scalar of yamlfile.Value.Go.
 func scalarOf(plain any) starlark.Value {
 	switch plain := plain.(type) {
 	case bool:
@@ -223,7 +222,6 @@ func (c *compiler) meant(name string) string {
 	return "it may read " + strings.Join(c.known, ", ")
 }
 
-// placed makes an *ir.Error of an evaluation's error.
 func placed(pos ir.Pos, err error) error {
 	var failed *expr.EvalError
 	if errors.As(err, &failed) {

@@ -19,13 +19,12 @@ type cursor struct {
 	path []step
 }
 
-// step is a part of a path: a name, or an index if the name is empty.
+// step of a path is a name, or an index if the name is empty.
 type step struct {
 	name  string
 	index int
 }
 
-// newCursor validates the text.
 func newCursor(file string, data []byte) (*cursor, error) {
 	c := &cursor{file: file, data: data}
 	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) { // some editors write a byte order mark
@@ -48,7 +47,7 @@ func newCursor(file string, data []byte) (*cursor, error) {
 	return c, nil
 }
 
-// anything accepts any JSON value and stores nothing, for a syntax check.
+// anything is for a syntax check.
 type anything struct{}
 
 func (*anything) UnmarshalJSON([]byte) error { return nil }
@@ -64,7 +63,6 @@ func invalidUTF8(data []byte) int {
 	return len(data)
 }
 
-// fail makes an error about the next value.
 func (c *cursor) fail(format string, args ...any) *Error {
 	return c.failAt(c.at, format, args...)
 }
@@ -100,7 +98,6 @@ func (c *cursor) space() {
 	}
 }
 
-// kind names the next value's kind.
 func (c *cursor) kind() string {
 	switch c.data[c.at] {
 	case '{':
@@ -136,7 +133,7 @@ func (c *cursor) object(member func(name string) error) error {
 		}
 		seen[name] = true
 		c.space()
-		c.at++ // the colon
+		c.at++
 		c.space()
 		if c.data[c.at] == 'n' {
 			c.skip()
@@ -175,7 +172,7 @@ func (c *cursor) list(element func(i int) error) error {
 	return nil
 }
 
-// string consumes a non-empty string.
+// string is not empty.
 func (c *cursor) string() (string, error) {
 	if c.data[c.at] != '"' {
 		return "", c.fail("this is %s, and must be a string", c.kind())
@@ -201,7 +198,7 @@ func (c *cursor) label() (string, error) {
 	return "", c.fail("this is %s, and must be a string", c.kind())
 }
 
-// number consumes a finite number.
+// number is finite.
 func (c *cursor) number() (float64, error) {
 	start := c.at
 	if c.kind() != "a number" {
@@ -236,7 +233,7 @@ func (c *cursor) text() string {
 	return s
 }
 
-// skip consumes any value. It counts brackets instead of recursing, since the text may be deep.
+// skip counts brackets instead of recursing, since the text may be deep.
 func (c *cursor) skip() {
 	depth := 0
 	for c.at < len(c.data) {
@@ -266,7 +263,6 @@ func (c *cursor) plain() {
 	}
 }
 
-// separator consumes what separates the parts of lists and objects.
 func (c *cursor) separator() {
 	for c.at < len(c.data) && strings.IndexByte(",: \t\r\n", c.data[c.at]) >= 0 {
 		c.at++

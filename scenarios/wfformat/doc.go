@@ -14,10 +14,10 @@
 //
 // # What is run
 //
-// Graph makes an action node of each task, and a hard edge of each dependency. The action is ActionTask. It waits for the
-// task's run time, times a scale, and returns TaskValue: a number that depends on the task's id and on its parents' values in
-// order. So the values of the last tasks depend on every edge: a scheduler that starts a task too early, drops a parent or
-// confuses their order gives another result than Expected, which is computed without any scheduler.
+// Graph makes an action node of each task, and a hard edge of each dependency. The action, ActionTask, waits for the task's run
+// time, times a scale, and returns TaskValue: a number that depends on the task's id and on its parents' values in order. So
+// the values of the last tasks depend on every edge: a scheduler that starts a task too early, drops a parent or confuses their
+// order gives another result than Expected, which is computed without any scheduler.
 //
 // Generate makes traces of common real shapes from a seed. Parse inverts Write.
 package wfformat

@@ -10,10 +10,10 @@ import (
 
 // Error is a mistake in a trace with its position.
 type Error struct {
-	File string // as given
+	File string
 	Line int    // from 1; zero: no single position
 	Col  int    // from 1, in characters
-	Path string // the JSON path, such as workflow.tasks[3].parents[0]; may be empty
+	Path string // JSON path, such as workflow.tasks[3].parents[0]; may be empty
 	Msg  string // what is wrong, and the remedy
 }
 
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// lineCol returns the position of a byte offset, both from 1, columns in characters.
+// lineCol counts both from 1, columns in characters.
 func lineCol(data []byte, offset int) (line, col int) {
 	offset = min(max(offset, 0), len(data))
 	before := data[:offset]
@@ -41,7 +41,6 @@ func lineCol(data []byte, offset int) (line, col int) {
 	return bytes.Count(before, []byte("\n")) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// shown quotes a file's text for a message, on one line and shortened.
 func shown(text string) string {
 	const most = 60
 	if utf8.RuneCountInString(text) > most {

@@ -6,7 +6,7 @@ import (
 	"pulley/scenarios/wfformat"
 )
 
-// A trace is read, and states what a run of it must return.
+// A trace states what a run of it must return.
 func ExampleParse() {
 	const text = `{"name": "two", "schemaVersion": "1.5", "workflow": {
 		"specification": {"tasks": [

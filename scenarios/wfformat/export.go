@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// unknownTime replaces a missing execution time that the format requires.
+// The format requires an execution time; unknownTime replaces a missing one.
 const unknownTime = "unknown"
 
 // document is the layout of version 1.5, in writing order.
@@ -108,7 +108,7 @@ func Write(w io.Writer, t *Trace) error {
 	return nil
 }
 
-// ids returns the tasks' ids; never nil, since the format requires a list.
+// ids is never nil, since the format requires a list.
 func (t *Trace) ids(tasks []int) []string {
 	ids := make([]string, len(tasks))
 	for i, task := range tasks {

@@ -83,12 +83,11 @@ func shapeNames() string {
 
 type generator struct {
 	rand  *rand.Rand
-	most  int // tasks to make
+	most  int
 	tasks []Task
 	files []File
 }
 
-// left is the number of tasks still to make.
 func (g *generator) left() int { return g.most - len(g.tasks) }
 
 func (g *generator) add(name string, parents ...int) int {
@@ -179,7 +178,7 @@ func (g *generator) pick(n int) []int {
 	if n == 0 {
 		return nil
 	}
-	chosen := make([]bool, min(n, 20)) // of the preceding tasks
+	chosen := make([]bool, min(n, 20))
 	for range 1 + g.rand.IntN(4) {
 		chosen[g.rand.IntN(len(chosen))] = true
 	}

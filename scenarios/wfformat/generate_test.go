@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGenerate checks, for every shape, size and seed, that the count is exact, the trace is valid, and equal arguments give
-// equal traces.
+// For every shape, size and seed, the count must be exact, the trace valid, and equal arguments must give equal traces.
 func TestGenerate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SampledFrom(Shapes()).Draw(t, "shape")
@@ -81,7 +80,7 @@ func TestGenerateRefuses(t *testing.T) {
 	}
 }
 
-// TestGeneratedIsValid checks that the file has what the format's schema requires.
+// The file must have what the format's schema requires.
 func TestGeneratedIsValid(t *testing.T) {
 	trace, err := Generate(Layered, 30, 1)
 	if err != nil {

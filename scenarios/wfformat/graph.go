@@ -15,7 +15,7 @@ type GraphOptions struct {
 	// TimeScale multiplies the run times: 1 waits as long as the tasks ran, 0 not at all. Finite and not negative.
 	TimeScale float64
 
-	// Limits of the graph. Zero Nodes: what the trace needs, whose size was checked when it was read.
+	// Zero Nodes means what the trace needs: its size was checked when it was read.
 	Limits ir.Limits
 }
 
@@ -59,7 +59,6 @@ func (t *Trace) Graph(opts GraphOptions) (*graph.Graph, error) {
 
 func nodeName(task int) string { return "t" + strconv.Itoa(task+1) }
 
-// nodeList is the expression for the list of the tasks' values.
 func nodeList(tasks []int) string {
 	names := make([]string, len(tasks))
 	for i, task := range tasks {

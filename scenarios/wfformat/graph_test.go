@@ -17,8 +17,7 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestTaskValue computes two values by hand. FNV-1a of "a" is 0xaf63dc4c8601ec8c, which leaves
-// 711886180 modulo 2³¹−1.
+// Two values by hand: FNV-1a of "a" is 0xaf63dc4c8601ec8c, which leaves 711886180 modulo 2³¹−1.
 func TestTaskValue(t *testing.T) {
 	const fnv, prime = 0xaf63dc4c8601ec8c, 2147483647
 	leaf := int64(uint64(fnv) % prime)
@@ -63,7 +62,7 @@ func TestParseTask(t *testing.T) {
 	}
 }
 
-// TestExpectedByHand computes a diamond and a separate task: a → b, a → c, b and c → d, and e alone.
+// A diamond and a separate task: a → b, a → c, b and c → d, and e alone.
 func TestExpectedByHand(t *testing.T) {
 	trace := &Trace{Name: "w", Tasks: []Task{
 		{ID: "d", Name: "d", Parents: []int{1, 2}},
@@ -80,7 +79,7 @@ func TestExpectedByHand(t *testing.T) {
 	}
 }
 
-// TestEveryEdgeCounts checks that the result changes when any edge of any trace is removed.
+// The result must change when any edge of any trace is removed.
 func TestEveryEdgeCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SampledFrom(Shapes()).Draw(t, "shape")
@@ -115,7 +114,7 @@ func TestEveryEdgeCounts(t *testing.T) {
 	})
 }
 
-// TestGraphArguments evaluates the nodes' arguments: ids with any character, scaled run times.
+// Ids have any character, and run times are scaled.
 func TestGraphArguments(t *testing.T) {
 	ids := []string{"plain-1.x", "quote\" back\\slash", "new\nline\ttab", "é漢😀\u200b\ufffd", "\x00\x07\x7f", "{}%s\\u0041", "sum"}
 	trace := &Trace{Name: "odd", Tasks: make([]Task, len(ids))}
@@ -190,8 +189,8 @@ func TestGraphRefuses(t *testing.T) {
 	}
 }
 
-// TestGraphLarge checks that the work grows with the number of tasks, not its square, even for a join over all of them, and
-// that a trace may have more tasks than a program may have nodes.
+// The work must grow with the number of tasks, not its square, even for a join over all of them. A trace may have more tasks
+// than a program may have nodes.
 func TestGraphLarge(t *testing.T) {
 	work := func(tasks int) float64 {
 		trace, err := Generate(Scatter, tasks, 1)

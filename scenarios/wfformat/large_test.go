@@ -8,10 +8,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// cost is what reading a trace allocates: bytes and objects per task, and bytes per byte of the file.
+// bytes and pieces are per task, perByte is per byte of the file.
 type cost struct{ bytes, pieces, perByte float64 }
 
-// reading reads a trace with that many tasks.
 func reading(t *testing.T, shape Shape, tasks int) cost {
 	t.Helper()
 	made, err := GenerateWithin(shape, tasks, 1, tasks)
@@ -38,8 +37,8 @@ func reading(t *testing.T, shape Shape, tasks int) cost {
 	return cost{taken / float64(tasks), float64(after.Mallocs-before.Mallocs) / float64(tasks), taken / float64(text.Len())}
 }
 
-// TestLargeTracesCostAsMuchATask checks that the cost per task hardly grows with the trace, and that the total is bounded by a
-// multiple of the file's size. Nothing else in the process may allocate concurrently.
+// The cost per task must hardly grow with the trace, and a multiple of the file's size must bound the total. Nothing else in
+// the process may allocate concurrently.
 func TestLargeTracesCostAsMuchATask(t *testing.T) {
 	for _, shape := range []Shape{Layered, Montage, Scatter} {
 		small, large := reading(t, shape, 2_000), reading(t, shape, depth.Of(20_000, 100_000))

@@ -15,8 +15,8 @@ import (
 type Measured struct {
 	Name        string // of the trace; empty: the graph's
 	Description string
-	Runs        []MeasuredRun // of actions, in any order; at least one
-	Machine     Machine       // on which they ran; omitted without a name
+	Runs        []MeasuredRun // attempts of actions, in any order; at least one
+	Machine     Machine       // omitted without a name
 }
 
 // MeasuredRun is an attempt at a node run of an action. All attempts at a node run become one task, with the sum of their run
@@ -69,10 +69,10 @@ func Export(g *graph.Graph, m Measured) (*Trace, error) {
 type exporter struct {
 	graph       *graph.Graph
 	runs        []measured
-	at          map[graph.Run]int // indices of runs and all
+	at          map[graph.Run]int // of runs and all
 	all         []Task
 	first, last time.Time
-	most        int // dependencies
+	most        int
 
 	rounds  map[place]map[int]bool // seen indices of each loop and spread at a path
 	spreads map[graph.NodeID]graph.NodeID
@@ -80,20 +80,17 @@ type exporter struct {
 	memo    map[graph.Run][]int
 }
 
-// measured is a node run with its attempts.
 type measured struct {
 	run             graph.Run
 	started, finish time.Time
 	worked          time.Duration
 }
 
-// place is one run of a loop or spread.
 type place struct {
 	region graph.RegionID
 	path   graph.Path
 }
 
-// tasks makes a task of each node run, in order of start.
 func (e *exporter) tasks(list []MeasuredRun) error {
 	if len(list) == 0 {
 		return errors.New("no action ran, and a trace has at least one task")
@@ -156,7 +153,6 @@ func (e *exporter) id(run graph.Run) string {
 	return fmt.Sprintf("%s[%s]", name, run.Path)
 }
 
-// see notes the loops and spreads around a node run.
 func (e *exporter) see(run graph.Run) {
 	for level := 1; level <= run.Path.Len(); level++ {
 		at := place{e.owner(e.graph.Nodes[run.Node].Region, level), run.Path.Cut(level - 1)}
@@ -184,7 +180,7 @@ func (e *exporter) owner(region graph.RegionID, level int) graph.RegionID {
 	return 0
 }
 
-// link sets every task's parents. It reports whether they are at most most.
+// link reports whether the parents are at most most.
 func (e *exporter) link() bool {
 	e.memo = map[graph.Run][]int{}
 	e.all = e.all[:len(e.runs)]
@@ -314,7 +310,6 @@ func (e *exporter) indices(owner graph.RegionID, path graph.Path, from *graph.No
 	return []int{last}
 }
 
-// reduced omits parents that other parents depend on.
 func (e *exporter) reduced(parents []int) []int {
 	over := map[int]bool{}
 	for _, p := range parents {

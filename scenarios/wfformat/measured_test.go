@@ -8,8 +8,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// TestExportJoinsWhatHasTooManyDependencies has each of many tasks wait for all of many others: the joining node then becomes a
-// task.
+// Each of many tasks waits for all of many others: the joining node must become a task.
 func TestExportJoinsWhatHasTooManyDependencies(t *testing.T) {
 	g, err := graph.CompileText("p.ir", []byte("fn main(input: [n], output: [y]):\n    x = spread range(n):i -> @first(i=i)\n    y = spread range(n):j -> @second(j=j, x=x)\n    return y\n"), ir.Limits{})
 	if err != nil {

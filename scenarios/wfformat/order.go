@@ -47,7 +47,6 @@ func (t *Trace) checkTask(i int) error {
 	return nil
 }
 
-// secondsProblem describes what is wrong with a time; empty: nothing.
 func secondsProblem(what string, seconds float64) string {
 	switch {
 	case math.IsNaN(seconds) || math.IsInf(seconds, 0):
@@ -132,14 +131,14 @@ func (t *Trace) findCycle(missing []int) []int {
 			}
 		}
 	}
-	// The walk went from child to parent; report the cycle in running order.
+	// The walk went from child to parent; the cycle is reported in running order.
 	for i, j := 0, len(walk)-1; i < j; i, j = i+1, j-1 {
 		walk[i], walk[j] = walk[j], walk[i]
 	}
 	return walk
 }
 
-// cycleMessage names a cycle: all of a short one, both ends of a long one.
+// cycleMessage names all of a short cycle, both ends of a long one.
 func (t *Trace) cycleMessage(cycle []int) string {
 	if len(cycle) == 1 {
 		return fmt.Sprintf("task %s depends on itself; take it out of its own list", shown(t.Tasks[cycle[0]].ID))

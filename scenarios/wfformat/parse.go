@@ -11,8 +11,8 @@ import (
 type raw struct {
 	trace Trace // without its tasks' parents
 
-	hasFlow  bool // there is a workflow
-	hasSpec  bool // there is a workflow.specification
+	hasFlow  bool
+	hasSpec  bool
 	hasTasks bool // the layout's list of tasks exists
 
 	spec, flat []rawTask
@@ -21,11 +21,10 @@ type raw struct {
 	edges      int // counted while reading, so that the limit stops a hostile file early
 }
 
-// rawTask is a task with unresolved references.
 type rawTask struct {
 	task     Task
 	timed    bool // the file has its run time
-	at       int  // byte offset of the object
+	at       int
 	parents  []reference
 	children []reference
 }
@@ -33,10 +32,10 @@ type rawTask struct {
 // reference is the id or name of another task.
 type reference struct {
 	text string
-	at   int // byte offset
+	at   int
 }
 
-// rawTime is a task's run time, which 1.5 stores apart from the task.
+// Version 1.5 stores a task's run time apart from the task.
 type rawTime struct {
 	id         reference
 	timed      bool
@@ -72,10 +71,9 @@ type parser struct {
 	*cursor
 	lim   Limits
 	raw   raw
-	known map[string]string // names of machines
+	known map[string]string
 }
 
-// top reads the file's top-level members.
 func (p *parser) top(name string) (err error) {
 	t := &p.raw.trace
 	switch name {
@@ -161,7 +159,7 @@ func (p *parser) execution(name string) (err error) {
 	return err
 }
 
-// machine reads a machine. Nonsense does not make a trace invalid, since nobody needs it.
+// machine accepts nonsense, since nobody needs it.
 func (p *parser) machine() error {
 	if p.kind() != "an object" {
 		p.skip()
@@ -226,10 +224,9 @@ func (p *parser) machineNames() ([]string, error) {
 	return list, err
 }
 
-// knownMax bounds the interned names.
 const knownMax = 10_000
 
-// tasks reads a list of tasks; flat ones contain run times and files.
+// If flat, tasks contain run times and files.
 func (p *parser) tasks(flat bool) ([]rawTask, error) {
 	p.raw.hasTasks = true
 	var tasks []rawTask
@@ -285,7 +282,6 @@ func (p *parser) task(t *rawTask, name string, flat bool) (err error) {
 	return err
 }
 
-// references reads ids of tasks with their offsets.
 func (p *parser) references() ([]reference, error) {
 	var refs []reference
 	err := p.list(func(int) error {
@@ -324,7 +320,6 @@ func (p *parser) runtime() (float64, error) {
 	return seconds, nil
 }
 
-// time reads one task of an execution.
 func (p *parser) time() error {
 	start := p.at
 	var t rawTime
@@ -411,7 +406,7 @@ func (p *parser) taskFile(t *rawTask) error {
 	return nil
 }
 
-// bytes reads a size. Sizes do not affect a run, so an invalid one counts as unknown.
+// bytes takes an invalid size as unknown: sizes do not affect a run.
 func (p *parser) bytes() (int64, error) {
 	f, err := p.number()
 	if err != nil || f < 0 || f > 1<<60 {
@@ -438,7 +433,6 @@ func (p *parser) isTrace() error {
 	return nil
 }
 
-// nameOf derives an unnamed trace's name from its file.
 func nameOf(file string) string {
 	base := filepath.Base(file)
 	if name := strings.TrimSuffix(base, filepath.Ext(base)); strings.Trim(name, "./") != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// current is a small trace in the layout of version 1.5, with an ignored member of every kind, and tasks that are not in an
-// order in which they can run.
+// current is in the layout of version 1.5, with an ignored member of every kind, and tasks that are not in an order in which
+// they can run.
 const current = `{
   "name": "small", "description": "by hand", "createdAt": "2024-01-01T00:00:00Z",
   "schemaVersion": "1.5", "author": {"name": "x", "list": [1, {"a": [null, "]}"]}, true]},
@@ -68,8 +68,7 @@ func TestParseCurrentLayout(t *testing.T) {
 	}
 }
 
-// TestParseOlderLayouts reads the same workflow in versions 1.0 to 1.4: tasks in the workflow itself, referred to by name, with
-// their files.
+// Versions 1.0 to 1.4 have tasks in the workflow itself, referred to by name, with their files.
 func TestParseOlderLayouts(t *testing.T) {
 	files := `"files": [{"link": "input", "name": "in", "%[1]s": 7}, {"link": "output", "name": "out", "%[1]s": -1}]`
 	cases := map[string]string{
@@ -159,10 +158,9 @@ func TestParseTakesWithWarning(t *testing.T) {
 	}
 }
 
-// long is a name that no message should repeat in full.
+// No message should repeat this name in full.
 var long = strings.Repeat("x", 500)
 
-// refused are texts that are no trace, with their messages.
 var refused = []struct{ name, text, want string }{
 	{"empty", " \n", `t.json: the file is empty; a WfFormat trace is a JSON object`},
 	{"no JSON", "{\n \"a\": oops}", `t.json:2:7: not JSON: invalid character 'o' looking for beginning of value`},
@@ -226,7 +224,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestParseLongCycle checks that the message about a cycle of any length is short.
+// The message about a cycle of any length must be short.
 func TestParseLongCycle(t *testing.T) {
 	const n = 1000
 	var tasks []string

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// resolve converts the file's content to a trace: names to indices, both sides of edges to one, run times to their tasks.
+// resolve converts names to indices, both sides of edges to one, and adds run times to their tasks.
 func (p *parser) resolve() (*Trace, error) {
 	p.path = nil
 	layout, tasks := "workflow.specification.tasks", p.raw.spec
@@ -29,18 +29,16 @@ func (p *parser) resolve() (*Trace, error) {
 
 type resolver struct {
 	*parser
-	layout string // the path of the list of tasks
+	layout string
 	tasks  []rawTask
 	trace  Trace
 
 	byID   map[string]int
-	byName map[string]int // ambiguous for a shared name
+	byName map[string]int
 }
 
-// ambiguous marks a name of several tasks.
 const ambiguous = -1
 
-// wrong makes an error about a place within the task.
 func (r *resolver) wrong(task int, at int, place, format string, args ...any) error {
 	line, col := lineCol(r.data, at)
 	path := fmt.Sprintf("%s[%d]%s", r.layout, task, place)
@@ -92,7 +90,6 @@ func newEdge(parent, child int) edge { return edge(child)<<32 | edge(parent) }
 func (e edge) parent() int           { return int(e & 0xffffffff) }
 func (e edge) child() int            { return int(e >> 32) }
 
-// edges unites parents and children.
 func (r *resolver) edges() error {
 	var up, down []edge
 	for i := range r.tasks {
@@ -156,7 +153,7 @@ func (r *resolver) union(up, down []edge) []edge {
 	return all
 }
 
-// times sets each task's run time, if the layout stores it apart.
+// times sets run times if the layout stores them apart.
 func (r *resolver) times() error {
 	seen := make(map[int]bool, len(r.raw.times))
 	unknown := 0

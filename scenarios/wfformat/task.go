@@ -12,7 +12,7 @@ import (
 // that runs traces registers it: parse the arguments with ParseTask, wait for Wait, return Value.
 const ActionTask = "task"
 
-// valuePrime bounds the values of tasks: a Mersenne prime that every JSON reader holds exactly.
+// valuePrime is a Mersenne prime that every JSON reader holds exactly.
 const valuePrime = 1<<31 - 1
 
 // valueBase is a primitive root modulo valuePrime.
@@ -21,7 +21,7 @@ const valueBase = 48271
 // TaskArgs are a task's arguments.
 type TaskArgs struct {
 	ID      string  `json:"id"`
-	Seconds float64 `json:"seconds"` // the run time times the time scale; zero: no wait
+	Seconds float64 `json:"seconds"` // run time times time scale; zero: no wait
 	Inputs  []int64 `json:"inputs"`  // the parents' values, in trace order
 }
 

@@ -11,42 +11,41 @@ import (
 // Trace is one recorded or generated workflow. Parse, ReadFile and Generate return traces that keep the promises of each field;
 // Check verifies others.
 type Trace struct {
-	File          string // its origin, as given; empty for a generated trace. Not written
+	File          string // origin, as given; empty for a generated trace. Not written
 	Name          string // never empty
 	Description   string // may be empty
 	CreatedAt     string // as in the file; may be empty
 	ExecutedAt    string // as in the file; may be empty
 	SchemaVersion string // as in the file; empty if absent
 
-	// Tasks are in file order, not necessarily an order of execution. There is at least one.
+	// in file order, not necessarily an order of execution; at least one
 	Tasks []Task
 
-	Files []File // what tasks read and write; unique ids
+	Files []File
 
-	Machines []Machine // on which tasks ran
+	Machines []Machine
 
-	// MakespanSeconds is the recorded run's duration; zero if unknown.
+	// of the recorded run; zero if unknown
 	MakespanSeconds float64
 
-	// Warnings describe accepted irregularities, one line each. Not written.
+	// accepted irregularities, one line each; not written
 	Warnings []string
 }
 
-// Task is one task of a trace.
 type Task struct {
 	ID   string // unique, not empty
 	Name string // not empty; several tasks may share it
 
-	// Parents are the tasks that must complete before, as indices of Trace.Tasks, ascending, without duplicates or cycles.
+	// Parents must complete before. They are indices of Trace.Tasks, ascending, without duplicates or cycles.
 	Parents []int
 
 	Inputs  []string // ids of read files; not necessarily in Trace.Files
 	Outputs []string // ids of written files; not necessarily in Trace.Files
 
-	ExecutedAt string   // its start, as in the file; may be empty
+	ExecutedAt string   // start, as in the file; may be empty
 	Machines   []string // names; not necessarily in Trace.Machines
 
-	// RuntimeSeconds is its run time, from zero to RuntimeSecondsMax; zero if unknown.
+	// from zero to RuntimeSecondsMax; zero if unknown
 	RuntimeSeconds float64
 }
 

@@ -13,8 +13,8 @@ import (
 	"pulley/engine/graph"
 )
 
-// traceFiles returns trace files: all those in PULLEY_WFINSTANCES or, if unset, in the folder of recorded traces next to the
-// project. If there are none, it writes generated ones, so that every test runs on every machine.
+// traceFiles are all those in PULLEY_WFINSTANCES or, if unset, in the folder of recorded traces next to the project. If there
+// are none, they are generated, so that every test runs on every machine.
 func traceFiles(t *testing.T) []string {
 	t.Helper()
 	dir := os.Getenv("PULLEY_WFINSTANCES")
@@ -40,7 +40,6 @@ func traceFiles(t *testing.T) []string {
 	return files
 }
 
-// generated makes traces of every shape, from the smallest size on.
 func generated(t *testing.T) []*Trace {
 	t.Helper()
 	var traces []*Trace
@@ -65,11 +64,9 @@ func written(t testing.TB, trace *Trace) []byte {
 	return b.Bytes()
 }
 
-// notWritten are the fields that a file does not contain.
 var notWritten = cmpopts.IgnoreFields(Trace{}, "File", "Warnings", "SchemaVersion")
 
-// TestTraceFiles compares every trace with what a plain JSON reader finds in the file, builds its graph, writes it and reads it
-// again.
+// A plain JSON reader must find the same in the file. The trace is also built as a graph, written and read again.
 func TestTraceFiles(t *testing.T) {
 	for _, path := range traceFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -106,8 +103,7 @@ type plainTask struct {
 	Runtime           float64
 }
 
-// plainTasks reads a file. refer returns what refers to a task: ids in version 1.5, names in earlier versions, where an id is
-// optional.
+// refer returns what refers to a task: ids in version 1.5, names in earlier versions, where an id is optional.
 func plainTasks(t *testing.T, path string) (tasks []plainTask, seconds map[string]float64, refer func(Task) string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -170,8 +166,7 @@ func compareWithFile(t *testing.T, path string, trace *Trace) {
 	}
 }
 
-// compareWithGraph counts a graph's nodes and edges: one node per task, one edge per dependency, and those from the input and
-// to the output.
+// A graph has one node per task, one edge per dependency, and those from the input and to the output.
 func compareWithGraph(t *testing.T, trace *Trace) {
 	t.Helper()
 	g, err := trace.Graph(GraphOptions{TimeScale: 0.001})
@@ -216,7 +211,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse searches for texts that panic, or that are accepted although they are no trace.
+// No text may panic, or be accepted although it is no trace.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(current))
 	f.Add([]byte(tasksOf(`{"id":"a","children":["b"]},{"id":"b","parents":["a","a"],"runtimeInSeconds":1e-3}`)))

@@ -44,8 +44,7 @@ func (r *Repository) Resolve(ctx context.Context, revision string) (string, erro
 // Checkout is a revision in a separate directory.
 type Checkout struct {
 	// Dir corresponds to the directory from which the repository is seen.
-	Dir string
-	// Commit is what was checked out.
+	Dir    string
 	Commit string
 
 	repository *Repository

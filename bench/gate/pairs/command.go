@@ -14,12 +14,12 @@ import (
 
 // Command is a program that is run to its end.
 type Command struct {
-	Dir  string   // working directory; empty: the current one
+	Dir  string   // empty: the current directory
 	Env  []string // added to this process' environment
-	Args []string // the program and its arguments
-	// Accept lists exit statuses besides 0 that are no error.
+	Args []string
+	// exit statuses besides 0 that are no error
 	Accept []int
-	// Timeout bounds the run. Zero: DefaultTimeout.
+	// bounds the run; zero: DefaultTimeout
 	Timeout time.Duration
 }
 
@@ -67,7 +67,6 @@ func (c Command) Run(ctx context.Context) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
-// name is a short form of the command.
 func (c Command) name() string {
 	text := strings.Join(c.Args, " ")
 	if at := strings.LastIndexByte(c.Args[0], '/'); at >= 0 {
@@ -84,7 +83,6 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// limited keeps the first bytes written and drops the rest.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {

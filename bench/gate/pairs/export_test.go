@@ -2,5 +2,4 @@ package pairs
 
 import "time"
 
-// Lets exports lets.
 func (u Until) Lets(now time.Time, done int, took time.Duration) bool { return u.lets(now, done, took) }

@@ -78,7 +78,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestNoPairBeginsThatWouldEndTooLate checks that the first pair is made even if no time is left, and no other.
+// The first pair must be made even if no time is left, and no other.
 func TestNoPairBeginsThatWouldEndTooLate(t *testing.T) {
 	turns := 0
 	err := pairs.Run(t.Context(), 5, 1, pairs.UntilAfter(time.Nanosecond), func(context.Context, pairs.Side, int) error { turns++; return nil })

@@ -9,7 +9,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// afford takes the cost of calls from the budget, if it suffices.
 func (g *generator) afford(calls int) bool {
 	if g.spent+calls*g.rounds > spentMax {
 		return false
@@ -29,7 +28,6 @@ func (g *generator) act() []ir.Stmt {
 	return assign(do, target)
 }
 
-// action writes an action that returns a value of a kind, or fails where that is caught.
 func (g *generator) action(k kind) *ir.Action {
 	if g.n(4) > 1 && (len(g.caught) > 0 || g.fails && g.seldom(3)) {
 		if typ, ok := g.failing(); ok {
@@ -50,12 +48,12 @@ func (g *generator) action(k kind) *ir.Action {
 	return a
 }
 
-// follow gives an action the policy that all its calls have.
+// All calls of an action have one policy.
 func (g *generator) follow(a *ir.Action) {
 	p, known := g.policies[a.Name]
 	if !known {
 		switch {
-		case a.Name == "flaky": // it can fail twice and succeed then
+		case a.Name == "flaky": // it can fail twice and then succeed
 			p.retries = []ir.Retry{{Types: [][]ir.Name{nil, names([]string{"Flaky"}), names([]string{"Other", "Flaky"})}[g.n(3)], Count: 2}}
 		case g.n(8) == 7:
 			p.retries = []ir.Retry{{Types: [][]ir.Name{nil, names([]string{"Boom"}), names([]string{"Other", "Boom"})}[g.n(3)], Count: 1}}
@@ -106,7 +104,6 @@ func (g *generator) succeeding(k kind) *ir.Action {
 	return action("echo", "value", g.expr(k, 2))
 }
 
-// enough writes policies under which an action that fails twice as Flaky succeeds.
 func (g *generator) enough() []ir.Retry {
 	switch g.n(4) {
 	case 1:
@@ -131,7 +128,6 @@ func (g *generator) anyPolicies() []ir.Retry {
 	return []ir.Retry{{Count: 1}}
 }
 
-// failing draws an error type that may be raised here.
 func (g *generator) failing() (string, bool) {
 	var types []string
 	for _, typ := range errorTypes {
@@ -149,7 +145,6 @@ func (g *generator) failing() (string, bool) {
 
 func (g *generator) catches(typ string) bool { return g.caught[typ] || g.caught["Exception"] }
 
-// fail writes an action that fails with a type, always or, as Flaky, for some arguments.
 func (g *generator) fail(k kind, typ string) *ir.Action {
 	if g.python {
 		a := action("fail", "type", `"`+typ+`"`, "message", g.expr(text, 1))
@@ -206,7 +201,6 @@ func (g *generator) call() []ir.Stmt {
 	return assign(c, target)
 }
 
-// callOf calls an existing or new function that returns a kind. Nil means that none may be called here.
 func (g *generator) callOf(k kind) *ir.Call {
 	f := g.existing(k)
 	if f == nil && g.calls < callsMax && g.rounds <= roundsMax {
@@ -312,7 +306,6 @@ func (g *generator) spread() []ir.Stmt {
 	return assign(s, target)
 }
 
-// spreadOver draws what a spread goes over, and the name of an element.
 func (g *generator) spreadOver() (over, item string) {
 	switch g.n(5) {
 	case 1:
@@ -329,7 +322,6 @@ func (g *generator) spreadOver() (over, item string) {
 	return g.elements(numbers), g.target(number)
 }
 
-// parallel runs calls together; its targets unpack the list, or one takes it.
 func (g *generator) parallel() []ir.Stmt {
 	p := &ir.Parallel{}
 	unpacks := g.n(2) == 0

@@ -6,8 +6,8 @@ import (
 	"pulley/engine/ir"
 )
 
-// Count is how often each construct occurs, by name; "try > for" is a for in a try. What is in a function counts as in its call:
-// in a call, a spread or a parallel.
+// Count is how often each construct occurs, by name; "try > for" is a for in a try. What is in a function counts as in its
+// call.
 type Count map[string]int
 
 // Containers lists what can contain a construct, and Contained what each of them can contain. Loops and their contents can
@@ -17,10 +17,9 @@ var (
 	Contained  = []string{
 		"if", "for", "while", "try", "call", "spread", "parallel", "action", "accumulate", "unpack", "sleep", "return",
 	}
-	Leaving = []string{"break", "continue"} // in if, for, while, try and except
+	Leaving = []string{"break", "continue"}
 )
 
-// Constructs lists what occurs alone.
 var Constructs = []string{
 	"fn", "assign", "bare", "pass", "unpack", "accumulate",
 	"if", "elif", "else", "for", "for two names", "for range", "for enumerate", "for dict", "while", "while True",
@@ -30,7 +29,6 @@ var Constructs = []string{
 	"spread", "spread action", "spread call", "spread limit", "parallel", "parallel action", "parallel call", "parallel unpack",
 }
 
-// Census counts the constructs of a program.
 func Census(p *ir.Program) Count {
 	c := &census{count: Count{}, functions: map[string]*ir.Function{}, counted: map[[2]string]bool{}}
 	for _, f := range p.Functions {
@@ -46,7 +44,7 @@ func Census(p *ir.Program) Count {
 type census struct {
 	count     Count
 	functions map[string]*ir.Function
-	counted   map[[2]string]bool // functions, by what they are called in
+	counted   map[[2]string]bool
 }
 
 func (c *census) add(in, what string) {
@@ -170,7 +168,6 @@ func (c *census) assign(in string, s *ir.Assign) {
 	}
 }
 
-// invocation counts what a spread or parallel runs.
 func (c *census) invocation(in string, do ir.Invocation) {
 	switch do := do.(type) {
 	case *ir.Action:

@@ -7,7 +7,7 @@
 //
 // The generator knows which names have a value on every path, and of what kind, so most programs complete. One in five is wild:
 // names may lack a value, expressions may fail, limits may be exceeded and errors may be uncaught. Loops end, since each goes
-// over few elements or counts its rounds, and a budget of action calls bounds a program's cost.
+// over few elements or counts its rounds. A budget of action calls bounds a program's cost.
 //
 // [Python] prints a program as an equivalent workflow in Python, so that CPython computes the result independently.
 // Options.Python makes only programs for which that is possible.

@@ -8,8 +8,8 @@ import (
 	"pulley/engine/ir/programs"
 )
 
-// Programs at random test whatever reads programs: here, that printing a program loses nothing. A property of rapid draws from
-// the same generator, and makes a program that fails smaller.
+// Random programs test whatever reads programs: here, that printing a program loses nothing. A property of rapid draws from the
+// same generator, and makes a program that fails smaller.
 func ExampleGenerator() {
 	drawn, calls := programs.Generator(programs.Options{Tame: true}), 0
 	for seed := range 50 {

@@ -13,10 +13,10 @@ type kind int
 const (
 	number kind = iota
 	text
-	numbers // a list of numbers
-	list    // a list of anything
+	numbers
+	list
 	dict
-	failure // what an except binds
+	failure
 	anything
 	kinds
 )
@@ -33,7 +33,7 @@ var pool = [kinds][]string{
 
 func (g *generator) assigned(name string) { g.have[name], g.maybe[name] = true, true }
 
-// known lists the names with a value here, without counters of loops.
+// known leaves out counters of loops.
 func (g *generator) known() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(g.have)) {
@@ -44,7 +44,7 @@ func (g *generator) known() []string {
 	return out
 }
 
-// variable draws a name of a kind with a value; in wild programs sometimes one that may have none.
+// In wild programs variable sometimes draws a name that may have no value.
 func (g *generator) variable(k kind) (string, bool) {
 	among := g.have
 	if g.wild && g.seldom(20) {
@@ -62,10 +62,8 @@ func (g *generator) variable(k kind) (string, bool) {
 	return g.one(held...), true
 }
 
-// target draws a name to assign to.
 func (g *generator) target(k kind) string { return g.one(pool[k]...) }
 
-// anyKind draws a kind of value, except an error.
 func (g *generator) anyKind() kind {
 	return []kind{number, text, list, numbers, dict, anything}[g.n(6)]
 }
@@ -99,7 +97,7 @@ func (g *generator) expr(k kind, depth int) string {
 	return g.anything(depth)
 }
 
-// wrong writes an expression that fails, or exceeds a limit; empty if none is possible. In Python an except would catch it, and
+// wrong writes an expression that fails, or exceeds a limit; empty: none is possible. In Python an except would catch it, and
 // its kind must be known.
 func (g *generator) wrong(k kind) string {
 	if g.python {
@@ -142,7 +140,6 @@ func (g *generator) number(depth int) string {
 	return strconv.Itoa(g.n(4))
 }
 
-// sized draws a kind that has a length.
 func (g *generator) sized() kind { return []kind{list, numbers, text, dict}[g.n(4)] }
 
 func (g *generator) text(depth int) string {
@@ -153,7 +150,7 @@ func (g *generator) text(depth int) string {
 		return name + g.one(`["type"]`, `["message"]`, `["action"]`)
 	}
 	if depth == 0 {
-		if g.python { // its texts are of characters, ours are of bytes
+		if g.python { // Python's texts are of characters, ours of bytes
 			return g.one(`"x"`, `""`, `"y z"`, `"two\nlines"`)
 		}
 		return g.one(`"x"`, `""`, `"é"`, `"two\nlines"`)
@@ -290,7 +287,7 @@ func (g *generator) equality(depth int) string {
 	return "(" + g.expr(a, depth) + " == " + g.expr(b, depth) + ")"
 }
 
-// errorTest tests the type of an error; in Python, of a caught one.
+// In Python, only a caught error can be tested.
 func (g *generator) errorTest(depth int) string {
 	if !g.python {
 		return "isexception(" + g.expr(failureOr(g), depth) + `, "` + g.one(errorTypes...) + `")`
@@ -301,7 +298,6 @@ func (g *generator) errorTest(depth int) string {
 	return "(" + g.expr(text, depth) + " == " + g.expr(text, depth) + ")"
 }
 
-// failureOr is the kind of an error if one is bound.
 func failureOr(g *generator) kind {
 	if g.have["e"] {
 		return failure

@@ -43,58 +43,55 @@ func Generator(opts Options) *rapid.Generator[Program] {
 	})
 }
 
-// generator is a program in progress. It holds what is known at the current place.
+// generator is a program in progress, with what is known at the current place.
 type generator struct {
 	t      *rapid.T
-	fails  bool // expressions may fail, and errors may be uncaught
-	wild   bool // moreover, names may lack a value, and limits be exceeded
-	python bool // only what Python has
+	fails  bool
+	wild   bool // names may lack a value, too, and limits be exceeded
+	python bool
 
-	policies map[string]policy // of the called actions; in Python, each action has one
+	policies map[string]policy // by called action; in Python, each action has one
 
 	have  map[string]bool // names of this function with a value on every path to here
 	maybe map[string]bool // names of this function with a value on some path
 	dead  bool            // unreachable
 
-	result kind            // of this function
-	loops  int             // around this place in this function
-	depth  int             // of blocks in this function
-	calls  int             // of functions around this one
-	below  int             // depth of this function's calls
-	rounds int             // how often this place runs at most
-	spent  int             // action calls of the program at most, so far
-	caught map[string]bool // error types caught around this place; Exception stands for all
+	result kind
+	loops  int
+	depth  int
+	calls  int
+	below  int
+	rounds int             // bound on how often this place runs
+	spent  int             // bound on the program's action calls so far
+	caught map[string]bool // error types caught here; Exception stands for all
 	raised map[string]bool // error types that leave this function
 
-	counters  int // of while loops
+	counters  int // while loops
 	functions []*function
 }
 
-// function is a complete one, which may be called.
 type function struct {
 	*ir.Function
 	result kind
-	cost   int // action calls of one call at most
-	depth  int // of calls below it
+	cost   int // bound on the action calls of one call
+	depth  int
 	raised map[string]bool
 }
 
-// policy is what follows the call of an action.
 type policy struct {
 	retries []ir.Retry
 	timeout time.Duration
 }
 
-// Bounds of a program.
 const (
-	mainMax    = 8   // statements of each half of main
-	blockMax   = 4   // of any other block
-	depthMax   = 3   // of blocks in a function
-	callsMax   = 2   // of functions below main
-	roundsMax  = 36  // of one place
+	mainMax    = 8 // statements in each half of main
+	blockMax   = 4
+	depthMax   = 3
+	callsMax   = 2
+	roundsMax  = 36
 	spentMax   = 120 // action calls
-	sliceMax   = 3   // elements of a list that a loop goes over
-	literalMax = 3   // elements of a list display
+	sliceMax   = 3
+	literalMax = 3
 )
 
 func (g *generator) n(k int) int { return rapid.IntRange(0, k-1).Draw(g.t, "n") }
@@ -115,7 +112,7 @@ func several[V any](g *generator, least, most int, one func() V) []V {
 	}), least, most).Draw(outer, "several")
 }
 
-// program writes main. Functions are written where they are first called.
+// Functions are written where they are first called.
 func (g *generator) program() Program {
 	g.rounds, g.caught, g.raised = 1, map[string]bool{}, map[string]bool{}
 	g.have, g.maybe = map[string]bool{}, map[string]bool{}

@@ -28,8 +28,8 @@ func compiled(t interface {
 	}
 }
 
-// TestTheWholeLanguage checks that the programs of a soak contain every construct, and every construct within every other. Before
-// each change it stops as soon as it has seen all, with a seed for which that is soon.
+// The programs of a soak must contain every construct, and every construct within every other. Before each change the test
+// stops as soon as it has seen all, with a seed for which that is soon.
 func TestTheWholeLanguage(t *testing.T) {
 	const first, most = 5_001, 2_000
 	want := slices.Clone(programs.Constructs)
@@ -68,8 +68,7 @@ func TestTheWholeLanguage(t *testing.T) {
 	}
 }
 
-// TestEveryProgramIsValid checks that every draw, also by a shrinker, parses and compiles, and that equal draws give equal
-// programs.
+// Every draw, also by a shrinker, must parse and compile, and equal draws must give equal programs.
 func TestEveryProgramIsValid(t *testing.T) {
 	depth.Checks(t, 50, 2000)
 	for _, opts := range []programs.Options{{}, {Tame: true}, {Python: true}} {
@@ -84,7 +83,7 @@ func TestEveryProgramIsValid(t *testing.T) {
 	}
 }
 
-// TestPython checks that every program with Options.Python is printed, and that these programs use all that Python allows.
+// Every program with Options.Python must be printed, and these programs must use all that Python allows.
 func TestPython(t *testing.T) {
 	total := programs.Count{}
 	all := programs.Generator(programs.Options{Python: true})
@@ -113,7 +112,6 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// TestUnprintable checks that constructs without a Python equivalent are refused.
 func TestUnprintable(t *testing.T) {
 	for _, c := range [][2]string{
 		{`s = "é"[:1]`, "a text that is not ASCII"},
@@ -143,7 +141,6 @@ func TestUnprintable(t *testing.T) {
 	}
 }
 
-// TestPythonText checks the text of one program.
 func TestPythonText(t *testing.T) {
 	const source = `fn f0(input: [a], output: [ns]):
     ns = range(a)

@@ -9,7 +9,7 @@ import (
 	"pulley/engine/ir"
 )
 
-// Unprintable names the construct that cannot be printed as Python: Python lacks it, or means something else by it.
+// Unprintable names the construct that cannot be printed: Python lacks it, or means something else by it.
 type Unprintable struct {
 	Pos       ir.Pos
 	Construct string // in the same words for all of its kind
@@ -19,12 +19,12 @@ func (e *Unprintable) Error() string {
 	return fmt.Sprintf("%s: this is not printed as Python: %s", e.Pos, e.Construct)
 }
 
-// Python prints a program as a file with a workflow in Python, whose INPUTS has the program's input. CPython, running it without
-// any engine, computes the program's result. The file imports the errors and the actions from a module language. The error is an
-// *Unprintable, or that of a program that does not parse.
+// Python prints a program as a file with a workflow in Python, whose INPUTS has the program's input. CPython, running it
+// without any engine, computes the program's result. The file imports the errors and the actions from a module language. The
+// error is an *Unprintable, or that of a program that does not parse.
 //
-// The hints are those of the generator's names, so only its programs are printed correctly. The limit of a spread is left out: no
-// result shows it.
+// The hints are those of the generator's names, so only its programs are printed correctly. The limit of a spread is left out:
+// no result shows it.
 func Python(p Program) (string, error) {
 	prog, err := ir.Parse("case.ir", []byte(p.Source), ir.Limits{})
 	if err != nil {
@@ -54,7 +54,6 @@ func Python(p Program) (string, error) {
 	return out.String(), nil
 }
 
-// pythonActions are the functions that stand for actions.
 var pythonActions = map[string]struct{ function, parameters, result string }{
 	"add":    {"add", "a: Any, b: Any", "Any"},
 	"double": {"double", "value: Any", "Any"},
@@ -104,11 +103,11 @@ type pythonWriter struct {
 	out     strings.Builder
 	level   int
 	actions map[string]*ir.Action // the first call of each
-	called  []string              // their names
-	tried   map[string]bool       // functions called where errors are caught
-	main    bool                  // run is being written
-	tries   int                   // around this place, also in callers
-	err     *Unprintable          // the first
+	called  []string
+	tried   map[string]bool // functions called where errors are caught
+	main    bool            // run is being written
+	tries   int
+	err     *Unprintable
 }
 
 // survey collects the functions that statements call, directly or not, where errors are caught.
@@ -149,7 +148,6 @@ func (w *pythonWriter) survey(body []ir.Stmt, tried bool) {
 	}
 }
 
-// refuse records what cannot be printed.
 func (w *pythonWriter) refuse(pos ir.Pos, construct string) {
 	if w.err == nil {
 		w.err = &Unprintable{pos, construct}
@@ -296,7 +294,7 @@ func (w *pythonWriter) try(s *ir.Try) {
 	}
 }
 
-// errorAsValue has no counterpart in Python, where only type and text of an error are available.
+// Python has only the type and text of an error.
 const errorAsValue = "an error as a value"
 
 func (w *pythonWriter) assign(s *ir.Assign) {
@@ -369,7 +367,6 @@ func (w *pythonWriter) rhs(s *ir.Assign) string {
 	return ""
 }
 
-// call writes the call of an action or a function, without await.
 func (w *pythonWriter) call(do ir.Invocation) string {
 	var function string
 	var args []ir.Arg

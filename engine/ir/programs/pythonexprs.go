@@ -16,13 +16,12 @@ func (w *pythonWriter) expr(e *ir.Expr) string {
 	return x.write(x.parse(e))
 }
 
-// series writes what is iterated once.
 func (w *pythonWriter) series(e *ir.Expr) string {
 	x := &pythonExpr{w, e.Pos}
 	return x.series(x.parse(e))
 }
 
-// elements returns the number of elements of a list display; -1 for any other expression.
+// elements is -1 for what is not a list display.
 func (w *pythonWriter) elements(e *ir.Expr) int {
 	x := &pythonExpr{w, e.Pos}
 	if list, ok := x.parse(e).(*syntax.ListExpr); ok {
@@ -53,7 +52,6 @@ func (w *pythonWriter) added(name string, e *ir.Expr) string {
 	return x.write(sum.Y)
 }
 
-// pythonExpr writes one expression.
 type pythonExpr struct {
 	*pythonWriter
 	pos ir.Pos
@@ -73,7 +71,7 @@ func (x *pythonExpr) fail(construct string) string {
 	return ""
 }
 
-// write writes an expression. Brackets are nodes of the tree, and Python's precedence is the same.
+// Brackets are nodes of the tree, and Python's precedence is the same.
 func (x *pythonExpr) write(e syntax.Expr) string {
 	switch e := e.(type) {
 	case *syntax.Ident:
@@ -120,7 +118,7 @@ func (x *pythonExpr) all(list []syntax.Expr) []string {
 	return texts
 }
 
-// inTry is what Python's try catches and the language's does not.
+// Python's try catches these failures, and the language's does not.
 const inTry = "an expression that may fail where errors are caught"
 
 func (x *pythonExpr) binary(e *syntax.BinaryExpr) string {
@@ -206,14 +204,13 @@ func (x *pythonExpr) comprehension(e *syntax.Comprehension) string {
 	return "[" + text + "]"
 }
 
-// lazy are the functions and methods that return a list in the language, and an iterable in Python; list(...) of the copied ones
-// gives that list, of the others it gives tuples.
+// lazy functions and methods return a list in the language, and an iterable in Python. list(...) of the copied ones gives that
+// list, of the others it gives tuples.
 var (
 	lazy   = []string{"range", "reversed", "enumerate", "zip", "keys", "values", "items"}
 	copied = []string{"range", "reversed", "keys", "values"}
 )
 
-// called returns the name of the function or method that an expression calls, if it is a call.
 func called(e syntax.Expr) string {
 	c, ok := e.(*syntax.CallExpr)
 	if !ok {
@@ -228,7 +225,6 @@ func called(e syntax.Expr) string {
 	return ""
 }
 
-// series writes an expression that is iterated, not kept.
 func (x *pythonExpr) series(e syntax.Expr) string {
 	if c, ok := e.(*syntax.CallExpr); ok && slices.Contains(lazy, called(e)) {
 		return x.plainCall(c)
@@ -249,7 +245,6 @@ func (x *pythonExpr) call(e *syntax.CallExpr) string {
 	return x.plainCall(e)
 }
 
-// plainCall writes a call unchanged.
 func (x *pythonExpr) plainCall(e *syntax.CallExpr) string {
 	var args []string
 	for _, arg := range e.Args {
@@ -275,7 +270,6 @@ func (x *pythonExpr) plainCall(e *syntax.CallExpr) string {
 	return x.fail("a call of a value")
 }
 
-// isException writes a comparison of an error's type.
 func (x *pythonExpr) isException(e *syntax.CallExpr) string {
 	if len(e.Args) == 2 {
 		name, _ := e.Args[0].(*syntax.Ident)

@@ -9,8 +9,8 @@ import (
 )
 
 type statement struct {
-	weight int  // how often it is drawn
-	nests  bool // it has blocks of its own
+	weight int
+	nests  bool
 	write  func(*generator) []ir.Stmt
 }
 
@@ -43,7 +43,6 @@ func (g *generator) block(most int) []ir.Stmt {
 	return body
 }
 
-// stmt draws one statement, or a few that belong together.
 func (g *generator) stmt() []ir.Stmt {
 	all := statements()
 	if g.depth > depthMax || g.rounds > roundsMax {
@@ -98,7 +97,7 @@ func (g *generator) accumulate() []ir.Stmt {
 	return assign(expression(value), xs)
 }
 
-// unpack assigns several names at once, sometimes from a list of another length.
+// unpack sometimes takes a list of another length.
 func (g *generator) unpack() []ir.Stmt {
 	value := "[" + g.expr(number, 1) + ", " + g.expr(text, 1) + "]"
 	if g.wild && g.seldom(6) {
@@ -110,7 +109,6 @@ func (g *generator) unpack() []ir.Stmt {
 	return assign(expression(value), a, s)
 }
 
-// sleep waits for almost no time.
 func (g *generator) sleep() []ir.Stmt {
 	seconds := g.one("0", "0.001", "0.002")
 	switch {
@@ -153,7 +151,7 @@ func (g *generator) exit() []ir.Stmt {
 	return []ir.Stmt{&ir.If{Arms: []ir.Arm{{Cond: expression(cond), Body: []ir.Stmt{how}}}}}
 }
 
-// leave returns from the function with a value of its kind; from main with one or several.
+// leave returns a value of the function's kind; from main one or several.
 func (g *generator) leave() ir.Stmt {
 	values := []*ir.Expr{expression(g.expr(g.result, 1))}
 	if g.calls == 0 {
@@ -210,8 +208,8 @@ func (g *generator) branch() []ir.Stmt {
 	return []ir.Stmt{s}
 }
 
-// loop writes a body that runs up to times times, after which nothing more is known than before. The names are assigned in every
-// round.
+// loop writes a body that runs up to times times, after which nothing more is known than before. The names are assigned in
+// every round.
 func (g *generator) loop(times int, names ...string) []ir.Stmt {
 	before, rounds := g.here(), g.rounds
 	for _, name := range names {
@@ -280,7 +278,6 @@ func (g *generator) whileLoop() []ir.Stmt {
 
 var errorTypes = []string{"Boom", "Flaky", "Other"}
 
-// expressionError is the type that a function raises for a failing expression.
 const expressionError = "ExpressionError"
 
 func (g *generator) try() []ir.Stmt {
@@ -306,7 +303,7 @@ func (g *generator) try() []ir.Stmt {
 	}
 	before := g.here()
 	s.Body = g.block(blockMax)
-	if g.n(2) == 1 && !g.dead { // something that may fail
+	if g.n(2) == 1 && !g.dead {
 		s.Body = append(s.Body, []func() []ir.Stmt{g.act, g.parallel, g.spread}[g.n(3)]()...)
 	}
 	g.caught = outer
@@ -322,7 +319,6 @@ func (g *generator) try() []ir.Stmt {
 
 func isException(n ir.Name) bool { return n.Text == "Exception" }
 
-// handled draws the types of an except.
 func (g *generator) handled() []ir.Name {
 	switch g.n(6) {
 	case 1, 2:
@@ -335,7 +331,6 @@ func (g *generator) handled() []ir.Name {
 	return nil
 }
 
-// handler writes what an except binds, and its body.
 func (g *generator) handler(h *ir.Handler) {
 	switch way := g.n(4); {
 	case way == 1, way == 2, way == 3 && g.python: // an exception is no value

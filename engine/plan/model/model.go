@@ -1,5 +1,5 @@
-// Package model applies plans in the plainest way: maps, without queues, undo or speed. Simulators and tests compare designs with
-// it. It shares only the core with them, so that no mistake is made twice in the same way.
+// Package model applies plans in the plainest way: maps, without queues, undo or speed. Simulators and tests compare designs
+// with it. It shares only the core with them, so that no mistake is made twice in the same way.
 package model
 
 import (
@@ -26,7 +26,7 @@ type Instance[R any] struct {
 	Counters map[graph.Run]Counter
 	Runs     map[graph.Run]R    // enqueued, and neither done nor cancelled
 	Ever     map[graph.Run]bool // enqueued at any time (I1)
-	Clears   []plan.Clear       // of the applied plans, until Clear
+	Clears   []plan.Clear       // applied, until Clear
 
 	Watch[R]
 }
@@ -144,7 +144,7 @@ func (m *Instance[R]) Enters(run graph.Run) {
 	m.Ever[run] = true
 }
 
-// arrive counts an arrival, and returns the events that follow.
+// arrive returns the events that follow.
 func (m *Instance[R]) arrive(a plan.Arrival) []plan.Event {
 	c, known := m.Counters[a.Run]
 	if !known {

@@ -24,7 +24,7 @@ const (
 	argsVariable    = "PULLEY_ARGS"
 )
 
-// variableBytes is Cloud Run's limit for the value of a variable.
+// variableBytes is Cloud Run's limit for a variable's value.
 const variableBytes = 32 << 10
 
 // cloudRun is version 2 of the Cloud Run jobs API.
@@ -40,7 +40,6 @@ type cloudRun struct {
 	cancelOnStart func(id string) // in the background
 }
 
-// runVariable is an environment variable whose value is a template.
 type runVariable struct {
 	name  string
 	value template
@@ -76,7 +75,6 @@ func newCloudRun(c *client, job Job, e *executions) (*cloudRun, error) {
 	return d, nil
 }
 
-// The used parts of the API's messages.
 type (
 	runRequest struct {
 		Overrides runOverrides `json:"overrides"`
@@ -132,7 +130,7 @@ type (
 	}
 )
 
-// key returns the key of the attempt that started an execution; empty: we did not.
+// key is that of the attempt which started an execution; empty: another program did.
 func (e *execution) key() string {
 	for _, c := range e.Template.Containers {
 		for _, v := range c.Env {
@@ -251,8 +249,8 @@ func resourceURL(server, name string) string {
 	return server + "/v2/" + strings.Join(parts, "/")
 }
 
-// start looks for the execution before each request to start one, because the API has no idempotency key. While a request's
-// outcome is unclear, it continues to look for VisibilityDelay.
+// start looks for the execution before each request to start one: the API has no idempotency key. While a request's outcome is
+// unclear, it continues to look for VisibilityDelay.
 func (d *cloudRun) start(ctx context.Context, s *start) (status, error) {
 	s.open = true
 	b := backoff{config: d.client.config}
@@ -345,7 +343,7 @@ func (d *cloudRun) poll(ctx context.Context, id string) (status, error) {
 	return s, nil
 }
 
-// cancel cancels an execution. For an operation it first waits for the execution's name.
+// For an operation, cancel first waits for the execution's name.
 func (d *cloudRun) cancel(ctx context.Context, id string) error {
 	for !strings.Contains(id, "/executions/") {
 		seen, err := d.poll(ctx, id)
@@ -353,7 +351,7 @@ func (d *cloudRun) cancel(ctx context.Context, id string) error {
 		case err != nil:
 			return err
 		case seen.state != active && seen.id == id:
-			return nil // none was created
+			return nil
 		case seen.id != id:
 			id = seen.id
 			continue
@@ -369,7 +367,6 @@ func (d *cloudRun) cancel(ctx context.Context, id string) error {
 	return err
 }
 
-// finish fetches the job's result, if its address is known.
 func (d *cloudRun) finish(ctx context.Context, s start, ended status) (any, error) {
 	if s.resultURL == "" || ended.state == lost || ended.state == cancelled {
 		if ended.failure != nil {

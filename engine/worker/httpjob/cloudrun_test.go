@@ -15,7 +15,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestOverrides checks which arguments a job receives.
 func TestOverrides(t *testing.T) {
 	t.Parallel()
 	var got jobserver.Start
@@ -60,7 +59,6 @@ func TestOverrides(t *testing.T) {
 	})
 }
 
-// TestResultsWithoutURL checks results that the API reports.
 func TestResultsWithoutURL(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{}, nil, func(b *bench) {
@@ -73,7 +71,6 @@ func TestResultsWithoutURL(t *testing.T) {
 	})
 }
 
-// TestStatus reads executions as the API may show them.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	completed := func(state, reason string) string {
@@ -114,7 +111,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestOperations has the operation of a start fail, or not know its execution for some time.
+// The operation of a start fails, or does not know its execution for some time.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	const op = `"name": "projects/p/locations/l/operations/o"`
@@ -146,7 +143,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestListingsAreShared starts many jobs among many others, and checks that only the newest are listed repeatedly.
+// Many jobs start among many others; only the newest may be listed repeatedly.
 func TestListingsAreShared(t *testing.T) {
 	t.Parallel()
 	many := depth.Of(300, 1000)
@@ -160,7 +157,7 @@ func TestListingsAreShared(t *testing.T) {
 			all.Wait()
 		}
 		run()
-		time.Sleep(10 * time.Minute) // virtual
+		time.Sleep(10 * time.Minute)
 		before := b.server.Requests()
 		run()
 		b.startedOnce(2 * many)
@@ -171,7 +168,7 @@ func TestListingsAreShared(t *testing.T) {
 	})
 }
 
-// TestUnevenListing lists executions long after younger ones, and loses answers.
+// Executions are listed long after younger ones, and answers are lost.
 func TestUnevenListing(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{
@@ -182,7 +179,7 @@ func TestUnevenListing(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range jobs {
 			all.Go(func() {
-				time.Sleep(time.Duration(i) * 12 * time.Second / time.Duration(jobs)) // virtual
+				time.Sleep(time.Duration(i) * 12 * time.Second / time.Duration(jobs))
 				b.wants(newCall(`{"a":1}`), f, `{"a":1}`)
 			})
 		}
@@ -191,7 +188,7 @@ func TestUnevenListing(t *testing.T) {
 	})
 }
 
-// TestLongPages has executions so large that a page of a hundred exceeds the limit of an answer.
+// Executions are so large that a page of a hundred exceeds the limit of an answer.
 func TestLongPages(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{}, func(c *Config) { c.BodyBytes = 150_000 }, func(b *bench) {
@@ -204,7 +201,7 @@ func TestLongPages(t *testing.T) {
 	})
 }
 
-// TestTwoExecutions has two engines start an attempt at once, which a lease should prevent: the older execution counts.
+// Two engines start an attempt at once, which a lease should prevent: the older execution counts.
 func TestTwoExecutions(t *testing.T) {
 	t.Parallel()
 	virtual(t, CloudRun, jobserver.Config{ListLag: 5 * second, Behave: func(s jobserver.Start) jobserver.Behaviour {

@@ -18,7 +18,7 @@ const (
 	TypeJobLost      = "JobLost"      // the server does not know a started job any more
 	TypeHTTP         = "HTTPError"    // the server refused a request with a permanent status
 	TypeUnavailable  = "Unavailable"  // the server could not be reached, or could not answer, for longer than Config.GraceTime
-	TypeToken        = "TokenError"   // no token was available
+	TypeToken        = "TokenError"
 )
 
 // Dialect is a server's API.
@@ -26,8 +26,8 @@ type Dialect string
 
 // The dialects.
 const (
-	Plain    Dialect = "plain"    // described in docs/http-jobs.md
-	CloudRun Dialect = "cloudrun" // version 2 of the Cloud Run jobs API
+	Plain    Dialect = "plain" // described in docs/http-jobs.md
+	CloudRun Dialect = "cloudrun"
 )
 
 // CloudRunURL is the address of Google's API.
@@ -41,10 +41,10 @@ type Config struct {
 	// empty means CloudRunURL. It has no user, query or fragment.
 	URL string
 
-	// Token authorizes requests. Nil: no token.
+	// authorizes requests; nil: no token
 	Token TokenSource
 
-	// Transport sends requests. Nil: a new transport with as many connections as Requests.
+	// nil: a new transport with as many connections as Requests
 	Transport http.RoundTripper
 
 	Poll           time.Duration // interval of polling a job, ± a quarter. Zero: 2 s. From 1 ms to 1 h
@@ -54,7 +54,7 @@ type Config struct {
 	RetryAfterMax  time.Duration // bound on a server's Retry-After. Zero: 5 min. From 1 ms to 24 h
 	GraceTime      time.Duration // how long successive requests, and getting a token, may fail before the attempt does. Zero: 5 min. From 1 ms to 24 h
 
-	// VisibilityDelay is how long the server may take to show what it has started: a new job may be unknown for so long, and a
+	// VisibilityDelay is how long the server may take to show what it has started. A new job may be unknown for so long, and a
 	// start with a lost answer is repeated only after its job was not found for so long. Zero: 10 s. From 1 ms to 1 h
 	VisibilityDelay time.Duration
 
@@ -95,7 +95,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports every field out of bounds, after defaults were set.
 func (c Config) validate() error {
 	var errs []error
 	if c.Dialect != Plain && c.Dialect != CloudRun {
@@ -128,7 +127,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// checkURL rejects invalid addresses. It never repeats possible secrets.
+// checkURL never repeats possible secrets.
 func checkURL(text string) error {
 	if text == "" {
 		return errors.New("the URL is empty; name the server")
@@ -158,8 +157,8 @@ type Job struct {
 	// node's timeout.
 	Limit time.Duration
 
-	// AtOnce bounds this action's attempts with a job; zero means AtOnceDefault. Further ones wait, during which the node's
-	// timeout runs.
+	// AtOnce bounds this action's attempts with a job; zero: AtOnceDefault. Further ones wait, during which the node's timeout
+	// runs.
 	AtOnce int
 
 	Overrides Overrides // for CloudRun only

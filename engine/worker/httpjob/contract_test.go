@@ -14,8 +14,7 @@ import (
 	"pulley/engine/worker/workertest"
 )
 
-// TestContract runs the contract of all executors on plain jobs. Jobs of Cloud Run take no arguments as large as the
-// contract's.
+// The jobs are plain: those of Cloud Run take no arguments as large as the contract's.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	jobs := map[workertest.Behaviour]jobserver.Behaviour{
@@ -42,7 +41,7 @@ func TestContract(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // before the server's
+	t.Cleanup(func() {
 		if err := j.Close(context.Background()); err != nil {
 			t.Error(err)
 		}

@@ -19,33 +19,29 @@ const (
 	lost // the server deleted it
 )
 
-// status is the server's view of a job.
 type status struct {
-	id         string // for the dialect
+	id         string
 	state      state
 	result     json.RawMessage // if succeeded; nil: none
-	failure    *worker.Error   // otherwise
-	retryAfter time.Duration   // zero: not given
+	failure    *worker.Error
+	retryAfter time.Duration // zero: not given
 }
 
 // dialect implements an API. Errors are those of client.repeat.
 type dialect interface {
-	// prepare makes the request that starts an attempt's job.
 	prepare(call worker.Call, key string) (start, error)
 	// start starts a job, or returns the one started before with the same key. With an error, s.open is set if the job may have
 	// been started; find resolves that.
 	start(ctx context.Context, s *start) (status, error)
 	// find looks for the job with a key. Without one, its id is empty.
 	find(ctx context.Context, key string) (status, error)
-	// poll asks for a job's status.
 	poll(ctx context.Context, id string) (status, error)
-	// cancel asks the server to end a job. It succeeds if the job has already ended.
+	// cancel succeeds if the job has already ended.
 	cancel(ctx context.Context, id string) error
-	// finish returns the result of an attempt whose job has ended.
+	// finish is for an attempt whose job has ended.
 	finish(ctx context.Context, s start, ended status) (any, error)
 }
 
-// start is the request for a job.
 type start struct {
 	key       string
 	request   request
@@ -53,12 +49,10 @@ type start struct {
 	open      bool   // this or an earlier delivery may have started the job
 }
 
-// badAnswer is the error of an answer that violates the dialect.
 func badAnswer(r request, format string, args ...any) error {
 	return &worker.Error{Type: worker.TypeResult, Message: fmt.Sprintf("%v: the answer is not as the API says: ", r) + fmt.Sprintf(format, args...)}
 }
 
-// outcome is a job's result or error.
 type outcome struct {
 	Result json.RawMessage `json:"result"`
 	Error  *outcomeError   `json:"error"`
@@ -69,7 +63,7 @@ type outcomeError struct {
 	Message string `json:"message"`
 }
 
-// failure converts an error; instead replaces a missing type.
+// failure replaces a missing type by instead.
 func (e *outcomeError) failure(instead string) *worker.Error {
 	failure := &worker.Error{Type: instead, Message: "the job says no more"}
 	if e != nil {

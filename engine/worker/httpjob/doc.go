@@ -48,9 +48,9 @@
 //	no token is available                            TokenError; for Config.GraceTime, if there was one before
 //
 // Jobs are cancelled in the background, once, and within Config.CancelTimeout: the request is lost if the server is down, or if
-// the engine dies first. An engine notices that another one cancelled an instance when it next renews the lease, within a third
-// of the lease; if it cannot reach the store by then, the lease is lost, and the job continues to its own end. A job should
-// therefore have its own time limit.
+// the engine dies first. When another engine cancels an instance, this one notices at the next renewal, within a third of the
+// lease. If it cannot reach the store by then, the lease is lost, and the job continues to its own end. A job should therefore
+// have its own time limit.
 //
 // A plain job's status has its result or failure. A Cloud Run job has only an exit status: without Overrides.ResultURL the
 // result is an object of the execution's name, its counts succeeded, failed and cancelled, and its log_uri. With it, the job

@@ -17,12 +17,12 @@ import (
 
 const (
 	pageSizeMax = 100
-	pagesMax    = 1000 // per listing
+	pagesMax    = 1000
 )
 
-// executions finds the executions of one Cloud Run job by their keys. A search joins a listing that begins after it; many
-// searches share one, so that the server lists pages one at a time, whatever the number of attempts. Newest come first, and a
-// listing ends where the previous one began.
+// executions finds the executions of one Cloud Run job by their keys. Many searches share a listing that begins after them, so
+// that the server lists pages one at a time, whatever the number of attempts. Newest come first, and a listing ends where the
+// previous one began.
 type executions struct {
 	client *client
 	url    string
@@ -30,13 +30,13 @@ type executions struct {
 
 	mu      sync.Mutex
 	running bool
-	next    *listing // begins when the running one has ended; nil: nobody waits
+	next    *listing // begins when the running one has ended; nil: no search waits
 
-	// The results of listings, used only by the running one.
-	known  map[string]found // by name
+	// Results of listings, used only by the running one.
+	known  map[string]found
 	byKey  map[string][]string
 	newest time.Time // creation time, when the last listing ended
-	page   int       // executions per page
+	page   int
 }
 
 type found struct {
@@ -44,7 +44,6 @@ type found struct {
 	created time.Time
 }
 
-// listing is one listing, shared by those that wait for it.
 type listing struct {
 	done  chan struct{}
 	byKey map[string][]string // names, oldest first, of the awaited keys
@@ -87,7 +86,7 @@ func (e *executions) join(key string) *listing {
 	return l
 }
 
-// run lists until nobody waits.
+// run lists until no search waits.
 func (e *executions) run() {
 	for {
 		e.mu.Lock()
@@ -116,10 +115,8 @@ func isTooLong(err error) bool {
 	return errors.As(err, &typed) && typed.Type == worker.TypeLimit
 }
 
-// margin is the overlap of a listing with the previous one, for executions that appear late.
 func (e *executions) margin() time.Duration { return max(e.client.config.VisibilityDelay, time.Minute) }
 
-// list updates what is known.
 func (e *executions) list(ctx context.Context) error {
 	until := time.Now().Add(-e.client.config.LookupWindow)
 	if back := e.newest.Add(-e.margin()); back.After(until) {
@@ -189,7 +186,6 @@ func (e *executions) add(x *execution) {
 	e.byKey[f.key] = names
 }
 
-// forget drops what is older than LookupWindow.
 func (e *executions) forget() {
 	until := time.Now().Add(-e.client.config.LookupWindow)
 	for name, f := range e.known {

@@ -55,7 +55,6 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Err: errors.New("nobody listens")}
 }
 
-// bench is a server with its client.
 type bench struct {
 	*testing.T
 	server *jobserver.Server
@@ -67,7 +66,6 @@ type bench struct {
 
 const runJob = "projects/p/locations/l/jobs/j"
 
-// dialects runs a test in virtual time for each dialect.
 func dialects(t *testing.T, sc jobserver.Config, change func(*Config), test func(*bench)) {
 	t.Helper()
 	for _, d := range []Dialect{Plain, CloudRun} {
@@ -142,7 +140,6 @@ func newCall(args string) worker.Call {
 	return worker.Call{Instance: uuid.New(), Node: "n", Path: "3", Action: "act", Attempt: 1, Args: json.RawMessage(args)}
 }
 
-// ended writes an attempt's end as text.
 func ended(value any, err error) string {
 	var typed *worker.Error
 	switch {
@@ -166,7 +163,6 @@ func (b *bench) wants(call worker.Call, f worker.Func, want string) {
 	}
 }
 
-// startedOnce checks that there are n jobs, each started once.
 func (b *bench) startedOnce(n int) {
 	b.Helper()
 	starts := b.server.Starts()
@@ -187,7 +183,7 @@ func (b *bench) cancels() (n int) {
 	return n
 }
 
-// behaving has jobs behave as their argument kind says.
+// The argument kind selects a job's behaviour.
 func behaving(kinds map[string]jobserver.Behaviour) func(jobserver.Start) jobserver.Behaviour {
 	return func(s jobserver.Start) jobserver.Behaviour {
 		var args struct{ Kind string }
@@ -198,7 +194,6 @@ func behaving(kinds map[string]jobserver.Behaviour) func(jobserver.Start) jobser
 	}
 }
 
-// scripted answers each request with the next answer, and repeats the last one.
 type scripted struct {
 	mu      sync.Mutex
 	answers []func(http.ResponseWriter, *http.Request)
@@ -229,7 +224,6 @@ func says(status int, body string, header ...string) func(http.ResponseWriter, *
 
 const second = time.Second
 
-// synctestAgainst runs a test of a handler in virtual time.
 func synctestAgainst(t *testing.T, d Dialect, handler http.Handler, test func(*bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { against(t, d, handler, nil, test) })

@@ -14,7 +14,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// cancelsMax bounds concurrent cancellations.
 const cancelsMax = 1000
 
 // Jobs starts jobs on one server. It is safe for concurrent use.
@@ -23,13 +22,13 @@ type Jobs struct {
 
 	background context.Context
 	end        context.CancelCauseFunc
-	cancel     chan struct{} // semaphore of cancellations
+	cancel     chan struct{}
 
 	mu         sync.Mutex
 	closed     bool
-	working    int                    // listings and cancellations under way
-	idle       chan struct{}          // closed when working is 0 after Close
-	executions map[string]*executions // by job name
+	working    int           // listings and cancellations under way
+	idle       chan struct{} // closed when working is 0 after Close
+	executions map[string]*executions
 }
 
 // ErrClosed fails attempts after Close.
@@ -133,7 +132,6 @@ func (j *Jobs) executionsOf(name string) *executions {
 	return e
 }
 
-// action is an action whose attempts are jobs.
 type action struct {
 	jobs    *Jobs
 	dialect dialect
@@ -230,7 +228,7 @@ func (a *action) release(s start, id string) {
 	}
 	limit := j.client.config.CancelTimeout
 	if id == "" {
-		limit += j.client.config.VisibilityDelay // it is looked for first
+		limit += j.client.config.VisibilityDelay // for the search
 	}
 	begun := j.begin(func() {
 		defer func() { <-j.cancel }()
@@ -268,7 +266,6 @@ func (a *action) cancelJob(ctx context.Context, s start, id string) error {
 	return a.dialect.cancel(ctx, id)
 }
 
-// asFailure converts an error to a failure.
 func asFailure(err error) error {
 	var typed *worker.Error
 	var e *sendError

@@ -42,7 +42,7 @@ func TestOutcomes(t *testing.T) {
 	})
 }
 
-// TestFaults has every fault of a server, alone and together, at a rate that no program survives by luck.
+// Every fault of a server occurs, alone and together, at a rate that no program survives by luck.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for name, faults := range map[string]jobserver.Faults{
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestAnotherDeliveryFindsTheJob ends attempts midway, as engines that stop or lose a lease do, and delivers them again.
+// Attempts end midway, as in engines that stop or lose a lease, and are delivered again.
 func TestAnotherDeliveryFindsTheJob(t *testing.T) {
 	t.Parallel()
 	sc := jobserver.Config{
@@ -103,7 +103,7 @@ func TestAnotherDeliveryFindsTheJob(t *testing.T) {
 					}
 				}
 				b.wants(call, f, string(call.Args))
-				call.Attempt++ // which is another job
+				call.Attempt++
 				b.wants(call, f, string(call.Args))
 			})
 		}
@@ -157,7 +157,7 @@ func TestEndsOfAttempts(t *testing.T) {
 	}
 }
 
-// TestLostStartIsCancelled ends an attempt whose start was never answered: its job must be found and cancelled.
+// The start of the ended attempt was never answered: its job must be found and cancelled.
 func TestLostStartIsCancelled(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{
@@ -186,7 +186,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestCancelEnds has a server that does not answer cancellations: Close must report it, and return.
+// The server does not answer cancellations: Close must report it, and return.
 func TestCancelEnds(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{Behave: func(jobserver.Start) jobserver.Behaviour { return jobserver.Behaviour{Never: true} }}, nil, func(b *bench) {
@@ -240,7 +240,7 @@ func TestAtOnce(t *testing.T) {
 			all.Go(func() { b.wants(newCall(`{}`), f, "1") })
 		}
 		for range 20 {
-			time.Sleep(2 * second) // virtual
+			time.Sleep(2 * second)
 			synctest.Wait()
 			if n := b.server.Active(); n > 3 {
 				b.Errorf("%d jobs run at once", n)
@@ -251,7 +251,7 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
-// TestPolling has many jobs for a minute: each may be polled at most every two seconds.
+// Each of many jobs may be polled at most every two seconds.
 func TestPolling(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{Behave: func(jobserver.Start) jobserver.Behaviour {

@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// engineVariable makes this test binary an engine whose actions are jobs. Its value is an engineConfig.
+// engineVariable, an engineConfig, makes this test binary an engine whose actions are jobs.
 const engineVariable = "PULLEY_TEST_HTTPJOB_ENGINE"
 
 type engineConfig struct {
@@ -58,7 +58,7 @@ const fanSource = `fn main(input: [first, count], output: [r]):
     return sum(all)
 `
 
-// TestChildEngine is the child process of the test below, and no test. It prints "ready", and stops when its input ends.
+// The child process prints "ready", and stops when its input ends.
 func TestChildEngine(t *testing.T) {
 	text := os.Getenv(engineVariable)
 	if text == "" {
@@ -117,12 +117,12 @@ func (c engineConfig) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Println("ready")
-	_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it, or dies
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	return errors.Join(e.Stop(ctx), jobs.Close(ctx))
 }
 
-// TestEnginesThatAreKilled has many jobs, an engine that is killed every second, and a server with faults: each job must be
-// started once, and all must end.
+// With many jobs, an engine that is killed every second, and a server with faults, each job must be started once, and all must
+// end.
 func TestEnginesThatAreKilled(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -174,7 +174,7 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = child.Wait() // it was killed
+		_ = child.Wait()
 		kills++
 	}
 	allEnded(ctx, t, store, ids, want)
@@ -197,7 +197,6 @@ func killEngines(t *testing.T, d httpjob.Dialect, many int) {
 	depth.Done(t, "jobs=%d kills=%d requests=%d started_twice=%d", many, kills, server.Requests(), wrong)
 }
 
-// behave has a job take some seconds, and return its argument.
 func behave(s jobserver.Start) jobserver.Behaviour {
 	var args struct{ I int }
 	if err := json.Unmarshal(s.Args, &args); err != nil {
@@ -206,7 +205,6 @@ func behave(s jobserver.Start) jobserver.Behaviour {
 	return jobserver.Behaviour{After: time.Duration(1+args.I%8) * time.Second, Result: json.RawMessage(fmt.Sprint(args.I))}
 }
 
-// submitFans submits instances with many jobs together, and returns their results.
 func submitFans(ctx context.Context, t *testing.T, store backend.Backend, many int) (ids []uuid.UUID, want []string) {
 	t.Helper()
 	program, err := plan.CompileText("fan.ir", []byte(fanSource), ir.Limits{})
@@ -226,7 +224,6 @@ func submitFans(ctx context.Context, t *testing.T, store backend.Backend, many i
 	return ids, want
 }
 
-// allEnded reports whether the instances have ended, and compares their results.
 func allEnded(ctx context.Context, t *testing.T, store backend.Backend, ids []uuid.UUID, want []string) bool {
 	t.Helper()
 	found, err := store.Lookup(ctx, ids)
@@ -241,8 +238,7 @@ func allEnded(ctx context.Context, t *testing.T, store backend.Backend, ids []uu
 	return !slices.ContainsFunc(found, func(i backend.Instance) bool { return i.Status == backend.Running })
 }
 
-// startEngine starts a process with an engine, and waits until the engine runs. The process ends with ctx, and with this
-// process.
+// startEngine waits until the engine runs. The process ends with ctx, and with this process.
 func startEngine(ctx context.Context, t *testing.T, c engineConfig) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(c)

@@ -16,8 +16,7 @@ import (
 	"pulley/engine/worker/httpjob/jobserver"
 )
 
-// TestRetryAfterSpreads defers many attempts for the same time, at their start and at a poll, and checks that they do not
-// return at once.
+// Many attempts are deferred for the same time, at their start and at a poll: they must not return at once.
 func TestRetryAfterSpreads(t *testing.T) {
 	t.Parallel()
 	const many = 50
@@ -68,8 +67,8 @@ func TestRetryAfterSpreads(t *testing.T) {
 	}
 }
 
-// TestRefusedAfterALostStart has a start served whose answer is lost, or whose delivery has ended, and refuses later starts:
-// the started job must be found and cancelled.
+// A start is served whose answer is lost, or whose delivery has ended, and later starts are refused: the started job must be
+// found and cancelled.
 func TestRefusedAfterALostStart(t *testing.T) {
 	t.Parallel()
 	sc := jobserver.Config{Behave: func(jobserver.Start) jobserver.Behaviour { return jobserver.Behaviour{Never: true} }}
@@ -112,8 +111,8 @@ func TestRefusedAfterALostStart(t *testing.T) {
 	}
 }
 
-// TestNothingToCancel ends an attempt whose starts were never served. The executor must poll for as long as a job may take to
-// appear, and report no job that may continue.
+// The attempt's starts were never served. The executor must poll for as long as a job may take to appear, and report no job
+// that may continue.
 func TestNothingToCancel(t *testing.T) {
 	t.Parallel()
 	dialects(t, jobserver.Config{}, nil, func(b *bench) {
@@ -134,8 +133,7 @@ func TestNothingToCancel(t *testing.T) {
 	})
 }
 
-// TestCancelOfAnOperation ends an attempt before its operation names the execution that it starts: that execution must be
-// cancelled.
+// An attempt ends before its operation names the execution that it starts: that execution must be cancelled.
 func TestCancelOfAnOperation(t *testing.T) {
 	t.Parallel()
 	const op = `{"name": "projects/p/locations/l/operations/o"`
@@ -154,7 +152,7 @@ func TestCancelOfAnOperation(t *testing.T) {
 	})
 }
 
-// TestNoTLS uses servers with untrusted certificates or none: this is permanent, and the error says what to do.
+// Servers with untrusted certificates or none are a permanent error, which says what to do.
 func TestNoTLS(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(says(200, done)))

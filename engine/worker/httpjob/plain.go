@@ -10,7 +10,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// plain is the dialect of docs/http-jobs.md.
 type plain struct {
 	client *client
 	job    Job
@@ -91,7 +90,6 @@ func (p *plain) cancel(ctx context.Context, id string) error {
 
 const idBytes = 1000
 
-// request sends a request whose answer is a job.
 func (p *plain) request(ctx context.Context, r request) (status, error) {
 	a, err := p.client.repeat(ctx, r)
 	if err != nil {

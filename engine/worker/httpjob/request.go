@@ -21,7 +21,6 @@ import (
 	"pulley/internal/pause"
 )
 
-// excerptRunes bounds an answer's excerpt in an error.
 const excerptRunes = 300
 
 // request may be sent several times.
@@ -31,7 +30,7 @@ type request struct {
 	body        []byte
 }
 
-// String returns the method and the URL, without possible secrets.
+// String omits possible secrets.
 func (r request) String() string { return r.method + " " + withoutSecrets(r.url) }
 
 func withoutSecrets(address string) string {
@@ -54,19 +53,18 @@ func withoutURL(err error) error {
 
 type answer struct {
 	body       []byte
-	retryAfter time.Duration // zero: not given
+	retryAfter time.Duration
 }
 
-// sendError is why there was no successful answer.
 type sendError struct {
 	request    request
-	status     int           // zero: no answer
-	excerpt    string        // of the answer
+	status     int
+	excerpt    string
 	retryAfter time.Duration // zero: not given
-	err        error         // without an answer
-	unsent     bool          // the request cannot have reached the server
-	lasts      bool          // permanent, although there was no answer
-	hadToken   bool          // the request had a token
+	err        error
+	unsent     bool // the request cannot have reached the server
+	lasts      bool // permanent, although there was no answer
+	hadToken   bool // the request had a token
 }
 
 func (e *sendError) Error() string {
@@ -107,14 +105,12 @@ func (e *sendError) unclear() bool {
 	return e.status >= 500 || e.status == http.StatusRequestTimeout
 }
 
-// isUnclear reports whether the server may have executed the failed request.
 func isUnclear(err error) bool {
 	var e *sendError
 	var t *tokenError
 	return !errors.As(err, &t) && (!errors.As(err, &e) || e.unclear())
 }
 
-// tokenError means that a request was not sent, for lack of a token.
 type tokenError struct {
 	request request
 	err     error
@@ -221,7 +217,6 @@ func (c *client) send(ctx context.Context, r request, token string) (answer, err
 	return answer{body: body, retryAfter: after}, nil
 }
 
-// broken returns the error of a request without a complete answer.
 func (c *client) broken(ctx, sending context.Context, r request, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -254,7 +249,7 @@ func excerpt(body []byte, token string) string {
 	return clip.Runes(strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 10*excerptRunes)], "\uFFFD")), " "), excerptRunes)
 }
 
-// retryAfter parses a Retry-After, in seconds or as a date by the server's clock, within its bound; zero if invalid.
+// retryAfter parses seconds or a date by the server's clock, within its bound; zero if invalid.
 func (c *client) retryAfter(header http.Header) time.Duration {
 	text := header.Get("Retry-After")
 	if text == "" {
@@ -288,15 +283,14 @@ func (c *client) repeat(ctx context.Context, r request) (answer, error) {
 	}
 }
 
-// backoff is successive failures.
 type backoff struct {
 	config Config
-	begun  time.Time // the first failure
+	begun  time.Time
 	pause  time.Duration
 }
 
 // wait waits before a request that failed by err is retried: a random time, after what the server asked for, so that clients
-// rejected together do not return together. The last retry is at the end of GraceTime. It fails if a retry does not help, if
+// rejected together do not return together. The last retry is at the end of GraceTime. wait fails if a retry does not help, if
 // GraceTime is over, or when ctx ends.
 func (b *backoff) wait(ctx context.Context, err error) error {
 	var e *sendError
@@ -322,7 +316,6 @@ func (b *backoff) wait(ctx context.Context, err error) error {
 	return pause.For(ctx, min(pausing, left))
 }
 
-// isStatus reports whether the server answered with a status.
 func isStatus(err error, status int) bool {
 	var e *sendError
 	return errors.As(err, &e) && e.status == status

@@ -129,7 +129,7 @@ type source func() (Token, error)
 
 func (s source) Token(context.Context) (Token, error) { return s() }
 
-// TestTokens has a server accept each token a few times. A refused token must be replaced, and no error may contain one.
+// The server accepts each token a few times. A refused token must be replaced, and no error may contain one.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -168,8 +168,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestTokensAreKept checks that a source is only asked when a token expires, and that a valid token is kept while the source
-// fails.
+// A source must only be asked when a token expires. A valid token must be kept while the source fails.
 func TestTokensAreKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -187,7 +186,7 @@ func TestTokensAreKept(t *testing.T) {
 			}
 		}
 		want("", "t1", 1)
-		time.Sleep(58 * time.Minute) // virtual, as below
+		time.Sleep(58 * time.Minute)
 		want("", "t1", 1)
 		time.Sleep(90 * second)
 		want("", "t2", 2)
@@ -213,7 +212,7 @@ func TestTokenSources(t *testing.T) {
 		source TokenSource
 		answer func(http.ResponseWriter, *http.Request)
 		want   string
-		lives  time.Duration // zero: unknown
+		lives  time.Duration
 	}{
 		{CommandToken{"sh", "-c", "echo ' abc '"}, nil, "abc", 0},
 		{CommandToken{"sh", "-c", `echo '{"access_token": "abc", "expires_in": 600}'`}, nil, "abc", 10 * time.Minute},
@@ -246,7 +245,7 @@ func TestTokenSources(t *testing.T) {
 	}
 }
 
-// TestTokenCommandsEnd kills a command that hangs, with its children.
+// A command that hangs is killed, with its children.
 func TestTokenCommandsEnd(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -283,7 +282,6 @@ func TestTokenCommandsEnd(t *testing.T) {
 	}
 }
 
-// isZombie reports whether a process has ended and is not reaped.
 func isZombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(text), ") Z ")
@@ -333,7 +331,7 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
-// TestKeys checks that keys are valid in a header, and differ between attempts.
+// Keys must be valid in a header, and differ between attempts.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}

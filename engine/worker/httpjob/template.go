@@ -7,16 +7,14 @@ import (
 	"strings"
 )
 
-// keyName is the attempt's key in templates.
 const keyName = "pulley.key"
 
-// template is a text with arguments.
 type template struct {
 	texts []string // one more than names
 	names []string
 }
 
-// parseTemplate parses a text; ${name} is an argument, and $$ a dollar sign.
+// In a template, ${name} is an argument, and $$ a dollar sign.
 func parseTemplate(text string) (template, error) {
 	var t template
 	var b strings.Builder

@@ -30,7 +30,7 @@ type TokenSource interface {
 }
 
 const (
-	tokenTimeout = 30 * time.Second // per call
+	tokenTimeout = 30 * time.Second
 	tokenBytes   = 64 << 10         // of a source's output
 	tokenMargin  = time.Minute      // before its end a token is replaced; at most a quarter of its lifetime
 	tokenAgain   = 10 * time.Second // pause after a source failed, while the current token is valid
@@ -55,7 +55,7 @@ func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	defer cancel()
 	begun := time.Now()
 	cmd := exec.CommandContext(ctx, c[0], c[1:]...)
-	// The program leads a process group, which is killed as a whole.
+	// The whole process group of the program is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -77,14 +77,14 @@ func (c CommandToken) Token(ctx context.Context) (Token, error) {
 	return readToken(stdout.Bytes(), begun, "the command "+c[0])
 }
 
-// MetadataToken is the address of a metadata server with tokens of the machine's account; empty means Google Cloud's.
+// MetadataToken is the address of a metadata server with tokens of the machine's account; empty: Google Cloud's.
 type MetadataToken string
 
 // MetadataURL is Google Cloud's metadata address for tokens.
 const MetadataURL = "http://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token"
 
-// metadataClient asks the machine's metadata server, without a proxy, which could see a token, and without keeping connections
-// for one request an hour.
+// metadataClient asks the machine's metadata server without a proxy, which could see a token, and keeps no connection for one
+// request an hour.
 var metadataClient = http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -119,7 +119,6 @@ func (m MetadataToken) Token(ctx context.Context) (Token, error) {
 	return readToken(body, begun, "the metadata server at "+request.URL.Host)
 }
 
-// readToken parses an OAuth 2 token.
 func readToken(text []byte, asked time.Time, who string) (Token, error) {
 	var said struct {
 		AccessToken string   `json:"access_token"`
@@ -149,7 +148,6 @@ func checkToken(t Token, who string) (Token, error) {
 	return t, nil
 }
 
-// boundedBuffer keeps the beginning of what is written to it.
 type boundedBuffer struct {
 	bytes.Buffer
 	most int
@@ -165,7 +163,7 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 // unless the current token is still valid.
 type tokens struct {
 	source TokenSource
-	turn   chan struct{} // held by the one that asks the source
+	turn   chan struct{} // held by the goroutine that asks the source
 
 	mu    sync.Mutex
 	now   Token
@@ -230,7 +228,6 @@ func (t *tokens) held(refused string) (value string, serves, isFresh bool) {
 	return t.now.Value, true, t.renew.IsZero() || now.Before(t.renew)
 }
 
-// hasGiven reports whether the source has given a token before.
 func (t *tokens) hasGiven() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

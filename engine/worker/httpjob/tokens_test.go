@@ -12,7 +12,7 @@ import (
 	"pulley/engine/worker/httpjob/jobserver"
 )
 
-// TestTokensOfShortLives has tokens that expire within the margin: each is used for three quarters of its validity.
+// Tokens that expire within the margin are used for three quarters of their validity.
 func TestTokensOfShortLives(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestTokensOfShortLives(t *testing.T) {
 			return Token{Value: fmt.Sprint("t", asked), Expires: time.Now().Add(40 * second)}, nil
 		}))
 		for _, c := range []struct {
-			wait time.Duration // virtual
+			wait time.Duration
 			want string
 		}{{0, "t1"}, {29 * second, "t1"}, {2 * second, "t2"}, {29 * second, "t2"}} {
 			time.Sleep(c.wait)
@@ -33,14 +33,13 @@ func TestTokensOfShortLives(t *testing.T) {
 	})
 }
 
-// TestTokensServeWhileTheNextIsAskedFor has a source that is slow to return the second token.
 func TestTokensServeWhileTheNextIsAskedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		k := newTokens(source(func() (Token, error) {
 			if asked++; asked == 2 {
-				time.Sleep(20 * second) // virtual
+				time.Sleep(20 * second)
 			}
 			return Token{Value: fmt.Sprint("t", asked), Expires: time.Now().Add(time.Hour)}, nil
 		}))
@@ -64,7 +63,7 @@ func TestTokensServeWhileTheNextIsAskedFor(t *testing.T) {
 	})
 }
 
-// TestTokenSourceFailsForAWhile has no token for two minutes while a job runs, and then for longer than Config.GraceTime.
+// There is no token for two minutes while a job runs, and then for longer than Config.GraceTime.
 func TestTokenSourceFailsForAWhile(t *testing.T) {
 	t.Parallel()
 	sc := jobserver.Config{Behave: func(s jobserver.Start) jobserver.Behaviour {
@@ -92,8 +91,8 @@ func TestTokenSourceFailsForAWhile(t *testing.T) {
 	}
 }
 
-// TestMetadataServersAreAskedDirectly checks that neither the default transport, which may use a proxy, nor a kept connection
-// is used. It runs alone, because it changes the default transport.
+// Neither the default transport, which may use a proxy, nor a kept connection may be used. The test runs alone, because it
+// changes the default transport.
 func TestMetadataServersAreAskedDirectly(t *testing.T) {
 	before := http.DefaultTransport
 	defer func() { http.DefaultTransport = before }()

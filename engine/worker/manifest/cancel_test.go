@@ -28,12 +28,11 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// cancelDeadline bounds a test that hangs.
 const cancelDeadline = 10 * time.Minute
 
-// TestCancelledByAnotherEngine has an engine run three endless attempts: by a program, by a long-lived worker, and as a job.
-// Another engine on the same database cancels the instance. The first one learns of it when it next renews its leases. It then
-// kills the program, notifies the worker, and cancels the job at its server.
+// An engine runs three endless attempts: by a program, by a long-lived worker, and as a job. Another engine on the same
+// database cancels the instance. The first one finds out when it next renews its leases. It must then kill the program, notify
+// the worker, and cancel the job at its server.
 func TestCancelledByAnotherEngine(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -56,14 +55,14 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // after the engines have stopped
+	t.Cleanup(func() {
 		if err := m.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
 	dsn, schema := pgtest.SharedSchema(t, "push")
 	const lease = time.Minute
-	var ahead atomic.Int64 // of the first engine's clock
+	var ahead atomic.Int64
 	one := startEngine(ctx, t, m, dsn, schema, engine.Config{
 		Lease: lease, Poll: 20 * time.Millisecond, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 	})
@@ -89,7 +88,6 @@ jobs:
 	}
 }
 
-// startEngine starts an engine with the actions of a file for the duration of the test.
 func startEngine(ctx context.Context, t *testing.T, m *Manifest, dsn, schema string, c engine.Config) *engine.Engine {
 	t.Helper()
 	spec, err := designs.Parse("push")

@@ -15,7 +15,7 @@ import (
 	"pulley/engine/worker/manifest"
 )
 
-// A service takes actions that are programs from a file of its operators, beside those that it has in Go.
+// A service takes actions that are programs from a file of its operators, in addition to those that it has in Go.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "actions")
 	if err != nil {

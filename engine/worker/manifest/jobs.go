@@ -8,7 +8,7 @@ import (
 	"pulley/engine/worker/httpjob"
 )
 
-// openJobs makes clients of the job servers and their actions. It sends nothing.
+// openJobs sends nothing.
 func (m *Manifest) openJobs(r *reader) {
 	for _, name := range r.jobServerNames {
 		s := r.jobServers[name]
@@ -31,7 +31,6 @@ func (m *Manifest) openJobs(r *reader) {
 	}
 }
 
-// closeJobs waits for cancellations until ctx ends.
 func (m *Manifest) closeJobs(ctx context.Context) error {
 	errs := make([]error, len(m.jobs))
 	var all sync.WaitGroup

@@ -18,11 +18,10 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestJobs runs jobs on servers of both dialects, as a file names them.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
-	var begun atomic.Int64 // jobs that never end
+	var begun atomic.Int64
 	server := jobserver.New(jobserver.Config{Tokens: []string{"t0", "t1"}, Behave: func(s jobserver.Start) jobserver.Behaviour {
 		switch {
 		case s.Job == "fails":
@@ -89,7 +88,7 @@ jobs:
 		{"counts", `{}`, `{"cancelled":0,"execution":"projects/p/locations/l/jobs/k/executions/k-00005","failed":0,"log_uri":"https://logs.example.com/projects/p/locations/l/jobs/k/executions/k-00005","succeeded":1}`},
 	} {
 		task := backend.Task{Action: c.action, Args: json.RawMessage(c.args), Attempt: 1}
-		task.Lease.Key.Instance = uuid.New() // another job each
+		task.Lease.Key.Instance = uuid.New()
 		result, failure := reg.Execute(t.Context(), task)
 		got := string(result)
 		if failure != nil {
@@ -109,7 +108,6 @@ jobs:
 	}
 }
 
-// TestMistakesOfJobs checks that each mistake of a file is reported with its line.
 func TestMistakesOfJobs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -16,7 +16,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// write makes a directory with files, and returns the first one's path.
 func write(t *testing.T, files ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,7 +104,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestMistakesAreReportedAtOnce checks that all mistakes of a file are reported with their lines.
+// All mistakes of a file must be reported with their lines.
 func TestMistakesAreReportedAtOnce(t *testing.T) {
 	depth.Needs(t, "other processes")
 	t.Parallel()

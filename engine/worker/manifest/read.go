@@ -18,7 +18,7 @@ const atOnceMax = 100_000
 
 type reader struct {
 	yamlfile.Report
-	dir     string // of the file
+	dir     string
 	options Options
 
 	processes     []processAction
@@ -34,7 +34,7 @@ type reader struct {
 }
 
 type processAction struct {
-	pos    ir.Pos // of its command
+	pos    ir.Pos
 	action worker.Action
 	config process.Config
 }
@@ -113,7 +113,6 @@ func (r *reader) action(f yamlfile.Field) {
 	}
 }
 
-// command reads a program, which may not be empty, and its arguments.
 func (r *reader) command(key string, v *yamlfile.Value) (command []string) {
 	if !v.IsList() {
 		r.Add(v.Pos, "%s is a list of the program and its arguments, not %s; no shell takes a line apart: write [program, argument, …]", key, v.Kind())
@@ -140,7 +139,7 @@ func (r *reader) command(key string, v *yamlfile.Value) (command []string) {
 	return command
 }
 
-// names reads the names of arguments. An empty list means no arguments.
+// An empty list means no arguments.
 func (r *reader) names(v *yamlfile.Value) []string {
 	names := []string{}
 	for _, item := range r.List(v) {
@@ -204,7 +203,6 @@ func (r *reader) limits(v *yamlfile.Value) (l process.Limits) {
 	return l
 }
 
-// groupLimits are the limits common to programs and workers.
 func (r *reader) groupLimits(l *procgroup.Limits) []yamlfile.Key {
 	return []yamlfile.Key{
 		{Name: "memory", Read: func(v *yamlfile.Value) {
@@ -222,7 +220,6 @@ func (r *reader) groupLimits(l *procgroup.Limits) []yamlfile.Key {
 	}
 }
 
-// positive reads a duration above zero.
 func (r *reader) positive(v *yamlfile.Value, what string) time.Duration {
 	d, ok := r.Duration(v, what)
 	if ok && d == 0 {
@@ -231,7 +228,7 @@ func (r *reader) positive(v *yamlfile.Value, what string) time.Duration {
 	return d
 }
 
-// grace reads a grace; 0s is none.
+// A grace of 0s is none.
 func (r *reader) grace(v *yamlfile.Value) time.Duration {
 	d, ok := r.Duration(v, "grace")
 	if ok && d == 0 {

@@ -14,12 +14,12 @@ import (
 )
 
 type jobServer struct {
-	pos    ir.Pos // of its name
+	pos    ir.Pos
 	config httpjob.Config
 }
 
 type jobAction struct {
-	pos    ir.Pos // of the server's name
+	pos    ir.Pos
 	action worker.Action
 	server string
 	job    httpjob.Job

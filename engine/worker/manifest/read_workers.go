@@ -10,13 +10,13 @@ import (
 )
 
 type workerPool struct {
-	pos    ir.Pos // of its command
+	pos    ir.Pos
 	config pool.Config
 	named  bool // by an action
 }
 
 type workerAction struct {
-	pos    ir.Pos // of the worker's name
+	pos    ir.Pos
 	action worker.Action
 	worker string
 	calls  string // the worker's name for it

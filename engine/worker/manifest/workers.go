@@ -13,7 +13,7 @@ import (
 	"pulley/internal/nearest"
 )
 
-// openWorkers starts the file's pools concurrently, and adds their actions.
+// The pools start concurrently.
 func (m *Manifest) openWorkers(r *reader) {
 	ctx := r.options.Context
 	if ctx == nil {

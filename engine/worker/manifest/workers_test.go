@@ -13,7 +13,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// examples is the directory of the reference workers.
 func examples(t *testing.T) string {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -24,7 +23,7 @@ func examples(t *testing.T) string {
 	return dir
 }
 
-// TestWorkers opens a file with workers in two languages: all actions of one, and of the other those that the file names.
+// Workers are in two languages: all actions of one are used, and of the other those that the file names.
 func TestWorkers(t *testing.T) {
 	t.Parallel()
 	file := write(t, "actions.yaml", `
@@ -83,7 +82,7 @@ workers:
 	}
 }
 
-// TestMistakesOfWorkers checks that each mistake of a file is reported with its line, and those of workers as well.
+// Mistakes of workers have the file's lines, too.
 func TestMistakesOfWorkers(t *testing.T) {
 	t.Parallel()
 	words := `{command: [perl, ` + examples(t) + `/words.pl]}`

@@ -16,7 +16,6 @@ import (
 	"pulley/engine/worker/pool"
 )
 
-// benchProcesses is the number of workers on each side of the benchmark.
 const benchProcesses = 2
 
 // BenchmarkOfBare compares the rate of attempts at an action that does nothing with a bare loop, which exchanges JSON lines
@@ -79,7 +78,6 @@ func attempts(b *testing.B, reg *worker.Registry, n int) {
 	}
 }
 
-// bareLoop is a worker with nothing in between.
 type bareLoop struct {
 	in   io.WriteCloser
 	out  *bufio.Reader
@@ -106,13 +104,12 @@ func startBare(b *testing.B, plan workerPlan) *bareLoop {
 		_ = cmd.Wait()
 	})
 	l := &bareLoop{in: in, out: bufio.NewReader(out)}
-	if _, err := l.out.ReadBytes('\n'); err != nil { // its hello
+	if _, err := l.out.ReadBytes('\n'); err != nil {
 		b.Fatal(err)
 	}
 	return l
 }
 
-// bareMessage is what the loop writes and reads.
 type bareMessage struct {
 	Pulley string          `json:"pulley"`
 	ID     string          `json:"id"`
@@ -132,7 +129,6 @@ func (l *bareLoop) write(b *testing.B) {
 	}
 }
 
-// run exchanges n lines, with inFlight of them in flight.
 func (l *bareLoop) run(b *testing.B, inFlight, n int) {
 	for range inFlight {
 		l.write(b)

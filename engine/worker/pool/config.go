@@ -29,55 +29,55 @@ const ProcessesMax = 1000
 
 // Config configures a pool's workers.
 type Config struct {
-	// Name is the pool's name in the log and errors; empty: the program's.
+	// in the log and errors; empty: the program's
 	Name string
 
 	// Command is the worker's program and its arguments. A program without a slash is searched in PATH; a relative one with a
 	// slash is relative to Dir.
 	Command []string
 
-	// Dir is the workers' working directory; empty: this process's.
+	// the workers' working directory; empty: this process's
 	Dir string
 
-	// Env is added to this process's environment, and overrides it.
+	// overrides this process's environment
 	Env map[string]string
 
 	// Limits bound each worker; their Processes include what it starts. A worker that exceeds one dies and is replaced.
 	Limits procgroup.Limits
 
-	// Processes is the number of workers; zero means 1.
+	// number of workers; zero: 1
 	Processes int
 
-	// Slots bounds a worker's concurrent attempts; zero: its own number.
+	// bounds a worker's concurrent attempts; zero: its own number
 	Slots int
 
-	// AtOnce bounds the attempts in the pool, including waiting ones; zero means AtOnceDefault. Further attempts wait outside,
+	// AtOnce bounds the attempts in the pool, including waiting ones; zero: AtOnceDefault. Further attempts wait outside,
 	// during which their timeout runs.
 	AtOnce int
 
 	// MaxDeliveries is the number of workers that may die with an attempt, including those of earlier engines, before it fails
-	// with TypeWorkerDied; until then the pool delivers it again. Zero: each death is a worker.DiedError, so that the engine
+	// with TypeWorkerDied; until then the pool delivers it again. Zero: each death is a worker.DiedError. Then the engine
 	// delivers the attempt again, here or elsewhere, up to its own MaxDeliveries, whose count survives the engine.
 	MaxDeliveries int
 
-	// HelloTimeout bounds the time from a worker's start to its hello; zero means HelloTimeoutDefault.
+	// HelloTimeout bounds the time from a worker's start to its hello; zero: HelloTimeoutDefault.
 	HelloTimeout time.Duration
 
 	// Silence is the silence after which a worker that sends heartbeats counts as dead; zero: ten heartbeats, and at least five
 	// seconds.
 	Silence time.Duration
 
-	// Grace bounds a worker's answer to a cancel, and its end after bye once it has no attempts, before it is killed. Zero means
-	// GraceDefault, and ByeGraceDefault after bye: nobody waits for an answer then, and a busy machine takes seconds to end a
-	// process. Negative: it is killed at once.
+	// Grace bounds a worker's answer to a cancel, and its end after bye once it has no attempts, before it is killed. Zero
+	// means GraceDefault, and ByeGraceDefault after bye: no attempt waits for an answer then, and a busy machine takes seconds
+	// to end a process. Negative: it is killed at once.
 	Grace time.Duration
 
-	// Starts is the number of successive failed starts after which the pool gives up; zero means StartsDefault. Before the
-	// first hello it is at most three. Attempts then fail with TypeStart, and occasionally trigger another start.
+	// Starts is the number of successive failed starts after which the pool gives up; zero: StartsDefault. Before the first
+	// hello it is at most three. Attempts then fail with TypeStart, and occasionally trigger another start.
 	Starts int
 
 	// PauseMost bounds the pause before a worker is replaced, which begins with 100 ms and doubles with each successive worker
-	// that ended without an answer; zero means PauseMostDefault.
+	// that ended without an answer; zero: PauseMostDefault.
 	PauseMost time.Duration
 
 	// Log receives each line that a worker writes to standard error, and each on standard output that is no message. It is
@@ -91,7 +91,6 @@ type Config struct {
 	byeGrace time.Duration // after bye
 }
 
-// validate rejects invalid values and sets the defaults.
 func (c *Config) validate() error {
 	switch {
 	case len(c.Command) == 0 || c.Command[0] == "":

@@ -8,8 +8,7 @@ import (
 	"pulley/engine/worker/workertest"
 )
 
-// TestContract runs the contract of all executors on the pool. An orphan only ends with its worker, which continues after a
-// result.
+// An orphan only ends with its worker, which continues after a result.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	workertest.Run(t, workertest.Harness{

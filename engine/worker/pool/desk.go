@@ -26,21 +26,21 @@ type attempt struct {
 	end      chan outcome // buffered; receives one outcome
 
 	deliveries int // to workers so far, including earlier engines'
-	deaths     int // deaths of those workers that count
+	deaths     int // of those workers, if they count
 
 	// At most one is set; neither: it has ended.
 	place *list.Element // in one of the desk's queues
-	slot  *slot         // that executes it
+	slot  *slot         // which executes it
 
-	id        uint64 // of its delivery
-	cancelled bool   // nobody wants it any more
+	id        uint64
+	cancelled bool // no caller waits for it any more
 }
 
 // deliveriesUsual is an engine's default bound.
 const deliveriesUsual = 5
 
 // isLast reports whether the attempt's next delivery is probably its last. That delivery is alone in its worker, so that no
-// other attempt can be the cause of a death; a first delivery is not alone, since nothing speaks against it.
+// other attempt can be the cause of a death. A first delivery is not alone, since nothing speaks against it.
 func (a *attempt) isLast(most int) bool {
 	return a.deaths > 0 && a.deaths+1 >= cmp.Or(most, deliveriesUsual)
 }
@@ -59,7 +59,6 @@ type slot struct {
 	answers  int
 }
 
-// hasRoom reports whether it may get another attempt.
 func (s *slot) hasRoom() bool {
 	return !s.leaving && !s.alone && !s.reserved && len(s.work) < s.slots
 }
@@ -72,7 +71,7 @@ func (s *slot) hasRoom() bool {
 type desk struct {
 	maxDeliveries int       // 0: the engine handles deliveries after a death
 	waiting       list.List // of *attempt, in order
-	last          list.List // of *attempt whose next delivery must be alone
+	last          list.List
 	slots         []*slot
 	nextID        uint64
 }
@@ -86,13 +85,11 @@ func (d *desk) add(a *attempt, now time.Time) {
 	d.deliver(now)
 }
 
-// join adds a ready worker.
 func (d *desk) join(s *slot, now time.Time) {
 	d.slots = append(d.slots, s)
 	d.deliver(now)
 }
 
-// deliver fills the workers' free places.
 func (d *desk) deliver(now time.Time) {
 	d.deliverLast(now)
 	for d.waiting.Len() > 0 {
@@ -138,7 +135,6 @@ func (d *desk) emptiest() (best *slot) {
 	return best
 }
 
-// full is a remaining worker without room.
 func (d *desk) full() *slot {
 	for _, s := range d.slots {
 		if !s.leaving && !s.alone {
@@ -148,7 +144,6 @@ func (d *desk) full() *slot {
 	return nil
 }
 
-// release delivers the first of a queue.
 func (d *desk) release(s *slot, from *list.List, now time.Time) {
 	a := from.Remove(from.Front()).(*attempt)
 	d.nextID++
@@ -162,7 +157,7 @@ func (d *desk) release(s *slot, from *list.List, now time.Time) {
 	s.send(protocol.AppendRun(nil, a.id, a.deliveries, timeoutMS, nil), a.fields)
 }
 
-// answer ends a delivery. It reports whether anybody waited for it.
+// answer ends a delivery. It reports whether a caller waited for it.
 func (d *desk) answer(s *slot, id string, o outcome, now time.Time) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	a := s.work[n]

@@ -11,7 +11,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// TestDesk applies random events to a desk, and checks its invariants after each.
 func TestDesk(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,7 +51,7 @@ func TestDesk(t *testing.T) {
 type deskWorld struct {
 	desk     desk
 	attempts []*attempt
-	sent     int // runs
+	sent     int
 }
 
 func (w *deskWorld) add(deaths int) {
@@ -174,7 +173,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// TestGraces has a worker that ends after bye take longer than one that answers a cancel, unless the caller says how long.
+// A worker that ends after bye may take longer than one that answers a cancel, unless the caller says how long.
 func TestGraces(t *testing.T) {
 	for said, want := range map[time.Duration][2]time.Duration{0: {GraceDefault, ByeGraceDefault}, time.Second: {time.Second, time.Second}, -1: {0, 0}} {
 		c := Config{Command: []string{"sh"}, Grace: said}

@@ -21,7 +21,7 @@ import (
 // engineVariable makes the test's program an engine with a pool, which prints its mark and waits to be killed.
 const engineVariable = "PULLEY_TEST_POOL_ENGINE"
 
-// beEngine has three workers, each with an attempt that started a process in its own session.
+// Each of the three workers has an attempt that started a process in its own session.
 func beEngine() error {
 	k, err := procgroup.New()
 	if err != nil {
@@ -36,7 +36,7 @@ func beEngine() error {
 	}
 	ended := make(chan error)
 	for range 3 {
-		go func() { // ends with the process
+		go func() {
 			_, err := p.Func("orphan_hang")(context.Background(), worker.Call{Args: json.RawMessage(`{"token":"x"}`)})
 			ended <- err
 		}()
@@ -47,7 +47,6 @@ func beEngine() error {
 	return err
 }
 
-// TestSIGKILLOfTheEngine checks that no worker is left, and no process that a worker started.
 func TestSIGKILLOfTheEngine(t *testing.T) {
 	depth.Needs(t, "other processes")
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -78,6 +77,6 @@ func TestSIGKILLOfTheEngine(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait()
 	await(t, "nobody is left", func() bool { return len(procenv.Find(mark, procenv.Settled)) == 0 })
 }

@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	pauseLeast  = 100 * time.Millisecond // after an unexpected end
-	startsFirst = 3                      // allowed failures while no worker has ever said hello
-	lasted      = 10 * time.Second       // a longer lifetime is not a failed start
+	pauseLeast  = 100 * time.Millisecond
+	startsFirst = 3                // allowed failures while no worker has ever said hello
+	lasted      = 10 * time.Second // a longer lifetime is not a failed start
 
 	// exitRefused is the exit status of a worker that cannot work, so that another start would not help.
 	exitRefused = 2
 )
 
-// keepAlive runs workers, one after the other, until the pool is closed.
 func (p *Pool) keepAlive(number int) {
 	failures, starts := 0, 0 // in a row; a start is a worker without any attempt
 	for p.isOpen() {
@@ -52,7 +51,7 @@ func (p *Pool) keepAlive(number int) {
 	}
 }
 
-// backoff is a jittered pause that grows with successive failures, from 1.
+// backoff grows with successive failures, from 1.
 func backoff(failures int, most time.Duration) time.Duration {
 	most = min(most, pauseLeast<<min(failures-1, 20))
 	return most/2 + rand.N(most/2+1)
@@ -106,7 +105,7 @@ func (p *Pool) awaitReason() bool {
 	}
 }
 
-// setBroken sets why no worker can be started, and wakes those that wait for a change. The lock must be held.
+// setBroken needs the lock. It wakes the goroutines that wait for a change.
 func (p *Pool) setBroken(err error) {
 	p.broken = err
 	close(p.changed)

@@ -10,8 +10,8 @@ import (
 	"pulley/engine/worker/procgroup"
 )
 
-// greedy is a worker whose actions use memory, open files and start processes. It is in Perl, because Go would use part of the
-// memory before it says hello.
+// greedy uses memory, open files and starts processes. It is in Perl, because Go would use part of the memory before it says
+// hello.
 const greedy = `
 $| = 1;
 print '{"pulley":"hello","version":1,"name":"greedy","slots":1,"actions":[{"name":"eat"},{"name":"open"},{"name":"spawn"},{"name":"pid"}]}', "\n";
@@ -27,8 +27,8 @@ while (<STDIN>) {
 	print '{"pulley":"result","id":"', $id, '","value":', $value, "}\n";
 }`
 
-// TestLimits has workers reach their limits. If a worker dies of it, its attempt is delivered again up to the bound, and
-// another worker replaces it.
+// Workers reach their limits. If a worker dies of it, its attempt is delivered again up to the bound, and another worker
+// replaces it.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	limits := procgroup.Limits{Memory: 64 << 20, OpenFiles: 16, Processes: 4}
@@ -60,7 +60,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNoLimits has the same worker do the same without limits.
 func TestNoLimits(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{Command: []string{"perl", "-e", greedy}}, workerPlan{})

@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	// drainTimeout bounds the reading of an ended worker's output.
+	// of reading an ended worker's output
 	drainTimeout = 2 * time.Second
-	// logLineBytes bounds a logged line.
+	// of a logged line
 	logLineBytes = 16 << 10
-	// tailBytes bounds the end of standard error in the error of a failed start.
+	// of the end of standard error, in the error of a failed start
 	tailBytes = 2 << 10
-	// abandonedReported bounds the reports of unexpected answers.
+	// unexpected answers, at most
 	abandonedReported = 10
 	// quietChecks is the number of successive silent checks, within the silence, that end a worker. Checks are counted, not
 	// time, because a paused process makes no checks either.
 	quietChecks = 5
 )
 
-// ending is why a worker must end, or has ended.
 type ending struct {
 	why        error
 	notAtFault bool // its attempts are not to blame
@@ -37,10 +36,9 @@ type ending struct {
 	unbegun    bool // it failed before its hello: standard error says why
 }
 
-// member is one process, from its start to its end.
 type member struct {
 	pool *Pool
-	from string // its name in the log
+	from string
 	slot *slot
 
 	group         *procgroup.Group
@@ -55,14 +53,14 @@ type member struct {
 	over          chan struct{}           // closed at the end of standard output
 	ends          chan ending             // capacity 1
 
-	heard     atomic.Uint64 // messages
-	inLog     atomic.Bool   // a call of Log is blocking the reader
-	tail      []byte        // of standard error
-	busy      bool          // it had attempts when it ended
-	answers   int           // number of its answers
-	greeted   bool          // used by the reader of standard output
-	saidBye   bool          // likewise
-	abandoned int           // unexpected answers; likewise
+	heard     atomic.Uint64
+	inLog     atomic.Bool // a call of Log is blocking the reader
+	tail      []byte
+	busy      bool
+	answers   int
+	greeted   bool // used by the reader of standard output
+	saidBye   bool // likewise
+	abandoned int  // unexpected answers; likewise
 }
 
 func (p *Pool) newMember(number int) *member {
@@ -83,7 +81,7 @@ func (w *member) end(e ending) {
 	}
 }
 
-// abandonAttempt reports an answer that nobody waits for, up to the bound.
+// abandonAttempt reports an answer that no caller waits for, up to the bound.
 func (w *member) abandonAttempt(id string) {
 	if w.abandoned++; w.abandoned <= abandonedReported {
 		w.problem(fmt.Errorf("it answered %q, which it does not have, or has answered already", id))
@@ -102,7 +100,6 @@ func (w *member) log(line []byte) {
 	}
 }
 
-// live runs a process to its end, and returns how it ended.
 func (w *member) live() ending {
 	if err := w.start(); err != nil {
 		return ending{why: err, refused: errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission)}
@@ -117,7 +114,7 @@ func (w *member) live() ending {
 		end = w.serve(greeting)
 	}
 	w.group.Kill()
-	<-w.group.Done() // soon, after SIGKILL
+	<-w.group.Done()
 	until := time.Now().Add(drainTimeout)
 	_, _ = w.stdout.SetReadDeadline(until), w.stderr.SetReadDeadline(until)
 	close(stopped)
@@ -140,7 +137,7 @@ func (w *member) start() error {
 		Path: w.pool.argv[0], Argv: w.pool.argv, Dir: w.pool.config.Dir, Env: procgroup.Environ(w.pool.config.Env),
 		Stdin: in.reader, Stdout: out.writer, Stderr: errs.writer,
 	}, w.pool.config.Limits)
-	closeFiles(in.reader, out.writer, errs.writer) // the worker has its own
+	closeFiles(in.reader, out.writer, errs.writer)
 	if err != nil {
 		closeFiles(w.stdin, w.stdout, w.stderr)
 		return fmt.Errorf("the program %s cannot be started: %w", w.pool.program, err)
@@ -170,7 +167,7 @@ func closeFiles(files ...*os.File) {
 	}
 }
 
-// awaitHello returns the worker's greeting; nil if it must end.
+// awaitHello returns nil if the worker must end.
 func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	timer := time.NewTimer(w.pool.config.HelloTimeout)
 	defer timer.Stop()
@@ -196,19 +193,16 @@ func (w *member) awaitHello() (*protocol.Greeting, ending) {
 	}
 }
 
-// failedStart is the end of a worker without a hello.
 func failedStart(format string, args ...any) ending {
 	return ending{why: fmt.Errorf(format, args...), unbegun: true}
 }
 
-// addTail adds the worker's standard error, after its end.
 func (e *ending) addTail(tail []byte) {
 	if said := strings.TrimSpace(strings.ToValidUTF8(string(tail), "\uFFFD")); said != "" && e.unbegun {
 		e.why = fmt.Errorf("%w: %s", e.why, said)
 	}
 }
 
-// serve gives the worker attempts until it ends, or must.
 func (w *member) serve(g *protocol.Greeting) ending {
 	p := w.pool
 	p.mu.Lock()
@@ -275,7 +269,6 @@ func (w *member) awaitExit(otherwise error) ending {
 	}
 }
 
-// dismiss lets the worker finish its attempts, and end.
 func (w *member) dismiss() ending {
 	w.pool.mu.Lock()
 	w.pool.desk.retire(w.slot, time.Now())
@@ -301,7 +294,6 @@ func (w *member) dismiss() ending {
 	return ending{why: errors.New("it was to end"), orderly: true}
 }
 
-// leave returns the worker's attempts to the desk.
 func (w *member) leave(end *ending) {
 	p := w.pool
 	p.mu.Lock()
@@ -316,7 +308,6 @@ func (w *member) leave(end *ending) {
 	}
 }
 
-// readOutput reads messages until standard output ends.
 func (w *member) readOutput() {
 	defer close(w.over)
 	lines := protocol.NewReader(w.stdout)
@@ -326,7 +317,7 @@ func (w *member) readOutput() {
 			w.end(ending{why: err})
 		}
 		if err != nil {
-			return // even long after the end of the process
+			return
 		}
 		if len(line.Text) > 0 {
 			w.inLog.Store(true)
@@ -382,7 +373,6 @@ func (w *member) recordDamage(d *protocol.Damage) {
 	}
 }
 
-// readErrors logs standard error.
 func (w *member) readErrors() {
 	lines := protocol.NewLineReader(w.stderr, logLineBytes)
 	for {
@@ -397,7 +387,6 @@ func (w *member) readErrors() {
 	}
 }
 
-// keep keeps the end of standard error.
 func (w *member) keep(line []byte) {
 	w.tail = append(append(w.tail, line...), '\n')
 	if over := len(w.tail) - tailBytes; over > 0 {

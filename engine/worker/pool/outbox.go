@@ -10,14 +10,14 @@ const writeBytes = 64 << 10
 
 // outbox holds what is to be written to a worker: at most a run and a cancel for each slot.
 type outbox struct {
-	wake chan struct{} // capacity 1
+	wake chan struct{}
 
 	mu    sync.Mutex
 	parts [][]byte // must not be changed after add
-	bye   bool     // nothing more comes
+	bye   bool
 }
 
-// add adds parts of lines, without blocking.
+// add does not block.
 func (o *outbox) add(parts ...[]byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +69,7 @@ func (o *outbox) write(file *os.File, stopped <-chan struct{}) {
 				continue
 			}
 			if _, err := file.Write(buffer); err != nil {
-				return // the worker has ended, or will; its waiter notices
+				return
 			}
 			if buffer = buffer[:0]; cap(buffer) > 1<<20 {
 				buffer = nil // releases a long line's memory

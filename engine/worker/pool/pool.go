@@ -16,7 +16,7 @@ import (
 // The failure types of this package, in addition to those of package worker.
 const (
 	TypeWorkerDied = "WorkerDied" // workers died with the attempt, up to the bound
-	TypeStart      = "StartError" // no worker can be started
+	TypeStart      = "StartError"
 )
 
 var errClosed = errors.New("the pool of workers is closed")
@@ -24,7 +24,7 @@ var errClosed = errors.New("the pool of workers is closed")
 // Pool runs attempts in workers. Its methods are safe for concurrent use.
 type Pool struct {
 	config  Config
-	program string   // its file
+	program string
 	argv    []string // with the command that sets limits
 	keeper  *procgroup.Supervisor
 
@@ -40,10 +40,10 @@ type Pool struct {
 
 	mu      sync.Mutex
 	desk    desk
-	first   *protocol.Greeting // of the first worker
-	gaveUp  int                // processes that are not started any more
-	broken  error              // why no worker can be started; nil while one may be
-	changed chan struct{}      // closed and replaced when broken changes
+	first   *protocol.Greeting
+	gaveUp  int           // processes that are not started any more
+	broken  error         // why no worker can be started; nil while one may be
+	changed chan struct{} // closed and replaced when broken changes
 	started bool
 	closed  bool
 }
@@ -197,7 +197,7 @@ func (p *Pool) submit(a *attempt) error {
 	case p.broken != nil:
 		select {
 		case p.retry <- struct{}{}:
-		default: // already requested
+		default:
 		}
 		return p.broken
 	}
@@ -221,10 +221,9 @@ func (p *Pool) cancel(a *attempt) {
 	case <-timer.C:
 	}
 	s.owner.end(ending{why: fmt.Errorf("it did not answer within %v that action %s was cancelled", p.config.Grace, a.action), notAtFault: true})
-	<-a.end // comes when the worker has ended
+	<-a.end
 }
 
-// answered passes on a worker's answer.
 func (p *Pool) answered(s *slot, id string, o outcome) {
 	p.mu.Lock()
 	known := p.desk.answer(s, id, o, time.Now())
@@ -234,7 +233,7 @@ func (p *Pool) answered(s *slot, id string, o outcome) {
 	}
 }
 
-// greet handles a worker's hello. It rejects a worker that lacks an action of the first one.
+// greet rejects a worker that lacks an action of the first one.
 func (p *Pool) greet(g *protocol.Greeting) error {
 	if err := g.Check(); err != nil {
 		return err
@@ -266,7 +265,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.shut()
 	stop := context.AfterFunc(ctx, p.kill)
 	defer stop()
-	p.slots.Wait() // soon after the kill
+	p.slots.Wait()
 	p.kill()
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: workers had to be killed: %w", p.config.Name, context.Cause(ctx))

@@ -29,7 +29,6 @@ import (
 // within bounds every wait, with a large margin.
 const within = time.Minute
 
-// notes are a pool's messages.
 type notes struct {
 	mu             sync.Mutex
 	logs, problems []string
@@ -53,7 +52,7 @@ func (n *notes) wants(t *testing.T, text string, count int) {
 	}
 }
 
-// open makes a pool of the test's workers. The caller starts it.
+// open does not start the pool.
 func open(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 	t.Helper()
 	depth.Needs(t, "other processes")
@@ -108,7 +107,6 @@ func start(t testing.TB, c pool.Config, p workerPlan) (*pool.Pool, *notes) {
 	return made, n
 }
 
-// execute runs an attempt, and returns its result, or its failure's type and message.
 func execute(ctx context.Context, p *pool.Pool, action, args string) string {
 	reg, err := worker.NewRegistry(p.Actions()...)
 	if err != nil {
@@ -137,7 +135,6 @@ func await(t *testing.T, what string, holds func() bool) {
 	t.Fatalf("it never came about that %s", what)
 }
 
-// TestHowAttemptsEnd runs attempts that end in every way in one worker.
 func TestHowAttemptsEnd(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{MaxDeliveries: 2}, workerPlan{Slots: 4, Beat: 100})
@@ -177,7 +174,6 @@ func TestHowAttemptsEnd(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatAreTooLong checks that such arguments never reach a worker.
 func TestArgumentsThatAreTooLong(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{}, workerPlan{})
@@ -191,7 +187,6 @@ func TestArgumentsThatAreTooLong(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce has more attempts than slots in several workers, none of which may exceed its slots.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{Processes: 3, Slots: 4, AtOnce: 50}, workerPlan{Slots: 100, Beat: 1000})
@@ -210,7 +205,6 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestTimeoutAndCancel ends attempts that answer, that do not answer, and that wait for a worker.
 func TestTimeoutAndCancel(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -248,8 +242,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	}
 }
 
-// TestInnocentAttemptsAreNotCounted has workers killed repeatedly for one attempt, while they run another that is delivered
-// again.
+// Workers are killed repeatedly for one attempt, while they run another that is delivered again.
 func TestInnocentAttemptsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{MaxDeliveries: 1, Grace: -1}, workerPlan{Slots: 2})
@@ -265,8 +258,7 @@ func TestInnocentAttemptsAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestPoison has an attempt kill its worker each time, with others in the same worker: only it may fail, after exactly the
-// bound.
+// An attempt kills its worker each time, with others in the same worker: only it may fail, after exactly the bound.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{MaxDeliveries: 5}, workerPlan{Slots: 8})
@@ -286,7 +278,7 @@ func TestPoison(t *testing.T) {
 	n.wants(t, "signal: killed", 5)
 }
 
-// TestKill checks that killing a worker with an attempt counts as a death, and that an idle worker is not killed.
+// Killing a worker with an attempt must count as a death, and an idle worker must not be killed.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{MaxDeliveries: 1}, workerPlan{})
@@ -308,7 +300,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestTheEngineSeesToDeliveries has an engine count the deaths of its workers and of earlier engines.
+// An engine counts the deaths of its workers and of earlier engines.
 func TestTheEngineSeesToDeliveries(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{}, workerPlan{Slots: 8})
@@ -332,7 +324,6 @@ func TestTheEngineSeesToDeliveries(t *testing.T) {
 	n.wants(t, "signal: killed", 1+5)
 }
 
-// throughEngine runs a program to its end.
 func throughEngine(t *testing.T, reg *worker.Registry, text string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -366,7 +357,6 @@ func throughEngine(t *testing.T, reg *worker.Registry, text string) string {
 	return string(out.Result)
 }
 
-// TestSilence has workers that hang.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -404,7 +394,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// TestWorkersThatCannotBegin checks that such workers are reported with their output, and not tried for ever.
+// Such workers must be reported with their output, and not tried for ever.
 func TestWorkersThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	crash := filepath.Join(t.TempDir(), "crash")
@@ -447,7 +437,7 @@ func TestWorkersThatCannotBegin(t *testing.T) {
 	}
 }
 
-// TestPoolComesBack has a pool give up. An attempt must revive it once the reason no longer holds.
+// A pool has given up. An attempt must revive it once the reason no longer holds.
 func TestPoolComesBack(t *testing.T) {
 	t.Parallel()
 	crash := filepath.Join(t.TempDir(), "crash")
@@ -464,7 +454,7 @@ func TestPoolComesBack(t *testing.T) {
 	await(t, "the pool is back", func() bool { return execute(t.Context(), p, "noop", `{}`) == "null" })
 }
 
-// TestBye has workers say bye during their work: nothing may be lost or delivered twice.
+// Workers say bye during their work: nothing may be lost or delivered twice.
 func TestBye(t *testing.T) {
 	t.Parallel()
 	p, n := start(t, pool.Config{Processes: 2, MaxDeliveries: 1}, workerPlan{Slots: 4, ByesAfter: 10})
@@ -490,7 +480,6 @@ func TestBye(t *testing.T) {
 	}
 }
 
-// TestCloseFinishesWork closes a pool while attempts run and others wait.
 func TestCloseFinishesWork(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{}, workerPlan{Slots: 1, Beat: 50})
@@ -514,7 +503,6 @@ func TestCloseFinishesWork(t *testing.T) {
 	}
 }
 
-// TestCloseKills closes pools whose workers do not end by themselves.
 func TestCloseKills(t *testing.T) {
 	t.Parallel()
 	p, _ := start(t, pool.Config{}, workerPlan{})

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// workerVariable makes the test's program a worker. Its value is a plan.
+// workerVariable, a workerPlan, makes the test's program a worker.
 const workerVariable = "PULLEY_TEST_WORKER"
 
 func TestMain(m *testing.M) {
@@ -34,18 +34,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// workerPlan describes the test's worker.
 type workerPlan struct {
 	Slots     int
-	Beat      int    // milliseconds; 0: none
-	First     string // written before hello
+	Beat      int // milliseconds; 0: none
+	First     string
 	Hello     string // replaces its own
-	Crash     string // a file: while it exists, the worker exits at once with status 3
+	Crash     string // file: while it exists, the worker exits at once with status 3
 	Status    int    // the worker exits with it at once
 	Ignores   string // kinds of messages
 	ByesAfter int    // the worker says bye after that many attempts
-	Serial    bool   // one attempt at a time
-	Mute      bool   // no heartbeats, although it promises them
+	Serial    bool
+	Mute      bool // no heartbeats, although it promises them
 }
 
 func (p workerPlan) text() string {
@@ -63,7 +62,6 @@ type runMessage struct {
 	Args                                          json.RawMessage
 }
 
-// testWorker is a worker that does what the names of its actions say.
 type testWorker struct {
 	plan    workerPlan
 	mu      sync.Mutex // of out
@@ -90,7 +88,7 @@ func beWorker(text string) {
 	w.write(w.plan.First)
 	w.hello()
 	if w.plan.Beat > 0 && !w.plan.Mute {
-		go func() { // ends with the process
+		go func() {
 			for range time.Tick(time.Duration(w.plan.Beat) * time.Millisecond) {
 				w.write(`{"pulley":"heartbeat"}` + "\n")
 			}
@@ -202,7 +200,6 @@ func (w *testWorker) act(m runMessage, cancelled chan struct{}) {
 	}
 }
 
-// lastID returns the id of the only attempt.
 func lastID(running *sync.Map) (id string) {
 	running.Range(func(key, _ any) bool { id = key.(string); return false })
 	running.Delete(id)

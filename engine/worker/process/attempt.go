@@ -71,5 +71,5 @@ func (a *Action) await(ctx context.Context, group *procgroup.Group, p *pipes) {
 	case <-ctx.Done():
 		group.Stop(a.config.Grace)
 	}
-	<-group.Done() // soon after the kill
+	<-group.Done()
 }

@@ -12,7 +12,6 @@ import (
 	"pulley/engine/worker"
 )
 
-// atOnce is how many programs run at once in the benchmark.
 const atOnce = 4
 
 // BenchmarkOfBare compares the rate of attempts with a loop that only starts the same program and waits for it. The two

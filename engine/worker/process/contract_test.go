@@ -11,7 +11,7 @@ import (
 	"pulley/internal/procenv"
 )
 
-// TestContract runs the contract of all executors on programs, and checks that no process is left.
+// No process may be left.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	depth.Needs(t, "other processes")
@@ -22,7 +22,7 @@ func TestContract(t *testing.T) {
 		t.Skip("this needs setsid")
 	}
 	var mark string
-	t.Cleanup(func() { // after the supervisor was closed
+	t.Cleanup(func() {
 		if left := procenv.Find(mark, procenv.Settled); len(left) > 0 {
 			t.Errorf("processes are left: %v", left)
 		}

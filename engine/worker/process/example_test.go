@@ -15,8 +15,7 @@ import (
 	"pulley/engine/worker/procgroup"
 )
 
-// A workflow calls a shell script: it receives its arguments on standard input, and its last line on standard error may name the
-// type of a failure.
+// A shell script receives its arguments on standard input, and its last line on standard error may name the type of a failure.
 func Example() {
 	supervisor, err := procgroup.New()
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// pipeBytes is the least capacity of a pipe.
+	// least capacity of a pipe
 	pipeBytes = 4 << 10
-	// readBytes is the size of a read: most pipes' capacity.
+	// size of a read: most pipes' capacity
 	readBytes = 64 << 10
-	// tailBytes bounds the kept end of standard error.
+	// kept end of standard error
 	tailBytes = 16 << 10
-	// shownBytes bounds its part in a failure without a message.
+	// its part in a failure without a message
 	shownBytes = 2 << 10
 )
 
@@ -32,10 +32,10 @@ type pipes struct {
 	stdin   *os.File // our end; nil if the pipe held all input
 	stdout  stream
 	stderr  stream
-	most    int // bytes of output
+	most    int
 	log     func(line string)
 	copies  sync.WaitGroup
-	tooLong chan struct{} // closed when the output exceeds the limit
+	tooLong chan struct{}
 	output  []byte
 	errors  tail
 }
@@ -84,7 +84,7 @@ func (p *pipes) close() {
 func (p *pipes) closeChild() {
 	for i, end := range p.child {
 		if end != nil {
-			_ = end.Close() // nothing was written
+			_ = end.Close()
 			p.child[i] = nil
 		}
 	}
@@ -96,7 +96,6 @@ func (p *pipes) closeInput() {
 	}
 }
 
-// begin writes the remaining input in a goroutine.
 func (p *pipes) begin() {
 	if p.stdin == nil {
 		return
@@ -124,7 +123,6 @@ func (p *pipes) drain() {
 	p.errors.end(p.log)
 }
 
-// readOutput collects output up to the limit.
 func (p *pipes) readOutput(text []byte) bool {
 	p.output = append(p.output, text...)
 	if len(p.output) <= p.most {
@@ -171,7 +169,6 @@ func (p *pipes) result() (json.RawMessage, error) {
 	return nil, wrong("and its result is no JSON value: %v", err)
 }
 
-// failure derives a failure from what the program wrote.
 func (p *pipes) failure(state *os.ProcessState) error {
 	said := strings.TrimSpace(strings.ToValidUTF8(string(p.errors.kept), "\uFFFD"))
 	last := said
@@ -195,7 +192,6 @@ func (p *pipes) failure(state *os.ProcessState) error {
 	return failure
 }
 
-// shown quotes the beginning of an output.
 func shown(output []byte) string {
 	const most = 80
 	if len(output) > most {
@@ -204,10 +200,9 @@ func shown(output []byte) string {
 	return fmt.Sprintf("%q", output)
 }
 
-// tail keeps the end of what is added, and logs lines.
 type tail struct {
 	kept []byte
-	line []byte // the incomplete line
+	line []byte
 }
 
 func (t *tail) add(text []byte, log func(string)) {

@@ -16,16 +16,14 @@ import (
 // The failure types of this package, in addition to those of package worker.
 const (
 	TypeExitStatus = "ExitStatus" // another exit status than 0, without a type
-	TypeKilled     = "Killed"     // a signal ended the program
-	TypeStart      = "StartError" // the program cannot be started
+	TypeKilled     = "Killed"
+	TypeStart      = "StartError"
 )
 
 const (
-	// GraceDefault is the default of Config.Grace.
-	GraceDefault = 2 * time.Second
-	// AtOnceDefault is the default of Config.AtOnce.
+	GraceDefault  = 2 * time.Second
 	AtOnceDefault = 256
-	// outputDefault is the default output limit: more than a value's, so that a too large value is reported as such.
+	// outputDefault is more than a value's limit, so that a too large value is reported as such.
 	outputDefault = 4 << 20
 )
 
@@ -35,18 +33,18 @@ type Config struct {
 	// relative to Dir.
 	Command []string
 
-	// Dir is the working directory; empty: this process's.
+	// empty: this process's
 	Dir string
 
-	// Env is added to this process's environment, and overrides it.
+	// overrides this process's environment
 	Env map[string]string
 
 	Limits Limits
 
-	// AtOnce bounds the action's processes; zero means AtOnceDefault. Further attempts wait, during which their timeout runs.
+	// AtOnce bounds the action's processes; zero: AtOnceDefault. Further attempts wait, during which their timeout runs.
 	AtOnce int
 
-	// Grace is the time between SIGTERM and SIGKILL; zero means GraceDefault, negative none.
+	// Grace is the time between SIGTERM and SIGKILL; zero: GraceDefault; negative: none.
 	Grace time.Duration
 
 	// Log receives each line that a program writes to standard error, concurrently. May be nil.
@@ -128,7 +126,6 @@ func (a *Action) Run(ctx context.Context, call worker.Call) (any, error) {
 
 var variables = []string{"PULLEY_ACTION", "PULLEY_INSTANCE", "PULLEY_NODE", "PULLEY_PATH", "PULLEY_ATTEMPT", "PULLEY_KEY"}
 
-// baseEnvironment is common to all attempts: ours and the configuration's.
 func baseEnvironment(more map[string]string) []string {
 	return slices.DeleteFunc(procgroup.Environ(more), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -35,7 +35,6 @@ func keeper(t testing.TB) *procgroup.Supervisor {
 	return k
 }
 
-// registry has the actions of some programs, all with the same limits.
 func registry(t testing.TB, c Config, programs map[string][]string) *worker.Registry {
 	t.Helper()
 	k := keeper(t)
@@ -66,7 +65,6 @@ func execute(ctx context.Context, r *worker.Registry, action, args string) strin
 
 func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
 
-// TestHowProgramsEnd runs programs that end in every way.
 func TestHowProgramsEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -124,7 +122,6 @@ func TestHowProgramsEnd(t *testing.T) {
 	}
 }
 
-// TestLimits has programs reach the limits of the system.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	r := registry(t, Config{Limits: Limits{Memory: 64 << 20, OpenFiles: 16, Processes: 8}}, map[string][]string{
@@ -147,7 +144,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestCancelled cancels a running attempt, a queued one, and one before it begins.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "begun")
@@ -178,7 +174,6 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestNodeTimeout has the node's own timeout end the program.
 func TestNodeTimeout(t *testing.T) {
 	t.Parallel()
 	r := registry(t, Config{}, map[string][]string{"slow": shell("sleep 1000")})
@@ -189,7 +184,7 @@ func TestNodeTimeout(t *testing.T) {
 	}
 }
 
-// TestAtOnce checks the bound on an action's concurrent programs. The contract's suite runs five hundred.
+// The contract's suite runs five hundred programs at once.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
 	r := registry(t, Config{AtOnce: 5, Dir: t.TempDir()}, map[string][]string{
@@ -250,7 +245,7 @@ func TestProgramsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestLogHasEachLine checks that every line of standard error is logged: a long one cut, the last one without its newline.
+// Every line of standard error must be logged: a long one cut, the last one without its newline.
 func TestLogHasEachLine(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -12,10 +12,9 @@ type stream struct {
 	fd   int                    // non-blocking; -1: none, or owned by file
 	file *os.File               // nil before follow
 	read func(text []byte) bool // false: stop reading
-	full bool                   // read has returned false
+	full bool
 }
 
-// open makes the pipe and returns the program's end.
 func (s *stream) open() (*os.File, error) {
 	reader, writer, err := newPipe()
 	if err != nil {
@@ -41,11 +40,11 @@ func (s *stream) follow() func() {
 
 func (s *stream) release() {
 	if s.file != nil {
-		_ = s.file.SetReadDeadline(time.Unix(1, 0)) // long past
+		_ = s.file.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
-// drain reads what is in the pipe, without waiting. Nothing may follow the stream any more.
+// drain does not wait. Nothing may follow the stream any more.
 func (s *stream) drain() {
 	switch {
 	case s.full:
@@ -83,7 +82,7 @@ func (s *stream) emit(text []byte) bool {
 func (s *stream) close() {
 	switch {
 	case s.file != nil:
-		_ = s.file.Close() // only read
+		_ = s.file.Close()
 	case s.fd >= 0:
 		_ = syscall.Close(s.fd)
 		s.fd = -1

@@ -9,8 +9,7 @@ import (
 	"pulley/engine/worker/procgroup"
 )
 
-// A program that starts others leaves none of them: the child of the shell ends with the shell, and both would end if this process
-// was killed.
+// The child of the shell ends with the shell, and both would end if this process was killed.
 func ExampleSupervisor() {
 	supervisor, err := procgroup.New()
 	if err != nil {

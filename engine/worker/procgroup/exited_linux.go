@@ -13,7 +13,7 @@ func (g *Group) awaitEnd() {
 	for {
 		err := unix.Waitid(unix.P_PID, g.Pid(), nil, unix.WEXITED|unix.WNOWAIT, nil)
 		if !errors.Is(err, unix.EINTR) {
-			break // the following wait reports any other error
+			break
 		}
 	}
 	g.Signal(syscall.SIGKILL)

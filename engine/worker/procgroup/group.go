@@ -57,12 +57,12 @@ type Group struct {
 	id     uint64
 	limits Limits
 	done   chan struct{}    // closed when the first process has ended
-	state  *os.ProcessState // of the first process; written before done is closed
+	state  *os.ProcessState // the first process's; written before done is closed
 
 	mu      sync.Mutex
-	first   *os.Process // nil until started
-	over    bool        // the first process has been waited for: its id may be reused
-	overrun bool        // it exceeded its process limit
+	first   *os.Process
+	over    bool // the first process has been waited for: its id may be reused
+	overrun bool
 }
 
 // Done is closed when the first process has ended and its group was killed.

@@ -29,7 +29,7 @@ const Variable = "PULLEY_PROCESS"
 
 const (
 	checkPause = 100 * time.Millisecond // least pause between checks for processes of ended groups, and for too many
-	checkShare = 20                     // and least pause in durations of a check
+	checkShare = 20                     // least pause in durations of a check
 	checksMax  = 2                      // after a group ended: one check may miss a process that is executing another program
 	endPause   = 10 * time.Millisecond  // between checks while all must end
 )
@@ -40,16 +40,16 @@ var errClosed = errors.New("procgroup: the keeper of processes is closed")
 type Supervisor struct {
 	tag    string
 	dog    *watchdog.Watchdog
-	wake   chan struct{} // capacity 1
+	wake   chan struct{}
 	cancel context.CancelFunc
 	over   chan struct{} // closed when checking has ended
 
 	starting sync.RWMutex // read-locked while a group is started, so that Close sees every started one
 
 	mu     sync.Mutex
-	groups map[uint64]*Group // running ones
-	last   uint64            // number of the latest group
-	checks int               // outstanding ones
+	groups map[uint64]*Group
+	last   uint64
+	checks int
 	closed bool
 }
 
@@ -71,7 +71,7 @@ func New() (*Supervisor, error) {
 	return k, nil
 }
 
-// Tag is the beginning of the variable in the supervisor's processes, for searches in /proc.
+// Tag begins the variable in the supervisor's processes, for searches in /proc.
 func (k *Supervisor) Tag() string { return Variable + "=" + k.tag + "." }
 
 // Start starts a program in its own group, with the mark in its environment. Files are passed directly, so that no child that
@@ -92,7 +92,7 @@ func (k *Supervisor) Start(p Program, limits Limits) (*Group, error) {
 	if limits.Processes > 0 {
 		k.checkSoon()
 	}
-	// Ends with the process, which Close kills.
+	// It ends with the process, which Close kills.
 	go func() {
 		g.awaitEnd()
 		k.leave(g)
@@ -124,11 +124,10 @@ func (k *Supervisor) leave(g *Group) {
 func (k *Supervisor) checkSoon() {
 	select {
 	case k.wake <- struct{}{}:
-	default: // a check is already requested
+	default:
 	}
 }
 
-// check checks for processes while there may be some to kill.
 func (k *Supervisor) check(ctx context.Context) {
 	defer close(k.over)
 	rest := checkPause
@@ -150,7 +149,6 @@ func (k *Supervisor) check(ctx context.Context) {
 	}
 }
 
-// again reports whether another check is needed.
 func (k *Supervisor) again() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -202,7 +200,6 @@ func (k *Supervisor) group(id uint64) *Group {
 	return k.groups[id]
 }
 
-// kill kills a process if it still has the mark.
 func (k *Supervisor) kill(pid int) {
 	p, err := os.FindProcess(pid) // on Linux a handle that is immune to id reuse
 	if err != nil {

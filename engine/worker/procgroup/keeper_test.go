@@ -46,7 +46,6 @@ while :; do sleep 600; done`
 
 const within = time.Minute
 
-// beKilled starts processes and waits for its end.
 func beKilled() error {
 	k, err := procgroup.New()
 	if err != nil {
@@ -62,7 +61,6 @@ func beKilled() error {
 	return err
 }
 
-// startFamily starts the processes of the family, and returns the reading end of their output.
 func startFamily(k *procgroup.Supervisor, limits procgroup.Limits) (*procgroup.Group, *os.File, error) {
 	inR, inW, err := os.Pipe()
 	if err != nil {
@@ -91,7 +89,6 @@ func startFamily(k *procgroup.Supervisor, limits procgroup.Limits) (*procgroup.G
 	return g, outR, inW.Close()
 }
 
-// needMarks skips a test where no process can be found by its mark.
 func needMarks(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("setsid"); err != nil || !exists("/proc/self/environ") {
@@ -127,7 +124,6 @@ func newKeeper(t *testing.T) *procgroup.Supervisor {
 	return k
 }
 
-// awaitNobody waits until no process has the mark.
 func awaitNobody(t *testing.T, mark string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -140,8 +136,7 @@ func awaitNobody(t *testing.T, mark string) {
 	t.Fatalf("processes are left: %v", procenv.Find(mark, procenv.Settled))
 }
 
-// TestKillTakesAll kills a group whose processes ignore signals, one of them in its own session, while the supervisor keeps
-// running.
+// A group's processes ignore signals, one of them in its own session. The supervisor keeps running.
 func TestKillTakesAll(t *testing.T) {
 	needMarks(t)
 	t.Parallel()
@@ -160,10 +155,10 @@ func TestKillTakesAll(t *testing.T) {
 		t.Errorf("the first process ended with %v", s)
 	}
 	awaitNobody(t, k.Tag())
-	g.Kill() // no effect
+	g.Kill()
 }
 
-// TestAnEndTakesTheRestAlong checks that, when a group's first process ends by itself, its children of both kinds end too.
+// When a group's first process ends by itself, its children of both kinds must end too.
 func TestAnEndTakesTheRestAlong(t *testing.T) {
 	needMarks(t)
 	t.Parallel()
@@ -189,7 +184,7 @@ func TestAnEndTakesTheRestAlong(t *testing.T) {
 	_ = outR.Close()
 }
 
-// TestStopIsGentleFirst checks that Stop lets a suspended process end cleanly.
+// Stop must let a suspended process end cleanly.
 func TestStopIsGentleFirst(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
@@ -218,7 +213,6 @@ func TestStopIsGentleFirst(t *testing.T) {
 	_ = outR.Close()
 }
 
-// TestTooManyProcesses starts a group that exceeds its limit.
 func TestTooManyProcesses(t *testing.T) {
 	needMarks(t)
 	t.Parallel()
@@ -242,7 +236,6 @@ func TestTooManyProcesses(t *testing.T) {
 	}
 }
 
-// TestNothingIsStartedAfterClose closes a supervisor twice.
 func TestNothingIsStartedAfterClose(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
@@ -263,8 +256,7 @@ func TestNothingIsStartedAfterClose(t *testing.T) {
 	}
 }
 
-// TestCloseWhileOthersStart closes a supervisor during continuous starts: none may succeed afterwards, and no process may be
-// left.
+// A supervisor is closed during continuous starts: none may succeed afterwards, and no process may be left.
 func TestCloseWhileOthersStart(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t)
@@ -275,7 +267,7 @@ func TestCloseWhileOthersStart(t *testing.T) {
 			for {
 				g, err := k.Start(procgroup.Program{Path: "/bin/sh", Argv: []string{"sh", "-c", "sleep 600 & sleep 600"}}, procgroup.Limits{})
 				if err != nil {
-					return // it is closed
+					return
 				}
 				select {
 				case started <- struct{}{}:
@@ -296,10 +288,10 @@ func TestCloseWhileOthersStart(t *testing.T) {
 	if err := k.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	all.Wait() // the cleanup finds no process
+	all.Wait()
 }
 
-// TestSIGKILLTakesAll kills an engine: the watchdog must end its processes.
+// The watchdog must end the processes of a killed engine.
 func TestSIGKILLTakesAll(t *testing.T) {
 	needMarks(t)
 	depth.Needs(t, "a second process")
@@ -329,7 +321,7 @@ func TestSIGKILLTakesAll(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait()
 	awaitNobody(t, mark)
 }
 

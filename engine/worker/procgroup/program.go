@@ -23,8 +23,8 @@ const (
 
 // Program is a program for Supervisor.Start.
 type Program struct {
-	Path string   // the executable's file; not searched
-	Argv []string // argv[0] and the arguments
+	Path string
+	Argv []string
 	Dir  string   // empty: this process's
 	Env  []string // NAME=value, each name once; see Environ. Nil: this process's
 
@@ -71,8 +71,8 @@ func Environ(more map[string]string) []string {
 	return env
 }
 
-// start starts the program. It retries while the file is being written: by a replacement, or by a forked child of ours that had
-// not yet executed its program when we closed the file.
+// start retries while the file is being written: by a replacement, or by a forked child of ours that had not yet executed its
+// program when we closed the file.
 func (p *Program) start(mark string) (*os.Process, error) {
 	env := p.Env
 	if env == nil {
@@ -90,7 +90,7 @@ func (p *Program) start(mark string) (*os.Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = null.Close() }() // the process has its own
+		defer func() { _ = null.Close() }()
 		attr.Files[i] = null
 	}
 	wait := busyPause

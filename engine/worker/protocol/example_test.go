@@ -9,7 +9,7 @@ import (
 	"pulley/engine/worker/protocol"
 )
 
-// The engine's side of a conversation: it writes a line for an attempt, and reads what a worker writes, logs among it.
+// The engine's side writes a line for an attempt, and reads what a worker writes, logs among it.
 func ExampleReader() {
 	fields, err := protocol.Run{Action: "upper", Node: "loud", Attempt: 1, Key: "k", Args: json.RawMessage(`{"text":"hi"}`)}.Fields()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"pulley/engine/worker"
 )
 
-// Kind is the kind of a message: the value of its key "pulley".
+// Kind is the value of a message's key "pulley".
 type Kind string
 
 // The kinds of workers' messages.
@@ -41,15 +41,15 @@ const (
 type Message struct {
 	Kind Kind
 
-	ID        string          // of result and error
-	IDIsText  bool            // false: the id came as a number, and is its text
-	Value     json.RawMessage // of result
-	ErrorType string          // of error
-	Text      string          // of error: its message
+	ID        string
+	IDIsText  bool // false: the id came as a number, and is its text
+	Value     json.RawMessage
+	ErrorType string
+	Text      string
 
-	IDs []string // of heartbeat; nil: none listed
+	IDs []string
 
-	Hello *Greeting // of hello
+	Hello *Greeting
 }
 
 // Greeting is a worker's description of itself. Check validates it.
@@ -139,8 +139,7 @@ func (g *Greeting) checkActions() (errs []error) {
 	return errs
 }
 
-// parse parses a message in valid JSON. It returns nil if the line is none, and an error with the message if a field is
-// invalid.
+// parse returns nil if a line of valid JSON is no message, and an error with the message if a field is invalid.
 func parse(line []byte) (*Message, error) {
 	var m struct {
 		Pulley  any             `json:"pulley"`

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/worker/protocol"
 )
 
-// describe summarizes what was found in a line.
 func describe(l protocol.Line) string {
 	var parts []string
 	if len(l.Text) > 0 {
@@ -81,7 +80,6 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// endless is a line without an end.
 type endless struct{ begin string }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -93,7 +91,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestLineWithoutEnd checks that an endless line is refused as soon as it is too long.
+// An endless line must be refused as soon as it is too long.
 func TestLineWithoutEnd(t *testing.T) {
 	t.Parallel()
 	r := protocol.NewReader(&endless{`{"pulley":"result","id":"7","value":"`})
@@ -106,7 +104,6 @@ func TestLineWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestLineReader checks that lines are cut where they are too long.
 func TestLineReader(t *testing.T) {
 	t.Parallel()
 	r := protocol.NewLineReader(strings.NewReader("\n"+strings.Repeat("x", 150)+"\nend\nrest"), 100)
@@ -170,7 +167,7 @@ func TestGreeting(t *testing.T) {
 	}
 }
 
-// FuzzTake checks that any line is parsed safely, and that text and message are disjoint.
+// Any line must be parsed safely, and text and message be disjoint.
 func FuzzTake(f *testing.F) {
 	f.Add([]byte(`x{"pulley":"result","id":"7","value":1}`))
 	f.Add([]byte(`{"pulley":"x{"pulley":"bye"}`))

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// idWithin is the first part of a too long message in which its id must be.
+	// the id of a too long message must be in this first part
 	idWithin = 4 << 10
-	// beginsMax bounds the places in a line where a message's begin is tried.
+	// places in a line where a message's begin is tried
 	beginsMax  = 16
 	bufferSize = 64 << 10
-	// skipMax bounds the rest of a too long line.
+	// of the rest of a too long line
 	skipMax = 16 * LineBytes
 )
 
@@ -38,7 +38,7 @@ type Line struct {
 // Damage is an unreadable message.
 type Damage struct {
 	Kind Kind   // empty: unreadable
-	ID   string // of the answered attempt; empty: unreadable
+	ID   string // the answered attempt's; empty: unreadable
 	Err  error  // ErrTooLong or another reason
 }
 
@@ -51,9 +51,9 @@ func (d *Damage) LosesAnswer() bool {
 type Reader struct {
 	in      *bufio.Reader
 	most    int    // bytes of a line, including its line feed
-	long    []byte // of a line that does not fit into the buffer
+	long    []byte // a line that does not fit into the buffer
 	skip    bool   // skip the rest of a too long line
-	skipped int    // skipped bytes of it
+	skipped int
 }
 
 // NewReader reads messages from r.
@@ -119,7 +119,6 @@ func (r *Reader) ReadLine() (line []byte, tooLong bool, err error) {
 	}
 }
 
-// keyText is in every line with a message.
 var keyText = []byte(`"pulley"`)
 
 // messageBegin matches the begin of a message after other text.
@@ -178,7 +177,7 @@ func damaged(line []byte, begin int, err error) Line {
 func peek(message []byte) (kind Kind, id string) {
 	d := json.NewDecoder(bytes.NewReader(message[:min(len(message), idWithin)]))
 	d.UseNumber()
-	if _, err := d.Token(); err != nil { // the brace
+	if _, err := d.Token(); err != nil {
 		return "", ""
 	}
 	for d.More() {
@@ -203,7 +202,6 @@ func peek(message []byte) (kind Kind, id string) {
 	return kind, id
 }
 
-// wrongWith describes why a message is unreadable.
 func wrongWith(message []byte) error {
 	if !utf8.Valid(message) {
 		return errors.New("it is not UTF-8")

@@ -18,12 +18,12 @@ type Run struct {
 	Instance string          `json:"instance"`
 	Node     string          `json:"node"`
 	Path     string          `json:"path"`
-	Attempt  int             `json:"attempt"` // from 1
+	Attempt  int             `json:"attempt"`
 	Key      string          `json:"key"`
 	Args     json.RawMessage `json:"args"` // an object
 }
 
-// Fields returns the part of the run's lines that is common to its deliveries.
+// Fields returns the part of the run's lines that its deliveries share.
 func (r Run) Fields() ([]byte, error) {
 	// The arguments, which may be long, are JSON already: they are copied, on one line.
 	args := r.Args

@@ -27,18 +27,18 @@ import (
 
 // Harness is an executor under test.
 type Harness struct {
-	// Func makes an action of a behaviour. It is called once for each behaviour that the executor does not lack. t.Cleanup
-	// releases resources.
+	// Func makes an action of a behaviour, once for each behaviour that the executor does not lack. t.Cleanup releases
+	// resources.
 	Func func(t *testing.T, b Behaviour) worker.Func
 
-	// Lacks has the behaviours that this executor cannot have, with the reason.
+	// behaviours that this executor cannot have, with the reason
 	Lacks map[Behaviour]string
 
 	// Types has the failure types that differ from the suite's: NoFailure if the right result is expected instead. ActionDie
 	// must be among them, unless it is lacked.
 	Types map[Behaviour]string
 
-	// Timeout bounds each attempt. Zero: two minutes, for a busy machine.
+	// bounds each attempt; zero: two minutes, for a busy machine
 	Timeout time.Duration
 }
 
@@ -48,7 +48,7 @@ const NoFailure = "none"
 const (
 	defaultTimeout = 2 * time.Minute
 	shortTimeout   = "300ms" // of a node whose action does not end
-	atOnce         = 500     // attempts
+	atOnce         = 500
 	lookAgain      = 20 * time.Millisecond
 )
 
@@ -80,7 +80,6 @@ type suite struct {
 	funcs map[Behaviour]worker.Func
 }
 
-// check rejects a harness that names unknown behaviours.
 func (s *suite) check(t *testing.T) {
 	t.Helper()
 	for b, why := range s.h.Lacks {
@@ -156,7 +155,6 @@ func (s *suite) execute(ctx context.Context, t *testing.T, b Behaviour, args, ti
 	}
 }
 
-// taskOf makes a task of a program with one call of the action.
 func taskOf(t *testing.T, b Behaviour, args, timeout string) backend.Task {
 	t.Helper()
 	if timeout != "" {
@@ -177,7 +175,6 @@ func taskOf(t *testing.T, b Behaviour, args, timeout string) backend.Task {
 	return task
 }
 
-// same reports whether two JSON texts are the same value.
 func same(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	limits := ir.Limits{ValueBytes: 1 << 30}
@@ -233,7 +230,7 @@ func many(t *testing.T, s *suite) {
 	all.Wait()
 }
 
-// failsAsItShould expects a behaviour's failure type, or for Garbage the right result if it does no harm.
+// For Garbage, failsAsItShould expects the right result if it does no harm.
 func failsAsItShould(b Behaviour) func(*testing.T, *suite) {
 	return func(t *testing.T, s *suite) {
 		want := failureTypes[b]
@@ -309,7 +306,6 @@ func hangingOrphans(t *testing.T, s *suite) {
 	s.awaitNobody(t, token)
 }
 
-// awaitNobody waits until no process has the token in its command line.
 func (s *suite) awaitNobody(t *testing.T, token string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), s.h.Timeout)
@@ -322,9 +318,9 @@ func (s *suite) awaitNobody(t *testing.T, token string) {
 	t.Errorf("the processes %v are left", withArgument(token))
 }
 
-// withArgument returns the processes with a text in their command line; none without /proc.
+// withArgument finds none without /proc.
 func withArgument(text string) (pids []int) {
-	entries, _ := os.ReadDir("/proc") // there is none on a Mac
+	entries, _ := os.ReadDir("/proc") // a Mac has none
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {

@@ -17,10 +17,9 @@ import (
 	"pulley/internal/depth"
 )
 
-// mutantVariable names the planted bug that TestSubject runs with. If it is unset, there is none.
+// mutantVariable names the planted bug that TestSubject runs with; unset: none.
 const mutantVariable = "WORKERTEST_MUTANT"
 
-// mutant is an executor with a planted bug: the action of one behaviour does something else.
 type mutant struct {
 	name  string
 	of    workertest.Behaviour
@@ -95,7 +94,7 @@ func bytesReplaced(text []byte, before, after string) json.RawMessage {
 	return bytes.Replace(text, []byte(before), []byte(after), 1)
 }
 
-// obedient is an executor that keeps the contract. It does itself what processes would do.
+// obedient keeps the contract, and does itself what processes would do.
 func obedient(b workertest.Behaviour) worker.Func {
 	switch b {
 	case workertest.Echo:
@@ -135,7 +134,6 @@ func obedient(b workertest.Behaviour) worker.Func {
 	}
 }
 
-// child starts a process with the arguments in its command line, and returns what ends it.
 func child(call worker.Call) (end func(), err error) {
 	cmd := exec.Command("sh", "-c", "read line", string(call.Args))
 	in, err := cmd.StdinPipe()
@@ -148,7 +146,6 @@ func child(call worker.Call) (end func(), err error) {
 	}, cmd.Start()
 }
 
-// TestSubject runs the suite over an executor that keeps the contract, or one with a planted bug.
 func TestSubject(t *testing.T) {
 	depth.Needs(t, "other processes")
 	h := workertest.Harness{
@@ -180,7 +177,6 @@ func TestSubject(t *testing.T) {
 	workertest.Run(t, h)
 }
 
-// TestTheSuiteCatches plants one bug after the other, and checks that its case fails.
 func TestTheSuiteCatches(t *testing.T) {
 	depth.Needs(t, "other processes")
 	t.Parallel()

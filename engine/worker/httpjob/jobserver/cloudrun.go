@@ -44,7 +44,6 @@ func keyIn(body []byte) string {
 
 const pageMax = 100
 
-// cloudRun answers below /v2/.
 func (s *Server) cloudRun(r *http.Request, path string, body []byte) reply {
 	name, verb, _ := strings.Cut(path, ":")
 	parts := strings.Split(name, "/")

@@ -10,8 +10,8 @@ import (
 	"pulley/engine/worker/httpjob/jobserver"
 )
 
-// The test of a client of jobs: replies are lost, and the client sends its request again until it has one. The server counts how
-// often it has started the job that the key names.
+// Replies are lost, and the client sends its request again until it has one. The server counts how often it has started the job
+// that the key names.
 func ExampleServer() {
 	jobs := jobserver.New(jobserver.Config{
 		Seed: 1, Faults: jobserver.Faults{Lost: 0.5, Errors: 0.2},

@@ -25,7 +25,7 @@ func write(w http.ResponseWriter, a reply) {
 	if !ok {
 		var err error
 		if text, err = json.Marshal(a.body); err != nil {
-			panic(err) // a bug of this server
+			panic(err)
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -33,7 +33,6 @@ func write(w http.ResponseWriter, a reply) {
 	_, _ = w.Write(text) // the client may have disconnected
 }
 
-// plain answers below /jobs.
 func (s *Server) plain(r *http.Request, body []byte) reply {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/jobs")
 	switch {
@@ -84,7 +83,7 @@ func (s *Server) startPlain(r *http.Request, body []byte) reply {
 	return a
 }
 
-// describe answers with a job. The caller holds the lock.
+// describe needs the lock.
 func (s *Server) describe(j *job) reply {
 	s.tell(j)
 	return j.plain()

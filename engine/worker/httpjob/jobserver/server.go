@@ -13,16 +13,16 @@ import (
 
 // Config configures a server. The zero value's jobs succeed at once, without faults.
 type Config struct {
-	Seed   uint64 // of the faults
+	Seed   uint64 // for the faults
 	Faults Faults
 
 	// Behave returns what a job does. Nil: it succeeds at once with its arguments.
 	Behave func(Start) Behaviour
 
-	// ListLag is how long a new Cloud Run execution is not listed; up to ListUneven is drawn in addition.
+	// ListLag is how long a new Cloud Run execution is not listed, plus a random time up to ListUneven.
 	ListLag, ListUneven time.Duration
 
-	// Tokens are the valid ones, each for TokenUses requests; other requests get 401. None: requests need no token.
+	// Tokens are valid for TokenUses requests each; other requests get 401. None: requests need no token.
 	Tokens    []string
 	TokenUses int // zero: no bound
 }
@@ -44,22 +44,22 @@ type Start struct {
 	Job  string
 	Key  string
 	Args json.RawMessage
-	Env  map[string]string // of Cloud Run
-	Argv []string          // of Cloud Run
+	Env  map[string]string // Cloud Run's
+	Argv []string          // Cloud Run's
 }
 
 // Behaviour is what a job does.
 type Behaviour struct {
-	After   time.Duration // time from start to end
-	Never   bool          // never ends by itself
-	Stays   bool          // cancelling does not end it, either
+	After   time.Duration // from start to end
+	Never   bool
+	Stays   bool // cancelling does not end it, either
 	Fails   bool
-	Type    string          // of the failure; empty: none
-	Message string          // of the failure
-	Result  json.RawMessage // of its success; nil: none
-	Answer  []byte          // if not nil, the answer to a poll once it has ended
-	Silent  bool            // polls are not answered
-	Floods  bool            // polls get an endless answer once it has ended
+	Type    string
+	Message string
+	Result  json.RawMessage
+	Answer  []byte // to a poll once it has ended, if not nil
+	Silent  bool
+	Floods  bool // polls get an endless answer once it has ended
 }
 
 type job struct {
@@ -75,13 +75,13 @@ type Server struct {
 	config Config
 
 	mu       sync.Mutex
-	jobs     []*job          // in order of start
+	jobs     []*job
 	byID     map[string]*job // ids include the dialect
-	byKey    map[string]*job // of the plain dialect
+	byKey    map[string]*job // plain dialect only
 	starts   map[string]int
-	cancels  map[string]int  // by key
-	told     map[string]bool // keys of jobs whose end was reported
-	uses     map[string]int  // of tokens
+	cancels  map[string]int
+	told     map[string]bool // of jobs whose end was reported
+	uses     map[string]int  // by token
 	requests map[string]int  // by subject
 	total    int
 }
@@ -124,7 +124,7 @@ func (s *Server) Progress() (started, told int) {
 	return len(s.starts), len(s.told)
 }
 
-// tell notes that a job's state is reported. The caller holds the lock.
+// tell notes that a job's state is reported. It needs the lock.
 func (s *Server) tell(j *job) {
 	if j.state(time.Now()) != "running" {
 		s.told[j.start.Key] = true
@@ -157,7 +157,7 @@ func (j *job) state(now time.Time) string {
 	return "succeeded"
 }
 
-// begin starts a job. The caller holds the lock.
+// begin needs the lock.
 func (s *Server) begin(id string, st Start) *job {
 	j := &job{id: id, start: st, begun: time.Now(), does: Behaviour{Result: st.Args}}
 	if s.config.Behave != nil {
@@ -169,7 +169,7 @@ func (s *Server) begin(id string, st Start) *job {
 	return j
 }
 
-// stop cancels a job. The caller holds the lock.
+// stop needs the lock.
 func (s *Server) stop(j *job) {
 	now := time.Now()
 	if j.state(now) == "running" && !j.does.Stays {
@@ -180,7 +180,7 @@ func (s *Server) stop(j *job) {
 
 type reply struct {
 	status int
-	body   any  // as JSON, unless it is []byte
+	body   any
 	silent bool // no answer
 	floods bool // an endless body
 }
@@ -244,7 +244,6 @@ func wait(r *http.Request, d time.Duration, withClient bool) {
 	}
 }
 
-// flood writes until the client disconnects.
 func flood(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 	text := []byte("{\"id\": \"" + strings.Repeat("x", 1<<16))
@@ -255,7 +254,6 @@ func flood(w http.ResponseWriter) {
 	}
 }
 
-// takes reports whether a request's token is valid.
 func (s *Server) takes(r *http.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +271,7 @@ func (s *Server) takes(r *http.Request) bool {
 	return false
 }
 
-// draw returns a request's random numbers: by the seed, its subject, and its number among the requests about that.
+// draw depends on the seed, the request's subject, and its number among the requests about that.
 func (s *Server) draw(r *http.Request, body []byte) *rand.Rand {
 	about := r.Method + " " + r.URL.RequestURI() + " " + r.Header.Get("Idempotency-Key") + " " + keyIn(body)
 	s.mu.Lock()
@@ -285,7 +283,7 @@ func (s *Server) draw(r *http.Request, body []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(s.config.Seed, h.Sum64()))
 }
 
-// route executes a request. The caller holds the lock.
+// route needs the lock.
 func (s *Server) route(r *http.Request, body []byte) reply {
 	if path, ok := strings.CutPrefix(r.URL.EscapedPath(), "/v2/"); ok {
 		return s.cloudRun(r, path, body)

@@ -20,7 +20,7 @@ const (
 	HelloTimeoutDefault = 30 * time.Second
 )
 
-// Call is an action with arguments, an object, that may be run.
+// Call is an action that may be run, and its arguments, an object.
 type Call struct {
 	Action string
 	Args   json.RawMessage
@@ -37,10 +37,10 @@ type Options struct {
 	// Slow may be run, and takes longer than Timeout; nil: none.
 	Slow *Call
 
-	// Timeout bounds an answer, a heartbeat's delay, and the worker's end; zero means TimeoutDefault.
+	// Timeout bounds an answer, a heartbeat's delay, and the worker's end; zero: TimeoutDefault.
 	Timeout time.Duration
 
-	// HelloTimeout bounds the wait for the hello; zero means HelloTimeoutDefault.
+	// zero: HelloTimeoutDefault
 	HelloTimeout time.Duration
 
 	// Log receives each line that the worker writes to standard error; may be nil.
@@ -49,11 +49,11 @@ type Options struct {
 
 // Finding is a mistake of a worker.
 type Finding struct {
-	Check    string // what was checked
+	Check    string
 	Sent     string // to the worker; empty: nothing
 	Expected string
 	Came     string
-	Advice   string // what to do
+	Advice   string
 }
 
 func (f Finding) String() string {
@@ -75,11 +75,10 @@ func clip(text string) string {
 // Report is the result of a check.
 type Report struct {
 	Findings []Finding
-	Passed   []string // checks without a finding
+	Passed   []string // without a finding
 	LeftOut  []string // omitted checks, with the reason
 }
 
-// kit is a run of all checks.
 type kit struct {
 	options Options
 	argv    []string

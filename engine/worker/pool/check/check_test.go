@@ -41,7 +41,6 @@ func call(t *testing.T, text string) *check.Call {
 	return c
 }
 
-// TestGoodWorkers checks that the reference workers have no findings.
 func TestGoodWorkers(t *testing.T) {
 	t.Parallel()
 	python, _ := example(t, "words.py")
@@ -80,7 +79,6 @@ func TestGoodWorkers(t *testing.T) {
 	}
 }
 
-// mistakes are mistakes of workers, by their effect.
 var mistakes = map[string]mistake{
 	"no hello":          {`    send("hello", `, `    over.wait(); dict(x=1, `, `hello: expected a hello within 2s; came nothing for 2s; write`},
 	"crash":             {`    send("hello", `, `    sys.exit("no license"); dict(`, `hello: expected a hello within 1m0s; came its end with exit status 1, and on standard error: no license; write`},
@@ -119,7 +117,6 @@ var mistakes = map[string]mistake{
 	"end ignored":       {`    for thread in threads:`, "    import time\n    if kind != 'bye': time.sleep(1000)\n    for thread in threads:", `end of standard input: sent the end of standard input; expected its end with status 0; came nothing for 2s; exit when standard input ends`},
 }
 
-// TestWrongWorkers plants one mistake in a worker, and checks that it is reported.
 func TestWrongWorkers(t *testing.T) {
 	t.Parallel()
 	_, good := example(t, "words.py")
@@ -162,7 +159,7 @@ func TestWrongWorkers(t *testing.T) {
 // mistake is one change of a good worker, and a regular expression for the finding.
 type mistake struct{ old, new, want string }
 
-// plant makes a worker with the mistake. Its heartbeat is faster, to shorten the test.
+// plant also makes the heartbeat faster, to shorten the test.
 func (m mistake) plant(t *testing.T, name, good string) string {
 	t.Helper()
 	good = strings.NewReplacer("heartbeat_ms=1000", "heartbeat_ms=100", "over.wait(1)", "over.wait(.1)").Replace(good)
@@ -211,7 +208,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestThePageHasTheExamples compares the workers in the protocol's page with those that are tested.
+// The workers in the protocol's page must be those that are tested.
 func TestThePageHasTheExamples(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../docs/worker-protocol.md")

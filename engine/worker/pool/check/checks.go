@@ -15,10 +15,8 @@ import (
 
 const checkHello = "hello"
 
-// longBytes is the length of a long argument.
 const longBytes = 1 << 20
 
-// checkLifecycle checks all that a worker must survive within one lifetime.
 func (s *session) checkLifecycle() {
 	for _, check := range []func(*session){
 		(*session).hello, (*session).unknownActions, (*session).together, (*session).pieces, (*session).later, (*session).long,
@@ -31,7 +29,6 @@ func (s *session) checkLifecycle() {
 	}
 }
 
-// hello checks the first message, the greeting.
 func (s *session) hello() {
 	m, came := s.await(s.options.HelloTimeout, func(*protocol.Message) bool { return true })
 	switch {
@@ -261,12 +258,11 @@ func (s *session) end(check, sent, advice string) {
 		if state := s.group.State(); state != nil && state.Success() {
 			return
 		}
-	default: // it did not end
+	default:
 	}
 	s.find(Finding{Check: check, Sent: sent, Expected: "its end with status 0", Came: came, Advice: advice})
 }
 
-// checkGoodbyeAtWork sends bye directly after an attempt.
 func (s *session) checkGoodbyeAtWork() {
 	const check = "bye behind an attempt"
 	if s.hello(); s.exited {

@@ -2,6 +2,5 @@
 //
 // [Run] starts the worker a few times and does what engines do: it sends attempts together or in pieces, unknown actions, wrong
 // arguments, cancels, long lines and message kinds of later versions, and ends the worker with bye and without. It runs actions
-// with valid arguments only if allowed by [Options.Run] and [Options.Slow]. Otherwise those checks are omitted, as the report
-// says.
+// with valid arguments only if allowed by [Options.Run] and [Options.Slow]. Otherwise the report lists those checks as omitted.
 package check

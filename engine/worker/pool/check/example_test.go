@@ -10,7 +10,7 @@ import (
 	"pulley/engine/worker/pool/check"
 )
 
-// The author of a worker has it checked in the tests of the worker. This one says hello as a version that nobody speaks.
+// The tests of a worker check it. This one says hello as a version that nobody speaks.
 func ExampleRun() {
 	const worker = `echo '{"pulley":"hello","version":7,"name":"upper","actions":[{"name":"upper","args":["text"]}]}'; cat > /dev/null`
 	report, err := check.Run(context.Background(), check.Options{

@@ -28,7 +28,7 @@ type session struct {
 	in        *os.File
 	lines     chan readLine // closed at the end of standard output
 	errsOver  chan struct{} // closed at the end of standard error
-	tail      []byte        // of standard error, guarded by mu
+	tail      []byte
 	mu        sync.Mutex
 	greeting  *protocol.Greeting
 	expecting map[string]bool // sent ids: whether the answer is outstanding
@@ -125,7 +125,6 @@ func (s *session) readErrors(errs *os.File) {
 	}
 }
 
-// said is the last line on standard error.
 func (s *session) said() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +137,7 @@ func (s *session) said() string {
 
 func (s *session) send(text string) {
 	_ = s.in.SetWriteDeadline(time.Now().Add(s.options.Timeout))
-	_, _ = s.in.WriteString(text) // a missing answer shows that nobody reads
+	_, _ = s.in.WriteString(text) // a missing answer shows that the worker does not read
 }
 
 // run returns the line of an attempt, and its id. Args is an object; more are additional fields, each after a comma.
@@ -197,7 +196,7 @@ func (s *session) ended() string {
 }
 
 func (s *session) awaitAnswer(id string) (*protocol.Message, string) {
-	if m := s.answers[id]; m != nil { // before the awaited one
+	if m := s.answers[id]; m != nil {
 		return m, ""
 	}
 	return s.await(s.options.Timeout, func(m *protocol.Message) bool { return isAnswer(m) && m.ID == id })
@@ -207,7 +206,6 @@ func isAnswer(m *protocol.Message) bool {
 	return m.Kind == protocol.KindResult || m.Kind == protocol.KindError
 }
 
-// note checks every received line.
 func (s *session) note(line readLine) {
 	if len(line.Text) > 0 {
 		s.find(Finding{
