@@ -66,6 +66,9 @@ type Kind struct {
 	// Lacks says in a few words why a world cannot have it; "": it can. Nil: every world can.
 	Lacks func(World) string
 
+	// Cooperates says that the engine's process must follow an Order.
+	Cooperates bool
+
 	// States are SQLSTATEs. It has not happened until an error with one of them has reached an engine. Nil: it need not fail a
 	// statement.
 	States []string
@@ -103,6 +106,7 @@ type World interface {
 	Host(i int) (Container, error)                // an engine's; an error says why engines are in none
 	Disk() (Disk, error)                          // the server's; an error says why it has none of its own
 	HasWorkers() bool                             // engines run actions in processes
+	Scope() Scope                                 // what belongs to the engines
 	Failed() map[string]int                       // errors that have reached engines, by SQLSTATE
 	Admin(ctx context.Context) (*pgx.Conn, error) // a superuser's connection past all wires; the caller closes it
 }

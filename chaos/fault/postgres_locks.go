@@ -75,23 +75,23 @@ func withDefault(ctx context.Context, w World, name, value string, over func(), 
 		return err
 	}
 	defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
-	if err := setDefault(ctx, admin, name, value); err != nil {
+	if err := setDefault(ctx, w, admin, name, value); err != nil {
 		return err
 	}
 	err = do(admin)
-	err = errors.Join(err, setDefault(context.WithoutCancel(ctx), admin, name, ""))
+	err = errors.Join(err, setDefault(context.WithoutCancel(ctx), w, admin, name, ""))
 	over()
 	return err
 }
 
-func setDefault(ctx context.Context, admin *pgx.Conn, name, value string) error {
-	if _, err := admin.Exec(ctx, noteDefaultSQL, name, value); err != nil {
+func setDefault(ctx context.Context, w World, admin *pgx.Conn, name, value string) error {
+	if _, err := admin.Exec(ctx, noteDefaultSQL, name, value, w.Scope().Schemas); err != nil {
 		return fmt.Errorf("setting %s: %w", name, err)
 	}
 	if _, err := admin.Exec(ctx, setDefaultSQL); err != nil {
 		return fmt.Errorf("setting %s: %w", name, err)
 	}
-	if _, err := admin.Exec(ctx, terminateSQL, Application); err != nil {
+	if _, err := admin.Exec(ctx, terminateSQL, w.Scope().Application, AdminApplication); err != nil {
 		return fmt.Errorf("ending sessions: %w", err)
 	}
 	return nil

@@ -14,8 +14,17 @@ import (
 //go:embed sql/terminate.sql
 var terminateSQL string
 
-// Application begins the application_name of every session that faults may hit.
+// Application begins the application_name of every session of pulley's own engines in a world.
 const Application = "pulley chaos"
+
+// AdminApplication is the application_name of sessions that no fault hits, of a world that does not know the names of others.
+const AdminApplication = "pulley admin"
+
+// Scope says which sessions and tables of the world's database belong to the engines.
+type Scope struct {
+	Application string // begins their sessions' application_name; empty: all, but for AdminApplication
+	Schemas     string // begins the names of their tables' schemas; empty: all
+}
 
 var postgresTerminate = Kind{
 	Name:   "postgres.terminate",
@@ -28,7 +37,7 @@ var postgresTerminate = Kind{
 		}
 		defer func() { _ = admin.Close(context.WithoutCancel(ctx)) }()
 		var ended int
-		if err := admin.QueryRow(ctx, terminateSQL, Application).Scan(&ended); err != nil {
+		if err := admin.QueryRow(ctx, terminateSQL, w.Scope().Application, AdminApplication).Scan(&ended); err != nil {
 			return fmt.Errorf("ending sessions: %w", err)
 		}
 		if ended == 0 {
@@ -67,7 +76,7 @@ var postgresConnections = Kind{
 			if taken, err = exhaust(ctx, w, taken); err != nil {
 				return err
 			}
-			if _, err := admin.Exec(ctx, terminateSQL, Application); err != nil {
+			if _, err := admin.Exec(ctx, terminateSQL, w.Scope().Application, AdminApplication); err != nil {
 				return fmt.Errorf("ending sessions: %w", err)
 			}
 		}
@@ -114,7 +123,7 @@ var postgresCancel = Kind{
 		before, canceled := w.Failed(), 0
 		err = until(ctx, w, f, []string{queryCanceled}, before, func() error {
 			var n int
-			err := admin.QueryRow(ctx, cancelSQL, Application).Scan(&n)
+			err := admin.QueryRow(ctx, cancelSQL, w.Scope().Application, AdminApplication).Scan(&n)
 			canceled += n
 			return err
 		})

@@ -31,10 +31,11 @@ func kill(ctx context.Context, e Engine, over func()) error {
 }
 
 var processEdge = Kind{
-	Name: "process.edge",
-	Doc:  "an engine's process kills itself at its k-th statement edge, before or after a statement, and is started again",
-	Nth:  true,
-	Draw: func(r *rand.Rand, _ Timing, f *Fault) { f.K = 1 + r.IntN(40) },
+	Name:       "process.edge",
+	Cooperates: true,
+	Doc:        "an engine's process kills itself at its k-th statement edge, before or after a statement, and is started again",
+	Nth:        true,
+	Draw:       func(r *rand.Rand, _ Timing, f *Fault) { f.K = 1 + r.IntN(40) },
 	Inject: func(ctx context.Context, w World, f Fault, over func()) error {
 		e := w.Engine(f.Engine)
 		if err := e.Order(Order{Die: f.K}); err != nil {

@@ -30,8 +30,9 @@ var processPause = Kind{
 func beyondLease(r *rand.Rand, t Timing) int { return between(r, 11*t.Lease/10, 2*t.Lease) }
 
 var processSlow = Kind{
-	Name: "process.slow",
-	Doc:  "every action of an engine takes longer for a while, up to longer than a lease",
+	Name:       "process.slow",
+	Cooperates: true,
+	Doc:        "every action of an engine takes longer for a while, up to longer than a lease",
 	Draw: func(r *rand.Rand, t Timing, f *Fault) {
 		f.K, f.HoldMS = between(r, t.Lease/20, 5*t.Lease/4), between(r, t.Lease/4, t.Lease)
 	},
@@ -62,8 +63,9 @@ func orderFault(ctx context.Context, e Engine, o Order, f Fault, over func()) er
 // processClock makes an engine's clock jump. Go's readings include the monotonic clock, which no wall clock setting changes; here
 // both jump, as on a machine that was suspended and reports it.
 var processClock = Kind{
-	Name: "process.clock",
-	Doc:  "the clock of an engine's process jumps ahead by up to two leases, back, behind, and back again",
+	Name:       "process.clock",
+	Cooperates: true,
+	Doc:        "the clock of an engine's process jumps ahead by up to two leases, back, behind, and back again",
 	Draw: func(r *rand.Rand, t Timing, f *Fault) {
 		f.K, f.HoldMS = between(r, t.Lease/2, 2*t.Lease), between(r, t.Lease/2, 2*t.Lease)
 	},
@@ -80,8 +82,9 @@ var processClock = Kind{
 }
 
 var processRepeat = Kind{
-	Name: "process.repeat",
-	Doc:  "an engine's completions reach the store in another order than they were offered in, and again later, for a while",
+	Name:       "process.repeat",
+	Cooperates: true,
+	Doc:        "an engine's completions reach the store in another order than they were offered in, and again later, for a while",
 	Draw: func(r *rand.Rand, t Timing, f *Fault) {
 		f.K, f.HoldMS = 20+r.IntN(80), between(r, t.Lease/4, t.Lease)
 	},

@@ -64,6 +64,11 @@ func (w *World) Disk() (fault.Disk, error) {
 	return w.disk, nil
 }
 
+// Scope implements fault.World.
+func (w *World) Scope() fault.Scope {
+	return fault.Scope{Application: fault.Application, Schemas: "pulley"}
+}
+
 // HasWorkers implements fault.World.
 func (w *World) HasWorkers() bool { return w.workers }
 

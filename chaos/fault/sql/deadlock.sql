@@ -6,7 +6,9 @@ DECLARE
 BEGIN
     PERFORM set_config('deadlock_timeout', '2s', true);
     FOR t IN
-        SELECT schemaname, tablename FROM pg_tables WHERE starts_with(schemaname, 'pulley') AND tablename <> 'migrations'
+        SELECT schemaname, tablename FROM pg_tables
+        WHERE starts_with(schemaname, current_setting('chaos.schemas')) AND schemaname NOT IN ('pg_catalog', 'information_schema')
+            AND tablename <> 'migrations'
         ORDER BY random() LIMIT 5
     LOOP
         EXECUTE format('LOCK TABLE %I.%I IN EXCLUSIVE MODE', t.schemaname, t.tablename);

@@ -1,1 +1,3 @@
-SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE starts_with(application_name, $1)
+SELECT count(pg_terminate_backend(pid))
+FROM pg_stat_activity
+WHERE datname = current_database() AND starts_with(application_name, $1) AND application_name <> $2
