@@ -200,7 +200,7 @@ const (
 	idlePoints    = 12                     // the same for durations on an idle connection
 )
 
-// Estimate returns the approximate duration of Compare. Schedulers that are slow for their instances in flight may need up to
+// Estimate returns the approximate duration of Compare. Schedulers that are slow for their instances in flight can take at most
 // longestRun times as long. It is not known for runs with a number of nodes and no time.
 func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 	c = c.withDefaults()

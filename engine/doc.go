@@ -62,7 +62,7 @@
 //	engine/worker              | executors of actions; the built-in ones                        | engine/backend, internal/nearest, internal/pause
 //	engine/worker/workertest   | the contract suite of all executors of actions                 | engine/worker, internal/pause
 //	engine/worker/procgroup    | processes that end with us, and take their children along      | internal/pause, internal/procenv, internal/watchdog
-//	engine/worker/protocol     | reads and writes the lines of the worker protocol               | engine/worker
+//	engine/worker/protocol     | reads and writes the lines of the worker protocol               | engine/worker, internal/lines
 //	engine/worker/pool         | runs actions in long-lived workers, in any language            | engine/worker/procgroup, engine/worker/protocol
 //	engine/worker/pool/check   | tells the author of a worker what it does wrong                | engine/worker/procgroup, engine/worker/protocol
 //	engine/worker/process      | runs actions as programs, a process for each attempt           | engine/worker, engine/worker/procgroup, internal/cause
@@ -119,9 +119,18 @@
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
+//	adapter                    | lets an author in Go write an adapter for another system       | adapter/protocol, internal/lines
+//	adapter/protocol           | messages of the adapter protocol, and workloads                | –
+//	adapter/judge              | holds the history of another system's run against its promises | adapter/protocol
+//	adapter/workload           | scenarios and traces as graphs of tasks, for other systems     | adapter/protocol, engine/plan/model, scenarios
+//	adapter/host               | starts adapters, speaks the adapter protocol, ends them        | adapter/protocol, engine/pgserver/pgwire, engine/worker/procgroup, engine/worker/protocol, internal/clip, internal/nearest
+//	adapter/check              | tells the author of an adapter what it does wrong              | adapter/host, internal/pause, internal/plural
+//	adapter/trial              | disturbs systems behind adapters, and has them judged          | adapter/host, adapter/judge, chaos/fault, internal/aligned
+//	adapter/mutants            | bugs to plant in the reference adapter, and the tests of that adapter | –
 //	python                     | carries the Python package, and asks it about workflows in Python  | engine/expr, internal/cause
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*, internal/procstatus
 //	examples/processes         | a program that embeds the engine, and whose tasks are processes | engine, engine/backend/postgres/*, engine/worker/process, internal/procstatus
+//	examples/adapters/queue    | an adapter in Go, and the queue on Postgres that it drives     | adapter
 //	examples/pipeline          | the pipeline of the push design's description, as programs      | –
 //	cmd/pulley                 | flags to configuration to run                                  | any
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
@@ -132,6 +141,7 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/journalstore      | what the journal stands on, and what it stores there           | internal/pgstore
+//	internal/lines             | splits a stream into lines of bounded length                   | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
 //	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause
@@ -168,6 +178,8 @@
 //	engine/worker/httpjob      | engine/worker/httpjob/jobserver, engine/worker/workertest, engine, engine/backend/designs
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
+//	adapter/mutants            | adapter/protocol, engine/worker/protocol
+//	adapter/trial              | adapter/mutants, chaos/world
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv

@@ -38,7 +38,7 @@ func (m *eventQueue) put(ev loopEvent) {
 	if first {
 		select {
 		case m.nonEmpty <- struct{}{}:
-		default:
+		default: // the loop has not seen the last signal yet
 		}
 	}
 }

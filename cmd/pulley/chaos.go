@@ -21,6 +21,7 @@ import (
 	"pulley/chaos/process"
 	"pulley/chaos/world"
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/systems"
 	"pulley/engine/oracle"
 	"pulley/internal/yamlfile"
 	"pulley/reports"
@@ -35,6 +36,8 @@ type chaosCmd struct {
 	console.InputFlag
 	console.SetFlag
 	console.BackendFlag
+	Systems          []string      `sep:"none" placeholder:"SYSTEM" help:"Systems that pulley did not write, by the commands of their adapters, as in 'exec:./my-adapter --flag', instead of --backend; may be repeated. Each is judged by what it promises."`
+	Setting          []string      `sep:"none" placeholder:"NAME=VALUE" help:"With --systems: a setting of the adapters; may be repeated."`
 	Faults           []string      `default:"all" placeholder:"KIND,…" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas; pulley list faults names them. Default: all."`
 	Exhaustive       bool          `help:"Also go to every message of every kind of transaction: cut connections there, and kill engines."`
 	MaxDuration      time.Duration `default:"5m" placeholder:"TIME" help:"How much longer --exhaustive may continue until it was at every message. Default: 5m."`
@@ -71,10 +74,14 @@ func (chaosCmd) Help() string {
 		"2 for a mistake in the command line, or where no Postgres can be started.\n\n" + chaosPythonHelp + "Examples:\n\n" +
 		"  pulley chaos --backend journal --duration 1m\n" +
 		"  pulley chaos fanout=20 --faults wire,process.kill --seed 7\n" +
-		"  pulley chaos --exhaustive --max-duration 15m"
+		"  pulley chaos --exhaustive --max-duration 15m\n" +
+		"  pulley chaos chain=3 --systems 'exec:python3 examples/adapters/queue.py'"
 }
 
 func (o *chaosCmd) Run(c *console.Console) error {
+	if len(o.Systems) > 0 || o.Replay != "" && systems.IsCase(o.Replay) {
+		return o.runSystems(c)
+	}
 	cfg, err := engineConfig(c)
 	if err != nil {
 		return err
@@ -101,6 +108,21 @@ func (o *chaosCmd) Run(c *console.Console) error {
 		return err
 	}
 	return o.print(c, res)
+}
+
+// runSystems disturbs systems behind adapters.
+func (o *chaosCmd) runSystems(c *console.Console) error {
+	if o.Soak || o.Rate != "" || o.Input != nil || o.Server != "any" || o.Hosts != "none" || o.Every != 0 || o.Instances != 0 {
+		return console.Refuse(errors.New("--systems: --soak, --rate, --every, --instances, --input, --server and --hosts are for our own schedulers; leave them out"))
+	}
+	run := systems.Chaos{
+		Systems: o.Systems, Settings: o.Setting, Scenarios: o.Scenarios, Set: o.Set, Faults: o.Faults, Replay: o.Replay, Seed: o.Seed, Duration: o.Duration,
+		Shrink: o.Shrink, Processes: o.Engines, Slots: o.Workers, InFlight: o.InFlight, Out: o.Out, JSON: o.JSON(), Find: o.find,
+	}
+	if o.Exhaustive {
+		run.Exhaust = o.MaxDuration
+	}
+	return run.Run(c)
 }
 
 func (o *chaosCmd) estimate() string {

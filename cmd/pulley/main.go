@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"pulley/cmd/pulley/authors"
 	"pulley/cmd/pulley/benchmarks"
 	"pulley/cmd/pulley/console"
 	"pulley/cmd/pulley/simulate"
@@ -40,7 +41,8 @@ type cli struct {
 	List      listCmd               `cmd:"" help:"List what there is: backends, scenarios, faults, bugs or actions."`
 	Scenarios scenariosCmd          `cmd:"" help:"Show, check, import and export scenarios."`
 	Compile   compileCmd            `cmd:"" help:"Check a workflow, and print it in the workflow language, in its canonical form."`
-	Worker    workerCmd             `cmd:"" help:"Help the authors of workers: programs in any language that run actions."`
+	Worker    authors.WorkerCmd     `cmd:"" help:"Help the authors of workers: programs in any language that run actions."`
+	Adapter   authors.AdapterCmd    `cmd:"" help:"Help the authors of adapters: programs that make other systems comparable."`
 	Graph     graphCmd              `cmd:"" help:"Print the graph that a workflow compiles to."`
 	Doctor    doctorCmd             `cmd:"" help:"Say which ways to a Postgres there are, and what its durability settings are."`
 	Version   versionCmd            `cmd:"" help:"Print the version."`
@@ -55,7 +57,7 @@ type cli struct {
 
 const description = `pulley shows, with evidence, how durable workflow schedulers on Postgres behave.
 
-Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench, knee), a regression was shown (gate), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim), a worker does something wrong (worker check) or no ` +
+Exit status: 0 if it worked; 1 if the instance failed (run) or had ended (cancel), a run was not valid (compare, claims), an objective does not hold (bench, knee), a regression was shown (gate), a figure changed for the worse (history --fail-on-change), an invariant was violated (chaos, sim), a worker or an adapter does something wrong (worker check, adapter check) or no ` +
 	`Postgres was found (doctor); 2 for a mistake in the command line, a refused program or input, or an unusable database; ` +
 	`3 for a run of bench, knee, gate, chaos or sim that decides nothing, or a history with too few runs (--fail-on-change); 130 after Ctrl-C.`
 

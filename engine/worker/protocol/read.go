@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,20 +9,19 @@ import (
 	"regexp"
 	"strconv"
 	"unicode/utf8"
+
+	"pulley/internal/lines"
 )
 
 const (
 	// the id of a too long message must be in this first part
 	idWithin = 4 << 10
 	// places in a line where a message's begin is tried
-	beginsMax  = 16
-	bufferSize = 64 << 10
-	// of the rest of a too long line
-	skipMax = 16 * LineBytes
+	beginsMax = 16
 )
 
 // ErrEndless ends reading at an endless line.
-var ErrEndless = errors.New("it wrote a line without an end")
+var ErrEndless = lines.ErrEndless
 
 // ErrTooLong is the damage of a message longer than LineBytes.
 var ErrTooLong = errors.New("it is longer than " + strconv.Itoa(LineBytes) + " bytes")
@@ -48,21 +46,13 @@ func (d *Damage) LosesAnswer() bool {
 }
 
 // Reader reads the lines of a worker.
-type Reader struct {
-	in      *bufio.Reader
-	most    int    // bytes of a line, including its line feed
-	long    []byte // a line that does not fit into the buffer
-	skip    bool   // skip the rest of a too long line
-	skipped int
-}
+type Reader struct{ *lines.Reader }
 
 // NewReader reads messages from r.
 func NewReader(r io.Reader) *Reader { return NewLineReader(r, LineBytes) }
 
 // NewLineReader reads lines of at most most bytes from r.
-func NewLineReader(r io.Reader, most int) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, min(bufferSize, most)), most: most}
-}
+func NewLineReader(r io.Reader, most int) *Reader { return &Reader{lines.NewReader(r, most)} }
 
 // Next returns the next line. A too long line is returned as soon as that is known, and its rest is skipped. Text after the
 // last line feed is a line without a message. The error is the underlying reader's, io.EOF at the end, or ErrEndless.
@@ -78,43 +68,6 @@ func (r *Reader) Next() (Line, error) {
 			return takeLong(line), nil
 		case len(bytes.TrimSpace(line)) > 0:
 			return Take(line), nil
-		}
-	}
-}
-
-// ReadLine returns a raw line without its line feed, or the begin of a too long line. With an error it returns what came after
-// the last line feed.
-func (r *Reader) ReadLine() (line []byte, tooLong bool, err error) {
-	r.long = r.long[:0]
-	if cap(r.long) > 1<<20 {
-		r.long = nil // releases a long line's memory
-	}
-	for {
-		part, err := r.in.ReadSlice('\n')
-		if r.skip {
-			r.skipped += len(part)
-			r.skip = errors.Is(err, bufio.ErrBufferFull)
-			switch {
-			case r.skip && r.skipped > skipMax:
-				return nil, false, ErrEndless
-			case r.skip || err == nil:
-				continue
-			}
-			return nil, false, err
-		}
-		switch {
-		case err == nil && len(r.long) == 0:
-			return part[:len(part)-1], false, nil
-		case err == nil && len(r.long)+len(part) <= r.most:
-			r.long = append(r.long, part[:len(part)-1]...)
-			return r.long, false, nil
-		case len(r.long)+len(part) > r.most:
-			r.skip, r.skipped = err != nil, 0
-			return append(r.long, part[:r.most-len(r.long)]...), true, nil
-		}
-		r.long = append(r.long, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return r.long, false, err
 		}
 	}
 }

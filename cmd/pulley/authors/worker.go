@@ -1,20 +1,20 @@
-package main
+package authors
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"pulley/cmd/pulley/console"
 	"pulley/engine/worker/pool/check"
-	"pulley/internal/plural"
 )
 
-type workerCmd struct {
-	Check workerCheckCmd `cmd:"" help:"Say what a worker does wrong by the worker protocol."`
+// WorkerCmd is pulley worker.
+type WorkerCmd struct {
+	Check WorkerCheckCmd `cmd:"" help:"Say what a worker does wrong by the worker protocol."`
 }
 
-type workerCheckCmd struct {
+// WorkerCheckCmd is pulley worker check.
+type WorkerCheckCmd struct {
 	Runs                string `name:"run" placeholder:"CALL" help:"An action of the worker with arguments that may be run: --run 'mail.render {\"to\": \"x\"}'."`
 	Slow                string `placeholder:"CALL" help:"One that may be run and takes longer than --timeout; it is cancelled."`
 	console.TimeoutFlag `set:"wait=5s" set:"answer=an answer, and for the end"`
@@ -23,13 +23,15 @@ type workerCheckCmd struct {
 	Command []string `arg:"" passthrough:"" help:"The worker's program and its arguments."`
 }
 
-func (workerCheckCmd) Help() string {
+// Help completes the command's help.
+func (WorkerCheckCmd) Help() string {
 	return "A worker is a program in any language that runs actions and speaks JSON lines; docs/worker-protocol.md has the protocol. It is started three times, and put before " +
 		"what engines do. Each finding is a line: what was sent, what was expected, what came, and what to do. No action is run with arguments " +
 		"that fit, unless --run and --slow name one.\n\nExit status: 0 if nothing is wrong, 1 for findings, 2 for a mistake in the command line or a program that is not there."
 }
 
-func (o *workerCheckCmd) Run(c *console.Console) error {
+// Run checks and prints.
+func (o *WorkerCheckCmd) Run(c *console.Console) error {
 	options := check.Options{
 		Command: o.Command, Timeout: o.Timeout, HelloTimeout: o.HelloTimeout,
 		Log: func(line string) { c.Say("worker: %s", line) },
@@ -58,45 +60,9 @@ func (o *workerCheckCmd) Run(c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	if err := c.PrintAs(o.FormatFlag, checkedWorker(report), workerReport(report)); err != nil {
-		return err
+	found := checks{Passed: report.Passed, LeftOut: report.LeftOut}
+	for _, f := range report.Findings {
+		found.add(finding(f), f.String())
 	}
-	if len(report.Findings) > 0 {
-		return &console.Status{Code: console.ExitFailed}
-	}
-	return nil
-}
-
-type workerChecks struct {
-	Findings []workerFinding `json:"findings"`
-	Passed   []string        `json:"passed"`
-	LeftOut  []string        `json:"left_out"`
-}
-
-type workerFinding struct {
-	Check    string `json:"check"`
-	Sent     string `json:"sent"`
-	Expected string `json:"expected"`
-	Came     string `json:"came"`
-	Advice   string `json:"advice"`
-}
-
-func checkedWorker(r *check.Report) workerChecks {
-	out := workerChecks{Findings: []workerFinding{}, Passed: append([]string{}, r.Passed...), LeftOut: append([]string{}, r.LeftOut...)}
-	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, workerFinding(f))
-	}
-	return out
-}
-
-func workerReport(r *check.Report) string {
-	var b strings.Builder
-	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%s\n", f)
-	}
-	for _, left := range r.LeftOut {
-		fmt.Fprintf(&b, "left out: %s\n", left)
-	}
-	fmt.Fprintf(&b, "%s, %s without: %s\n", plural.Of(len(r.Findings), "finding"), plural.Of(len(r.Passed), "check"), strings.Join(r.Passed, ", "))
-	return b.String()
+	return found.print(c, o.FormatFlag, found.json())
 }

@@ -1,0 +1,116 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pulley/adapter/judge"
+	"pulley/adapter/protocol"
+	"pulley/chaos/fault"
+)
+
+// found is a result that violates rules, or keeps every promise.
+func found(c Case, rules ...judge.Rule) *Result {
+	r := newResult(c)
+	r.Hello = &protocol.Hello{System: "a queue", SystemVersion: "1"}
+	r.Verdict = &judge.Verdict{Result: judge.Keeps, Totals: map[judge.Rule]int{}}
+	for _, rule := range rules {
+		r.Verdict.Result, r.Verdict.Totals[rule] = judge.Breaks, 1
+	}
+	return r
+}
+
+func plan(kinds ...string) (faults []fault.Fault) {
+	for _, k := range kinds {
+		faults = append(faults, fault.Fault{Kind: k})
+	}
+	return faults
+}
+
+func kindsOf(c Case) (kinds []string) {
+	for _, f := range c.Faults {
+		kinds = append(kinds, f.Kind)
+	}
+	return kinds
+}
+
+// TestConfirm repeats and shrinks cases of systems whose behaviour is known.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	rule := judge.Rules()[0].Rule
+	all := plan("wire.cut", "process.kill", "wire.reset", "process.pause", "wire.slice")
+	for name, c := range map[string]struct {
+		run       func(n int, c Case) *Result // the n-th run, from 1
+		outcome   judge.Result
+		confirmed int
+		repeats   int
+		smallest  []string
+	}{
+		"keeps": {func(_ int, c Case) *Result { return found(c) }, judge.Keeps, 0, 0, nil},
+		"once": {func(n int, c Case) *Result {
+			if n == 1 {
+				return found(c, rule)
+			}
+			return found(c)
+		}, judge.Inconclusive, 0, repeatsMax, kindsOf(Case{Faults: all})},
+		"another rule": {func(n int, c Case) *Result { return found(c, judge.Rules()[min(n, 2)-1].Rule) }, judge.Inconclusive, 0, repeatsMax, kindsOf(Case{Faults: all})},
+		"two faults": {func(_ int, c Case) *Result {
+			if kinds := kindsOf(c); slices.Contains(kinds, "process.kill") && slices.Contains(kinds, "process.pause") {
+				return found(c, rule)
+			}
+			return found(c)
+		}, judge.Breaks, 1, 1, []string{"process.kill", "process.pause"}},
+		"always": {func(_ int, c Case) *Result { return found(c, rule) }, judge.Breaks, 1, 1, nil},
+	} {
+		n := 0
+		f, err := confirm(t.Context(), Case{Faults: all, LastMS: 1000}, time.Minute, func(string, ...any) {}, func(_ context.Context, smaller Case) (*Result, error) {
+			n++
+			return c.run(n, smaller), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Outcome() != c.outcome || f.Confirmed != c.confirmed || f.Repeats != c.repeats {
+			t.Errorf("%s: %s, %d of %d", name, f.Outcome(), f.Confirmed, f.Repeats)
+		}
+		if c.outcome == judge.Keeps {
+			if f.Smallest != nil {
+				t.Errorf("%s: there is a smallest case", name)
+			}
+			continue
+		}
+		if got := kindsOf(f.Smallest.Case); !slices.Equal(got, c.smallest) {
+			t.Errorf("%s: the smallest case has %q, not %q", name, got, c.smallest)
+		}
+		if f.Text() == "" || len(Table([]*Finding{f, f})) == 0 {
+			t.Errorf("%s: no text", name)
+		}
+	}
+	broken := errors.New("no server")
+	if _, err := confirm(t.Context(), Case{}, time.Minute, func(string, ...any) {}, func(context.Context, Case) (*Result, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Error(err)
+	}
+}
+
+func TestCaseIsRefused(t *testing.T) {
+	t.Parallel()
+	one := []protocol.Workload{{Name: "one", Tasks: []protocol.Task{{Name: "a"}}, Result: "a"}}
+	for want, c := range map[string]Case{
+		"there is no adapter; name its program":                                            {Workloads: one},
+		"there is no workload; name one":                                                   {Command: []string{"x"}},
+		"the number of slots is 1001; choose from 1 to 1000":                               {Command: []string{"x"}, Workloads: one, Slots: 1001},
+		"fault process.edge needs the help of the process, which an adapter does not give": {Command: []string{"x"}, Workloads: one, Faults: plan("process.edge")},
+		"fault wire.cut hits process 3 of 3":                                               {Command: []string{"x"}, Workloads: one, Faults: []fault.Fault{{Kind: "wire.cut", Engine: 3}}},
+		`workload "one": the result is that of a task "b", which is not there`:             {Command: []string{"x"}, Workloads: []protocol.Workload{{Name: "one", Tasks: one[0].Tasks, Result: "b"}}},
+	} {
+		if err := c.Validate(); err == nil || err.Error() != want {
+			t.Errorf("%v, not %s", err, want)
+		}
+	}
+	if err := (Case{Command: []string{"x"}, Workloads: one, Faults: Draw(1, Kinds(), 3, time.Minute, time.Second)}).Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,86 @@
+package trial
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pulley/adapter/judge"
+	"pulley/adapter/protocol"
+	"pulley/internal/aligned"
+)
+
+// Text is the finding for terminals.
+func (f *Finding) Text() string {
+	r := f.First
+	if f.Smallest != nil {
+		r = f.Smallest
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %s, %d processes of %d slots, seed %d, %.0f s\n", f.Outcome(), r.Hello.System, r.Hello.SystemVersion, r.Case.Processes, r.Case.Slots,
+		r.Case.Seed, float64(r.LastedMS)/1000)
+	if f.First.Outcome() == judge.Breaks {
+		if f.Confirmed > 0 {
+			fmt.Fprintf(&b, "The violation came again when the case was repeated. What follows is the smallest case that shows it, with %d of %d faults.\n",
+				len(r.Case.Faults), len(f.First.Case.Faults))
+		} else {
+			fmt.Fprintf(&b, "The violation did not come again in %d repetitions, so it is not called one.\n", f.Repeats)
+		}
+	}
+	b.WriteString(r.Verdict.Text())
+	for _, doubt := range r.Doubts {
+		fmt.Fprintf(&b, "inconclusive: %s\n", doubt)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
+		fmt.Fprintf(&b, "  %-22s %d\n", kind, r.Faults[kind])
+	}
+	if c := r.Coverage; c != nil && r.Case.ExhaustMS > 0 {
+		fmt.Fprintf(&b, "messages    %d of %d kinds of transactions", c.Baseline, c.Transactions)
+		for _, way := range slices.Sorted(maps.Keys(c.Covered)) {
+			fmt.Fprintf(&b, "; %d %s", c.Covered[way], way)
+		}
+		b.WriteString("\n")
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", w)
+	}
+	return b.String()
+}
+
+// Table compares the findings of several systems, a row each.
+func Table(findings []*Finding) string {
+	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "restart p50", "p99"}}
+	for _, f := range findings {
+		c, h := f.First.Verdict.Counts, f.First.Hello
+		row := []string{
+			h.System, promise(f), string(f.Outcome()), fmt.Sprint(c.InstancesSubmitted), fmt.Sprint(c.InstancesLost), fmt.Sprint(c.Executions), fmt.Sprint(c.RepeatedExecutions),
+		}
+		if c.Restarts.Executions > 0 {
+			row = append(row, fmt.Sprintf("%.0f ms", c.Restarts.P50MS), fmt.Sprintf("%.0f ms", c.Restarts.P99MS))
+		} else {
+			row = append(row, "–", "–")
+		}
+		rows = append(rows, row)
+	}
+	var b bytes.Buffer
+	aligned.Write(&b, rows, func(column int) bool { return column < 3 })
+	return b.String()
+}
+
+// promise names in a few words what a system promises.
+func promise(f *Finding) string {
+	p := f.First.Hello.Promises
+	words := []string{p.Execution}
+	if p.Submit == protocol.Durable {
+		words = append(words, "durable")
+	}
+	if p.Results == protocol.Once {
+		words = append(words, "results once")
+	}
+	if p.Order == protocol.InOrder {
+		words = append(words, "in order")
+	}
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", ")
+}

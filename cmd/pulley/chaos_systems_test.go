@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pulley/cmd/pulley/console"
+)
+
+const referenceAdapter = "exec:python3 ../../examples/adapters/queue.py"
+
+// The reference adapter keeps its promises, its files are written, and its case can be run again.
+func TestChaosOfSystems(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	args := []string{"chaos", "chain=2", "diamond=4", "--systems", referenceAdapter, "--setting", "lease_ms=1000", "--faults", "process.kill,wire.cut", "--duration", "3s", "--workers", "4", "--out", out}
+	got := run(t, args...)
+	if got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	wantParts(t, got.out, "keeps: a table with SKIP LOCKED", "It keeps its promises.", "again: pulley chaos --replay "+filepath.Join(out, "case.json"), "at-least-once, durable, results once  keeps")
+	for _, name := range []string{"case.json", "result.json", "history.ndjson"} {
+		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	got = run(t, "chaos", "--replay", filepath.Join(out, "case.json"), "--format", "json", "--out", t.TempDir())
+	var found []struct {
+		First struct {
+			Verdict struct{ Result string }
+			Case    struct{ Settings map[string]string }
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found) != 1 || found[0].First.Verdict.Result != "keeps" || found[0].First.Case.Settings["lease_ms"] != "1000" {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+func TestChaosOfSystemsIsRefused(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{
+		"pulley: there is no program nosuchprogram; check the name, and PATH\n":                                                               {"--systems", "exec:nosuchprogram"},
+		"pulley: the adapter queue.py has no setting \"lease\"; it has lease_ms\n":                                                            {"--systems", referenceAdapter, "--setting", "lease=1"},
+		"pulley: --systems: --soak, --rate, --every, --instances, --input, --server and --hosts are for our own schedulers; leave them out\n": {"--systems", referenceAdapter, "--rate", "50"},
+	} {
+		got := call(t, nil, append([]string{"chaos", "--out", t.TempDir()}, args...)...)
+		if got.code != console.ExitUsage || got.err != want || got.out != "" {
+			t.Errorf("%q: %+v, want %s", args, got, want)
+		}
+	}
+	got := call(t, nil, "chaos", "--out", t.TempDir(), "--systems", referenceAdapter, "--faults", "process.clock")
+	wantParts(t, got.err, "--faults: none of these can happen to a system behind an adapter; choose from wire.cut")
+	if got.code != console.ExitUsage {
+		t.Errorf("%+v", got)
+	}
+}
