@@ -3,6 +3,7 @@ package check_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -147,8 +148,12 @@ func TestWrongAdapters(t *testing.T) {
 	t.Parallel()
 	turns := make(chan struct{}, 6) // they wait more than they work
 	var all sync.WaitGroup
-	for mistake, want := range mistakes {
-		argv := command(t, mistake)
+	// A change needs one of three of them; which, does not change.
+	for i, mistake := range slices.Sorted(maps.Keys(mistakes)) {
+		if i%depth.Of(3, 1) != 0 {
+			continue
+		}
+		argv, want := command(t, mistake), mistakes[mistake]
 		inVain := strings.Contains(want, "nothing for 2s") || strings.Contains(want, "within 2s")
 		pattern := regexp.MustCompile(strings.NewReplacer("nothing for 2s", `nothing for \d+s`, "instances within 2s", `instances within \d+s`).Replace(want)) // on a busy machine
 		all.Go(func() {

@@ -72,7 +72,7 @@ func atMostOnce(c choice) choice {
 // TestRightSystemsNeverBreakTheirPromises plays right systems under faults.
 func TestRightSystemsNeverBreakTheirPromises(t *testing.T) {
 	keeps, sum := 0, judge.Counts{}
-	worlds := depth.Of(uint64(2500), 50_000)
+	worlds := depth.Of(uint64(1000), 50_000)
 	for seed := range worlds {
 		h := newWorld(seed, choose(rand.New(rand.NewPCG(seed, 1)))).play()
 		v := judge.Judge(h)

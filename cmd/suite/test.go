@@ -89,6 +89,7 @@ var singles = []string{
 	"scenarios", "scenarios/wfformat", "scenarios/generate", "scenarios/arrivals", "scenarios/dist",
 	"reports", "reports/record", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
 	"bench/gate", "bench/gobench", "bench/profile", "chaos/cases", "internal/bytesize", "internal/nearest", "internal/procstatus",
+	"adapter/protocol", "adapter/judge", "adapter/workload", "adapter/check", "adapter/mutants", "examples/adapters/queue",
 }
 
 const singlesAtOnce = 2
