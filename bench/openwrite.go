@@ -13,6 +13,7 @@ import (
 	"pulley/reports/record"
 )
 
+// Names of the histograms of a run under load.
 const (
 	LoadLogFile      = "load.hlog"
 	LatencyTableFile = "latency.hgrm"

@@ -56,6 +56,7 @@ func (c *Comparison) writeProfiles(dir string) error {
 	return nil
 }
 
+// Valid reports whether every run was valid.
 func (c *Comparison) Valid() bool {
 	return !slices.ContainsFunc(c.Manifest.Samples, func(s record.Sample) bool { return !s.Valid })
 }

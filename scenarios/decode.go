@@ -20,6 +20,7 @@ const (
 	nameInstance = "instance"
 )
 
+// SizeUnbounded is the SizeMax of a scenario without a largest size: engine limits are reached before.
 const SizeUnbounded = 1 << 40
 
 const (

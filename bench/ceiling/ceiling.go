@@ -18,6 +18,7 @@ import (
 	"pulley/reports/record"
 )
 
+// Bounds of Config.
 const (
 	MaxConnections = 64
 	MaxBatch       = 10_000

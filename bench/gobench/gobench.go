@@ -62,6 +62,7 @@ type Series struct {
 	Values []float64
 }
 
+// File is the content of a file.
 type File struct {
 	// in the order of their first values
 	Series []Series

@@ -24,6 +24,7 @@ func (r *Request) latency() time.Duration {
 	return r.Ended - r.Intended
 }
 
+// Run is a run's configuration and results.
 type Run struct {
 	Requests []Request // by intended time
 

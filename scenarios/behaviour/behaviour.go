@@ -64,6 +64,7 @@ func New(seed uint64, described ...Description) (*Actions, error) {
 	return a, err
 }
 
+// Plain returns the actions without any description.
 var Plain = sync.OnceValue(func() *Actions {
 	a, err := New(0)
 	if err != nil {

@@ -32,6 +32,7 @@ type Trace struct {
 	Warnings []string
 }
 
+// Task is a task of a trace.
 type Task struct {
 	ID   string // unique, not empty
 	Name string // not empty; several tasks may share it

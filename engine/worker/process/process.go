@@ -20,6 +20,7 @@ const (
 	TypeStart      = "StartError"
 )
 
+// The defaults.
 const (
 	GraceDefault  = 2 * time.Second
 	AtOnceDefault = 256
