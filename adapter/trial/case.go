@@ -99,12 +99,30 @@ func Kinds() []fault.Kind {
 	})
 }
 
-// Draw makes a plan of faults from a seed: the kinds in turns, in random order, as many as fit into the time if each takes its
-// longest.
+// telling are kinds that show most bugs. A plan begins with one of each, so that a short run has them.
+var telling = []string{"process.kill", "wire.commits", "postgres.terminate", "process.pause"}
+
+// Draw makes a plan of faults from a seed: the kinds in turns, in random order, as many as fit into the time if each is short.
 func Draw(seed uint64, kinds []fault.Kind, processes int, last time.Duration, recovers time.Duration) []fault.Fault {
+	recovers = cmp.Or(recovers, recoversDefault)
 	t := fault.Timing{Lease: recovers, Call: recovers}
 	n := max(len(kinds), int(last/spacing(recovers)))
-	return fault.Draw(seed, kinds, n, processes, t)
+	plan := fault.Draw(seed, kinds, n, processes, t)
+	first := map[int]bool{} // places of the first fault of each telling kind
+	for _, name := range telling {
+		if i := slices.IndexFunc(plan, func(f fault.Fault) bool { return f.Kind == name }); i >= 0 {
+			first[i] = true
+		}
+	}
+	var front, rest []fault.Fault
+	for i, f := range plan {
+		if first[i] {
+			front = append(front, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return slices.Concat(front, rest)
 }
 
 // spacing is how long a fault and the work after it take at least.

@@ -114,3 +114,26 @@ func TestCaseIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDraw checks that a plan has every kind, begins with those that show most, and is the same for a seed.
+func TestDraw(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		plan := Draw(seed, Kinds(), 3, 20*time.Second, time.Second)
+		kinds := kindsOf(Case{Faults: plan})
+		if front := slices.Sorted(slices.Values(kinds[:len(telling)])); !slices.Equal(front, slices.Sorted(slices.Values(telling))) {
+			t.Errorf("seed %d: the plan begins with %q", seed, front)
+		}
+		for _, k := range Kinds() {
+			if !slices.Contains(kinds, k.Name) {
+				t.Errorf("seed %d: the plan has no %s", seed, k.Name)
+			}
+		}
+		if !slices.Equal(kinds, kindsOf(Case{Faults: Draw(seed, Kinds(), 3, 20*time.Second, time.Second)})) {
+			t.Errorf("seed %d: another plan comes the second time", seed)
+		}
+	}
+	if plan := Draw(1, nil, 3, time.Minute, time.Second); len(plan) > 0 {
+		t.Errorf("the plan without kinds has %d", len(plan))
+	}
+}
