@@ -143,7 +143,15 @@ func (r *Reporter) Problem(err error) {
 }
 
 // oneLine is an error's text in one line.
-func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }
+func oneLine(err error) string {
+	var parts []string
+	for part := range strings.Lines(err.Error()) {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
 
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

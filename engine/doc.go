@@ -180,6 +180,7 @@
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	adapter/mutants            | adapter/protocol, engine/worker/protocol
 //	adapter/trial              | adapter/mutants, chaos/world
+//	examples/adapters/queue    | adapter/check
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv

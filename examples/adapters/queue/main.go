@@ -131,7 +131,8 @@ func (q *queue) work(ctx, jobs context.Context) {
 	}
 }
 
-// execute executes a job and stores its value. A job that fails, or that is given back, is released.
+// execute executes a job and stores its value. A job that was to fail, or that is given back, is released. One that cannot be executed is
+// tried again when its lease ends.
 func (q *queue) execute(ctx, jobs context.Context, j job) {
 	renewing, stop := context.WithCancel(jobs)
 	var renewal sync.WaitGroup
@@ -140,13 +141,17 @@ func (q *queue) execute(ctx, jobs context.Context, j job) {
 	stop()
 	renewal.Wait()
 	if err != nil {
-		q.env.Problem(q.db.release(ctx, j))
+		if errors.Is(err, adapter.ErrScripted) || jobs.Err() != nil {
+			q.env.Problem(q.db.release(ctx, j))
+		}
 		return
 	}
 	var end *string
 	isResult := q.env.Workloads[j.Workload].Result == j.Task
 	// A commit whose answer is lost is repeated. What is stored already changes nothing, and its end is reported again.
-	if q.persist(jobs, func() (err error) { end, err = q.db.complete(jobs, j, value, isResult); return err }) == nil && end != nil {
+	err = q.persist(jobs, func() (err error) { end, err = q.db.complete(jobs, j, value, isResult); return err })
+	q.env.Problem(err)
+	if end != nil {
 		q.env.Ended(j.Instance, protocol.Completed, *end)
 	}
 	q.wake()
@@ -177,12 +182,12 @@ func (q *queue) wake() {
 	}
 }
 
-// persist repeats what fails, until ctx ends. Everything in the store may be repeated.
+// persist repeats what fails, until ctx ends, or the store says that it is wrong. Everything in the store may be repeated.
 func (q *queue) persist(ctx context.Context, do func() error) error {
 	for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
 		err := do()
-		if err == nil {
-			return nil
+		if err == nil || isWrong(err) {
+			return err
 		}
 		if ctx.Err() != nil {
 			return errors.Join(context.Cause(ctx), err)

@@ -20,8 +20,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
 // within bounds each wait.
 const within = time.Minute
 

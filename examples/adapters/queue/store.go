@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/adapter"
@@ -26,6 +27,7 @@ type job struct {
 	adapter.Execution
 }
 
+// connect makes a pool that connects when a statement needs it: a store that does not answer now may answer later.
 func connect(ctx context.Context, dsn string, connections int) (store, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -34,9 +36,6 @@ func connect(ctx context.Context, dsn string, connections int) (store, error) {
 	config.MaxConns = int32(connections)
 	config.ConnConfig.ConnectTimeout = answerWithin
 	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err == nil {
-		err = pool.Ping(ctx)
-	}
 	return store{pool}, err
 }
 
@@ -57,6 +56,16 @@ func (s store) one(ctx context.Context, to []any, sql string, args ...any) (bool
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// isWrong reports whether the server refuses a statement for what it says: its data, a constraint, or its names. Other errors pass.
+func isWrong(err error) bool {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || len(refused.Code) < 2 {
+		return false
+	}
+	class := refused.Code[:2]
+	return class == "22" || class == "23" || class == "42"
 }
 
 func (s store) create(ctx context.Context) error {
