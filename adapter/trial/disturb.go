@@ -56,8 +56,10 @@ func (r *run) disturb(ctx context.Context) error {
 	return nil
 }
 
-// isStill reports whether the system has done nothing for so long that it seems to have stopped.
-func (r *run) isStill() bool { return r.history.still() > max(2*r.recovers(), stillLeast) }
+// isStill reports whether the system has done nothing for so long, since the last fault that hit it, that it seems to have stopped.
+func (r *run) isStill() bool {
+	return min(r.history.still(), time.Since(r.hit)) > max(2*r.recovers(), stillLeast)
+}
 
 // stillLeast is how long nothing happens at least in a system that has stopped.
 const stillLeast = 10 * time.Second
@@ -99,6 +101,7 @@ func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happe
 	case err != nil:
 		return false, err
 	}
+	r.hit = time.Now()
 	r.result.Faults[f.Kind] += int(count.Load())
 	r.config.say("fault: %s, %d times", f, count.Load())
 	return true, nil

@@ -50,7 +50,8 @@ type run struct {
 	hello    *protocol.Hello
 	promised protocol.Promises
 
-	injected int // faults so far
+	injected int       // faults so far
+	hit      time.Time // the end of the last one that happened
 }
 
 // Run runs a case. It returns an error if there was no run: the case is invalid, there is no server, the adapter cannot work here
