@@ -65,7 +65,6 @@ func FormatSlot(s plan.Slot) string {
 	return fmt.Sprintf("variable %d at %s", s.Var, s.Scope)
 }
 
-// storedArg is an argument in a queue row that has at least one reference: a value, or the slot that holds it.
 type storedArg struct {
 	Name  string          `json:"n"`
 	Value json.RawMessage `json:"v,omitempty"`
@@ -73,8 +72,8 @@ type storedArg struct {
 	Scope graph.Path      `json:"scope,omitempty"`
 }
 
-// EncodeArgs encodes an enqueue's arguments for a queue row; DecodeArgs reads them back. Values keep their bytes. Without
-// references the row holds the task's argument object, otherwise a list.
+// EncodeArgs encodes an enqueue's arguments for a queue row. Values keep their bytes. Without references the row holds the
+// task's argument object, otherwise a list.
 func EncodeArgs(args []plan.Arg) ([]byte, error) {
 	if !slices.ContainsFunc(args, func(a plan.Arg) bool { return a.Ref != nil }) {
 		return AssembleArgs(args, nil)
@@ -122,7 +121,6 @@ func DecodeArgs(data []byte) ([]plan.Arg, error) {
 	return args, nil
 }
 
-// appendString appends a JSON string without HTML escapes.
 func appendString(dst []byte, s string) ([]byte, error) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {

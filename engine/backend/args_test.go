@@ -57,7 +57,6 @@ func TestAssembleArgs(t *testing.T) {
 	}
 }
 
-// TestAssembleArgsSharesNothing checks that the result shares no memory with its parts.
 func TestAssembleArgsSharesNothing(t *testing.T) {
 	value, referred := json.RawMessage(`"ab"`), json.RawMessage(`"cd"`)
 	got, err := backend.AssembleArgs(

@@ -19,7 +19,6 @@ type account struct {
 // accountNames are tried when the caller is root, as which Postgres does not run.
 var accountNames = []string{"postgres", "_postgres", "nobody"}
 
-// serverAccount returns the account for a server: nil unless the caller is root.
 func serverAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

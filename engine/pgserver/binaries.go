@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// binaries is a directory with one Postgres' programs.
 type binaries struct {
 	dir         string
 	version     int
@@ -36,7 +35,6 @@ var binaryPlaces = []string{
 	"/opt/postgresql*/bin", "/usr/local/lib/postgresql/bin", // others
 }
 
-// findBinaries returns the usable binaries, preferred ones first, and why others are not usable.
 func findBinaries(ctx context.Context, who *account) (found []binaries, unfit []error) {
 	for _, dir := range binaryDirs() {
 		b, err := examine(ctx, dir, who)
@@ -49,7 +47,6 @@ func findBinaries(ctx context.Context, who *account) (found []binaries, unfit []
 	return found, unfit
 }
 
-// binaryDirs lists the directories with a program named postgres, each once.
 func binaryDirs() []string {
 	var dirs []string
 	add := func(dir string) {
@@ -88,7 +85,6 @@ func versionIn(path string) int {
 	return 0
 }
 
-// examine runs the postgres in dir for its version, under the server's account.
 func examine(ctx context.Context, dir string, who *account) (binaries, error) {
 	if err := who.checkEnter(dir); err != nil {
 		return binaries{}, err
@@ -130,7 +126,6 @@ func serverEnv() []string {
 	return append(env, "LC_ALL=C", "TZ=UTC", "HOME=/")
 }
 
-// openLocal starts a server from the first usable local binaries.
 func (o Options) openLocal(ctx context.Context) (*Server, error) {
 	who, err := serverAccount()
 	if err != nil {
@@ -154,7 +149,6 @@ func (o Options) openLocal(ctx context.Context) (*Server, error) {
 	return nil, errors.New(strings.Join(texts, "; "))
 }
 
-// howToInstall advises a user without any Postgres.
 func howToInstall() string {
 	install := "install it with the system's package manager (apt-get install postgresql, dnf install postgresql-server, apk add postgresql)"
 	if runtime.GOOS == "darwin" {

@@ -255,7 +255,6 @@ func (c *cluster) stop(ctx context.Context, mode StopMode) error {
 	return c.proc.end(ctx, signal)
 }
 
-// close ends the server and removes its place.
 func (c *cluster) close(ctx context.Context) error {
 	stopping, cancel := context.WithTimeout(ctx, closeTimeout/3)
 	err := c.stop(stopping, StopImmediate)

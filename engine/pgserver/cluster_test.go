@@ -10,8 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestKeptClusters starts two servers at the same time, each of which makes or copies the kept data directory, then one that
-// starts with a copy.
 func TestKeptClusters(t *testing.T) {
 	needBinaries(t)
 	dir := openDir(t)
@@ -35,7 +33,6 @@ func TestKeptClusters(t *testing.T) {
 	}
 }
 
-// identifyOne starts a server, and returns the identifier that initdb gave it.
 func identifyOne(t *testing.T) (id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitsMax)
 	defer cancel()

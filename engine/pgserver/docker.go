@@ -45,13 +45,12 @@ var errNoAnswer = errors.New("no address of it answers")
 //go:embed lifeline.sh
 var lifelineScript string
 
-// container is a server in our container.
 type container struct {
 	engine   *engine
 	id       string
 	password string
 
-	mu      sync.Mutex // of pauses, restarts and network changes
+	mu      sync.Mutex
 	stdin   *lifeline
 	stopped string // the network that it was disconnected from; empty: none
 }
@@ -278,7 +277,6 @@ func (e *engine) bindAddress() netip.Addr {
 	return netip.MustParseAddr("127.0.0.1")
 }
 
-// hosts are the possible host names of a published port.
 func (e *engine) hosts() []string {
 	var hosts []string
 	if given := os.Getenv("TESTCONTAINERS_HOST_OVERRIDE"); given != "" {

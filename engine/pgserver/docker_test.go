@@ -20,7 +20,6 @@ import (
 	"pulley/internal/pgimage"
 )
 
-// needEngine requires a Docker engine that answers.
 func needEngine(t *testing.T) *engine {
 	t.Helper()
 	o, err := Options{}.resolve()
@@ -91,7 +90,6 @@ func TestDocker(t *testing.T) {
 	}
 }
 
-// TestContainerEndsWithProgram checks that the container is removed, however the program ends.
 func TestContainerEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	e := needEngine(t)
@@ -119,7 +117,6 @@ func TestContainerEndsWithProgram(t *testing.T) {
 	}
 }
 
-// TestRestartedContainerEndsWithProgram checks the same after the container was killed and started again.
 func TestRestartedContainerEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	e := needEngine(t)
@@ -135,7 +132,6 @@ func TestRestartedContainerEndsWithProgram(t *testing.T) {
 	eventually(t, "the container is gone", isContainerRemoved(t, e, c.Container))
 }
 
-// TestUnfitImages checks that an unavailable image, or one without Postgres, gives one line and leaves no container.
 func TestUnfitImages(t *testing.T) {
 	e := needEngine(t)
 	image := needImage(t, e)
@@ -175,8 +171,6 @@ func ours(t *testing.T, e *engine) []dockercontainer.Summary {
 	return list.Items
 }
 
-// TestNextRunRemovesContainers checks that a later run removes a container that was created and never started, but not while it
-// may be about to start.
 func TestNextRunRemovesContainers(t *testing.T) {
 	e := needEngine(t)
 	image := needImage(t, e)
@@ -201,7 +195,6 @@ func TestNextRunRemovesContainers(t *testing.T) {
 	}
 }
 
-// TestEngineHosts checks which addresses are tried, if several might lead to the container.
 func TestEngineHosts(t *testing.T) {
 	t.Setenv("TESTCONTAINERS_HOST_OVERRIDE", "")
 	if got := (&engine{remote: true, host: "far"}).hosts(); len(got) != 1 || got[0] != "far" {
@@ -219,7 +212,6 @@ func TestEngineHosts(t *testing.T) {
 	}
 }
 
-// TestLifelineScript checks, without Docker, that the lifeline's shell ends with its input and with its server.
 func TestLifelineScript(t *testing.T) {
 	t.Parallel()
 	run := func(seconds, hello string, args ...string) (*exec.Cmd, *os.File) {

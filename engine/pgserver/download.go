@@ -21,7 +21,6 @@ import (
 
 var downloadVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
 
-// openDownload starts a server from a downloaded, cached build.
 func (o Options) openDownload(ctx context.Context) (*Server, error) {
 	who, err := serverAccount()
 	if err != nil {
@@ -101,7 +100,6 @@ func hasBuild(dir string) bool {
 	return err == nil
 }
 
-// lockCache waits until no other process downloads into the cache.
 func lockCache(ctx context.Context, cache string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(cache, lockName), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -249,7 +247,6 @@ func isOpenHere(file *syscall.Stat_t) bool {
 	return false
 }
 
-// withoutUser returns a repository's URL without a login.
 func withoutUser(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {

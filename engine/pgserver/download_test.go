@@ -29,7 +29,6 @@ import (
 
 const testBuildVersion = "15.99.0"
 
-// repository serves one archive and its checksums at any path, as a Maven repository would.
 type repository struct {
 	*httptest.Server
 	archive []byte
@@ -64,7 +63,6 @@ func newRepository(t *testing.T, archive []byte) *repository {
 	return r
 }
 
-// options use only this repository, with a cache and a temporary directory of the test.
 func (r *repository) options(t *testing.T) Options {
 	t.Setenv("TMPDIR", openDir(t))
 	return Options{Ways: []Way{WayDownload}, DownloadURL: r.URL + "/", DownloadVersion: testBuildVersion, CacheDir: openDir(t), StartTimeout: waitsMax}
@@ -117,7 +115,6 @@ func writeBuild(archive *tar.Writer, bin string) error {
 	return archive.Close()
 }
 
-// addTree adds a file or directory, without paths that begin with a prefix in skip.
 func addTree(archive *tar.Writer, from, to string, skip []string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -196,7 +193,6 @@ func xzStored(content []byte) []byte {
 	return append(append(append(out, crc(footer)...), footer...), 'Y', 'Z')
 }
 
-// TestDownload checks that a build is fetched once, verified, unpacked and started.
 func TestDownload(t *testing.T) {
 	needBinaries(t)
 	archive, err := machineBuild()
@@ -240,7 +236,6 @@ func TestDownload(t *testing.T) {
 	checkNoScratch(t, o.CacheDir)
 }
 
-// checkNoScratch fails if unpacking left files in the cache or the temporary directory.
 func checkNoScratch(t *testing.T, cache string) {
 	t.Helper()
 	for _, pattern := range []string{cache + "/" + scratchPrefix + "*", os.TempDir() + "/embedded_postgres_log*", os.TempDir() + "/" + runDirPrefix + "ask-*"} {
@@ -250,7 +245,6 @@ func checkNoScratch(t *testing.T, cache string) {
 	}
 }
 
-// smallBuild is an archive that unpacks but does not run.
 func smallBuild(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var content bytes.Buffer
@@ -269,7 +263,6 @@ func smallBuild(t *testing.T, files ...string) []byte {
 	return jar("p.txz", xzStored(content.Bytes()))
 }
 
-// TestUnfitDownloads checks that each fault of a repository gives one line and leaves nothing in the cache.
 func TestUnfitDownloads(t *testing.T) {
 	good := smallBuild(t, "bin/postgres")
 	for name, test := range map[string]struct {
@@ -312,7 +305,6 @@ func TestUnfitDownloads(t *testing.T) {
 	}
 }
 
-// TestChecksums checks which checksum counts, and when it may be missing.
 func TestChecksums(t *testing.T) {
 	repo := newRepository(t, []byte("archive"))
 	var lines []string
@@ -337,7 +329,6 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestDownloadEnds checks that the wait for a silent repository ends with the caller's context or the timeout.
 func TestDownloadEnds(t *testing.T) {
 	asked, release := make(chan struct{}, 8), make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -387,7 +378,6 @@ func TestCacheLock(t *testing.T) {
 	again()
 }
 
-// TestBuildAddress checks that the library names this machine's build without fetching anything.
 func TestBuildAddress(t *testing.T) {
 	o, err := Options{DownloadVersion: testBuildVersion}.resolve()
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// TestDSN checks that a DSN, given or from the environment, comes first, and that its server is not changed.
 func TestDSN(t *testing.T) {
 	running := sharedServer(t)
 	var lines []string
@@ -57,7 +56,6 @@ func TestDSN(t *testing.T) {
 	}
 }
 
-// pairs writes a DSN of ours as key=value pairs.
 func pairs(t *testing.T, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -109,7 +107,6 @@ func address(s *Server, user, password, db string) string {
 	return fmt.Sprintf("host=%s port=5432 user=%s password=%s dbname=%s", s.cluster.place.socket.path, user, password, db)
 }
 
-// TestDSNWithoutRights checks that an unusable DSN gives one line that says why and what to do, and that no other way is tried.
 func TestDSNWithoutRights(t *testing.T) {
 	s := withPasswords(t)
 	for name, test := range map[string]struct {
@@ -131,13 +128,11 @@ func TestDSNWithoutRights(t *testing.T) {
 	}
 }
 
-// checkDSNRefused checks that opening a DSN fails with one line that has all these parts and no password.
 func checkDSNRefused(t *testing.T, dsn string, says ...string) {
 	t.Helper()
 	checkDSNRefusedWithin(t, 2*time.Minute, dsn, says...)
 }
 
-// checkDSNRefusedWithin is for a server that does not answer within the timeout.
 func checkDSNRefusedWithin(t *testing.T, timeout time.Duration, dsn string, says ...string) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{DSN: dsn, StartTimeout: timeout, Log: func(line string) { t.Errorf("logged: %s", line) }})
@@ -230,7 +225,6 @@ func TestTooOldServer(t *testing.T) {
 	checkDSNRefused(t, fakeServer(t, greet("12.22 (Debian 12.22-1)")), "PostgreSQL 12.22 ", "too old")
 }
 
-// TestServerStartingUp checks that the wait for a server that is starting up is bounded.
 func TestServerStartingUp(t *testing.T) {
 	checkDSNRefused(t, fakeServer(t, notReady, notReady, greet("9.6.24")), "PostgreSQL 9.6.24")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -242,7 +236,6 @@ func TestServerStartingUp(t *testing.T) {
 	checkLine(t, err.Error())
 }
 
-// TestServerIsSilent checks that a port with another service, or without any answer, does not hang.
 func TestServerIsSilent(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // never accepts
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
-// engine is a reachable Docker engine.
 type engine struct {
 	*testcontainers.DockerClient
 	version string // for Describe
@@ -117,7 +116,6 @@ func (e *engine) canPull(ctx context.Context, image string) error {
 	return nil
 }
 
-// registryAuth is the user's login for the image's registry; empty if none.
 func registryAuth(ctx context.Context, image string) string {
 	_, auth, err := testcontainers.DockerImageAuth(ctx, image)
 	if err != nil {
@@ -205,7 +203,6 @@ func (e *engine) attach(ctx context.Context, id string) (*lifeline, error) {
 	return l, nil
 }
 
-// Write keeps the end of the container's output.
 func (l *lifeline) Write(p []byte) (int, error) {
 	const enough = 16 << 10
 	l.mu.Lock()
@@ -217,7 +214,6 @@ func (l *lifeline) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastWords is the output's explanation of a failure, to end a message. A nil lifeline has none.
 func (l *lifeline) lastWords() string {
 	if l == nil {
 		return ""
@@ -239,7 +235,6 @@ func (l *lifeline) hasPrinted(text string) bool {
 	return bytes.Contains(l.tail, []byte(text))
 }
 
-// drop closes the lifeline, which ends the container, and waits for the reader of its output.
 func (l *lifeline) drop() {
 	if l == nil {
 		return

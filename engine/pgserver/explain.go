@@ -39,7 +39,6 @@ func target(cfg *pgx.ConnConfig) string {
 	return fmt.Sprintf("%s@%s/%s", cfg.User, net.JoinHostPort(cfg.Host, fmt.Sprint(cfg.Port)), cfg.Database)
 }
 
-// connectError explains in one line why a server cannot be used and what to do.
 func connectError(cfg *pgx.ConnConfig, err error) error {
 	where := target(cfg)
 	var pgErr *pgconn.PgError
@@ -107,7 +106,6 @@ const scrubbed = "xxxxx"
 
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|` + "`[^`]*`")
 
-// keywordPassword matches password=... in key=value pairs and in a URL's query, quoted or not.
 var keywordPassword = regexp.MustCompile(`(?i)(?:ssl)?password\s*=\s*('(?:[^'\\]|\\.)*'?|[^\s&]+)`)
 
 // scrub removes possible passwords of the DSN from text. The DSN may be malformed.

@@ -60,7 +60,6 @@ func (d Durability) String() string {
 
 func orUnknown(value string) string { return cmp.Or(value, "unknown") }
 
-// facts are a server's answers about itself.
 type facts struct {
 	version        int    // server_version_num
 	versionText    string // for people: 15.18

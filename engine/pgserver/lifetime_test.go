@@ -15,7 +15,6 @@ import (
 	"pulley/internal/depth"
 )
 
-// TestServerEndsWithProgram checks that our server exits and its directory is removed, however the program ends.
 func TestServerEndsWithProgram(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -118,7 +117,6 @@ func TestNextRunRemovesLeftovers(t *testing.T) {
 	}
 }
 
-// TestLeftovers checks that a directory is a leftover only if that is certain.
 func TestLeftovers(t *testing.T) {
 	root := t.TempDir()
 	held, err := makeRunDir(root, nil)
@@ -163,7 +161,6 @@ func TestWatchdogRemovesNothingElse(t *testing.T) {
 	}
 }
 
-// TestLocalAsRoot checks that root's server runs under another account, and that no other account can reach it.
 func TestLocalAsRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		need(t, errors.New("the tests run as an ordinary user"), "root")
@@ -182,7 +179,6 @@ func TestLocalAsRoot(t *testing.T) {
 	checkLocal(t, s.Describe(), s.DSN())
 }
 
-// TestLocalAsOrdinaryUser checks that an ordinary user's server runs as that user.
 func TestLocalAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -226,7 +222,6 @@ func ordinaryUser(t *testing.T) *account {
 	return &account{name: u.Username, uid: uint32(uid), gid: uint32(gid)}
 }
 
-// checkLocal checks that a server that we started is durable and closed to the network.
 func checkLocal(t *testing.T, describe, dsn string) {
 	t.Helper()
 	f, err := inspect(t.Context(), dsn)
@@ -244,14 +239,13 @@ func checkLocal(t *testing.T, describe, dsn string) {
 	}
 }
 
-// TestStopAndStart checks that commits survive every way to stop, and that the address stays.
 func TestStopAndStart(t *testing.T) {
 	t.Parallel()
 	s := openLocalTest(t)
 	execSQL(t, s.DSN(), "CREATE TABLE kept (mode text)")
 	for mode, name := range map[StopMode]string{StopFast: "fast", StopImmediate: "immediate", StopKill: "kill"} {
 		execSQL(t, s.DSN(), "INSERT INTO kept VALUES ('"+name+"')")
-		for range 2 { // stopping a stopped server does nothing
+		for range 2 {
 			if err := s.Stop(t.Context(), mode); err != nil {
 				t.Fatal(name, err)
 			}
@@ -259,7 +253,7 @@ func TestStopAndStart(t *testing.T) {
 		if _, err := inspect(t.Context(), s.DSN()); err == nil {
 			t.Fatalf("%s: the server still answers", name)
 		}
-		for range 2 { // starting a running server does nothing
+		for range 2 {
 			if err := s.Start(t.Context()); err != nil {
 				t.Fatal(name, err)
 			}
@@ -306,7 +300,6 @@ func TestAKilledServerLeavesNoSharedMemory(t *testing.T) {
 	}
 }
 
-// segmentsFile is where Linux lists the segments of shared memory, by their key and id.
 const segmentsFile = "/proc/sysvipc/shm"
 
 func segmentExists(t *testing.T, id string) bool {
@@ -323,7 +316,6 @@ func segmentExists(t *testing.T, id string) bool {
 	return false
 }
 
-// TestStartAfterDeathAndClose checks that a server that died can be started again, and a closed one cannot.
 func TestStartAfterDeathAndClose(t *testing.T) {
 	t.Parallel()
 	s := openLocalTest(t)
@@ -353,7 +345,6 @@ func TestStartAfterDeathAndClose(t *testing.T) {
 	}
 }
 
-// TestCloseWithoutWatchdog checks that Close does the work of a killed watchdog.
 func TestCloseWithoutWatchdog(t *testing.T) {
 	t.Parallel()
 	s := openLocalTest(t)
@@ -373,8 +364,6 @@ func TestCloseWithoutWatchdog(t *testing.T) {
 	}
 }
 
-// TestLongTempDir checks that a TMPDIR whose name is too long for a socket still holds the data, and that everything is
-// removed.
 func TestLongTempDir(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -395,7 +384,6 @@ func TestLongTempDir(t *testing.T) {
 	}
 }
 
-// TestClosedTempDir checks that a TMPDIR that the server's account cannot enter is not used, and that this is logged.
 func TestClosedTempDir(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)

@@ -36,14 +36,13 @@ const (
 	childNoWay     = "no way"    // opens where no way exists, and reports the error
 )
 
-// childReport is the line that a child prints when its server is open, or cannot be opened.
 type childReport struct {
 	DSN       string
 	Describe  string
 	Dirs      []string
-	Watchdog  int    // process id
-	Server    int    // process id
-	Container string // container id
+	Watchdog  int
+	Server    int
+	Container string
 	Err       string
 }
 
@@ -60,14 +59,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(sharing{m})
 }
 
-// shared is a local server for tests that leave it unchanged.
 var shared struct {
 	once   sync.Once
 	server *Server
 	err    error
 }
 
-// sharing runs the tests, and then closes the shared server.
 type sharing struct{ m *testing.M }
 
 func (s sharing) Run() int {
@@ -98,7 +95,6 @@ func sharedServer(t *testing.T) *Server {
 // waitsMax bounds every wait: no healthy machine reaches it.
 const waitsMax = 15 * time.Minute
 
-// givenEnv is the user's environment, which the tests clear.
 var givenEnv = map[string]string{}
 
 func runChild(mode string) int {
@@ -158,7 +154,6 @@ func runChild(mode string) int {
 	return 0
 }
 
-// restarted kills the server's container, twice, and disconnects it from its network once.
 func (s *Server) restarted(ctx context.Context) error {
 	c, err := s.Container()
 	if err != nil {
@@ -187,7 +182,6 @@ func printReport(r childReport) {
 	fmt.Println(string(line))
 }
 
-// child is a running test binary in child mode.
 type child struct {
 	childReport
 	cmd    *exec.Cmd
@@ -197,7 +191,6 @@ type child struct {
 	done   chan struct{}
 }
 
-// startChild starts a child and waits for its report. attr may be nil.
 func startChild(t *testing.T, program, mode string, attr *syscall.SysProcAttr, env ...string) *child {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*waitsMax) // kills a child that hangs
@@ -276,7 +269,6 @@ func selfAs(t *testing.T, who *account) string {
 	return copied
 }
 
-// openDir is a temporary directory that every account may enter and write to, like /tmp.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pulley-test-")
@@ -307,7 +299,6 @@ func need(t *testing.T, missing error, what string) {
 	}
 }
 
-// needBinaries requires a Postgres installed on this machine.
 func needBinaries(t *testing.T) binaries {
 	t.Helper()
 	who, err := serverAccount()
@@ -357,7 +348,6 @@ func execSQL(t *testing.T, dsn, sql string) {
 	}
 }
 
-// eventually polls until the condition holds, and fails after a time that no healthy machine needs.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(waitsMax)

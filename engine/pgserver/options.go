@@ -45,7 +45,6 @@ func ParseWay(name string) (Way, error) {
 	return way, nil
 }
 
-// title is the way's name in a sentence.
 func (w Way) title() string {
 	switch w {
 	case WayDSN:
@@ -110,7 +109,6 @@ var ownSettings = []string{
 	"unix_socket_directories", "unix_socket_permissions", "external_pid_file",
 }
 
-// resolve applies defaults and the environment, and rejects invalid options.
 func (o Options) resolve() (Options, error) {
 	o.DSN = cmp.Or(o.DSN, os.Getenv("PULLEY_DSN"))
 	o.Image = cmp.Or(o.Image, os.Getenv("PULLEY_POSTGRES_IMAGE"), defaultImage)

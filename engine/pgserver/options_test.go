@@ -47,7 +47,6 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// checkLine fails for a message that a user should not see: none, several lines, or a stack trace.
 func checkLine(t *testing.T, text string) {
 	t.Helper()
 	if text == "" || strings.ContainsAny(text, "\n\r") || strings.Contains(text, "goroutine ") {
@@ -90,7 +89,6 @@ func TestSettingsReachServer(t *testing.T) {
 	eventually(t, "ALTER SYSTEM has an effect", func() bool { return setting(t, s.DSN(), "autovacuum") == "on" })
 }
 
-// TestUnknownSetting checks that a setting that the server refuses gives one line that names it.
 func TestUnknownSetting(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -146,7 +144,6 @@ func TestVersionNumber(t *testing.T) {
 	}
 }
 
-// fakeBinaries makes a postgres that prints a version the only program on the PATH.
 func fakeBinaries(t *testing.T, prints string) string {
 	t.Helper()
 	dir := openDir(t)
@@ -163,7 +160,6 @@ func fakeBinaries(t *testing.T, prints string) string {
 	return dir
 }
 
-// TestUnfitBinaries checks that unusable binaries give one line that says why.
 func TestUnfitBinaries(t *testing.T) {
 	for name, test := range map[string]struct{ prints, says string }{
 		"too old":    {"echo 'postgres (PostgreSQL) 9.6.24'", "PostgreSQL 9.6.24 in"},
@@ -218,7 +214,6 @@ func TestBinaryOrder(t *testing.T) {
 	}
 }
 
-// TestNoWayAtAll checks that one line says what each way lacks and what to install.
 func TestNoWayAtAll(t *testing.T) {
 	c := startChild(t, selfAs(t, nil), childNoWay, nil, "PATH="+t.TempDir(), "HOME="+t.TempDir(),
 		"DOCKER_HOST=tcp://127.0.0.1:1", "PULLEY_POSTGRES_IMAGE=127.0.0.1:1/none:none", "PULLEY_POSTGRES_MIRROR=http://user:s3cr3t@127.0.0.1:1")

@@ -100,7 +100,6 @@ func (p *place) dirs() []string {
 	return []string{p.data.path, p.socket.path}
 }
 
-// left names the existing directories.
 func (p *place) left() []string {
 	return slices.DeleteFunc(p.dirs(), func(dir string) bool {
 		_, err := os.Lstat(dir)
@@ -126,10 +125,8 @@ func (p *place) numbered(name string) string {
 
 func (p *place) port() string { return strconv.Itoa(socketPort + p.number) }
 
-// dsn is the server's address, also after a standby has taken over.
 func (p *place) dsn() string { return p.address(strconv.Itoa(socketPort)) }
 
-// ownDSN is this server's own address.
 func (p *place) ownDSN() string { return p.address(p.port()) }
 
 func (p *place) address(port string) string {
@@ -141,7 +138,6 @@ func (p *place) next() *place {
 	return &place{data: p.data, socket: p.socket, number: p.number + 1}
 }
 
-// lead directs the address to this server.
 func (p *place) lead() error {
 	link := filepath.Join(p.socket.path, "leading")
 	if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {

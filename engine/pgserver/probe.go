@@ -64,7 +64,6 @@ func (o Options) probe(ctx context.Context, way Way) Finding {
 	}
 }
 
-// probeByOpening opens a server this way and closes it.
 func (o Options) probeByOpening(ctx context.Context, way Way, advice string) Finding {
 	s, err := o.open(ctx, way)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// TestProbe checks that every way is reported, in order, in single lines, and that what was tried is verified by a query.
 func TestProbe(t *testing.T) {
 	needBinaries(t)
 	e := needEngine(t)
@@ -38,7 +37,6 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeProblems checks that an unusable way says why and what to do, without a password.
 func TestProbeProblems(t *testing.T) {
 	needEngine(t)
 	fakeBinaries(t, "echo 'postgres (PostgreSQL) 9.6.24'")

@@ -27,7 +27,6 @@ var (
 // noStatementStats is a server's message about the missing library.
 const noStatementStats = `could not access file "` + statementStats + `"`
 
-// process is one run of the postmaster.
 type process struct {
 	cmd     *exec.Cmd
 	log     string        // the file that it writes to
@@ -35,7 +34,6 @@ type process struct {
 	done    chan struct{} // closed when the process ended
 }
 
-// startProcess starts a postmaster as our child, in its own session.
 func startProcess(program string, p *place, who *account) (*process, error) {
 	log, err := os.OpenFile(p.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -96,7 +94,6 @@ func (p *process) awaitReady(ctx context.Context, dsn string) error {
 	}
 }
 
-// failure explains from the log why the process ended.
 func (p *process) failure() error {
 	out := p.output()
 	switch {
@@ -108,7 +105,6 @@ func (p *process) failure() error {
 	return fmt.Errorf("the server ended at once: %s", failureIn(out, p.cmd.ProcessState.String()))
 }
 
-// output is the end of what this run wrote to the log.
 func (p *process) output() string {
 	const enough = 64 << 10
 	file, err := os.Open(p.log)
@@ -138,7 +134,6 @@ func (p *process) end(ctx context.Context, signal syscall.Signal) error {
 	}
 }
 
-// kill kills the process; the wait is short.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
@@ -147,7 +142,6 @@ func (p *process) kill() {
 // failureMarks match explanations of failures. A wrong setting is named only in a line before the server gives up.
 var failureMarks = regexp.MustCompile(`(?:FATAL|PANIC|ERROR|error|HINT|hint): +(.*)|LOG: +(.*(?:configuration parameter|for parameter|syntax error in file).*)`)
 
-// failureIn returns the output's lines that explain a failure, joined; if none, other.
 func failureIn(output, other string) string {
 	var wrong []string
 	for _, line := range strings.Split(output, "\n") {

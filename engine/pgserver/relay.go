@@ -65,7 +65,6 @@ func (r *relay) stop() {
 	r.client.CloseIdleConnections()
 }
 
-// failure is the first failure between us and the repository.
 func (r *relay) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +77,6 @@ func (r *relay) asked() string {
 	return r.requestedPath
 }
 
-// ServeHTTP answers the library's two requests: for an archive, and for its checksum.
 func (r *relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if archive, ok := strings.CutSuffix(req.URL.Path, ".sha256"); ok {
 		r.mu.Lock()
@@ -155,7 +153,6 @@ func (r *relay) verify(path string, body []byte) error {
 	return nil
 }
 
-// firstField is the checksum in a file that may also name the archive, as of sha256sum.
 func firstField(text string) string {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {

@@ -72,7 +72,6 @@ func (d *runDir) drop() {
 	}
 }
 
-// leftovers returns the directories in roots whose owner has exited and which we may remove.
 func leftovers(roots []string) []string {
 	var dead []string
 	for _, root := range roots {

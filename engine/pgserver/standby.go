@@ -30,7 +30,6 @@ var (
 	promoteSQL string
 )
 
-// standby is a server that has every answered commit of the leading one.
 type standby struct {
 	place *place
 	proc  *process

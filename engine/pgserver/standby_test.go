@@ -8,7 +8,6 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// answer is a query's result as text.
 func answer(t *testing.T, dsn, sql string) (text string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), dsn)
@@ -22,8 +21,6 @@ func answer(t *testing.T, dsn, sql string) (text string) {
 	return text
 }
 
-// TestPromote checks that all commits survive two successive promotions, and that the server can be stopped and started as
-// before.
 func TestPromote(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -68,7 +65,6 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// TestUnfollow checks that a removed standby leaves nothing, and that no commit waits for it.
 func TestUnfollow(t *testing.T) {
 	t.Parallel()
 	needBinaries(t)
@@ -100,7 +96,6 @@ func TestUnfollow(t *testing.T) {
 	}
 }
 
-// TestFollowOthers checks that a server that we did not start gets no standby.
 func TestFollowOthers(t *testing.T) {
 	s := &Server{way: WayDSN}
 	if err := errors.Join(s.CanHaveStandby(), s.AddStandby(t.Context()), s.Promote(t.Context())); !errors.Is(err, ErrNotManaged) || s.RemoveStandby(t.Context()) != nil {

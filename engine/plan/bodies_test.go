@@ -31,7 +31,6 @@ func (e env) number(name string) int {
 	panic("no value " + name)
 }
 
-// part is a piece of a random body: what it adds to a graph, and its value, computed without the scheduler.
 type part struct {
 	add   func(o *graph.Body, before map[string]*graph.NodeBuilder) *graph.NodeBuilder
 	value func(e env) any
@@ -101,7 +100,6 @@ func (b *bodies) part(read string, names []string, depth int) part {
 	}
 }
 
-// choice is a branch whose cases meet again.
 func (b *bodies) choice(name, read string) part {
 	even := b.text(read) + " % 2 == 0"
 	return part{name: name,
@@ -121,7 +119,6 @@ func (b *bodies) choice(name, read string) part {
 	}
 }
 
-// race continues after the first of several, and leaves the others running.
 func (b *bodies) race(name, read string) part {
 	return part{name: name,
 		add: func(o *graph.Body, before map[string]*graph.NodeBuilder) *graph.NodeBuilder {
@@ -135,7 +132,6 @@ func (b *bodies) race(name, read string) part {
 	}
 }
 
-// each is a body per element of a range.
 func (b *bodies) each(name, read string, names []string, depth int, loop bool) part {
 	item := b.name()
 	inner := append(slices.Clone(names), item)

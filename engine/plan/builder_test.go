@@ -31,7 +31,6 @@ func built(t testing.TB, b *graph.Builder) *plan.Program {
 
 func arg(name, text string) graph.Arg { return graph.Arg{Name: name, Value: graph.X(text)} }
 
-// graphs are built by hand, each with an input and a golden trace.
 var graphs = []struct {
 	name, input string
 	build       func(b *graph.Builder)
@@ -196,7 +195,6 @@ const hostile = `fn main(input: [n], output: [r]):
     return r
 `
 
-// step checks that an event is refused as impossible, or planned equally twice.
 func step(t rapid.TB, p *plan.Program, ev plan.Event, inbox plan.Inbox) {
 	p.Needs(ev)
 	pl, err := p.Step(ev, inbox, 0.5)

@@ -12,7 +12,6 @@ import (
 	"pulley/engine/reference"
 )
 
-// Programs fail in different ways; the reference interpreter must have the same failure.
 func TestFailures(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"for x in n:\n        pass", "a for goes over a list or the keys of a dict, not over a int"},
@@ -71,7 +70,6 @@ func TestGoesOverAnything(t *testing.T) {
 	}
 }
 
-// Equal definitions make equal programs, and different ones different programs.
 func TestProgramIdentity(t *testing.T) {
 	const source = "fn main(input: [n], output: [n]):\n    n = @double(value=n)\n"
 	p, same, other := compile(t, "a.ir", source), compile(t, "a.ir", source), compile(t, "a.ir", strings.Replace(source, "double", "echo", 1))

@@ -47,7 +47,6 @@ func (w *walk) spread(n *node, s step) {
 	}
 }
 
-// branchOut starts the branch of one element, or stores the element until its turn.
 func (w *walk) branchOut(n *node, path graph.Path, element expr.Value, s step, now bool) {
 	each := &w.p.nodes[w.p.graph.Out(n.ID)[0].To]
 	slot := w.p.slot(n.Var, path)

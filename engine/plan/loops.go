@@ -13,12 +13,10 @@ import (
 	"pulley/engine/ir"
 )
 
-// bounds is what a loop over a range keeps instead of its numbers.
 type bounds struct {
 	Start, Stop, Step int64
 }
 
-// len counts as Python does.
 func (b bounds) len() int64 {
 	switch {
 	case b.Step > 0 && b.Start < b.Stop:

@@ -7,7 +7,6 @@ import (
 	"pulley/engine/graph"
 )
 
-// memo holds a program's plans by event and values: the same ones give the same plan.
 type memo struct {
 	starts map[string]Plan
 	steps  map[string]Plan

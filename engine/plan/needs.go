@@ -83,7 +83,6 @@ func (p *Program) readsFrom(reads [][]graph.VarID, n *node) []graph.VarID {
 	return p.stored(set)
 }
 
-// region solves the backward liveness from the start nodes.
 func (p *Program) region(reads [][]graph.VarID, starts []graph.NodeID) *region {
 	r := &region{p: p, reads: reads, from: map[graph.NodeID]map[graph.VarID]bool{}}
 	r.enter(starts)
@@ -149,7 +148,6 @@ func (p *Program) next(id graph.NodeID) []graph.NodeID {
 	return out
 }
 
-// stored sorts a set and omits what is never in the inbox.
 func (p *Program) stored(set map[graph.VarID]bool) []graph.VarID {
 	out := make([]graph.VarID, 0, len(set))
 	for v := range set {

@@ -58,7 +58,6 @@ func (p *Program) resumes(n *node) bool {
 	return len(n.wholeReads) > 0 || p.loopsOverList(n) || n.item != graph.None
 }
 
-// expression is compiled, with the variables of its free names, in order.
 type expression struct {
 	compiled *expr.Compiled
 	vars     []graph.VarID

@@ -145,7 +145,6 @@ func kills(n *graph.Node, e *graph.Edge, v graph.VarID) bool {
 	return slices.Contains(n.Kills(), v)
 }
 
-// naiveLive repeats the equation of liveness over all nodes until nothing changes.
 func naiveLive(g *graph.Graph) []map[graph.VarID]bool {
 	in := make([]map[graph.VarID]bool, len(g.Nodes))
 	for i, n := range g.Nodes {

@@ -260,7 +260,6 @@ func (p *Program) Fatal(ev Event) bool {
 	return !n.Continue && p.graph.Handler(n.ID, ev.Failure.Type) == nil
 }
 
-// result reads an attempt's result; an invalid or too large one is a failure.
 func (w *walk) result(n *node, ev Event) (value, *Failure) {
 	failure := ev.Failure
 	if failure == nil {

@@ -19,7 +19,6 @@ type table struct {
 	again *value // the value removed last; may be nil
 }
 
-// clear forgets all slots, and keeps the memory of a few.
 func (t *table) clear() {
 	clear(t.list)
 	clear(t.first[:t.used])

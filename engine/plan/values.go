@@ -13,7 +13,6 @@ import (
 	"pulley/engine/ir"
 )
 
-// set sets the value of a slot. The zero value removes it.
 func (w *walk) set(slot Slot, v value) {
 	known := w.values.get(slot)
 	if known == nil {

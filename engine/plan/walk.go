@@ -18,7 +18,6 @@ import (
 // input once per task (D12).
 const refBytes = 1 << 10
 
-// walk is one traversal: the known values, the node runs to execute, and the plan.
 type walk struct {
 	p      *Program
 	event  *Event // nil at the start of an instance
@@ -36,7 +35,6 @@ type walk struct {
 	waiting nodeSet // where the traversal stopped: what these and later nodes read must be written, too
 }
 
-// step is a node run to execute, and how many were executed before it.
 type step struct {
 	run  graph.Run
 	hops int
@@ -142,7 +140,6 @@ func (w *walk) followEdges(n *node, path graph.Path) {
 	w.run()
 }
 
-// leave takes the edges out of a node except those for failures.
 func (w *walk) leave(n *node, s step) {
 	if w.plan.End != nil {
 		return
@@ -221,7 +218,6 @@ func (w *walk) element(from, to *node, e *graph.Edge, path graph.Path) {
 	w.plan.Arrivals = append(w.plan.Arrivals, Arrival{Run: barrier, Required: to.Required, Watched: to.fork != nil && to.fork.Limit > 0})
 }
 
-// gather makes an aggregate's list, in element order, and continues from it.
 func (w *walk) gather(n *node, path graph.Path, elements []Element) error {
 	elements = slices.Clone(elements)
 	slices.SortFunc(elements, func(a, b Element) int { return a.Index - b.Index })
@@ -294,7 +290,6 @@ type alone struct {
 	args     [2]Arg
 }
 
-// allocArgs takes preallocated arguments while there are any.
 func (w *walk) allocArgs(n int) []Arg {
 	if n == 0 {
 		return nil

@@ -99,7 +99,6 @@ func (a *Array) Null() {
 	a.data = append(a.data, 0xff, 0xff, 0xff, 0xff)
 }
 
-// arrayHead is the size in bytes of the header of a one-dimensional array.
 const arrayHead = 20
 
 // Append appends the whole array, in binary format, to a buffer.

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// TestArrays checks that the server reads and returns each kind of array.
 func TestArrays(t *testing.T) {
 	ctx := context.Background()
 	store, err := Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}, base)
@@ -70,7 +69,6 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// read encodes the elements again.
 func read(list Elements) []byte {
 	a := Texts()
 	for list.Len() > 0 {

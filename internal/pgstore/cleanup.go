@@ -200,7 +200,6 @@ func (s *Sweeper) cleanQueued(shard int, ids [][16]byte) error {
 	return nil
 }
 
-// acquireTurn waits until no other cleanup runs.
 func (s *Sweeper) acquireTurn(ctx context.Context) error {
 	select {
 	case <-s.turn:

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// cleaned is a pool that records the instances of statements, and can fail.
 type cleaned struct {
 	Pool
 	of       map[string][]string // instances by statement
@@ -96,7 +95,6 @@ func TestCleanupIsBounded(t *testing.T) {
 	s.Close()
 }
 
-// canceled is a pool with instances that need cleanup; it lists each once.
 type canceled struct {
 	*cleaned
 	left [][16]byte
@@ -162,8 +160,6 @@ func TestSweepsOfABurstRest(t *testing.T) {
 	})
 }
 
-// TestCleanupThatFails checks that a failing cleanup reports one problem and is left to sweeps, and that nothing starts after
-// Close.
 func TestCleanupThatFails(t *testing.T) {
 	pool, clock, s, problems := newCleaned(2)
 	pool.failed = errors.New("the store is gone")
@@ -194,7 +190,6 @@ func TestCleanupThatFails(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForTheCleanup checks that Close waits for a cleanup.
 func TestCloseWaitsForTheCleanup(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		_, clock, s, _ := newCleaned(1)

@@ -35,7 +35,7 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// TestPoisoned checks which errors are the data's fault. A proxy may send an error with a short code or none.
+// A proxy may send an error with a short code or none.
 func TestPoisoned(t *testing.T) {
 	for code, want := range map[string]bool{"22003": true, "23505": true, "54000": true, "40001": false, "2": false, "": false} {
 		if got := Poisoned(fmt.Errorf("at a statement: %w", &pgconn.PgError{Code: code})); got != want {

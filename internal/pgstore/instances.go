@@ -149,7 +149,6 @@ func (s *Store) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instance
 	return out, nil
 }
 
-// byShard returns each shard's ids, sorted and without duplicates.
 func (s *Store) byShard(ids []uuid.UUID) [][][16]byte {
 	sorted := slices.Clone(ids)
 	slices.SortFunc(sorted, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })

@@ -199,7 +199,6 @@ func (s *Store) renew(ctx context.Context, q *Queue, shard int, l *Leases, lengt
 	return renewed, standing, WrapUnknown(conn.SendBatch(ctx, batch).Close())
 }
 
-// lockOrder returns indices of leases in the order in which every statement locks rows.
 func lockOrder(held []backend.Lease) []int {
 	order := make([]int, len(held))
 	for i := range order {

@@ -41,7 +41,6 @@ type Peers struct {
 	place atomic.Pointer[place]
 }
 
-// place is an engine's rank among its peers.
 type place struct {
 	pid      uint32 // of its listening connection
 	rank, of int    // rank counts from 0

@@ -76,7 +76,6 @@ func parts(p *Peers) []int {
 	return out
 }
 
-// await waits until the engines' preferred shards are as wanted, in any order.
 func await(ctx context.Context, t *testing.T, all []*Peers, want string) {
 	t.Helper()
 	for got := ""; got != want; {

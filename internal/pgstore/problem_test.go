@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// refusing fails every statement, and records its context.
 type refusing struct {
 	Pool
 	bounded, ended bool

@@ -18,10 +18,8 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// severalTries is the number of statements of a renewal with several tries.
 const severalTries = 5
 
-// hasty is a clock that counts pauses instead of pausing.
 type hasty struct {
 	Machine
 	pauses []time.Duration
@@ -32,7 +30,6 @@ func (h *hasty) Wait(_ context.Context, pause time.Duration, _ ...<-chan struct{
 	return TimedOut
 }
 
-// renewing is a table with a lease for each of several instances.
 type renewing struct {
 	*testing.T
 	ctx    context.Context
@@ -86,7 +83,6 @@ func (r *renewing) lock(i int) pgx.Tx {
 	return tx
 }
 
-// judge checks that all leases except some are held, for the right time.
 func (r *renewing) judge(held []bool, lost ...int) {
 	r.Helper()
 	for i, is := range held {
@@ -100,7 +96,6 @@ func (r *renewing) judge(held []bool, lost ...int) {
 	}
 }
 
-// TestRenewalIsOneStatement checks that renewing hundreds of leases takes as many statements as renewing one.
 func TestRenewalIsOneStatement(t *testing.T) {
 	r := newRenewing(t)
 	before := r.sent.Sent.Load()
@@ -166,7 +161,6 @@ func TestRenewalWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestRenewalGivesUp checks the error of a renewal whose row stays locked.
 func TestRenewalGivesUp(t *testing.T) {
 	r := newRenewing(t)
 	clock := &hasty{}

@@ -12,8 +12,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// TestWasCommitted checks that the status of a transaction is resolved, and is unknown after a crash, when its id may be reused or
-// not assigned yet.
 func TestWasCommitted(t *testing.T) {
 	ctx := limited(t)
 	server := pgtest.Exclusive(t)
@@ -64,7 +62,6 @@ func (s *Store) mustLive(t *testing.T) string {
 	return life
 }
 
-// transaction changes something, and returns the transaction's id.
 func (s *Store) transaction(t *testing.T, commit bool) (xid string) {
 	t.Helper()
 	ctx := limited(t)

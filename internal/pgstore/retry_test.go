@@ -12,7 +12,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// TestRetryIsBounded checks that tries end after an error that is not Retryable, after triesMax, and with the context.
 func TestRetryIsBounded(t *testing.T) {
 	over, busy := errors.New("the data is wrong"), errors.New("somebody has it")
 	for name, c := range map[string]struct {
@@ -55,7 +54,6 @@ func TestRetryIsBounded(t *testing.T) {
 	}
 }
 
-// TestCancelIsBounded checks that cancelling ends with ErrUnknown if an instance is running again after each try.
 func TestCancelIsBounded(t *testing.T) {
 	s, id, tries := On(Host{Clock: &hasty{}}), uuid.New(), 0
 	_, err := s.untilEnded(t.Context(), func() ([]backend.Instance, error) {
@@ -67,7 +65,6 @@ func TestCancelIsBounded(t *testing.T) {
 	}
 }
 
-// scripted is a pool that returns transaction statuses from a list, the last one repeatedly.
 type scripted struct {
 	Pool
 	answers []string
@@ -87,7 +84,6 @@ func (s status) Scan(to ...any) error {
 	return nil
 }
 
-// TestATransactionUnderWayIsWaitedFor checks that resolving waits for the end of a transaction.
 func TestATransactionUnderWayIsWaitedFor(t *testing.T) {
 	for end, want := range map[string]bool{"committed": true, "aborted": false} {
 		pool := &scripted{answers: []string{"in progress", "in progress", end}}

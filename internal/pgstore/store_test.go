@@ -16,7 +16,6 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// nothing is a design without tables.
 var nothing embed.FS
 
 func limited(t *testing.T) context.Context {
@@ -25,7 +24,6 @@ func limited(t *testing.T) context.Context {
 	return ctx
 }
 
-// unbounded lists the queries without a deadline.
 type unbounded struct {
 	queries int
 	list    []string
@@ -41,7 +39,6 @@ func (u *unbounded) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.Trac
 
 func (u *unbounded) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// TestOpenEnds checks that Open bounds each query even if its context has no deadline, since a server may never answer.
 func TestOpenEnds(t *testing.T) {
 	var u unbounded
 	s, err := Open(context.Background(), postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2, Tracer: &u}, nothing)
@@ -54,7 +51,6 @@ func TestOpenEnds(t *testing.T) {
 	}
 }
 
-// TestOpenTogether checks that migrations run once, however many stores open concurrently.
 func TestOpenTogether(t *testing.T) {
 	ctx := limited(t)
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 3, Connections: 2}
@@ -108,7 +104,6 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestOpenRefused checks that the errors for a user's mistakes are one line, say what to do, and omit the password.
 func TestOpenRefused(t *testing.T) {
 	ctx := limited(t)
 	dsn := pgtest.DSN(t)
@@ -156,7 +151,6 @@ func TestOpenRefused(t *testing.T) {
 	}
 }
 
-// TestListen checks that one store's notification wakes another, and that the context's end is no error.
 func TestListen(t *testing.T) {
 	ctx := limited(t)
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2}

@@ -55,7 +55,6 @@ func (s *Store) Submit(ctx context.Context, subs []backend.Submission, grant bac
 	return o.Committed(), nil
 }
 
-// started returns the valid submissions by shard.
 func (s *Store) started(ctx context.Context, subs []backend.Submission, o *Outcomes) ([][]Started, error) {
 	byShard := make([][]Started, s.shards)
 	seen := make(map[uuid.UUID]bool, len(subs))

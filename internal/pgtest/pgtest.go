@@ -46,7 +46,6 @@ func Settings() map[string]string {
 	}
 }
 
-// lazyServer is opened by the first test that needs it.
 type lazyServer struct {
 	once   sync.Once
 	server *pgserver.Server
@@ -61,7 +60,6 @@ var (
 	databases   = map[string]*database{} // by test name
 )
 
-// database is the clone of one test.
 type database struct {
 	once  sync.Once
 	dsn   string
@@ -150,7 +148,6 @@ func DSN(t testing.TB) string {
 	return d.dsn
 }
 
-// databaseOf returns a test's database, which may not exist yet.
 func databaseOf(t testing.TB) *database {
 	databasesMu.Lock()
 	defer databasesMu.Unlock()
@@ -244,7 +241,6 @@ func SchemaOf(t testing.TB, design string) string {
 // TemplateSchema names a design's schema in the template.
 func TemplateSchema(design string) string { return "of_" + words(design) }
 
-// words keeps what needs no quotes in SQL.
 func words(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {

@@ -107,7 +107,6 @@ func (p *Proxy) Release() error {
 	return <-p.passed
 }
 
-// open returns a new connection's judge, in the current epoch.
 func (p *Proxy) open(uint64) pgwire.Judge {
 	p.mu.Lock()
 	defer p.mu.Unlock()

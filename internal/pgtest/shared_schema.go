@@ -116,7 +116,6 @@ func (l *schemaPool) release(design, name string, failed bool) error {
 	return nil
 }
 
-// inspectSchema reports whether a schema exists, and whether it has functions.
 const inspectSchema = `
 SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
 	EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = $1)`

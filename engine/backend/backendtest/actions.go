@@ -31,7 +31,6 @@ func Actions() map[string]Func {
 
 type arguments map[string]json.RawMessage
 
-// value returns an argument as it was sent.
 func (a arguments) value(name string) (json.RawMessage, error) {
 	v, ok := a[name]
 	if !ok {

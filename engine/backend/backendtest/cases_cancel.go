@@ -52,7 +52,6 @@ func (r *rig) canceled(got backend.Instance, reason string) {
 	}
 }
 
-// cancelRunning checks that queued node runs are removed and running ones fenced, and that another instance continues.
 func cancelRunning(r *rig) {
 	id, tasks := r.several(fan, `{"n": 6}`, 4)
 	other := r.submitOne(chain, `{"v": 1}`, grant(1))
@@ -87,7 +86,6 @@ func cancelRunning(r *rig) {
 	}
 }
 
-// cancelWaiting cancels an instance that sleeps and one that waits for a retry.
 func cancelWaiting(r *rig) {
 	asleep, tasks := r.launch(sleepingSource, `{"seconds": 0.02}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `1`))
@@ -109,7 +107,6 @@ fn main(input: [], output: [r]):
 	}
 }
 
-// cancelOthers cancels ended, unknown and cancelled instances: they must not change.
 func cancelOthers(r *rig) {
 	p := MustCompile(r, single)
 	var ids []uuid.UUID
@@ -151,7 +148,6 @@ func cancelOthers(r *rig) {
 	r.clean()
 }
 
-// cancelRace cancels instances from two processes while others complete them: each must end once.
 func cancelRace(r *rig) {
 	w := mixture
 	p := w.Program(r)
@@ -201,7 +197,6 @@ func cancelRace(r *rig) {
 	r.clean()
 }
 
-// cancelCut checks that a call with an ended context fails, and changes nothing.
 func cancelCut(r *rig) {
 	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	dead, cancel := context.WithCancel(r.ctx)

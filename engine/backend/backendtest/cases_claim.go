@@ -35,7 +35,6 @@ func claimEmpty(r *rig) {
 	}
 }
 
-// claimOrder checks that node runs are handed out in the order of readiness, across instances.
 func claimOrder(r *rig) {
 	p := MustCompile(r, single)
 	var want []uuid.UUID

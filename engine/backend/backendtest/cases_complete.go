@@ -58,7 +58,6 @@ func completeNothing(r *rig) {
 	}
 }
 
-// completeGrant checks that a completion hands out what it makes ready up to the grant, and that a claim finds the rest.
 func completeGrant(r *rig) {
 	task := r.submitOne(`
 fn main(input: [], output: [r]):
@@ -93,7 +92,6 @@ func completeWrongToken(r *rig) {
 	r.completed(task.Lease.Key.Instance, `2`)
 }
 
-// completeUnknown offers completions of instances that do not exist, or are in another shard.
 func completeUnknown(r *rig) {
 	task := r.submitOne(single, `{"v": 1}`, grant(1))
 	stranger := done(task, `1`)
@@ -194,7 +192,7 @@ func completeMixed(r *rig) {
 	stale := done(of(1), `666`)
 	stale.Lease.Token += 1000
 	other := done(of(3), `3`)
-	other.Program = MustCompile(r, "fn main(input: [], output: []):\n    pass\n") // has no such node
+	other.Program = MustCompile(r, "fn main(input: [], output: []):\n    pass\n")
 	without := done(of(5), `5`)
 	without.Program = nil
 	batch := []backend.Completion{done(of(0), `0`), stale, done(of(2), `2`), other, failed(of(4), "Bad"), without, done(of(6), `6`)}
@@ -238,7 +236,6 @@ fn main(input: [], output: [s]):
 	r.clean()
 }
 
-// completeOrder completes the elements of a spread last to first, one call each (I6).
 func completeOrder(r *rig) {
 	id, tasks := r.several(fan, `{"n": 12}`, 12)
 	for i := len(tasks) - 1; i >= 0; i-- {
@@ -366,7 +363,6 @@ func completeRace(r *rig) {
 	}
 }
 
-// completeBatches completes a wide fan-out from many goroutines, in batches in random order that all arrive at one barrier.
 func completeBatches(r *rig) {
 	id, tasks := r.several(fan, `{"n": 120}`, 120)
 	backends := []backend.Backend{r.b, r.reopen()}

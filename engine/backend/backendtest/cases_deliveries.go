@@ -6,7 +6,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// deliveryCases compare Task.Deliveries with the number of leases that the case has seen.
 var deliveryCases = []testCase{
 	{name: "deliveries/leases that ran out count", run: deliveriesCounted},
 	{name: "deliveries/first by a claim", run: deliveriesClaimed},
@@ -93,7 +92,6 @@ func deliveriesOfRetries(r *rig) {
 	}
 }
 
-// deliveriesOfRounds delivers each round of a loop twice: the next must start at one, whatever rows they share.
 func deliveriesOfRounds(r *rig) {
 	r.delivered(r.submitOne(`
 fn main(input: [], output: [x]):
@@ -182,7 +180,6 @@ func deliveriesStale(r *rig) {
 	r.applied(grant(0), done(r.again(grant(1), 1, 4), `1`))
 }
 
-// restart closes the backend and opens another on its store.
 func (r *rig) restart() {
 	r.Helper()
 	r.b.Close()

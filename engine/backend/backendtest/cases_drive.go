@@ -84,7 +84,6 @@ func driveWide(r *rig) {
 	})
 }
 
-// driveMixed runs programs that complete and programs that fail concurrently (I12).
 func driveMixed(r *rig) {
 	var subs []backend.Submission
 	expect := map[string]Workflow{}

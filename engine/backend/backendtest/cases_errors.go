@@ -53,7 +53,6 @@ func errorSiblings(r *rig) {
 	r.clean()
 }
 
-// errorBatch completes the siblings in the batch in which one fails: those before it are applied, the others cancelled.
 func errorBatch(r *rig) {
 	for fails := range 3 {
 		id, tasks := r.several(caught, `{}`, 3)
@@ -111,7 +110,6 @@ func errorTwice(r *rig) {
 	r.only(backend.Committed{}, "double")
 }
 
-// errorElement catches a failure within one element of a spread: the others continue.
 func errorElement(r *rig) {
 	id, tasks := r.several(`
 fn one(input: [x], output: [y]):
@@ -240,7 +238,6 @@ func (r *rig) offerEach(b backend.Backend, ids []uuid.UUID, batches map[uuid.UUI
 	}
 }
 
-// errorWaiting cancels siblings that sleep or wait for a retry.
 func errorWaiting(r *rig) {
 	id, tasks := r.launch(`
 fn nap(input: [], output: []):
@@ -273,7 +270,6 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// errorRetries checks that retries come before the handler.
 func errorRetries(r *rig) {
 	id, tasks := r.launch(`
 fn main(input: [], output: [r]):
@@ -350,7 +346,6 @@ fn main(input: [], output: [r]):
 	r.clean()
 }
 
-// holding returns the task, or its next delivery, with a lease that lasts.
 func (r *rig) holding(task backend.Task) backend.Task {
 	r.Helper()
 	if r.renew(grant(0), task.Lease)[0] {

@@ -33,7 +33,6 @@ func (r *rig) ready(out backend.Committed) []backend.Task {
 	return append(slices.Clone(out.Tasks), r.claim(0, grant(100)).Tasks...)
 }
 
-// only checks that a call made one node run ready, of the given action.
 func (r *rig) only(out backend.Committed, action string) backend.Task {
 	r.Helper()
 	tasks := r.ready(out)
@@ -68,7 +67,6 @@ fn main(input: [n, text], output: [r]):
     r = @echo(value=r)
 `
 
-// appendReadWhole checks that the appended list is read whole, in order, in the first attempt and in the second.
 func appendReadWhole(r *rig) {
 	for _, load := range []string{"x", strings.Repeat("long", 100)} {
 		id, tasks := r.launch(collect, fmt.Sprintf(`{"n": 12, "text": "%s"}`, load), grant(1))
@@ -98,7 +96,6 @@ func appendReadWhole(r *rig) {
 	}
 }
 
-// appendReplaced replaces a list in the middle of a loop that appends to it, and appends to a copy.
 func appendReplaced(r *rig) {
 	w := Workflow{Name: "replaced", Input: `{"n": 9}`, Want: `[["again",4,5,["again",4,5],7,8],["again",4,5]]`, Source: `
 fn main(input: [n], output: [r, kept]):
@@ -119,7 +116,6 @@ fn main(input: [n], output: [r, kept]):
 	r.drive(w, w.Program(r), 4, DriveConfig{Workers: 2, Seed: 2, Advance: r.Advance})
 }
 
-// appendReopened completes every round of a loop from another process.
 func appendReopened(r *rig) {
 	id, tasks := r.launch(collect, `{"n": 5, "text": ""}`, grant(1))
 	backends := []backend.Backend{r.reopen(), r.reopen(), r.b}
@@ -212,7 +208,6 @@ func clearRounds(r *rig) {
 	}
 }
 
-// clearNested checks that the rounds of one element's loop do not touch other elements' rows.
 func clearNested(r *rig) {
 	w := Workflow{Name: "nested", Input: `{"n": 6}`, Want: "[" + join(6, func(i int) int { return 15*i + 45 }) + "]", Source: `
 fn grow(input: [x], output: [total]):
@@ -269,7 +264,6 @@ fn main(input: [n], output: [r]):
 	r.clean()
 }
 
-// limitFunction counts the elements under way of a limited spread over a function with several node runs.
 func limitFunction(r *rig) {
 	const n, limit = 9, 2
 	id, tasks := r.launch(`
@@ -308,7 +302,6 @@ fn main(input: [n], output: [r]):
 	r.clean()
 }
 
-// limitHands completes elements of nested limited spreads with many workers.
 func limitHands(r *rig) {
 	w := Workflow{Name: "limits", Input: `{"n": 7}`, Want: `[[],[0],[0,2],[0,2,4],[0,2,4,6],[0,2,4,6,8],[0,2,4,6,8,10]]`, Source: `
 fn row(input: [k], output: [ys]):
@@ -329,8 +322,6 @@ fn main(input: [seconds], output: [r]):
     r = @double(value=a)
 `
 
-// sleepDue checks that a sleep is handed out when it is due, that NextDue reports it, and that its completion makes the next node
-// ready.
 func sleepDue(r *rig) {
 	// Long enough for a slow machine to answer before it ends.
 	_, tasks := r.launch(sleepingSource, `{"seconds": 3600}`, grant(1))
@@ -364,7 +355,6 @@ func sleepDue(r *rig) {
 	r.clean()
 }
 
-// sleepSurvives loses the process while an instance sleeps, and again when the sleep is due and not completed.
 func sleepSurvives(r *rig) {
 	id, tasks := r.launch(sleepingSource, `{"seconds": 0.05}`, grant(1))
 	r.applied(grant(0), done(tasks[0], `1`))

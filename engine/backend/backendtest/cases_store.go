@@ -274,7 +274,6 @@ fn main(input: [], output: [r]):
 	}
 }
 
-// contextDone checks that a call with an ended context fails, and changes nothing.
 func contextDone(r *rig) {
 	task := r.submitOne(chain, `{"v": 1}`, grant(1))
 	dead, cancel := context.WithCancel(r.ctx)
@@ -312,8 +311,7 @@ func closed(r *rig) {
 	r.launch(single, `{"v": 1}`, grant(1)) // the other backend is not affected
 }
 
-// listen checks that another backend's listener is woken, and returns when its context ends. A backend that is no Listener
-// passes.
+// A backend that is no Listener passes.
 func listen(r *rig) {
 	speaker, ok := r.b.(backend.Listener)
 	if !ok {

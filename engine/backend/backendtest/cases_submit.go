@@ -183,7 +183,6 @@ func submitGrant(r *rig) {
 	}
 }
 
-// distinct adds tasks to seen, and checks that none is there twice.
 func (r *rig) distinct(seen map[backend.Key]bool, tasks []backend.Task) {
 	r.Helper()
 	for _, t := range tasks {
@@ -258,7 +257,6 @@ func submitShards(r *rig) {
 	}
 }
 
-// submitBytes overwrites all arguments and results after each call.
 func submitBytes(r *rig) {
 	input := json.RawMessage(`{"v": "mine"}`)
 	sub := submission(MustCompile(r, `
@@ -289,7 +287,6 @@ fn main(input: [v], output: [r]):
 	r.completed(sub.ID, `"end"`)
 }
 
-// overwrite changes bytes that the test owns.
 func overwrite(v json.RawMessage) {
 	for i := range v {
 		v[i] = '!'

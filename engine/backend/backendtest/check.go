@@ -38,7 +38,6 @@ func (r *Recording) Check() error {
 	return errors.Join(c.found...)
 }
 
-// checking is one pass over a recording.
 type checking struct {
 	rec   *Recording
 	lost  bool
@@ -47,7 +46,6 @@ type checking struct {
 	found []error
 }
 
-// runHistory has the steps of one node run.
 type runHistory struct {
 	leases  []Step
 	answers []Step
@@ -57,7 +55,6 @@ func (c *checking) bad(invariant, format string, args ...any) {
 	c.found = append(c.found, fmt.Errorf("%s: "+format, append([]any{invariant}, args...)...))
 }
 
-// collect sorts the steps by node run, and checks those that stand alone.
 func (c *checking) collect() {
 	for _, s := range c.rec.Steps {
 		switch s.Kind {
@@ -212,7 +209,6 @@ func (c *checking) order() {
 	}
 }
 
-// after checks that one node run was completed before another was handed out.
 func (c *checking) after(key, pred backend.Key) {
 	h := c.runs[key]
 	if len(h.leases) == 0 {
@@ -240,7 +236,6 @@ func describe(i backend.Instance) string {
 	return fmt.Sprintf("%s with %s", i.Status, short(i.Result))
 }
 
-// short cuts a value for a message.
 func short(v []byte) string {
 	if len(v) <= 400 {
 		return string(v)

@@ -22,7 +22,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pair is a graph of two actions, a and then b, and the history of one instance that ran it.
 type pair struct {
 	id  uuid.UUID
 	p   *plan.Program
@@ -147,7 +146,6 @@ var planted = []struct {
 	}},
 }
 
-// TestCheckFinds checks that every planted error is reported under its invariant.
 func TestCheckFinds(t *testing.T) {
 	for _, c := range planted {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,7 +229,6 @@ func drive(t *testing.T, b backend.Backend, name string, cfg backendtest.DriveCo
 	return backendtest.Drive(ctx, b, []backend.Submission{{ID: uuid.New(), Program: w.Program(t), Input: json.RawMessage(w.Input)}}, cfg)
 }
 
-// TestDriveGivesUp checks that a drive on a backend without work ends with its context.
 func TestDriveGivesUp(t *testing.T) {
 	b := &bug{Backend: memory.New(memory.Options{})}
 	var claims atomic.Int64
@@ -259,7 +256,6 @@ func TestDriveRefused(t *testing.T) {
 	}
 }
 
-// TestDriveErrors checks that the first error of each kind of call ends a drive.
 func TestDriveErrors(t *testing.T) {
 	broken := errors.New("cable cut")
 	for name, plant := range map[string]func(*bug){
@@ -364,7 +360,6 @@ func TestDriveOffersAgain(t *testing.T) {
 	}
 }
 
-// TestActions checks that actions report errors in their arguments.
 func TestActions(t *testing.T) {
 	actions := backendtest.Actions()
 	for _, c := range []struct{ action, args, want string }{

@@ -61,13 +61,11 @@ func (c *Cleaning) TestEnds(t *testing.T) {
 	}
 }
 
-// spreadOfMany has as many node runs as its input says.
 var spreadOfMany = Workflow{Name: "spread of many", Input: `{"n": 3}`, Want: `[0,2,4]`, Source: `
 fn main(input: [n], output: [r]):
     r = spread range(n):x -> @double(value=x)
 `}
 
-// fail ends a new instance by the failure of its first element, and counts the statements of that completion.
 func (c *Cleaning) fail(t *testing.T, input string) int64 {
 	t.Helper()
 	p := spreadOfMany.Program(t)

@@ -61,7 +61,6 @@ func Drive(ctx context.Context, b backend.Backend, subs []backend.Submission, cf
 	return &d.rec.rec, d.read(ctx)
 }
 
-// work runs the workers until all instances have ended, ctx has, or a worker fails.
 func (d *drive) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -86,9 +85,9 @@ type drive struct {
 	rec      *recorder
 
 	mu        sync.Mutex
-	open      map[uuid.UUID]bool // instances that have not ended
-	first     []backend.Task     // leased by the submission
-	remaining atomic.Int64       // number of open
+	open      map[uuid.UUID]bool
+	first     []backend.Task
+	remaining atomic.Int64
 }
 
 func newDrive(b backend.Backend, cfg DriveConfig) *drive {
@@ -116,7 +115,6 @@ func newDrive(b backend.Backend, cfg DriveConfig) *drive {
 	}
 }
 
-// submit stores all instances, in one call and as many more as the backend asks for.
 func (d *drive) submit(ctx context.Context, subs []backend.Submission) error {
 	for _, s := range subs {
 		d.open[s.ID] = true
@@ -183,7 +181,6 @@ func (d *drive) ended(out backend.Committed) {
 	d.remaining.Store(int64(len(d.open)))
 }
 
-// lookup finds instances whose end no answer reported.
 func (d *drive) lookup(ctx context.Context, b backend.Backend) error {
 	d.mu.Lock()
 	ids := sortedIDs(d.open)
@@ -208,7 +205,6 @@ func (d *drive) lookup(ctx context.Context, b backend.Backend) error {
 	return nil
 }
 
-// read records how all instances ended.
 func (d *drive) read(ctx context.Context) error {
 	ids := sortedIDs(d.rec.rec.Programs)
 	for {
@@ -226,10 +222,8 @@ func (d *drive) read(ctx context.Context) error {
 	}
 }
 
-// mostDoublings bounds how often an idle worker's pause is doubled.
 const mostDoublings = 3
 
-// worker is one of a drive's goroutines, like an engine in its own process.
 type worker struct {
 	d          *drive
 	b          backend.Backend
@@ -275,7 +269,6 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// keepTasks keeps tasks by shard, except those to lose.
 func (w *worker) keepTasks(tasks []backend.Task) {
 	for _, t := range tasks {
 		if w.d.cfg.Lose != nil && w.d.cfg.Lose(t) {
@@ -286,7 +279,6 @@ func (w *worker) keepTasks(tasks []backend.Task) {
 	}
 }
 
-// claim claims from the next shard, and pauses when none has work.
 func (w *worker) claim(ctx context.Context) error {
 	shard := w.shard
 	w.shard = (w.shard + 1) % len(w.held)
@@ -374,7 +366,6 @@ func (w *worker) unlessDone(ctx context.Context, err error) error {
 	return err
 }
 
-// run runs a task's action; a due sleep has none.
 func (cfg *DriveConfig) run(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt}
 	if t.Action == "" {
@@ -393,7 +384,6 @@ func (cfg *DriveConfig) run(t backend.Task) backend.Completion {
 	return c
 }
 
-// pause waits for a time of the store's clock, or until ctx ends.
 func pause(ctx context.Context, d time.Duration, advance func(time.Duration)) {
 	if advance != nil {
 		advance(d)

@@ -7,7 +7,6 @@ import (
 	"pulley/engine/graph"
 )
 
-// graphs are workflows built in Go, with constructs that the language lacks.
 var graphs = []Workflow{
 	{Name: "diamond", Input: `{"n": 5}`, Want: `21`, Build: diamond,
 		Runs: map[string]int{"a": 1, "b": 1, "c": 1, "d": 1}},
@@ -116,7 +115,6 @@ func onError() *graph.Builder {
 	return b
 }
 
-// siblings has a node fail while others are running.
 func siblings() *graph.Builder {
 	b := graph.New("siblings")
 	root := b.Action("root", "noop")
@@ -184,7 +182,6 @@ func racing() *graph.Builder {
 	return b
 }
 
-// list writes a format for 0 to n-1, separated by commas.
 func list(n int, format string) string {
 	parts := make([]string, n)
 	for i := range parts {

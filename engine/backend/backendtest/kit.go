@@ -7,8 +7,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// Helpers for a design's own tests.
-
 // Granted returns a grant of at most n node runs, longer than any test.
 func Granted(n int) backend.Grant {
 	return backend.Grant{Owner: "test", Max: n, Lease: 10 * time.Minute}

@@ -22,7 +22,7 @@ var languageMutants = []mutant{
 	{name: "rounds left behind", catch: "clear/a_loop_holds_no_more_for_more_rounds", store: func(s *backendtest.Store) {
 		rows := 0
 		s.StoredCounts = func(context.Context) (map[string]int, error) {
-			rows++ // one for each completion
+			rows++
 			return map[string]int{"queue": rows}, nil
 		}
 	}},
@@ -122,7 +122,6 @@ var languageMutants = []mutant{
 	}},
 }
 
-// program replaces the program that is submitted.
 func program(change func(*graph.Graph)) func(*bug) {
 	return func(b *bug) {
 		b.submit = func(ctx context.Context, subs []backend.Submission, g backend.Grant) (backend.Committed, error) {
@@ -176,7 +175,6 @@ func handOutAgain(b *bug) {
 	}
 }
 
-// allFail makes all completions of a batch fail if one does.
 func allFail(b *bug, cs []backend.Completion) []backend.Completion {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,10 +22,9 @@ import (
 // mutantVariable names the planted bug of TestSubject; unset, there is none.
 const mutantVariable = "BACKENDTEST_MUTANT"
 
-// mutant is a backend with a planted bug, and the case that must catch it.
 type mutant struct {
 	name  string
-	catch string // the case's name
+	catch string
 	plant func(*bug)
 	store func(*backendtest.Store) // changes the access to the store, if the bug is there
 }
@@ -103,7 +102,6 @@ func (b *bug) Listen(ctx context.Context, wake func()) error {
 
 func (b *bug) Notify(ctx context.Context) error { return b.Backend.(backend.Listener).Notify(ctx) }
 
-// changed records the newest tokens and lets the bug change an answer.
 func (b *bug) changed(out backend.Committed, err error) (backend.Committed, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -250,7 +248,6 @@ var mutants = []mutant{
 	}},
 }
 
-// ignoreToken completes with the current token, whatever was offered.
 func ignoreToken(b *bug) {
 	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
 		cs = slices.Clone(cs)
@@ -265,7 +262,6 @@ func ignoreToken(b *bug) {
 	}
 }
 
-// failBatch makes a refused completion an error of its whole call.
 func failBatch(b *bug) {
 	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
 		for _, c := range cs {
@@ -277,7 +273,6 @@ func failBatch(b *bug) {
 	}
 }
 
-// swapResults gives one element of a batch the value of another.
 func swapResults(b *bug) {
 	b.complete = func(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
 		cs = slices.Clone(cs)
@@ -310,7 +305,6 @@ func throughFloat(v json.RawMessage) json.RawMessage {
 	return out
 }
 
-// virtual is a clock that the suite moves.
 type virtual struct {
 	mu  sync.Mutex
 	now time.Time
@@ -328,7 +322,6 @@ func (c *virtual) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// subject opens a memory store for the suite, with or without a planted bug.
 func subject(m mutant) backendtest.Open {
 	return func(t *testing.T, opts backendtest.Options) backendtest.Store {
 		c := &virtual{now: time.Unix(1_000_000, 0)}
@@ -427,7 +420,6 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// runSubject runs tests of this binary, which must fail, in its own process, and returns the output.
 func runSubject(t *testing.T, pattern, variable string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

@@ -83,14 +83,12 @@ func Run(t *testing.T, open Open) {
 	})
 }
 
-// testCase checks one promise of the contract.
 type testCase struct {
 	name   string
 	shards int // zero: one
 	run    func(*rig)
 }
 
-// rig is a case's store and the calls on it, with fatal errors.
 type rig struct {
 	*testing.T
 	Store
@@ -114,7 +112,6 @@ func start(t *testing.T, open Open, shards int) *rig {
 	return r.in(t)
 }
 
-// in uses the store in a subtest, with its own deadline.
 func (r *rig) in(t *testing.T) *rig {
 	t.Helper()
 	sub := *r
@@ -132,12 +129,10 @@ func (r *rig) reopen() backend.Backend {
 	return b
 }
 
-// grant leases up to n node runs for longer than any case.
 func grant(n int) backend.Grant {
 	return backend.Grant{Owner: "suite", Max: n, Lease: longLease}
 }
 
-// brief leases up to n node runs for a moment.
 func brief(n int) backend.Grant {
 	return backend.Grant{Owner: "suite", Max: n, Lease: shortLease}
 }
@@ -218,7 +213,6 @@ func (r *rig) launch(src, input string, g backend.Grant) (uuid.UUID, []backend.T
 	return sub.ID, out.Tasks
 }
 
-// several launches an instance with n tasks.
 func (r *rig) several(src, input string, n int) (uuid.UUID, []backend.Task) {
 	r.Helper()
 	id, tasks := r.launch(src, input, grant(n))
@@ -268,7 +262,6 @@ func (r *rig) complete(g backend.Grant, completions ...backend.Completion) backe
 	return r.completeOn(r.b, g, completions...)
 }
 
-// applied completes, and checks that every completion is applied.
 func (r *rig) applied(g backend.Grant, completions ...backend.Completion) backend.Committed {
 	r.Helper()
 	out := r.complete(g, completions...)
@@ -296,7 +289,6 @@ func (r *rig) offer(b backend.Backend, g backend.Grant, completions []backend.Co
 	})
 }
 
-// answers checks the outcomes of a call.
 func (r *rig) answers(out backend.Committed, want ...backend.Answer) {
 	r.Helper()
 	if len(out.Outcomes) != len(want) {
@@ -335,7 +327,6 @@ func (r *rig) instance(id uuid.UUID) backend.Instance {
 	return found[0]
 }
 
-// completed checks that an instance completed with a value, byte for byte.
 func (r *rig) completed(id uuid.UUID, want string) {
 	r.Helper()
 	if got := r.instance(id); got.Status != backend.Completed || string(got.Result) != want {
@@ -343,7 +334,6 @@ func (r *rig) completed(id uuid.UUID, want string) {
 	}
 }
 
-// clean sweeps until nothing is left to remove, and checks that (I10).
 func (r *rig) clean() {
 	r.Helper()
 	for shard := range r.shards {

@@ -414,7 +414,6 @@ func join(n int, f func(int) int) string {
 	return strings.Join(parts, ",")
 }
 
-// run drives instances of a workflow, first one in order and then many in disorder.
 func (w Workflow) run(r *rig) {
 	p := w.Program(r)
 	r.drive(w, p, 1, DriveConfig{Advance: r.Advance})

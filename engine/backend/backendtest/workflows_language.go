@@ -189,7 +189,6 @@ fn main(input: [], output: [r]):
 `},
 }
 
-// gathering are workflows whose loops and spreads collect values.
 var gathering = []Workflow{
 	{Name: "accumulator", Input: `{"n": 30}`, Want: "[" + join(30, func(i int) int { return 2 * i }) + "]", Source: `
 fn main(input: [n], output: [r]):

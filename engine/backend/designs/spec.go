@@ -36,7 +36,6 @@ type kind struct {
 	options  []option
 }
 
-// option is an option of a backend: a number within bounds, or one of several words.
 type option struct {
 	name        string
 	words       []string
@@ -49,7 +48,6 @@ var (
 	connectionsOption = option{name: "connections", least: 2, most: 1000}
 )
 
-// kinds lists the backends in the order of the help.
 var kinds = []kind{
 	{"push", "readiness counters; a completion pushes its effects forward in one commit", true,
 		[]option{batchOption, shardsOption, connectionsOption}},

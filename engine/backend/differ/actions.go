@@ -42,7 +42,6 @@ func (a *actions) run(name string, args json.RawMessage, attempt int) (json.RawM
 	return result, failure
 }
 
-// reference adapts the actions to the interpreter.
 func (a *actions) reference() reference.Action {
 	return reference.OnJSON(ir.Limits{}, func(name string, args json.RawMessage, attempt int) (json.RawMessage, *reference.Error) {
 		result, failure := a.run(name, args, attempt)

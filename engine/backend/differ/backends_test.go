@@ -13,7 +13,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// design is a backend to compare with the reference.
 type design struct {
 	name    string
 	waiting bool // on a server: several are tested at a time, with fewer programs
@@ -64,7 +63,6 @@ func (b losesType) Complete(ctx context.Context, shard int, cs []backend.Complet
 	return b.Backend.Complete(ctx, shard, cs, g)
 }
 
-// takesStale answers applied instead of stale.
 type takesStale struct{ backend.Backend }
 
 func (b takesStale) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
@@ -77,7 +75,6 @@ func (b takesStale) Complete(ctx context.Context, shard int, cs []backend.Comple
 	return out, err
 }
 
-// swapsResults swaps the results of spread elements that complete in one call.
 type swapsResults struct{ backend.Backend }
 
 func (b swapsResults) Complete(ctx context.Context, shard int, cs []backend.Completion, g backend.Grant) (backend.Committed, error) {
@@ -88,7 +85,6 @@ func (b swapsResults) Complete(ctx context.Context, shard int, cs []backend.Comp
 	return b.Backend.Complete(ctx, shard, cs, g)
 }
 
-// onMemory opens a store whose clock the case moves, and which can crash at every step.
 func onMemory(testing.TB) differ.Store {
 	now := time.Unix(1_000_000, 0)
 	var crash func(string) error

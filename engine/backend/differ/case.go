@@ -26,8 +26,8 @@ type Schedule struct {
 
 	// Frequencies of faults, in percent.
 	Duplicates int `json:"duplicates,omitempty"` // a completion is offered again
-	Losses     int `json:"losses,omitempty"`     // a task is dropped, and comes back when its lease has expired
-	Crashes    int `json:"crashes,omitempty"`    // a call fails at one of its steps, if the store supports that
+	Losses     int `json:"losses,omitempty"`
+	Crashes    int `json:"crashes,omitempty"`
 }
 
 // Load reads a case from a file.

@@ -51,8 +51,8 @@ const (
 	leaseLong  = time.Hour
 	leaseShort = 20 * time.Millisecond // in real time, if a task is dropped
 	idleMax    = 100                   // empty claims in a row before an instance counts as stuck
-	idleMin    = 20 * time.Second      // and their least duration in real time, since such a store may be slow
-	idleWait   = 5 * time.Millisecond  // between them, in real time
+	idleMin    = 20 * time.Second
+	idleWait   = 5 * time.Millisecond
 )
 
 func newConductor(c Case, s Store, p *plan.Program, a *actions) *conductor {
@@ -90,7 +90,6 @@ func (d *conductor) now() int64 {
 	return 1 + int64(d.advanced) + int64(len(d.history))
 }
 
-// run submits the instance, runs it to its end, and inspects what is left.
 func (d *conductor) run(ctx context.Context) error {
 	if d.Crashes > 0 && d.store.Crash != nil {
 		d.store.Crash(func(string) error {
@@ -120,7 +119,6 @@ func (d *conductor) run(ctx context.Context) error {
 	return d.inspect(ctx)
 }
 
-// call makes a call of the backend, and repeats it after a crash.
 func (d *conductor) call(ctx context.Context, what string, f func() (backend.Committed, error)) (backend.Committed, error) {
 	for tries := 0; ; tries++ {
 		d.light(tries)
@@ -171,7 +169,6 @@ func (d *conductor) submit(ctx context.Context) error {
 	}
 }
 
-// light sometimes makes a call crash at one of its six to hundreds of steps. A call that has crashed twice is left alone.
 func (d *conductor) claim(ctx context.Context) error {
 	grant := d.grant()
 	grant.Max = max(grant.Max, 1)
@@ -211,7 +208,6 @@ func (d *conductor) wait(ctx context.Context, due time.Time) {
 	d.advanced += step
 }
 
-// complete offers completions of some held tasks, and sometimes one that was offered before.
 func (d *conductor) complete(ctx context.Context) error {
 	var batch []backend.Completion
 	for range 1 + d.size() {
@@ -262,7 +258,6 @@ func (d *conductor) removeHeld() backend.Task {
 	return t
 }
 
-// perform runs a task; a due sleep has no action.
 func (d *conductor) perform(t backend.Task) backend.Completion {
 	c := backend.Completion{Lease: t.Lease, Program: t.Program, Attempt: t.Attempt, Result: json.RawMessage("null")}
 	if t.Action != "" {
@@ -327,12 +322,10 @@ func (d *conductor) answers(batch []backend.Completion, outcomes []backend.Outco
 	}
 }
 
-// retried reports whether the program retries a failed attempt.
 func (d *conductor) retried(c backend.Completion) bool {
 	return oracle.Retried(d.program.Graph().Nodes[c.Lease.Key.Run.Node], c.Failure.Type, c.Attempt)
 }
 
-// note keeps a call's results for this instance.
 func (d *conductor) note(out backend.Committed) {
 	for _, t := range out.Tasks {
 		if t.Lease.Key.Instance != d.id {
@@ -365,7 +358,6 @@ func (d *conductor) readInstance(ctx context.Context) error {
 	return nil
 }
 
-// inspect reads the instance again, and what is left of it after a sweep.
 func (d *conductor) inspect(ctx context.Context) error {
 	if d.store.Crash != nil {
 		d.store.Crash(nil)
@@ -391,7 +383,6 @@ func (d *conductor) inspect(ctx context.Context) error {
 	return nil
 }
 
-// late offers what is still held when the instance has ended.
 func (d *conductor) late(ctx context.Context) error {
 	if d.Duplicates == 0 || len(d.held) == 0 {
 		return nil
@@ -401,7 +392,6 @@ func (d *conductor) late(ctx context.Context) error {
 	return err
 }
 
-// cancel ends an instance that went wrong, so that the store can be used again.
 func (d *conductor) cancel(ctx context.Context) {
 	if c, ok := d.store.Backend.(backend.Canceler); ok {
 		_, _ = c.Cancel(context.WithoutCancel(ctx), []uuid.UUID{d.id}, "the case has failed") // the case's error is reported

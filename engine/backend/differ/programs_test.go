@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	set("rapid.nofailfile", "true")                      // a case file has all that rapid's own would have, and outlives the generator
-	if flag.Lookup("rapid.seed").Value.String() == "0" { // so that it can be printed
+	set("rapid.nofailfile", "true") // a case file has all that rapid's own would have, and outlives the generator
+	if flag.Lookup("rapid.seed").Value.String() == "0" {
 		seed := 1 + uint64(rand.Uint32())
 		if text := os.Getenv(depth.SeedVariable); text != "" {
 			var err error
@@ -58,7 +58,6 @@ func TestMain(m *testing.M) {
 	pgtest.Main(m)
 }
 
-// checks sets how many programs rapid tries.
 func checks(t *testing.T, n int) {
 	t.Helper()
 	if err := flag.Set("rapid.checks", fmt.Sprint(n)); err != nil {
@@ -83,7 +82,6 @@ func schedules(t *rapid.T) differ.Schedule {
 
 type mix map[string]int
 
-// Kinds of results.
 const (
 	all       = "programs"
 	completed = "completed"
@@ -149,7 +147,6 @@ func TestPrograms(t *testing.T) {
 	checks(t, max(*count/10, 1)) // parallel tests start now
 }
 
-// lines collects lines from several goroutines.
 type lines struct {
 	mu   sync.Mutex
 	text []string
@@ -166,7 +163,6 @@ func (l *lines) String() string {
 	return strings.Join(l.text, "; ")
 }
 
-// named returns a backend of the table, or one with a planted bug.
 func named(t *testing.T, name string) design {
 	t.Helper()
 	list := slices.Concat(genuine(), planted())
@@ -211,7 +207,6 @@ func generated(t *testing.T, d design, told *lines) {
 	}
 }
 
-// explain saves a failed case, and tells how to repeat it.
 func explain(c differ.Case, err error) string {
 	c.Why = firstLine(err.Error())
 	file := filepath.Join(*casesDir, "new-"+c.Backend+".json")
@@ -229,7 +224,6 @@ func firstLine(text string) string {
 	return line
 }
 
-// TestCase runs the case that a flag names, if any.
 func TestCase(t *testing.T) {
 	if *caseFile == "" {
 		return

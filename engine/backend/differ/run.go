@@ -59,7 +59,6 @@ func Run(ctx context.Context, c Case, s Store) (Report, error) {
 	return r.report, r.judge(d)
 }
 
-// prepared is a case with the reference's outcomes.
 type prepared struct {
 	program  *plan.Program
 	actions  *actions
@@ -102,7 +101,6 @@ func prepare(c Case) (prepared, error) {
 	return r, nil
 }
 
-// judge checks the history of a run with the oracles.
 func (r *prepared) judge(d *conductor) error {
 	rules := oracle.Rules{
 		Invariants:  []string{"I1", "I3", "I4", "I5", "I7", "I8", "I9", "I10"},

@@ -16,7 +16,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// script is a core that answers with prepared plans, which no compiled program would make.
 type script struct {
 	start plan.Plan
 	needs plan.Needs
@@ -26,7 +25,7 @@ type script struct {
 
 	panics bool
 
-	cleared plan.Cleared // of every region
+	cleared plan.Cleared
 }
 
 func (s *script) Start(json.RawMessage) (plan.Plan, error) { return s.start, s.err }
@@ -78,7 +77,6 @@ func scripted(t *testing.T, s *script, crash func(string) error) (*Backend, []ba
 	return b, out.Tasks
 }
 
-// program is any program; scripts plan in its place.
 func program(t *testing.T) *plan.Program {
 	t.Helper()
 	b := graph.New("any")
@@ -190,7 +188,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestStartRefused checks that a contradictory or refused start leaves no instance.
 func TestStartRefused(t *testing.T) {
 	for _, s := range []*script{
 		{start: plan.Plan{Enqueues: enqueue(1, 1)}},
@@ -297,7 +294,6 @@ func TestBarrierChain(t *testing.T) {
 
 func at(node graph.NodeID, path graph.Path) graph.Run { return graph.Run{Node: node, Path: path} }
 
-// TestAppended checks that values are appended, read whole by an event and by an argument, and dropped.
 func TestAppended(t *testing.T) {
 	list := plan.Slot{Var: 3, Scope: "0"}
 	one := func(i int, v string) []plan.Append {
@@ -402,7 +398,6 @@ func TestClears(t *testing.T) {
 	}
 }
 
-// TestCrashInStart crashes at the points that only a start with a barrier passes.
 func TestCrashInStart(t *testing.T) {
 	s := &script{
 		start: plan.Plan{Arrivals: []plan.Arrival{{Run: run(10), Required: 1}}},
@@ -449,7 +444,6 @@ func TestPanicLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCheckFinds breaks a store in every way that Check detects.
 func TestCheckFinds(t *testing.T) {
 	barrier := func(required, completed int32) func(*Backend, *instance, *state.Run) {
 		return func(_ *Backend, i *instance, _ *state.Run) {

@@ -14,8 +14,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// BenchmarkComplete measures the store's and the core's share of a node run: it completes the leased tasks of a thousand
-// instances in batches.
 func BenchmarkComplete(b *testing.B) {
 	for _, c := range []struct {
 		name, source string

@@ -246,7 +246,6 @@ func (b *Backend) check(shard int, grant backend.Grant) error {
 	return grant.Check()
 }
 
-// heldRun returns the node run of a lease; nil if its token is not current.
 func (s *store) heldRun(sh *shard, l *backend.Lease) *state.Run {
 	inst, ok := s.instances[l.Key.Instance]
 	if !ok || inst.shard != sh {

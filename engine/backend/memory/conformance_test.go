@@ -11,7 +11,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// clock is a store's clock that a test moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time

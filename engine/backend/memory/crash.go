@@ -5,7 +5,6 @@ import (
 	"pulley/engine/backend/state"
 )
 
-// operation names a call in crash points and errors.
 type operation string
 
 const (
@@ -28,7 +27,6 @@ const (
 	pointCommitted = "committed" // everything is committed, the caller has no answer
 )
 
-// steps lists the points that an operation can pass.
 var steps = []struct {
 	op     operation
 	points []string

@@ -44,7 +44,6 @@ func (c *crasher) at(point string) error {
 	return nil
 }
 
-// witness compares the store before and after every failed call: before its commit nothing may have changed.
 type witness struct {
 	*memory.Backend
 	t *testing.T
@@ -188,7 +187,6 @@ func cancelOne(t *testing.T, w witness) {
 	}
 }
 
-// TestCrashEverywhere crashes once at the first, the third and the last pass of every point.
 func TestCrashEverywhere(t *testing.T) {
 	quiet := &crasher{}
 	runAll(t, quiet)
@@ -217,7 +215,6 @@ func TestCrashEverywhere(t *testing.T) {
 	}
 }
 
-// TestCrashAfterCommit checks that a call that dies after its commit was applied, and that repeating it changes nothing.
 func TestCrashAfterCommit(t *testing.T) {
 	c := &crasher{}
 	b := memory.New(memory.Options{Clock: newClock().Now, Crash: c.at})

@@ -1,6 +1,5 @@
 // Package memory is the backend without durability: the whole store is in this process. The simulator and tests run on it, the
-// Postgres backends are compared with it, and it shows the upper bound of a backend's speed. Its behaviour is observable in the
-// same way as on Postgres.
+// Postgres backends are compared with it, and it shows the upper bound of a backend's speed.
 //
 // # The protocol
 //
@@ -16,22 +15,21 @@
 //
 // A sleep begins as waiting, and is completed without an action.
 //
-// A lease has a token from a counter that never goes back. A completion is applied only with the row's current token. Any end of
-// a lease removes or raises the token, so an older holder is answered Stale. An expired lease that nobody has claimed since is
-// still current: its completion is applied.
+// A lease has a token from a counter that never goes back. A completion is applied only with the row's current token. Any end
+// of a lease removes or raises the token, so an older holder is answered Stale. An expired lease that nobody has claimed since
+// is still current: its completion is applied.
 //
-// A completion is one step: the row is done, the core plans the event, and the plan's values, counters and enqueues are stored. A
-// counter that reaches its required count opens its barrier. That event, a resumed run and the next element of a limited spread
-// are planned and applied in the same step, until nothing follows. Then the plans' clears remove rows, counters and values of a
-// loop's finished round, or of branches that a caught failure has cancelled, with their leases. An arrival beyond the required
-// count is refused with backend.ErrOverflow (I2). A refused completion leaves nothing behind and does not disturb the rest of its
-// batch. The end of an instance, by itself or by Cancel, removes everything but its result at once, so Sweep has nothing to do.
+// A completion is one step: the row is done, the core plans the event, and the plan's values, counters and enqueues are stored.
+// A counter that reaches its required count opens its barrier. That event, a resumed run and the next element of a limited
+// spread are planned and applied in the same step, until nothing follows. Then the plans' clears remove rows, counters and
+// values of a loop's finished round, or of branches that a caught failure has cancelled, with their leases. An arrival beyond
+// the required count is refused with backend.ErrOverflow (I2). A refused completion leaves nothing behind and does not disturb
+// the rest of its batch. The end of an instance, by itself or by Cancel, removes everything but its result at once, so Sweep
+// has nothing to do.
 //
 // # Crashes
 //
 // Every change records its inverse (package state). A call that fails plays the inverses back and leaves the store as it was.
 // Options.Crash is called at named points; its error stands for the death of a process or a connection there. Before the commit
-// the call fails and nothing was applied; after it the call fails with backend.ErrUnknown although it was applied. Open returns
-// another backend on the same store, like a process that starts after the crash. Dump prints what is stored, sorted, to compare
-// stores.
+// the call fails and nothing was applied; after it the call fails with backend.ErrUnknown although it was applied.
 package memory

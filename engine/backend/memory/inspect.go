@@ -83,7 +83,7 @@ func count(into map[string]int, kind string, n int) {
 }
 
 // Check looks for a row that is not where its state says, a counter beyond its required count, and anything that an ended
-// instance left. It is for tests and simulations.
+// instance left.
 func (b *Backend) Check() error {
 	left, err := b.Leftovers(context.Background())
 	if err != nil {
@@ -125,7 +125,6 @@ func (s *store) checkInstance(inst *instance) error {
 	return nil
 }
 
-// placed is a table's entry with its address.
 type placed[V any] struct {
 	state.Address
 	v V

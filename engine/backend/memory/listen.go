@@ -37,7 +37,6 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	}
 }
 
-// listenError returns nil if ctx has ended.
 func (b *Backend) listenError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -96,7 +96,6 @@ func (b *Backend) Close() {
 	b.closing.Do(func() { close(b.closed) })
 }
 
-// run executes a call as a transaction.
 func (b *Backend) run(ctx context.Context, op operation, body func(*tx) (backend.Committed, error)) (backend.Committed, error) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()

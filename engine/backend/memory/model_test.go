@@ -67,7 +67,6 @@ func (m *machine) point(point string) error {
 	return nil
 }
 
-// claimable lists the model's due rows in the order of their leases.
 func (m *machine) claimable() []*modelRow {
 	var due []*modelRow
 	for _, r := range m.rows {
@@ -89,13 +88,11 @@ func (m *machine) row(key backend.Key) *modelRow {
 	return m.rows[i]
 }
 
-// current reports whether a task's token is current.
 func (m *machine) current(task backend.Task) bool {
 	r := m.row(task.Lease.Key)
 	return m.over[task.Lease.Key.Instance] == "" && !r.done && r.token == task.Lease.Token
 }
 
-// leased checks that tasks are the first of these rows, and records their leases.
 func (m *machine) leased(t *rapid.T, tasks []backend.Task, from []*modelRow, g backend.Grant) {
 	if want := min(len(from), g.Max); len(tasks) != want {
 		t.Fatalf("%d tasks; want %d", len(tasks), want)
@@ -161,7 +158,6 @@ func (m *machine) Submit(t *rapid.T) {
 	m.outlook(t, out)
 }
 
-// node returns the run, outside of any path, of the only node of a kind.
 func (m *machine) node(kind graph.Kind) graph.Run {
 	i := slices.IndexFunc(m.p.Graph().Nodes, func(n *graph.Node) bool { return n.Kind == kind })
 	return graph.Run{Node: graph.NodeID(i)}
@@ -196,7 +192,6 @@ func (m *machine) Claim(t *rapid.T) {
 	m.outlook(t, out)
 }
 
-// Complete offers the completion of something that was leased at some time.
 func (m *machine) Complete(t *rapid.T) {
 	if len(m.held) == 0 {
 		return
@@ -235,7 +230,6 @@ func (m *machine) Complete(t *rapid.T) {
 	m.outlook(t, out)
 }
 
-// apply ends an attempt in the model.
 func (m *machine) apply(c backend.Completion) {
 	r, id := m.row(c.Lease.Key), c.Lease.Key.Instance
 	r.token = 0
@@ -258,7 +252,6 @@ func (m *machine) apply(c backend.Completion) {
 	}
 }
 
-// Extend renews something that was leased at some time.
 func (m *machine) Extend(t *rapid.T) {
 	if len(m.held) == 0 {
 		return

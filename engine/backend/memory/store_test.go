@@ -46,7 +46,6 @@ func complete(t *testing.T, b *memory.Backend, task backend.Task, result string,
 	return out
 }
 
-// TestDump compares the dump of a store with a row of every kind in every state with a file.
 func TestDump(t *testing.T) {
 	clock := newClock()
 	b := memory.New(memory.Options{Shards: 2, Clock: clock.Now, Jitter: func() float64 { return 0.5 }})
@@ -141,7 +140,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestNextDue checks that NextDue is the earliest due time over the shards that a call touched.
 func TestNextDue(t *testing.T) {
 	clock := newClock()
 	b := memory.New(memory.Options{Clock: clock.Now, Jitter: func() float64 { return 0.5 }})
@@ -165,7 +163,6 @@ func TestNextDue(t *testing.T) {
 	}
 }
 
-// TestNextDueOverShards checks the earlier due time of a submission to two shards.
 func TestNextDueOverShards(t *testing.T) {
 	clock := newClock()
 	b := memory.New(memory.Options{Shards: 2, Clock: clock.Now, Jitter: func() float64 { return 0.5 }})
@@ -191,7 +188,6 @@ func TestNextDueOverShards(t *testing.T) {
 	}
 }
 
-// TestMisuse checks that every call reports its misuse in one line.
 func TestMisuse(t *testing.T) {
 	b := memory.New(memory.Options{Shards: 2})
 	dead, cancel := context.WithCancel(t.Context())

@@ -27,7 +27,6 @@ type tx struct {
 	crashed error              // ends the call
 }
 
-// handout is the new state of a leased run.
 type handout struct {
 	run *state.Run
 	to  state.RunState

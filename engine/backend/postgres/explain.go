@@ -60,7 +60,6 @@ func serverHint(e *pgconn.PgError) string {
 	return ""
 }
 
-// explained is a database error in one line.
 type explained struct {
 	err  error
 	hint string

@@ -138,7 +138,6 @@ func (t *Tx) gather(inst *Instance, ev plan.Event) []plan.Element {
 	return out
 }
 
-// applyChanges makes a plan's changes except its clears, and adds the events that follow.
 func (t *Tx) applyChanges(inst *Instance, p *plan.Plan, events []plan.Event) ([]plan.Event, error) {
 	if err := t.write(inst, p.Writes); err != nil {
 		return nil, err
@@ -178,7 +177,6 @@ func (t *Tx) applyChanges(inst *Instance, p *plan.Plan, events []plan.Event) ([]
 	return events, t.pass(Enqueued)
 }
 
-// write replaces the values of slots.
 func (t *Tx) write(inst *Instance, writes []plan.Write) error {
 	for i := range writes {
 		w := &writes[i]
@@ -236,7 +234,6 @@ func (t *Tx) element(inst *Instance, e *plan.Element) error {
 	return nil
 }
 
-// open sets the required counts of barriers.
 func (t *Tx) open(inst *Instance, opens []plan.Open) error {
 	for _, o := range opens {
 		b := t.barrier(inst, OfRun(o.Run)) // elements of the same plan may have made it
@@ -252,7 +249,6 @@ func (t *Tx) open(inst *Instance, opens []plan.Open) error {
 	return t.pass(Opened)
 }
 
-// arrive counts an arrival, and adds the events that follow.
 func (t *Tx) arrive(inst *Instance, a *plan.Arrival, events []plan.Event) ([]plan.Event, error) {
 	b := t.barrier(inst, OfRun(a.Run))
 	switch {
@@ -279,7 +275,6 @@ func (t *Tx) arrive(inst *Instance, a *plan.Arrival, events []plan.Event) ([]pla
 	return events, nil
 }
 
-// enqueue adds a node run, ready or waiting for its time. A second enqueue is an error.
 func (t *Tx) enqueue(inst *Instance, e *plan.Enqueue) error {
 	a := OfRun(e.Run)
 	if _, there := inst.Runs.Get(a); there {

@@ -9,7 +9,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// TestSoftArrivalsCountOnce checks that a barrier counts all its soft arrivals as one.
 func TestSoftArrivalsCountOnce(t *testing.T) {
 	inst := &Instance{Core: cleared{}}
 	tx := (&Space{}).Begin(0)
@@ -22,7 +21,6 @@ func TestSoftArrivalsCountOnce(t *testing.T) {
 	}
 }
 
-// resumed is a core that clears what is under 1 when it resumes a run.
 type resumed struct{ cleared }
 
 func (resumed) Step(plan.Event, plan.Inbox, float64) (plan.Plan, error) {

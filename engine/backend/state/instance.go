@@ -90,7 +90,6 @@ type Value struct {
 	Appended []json.RawMessage
 }
 
-// list converts the appended values for the core.
 func (v Value) list(slot plan.Slot) []plan.Append {
 	out := make([]plan.Append, len(v.Appended))
 	for i, a := range v.Appended {

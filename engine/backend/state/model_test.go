@@ -155,7 +155,6 @@ func (p *pair) follow(pl plan.Plan, end *plan.End) {
 	}
 }
 
-// shape prints the part of the instance that the model has, too.
 func (p *pair) shape() string {
 	var lines []string
 	line := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -206,7 +205,6 @@ func (p *pair) wanted() string {
 	return sorted(lines)
 }
 
-// stored prints everything that a rollback must restore.
 func (p *pair) stored() string {
 	var lines []string
 	p.inst.Runs.Each(func(a state.Address, r *state.Run) {

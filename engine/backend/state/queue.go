@@ -68,7 +68,6 @@ func (h Heap) up(i int) {
 	}
 }
 
-// down moves an entry towards the leaves, and reports whether it moved.
 func (h Heap) down(i int) bool {
 	moved := false
 	for {

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHeap makes random moves between two heaps, and checks the order of each: by due time, then by Order.
 func TestHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var heaps [2]Heap
@@ -48,8 +47,6 @@ func TestHeap(t *testing.T) {
 	})
 }
 
-// TestFIFO pushes runs to both ends of a queue, removes some, and has some cease to be ready: Peek must return the ready ones in
-// order, each once.
 func TestFIFO(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q FIFO
@@ -104,7 +101,6 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// TestLongFIFO passes many runs through a queue, which frees their memory: none may be lost or repeated.
 func TestLongFIFO(t *testing.T) {
 	var q FIFO
 	next := uint64(0)

@@ -179,7 +179,6 @@ func (x *index[V]) put(a Address, v V) {
 	x.at[a] = v
 }
 
-// nest adds an entry to the paths around its own.
 func (x *index[V]) nest(a Address) {
 	for p := outer(a.Path); p != ""; p = outer(p) {
 		if x.inner[p] == nil {

@@ -10,7 +10,6 @@ import (
 	"pulley/engine/graph"
 )
 
-// TestTable makes random changes to a table, and compares it with a map, and its search by path with a full scan.
 func TestTable(t *testing.T) {
 	paths := []graph.Path{"", "0", "1", "10", "0.0", "0.1", "1.c0", "10.0", "0.0.0", "0.0.1", "0.10.2"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -17,7 +17,6 @@ type Space struct {
 	spare spare
 }
 
-// spare is memory for the next transaction: empty lists.
 type spare struct {
 	undo     undo
 	requeued []*Run
@@ -145,7 +144,6 @@ func (t *Tx) removeBarrier(inst *Instance, a Address, b *Barrier) {
 	t.record(change{kind: barrierRemoved, inst: inst, at: a, barrier: b})
 }
 
-// count makes a rollback restore a barrier's counts.
 func (t *Tx) count(b *Barrier) {
 	t.record(change{kind: barrierChanged, barrier: b, counts: b.Counts})
 }
@@ -169,7 +167,6 @@ func (t *Tx) putElement(inst *Instance, b *Barrier, index int, v json.RawMessage
 	}
 }
 
-// putSlot replaces the value old of a slot, if it had one.
 func (t *Tx) putSlot(inst *Instance, a Address, old Value, had bool, v Value) {
 	inst.Slots.Put(a, v)
 	switch {

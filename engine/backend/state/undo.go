@@ -26,16 +26,16 @@ type change struct {
 type kind uint8
 
 const (
-	called     kind = iota // calls a function
-	runChanged             // a run's state
+	called kind = iota // calls a function
+	runChanged
 	runAdded
 	runRemoved
-	argsDropped  // a run's arguments
-	bytesChanged // an instance's bytes
+	argsDropped
+	bytesChanged
 	barrierAdded
 	barrierRemoved
-	barrierChanged // a barrier's counts
-	elementsGrown  // a barrier's room for elements
+	barrierChanged
+	elementsGrown // a barrier's room for elements
 	elementAdded
 	elementChanged // an element was replaced
 	slotAdded      // an empty slot got a value
@@ -102,7 +102,6 @@ func pop[T any](list *[]T) T {
 	return v
 }
 
-// emptied returns the lists' memory for the next transaction.
 func (u *undo) emptied() undo {
 	return undo{Emptied(u.changes), Emptied(u.states), Emptied(u.args), Emptied(u.values), Emptied(u.calls)}
 }

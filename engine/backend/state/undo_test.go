@@ -11,7 +11,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// picture prints everything that a rollback must restore.
 func picture(s *Space, inst *Instance) string {
 	lines := []string{fmt.Sprintf("space %d, instance %d, gone %t", s.Bytes, inst.Bytes, inst.Detached)}
 	inst.Runs.Each(func(a Address, r *Run) {
@@ -109,7 +108,6 @@ func undoAll(t *testing.T, space *Space) {
 	}
 }
 
-// cleared is a core that plans nothing, and clears some of what TestUndo makes.
 type cleared struct{}
 
 func (cleared) Needs(plan.Event) plan.Needs                             { return plan.Needs{} }
@@ -142,7 +140,6 @@ func TestDoneIsKept(t *testing.T) {
 	}
 }
 
-// TestFinalKeepsNothing checks that a final transaction records nothing.
 func TestFinalKeepsNothing(t *testing.T) {
 	space, inst := &Space{}, &Instance{Core: cleared{}}
 	tx := space.Begin(0)

@@ -37,7 +37,6 @@ func ListenFar(dsn string, roundTrip time.Duration) (*Proxy, error) {
 // the start of each connection: the number of waits for the whole distance.
 func (p *Proxy) RoundTrips() int64 { return p.roundTrips.Load() }
 
-// delayed is a chunk in flight.
 type delayed struct {
 	data []byte
 	due  time.Time

@@ -69,8 +69,6 @@ func TestFarServer(t *testing.T) {
 	}
 }
 
-// TestFarServerGoes checks that the end of the server's session reaches the client, and that closing the proxy ends what is in
-// transit.
 func TestFarServerGoes(t *testing.T) {
 	p, err := pgwire.ListenFar(pgtest.DSN(t), time.Millisecond)
 	if err != nil {

@@ -96,7 +96,6 @@ func readMessage(r io.Reader, startup bool) ([]byte, error) {
 	return message, err
 }
 
-// send writes a message, in pieces of slice bytes if positive.
 func send(to net.Conn, data []byte, slice int) error {
 	if slice <= 0 {
 		slice = len(data)

@@ -47,7 +47,6 @@ type Proxy struct {
 	closed   bool
 }
 
-// conn is both sides of a connection.
 type conn struct {
 	id             uint64
 	client, server net.Conn
@@ -142,7 +141,6 @@ func (p *Proxy) Close() {
 	p.tasks.Wait()
 }
 
-// accept accepts connections until the listener closes.
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
@@ -161,7 +159,6 @@ func (p *Proxy) accept() {
 	}
 }
 
-// open registers a connection; nil if the proxy is closed.
 func (p *Proxy) open(client, server net.Conn) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +206,6 @@ func (p *Proxy) serve(client net.Conn) {
 	delete(p.conns, c.id)
 }
 
-// pump forwards messages of one direction until either side or the judge ends it.
 func (p *Proxy) pump(c *conn, judge Judge, fromClient bool) {
 	from, to := c.server, c.client
 	if fromClient {

@@ -65,7 +65,6 @@ func TestEveryMessagePassesInPieces(t *testing.T) {
 	p.Close()
 }
 
-// TestEnds loses the reply to a query in each of the ways.
 func TestEnds(t *testing.T) {
 	for name, end := range map[string]pgwire.End{"close": pgwire.Close, "reset": pgwire.Reset} {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +90,6 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestAWaitingJudgeLearnsOfTheEnd ends a connection whose judge waits for ever.
 func TestAWaitingJudgeLearnsOfTheEnd(t *testing.T) {
 	waits := make(chan struct{}, 1)
 	var armed atomic.Bool

@@ -113,7 +113,6 @@ type arrays struct {
 	leavesReady bool // a ready node run was not leased
 }
 
-// arrivals are those at one barrier: the last event, and the number of hard arrivals.
 type arrivals struct {
 	event *commitEvent
 	sent  int
@@ -252,7 +251,6 @@ func (a *arrays) addArrival(e *commitEvent, ar plan.Arrival, open bool) graph.Ru
 	return graph.Run{Node: ar.Run.Node, Path: place}
 }
 
-// addRun makes a node run ready, leased as far as the grant allows, and returns the row.
 func (a *arrays) addRun(e *commitEvent, q *plan.Enqueue) (graph.Run, error) {
 	place := e.shape.run(q.Run)
 	leased := q.After <= 0 && len(a.c.result.Tasks)+a.leased < a.c.grant.Max

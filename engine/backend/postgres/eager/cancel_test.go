@@ -11,7 +11,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// TestCancelledInOneCall completes runs together that cancel each other, and checks that one is applied, whichever.
 func TestCancelledInOneCall(t *testing.T) {
 	for name, order := range map[string][]int{"all": {2, 0, 1}, "both that fail": {1, 0}, "offered twice": {1, 0, 1, 0}} {
 		t.Run(name, func(t *testing.T) {

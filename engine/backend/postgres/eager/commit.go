@@ -157,7 +157,6 @@ func (c *commit) readCreated(rows pgx.Rows, byID map[[16]byte]*commitEvent) erro
 	return err
 }
 
-// guarded reads which completions are not stale, and the attempts of their rows.
 func (c *commit) guarded(rows pgx.Rows, byOrd map[int32]*commitEvent) error {
 	var ord, attempt, workflow int32
 	var path string
@@ -254,7 +253,6 @@ func (c *commit) readShared(rows pgx.Rows) error {
 	return err
 }
 
-// counted notes the continuations that arrivals at a barrier start.
 func (c *commit) counted(at arrivals, run graph.Run, required *int32, satisfied int) error {
 	e := at.event
 	if required == nil {
@@ -293,7 +291,6 @@ func (c *commit) planContinuations(ctx context.Context, next []*commitEvent) ([]
 	return events, nil
 }
 
-// noteDue notes when a plan's delayed node runs are due.
 func (c *commit) noteDue(p *plan.Plan) {
 	if p.Retry != nil {
 		c.result.DueAt(c.sent.Add(p.Retry.After))

@@ -78,7 +78,6 @@ func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEv
 	})
 }
 
-// commitOnce applies events in one transaction, which pgstore.Store.Commit retries.
 func (b *Backend) commitOnce(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) (c *commit, err error) {
 	grant.Max = max(grant.Max-len(out.Result.Tasks), 0)
 	met := &lockSet{barriers: map[rowKey]bool{}}

@@ -88,7 +88,6 @@ func (e *commitEvent) trim(s *cancelledScopes) {
 	p.Appends = slices.DeleteFunc(p.Appends, func(a plan.Append) bool { return e.clearsValue(a.Slot) })
 }
 
-// clearsValue reports whether the event deletes a slot's value.
 func (e *commitEvent) clearsValue(slot plan.Slot) bool {
 	return slices.ContainsFunc(e.plan.Clears, func(c plan.Clear) bool {
 		return slot.Scope.Under(c.Path) && slices.Contains(e.program.Cleared(c.Region).Vars, slot.Var)

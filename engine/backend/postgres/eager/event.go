@@ -24,7 +24,7 @@ type commitEvent struct {
 	submission *backend.Submission
 	completion *backend.Completion
 	coreEvent  plan.Event // unless it is a new instance
-	place      graph.Path // of its node run
+	place      graph.Path
 	inbox      plan.Inbox
 	plan       plan.Plan
 }
@@ -51,7 +51,6 @@ func (e *commitEvent) outcome() backend.Instance {
 	return pgstore.EndedInstance(e.instance, e.plan.End)
 }
 
-// value returns a slot's value after the event's plan.
 func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 	return e.plan.Value(slot, &e.inbox)
 }
@@ -107,7 +106,6 @@ func (e *commitEvent) step(jitter float64) error {
 	return nil
 }
 
-// lease makes the task of a node run that the event made ready.
 func (e *commitEvent) lease(q *plan.Enqueue, token int64) (backend.Task, error) {
 	args, err := backend.AssembleArgs(q.Args, e.value)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// TestMain starts and stops the server that the tests use.
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func open(t testing.TB, cfg postgres.Config) *Backend {
@@ -19,7 +18,6 @@ func open(t testing.TB, cfg postgres.Config) *Backend {
 	return designtest.Open(t, Open, Config{Store: cfg})
 }
 
-// world is a store of one shard with instances.
 type world struct {
 	*designtest.World
 	b *Backend
@@ -40,7 +38,6 @@ func worldIn(t *testing.T, cfg postgres.Config) *world {
 	}, b, b.store.Pool), b}
 }
 
-// TestConformance runs the suite of all backends.
 func TestConformance(t *testing.T) { designtest.Conformance(t, "eager", open, (*Backend).held) }
 
 func (b *Backend) held(ctx context.Context) (map[string]int, error) {

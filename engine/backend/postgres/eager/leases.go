@@ -33,7 +33,6 @@ func (b *Backend) Renew(ctx context.Context, shard int, held []backend.Lease, gr
 	return b.Base.Renew(ctx, shard, placed, grant)
 }
 
-// programs returns the workflows of running instances, nil for others.
 func (b *Backend) programs(ctx context.Context, shard int, held []backend.Lease) (map[uuid.UUID]*plan.Program, error) {
 	out := map[uuid.UUID]*plan.Program{}
 	var ids [][16]byte
@@ -75,7 +74,7 @@ func (b *Backend) Claim(ctx context.Context, shard int, grant backend.Grant) (ba
 	})
 }
 
-// claimValues implements pgstore.Values. Each claimed node run has an event that reads.
+// claimValues implements pgstore.Values.
 type claimValues struct{ reads }
 
 func (v *claimValues) Need(instance uuid.UUID, number int32, slots []plan.Slot) {

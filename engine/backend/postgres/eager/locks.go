@@ -80,7 +80,6 @@ func (g gates) with(events []*commitEvent) gates {
 	return out
 }
 
-// parameters returns the gates, in key order, as parameters.
 func (g gates) parameters(shard int) []any {
 	slices.SortFunc(g, func(a, b gate) int {
 		return cmp.Or(slices.Compare(a.instance[:], b.instance[:]), cmp.Compare(a.node, b.node), cmp.Compare(a.low, b.low))

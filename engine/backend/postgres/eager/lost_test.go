@@ -40,7 +40,6 @@ func (w *world) throughProxy() (*pgtest.Proxy, *Backend) {
 	return proxy, through
 }
 
-// warm makes an offer that is not cut, and repeats it if it met a connection that was cut while idle.
 func (w *world) warm(through *Backend, offer func(w *designtest.World) []backend.Completion) {
 	w.Helper()
 	if _, err := through.Complete(w.Ctx, 0, offer(w.World), backendtest.Granted(10)); err != nil {

@@ -62,7 +62,6 @@ func TestPlansStayRight(t *testing.T) {
 	}
 }
 
-// fill adds running instances, each with a leased, a completed and a waiting run.
 func (w *world) fill(n int) {
 	w.Helper()
 	if n == 0 {
@@ -80,7 +79,6 @@ func (w *world) fill(n int) {
 	}
 }
 
-// probes are calls: each prepares n items, and returns the call.
 func probes() map[string]func(w *world, n int) func(b *Backend) {
 	completing := func(cs []backend.Completion) func(w *world) func(b *Backend) {
 		return func(w *world) func(b *Backend) {

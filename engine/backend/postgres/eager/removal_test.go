@@ -64,7 +64,6 @@ fn main(input: [], output: [xs]):
 	}
 }
 
-// watched returns the store on a pool whose connections announce what is about to be applied.
 func (w *world) watched(applies func([]Applied)) *pgstore.Store {
 	s := w.b.store
 	return pgstore.On(pgstore.Host{

@@ -14,8 +14,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// TestRoundsShareRows checks that a loop's round adds no rows but what is collected, and that the rows of the body serve the
-// current round or none.
 func TestRoundsShareRows(t *testing.T) {
 	w := newWorld(t)
 	wf := designtest.Collecting
@@ -41,7 +39,6 @@ func TestRoundsShareRows(t *testing.T) {
 	w.Finish()
 }
 
-// TestRoundsLeaveNoValues checks that the values of an inner loop without rounds are deleted with the outer loop's next round.
 func TestRoundsLeaveNoValues(t *testing.T) {
 	w := newWorld(t)
 	wf := backendtest.Workflow{Name: "lists", Input: `{"n": 20, "lists": [[], [1]]}`, Source: `
@@ -114,7 +111,6 @@ func (w *world) rowsRead() int64 {
 	return w.Number("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_user_tables WHERE schemaname = current_schema()")
 }
 
-// TestPlaces compares the rows of a graph with loops in spreads in loops with the paths of its runs.
 func TestPlaces(t *testing.T) {
 	p := backendtest.MustCompile(t, `
 fn each(input: [x], output: [y]):

@@ -79,7 +79,6 @@ func recycles(g *graph.Graph) bool {
 	return slices.ContainsFunc(g.Edges, func(e *graph.Edge) bool { return e.Kind == graph.Soft && inLoop(g.Nodes[e.To].Region) })
 }
 
-// indices counts the spread indices in the path of a node's runs.
 func (s *shape) indices(n *graph.Node) int {
 	count := n.Depth
 	for _, r := range s.graph.Around(n.Region) {
@@ -98,7 +97,6 @@ func (s *shape) run(run graph.Run) graph.Path {
 	return s.place(s.graph.Nodes[run.Node].Region, run.Path)
 }
 
-// place returns a region's path without rounds of loops.
 func (s *shape) place(region graph.RegionID, path graph.Path) graph.Path {
 	if path == "" {
 		return ""

@@ -9,7 +9,6 @@ var cleanup = pgstore.NewCleanup(runs,
 	pgstore.CleanupTable{Name: "instance_eval_context", Key: "variable, scope, element", Leave: true},
 )
 
-// cleanUpAfter removes, in the background, what instances ended by a commit have left.
 func (b *Backend) cleanUpAfter(c *commit) {
 	for _, id := range c.shared {
 		b.sweeper.CleanInBackground(c.shard, id)

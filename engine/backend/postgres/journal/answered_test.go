@@ -29,7 +29,6 @@ func (listener) Wait(ctx context.Context, _ time.Duration, _ ...<-chan struct{})
 	return pgstore.TimedOut
 }
 
-// lookCounter is a pool that counts the reads of answers.
 type lookCounter struct {
 	forward.Pool
 	sql   string
@@ -77,7 +76,6 @@ func TestAnswerIsNotified(t *testing.T) {
 	}
 }
 
-// TestAnswerIsNotTold checks that an engine that does not listen finds its answer.
 func TestAnswerIsNotTold(t *testing.T) {
 	p, looks := newAskers(t, listener{})
 	out, err := p.asker.Complete(p.ctx, 0, p.two(), granted(0))

@@ -102,7 +102,6 @@ func isDuplicate(err error) bool {
 	return errors.As(err, &server) && server.Code == "23505"
 }
 
-// fenced returns errLost if the shard was no longer owned in the epoch.
 func fenced(row [][]byte) error {
 	if len(row) < 1 || len(row[0]) != 4 {
 		return fmt.Errorf("journal: the answer of an append has %d columns", len(row))

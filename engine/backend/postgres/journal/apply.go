@@ -70,7 +70,6 @@ func (t *tx) start(inst *instance, p plan.Plan) error {
 	return t.apply(inst, p, 0)
 }
 
-// advance applies the end of one attempt, and adds the event.
 func (t *tx) advance(r *state.Run, c *backend.Completion) error {
 	inst := instanceOf(r)
 	switch {

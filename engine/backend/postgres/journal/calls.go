@@ -26,7 +26,6 @@ func (foreign) Error() string { return errForeign.Error() }
 // Is implements what errors.Is asks for.
 func (foreign) Is(target error) bool { return target == errForeign }
 
-// seen returns the view of the shard that a failed call read; nil: none.
 func seen(err error) *ownership.ShardView {
 	if f := (foreign{}); errors.As(err, &f) {
 		return &f.ShardView
@@ -237,7 +236,6 @@ func (sh *shardState) completeHalves(ctx context.Context, completions []backend.
 	return nil
 }
 
-// finish makes a transaction durable and leases what it made ready.
 func (sh *shardState) finish(ctx context.Context, t *tx, grant backend.Grant, out *backend.Committed) error {
 	if len(t.events)+len(t.ends)+len(t.created) == 0 {
 		sh.outlook(t.Now, out)
@@ -286,7 +284,6 @@ func (b *Backend) Renew(ctx context.Context, shard int, leases []backend.Lease, 
 	return kept, postgres.Explain(err)
 }
 
-// renewLeases renews leases, or returns them if the grant's lease is zero.
 func (sh *shardState) renewLeases(ctx context.Context, leases []backend.Lease, grant backend.Grant, kept []bool) error {
 	if grant.Lease == 0 {
 		return sh.returnLeases(ctx, leases, kept)

@@ -69,7 +69,6 @@ func TestCancelAfterAnOwner(t *testing.T) {
 	}
 }
 
-// missing is a pool on which the first cancel misses an instance, and the second fails.
 type missing struct {
 	journalstore.Pool
 	tries int

@@ -15,7 +15,6 @@ func open(t testing.TB, cfg Config) *Backend {
 	return designtest.Open(t, Open, cfg)
 }
 
-// TestConformance runs the suite of all backends.
 func TestConformance(t *testing.T) {
 	designtest.Conformance(t, "journal", func(t testing.TB, cfg postgres.Config) *Backend { return open(t, Config{Store: cfg}) }, nil)
 }

@@ -15,7 +15,6 @@ import (
 // deliverable reports whether a node run may be handed out: no delivery was made, or the next one is durable.
 func deliverable(r *state.Run) bool { return r.Counted == 0 || r.Noted > r.Counted }
 
-// noteNext makes the next deliveries of the first ready runs durable, where needed.
 func (sh *shardState) noteNext(ctx context.Context, most int) error {
 	var runs []*state.Run
 	sh.ready.First(most, func(r *state.Run) {

@@ -86,7 +86,6 @@ func TestSilentTakeoverCountsNothingAsKnown(t *testing.T) {
 	w.counted(b, 2)
 }
 
-// TestFirstDeliveriesCostNothing checks that first deliveries write nothing.
 func TestFirstDeliveriesCostNothing(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.owner()

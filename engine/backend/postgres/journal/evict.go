@@ -16,9 +16,6 @@ import (
 	"pulley/engine/backend/state"
 )
 
-// The journal evicts an instance that waits for a long time: memory keeps only its due time and which events hold its state. It
-// reloads the instance shortly before it is due.
-
 const (
 	// evictBatchMax bounds the instances evicted with one append.
 	evictBatchMax = 500
@@ -34,12 +31,11 @@ const (
 	evictedBytes = 144
 )
 
-// evictedInstance is what memory keeps of an evicted instance.
 type evictedInstance struct {
 	id     uuid.UUID
 	due    int64   // when its first node run is due, on the backend's clock
 	events []int64 // ascending seqs of its events, from its snapshot on if it has one
-	pos    int     // in the heap
+	pos    int
 }
 
 func (p *evictedInstance) size() int { return evictedBytes + eventBytes*len(p.events) }
@@ -47,7 +43,7 @@ func (p *evictedInstance) size() int { return evictedBytes + eventBytes*len(p.ev
 // evictedSet holds the evicted instances of a shard. The zero value is empty.
 type evictedSet struct {
 	by   map[uuid.UUID]*evictedInstance
-	heap []*evictedInstance // by due
+	heap []*evictedInstance
 }
 
 func (l *evictedSet) add(p *evictedInstance) {
@@ -100,7 +96,6 @@ func (l *evictedSet) down(i int) {
 	}
 }
 
-// nextDue returns when an instance's first node run is due, and whether all of them only wait.
 func (inst *instance) nextDue() (at int64, waits bool) {
 	waits = inst.Runs.Len() > 0
 	inst.Runs.Each(func(_ state.Address, r *state.Run) {
@@ -112,7 +107,6 @@ func (inst *instance) nextDue() (at int64, waits bool) {
 	return at, waits
 }
 
-// isSnapshotted reports whether a snapshot holds the whole instance.
 func (inst *instance) isSnapshotted() bool {
 	return len(inst.events) == 1 && inst.events[0] == inst.snapshot
 }
@@ -277,7 +271,6 @@ func (sh *shardState) reload(ctx context.Context, list []*evictedInstance) ([]*i
 	return sh.installReloaded(list), nil
 }
 
-// installReloaded returns the instances that were loaded completely, and marks the others as broken.
 func (sh *shardState) installReloaded(list []*evictedInstance) []*instance {
 	fresh := make([]*instance, 0, len(list))
 	for _, p := range list {

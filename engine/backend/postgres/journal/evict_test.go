@@ -53,7 +53,6 @@ func newEvictWorld(t *testing.T) (*world, *Backend) {
 	return w, w.owner()
 }
 
-// owner opens a backend that keeps the shard and does nothing in the background.
 func (w *world) owner() *Backend {
 	w.Helper()
 	w.cfg.Lease = time.Hour
@@ -87,7 +86,6 @@ func (w *world) evictions(b *Backend) Stats {
 	return w.stats(b)
 }
 
-// later evicts what waits and shifts all stored times two hours back.
 func (w *world) later(b *Backend) {
 	w.Helper()
 	w.evictions(b)
@@ -233,8 +231,6 @@ func (w *world) until(b *Backend, tasks []backend.Task) {
 	}
 }
 
-// TestEvictedAreKnown checks calls on evicted instances: they can be cancelled here and by others, a late completion is stale, a
-// second submission is a duplicate, and a loaded shard knows the next due time.
 func TestEvictedAreKnown(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Lease = time.Hour
@@ -285,7 +281,6 @@ func TestEvictedAreKnown(t *testing.T) {
 	}
 }
 
-// TestCancelOfEvictedFails checks that an evicted instance stays evicted if its cancel fails.
 func TestCancelOfEvictedFails(t *testing.T) {
 	w, b := newEvictWorld(t)
 	w.until(b, w.launch(b, resting))
@@ -330,7 +325,6 @@ func TestEvictedClockBack(t *testing.T) {
 	w.finish(b)
 }
 
-// TestReloadedInTime has the background loops evict and reload hundreds of instances that sleep for a moment.
 func TestReloadedInTime(t *testing.T) {
 	w := newWorld(t, 2)
 	w.cfg.EvictAfter = 20 * time.Millisecond

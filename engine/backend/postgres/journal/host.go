@@ -59,7 +59,6 @@ func (b *Backend) awaitBackground() {
 	}
 }
 
-// pause waits, and reports whether ctx is still open.
 func (b *Backend) pause(ctx context.Context, pause time.Duration) bool {
 	return b.clock.Wait(ctx, pause) == pgstore.TimedOut
 }

@@ -145,10 +145,10 @@ type Backend struct {
 	bytes      atomic.Int64 // of all shards' instances, as of each shard's last call
 
 	mu              sync.Mutex
-	wakers          map[*waker]struct{} // callbacks of Listen
+	wakers          map[*waker]struct{}
 	background      context.Context
 	stop            context.CancelFunc
-	tasks           atomic.Int32  // number of background goroutines
+	tasks           atomic.Int32
 	backgroundEnded chan struct{} // one of them has ended
 	started         bool
 	closed          bool
@@ -156,7 +156,6 @@ type Backend struct {
 	peersChanged    chan struct{} // an engine has started or exited
 }
 
-// waker holds the callback of one Listen call.
 type waker struct{ wake func() }
 
 var (
@@ -310,7 +309,6 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	})
 }
 
-// wakeAll wakes all listeners of this backend and reports whether there are any.
 func (b *Backend) wakeAll() bool {
 	b.mu.Lock()
 	wakers := make([]*waker, 0, len(b.wakers))

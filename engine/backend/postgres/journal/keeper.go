@@ -61,7 +61,6 @@ func (b *Backend) listenLoop() {
 	}
 }
 
-// tick is the pause between two background rounds.
 func (b *Backend) tick() time.Duration { return min(time.Duration(b.span.Load())/spanTicks, tickMax) }
 
 // renewLoop never waits for a shard in use. A lease that it cannot renew expires here before it does in the store.
@@ -149,7 +148,6 @@ func (b *Backend) updateFairShare() {
 	}
 }
 
-// releaseExcess releases all shards beyond this engine's share; others are notified of each.
 func (b *Backend) releaseExcess(ctx context.Context) {
 	held := b.ownedShards()
 	fair := int(b.fair.Load())

@@ -20,13 +20,11 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// shortLease is the lease on shards in tests in which an owner dies.
 const shortLease = 300 * time.Millisecond
 
 // briefLease is a lease on a node run that does not lengthen the one on its shard.
 const briefLease = shortLease * spanMore / (spanMore + 1)
 
-// world is a store with the instances submitted to it.
 type world struct {
 	*testing.T
 	ctx  context.Context
@@ -119,7 +117,6 @@ func freeze(b *Backend) {
 	b.awaitBackground()
 }
 
-// finish drives every instance to its end, and checks the results (I7, I9) and the cleanup (I10).
 func (w *world) finish(b *Backend) {
 	w.Helper()
 	if _, err := backendtest.Drive(w.ctx, b, w.subs, backendtest.DriveConfig{Workers: 2, Max: 64}); err != nil {
@@ -137,7 +134,6 @@ func (w *world) finish(b *Backend) {
 	w.clean(b)
 }
 
-// clean sweeps, and checks that nothing of ended instances is left.
 func (w *world) clean(b *Backend) {
 	w.Helper()
 	for shard := range b.Shards() {

@@ -87,7 +87,6 @@ func TestLateEpoch(t *testing.T) {
 	}
 }
 
-// holding makes a call on a backend's only shard as its owner.
 func (w *world) holding(b *Backend, call func(*shardState) error) error {
 	w.Helper()
 	sh := b.shards[0]

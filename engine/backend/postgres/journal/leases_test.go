@@ -110,7 +110,6 @@ func TestDeadOwnersShardRestsLittleLonger(t *testing.T) {
 	}
 }
 
-// TestOverdueComesFirst checks that expired leases come before node runs that were never leased.
 func TestOverdueComesFirst(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()

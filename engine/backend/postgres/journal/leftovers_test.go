@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// TestLeftoversOfEndedInstances checks that only rows of ended instances are counted.
 func TestLeftoversOfEndedInstances(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()

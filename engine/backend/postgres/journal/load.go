@@ -27,7 +27,6 @@ const (
 	adoptMax = 50
 )
 
-// stored is an instance as it is stored.
 type stored struct {
 	id       uuid.UUID
 	workflow int32
@@ -198,7 +197,6 @@ func (sh *shardState) markBroken(inst *instance, err error) {
 	sh.broken[inst.ID] = err
 }
 
-// replayer applies the events of a shard in order.
 type replayer struct {
 	sh       *shardState
 	programs map[int32]*plan.Program
@@ -260,7 +258,6 @@ func (sh *shardState) applyStored(t *tx, inst *instance, now int64, e *storedEve
 	}
 }
 
-// again applies a stored event.
 func (t *tx) again(inst *instance, kind int16, key graph.Run, data []byte) error {
 	if kind == journalstore.KindSnapshot {
 		return t.restore(inst, data)
@@ -330,7 +327,6 @@ func (sh *shardState) adoptLeases(ctx context.Context, epoch int64) (counted boo
 	return counted, err
 }
 
-// fileAll queues the node runs of instances in the order of their enqueues.
 func (sh *shardState) fileAll(instances []*instance) {
 	var runs []*state.Run
 	for _, inst := range instances {

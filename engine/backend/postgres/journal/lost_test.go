@@ -31,7 +31,6 @@ func newCutWorld(t *testing.T) *cutWorld {
 	return c
 }
 
-// scenes are the kinds of calls, each on its own instance.
 var scenes = []struct {
 	name  string
 	trial func(w *cutWorld) designtest.Trial
@@ -73,7 +72,6 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// everyMessage repeats a trial with the cut at each message, until it ends before the cut.
 func (w *cutWorld) everyMessage(c pgtest.Cut, trial func() designtest.Trial) int {
 	w.Helper()
 	return designtest.EveryMessage(w, w.proxy, c, 3, func(pgtest.Cut) designtest.Trial {
@@ -82,7 +80,6 @@ func (w *cutWorld) everyMessage(c pgtest.Cut, trial func() designtest.Trial) int
 	})
 }
 
-// warm calls until a call succeeds, since the pool may hold cut connections.
 func (w *cutWorld) warm() {
 	w.Helper()
 	var err error
@@ -190,7 +187,6 @@ func TestLostHandOver(t *testing.T) {
 	w.finish(w.b)
 }
 
-// everyHandOver returns and takes the shard with the cut at each message, until both end before the cut.
 func (w *cutWorld) everyHandOver(c pgtest.Cut) int {
 	w.Helper()
 	sh := w.b.shards[0]

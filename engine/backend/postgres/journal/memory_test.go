@@ -9,7 +9,6 @@ import (
 	"pulley/engine/backend/backendtest"
 )
 
-// TestMemoryBound checks that instances beyond the memory bound are stored, start when others have ended, and all end.
 func TestMemoryBound(t *testing.T) {
 	w := newWorld(t, 1)
 	w.cfg.Memory = 1 << 20
@@ -43,7 +42,7 @@ fn main(input: [v], output: [n]):
 				t.Fatalf("answered %+v", o)
 			}
 		}
-		if _, err := b.Claim(w.ctx, 0, granted(0)); err != nil { // starts what there is room for
+		if _, err := b.Claim(w.ctx, 0, granted(0)); err != nil {
 			t.Fatal(err)
 		}
 		look()

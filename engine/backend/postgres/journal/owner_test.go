@@ -86,7 +86,6 @@ func TestOwnerStandsStill(t *testing.T) {
 	}
 }
 
-// TestOwnerDies checks that another engine continues all instances after the owner's death.
 func TestOwnerDies(t *testing.T) {
 	w := newWorld(t, 2)
 	w.lease = briefLease

@@ -10,8 +10,8 @@ import (
 	"pulley/engine/backend/postgres"
 )
 
-// Events of ended instances are removed in bulk. The events of many instances alternate. A page of seqs without a live event is
-// deleted as one range; on another page the dead events are named.
+// The events of many instances alternate. A page of seqs without a live event is deleted as one range; on another page the dead
+// events are named.
 
 const (
 	pageBits = 12
@@ -46,7 +46,6 @@ func (ps *pages) add(seq int64) {
 	p.stored++
 }
 
-// drop marks events as dead.
 func (ps *pages) drop(seqs []int64) {
 	for _, seq := range seqs {
 		p := ps.at[seq>>pageBits]
@@ -70,7 +69,6 @@ func (p *page) seqs(number int64) []int64 {
 	return out
 }
 
-// sweep deletes a bounded number of dead events, oldest first.
 func (sh *shardState) sweep(ctx context.Context) (backend.Swept, error) {
 	var out backend.Swept
 	for _, number := range slices.Sorted(maps.Keys(sh.pages.at)) {

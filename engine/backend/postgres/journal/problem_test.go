@@ -11,7 +11,6 @@ var refuseUpdates = []string{
 	"CREATE TRIGGER refuse BEFORE UPDATE ON shards FOR EACH ROW EXECUTE FUNCTION refuse()",
 }
 
-// TestProblemsAreReported checks that the observer receives failed renewals.
 func TestProblemsAreReported(t *testing.T) {
 	w := newWorld(t, 1)
 	told := make(chan error, 1000)

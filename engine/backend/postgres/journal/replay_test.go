@@ -60,7 +60,6 @@ func (w *world) running(b *Backend) map[string]bool {
 	return out
 }
 
-// model loads a shard a second time, and compares.
 func (w *world) model(b *Backend) {
 	w.Helper()
 	sh := b.shards[0]
@@ -88,7 +87,6 @@ func (w *world) model(b *Backend) {
 	}
 }
 
-// TestWaitsAreKept checks that a replay does not change waits: of a sleep at the start, of one after an action, and of a retry.
 func TestWaitsAreKept(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.owner()

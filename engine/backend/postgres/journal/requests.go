@@ -19,8 +19,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// A call to a shard that another engine owns is forwarded to the owner, which answers it.
-
 // markMissingCode is the error code of mark_request.sql if it marks nothing.
 const markMissingCode = "22012"
 
@@ -37,7 +35,6 @@ func (b *Backend) forward(ctx context.Context, shard int, req forward.Request, s
 	return r, err
 }
 
-// forwardCommitted forwards a claim or a completion; see forward.
 func (b *Backend) forwardCommitted(ctx context.Context, shard int, req forward.Request, s *ownership.ShardView, out *backend.Committed) error {
 	return b.toOwner(ctx, shard, s, func(was string, owner forward.Owner) error {
 		got, err := b.desk.ForwardCommitted(ctx, shard, req, was, owner)
@@ -149,7 +146,6 @@ type inFlightRequest struct {
 	tokens []int64 // of the completions that the current append applies
 }
 
-// noteApplied records which completions a transaction applies.
 func (l *inFlightRequest) noteApplied(t *tx) {
 	if l == nil {
 		return

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// post is a world in which the test answers for the owner of a shard, and another backend calls it.
 type post struct {
 	*world
 	owner, asker *Backend
@@ -24,13 +23,11 @@ func newPost(t *testing.T) *post {
 	return &post{world: w, owner: w.open(), asker: w.open()}
 }
 
-// asked is the result of a call in the background.
 type asked struct {
 	out backend.Committed
 	err error
 }
 
-// ask offers completions to a backend that is not the owner, and returns the request once it is stored.
 func (p *post) ask(ctx context.Context, cs ...backend.Completion) (forward.Message, <-chan asked) {
 	p.Helper()
 	freeze(p.owner) // the test reads its requests
@@ -96,7 +93,6 @@ func (p *post) applied(a asked, completions, ended int) {
 	}
 }
 
-// two returns a completion that ends its instance and one that does not.
 func (p *post) two() []backend.Completion {
 	return []backend.Completion{ran(p.launch(p.owner, alone)[0]), ran(p.launch(p.owner, sequence)[0])}
 }

@@ -93,7 +93,6 @@ func (sh *shardState) ownership(ctx context.Context) (ownership.ShardView, error
 	return sh.b.owners.ViewShard(ctx, sh.number)
 }
 
-// unlessSeen returns s, or reads the shard's row if s is nil.
 func (sh *shardState) unlessSeen(ctx context.Context, s *ownership.ShardView) (*ownership.ShardView, error) {
 	if s != nil {
 		return s, nil
@@ -121,7 +120,6 @@ func (sh *shardState) owned(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// acquireShard takes the shard unless another engine owns it; then the error is foreign.
 func (sh *shardState) acquireShard(ctx context.Context) (bool, error) {
 	if ok, err := sh.owned(ctx); ok || err != nil {
 		return ok, err
@@ -187,7 +185,7 @@ func (sh *shardState) forget() {
 // hold unless another engine takes the shard.
 func (sh *shardState) suspend() {
 	if sh.epoch.Load() == 0 {
-		return // suspended already
+		return
 	}
 	lost, counts, known := sh.leases(), sh.counts, sh.epoch.Load()
 	sh.forget()
@@ -247,7 +245,6 @@ func (sh *shardState) release(ctx context.Context) error {
 	return nil
 }
 
-// renew renews the leases on shards, which count locally from before the call.
 func (b *Backend) renew(ctx context.Context, held []*shardState) error {
 	numbers, epochs := make([]int16, len(held)), make([]int64, len(held))
 	by := map[int16]int{}

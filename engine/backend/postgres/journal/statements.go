@@ -11,7 +11,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// kinds is the set of parts of append.sql that an append needs.
 type kinds uint8
 
 const (
@@ -27,7 +26,6 @@ const (
 	everything kinds = 1<<iota - 1
 )
 
-// partNeeded reports for each marker of append.sql whether its part is needed.
 var partNeeded = map[string]func(kinds) bool{
 	"events": func(k kinds) bool { return k&events != 0 }, "kinds": func(k kinds) bool { return k&eventKinds != 0 },
 	"results": func(k kinds) bool { return k&eventKinds == 0 },
@@ -43,7 +41,6 @@ type statement struct {
 	parameters []int // the indices in buffers.args of $1, $2, …
 }
 
-// statements has a statement for each set of kinds, made on first use.
 var statements [int(everything) + 1]func() statement
 
 func init() {
@@ -90,7 +87,6 @@ func (b *buffers) arrays() []*pgstore.Array {
 	}
 }
 
-// write encodes a transaction whose first event gets seq, and sets the kinds that it needs.
 func (b *buffers) write(t *tx, seq int64) ([][]byte, error) {
 	arrays := b.arrays()
 	for _, a := range arrays {

@@ -8,7 +8,6 @@ import (
 	"pulley/engine/backend"
 )
 
-// TestStatements prepares append.sql for every set of kinds, and checks that each marker has a part.
 func TestStatements(t *testing.T) {
 	for line := range strings.Lines(appendSQL) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--[ "); ok && partNeeded[name] == nil {
@@ -40,7 +39,6 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestSubmitsWhatHasEnded submits an ended instance again, together with a new one: only the new one starts.
 func TestSubmitsWhatHasEnded(t *testing.T) {
 	w := newWorld(t, 1)
 	b := w.open()

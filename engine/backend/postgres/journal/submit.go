@@ -65,7 +65,6 @@ func (b *Backend) Submit(ctx context.Context, subs []backend.Submission, grant b
 	return out, nil
 }
 
-// newcomer is a submission with its planned start.
 type newcomer struct {
 	ord      int
 	id       uuid.UUID
@@ -158,7 +157,6 @@ func (sh *shardState) submit(ctx context.Context, list []newcomer, grant backend
 	return nil
 }
 
-// answerCreated turns the instances that existed already into duplicates.
 func (sh *shardState) answerCreated(t *tx, places []int, answers []backend.Answer, done appended, out *backend.Committed) {
 	for k, e := range t.created {
 		switch {

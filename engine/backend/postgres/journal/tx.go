@@ -74,7 +74,6 @@ func (t *tx) end(inst *instance, status backend.Status, end plan.End, token int6
 	t.ends = append(t.ends, ending{inst: inst, token: token, public: public})
 }
 
-// commit queues what the append has changed, and leases what it made ready, as far as the grant allows.
 func (t *tx) commit(grant backend.Grant) ([]backend.Task, error) {
 	sh := t.sh
 	for _, e := range t.events {
@@ -202,7 +201,6 @@ func (sh *shardState) outlookAt(at int64, out *backend.Committed) {
 	}
 }
 
-// heldRun returns the node run of a lease; nil if the token is not current.
 func (sh *shardState) heldRun(l backend.Lease) *state.Run {
 	inst := sh.instances[l.Key.Instance]
 	if inst == nil || l.Token == 0 {

@@ -14,8 +14,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// A simulated host sees through the following what a backend sends, and what its memory has.
-
 //go:embed sql/*.sql
 var statementFiles embed.FS
 

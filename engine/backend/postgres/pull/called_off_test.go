@@ -11,7 +11,6 @@ import (
 	"pulley/engine/backend/postgres/pull"
 )
 
-// twoSteps runs two steps on each element, and catches the first error.
 const twoSteps = `
 fn part(input: [i], output: [r]):
     r = @echo(value=i)
@@ -52,7 +51,6 @@ func TestCancelledRuns(t *testing.T) {
 	})
 }
 
-// TestCancel checks that cancelling an instance deletes its rows and makes its completions stale.
 func TestCancel(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)

@@ -42,7 +42,6 @@ type claimed struct {
 	args     []byte
 }
 
-// leaseDue leases what is due, as far as the grant allows.
 func (c *scanTx) leaseDue(ctx context.Context) error {
 	sent := c.b.store.Clock.Now()
 	var rows []claimed
@@ -99,7 +98,6 @@ func (c *scanTx) leaseDue(ctx context.Context) error {
 	return nil
 }
 
-// replayAlso replays the instances of claimed runs that were not scanned.
 func (c *scanTx) replayAlso(ctx context.Context, rows []claimed) error {
 	var ids [][16]byte
 	for _, r := range rows {

@@ -12,7 +12,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// commitBatch writes events in as few transactions as their data allows; see pgstore.Halve.
 func (b *Backend) commitBatch(ctx context.Context, shard int, events []*commitEvent, grant backend.Grant, out *pgstore.Outcomes) error {
 	return pgstore.Halve(out, events, func(events []*commitEvent) error { return b.commitOnce(ctx, shard, events, grant, out) })
 }
@@ -53,7 +52,6 @@ func instancesOf(events []*commitEvent) [][16]byte {
 	return out
 }
 
-// answer answers the events of a committed transaction, and returns those whose rows were being changed.
 func (c *scanTx) answer(out *pgstore.Outcomes) []*commitEvent {
 	var moved []*commitEvent
 	for _, e := range c.events {

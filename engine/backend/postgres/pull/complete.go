@@ -15,7 +15,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// commitEvent is a completion whose failure, retry or result is decided.
 type commitEvent struct {
 	ord   int32
 	lease backend.Lease

@@ -15,7 +15,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// effects are the changes of plans as scan=sql stores them: values, and steps towards node runs.
 type effects struct {
 	values struct {
 		instance [][16]byte
@@ -128,7 +127,6 @@ func (f *effects) write(p *plan.Program, instance uuid.UUID, pl plan.Plan) {
 	}
 }
 
-// encode returns an end as JSON that keeps the bytes of its values.
 func encode(end *plan.End) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -137,7 +135,6 @@ func encode(end *plan.End) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// output returns the node whose row has the end of the instance.
 func output(p *plan.Program) graph.NodeID {
 	for _, n := range p.Graph().Nodes {
 		if n.Kind == graph.Output {
@@ -193,7 +190,6 @@ func textOrNull(s string) *string {
 	return &s
 }
 
-// handled notes that a row of the anti-join has been continued.
 func (f *effects) handled(r *ready) {
 	switch {
 	case r.resumed:
@@ -232,14 +228,12 @@ func (s *scope) add(instance uuid.UUID, id int32, path graph.Path) {
 	s.first, s.last = append(s.first, string(path)), append(s.last, last)
 }
 
-// lock queues the statement that locks node runs.
 func (s *scope) lock(batch *pgx.Batch, shard int) {
 	if len(s.instance) > 0 {
 		batch.Queue(lockRunsSQL, shard, s.instance, s.id, s.first, s.last)
 	}
 }
 
-// queue queues the statements, deletions last.
 func (f *effects) queue(batch *pgx.Batch, shard int) {
 	if r := &f.resumed; len(r.instance) > 0 {
 		batch.Queue(resumedSQL, shard, r.instance, r.node, r.path)

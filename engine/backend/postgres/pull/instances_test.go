@@ -14,7 +14,6 @@ import (
 	"pulley/engine/backend/postgres/pull"
 )
 
-// chain runs two actions in a row.
 const chain = `
 fn main(input: [n], output: [r]):
     r = @double(value=n)
@@ -96,7 +95,6 @@ func TestUnreadableWorkflow(t *testing.T) {
 	})
 }
 
-// TestRowsOfALoop checks that scan=sql stores no more rows for a long loop than for a short one, except collected elements.
 func TestRowsOfALoop(t *testing.T) {
 	r := newRig(t, alone(t, pull.ScanSQL), pull.ScanSQL)
 	id := r.submit(`
@@ -133,7 +131,6 @@ fn main(input: [n], output: [out]):
 	}
 }
 
-// TestLargeValueOnce checks that a fan-out from one large value writes the value once.
 func TestLargeValueOnce(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)
@@ -156,7 +153,6 @@ fn main(input: [n], output: [r]):
 	})
 }
 
-// TestSleepIsARow checks that a sleep is claimed when it is due and not before, by another process too.
 func TestSleepIsARow(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		r := newRig(t, cfg, scan)
@@ -197,7 +193,6 @@ fn main(input: [n], output: [n]):
 	})
 }
 
-// TestManyNewWorkflows checks that a process claims from instances of any number of workflows that are new to it.
 func TestManyNewWorkflows(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) {
 		const many = 12

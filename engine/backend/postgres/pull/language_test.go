@@ -33,7 +33,6 @@ func both(t *testing.T, test func(t *testing.T, cfg postgres.Config, scan pull.S
 	}
 }
 
-// actions are those of the suite, and one that completes a sleep.
 func actions() map[string]backendtest.Func {
 	out := maps.Clone(backendtest.Actions())
 	out[""] = func(json.RawMessage, int) (json.RawMessage, *plan.Failure) { return json.RawMessage("null"), nil }

@@ -15,8 +15,6 @@ import (
 // cutsAtOnce is after how many cuts the open instances are finished: each scan reads them again.
 const cutsAtOnce = 6
 
-// TestLostCommit cuts the connection at every message of a completion, and checks the answers and that everything ends as usual
-// (D7).
 func TestLostCommit(t *testing.T) {
 	for name, offer := range designtest.Offers {
 		for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
@@ -61,7 +59,6 @@ func (th *through) reopen() {
 	th.Backend = open(th.r, th.cfg.Store, th.cfg.Scan)
 }
 
-// warm returns a backend that has just made an offer that was not cut. It reopens one whose connection was cut while idle.
 func (th *through) warm(offer func(w *designtest.World) []backend.Completion) backend.Backend {
 	th.r.Helper()
 	if _, err := th.Complete(th.r.Ctx, 0, offer(th.r.World), th.r.grant); err != nil {
@@ -80,7 +77,7 @@ func TestLostLeases(t *testing.T) {
 		r.LostLeases(proxy, pgtest.Cut{Mode: pgtest.CutBefore}, func() backend.Backend {
 			b := through.warm(designtest.Offers["a step"])
 			if depth.Night() {
-				through.reopen() // to prepare its statements anew
+				through.reopen()
 				b = through.Backend
 			}
 			return b

@@ -19,7 +19,6 @@ func open(t testing.TB, cfg postgres.Config, scan pull.Scan) *pull.Backend {
 	return designtest.Open(t, pull.Open, pull.Config{Store: cfg, Scan: scan})
 }
 
-// TestConformance runs the suite of all backends, with each scan.
 func TestConformance(t *testing.T) {
 	for _, scan := range []pull.Scan{pull.ScanApp, pull.ScanSQL} {
 		t.Run(string(scan), func(t *testing.T) {
@@ -36,7 +35,6 @@ func TestOverdueComesFirst(t *testing.T) {
 	both(t, func(t *testing.T, cfg postgres.Config, scan pull.Scan) { newRig(t, cfg, scan).OverdueComesFirst() })
 }
 
-// TestScansDoNotMix checks that a schema keeps to one scan and one design.
 func TestScansDoNotMix(t *testing.T) {
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t)}
 	open(t, cfg, pull.ScanApp)

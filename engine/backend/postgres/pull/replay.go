@@ -12,14 +12,12 @@ import (
 	"pulley/engine/plan"
 )
 
-// replay is an instance's state, rebuilt in memory by replaying its completions in the core.
 type replay struct {
 	inst    state.Instance
 	end     *plan.End
 	ignored []graph.Run // cancelled, or completed after the end
 }
 
-// completion is a ledger row with a result.
 type completion struct {
 	run     graph.Run
 	done    int64
@@ -65,7 +63,6 @@ func rebuild(id uuid.UUID, p *plan.Program, input json.RawMessage, completions [
 	return r, nil
 }
 
-// open returns a run that is to be executed and has not ended.
 func (r *replay) open(run graph.Run) (*state.Run, bool) {
 	q, ok := r.inst.Runs.Get(state.OfRun(run))
 	return q, ok && q.Place != state.NoQueue

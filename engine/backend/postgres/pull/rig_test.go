@@ -17,7 +17,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// rig is a store of one shard whose tasks a test completes itself.
 type rig struct {
 	*designtest.World
 	b     *pull.Backend
@@ -58,7 +57,6 @@ func (r *rig) took(out backend.Committed, err error) {
 	r.held = append(r.held, out.Tasks...)
 }
 
-// task removes and returns a held task by instance, action and arguments.
 func (r *rig) task(id uuid.UUID, action, args string) backend.Task {
 	r.Helper()
 	for i, t := range r.held {
@@ -101,7 +99,6 @@ func (r *rig) instance(id uuid.UUID) backend.Instance {
 	return found[0]
 }
 
-// gives checks that an instance has completed with a result.
 func (r *rig) gives(id uuid.UUID, result string) {
 	r.Helper()
 	if in := r.instance(id); in.Status != backend.Completed || string(in.Result) != result {

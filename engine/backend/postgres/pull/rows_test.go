@@ -18,7 +18,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// drivePatience bounds one driven instance, and the wait for its sessions to end.
 const drivePatience = 15 * time.Minute
 
 // rowsPerNode drives a fan-out of n on its own store, and returns the rows read per node. It closes the pool first: a session's

@@ -15,7 +15,6 @@ import (
 	"pulley/engine/plan"
 )
 
-// scanned is an instance with all its ledger rows.
 type scanned struct {
 	id          uuid.UUID
 	workflow    int32
@@ -44,7 +43,6 @@ func (c *scanTx) findApp(ctx context.Context, scanned bool) error {
 	return nil
 }
 
-// queueScan queues the statements that read instances and their ledger rows into c.found.
 func (c *scanTx) queueScan(batch *pgx.Batch, ids [][16]byte) {
 	found := make([]*scanned, len(ids))
 	c.found = found

@@ -15,7 +15,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// ready is a row of the anti-join: a node run with enough steps towards it.
 type ready struct {
 	key      backend.Key
 	program  *plan.Program
@@ -106,7 +105,6 @@ func (c *scanTx) finish(r *ready) {
 	c.end(r.key.Instance, &end)
 }
 
-// enterFound notes a run for the ledger, with the arguments stored in its arrival.
 func (c *scanTx) enterFound(r *ready) {
 	e := entry{key: r.key, program: r.program}
 	var err error
@@ -120,7 +118,6 @@ func (c *scanTx) enterFound(r *ready) {
 	c.entries = append(c.entries, e)
 }
 
-// planContinuations reads what continuations need, plans them, and writes their effects.
 func (c *scanTx) planContinuations(ctx context.Context, waited []*ready, pending map[backend.Key]bool) error {
 	var f effects
 	var steps []*stepping
@@ -178,7 +175,6 @@ func (c *scanTx) step(f *effects, s *stepping, pending map[backend.Key]bool) {
 	}
 }
 
-// dropCancelled removes cancelled runs that this scan was going to enter.
 func (c *scanTx) dropCancelled(p *plan.Program, id uuid.UUID, cl plan.Clear) {
 	if !cl.AtWork {
 		return // then no run there was open

@@ -106,12 +106,10 @@ func (b *Backend) scanAfterCommit(ctx context.Context, shard int, grant backend.
 // errNewWorkflow stops a scan that met a workflow which must be read first.
 var errNewWorkflow = errors.New("workflow not read yet")
 
-// scanError is an error of the scan, not of what is committed with it.
 type scanError struct{ error }
 
 func (e *scanError) Unwrap() error { return e.error }
 
-// reading is the workflows known to the tries of a call.
 type reading struct {
 	b    *Backend
 	read map[int32]*plan.Program // nil: this process cannot read it, and skips its instances
@@ -131,7 +129,6 @@ func (r *reading) learn(ctx context.Context, missing map[int32]bool) error {
 	return nil
 }
 
-// scanTx is one transaction: what it commits, and a scan of the instances concerned.
 type scanTx struct {
 	b        *Backend
 	shard    int
@@ -165,7 +162,7 @@ type scanTx struct {
 	out           backend.Committed
 }
 
-// newScanTx returns an empty transaction. Tasks in before are deducted from the grant.
+// Tasks in before are deducted from the grant.
 func (b *Backend) newScanTx(shard int, grant backend.Grant, before *pgstore.Outcomes, known *reading) *scanTx {
 	if before != nil {
 		grant.Max = max(grant.Max-len(before.Result.Tasks), 0)
@@ -173,7 +170,6 @@ func (b *Backend) newScanTx(shard int, grant backend.Grant, before *pgstore.Outc
 	return &scanTx{b: b, shard: shard, grant: grant, programs: known, endedInstances: map[uuid.UUID]bool{}, replays: map[uuid.UUID]*replay{}}
 }
 
-// entry is a node run for the ledger.
 type entry struct {
 	key        backend.Key
 	program    *plan.Program
@@ -218,7 +214,6 @@ func (b *Backend) run(ctx context.Context, c *scanTx) error {
 	return err
 }
 
-// scanInTransaction commits what there is, with its scan, in as few round trips as possible.
 func (c *scanTx) scanInTransaction(ctx context.Context) error {
 	first := &pgx.Batch{}
 	first.Queue("BEGIN")
@@ -250,7 +245,6 @@ func (c *scanTx) scanInTransaction(ctx context.Context) error {
 	return c.conclude(ctx)
 }
 
-// findRunnable finds runnable node runs, claims what is due, and assembles arguments.
 func (c *scanTx) findRunnable(ctx context.Context, scanned bool) error {
 	if c.all {
 		rows, err := c.conn.Query(ctx, runningSQL, c.shard)
@@ -305,7 +299,6 @@ func (c *scanTx) changes() bool {
 	return len(c.fresh) > 0
 }
 
-// conclude deletes cancelled runs, enters runnable ones, ends instances, and commits.
 func (c *scanTx) conclude(ctx context.Context) error {
 	batch := &pgx.Batch{}
 	if r := &c.cancelledRows; len(r.instance) > 0 {
@@ -369,7 +362,6 @@ func (b *Backend) attempt(ctx context.Context, shard int, make func(known *readi
 	return c, err
 }
 
-// addResult adds a transaction's results, and makes its scan if it went without.
 func (b *Backend) addResult(ctx context.Context, c *scanTx, grant backend.Grant, out *pgstore.Outcomes) {
 	out.Add(&c.out)
 	if c.bare && c.changes() {

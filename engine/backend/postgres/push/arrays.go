@@ -14,7 +14,7 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// arrays are the parameters of apply.sql. Arrays of one group have the same length.
+// Arrays of one group have the same length.
 type arrays struct {
 	done    struct{ ord, instance, node, path, token, wait pgstore.Array }
 	created struct {
@@ -33,7 +33,6 @@ type arrays struct {
 	chosen  []any // those of one statement
 }
 
-// Indices of the other parameters in arrays.args.
 const (
 	argShard = iota
 	argBackend
@@ -105,7 +104,6 @@ func (a *arrays) kinds() kinds {
 	return k
 }
 
-// add appends what an event changes, except node runs.
 func (a *arrays) add(e *commitEvent) error {
 	switch {
 	case e.completion != nil:

@@ -7,8 +7,6 @@ import (
 	"pulley/engine/backend/postgres/internal/designtest"
 )
 
-// TestBacklogOfEndedInstances checks that a claim finds a due node run behind many rows of ended instances, and that sweeps
-// remove all of those (I9, I10; river PR#1318).
 func TestBacklogOfEndedInstances(t *testing.T) {
 	const ended = 3 * 100
 	w := newWorld(t)
@@ -48,7 +46,6 @@ func TestStaleCountsNothing(t *testing.T) {
 	w.finish()
 }
 
-// TestMarks checks that commits one after another share a slot, and that old slots are deleted.
 func TestMarks(t *testing.T) {
 	w := newWorld(t)
 	tasks := w.Launch(chained(5))

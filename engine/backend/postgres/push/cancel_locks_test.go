@@ -190,7 +190,6 @@ func TestCancelledAfterItsClaim(t *testing.T) {
 	w.noLeak()
 }
 
-// ahead ends each round with the first of two chains of actions.
 var ahead = backendtest.Workflow{Name: "ahead", Input: `{"ns": [1, 2]}`, Want: `[1,2]`, Build: func() *graph.Builder {
 	b := graph.New("ahead", "ns")
 	round := b.Each("rounds", "n", "ns")

@@ -110,7 +110,6 @@ func (c *commit) setLockTimeout() string {
 	return c.b.store.AnyOf(lockTimeoutSQL)
 }
 
-// beforeNext returns the statement to send before continuations, if any.
 func (c *commit) beforeNext(events []*commitEvent) string {
 	if c.locksTimeOut || !mayWait(events) {
 		return ""
@@ -157,7 +156,6 @@ func (c *commit) lockAllSeen(ctx context.Context, conn pgstore.Conn, all []span,
 	return fmt.Errorf("instance %s: %w", all[0].instance, errCancelLocks)
 }
 
-// dropCancelledTasks removes tasks that the transaction itself cancelled.
 func (c *commit) dropCancelledTasks() {
 	c.result.Tasks = slices.DeleteFunc(c.result.Tasks, func(t backend.Task) bool {
 		return slices.ContainsFunc(c.clearing, func(e *commitEvent) bool { return cancelsRun(e, t.Lease.Key) })

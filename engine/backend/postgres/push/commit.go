@@ -19,7 +19,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// commit is one transaction that applies events of one shard, with its results.
 type commit struct {
 	b     *Backend
 	shard int
@@ -94,7 +93,6 @@ func (c *commit) registerEvent(e *commitEvent) {
 	c.events[e.ord] = e
 }
 
-// asUnknown marks the error of a COMMIT whose outcome is open as ErrUnknown.
 func asUnknown(err error) error {
 	if pgstore.Abandoned(err) {
 		return pgstore.WrapUnknown(err)
@@ -194,7 +192,6 @@ func (c *commit) parameters(a *arrays, s statement) []any {
 	return a.chosen
 }
 
-// enqueue appends the node runs that an event makes ready, and chooses those leased at once.
 func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 	for i := range e.plan.Enqueues {
 		q := &e.plan.Enqueues[i]
@@ -222,7 +219,6 @@ func (c *commit) enqueue(a *arrays, e *commitEvent) error {
 	return nil
 }
 
-// readResult reads the row that an apply statement returns.
 func (c *commit) readResult(rows pgx.Rows, k kinds, events []*commitEvent) error {
 	defer rows.Close()
 	c.reachedBarriers, c.appliedEvents = c.reachedBarriers[:0], c.appliedEvents[:0]
@@ -374,7 +370,6 @@ func (c *commit) collectTasks(tokens pgstore.Elements) error {
 	return nil
 }
 
-// planContinuations reads what continuations need, and plans them.
 func (c *commit) planContinuations(ctx context.Context, conn pgstore.Conn) ([]*commitEvent, error) {
 	var events []*commitEvent
 	var aggregates pgstore.Keys

@@ -21,7 +21,6 @@ type commitSlots struct {
 	unused    []int32   // by shard: the first unused index
 }
 
-// commitSlot is a slot and the number of a commit in it.
 type commitSlot struct {
 	index  int32
 	number int64

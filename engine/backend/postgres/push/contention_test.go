@@ -96,8 +96,6 @@ func doubles(n int) string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// TestNoDeadlock has several processes complete the same instances, in batches of every order, and checks that there is no
-// deadlock (D5).
 func TestNoDeadlock(t *testing.T) {
 	w := newWorld(t)
 	before := w.Deadlocks()
@@ -271,7 +269,6 @@ func TestLaterRoundsWaitInOrder(t *testing.T) {
 	w.finish()
 }
 
-// completeInACircle makes two calls, each in its own process, which both stop when they have counted arrivals.
 func (w *world) completeInACircle(calls [2][]backend.Completion) {
 	w.Helper()
 	release := w.stopAt("AFTER INSERT OR UPDATE ON readiness FOR EACH STATEMENT")
@@ -295,7 +292,6 @@ func (w *world) completeInACircle(calls [2][]backend.Completion) {
 	completing.Wait()
 }
 
-// stopAt makes a trigger stop transactions until release is called.
 func (w *world) stopAt(trigger string) (release func()) {
 	w.Helper()
 	conn, err := w.direct.store.Pool.Acquire(w.Ctx)
@@ -318,7 +314,6 @@ func (w *world) stopAt(trigger string) (release func()) {
 	return func() { lock("SELECT pg_advisory_unlock(hashtext(current_schema()))") }
 }
 
-// stopped waits until as many sessions of this store are stopped.
 func (w *world) stopped(sessions int) {
 	w.Helper()
 	w.Eventually("not all have been stopped", `SELECT count(*) = $2 FROM pg_stat_activity
@@ -345,7 +340,6 @@ fn main(input: [], output: [r]):
 	w.Complete(backendtest.Ran(living[0]))
 	stored := w.Dump(living[0].Lease.Key.Instance)
 	started := w.Submit(w.Instances(wf, instances)...)
-	// Two processes complete neighbouring members of each instance, each in its own order; a third sweeps.
 	tasks := [2][]backend.Task{}
 	for i, task := range started {
 		tasks[i%2] = append(tasks[i%2], task)
@@ -374,7 +368,6 @@ fn main(input: [], output: [r]):
 	w.finish()
 }
 
-// race completes tasks, nearly in order, in small batches.
 func (w *world) race(b *Backend, tasks []backend.Task, seed uint64) {
 	rng := rand.New(rand.NewPCG(7, seed))
 	for len(tasks) > 0 {

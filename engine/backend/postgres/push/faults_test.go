@@ -18,7 +18,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// numbered starts instances with ascending ids, and so places in a batch, and returns the first task of each.
 func (w *world) numbered(wf backendtest.Workflow, n int) []backend.Task {
 	w.Helper()
 	tasks := make([]backend.Task, n)
@@ -130,7 +129,6 @@ func TestSplit(t *testing.T) {
 	w.finish()
 }
 
-// TestMalformed checks that impossible keys are stale and harm no neighbour (I12).
 func TestMalformed(t *testing.T) {
 	w := newWorld(t)
 	good, bad := w.Launch(designtest.Sequence)[0], w.Launch(designtest.Sequence)[0]

@@ -20,7 +20,6 @@ func open(t testing.TB, cfg postgres.Config) *Backend {
 	return designtest.Open(t, Open, Config{Store: cfg})
 }
 
-// world is a store with a connection that can be cut and one that cannot.
 type world struct {
 	*designtest.World
 	direct  *Backend
@@ -46,7 +45,6 @@ func worldIn(t *testing.T, cfg postgres.Config) *world {
 	return w
 }
 
-// cuttable configures backends whose sessions can be identified.
 func (w *world) cuttable() postgres.Config {
 	cfg := w.Cfg
 	cfg.Application = "cut " + cfg.Schema
@@ -61,7 +59,6 @@ func through(t testing.TB, p *pgtest.Proxy, cfg postgres.Config) *Backend {
 	return b
 }
 
-// finish is Finish, and checks that no connection leaks.
 func (w *world) finish() {
 	w.Helper()
 	w.Finish()
@@ -89,7 +86,6 @@ func (w *world) noLeak() {
 	w.SessionsEnd(w.cuttable().Application)
 }
 
-// TestConformance runs the suite of all backends.
 func TestConformance(t *testing.T) { designtest.Conformance(t, "push", open, (*Backend).held) }
 
 // held counts what is stored. In the inbox, elements from 0 were appended.

@@ -102,7 +102,6 @@ func (w *world) lateCOMMIT(c backend.Completion, k int) (fired, late bool) {
 	return fired, late
 }
 
-// waits waits until as many sessions of this store wait for locks, or the call is answered; it keeps the answer in the channel.
 func (w *world) waits(answered chan error, sessions int) bool {
 	for {
 		select {
@@ -121,7 +120,6 @@ func (w *world) waits(answered chan error, sessions int) bool {
 	}
 }
 
-// TestUnreachable checks that errors without a server leave no outcome open.
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t)
 	task := w.Launch(designtest.Sequence)[0]

@@ -26,7 +26,6 @@ const steepest = 1.05
 // steepestEntries is that for index entries, which include those of dead rows: their number depends on when pages were cleaned.
 const steepestEntries = 1.2
 
-// loops are programs of n rounds with three actions each.
 var loops = map[string]backendtest.Workflow{
 	"plain": {Name: "plain", Source: `
 fn main(input: [n], output: [r]):
@@ -53,7 +52,6 @@ func (c cost) String() string {
 		c.rounds, float64(c.rows)/n, float64(c.entries)/n, float64(c.wal)/n, float64(c.time.Microseconds())/n)
 }
 
-// meter counts the costs of a schema on a server of its own, from an idle connection.
 type meter struct {
 	testing.TB
 	ctx    context.Context
@@ -84,7 +82,6 @@ func (m *meter) number(sql string, args ...any) (n int64) {
 	return n
 }
 
-// read returns the counters. Those of a session are complete when it has ended.
 func (m *meter) read() cost {
 	m.Helper()
 	for open := int64(-1); open != 0; {
@@ -107,7 +104,6 @@ func (m *meter) wal() int64 {
 	return m.number("SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
 }
 
-// loop runs a loop to its end, one completion after another, and returns the cost.
 func loop(t testing.TB, wf backendtest.Workflow, rounds int) cost {
 	t.Helper()
 	m := newMeter(t)
@@ -146,7 +142,6 @@ func slope(costs []cost, y func(cost) float64) float64 {
 	return designtest.Slope(xs, ys)
 }
 
-// linear checks that a loop's cost grows linearly with its length.
 func linear(t testing.TB, wf backendtest.Workflow, sizes []int, timed bool) {
 	t.Helper()
 	loop(t, wf, sizes[0]) // what is done once per server
@@ -173,7 +168,6 @@ func linear(t testing.TB, wf backendtest.Workflow, sizes []int, timed bool) {
 	}
 }
 
-// TestLoopsAreLinear checks what loops read and write; time is only logged.
 func TestLoopsAreLinear(t *testing.T) {
 	for name, wf := range loops {
 		t.Run(name, func(t *testing.T) { linear(t, wf, depth.Of([]int{40, 240}, []int{100, 200, 400, 800}), false) })
@@ -191,7 +185,6 @@ func BenchmarkLoopsAreLinear(b *testing.B) {
 	}
 }
 
-// TestLoopsHoldFewRows checks that the number of a loop's rows does not grow, except what is collected.
 func TestLoopsHoldFewRows(t *testing.T) {
 	const most = 12
 	rounds := depth.Of(40, 240)
@@ -258,7 +251,6 @@ func TestLargeValueIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// hexadecimal returns a JSON string that compresses to half at best.
 func hexadecimal(size int) string {
 	var text strings.Builder
 	for i := 0; text.Len() < size; i++ {
@@ -267,8 +259,6 @@ func hexadecimal(size int) string {
 	return `"` + text.String()[:size] + `"`
 }
 
-// hand runs an instance whose first action returns the value, and returns the bytes of WAL. It checks that at most one row has
-// the value.
 func hand(t *testing.T, wf backendtest.Workflow, runs int, value string) int64 {
 	t.Helper()
 	m := newMeter(t)

@@ -13,7 +13,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// scene is a kind of trial, each on new instances.
 type scene struct {
 	name  string
 	cuts  []pgtest.Cut
@@ -23,8 +22,6 @@ type scene struct {
 // allCuts are the cuts of a connection in use, and of a new one.
 var allCuts = append([]pgtest.Cut{{Mode: pgtest.CutBefore, Client: true, Fresh: true}, {Mode: pgtest.CutBefore, Fresh: true}}, designtest.WarmCuts...)
 
-// TestLostCommit cuts the connection at every message of every kind of call, and checks the answers and that everything ends as
-// usual.
 func TestLostCommit(t *testing.T) {
 	for _, s := range scenes() {
 		t.Run(s.name, func(t *testing.T) {
@@ -80,7 +77,6 @@ func (w *world) besideStale(stale []backend.Completion, open ...backend.Completi
 	return tr
 }
 
-// undone counts attempts still queued, under any token.
 func (w *world) undone(cs []backend.Completion) (n int64) {
 	w.Helper()
 	for _, c := range cs {
@@ -91,7 +87,6 @@ func (w *world) undone(cs []backend.Completion) (n int64) {
 	return n
 }
 
-// stuck counts instances that nobody will ever end.
 func (w *world) stuck(cs []backend.Completion) int64 {
 	w.Helper()
 	var ids []uuid.UUID

@@ -25,7 +25,6 @@ const (
 	rowsBesides = 6
 )
 
-// several is the number of statements of a probe, if more than one.
 var several = map[string]int64{"apply to rounds": 2, "cancel": 4}
 
 // TestPlansStayRight checks, by the server's counters, that the number of rows that a statement reads depends on its items only:
@@ -83,7 +82,6 @@ func (w *world) thinkEmpty() {
 	w.Exec("UPDATE pg_class SET reltuples = 0, relpages = 1 WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'i')", w.Cfg.Schema)
 }
 
-// rowsRead counts the rows that run reads in the store's tables, and rolls back.
 func (w *world) rowsRead(conn pgstore.Conn, run func() error) (rows int64, err error) {
 	if _, err := conn.Exec(w.Ctx, "BEGIN"); err != nil {
 		return 0, err
@@ -115,8 +113,6 @@ func (w *world) analyze() {
 	}
 }
 
-// fillTables adds running instances, each with a leased node run, a counter, a value and an element of an aggregate; and as many
-// commit slots.
 func (w *world) fillTables(n int) {
 	w.Helper()
 	for _, sql := range []string{
@@ -131,7 +127,6 @@ func (w *world) fillTables(n int) {
 	}
 }
 
-// subject is work for the statements: of each kind as many items as the largest batch has.
 type subject struct {
 	w      *world
 	steps  []backend.Completion // of one instance each
@@ -173,7 +168,6 @@ func (w *world) many(wf backendtest.Workflow, n int) []backend.Task {
 	return w.Submit(w.Instances(wf, n)...)
 }
 
-// probes are the statements, each for a number of items.
 func (s *subject) probes() map[string]func(conn pgstore.Conn, n int) error {
 	probes := map[string]func(conn pgstore.Conn, n int) error{
 		"apply to steps":  func(conn pgstore.Conn, n int) error { return s.apply(conn, s.steps[:n]) },
@@ -259,7 +253,6 @@ func (s *subject) rows(conn pgstore.Conn, sql string, want int, args ...any) err
 	return err
 }
 
-// apply applies completions without committing.
 func (s *subject) apply(conn pgstore.Conn, cs []backend.Completion) error {
 	b := s.w.direct
 	out := pgstore.NewOutcomes(len(cs))

@@ -99,7 +99,6 @@ func (b *Backend) Listen(ctx context.Context, wake func()) error { return b.peer
 // completions share a commit.
 func (b *Backend) IsLocal(shard int) bool { return b.peers.Prefers(shard) }
 
-// commitEvent is a completion, a new instance or a continuation, to be committed.
 type commitEvent struct {
 	ord          int32 // its index in the call; continuations count on
 	instance     uuid.UUID
@@ -121,7 +120,6 @@ func (e *commitEvent) Of() uuid.UUID { return e.instance }
 
 func (e *commitEvent) key() backend.Key { return backend.Key{Instance: e.instance, Run: *e.run()} }
 
-// value returns a slot's value after the event's plan.
 func (e *commitEvent) value(slot plan.Slot) (json.RawMessage, bool) {
 	return e.plan.Value(slot, &e.inbox)
 }

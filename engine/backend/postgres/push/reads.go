@@ -10,7 +10,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// reads are slots that events need, each once.
 type reads struct {
 	slots []ownedSlot
 	by    map[ownedSlot][]*commitEvent
@@ -37,7 +36,6 @@ func (r *reads) add(e *commitEvent, slots []plan.Slot) {
 	}
 }
 
-// parameters returns the parameters of read.sql, which numbers slots by their index in r.slots.
 func (r *reads) parameters(shard int) []any {
 	var keys pgstore.Keys
 	for i, o := range r.slots {

@@ -6,7 +6,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// kinds is a set of what events bring, each a part of apply.sql.
 type kinds uint8
 
 const (
@@ -35,7 +34,6 @@ type statement struct {
 	parameters []int // the indices in arrays.args of $1, $2, …
 }
 
-// statements are made on first use.
 var statements [int(everything) + 1]func() statement
 
 func init() {

@@ -15,7 +15,6 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// TestStatements checks that the server accepts apply.sql for all that a commit can bring, with its parameters.
 func TestStatements(t *testing.T) {
 	w := newWorld(t)
 	conn, err := w.direct.store.Pgx().Acquire(w.Ctx)

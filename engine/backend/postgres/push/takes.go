@@ -14,7 +14,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// cancelsRuns reports whether a plan cancels node runs that may be open.
 func cancelsRuns(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Clears, func(c plan.Clear) bool { return c.AtWork })
 }
@@ -25,7 +24,6 @@ func cancelsRun(e *commitEvent, key backend.Key) bool {
 	})
 }
 
-// clearsRows reports whether an event deletes rows other than those it completes or replaces.
 func clearsRows(e *commitEvent) bool { return len(e.plan.Clears) > 0 || e.plan.End != nil }
 
 // isAlone reports whether no other node run can be open when an event ends its instance.
@@ -72,7 +70,6 @@ func spans[ID ~int32](to []span, e *commitEvent, ids []ID, under graph.Path) []s
 	return to
 }
 
-// drops lists what events delete, by table, in key order.
 type drops struct {
 	runs, counters, elements, values []span
 	ended                            []*commitEvent // whose remaining rows are deleted if possible
@@ -109,7 +106,6 @@ func (d *drops) unset(e *commitEvent) {
 	}
 }
 
-// clear adds regions that have ended or are cancelled, and the event's instance if it ends.
 func (d *drops) clear(e *commitEvent) {
 	if e.submission != nil {
 		return
@@ -168,7 +164,6 @@ func (c *lockSet) sort() {
 // first.
 const lockTimeout = 10 * time.Millisecond
 
-// mayWait reports whether events change rows that other transactions change, too.
 func mayWait(events []*commitEvent) bool {
 	return slices.ContainsFunc(events, func(e *commitEvent) bool {
 		return len(e.plan.Arrivals)+len(e.plan.Opens) > 0 || e.plan.End != nil

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestTriesSortTheirOwnLocks checks that sorting the barriers of one try does not change those of another.
 func TestTriesSortTheirOwnLocks(t *testing.T) {
 	of := func(node int32) span { return span{instance: uuid.UUID{1}, id: node} }
 	first := lockSet{counters: []span{of(2), of(1), of(2)}}

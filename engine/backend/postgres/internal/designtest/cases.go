@@ -38,7 +38,6 @@ func Conformance[B Backend](t *testing.T, design string, open func(testing.TB, p
 	})
 }
 
-// deferringClock keeps background jobs instead of running them.
 type deferringClock struct {
 	pgstore.Clock
 	*backendtest.Background
@@ -214,7 +213,6 @@ func (w *World) EndLooksForOthers(b backend.Backend) {
 	w.Finish()
 }
 
-// holdRows locks the rows of all tasks but one until release is called.
 func (w *World) holdRows(tasks []backend.Task, but backend.Task) (release func()) {
 	w.Helper()
 	conn, err := pgx.Connect(w.Ctx, w.Cfg.DSN)
@@ -266,7 +264,6 @@ func (w *World) CancelledAfterClaim(store *pgstore.Store, claiming func(owner st
 	w.Finish()
 }
 
-// behindClaim does something once, before it reads the values of a claim.
 type behindClaim struct {
 	pgstore.Values
 	do func()

@@ -84,7 +84,6 @@ func (w *World) Offering(o Offer) Trial {
 	}
 }
 
-// judgeAnswers checks the answers of an offer that was not cut.
 func (o *Offer) judgeAnswers(out backend.Committed) error {
 	for i, got := range out.Outcomes {
 		switch {

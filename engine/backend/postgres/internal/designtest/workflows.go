@@ -83,7 +83,6 @@ fn main(input: [], output: [r]):
         n = @double(value=1)
         r = [e["type"], n]
 `}
-	// referring has actions whose arguments refer to a value that changes when they are cancelled.
 	referring = backendtest.Workflow{Name: "referring", Input: `{}`, Want: `["x",1]`, Source: `
 fn main(input: [], output: [t, r]):
     try:

@@ -44,7 +44,6 @@ const (
 	dropMax = 1000
 )
 
-// errCrashed explains why the outcome of a request is unknown.
 var errCrashed = errors.New("the server has crashed, and requests with it")
 
 // Owner reads who owns a shard, and whether its lease still runs.
@@ -149,7 +148,6 @@ func (d *Forwarder) awaitAnswer(ctx context.Context, shard int, id uuid.UUID, to
 	}
 }
 
-// finding is what the row of a withdrawn request says.
 type finding struct {
 	begun   bool    // the owner has fetched it
 	answer  []byte  // nil: none
@@ -237,7 +235,6 @@ func (d *Forwarder) resolveAnswers(shard int, req Request, applied []int64) Resp
 	return r
 }
 
-// readResponse decodes an answer, and returns the error in it.
 func readResponse(data []byte) (r Response, err error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("%w: the answer of the shard's owner: %w", backend.ErrUnknown, err)
@@ -253,7 +250,6 @@ func readResponse(data []byte) (r Response, err error) {
 	return r, nil
 }
 
-// deleteLater lets the next request to the shard delete an answered one.
 func (d *Forwarder) deleteLater(shard int, id uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -265,7 +261,6 @@ func (d *Forwarder) deleteLater(shard int, id uuid.UUID) {
 	}
 }
 
-// toDrop takes the requests that deleteLater has queued.
 func (d *Forwarder) toDrop(shard int) [][16]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,10 +1,9 @@
 // Package forward sends calls to the engine that owns a shard, and returns the owner's answer.
 //
-// A [Request] is a row of the table requests, and the owner writes its [Response] into the row. A notification announces each; in
-// case it is lost, both sides also poll, rarely. The calling engine waits while the owner is alive. If no answer comes, it
+// A [Request] is a row of the table requests, and the owner writes its [Response] into the row. A notification announces each;
+// in case it is lost, both sides also poll, rarely. The calling engine waits while the owner is alive. If no answer comes, it
 // withdraws the request. An append made for a request marks it in the same transaction, and is not applied once the request is
-// withdrawn; so the row tells what was applied. A crash of the server empties the table; then the outcome of a request is
-// unknown.
+// withdrawn; so the row tells what was applied.
 package forward
 
 import (

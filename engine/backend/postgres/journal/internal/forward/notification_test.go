@@ -13,7 +13,6 @@ import (
 	"pulley/internal/pgstore"
 )
 
-// TestHear checks that an answer's notification wakes only its request, and that the start of listening wakes all.
 func TestHear(t *testing.T) {
 	one, other := uuid.New(), uuid.New()
 	for _, c := range []struct {
@@ -43,7 +42,6 @@ func TestHear(t *testing.T) {
 	}
 }
 
-// TestExpectIsBounded has more requests in flight than are notified.
 func TestExpectIsBounded(t *testing.T) {
 	var d Forwarder
 	ids := make([]uuid.UUID, awaitedMax)

@@ -137,7 +137,6 @@ func (r *Registry) Leases(ctx context.Context, shard int, epoch int64, now func(
 	return found, counted, true, nil
 }
 
-// scanLease reads a lease and counted; without an instance there is no lease.
 func scanLease(row pgx.CollectableRow, now int64, counted *bool) (Lease, error) {
 	var instance *uuid.UUID
 	var node *graph.NodeID

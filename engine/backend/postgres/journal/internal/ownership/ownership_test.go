@@ -14,7 +14,6 @@ import (
 	"pulley/engine/graph"
 )
 
-// store is a pool whose server answers at an instant of the owner's clock, and records what it receives.
 type store struct {
 	Pool
 	clock    int64
@@ -101,7 +100,6 @@ func TestLeasesAreDatedByTheAnswer(t *testing.T) {
 	}
 }
 
-// TestReleaseHandsLeasesOver checks that Release sends the rest of each lease, and reports whether this owner had the shard.
 func TestReleaseHandsLeasesOver(t *testing.T) {
 	for tag, want := range map[string]bool{"UPDATE 1": true, "UPDATE 0": false} {
 		s := &store{tag: tag}
@@ -118,7 +116,6 @@ func TestReleaseHandsLeasesOver(t *testing.T) {
 	}
 }
 
-// TestFree checks that a shard is free if it has no owner, this owner, or an expired one.
 func TestFree(t *testing.T) {
 	r := &Registry{Name: "me"}
 	for s, want := range map[ShardView]bool{
