@@ -103,6 +103,7 @@ func Kinds() []fault.Kind {
 var telling = []string{"process.kill", "wire.commits", "postgres.terminate", "process.pause"}
 
 // Draw makes a plan of faults from a seed: the kinds in turns, in random order, as many as fit into the time if each is short.
+// recovers is the promise to recover; zero: there is none, and faults last as long as with the default of Case.RecoversMS.
 func Draw(seed uint64, kinds []fault.Kind, processes int, last time.Duration, recovers time.Duration) []fault.Fault {
 	recovers = cmp.Or(recovers, recoversDefault)
 	t := fault.Timing{Lease: recovers, Call: recovers}
