@@ -140,6 +140,11 @@ func (p *Process) take(line []byte, at time.Time) bool {
 	if !utf8.Valid(line) {
 		err = errors.New("it is not UTF-8")
 	}
+	if err != nil && utf8.Valid(line) && json.Valid(line) {
+		return p.misbehaves(&Misbehaviour{
+			About: "output", Expected: "fields of the right types", Came: err.Error() + ": " + quoteLine(line), Advice: "correct that; docs/adapter.md has the types",
+		})
+	}
 	if err != nil {
 		return p.misbehaves(&Misbehaviour{
 			About: "output", Expected: "messages that can be read", Came: quoteLine(line) + ": " + err.Error(),

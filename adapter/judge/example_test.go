@@ -29,5 +29,5 @@ func ExampleJudge() {
 	//   submit        instance i1: it was accepted in entry 3, and the store does not know it in entry 7
 	// instances   1 submitted, 1 accepted, 0 ended; 1 lost
 	// executions  0, 0 repeated
-	// faults      1 kills, 0 other deaths, 0 other faults; 0.0 executions repeated for each death
+	// faults      0 injected, 1 kills, 0 other deaths; 0.0 executions repeated for each death
 }

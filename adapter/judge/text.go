@@ -40,7 +40,7 @@ func (v *Verdict) Text() string {
 	line("executions  %d, %d repeated%s", c.Executions, c.RepeatedExecutions,
 		some(", %d after the end", c.ExecutionsAfterEnd)+some(", %d tasks with two values", c.ValuesDiffered))
 	if c.Kills+c.Deaths+c.Faults > 0 {
-		line("faults      %d kills, %d other deaths, %d other faults; %.1f executions repeated for each death", c.Kills, c.Deaths, c.Faults, c.RepeatedPerKill)
+		line("faults      %d injected, %d kills, %d other deaths; %.1f executions repeated for each death", c.Faults, c.Kills, c.Deaths, c.RepeatedPerKill)
 	}
 	if r := c.Restarts; r.Executions+r.Missing > 0 {
 		line("restarts    of %d executions that deaths cut short, %d started elsewhere, after p50 %.0f ms, p99 %.0f ms, max %.0f ms",

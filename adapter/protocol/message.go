@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 )
 
 // Version is this package's protocol version.
@@ -186,7 +188,7 @@ func ParseRequest(line []byte) (r Request, err error) {
 // ParseResponse reads a line of an adapter.
 func ParseResponse(line []byte) (r Response, err error) {
 	if err = json.Unmarshal(line, &r); err != nil {
-		return r, err
+		return r, explain(err)
 	}
 	if r.Kind == "" {
 		return r, errNoMessage
@@ -194,14 +196,36 @@ func ParseResponse(line []byte) (r Response, err error) {
 	if r.Kind == KindHello {
 		r.Hello = &Hello{}
 		if err = json.Unmarshal(line, r.Hello); err != nil {
-			return r, fmt.Errorf("hello: %w", err)
+			return r, fmt.Errorf("hello: %w", explain(err))
 		}
 	}
 	return r, nil
 }
 
-// Line returns the line of a request.
-func (r Request) Line() ([]byte, error) { return line(r) }
+// explain names the field of a value of the wrong type.
+func explain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return err
+	}
+	kind := map[reflect.Kind]string{
+		reflect.String: "a text", reflect.Int: "a whole number", reflect.Int64: "a whole number", reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
+	}[wrong.Type.Kind()]
+	value, _, _ := strings.Cut(wrong.Value, " ")
+	is := map[string]string{"string": "a text", "array": "a list", "bool": "true or false", "object": "an object", "number": "a number"}[value]
+	return fmt.Errorf("%s is %s; write %s", wrong.Field, is, kind)
+}
+
+// Line returns the line of a request. The process of open is there even if it is 0.
+func (r Request) Line() ([]byte, error) {
+	if r.Kind != KindOpen {
+		return line(r)
+	}
+	return line(struct {
+		Request
+		Process int `json:"process"`
+	}{r, r.Process})
+}
 
 // Line returns the line of a response.
 func (r Response) Line() ([]byte, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -23,14 +25,21 @@ func (r *run) disturb(ctx context.Context) error {
 		}
 	}
 	r.world.ledger.Places.Baseline()
+	if r.world.ledger.Places.Coverage().Messages == 0 {
+		all := len(r.Faults)
+		r.planned = slices.DeleteFunc(slices.Clone(r.Faults), func(f fault.Fault) bool { return !strings.HasPrefix(f.Kind, "process.") })
+		if n := all - len(r.planned); n > 0 {
+			r.result.warn("%d faults of connections and of Postgres were left out: the system has no connection", n)
+		}
+	}
 	begun := time.Now()
-	for i, f := range r.Faults {
+	for i, f := range r.planned {
 		if r.WithinMS > 0 && time.Since(begun) > time.Duration(r.WithinMS)*time.Millisecond {
-			r.result.warn("there was no time for %d of %d faults", len(r.Faults)-i, len(r.Faults))
+			r.result.warn("there was no time for %d of %d faults", len(r.planned)-i, len(r.planned))
 			break
 		}
 		if r.isStill() {
-			r.result.warn("the last %d of %d faults were left out: nothing happened any more that they could hit", len(r.Faults)-i, len(r.Faults))
+			r.result.warn("the last %d of %d faults were left out: nothing happened any more that they could hit", len(r.planned)-i, len(r.planned))
 			return nil
 		}
 		kind, err := fault.Find(f.Kind)
@@ -49,6 +58,9 @@ func (r *run) disturb(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+	}
+	if len(r.Faults) > 0 && len(r.result.Faults) == 0 {
+		r.result.doubt("no fault happened")
 	}
 	if r.ExhaustMS > 0 {
 		return r.exhaust(ctx)

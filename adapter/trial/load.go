@@ -79,6 +79,19 @@ func (l *load) ids() []string {
 	return ids
 }
 
+// openIDs returns the ids of the instances that are not known to have ended.
+func (l *load) openIDs() (ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.open {
+		if !l.run.history.hasEnded(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // hasUnanswered reports whether instances are to be submitted again.
 func (l *load) hasUnanswered() bool {
 	l.mu.Lock()

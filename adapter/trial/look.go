@@ -69,3 +69,26 @@ func (r *run) lookOnce(ctx context.Context, p *place, in *incarnation, ids []str
 	r.history.note(judge.Entry{Kind: judge.Asked, Process: p.number, Incarnation: number, Batch: call.Batch, IDs: ids})
 	return r.conclude(ctx, p, in, call, number)
 }
+
+// lookOpen asks again and again, until ctx ends, what became of instances that are open for long: the process that knew of an end
+// may be dead, and would keep their places in the load.
+func (r *run) lookOpen(ctx context.Context) {
+	every := max(r.recovers(), endsEvery)
+	before := map[string]bool{}
+	for pause.For(ctx, every) == nil {
+		open := map[string]bool{}
+		var long []string
+		for _, id := range r.load.openIDs() {
+			if open[id] = true; before[id] {
+				long = append(long, id)
+			}
+		}
+		before = open
+		for _, p := range r.world.places {
+			if in := p.working(); in != nil && len(long) > 0 {
+				_ = r.lookOnce(ctx, p, in, long[:min(len(long), lookMax)]) // the next turn asks another time
+				break
+			}
+		}
+	}
+}

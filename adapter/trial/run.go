@@ -11,6 +11,7 @@ import (
 	"pulley/adapter/host"
 	"pulley/adapter/judge"
 	"pulley/adapter/protocol"
+	"pulley/chaos/fault"
 	"pulley/engine/pgserver"
 	"pulley/internal/pause"
 )
@@ -50,8 +51,9 @@ type run struct {
 	hello    *protocol.Hello
 	promised protocol.Promises
 
-	injected int       // faults so far
-	hit      time.Time // the end of the last one that happened
+	planned  []fault.Fault // those of the case that can happen
+	injected int           // faults so far
+	hit      time.Time     // the end of the last one that happened
 }
 
 // Run runs a case. It returns an error if there was no run: the case is invalid, there is no server, the adapter cannot work here
@@ -65,7 +67,7 @@ func Run(ctx context.Context, c Case, cfg Config) (_ *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Case: c, config: cfg, history: newHistory(c.Processes), result: newResult(c)}
+	r := &run{Case: c, config: cfg, history: newHistory(c.Processes), result: newResult(c), planned: c.Faults}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 		defer cancel()
@@ -172,6 +174,7 @@ func (r *run) phases(ctx context.Context) error {
 	for _, p := range r.world.places {
 		submitters.Go(func() { r.load.submitAll(loading, p) })
 	}
+	submitters.Go(func() { r.lookOpen(loading) })
 	begun := time.Now()
 	if err := r.awaitEnds(ctx, warmEnds*r.Processes); err != nil {
 		return fmt.Errorf("before the first fault: %w", err)
