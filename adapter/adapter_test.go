@@ -96,7 +96,7 @@ func TestMessages(t *testing.T) {
 		"an oversized line":            {in: begin(`{"pulley":"look","ids":["` + strings.Repeat("x", protocol.LineBytes) + `"]}`), err: `pulley wrote a line of more than 8388608 bytes: "{\"pulley\":\"look\",\"ids\":[\"xx`},
 		"open again":                   {in: begin(open), err: "pulley wrote open, which does not come here"},
 		"a problem with Close":         {fake: &fake{close: func(context.Context) error { return errors.New("a\nb") }}, in: begin(), want: []string{`{"pulley":"problem","message":"a; b"}`}},
-		"work before open is answered": {fake: &fake{open: endsAtOnce}, in: begin(`{"pulley":"look","batch":4}`), want: []string{`{"pulley":"ended","message":"early","instance":"i","status":"failed"}`, `{"pulley":"states","batch":4}`}},
+		"work before open is answered": {fake: endingAtOnce(), in: begin(`{"pulley":"look","batch":4}`), want: []string{`{"pulley":"ended","message":"early","instance":"i","status":"failed"}`, `{"pulley":"states","batch":4}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,10 +123,14 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// endsAtOnce reports an end while Open may still be at work.
-func endsAtOnce(env *adapter.Env) error {
-	go env.Ended("i", protocol.Failed, "early")
-	return nil
+// endingAtOnce returns a system that reports an end while Open may still be at work.
+func endingAtOnce() *fake {
+	f := &fake{}
+	f.open = func(env *adapter.Env) error {
+		f.work.Go(func() { env.Ended("i", protocol.Failed, "early") })
+		return nil
+	}
+	return f
 }
 
 // TestRefusals plays conversations that an adapter ends with error before it works.
