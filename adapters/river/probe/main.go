@@ -20,6 +20,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
+
 	"pulley/engine/pgserver"
 )
 
@@ -52,7 +53,9 @@ func main() {
 	_, err = pool.Exec(ctx, "CREATE TABLE effects (attempt int, at timestamptz DEFAULT clock_timestamp())")
 	must(err)
 	begun := time.Now()
-	say := func(f string, a ...any) { fmt.Printf("%5.1fs "+f+"\n", append([]any{time.Since(begun).Seconds()}, a...)...) }
+	say := func(f string, a ...any) {
+		fmt.Printf("%5.1fs "+f+"\n", append([]any{time.Since(begun).Seconds()}, a...)...)
+	}
 	second, third := make(chan struct{}), make(chan struct{})
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(wctx context.Context, job *river.Job[args]) error {
