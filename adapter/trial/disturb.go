@@ -40,7 +40,7 @@ func (r *run) disturb(ctx context.Context) error {
 		}
 		if r.isStill() {
 			r.result.warn("the last %d of %d faults were left out: nothing happened any more that they could hit", len(r.planned)-i, len(r.planned))
-			return nil
+			break
 		}
 		kind, err := fault.Find(f.Kind)
 		if err != nil {
@@ -62,7 +62,7 @@ func (r *run) disturb(ctx context.Context) error {
 	if len(r.Faults) > 0 && len(r.result.Faults) == 0 {
 		r.result.doubt("no fault happened")
 	}
-	if r.ExhaustMS > 0 {
+	if r.ExhaustMS > 0 && !r.isStill() {
 		return r.exhaust(ctx)
 	}
 	return nil

@@ -22,16 +22,21 @@ const (
 	lookPause = 250 * time.Millisecond
 )
 
-// lookAll asks the processes what the store says of instances.
-func (r *run) lookAll(ctx context.Context, ids []string) error {
+// lookSize returns how many instances a question may have, so that the answer fits into a line.
+func (r *run) lookSize() int {
 	most := lookMax
 	for i := range r.Workloads {
 		if size := r.Workloads[i].Task(r.Workloads[i].Result).Bytes; size > 0 {
 			most = min(most, max(1, lookBytesMax/size))
 		}
 	}
+	return most
+}
+
+// lookAll asks the processes what the store says of instances.
+func (r *run) lookAll(ctx context.Context, ids []string) error {
 	for len(ids) > 0 {
-		n := min(most, len(ids))
+		n := min(r.lookSize(), len(ids))
 		if err := r.lookSome(ctx, ids[:n]); err != nil {
 			return err
 		}
@@ -86,7 +91,7 @@ func (r *run) lookOpen(ctx context.Context) {
 		before = open
 		for _, p := range r.world.places {
 			if in := p.working(); in != nil && len(long) > 0 {
-				_ = r.lookOnce(ctx, p, in, long[:min(len(long), lookMax)]) // the next turn asks another time
+				_ = r.lookOnce(ctx, p, in, long[:min(len(long), r.lookSize())]) // the next turn asks another time
 				break
 			}
 		}

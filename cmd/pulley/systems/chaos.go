@@ -175,7 +175,7 @@ func (o *Chaos) graphs() (all []protocol.Workload, err error) {
 		return nil, fmt.Errorf("--set: %w", err)
 	}
 	for _, word := range words {
-		name, size, _, err := scenarios.ParseName(word)
+		name, size, sized, err := scenarios.ParseName(word)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,11 @@ func (o *Chaos) graphs() (all []protocol.Workload, err error) {
 		if err != nil {
 			return nil, err
 		}
-		mix, err := found.Mix(size, scenarios.Options{Set: set, Seed: o.Seed})
+		opts := scenarios.Options{Set: set, Seed: o.Seed}
+		if !sized {
+			size = found.Sizes(opts)[0]
+		}
+		mix, err := found.Mix(size, opts)
 		if err != nil {
 			return nil, err
 		}
