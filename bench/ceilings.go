@@ -133,6 +133,9 @@ func (c *ceilings) round(ctx context.Context) {
 
 func (c *ceilings) fill(out *record.Summary, backends []designs.Spec) {
 	out.Ceilings = c.result
+	if len(backends) == 0 {
+		return
+	}
 	for i := range out.Rows {
 		row := &out.Rows[i]
 		at := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.String() == row.Backend })

@@ -12,6 +12,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/bench/profile"
 	"pulley/bench/stats"
+	"pulley/bench/systems"
 	"pulley/engine/backend/designs"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -21,8 +22,16 @@ import (
 // CompareConfig is what a comparison compares, and how.
 type CompareConfig struct {
 	Cases    []Case         // at least one
-	Backends []designs.Spec // at least one
-	Runs     int            // repetitions of every case on every backend; at least 1
+	Backends []designs.Spec // at least one, unless there are Systems
+
+	// Systems behind adapters, instead of Backends. Each runs a case's graph of tasks (package adapter/workload).
+	Systems []systems.System
+	// Tune searches for each system, case and mode the slots of a process and the settings with which it is fastest, among those
+	// that its adapter names.
+	Tune bool
+	Log  func(system string, process int, line string) // what their processes write besides messages; may be nil
+
+	Runs int // repetitions of every case on every backend; at least 1
 
 	DSN string // may be empty if no backend needs a database
 	Way string // how the server was obtained, for the manifest
@@ -107,8 +116,10 @@ func (c CompareConfig) validate() error {
 	switch {
 	case len(c.Cases) == 0:
 		return errors.New("compare: no scenario; name one")
-	case len(c.Backends) == 0:
+	case len(c.Backends)+len(c.Systems) == 0:
 		return errors.New("compare: no backend; name one")
+	case len(c.Systems) > 0 && (len(c.Backends) > 0 || c.DSN == "" || c.Profile || c.HoldTransaction || c.Clear || c.Plant != Plant{}):
+		return errors.New("compare: systems behind adapters need a Postgres, and exclude backends, profiles, and what happens inside an engine")
 	case c.Runs < 1 || c.Runs > 1000:
 		return fmt.Errorf("compare: %d runs; choose from 1 to 1000", c.Runs)
 	case c.Engines < 0 || c.Engines > 64:
@@ -164,7 +175,7 @@ func Compare(ctx context.Context, cfg CompareConfig) (*Comparison, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &comparer{cfg: cfg, hists: map[record.Key]*latencies{}, profiles: map[record.Key]*profile.Profile{}}
+	c := &comparer{cfg: cfg, tuned: map[tuneKey]tuning{}, hists: map[record.Key]*latencies{}, profiles: map[record.Key]*profile.Profile{}}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -188,6 +199,8 @@ type comparer struct {
 	runner   *runner
 	manifest record.Manifest
 	ceilings *ceilings
+	subjects []subject
+	tuned    map[tuneKey]tuning
 	hists    map[record.Key]*latencies
 	profiles map[record.Key]*profile.Profile
 	done     int
@@ -205,9 +218,13 @@ func (c *comparer) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.runner, err = newRunner(ctx, c.cfg); err != nil {
+		return err
+	}
+	c.subjects = c.subjectsOf()
 	c.ceilings, m.Methods = found, append(m.Methods, how...)
-	for _, b := range c.cfg.Backends {
-		m.Backends = append(m.Backends, b.String())
+	for _, s := range c.subjects {
+		m.Backends = append(m.Backends, s.name)
 	}
 	for _, k := range c.cfg.Cases {
 		w := k.Workload
@@ -222,9 +239,6 @@ func (c *comparer) prepare(ctx context.Context) error {
 		}
 		m.Cases = append(m.Cases, record.Case{Scenario: w.Name, Size: w.Size, Nodes: w.Nodes, Program: w.Source, Source: k.Source, Input: w.Input, Want: w.Expected})
 	}
-	if c.runner, err = newRunner(ctx, c.cfg); err != nil {
-		return err
-	}
 	m.Postgres = c.runner.server
 	return nil
 }
@@ -238,18 +252,19 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 		return fmt.Errorf("%s: %w", k, err)
 	}
 	for _, load := range c.cfg.loadsOf(k) {
-		plans := make([]runPlan, len(c.cfg.Backends))
-		for i, b := range c.cfg.Backends {
-			if plans[i], err = c.pilot(ctx, k, lot, b, load); err != nil {
+		subjects := c.ableTo(k)
+		plans := make([]runPlan, len(subjects))
+		for i, s := range subjects {
+			if plans[i], err = s.plan(ctx, k, lot, load); err != nil {
 				return err
 			}
 		}
 		for run := 1; run <= c.cfg.Runs; run++ {
-			for i := range c.cfg.Backends {
+			for i := range subjects {
 				if run%2 == 0 {
-					i = len(c.cfg.Backends) - 1 - i
+					i = len(subjects) - 1 - i
 				}
-				if err := c.runOnce(ctx, k, lot, c.cfg.Backends[i], plans[i], run); err != nil {
+				if err := c.runOnce(ctx, k, lot, subjects[i], plans[i], run); err != nil {
 					return err
 				}
 			}
@@ -258,9 +273,9 @@ func (c *comparer) runCase(ctx context.Context, k *Case) error {
 	return nil
 }
 
-func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, p runPlan, run int) error {
-	c.progress(k, b, p.load.Mode, run, nil)
-	sample, lat, err := c.runner.run(ctx, k, lot, b, p)
+func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, s subject, p runPlan, run int) error {
+	c.progress(k, s, p.load.Mode, run, nil)
+	sample, lat, err := s.run(ctx, k, lot, p)
 	if err != nil {
 		return err
 	}
@@ -272,12 +287,12 @@ func (c *comparer) runOnce(ctx context.Context, k *Case, lot *instanceBatch, b d
 			return err
 		}
 	}
-	c.progress(k, b, p.load.Mode, run, sample)
+	c.progress(k, s, p.load.Mode, run, sample)
 	return nil
 }
 
 // For runs of a given time, pilot runs find the number of instances.
-func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b designs.Spec, load Load) (runPlan, error) {
+func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, s subject, load Load) (runPlan, error) {
 	plan := func(perS float64) runPlan {
 		p := load.plan(k.Workload.Nodes, perS)
 		p.instances = lot.wholeTurns(p.instances)
@@ -288,8 +303,8 @@ func (c *comparer) pilot(ctx context.Context, k *Case, lot *instanceBatch, b des
 		return p, nil
 	}
 	for try := 1; ; try++ {
-		c.progress(k, b, load.Mode, 0, nil)
-		sample, _, err := c.runner.run(ctx, k, lot, b, p)
+		c.progress(k, s, load.Mode, 0, nil)
+		sample, err := s.try(ctx, k, lot, p)
 		if err != nil {
 			return p, err
 		}
@@ -330,9 +345,9 @@ func (c *comparer) measuring(point string) {
 	}
 }
 
-func (c *comparer) progress(k *Case, b designs.Spec, mode string, run int, s *record.Sample) {
+func (c *comparer) progress(k *Case, of subject, mode string, run int, s *record.Sample) {
 	if c.cfg.Progress != nil {
-		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Case: k.String(), Backend: b.String(), Mode: mode, Run: run, Sample: s})
+		c.cfg.Progress(Progress{Done: c.done, Total: c.total(), Case: k.String(), Backend: of.name, Mode: mode, Run: run, Sample: s})
 	}
 }
 
@@ -347,10 +362,11 @@ func (c *comparer) finish() *Comparison {
 		}
 		return stats.Latencies{Hop: lat.hop.Percentiles(), Instance: lat.instance.InstancePercentiles()}
 	})
-	out.Summary.Differences = stats.Differences(m.Samples, baselineOf(c.cfg.Backends))
+	out.Summary.Differences = stats.Differences(m.Samples, c.baseline())
 	out.Summary.Claims = stats.Claims(m.Samples, c.claims())
 	c.ceilings.fill(out.Summary, c.cfg.Backends)
 	m.Warnings = append(m.Warnings, c.ceilings.warnings...)
+	m.Systems = c.systems()
 	for i := range out.Summary.Rows {
 		row := &out.Summary.Rows[i]
 		lat := c.hists[row.Key()]
@@ -380,6 +396,9 @@ func (c *comparer) claims() stats.Comparison {
 }
 
 func methods(cfg CompareConfig) []record.Method {
+	if len(cfg.Systems) > 0 {
+		return systemMethods(cfg)
+	}
 	cleared := "Engines clear up after ended instances every 30 s; what a run leaves is not counted."
 	if cfg.Clear {
 		cleared = "What ended instances left was removed before they were read."
@@ -390,8 +409,7 @@ func methods(cfg CompareConfig) []record.Method {
 		{Figure: "hop_ns", Text: "from the latest completion offered in the instance, when a task came to the engine, to the start of that task, on the engine's clock: commit, dispatch and the wait for a free worker. HdrHistogram over all valid runs."},
 		{Figure: "instance_ns", Text: "from the call of Submit to the moment at which the client has the result. HdrHistogram over all valid runs."},
 		{Figure: "valid", Text: "every instance completed with the scenario's expected result, every node run was applied exactly once, and the run ended in time."},
-		{Figure: "differences", Text: fmt.Sprintf("the median of all ratios of a run of one backend to a run of the other (Hodges–Lehmann), with the interval that belongs to the Mann–Whitney test, at %.0f %%. "+
-			"A difference is stated where the interval leaves out 1; ~ stands elsewhere, and everywhere with fewer runs than such an interval needs: five.", 100*stats.DifferenceConfidence)},
+		differencesMethod(),
 		{Figure: "hot_share", Text: "of the rows changed in the backend's own tables, those whose change touched no index: n_tup_hot_upd / n_tup_upd of pg_stat_user_tables, over all valid runs."},
 		{Figure: "lock_wait_share", Text: fmt.Sprintf("the workload's sessions are looked at every %v: those that wait for a row which another has locked, divided by those that are in a transaction, over all looks of all valid runs.", cfg.SamplePause)},
 		{Figure: "fairness", Text: "of clients with one instance in flight each, all alike: the longest mean wait for a result divided by the shortest; of engines: the most node runs that one applied divided by the fewest."},
@@ -402,6 +420,11 @@ func methods(cfg CompareConfig) []record.Method {
 			"second of processor time: a sample is garbage collection if the collector is on its stack, and else of the innermost function that is of a stage. Median over runs."})
 	}
 	return list
+}
+
+func differencesMethod() record.Method {
+	return record.Method{Figure: "differences", Text: fmt.Sprintf("the median of all ratios of a run of one backend to a run of the other (Hodges–Lehmann), with the interval that belongs to the Mann–Whitney test, at %.0f %%. "+
+		"A difference is stated where the interval leaves out 1; ~ stands elsewhere, and everywhere with fewer runs than such an interval needs: five.", 100*stats.DifferenceConfidence)}
 }
 
 func loadsText(loads []Load) string {
@@ -421,8 +444,8 @@ func loadsText(loads []Load) string {
 	return strings.Join(parts, "; ")
 }
 
-// baselineOf is the first push, else the first backend.
-func baselineOf(backends []designs.Spec) string {
-	i := slices.IndexFunc(backends, func(b designs.Spec) bool { return b.Name() == "push" })
-	return backends[max(i, 0)].String()
+// baseline is the first push, else the first of all.
+func (c *comparer) baseline() string {
+	i := slices.IndexFunc(c.subjects, func(s subject) bool { return s.isPush })
+	return c.subjects[max(i, 0)].name
 }

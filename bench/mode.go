@@ -210,7 +210,7 @@ func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 				return 0, false
 			}
 			row := (float64(c.Runs) + pilotsForARun) * float64(l.RunTime+runOverhead)
-			took += time.Duration(row * float64(len(c.Backends)))
+			took += time.Duration(row * float64(len(c.Backends)+len(c.Systems)))
 		}
 	}
 	points := idlePoints
@@ -231,7 +231,7 @@ func (c CompareConfig) Estimate() (took time.Duration, known bool) {
 func (c CompareConfig) Rows() (n int) {
 	c = c.withDefaults()
 	for i := range c.Cases {
-		n += len(c.loadsOf(&c.Cases[i])) * len(c.Backends)
+		n += len(c.loadsOf(&c.Cases[i])) * (len(c.Backends) + len(c.Systems))
 	}
 	return n
 }

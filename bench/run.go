@@ -54,7 +54,7 @@ func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {
 		return r, nil
 	}
 	var err error
-	if r.conn, err = pgx.Connect(ctx, cfg.DSN); err != nil {
+	if r.conn, err = measure.Connect(ctx, cfg.DSN); err != nil {
 		return nil, postgres.Explain(err)
 	}
 	r.processors = measure.NewProcessors(r.conn)

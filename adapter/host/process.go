@@ -54,6 +54,9 @@ type Setup struct {
 // Number is the process's number in the run.
 func (p *Process) Number() int { return p.number }
 
+// Pid is the number of the process in the system.
+func (p *Process) Pid() int { return p.group.Pid() }
+
 // Done is closed when the process has ended and all that it wrote was observed.
 func (p *Process) Done() <-chan struct{} { return p.over }
 

@@ -49,9 +49,7 @@ func (s *Store) makeDatabase(ctx context.Context, dsn string) (err error) {
 		return fmt.Errorf("no database for the adapter: %w; the role needs the right CREATEDB", err)
 	}
 	s.server, s.database = dsn, name
-	if s.proxy, err = pgwire.Listen(dsn, func(uint64) pgwire.Judge {
-		return func(*pgwire.Message) pgwire.Verdict { return pgwire.Verdict{Deliver: true} }
-	}); err != nil {
+	if s.proxy, err = pgwire.Listen(dsn, nil); err != nil {
 		return err
 	}
 	through, err := pgx.ParseConfig(s.proxy.DSN())
@@ -85,6 +83,21 @@ func URL(dsn, database string) (string, error) {
 		return "", err
 	}
 	return address(c, database), nil
+}
+
+// DatabaseDSN returns the DSN of a database on the server of a DSN, for this program.
+func DatabaseDSN(dsn, database string) (string, error) {
+	c, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "", err
+	}
+	if c.TLSConfig != nil {
+		return "", errors.New("the server wants TLS")
+	}
+	u := url.URL{Scheme: "postgres", Path: "/" + database, User: url.UserPassword(c.User, c.Password)}
+	q := url.Values{"host": {c.Host}, "port": {strconv.Itoa(int(c.Port))}, "sslmode": {"disable"}}
+	u.RawQuery = q.Encode()
+	return u.String(), nil
 }
 
 // Sever ends all connections to the database, and returns their number. New ones are possible.

@@ -139,6 +139,9 @@ type Setting struct {
 	Name    string `json:"name"`
 	Default string `json:"default"`
 	About   string `json:"about"`
+
+	// Try has values that may make the system faster. A comparison that tunes tries them.
+	Try []string `json:"try,omitempty"`
 }
 
 // Shape is something that a workload may need.

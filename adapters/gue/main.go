@@ -102,8 +102,8 @@ func (s *system) Describe() protocol.Hello {
 		Name: "gue", System: "gue", SystemVersion: "5.9.0", Promises: promises,
 		Shapes: []protocol.Shape{protocol.ShapeSingle, protocol.ShapeGraph, protocol.ShapeRetries},
 		Settings: []protocol.Setting{
-			{Name: "poll_ms", Default: strconv.Itoa(pollDefault), About: "how long a worker that found no job waits, in milliseconds, from 10; gue's default"},
-			{Name: "poll_strategy", Default: string(gue.PriorityPollStrategy), About: fmt.Sprintf("which job comes next: %s, gue's default, or %s", gue.PriorityPollStrategy, gue.RunAtPollStrategy)},
+			{Name: "poll_ms", Default: strconv.Itoa(pollDefault), About: "how long a worker that found no job waits, in milliseconds, from 10; gue's default", Try: []string{"500", "50", "10"}},
+			{Name: "poll_strategy", Default: string(gue.PriorityPollStrategy), About: fmt.Sprintf("which job comes next: %s, gue's default, or %s", gue.PriorityPollStrategy, gue.RunAtPollStrategy), Try: []string{string(gue.RunAtPollStrategy)}},
 		},
 		Documentation: []string{
 			"https://github.com/vgarvardt/gue/blob/v5.9.0/README.md", pages, pages + "#Client.LockJob", pages + "#Client.EnqueueTx",

@@ -33,6 +33,7 @@ const (
 
 	// extraConnections are River's own: LISTEN, fetching, completing, electing a leader and its maintenance; and those of requests.
 	extraConnections = 8
+	connectionsMost  = 1000
 )
 
 func main() { adapter.Main(&system{}) }
@@ -95,7 +96,7 @@ func (s *system) Create(ctx context.Context, env *adapter.Env) error {
 
 func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Session) (_ adapter.Running, err error) {
 	s.env = env
-	if s.pool, err = connect(ctx, env.Store.DSN, session.Slots+extraConnections); err != nil {
+	if s.pool, err = connect(ctx, env.Store.DSN, min(session.Slots, s.settings.connections)+extraConnections); err != nil {
 		return nil, err
 	}
 	opening, cancel := context.WithTimeout(ctx, openWithin)
@@ -253,12 +254,14 @@ type settings struct {
 	retry                    steady // zero: River's own policy
 	maxAttempts              int
 	fetchCooldown, fetchPoll time.Duration
+	connections              int // of jobs
 	trusting                 bool
 }
 
 var defaults = settings{
 	jobTimeout: 5 * time.Second, rescueAfter: 6 * time.Second, retry: steady(500 * time.Millisecond),
 	maxAttempts: river.MaxAttemptsDefault, fetchCooldown: river.FetchCooldownDefault, fetchPoll: river.FetchPollIntervalDefault,
+	connections: 32,
 }
 
 func (s settings) list() []protocol.Setting {
@@ -267,8 +270,9 @@ func (s settings) list() []protocol.Setting {
 		{Name: "rescue_after_ms", Default: ms(s.rescueAfter), About: "RescueStuckJobsAfter, from job_timeout_ms; River's default is an hour, for which no run waits"},
 		{Name: "retry_ms", Default: ms(time.Duration(s.retry)), About: "before each retry; 0: River's default policy, attempt⁴ seconds, which makes 25 attempts in three weeks"},
 		{Name: "max_attempts", Default: strconv.Itoa(s.maxAttempts), About: "MaxAttempts; River's default"},
-		{Name: "fetch_cooldown_ms", Default: ms(s.fetchCooldown), About: "FetchCooldown; River's default"},
-		{Name: "fetch_poll_ms", Default: ms(s.fetchPoll), About: "FetchPollInterval, from fetch_cooldown_ms; River's default"},
+		{Name: "fetch_cooldown_ms", Default: ms(s.fetchCooldown), About: "FetchCooldown; River's default", Try: []string{"20", "5", "1"}},
+		{Name: "fetch_poll_ms", Default: ms(s.fetchPoll), About: "FetchPollInterval, from fetch_cooldown_ms; River's default", Try: []string{"100"}},
+		{Name: "connections", Default: strconv.Itoa(s.connections), About: "of the pool, at most, besides eight of River's own; a job has one while it completes", Try: []string{"16", "80"}},
 		{Name: "guard", Default: "on", About: "on: a task's first value counts; off: the adapter relies on JobCompleteTx alone"},
 	}
 }
@@ -307,6 +311,7 @@ func parseSettings(texts map[string]string) (s settings, err error) {
 	s.retry = steady(duration("retry_ms", 0))
 	s.maxAttempts = int(number("max_attempts", 1, 1000))
 	s.fetchCooldown = duration("fetch_cooldown_ms", 1)
+	s.connections = int(number("connections", 1, connectionsMost))
 	s.fetchPoll = duration("fetch_poll_ms", max(1, s.fetchCooldown.Milliseconds()))
 	switch guard := strings.ToLower(texts["guard"]); {
 	case guard == "off":

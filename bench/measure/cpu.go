@@ -39,20 +39,37 @@ func local(conn *pgx.Conn) bool {
 
 // Used is processor time up to a moment, meaningful only as a difference: see Since.
 type Used struct {
-	process, server, all time.Duration
-	okServer, okAll, ok  bool
-	none                 bool
+	process, harness, server, all time.Duration
+	okServer, okAll, ok           bool
+	none                          bool
 }
 
 // Read reads the time used so far.
 func (p Processors) Read() Used {
 	u := Used{none: p.none}
 	u.process, u.ok = processTime()
+	p.readRest(&u)
+	return u
+}
+
+// ReadOf is Read for a workload in other processes, which must be alive: the process's time is theirs and that of whatever they
+// started, to a hundredth of a second. This process, which only drives them, is not among the others.
+func (p Processors) ReadOf(pids []int) Used {
+	u := Used{none: p.none}
+	u.harness, u.ok = processTime()
+	for _, pid := range pids {
+		t, ok := treeTime(pid)
+		u.process, u.ok = u.process+t, u.ok && ok
+	}
+	p.readRest(&u)
+	return u
+}
+
+func (p Processors) readRest(u *Used) {
 	if p.postmaster != 0 {
 		u.server, u.okServer = serverTime(p.postmaster)
 	}
 	u.all, u.okAll = machineTime()
-	return u
 }
 
 // Since returns the time used since an earlier reading; nil if the system does not report it. A server process that ends in
@@ -67,7 +84,7 @@ func (u Used) Since(before Used) *record.CPU {
 		out.ServerNS = &server
 	}
 	if u.okAll && before.okAll && (out.ServerNS != nil || u.none) {
-		others := int64(u.all - before.all - (u.process - before.process))
+		others := int64(u.all - before.all - (u.process - before.process) - (u.harness - before.harness))
 		if out.ServerNS != nil {
 			others -= *out.ServerNS
 		}

@@ -2,7 +2,9 @@ package measure
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -100,26 +102,54 @@ func serverTime(postmaster int) (time.Duration, bool) {
 		return 0, false
 	}
 	sum := s.ourCPU + s.ended
-	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", postmaster))
-	if err != nil || len(children) == 0 {
+	children, ok := childrenOf(postmaster)
+	for _, pid := range children {
+		if t, ok := runTime(pid); ok { // otherwise it has just ended
+			sum += t
+		}
+	}
+	return sum, ok
+}
+
+// treeTime is of a process with its children and theirs.
+func treeTime(pid int) (time.Duration, bool) {
+	s, ok := readStat(pid)
+	if !ok {
 		return 0, false
 	}
-	for _, file := range children {
-		list, err := os.ReadFile(file)
-		if err != nil {
-			return 0, false
-		}
-		for _, word := range strings.Fields(string(list)) {
-			pid, err := strconv.Atoi(word)
-			if err != nil {
-				return 0, false
-			}
-			if t, ok := runTime(pid); ok { // otherwise it has just ended
-				sum += t
-			}
+	sum := s.ourCPU + s.ended
+	children, ok := childrenOf(pid)
+	for _, child := range children {
+		if t, ok := treeTime(child); ok { // otherwise it has just ended
+			sum += t
 		}
 	}
-	return sum, true
+	return sum, ok
+}
+
+// childrenOf returns the processes that any thread of a process has started.
+func childrenOf(pid int) (pids []int, ok bool) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil || len(files) == 0 {
+		return nil, false
+	}
+	for _, file := range files {
+		list, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // the thread has just ended
+		}
+		if err != nil {
+			return nil, false
+		}
+		for _, word := range strings.Fields(string(list)) {
+			child, err := strconv.Atoi(word)
+			if err != nil {
+				return nil, false
+			}
+			pids = append(pids, child)
+		}
+	}
+	return pids, true
 }
 
 // machineTime is the processors' non-idle time, including time stolen by a hypervisor.

@@ -27,6 +27,8 @@ type Scope struct {
 	// AppPrefix begins the application names of all the workload's sessions. Not empty, at most 63 bytes, to which Postgres
 	// truncates such names.
 	AppPrefix string
+	// Database: all tables and sessions of the database are the workload's. Schema and AppPrefix are empty then.
+	Database bool
 	// Wait bounds Snapshot's wait for the end of the workload's sessions. Zero means ten seconds.
 	Wait time.Duration
 }
@@ -41,6 +43,10 @@ const (
 
 func (s Scope) validate() error {
 	switch {
+	case s.Database && s.Schema+s.AppPrefix != "":
+		return errors.New("measure: all of a database is counted, and a schema or an application name is given")
+	case s.Database && s.Wait >= 0:
+		return nil
 	case s.Schema == "":
 		return errors.New("measure: no schema given")
 	case s.AppPrefix == "" || len(s.AppPrefix) > maxAppPrefix:
@@ -49,6 +55,13 @@ func (s Scope) validate() error {
 		return fmt.Errorf("measure: wait of %v is negative", s.Wait)
 	}
 	return nil
+}
+
+func (s Scope) sessions() string {
+	if s.Database {
+		return "of the database"
+	}
+	return fmt.Sprintf("named %q", s.AppPrefix+"…")
 }
 
 // Counters is a reading of the server's counters, meaningful only in Delta.
@@ -152,15 +165,15 @@ func (s *session) waitForFlush(ctx context.Context, scope Scope) error {
 	deadline := time.Now().Add(scope.Wait)
 	left := int64(-1)
 	for range pause.Tries(ctx, pollEvery) {
-		if err := s.row(ctx, query("sessions"), []any{scope.AppPrefix}, &left); err != nil {
+		if err := s.row(ctx, query("sessions"), []any{scope.AppPrefix, samplerName}, &left); err != nil {
 			return fmt.Errorf("measure: look for the workload's sessions: %w", err)
 		}
 		if left == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("measure: %d sessions named %q are still connected after %v: close them before measuring",
-				left, scope.AppPrefix+"…", scope.Wait)
+			return fmt.Errorf("measure: %d sessions %s are still connected after %v: close them before measuring",
+				left, scope.sessions(), scope.Wait)
 		}
 	}
 	if left != 0 {

@@ -20,16 +20,21 @@ type ActivitySampler struct{ conn *pgx.Conn }
 
 // NewActivitySampler opens a session. Close ends it.
 func NewActivitySampler(ctx context.Context, dsn string) (*ActivitySampler, error) {
+	conn, err := Connect(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	return &ActivitySampler{conn: conn}, nil
+}
+
+// Connect opens a session that no snapshot counts as foreign.
+func Connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		return nil, err
 	}
 	cfg.RuntimeParams["application_name"] = samplerName
-	conn, err := pgx.ConnectConfig(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &ActivitySampler{conn: conn}, nil
+	return pgx.ConnectConfig(ctx, cfg)
 }
 
 // Watch samples the sessions whose application names begin with prefix while work runs, and returns work's error. All samples

@@ -24,6 +24,8 @@ type Manifest struct {
 	Scenarios []string `json:"scenarios"`
 	Sizes     []int    `json:"sizes"`
 	Backends  []string `json:"backends"`
+	// those of Backends that are systems behind adapters; omitted without any
+	Systems []System `json:"systems,omitempty"`
 	// requested repetitions
 	Runs int `json:"runs"`
 	// interleaving of the backends' runs: "ABBA"
@@ -41,6 +43,36 @@ type Manifest struct {
 	Samples []Sample `json:"samples"`
 	// on the whole run
 	Warnings []string `json:"warnings"`
+}
+
+// System is a system behind an adapter, as it was measured.
+type System struct {
+	// Name is that of its rows, System its own
+	Name    string `json:"name"`
+	System  string `json:"system"`
+	Version string `json:"version"`
+	// the adapter's
+	Command []string `json:"command"`
+	// by the name: the value of all runs, where no run of Chosen has another
+	Settings map[string]string `json:"settings"`
+	// what the search found to be fastest, by case and mode; null if nothing was searched
+	Chosen []Choice `json:"chosen"`
+	// pages of its documentation
+	Documentation []string `json:"documentation"`
+}
+
+// Choice is what a search chose for the runs of a case in a mode.
+type Choice struct {
+	Scenario string `json:"scenario"`
+	Size     int    `json:"size"`
+	Mode     string `json:"mode"`
+	// tasks that a process executes at once
+	Slots int `json:"slots"`
+	// that differ from the system's
+	Settings map[string]string `json:"settings"`
+	// runs of the search, and how many nodes per second the best had
+	Tried     int     `json:"tried"`
+	NodesPerS float64 `json:"nodes_per_s"`
 }
 
 // Tool is the program that measured.
@@ -280,6 +312,20 @@ type Counters struct {
 	// client saw them.
 	Deadlocks             *int64 `json:"deadlocks"`
 	SerializationFailures *int64 `json:"serialization_failures"`
+}
+
+// Subtract takes off what is not the run's, down to zero. What either does not know stays as it is.
+func (c *Counters) Subtract(o *Counters) {
+	for _, pair := range []struct{ of, by *int64 }{
+		{c.RowsRead, o.RowsRead}, {c.SeqRowsRead, o.SeqRowsRead}, {c.IndexRowsFetched, o.IndexRowsFetched}, {c.IndexEntriesRead, o.IndexEntriesRead},
+		{c.RowsInserted, o.RowsInserted}, {c.RowsUpdated, o.RowsUpdated}, {c.RowsHOTUpdated, o.RowsHOTUpdated}, {c.RowsDeleted, o.RowsDeleted},
+		{c.Statements, o.Statements}, {c.Commits, o.Commits}, {c.Rollbacks, o.Rollbacks}, {c.WriteTransactions, o.WriteTransactions},
+		{c.WALBytes, o.WALBytes}, {c.Deadlocks, o.Deadlocks}, {c.SerializationFailures, o.SerializationFailures},
+	} {
+		if pair.of != nil && pair.by != nil {
+			*pair.of = max(*pair.of-*pair.by, 0)
+		}
+	}
 }
 
 // Validate reports the first reason not to write or believe the manifest.

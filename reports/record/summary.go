@@ -9,8 +9,8 @@ import (
 
 // SchemaVersion is the version of all files of this package. Version 2 added the ceilings, 3 their node runs per instance, 4
 // the shares of a row, 5 the mode of a run, its bounds and the differences, 6 processor time by stage, 7 what an instance
-// writes. What earlier files lack is null, 0 or empty.
-const SchemaVersion = 7
+// writes, 8 systems behind adapters. What earlier files lack is null, 0 or empty.
+const SchemaVersion = 8
 
 // The modes of a run: how its instances arrive.
 const (

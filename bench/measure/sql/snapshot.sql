@@ -1,7 +1,8 @@
 -- Reads all counters in one statement, so that they are of one moment and cost one transaction. The mark after SELECT
 -- distinguishes the measuring session's statements from the workload's. to_jsonb serves servers whose views have different
 -- columns.
--- $1: the schema whose tables are counted. $2: the prefix of the workload's application names.
+-- $1: the schema whose tables are counted; empty: all. $2: the prefix of the workload's application names; empty: all sessions
+-- of this database are the workload's. $3: the application name of who samples.
 SELECT /* pulley:measure */
     jsonb_build_object(
         'version_num', current_setting('server_version_num')::int,
@@ -19,7 +20,8 @@ SELECT /* pulley:measure */
             -- Without the privilege the type is hidden; then sessions with a user and a database count.
             WHERE a.usesysid IS NOT NULL AND a.datid IS NOT NULL AND a.pid <> pg_backend_pid()
                 AND coalesce(a.backend_type, 'client backend') = 'client backend'
-                AND NOT starts_with(coalesce(a.application_name, ''), $2)
+                AND NOT CASE WHEN $2 = '' THEN a.datname = current_database()
+                    ELSE starts_with(coalesce(a.application_name, ''), $2) END
                 AND coalesce(a.application_name, '') <> $3),
         'statements_schema', (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
             WHERE e.extname = 'pg_stat_statements'),
@@ -34,5 +36,5 @@ SELECT /* pulley:measure */
                 'updated', t.n_tup_upd,
                 'hot_updated', t.n_tup_hot_upd,
                 'deleted', t.n_tup_del)), '[]')
-            FROM pg_stat_user_tables t WHERE t.schemaname = $1)
+            FROM pg_stat_user_tables t WHERE $1 IN ('', t.schemaname))
     )

@@ -26,6 +26,7 @@ type CompareCmd struct {
 	Scenarios []string `arg:"" optional:"" placeholder:"SCENARIO" help:"What to run: scenarios (pulley list scenarios names them), with =SIZE or =SIZE,SIZE for sizes, a scenario's FILE.yaml, or a program, FILE.ir. Default: ${usual}."`
 	console.ServerFlags
 	console.BackendsFlag `set:"backends=push,pull"`
+	SystemsFlags
 	console.InputFlag
 	console.SetFlag
 	Load            string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
@@ -64,7 +65,8 @@ func (CompareCmd) Help() string {
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if every run was valid, 1 if one was not, 2 if nothing could be run.\n\nExamples:\n\n" +
 		"  pulley compare fanout=10,100 chain=10 --backends push,journal,pull --quick\n" +
-		"  pulley compare flow.ir --input @in.json --backends push,eager\n"
+		"  pulley compare flow.ir --input @in.json --backends push,eager\n" +
+		"  pulley compare fanout chain --systems push,river --systems 'exec:./my-adapter' --runs 3\n"
 }
 
 // Run compares, writes the record and the report, and prints the table.
@@ -145,9 +147,14 @@ func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 	if o.NoCeiling {
 		o.CeilingDuration = 0
 	}
-	specs, err := designs.ParseAll(o.Backends)
-	if err != nil {
+	if err := o.SystemsFlags.check(o.givenWithSystems()); err != nil {
 		return bench.CompareConfig{}, err
+	}
+	var specs []designs.Spec
+	if len(o.Systems) == 0 {
+		if specs, err = designs.ParseAll(o.Backends); err != nil {
+			return bench.CompareConfig{}, err
+		}
 	}
 	input, err := o.InputOf(c, o.Scenarios...)
 	if err != nil {
@@ -163,12 +170,16 @@ func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 	}
 	return bench.CompareConfig{
 		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.Timeout, Seed: o.Seed, Ceilings: o.CeilingDuration, CeilingConnections: o.CeilingConnections, Profile: o.Profile, Command: os.Args,
-		Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
+		Tune: !o.NoTune && !o.Quick, Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
 	}, nil
 }
 
 func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.CompareConfig) (*bench.Comparison, error) {
-	if slices.ContainsFunc(cfg.Backends, designs.Spec.NeedsPostgres) {
+	var err error
+	if cfg.Systems, err = o.SystemsFlags.greet(ctx); err != nil {
+		return nil, console.Refuse(err)
+	}
+	if len(cfg.Systems) > 0 || slices.ContainsFunc(cfg.Backends, designs.Spec.NeedsPostgres) {
 		server, closing, err := o.Serve(ctx, c)
 		if err != nil {
 			return nil, err
@@ -180,6 +191,19 @@ func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.
 	progress, watched := c.Progress()
 	cfg.Progress = bench.ProgressPrinter(progress, watched, time.Now)
 	return bench.Compare(ctx, cfg)
+}
+
+// givenWithSystems names the flags that systems behind adapters do not have.
+func (o *CompareCmd) givenWithSystems() (flags []string) {
+	for flag, given := range map[string]bool{
+		"--profile": o.Profile, "--history": o.History != "", "--undisturbed": o.Undisturbed, "--plant-slowdown": o.PlantSlowdown != 0, "--plant-rows": o.PlantRows != 0,
+	} {
+		if given {
+			flags = append(flags, flag)
+		}
+	}
+	slices.Sort(flags)
+	return flags
 }
 
 func (o *CompareCmd) write(found *bench.Comparison) error {
