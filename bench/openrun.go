@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -12,8 +11,6 @@ import (
 
 	"pulley/bench/load"
 	"pulley/bench/stages"
-	"pulley/engine"
-	"pulley/engine/backend"
 	"pulley/internal/pause"
 	"pulley/reports/record"
 )
@@ -27,8 +24,9 @@ type openRunning struct {
 	times    []time.Duration // nil: closed arrivals
 	end      time.Duration
 	span     time.Duration
-	watch    *watch
+	carrier  carrier
 
+	began    time.Time
 	ctx      context.Context // for submissions; ends with the run
 	senders  sync.WaitGroup
 	sent     atomic.Int64
@@ -61,10 +59,15 @@ func newOpenRunning(t *Testbed, o OpenRun) (*openRunning, error) {
 		r.pacer = load.NewClosedPacer(inFlight, r.end, instances)
 		r.wake = make(chan struct{}, 1)
 	}
-	r.watch = newWatch(t.batch, instances, inFlight)
-	r.watch.shared = true
 	r.span = load.Span(o.Measure, r.end)
-	r.watch.stages = stages.New(r.span, int((r.end+r.span-1)/r.span), r.stagesEvery())
+	if t.fleet != nil {
+		r.carrier = newFleetCarrier(t, instances)
+		return r, nil
+	}
+	w := newWatch(t.batch, instances, inFlight)
+	w.shared = true
+	w.stages = stages.New(r.span, int((r.end+r.span-1)/r.span), r.stagesEvery())
+	r.carrier = &engineCarrier{bed: t, watch: w}
 	return r, nil
 }
 
@@ -87,11 +90,16 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	defer r.senders.Wait()
 	defer stop()
 
-	before := r.bed.runner.processors.Read()
-	r.watch.begin()
-	clock := load.SystemClock{Began: r.watch.began}
+	before := r.bed.used()
 	idle := make(chan struct{}, 1)
-	helpers.Go(func() { r.receive(r.ctx, idle) })
+	r.began = r.carrier.begin(func(wrong error) { r.receive(wrong, idle) })
+	clock := load.SystemClock{Began: r.began}
+	defer r.carrier.end()
+	helpers.Go(func() {
+		if err := r.carrier.watchOver(r.ctx); err != nil {
+			r.complain(err)
+		}
+	})
 	if r.submitTo.Progress != nil {
 		helpers.Go(func() { r.notify(r.ctx, clock) })
 	}
@@ -99,7 +107,7 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	if err == nil {
 		err = clock.Until(ctx, r.end, nil)
 	}
-	cpu := r.bed.runner.processors.Read().Since(before)
+	cpu := r.bed.used().Since(before)
 	if err == nil {
 		err = r.drain(ctx, idle)
 	}
@@ -114,14 +122,14 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	}
 	found := &load.Run{
 		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.submitTo.WarmUp, Auto: !r.submitTo.WarmUpFixed, End: r.end, Drained: drained,
-		Span: r.span, Asked: asked, Percentile: r.submitTo.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.submitTo.Limits, Stages: r.watch.stages,
+		Span: r.span, Asked: asked, Percentile: r.submitTo.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.submitTo.Limits, Stages: r.carrier.stages(),
 	}
 	for _, o := range r.submitTo.Objectives {
 		found.Objectives = append(found.Objectives, record.LoadObjective{Percentile: o.Percentile, MostNS: int64(o.Most)})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	found.Wrong = append(r.wrong, r.watch.doubts()...)
+	found.Wrong = append(r.wrong, r.carrier.doubts()...)
 	return found, err
 }
 
@@ -145,22 +153,20 @@ func (r *openRunning) Send(b load.Batch) {
 	}
 	r.inFlight.Add(int64(b.Count))
 	r.sent.Add(int64(b.Count))
-	n := len(r.bed.workers.engines)
+	n := r.carrier.parts()
 	for first := b.First; first < b.First+min(b.Count, n); first++ {
-		r.senders.Go(func() { r.submit(r.bed.workers.engines[first%n], first, b.First+b.Count, n) })
+		r.senders.Go(func() { r.submit(first%n, first, b.First+b.Count, n) })
 	}
 }
 
-// submit submits every so many-th instance in [first, last) to an engine. It returns when the store has them.
-func (r *openRunning) submit(e *engine.Engine, first, last, every int) {
-	var requests []engine.SubmitRequest
+// submit submits every so many-th instance in [first, last) to an engine or a process. It returns when the store has them.
+func (r *openRunning) submit(part, first, last, every int) {
+	var instances []int
 	for i := first; i < last; i += every {
-		id := r.watch.newID(i, e.IsLocal)
-		r.watch.submit(i, id, 0)
-		requests = append(requests, r.bed.batch.request(i, id))
+		instances = append(instances, i)
 	}
-	if _, err := e.SubmitAll(r.ctx, requests); err != nil && r.ctx.Err() == nil {
-		r.complain(fmt.Errorf("submitting: %w", err))
+	if err := r.carrier.submit(r.ctx, part, instances); err != nil && r.ctx.Err() == nil {
+		r.complain(err)
 	}
 }
 
@@ -172,36 +178,18 @@ func (r *openRunning) complain(err error) {
 	}
 }
 
-// receive signals idle whenever none is in flight.
-func (r *openRunning) receive(ctx context.Context, idle chan<- struct{}) {
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	timer := time.NewTimer(unheard)
-	defer timer.Stop()
-	for {
-		var in backend.Instance
-		select {
-		case in = <-r.watch.ended:
-			timer.Reset(unheard)
-		case <-timer.C:
-			asking.Go(func() { r.watch.query(ctx, r.bed.workers.engines[0]) })
-			timer.Reset(unheard)
-			continue
-		case <-ctx.Done():
-			return
-		}
-		r.watch.note(in.ID, time.Now())
-		if err := r.bed.batch.check(r.watch.number(in.ID), in); err != nil {
-			r.complain(err)
-		}
-		r.ended.Add(1)
-		left := r.inFlight.Add(-1)
-		if r.wake != nil {
-			signal(r.wake)
-		}
-		if left == 0 {
-			signal(idle)
-		}
+// receive counts an instance that has ended. It signals idle whenever none is in flight.
+func (r *openRunning) receive(wrong error, idle chan<- struct{}) {
+	if wrong != nil {
+		r.complain(wrong)
+	}
+	r.ended.Add(1)
+	left := r.inFlight.Add(-1)
+	if r.wake != nil {
+		signal(r.wake)
+	}
+	if left == 0 {
+		signal(idle)
 	}
 }
 
@@ -234,10 +222,7 @@ func (r *openRunning) requests() []load.Request {
 	}
 	out := make([]load.Request, n)
 	for i := range out {
-		a := &r.watch.instances[i]
-		a.mu.Lock()
-		out[i] = load.Request{Sent: time.Duration(a.submitted), Stored: time.Duration(a.stored), Ended: time.Duration(a.received)}
-		a.mu.Unlock()
+		out[i] = r.carrier.request(i)
 		if out[i].Intended = out[i].Sent; r.times != nil {
 			out[i].Intended = r.times[i]
 		}
@@ -264,6 +249,14 @@ func (r *openRunning) steady() bool {
 	return most-least <= steadyWithin*most
 }
 
+// inFlightMost bounds the open instances.
+func (r *openRunning) inFlightMost() int {
+	if r.times == nil {
+		return r.submitTo.Arrivals.InFlight()[0]
+	}
+	return r.bed.spec.InFlight
+}
+
 const progressEvery = time.Second
 
 func (r *openRunning) notify(ctx context.Context, clock load.Clock) {
@@ -271,7 +264,7 @@ func (r *openRunning) notify(ctx context.Context, clock load.Clock) {
 		now := clock.Now()
 		r.submitTo.Progress(OpenProgress{
 			Elapsed: now, End: r.end, Sent: int(r.sent.Load()), Ended: int(r.ended.Load()), Dropped: int(r.dropped.Load()),
-			InFlight: int(r.inFlight.Load()), InFlightMost: cap(r.watch.ended), Draining: now > r.end,
+			InFlight: int(r.inFlight.Load()), InFlightMost: r.inFlightMost(), Draining: now > r.end,
 		})
 	}
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/adapter/workload"
 	"pulley/bench/load"
 	"pulley/bench/measure"
+	"pulley/bench/systems"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
@@ -27,10 +29,15 @@ type TestbedSpec struct {
 	Case    Case
 	Backend designs.Spec
 
+	// System is a system behind an adapter, instead of Backend; nil: none. Engines are its processes, and Workers their slots. Seed
+	// is that of drawn service times.
+	System *systems.System
+	Seed   uint64
+
 	DSN string // may be empty if the backend needs no database
 	Way string // how the server was obtained
 
-	Workers int // per engine. Zero: the scenario's, else 2,000
+	Workers int // per engine. Zero: the scenario's, else 2,000, or 32 of a system behind an adapter
 	Engines int // on the store. Zero: the scenario's, else 1
 
 	// InFlight bounds the open instances: further ones are dropped and counted. Zero: 5,000, fewer if they are large.
@@ -74,7 +81,9 @@ type Testbed struct {
 	workers *workers
 	pressed *pressed
 	open    designs.OpenOptions
-	left    bool // an earlier run's instances are still open
+	fleet   *systems.Fleet // instead of these; nil: there is none
+	graphs  *workload.Mix  // of the fleet
+	left    bool           // an earlier run's instances are still open
 }
 
 const (
@@ -84,8 +93,23 @@ const (
 	openDrain         = 10 * time.Second
 )
 
+// Name is that of the backend or the system.
+func (s TestbedSpec) Name() string {
+	if s.System != nil {
+		return s.System.Name
+	}
+	return s.Backend.String()
+}
+
+// NeedsPostgres reports whether a server is needed.
+func (s TestbedSpec) NeedsPostgres() bool { return s.System != nil || s.Backend.NeedsPostgres() }
+
 func (s TestbedSpec) withDefaults() TestbedSpec {
-	s.Workers = cmp.Or(s.Workers, s.Case.Run.Workers, openWorkers)
+	workers := openWorkers
+	if s.System != nil {
+		workers = slotsUntuned
+	}
+	s.Workers = cmp.Or(s.Workers, s.Case.Run.Workers, workers)
 	s.Engines = cmp.Or(s.Engines, s.Case.Run.Engines, 1)
 	if s.InFlight == 0 {
 		s.InFlight = Load{InFlight: openInFlight, NodesInFlight: openNodesInFlight}.inFlight(s.Case.Workload.Nodes, 0)
@@ -95,8 +119,8 @@ func (s TestbedSpec) withDefaults() TestbedSpec {
 
 func (s TestbedSpec) validate() error {
 	switch {
-	case s.DSN == "" && s.Backend.NeedsPostgres():
-		return fmt.Errorf("backend %s needs a Postgres, and there is no DSN", s.Backend)
+	case s.DSN == "" && s.NeedsPostgres():
+		return fmt.Errorf("%s needs a Postgres, and there is no DSN", s.Name())
 	case s.Workers < 1 || s.Workers > 10_000:
 		return fmt.Errorf("%d workers; choose from 1 to 10000", s.Workers)
 	case s.Engines < 1 || s.Engines > 64:
@@ -142,6 +166,9 @@ func (t *Testbed) Engines() int { return t.spec.Engines }
 
 func (t *Testbed) startWorkers(ctx context.Context) (err error) {
 	spec := t.spec
+	if spec.System != nil {
+		return t.startFleet(ctx)
+	}
 	t.open = designs.OpenOptions{}
 	if spec.Backend.NeedsPostgres() {
 		t.runner.serial++
@@ -160,8 +187,34 @@ func (t *Testbed) startWorkers(ctx context.Context) (err error) {
 	return err
 }
 
+func (t *Testbed) startFleet(ctx context.Context) (err error) {
+	spec := t.spec
+	if t.graphs, err = graphsFor(&spec.Case, *spec.System, spec.Seed); err != nil {
+		return err
+	}
+	if t.fleet, err = systems.Open(ctx, systems.Config{System: *spec.System, DSN: spec.DSN, Workloads: t.graphs.Workloads(), Processes: spec.Engines}); err != nil {
+		return err
+	}
+	return t.fleet.Start(ctx, spec.Workers, reportOf(""))
+}
+
+// used is the processor time so far of the engines' process, or of a system's processes.
+func (t *Testbed) used() measure.Used {
+	if t.fleet != nil {
+		return t.runner.processors.ReadOf(t.fleet.Pids())
+	}
+	return t.runner.processors.Read()
+}
+
 func (t *Testbed) fire(ctx context.Context) error {
 	var errs []error
+	if t.fleet != nil {
+		if !t.left { // else there is work, for which a process would wait
+			errs = append(errs, t.fleet.Stop(context.WithoutCancel(ctx)))
+		}
+		errs = append(errs, t.fleet.Close(ctx))
+		t.fleet = nil
+	}
 	if t.workers != nil {
 		errs = append(errs, t.workers.stop(ctx))
 		t.workers.close()
@@ -188,7 +241,7 @@ func (t *Testbed) Close(ctx context.Context) error {
 
 // Renew replaces the engines and the store if an earlier run left instances open. Run does that itself.
 func (t *Testbed) Renew(ctx context.Context) error {
-	if !t.left && t.workers != nil {
+	if !t.left && (t.workers != nil || t.fleet != nil) {
 		return nil
 	}
 	if err := t.fire(ctx); err != nil {
@@ -235,8 +288,6 @@ func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.relay.watch.Store(run.watch)
-	defer t.relay.watch.Store(nil)
 	found, err := run.run(ctx)
 	t.left = run.inFlight.Load() > 0
 	if found == nil {
@@ -244,10 +295,13 @@ func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	}
 	out := load.Analyze(*found)
 	w := &t.spec.Case.Workload
-	out.Scenario, out.Size, out.Nodes, out.Backend = w.Name, w.Size, w.Nodes, t.spec.Backend.String()
+	out.Scenario, out.Size, out.Nodes, out.Backend = w.Name, w.Size, w.Nodes, t.spec.Name()
+	if t.graphs != nil {
+		out.Nodes, _ = tasksOf(t.graphs, 1)
+	}
 	out.Arrivals, out.Seed, out.Workers, out.Engines, out.InFlightMost = o.Arrivals.String(), o.Seed, t.spec.Workers, t.spec.Engines, t.spec.InFlight
-	out.Tool, out.Host, out.Postgres, out.StartedAt = measure.Tool("pulley"), measure.Host(), t.runner.server, run.watch.began
-	out.Notes = append(out.Notes, run.watch.notes()...)
+	out.Tool, out.Host, out.Postgres, out.StartedAt = measure.Tool("pulley"), measure.Host(), t.runner.server, run.began
+	out.Notes = append(out.Notes, run.carrier.notes()...)
 	return &OpenResult{out, found.Requests}, err
 }
 

@@ -1,12 +1,17 @@
 package bench
 
 import (
+	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
+	"time"
 
+	"pulley/bench/load"
 	"pulley/bench/measure"
 	"pulley/reports/record"
 )
@@ -59,4 +64,65 @@ func (c *Comparison) writeProfiles(dir string) error {
 // Valid reports whether every run was valid.
 func (c *Comparison) Valid() bool {
 	return !slices.ContainsFunc(c.Manifest.Samples, func(s record.Sample) bool { return !s.Valid })
+}
+
+// Names of the histograms of a run under load.
+const (
+	LoadLogFile      = "load.hlog"
+	LatencyTableFile = "latency.hgrm"
+	ServiceTableFile = "service.hgrm"
+)
+
+// LoadFiles lists what Write writes.
+func LoadFiles() []string {
+	return []string{record.LoadFile, LoadLogFile, LatencyTableFile, ServiceTableFile}
+}
+
+// Write writes load.json and the histograms of latency and service time into a directory, which it creates if needed. load.hlog
+// has both for each interval of the whole run, tagged latency and service, by intended time; latency.hgrm and service.hgrm are
+// of the measured phase. Each file appears whole or not at all.
+func (r *OpenResult) Write(dir string) error {
+	if err := record.WriteLoad(dir, r.Load); err != nil {
+		return err
+	}
+	write := func(name string, write func(io.Writer) error) error {
+		return record.WriteFile(filepath.Join(dir, name), write)
+	}
+	comments := []string{fmt.Sprintf("%s %d on %s, %s. Instances are in the interval of their intended time.", r.Scenario, r.Size, r.Backend, r.Arrivals),
+		"latency counts from the intended time, service from the sending. Instances that did not end are missing."}
+	if err := write(LoadLogFile, func(w io.Writer) error { return measure.WriteHLog(w, comments, r.histograms()) }); err != nil {
+		return err
+	}
+	measured := time.Duration(r.Phases.WarmUpNS)
+	latency, service := histogramsOf(r.Requests, measured, time.Duration(r.Phases.MeasureNS))
+	if err := write(LatencyTableFile, func(w io.Writer) error { return measure.WritePercentiles(w, latency) }); err != nil {
+		return err
+	}
+	return write(ServiceTableFile, func(w io.Writer) error { return measure.WritePercentiles(w, service) })
+}
+
+func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
+	return func(yield func(measure.Tagged) bool) {
+		for _, v := range r.Intervals {
+			from, to := time.Duration(v.FromNS), time.Duration(v.ToNS)
+			latency, service := histogramsOf(r.Requests, from, to)
+			start, end := r.StartedAt.Add(from), r.StartedAt.Add(to)
+			if !yield(measure.Tagged{Tag: "latency", Start: start, End: end, Hist: latency}) || !yield(measure.Tagged{Tag: "service", Start: start, End: end, Hist: service}) {
+				return
+			}
+		}
+	}
+}
+
+// histogramsOf uses the requests intended in [from, to); requests are in order.
+func histogramsOf(requests []load.Request, from, to time.Duration) (latency, service *measure.Hist) {
+	latency, service = measure.NewHist(), measure.NewHist()
+	first := sort.Search(len(requests), func(i int) bool { return requests[i].Intended >= from })
+	for i := first; i < len(requests) && requests[i].Intended < to; i++ {
+		if q := &requests[i]; q.Ended > 0 {
+			latency.Record(q.Ended - q.Intended)
+			service.Record(q.Ended - q.Sent)
+		}
+	}
+	return latency, service
 }

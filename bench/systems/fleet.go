@@ -78,12 +78,16 @@ type Config struct {
 	Workloads []protocol.Workload
 	Processes int                            // at least 1
 	Log       func(process int, line string) // receives what processes write besides messages; may be nil
+
+	// Unheard is for how long no instance ends before the store is asked. Zero: 15 s.
+	Unheard time.Duration
 }
 
 // Fleet is the processes of a system on a store of their own. One run at a time.
 type Fleet struct {
 	cfg      Config
 	settings map[string]string
+	unheard  time.Duration
 	store    *host.Store
 	conn     *pgx.Conn // only reads the counters
 
@@ -98,11 +102,13 @@ const (
 	startWithin = 2 * time.Minute
 	closeWithin = time.Minute
 	leaveWithin = time.Minute // sessions, after their processes
+
+	unheardDefault = 15 * time.Second
 )
 
 // Open makes a store with all that the system needs. No process is left. The caller closes the fleet.
 func Open(ctx context.Context, cfg Config) (*Fleet, error) {
-	f := &Fleet{cfg: cfg}
+	f := &Fleet{cfg: cfg, unheard: cmp.Or(cfg.Unheard, unheardDefault)}
 	var err error
 	if f.settings, err = host.Settings(cfg.System.Hello, cfg.System.Settings); err != nil {
 		return nil, err
