@@ -43,7 +43,7 @@ func TestChaosOfSystemsIsRefused(t *testing.T) {
 	for want, args := range map[string][]string{
 		"pulley: there is no program nosuchprogram; check the name, and PATH\n":                                                               {"--systems", "exec:nosuchprogram"},
 		"pulley: the adapter queue.py has no setting \"lease\"; it has lease_ms\n":                                                            {"--systems", referenceAdapter, "--setting", "lease=1"},
-		"pulley: --systems: --soak, --rate, --every, --instances, --input, --server and --hosts are for our own schedulers; leave them out\n": {"--systems", referenceAdapter, "--rate", "50"},
+		"pulley: --systems: --soak, --rate, --every, --instances, --input, --server and --hosts are for --backend; leave them out\n": {"--systems", referenceAdapter, "--rate", "50"},
 	} {
 		got := call(t, nil, append([]string{"chaos", "--out", t.TempDir()}, args...)...)
 		if got.code != console.ExitUsage || got.err != want || got.out != "" {
