@@ -132,7 +132,7 @@ func TestHistories(t *testing.T) {
 		{"a look without an answer", append([]judge.Entry{
 			{Kind: judge.Asked, Batch: 8, IDs: []string{"i"}}, {Kind: judge.Unanswered, Batch: 8}, {Kind: judge.Asked, Batch: 9, IDs: []string{"i"}}, {Kind: judge.Refused, Batch: 9},
 		}, whole()...), nil, judge.Keeps, "", ""},
-		{"a look that is accepted", append([]judge.Entry{{Kind: judge.Asked, Batch: 8, IDs: []string{"i"}}, accepted(8)}, whole()...),
+		{"an accepted look", append([]judge.Entry{{Kind: judge.Asked, Batch: 8, IDs: []string{"i"}}, accepted(8)}, whole()...),
 			nil, judge.Inconclusive, "", "an answer to a batch that was not sent"},
 		{"asked before it was accepted", []judge.Entry{
 			sent(1, "i"), looked(2, "i", protocol.Unknown, "")[0], accepted(1), looked(2, "i", protocol.Unknown, "")[1],

@@ -96,7 +96,7 @@ func (s *System) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	return r, nil
 }
 
-// settings are those of an engine that matter to whoever compares.
+// settings are those of an engine that matter for a comparison.
 type settings struct{ lease, poll, sweep time.Duration }
 
 // defaults are the engine's own.
@@ -117,7 +117,7 @@ var known = []struct {
 	least, most time.Duration
 }{
 	{"lease_ms", "how long a task, or a shard of the journal, is leased", func(s *settings) *time.Duration { return &s.lease }, 100 * time.Millisecond, time.Hour},
-	{"poll_ms", "how often a process looks for work of which it was not told", func(s *settings) *time.Duration { return &s.poll }, time.Millisecond, time.Hour},
+	{"poll_ms", "how often a process asks for work that nobody told it of", func(s *settings) *time.Duration { return &s.poll }, time.Millisecond, time.Hour},
 	{"sweep_ms", "how often rows of ended instances are removed", func(s *settings) *time.Duration { return &s.sweep }, time.Millisecond, 24 * time.Hour},
 }
 
