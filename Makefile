@@ -24,7 +24,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test flakes nightly bench claims chaos sim-coverage mutants fuzz soak-language peers module setup clean
+.PHONY: help demo check test flakes nightly bench claims chaos sim-coverage mutants fuzz soak-language peers adapters module setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -134,6 +134,12 @@ peers: ## Race ours against River and Temporal on one server (the first build ta
 	@scripts/setup.sh postgres
 	cd bench/peers && GO=$(GO) ../../scripts/go.sh build -mod=mod -buildvcs=auto $(PEERS_BUILD) -o ../../out/peers/peers .
 	out/peers/peers $(PEERS_FLAGS)
+
+# The folder of a pulley and of the adapters, which it looks for in its own folder.
+ADAPTERS_OUT ?= out/bin
+
+adapters: ## Build pulley, and an adapter for each system in adapters/, into one folder (the first build takes minutes); ADAPTERS_OUT
+	@GO=$(GO) scripts/adapters.sh '$(ADAPTERS_OUT)'
 
 # The path under which others import the module.
 MODULE ?=

@@ -129,6 +129,7 @@ func (c *comparer) planSystem(ctx context.Context, k *Case, lot *instanceBatch, 
 // there. A value with which the system does not work is none. All tries have the instances that take about half a counted run's
 // length with the defaults, or as many more as the best so far could do.
 func (c *comparer) tune(ctx context.Context, k *Case, lot *instanceBatch, of systems.System, s subject, load Load) (tuning, error) {
+	c.tuned[tuneKey{of.Name, k.String(), load.Mode}] = tuning{slots: min(load.Workers, slotsUntuned)}
 	t := tuner{comparer: c, kase: k, batch: lot, subject: s, load: load, key: tuneKey{of.Name, k.String(), load.Mode}}
 	t.load.RunTime /= 2
 	t.best = c.tuned[t.key]
@@ -205,27 +206,69 @@ func (t *tuner) try(ctx context.Context, tried tuning) error {
 // systems returns what is recorded of the compared systems.
 func (c *comparer) systems() (all []record.System) {
 	for _, s := range c.cfg.Systems {
-		settings, err := host.Settings(s.Hello, s.Settings)
-		if err != nil {
-			continue // checked before
-		}
-		out := record.System{
-			Name: s.Name, System: s.Hello.System, Version: s.Hello.SystemVersion, Command: s.Command, Settings: settings, Documentation: s.Hello.Documentation,
-		}
+		out := recordOf(s)
 		for i := range c.cfg.Cases {
 			k := &c.cfg.Cases[i]
 			for _, load := range c.cfg.loadsOf(k) {
 				if t, planned := c.tuned[tuneKey{s.Name, k.String(), load.Mode}]; planned {
-					out.Chosen = append(out.Chosen, record.Choice{
-						Scenario: k.Workload.Name, Size: k.Workload.Size, Mode: load.Mode,
-						Slots: t.slots, Settings: t.settings, Tried: t.tried, NodesPerS: t.perS,
-					})
+					out.Chosen = append(out.Chosen, t.choice(k, load.Mode))
 				}
 			}
 		}
 		all = append(all, out)
 	}
 	return all
+}
+
+func recordOf(s systems.System) record.System {
+	settings, _ := host.Settings(s.Hello, s.Settings) // checked when it was greeted
+	return record.System{
+		Name: s.Name, System: s.Hello.System, Version: s.Hello.SystemVersion, Command: s.Command, Settings: settings, Documentation: s.Hello.Documentation,
+	}
+}
+
+func (t tuning) choice(k *Case, mode string) record.Choice {
+	return record.Choice{
+		Scenario: k.Workload.Name, Size: k.Workload.Size, Mode: mode, Slots: t.slots, Settings: t.settings, Tried: t.tried, NodesPerS: t.perS,
+	}
+}
+
+// Tune searches for the slots and settings with which the system of a testbed, which needs one, is fastest at saturation, with runs
+// of so long, and returns a testbed that has them. What is said already stays.
+func Tune(ctx context.Context, spec TestbedSpec, runTime time.Duration, progress func(Progress)) (TestbedSpec, error) {
+	load := SaturatedLoad()
+	load.RunTime = runTime
+	load.InFlight = min(load.InFlight, spec.withDefaults().InFlight)
+	cfg := CompareConfig{
+		Cases: []Case{spec.Case}, Systems: []systems.System{*spec.System}, Tune: true, Runs: 1, DSN: spec.DSN, Way: spec.Way, Seed: spec.Seed,
+		Loads: []Load{load}, Engines: spec.withDefaults().Engines, Progress: progress,
+	}.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return spec, err
+	}
+	c := &comparer{cfg: cfg, tuned: map[tuneKey]tuning{}}
+	if err := c.prepare(ctx); err != nil {
+		return spec, err
+	}
+	defer c.close()
+	k := &cfg.Cases[0]
+	lot, err := newInstanceBatch(k)
+	if err != nil {
+		return spec, err
+	}
+	if _, err := graphsFor(k, *spec.System, spec.Seed); err != nil {
+		return spec, err
+	}
+	best, err := c.tune(ctx, k, lot, c.cfg.Systems[0], c.subjects[0], cfg.Loads[0])
+	if err != nil {
+		return spec, err
+	}
+	tuned := *spec.System
+	tuned.Settings = maps.Clone(tuned.Settings)
+	maps.Copy(tuned.Settings, best.settings)
+	spec.System, spec.chosen = &tuned, []record.Choice{best.choice(k, load.Mode)}
+	spec.Workers = cmp.Or(spec.Workers, best.slots)
+	return spec, nil
 }
 
 // reportOf is what processes report in a mode: tasks only where they cost nothing that counts.

@@ -33,6 +33,7 @@ type TestbedSpec struct {
 	// is that of drawn service times.
 	System *systems.System
 	Seed   uint64
+	chosen []record.Choice // by Tune
 
 	DSN string // may be empty if the backend needs no database
 	Way string // how the server was obtained
@@ -99,6 +100,16 @@ func (s TestbedSpec) Name() string {
 		return s.System.Name
 	}
 	return s.Backend.String()
+}
+
+// RecordSystem is what records have of the system; nil: there is none.
+func (s TestbedSpec) RecordSystem() *record.System {
+	if s.System == nil {
+		return nil
+	}
+	found := recordOf(*s.System)
+	found.Chosen = s.chosen
+	return &found
 }
 
 // NeedsPostgres reports whether a server is needed.
@@ -296,6 +307,7 @@ func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	out := load.Analyze(*found)
 	w := &t.spec.Case.Workload
 	out.Scenario, out.Size, out.Nodes, out.Backend = w.Name, w.Size, w.Nodes, t.spec.Name()
+	out.System = t.spec.RecordSystem()
 	if t.graphs != nil {
 		out.Nodes, _ = tasksOf(t.graphs, 1)
 	}

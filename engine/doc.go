@@ -126,6 +126,8 @@
 //	adapter/workload           | scenarios and traces as graphs of tasks, for other systems     | adapter/protocol, engine/plan/model, scenarios
 //	adapter/host               | starts adapters, speaks the adapter protocol, ends them        | adapter/protocol, engine/pgserver/pgwire, engine/worker/procgroup, engine/worker/protocol, internal/clip, internal/nearest
 //	adapter/check              | tells the author of an adapter what it does wrong              | adapter/host, internal/pause, internal/plural
+//	adapter/own                | our own designs as systems behind adapters                     | adapter, engine, engine/backend/designs, internal/pause
+//	adapter/named              | finds the adapters of systems that users name                  | adapter/host, engine/backend/designs
 //	adapter/trial              | disturbs systems behind adapters, and has them judged          | adapter/host, adapter/judge, chaos/fault, internal/aligned
 //	adapter/mutants            | bugs to plant in the reference adapter, and the tests of that adapter | –
 //	python                     | carries the Python package, and asks it about workflows in Python  | engine/expr, internal/cause
@@ -180,6 +182,7 @@
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	adapter/mutants            | adapter/protocol, engine/worker/protocol
+//	adapter/own                | adapter/check
 //	adapter/trial              | adapter/mutants, chaos/world
 //	examples/adapters/queue    | adapter/check
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference

@@ -65,6 +65,9 @@ func (a Axis) Scale(spec bench.TestbedSpec, n int) (bench.TestbedSpec, error) {
 		spec.Workers = n
 		return spec, nil
 	}
+	if spec.System != nil {
+		return spec, fmt.Errorf("the connections of %s, which is behind an adapter, cannot be scaled; scale workers, which are its slots", spec.Name())
+	}
 	text := spec.Backend.String()
 	if strings.Contains(text, ":connections=") {
 		return spec, fmt.Errorf("backend %s: its connections are said already, and cannot be scaled", text)

@@ -61,3 +61,28 @@ func TestAdapterCheckIsRefused(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestAdapterServe checks the exit statuses of an adapter of ours. Package adapter/own checks what it does.
+func TestAdapterServe(t *testing.T) {
+	t.Parallel()
+	const hello = `{"pulley":"hello","version":1}` + "\n"
+	for _, c := range []struct {
+		design, in string
+		code       int
+		out, err   string // the begin, and all
+	}{
+		{"push", hello + `{"pulley":"stop"}` + "\n", 0, `{"pulley":"hello","version":1,"name":"push","system":"pulley push","system_version":"`, ""},
+		{"pull:batch=7:scan=sql", hello, 0, `{"pulley":"hello","version":1,"name":"pull:scan=sql:batch=7",`, ""},
+		{"push", hello + "not JSON\n", console.ExitFailed, `{"pulley":"hello"`, "pulley: pulley wrote a line that cannot be read: \"not JSON\": invalid character 'o' in literal null (expecting 'u')\n"},
+		{"push", hello + `{"pulley":"setup","store":{"dsn":"postgres://127.0.0.1:1/x"},"settings":{"lease_ms":"1"}}` + "\n", console.ExitUsage, `{"pulley":"hello"`,
+			"pulley: the system cannot work here: lease_ms is \"1\"; choose milliseconds from 100 to 3600000\n"},
+		{"push", hello + `{"pulley":"setup","store":{}}` + "\n", console.ExitUsage, `{"pulley":"hello"`, "pulley: the system cannot work here: there is no database; the design stores its state in Postgres\n"},
+		{"pusch", hello, console.ExitUsage, "", "pulley: there is no backend \"pusch\", did you mean \"push\"? See pulley list backends\n"},
+		{"memory", hello, console.ExitUsage, "", "pulley: the design memory keeps nothing that several processes could share; choose another one\n"},
+	} {
+		got := call(t, strings.NewReader(c.in), "adapter", "serve", c.design)
+		if got.code != c.code || !strings.HasPrefix(got.out, c.out) || c.out == "" && got.out != "" || got.err != c.err {
+			t.Errorf("%s, %s: %+v, want %+v", c.design, c.in, got, c)
+		}
+	}
+}

@@ -36,7 +36,7 @@ type chaosCmd struct {
 	console.InputFlag
 	console.SetFlag
 	console.BackendFlag
-	Systems          []string      `sep:"none" placeholder:"SYSTEM" help:"Systems that pulley did not write, by the commands of their adapters, as in 'exec:./my-adapter --flag', instead of --backend; may be repeated. Each is judged by what it promises."`
+	Systems          []string      `sep:"none" placeholder:"NAME,…" help:"Systems behind adapters, instead of --backend: push, pull:scan=sql and other schedulers of ours, NAME for a program pulley-adapter-NAME beside this one or in PATH (make adapters builds some), or a command, as in 'exec:./my-adapter --flag'. May be repeated. Each is judged by what it promises."`
 	Setting          []string      `sep:"none" placeholder:"NAME=VALUE" help:"With --systems: a setting of the adapters; may be repeated."`
 	Faults           []string      `default:"all" placeholder:"KIND,…" help:"What goes wrong: all, none, or kinds and groups of kinds joined by commas; pulley list faults names them. Default: all."`
 	Exhaustive       bool          `help:"Also go to every message of every kind of transaction: cut connections there, and kill engines."`
@@ -75,6 +75,7 @@ func (chaosCmd) Help() string {
 		"  pulley chaos --backend journal --duration 1m\n" +
 		"  pulley chaos fanout=20 --faults wire,process.kill --seed 7\n" +
 		"  pulley chaos --exhaustive --max-duration 15m\n" +
+		"  pulley chaos chain=3 --systems push,river,gue\n" +
 		"  pulley chaos chain=3 --systems 'exec:python3 examples/adapters/queue.py'"
 }
 
@@ -113,7 +114,7 @@ func (o *chaosCmd) Run(c *console.Console) error {
 // runSystems disturbs systems behind adapters.
 func (o *chaosCmd) runSystems(c *console.Console) error {
 	if o.Soak || o.Rate != "" || o.Input != nil || o.Server != "any" || o.Hosts != "none" || o.Every != 0 || o.Instances != 0 {
-		return console.Refuse(errors.New("--systems: --soak, --rate, --every, --instances, --input, --server and --hosts are for our own schedulers; leave them out"))
+		return console.Refuse(errors.New("--systems: --soak, --rate, --every, --instances, --input, --server and --hosts are for --backend; leave them out"))
 	}
 	run := systems.Chaos{
 		Systems: o.Systems, Settings: o.Setting, Scenarios: o.Scenarios, Set: o.Set, Faults: o.Faults, Replay: o.Replay, Seed: o.Seed, Duration: o.Duration,

@@ -46,8 +46,9 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"code", "format, vet, lint and shell scripts, as make check reads them", 2, runReading},
+		{"modules", "the adapters and what else is a module of its own, built and vetted", 2, runModules},
 		{"tests", "every test as before a change, and how long each package took", 14, runTests},
-		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 16, runSeeds},
+		{"seeds", "simulated worlds of every design, seed after seed, each step checked", 14, runSeeds},
 		{"worlds", "simulated worlds replayed on a real Postgres, step by step", 9, runWorlds},
 		{"language", "generated programs on every backend, held against the reference interpreter, and printed as Python, against CPython", 7, runLanguage},
 		{"fuzz", "texts and programs that no grammar made, for the parser and the compiler", 5, runFuzz},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,6 +203,20 @@ func TestFigure(t *testing.T) {
 	}{{"TestA", "programs", 15}, {"TestA", "tried", 15}, {"TestAll", "programs", 100}, {"TestB", "programs", 0}} {
 		if got := figure(said, c.test, c.name); got != c.want {
 			t.Errorf("%s of %s: %d, want %d", c.name, c.test, got, c.want)
+		}
+	}
+}
+
+// TestModulesAreFound checks that a night builds what go's own patterns leave out.
+func TestModulesAreFound(t *testing.T) {
+	t.Chdir("../..")
+	found, err := (&workdir{}).nestedModules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"adapters/gue", "adapters/river", "bench/peers"} {
+		if !slices.Contains(found, want) {
+			t.Errorf("%s is not among %v", want, found)
 		}
 	}
 }

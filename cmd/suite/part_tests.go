@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +28,47 @@ func runReading(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 		o.add("steps passed", 1)
 	}
 	return nil
+}
+
+// runModules builds and vets the modules within this one: what a change breaks there is seen by nothing else. They need other
+// people's systems, some of which take minutes to compile.
+func runModules(ctx context.Context, n *night, _ time.Time, o *outcome) error {
+	folders, err := n.nestedModules(ctx)
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		begun := time.Now()
+		for _, args := range [][]string{{"go", "build", "-o", os.DevNull, "./..."}, {"go", "vet", "./..."}} {
+			var out bytes.Buffer
+			c := command{args: args, dir: folder, out: &out}
+			err := n.run(ctx, c)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
+				o.fails(problem{What: c.String(), Again: c.String(), Output: out.String() + err.Error()})
+				break
+			}
+		}
+		o.add("modules", 1)
+		o.Notes = append(o.Notes, time.Since(begun).Round(time.Second).String()+" "+folder)
+	}
+	return nil
+}
+
+// nestedModules lists the folders of the modules within this one.
+func (p *workdir) nestedModules(ctx context.Context) ([]string, error) {
+	files, err := p.files(ctx, "*/go.mod")
+	if err != nil {
+		return nil, err
+	}
+	folders := make([]string, len(files))
+	for i, file := range files {
+		folders[i] = path.Dir(file)
+	}
+	slices.Sort(folders)
+	return folders, nil
 }
 
 // runTests runs every test as before a change, and compares each package's time with its budget.

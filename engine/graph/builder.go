@@ -24,7 +24,7 @@ type Builder struct {
 type Body struct {
 	b      *Builder
 	outer  *Body        // nil for the workflow
-	node   *NodeBuilder // the result of Map or For; nil for the workflow
+	node   *NodeBuilder // the result of Map, For or Fold; nil for the workflow
 	name   string
 	frame  int
 	region RegionID
@@ -40,18 +40,19 @@ type binding struct {
 	by *NodeBuilder
 }
 
-// NodeBuilder is a node that a Builder makes. The result of Map and For is one, too: what it comes after precedes its first
-// element, and what comes after it follows its last.
+// NodeBuilder is a node that a Builder makes. The result of Map, For and Fold is one, too: what it comes after precedes its
+// first element, and what comes after it follows its last.
 type NodeBuilder struct {
-	body  *Body
-	n     *Node
-	last  *Node
-	expr  *ir.Expr // an output's value, or the elements of a Map or For
-	hard  []*NodeBuilder
-	soft  []*NodeBuilder
-	from  []*NodeBuilder
-	cases []branchCase
-	elses int
+	body    *Body
+	n       *Node
+	last    *Node
+	expr    *ir.Expr // an output's value, or the elements of a Map, For or Fold
+	initial *ir.Expr // of a Fold
+	hard    []*NodeBuilder
+	soft    []*NodeBuilder
+	from    []*NodeBuilder
+	cases   []branchCase
+	elses   int
 }
 
 type branchCase struct {
@@ -329,7 +330,7 @@ func (n *NodeBuilder) parallelTo(other *NodeBuilder) bool {
 	case other == nil || other.body.b != b:
 		b.mistake("graph %s: an edge leads to a node of another graph", b.g.Name)
 	case other.body != n.body:
-		n.mistake("stands in another body than %s; order them by the node that Map or For gives", other.n.Name)
+		n.mistake("stands in another body than %s; order them by the node that Map, For or Fold gives", other.n.Name)
 	default:
 		return true
 	}
@@ -355,7 +356,7 @@ func (n *NodeBuilder) expressions() {
 	}
 }
 
-// reads leaves out the expressions in the body of a Map or For.
+// reads leaves out the expressions in the body of a Map, For or Fold.
 func (n *NodeBuilder) reads() []*ir.Expr {
 	var out []*ir.Expr
 	for _, a := range n.n.Args {
@@ -368,6 +369,9 @@ func (n *NodeBuilder) reads() []*ir.Expr {
 	}
 	if n.expr != nil {
 		out = append(out, n.expr)
+	}
+	if n.initial != nil {
+		out = append(out, n.initial)
 	}
 	return out
 }

@@ -7,16 +7,17 @@ import (
 )
 
 // Each is what runs for each element of a list. Its nodes may read what comes before the whole, the element, and each other.
-// Map or For makes it a node.
+// Map, For or Fold makes it a node.
 type Each struct {
 	Body
-	over *ir.Expr
-	item VarID
-	head *Node
+	over  *ir.Expr
+	item  VarID
+	head  *Node // of For and Fold
+	folds bool
 }
 
 // Each starts what runs for each element of the list over. Expressions in the body read an element as item. Expressions after
-// it read as name the list of the Output values, in the order of the elements.
+// it read as name the list of the Output values, in the order of the elements; after a Fold, the last value.
 func (o *Body) Each(name, item, over string) *Each {
 	g := o.b.g
 	e := &Each{over: X(over), Body: Body{
@@ -42,11 +43,24 @@ func (e *Each) Map(limit int) *NodeBuilder {
 
 // For runs the body for one element after the other. In the body, its own name is the list of the values of earlier rounds.
 func (e *Each) For() *NodeBuilder {
+	nb := e.takesTurns(X("[]"))
+	e.b.g.Vars[nb.n.Sets[0].Targets[0]].Length = e.outer.variable("%len(" + nb.n.Name + ")")
+	return nb
+}
+
+// Fold runs the body for one element after the other, and keeps the last value only. In the body, its own name is the value of the
+// round before, and initial in the first round.
+func (e *Each) Fold(initial string) *NodeBuilder {
+	nb := e.takesTurns(X(initial))
+	nb.initial, e.folds = nb.n.Sets[0].Value, true
+	return nb
+}
+
+// takesTurns makes a node of a loop over the elements, whose own name has the value initial before the first round.
+func (e *Each) takesTurns(initial *ir.Expr) *NodeBuilder {
 	o, g := e.outer, e.b.g
 	nb := e.becomes(&Node{Kind: Assign})
-	list := nb.n.Targets
-	nb.n.Targets, nb.n.Sets = nil, []Set{{Targets: list, Value: X("[]"), From: None}}
-	g.Vars[list[0]].Length = o.variable("%len(" + nb.n.Name + ")")
+	nb.n.Targets, nb.n.Sets = nil, []Set{{Targets: nb.n.Targets, Value: initial, From: None}}
 	init := o.place(e.name+"_init", &Node{Kind: LoopInit, Required: 1, Expr: e.over})
 	head := o.place(e.name+"_head", &Node{Kind: LoopHead, Required: 1, Targets: []VarID{e.item}})
 	init.Var = o.variable("%for(" + nb.n.Name + ")")
@@ -68,7 +82,7 @@ func (e *Each) For() *NodeBuilder {
 func (e *Each) becomes(n *Node) *NodeBuilder {
 	nb := e.outer.add(e.name, n)
 	if e.node != nil {
-		nb.mistake("is a Map or For already; begin another Each")
+		nb.mistake("is a Map, For or Fold already; begin another Each")
 	}
 	n.Targets = []VarID{e.outer.value(e.name, nb)}
 	nb.expr = e.over
@@ -79,7 +93,7 @@ func (e *Each) becomes(n *Node) *NodeBuilder {
 func (e *Each) finish() {
 	switch {
 	case e.node == nil:
-		e.b.mistake("each %s%s: is neither a Map nor a For; add one", e.outer.prefix(), e.name)
+		e.b.mistake("each %s%s: is no Map, For or Fold; add one", e.outer.prefix(), e.name)
 		return
 	case e.output == nil:
 		e.node.mistake("no output; add Output(...) with what an element gives")
@@ -149,13 +163,16 @@ func (e *Each) branches(first *Node) {
 	g.Edges = append(g.Edges, &Edge{From: last.ID, To: e.node.last.ID, Kind: Forward, Var: value})
 }
 
-// rounds makes every element a round of the loop, which appends its value to the list.
+// rounds makes every element a round of the loop, which appends its value to the list, or replaces the value by it.
 func (e *Each) rounds(first *Node) {
-	g, last, list := e.b.g, e.output.n, e.outer.values[e.name].v
-	last.Sets = []Set{{Targets: []VarID{e.values["output"].v}, Value: e.output.expr, From: None}}
-	adds := e.inside("_append", &Node{Kind: Assign, Sets: []Set{
-		{Targets: []VarID{list}, Value: X(e.name + " + [output]"), Append: X("[output]"), From: None},
-	}})
+	g, last, output := e.b.g, e.output.n, e.values["output"].v
+	last.Sets = []Set{{Targets: []VarID{output}, Value: e.output.expr, From: None}}
+	own := []VarID{e.outer.values[e.name].v}
+	name, set := "_append", Set{Targets: own, Value: X(e.name + " + [output]"), Append: X("[output]"), From: None}
+	if e.folds {
+		name, set = "_fold", Set{Targets: own, From: output}
+	}
+	adds := e.inside(name, &Node{Kind: Assign, Sets: []Set{set}})
 	next := e.inside("_next", &Node{Kind: LoopNext, Exclusive: true})
 	if first != nil {
 		g.Edges = append(g.Edges, &Edge{From: e.head.ID, To: first.ID, Kind: Continue, Var: None})

@@ -45,7 +45,7 @@ func (c refusedGraph) run(t *testing.T) {
 func TestEachMistakes(t *testing.T) {
 	for _, c := range []refusedGraph{
 		{"neither", func(b *graph.Builder) { b.Each("xs", "x", "n").Output("x"); b.Output("1") },
-			[]string{"each xs: is neither a Map nor a For; add one"}},
+			[]string{"each xs: is no Map, For or Fold; add one"}},
 		{"nothing given", func(b *graph.Builder) { b.Output("xs").After(b.Each("xs", "x", "n").Map(0)) },
 			[]string{"node xs: no output; add Output(...) with what an element gives"}},
 		{"two outputs", func(b *graph.Builder) {
@@ -58,7 +58,7 @@ func TestEachMistakes(t *testing.T) {
 			each := b.Each("xs", "x", "n")
 			each.Output("x")
 			b.Output("xs").After(each.Map(0), each.For())
-		}, []string{"node xs: is a Map or For already; begin another Each", "node xs: the name is taken; choose another"}},
+		}, []string{"node xs: is a Map, For or Fold already; begin another Each", "node xs: the name is taken; choose another"}},
 		{"below zero", func(b *graph.Builder) {
 			each := b.Each("xs", "x", "n")
 			each.Output("x")
@@ -89,12 +89,22 @@ func TestEachMistakes(t *testing.T) {
 			each.Output("x")
 			b.Output("xs").After(each.For())
 		}, []string{`node xs: "nobody" reads nobody, which is neither an input nor a node`}},
+		{"bad beginning", func(b *graph.Builder) {
+			each := b.Each("sum", "x", "n")
+			each.Output("sum + x")
+			b.Output("sum").After(each.Fold("nobody"))
+		}, []string{`node sum: "nobody" reads nobody, which is neither an input nor a node`}},
+		{"begins with itself", func(b *graph.Builder) {
+			each := b.Each("sum", "x", "n")
+			each.Output("sum + x")
+			b.Output("sum").After(each.Fold("sum"))
+		}, []string{`node sum: "sum" reads sum, which does not come before it; use After`}},
 		{"out of the body", func(b *graph.Builder) {
 			each := b.Each("xs", "x", "n")
 			y := echo(each, "y", "x")
 			each.Output("y").After(y)
 			b.Output("xs").After(each.Map(0), y)
-		}, []string{"node output: stands in another body than xs.y; order them by the node that Map or For gives"}},
+		}, []string{"node output: stands in another body than xs.y; order them by the node that Map, For or Fold gives"}},
 		{"into the body", func(b *graph.Builder) {
 			y := echo(b, "y", "n")
 			each := b.Each("xs", "x", "n")
@@ -102,8 +112,8 @@ func TestEachMistakes(t *testing.T) {
 			each.Output("x").AfterAny(y)
 			b.Output("xs").After(each.Map(0))
 		}, []string{
-			"node xs.br: stands in another body than y; order them by the node that Map or For gives",
-			"node xs.output: stands in another body than y; order them by the node that Map or For gives",
+			"node xs.br: stands in another body than y; order them by the node that Map, For or Fold gives",
+			"node xs.output: stands in another body than y; order them by the node that Map, For or Fold gives",
 		}},
 		{"leads nowhere", func(b *graph.Builder) {
 			each := b.Each("xs", "x", "n")

@@ -8,7 +8,7 @@ import (
 
 type reading struct {
 	at   *NodeBuilder
-	in   *NodeBuilder // at, or the Map or For around it in the body of what is read
+	in   *NodeBuilder // at, or the Map, For or Fold around it in the body of what is read
 	text string
 	name string
 }
@@ -45,7 +45,7 @@ func (b *Builder) readings() {
 	}
 }
 
-// readings lists what the node's expressions read of other nodes. A For reads itself in its body.
+// readings lists what the node's expressions read of other nodes. A For or Fold reads itself in its body.
 func (n *NodeBuilder) readings() []reading {
 	var out []reading
 	for _, e := range n.reads() {

@@ -8,7 +8,7 @@
 //
 // [New] starts a graph without a text. After is a hard edge. AfterAny is a group of soft edges, one of which is enough. A
 // branch continues to one of its cases. [Body.Each] starts what runs for every element of a list, with its own nodes;
-// Map(limit) or For makes it a node, concurrent or sequential. Build refuses what could wait for ever, or read a value too
+// Map(limit), For or Fold makes it a node, concurrent or sequential. Build refuses what could wait for ever, or read a value too
 // early: a hard edge from a case that may not be taken, a cycle, a node that leads nowhere, an expression that reads a node
 // which does not come before it.
 //

@@ -84,6 +84,13 @@ var graphs = []struct {
 		each.Output("left + right + (sums[-1] if sums else 0)").After(left, right)
 		b.Output("[sums, n]").After(each.For())
 	}},
+	{"fold", `{"n": [3, 1, 2]}`, func(b *graph.Builder) {
+		start := b.Action("start", "echo", arg("value", "len(n)"))
+		each := b.Each("sum", "x", "n")
+		left, right := each.Action("left", "echo", arg("value", "x")), each.Action("right", "add", arg("a", "sum"), arg("b", "x"))
+		each.Output("left + right").After(left, right)
+		b.Output("[sum, n]").After(each.Fold("start").After(start))
+	}},
 	{"stragglers", `{"n": [3, 1, 2]}`, func(b *graph.Builder) {
 		each := b.Each("rounds", "x", "n")
 		fast, slow := each.Action("fast", "echo", arg("value", "x")), each.Action("slow", "double", arg("value", "x"))

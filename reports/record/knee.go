@@ -40,6 +40,8 @@ type Knee struct {
 	Seed     uint64 `json:"seed"`
 	Workers  int    `json:"workers"` // per engine
 	Engines  int    `json:"engines"`
+	// the backend, if it is a system behind an adapter; omitted otherwise
+	System *System `json:"system,omitempty"`
 	// open instances
 	InFlightMost int `json:"in_flight_most"`
 

@@ -19,7 +19,9 @@ type Load struct {
 	Tool    Tool     `json:"tool"`
 	Host    Host     `json:"host"`
 	// null if the backend needs no server
-	Postgres  *Postgres `json:"postgres"`
+	Postgres *Postgres `json:"postgres"`
+	// the backend, if it is a system behind an adapter; omitted otherwise
+	System    *System   `json:"system,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 
 	Scenario string `json:"scenario"`

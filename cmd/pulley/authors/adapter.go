@@ -12,6 +12,7 @@ import (
 // AdapterCmd is pulley adapter.
 type AdapterCmd struct {
 	Check AdapterCheckCmd `cmd:"" help:"Say what an adapter does wrong by the adapter protocol."`
+	Serve AdapterServeCmd `cmd:"" help:"Be an adapter for a scheduler of ours, which comes through the same door as other systems."`
 }
 
 // AdapterCheckCmd is pulley adapter check.

@@ -27,6 +27,7 @@ type BenchCmd struct {
 	Rate     string `placeholder:"RATE" help:"Instances a second in the mean, as in 200 or 12000/m: the scenario's own arrivals at that rate, else Poisson arrivals."`
 	Arrivals string `placeholder:"ARRIVALS" help:"How instances arrive, as in poisson:200/s, constant:200/s, ramp:10/s..500/s,30s or closed:16; see below. Default: what the scenario says."`
 	console.BackendFlag
+	systemsFlags
 	Duration        time.Duration `placeholder:"TIME" help:"How long is measured. Default: what the scenario says, else 30s."`
 	WarmUp          string        `placeholder:"TIME" help:"auto: until latencies have settled, for a third of --duration or 10s at most; auto:20s: for 20s at most; 5s: for exactly as long. Default: what the scenario says, else auto."`
 	Drain           time.Duration `placeholder:"TIME" help:"How long instances that are open at the end may take. Default: what the scenario says, else 10s."`
@@ -117,8 +118,19 @@ func (o *BenchCmd) config(c *console.Console) (spec bench.TestbedSpec, run bench
 	if err != nil {
 		return spec, run, err
 	}
+	spec = o.testbed(k, backend)
+	behind, err := o.greet()
+	if err != nil {
+		return spec, run, err
+	}
+	if len(behind) > 1 {
+		return spec, run, fmt.Errorf("--systems: a run puts load on one system; name one, not %d", len(behind))
+	}
+	if len(behind) == 1 {
+		spec = o.testbedOf(k, &behind[0])
+	}
 	run, err = o.load(&k, limits)
-	return o.testbed(k, backend), run, err
+	return spec, run, err
 }
 
 const benchDuration = 30 * time.Second
@@ -234,7 +246,7 @@ func (o *BenchCmd) mayReplace() error {
 }
 
 func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
-	if spec.Backend.NeedsPostgres() {
+	if spec.NeedsPostgres() {
 		server, closing, err := o.Serve(ctx, c)
 		if err != nil {
 			return nil, err
@@ -242,11 +254,14 @@ func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.Tes
 		defer closing()
 		spec.DSN, spec.Way = server.DSN(), server.Describe()
 	}
+	if spec, err = o.tune(ctx, c, spec); err != nil {
+		return nil, err
+	}
 	bed, err := bench.OpenTestbed(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	c.Say("%s on %s, %s: up to %s of warm-up, %s measured, about %s in all", spec.Case, spec.Backend, run.Arrivals, run.WarmUp, run.Measure, run.WarmUp+run.Measure)
+	c.Say("%s on %s, %s: up to %s of warm-up, %s measured, about %s in all", spec.Case, spec.Name(), run.Arrivals, run.WarmUp, run.Measure, run.WarmUp+run.Measure)
 	progress, watched := c.Progress()
 	run.Progress = loadProgress(progress, watched)
 	found, err = bed.Observe(ctx, run)

@@ -26,7 +26,7 @@ type CompareCmd struct {
 	Scenarios []string `arg:"" optional:"" placeholder:"SCENARIO" help:"What to run: scenarios (pulley list scenarios names them), with =SIZE or =SIZE,SIZE for sizes, a scenario's FILE.yaml, or a program, FILE.ir. Default: ${usual}."`
 	console.ServerFlags
 	console.BackendsFlag `set:"backends=push,pull"`
-	SystemsFlags
+	systemsFlags
 	console.InputFlag
 	console.SetFlag
 	Load            string        `enum:"both,alone,saturated" default:"both" help:"alone: one instance at a time, for latencies; saturated: as many as it takes to be no faster with more, for throughput; both: one after the other. Default: both."`
@@ -147,7 +147,10 @@ func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 	if o.NoCeiling {
 		o.CeilingDuration = 0
 	}
-	if err := o.SystemsFlags.check(o.givenWithSystems()); err != nil {
+	behind, err := o.greet(givenFlags(map[string]bool{
+		"--profile": o.Profile, "--history": o.History != "", "--undisturbed": o.Undisturbed, "--plant-slowdown": o.PlantSlowdown != 0, "--plant-rows": o.PlantRows != 0,
+	})...)
+	if err != nil {
 		return bench.CompareConfig{}, err
 	}
 	var specs []designs.Spec
@@ -169,16 +172,12 @@ func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 		return bench.CompareConfig{}, err
 	}
 	return bench.CompareConfig{
-		Cases: cases, Backends: specs, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.Timeout, Seed: o.Seed, Ceilings: o.CeilingDuration, CeilingConnections: o.CeilingConnections, Profile: o.Profile, Command: os.Args,
+		Cases: cases, Backends: specs, Systems: behind, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.Timeout, Seed: o.Seed, Ceilings: o.CeilingDuration, CeilingConnections: o.CeilingConnections, Profile: o.Profile, Command: os.Args,
 		Tune: !o.NoTune && !o.Quick, Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
 	}, nil
 }
 
 func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.CompareConfig) (*bench.Comparison, error) {
-	var err error
-	if cfg.Systems, err = o.SystemsFlags.greet(ctx); err != nil {
-		return nil, console.Refuse(err)
-	}
 	if len(cfg.Systems) > 0 || slices.ContainsFunc(cfg.Backends, designs.Spec.NeedsPostgres) {
 		server, closing, err := o.Serve(ctx, c)
 		if err != nil {
@@ -191,19 +190,6 @@ func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.
 	progress, watched := c.Progress()
 	cfg.Progress = bench.ProgressPrinter(progress, watched, time.Now)
 	return bench.Compare(ctx, cfg)
-}
-
-// givenWithSystems names the flags that systems behind adapters do not have.
-func (o *CompareCmd) givenWithSystems() (flags []string) {
-	for flag, given := range map[string]bool{
-		"--profile": o.Profile, "--history": o.History != "", "--undisturbed": o.Undisturbed, "--plant-slowdown": o.PlantSlowdown != 0, "--plant-rows": o.PlantRows != 0,
-	} {
-		if given {
-			flags = append(flags, flag)
-		}
-	}
-	slices.Sort(flags)
-	return flags
 }
 
 func (o *CompareCmd) write(found *bench.Comparison) error {

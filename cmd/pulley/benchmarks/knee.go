@@ -27,13 +27,14 @@ import (
 // KneeCmd is pulley knee.
 type KneeCmd struct {
 	console.BackendsFlag `set:"backends=push"`
-	Objective            []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
-	MaxDuration          time.Duration `default:"4m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 4m."`
-	Tolerance            string        `default:"5%" placeholder:"SHARE" help:"How far apart the highest rate that holds and the lowest that breaks may be. Default: 5%."`
-	Arrivals             string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
-	Scale                string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
-	Runs                 int           `default:"3" placeholder:"N" help:"Of each value of --scale, from 1 to 100. Default: 3."`
-	console.OutFlag      `set:"folder=out/knee" set:"files=the record and the charts"`
+	systemsFlags
+	Objective       []string      `sep:"none" placeholder:"OBJECTIVE" help:"What must hold, as in \"p99 < 50ms\" or \"max < 1s\"; may be repeated. Default: what the scenario says, else p99 below three times what it is in a closed loop at half of saturation."`
+	MaxDuration     time.Duration `default:"4m" placeholder:"TIME" help:"How long the search may take for each scheduler. Default: 4m."`
+	Tolerance       string        `default:"5%" placeholder:"SHARE" help:"How far apart the highest rate that holds and the lowest that breaks may be. Default: 5%."`
+	Arrivals        string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
+	Scale           string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
+	Runs            int           `default:"3" placeholder:"N" help:"Of each value of --scale, from 1 to 100. Default: 3."`
+	console.OutFlag `set:"folder=out/knee" set:"files=the record and the charts"`
 	console.FormatFlag
 	testbedFlags
 }
@@ -164,8 +165,20 @@ func (o *KneeCmd) config(c *console.Console) (*kneeJob, error) {
 			return nil, fmt.Errorf("--%w", err)
 		}
 	}
-	for _, b := range backends {
-		spec := o.testbed(job.kase, b)
+	behind, err := o.greet()
+	if err != nil {
+		return nil, err
+	}
+	var specs []bench.TestbedSpec
+	for i := range behind {
+		specs = append(specs, o.testbedOf(job.kase, &behind[i]))
+	}
+	for i := range backends {
+		if len(behind) == 0 {
+			specs = append(specs, o.testbed(job.kase, backends[i]))
+		}
+	}
+	for _, spec := range specs {
 		if job.axis != "" {
 			if _, err := job.axis.Scale(spec, job.values[0]); err != nil {
 				return nil, err
@@ -202,7 +215,7 @@ func (o *KneeCmd) mayReplace(job *kneeJob) error {
 	}
 	names := []string{record.KneeFile}
 	for _, s := range job.specs {
-		name := reports.KneeChartName("knee", job.kase.Workload.Name, job.kase.Workload.Size, s.Backend.String())
+		name := reports.KneeChartName("knee", job.kase.Workload.Name, job.kase.Workload.Size, s.Name())
 		names = append(names, name+".svg", name+".png")
 	}
 	return console.MayReplace(o.Out, names...)
@@ -218,7 +231,7 @@ func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob)
 		report.Interrupted = ctx.Err() != nil
 	}()
 	var dsn, way string
-	if slices.ContainsFunc(job.specs, func(s bench.TestbedSpec) bool { return s.Backend.NeedsPostgres() }) {
+	if slices.ContainsFunc(job.specs, bench.TestbedSpec.NeedsPostgres) {
 		server, closing, err := o.Serve(ctx, c)
 		if err != nil {
 			return report, err
@@ -230,8 +243,11 @@ func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob)
 		c.Say("%s: %s each, %s at most", plural.Of(len(job.specs), "search", "searches"), o.MaxDuration, time.Duration(len(job.specs))*o.MaxDuration)
 	}
 	for _, spec := range job.specs {
-		if spec.Backend.NeedsPostgres() {
+		if spec.NeedsPostgres() {
 			spec.DSN, spec.Way = dsn, way
+		}
+		if spec, err = o.tune(ctx, c, spec); err != nil {
+			return report, err
 		}
 		one := o.search
 		if job.axis != "" {
@@ -245,7 +261,7 @@ func (o *KneeCmd) measure(ctx context.Context, c *console.Console, job *kneeJob)
 }
 
 func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) (err error) {
-	c.Say("%s on %s: %s at most", job.kase, spec.Backend, o.MaxDuration)
+	c.Say("%s on %s: %s at most", job.kase, spec.Name(), o.MaxDuration)
 	bed, err := bench.OpenTestbed(ctx, spec)
 	if err != nil {
 		return err
@@ -260,7 +276,8 @@ func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, 
 		Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.Say("%5.0fs  %s", time.Since(began).Seconds(), line) },
 	})
 	w := &job.kase.Workload
-	k.Scenario, k.Size, k.Nodes, k.Backend, k.Workers, k.Engines = w.Name, w.Size, w.Nodes, spec.Backend.String(), bed.Workers(), bed.Engines()
+	k.Scenario, k.Size, k.Nodes, k.Backend, k.Workers, k.Engines = w.Name, w.Size, w.Nodes, spec.Name(), bed.Workers(), bed.Engines()
+	k.System = spec.RecordSystem()
 	if len(k.Closed) > 0 {
 		report.Knees = append(report.Knees, *k)
 	}
@@ -268,7 +285,7 @@ func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, 
 }
 
 func (o *KneeCmd) scale(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) error {
-	c.Say("%s on %s: %d runs for each of %d numbers of %s", job.kase, spec.Backend, o.Runs, len(job.values), job.axis)
+	c.Say("%s on %s: %d runs for each of %d numbers of %s", job.kase, spec.Name(), o.Runs, len(job.values), job.axis)
 	s, err := capacity.MeasureScaling(ctx, capacity.ScaleSpec{
 		Axis: job.axis, Values: job.values, Runs: o.Runs, Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.Say("  %s", line) },
 		Open: func(ctx context.Context, n int) (capacity.RunLoad, int, func(context.Context) error, error) {
@@ -285,7 +302,7 @@ func (o *KneeCmd) scale(ctx context.Context, c *console.Console, job *kneeJob, s
 		},
 	})
 	w := &job.kase.Workload
-	s.Scenario, s.Size, s.Nodes, s.Backend = w.Name, w.Size, w.Nodes, spec.Backend.String()
+	s.Scenario, s.Size, s.Nodes, s.Backend = w.Name, w.Size, w.Nodes, spec.Name()
 	if len(s.Runs) > 0 {
 		report.Scalings = append(report.Scalings, *s)
 	}

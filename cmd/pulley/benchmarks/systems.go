@@ -3,61 +3,78 @@ package benchmarks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pulley/adapter/host"
+	"pulley/adapter/named"
 	"pulley/bench/systems"
+	"pulley/cmd/pulley/console"
 )
 
-// SystemsFlags are the flags of commands that measure systems behind adapters.
-type SystemsFlags struct {
-	Systems []string `sep:"none" placeholder:"SYSTEM,…" help:"Systems behind adapters instead of --backends, all through the same door: pulley's own by their names, others by those of their adapters, such as river, or a command, as in 'exec:./my-adapter --flag'; may be repeated."`
+// systemsFlags are the flags of commands that measure systems behind adapters.
+type systemsFlags struct {
+	Systems []string `sep:"none" placeholder:"SYSTEM,…" help:"Systems behind adapters, all through the same door: pulley's own by their names, others by those of their adapters, such as river, or by a command, as in 'exec:./my-adapter --flag'; may be repeated."`
 	Setting []string `sep:"none" placeholder:"NAME=VALUE" help:"With --systems: a setting of those adapters that have it; may be repeated."`
-	NoTune  bool     `help:"With --systems: run with the adapters' defaults, and do not search for the fastest slots and settings. --quick does not search either."`
+	NoTune  bool     `help:"With --systems: keep the adapters' defaults, and do not search for the slots and settings with which each is fastest."`
 }
 
-// check refuses flags that have no meaning together.
-func (o *SystemsFlags) check(others []string) error {
+// greet asks each system what it is. A setting must be one of at least one system. others are the given flags that systems behind
+// adapters do not have.
+func (o *systemsFlags) greet(others ...string) (all []systems.System, err error) {
 	switch {
 	case len(o.Systems) == 0 && (len(o.Setting) > 0 || o.NoTune):
-		return fmt.Errorf("--setting and --no-tune are for --systems; name some")
+		return nil, fmt.Errorf("--setting and --no-tune are for --systems; name some")
 	case len(o.Systems) > 0 && len(others) > 0:
-		return fmt.Errorf("systems behind adapters have no %s; leave it out", strings.Join(others, ", "))
+		return nil, fmt.Errorf("systems behind adapters have no %s; leave it out", strings.Join(others, ", "))
 	}
-	return nil
-}
-
-// greet asks each system what it is. A setting must be one of at least one system.
-func (o *SystemsFlags) greet(ctx context.Context) (all []systems.System, err error) {
 	given, err := host.ParseSettings(o.Setting)
 	if err != nil {
 		return nil, fmt.Errorf("--setting: %w", err)
 	}
-	used := map[string]bool{}
-	names := map[string]bool{}
-	for _, word := range o.Systems {
-		command, err := host.Command(word)
+	found, err := named.ParseAll(o.Systems)
+	if err != nil {
+		return nil, fmt.Errorf("--systems: %w", err)
+	}
+	ctx, stop := console.Interruptible()
+	defer stop()
+	for _, f := range found {
+		s, err := greetOne(ctx, f, all)
 		if err != nil {
-			return nil, fmt.Errorf("--systems: %w", err)
-		}
-		s, err := systems.Greet(ctx, "", command)
-		if err != nil {
-			return nil, fmt.Errorf("--systems %s: %w", word, err)
+			return nil, fmt.Errorf("--systems %s: %w", f.Name, err)
 		}
 		s.Settings = s.Has(given)
-		for name := range s.Settings {
-			used[name] = true
-		}
-		for n := 2; names[s.Name]; n++ {
-			s.Name = fmt.Sprintf("%s-%d", s.Hello.Name, n)
-		}
-		names[s.Name] = true
 		all = append(all, s)
 	}
 	for name := range given {
-		if !used[name] {
+		if !slices.ContainsFunc(all, func(s systems.System) bool { _, has := s.Settings[name]; return has }) {
 			return nil, fmt.Errorf("--setting %s: none of the systems has such a setting", name)
 		}
 	}
 	return all, nil
+}
+
+// greetOne gives a command the name of its adapter, with a number if others have it.
+func greetOne(ctx context.Context, f named.System, others []systems.System) (systems.System, error) {
+	name := f.Name
+	if strings.HasPrefix(name, host.CommandPrefix) {
+		name = ""
+	}
+	s, err := systems.Greet(ctx, name, f.Command)
+	name = s.Name
+	for n := 2; slices.ContainsFunc(others, func(o systems.System) bool { return o.Name == s.Name }); n++ {
+		s.Name = fmt.Sprintf("%s-%d", name, n)
+	}
+	return s, err
+}
+
+// givenFlags returns, in order, the names of the flags that were given.
+func givenFlags(flags map[string]bool) (given []string) {
+	for flag, is := range flags {
+		if is {
+			given = append(given, flag)
+		}
+	}
+	slices.Sort(given)
+	return given
 }

@@ -1,11 +1,14 @@
 package benchmarks
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"pulley/bench"
 	"pulley/bench/load"
+	"pulley/bench/systems"
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
 	"pulley/scenarios"
@@ -49,6 +52,29 @@ func (o *testbedFlags) find(c *console.Console) (k bench.Case, limits load.Limit
 
 func (o *testbedFlags) testbed(k bench.Case, backend designs.Spec) bench.TestbedSpec {
 	return bench.TestbedSpec{Case: k, Backend: backend, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
+}
+
+func (o *testbedFlags) testbedOf(k bench.Case, system *systems.System) bench.TestbedSpec {
+	return bench.TestbedSpec{Case: k, System: system, Seed: o.Seed, Workers: o.Workers, Engines: o.Engines, InFlight: o.InFlight}
+}
+
+// tuneRun is the length of a run of a search, about.
+const tuneRun = 2 * time.Second
+
+// tune finds what makes a system behind an adapter fastest, unless the user wants none of that.
+func (o *systemsFlags) tune(ctx context.Context, c *console.Console, spec bench.TestbedSpec) (bench.TestbedSpec, error) {
+	if spec.System == nil || o.NoTune {
+		return spec, nil
+	}
+	c.Say("%s on %s: a search for the slots and settings with which it is fastest", spec.Case, spec.Name())
+	tuned, err := bench.Tune(ctx, spec, tuneRun, nil)
+	if err != nil {
+		return spec, err
+	}
+	for _, choice := range tuned.RecordSystem().Chosen {
+		c.Say("%s: %d slots, %v: %.0f nodes/s, the fastest of %d", spec.Name(), choice.Slots, choice.Settings, choice.NodesPerS, choice.Tried)
+	}
+	return tuned, nil
 }
 
 func checkTimeScale(v float64) error {

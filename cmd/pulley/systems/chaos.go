@@ -14,6 +14,7 @@ import (
 
 	"pulley/adapter/host"
 	"pulley/adapter/judge"
+	"pulley/adapter/named"
 	"pulley/adapter/protocol"
 	"pulley/adapter/trial"
 	"pulley/adapter/workload"
@@ -28,7 +29,7 @@ import (
 
 // Chaos is a run of pulley chaos with systems behind adapters.
 type Chaos struct {
-	Systems   []string // commands of adapters
+	Systems   []string // names, joined by commas, or commands of adapters
 	Settings  []string // NAME=VALUE
 	Scenarios []string // with sizes; nil: some small ones
 	Set       []string // parameters of scenarios
@@ -65,9 +66,9 @@ func (o *Chaos) Run(c *console.Console) error {
 	}
 	var findings []*trial.Finding
 	for i, kase := range cases {
-		c.Say("[%d/%d] %s: things go wrong for %s; then all instances must end", i+1, len(cases), strings.Join(kase.Command, " "), time.Duration(kase.LastMS)*time.Millisecond)
-		found, err := trial.Confirm(ctx, kase, trial.Config{
-			OpenServer: func(ctx context.Context) (*pgserver.Server, error) { return openTrialServer(ctx, c, kase) },
+		c.Say("[%d/%d] %s: things go wrong for %s; then all instances must end", i+1, len(cases), kase.name, time.Duration(kase.LastMS)*time.Millisecond)
+		found, err := trial.Confirm(ctx, kase.Case, trial.Config{
+			OpenServer: func(ctx context.Context) (*pgserver.Server, error) { return openTrialServer(ctx, c, kase.Case) },
 			Progress:   func(line string) { c.Say("%s", line) },
 			Log:        func(process int, line string) { c.Say("process %d: %s", process, line) },
 		}, o.Shrink)
@@ -87,11 +88,21 @@ func openTrialServer(ctx context.Context, c *console.Console, k trial.Case) (*pg
 	return world.OpenServer(ctx, cases.Case{Engines: k.Processes}, nil, func(line string) { c.Say("%s", line) })
 }
 
+// namedCase is a case with the system's name, for people.
+type namedCase struct {
+	name string
+	trial.Case
+}
+
 // systemCases makes a case for each system, or reads the one to be run again.
-func (o *Chaos) systemCases(ctx context.Context, c *console.Console) ([]trial.Case, error) {
+func (o *Chaos) systemCases(ctx context.Context, c *console.Console) ([]namedCase, error) {
 	if o.Replay != "" {
 		kase, err := trial.Load(o.Replay)
-		return []trial.Case{kase}, err
+		return []namedCase{{strings.Join(kase.Command, " "), kase}}, err
+	}
+	systems, err := named.ParseAll(o.Systems)
+	if err != nil {
+		return nil, fmt.Errorf("--systems: %w", err)
 	}
 	kinds, err := o.trialKinds(c)
 	if err != nil {
@@ -105,17 +116,13 @@ func (o *Chaos) systemCases(ctx context.Context, c *console.Console) ([]trial.Ca
 	if err != nil {
 		return nil, fmt.Errorf("--setting: %w", err)
 	}
-	var all []trial.Case
-	for _, system := range o.Systems {
-		command, err := host.Command(system)
-		if err != nil {
-			return nil, fmt.Errorf("--systems: %w", err)
-		}
-		kase, err := o.systemCase(ctx, c, command, settings, kinds, graphs)
+	var all []namedCase
+	for _, system := range systems {
+		kase, err := o.systemCase(ctx, c, system.Command, settings, kinds, graphs)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, kase)
+		all = append(all, namedCase{system.Name, kase})
 	}
 	return all, nil
 }

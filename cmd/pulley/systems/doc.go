@@ -1,2 +1,2 @@
-// Package systems is pulley chaos --systems: it disturbs systems that pulley did not write, and has them judged.
+// Package systems is pulley chaos --systems: it disturbs systems behind adapters, and has them judged.
 package systems
