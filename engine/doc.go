@@ -182,7 +182,7 @@
 //	scenarios                  | engine/backend/backendtest, engine/backend/memory
 //	scenarios/generate         | engine/backend/backendtest, engine/backend/memory, scenarios/behaviour
 //	adapter/mutants            | adapter/protocol, engine/worker/protocol
-//	adapter/own                | adapter/check
+//	adapter/check              | adapter/own
 //	adapter/trial              | adapter/mutants, chaos/world
 //	examples/adapters/queue    | adapter/check
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference

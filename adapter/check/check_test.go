@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if mistake := os.Getenv(mistakeVariable); mistake != "" {
 		os.Exit(runAdapter(mistake))
 	}
+	if design := os.Getenv(designVariable); design != "" {
+		runOwn(design)
+	}
 	goleak.VerifyTestMain(sharing{m})
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,63 +16,14 @@ import (
 	"go.uber.org/goleak"
 
 	"pulley/adapter"
-	"pulley/adapter/check"
 	"pulley/adapter/protocol"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
 	"pulley/engine/plan"
 	"pulley/internal/depth"
-	"pulley/internal/pgtest"
 )
 
-// designVariable makes the test binary an adapter for a design.
-const designVariable = "PULLEY_TEST_DESIGN"
-
-func TestMain(m *testing.M) {
-	if design := os.Getenv(designVariable); design != "" {
-		system, err := New(design, "1")
-		if err != nil {
-			panic(err)
-		}
-		adapter.Main(system)
-	}
-	goleak.VerifyTestMain(sharing{m})
-}
-
-// sharing runs the tests with a server that some of them share.
-type sharing struct{ m *testing.M }
-
-func (s sharing) Run() int { return pgtest.Run(s.m) }
-
-// checkedDesigns are checked by every run of the tests; a night checks all.
-var checkedDesigns = []string{"journal"}
-
-// TestCheck checks designs as foreign systems are checked. A short lease keeps it short.
-func TestCheck(t *testing.T) {
-	depth.Needs(t, "other processes")
-	for _, d := range designs.Durable() {
-		design := d.String()
-		if !depth.Night() && !slices.Contains(checkedDesigns, design) {
-			continue
-		}
-		t.Run(design, func(t *testing.T) {
-			t.Parallel()
-			r, err := check.Run(t.Context(), check.Options{
-				Command: []string{"env", designVariable + "=" + design, os.Args[0]}, DSN: pgtest.DSN(t), Timeout: 2 * time.Minute,
-				Settings: map[string]string{"lease_ms": "2000"}, Log: func(line string) { t.Log(line) },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, f := range r.Findings {
-				t.Error(f)
-			}
-			if want := []string{"order: the adapter does not promise it"}; !slices.Equal(r.LeftOut, want) {
-				t.Errorf("left out is %q, want %q", r.LeftOut, want)
-			}
-		})
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestNewIsRefused(t *testing.T) {
 	for design, want := range map[string]string{
@@ -132,7 +82,7 @@ func testedWorkloads() []protocol.Workload {
 		failing.Tasks[i].Fails = i % 3
 	}
 	single := protocol.Workload{Name: "single", Tasks: []protocol.Task{{Name: "a", Add: 5, Fails: 7}}, Result: "a", Repeat: 1}
-	n := depth.Of(500, 5000)
+	n := depth.Of(300, 5000)
 	return []protocol.Workload{layered("rows", n, 50), joined("wide", n, 0), rounds, large, failing, single}
 }
 

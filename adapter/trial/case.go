@@ -27,6 +27,7 @@ type Case struct {
 
 	Seed       uint64        `json:"seed"`
 	Faults     []fault.Fault `json:"faults"`                // in their order; empty: none
+	Kinds      []string      `json:"kinds,omitempty"`       // of faults that [Run] draws once the promises are known, instead of Faults; empty: none
 	LastMS     int64         `json:"last_ms"`               // how long the load lasts at least
 	WithinMS   int64         `json:"within_ms,omitempty"`   // no fault begins later than this. Zero: all begin
 	ExhaustMS  int64         `json:"exhaust_ms,omitempty"`  // bounds the exhaustive faults after the others. Zero: there are none
@@ -75,6 +76,14 @@ func (c Case) Validate() error {
 	}
 	for i := range c.Workloads {
 		errs = append(errs, c.Workloads[i].Validate())
+	}
+	if len(c.Kinds) > 0 && len(c.Faults) > 0 {
+		errs = append(errs, errors.New("the case has faults, and kinds to draw some from; leave one out"))
+	}
+	for _, name := range c.Kinds {
+		if _, err := fault.Find(name); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	for _, f := range c.Faults {
 		kind, err := fault.Find(f.Kind)

@@ -38,6 +38,9 @@ func confirm(ctx context.Context, c Case, most time.Duration, say func(format st
 	if err != nil {
 		return nil, err
 	}
+	if c.Kinds != nil {
+		c = first.Case // which has the plan
+	}
 	f := &Finding{First: first}
 	if first.Outcome() != judge.Breaks {
 		return f, nil

@@ -89,6 +89,16 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("%s: no text", name)
 		}
 	}
+	drawn := func(_ context.Context, c Case) (*Result, error) {
+		if c.Kinds != nil {
+			c = Case{Faults: all}
+		}
+		return found(c, rule), nil
+	}
+	f, err := confirm(t.Context(), Case{Kinds: []string{"wire.cut"}}, 0, func(string, ...any) {}, drawn)
+	if err != nil || f.Confirmed != 1 || !slices.Equal(kindsOf(f.Smallest.Case), kindsOf(Case{Faults: all})) {
+		t.Errorf("the plan that the first run drew is not repeated: %+v, %v", f, err)
+	}
 	broken := errors.New("no server")
 	if _, err := confirm(t.Context(), Case{}, time.Minute, func(string, ...any) {}, func(context.Context, Case) (*Result, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Error(err)
@@ -103,6 +113,8 @@ func TestCaseIsRefused(t *testing.T) {
 		"there is no workload; name one":                                                   {Command: []string{"x"}},
 		"the number of slots is 1001; choose from 1 to 1000":                               {Command: []string{"x"}, Workloads: one, Slots: 1001},
 		"fault process.edge needs the help of the process, which an adapter does not give": {Command: []string{"x"}, Workloads: one, Faults: plan("process.edge")},
+		"the case has faults, and kinds to draw some from; leave one out":                  {Command: []string{"x"}, Workloads: one, Faults: plan("wire.cut"), Kinds: []string{"wire.cut"}},
+		`there is no fault "wire.curt", did you mean "wire.cut"?`:                          {Command: []string{"x"}, Workloads: one, Kinds: []string{"wire.curt"}},
 		"fault wire.cut hits process 3 of 3":                                               {Command: []string{"x"}, Workloads: one, Faults: []fault.Fault{{Kind: "wire.cut", Engine: 3}}},
 		`workload "one": the result is that of a task "b", which is not there`:             {Command: []string{"x"}, Workloads: []protocol.Workload{{Name: "one", Tasks: one[0].Tasks, Result: "b"}}},
 	} {

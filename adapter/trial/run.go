@@ -67,7 +67,7 @@ func Run(ctx context.Context, c Case, cfg Config) (_ *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Case: c, config: cfg, history: newHistory(c.Processes), result: newResult(c), planned: c.Faults}
+	r := &run{Case: c, config: cfg, history: newHistory(c.Processes), result: newResult(c)}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 		defer cancel()
@@ -82,6 +82,9 @@ func Run(ctx context.Context, c Case, cfg Config) (_ *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.plan(); err != nil {
+		return nil, err
+	}
 	begun := time.Now()
 	if err := r.phases(ctx); ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -91,6 +94,20 @@ func Run(ctx context.Context, c Case, cfg Config) (_ *Result, err error) {
 	r.result.LastedMS = time.Since(begun).Milliseconds()
 	r.conclusion()
 	return r.result, nil
+}
+
+// plan draws the faults if the case has only their kinds: how long they last depends on what the system promises with the settings.
+func (r *run) plan() error {
+	if len(r.Kinds) > 0 {
+		kinds, err := fault.Select(r.Kinds)
+		if err != nil {
+			return err
+		}
+		r.Faults, r.Kinds = Draw(r.Seed, kinds, r.Processes, time.Duration(r.LastMS)*time.Millisecond, r.recovers()), nil
+		r.result.Case = r.Case
+	}
+	r.planned = r.Faults
+	return r.Validate()
 }
 
 // Probe starts an adapter, returns what it says of itself, and ends it. The adapter connects to nothing.

@@ -149,7 +149,7 @@ func (o *Chaos) systemCase(ctx context.Context, c *console.Console, command []st
 	if len(kase.Workloads) == 0 {
 		return kase, fmt.Errorf("%s can run none of the scenarios; its shapes are %v, such as chain=1 for single tasks", hello.System, hello.Shapes)
 	}
-	kase.Faults = trial.Draw(o.Seed, kinds, kase.Processes, o.Duration, time.Duration(hello.Promises.RecoversMS)*time.Millisecond)
+	kase.Kinds = fault.Names(kinds)
 	kase.ExhaustMS = o.Exhaust.Milliseconds()
 	return kase, kase.Validate()
 }
