@@ -105,11 +105,11 @@ type tuning struct {
 	perS     float64 // nodes, of the best run of the search
 }
 
-// slotsTried are the slots of a process that a search tries, within the load's.
-var slotsTried = []int{8, 32, 128, 500, 2000}
-
-// slotsUntuned is the slots of a process without a search: more than most systems have connections for is no good guess.
+// slotsUntuned is the slots of a process without a search: more than most systems have connections for is no good guess. A search
+// begins there, goes up while that is faster, and down if the first step up was not.
 const slotsUntuned = 32
+
+var slotsUp, slotsDown = []int{128, 500, 2000}, []int{8}
 
 // planSystem searches for the fastest way to run a case, and finds the length of its runs.
 func (c *comparer) planSystem(ctx context.Context, k *Case, lot *instanceBatch, of systems.System, s subject, load Load) (runPlan, error) {
@@ -137,15 +137,12 @@ func (c *comparer) tune(ctx context.Context, k *Case, lot *instanceBatch, of sys
 	if t.plan, err = c.pilot(ctx, k, lot, s, t.load); err != nil {
 		return t.best, err
 	}
-	first := t.best.slots
 	if err := t.try(ctx, t.best); err != nil {
 		return t.best, err
 	}
-	for _, slots := range slotsTried {
-		if slots <= load.Workers && slots != first && load.Mode != record.ModeAlone {
-			if err := t.try(ctx, tuning{slots: slots, settings: t.best.settings}); err != nil {
-				return t.best, err
-			}
+	if load.Mode != record.ModeAlone {
+		if err := t.trySlots(ctx); err != nil {
+			return t.best, err
 		}
 	}
 	for _, setting := range of.Hello.Settings {
@@ -180,6 +177,28 @@ type tuner struct {
 
 	best  tuning
 	tried int
+}
+
+// trySlots takes one step after another, up or down, while that is faster.
+func (t *tuner) trySlots(ctx context.Context) error {
+	for _, way := range [][]int{slotsUp, slotsDown} {
+		for _, slots := range way {
+			if slots > t.load.Workers {
+				break
+			}
+			before := t.best.slots
+			if err := t.try(ctx, tuning{slots: slots, settings: t.best.settings}); err != nil {
+				return err
+			}
+			if t.best.slots == before {
+				break
+			}
+		}
+		if t.best.slots != slotsUntuned {
+			break
+		}
+	}
+	return nil
 }
 
 // try measures a tuning, and keeps it if it is the best.

@@ -20,7 +20,7 @@ def main():
         if kind == "hello":
             send("hello", version=1, name="memory", system="memory", system_version="1", shapes=["graph", "repeat"],
                  promises={"submit": "none", "resubmit": "none", "execution": "at-least-once", "results": "any"},
-                 settings=[{"name": "pause_ms", "default": "4", "about": "for each instance", "try": ["0", "nonsense", "8"]},
+                 settings=[{"name": "pause_ms", "default": "60", "about": "for each instance", "try": ["0", "nonsense", "80"]},
                            {"name": "fault", "default": "", "about": "what it does wrong"},
                            {"name": "slots_most", "default": "100", "about": "that it can open with"}])
         elif kind == "setup":
