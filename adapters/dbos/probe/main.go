@@ -1,9 +1,10 @@
-// Command probe shows, without pulley's adapter, two things that DBOS Transact for Go 1.8.0 does when its connection to Postgres fails:
+// Command probe shows, without pulley's adapter, what DBOS Transact for Go 1.8.0 does after three errors of Postgres:
 //
 //   - A queue takes a workflow, and the answer to the COMMIT is lost. The process repeats the transaction, which finds nothing more to
 //     take. The workflow stays PENDING, and nobody executes it until a process of the same executor id starts.
 //   - The statement that stores a step's result fails as the victim of a deadlock, once. The transaction is not repeated: the workflow
 //     ends in ERROR, although its step succeeded.
+//   - So does the statement that stores a workflow's result. The workflow stays PENDING, as above.
 //
 // It takes half a minute, and prints what happened. docs/findings.md tells the story.
 package main
@@ -15,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +38,8 @@ func main() {
 	must(err)
 	defer server.Close(ctx)
 	loseCommit(ctx, server.DSN())
-	failStatement(ctx, server.DSN())
+	failStatement(ctx, server.DSN(), "operation_outputs", "a step's result")
+	failStatement(ctx, server.DSN(), "workflow_output", "a workflow's result")
 }
 
 // must ends the program: it has no use after an error.
@@ -93,25 +96,25 @@ func (c *losing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// failStatement has the first statement that stores the result of a step fail like the victim of a deadlock.
-func failStatement(ctx context.Context, dsn string) {
-	fmt.Println("The statement that stores a step's result is the victim of a deadlock, once:")
+// failStatement has the first insertion into a table fail like the victim of a deadlock.
+func failStatement(ctx context.Context, dsn, table, what string) {
+	fmt.Printf("The statement that stores %s is the victim of a deadlock, once:\n", what)
 	config, err := pgxpool.ParseConfig(dsn)
 	must(err)
 	c := launch(ctx, config)
 	conn, err := pgx.Connect(ctx, dsn)
 	must(err)
 	defer conn.Close(ctx)
-	_, err = conn.Exec(ctx, `
-		CREATE SEQUENCE victims;
-		CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-			IF nextval('victims') = 1 THEN RAISE SQLSTATE '40P01' USING MESSAGE = 'deadlock detected'; END IF;
+	_, err = conn.Exec(ctx, strings.ReplaceAll(`
+		CREATE SEQUENCE victims_TABLE;
+		CREATE FUNCTION fail_TABLE() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF nextval('victims_TABLE') = 1 THEN RAISE SQLSTATE '40P01' USING MESSAGE = 'deadlock detected'; END IF;
 			RETURN new;
 		END $$;
-		CREATE TRIGGER fail_once BEFORE INSERT ON dbos.operation_outputs FOR EACH ROW EXECUTE FUNCTION fail_once()`)
+		CREATE TRIGGER fail BEFORE INSERT ON dbos.TABLE FOR EACH ROW EXECUTE FUNCTION fail_TABLE()`, "TABLE", table))
 	must(err)
-	run(c, "victim")
-	fmt.Printf("  the workflow is %s\n", statusAfter(c, "victim"))
+	run(c, table)
+	fmt.Printf("  the workflow is %s\n", statusAfter(c, table))
 	must(dbos.Shutdown(c, wait))
 }
 
