@@ -129,6 +129,8 @@ func TestHistories(t *testing.T) {
 			func(h *judge.History) { h.Promises.Submit = protocol.None }, judge.Keeps, "", "1 lost"},
 		{"not accepted", append([]judge.Entry{sent(1, "i"), {Kind: judge.Unanswered, Batch: 1}}, looked(2, "i", protocol.Unknown, "")...),
 			nil, judge.Keeps, "", "1 batches unanswered"},
+		{"a look without an answer", append(whole(), looked(9, "i", protocol.Completed, "")[0], judge.Entry{Kind: judge.Unanswered, Batch: 9}),
+			nil, judge.Keeps, "", "1 batches unanswered"},
 		{"asked before it was accepted", []judge.Entry{
 			sent(1, "i"), looked(2, "i", protocol.Unknown, "")[0], accepted(1), looked(2, "i", protocol.Unknown, "")[1],
 		}, nil, judge.Inconclusive, "", "not looked up afterwards"},
