@@ -26,7 +26,8 @@ const (
 	workflowName = "instance"
 	queueName    = "instances"
 
-	startWithin  = 20 * time.Second // for the database to answer
+	startWithin  = 15 * time.Second // for the database to answer
+	openWithin   = 40 * time.Second // a store that does not answer now may answer later
 	answerWithin = 10 * time.Second // a connection that was cut off may never answer
 	endsEvery    = 100 * time.Millisecond
 	recent       = time.Minute // an end that a dead process may not have reported is no older
@@ -103,7 +104,7 @@ func (s *system) newContext(ctx context.Context, env *adapter.Env, config dbos.C
 	return dbos.NewContext(ctx, config)
 }
 
-// Open starts the process's executor. Launch recovers the workflows that an earlier process of the same number left.
+// Open starts the process's executor.
 func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Session) (_ adapter.Running, err error) {
 	s.env, s.open, s.quit = env, map[string]bool{}, make(chan struct{})
 	s.slots = make(chan struct{}, session.Slots)
@@ -111,21 +112,35 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 		return nil, err
 	}
 	executor := fmt.Sprintf("process-%d", session.Process)
-	if s.dbos, err = s.newContext(ctx, env, dbos.Config{ExecutorID: executor, SkipMigrations: true}); err != nil {
-		return nil, err
-	}
-	dbos.RegisterWorkflow(s.dbos, s.execute, dbos.WithWorkflowName(workflowName))
-	// The queue is a row, which each process writes anew, since a run may have other slots than the last.
-	_, err = dbos.RegisterQueue(s.dbos, queueName, dbos.WithWorkerConcurrency(session.Slots),
-		dbos.WithQueueBasePollingInterval(s.settings.poll), dbos.WithQueueOnConflict(dbos.QueueConflictAlwaysUpdate))
-	if err != nil {
-		return nil, err
-	}
-	if err := dbos.Launch(s.dbos); err != nil {
+	opening, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	if err := s.persist(opening, func(context.Context) error { return s.launch(ctx, executor) }); err != nil {
+		s.pool.Close()
 		return nil, err
 	}
 	s.ends.Go(func() { s.watch(executor) })
 	return s, nil
+}
+
+// launch makes a context and launches it, which recovers the workflows that an earlier process of the same number left. After an
+// error, DBOS wants another context.
+func (s *system) launch(ctx context.Context, executor string) (err error) {
+	if s.dbos, err = s.newContext(ctx, s.env, dbos.Config{ExecutorID: executor, SkipMigrations: true}); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dbos.Shutdown(s.dbos, time.Second))
+		}
+	}()
+	dbos.RegisterWorkflow(s.dbos, s.execute, dbos.WithWorkflowName(workflowName))
+	// The queue is a row, which each process writes anew, since a run may have other slots than the last.
+	_, err = dbos.RegisterQueue(s.dbos, queueName, dbos.WithWorkerConcurrency(cap(s.slots)),
+		dbos.WithQueueBasePollingInterval(s.settings.poll), dbos.WithQueueOnConflict(dbos.QueueConflictAlwaysUpdate))
+	if err != nil {
+		return err
+	}
+	return dbos.Launch(s.dbos)
 }
 
 // Submit enqueues the instances in one transaction. An id that is there enqueues nothing.
@@ -141,8 +156,9 @@ func (s *system) enqueue(ctx context.Context, instances []protocol.Instance) err
 		return err
 	}
 	defer conn.Release()
-	// Enqueue takes no context, so the end of ctx closes the connection.
-	stop := context.AfterFunc(ctx, func() { _ = conn.Conn().PgConn().Conn().Close() })
+	// Enqueue takes no context, so the end of ctx closes the connection. It may do so late, and then others repeat what they did.
+	network := conn.Conn().PgConn().Conn()
+	stop := context.AfterFunc(ctx, func() { _ = network.Close() })
 	defer stop()
 	tx, err := conn.Begin(ctx)
 	if err != nil {

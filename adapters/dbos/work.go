@@ -13,7 +13,7 @@ import (
 
 // execute is the workflow: it runs an instance of a workload, whose id is the workflow's.
 func (s *system) execute(ctx dbos.Context, workload string) (string, error) {
-	id, err := ctx.GetWorkflowID()
+	id, err := dbos.GetWorkflowID(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -17,8 +17,9 @@
 // # What is hand-made
 //
 // CreateWorkflowInstance compares an id with those of active instances only, and without a lock; each call makes another execution.
-// Nothing says that it may be repeated when its answer was lost. So the backend is wrapped (https://cschleiden.github.io/go-workflows/#custom-implementation):
-// the wrapper gives each instance the same execution id, and the unique index of table instances refuses a second one.
+// Nothing says that it may be repeated when its answer was lost. So the backend is wrapped
+// (https://cschleiden.github.io/go-workflows/#custom-implementation): the wrapper gives each instance the same execution id, and the
+// unique index of table instances refuses a second one.
 //
 // The client asks for one instance at a time, and needs an execution id that it keeps for nobody. So Look and the ends read the tables
 // that the documentation lists (https://cschleiden.github.io/go-workflows/#postgresql). A process in which a workflow's function returned

@@ -84,7 +84,9 @@ func (s *system) Create(ctx context.Context, env *adapter.Env) error {
 	}
 	defer pool.Close()
 	// The migration has no deadline, so it begins when the database has answered.
-	if err := ping(ctx, pool); err != nil {
+	pinging, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	if err := pool.Ping(pinging); err != nil {
 		return err
 	}
 	b, err := newBackend(env.Store.DSN, s.settings)
@@ -99,7 +101,9 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	if s.pool, err = connect(ctx, env.Store.DSN); err != nil {
 		return nil, err
 	}
-	if err := ping(ctx, s.pool); err != nil {
+	opening, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	if err := s.persist(opening, s.pool.Ping); err != nil {
 		return nil, err
 	}
 	b, err := newBackend(env.Store.DSN, s.settings)

@@ -80,12 +80,6 @@ func connect(ctx context.Context, dsn string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-func ping(ctx context.Context, pool *pgxpool.Pool) error {
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
-	defer cancel()
-	return pool.Ping(ctx)
-}
-
 // statesOf selects instances with the event that ended each.
 const statesOf = `
 	SELECT i.instance_id, i.state, a.data
