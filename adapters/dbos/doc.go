@@ -47,6 +47,13 @@
 //   - There is no order. A queue is first in, first out (https://docs.dbos.dev/golang/tutorials/queue-tutorial) by the time of a
 //     workflow's transaction, which those of one Submit have in common.
 //
+// # What runs show
+//
+// DBOS keeps its promises when processes are killed, paused and stopped, and when sessions of Postgres are ended by an administrator. It
+// breaks the promise submit when a connection breaks at certain statements: a workflow whose dequeue is committed, and whose result is
+// not stored, waits for a restart of its process; one whose step's result is not stored fails. docs/findings.md tells more, and the
+// program in folder probe shows it on DBOS alone.
+//
 // # Settings
 //
 // They are DBOS's defaults, but for the retries of a step, which are none by default. With a queue that is looked at once a second, a
