@@ -13,6 +13,9 @@
 // not need. dbos.Select does not help: it takes the results of the steps that it does not select, too. Rounds are a loop. A step
 // that fails is retried by DBOS (WithStepMaxRetries). DBOS does not tell a step the number of its attempt, so the step counts.
 //
+// With start=direct, Submit calls dbos.RunWorkflow for each instance in the process that is asked, and the end comes from the handle: it is
+// the way of a service that executes what it accepts, and faster where processes have work enough of their own.
+//
 // The values that a task needs are results of steps, which DBOS hands to the workflow after it has stored them.
 //
 // # What is hand-made

@@ -46,6 +46,18 @@ func stateOf(w dbos.WorkflowStatus) (protocol.State, error) {
 	return protocol.State{ID: w.ID, Status: protocol.Open}, nil
 }
 
+// awaitEnd reports the end of a workflow that was started here, when its result is stored. watch looks for others.
+func (s *system) awaitEnd(id string, handle dbos.WorkflowHandle[string]) {
+	value, err := handle.GetResult()
+	if err != nil {
+		return // watch knows whether that is its end
+	}
+	s.env.Ended(id, protocol.Completed, value)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, id)
+}
+
 // expect lets watch look for the end of an instance.
 func (s *system) expect(id string) {
 	s.mu.Lock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dbos-inc/dbos-transact-golang/dbos"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
 
 	"pulley/adapter"
 	"pulley/adapter/protocol"
@@ -35,6 +36,7 @@ const (
 	pauseMost    = time.Second
 
 	submitConnections = 4
+	startsMost        = 16 // at a time, of a batch
 )
 
 func main() { adapter.Main(&system{}) }
@@ -143,8 +145,11 @@ func (s *system) launch(ctx context.Context, executor string) (err error) {
 	return dbos.Launch(s.dbos)
 }
 
-// Submit enqueues the instances in one transaction. An id that is there enqueues nothing.
+// Submit enqueues the instances in one transaction, or starts each. An id that is there starts nothing.
 func (s *system) Submit(ctx context.Context, instances []protocol.Instance) error {
+	if s.settings.direct {
+		return s.startAll(ctx, instances)
+	}
 	// Two submissions of the same ids would wait for each other's rows in different orders.
 	instances = slices.SortedFunc(slices.Values(instances), func(a, b protocol.Instance) int { return cmp.Compare(a.ID, b.ID) })
 	return s.persist(ctx, func(ctx context.Context) error { return s.enqueue(ctx, instances) })
@@ -172,6 +177,34 @@ func (s *system) enqueue(ctx context.Context, instances []protocol.Instance) err
 		}
 	}
 	return tx.Commit(ctx)
+}
+
+// startAll starts each instance's workflow here, some at a time.
+func (s *system) startAll(ctx context.Context, instances []protocol.Instance) error {
+	var starting errgroup.Group
+	starting.SetLimit(startsMost)
+	for _, i := range instances {
+		starting.Go(func() error { return s.persist(ctx, func(ctx context.Context) error { return s.start(ctx, i) }) })
+	}
+	return starting.Wait()
+}
+
+// start returns when the workflow is stored, or ctx ends: RunWorkflow takes no context, and repeats what fails.
+func (s *system) start(ctx context.Context, i protocol.Instance) error {
+	started := make(chan error, 1)
+	go func() { // ends with DBOS
+		handle, err := dbos.RunWorkflow(s.dbos, s.execute, i.Workload, dbos.WithWorkflowID(i.ID))
+		started <- err
+		if err == nil {
+			s.awaitEnd(i.ID, handle)
+		}
+	}()
+	select {
+	case err := <-started:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (s *system) Look(ctx context.Context, ids []string) (states []protocol.State, err error) {

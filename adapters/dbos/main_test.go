@@ -53,6 +53,8 @@ func TestSettings(t *testing.T) {
 		{"step_retries", "-1", `step_retries is "-1"; choose a number from 0 to 1000`},
 		{"retry_ms", "0", `retry_ms is "0"; choose a number from 1 to 3600000`},
 		{"connections", "4", `connections is "4"; choose a number from 5 to 1000`},
+		{"start", "soon", `start is "soon"; choose queue or direct`},
+		{"start", "direct", ""},
 		{"step_retries", "0", ""},
 	} {
 		texts := map[string]string{}

@@ -14,6 +14,7 @@ type settings struct {
 	retries     int
 	retry       time.Duration
 	connections int
+	direct      bool
 }
 
 // DBOS's defaults, but for the retries, which are ten in the example of its documentation and none by default.
@@ -21,10 +22,11 @@ var defaults = settings{poll: time.Second, retries: 10, retry: 100 * time.Millis
 
 func (s settings) list() []protocol.Setting {
 	return []protocol.Setting{
-		{Name: "poll_ms", Default: ms(s.poll), About: "WithQueueBasePollingInterval, from 1; DBOS's default"},
+		{Name: "poll_ms", Default: ms(s.poll), About: "WithQueueBasePollingInterval, from 1; DBOS's default", Try: []string{"100", "10"}},
+		{Name: "start", Default: "queue", About: "queue: Enqueue, and any process takes the workflow; direct: RunWorkflow, in the process that is asked to submit", Try: []string{"direct"}},
 		{Name: "step_retries", Default: strconv.Itoa(s.retries), About: "WithStepMaxRetries; DBOS's default is 0, its documentation's example has 10"},
 		{Name: "retry_ms", Default: ms(s.retry), About: "WithStepBaseInterval, from 1; DBOS's default; it doubles with each retry, up to 5 s"},
-		{Name: "connections", Default: strconv.Itoa(s.connections), About: "pool_max_conns, from 5; DBOS's default; Submit has 4 more"},
+		{Name: "connections", Default: strconv.Itoa(s.connections), About: "pool_max_conns, from 5; DBOS's default; Submit has 4 more", Try: []string{"40"}},
 	}
 }
 
@@ -49,5 +51,11 @@ func parseSettings(texts map[string]string) (s settings, err error) {
 	s.retries = number("step_retries", 0, 1000)
 	s.retry = time.Duration(number("retry_ms", 1, hour)) * time.Millisecond
 	s.connections = number("connections", 5, 1000)
+	switch start := texts["start"]; {
+	case start == "direct":
+		s.direct = true
+	case start != "queue" && err == nil:
+		err = fmt.Errorf("start is %q; choose queue or direct", start)
+	}
 	return s, err
 }

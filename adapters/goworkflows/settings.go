@@ -37,9 +37,9 @@ func (s settings) list() []protocol.Setting {
 		{Name: "sticky_ms", Default: ms(s.sticky), About: "WithStickyTimeout: other processes do not continue a workflow so soon; go-workflows' default is 30000"},
 		{Name: "heartbeat_ms", Default: ms(s.heartbeat), About: "ActivityHeartbeatInterval and WorkflowHeartbeatInterval, from 10; go-workflows' default is 25000"},
 		{Name: "cache_ms", Default: ms(s.cache), About: "WorkflowExecutorCacheTTL, from 10; go-workflows' default is 10000"},
-		{Name: "poll_ms", Default: ms(s.poll), About: "ActivityPollingInterval and WorkflowPollingInterval, from 1; go-workflows' default"},
+		{Name: "poll_ms", Default: ms(s.poll), About: "ActivityPollingInterval and WorkflowPollingInterval, from 1; go-workflows' default", Try: []string{"50", "10"}},
 		{Name: "max_attempts", Default: strconv.Itoa(s.attempts), About: "RetryOptions.MaxAttempts; go-workflows' default"},
-		{Name: "connections", Default: strconv.Itoa(s.connections), About: "SetMaxOpenConns, from 5; go-workflows has no bound; looks have 4 more"},
+		{Name: "connections", Default: strconv.Itoa(s.connections), About: "SetMaxOpenConns, from 5; go-workflows has no bound; looks have 4 more", Try: []string{"60"}},
 	}
 }
 
