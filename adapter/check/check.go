@@ -80,7 +80,7 @@ func clip(text string) string {
 type Report struct {
 	Hello    *protocol.Hello // nil: there was none
 	Findings []Finding
-	Passed   []string // checks without a finding
+	Passed   []string // checks without a finding; none that was left out
 	LeftOut  []string // omitted checks, with the reason
 }
 
@@ -92,8 +92,9 @@ type kit struct {
 	settings map[string]string
 	wrong    error // the user's mistake
 
-	mu     sync.Mutex // processes find mistakes concurrently
-	report Report
+	mu      sync.Mutex // processes find mistakes concurrently
+	report  Report
+	omitted []string // checks that were left out
 }
 
 // Run checks an adapter. The error is not about the adapter's behaviour: its program is not there, a setting is none that it
@@ -159,10 +160,11 @@ func (k *kit) addFinding(f Finding) (isNew bool) {
 func (k *kit) leaveOut(check, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.omitted = append(k.omitted, check)
 	k.report.LeftOut = append(k.report.LeftOut, check+": "+why)
 }
 
-// begins notes that a check is made: it passes unless there is a finding of its name.
+// begins notes that a check is made: it passes unless there is a finding of its name, or it turns out that it has to be left out.
 func (k *kit) begins(check string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,7 +177,7 @@ func (k *kit) finish() *Report {
 	slices.Sort(k.report.Passed)
 	k.report.Hello = k.hello
 	k.report.Passed = slices.DeleteFunc(slices.Compact(k.report.Passed), func(check string) bool {
-		return slices.ContainsFunc(k.report.Findings, func(f Finding) bool { return f.Check == check })
+		return slices.Contains(k.omitted, check) || slices.ContainsFunc(k.report.Findings, func(f Finding) bool { return f.Check == check })
 	})
 	return &k.report
 }

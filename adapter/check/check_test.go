@@ -64,6 +64,9 @@ func TestGoodAdapter(t *testing.T) {
 	if len(r.LeftOut) != 1 || !strings.HasPrefix(r.LeftOut[0], "lost connections: ") {
 		t.Errorf("left out is %q", r.LeftOut)
 	}
+	if slices.Contains(r.Passed, "lost connections") { // it was begun
+		t.Error("what was left out has passed")
+	}
 	if r.Hello == nil || r.Hello.Name != "test" {
 		t.Errorf("the hello is %+v", r.Hello)
 	}
