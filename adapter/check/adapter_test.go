@@ -399,7 +399,7 @@ func (a *adapter) complete(claimed *record, k key, value string) {
 			ended = i
 		}
 	})
-	if ended == nil || a.has("no end") {
+	if ended == nil || a.has("no end") || a.has("no end of a graph") && len(a.workloads[ended.Workload].Tasks) > 1 {
 		return
 	}
 	r := protocol.Response{Kind: protocol.KindEnded, Instance: ended.ID, Status: ended.Status, Value: a.store.text(ended.Value), Message: ended.Message}
