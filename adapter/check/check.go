@@ -63,12 +63,14 @@ type Finding struct {
 func (f Finding) String() string {
 	sent := ""
 	if f.Sent != "" {
-		sent = "sent " + clip(f.Sent) + "; "
+		sent = "sent " + shorter(f.Sent) + "; "
 	}
-	return strings.Join(strings.Fields(fmt.Sprintf("%s: %sexpected %s; came %s; %s", f.Check, sent, f.Expected, clip(f.Came), f.Advice)), " ")
+	return oneLine.Replace(fmt.Sprintf("%s: %sexpected %s; came %s; %s", f.Check, sent, f.Expected, shorter(f.Came), f.Advice))
 }
 
-func clip(text string) string {
+var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+
+func shorter(text string) string {
 	const most = 300
 	if len(text) <= most {
 		return text

@@ -123,6 +123,7 @@ var mistakes = map[string]string{
 	"no last round":    `inputs: expected an input .*, which needs ""; give started`,
 	"no round":         `rounds: expected the round in reports of a workload with repeat; came`,
 	"wrong sum":        `sums: expected the SUM .*; came {"pulley":"finished",.*"value":"95:.*, where it is 5; compute`,
+	"another spelling": `sums: expected the SUM .*; came {"pulley":  "finished", "at": 1.0, "instance":"check-1",.*, where it is 5; compute`,
 	"no token":         `tokens: expected a token in each value; came`,
 	"same token":       `tokens: expected a token that no other execution has; came that of task only of check-\d+ again: `,
 	"no bytes":         `large values: expected values of at least 1048576 bytes, as the task's bytes says; came one of \d+: `,

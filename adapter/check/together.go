@@ -199,7 +199,7 @@ func (t *together) compare(check string, p *host.Process, ids []string) bool {
 			t.find(Finding{Check: check, Sent: "look of " + s.ID, Expected: "the status unknown for an id that was never submitted", Came: string(s.Status), Advice: "say unknown of what the store does not have"})
 		case i != nil && i.ended != nil && (s.Status != i.ended.Status || s.Value != i.ended.Value):
 			t.find(Finding{
-				Check: check, Sent: "look of " + s.ID, Expected: "what ended reported, byte for byte", Came: fmt.Sprintf("%s %q, after %s", s.Status, shorten(s.Value), show(i.ended)),
+				Check: check, Sent: "look of " + s.ID, Expected: "what ended reported, byte for byte", Came: fmt.Sprintf("%s %q, after %s", s.Status, shorten(s.Value), i.endCame),
 				Advice: "report an end when it is durable, and answer look from the store",
 			})
 		}
