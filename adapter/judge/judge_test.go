@@ -129,6 +129,9 @@ func TestHistories(t *testing.T) {
 			func(h *judge.History) { h.Promises.Submit = protocol.None }, judge.Keeps, "", "1 lost"},
 		{"not accepted", append([]judge.Entry{sent(1, "i"), {Kind: judge.Unanswered, Batch: 1}}, looked(2, "i", protocol.Unknown, "")...),
 			nil, judge.Keeps, "", "1 batches unanswered"},
+		{"looks without an answer", append([]judge.Entry{
+			{Kind: judge.Asked, Batch: 8, IDs: []string{"i"}}, {Kind: judge.Unanswered, Batch: 8}, {Kind: judge.Asked, Batch: 9, IDs: []string{"i"}}, {Kind: judge.Refused, Batch: 9},
+		}, whole()...), nil, judge.Keeps, "", "It keeps its promises."},
 		{"asked before it was accepted", []judge.Entry{
 			sent(1, "i"), looked(2, "i", protocol.Unknown, "")[0], accepted(1), looked(2, "i", protocol.Unknown, "")[1],
 		}, nil, judge.Inconclusive, "", "not looked up afterwards"},
