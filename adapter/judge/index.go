@@ -145,6 +145,9 @@ func (j *judge) indexSent(e *Entry, at int) {
 
 func (j *judge) indexAnswer(e *Entry, at int, questions map[batch]int, key batch) {
 	question, asked := questions[key]
+	if asked && j.h.Entries[question].Kind == Asked && e.Kind != Submitted {
+		return // who asks for states asks again
+	}
 	if !asked || j.h.Entries[question].Kind != Sent {
 		j.reasons["an answer to a batch that was not sent"]++
 		return

@@ -129,6 +129,9 @@ func TestHistories(t *testing.T) {
 			func(h *judge.History) { h.Promises.Submit = protocol.None }, judge.Keeps, "", "1 lost"},
 		{"not accepted", append([]judge.Entry{sent(1, "i"), {Kind: judge.Unanswered, Batch: 1}}, looked(2, "i", protocol.Unknown, "")...),
 			nil, judge.Keeps, "", "1 batches unanswered"},
+		{"a question without an answer", append(append(whole(), looked(3, "i", protocol.Completed, "12:y")[0], judge.Entry{Kind: judge.Unanswered, Batch: 3}), looked(4, "i", protocol.Completed, "12:y")...),
+			nil, judge.Keeps, "", ""},
+		{"an answer to nothing", append(whole(), judge.Entry{Kind: judge.Unanswered, Batch: 3}), nil, judge.Inconclusive, "", "an answer to a batch that was not sent"},
 		{"asked before it was accepted", []judge.Entry{
 			sent(1, "i"), looked(2, "i", protocol.Unknown, "")[0], accepted(1), looked(2, "i", protocol.Unknown, "")[1],
 		}, nil, judge.Inconclusive, "", "not looked up afterwards"},
