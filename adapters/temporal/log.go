@@ -6,14 +6,18 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/log/tag"
 )
 
-// linesMost bounds the lines of each second. While a database is away, every goroutine of a server tells of it.
-const linesMost = 20
+// Bounds of the log. While a database is away, every goroutine of a server tells of it.
+const (
+	linesMost = 20  // in each second
+	bytesMost = 300 // of a line
+)
 
 // logger writes what the server warns of to standard error, which goes to pulley's log. It implements the server's log.Logger, and
 // ends the process at a fatal message, as the server's own does.
@@ -23,6 +27,7 @@ type logger struct {
 	lines  int // in this second
 	out    io.Writer
 	exit   func()
+	quiet  atomic.Bool // the server stops: its services miss each other
 }
 
 var _ log.Logger = (*logger)(nil)
@@ -45,12 +50,18 @@ func (l *logger) Panic(message string, tags ...tag.Tag) {
 }
 
 func (l *logger) Fatal(message string, tags ...tag.Tag) {
+	if l.quiet.Load() {
+		return // such as of a member that has left its ring
+	}
 	_, _ = fmt.Fprintln(l.out, line("fatal", message, tags))
 	l.exit()
 }
 
 // write writes a line, unless there were too many.
 func (l *logger) write(level, message string, tags []tag.Tag) {
+	if l.quiet.Load() {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -76,5 +87,9 @@ func line(level, message string, tags []tag.Tag) string {
 			fmt.Fprintf(&b, ", %s: %v", t.Key(), t.Value())
 		}
 	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	text := strings.Join(strings.Fields(b.String()), " ")
+	if len(text) > bytesMost {
+		text = strings.ToValidUTF8(text[:bytesMost], "") + "…"
+	}
+	return text
 }

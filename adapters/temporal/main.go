@@ -258,6 +258,7 @@ func (s *system) Close(ctx context.Context) error {
 	if s.client != nil {
 		s.client.Close()
 	}
+	s.log.quiet.Store(true)
 	if s.server == nil {
 		return nil
 	}

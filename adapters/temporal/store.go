@@ -83,7 +83,7 @@ func (p part) createTables(dsn string) error {
 	if err != nil {
 		return err
 	}
-	log := &logger{}
+	log := newLogger()
 	conn, err := sqltool.NewConnection(cfg, log)
 	if err != nil {
 		return err
