@@ -125,15 +125,14 @@ soak-language: ## Hold every backend against the reference on generated programs
 	@scripts/setup.sh postgres
 	$(RUN_GO) test ./engine/backend/differ -run '^TestPrograms$$' -v -timeout 0 -programs $(SOAK_PROGRAMS) $(SOAK_FLAGS)
 
-# What the race with other people's systems runs, and where its record goes. The first build takes minutes,
-# most of them for Temporal's server: PEERS_BUILD='-tags notemporal' leaves that out.
-PEERS_FLAGS ?= --out out/peers
-PEERS_BUILD ?=
+# What is compared with other people's systems, and how; see pulley compare --help. A search for what makes each fastest takes longer
+# than the runs: --no-tune leaves it out.
+PEERS ?= fanout=100 chain=10 loop=32 chain=1
+PEERS_FLAGS ?= --systems push,journal,river,temporal,dbos,goworkflows,gue,pgq --runs 3 --out out/peers
 
-peers: ## Race ours against River and Temporal on one server (the first build takes minutes)
+peers: adapters ## Compare ours with the systems in adapters/, all through the same door (takes most of an hour)
 	@scripts/setup.sh postgres
-	cd bench/peers && GO=$(GO) ../../scripts/go.sh build -mod=mod -buildvcs=auto $(PEERS_BUILD) -o ../../out/peers/peers .
-	out/peers/peers $(PEERS_FLAGS)
+	$(ADAPTERS_OUT)/pulley compare $(PEERS) $(PEERS_FLAGS)
 
 # The folder of a pulley and of the adapters, which it looks for in its own folder.
 ADAPTERS_OUT ?= out/bin

@@ -31,26 +31,27 @@ type field struct {
 	time  *time.Duration // nil: it is a number
 	count *int
 	about string
+	try   []string // values that may be faster
 }
 
 func (s *settings) fields() []field {
 	return []field{
-		{"ticker_period_ms", &s.tickerPeriod, nil, "ticker_period: how often a process calls pgq.ticker(); pgqd's default is 1000"},
-		{"ticker_max_lag_ms", &s.tickerMaxLag, nil, "ticker_max_lag of the queue: no event waits longer for a tick; PgQ's default is 3000"},
-		{"ticker_max_count", nil, &s.tickerMaxCount, "ticker_max_count of the queue: so many new events make a tick at once; PgQ's default"},
-		{"ticker_idle_period_ms", &s.tickerIdle, nil, "ticker_idle_period of the queue: how often there is a tick without new events; PgQ's default is 60000"},
-		{"rotation_period_ms", &s.rotation, nil, "rotation_period of the queue; PgQ's default is 7200000"},
-		{"retry_period_ms", &s.retryPeriod, nil, "retry_period: how often a process empties the retry queue; pgqd's default is 30000"},
-		{"maint_period_ms", &s.maintPeriod, nil, "maint_period: how often a process does maintenance; pgqd's default is 120000"},
-		{"poll_ms", &s.poll, nil, "how long a consumer waits that found no batch; 1000 is loop_delay's default in PgQ's framework for Python"},
-		{"retry_ms", &s.retryAfter, nil, "how long a failed event stays in the retry queue; 60000 is the default of PgQ's framework for Python"},
-		{"dead_ms", &s.dead, nil, "i_dead_interval of pgq_coop.next_batch, from 1000: when a silent process has lost its batch; PgQ has no default, and shows an hour"},
+		{"ticker_period_ms", &s.tickerPeriod, nil, "ticker_period: how often a process calls pgq.ticker(); pgqd's default is 1000", []string{"20"}},
+		{"ticker_max_lag_ms", &s.tickerMaxLag, nil, "ticker_max_lag of the queue: no event waits longer for a tick; PgQ's default is 3000", nil},
+		{"ticker_max_count", nil, &s.tickerMaxCount, "ticker_max_count of the queue: so many new events make a tick at once; PgQ's default", []string{"50"}},
+		{"ticker_idle_period_ms", &s.tickerIdle, nil, "ticker_idle_period of the queue: how often there is a tick without new events; PgQ's default is 60000", nil},
+		{"rotation_period_ms", &s.rotation, nil, "rotation_period of the queue; PgQ's default is 7200000", nil},
+		{"retry_period_ms", &s.retryPeriod, nil, "retry_period: how often a process empties the retry queue; pgqd's default is 30000", nil},
+		{"maint_period_ms", &s.maintPeriod, nil, "maint_period: how often a process does maintenance; pgqd's default is 120000", nil},
+		{"poll_ms", &s.poll, nil, "how long a consumer waits that found no batch; 1000 is loop_delay's default in PgQ's framework for Python", []string{"10"}},
+		{"retry_ms", &s.retryAfter, nil, "how long a failed event stays in the retry queue; 60000 is the default of PgQ's framework for Python", nil},
+		{"dead_ms", &s.dead, nil, "i_dead_interval of pgq_coop.next_batch, from 1000: when a silent process has lost its batch; PgQ has no default, and shows an hour", nil},
 	}
 }
 
 func (s settings) list() (list []protocol.Setting) {
 	for _, f := range s.fields() {
-		setting := protocol.Setting{Name: f.name, About: f.about}
+		setting := protocol.Setting{Name: f.name, About: f.about, Try: f.try}
 		if f.time != nil {
 			setting.Default = strconv.FormatInt(f.time.Milliseconds(), 10)
 		} else {

@@ -35,10 +35,10 @@ var defaults = settings{
 func (s settings) list() []protocol.Setting {
 	return []protocol.Setting{
 		{Name: "shards", Default: strconv.Itoa(s.shards), About: "numHistoryShards, from 1 to 512; that of Temporal's configuration for development"},
-		{Name: "connections", Default: strconv.Itoa(s.connections), About: "maxConns of each of a server's four services; 2 more are for visibility"},
-		{Name: "partitions", Default: strconv.Itoa(s.partitions), About: "of the task queue; Temporal's default"},
-		{Name: "pollers", Default: strconv.Itoa(s.pollers), About: "of workflow tasks and of activity tasks, from 2; the SDK's default"},
-		{Name: "eager", Default: "off", About: "on: workflows and activities may start in the process that made them, without the task queue; off is the SDK's default for workflows"},
+		{Name: "connections", Default: strconv.Itoa(s.connections), About: "maxConns of each of a server's four services; 2 more are for visibility", Try: []string{"20"}},
+		{Name: "partitions", Default: strconv.Itoa(s.partitions), About: "of the task queue; Temporal's default", Try: []string{"1"}},
+		{Name: "pollers", Default: strconv.Itoa(s.pollers), About: "of workflow tasks and of activity tasks, from 2; the SDK's default", Try: []string{"16", "64"}},
+		{Name: "eager", Default: "off", About: "on: workflows and activities may start in the process that made them, without the task queue; off is the SDK's default for workflows", Try: []string{"on"}},
 		{Name: "workflow_task_ms", Default: ms(s.workflowTask), About: "the workflow task timeout, from 1000; Temporal's default"},
 		{Name: "sticky_ms", Default: ms(s.sticky), About: "StickyScheduleToStartTimeout, from 100; the SDK's default"},
 		{Name: "activity_ms", Default: ms(s.activity), About: "how much longer than its task an activity may take: its start-to-close timeout, which has no default, is the sum"},

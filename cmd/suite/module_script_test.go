@@ -66,7 +66,7 @@ func TestModuleScript(t *testing.T) {
 	if out, status := inFolder(t, dir, "scripts/module.sh", path); status != 0 {
 		t.Fatalf("exit status %d: %s", status, out)
 	}
-	for folder, want := range map[string]string{".": path, "bench/peers": path + "/bench/peers"} {
+	for folder, want := range map[string]string{".": path, "adapters/gue": path + "/adapters/gue"} {
 		if got, _ := inFolder(t, filepath.Join(dir, folder), "go", "list", "-m"); got != want {
 			t.Errorf("%s: the module is %q, want %q", folder, got, want)
 		}

@@ -214,7 +214,7 @@ func TestModulesAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"adapters/gue", "adapters/river", "bench/peers"} {
+	for _, want := range []string{"adapters/gue", "adapters/river", "adapters/temporal"} {
 		if !slices.Contains(found, want) {
 			t.Errorf("%s is not among %v", want, found)
 		}

@@ -1,1 +1,0 @@
-INSERT INTO fan_in (instance, remaining, sum) VALUES ($1, $2, 0)

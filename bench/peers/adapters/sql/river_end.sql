@@ -1,1 +1,0 @@
-DELETE FROM fan_in WHERE instance = $1
