@@ -20,7 +20,7 @@ type carrier interface {
 	begin(ended func(wrong error)) time.Time
 	// end ends what begin began. No call of ended follows.
 	end()
-	// watchOver returns when ctx ends, or with an error if the run cannot go on. It receives ends.
+	// watchOver returns when ctx ends, or with an error if the run cannot continue. It receives ends.
 	watchOver(ctx context.Context) error
 	// parts are engines or processes, which take instances in turn.
 	parts() int
@@ -67,7 +67,7 @@ func (c *engineCarrier) submit(ctx context.Context, part int, instances []int) e
 	return nil
 }
 
-// watchOver receives ends, and asks for one that was not heard of.
+// watchOver receives ends, and asks for one that nothing reported.
 func (c *engineCarrier) watchOver(ctx context.Context) error {
 	var asking sync.WaitGroup
 	defer asking.Wait()

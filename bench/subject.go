@@ -125,7 +125,7 @@ func (c *comparer) planSystem(ctx context.Context, k *Case, lot *instanceBatch, 
 	return c.pilot(ctx, k, lot, s, load)
 }
 
-// tune tries one value after another, of the slots and then of each setting that names values, keeps the best, and goes on from
+// tune tries one value after another, of the slots and then of each setting that names values, keeps the best, and continues from
 // there. A value with which the system does not work is none. All tries have the instances that take about half a counted run's
 // length with the defaults, or as many more as the best so far could do.
 func (c *comparer) tune(ctx context.Context, k *Case, lot *instanceBatch, of systems.System, s subject, load Load) (tuning, error) {

@@ -189,7 +189,7 @@ func passagesOfLines(src []byte, sql bool) []passage {
 
 // Data, quotations of old texts, and lists of the words may use any word.
 func keepsOldWords(name string) bool {
-	return strings.Contains(name, "testdata/") || strings.Contains(name, "migrations/") || strings.HasPrefix(name, "python/tests/") ||
+	return strings.Contains(name, "testdata/") || strings.Contains(name, "/upstream/") || strings.Contains(name, "migrations/") || strings.HasPrefix(name, "python/tests/") ||
 		name == "CHANGELOG.md" || name == "docs/glossary.md"
 }
 

@@ -115,7 +115,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}{
 		{false, (*run).checkHello}, {false, (*run).checkUnusable}, {true, (*run).checkSettings}, {true, (*run).checkAlone}, {true, (*run).checkTogether},
 	} {
-		goesOn, err := k.run(part.database, part.check)
+		continues, err := k.run(part.database, part.check)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if k.wrong != nil {
 			return nil, k.wrong
 		}
-		if !goesOn {
+		if !continues {
 			k.giveUp()
 			break
 		}
@@ -163,7 +163,7 @@ func (k *kit) addFinding(f Finding) (isNew bool) {
 	return isNew
 }
 
-// fail adds the finding of a check that could not go on. It returns false.
+// fail adds the finding of a check that could not continue. It returns false.
 func (k *kit) fail(f Finding) bool {
 	k.find(f)
 	k.mu.Lock()

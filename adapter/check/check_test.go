@@ -196,7 +196,7 @@ func TestWrongAdapters(t *testing.T) {
 	all.Wait()
 }
 
-// TestConsequences checks that a mistake is told once, and not again by each check that it makes wait in vain. Those are named.
+// TestConsequences checks that a mistake is reported once, and not again by each check that it makes wait in vain. Those are named.
 func TestConsequences(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ mistake, finding, passed, left string }{

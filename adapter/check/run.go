@@ -32,7 +32,7 @@ type run struct {
 }
 
 // run makes a store, calls part, and removes what is left. It reports what part returned.
-func (k *kit) run(database bool, part func(*run) bool) (goesOn bool, err error) {
+func (k *kit) run(database bool, part func(*run) bool) (continues bool, err error) {
 	dsn := ""
 	if database {
 		dsn = k.options.DSN
@@ -52,7 +52,7 @@ func (k *kit) run(database bool, part func(*run) bool) (goesOn bool, err error) 
 		return false, err
 	}
 	if r.store, err = host.NewStore(k.ctx, dsn); err == nil {
-		goesOn = part(r)
+		continues = part(r)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), closeTimeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (k *kit) run(database bool, part func(*run) bool) (goesOn bool, err error) 
 	if r.store != nil {
 		err = errors.Join(err, r.store.Close(ctx))
 	}
-	return goesOn, err
+	return continues, err
 }
 
 func (k *kit) log(line string) {

@@ -11,7 +11,7 @@
 // workflow may have 10,000 events (WithMaxHistorySize), of which a task has two or three. A task that fails is retried by the workflow
 // (RetryOptions), and activity.Attempt tells its number. A process has one worker, with as many activities at once as slots
 // (MaxParallelActivityTasks). It looks for work every 200 ms while there is none. An activity's context ends when a heartbeat cannot
-// be stored, such as when a connection breaks; activities here go on, since an error of theirs would count as a failed attempt.
+// be stored, such as when a connection breaks; activities here continue, since an error of theirs would count as a failed attempt.
 //
 // The backend is made with host, port, user, password and database; the rest of a DSN counts for nothing, and it uses no TLS.
 //

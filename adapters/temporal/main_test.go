@@ -106,6 +106,6 @@ func TestLog(t *testing.T) {
 		t.Errorf("%d lines, the last of which are\n%s", len(lines), strings.Join(lines[max(0, len(lines)-4):], "\n"))
 	}
 	if !ended {
-		t.Error("the process goes on")
+		t.Error("the process continues")
 	}
 }

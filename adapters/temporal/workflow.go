@@ -132,7 +132,7 @@ func (s *system) executeWith(ctx workflow.Context, w *protocol.Workload, t *prot
 // duration is how long a task works.
 func duration(t *protocol.Task) time.Duration { return time.Duration(t.MS * float64(time.Millisecond)) }
 
-// executeTask is the activity. Its own context ends at the start-to-close timeout; an attempt that is too late goes on, and the
+// executeTask is the activity. Its own context ends at the start-to-close timeout; an attempt that is too late continues, and the
 // server does not take its result.
 func (s *system) executeTask(ctx context.Context, args taskArgs) (string, error) {
 	info := activity.GetInfo(ctx)
