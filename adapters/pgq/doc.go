@@ -46,11 +46,13 @@
 //
 // [pgq-nodupes] says that a consumer that calls pgq.finish_batch in the transaction of its effects needs no check whether an event was
 // processed already. That does not hold for subconsumers. pgq_coop.next_batch reads the batch of a silent subconsumer, and deletes its
-// row, without a lock. If that subconsumer finishes its batch in between, the delete waits for its commit, and the finished
+// row, without a lock in between. If that subconsumer finishes its batch in between, the delete waits for its commit, and the finished
 // batch is given to the other one: all of its effects are committed a second time, and finish_batch returns 1 both times.
 // TestFinishedBatch shows it in a few statements. PgQue, which continues PgQ, gives a batch that is taken over a new number
 // ([PgQue 208]). With guard=off the adapter relies on that note: the values of a batch are stored in the transaction that finishes it,
-// and the last one of a task counts.
+// and the last one of a task counts. Pauses of processes then break the promise of results in about three minutes:
+//
+//	pulley chaos --replay testdata/finished-batch.json
 //
 // # Settings
 //
