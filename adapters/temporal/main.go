@@ -106,10 +106,14 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	return s, s.startWorker(session.Slots)
 }
 
-// startServer starts a server, and returns the address of its frontend.
+// startServer starts a server, and returns the address of its frontend. A new server reads from the database, and is made again if that
+// fails.
 func (s *system) startServer(ctx context.Context) (address string, err error) {
-	server, address, err := newServer(s.env.Store.DSN, s.settings, s.log)
-	if err != nil {
+	var server temporal.Server
+	if err := s.persist(ctx, false, func(context.Context) (err error) {
+		server, address, err = newServer(s.env.Store.DSN, s.settings, s.log)
+		return err
+	}); err != nil {
 		return "", err
 	}
 	started := make(chan error, 1)
