@@ -1,8 +1,8 @@
 // Command temporal is an adapter through which pulley drives Temporal 1.32.1, a workflow engine, on Postgres, with version 1.50.0 of its
 // SDK for Go. These are the newest that go 1.26.8 builds together.
 //
-// go build in this folder makes it. The server has some 2,000 packages: when nothing is cached, that takes five minutes on two idle
-// cores, and the program has 200 MB. So this is a module of its own.
+// go build in this folder makes it. The server has 1,700 packages: when nothing is cached, that takes five minutes of processor time, which
+// are three to ten minutes on two cores, and the program has 200 MB. So this is a module of its own.
 //
 // # Where the server runs
 //
@@ -12,13 +12,13 @@
 // and the others take over its history shards and its task queues, and its tasks when these time out. What Temporal is asked here is
 // whether the whole system loses work, not whether its server survives the death of a worker.
 //
-// A server's two stores, for state and for visibility, are two schemas of the one database, by search_path: Temporal recommends a
+// A server's two stores, for state and for visibility, are two schemas of the one database, by search_path: Temporal's guide has a
 // database for each, and both have a table schema_version. The tables and the namespace are made with the server's own tools. The
 // ports of a server are free ones, so a process that is started again is a new member of the cluster, as a new container is.
 //
 // The configuration is that of the server for development on Postgres, and each setting below is Temporal's default unless it says
 // something else. Rate limits, which protect clusters of many users, are raised. There are 5 connections for each service to the
-// tables of state and 2 to those of visibility; in use are about 15 for each process. Temporal's default of 20 for each store and
+// tables of state and 2 to those of visibility; in use are about 16 for each process under load. Temporal's default of 20 for each store and
 // service would be more than a Postgres has in its own default configuration.
 //
 // # What is the workflow
@@ -55,8 +55,13 @@
 //     recovers_ms is the takeover and the longer one of the two.
 //   - There is no order: task queues have partitions, and any worker may take the next task.
 //
-// Two things that are known to last longer are not in recovers_ms. A server that was paused, and not killed, may hold row locks of its
-// shards until it continues, since its sessions live. And a server that starts when all others have just died looks for them until their
-// heartbeats are 20 s old, which the constant joinWithin shortens a little
-// (https://github.com/temporalio/temporal/issues/9987 is about more of this).
+// Two things that last longer are not in recovers_ms:
+//
+//   - A server that is paused, or whose packets are lost, refuses no pings and answers none. Each of its four members costs those that
+//     ping it seconds, and while the rings look for it, requests that it should answer wait. In pulley's runs all work stood still
+//     until it continued, 45 s and more, with two servers and with three. A killed server is given up after 7 s.
+//   - A server that starts when all others have just died looks for them until their heartbeats in the database are 20 s old. The
+//     constant joinWithin makes that a little shorter. https://github.com/temporalio/temporal/issues/9987 is about more of this.
+//
+// A server ends its process if it cannot find its database when it starts, as Temporal's does, and then a new one has to be started.
 package main

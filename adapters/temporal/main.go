@@ -106,22 +106,40 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	return s, s.startWorker(session.Slots)
 }
 
-// startServer starts a server, and returns the address of its frontend.
+// startServer starts a server, and returns the address of its frontend. One that does not start is stopped, and another is made.
 func (s *system) startServer(ctx context.Context) (address string, err error) {
-	server, address, err := newServer(s.env.Store.DSN, s.settings, s.log)
-	if err != nil {
-		return "", err
-	}
-	started := make(chan error, 1)
-	go func() { started <- server.Start() }() // ends with the process, if it does not before
-	select {
-	case err = <-started:
-		if err == nil {
-			s.server = server
+	err = s.persist(ctx, false, func(context.Context) (err error) {
+		var server temporal.Server
+		if server, address, err = newServer(s.env.Store.DSN, s.settings, s.log); err != nil {
+			return err
 		}
-		return address, err
+		started := make(chan error, 1)
+		go func() { started <- server.Start() }() // ends with the process, if it does not before
+		select {
+		case err = <-started:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return errors.Join(err, s.stopServer(ctx, server))
+		}
+		s.server = server
+		return nil
+	})
+	return address, err
+}
+
+// stopServer stops a server, or leaves it behind when ctx ends: others take over what it had.
+func (s *system) stopServer(ctx context.Context, server temporal.Server) error {
+	s.log.quiet.Store(true)
+	defer s.log.quiet.Store(false)
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Stop() }()
+	select {
+	case err := <-stopped:
+		return err
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return nil
 	}
 }
 
@@ -258,16 +276,8 @@ func (s *system) Close(ctx context.Context) error {
 	if s.client != nil {
 		s.client.Close()
 	}
-	s.log.quiet.Store(true)
 	if s.server == nil {
 		return nil
 	}
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.server.Stop() }()
-	select {
-	case err := <-stopped:
-		return err
-	case <-ctx.Done():
-		return nil // others take over what it had
-	}
+	return s.stopServer(ctx, s.server)
 }

@@ -60,6 +60,9 @@ func serverConfig(dsn string, s settings) (*config.Config, error) {
 	}
 	frontend := net.JoinHostPort(host, strconv.Itoa(ports[0]))
 	const disabled = "disabled"
+	// The address at which other clusters would find this one is the same in each process: a server that starts writes another one
+	// into the database, which fails if two do so at once.
+	const clusterAddress = host + ":7233"
 	cfg := &config.Config{
 		Persistence: config.Persistence{
 			DefaultStore: statePart.name, VisibilityStore: visibilityPart.name, NumHistoryShards: int32(s.shards),
@@ -68,7 +71,7 @@ func serverConfig(dsn string, s settings) (*config.Config, error) {
 		Services: map[string]config.Service{},
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: 10, MasterClusterName: clusterName, CurrentClusterName: clusterName,
-			ClusterInformation: map[string]cluster.ClusterInformation{clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: frontend}},
+			ClusterInformation: map[string]cluster.ClusterInformation{clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: clusterAddress}},
 		},
 		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
 		Archival:            config.Archival{History: config.HistoryArchival{State: disabled}, Visibility: config.VisibilityArchival{State: disabled}},

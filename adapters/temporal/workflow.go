@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -136,11 +135,7 @@ func duration(t *protocol.Task) time.Duration { return time.Duration(t.MS * floa
 // server does not take its result.
 func (s *system) executeTask(ctx context.Context, args taskArgs) (string, error) {
 	info := activity.GetInfo(ctx)
-	value, err := s.env.Execute(s.tasks, adapter.Execution{
+	return s.env.Execute(s.tasks, adapter.Execution{
 		Instance: info.WorkflowExecution.ID, Workload: args.Workload, Task: args.Task, Round: args.Round, Attempt: int(info.Attempt), Inputs: args.Inputs,
 	})
-	if errors.Is(err, adapter.ErrScripted) {
-		err = adapter.ErrScripted // without the text of what else went wrong, which may vary
-	}
-	return value, err
 }
