@@ -51,7 +51,7 @@ func (f *Finding) Text() string {
 
 // Table compares the findings of several systems, a row each.
 func Table(findings []*Finding) string {
-	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "restart p50", "p99"}}
+	rows := [][]string{{"system", "promise", "verdict", "instances", "lost", "executions", "repeated", "restart p50", "p99", "tasks/s before", "after"}}
 	for _, f := range findings {
 		c, h := f.First.Verdict.Counts, f.First.Hello
 		row := []string{
@@ -62,11 +62,19 @@ func Table(findings []*Finding) string {
 		} else {
 			row = append(row, "–", "–")
 		}
+		row = append(row, rate(c.Rates.BeforePerS), rate(c.Rates.AfterPerS))
 		rows = append(rows, row)
 	}
 	var b bytes.Buffer
 	aligned.Write(&b, rows, func(column int) bool { return column < 3 })
 	return b.String()
+}
+
+func rate(perS float64) string {
+	if perS == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.0f", perS)
 }
 
 // promise names in a few words what a system promises.
