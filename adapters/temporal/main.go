@@ -103,7 +103,7 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	}
 	waiting, unwait := context.WithCancel(ctx)
 	s.unwait, s.waits = unwait, startWaits(waiting, s, s.client, s.settings.waits)
-	return s, s.startWorker(session.Slots)
+	return s, s.persist(opening, false, func(context.Context) error { return s.startWorker(session.Slots) })
 }
 
 // startServer starts a server, and returns the address of its frontend. One that does not start is stopped, and another is made.
