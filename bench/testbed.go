@@ -131,7 +131,7 @@ func (s TestbedSpec) withDefaults() TestbedSpec {
 func (s TestbedSpec) validate() error {
 	switch {
 	case s.DSN == "" && s.NeedsPostgres():
-		return fmt.Errorf("%s needs a Postgres, and there is no DSN", s.Name())
+		return fmt.Errorf("backend %s needs a Postgres, and there is no DSN", s.Name())
 	case s.Workers < 1 || s.Workers > 10_000:
 		return fmt.Errorf("%d workers; choose from 1 to 10000", s.Workers)
 	case s.Engines < 1 || s.Engines > 64:
