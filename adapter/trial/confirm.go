@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulley/adapter/judge"
+	"pulley/chaos/fault/inject"
 )
 
 // Finding is the outcome of a case that was repeated.
@@ -83,18 +84,16 @@ func sharesRule(a, b *Result) bool {
 // shrink takes faults away, in halves, quarters and so on, as long as the case still violates, and then the exhaustive part, and
 // the load that lasts after the faults.
 func shrink(ctx context.Context, c Case, violates func(context.Context, Case) bool) {
-	for part := len(c.Faults); part > 0; part /= 2 {
-		for from := 0; from < len(c.Faults) && ctx.Err() == nil; {
-			smaller := c
-			smaller.Faults = slices.Delete(slices.Clone(c.Faults), from, min(len(c.Faults), from+part))
-			smaller.LastMS = c.LastMS * int64(len(smaller.Faults)+1) / int64(len(c.Faults)+1)
-			if violates(ctx, smaller) {
-				c = smaller
-			} else {
-				from += part
-			}
+	inject.Shrink(len(c.Faults), func(from, to int) bool {
+		smaller := c
+		smaller.Faults = slices.Delete(slices.Clone(c.Faults), from, to)
+		smaller.LastMS = c.LastMS * int64(len(smaller.Faults)+1) / int64(len(c.Faults)+1)
+		if ctx.Err() != nil || !violates(ctx, smaller) {
+			return false
 		}
-	}
+		c = smaller
+		return true
+	})
 	if smaller := c; c.ExhaustMS > 0 && ctx.Err() == nil {
 		smaller.ExhaustMS = 0
 		violates(ctx, smaller)
