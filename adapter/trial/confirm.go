@@ -15,6 +15,8 @@ type Finding struct {
 	Smallest  *Result `json:"smallest,omitempty"` // the violating run with the fewest faults; nil: First violated nothing
 	Repeats   int     `json:"repeats"`            // of the first case
 	Confirmed int     `json:"confirmed"`          // of these violated a rule that First violated
+
+	Interrupted bool `json:"interrupted,omitempty"` // not all repetitions and smaller cases were run
 }
 
 // Outcome returns the first run's verdict. A violation that was not seen again is inconclusive.
@@ -29,7 +31,8 @@ func (f *Finding) Outcome() judge.Result {
 const repeatsMax = 3
 
 // Confirm runs a case. If it violates a promise, Confirm repeats it until it does so again, and then looks for a smaller case
-// that does, for most at the longest. The error is of the first run, or of ctx.
+// that does, for most at the longest. The error is of the first run, or of ctx. If ctx ends after a violation, Confirm also
+// returns what it has found until then.
 func Confirm(ctx context.Context, c Case, cfg Config, most time.Duration) (*Finding, error) {
 	return confirm(ctx, c, most, cfg.say, func(ctx context.Context, c Case) (*Result, error) { return Run(ctx, c, cfg) })
 }
@@ -57,12 +60,13 @@ func confirm(ctx context.Context, c Case, most time.Duration, say func(format st
 		return true
 	}
 	for f.Confirmed == 0 && f.Repeats < repeatsMax {
-		f.Repeats++
-		if again(ctx, c) {
-			f.Confirmed++
+		confirmed := again(ctx, c)
+		if !confirmed && ctx.Err() != nil {
+			break
 		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		f.Repeats++
+		if confirmed {
+			f.Confirmed++
 		}
 	}
 	if f.Confirmed > 0 && most > 0 {
@@ -71,8 +75,8 @@ func confirm(ctx context.Context, c Case, most time.Duration, say func(format st
 		defer cancel()
 		shrink(shrinking, c, again)
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if f.Interrupted = ctx.Err() != nil; f.Interrupted {
+		return f, context.Cause(ctx)
 	}
 	return f, nil
 }
