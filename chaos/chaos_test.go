@@ -19,6 +19,7 @@ import (
 
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
+	"pulley/chaos/fault/inject"
 	"pulley/chaos/process"
 	"pulley/chaos/world"
 	"pulley/engine/graph"
@@ -118,14 +119,14 @@ func TestWhatDidNotHappenIsInconclusive(t *testing.T) {
 	if err := r.faults(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r.result.conclude(); r.result.Verdict != Inconclusive || r.result.Missed["never"] != triesMax || r.result.Total() != 0 {
+	if r.result.conclude(); r.result.Verdict != Inconclusive || r.result.Missed["never"] != inject.TriesMax || r.result.Total() != 0 {
 		t.Errorf("the verdict is %s after %d tries and %d faults, want inconclusive", r.result.Verdict, r.result.Missed["never"], r.result.Total())
 	}
 }
 
 // TestMissedFaultsAreTriedSooner checks that a fault at the K-th of something is retried at half of K, and any other unchanged.
 func TestMissedFaultsAreTriedSooner(t *testing.T) {
-	for nth, want := range map[bool][]int{true: {40, 20, 10, 5, 2, 1, 1, 1}, false: slices.Repeat([]int{40}, triesMax)} {
+	for nth, want := range map[bool][]int{true: {40, 20, 10, 5, 2, 1, 1, 1}, false: slices.Repeat([]int{40}, inject.TriesMax)} {
 		var tried []int
 		r := &run{watch: newWatch(), ledger: fault.NewLedger(), find: func(string) (fault.Kind, error) {
 			return fault.Kind{Name: "never", Nth: nth, Inject: func(_ context.Context, _ fault.World, f fault.Fault, _ func()) error {
@@ -154,7 +155,7 @@ func TestMissedFaultsOnASlowMachine(t *testing.T) {
 		tries int
 		want  Verdict
 		spans int // of that fault, and of each restart with longer times, which ends every engine, too
-	}{{true, 400, 2*triesMax + 1, Pass, 3}, {false, 400, triesMax, Inconclusive, 0}, {true, 1 << 20, (growthsMax + 1) * triesMax, Inconclusive, growthsMax}} {
+	}{{true, 400, 2*inject.TriesMax + 1, Pass, 3}, {false, 400, inject.TriesMax, Inconclusive, 0}, {true, 1 << 20, (growthsMax + 1) * inject.TriesMax, Inconclusive, growthsMax}} {
 		tries := 0
 		r := &run{watch: newWatch(), ledger: fault.NewLedger(), world: &world.World{}, load: &load{}}
 		r.find = func(string) (fault.Kind, error) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"syscall"
 	"time"
 
 	"pulley/chaos/fault"
+	"pulley/chaos/fault/inject"
 	"pulley/chaos/recovery"
 	"pulley/chaos/world"
 	"pulley/engine/oracle"
@@ -61,60 +61,25 @@ func (r *run) restartAll(ctx context.Context) error {
 	if r.covered != nil { // not every message must be reached
 		rounds = 1
 	}
-	for range rounds {
-		for i := range r.world.Engines() {
-			h := r.world.Engine(i)
-			if err := h.Stop(ctx); err != nil {
-				return err
-			}
-			if err := h.Start(ctx); err != nil {
-				return err
-			}
-		}
-		h := r.world.Engine(0)
-		if err := h.Signal(syscall.SIGKILL); err != nil {
-			return err
-		}
-		select {
-		case <-h.Exited():
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if err := h.Start(ctx); err != nil {
-			return err
-		}
+	return inject.Rehearse(ctx, r.world, rounds, func() error {
 		_ = pause.For(ctx, r.Lease()+r.Sweep()) // the leases expire and are taken over
 		r.watch.awaitEvents(ctx, string(oracle.Ended), r.InFlight, r.Lease())
-	}
-	return nil
+		return nil
+	})
 }
 
 // exhaustMessages repeats the exhaustive faults until each has been at every message of the baseline.
 func (r *run) exhaustMessages(ctx context.Context) error {
-	places := r.ledger.Places
 	r.everywhere = true
-	places.Only(true)
-	defer places.Only(false)
 	r.load.cancelMore()
-	begun := time.Now()
-	for turn := 0; time.Since(begun) < time.Duration(r.MessagesMS)*time.Millisecond; turn++ {
-		idle := true
-		for _, kind := range r.everyKinds() {
-			if len(kind.Unvisited(places)) == 0 || r.covered != nil && r.covered(places.Coverage()) {
-				continue
-			}
-			idle = false
-			f := fault.Fault{Kind: kind.Name, Engine: turn % r.Engines, HoldMS: r.LeaseMS * (1 + turn%exhaustiveLeases), K: everyGapMS}
-			if _, err := r.inject(ctx, kind, f); err != nil {
-				return fmt.Errorf("continuing with %s: %w", f, err)
-			}
-		}
-		if idle {
-			break
-		}
+	kinds := r.everyKinds()
+	if err := r.injector().Visit(ctx, inject.Tour{
+		Kinds: kinds, Most: time.Duration(r.MessagesMS) * time.Millisecond, HoldMS: r.LeaseMS, GapMS: everyGapMS, IsEnough: r.covered,
+	}); err != nil {
+		return fmt.Errorf("continuing with %w", err)
 	}
-	for _, kind := range r.everyKinds() {
-		left := kind.Unvisited(places)
+	for _, kind := range kinds {
+		left := kind.Unvisited(r.ledger.Places)
 		r.unreachedMessages = append(r.unreachedMessages, left...)
 		if len(left) > 0 {
 			r.result.doubt("%s has not come to %d messages of the baseline, such as %s", kind.Name, len(left), left[0])
@@ -122,10 +87,6 @@ func (r *run) exhaustMessages(ctx context.Context) error {
 	}
 	return nil
 }
-
-// exhaustiveLeases is the maximum duration of these faults in leases, which varies by turns. Some messages occur only if engines
-// and connections live for a while, others only if they do not.
-const exhaustiveLeases = 3
 
 // everyGapMS is the minimum time between two cuts of these faults.
 const everyGapMS = 5

@@ -15,6 +15,7 @@ import (
 
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
+	"pulley/chaos/fault/inject"
 	"pulley/chaos/process"
 	"pulley/chaos/recovery"
 	"pulley/chaos/world"
@@ -52,7 +53,6 @@ func (c Config) say(format string, args ...any) {
 const (
 	warmRounds   = 2               // so many instances for each one in flight end before the first fault
 	warmPaced    = 4               // in flight for each engine, if there is a rate
-	triesMax     = 8               // of a fault whose moment does not come
 	enoughWithin = 4 * time.Minute // between two ends if a number of instances is requested, and until one is cancelled
 	whenWithin   = 3 * time.Second // wait for the event at which a fault is to begin
 	faultWithin  = 5 * time.Minute // for a fault, beyond its own duration
@@ -237,9 +237,6 @@ func (r *run) timeIsOver() bool {
 	return r.WithinMS > 0 && oracle.MachineClock()-r.faulty > int64(r.WithinMS)*int64(time.Millisecond)
 }
 
-// errCutShort is the error of a fault that was still running overtime after the faults' time.
-var errCutShort = errors.New("the time of the faults is over")
-
 // overtime is how long a fault may continue after the faults' time.
 const overtime = 10 * time.Second
 
@@ -282,7 +279,7 @@ func (r *run) faults(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if errors.Is(err, errCutShort) {
+		if late := new(inject.Overtime); errors.As(err, &late) && r.timeIsOver() {
 			r.broken, r.cutShort = true, true
 			r.result.warn("%s was cut short, since the time of the faults was over; a longer --duration has it", r.Faults[i])
 			return nil
@@ -293,7 +290,7 @@ func (r *run) faults(ctx context.Context) error {
 			return nil
 		}
 		if !happened && !r.timeIsOver() {
-			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], triesMax)
+			r.result.doubt("fault %d, %s, did not happen in %d tries", i+1, r.Faults[i], inject.TriesMax)
 		}
 	}
 	if r.space(ctx); len(r.Faults) > 0 { // so that recovery can be measured
@@ -307,18 +304,13 @@ func (r *run) faults(ctx context.Context) error {
 func (r *run) tryFault(ctx context.Context, kind fault.Kind, i int) (happened bool, err error) {
 	for growths := 0; ; growths++ {
 		begun, f := oracle.MachineClock(), r.Faults[i]
-		for try := 0; try < triesMax && (try == 0 || !r.timeIsOver()); try++ {
-			if happened, err = r.inject(ctx, kind, f); happened || err != nil {
-				return happened, err
-			}
-			if kind.Nth {
-				f.K = max(1, f.K/2) // its moment may be too far off
-			}
+		if happened, err = r.injector().Inject(ctx, kind, f); happened || err != nil {
+			return happened, err
 		}
 		if !r.stalls.Slow(begun, oracle.MachineClock()) || growths == growthsMax || r.soak != nil || r.timeIsOver() {
 			return false, nil
 		}
-		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, triesMax)
+		r.say("fault %d, %s, did not happen in %d tries; the machine is slow, and every time of the case is doubled", i+1, f, inject.TriesMax)
 		if err := r.asSpan("longer times", func() error { return r.grow(ctx) }); err != nil {
 			return false, fmt.Errorf("continuing with longer times: %w", err)
 		}
@@ -352,67 +344,41 @@ func (r *run) enough(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) inject(ctx context.Context, kind fault.Kind, f fault.Fault) (happened bool, err error) {
-	_ = pause.For(ctx, time.Duration(f.When.AfterMS)*time.Millisecond)
-	if f.When.Event != "" {
-		r.watch.awaitEvents(ctx, f.When.Event, max(1, f.When.N), whenWithin)
+func (r *run) injector() *inject.Injector {
+	return &inject.Injector{
+		World: r.world, Ledger: r.ledger, Happened: r.result.Faults, Missed: r.result.Missed, Within: r.longestFault, IsOver: r.timeIsOver, Begin: r.noteFault,
+		Await: func(ctx context.Context, w fault.When) { r.watch.awaitEvents(ctx, w.Event, max(1, w.N), whenWithin) },
 	}
-	injecting, cancel := context.WithTimeout(ctx, r.longestFault(f))
-	defer cancel()
-	s := recovery.Span{Fault: f, Begun: oracle.MachineClock()}
-	r.record(oracle.Event{Kind: oracle.FaultBegan, Bad: f.String()})
-	before, victim := r.ledger.Failed(), ""
-	if recovery.KillsEngine(kind.Name) {
-		victim = r.world.Process(f.Engine).Source()
-	}
-	var over atomic.Int64
-	var count atomic.Int64
-	err = kind.Inject(injecting, r.world, f, func() {
-		over.Store(oracle.MachineClock())
-		count.Add(1)
-	})
-	s.Over, s.Killed = over.Load(), victim
-	if err == nil && !r.countInjected(ctx, kind, before) {
-		err = fault.ErrMissed
-	}
-	switch {
-	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
-	case errors.Is(err, fault.ErrMissed):
-		r.result.Missed[f.Kind]++
-		return false, nil
-	case err != nil && injecting.Err() != nil && r.timeIsOver():
-		return false, fmt.Errorf("%w: %w", errCutShort, err)
-	case err != nil:
-		return false, err
-	}
-	r.say("fault: %s, %d times in %d ms", f, count.Load(), (s.Over-s.Begun)/int64(time.Millisecond))
-	r.result.Faults[f.Kind] += int(count.Load())
-	r.spans = append(r.spans, s)
-	return true, nil
 }
 
-// failedWithin is how long an error may still be in flight after a fault.
-const failedWithin = 3 * time.Second
-
-// countInjected counts the errors that a fault caused at engines. It returns false if the errors that the fault must cause are
-// missing.
-func (r *run) countInjected(ctx context.Context, kind fault.Kind, before map[string]int) bool {
-	after := r.ledger.Failed()
-	for end := time.Now().Add(failedWithin); !kind.HasHappened(before, after) && time.Now().Before(end) && ctx.Err() == nil; after = r.ledger.Failed() {
-		_ = pause.For(ctx, time.Millisecond)
+// noteFault records a try of a fault, and the span of one that happens.
+func (r *run) noteFault(f fault.Fault) inject.Note {
+	s := recovery.Span{Fault: f, Begun: oracle.MachineClock()}
+	r.record(oracle.Event{Kind: oracle.FaultBegan, Bad: f.String()})
+	if recovery.KillsEngine(f.Kind) {
+		s.Killed = r.world.Process(f.Engine).Source()
 	}
-	states := r.result.States[kind.Name]
-	for state, n := range after {
-		if more := n - before[state]; more > 0 {
-			if states == nil {
-				states = map[string]int{}
-				r.result.States[kind.Name] = states
-			}
-			states[state] += more
+	var over atomic.Int64
+	end := func(out inject.Outcome) {
+		r.countStates(f.Kind, out.Failed)
+		if !out.Happened {
+			return
 		}
+		s.Over = over.Load()
+		r.say("fault: %s, %d times in %d ms", f, out.Count, (s.Over-s.Begun)/int64(time.Millisecond))
+		r.spans = append(r.spans, s)
 	}
-	return kind.HasHappened(before, after)
+	return inject.Note{Over: func() { over.Store(oracle.MachineClock()) }, End: end}
+}
+
+// countStates adds the errors that engines received during a kind of fault.
+func (r *run) countStates(kind string, failed map[string]int) {
+	if len(failed) > 0 && r.result.States[kind] == nil {
+		r.result.States[kind] = map[string]int{}
+	}
+	for state, n := range failed {
+		r.result.States[kind][state] += n
+	}
 }
 
 func (r *run) inspect(ctx context.Context) error {

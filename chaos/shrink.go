@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"pulley/chaos/cases"
-	"pulley/chaos/fault"
+	"pulley/chaos/fault/inject"
 )
 
 // Shrink looks for a smaller case that fails by one of the same invariants: with fewer faults, workloads and instances in flight.
@@ -47,15 +47,11 @@ func shrink(failed *Result, try func(cases.Case) *Result) *Result {
 		}
 		return false
 	}
-	for part := len(best.Case.Faults); part > 0; part /= 2 {
-		for from := 0; from < len(best.Case.Faults); {
-			c := best.Case
-			c.Faults = without(c.Faults, from, part)
-			if !fails(c) {
-				from += part
-			}
-		}
-	}
+	inject.Shrink(len(best.Case.Faults), func(from, to int) bool {
+		c := best.Case
+		c.Faults = slices.Delete(slices.Clone(c.Faults), from, to)
+		return fails(c)
+	})
 	for i := 0; len(best.Case.Workloads) > 1 && i < len(best.Case.Workloads); {
 		c := best.Case
 		c.Workloads = slices.Delete(slices.Clone(c.Workloads), i, i+1)
@@ -71,8 +67,4 @@ func shrink(failed *Result, try func(cases.Case) *Result) *Result {
 		}
 	}
 	return best
-}
-
-func without(faults []fault.Fault, from, n int) []fault.Fault {
-	return slices.Delete(slices.Clone(faults), from, min(len(faults), from+n))
 }

@@ -80,13 +80,14 @@
 //	scenarios/generate         | writes workflows of a shape from parameters and a seed           | engine/graph, scenarios/dist, internal/nearest
 //	scenarios/wfformat         | traces of real workflows: read, written, generated             | engine/graph
 //	chaos/fault                | kinds of faults, by what they hit                                 | engine/pgserver, engine/pgserver/pgwire, internal/nearest, internal/pause
+//	chaos/fault/inject         | injects the faults of plans into runs, and goes to every message  | chaos/fault
 //	chaos/hosts                | containers for engines, which can be paused, killed, cut off    | engine/pgserver
 //	chaos/cases                | runs of chaos as data, and their plans of faults               | chaos/fault, scenarios, engine/backend/designs
 //	chaos/process              | an engine in a process of its own, and both ends of the pipe to it | engine, chaos/cases, internal/pause, engine/oracle
 //	chaos/world                | what a run happens to: server, engines and their wires         | chaos/process, chaos/hosts
 //	chaos/recovery             | how work came back after faults, held against what is promised | engine/oracle, chaos/fault, reports/record
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject
 //	reports/record             | the schema of results, units in its names                      | internal/cause
 //	reports                    | renders records                                                | reports/record, internal/aligned
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
@@ -128,7 +129,7 @@
 //	adapter/check              | tells the author of an adapter what it does wrong              | adapter/host, internal/pause, internal/plural
 //	adapter/own                | our own designs as systems behind adapters                     | adapter, engine, engine/backend/designs, internal/pause
 //	adapter/named              | finds the adapters of systems that users name                  | adapter/host, engine/backend/designs
-//	adapter/trial              | disturbs systems behind adapters, and has them judged          | adapter/host, adapter/judge, chaos/fault, internal/aligned
+//	adapter/trial              | disturbs systems behind adapters, and has them judged          | adapter/host, adapter/judge, chaos/fault/inject, internal/aligned
 //	adapter/mutants            | bugs to plant in the reference adapter, and the tests of that adapter | –
 //	python                     | carries the Python package, and asks it about workflows in Python  | engine/expr, internal/cause
 //	examples/embedded          | a program that embeds the engine and one scheduler             | engine, engine/backend/postgres/*, internal/procstatus

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulley/adapter/judge"
+	"pulley/chaos/fault/inject"
 )
 
 // Finding is the outcome of a case that was repeated.
@@ -14,6 +15,8 @@ type Finding struct {
 	Smallest  *Result `json:"smallest,omitempty"` // the violating run with the fewest faults; nil: First violated nothing
 	Repeats   int     `json:"repeats"`            // of the first case
 	Confirmed int     `json:"confirmed"`          // of these violated a rule that First violated
+
+	Interrupted bool `json:"interrupted,omitempty"` // not all repetitions and smaller cases were run
 }
 
 // Outcome returns the first run's verdict. A violation that was not seen again is inconclusive.
@@ -28,7 +31,8 @@ func (f *Finding) Outcome() judge.Result {
 const repeatsMax = 3
 
 // Confirm runs a case. If it violates a promise, Confirm repeats it until it does so again, and then looks for a smaller case
-// that does, for most at the longest. The error is of the first run, or of ctx.
+// that does, for most at the longest. The error is of the first run, or of ctx. If ctx ends after a violation, Confirm also
+// returns what it has found until then.
 func Confirm(ctx context.Context, c Case, cfg Config, most time.Duration) (*Finding, error) {
 	return confirm(ctx, c, most, cfg.say, func(ctx context.Context, c Case) (*Result, error) { return Run(ctx, c, cfg) })
 }
@@ -56,12 +60,13 @@ func confirm(ctx context.Context, c Case, most time.Duration, say func(format st
 		return true
 	}
 	for f.Confirmed == 0 && f.Repeats < repeatsMax {
-		f.Repeats++
-		if again(ctx, c) {
-			f.Confirmed++
+		confirmed := again(ctx, c)
+		if !confirmed && ctx.Err() != nil {
+			break
 		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		f.Repeats++
+		if confirmed {
+			f.Confirmed++
 		}
 	}
 	if f.Confirmed > 0 && most > 0 {
@@ -70,8 +75,8 @@ func confirm(ctx context.Context, c Case, most time.Duration, say func(format st
 		defer cancel()
 		shrink(shrinking, c, again)
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if f.Interrupted = ctx.Err() != nil; f.Interrupted {
+		return f, context.Cause(ctx)
 	}
 	return f, nil
 }
@@ -83,18 +88,16 @@ func sharesRule(a, b *Result) bool {
 // shrink takes faults away, in halves, quarters and so on, as long as the case still violates, and then the exhaustive part, and
 // the load that lasts after the faults.
 func shrink(ctx context.Context, c Case, violates func(context.Context, Case) bool) {
-	for part := len(c.Faults); part > 0; part /= 2 {
-		for from := 0; from < len(c.Faults) && ctx.Err() == nil; {
-			smaller := c
-			smaller.Faults = slices.Delete(slices.Clone(c.Faults), from, min(len(c.Faults), from+part))
-			smaller.LastMS = c.LastMS * int64(len(smaller.Faults)+1) / int64(len(c.Faults)+1)
-			if violates(ctx, smaller) {
-				c = smaller
-			} else {
-				from += part
-			}
+	inject.Shrink(len(c.Faults), func(from, to int) bool {
+		smaller := c
+		smaller.Faults = slices.Delete(slices.Clone(c.Faults), from, to)
+		smaller.LastMS = c.LastMS * int64(len(smaller.Faults)+1) / int64(len(c.Faults)+1)
+		if ctx.Err() != nil || !violates(ctx, smaller) {
+			return false
 		}
-	}
+		c = smaller
+		return true
+	})
 	if smaller := c; c.ExhaustMS > 0 && ctx.Err() == nil {
 		smaller.ExhaustMS = 0
 		violates(ctx, smaller)

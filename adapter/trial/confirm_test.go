@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +103,51 @@ func TestConfirm(t *testing.T) {
 	broken := errors.New("no server")
 	if _, err := confirm(t.Context(), Case{}, time.Minute, func(string, ...any) {}, func(context.Context, Case) (*Result, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Error(err)
+	}
+}
+
+// TestConfirmIsInterrupted checks that what was found until the context ended is returned with its error.
+func TestConfirmIsInterrupted(t *testing.T) {
+	t.Parallel()
+	rule, because := judge.Rules()[0].Rule, errors.New("because")
+	all := plan("wire.cut", "process.kill", "wire.reset", "process.pause")
+	for last, want := range map[int]struct { // the run during which the context ends
+		repeats, confirmed int
+		left               int // faults
+		says               string
+	}{
+		1: {}, // there is no finding
+		2: {0, 0, 4, "The violation did not come again in 0 repetitions, and the next was interrupted"},
+		3: {1, 1, 4, "The search for a smaller case was interrupted. What follows is the smallest one until then, with 4 of 4 faults."},
+		5: {1, 1, 2, "The search for a smaller case was interrupted. What follows is the smallest one until then, with 2 of 4 faults."},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		n := 0
+		f, err := confirm(ctx, Case{Faults: all, LastMS: 1000}, time.Minute, func(string, ...any) {}, func(ctx context.Context, c Case) (*Result, error) {
+			if n++; n == last {
+				cancel(because)
+				return nil, context.Cause(ctx)
+			}
+			if kinds := kindsOf(c); !slices.Contains(kinds, "process.pause") {
+				return found(c), nil
+			}
+			return found(c, rule), nil
+		})
+		if !errors.Is(err, because) || n != last {
+			t.Errorf("run %d is interrupted: %v after %d runs", last, err, n)
+		}
+		if last == 1 {
+			if f != nil {
+				t.Errorf("without a result there is the finding %+v", f)
+			}
+			continue
+		}
+		if f == nil || !f.Interrupted || f.Repeats != want.repeats || f.Confirmed != want.confirmed || len(f.Smallest.Case.Faults) != want.left || f.First.Outcome() != judge.Breaks {
+			t.Fatalf("run %d is interrupted: %+v", last, f)
+		}
+		if got := f.Text(); !strings.Contains(got, want.says) {
+			t.Errorf("run %d is interrupted, and the text is %s", last, got)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"syscall"
 	"time"
 
 	"pulley/adapter/host"
@@ -34,7 +35,6 @@ const (
 	closeWithin    = time.Minute
 	warmEnds       = 2                // so many instances for each process end before the first fault
 	faultWithin    = 2 * time.Minute  // for a fault, beyond its own duration
-	triesMax       = 8                // of a fault whose moment does not come
 	endsEvery      = 2 * time.Second  // between two looks at open instances at the end
 	resubmitWithin = 30 * time.Second // for what is unanswered to be submitted again
 )
@@ -255,7 +255,7 @@ func (r *run) revive(ctx context.Context) error {
 		if p.working() != nil {
 			continue
 		}
-		if err := p.Signal(killSignal); err != nil {
+		if err := p.Signal(syscall.SIGKILL); err != nil {
 			return err
 		}
 		select {

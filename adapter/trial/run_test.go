@@ -150,6 +150,22 @@ func TestPlantedBugsAreFound(t *testing.T) {
 	}
 }
 
+// Instances whose end nobody reports are looked at, and new ones take their places in the load.
+func TestUnreportedEndsAreSeen(t *testing.T) {
+	t.Parallel()
+	const inFlight = 4
+	r, err := trial.Run(t.Context(), trial.Case{
+		Command: python(t, filepath.Join(root, "bench", "systems", "testdata", "memory.py")), Settings: map[string]string{"fault": "mute", "pause_ms": "0"},
+		Workloads: workloads, Processes: 1, InFlight: inFlight, RecoversMS: 1,
+	}, config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := r.Verdict.Counts; r.Outcome() != judge.Keeps || n.InstancesSubmitted <= inFlight || n.InstancesEnded != n.InstancesSubmitted {
+		t.Errorf("%s, by %q; %+v", r.Outcome(), r.Doubts, n)
+	}
+}
+
 // Without a run there is an error, of one line.
 func TestRunIsRefused(t *testing.T) {
 	t.Parallel()

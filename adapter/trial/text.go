@@ -22,12 +22,7 @@ func (f *Finding) Text() string {
 	fmt.Fprintf(&b, "%s: %s %s, %d processes of %d slots, seed %d, %.0f s\n", f.Outcome(), r.Hello.System, r.Hello.SystemVersion, r.Case.Processes, r.Case.Slots,
 		r.Case.Seed, float64(r.LastedMS)/1000)
 	if f.First.Outcome() == judge.Breaks {
-		if f.Confirmed > 0 {
-			fmt.Fprintf(&b, "The violation came again when the case was repeated. What follows is the smallest case that shows it, with %d of %d faults.\n",
-				len(r.Case.Faults), len(f.First.Case.Faults))
-		} else {
-			fmt.Fprintf(&b, "The violation did not come again in %d repetitions, so it is not called one.\n", f.Repeats)
-		}
+		b.WriteString(f.confirmation(len(r.Case.Faults)))
 	}
 	b.WriteString(r.Verdict.Text())
 	for _, doubt := range r.Doubts {
@@ -47,6 +42,20 @@ func (f *Finding) Text() string {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
 	return b.String()
+}
+
+// confirmation reports whether a violation came again; left is the number of faults of the smallest case.
+func (f *Finding) confirmation(left int) string {
+	faults := len(f.First.Case.Faults)
+	switch {
+	case f.Confirmed > 0 && f.Interrupted:
+		return fmt.Sprintf("The violation came again when the case was repeated. The search for a smaller case was interrupted. What follows is the smallest one until then, with %d of %d faults.\n", left, faults)
+	case f.Confirmed > 0:
+		return fmt.Sprintf("The violation came again when the case was repeated. What follows is the smallest case that shows it, with %d of %d faults.\n", left, faults)
+	case f.Interrupted:
+		return fmt.Sprintf("The violation did not come again in %d repetitions, and the next was interrupted, so it is not called one.\n", f.Repeats)
+	}
+	return fmt.Sprintf("The violation did not come again in %d repetitions, so it is not called one.\n", f.Repeats)
 }
 
 // Table compares the findings of several systems, a row each.

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"pulley/cmd/pulley/console"
@@ -35,6 +38,56 @@ func TestChaosOfSystems(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(got.out), &found); err != nil || len(found) != 1 || found[0].First.Verdict.Result != "keeps" || found[0].First.Case.Settings["lease_ms"] != "1000" {
 		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+// A signal while smaller cases are run ends the command, which writes what it has found, and says so.
+func TestChaosOfSystemsIsInterrupted(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	adapter, err := filepath.Abs("../../bench/systems/testdata/memory.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := raceCommand(t, "chaos", "chain=2", "--systems", "exec:python3 "+adapter, "--setting", "fault=sum", "--setting", "pause_ms=0", "--engines", "1",
+		"--faults", "process.pause", "--duration", "3s", "--shrink", "1h", "--out", out)
+	var stdout strings.Builder
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		told = append(told, lines.Text())
+		if strings.HasSuffix(lines.Text(), "a smaller case is looked for") {
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if code := exitStatus(t, cmd.Wait()); code != 128+int(syscall.SIGTERM) {
+		t.Fatalf("exit status %d: %s", code, strings.Join(told, "\n"))
+	}
+	wantParts(t, told[len(told)-1], "pulley: ended by a signal (terminated); "+out+" has the violation and its smallest case until then")
+	wantParts(t, stdout.String(), "breaks: ", "The search for a smaller case was interrupted.", "again: pulley chaos --replay "+filepath.Join(out, "case.json"))
+	var found struct {
+		First       struct{ Verdict struct{ Result string } }
+		Interrupted bool
+	}
+	text, err := os.ReadFile(filepath.Join(out, "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &found); err != nil || !found.Interrupted || found.First.Verdict.Result != "breaks" {
+		t.Errorf("%v: %.500s", err, text)
+	}
+	if got := run(t, "chaos", "--replay", filepath.Join(out, "case.json"), "--shrink", "0", "--out", t.TempDir()); got.code != console.ExitFailed {
+		t.Errorf("the case that was written: %+v", got)
 	}
 }
 

@@ -68,7 +68,7 @@ def run(instance, workload, settings, report, ends, tokens):
     ends[instance] = value
     if fault == "die" and number == 2:
         sys.exit("it dies")
-    if fault == "silent" and number == 2:
+    if fault == "silent" and number == 2 or fault == "mute":
         return
     if fault == "failed" and number == 2:
         send("ended", instance=instance, status="failed", message="it failed")

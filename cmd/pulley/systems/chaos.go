@@ -64,7 +64,20 @@ func (o *Chaos) Run(c *console.Console) error {
 	if err != nil {
 		return console.Ended(ctx, console.Refuse(err))
 	}
-	var findings []*trial.Finding
+	findings, failed := o.confirmAll(ctx, c, cases)
+	if len(findings) > 0 {
+		if err := o.printFindings(c, findings, len(cases)); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return console.Ended(ctx, failed)
+	}
+	return status(findings)
+}
+
+// confirmAll runs each case and writes what it finds. The findings with an error are those until then.
+func (o *Chaos) confirmAll(ctx context.Context, c *console.Console, cases []namedCase) (findings []*trial.Finding, err error) {
 	for i, kase := range cases {
 		c.Say("[%d/%d] %s: things go wrong for %s; then all instances must end", i+1, len(cases), kase.name, time.Duration(kase.LastMS)*time.Millisecond)
 		found, err := trial.Confirm(ctx, kase.Case, trial.Config{
@@ -72,15 +85,19 @@ func (o *Chaos) Run(c *console.Console) error {
 			Progress:   func(line string) { c.Say("%s", line) },
 			Log:        func(process int, line string) { c.Say("process %d: %s", process, line) },
 		}, o.Shrink)
-		if err != nil {
-			return console.Ended(ctx, err)
+		if found == nil {
+			return findings, err
 		}
-		if err := o.writeFinding(found, o.folderOf(i, len(cases), found)); err != nil {
-			return err
+		dir := o.folderOf(i, len(cases), found)
+		if err := o.writeFinding(found, dir); err != nil {
+			return findings, err
 		}
 		findings = append(findings, found)
+		if err != nil {
+			return findings, fmt.Errorf("%w; %s has the violation and its smallest case until then", err, dir)
+		}
 	}
-	return o.printFindings(c, findings)
+	return findings, nil
 }
 
 // openTrialServer starts the server of one run.
@@ -247,7 +264,8 @@ func (o *Chaos) writeFinding(f *trial.Finding, dir string) error {
 	})
 }
 
-func (o *Chaos) printFindings(c *console.Console, findings []*trial.Finding) error {
+// printFindings prints the findings of the first of n systems.
+func (o *Chaos) printFindings(c *console.Console, findings []*trial.Finding, n int) error {
 	var b bytes.Buffer
 	if o.JSON {
 		if err := console.EncodeJSON(&b, findings); err != nil {
@@ -256,13 +274,15 @@ func (o *Chaos) printFindings(c *console.Console, findings []*trial.Finding) err
 	} else {
 		for i, f := range findings {
 			b.WriteString(f.Text())
-			fmt.Fprintf(&b, "again: pulley chaos --replay %s\n\n", filepath.Join(o.folderOf(i, len(findings), f), "case.json"))
+			fmt.Fprintf(&b, "again: pulley chaos --replay %s\n\n", filepath.Join(o.folderOf(i, n, f), "case.json"))
 		}
 		b.WriteString(trial.Table(findings))
 	}
-	if err := c.Print(b.String()); err != nil {
-		return err
-	}
+	return c.Print(b.String())
+}
+
+// status returns the exit status of findings.
+func status(findings []*trial.Finding) error {
 	worst := 0
 	for _, f := range findings {
 		switch {
