@@ -55,6 +55,8 @@ func (a *adapter) write(r protocol.Response) {
 		text = strings.TrimSuffix(text, "}\n") + `,"pulley":"submitted"}` + "\n"
 	case a.has("unreadable") && r.Kind == protocol.KindEnded:
 		text = text[:len(text)-2] + "\n"
+	case a.has("another spelling") && r.Kind == protocol.KindFinished:
+		text = strings.Replace(text, `{"pulley":"finished",`, `{"pulley":  "finished", "at": 1.0, `, 1)
 	case a.has("other kind"):
 		text = strings.Replace(text, `"pulley":"ended"`, `"pulley":"completed"`, 1)
 	}
@@ -336,7 +338,7 @@ func (a *adapter) execute(i *record, k key) {
 	if err != nil {
 		panic(err)
 	}
-	if a.has("wrong sum") {
+	if a.has("wrong sum") || a.has("another spelling") {
 		value = "9" + value
 	}
 	if a.has("no bytes") {
@@ -399,7 +401,7 @@ func (a *adapter) complete(claimed *record, k key, value string) {
 			ended = i
 		}
 	})
-	if ended == nil || a.has("no end") {
+	if ended == nil || a.has("no end") || a.has("no end of a graph") && len(a.workloads[ended.Workload].Tasks) > 1 {
 		return
 	}
 	r := protocol.Response{Kind: protocol.KindEnded, Instance: ended.ID, Status: ended.Status, Value: a.store.text(ended.Value), Message: ended.Message}

@@ -63,12 +63,14 @@ type Finding struct {
 func (f Finding) String() string {
 	sent := ""
 	if f.Sent != "" {
-		sent = "sent " + clip(f.Sent) + "; "
+		sent = "sent " + shorter(f.Sent) + "; "
 	}
-	return strings.Join(strings.Fields(fmt.Sprintf("%s: %sexpected %s; came %s; %s", f.Check, sent, f.Expected, clip(f.Came), f.Advice)), " ")
+	return oneLine.Replace(fmt.Sprintf("%s: %sexpected %s; came %s; %s", f.Check, sent, f.Expected, shorter(f.Came), f.Advice))
 }
 
-func clip(text string) string {
+var oneLine = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ")
+
+func shorter(text string) string {
 	const most = 300
 	if len(text) <= most {
 		return text
@@ -80,7 +82,7 @@ func clip(text string) string {
 type Report struct {
 	Hello    *protocol.Hello // nil: there was none
 	Findings []Finding
-	Passed   []string // checks without a finding
+	Passed   []string // checks without a finding; none that was left out
 	LeftOut  []string // omitted checks, with the reason
 }
 
@@ -92,8 +94,11 @@ type kit struct {
 	settings map[string]string
 	wrong    error // the user's mistake
 
-	mu     sync.Mutex // processes find mistakes concurrently
-	report Report
+	mu      sync.Mutex // processes find mistakes concurrently
+	report  Report
+	omitted []string // checks that were left out
+	failed  string   // the check of the last failure
+	stopped string   // the check whose failure kept others from running; empty: none
 }
 
 // Run checks an adapter. The error is not about the adapter's behaviour: its program is not there, a setting is none that it
@@ -106,11 +111,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	k := &kit{options: o, ctx: ctx}
 	for _, part := range []struct {
 		database bool
-		check    func(*run)
+		check    func(*run) bool // reports whether the next part would not only repeat a mistake
 	}{
 		{false, (*run).checkHello}, {false, (*run).checkUnusable}, {true, (*run).checkSettings}, {true, (*run).checkAlone}, {true, (*run).checkTogether},
 	} {
-		if err := k.run(part.database, part.check); err != nil {
+		goesOn, err := k.run(part.database, part.check)
+		if err != nil {
 			return nil, err
 		}
 		if ctx.Err() != nil {
@@ -119,8 +125,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		if k.wrong != nil {
 			return nil, k.wrong
 		}
-		if k.hello == nil {
-			break // it would repeat its mistake
+		if !goesOn {
+			k.giveUp()
+			break
 		}
 	}
 	return k.finish(), nil
@@ -156,13 +163,32 @@ func (k *kit) addFinding(f Finding) (isNew bool) {
 	return isNew
 }
 
+// fail adds the finding of a check that could not go on. It returns false.
+func (k *kit) fail(f Finding) bool {
+	k.find(f)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.failed = f.Check
+	return false
+}
+
+// giveUp notes that the last failure keeps other checks from running: they would only report it again.
+func (k *kit) giveUp() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped == "" {
+		k.stopped = k.failed
+	}
+}
+
 func (k *kit) leaveOut(check, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.omitted = append(k.omitted, check)
 	k.report.LeftOut = append(k.report.LeftOut, check+": "+why)
 }
 
-// begins notes that a check is made: it passes unless there is a finding of its name.
+// begins notes that a check is made: it passes unless there is a finding of its name, or it turns out that it has to be left out.
 func (k *kit) begins(check string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -172,12 +198,27 @@ func (k *kit) begins(check string) {
 func (k *kit) finish() *Report {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	slices.Sort(k.report.Passed)
 	k.report.Hello = k.hello
+	k.leaveOutRest()
+	slices.Sort(k.report.Passed)
 	k.report.Passed = slices.DeleteFunc(slices.Compact(k.report.Passed), func(check string) bool {
-		return slices.ContainsFunc(k.report.Findings, func(f Finding) bool { return f.Check == check })
+		return slices.Contains(k.omitted, check) || slices.ContainsFunc(k.report.Findings, func(f Finding) bool { return f.Check == check })
 	})
 	return &k.report
+}
+
+// leaveOutRest names the checks that a failure kept from running.
+func (k *kit) leaveOutRest() {
+	if k.stopped == "" {
+		return
+	}
+	rest := slices.DeleteFunc(k.names(), func(check string) bool {
+		return slices.Contains(k.report.Passed, check) || slices.Contains(k.omitted, check) ||
+			slices.ContainsFunc(k.report.Findings, func(f Finding) bool { return f.Check == check })
+	})
+	if len(rest) > 0 {
+		k.report.LeftOut = append(k.report.LeftOut, strings.Join(rest, ", ")+": they were not run, since "+k.stopped+" has a finding")
+	}
 }
 
 // recovery bounds the wait for instances after something went wrong.

@@ -67,6 +67,9 @@ func TestGoodAdapter(t *testing.T) {
 	if len(r.LeftOut) != 1 || !strings.HasPrefix(r.LeftOut[0], "lost connections: ") {
 		t.Errorf("left out is %q", r.LeftOut)
 	}
+	if slices.Contains(r.Passed, "lost connections") { // it was begun
+		t.Error("what was left out has passed")
+	}
 	if r.Hello == nil || r.Hello.Name != "test" {
 		t.Errorf("the hello is %+v", r.Hello)
 	}
@@ -123,6 +126,7 @@ var mistakes = map[string]string{
 	"no last round":    `inputs: expected an input .*, which needs ""; give started`,
 	"no round":         `rounds: expected the round in reports of a workload with repeat; came`,
 	"wrong sum":        `sums: expected the SUM .*; came {"pulley":"finished",.*"value":"95:.*, where it is 5; compute`,
+	"another spelling": `sums: expected the SUM .*; came {"pulley":  "finished", "at": 1.0, "instance":"check-1",.*, where it is 5; compute`,
 	"no token":         `tokens: expected a token in each value; came`,
 	"same token":       `tokens: expected a token that no other execution has; came that of task only of check-\d+ again: `,
 	"no bytes":         `large values: expected values of at least 1048576 bytes, as the task's bytes says; came one of \d+: `,
@@ -190,6 +194,38 @@ func TestWrongAdapters(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestConsequences checks that a mistake is told once, and not again by each check that it makes wait in vain. Those are named.
+func TestConsequences(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ mistake, finding, passed, left string }{
+		{"no end", "one process", "settings", "order, stop, create, first process, second process, submit, single, two requests at once, a request in pieces, later versions, graph chain, " +
+			"graph diamond, graph fan, graph ends, large values, repeat, retries, look, submitted is durable, resubmission, slots, ms, a killed process, a paused process, lost connections, " +
+			"stop at work, report ends, look in a new process: they were not run, since one process has a finding"},
+		{"no end of a graph", "graph chain", "later versions", "graph diamond, graph fan, graph ends, large values, repeat, retries, look, submitted is durable, resubmission, slots, ms, " +
+			"a killed process, a paused process, lost connections, stop at work, report ends, look in a new process: they were not run, since graph chain has a finding"},
+		{"crash", "hello", "", "all other checks: they were not run, since hello has a finding"},
+	} {
+		argv := command(t, c.mistake)
+		t.Run(c.mistake, func(t *testing.T) {
+			t.Parallel()
+			const waitInVain = 10 * time.Second // what comes, comes within it on a busy machine, too
+			r, err := check.Run(t.Context(), check.Options{Command: argv, Timeout: waitInVain})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Findings) != 1 || r.Findings[0].Check != c.finding {
+				t.Errorf("the findings are %v", r.Findings)
+			}
+			if !slices.Contains(r.LeftOut, c.left) {
+				t.Errorf("left out is\n%s\nwithout\n%s", strings.Join(r.LeftOut, "\n"), c.left)
+			}
+			if c.passed != "" && !slices.Contains(r.Passed, c.passed) {
+				t.Errorf("%s has not passed, but %v", c.passed, r.Passed)
+			}
+		})
+	}
 }
 
 func TestOptionsThatCannotBe(t *testing.T) {

@@ -19,34 +19,53 @@ const (
 	checkUnusable = "unusable database"
 )
 
+// names lists the checks that an adapter could be put to, in their order.
+func (k *kit) names() []string {
+	if k.hello == nil {
+		return []string{"all other checks"}
+	}
+	names := []string{
+		checkUnusable, checkSettings, "one process", "order", "stop", "create", "first process", "second process", "submit", "single",
+		"two requests at once", "a request in pieces", "later versions",
+	}
+	for _, w := range workloads(k.hello) {
+		if check := checkOf(&w); check != "" && !slices.Contains(names, check) {
+			names = append(names, check)
+		}
+	}
+	return append(names, "look", "submitted is durable", "resubmission", "slots", "ms", "a killed process", "a paused process", "lost connections",
+		"stop at work", "report ends", "look in a new process", "end of standard input")
+}
+
 // nowhere is the DSN of a database that cannot be: nothing listens on port 1.
 const nowhere = "postgres://pulley@127.0.0.1:1/nowhere?sslmode=disable"
 
 // checkHello checks the first message, and the end before any other.
-func (r *run) checkHello() {
+func (r *run) checkHello() bool {
 	r.begins(checkHello)
 	p := r.greet(0)
 	if p == nil {
-		return
+		return false
 	}
 	settings, err := host.Settings(r.hello, r.options.Settings)
 	if err != nil {
 		r.kit.wrong = err
 		p.Kill()
-		return
+		return false
 	}
 	r.kit.settings = settings
 	r.stop("end of standard input", "the end of standard input after hello", p, (*host.Process).EndInput)
+	return true
 }
 
 // traces are what programs print about bugs of theirs.
 var traces = regexp.MustCompile(`(?m)^Traceback \(most recent call last\)|^panic: |^goroutine \d+ \[|^\s+at .*[(:]|^\s+\S+\.go:\d+|^\s+File ".*", line \d+`)
 
 // checkUnusable gives the adapter a database that does not answer.
-func (r *run) checkUnusable() {
+func (r *run) checkUnusable() bool {
 	p := r.greet(0)
 	if p == nil {
-		return
+		return false
 	}
 	setup := r.setup(true)
 	setup.Store.DSN = nowhere
@@ -56,13 +75,14 @@ func (r *run) checkUnusable() {
 	p.Kill()
 	if err == nil {
 		r.leaveOut(checkUnusable, "the adapter is ready without the database, so it does not use one")
-		return
+		return true
 	}
 	r.begins(checkUnusable)
 	r.expectRefusal(Finding{
 		Check: checkUnusable, Sent: "setup with the DSN " + nowhere, Expected: "error with a message, or exit status 2 and the reason on standard error", Came: came(err),
 		Advice: "say in one line what is wrong with the database, and what to do",
 	}, err)
+	return true
 }
 
 // expectRefusal finds a refusal that is none, or is no clear line.
@@ -83,7 +103,7 @@ func (r *run) expectRefusal(f Finding, err error) {
 }
 
 // checkSettings gives each setting whose default is a number a text that is none.
-func (r *run) checkSettings() {
+func (r *run) checkSettings() bool {
 	numbers := 0
 	for _, s := range r.hello.Settings {
 		if _, err := strconv.ParseFloat(s.Default, 64); err != nil {
@@ -93,7 +113,7 @@ func (r *run) checkSettings() {
 		r.begins(checkSettings)
 		p := r.greet(0)
 		if p == nil {
-			return
+			return false
 		}
 		setup := r.setup(true)
 		setup.Settings = map[string]string{}
@@ -119,26 +139,28 @@ func (r *run) checkSettings() {
 	if numbers == 0 {
 		r.leaveOut(checkSettings, "hello lists none whose default is a number")
 	}
+	return true
 }
 
 // checkAlone has one process create the store and work on it, with one slot.
-func (r *run) checkAlone() {
+func (r *run) checkAlone() bool {
 	const check = "one process"
 	p := r.begin(check, 0, true)
 	if p == nil || !r.open(check, p, 1, protocol.ReportTasks) {
-		return
+		return false
 	}
 	first, second := r.instances(wlOne, 10), r.instances(wlOne, 10)
 	if !r.submit(check, p, first) || !r.submit(check, p, second) {
-		return
+		return false
 	}
 	ids := idsOf(slices.Concat(first, second))
 	if !r.awaitEnds(check, "", r.options.Timeout, ids, "execute what is submitted, and report ended") {
-		return
+		return false
 	}
 	r.checkOrder(ids)
 	r.stop("stop", "stop", p, (*host.Process).Stop)
 	r.ledger.judge()
+	return true
 }
 
 func (r *run) checkOrder(ids []string) {
@@ -165,33 +187,25 @@ func (r *run) checkOrder(ids []string) {
 const slots = 3
 
 // checkTogether has two processes work on one store.
-func (r *run) checkTogether() {
+func (r *run) checkTogether() bool {
 	p := r.begin("create", 0, true)
 	if p == nil || !r.stop("create", "stop after ready, without open", p, (*host.Process).Stop) {
-		return
+		return false
 	}
 	t := &together{run: r}
 	if t.procs[0] = r.start("first process", 0, slots, protocol.ReportTasks); t.procs[0] == nil {
-		return
+		return false
 	}
 	if t.procs[1] = r.start("second process", 1, slots, protocol.ReportTasks); t.procs[1] == nil {
-		return
+		return false
 	}
-	steps := []struct {
-		checks string
-		step   func() bool
-	}{
-		{"single", t.single}, {"odd input", t.oddInput}, {"graph, repeat, retries, large values", t.shapes}, {"look", t.look}, {"resubmission", t.resubmit}, {"slots", t.atOnce},
-		{"a killed process", t.kill}, {"a paused process", t.pauseAtWork}, {"lost connections", t.cut}, {"stop at work", t.stopAtWork}, {"report ends", t.ends},
-	}
-	for n, s := range steps {
-		if s.step() {
-			continue
+	defer r.ledger.judge() // of what has ended
+	for _, step := range []func() bool{
+		t.single, t.oddInput, t.shapes, t.look, t.resubmit, t.atOnce, t.kill, t.pauseAtWork, t.cut, t.stopAtWork, t.ends,
+	} {
+		if !step() {
+			return false
 		}
-		for _, later := range steps[n+1:] {
-			r.leaveOut(later.checks, "an earlier check has a finding")
-		}
-		break
 	}
-	r.ledger.judge() // of what has ended
+	return true
 }

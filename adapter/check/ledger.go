@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -8,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"pulley/adapter/protocol"
+	"pulley/internal/clip"
 )
 
 // ledger holds what the processes of a run reported, and finds what no report may be. What needs all reports is in judge.go: two
@@ -42,6 +45,7 @@ type instance struct {
 	killed   bool // a process that may have worked on it was killed
 	quiet    bool // only its end is reported
 	ended    *protocol.Response
+	endCame  string // the line of ended
 	tasks    map[taskKey]*task
 }
 
@@ -268,13 +272,15 @@ func (l *ledger) ended(i *instance, r *protocol.Response) {
 	if before := i.ended; before != nil {
 		if before.Status != r.Status || before.Value != r.Value {
 			l.find(Finding{
-				Check: "ends", Expected: "one end of an instance, the same in each report", Came: fmt.Sprintf("%s after %s", show(r), show(before)),
+				Check: "ends", Expected: "one end of an instance, the same in each report", Came: fmt.Sprintf("%s after %s", show(r), i.endCame),
 				Advice: "report an end when it is durable: nothing may change it any more",
 			})
 		}
 		return
 	}
-	i.ended = r
+	kept := *r
+	kept.Raw = nil
+	i.ended, i.endCame = &kept, show(r)
 	switch mustFail := givesUp(i.workload, l.kit.hello); {
 	case mustFail && r.Status != protocol.Failed:
 		l.find(Finding{
@@ -302,21 +308,20 @@ func (l *ledger) free(number int) {
 	}
 }
 
-// show is a report as a line, with long values shortened.
+// cameMost bounds what findings have of a line, in characters.
+const cameMost = 240
+
+// show is the line of a report as it came, shortened. What did not come as a line of its own is shown as one.
 func show(r *protocol.Response) string {
-	short := *r
-	short.Value = shorten(r.Value)
-	if r.Inputs != nil {
-		short.Inputs = map[string]string{}
-		for name, value := range r.Inputs {
-			short.Inputs[name] = shorten(value)
+	line := r.Raw
+	if line == nil {
+		var err error
+		if line, err = r.Line(); err != nil {
+			return err.Error()
 		}
 	}
-	line, err := short.Line()
-	if err != nil {
-		return err.Error()
-	}
-	return strings.TrimSpace(string(line))
+	line = line[:min(len(line), utf8.UTFMax*cameMost)]
+	return clip.Runes(strings.ToValidUTF8(string(bytes.TrimSpace(line)), "\uFFFD"), cameMost)
 }
 
 func shorten(value string) string {

@@ -31,8 +31,8 @@ type run struct {
 	live map[int]*host.Process // those that shall live
 }
 
-// run makes a store, calls part, and removes what is left.
-func (k *kit) run(database bool, part func(*run)) (err error) {
+// run makes a store, calls part, and removes what is left. It reports what part returned.
+func (k *kit) run(database bool, part func(*run) bool) (goesOn bool, err error) {
 	dsn := ""
 	if database {
 		dsn = k.options.DSN
@@ -49,10 +49,10 @@ func (k *kit) run(database bool, part func(*run)) (err error) {
 		},
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if r.store, err = host.NewStore(k.ctx, dsn); err == nil {
-		part(r)
+		goesOn = part(r)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), closeTimeout)
 	defer cancel()
@@ -61,7 +61,7 @@ func (k *kit) run(database bool, part func(*run)) (err error) {
 	if r.store != nil {
 		err = errors.Join(err, r.store.Close(ctx))
 	}
-	return err
+	return goesOn, err
 }
 
 func (k *kit) log(line string) {
@@ -88,7 +88,7 @@ func (r *run) within() (context.Context, context.CancelFunc) {
 func (r *run) greet(number int) *host.Process {
 	p, err := r.host.Start(number)
 	if err != nil {
-		r.find(Finding{Check: checkHello, Expected: "a program that can be started", Came: err.Error(), Advice: "check the command"})
+		r.fail(Finding{Check: checkHello, Expected: "a program that can be started", Came: err.Error(), Advice: "check the command"})
 		return nil
 	}
 	ctx, cancel := r.within()
@@ -102,7 +102,7 @@ func (r *run) greet(number int) *host.Process {
 		if wrong := (*host.Misbehaviour)(nil); errors.As(err, &wrong) {
 			f.Expected, f.Advice = wrong.Expected, wrong.Advice
 		}
-		r.find(f)
+		r.fail(f)
 		p.Kill()
 		return nil
 	}
@@ -131,7 +131,7 @@ func (r *run) begin(check string, number int, create bool) *host.Process {
 		if !create {
 			advice = "without create, take what another process has created, and answer ready; several processes work on one store"
 		}
-		r.find(Finding{Check: check, Sent: sentSetup(create), Expected: fmt.Sprintf("ready within %v", r.options.Timeout), Came: came(err), Advice: advice})
+		r.fail(Finding{Check: check, Sent: sentSetup(create), Expected: fmt.Sprintf("ready within %v", r.options.Timeout), Came: came(err), Advice: advice})
 		p.Kill()
 		return nil
 	}
@@ -156,7 +156,7 @@ func (r *run) open(check string, p *host.Process, slots int, report protocol.Rep
 	defer cancel()
 	r.ledger.open(p.Number(), slots, report)
 	if err := p.Open(ctx, slots, report); err != nil {
-		r.find(Finding{
+		r.fail(Finding{
 			Check: check, Sent: fmt.Sprintf("open of process %d with %d slots", p.Number(), slots), Expected: fmt.Sprintf("ready within %v", r.options.Timeout), Came: came(err),
 			Advice: "answer open by ready when tasks can be executed",
 		})
@@ -215,11 +215,10 @@ func (r *run) stop(check, sent string, p *host.Process, how func(*host.Process, 
 	ctx, cancel := r.within()
 	defer cancel()
 	if err := how(p, ctx); err != nil {
-		r.find(Finding{
+		return r.fail(Finding{
 			Check: check, Sent: sent, Expected: fmt.Sprintf("its end with status 0 within %v", r.options.Timeout), Came: came(err),
 			Advice: "take no more tasks, let those at work end or give them back, close connections, and exit with status 0",
 		})
-		return false
 	}
 	return true
 }
@@ -267,8 +266,7 @@ func (r *run) submit(check string, p *host.Process, instances []protocol.Instanc
 	if c != nil {
 		f.Sent = strings.TrimSpace(string(c.Line))
 	}
-	r.find(f)
-	return false
+	return r.fail(f)
 }
 
 // awaitEnds waits until instances have ended, and reports whether they did.
@@ -281,15 +279,14 @@ func (r *run) awaitEnds(check, sent string, within time.Duration, ids []string, 
 func (r *run) haveEnded(check, sent string, within time.Duration, ids []string, advice string) bool {
 	if dead := r.dead(); dead != nil {
 		r.release(dead)
-		r.find(Finding{
+		return r.fail(Finding{
 			Check: check, Sent: sent, Expected: "processes that live until they are stopped", Came: fmt.Sprintf("the end of process %d with %v", dead.Number(), dead.State()),
 			Advice: "look at its standard error",
 		})
-		return false
 	}
 	open, where := r.ledger.describeOpen(ids)
 	if len(open) > 0 {
-		r.find(Finding{
+		r.fail(Finding{
 			Check: check, Sent: sent, Expected: fmt.Sprintf("the ends of %d instances within %v", len(ids), roughly(within)),
 			Came: fmt.Sprintf("those of %d; %s", len(ids)-len(open), where), Advice: advice,
 		})

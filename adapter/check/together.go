@@ -81,8 +81,7 @@ func (t *together) odd(check, advice string, batches int, write func([][]byte) [
 		instances := t.instances(wlOne, 1)
 		c, err := p.NewSubmit(ctx, instances)
 		if err != nil {
-			t.find(Finding{Check: check, Expected: "a process that lives", Came: came(err), Advice: advice})
-			return false
+			return t.fail(Finding{Check: check, Expected: "a process that lives", Came: came(err), Advice: advice})
 		}
 		calls, lines, ids = append(calls, c), append(lines, c.Line), append(ids, idsOf(instances)...)
 	}
@@ -96,17 +95,17 @@ func (t *together) odd(check, advice string, batches int, write func([][]byte) [
 	}
 	for _, c := range calls {
 		if _, err := c.Await(ctx); err != nil {
-			t.find(Finding{
+			return t.fail(Finding{
 				Check: check, Sent: string(bytes.TrimSpace(sent)), Expected: fmt.Sprintf("submitted with the batch %d", c.Batch), Came: came(err), Advice: advice,
 			})
-			return false
 		}
 	}
 	t.done = append(t.done, ids...)
 	return t.awaitEnds(check, "", t.options.Timeout, ids, advice)
 }
 
-// shapes submits instances of each workload, large values among them.
+// shapes submits instances of each workload, large values among them. After a workload whose instances do not end the others are not
+// tried: they would wait in vain, too.
 func (t *together) shapes() bool {
 	const each = 3
 	for _, s := range []protocol.Shape{protocol.ShapeGraph, protocol.ShapeRepeat, protocol.ShapeRetries} {
@@ -114,30 +113,32 @@ func (t *together) shapes() bool {
 			t.leaveOut(string(s), "hello does not have this shape")
 		}
 	}
-	all := true
 	for n := range t.workloads {
-		w := &t.workloads[n]
-		if w.Name == wlOne || w.Name == wlSlow || w.Name == wlLong {
+		check := checkOf(&t.workloads[n])
+		if check == "" {
 			continue
 		}
-		check := checkOf(w)
 		for m, p := range t.procs {
-			instances := t.instances(w.Name, each-m)
+			instances := t.instances(t.workloads[n].Name, each-m)
 			if !t.submit(check, p, instances) {
 				return false
 			}
 			t.done = append(t.done, idsOf(instances)...)
 		}
-		ended := t.awaitEnds(check, "", t.options.Timeout, t.done[len(t.done)-2*each+1:], "execute each task when those that it needs have finished, and report ended when all have")
-		all = all && ended
+		const advice = "execute each task when those that it needs have finished, and report ended when all have"
+		if !t.awaitEnds(check, "", t.options.Timeout, t.done[len(t.done)-2*each+1:], advice) {
+			return false
+		}
 	}
-	return all
+	return true
 }
 
-// checkOf names the check of a workload.
+// checkOf names the check that submits instances of a workload for their shape; empty: there is none.
 func checkOf(w *protocol.Workload) string {
 	shapes := w.Shapes()
 	switch {
+	case w.Name == wlOne || w.Name == wlSlow || w.Name == wlLong:
+		return ""
 	case w.Name == wlLarge:
 		return "large values"
 	case slices.Contains(shapes, protocol.ShapeRetries):
@@ -184,11 +185,10 @@ func (t *together) compare(check string, p *host.Process, ids []string) bool {
 	defer cancel()
 	states, err := p.Look(ctx, append(slices.Clone(ids), nobody))
 	if err != nil {
-		t.find(Finding{
+		return t.fail(Finding{
 			Check: check, Sent: fmt.Sprintf("look of %d ids", len(ids)+1), Expected: fmt.Sprintf("states within %v", t.options.Timeout), Came: came(err),
 			Advice: "answer look by states with the same batch, and a state for each id",
 		})
-		return false
 	}
 	t.ledger.mu.Lock()
 	defer t.ledger.mu.Unlock()
@@ -199,7 +199,7 @@ func (t *together) compare(check string, p *host.Process, ids []string) bool {
 			t.find(Finding{Check: check, Sent: "look of " + s.ID, Expected: "the status unknown for an id that was never submitted", Came: string(s.Status), Advice: "say unknown of what the store does not have"})
 		case i != nil && i.ended != nil && (s.Status != i.ended.Status || s.Value != i.ended.Value):
 			t.find(Finding{
-				Check: check, Sent: "look of " + s.ID, Expected: "what ended reported, byte for byte", Came: fmt.Sprintf("%s %q, after %s", s.Status, shorten(s.Value), show(i.ended)),
+				Check: check, Sent: "look of " + s.ID, Expected: "what ended reported, byte for byte", Came: fmt.Sprintf("%s %q, after %s", s.Status, shorten(s.Value), i.endCame),
 				Advice: "report an end when it is durable, and answer look from the store",
 			})
 		}

@@ -37,12 +37,12 @@ func workloads(h *protocol.Hello) []protocol.Workload {
 	list := []protocol.Workload{
 		{Name: wlOne, Tasks: []protocol.Task{task("only", 5)}, Result: "only"},
 		{Name: wlSlow, Tasks: []protocol.Task{slow("a")}, Result: "a"},
-		{Name: wlLarge, Tasks: []protocol.Task{large("a")}, Result: "a"},
 		{Name: wlLong, Tasks: []protocol.Task{{Name: "a", Add: 6, MS: longMS}}, Result: "a"},
 	}
+	values := protocol.Workload{Name: wlLarge, Tasks: []protocol.Task{large("a")}, Result: "a"}
 	if has(protocol.ShapeGraph) {
 		list[1].Tasks, list[1].Result = []protocol.Task{slow("a"), slow("b", "a"), slow("c", "b")}, "c"
-		list[2].Tasks, list[2].Result = []protocol.Task{large("a"), large("b", "a")}, "b"
+		values.Tasks, values.Result = []protocol.Task{large("a"), large("b", "a")}, "b"
 		list = append(list,
 			protocol.Workload{Name: "chain", Tasks: []protocol.Task{task("a", protocol.Modulus-1), task("b", 2, "a"), task("c", 0, "b")}, Result: "c"},
 			protocol.Workload{Name: "diamond", Tasks: []protocol.Task{task("a", 7), task("b", 10, "a"), task("c", 20, "a"), task("d", 1, "b", "c")}, Result: "d"},
@@ -50,6 +50,7 @@ func workloads(h *protocol.Hello) []protocol.Workload {
 			protocol.Workload{Name: "ends", Tasks: []protocol.Task{task("a", 1), task("b", 2, "a"), task("c", 3, "a"), task("d", 4), task("e", 5, "c", "d")}, Result: "b"},
 		)
 	}
+	list = append(list, values)
 	if has(protocol.ShapeRepeat) {
 		w := protocol.Workload{Name: "rounds", Tasks: []protocol.Task{task("a", 3)}, Result: "a", Repeat: 3}
 		if has(protocol.ShapeGraph) {

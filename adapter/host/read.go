@@ -165,6 +165,8 @@ func (p *Process) take(line []byte, at time.Time) bool {
 
 // deliver gives a message to the call that waits for it, or to the observer.
 func (p *Process) deliver(r *protocol.Response, line []byte, at time.Time) *Misbehaviour {
+	observed := *r
+	observed.Raw = line
 	switch r.Kind {
 	case protocol.KindHello, protocol.KindReady:
 		return p.deliverControl(r, line)
@@ -179,9 +181,9 @@ func (p *Process) deliver(r *protocol.Response, line []byte, at time.Time) *Misb
 		if m := p.host.checkReport(r, line); m != nil {
 			return m
 		}
-		p.host.observe(p.number, *r, at)
+		p.host.observe(p.number, observed, at)
 	case protocol.KindProblem:
-		p.host.observe(p.number, *r, at)
+		p.host.observe(p.number, observed, at)
 	default:
 		return &Misbehaviour{
 			About: "output", Expected: "messages of the kinds that docs/adapter.md has", Came: quoteLine(line), Harmless: true,

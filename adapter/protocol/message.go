@@ -99,6 +99,9 @@ type Response struct {
 	Value    string            `json:"value,omitempty"`   // of finished and ended
 	Status   Status            `json:"status,omitempty"`  // of ended
 
+	// Raw is the line as it came, if the host of a process read it. It is valid as long as the observer is called.
+	Raw []byte `json:"-"`
+
 	// Promises are what the system promises with the settings of setup, of the ready that answers it; nil: what hello promised.
 	Promises *Promises `json:"promises,omitempty"`
 }

@@ -21,6 +21,13 @@
 //     neither an error nor a completed job, so its transaction commits, and the job runs once more after it. This is not what the
 //     documentation says. A worker that does not store its effects once can look at the state of the job that JobCompleteTx returns.
 //
+// # Instances of one task
+//
+// With complete=tx they are graphs of one task. With complete=batch they are plain jobs: the value is the job's output
+// (https://riverqueue.com/docs/recorded-output), River's batch completer completes many jobs in one statement, and the end comes by
+// River's completion event (https://riverqueue.com/docs/subscriptions), which follows the job's own end by up to 50 ms. River does not say
+// which of two attempts' output stays, so results are not promised then.
+//
 // # What is promised, and where River's documentation says it
 //
 //   - submit durable, execution at least once: "Once a job is committed to the database, River will not lose track of it and will

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,6 +35,7 @@ const (
 	// extraConnections are River's own: LISTEN, fetching, completing, electing a leader and its maintenance; and those of requests.
 	extraConnections = 8
 	connectionsMost  = 1000
+	eventsMost       = 10_000 // that wait to be reported; River drops others, and look tells
 )
 
 func main() { adapter.Main(&system{}) }
@@ -116,7 +118,11 @@ func (s *system) start(ctx context.Context, slots int) error {
 	if err != nil {
 		return err
 	}
-	events, unsubscribe := client.Subscribe(river.EventKindJobFailed)
+	kinds := []river.EventKind{river.EventKindJobFailed}
+	if s.settings.batched {
+		kinds = append(kinds, river.EventKindJobCompleted)
+	}
+	events, unsubscribe := client.SubscribeConfig(&river.SubscribeConfig{Kinds: kinds, ChanSize: eventsMost})
 	if err := client.Start(ctx); err != nil {
 		unsubscribe()
 		return err
@@ -150,15 +156,20 @@ type steady time.Duration
 
 func (s steady) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(time.Duration(s)) }
 
-// listen reports instances that failed, until the subscription ends.
+// listen reports instances that failed, and those that River's batch completer completed, until the subscription ends.
 func (s *system) listen(events <-chan *river.Event) {
 	for e := range events {
-		if e.Job.State != rivertype.JobStateDiscarded {
+		completed := e.Job.State == rivertype.JobStateCompleted
+		if e.Job.State != rivertype.JobStateDiscarded && !completed {
 			continue
 		}
 		args, err := parseArgs(e.Job.EncodedArgs)
 		if err != nil {
 			s.env.Problem(err)
+			continue
+		}
+		if completed {
+			s.reportOutput(args, e.Job.Output())
 			continue
 		}
 		message := "a job was discarded"
@@ -167,6 +178,19 @@ func (s *system) listen(events <-chan *river.Event) {
 		}
 		s.env.Ended(args.Instance, protocol.Failed, message)
 	}
+}
+
+// reportOutput reports the end of an instance of one task whose value is its job's output. Tasks of graphs have none.
+func (s *system) reportOutput(args taskArgs, output []byte) {
+	if output == nil {
+		return
+	}
+	var value string
+	if err := json.Unmarshal(output, &value); err != nil {
+		s.env.Problem(fmt.Errorf("the output of instance %q: %w", args.Instance, err))
+		return
+	}
+	s.env.Ended(args.Instance, protocol.Completed, value)
 }
 
 // Submit inserts the instances that are not there, and their first jobs, in one transaction.
@@ -185,7 +209,11 @@ func (s *system) Submit(ctx context.Context, instances []protocol.Instance) erro
 					}
 				}
 			}
-			return insert(ctx, s.client, tx, jobs)
+			if len(jobs) == 0 {
+				return nil
+			}
+			_, err = s.client.InsertManyFastTx(ctx, tx, jobs)
+			return err
 		})
 	})
 }
@@ -255,6 +283,7 @@ type settings struct {
 	maxAttempts              int
 	fetchCooldown, fetchPoll time.Duration
 	connections              int // of jobs
+	batched                  bool
 	trusting                 bool
 }
 
@@ -273,6 +302,7 @@ func (s settings) list() []protocol.Setting {
 		{Name: "fetch_cooldown_ms", Default: ms(s.fetchCooldown), About: "FetchCooldown; River's default", Try: []string{"20", "5", "1"}},
 		{Name: "fetch_poll_ms", Default: ms(s.fetchPoll), About: "FetchPollInterval, from fetch_cooldown_ms; River's default", Try: []string{"100"}},
 		{Name: "connections", Default: strconv.Itoa(s.connections), About: "of the pool, at most, besides eight of River's own; a job has one while it completes", Try: []string{"16", "80"}},
+		{Name: "complete", Default: "tx", About: "of an instance of one task: tx, in a transaction with its value, as tasks of graphs; batch: the value is the job's output, and River's batch completer completes it", Try: []string{"batch"}},
 		{Name: "guard", Default: "on", About: "on: a task's first value counts; off: the adapter relies on JobCompleteTx alone"},
 	}
 }
@@ -288,10 +318,14 @@ const (
 
 func (s settings) promises() protocol.Promises {
 	recovers := s.rescueAfter + rescuerEvery + staggerMost + cmp.Or(time.Duration(s.retry), time.Second) + schedulerEvery + s.fetchPoll
-	return protocol.Promises{
+	p := protocol.Promises{
 		Submit: protocol.Durable, Resubmit: protocol.Once, Execution: protocol.AtLeastOnce, Results: protocol.Once,
 		Attempts: s.maxAttempts, RecoversMS: recovers.Milliseconds(),
 	}
+	if s.batched {
+		p.Results = protocol.Any // outputs are documented, and not which of two attempts' output stays
+	}
+	return p
 }
 
 func parseSettings(texts map[string]string) (s settings, err error) {
@@ -313,6 +347,12 @@ func parseSettings(texts map[string]string) (s settings, err error) {
 	s.fetchCooldown = duration("fetch_cooldown_ms", 1)
 	s.connections = int(number("connections", 1, connectionsMost))
 	s.fetchPoll = duration("fetch_poll_ms", max(1, s.fetchCooldown.Milliseconds()))
+	switch complete := texts["complete"]; {
+	case complete == "batch":
+		s.batched = true
+	case complete != "tx" && err == nil:
+		err = fmt.Errorf("complete is %q; choose tx or batch", complete)
+	}
 	switch guard := strings.ToLower(texts["guard"]); {
 	case guard == "off":
 		s.trusting = true

@@ -50,6 +50,8 @@ func TestSettings(t *testing.T) {
 		{"rescue_after_ms", "4999", `rescue_after_ms is "4999"; choose a number from 5000 to 86400000`},
 		{"fetch_poll_ms", "99", `fetch_poll_ms is "99"; choose a number from 100 to 86400000`},
 		{"max_attempts", "0", `max_attempts is "0"; choose a number from 1 to 1000`},
+		{"complete", "soon", `complete is "soon"; choose tx or batch`},
+		{"complete", "batch", ""},
 		{"guard", "half", `guard is "half"; choose on or off`},
 		{"retry_ms", "0", ""},
 		{"guard", "off", ""},

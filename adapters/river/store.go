@@ -101,10 +101,12 @@ func valuesOf(ctx context.Context, tx pgx.Tx, args taskArgs, value string, next 
 	return values, err
 }
 
-// look says what became of instances. One has failed if River has discarded a job of it.
+// look says what became of instances. One has failed if River has discarded a job of it; one of one task may have its job's output.
 func look(ctx context.Context, pool *pgxpool.Pool, ids []string) ([]protocol.State, error) {
 	rows, err := pool.Query(ctx, `
-		SELECT i.id, i.value, CASE WHEN i.value IS NULL THEN (
+		SELECT i.id, coalesce(i.value, (
+			SELECT metadata->>'output' FROM river_job
+			WHERE args @> jsonb_build_object('instance', i.id) AND state = 'completed' AND metadata ? 'output' LIMIT 1)), CASE WHEN i.value IS NULL THEN (
 			SELECT coalesce(errors[cardinality(errors)]->>'error', 'a job is ' || state) FROM river_job
 			WHERE args @> jsonb_build_object('instance', i.id) AND state IN ('discarded', 'cancelled') LIMIT 1) END
 		FROM instances i WHERE i.id = ANY ($1)`, ids)

@@ -47,6 +47,9 @@ func (w *worker) Work(ctx context.Context, job *river.Job[taskArgs]) error {
 	if err != nil {
 		return err
 	}
+	if s.settings.batched && len(s.env.Workloads[args.Workload].Tasks) == 1 {
+		return river.RecordOutput(ctx, value)
+	}
 	var end *string
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
 		if end, err = s.finish(ctx, tx, args, value); err != nil {

@@ -102,6 +102,10 @@ func TestSessionKnowsItsCommits(t *testing.T) {
 			{true, 'P', "s" + z + "SELECT 1 FROM queue FOR UPDATE" + z, false}, {true, 'B', z + "s" + z, false},
 			{false, 'C', "SELECT 1" + z, false}, {false, 'Z', "I", false},
 		},
+		"calls of functions": {
+			{true, 'Q', "SELECT pgq.insert_event('q', 't', 'd')" + z, false}, {false, 'C', "SELECT 1" + z, false}, {false, 'Z', "I", true},
+			{true, 'Q', "SELECT pg_catalog.now(), count(*), t.value FROM t WHERE t.id IN (1)" + z, false}, {false, 'C', "SELECT 1" + z, false}, {false, 'Z', "I", false},
+		},
 		"rolled back": {
 			{true, 'Q', "begin" + z, false}, {false, 'Z', "T", false}, {true, 'Q', "insert into x values (1)" + z, false},
 			{false, 'Z', "T", false}, {true, 'Q', "rollback" + z, false}, {false, 'C', "ROLLBACK" + z, false}, {false, 'Z', "I", false},

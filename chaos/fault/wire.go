@@ -166,7 +166,17 @@ func newSession() *session { return &session{statements: map[string]string{}} }
 // writing matches statements that change rows, not those that only lock them.
 var writing = regexp.MustCompile(`(?i)\b(insert\s+into|delete\s+from|merge\s+into)\b|(?:^|\s|\()update\s`)
 
+// calling matches a call of a function in a schema.
+var calling = regexp.MustCompile(`(?i)\b([a-z_]\w*)\.[a-z_]\w*\(`)
+
+// writesRows reports whether a statement may write. A function in a schema of the system's own, such as pgq.insert_event, may; we
+// do not know those.
 func writesRows(sql string) bool {
+	for _, call := range calling.FindAllStringSubmatch(sql, -1) {
+		if !strings.EqualFold(call[1], "pg_catalog") {
+			return true
+		}
+	}
 	return writing.MatchString(strings.NewReplacer("FOR UPDATE", "", "for update", "").Replace(sql))
 }
 

@@ -26,7 +26,7 @@ func TestAdapterCheck(t *testing.T) {
 	}
 	wantParts(t, got.err, "adapter: begins\n")
 	wantParts(t, got.out, "shallow: nothing 1\n", "one process: sent open of process 0 with 1 slots; expected ready within 1m0s; came its end with exit status 5, and on standard error: begins; answer open by ready",
-		"left out: settings: hello lists none whose default is a number\n", "2 findings, 3 checks without: create, end of standard input, hello\n")
+		"left out: settings: hello lists none whose default is a number\n", "look in a new process: they were not run, since one process has a finding\n", "1 finding, 2 checks without: end of standard input, hello\n")
 	got = call(t, nil, "adapter", "check", "--dsn", pgtest.DSN(t), "--timeout", "1m", "--format", "json", "exec:sh -c 'exit 3'")
 	var checks struct {
 		Hello    any

@@ -183,6 +183,8 @@ func valuesOf(v *kong.Value, begun, before string) []string {
 		if _, list := v.Target.Interface().([]string); list {
 			names = append(names, explore.Backends()...)
 		}
+	case "systems", "design":
+		names = slices.DeleteFunc(append(designs.Names(), "pull:scan=sql"), func(name string) bool { return name == "memory" })
 	case "scenario", "scenarios":
 		for _, s := range scenarios.Library() {
 			names = append(names, s.Name)

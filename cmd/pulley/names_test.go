@@ -143,7 +143,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"ru": "run", "sc": "scenarios", "scenarios ch": "check", "run --back": "--backend", "run --backend jo": "journal", "run --backend=jo": "--backend=journal",
 		"compare --backends push,ea": "push,eager", "compare fan": "fanout", "compare --backends push di": "diamond", "chaos --faults wire.cut,process.ki": "wire.cut,process.kill",
-		"sim --bug token-ig": "token-ignored", "run x.ir --format js": "json", "run -v --form": "--format", "list fa": "faults", "completion z": "zsh", "chaos-n": "", "help": "help",
+		"chaos --systems push,jo": "push,journal", "adapter serve ea": "eager", "adapter serve mem": "", "sim --bug token-ig": "token-ignored", "run x.ir --format js": "json", "run -v --form": "--format", "list fa": "faults", "completion z": "zsh", "chaos-n": "", "help": "help",
 	} {
 		got := call(t, nil, append([]string{"complete", "--"}, strings.Fields(line)...)...)
 		if got.code != 0 || strings.TrimSpace(got.out) != want {
