@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -40,12 +41,14 @@ func rivalWorkflows(ctx context.Context, l *lab) ([]Claim, error) {
 
 // rivalJobs submits all at once. Other than in a burn-down, they are worked off from the first on.
 func rivalJobs(ctx context.Context, l *lab) ([]Claim, error) {
-	jobs := l.pick(1500, 10_000)
-	found, err := l.sideBySide(ctx, bench.Load{Mode: record.ModeSaturated, InFlight: jobs, Workers: 2000, MinNodes: jobs})
+	jobs := l.pick(1500, 20_000)
+	found, err := l.sideBySide(ctx, bench.Load{
+		Mode: record.ModeSaturated, InFlight: jobs, NodesInFlight: jobs, Workers: 2000, RunTime: time.Duration(l.pick(300, 1000)) * time.Millisecond,
+	})
 	if err != nil {
 		return nil, err
 	}
-	method := fmt.Sprintf("%s, %s of them submitted at once and worked off meanwhile, from the first submission to the last end. ", oneStep, number(float64(jobs))) + l.door()
+	method := fmt.Sprintf("%s, submitted at once, as many as a system works off in about four seconds, but at most %s; from the first submission to the last end. ", oneStep, number(float64(jobs))) + l.door()
 	return found.claims(l, "jobs", method, "river-jobs", "graphile-jobs", "graphile-jobs-unbatched", "oban-jobs"), nil
 }
 
@@ -147,7 +150,7 @@ func (l *lab) withRival(c Claim, measure func(systems.System) []Figure) Claim {
 	return c
 }
 
-// adapters of systems with published figures that come with pulley, or have a branch of their own.
+// adapters that come with pulley, of systems with published figures.
 var adapters = []string{"river", "dbos"}
 
 func isOurs(of systems.System) bool { return slices.Contains(pushed(), of.Name) }
@@ -159,7 +162,24 @@ func (s *shape) figure(found *bench.Comparison, backend, how string) Figure {
 	if why := invalid(found); f.Median == nil && why != "" {
 		f.Note += ": " + why
 	}
+	for _, of := range found.Manifest.Systems {
+		if of.Name == backend && f.Median != nil {
+			f.Note = ranWith(&of)
+		}
+	}
 	return f
+}
+
+// ranWith says with what a system was measured: its version, and what differs from the adapter's defaults.
+func ranWith(of *record.System) string {
+	text := strings.TrimSpace(of.System + " " + of.Version)
+	for _, choice := range of.Chosen {
+		text += fmt.Sprintf(", %d slots", choice.Slots)
+		for _, name := range slices.Sorted(maps.Keys(choice.Settings)) {
+			text += fmt.Sprintf(", %s=%s", name, choice.Settings[name])
+		}
+	}
+	return text
 }
 
 // ours returns the figures of our schedulers.

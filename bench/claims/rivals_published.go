@@ -38,18 +38,18 @@ var rivalFigures = map[string]Published{
 	"dbos-workflows": {
 		By: "DBOS", System: "dbos", Figure: 43_000, Unit: "workflows/s", Hardware: dbosServer, Cores: 96, Durability: dbosFlushes, Date: "2026-04", Address: dbosPage,
 		Shape:   "workflows without a step, run by the process that starts them: two writes each, at its start and its end; started at a given rate, then drained",
-		Differs: "Here, each workflow has one step, whose result is durable as well: more than there. Instances are submitted as others end.",
+		Differs: "There, DBOS for Python; here, for Go. Here, each workflow has one step, whose result is durable as well, and is submitted when another ends. start=direct, which the search tries, starts workflows as there.",
 	},
 	"dbos-queue": {
 		By: "DBOS", System: "dbos", Figure: 30_600, Unit: "workflows/s", Hardware: dbosServer, Cores: 96, Durability: dbosFlushes, Date: "2026-04", Address: dbosPage,
 		Shape:   "queued workflows without a step, four writes each, on several queues; 12,100 workflows/s on one. Both were read in summaries of the page, such as https://hn.213312.xyz/article/47966625",
-		Differs: "Here, each workflow has one step, and our schedulers queue every one. Instances are submitted as others end.",
+		Differs: "There, DBOS for Python; here, for Go, on one queue with --setting start=queue, and else as the search finds it to be fastest. Here, each workflow has one step, and is submitted when another ends; our schedulers queue every one.",
 	},
 	"river-jobs": {
 		By: "River", System: "river", Figure: 46_000, Unit: "jobs/s", Hardware: "MacBook Air of 2022, M2 with 8 cores; where the database was is not said", Cores: 8, Durability: notSaid, Date: "2024-03", Address: "https://riverqueue.com/docs/benchmarks",
 		Shape: "river bench --num-total-jobs 1_000_000: a million jobs that do nothing, in one process with 2,000 workers",
-		Differs: jobsDiffer + " There, River completes jobs in batches in the background (10,000 jobs/s before it did, https://github.com/riverqueue/river/pull/258); " +
-			"here, each job stores its value and is completed in a transaction of its own, as River documents for results that count once. " +
+		Differs: jobsDiffer + " There, River completes jobs in batches in the background (about 10,000 jobs/s before it did, https://github.com/riverqueue/river/pull/258); " +
+			"here it does with complete=batch, which the search tries, and else a transaction completes each job with its value, as River documents for results that count once. " +
 			"River's authors advise against comparing their figure with other systems'; river bench measures River alone on any machine.",
 	},
 	"graphile-jobs": {

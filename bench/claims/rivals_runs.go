@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pulley/bench"
@@ -24,7 +25,7 @@ func rivalRuns(ctx context.Context, l *lab) ([]Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := at{map[string][]float64{}, map[string][]float64{}, map[string]string{}}
+	found := at{map[string][]float64{}, map[string][]float64{}, map[string]string{}, map[string]string{}}
 	for run := range l.runs {
 		if run%2 == 1 {
 			slices.Reverse(beds)
@@ -57,7 +58,7 @@ func rivalRuns(ctx context.Context, l *lab) ([]Claim, error) {
 // at is what was found by system and rate: mean times in ms, ends a second where it could not keep up, and what else went wrong.
 type at struct {
 	means, ended map[string][]float64
-	wrong        map[string]string
+	wrong, with  map[string]string // with: what a system ran with
 }
 
 func (a *at) figures(name string) (out []Figure) {
@@ -66,9 +67,10 @@ func (a *at) figures(name string) (out []Figure) {
 		mean := Figure{Name: fmt.Sprintf("%s, mean time at %s runs/s", name, r), Unit: "ms"}
 		switch {
 		case len(a.means[key]) > 0:
+			mean.Note = a.with[name]
 			mean = mean.measure(a.means[key])
 		case len(a.ended[key]) > 0:
-			mean = Figure{Name: fmt.Sprintf("%s, ended a second of %s", name, r), Unit: "runs/s", Note: "it could not keep up, and has no mean time"}.measure(a.ended[key])
+			mean = Figure{Name: fmt.Sprintf("%s, ended a second of %s", name, r), Unit: "runs/s", Note: strings.TrimPrefix(a.with[name]+", it could not keep up, and has no mean time", ", ")}.measure(a.ended[key])
 		default:
 			mean = mean.missing(a.wrong[key])
 		}
@@ -120,6 +122,9 @@ func (l *lab) offerAll(ctx context.Context, b *rated, run int, all at) (err erro
 		if b.spec, err = bench.Tune(ctx, b.spec, time.Duration(l.pick(400, 2000))*time.Millisecond, nil); err != nil {
 			return err
 		}
+	}
+	if of := b.spec.RecordSystem(); of != nil {
+		all.with[b.name] = ranWith(of)
 	}
 	testbed, err := bench.OpenTestbed(ctx, b.spec)
 	if err != nil {
