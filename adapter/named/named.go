@@ -74,7 +74,7 @@ func ParseAll(texts []string) (all []System, err error) {
 	return all, nil
 }
 
-// parse has this program's file, and a search in PATH. A system whose program is missing is an error, unless without is told of it.
+// parse has this program's file, and a search in PATH. A system whose program is missing is an error, unless without receives it.
 func parse(text, self string, search func(string) (string, error), without func(*Missing)) (all []System, err error) {
 	for rest, more := text, true; more; {
 		var s System

@@ -23,9 +23,9 @@ type Config struct {
 	Only  []string // names of experiments; nil: all published ones
 	Goals bool     // if Only is nil: our own goals instead
 
-	// Rivals selects, if Only is nil, what others published about their systems instead.
-	Rivals bool
-	// Systems behind adapters are measured in the shapes of Rivals as well, with the slots and settings with which a search finds
+	// Peers selects, if Only is nil, what others published about their systems instead.
+	Peers bool
+	// Systems behind adapters are measured in the shapes of Peers as well, with the slots and settings with which a search finds
 	// them to be fastest if Tune. For ratios, push and journal should be among them, under these names.
 	Systems []systems.System
 	Tune    bool
@@ -46,7 +46,7 @@ type experiment struct {
 	name  string
 	about string
 	goal  bool
-	rival bool // measures Systems, too
+	peer  bool // measures Systems, too
 	fresh bool // needs its own process
 	takes effort
 	// for each of the Systems: what a repetition takes, and once the search
@@ -84,7 +84,7 @@ func (c Config) Plan() (experiments int, took time.Duration, err error) {
 	return len(chosen), took, err
 }
 
-func experiments() []experiment { return slices.Concat(published(), goals(), rivals()) }
+func experiments() []experiment { return slices.Concat(published(), goals(), peers()) }
 
 // Help lists the experiments, one per line.
 func Help() string {
@@ -94,8 +94,8 @@ func Help() string {
 		switch {
 		case e.goal:
 			kind = "goal"
-		case e.rival:
-			kind = "rival"
+		case e.peer:
+			kind = "peer"
 		}
 		fmt.Fprintf(&b, "%-12s %-9s %s\n", e.name, kind, e.about)
 	}
@@ -129,13 +129,13 @@ func (c Config) chosen() ([]experiment, error) {
 		if c.Only != nil {
 			return !slices.Contains(c.Only, e.name)
 		}
-		return e.goal != c.Goals || e.rival != c.Rivals
+		return e.goal != c.Goals || e.peer != c.Peers
 	})
 	switch {
-	case c.Only == nil && c.Goals && c.Rivals:
+	case c.Only == nil && c.Goals && c.Peers:
 		return nil, errors.New("claims: our goals and others' figures are not measured together; choose one")
-	case len(c.Systems)+len(c.Missing) > 0 && !slices.ContainsFunc(chosen, func(e experiment) bool { return e.rival }):
-		return nil, errors.New("claims: systems are measured only where others' figures are; choose some of those, as --rivals does")
+	case len(c.Systems)+len(c.Missing) > 0 && !slices.ContainsFunc(chosen, func(e experiment) bool { return e.peer }):
+		return nil, errors.New("claims: systems are measured only where others' figures are; choose some of those, as --peers does")
 	}
 	return chosen, nil
 }
@@ -302,4 +302,30 @@ func invalid(found *bench.Comparison) string {
 		}
 	}
 	return ""
+}
+
+// countdown estimates how long the rest of a measurement takes: the estimates of the experiments left, corrected by how long
+// the finished ones took.
+type countdown struct{ spent, left time.Duration } // estimates
+
+func newCountdown(cfg Config, chosen []experiment) *countdown {
+	c := &countdown{}
+	for _, e := range chosen {
+		c.left += cfg.estimate(e)
+	}
+	return c
+}
+
+// finish moves an experiment's estimate from what is left to what is spent.
+func (c *countdown) finish(estimate time.Duration) {
+	c.spent, c.left = c.spent+estimate, c.left-estimate
+}
+
+// remaining formats how long the rest takes, if what is finished took so long.
+func (c *countdown) remaining(took time.Duration) string {
+	left := c.left
+	if c.spent > 0 {
+		left = time.Duration(float64(left) * float64(took) / float64(c.spent))
+	}
+	return fmt.Sprintf("about %s left", left.Round(time.Second))
 }

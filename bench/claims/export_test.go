@@ -15,6 +15,6 @@ func Countdown(all, finished time.Duration) func(took time.Duration) string {
 }
 
 var (
-	RivalFigures = rivalFigures
-	Number       = number
+	PeerFigures = peerFigures
+	Number      = number
 )

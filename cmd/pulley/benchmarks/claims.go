@@ -25,7 +25,7 @@ type ClaimsCmd struct {
 	console.ServerFlags
 	Only   []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
 	Goals  bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes 4 GB of disk."`
-	Rivals bool     `help:"Set beside measurements what other systems' authors published about them, each figure in its own shape, instead."`
+	Peers bool     `help:"Set beside measurements what other systems' authors published about them, each figure in its own shape, instead."`
 	systemsFlags
 	Quick bool `help:"Fewer repetitions and smaller sizes."`
 	Runs  int  `placeholder:"N" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick and of goals."`
@@ -44,7 +44,7 @@ func (ClaimsCmd) Help() string {
 	for line := range bytes.Lines([]byte(claims.Help())) {
 		text += "  " + string(line)
 	}
-	return text + "\nExample: pulley claims --rivals --systems river,dbos --quick"
+	return text + "\nExample: pulley claims --peers --systems river,dbos --quick"
 }
 
 // ClaimsReport is the output of --format json.
@@ -106,12 +106,12 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 }
 
 func (o *ClaimsCmd) config(c *console.Console) (cfg claims.Config, err error) {
-	given := givenFlags(map[string]bool{"--goals": o.Goals, "--only": o.Only != nil, "--rivals": o.Rivals})
+	given := givenFlags(map[string]bool{"--goals": o.Goals, "--only": o.Only != nil, "--peers": o.Peers})
 	if len(given) > 1 {
 		return cfg, fmt.Errorf("%s are given together; choose one", strings.Join(given, " and "))
 	}
 	cfg = claims.Config{
-		Only: o.Only, Goals: o.Goals, Rivals: o.Rivals, Runs: o.Runs, Quick: o.Quick, Tune: !o.NoTune, Asked: o.Systems,
+		Only: o.Only, Goals: o.Goals, Peers: o.Peers, Runs: o.Runs, Quick: o.Quick, Tune: !o.NoTune, Asked: o.Systems,
 		Progress: func(line string) { c.Say("%s", line) },
 	}
 	cfg.Systems, cfg.Missing, err = o.greetBesideOurs(c)

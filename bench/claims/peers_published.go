@@ -19,7 +19,7 @@ type Published struct {
 
 const (
 	undated     = "the page has no date"
-	notSaid     = "the source does not say whether a commit waited for the disk; Postgres' default is that it does"
+	notSaid     = "not said; by Postgres' default, a commit waits for the disk"
 	dbosPage    = "https://www.dbos.dev/blog/benchmarking-workflow-execution-scalability-on-postgres"
 	dbosServer  = "AWS RDS db.m7i.24xlarge: 96 vCPUs, 384 GB, io2 volume with 120,000 IOPS; the clients are on another machine"
 	dbosFlushes = "settings are not named; the bottleneck was the flush of the write-ahead log, so that commits waited for it"
@@ -29,7 +29,7 @@ const (
 )
 
 // published figures of others, by claim.
-var rivalFigures = map[string]Published{
+var peerFigures = map[string]Published{
 	"dbos-point-writes": {
 		By: "DBOS", Figure: 144_000, Unit: "rows/s", Hardware: dbosServer, Cores: 96, Durability: dbosFlushes, Date: "2026-04", Address: dbosPage,
 		Shape:   "rows inserted one by one, each in a transaction, by many asynchronous clients in Python into a table of three columns with a UUIDv7 as its key",

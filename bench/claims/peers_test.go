@@ -15,7 +15,7 @@ import (
 )
 
 // A system in memory is measured beside ours, for one of which another stands, and beside figures of systems that are not here.
-func TestRivals(t *testing.T) {
+func TestPeers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	memory, err := systems.Greet(ctx, "", []string{"python3", filepath.Join("..", "systems", "testdata", "memory.py")})
@@ -58,18 +58,18 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-func TestSystemsAreRefusedWithoutRivals(t *testing.T) {
+func TestSystemsAreRefusedWithoutPeers(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]claims.Config{
 		"systems are measured only where": {Systems: []systems.System{{Name: "river"}}},
-		"not measured together":           {Goals: true, Rivals: true},
+		"not measured together":           {Goals: true, Peers: true},
 	} {
 		if err := cfg.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	n, once, err := claims.Config{Rivals: true, Runs: 1}.Plan()
-	_, more, _ := claims.Config{Rivals: true, Runs: 1, Systems: []systems.System{{}}, Tune: true}.Plan()
+	n, once, err := claims.Config{Peers: true, Runs: 1}.Plan()
+	_, more, _ := claims.Config{Peers: true, Runs: 1, Systems: []systems.System{{}}, Tune: true}.Plan()
 	if err != nil || n != 4 || more <= once {
 		t.Errorf("%d experiments, %v, and %v with a system, %v", n, once, more, err)
 	}
@@ -82,7 +82,7 @@ func TestPublishedFiguresAreOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, p := range claims.RivalFigures {
+	for id, p := range claims.PeerFigures {
 		row := slices.ContainsFunc(strings.Split(string(page), "\n"), func(line string) bool {
 			return strings.HasPrefix(line, "|") && strings.Contains(line, p.Address) && strings.Contains(line, claims.Number(p.Figure))
 		})

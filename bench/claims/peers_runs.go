@@ -19,8 +19,8 @@ import (
 // offered are the rates for which Hatchet's page has times, but the lowest.
 var offered = []string{"500", "2000"}
 
-// rivalRuns measures times at given rates, and not how much can be done.
-func rivalRuns(ctx context.Context, l *lab) ([]Claim, error) {
+// peerRuns measures times at given rates, and not how much can be done.
+func peerRuns(ctx context.Context, l *lab) ([]Claim, error) {
 	beds, err := l.testbeds()
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func rivalRuns(ctx context.Context, l *lab) ([]Claim, error) {
 			}
 		}
 	}
-	c := rivalClaim("hatchet-runs", oneStep+", due at constant intervals, whether earlier ones have ended or not; the time from when an instance is due to its result. "+l.door())
+	c := peerClaim("hatchet-runs", oneStep+", due at constant intervals, whether earlier ones have ended or not; the time from when an instance is due to its result. "+l.door())
 	for _, name := range pushed() {
 		c.Figures = append(c.Figures, found.figures(name+", embedded")...)
 	}
@@ -46,7 +46,7 @@ func rivalRuns(ctx context.Context, l *lab) ([]Claim, error) {
 		}
 	}
 	ours := slices.Clone(c.Figures)
-	out := []Claim{l.withRival(c, func(of systems.System) []Figure { return found.figures(of.Name + ", " + adapter) })}
+	out := []Claim{l.withPeer(c, func(of systems.System) []Figure { return found.figures(of.Name + ", " + adapter) })}
 	for _, of := range l.cfg.Systems {
 		if !isOurs(of) && of.Hello.Name != c.Published.System {
 			out = append(out, unpublished(of, "runs", c.Method, append(slices.Clone(ours), found.figures(of.Name+", "+adapter)...)))

@@ -16,19 +16,19 @@ import (
 	"pulley/reports/record"
 )
 
-// rivals measure in the shapes in which others published figures.
-func rivals() []experiment {
+// peers measure in the shapes in which others published figures.
+func peers() []experiment {
 	return []experiment{
-		{name: "point-writes", rival: true, about: "rows inserted one by one: 144,000/s on 96 cores (DBOS)", takes: effort{1.5, 6}, run: rivalInserts},
-		{name: "workflows", rival: true, about: "workflows of one step: 43,000/s on 96 cores (DBOS)", takes: effort{3, 9}, system: effort{4, 8}, search: effort{15, 30}, run: rivalWorkflows},
-		{name: "jobs", rival: true, about: "a backlog of jobs: 46,000/s (River), 183,895/s (Graphile Worker), 16,667/s (Oban)", takes: effort{2, 5}, system: effort{3, 8}, search: effort{15, 60}, run: rivalJobs},
-		{name: "runs", rival: true, about: "2,000 runs/s of 220 ms each on 8 cores (Hatchet)", takes: effort{7, 25}, system: effort{4, 13}, search: effort{15, 30}, run: rivalRuns},
+		{name: "point-writes", peer: true, about: "rows inserted one by one: 144,000/s on 96 cores (DBOS)", takes: effort{1.5, 6}, run: peerInserts},
+		{name: "workflows", peer: true, about: "workflows of one step: 43,000/s on 96 cores (DBOS)", takes: effort{3, 9}, system: effort{4, 8}, search: effort{15, 30}, run: peerWorkflows},
+		{name: "jobs", peer: true, about: "a backlog of jobs: 46,000/s (River), 183,895/s (Graphile Worker), 16,667/s (Oban)", takes: effort{2, 5}, system: effort{3, 8}, search: effort{15, 60}, run: peerJobs},
+		{name: "runs", peer: true, about: "2,000 runs/s of 220 ms each on 8 cores (Hatchet)", takes: effort{7, 25}, system: effort{4, 13}, search: effort{15, 30}, run: peerRuns},
 	}
 }
 
 const oneStep = "instances of one action that does nothing, each result checked"
 
-func rivalWorkflows(ctx context.Context, l *lab) ([]Claim, error) {
+func peerWorkflows(ctx context.Context, l *lab) ([]Claim, error) {
 	load := bench.SaturatedLoad()
 	load.RunTime = time.Duration(l.pick(400, 2000)) * time.Millisecond
 	found, err := l.sideBySide(ctx, load)
@@ -39,8 +39,8 @@ func rivalWorkflows(ctx context.Context, l *lab) ([]Claim, error) {
 	return found.claims(l, "workflows", method, "dbos-workflows", "dbos-queue"), nil
 }
 
-// rivalJobs submits all at once. Other than in a burn-down, they are worked off from the first on.
-func rivalJobs(ctx context.Context, l *lab) ([]Claim, error) {
+// peerJobs submits all at once. Other than in a burn-down, they are worked off from the first on.
+func peerJobs(ctx context.Context, l *lab) ([]Claim, error) {
 	jobs := l.pick(1500, 20_000)
 	found, err := l.sideBySide(ctx, bench.Load{
 		Mode: record.ModeSaturated, InFlight: jobs, NodesInFlight: jobs, Workers: 2000, RunTime: time.Duration(l.pick(300, 1000)) * time.Millisecond,
@@ -87,18 +87,18 @@ func (l *lab) sideBySide(ctx context.Context, load bench.Load) (*shape, error) {
 func (s *shape) claims(l *lab, experiment, method string, ids ...string) (out []Claim) {
 	published := map[string]bool{}
 	for _, id := range ids {
-		p := rivalFigures[id]
+		p := peerFigures[id]
 		s.unit, published[p.System] = p.Unit, true
-		c := rivalClaim(id, method)
+		c := peerClaim(id, method)
 		c.Figures = s.ours(p)
-		c = l.withRival(c, func(of systems.System) []Figure { return s.rival(p, of) })
+		c = l.withPeer(c, func(of systems.System) []Figure { return s.peer(p, of) })
 		out = append(out, c)
 	}
 	for _, of := range l.cfg.Systems {
 		if isOurs(of) || published[of.Hello.Name] {
 			continue
 		}
-		out = append(out, unpublished(of, experiment, method, append(s.ours(Published{}), s.rival(Published{}, of)...)))
+		out = append(out, unpublished(of, experiment, method, append(s.ours(Published{}), s.peer(Published{}, of)...)))
 	}
 	return out
 }
@@ -111,8 +111,8 @@ func unpublished(of systems.System, experiment, method string, figures []Figure)
 	}
 }
 
-func rivalClaim(id, method string) Claim {
-	p := rivalFigures[id]
+func peerClaim(id, method string) Claim {
+	p := peerFigures[id]
 	return Claim{
 		ID: id, Text: fmt.Sprintf("%s published %s %s.", p.By, number(p.Figure), p.Unit), Source: p.Address, Method: method, Published: &p,
 		Why: p.Differs + " " + p.comparable(),
@@ -128,8 +128,8 @@ func (p *Published) comparable() string {
 	return fmt.Sprintf("The published figure is that of %d cores; only what was measured here can be compared. The ratios by core are for orientation, since no system grows exactly with its cores.", p.Cores)
 }
 
-// withRival adds the figures of the system that published, if it can be measured here, and says else what is missing.
-func (l *lab) withRival(c Claim, measure func(systems.System) []Figure) Claim {
+// withPeer adds the figures of the system that published, if it can be measured here, and says else what is missing.
+func (l *lab) withPeer(c Claim, measure func(systems.System) []Figure) Claim {
 	name := c.Published.System
 	c.Verdict = OursOnly
 	for _, of := range l.cfg.Systems {
@@ -202,8 +202,8 @@ func (s *shape) ours(p Published) (out []Figure) {
 
 const adapter = "through the adapter"
 
-// rival returns the figures of a system, and its ratios to ours, which come through the same door.
-func (s *shape) rival(p Published, of systems.System) (out []Figure) {
+// peer returns the figures of a system, and its ratios to ours, which come through the same door.
+func (s *shape) peer(p Published, of systems.System) (out []Figure) {
 	f := s.figure(s.door, of.Name, adapter)
 	out = append(out, f)
 	out = append(out, byCore(f, p)...)
@@ -247,8 +247,8 @@ func byCore(f Figure, p Published) []Figure {
 	return []Figure{out.interval(*f.Median*scale, *f.Lo*scale, *f.Hi*scale, f.Runs)}
 }
 
-// rivalInserts needs no system besides the server.
-func rivalInserts(ctx context.Context, l *lab) ([]Claim, error) {
+// peerInserts needs no system besides the server.
+func peerInserts(ctx context.Context, l *lab) ([]Claim, error) {
 	connections := []int{8, 32, 64}
 	rates := map[int][]float64{}
 	for run := range l.runs {
@@ -272,7 +272,7 @@ func rivalInserts(ctx context.Context, l *lab) ([]Claim, error) {
 			best = n
 		}
 	}
-	c := rivalClaim("dbos-point-writes", "raw SQL: rows inserted one by one, each in a transaction of its own, on 8, 32 and 64 connections; the fastest is shown.")
+	c := peerClaim("dbos-point-writes", "raw SQL: rows inserted one by one, each in a transaction of its own, on 8, 32 and 64 connections; the fastest is shown.")
 	f := Figure{Name: fmt.Sprintf("Postgres, %d connections", best), Unit: c.Published.Unit}.measure(rates[best])
 	c.Figures, c.Verdict = append([]Figure{f}, byCore(f, *c.Published)...), Compared
 	return []Claim{c}, nil
