@@ -19,10 +19,10 @@ import (
 // peers measure in the shapes in which others published figures.
 func peers() []experiment {
 	return []experiment{
-		{name: "point-writes", peer: true, about: "rows inserted one by one: 144,000/s on 96 cores (DBOS)", takes: effort{1.5, 6}, run: peerInserts},
-		{name: "workflows", peer: true, about: "workflows of one step: 43,000/s on 96 cores (DBOS)", takes: effort{3, 9}, system: effort{4, 8}, search: effort{15, 30}, run: peerWorkflows},
-		{name: "jobs", peer: true, about: "a backlog of jobs: 46,000/s (River), 183,895/s (Graphile Worker), 16,667/s (Oban)", takes: effort{2, 5}, system: effort{3, 8}, search: effort{15, 60}, run: peerJobs},
-		{name: "runs", peer: true, about: "2,000 runs/s of 220 ms each on 8 cores (Hatchet)", takes: effort{7, 25}, system: effort{4, 13}, search: effort{15, 30}, run: peerRuns},
+		{name: "point-writes", peer: true, about: "rows inserted one by one: 144,000/s on 96 cores (DBOS)", takes: effort{1.5, 7}, run: peerInserts},
+		{name: "workflows", peer: true, about: "workflows of one step: 43,000/s on 96 cores (DBOS)", takes: effort{3, 8}, system: effort{3, 6}, search: effort{8, 15}, run: peerWorkflows},
+		{name: "jobs", peer: true, about: "a backlog of jobs: 46,000/s (River), 183,895/s (Graphile Worker), 16,667/s (Oban)", takes: effort{3, 8}, system: effort{3, 6}, search: effort{8, 20}, run: peerJobs},
+		{name: "runs", peer: true, about: "2,000 runs/s of 220 ms each on 8 cores (Hatchet)", takes: effort{7, 19}, system: effort{4, 11}, search: effort{8, 14}, run: peerRuns},
 	}
 }
 

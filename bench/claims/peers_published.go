@@ -49,7 +49,7 @@ var peerFigures = map[string]Published{
 		By: "River", System: "river", Figure: 46_000, Unit: "jobs/s", Hardware: "MacBook Air of 2022, M2 with 8 cores; where the database was is not said", Cores: 8, Durability: notSaid, Date: "2024-03", Address: "https://riverqueue.com/docs/benchmarks",
 		Shape: "river bench --num-total-jobs 1_000_000: a million jobs that do nothing, in one process with 2,000 workers",
 		Differs: jobsDiffer + " There, River completes jobs in batches in the background (about 10,000 jobs/s before it did, https://github.com/riverqueue/river/pull/258); " +
-			"here it does with complete=batch, which the search tries, and else a transaction completes each job with its value, as River documents for results that count once. " +
+			"here it does with complete=batch, which the search tries, though two attempts of a job may then both leave a result; else a transaction completes each job with its value, as River documents it. " +
 			"River's authors advise against comparing their figure with other systems'; river bench measures River alone on any machine.",
 	},
 	"graphile-jobs": {

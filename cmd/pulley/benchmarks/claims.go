@@ -23,8 +23,8 @@ import (
 // ClaimsCmd is pulley claims.
 type ClaimsCmd struct {
 	console.ServerFlags
-	Only   []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
-	Goals  bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes 4 GB of disk."`
+	Only  []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
+	Goals bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes 4 GB of disk."`
 	Peers bool     `help:"Set beside measurements what other systems' authors published about them, each figure in its own shape, instead."`
 	systemsFlags
 	Quick bool `help:"Fewer repetitions and smaller sizes."`
