@@ -42,9 +42,11 @@ func peerWorkflows(ctx context.Context, l *lab) ([]Claim, error) {
 // peerJobs submits all at once. Other than in a burn-down, they are worked off from the first on.
 func peerJobs(ctx context.Context, l *lab) ([]Claim, error) {
 	jobs := l.pick(1500, 20_000)
-	found, err := l.sideBySide(ctx, bench.Load{
-		Mode: record.ModeSaturated, InFlight: jobs, NodesInFlight: jobs, Workers: 2000, RunTime: time.Duration(l.pick(300, 1000)) * time.Millisecond,
-	})
+	load := bench.Load{Mode: record.ModeSaturated, InFlight: jobs, NodesInFlight: jobs, Workers: 2000, MinNodes: jobs}
+	if !l.cfg.least { // a run's length needs runs that find it
+		load.RunTime = time.Duration(l.pick(300, 1000)) * time.Millisecond
+	}
+	found, err := l.sideBySide(ctx, load)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,8 @@ func (l *lab) door() string {
 type shape struct {
 	unit     string
 	embedded *bench.Comparison
-	door     *bench.Comparison // through adapters; nil: no system was given
+	door     *bench.Comparison // through adapters; nil: no system was given, or refused says why there is none
+	refused  error
 }
 
 const oneStepScenario, oneStepSize = "chain", 1
@@ -80,7 +83,10 @@ func (l *lab) sideBySide(ctx context.Context, load bench.Load) (*shape, error) {
 		return &shape{embedded: embedded}, err
 	}
 	door, err := l.compare(ctx, oneStepScenario, []int{oneStepSize}, nil, bench.CompareConfig{Loads: []bench.Load{load}, Systems: l.cfg.Systems, Tune: l.cfg.Tune})
-	return &shape{embedded: embedded, door: door}, err
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	return &shape{embedded: embedded, door: door, refused: err}, nil
 }
 
 // claims returns a claim for each published figure, and one for each given system without such a figure.
@@ -122,7 +128,7 @@ func peerClaim(id, method string) Claim {
 // comparable says what two machines have in common.
 func (p *Published) comparable() string {
 	switch {
-	case p.Unit == "ms" || p.Cores == 0:
+	case strings.HasPrefix(p.Unit, "ms") || p.Cores == 0:
 		return "The published figure is another machine's; only what was measured here can be compared."
 	}
 	return fmt.Sprintf("The published figure is that of %d cores; only what was measured here can be compared. The ratios by core are for orientation, since no system grows exactly with its cores.", p.Cores)
@@ -204,6 +210,9 @@ const adapter = "through the adapter"
 
 // peer returns the figures of a system, and its ratios to ours, which come through the same door.
 func (s *shape) peer(p Published, of systems.System) (out []Figure) {
+	if s.refused != nil {
+		return []Figure{Figure{Name: of.Name + ", " + adapter, Unit: s.unit}.missing(s.refused.Error())}
+	}
 	f := s.figure(s.door, of.Name, adapter)
 	out = append(out, f)
 	out = append(out, byCore(f, p)...)
@@ -250,6 +259,9 @@ func byCore(f Figure, p Published) []Figure {
 // peerInserts needs no system besides the server.
 func peerInserts(ctx context.Context, l *lab) ([]Claim, error) {
 	connections := []int{8, 32, 64}
+	if l.cfg.least {
+		connections = connections[:1]
+	}
 	rates := map[int][]float64{}
 	for run := range l.runs {
 		if run%2 == 1 {

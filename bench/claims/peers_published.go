@@ -68,7 +68,7 @@ var peerFigures = map[string]Published{
 		Differs: jobsDiffer,
 	},
 	"hatchet-runs": {
-		By: "Hatchet", System: "hatchet", Figure: 220, Unit: "ms", Hardware: "AWS RDS m7g.2xlarge with 8 CPUs, 83 % of which were busy; two engines on c7i.4xlarge", Cores: 8, Durability: notSaid, Date: undated + "; Hatchet v0.55.26", Address: "https://docs.hatchet.run/self-hosting/benchmarking",
+		By: "Hatchet", System: "hatchet", Figure: 220, Unit: "ms a run", Hardware: "AWS RDS m7g.2xlarge with 8 CPUs, 83 % of which were busy; two engines on c7i.4xlarge", Cores: 8, Durability: notSaid, Date: undated + "; Hatchet v0.55.26", Address: "https://docs.hatchet.run/self-hosting/benchmarking",
 		Shape:   "2,000 runs/s, triggered by events: average execution time; 48 ms at 500 runs/s, 40 ms at 100. An m7g.8xlarge did up to 10,000 runs/s",
 		Differs: "There, engines and database are on machines of their own, and a run is triggered by an event, which the page says about doubles its time in the queue; here, one machine has all, and the time is from Submit to the result.",
 	},
