@@ -24,14 +24,42 @@ type System struct {
 // Program begins the names of adapters' programs.
 const Program = "pulley-adapter-"
 
+// Missing is the error of a name that no program has.
+type Missing struct{ Name string }
+
+func (m *Missing) Error() string {
+	return fmt.Sprintf("there is no system %s: no program %s%s is beside pulley or in PATH; build it with make adapters, or with go build -o %s%s . in adapters/%s",
+		m.Name, Program, m.Name, Program, m.Name, m.Name)
+}
+
 // Parse reads systems, joined by commas: names of designs, names of adapters' programs, and at the end a command that begins with
 // exec:, which may have commas of its own.
 func Parse(text string) ([]System, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding this program's own file, which adapters of our own designs run: %w", err)
+		return nil, errSelf(err)
 	}
-	return parse(text, self, exec.LookPath)
+	return parse(text, self, exec.LookPath, nil)
+}
+
+// ParsePresent is ParseAll for those that do without systems whose programs are missing.
+func ParsePresent(texts []string) (all []System, missing []*Missing, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, errSelf(err)
+	}
+	for _, text := range texts {
+		some, err := parse(text, self, exec.LookPath, func(m *Missing) { missing = append(missing, m) })
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, missing, nil
+}
+
+func errSelf(err error) error {
+	return fmt.Errorf("finding this program's own file, which adapters of our own designs run: %w", err)
 }
 
 // ParseAll reads several texts, as a flag has them that is given several times.
@@ -46,8 +74,8 @@ func ParseAll(texts []string) (all []System, err error) {
 	return all, nil
 }
 
-// parse has this program's file, and a search in PATH.
-func parse(text, self string, search func(string) (string, error)) (all []System, err error) {
+// parse has this program's file, and a search in PATH. A system whose program is missing is an error, unless without receives it.
+func parse(text, self string, search func(string) (string, error), without func(*Missing)) (all []System, err error) {
 	for rest, more := text, true; more; {
 		var s System
 		if name := strings.TrimSpace(rest); strings.HasPrefix(name, host.CommandPrefix) {
@@ -56,6 +84,11 @@ func parse(text, self string, search func(string) (string, error)) (all []System
 		} else {
 			name, rest, more = strings.Cut(rest, ",")
 			s, err = find(strings.TrimSpace(name), self, search)
+		}
+		var missing *Missing
+		if without != nil && errors.As(err, &missing) {
+			without(missing)
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -121,6 +154,5 @@ func errUnknown(name string) error {
 	if !program.MatchString(name) {
 		return fmt.Errorf("there is no system %q; name designs (%s), adapters, or a command, as in exec:./my-adapter", name, strings.Join(durable(), ", "))
 	}
-	return fmt.Errorf("there is no system %s: no program %s%s is beside pulley or in PATH; build it with make adapters, or with go build -o %s%s . in adapters/%s",
-		name, Program, name, Program, name, name)
+	return &Missing{name}
 }

@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		"exec:sh -c 'a,b' c,d":                   {{"exec:sh -c 'a,b' c,d", []string{"sh", "-c", "a,b", "c,d"}}},
 		"push,exec:./adapter,with,commas --flag": {serve("push"), {"exec:./adapter,with,commas --flag", []string{"./adapter,with,commas", "--flag"}}},
 	} {
-		got, err := parse(text, self, search)
+		got, err := parse(text, self, search, nil)
 		if err != nil || !slices.EqualFunc(got, want, func(a, b System) bool { return a.Name == b.Name && slices.Equal(a.Command, b.Command) }) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
@@ -50,12 +50,20 @@ func TestParse(t *testing.T) {
 		"notes":      "there is no system notes: no program pulley-adapter-notes is beside pulley or in PATH; build it with make adapters, or with go build -o pulley-adapter-notes . in adapters/notes",
 		"exec:":      "no adapter; name its program and its arguments, such as exec:./my-adapter --flag",
 	} {
-		if got, err := parse(text, self, search); err == nil || err.Error() != want {
+		if got, err := parse(text, self, search, nil); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, %v; want %s", text, got, err, want)
 		}
 	}
 	denied := func(string) (string, error) { return "", fmt.Errorf("no: %w", os.ErrPermission) }
-	if _, err := parse("gue", self, denied); err == nil || err.Error() != "system gue: no: permission denied" {
+	if _, err := parse("gue", self, denied, nil); err == nil || err.Error() != "system gue: no: permission denied" {
 		t.Errorf("a search that fails: %v", err)
+	}
+	var missing []string
+	got, err := parse("push,river,absent", self, search, func(m *Missing) { missing = append(missing, m.Name) })
+	if err != nil || len(got) != 2 || !slices.Equal(missing, []string{"absent"}) {
+		t.Errorf("%v without %v, %v", got, missing, err)
+	}
+	if _, err := parse("pusch", self, search, func(*Missing) { t.Error("a mistake is no missing program") }); err == nil {
+		t.Error("a mistake is no error")
 	}
 }

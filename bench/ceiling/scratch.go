@@ -37,23 +37,29 @@ func (s *scratch) open(ctx context.Context, shards int) error {
 	if s.conn, err = s.connect(ctx); err != nil {
 		return err
 	}
-	if s.design == journalDesign {
+	switch s.design {
+	case journalDesign:
 		if _, err := s.conn.Exec(ctx, query("own"), epoch); err != nil {
 			return err
 		}
 		return s.run(ctx, query("packs"))
+	case pointsDesign:
+		return s.run(ctx, query("points"))
 	}
 	return s.run(ctx, query("probe"))
 }
 
 func (s *scratch) migrate(ctx context.Context, store postgres.Config) error {
-	if s.design == journalDesign {
+	switch s.design {
+	case journalDesign:
 		b, err := journal.Open(ctx, journal.Config{Store: store})
 		if err != nil {
 			return err
 		}
 		b.Close()
 		return nil
+	case pointsDesign:
+		return s.createSchema(ctx)
 	}
 	b, err := push.Open(ctx, push.Config{Store: store})
 	if err != nil {

@@ -40,6 +40,7 @@ var ways = map[string]struct {
 	record.CeilingPacked:     {journalDesign, true, func(s *stream) writer { return &appended{stream: s, packs: true} }},
 	record.CeilingCopy:       {journalDesign, true, func(s *stream) writer { return &copied{stream: s} }},
 	probeWay:                 {pushDesign, false, func(s *stream) writer { return &probe{s} }},
+	insertWay:                {pointsDesign, false, func(s *stream) writer { return &inserted{s} }},
 }
 
 const (

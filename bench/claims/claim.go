@@ -19,6 +19,10 @@ const (
 	Depends    Verdict = "depends"      // only some of a claim's figures hold
 	Open       Verdict = "open"         // a figure's interval covers both sides
 	Unmeasured Verdict = "not measured" // no valid figure
+
+	// of figures that others published about their systems, which hold for their machines
+	Compared Verdict = "compared"  // the same was measured here
+	OursOnly Verdict = "ours only" // only our schedulers were, in the same shape
 )
 
 // Bound is the relation that is claimed of a figure.
@@ -53,14 +57,16 @@ type Figure struct {
 
 // Claim is a claim and its figures.
 type Claim struct {
-	ID      string   `json:"id"`
-	Text    string   `json:"claim"`
-	Source  string   `json:"source"` // the document, and where in it
-	Method  string   `json:"method"`
-	Figures []Figure `json:"figures"`
-	Verdict Verdict  `json:"verdict"`
-	Why     string   `json:"why"`
-	Command string   `json:"command"` // measures it again
+	ID     string `json:"id"`
+	Text   string `json:"claim"`
+	Source string `json:"source"` // the document, and where in it
+	// Published is what others published about their system; nil unless that is the claim.
+	Published *Published `json:"published,omitempty"`
+	Method    string     `json:"method"`
+	Figures   []Figure   `json:"figures"`
+	Verdict   Verdict    `json:"verdict"`
+	Why       string     `json:"why"`
+	Command   string     `json:"command"` // measures it again
 }
 
 func (f Figure) measure(values []float64) Figure {
@@ -133,6 +139,7 @@ func (c Claim) judge() Claim {
 		}
 	}
 	switch {
+	case c.Verdict != "" && len(missing) < len(c.Figures): // of another's figure, nothing is claimed
 	case len(held)+len(failed)+len(open) == 0:
 		c.Verdict = Unmeasured
 	case len(failed)+len(open) == 0:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulley/bench"
+	"pulley/bench/systems"
 	"pulley/engine/backend/designs"
 	"pulley/reports/record"
 )
@@ -21,9 +22,19 @@ type Config struct {
 
 	Only  []string // names of experiments; nil: all published ones
 	Goals bool     // if Only is nil: our own goals instead
-	Runs  int      // repetitions; zero: 3 of our goals and of quick runs, otherwise 6, which give 95 % intervals. At most 100
-	Quick bool     // fewer repetitions, smaller sizes
-	least bool     // with Quick: the smallest sizes that measure anything
+
+	// Peers selects, if Only is nil, what others published about their systems instead.
+	Peers bool
+	// Systems behind adapters are measured in the shapes of Peers as well, with the slots and settings with which a search finds
+	// them to be fastest if Tune. For ratios, push and journal should be among them, under these names.
+	Systems []systems.System
+	Tune    bool
+	Missing map[string]string // why a system is not among Systems although it was asked for, by name
+	Asked   []string          // what was said for Systems, for the command that measures again
+
+	Runs  int  // repetitions; zero: 3 of our goals and of quick runs, otherwise 6, which give 95 % intervals. At most 100
+	Quick bool // fewer repetitions, smaller sizes
+	least bool // with Quick: the smallest sizes that measure anything
 
 	// Fresh measures an experiment in a new process, which memory figures need, and returns its claims; nil: in this process.
 	Fresh func(ctx context.Context, experiment string) ([]Claim, error)
@@ -35,9 +46,12 @@ type experiment struct {
 	name  string
 	about string
 	goal  bool
+	peer  bool // measures Systems, too
 	fresh bool // needs its own process
 	takes effort
-	run   func(ctx context.Context, l *lab) ([]Claim, error)
+	// for each of the Systems: what a repetition takes, and once the search
+	system, search effort
+	run            func(ctx context.Context, l *lab) ([]Claim, error)
 }
 
 // effort is how long one repetition takes on two current cores, in seconds, with its share of what comes before and after: measured
@@ -46,11 +60,18 @@ type effort struct{ quick, full float64 }
 
 // estimate returns how long an experiment takes.
 func (c Config) estimate(e experiment) time.Duration {
-	repetition := e.takes.full
-	if c.Quick {
-		repetition = e.takes.quick
+	of := func(takes effort) float64 {
+		if c.Quick {
+			return takes.quick
+		}
+		return takes.full
 	}
-	return time.Duration(float64(c.runs(e)) * repetition * float64(time.Second))
+	repetition, search, n := of(e.takes), 0.0, float64(len(c.Systems))
+	repetition += n * of(e.system)
+	if c.Tune {
+		search = n * of(e.search)
+	}
+	return time.Duration((float64(c.runs(e))*repetition + search) * float64(time.Second))
 }
 
 // Plan returns the number of chosen experiments, and approximately how long they take on two current cores.
@@ -63,15 +84,18 @@ func (c Config) Plan() (experiments int, took time.Duration, err error) {
 	return len(chosen), took, err
 }
 
-func experiments() []experiment { return slices.Concat(published(), goals()) }
+func experiments() []experiment { return slices.Concat(published(), goals(), peers()) }
 
 // Help lists the experiments, one per line.
 func Help() string {
 	var b strings.Builder
 	for _, e := range experiments() {
 		kind := "published"
-		if e.goal {
+		switch {
+		case e.goal:
 			kind = "goal"
+		case e.peer:
+			kind = "peer"
 		}
 		fmt.Fprintf(&b, "%-12s %-9s %s\n", e.name, kind, e.about)
 	}
@@ -101,12 +125,19 @@ func (c Config) chosen() ([]experiment, error) {
 			return nil, fmt.Errorf("claims: there is no experiment %q; see the help for those there are", name)
 		}
 	}
-	return slices.DeleteFunc(all, func(e experiment) bool {
+	chosen := slices.DeleteFunc(all, func(e experiment) bool {
 		if c.Only != nil {
 			return !slices.Contains(c.Only, e.name)
 		}
-		return e.goal != c.Goals
-	}), nil
+		return e.goal != c.Goals || e.peer != c.Peers
+	})
+	switch {
+	case c.Only == nil && c.Goals && c.Peers:
+		return nil, errors.New("claims: our goals and others' figures are not measured together; choose one")
+	case len(c.Systems)+len(c.Missing) > 0 && !slices.ContainsFunc(chosen, func(e experiment) bool { return e.peer }):
+		return nil, errors.New("claims: systems are measured only where others' figures are; choose some of those, as --peers does")
+	}
+	return chosen, nil
 }
 
 // Check validates the configuration, except for the DSN.
@@ -146,7 +177,20 @@ func (e experiment) command(cfg Config) string {
 	if cfg.Quick {
 		text += " --quick"
 	}
+	for _, asked := range cfg.Asked {
+		if e.system.full > 0 {
+			text += " --systems " + quoted(asked)
+		}
+	}
 	return text
+}
+
+// quoted is an argument as a shell reads it.
+func quoted(argument string) string {
+	if !strings.ContainsAny(argument, " \t\n'\"\\$&|;<>()*?[]`~#!") {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
 type lab struct {
@@ -191,9 +235,12 @@ func (l *lab) pick(quick, full int) int {
 const runTimeout = 3 * time.Minute
 
 func (l *lab) compare(ctx context.Context, scenario string, sizes []int, backends []string, cfg bench.CompareConfig) (*bench.Comparison, error) {
-	specs, err := designs.ParseAll(backends)
-	if err != nil {
-		return nil, err
+	var specs []designs.Spec
+	var err error
+	if len(backends) > 0 {
+		if specs, err = designs.ParseAll(backends); err != nil {
+			return nil, err
+		}
 	}
 	var list []string
 	for _, size := range sizes {
@@ -255,4 +302,30 @@ func invalid(found *bench.Comparison) string {
 		}
 	}
 	return ""
+}
+
+// countdown estimates how long the rest of a measurement takes: the estimates of the experiments left, corrected by how long
+// the finished ones took.
+type countdown struct{ spent, left time.Duration } // estimates
+
+func newCountdown(cfg Config, chosen []experiment) *countdown {
+	c := &countdown{}
+	for _, e := range chosen {
+		c.left += cfg.estimate(e)
+	}
+	return c
+}
+
+// finish moves an experiment's estimate from what is left to what is spent.
+func (c *countdown) finish(estimate time.Duration) {
+	c.spent, c.left = c.spent+estimate, c.left-estimate
+}
+
+// remaining formats how long the rest takes, if what is finished took so long.
+func (c *countdown) remaining(took time.Duration) string {
+	left := c.left
+	if c.spent > 0 {
+		left = time.Duration(float64(left) * float64(took) / float64(c.spent))
+	}
+	return fmt.Sprintf("about %s left", left.Round(time.Second))
 }

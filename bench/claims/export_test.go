@@ -13,3 +13,8 @@ func Countdown(all, finished time.Duration) func(took time.Duration) string {
 	c.finish(finished)
 	return c.remaining
 }
+
+var (
+	PeerFigures = peerFigures
+	Number      = number
+)

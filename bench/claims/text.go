@@ -16,6 +16,7 @@ func WriteText(w io.Writer, list []Claim) error {
 		fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Verdict)
 		field(&b, "claim", c.Text)
 		field(&b, "source", c.Source)
+		c.Published.write(&b)
 		field(&b, "method", c.Method)
 		for _, f := range c.Figures {
 			field(&b, "measured", f.line())
@@ -31,6 +32,17 @@ func WriteText(w io.Writer, list []Claim) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// write says what a figure of others was measured on.
+func (p *Published) write(b *strings.Builder) {
+	if p == nil {
+		return
+	}
+	field(b, "date", p.Date)
+	field(b, "shape", p.Shape)
+	field(b, "there", p.Hardware)
+	field(b, "commits", p.Durability)
 }
 
 func (f Figure) line() string {

@@ -17,6 +17,9 @@ func TestClaimsRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		`there is no experiment "none"`: {"claims", "--only", "none"},
 		"--goals and --only":            {"claims", "--goals", "--only", "growth"},
+		"--goals and --peers":           {"claims", "--peers", "--goals"},
+		"--setting and --no-tune are":   {"claims", "--peers", "--no-tune"},
+		"only where others' figures":    {"claims", "--systems", memoryAdapter},
 		"-2 runs":                       {"claims", "--runs=-2"},
 		"--format":                      {"claims", "--format", "xml"},
 	} {

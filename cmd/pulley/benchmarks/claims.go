@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"pulley/bench/claims"
@@ -24,8 +25,10 @@ type ClaimsCmd struct {
 	console.ServerFlags
 	Only  []string `placeholder:"NAME" help:"Measure these experiments only, joined by commas; they are listed below."`
 	Goals bool     `help:"Hold the project's own goals against measurements, instead of what others published. Takes 4 GB of disk."`
-	Quick bool     `help:"Fewer repetitions and smaller sizes."`
-	Runs  int      `placeholder:"N" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick and of goals."`
+	Peers bool     `help:"Set beside measurements what other systems' authors published about them, each figure in its own shape, instead."`
+	systemsFlags
+	Quick bool `help:"Fewer repetitions and smaller sizes."`
+	Runs  int  `placeholder:"N" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick and of goals."`
 	console.FormatFlag
 }
 
@@ -33,13 +36,15 @@ type ClaimsCmd struct {
 func (ClaimsCmd) Help() string {
 	text := "For every claim: where it was published, how it is measured, the measured figures with their intervals, and a verdict. " +
 		"Every run is checked; one that was not right counts for nothing. A claim that does not hold is a finding, not a failure.\n\n" +
+		"Figures of other systems are of other machines, and are not judged: the sources, with hardware and durability, stand beside what our schedulers do here in the same shape, and, with --systems, the systems themselves through their adapters, " +
+		"ours with them. A system whose adapter is not there is left out, with what builds it.\n\n" +
 		"Garbage is collected as with GOGC=400, unless that is set, but for what is claimed of memory. The goal tasks builds a program with the Go tool, in pulley's source.\n\n" +
 		"Exit status: 0 if everything was measured, whatever the verdicts; 1 if a figure could not be measured validly; 2 for a mistake in the command line or an unusable database.\n\n" +
 		"Experiments:\n\n"
 	for line := range bytes.Lines([]byte(claims.Help())) {
 		text += "  " + string(line)
 	}
-	return text
+	return text + "\nExample: pulley claims --peers --systems river,dbos --quick"
 }
 
 // ClaimsReport is the output of --format json.
@@ -55,9 +60,9 @@ type ClaimsReport struct {
 
 // Run measures and prints.
 func (o *ClaimsCmd) Run(c *console.Console) error {
-	cfg := claims.Config{Only: o.Only, Goals: o.Goals, Runs: o.Runs, Quick: o.Quick, Progress: func(line string) { c.Say("%s", line) }}
-	if o.Goals && o.Only != nil {
-		return console.Refuse(errors.New("--goals and --only are both given; choose one"))
+	cfg, err := o.config(c)
+	if err != nil {
+		return console.Refuse(err)
 	}
 	experiments, took, err := cfg.Plan()
 	if err != nil {
@@ -98,6 +103,19 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 		}
 	}
 	return nil
+}
+
+func (o *ClaimsCmd) config(c *console.Console) (cfg claims.Config, err error) {
+	given := givenFlags(map[string]bool{"--goals": o.Goals, "--only": o.Only != nil, "--peers": o.Peers})
+	if len(given) > 1 {
+		return cfg, fmt.Errorf("%s are given together; choose one", strings.Join(given, " and "))
+	}
+	cfg = claims.Config{
+		Only: o.Only, Goals: o.Goals, Peers: o.Peers, Runs: o.Runs, Quick: o.Quick, Tune: !o.NoTune, Asked: o.Systems,
+		Progress: func(line string) { c.Say("%s", line) },
+	}
+	cfg.Systems, cfg.Missing, err = o.greetBesideOurs(c)
+	return cfg, err
 }
 
 func (o *ClaimsCmd) print(c *console.Console, report *ClaimsReport) error {

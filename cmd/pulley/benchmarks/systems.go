@@ -36,6 +36,47 @@ func (o *systemsFlags) greet(others ...string) (all []systems.System, err error)
 	if err != nil {
 		return nil, fmt.Errorf("--systems: %w", err)
 	}
+	return greetAll(found, given)
+}
+
+// ours are the designs beside which claims measure others.
+const ours = "push,journal"
+
+// greetBesideOurs is greet, with ours among the systems if there are any, and without those whose programs are missing.
+func (o *systemsFlags) greetBesideOurs(c *console.Console) (all []systems.System, missing map[string]string, err error) {
+	if len(o.Systems) == 0 {
+		_, err := o.greet()
+		return nil, nil, err
+	}
+	given, err := host.ParseSettings(o.Setting)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--setting: %w", err)
+	}
+	found, absent, err := named.ParsePresent(o.Systems)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--systems: %w", err)
+	}
+	missing = map[string]string{}
+	for _, m := range absent {
+		missing[m.Name] = m.Error()
+		c.Say("%s is not measured: %v", m.Name, m)
+	}
+	if len(found) == 0 {
+		return nil, missing, nil
+	}
+	own, err := named.Parse(ours)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range found {
+		own = slices.DeleteFunc(own, func(o named.System) bool { return o.Name == s.Name })
+	}
+	all, err = greetAll(append(own, found...), given)
+	return all, missing, err
+}
+
+// greetAll greets systems, each of which has those of the settings that it knows.
+func greetAll(found []named.System, given map[string]string) (all []systems.System, err error) {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	for _, f := range found {

@@ -1,0 +1,1 @@
+SELECT 'points', count(*) FROM points

@@ -1,0 +1,1 @@
+INSERT INTO points (id, payload) VALUES ($1::uuid, $2::text)
