@@ -50,7 +50,7 @@ func TestChaosOfSystemsIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := raceCommand(t, "chaos", "chain=2", "--systems", "exec:python3 "+adapter, "--setting", "fault=sum", "--setting", "pause_ms=0", "--engines", "1",
-		"--faults", "process.pause", "--duration", "3s", "--shrink", "1h", "--out", out)
+		"--faults", "process.kill", "--duration", "3s", "--shrink", "1h", "--out", out)
 	var stdout strings.Builder
 	cmd.Stdout = &stdout
 	stderr, err := cmd.StderrPipe()
