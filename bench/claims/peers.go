@@ -131,7 +131,7 @@ func (p *Published) comparable() string {
 	case strings.HasPrefix(p.Unit, "ms") || p.Cores == 0:
 		return "The published figure is another machine's; only what was measured here can be compared."
 	}
-	return fmt.Sprintf("The published figure is that of %d cores; only what was measured here can be compared. The ratios by core are for orientation, since no system grows exactly with its cores.", p.Cores)
+	return fmt.Sprintf("The published figure is that of %d cores; only what was measured here can be compared. The ratios by core are for orientation, since hardly a system grows with its cores.", p.Cores)
 }
 
 // withPeer adds the figures of the system that published, if it can be measured here, and says else what is missing.
