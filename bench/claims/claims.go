@@ -134,7 +134,7 @@ func (c Config) chosen() ([]experiment, error) {
 	switch {
 	case c.Only == nil && c.Goals && c.Peers:
 		return nil, errors.New("claims: our goals and others' figures are not measured together; choose one")
-	case len(c.Systems)+len(c.Missing) > 0 && !slices.ContainsFunc(chosen, func(e experiment) bool { return e.peer }):
+	case len(c.Systems)+len(c.Asked) > 0 && !slices.ContainsFunc(chosen, func(e experiment) bool { return e.peer }):
 		return nil, errors.New("claims: systems are measured only where others' figures are; choose some of those, as --peers does")
 	}
 	return chosen, nil

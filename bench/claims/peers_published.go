@@ -57,7 +57,7 @@ var peerFigures = map[string]Published{
 		Shape:   "200,000 trivial jobs, in 4 processes of Node.js with 24 jobs at once each, which fetch 500 at a time and complete them in batches",
 		Differs: jobsDiffer,
 	},
-	"graphile-jobs-unbatched": {
+	"graphile-unbatched": {
 		By: "Graphile Worker", System: "graphile", Figure: 15_607, Unit: "jobs/s", Hardware: graphileOn, Durability: notSaid, Date: undated, Address: graphile,
 		Shape:   "200,000 trivial jobs, in 4 processes of Node.js with 24 jobs at once each, without batches, which is the default",
 		Differs: jobsDiffer,

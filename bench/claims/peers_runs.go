@@ -64,13 +64,13 @@ type at struct {
 func (a *at) figures(name string) (out []Figure) {
 	for _, r := range offered {
 		key := name + " " + r
-		mean := Figure{Name: fmt.Sprintf("%s, mean time at %s runs/s", name, r), Unit: "ms"}
+		mean := Figure{Name: fmt.Sprintf("%s, mean time at %s runs/s", name, grouped(r)), Unit: "ms"}
 		switch {
 		case len(a.means[key]) > 0:
 			mean.Note = a.with[name]
 			mean = mean.measure(a.means[key])
 		case len(a.ended[key]) > 0:
-			mean = Figure{Name: fmt.Sprintf("%s, ended a second of %s", name, r), Unit: "runs/s", Note: strings.TrimPrefix(a.with[name]+", it could not keep up, and has no mean time", ", ")}.measure(a.ended[key])
+			mean = Figure{Name: fmt.Sprintf("%s, ended a second of %s", name, grouped(r)), Unit: "runs/s", Note: strings.TrimPrefix(a.with[name]+", it could not keep up, and has no mean time", ", ")}.measure(a.ended[key])
 		default:
 			mean = mean.missing(a.wrong[key])
 		}

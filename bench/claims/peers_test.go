@@ -40,7 +40,7 @@ func TestPeers(t *testing.T) {
 			t.Errorf("%s is not measured: %s", c.ID, c.Why)
 		}
 	}
-	if want := []string{"dbos-point-writes", "river-jobs", "graphile-jobs", "graphile-jobs-unbatched", "oban-jobs", "jobs-memory"}; !slices.Equal(ids, want) {
+	if want := []string{"dbos-point-writes", "river-jobs", "graphile-jobs", "graphile-unbatched", "oban-jobs", "jobs-memory"}; !slices.Equal(ids, want) {
 		t.Fatalf("claims %q", ids)
 	}
 	var text strings.Builder

@@ -114,6 +114,9 @@ func (o *ClaimsCmd) config(c *console.Console) (cfg claims.Config, err error) {
 		Only: o.Only, Goals: o.Goals, Peers: o.Peers, Runs: o.Runs, Quick: o.Quick, Tune: !o.NoTune, Asked: o.Systems,
 		Progress: func(line string) { c.Say("%s", line) },
 	}
+	if err := cfg.Check(); err != nil { // before adapters are started
+		return cfg, err
+	}
 	cfg.Systems, cfg.Missing, err = o.greetBesideOurs(c)
 	return cfg, err
 }
