@@ -107,7 +107,7 @@ func TestRunClosedFindsMistakes(t *testing.T) {
 		"sum":    "the sum is 5, not ",
 		"failed": "ended as failed: it failed",
 		"twice":  "ended twice",
-		"die":    "a process ended: number 0, with exit status 1",
+		"die":    "exit status 1",
 		"skip":   "were executed",
 	} {
 		t.Run(fault, func(t *testing.T) {
