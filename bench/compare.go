@@ -29,7 +29,9 @@ type CompareConfig struct {
 	// Tune searches for each system, case and mode the slots of a process and the settings with which it is fastest, among those
 	// that its adapter names.
 	Tune bool
-	Log  func(system string, process int, line string) // what their processes write besides messages; may be nil
+	// Slots of a process of a system, which no search changes. Zero: what the search finds, or 32 without one.
+	Slots int
+	Log   func(system string, process int, line string) // what their processes write besides messages; may be nil
 
 	Runs int // repetitions of every case on every backend; at least 1
 

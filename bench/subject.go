@@ -114,7 +114,7 @@ var slotsUp, slotsDown = []int{128, 500, 2000}, []int{8}
 // planSystem searches for the fastest way to run a case, and finds the length of its runs.
 func (c *comparer) planSystem(ctx context.Context, k *Case, lot *instanceBatch, of systems.System, s subject, load Load) (runPlan, error) {
 	key := tuneKey{of.Name, k.String(), load.Mode}
-	c.tuned[key] = tuning{slots: min(load.Workers, slotsUntuned)}
+	c.tuned[key] = c.untuned(load)
 	if c.cfg.Tune {
 		best, err := c.tune(ctx, k, lot, of, s, load)
 		if err != nil {
@@ -125,11 +125,16 @@ func (c *comparer) planSystem(ctx context.Context, k *Case, lot *instanceBatch, 
 	return c.pilot(ctx, k, lot, s, load)
 }
 
+// untuned is what runs have before a search, or without one.
+func (c *comparer) untuned(load Load) tuning {
+	return tuning{slots: cmp.Or(c.cfg.Slots, min(load.Workers, slotsUntuned))}
+}
+
 // tune tries one value after another, of the slots and then of each setting that names values, keeps the best, and continues from
 // there. A value with which the system does not work is none. All tries have the instances that take about half a counted run's
 // length with the defaults, or as many more as the best so far could do.
 func (c *comparer) tune(ctx context.Context, k *Case, lot *instanceBatch, of systems.System, s subject, load Load) (tuning, error) {
-	c.tuned[tuneKey{of.Name, k.String(), load.Mode}] = tuning{slots: min(load.Workers, slotsUntuned)}
+	c.tuned[tuneKey{of.Name, k.String(), load.Mode}] = c.untuned(load)
 	t := tuner{comparer: c, kase: k, batch: lot, subject: s, load: load, key: tuneKey{of.Name, k.String(), load.Mode}}
 	t.load.RunTime /= 2
 	t.best = c.tuned[t.key]
@@ -140,7 +145,7 @@ func (c *comparer) tune(ctx context.Context, k *Case, lot *instanceBatch, of sys
 	if err := t.try(ctx, t.best); err != nil {
 		return t.best, err
 	}
-	if load.Mode != record.ModeAlone {
+	if load.Mode != record.ModeAlone && c.cfg.Slots == 0 {
 		if err := t.trySlots(ctx); err != nil {
 			return t.best, err
 		}
@@ -299,7 +304,7 @@ func reportOf(mode string) protocol.Report {
 }
 
 func systemMethods(cfg CompareConfig) []record.Method {
-	chosen := fmt.Sprintf("Each process executes at most %d tasks at once.", slotsUntuned)
+	chosen := fmt.Sprintf("Each process executes at most %d tasks at once.", cmp.Or(cfg.Slots, slotsUntuned))
 	if cfg.Tune {
 		chosen = "Slots and settings are those that were fastest in a search, one value after another, with runs of half the length; the manifest has them (systems, chosen)."
 	}

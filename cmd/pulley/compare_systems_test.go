@@ -15,13 +15,13 @@ const memoryAdapter = "exec:python3 ../../bench/systems/testdata/memory.py"
 func TestCompareSystems(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	got := run(t, "compare", "chain=3", "--systems", memoryAdapter, "--systems", memoryAdapter, "--setting", "pause_ms=0", "--no-tune", "--runs", "1", "--min-nodes", "20", "--in-flight", "3", "--out", out)
+	got := run(t, "compare", "chain=3", "--systems", memoryAdapter, "--systems", memoryAdapter, "--setting", "pause_ms=0", "--no-tune", "--workers", "50", "--runs", "1", "--min-nodes", "20", "--in-flight", "3", "--out", out)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	wantParts(t, got.out, "memory-2", "All 2 rows are valid")
 	m, err := record.ReadManifest(filepath.Join(out, record.ManifestFile))
-	if err != nil || len(m.Systems) != 2 || m.Systems[1].Name != "memory-2" || m.Systems[0].Settings["pause_ms"] != "0" || m.Systems[0].Version != "1" {
+	if err != nil || len(m.Systems) != 2 || m.Systems[1].Name != "memory-2" || m.Systems[0].Settings["pause_ms"] != "0" || m.Systems[0].Version != "1" || m.Samples[0].Workers != 50 {
 		t.Errorf("%v: %+v", err, m)
 	}
 	if info, err := os.Stat(filepath.Join(out, record.ReportFile)); err != nil || info.Size() == 0 {

@@ -173,7 +173,7 @@ func (o *CompareCmd) config(c *console.Console) (bench.CompareConfig, error) {
 	}
 	return bench.CompareConfig{
 		Cases: cases, Backends: specs, Systems: behind, Runs: o.Runs, Loads: loads, OwnLoads: o.ownLoads, Engines: o.Engines, RunTimeout: o.Timeout, Seed: o.Seed, Ceilings: o.CeilingDuration, CeilingConnections: o.CeilingConnections, Profile: o.Profile, Command: os.Args,
-		Tune: !o.NoTune && !o.Quick, Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
+		Tune: !o.NoTune && !o.Quick, Slots: o.Workers, Plant: bench.Plant{Slowdown: o.PlantSlowdown, RowsPerNode: o.PlantRows},
 	}, nil
 }
 
