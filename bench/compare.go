@@ -31,7 +31,6 @@ type CompareConfig struct {
 	Tune bool
 	// Slots of a process of a system, which no search changes. Zero: what the search finds, or 32 without one.
 	Slots int
-	Log   func(system string, process int, line string) // what their processes write besides messages; may be nil
 
 	Runs int // repetitions of every case on every backend; at least 1
 

@@ -365,7 +365,7 @@ func (r *runner) runSystem(ctx context.Context, k *Case, s systemRun) (*record.S
 	maps.Copy(settings, s.settings)
 	of.Settings = settings
 	fleet, err := systems.Open(ctx, systems.Config{
-		System: of, DSN: r.cfg.DSN, Workloads: graphs.Workloads(), Processes: sample.Engines, Log: r.logOf(of.Name),
+		System: of, DSN: r.cfg.DSN, Workloads: graphs.Workloads(), Processes: sample.Engines,
 	})
 	if err != nil {
 		return r.invalid(ctx, sample, err)
@@ -388,13 +388,6 @@ func (r *runner) runSystem(ctx context.Context, k *Case, s systemRun) (*record.S
 		return r.invalid(ctx, sample, err)
 	}
 	return sample, fillFrom(run, sample), nil
-}
-
-func (r *runner) logOf(system string) func(int, string) {
-	if r.cfg.Log == nil {
-		return nil
-	}
-	return func(process int, line string) { r.cfg.Log(system, process, line) }
 }
 
 // invalid makes an error of the system the sample's. That ctx has ended remains an error.

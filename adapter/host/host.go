@@ -181,3 +181,24 @@ func (h *Host) log(number int, line string) {
 		h.config.Log(number, line)
 	}
 }
+
+// probeWithin bounds the end of a probed process.
+const probeWithin = time.Minute
+
+// Probe starts an adapter, returns what it says of itself, and ends it. The adapter connects to nothing.
+func Probe(ctx context.Context, command []string) (_ *protocol.Hello, err error) {
+	h, err := New(Config{Command: command})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeWithin)
+		defer cancel()
+		err = errors.Join(err, h.Close(closing))
+	}()
+	p, err := h.Start(0)
+	if err != nil {
+		return nil, err
+	}
+	return p.Hello(ctx)
+}

@@ -110,24 +110,6 @@ func (r *run) plan() error {
 	return r.Validate()
 }
 
-// Probe starts an adapter, returns what it says of itself, and ends it. The adapter connects to nothing.
-func Probe(ctx context.Context, command []string) (_ *protocol.Hello, err error) {
-	h, err := host.New(host.Config{Command: command})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
-		defer cancel()
-		err = errors.Join(err, h.Close(closing))
-	}()
-	p, err := h.Start(0)
-	if err != nil {
-		return nil, err
-	}
-	return p.Hello(ctx)
-}
-
 // greet takes an adapter's hello: it refuses workloads that the system cannot run, and returns the settings.
 func (r *run) greet(h *protocol.Hello) (map[string]string, error) {
 	r.mu.Lock()

@@ -26,19 +26,10 @@ type System struct {
 }
 
 // Greet starts an adapter and asks it what it is. Without a name, the system has that of its adapter.
-func Greet(ctx context.Context, name string, command []string) (s System, err error) {
-	h, err := host.New(host.Config{Command: command})
+func Greet(ctx context.Context, name string, command []string) (System, error) {
+	hello, err := host.Probe(ctx, command)
 	if err != nil {
-		return s, err
-	}
-	defer func() { err = errors.Join(err, closeHost(ctx, h)) }()
-	p, err := h.Start(0)
-	if err != nil {
-		return s, err
-	}
-	hello, err := p.Hello(ctx)
-	if err != nil {
-		return s, err
+		return System{}, err
 	}
 	return System{Name: cmp.Or(name, hello.Name), Command: command, Hello: hello}, nil
 }
@@ -252,10 +243,4 @@ func (f *Fleet) Close(ctx context.Context) error {
 		_ = f.conn.Close(ctx)
 	}
 	return errors.Join(append(errs, f.store.Close(ctx))...)
-}
-
-func closeHost(ctx context.Context, h *host.Host) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
-	defer cancel()
-	return h.Close(ctx)
 }

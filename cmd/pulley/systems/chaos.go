@@ -145,7 +145,7 @@ func (o *Chaos) systemCases(ctx context.Context, c *console.Console) ([]namedCas
 }
 
 func (o *Chaos) systemCase(ctx context.Context, c *console.Console, command []string, settings map[string]string, kinds []fault.Kind, graphs []protocol.Workload) (trial.Case, error) {
-	hello, err := trial.Probe(ctx, command)
+	hello, err := host.Probe(ctx, command)
 	if err != nil {
 		return trial.Case{}, err
 	}
