@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"pulley/reports/page"
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
 var wayNames = map[string]string{
@@ -29,17 +31,17 @@ func inWords(names map[string]string, name string) string {
 	return name
 }
 
-func percent(v float64) string { return number(100*v) + " %" }
+func percent(v float64) string { return units.Number(100*v) + " %" }
 
 func (v *view) held() bool {
 	return slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return r.CeilingFraction != nil })
 }
 
 // fractionTable shows every backend as a fraction of its ceiling, at each scenario's largest size; nil if none has one.
-func (v *view) fractionTable() *table {
-	t := &table{Label: "Fractions of the ceilings", Heads: []head{
-		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
-		{Name: "of its ceiling", Method: v.method("ceiling_fraction")}, {Name: "ceiling", Unit: "nodes/s", Method: v.method("ceilings")}, {Name: "which is", Text: true}, {Name: "with instances of", Text: true},
+func (v *view) fractionTable() *page.Table {
+	t := &page.Table{Says: "Fractions of the ceilings", Heads: []page.Head{
+		{Name: "scenario", Words: true}, {Name: "nodes"}, {Name: "backend", Words: true}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
+		{Name: "of its ceiling", Method: v.method("ceiling_fraction")}, {Name: "ceiling", Unit: "nodes/s", Method: v.method("ceilings")}, {Name: "which is", Words: true}, {Name: "with instances of", Words: true},
 	}}
 	for i := range v.families {
 		f := &v.families[i]
@@ -49,9 +51,9 @@ func (v *view) fractionTable() *table {
 			if !r.Valid || r.Size != size || r.CeilingFraction == nil || r.NodesPerS == nil || rate == nil {
 				continue
 			}
-			t.Rows = append(t.Rows, tableRow{Cells: []cell{
-				{Text: f.name()}, count(r.Nodes), words(r.Backend), figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number)),
-				figureCell(r.CeilingFraction, percent, ""), rateCell(rate), words(inWords(wayNames, r.Ceiling)), shapeCell(rate),
+			t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{
+				{Text: f.name()}, count(r.Nodes), page.Words(r.Backend), page.Figure(&r.NodesPerS.Median, units.Number, units.Span(r.NodesPerS.Lo, r.NodesPerS.Hi, units.Number)),
+				page.Figure(r.CeilingFraction, units.Percent, ""), rateCell(rate), page.Words(inWords(wayNames, r.Ceiling)), shapeCell(rate),
 			}})
 		}
 	}
@@ -61,70 +63,70 @@ func (v *view) fractionTable() *table {
 	return t
 }
 
-func shapeCell(r *record.CeilingRate) cell {
+func shapeCell(r *record.CeilingRate) page.Cell {
 	if r.NodesPerInstance == 0 {
-		return cell{Text: missing}
+		return page.Cell{Text: units.Missing}
 	}
 	if r.Writes == nil {
 		return count(r.NodesPerInstance)
 	}
-	return words(graphText(r.Writes))
+	return page.Words(graphText(r.Writes))
 }
 
 func graphText(w *record.InstanceWrites) string {
-	text := plural(w.Nodes, "node")
+	text := units.Plural(w.Nodes, "node")
 	if w.Values > 0 {
-		text += ", " + plural(w.Values, "value")
+		text += ", " + units.Plural(w.Values, "value")
 	}
 	if w.Elements > 0 {
-		text += ", " + plural(w.Elements, "element")
+		text += ", " + units.Plural(w.Elements, "element")
 	}
 	if w.Raises > 0 {
-		text += ", " + plural(w.Raises, "raise") + " of " + plural(w.Counters, "counter")
+		text += ", " + units.Plural(w.Raises, "raise") + " of " + units.Plural(w.Counters, "counter")
 	}
 	return text
 }
 
-func rateCell(r *record.CeilingRate) cell {
-	return figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number))
+func rateCell(r *record.CeilingRate) page.Cell {
+	return page.Figure(&r.NodesPerS.Median, units.Number, units.Span(r.NodesPerS.Lo, r.NodesPerS.Hi, units.Number))
 }
 
-func (v *view) ceilingTable() *table {
+func (v *view) ceilingTable() *page.Table {
 	c := v.summary.Ceilings
 	if c == nil || len(c.Rates) == 0 {
 		return nil
 	}
-	t := &table{Label: "Ceilings", Heads: []head{
-		{Name: "the writes of a completion", Text: true}, {Name: "nodes/s", Method: v.method("ceilings")}, {Name: "completions", Unit: "a call"}, {Name: "connections"}, {Name: "instances of", Text: true},
+	t := &page.Table{Says: "Ceilings", Heads: []page.Head{
+		{Name: "the writes of a completion", Words: true}, {Name: "nodes/s", Method: v.method("ceilings")}, {Name: "completions", Unit: "a call"}, {Name: "connections"}, {Name: "instances of", Words: true},
 	}}
 	for i := range c.Rates {
 		r := &c.Rates[i]
-		t.Rows = append(t.Rows, tableRow{Cells: []cell{{Text: inWords(wayNames, r.Way)}, rateCell(r), count(r.Batch), count(r.Connections), shapeCell(r)}})
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: inWords(wayNames, r.Way)}, rateCell(r), count(r.Batch), count(r.Connections), shapeCell(r)}})
 	}
 	return t
 }
 
-func (v *view) idleTable() *table {
+func (v *view) idleTable() *page.Table {
 	c := v.summary.Ceilings
 	if c == nil || len(c.Idle) == 0 {
 		return nil
 	}
-	t := &table{Label: "On one idle connection", Heads: []head{{Name: "on one idle connection", Text: true}}}
+	t := &page.Table{Says: "On one idle connection", Heads: []page.Head{{Name: "on one idle connection", Words: true}}}
 	for _, p := range []string{"p50", "p99", "p99.9", "max"} {
-		t.Heads = append(t.Heads, head{Name: p, Method: v.method("idle")})
+		t.Heads = append(t.Heads, page.Head{Name: p, Method: v.method("idle")})
 	}
 	for _, l := range c.Idle {
-		cells := []cell{{Text: inWords(idleNames, l.What)}}
+		cells := []page.Cell{{Text: inWords(idleNames, l.What)}}
 		for _, ns := range []int64{l.LatencyNS.P50, l.LatencyNS.P99, l.LatencyNS.P999, l.LatencyNS.Max} {
 			cells = append(cells, nanos(true, ns))
 		}
-		t.Rows = append(t.Rows, tableRow{Cells: cells})
+		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
 	return t
 }
 
 func measurements(c *record.Ceilings) string {
-	return fmt.Sprintf("%s of %s", plural(c.Measurements, "measurement"), duration(float64(c.PointNS)))
+	return fmt.Sprintf("%s of %s", units.Plural(c.Measurements, "measurement"), units.Duration(float64(c.PointNS)))
 }
 
 func (v *view) writeCeilings(b *bytes.Buffer) {
@@ -149,8 +151,8 @@ func writeRates(b *bytes.Buffer, c *record.Ceilings) {
 	}
 	t.add(head...)
 	for _, r := range c.Rates {
-		cells := []string{r.Way, inWords(wayNames, r.Way), number(r.NodesPerS.Median), "[" + number(r.NodesPerS.Lo) + ", " + number(r.NodesPerS.Hi) + "]",
-			thousands(int64(r.Batch)), thousands(int64(r.Connections))}
+		cells := []string{r.Way, inWords(wayNames, r.Way), units.Number(r.NodesPerS.Median), "[" + units.Number(r.NodesPerS.Lo) + ", " + units.Number(r.NodesPerS.Hi) + "]",
+			units.Thousands(int64(r.Batch)), units.Thousands(int64(r.Connections))}
 		if shaped(c) {
 			cells = append(cells, shapeCell(&r).Text)
 		}
@@ -168,8 +170,8 @@ func writeIdle(b *bytes.Buffer, c *record.Ceilings) {
 	t := columns{left: map[int]bool{0: true, 1: true}}
 	t.add("idle", "on one idle connection", "p50", "p99", "p99.9", "max")
 	for _, l := range c.Idle {
-		t.add(l.What, inWords(idleNames, l.What), duration(float64(l.LatencyNS.P50)), duration(float64(l.LatencyNS.P99)),
-			duration(float64(l.LatencyNS.P999)), duration(float64(l.LatencyNS.Max)))
+		t.add(l.What, inWords(idleNames, l.What), units.Duration(float64(l.LatencyNS.P50)), units.Duration(float64(l.LatencyNS.P99)),
+			units.Duration(float64(l.LatencyNS.P999)), units.Duration(float64(l.LatencyNS.Max)))
 	}
 	b.WriteByte('\n')
 	t.write(b)
@@ -192,7 +194,7 @@ func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 		head = append(head, "instances of")
 	}
 	for _, n := range connections {
-		head = append(head, plural(n, "connection"))
+		head = append(head, units.Plural(n, "connection"))
 	}
 	t.add(head...)
 	for _, r := range c.Rates {
@@ -203,7 +205,7 @@ func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 			}
 		}
 		for _, batch := range batches {
-			cells := []string{r.Way, thousands(int64(batch))}
+			cells := []string{r.Way, units.Thousands(int64(batch))}
 			if shaped(c) {
 				cells = append(cells, shapeCell(&r).Text)
 			}
@@ -220,9 +222,9 @@ func writePoints(b *bytes.Buffer, c *record.Ceilings) {
 func pointText(points []record.CeilingPoint, batch, connections int) string {
 	i := slices.IndexFunc(points, func(p record.CeilingPoint) bool { return p.Batch == batch && p.Connections == connections })
 	if i < 0 {
-		return missing
+		return units.Missing
 	}
-	return number(median(points[i].NodesPerS))
+	return units.Number(median(points[i].NodesPerS))
 }
 
 func median(values []float64) float64 {
@@ -241,7 +243,7 @@ func WriteCeilings(w io.Writer, r *record.CeilingReport) error {
 		Command: r.Command, Tool: r.Tool, Host: r.Host, Postgres: r.Postgres, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Methods: r.Methods,
 	})
 	fmt.Fprintf(&b, "What raw SQL does on this server for the writes of a completion\n%s · %s a point\n\n",
-		printable(strings.Join(v.facts(), " · ")), measurements(r.Ceilings))
+		units.Printable(strings.Join(v.facts(), " · ")), measurements(r.Ceilings))
 	writeRates(&b, r.Ceilings)
 	if len(r.Ceilings.Rates) > 0 {
 		writePoints(&b, r.Ceilings)
@@ -250,13 +252,13 @@ func WriteCeilings(w io.Writer, r *record.CeilingReport) error {
 	if len(r.Ceilings.Warnings) > 0 {
 		b.WriteString("\nWarnings\n")
 		for _, text := range r.Ceilings.Warnings {
-			fmt.Fprintf(&b, "  - %s\n", printable(text))
+			fmt.Fprintf(&b, "  - %s\n", units.Printable(text))
 		}
 	}
 	if len(r.Methods) > 0 {
 		fmt.Fprintf(&b, "\nMethod, over %s\n", r.EndedAt.Sub(r.StartedAt).Round(100*time.Millisecond))
 		for _, m := range r.Methods {
-			fmt.Fprintf(&b, "  %s: %s\n", printable(m.Figure), printable(m.Text))
+			fmt.Fprintf(&b, "  %s: %s\n", units.Printable(m.Figure), units.Printable(m.Text))
 		}
 	}
 	if _, err := b.WriteTo(w); err != nil {

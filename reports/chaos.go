@@ -2,102 +2,126 @@ package reports
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"maps"
 	"slices"
 
+	"pulley/reports/page"
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
-type chaosPage struct {
-	Title, Verdict, State         string
-	Good                          bool
-	Facts, Why, Notes             []string
-	LightVariables, DarkVariables template.CSS
-	Style                         template.CSS
-	Script                        template.JS
-	Throughput                    []figure
-	Recovery, Faults              *table
-	RecoveryLead                  string
-	RecoveryVerdicts              *table
-	RecoveryBeyond                []string
-	Growth                        *table
-	GrowthMethod                  string
-	Series                        []figure
-	LeftOut                       []entry
-	Repeat                        string
+// Chaos lays out the report on a chaos run.
+func Chaos(c *record.Chaos, files ...page.File) *page.Page {
+	p := &page.Page{
+		Kind: "chaos", Answer: chaosAnswer(c), State: chaosState(c), Facts: []string{c.Backend, units.Plural(c.Engines, "engine"), fmt.Sprintf("seed %d", c.Seed)},
+		Repeat: c.Repeat, Tool: "pulley chaos", Record: files,
+	}
+	if charts := timelineCharts(c.Timeline); len(charts) > 0 {
+		p.First = append(p.First, page.Block{Charts: charts})
+	}
+	if len(c.Why) > 0 {
+		p.First = append(p.First, page.Block{Heading: "Why", List: items(c.Why)})
+	}
+	add := func(s page.Section) {
+		s.Blocks = slices.DeleteFunc(s.Blocks, empty)
+		if len(s.Blocks) > 0 {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	var beyond []string
+	for _, v := range c.Recovery.Verdicts {
+		beyond = append(beyond, v.Beyond...)
+	}
+	add(page.Section{ID: "recovery", Title: "Recovery after faults", Lead: recoveryLead(c.Recovery), Blocks: []page.Block{
+		{Charts: recoveryCharts(c.Recovery)}, {Table: recoveryVerdictTable(c.Recovery.Verdicts)}, {List: items(beyond)}, {Table: recoveryTable(c.Recovery)},
+	}})
+	if c.Soak != nil {
+		add(page.Section{ID: "soak", Title: "Growth", Lead: c.Soak.Method, Blocks: []page.Block{
+			{Table: growthTable(c.Soak)}, {Charts: soakCharts(c.Soak, c.Timeline.Faults)},
+		}})
+	}
+	add(page.Section{ID: "faults", Title: "Faults that happened", Blocks: []page.Block{{Table: faultTable(c)}}})
+	method := page.Section{ID: "method", Title: "The run"}
+	for _, fact := range c.Facts {
+		method.Blocks = append(method.Blocks, page.Block{Text: fact})
+	}
+	var left []page.Entry
+	for _, kind := range slices.Sorted(maps.Keys(c.LeftOut)) {
+		left = append(left, page.Entry{Name: kind, Text: c.LeftOut[kind]})
+	}
+	method.Blocks = append(method.Blocks, page.Block{Heading: "Left out", Entries: left})
+	add(method)
+	return p
 }
 
 // WriteChaosHTML writes the report on a chaos run as one self-contained page.
-func WriteChaosHTML(w io.Writer, c *record.Chaos) error {
-	p, err := newChaosPage(c)
-	return writePage(w, "chaos.html.tmpl", p, err)
+func WriteChaosHTML(w io.Writer, c *record.Chaos, files ...page.File) error {
+	return Chaos(c, files...).WriteHTML(w)
 }
 
-func newChaosPage(c *record.Chaos) (*chaosPage, error) {
-	style, err := pageFiles.ReadFile("page/style.css")
-	if err != nil {
-		return nil, err
+// empty reports that a block has nothing to show.
+func empty(b page.Block) bool {
+	return b.Text == "" && len(b.Charts) == 0 && b.Table == nil && b.Heat == nil && len(b.List) == 0 && b.Code == "" && len(b.Entries) == 0 && b.Drawing == nil
+}
+
+func items(texts []string) (out []page.Item) {
+	for _, text := range texts {
+		out = append(out, page.Item{Text: text})
 	}
-	script, err := pageFiles.ReadFile("page/sort.js")
-	if err != nil {
-		return nil, err
-	}
+	return out
+}
+
+func chaosAnswer(c *record.Chaos) string {
 	total := 0
 	for _, n := range c.Faults {
 		total += n
 	}
-	p := &chaosPage{
-		Title: "pulley chaos", Good: c.Verdict == "pass", State: c.Verdict,
-		Verdict: fmt.Sprintf("%s on %s: %s of %s, %s", c.Backend, plural(c.Engines, "engine"), plural(c.Completions, "completion"),
-			plural(c.Instances, "instance"), plural(total, "fault")),
-		Facts: []string{fmt.Sprintf("seed %d", c.Seed)}, Why: c.Why, Notes: c.Facts, Repeat: c.Repeat,
-		LightVariables: template.CSS(cssVariables(false)), DarkVariables: template.CSS(cssVariables(true)),
-		Style: template.CSS(style), Script: template.JS(script),
-		Recovery: recoveryTable(c.Recovery), RecoveryLead: recoveryLead(c.Recovery), Faults: faultTable(c),
-		RecoveryVerdicts: recoveryVerdictTable(c.Recovery.Verdicts),
+	after := fmt.Sprintf("after %s on %s", units.Plural(total, "fault"), units.Plural(c.Engines, "engine"))
+	switch c.Verdict {
+	case "pass":
+		return fmt.Sprintf("%s lost nothing and applied each completion once: %s, %s.", short(c.Backend), units.Plural(c.Instances, "instance"), after)
+	case "fail":
+		return fmt.Sprintf("%s broke its promise: %s, %s.", short(c.Backend), units.Plural(c.Instances, "instance"), after)
 	}
-	for _, v := range c.Recovery.Verdicts {
-		p.RecoveryBeyond = append(p.RecoveryBeyond, v.Beyond...)
-	}
-	for _, kind := range slices.Sorted(maps.Keys(c.LeftOut)) {
-		p.LeftOut = append(p.LeftOut, entry{kind, c.LeftOut[kind]})
-	}
-	if p.Throughput, err = figures(throughputCharts(c.Timeline)); err != nil {
-		return nil, err
-	}
-	if c.Soak != nil {
-		p.Growth, p.GrowthMethod = growthTable(c.Soak), c.Soak.Method
-		p.Series, err = figures(soakCharts(c.Soak, c.Timeline.Faults))
-	}
-	return p, err
+	return fmt.Sprintf("Nothing can be said of %s: %s, %s.", short(c.Backend), units.Plural(c.Instances, "instance"), after)
 }
 
-func millisecondCell(v float64, n int) cell {
+func chaosState(c *record.Chaos) page.State {
+	s := page.State{Text: c.Verdict, Mark: page.Unclear}
+	switch c.Verdict {
+	case "pass":
+		s.Text, s.Mark = "pass: the history keeps every invariant", page.Good
+	case "fail":
+		s.Text, s.Mark = "fail: the history violates an invariant", page.Bad
+	}
+	return s
+}
+
+func millisecondCell(v float64, n int) page.Cell {
 	if n == 0 {
-		return figureCell(nil, nil, "")
+		return page.Figure(nil, nil, "")
 	}
-	return figureCell(&v, func(ms float64) string { return duration(ms * 1e6) }, "")
+	return page.Figure(&v, func(ms float64) string { return units.Duration(ms * 1e6) }, "")
 }
 
-func recoveryTable(r record.Recovery) *table {
+func recoveryTable(r record.Recovery) *page.Table {
 	if r.Faults == 0 {
 		return nil
 	}
-	t := &table{Label: "Recovery after faults", Heads: []head{{Name: "kind", Text: true}, {Name: "faults"}}}
+	t := &page.Table{Says: "Recovery after faults", Heads: []page.Head{{Name: "kind", Words: true}, {Name: "faults"}}}
 	for _, what := range []string{"first completion", "95 % of the rate", "all continued", "all had ended"} {
 		for _, q := range []string{"p50", "p99", "max"} {
-			t.Heads = append(t.Heads, head{Name: what, Unit: q})
+			t.Heads = append(t.Heads, page.Head{Name: what, Unit: q})
 		}
-		t.Heads = append(t.Heads, head{Name: what, Unit: "seen"})
+		t.Heads = append(t.Heads, page.Head{Name: what, Unit: "seen"})
 	}
 	add := func(name string, times record.RecoveryTimes) {
-		cells := []cell{words(name), count(times.Faults)}
+		cells := []page.Cell{page.Words(name), count(times.Faults)}
 		for _, p := range []record.RecoveryPercentiles{times.First, times.Rate, times.Recovered, times.Finished} {
 			cells = append(cells, millisecondCell(p.P50, p.N), millisecondCell(p.P99, p.N), millisecondCell(p.Max, p.N), count(p.N))
 		}
-		t.Rows = append(t.Rows, tableRow{Cells: cells})
+		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
 	add("all", r.RecoveryTimes)
 	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
@@ -110,63 +134,63 @@ func recoveryLead(r record.Recovery) string {
 	return fmt.Sprintf("From the end of each fault until a completion was applied; until completions were applied at 95 %% of the rate since "+
 		"the fault before, or, before the first, of %s/s; until each instance that was open at its end had a completion applied, or had ended; and until all those instances had ended. A fault after which the next one, or the "+
 		"run's end, came sooner is not among those seen. A killed engine's work may be had by others after its lease and two sweeps: %s.",
-		number(r.RateWas), duration(r.BoundMS*1e6))
+		units.Number(r.RateWas), units.Duration(r.BoundMS*1e6))
 }
 
-func recoveryVerdictTable(verdicts []record.RecoveryVerdict) *table {
+func recoveryVerdictTable(verdicts []record.RecoveryVerdict) *page.Table {
 	if len(verdicts) == 0 {
 		return nil
 	}
-	t := &table{Label: "Recovery against its bounds", Heads: []head{
-		{Name: "kind", Text: true}, {Name: "what comes back", Text: true}, {Name: "bound"}, {Name: "p99"}, {Name: "beyond"},
-		{Name: "decided"}, {Name: "faults"}, {Name: "judgement", Text: true},
+	t := &page.Table{Says: "Recovery against its bounds", Heads: []page.Head{
+		{Name: "kind", Words: true}, {Name: "what comes back", Words: true}, {Name: "bound"}, {Name: "p99"}, {Name: "beyond"},
+		{Name: "decided"}, {Name: "faults"}, {Name: "judgement", Words: true},
 	}}
 	for _, v := range verdicts {
-		t.Rows = append(t.Rows, tableRow{Invalid: v.Verdict == record.RecoveryMissed, Cells: []cell{
-			words(v.Kind), words(v.What + " within " + v.Bound), millisecondCell(v.BoundMS, 1), millisecondCell(v.P99, v.Decided),
-			count(len(v.Beyond)), count(v.Decided), count(v.Faults), words(v.Verdict),
+		t.Rows = append(t.Rows, page.Row{Doubtful: v.Verdict == record.RecoveryMissed, Cells: []page.Cell{
+			page.Words(v.Kind), page.Words(v.What + " within " + v.Bound), millisecondCell(v.BoundMS, 1), millisecondCell(v.P99, v.Decided),
+			count(len(v.Beyond)), count(v.Decided), count(v.Faults), page.Words(v.Verdict),
 		}})
 	}
 	return t
 }
 
-func faultTable(c *record.Chaos) *table {
+func faultTable(c *record.Chaos) *page.Table {
 	if len(c.Faults) == 0 {
 		return nil
 	}
-	t := &table{Label: "Faults", Heads: []head{{Name: "kind", Text: true}, {Name: "times"}}}
+	t := &page.Table{Says: "Faults", Heads: []page.Head{{Name: "kind", Words: true}, {Name: "times"}}}
 	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
-		t.Rows = append(t.Rows, tableRow{Cells: []cell{words(kind), count(c.Faults[kind])}})
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{page.Words(kind), count(c.Faults[kind])}})
 	}
 	return t
 }
 
-func growthTable(s *record.Soak) *table {
-	t := &table{Label: "Growth", Heads: []head{
-		{Name: "what", Text: true}, {Name: "begin"}, {Name: "end"}, {Name: "end / begin"}, {Name: "judgement", Text: true},
+func growthTable(s *record.Soak) *page.Table {
+	t := &page.Table{Says: "Growth", Heads: []page.Head{
+		{Name: "what", Words: true}, {Name: "begin"}, {Name: "end"}, {Name: "end / begin"}, {Name: "judgement", Words: true},
 	}}
 	for _, g := range s.Growth {
-		ratio, judgement := cell{Text: missing, HasValue: true}, "shown only"
+		ratio, judgement := page.Cell{Text: units.Missing, HasValue: true}, "shown only"
 		if g.Begin > 0 {
 			v := g.End / g.Begin
-			ratio = figureCell(&v, times, "")
+			ratio = page.Figure(&v, units.Times, "")
 		}
 		if g.Judged {
 			if judgement = "within"; !g.Within {
 				judgement = "grows"
 			}
 		}
-		show := soakFormat(g.Unit)
-		t.Rows = append(t.Rows, tableRow{Invalid: !g.Within && g.Judged, Cells: []cell{
-			words(g.Name), figureCell(&g.Begin, show, ""), figureCell(&g.End, show, ""), ratio, words(judgement),
+		show := soakUnit(g.Unit).Format
+		t.Rows = append(t.Rows, page.Row{Doubtful: !g.Within && g.Judged, Cells: []page.Cell{
+			page.Words(g.Name), page.Figure(&g.Begin, show, ""), page.Figure(&g.End, show, ""), ratio, page.Words(judgement),
 		}})
 	}
 	return t
 }
 
-func soakFormat(unit string) func(float64) string {
+func soakUnit(unit string) units.Unit {
 	if unit == "bytes" {
-		return bytesText
+		return units.ByteCount
 	}
-	return number
+	return units.None
 }

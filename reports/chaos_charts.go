@@ -2,86 +2,71 @@ package reports
 
 import (
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-
+	"pulley/reports/chart"
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
-const (
-	timeWidth    vg.Length = 900
-	timeHeight   vg.Length = 260
-	seriesHeight vg.Length = 200
-	timeLabels             = 10 // approximate, on the time axis
-	valueLabels            = 5
-)
-
-// throughputCharts marks the faults; there is none without completions.
-func throughputCharts(t record.Timeline) []*Chart {
+// timelineCharts is the throughput over time with the faults marked; there is none without completions.
+func timelineCharts(t record.Timeline) []*chart.Plot {
 	if len(t.Completions) == 0 || t.WindowMS <= 0 {
 		return nil
 	}
-	var points []point
+	var points []chart.Point
 	for i, n := range t.Completions {
-		points = append(points, point{x: (float64(i) + 0.5) * t.WindowMS / 1000, y: float64(n) / t.WindowMS * 1000})
+		points = append(points, chart.Point{X: float64(i) * t.WindowMS / 1000, Y: float64(n) / t.WindowMS * 1000})
 	}
-	c := overTime("throughput", "Completions per second", points, axisText{"completions / s", tickNumber}, t.Faults, timeHeight)
-	c.Caption = fmt.Sprintf("Completions that were applied, in windows of %s, by what the engines said. Bands are faults, from begin to end.",
-		duration(t.WindowMS*1e6))
-	return []*Chart{c}
+	p := overTime("throughput", "Completions per second", points, chart.Axis{Label: "completions / s", Scale: chart.Linear}, t.Faults)
+	p.Method = fmt.Sprintf("Completions that were applied, in windows of %s, by what the engines said. Marks at the top are faults, from begin to end.",
+		units.Duration(t.WindowMS*1e6))
+	lowest, highest := points[0], points[0]
+	for _, pt := range points {
+		if pt.Y < lowest.Y {
+			lowest = pt
+		}
+		if pt.Y > highest.Y {
+			highest = pt
+		}
+	}
+	p.Says = fmt.Sprintf("Between %s (at %s s) and %s completions per second (at %s s), with %s.", units.Number(lowest.Y), units.Number(lowest.X),
+		units.Number(highest.Y), units.Number(highest.X), units.Plural(len(t.Faults), "fault"))
+	return []*chart.Plot{p}
 }
 
-func soakCharts(s *record.Soak, faults []record.FaultTime) []*Chart {
-	var out []*Chart
+func soakCharts(s *record.Soak, faults []record.FaultTime) []*chart.Plot {
+	var out []*chart.Plot
 	for _, one := range s.Series {
-		var points []point
+		var points []chart.Point
 		for i, v := range one.Values {
 			if v != nil {
-				points = append(points, point{x: one.AtS[i], y: *v})
+				points = append(points, chart.Point{X: one.AtS[i], Y: *v})
 			}
 		}
-		if len(points) == 0 {
-			continue
+		p := overTime("soak-"+chart.FileName(one.Name), one.Name, points, chart.Axis{Scale: chart.Linear, Unit: soakUnit(one.Unit)}, faults)
+		p.Low = true
+		if !p.Empty() {
+			out = append(out, p)
 		}
-		y := axisText{tick: tickNumber}
-		if one.Unit == "bytes" {
-			y.tick = tickUnit(byteUnits)
-		}
-		out = append(out, overTime("soak-"+fileName(one.Name), one.Name, points, y, faults, seriesHeight))
 	}
 	return out
 }
 
-// overTime draws one curve over seconds from zero, with faults behind it.
-func overTime(name, title string, points []point, y axisText, faults []record.FaultTime, height vg.Length) *Chart {
-	xMost, yMost := 1.0, 0.0
-	for _, p := range points {
-		xMost, yMost = max(xMost, p.x), max(yMost, p.y)
+// overTime draws one curve over seconds, with the faults above it.
+func overTime(name, title string, points []chart.Point, y chart.Axis, faults []record.FaultTime) *chart.Plot {
+	p := &chart.Plot{
+		Name: name, Title: title, X: chart.Axis{Label: "seconds", Scale: chart.Linear, Unit: units.Seconds}, Y: y,
+		Series: []chart.Series{{Name: title, Kind: chart.Steps, Points: points}},
 	}
-	if yMost <= 0 {
-		yMost = 1
-	}
-	c := &Chart{Name: name, Title: title, width: timeWidth, height: height, x: axisText{label: "seconds"}, y: y}
 	groups := faultGroups(faults)
-	for i, group := range groups {
-		style := groupStyle(i)
-		style.glyph.Shape = squareGlyph{}
-		c.legend = append(c.legend, legendEntry{name: group, bare: true, style: style})
+	for _, f := range faults {
+		i, _ := slices.BinarySearch(groups, faultGroup(f.Kind))
+		p.Bands = append(p.Bands, chart.Band{From: f.BeginMS / 1000, To: f.EndMS / 1000, Name: groups[i], Style: 1 + i, Top: true})
 	}
-	c.plot = func() *plot.Plot {
-		p := newPlot()
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, xMost, 0, yMost*1.05
-		p.X.Tick.Marker = evenTicker{tickNumber, timeLabels}
-		p.Y.Tick.Marker = evenTicker{y.tick, valueLabels}
-		p.Add(gridLines{}, bands{faults, groups}, trace{points})
-		return p
-	}
-	return c
+	return p
 }
 
 func faultGroups(faults []record.FaultTime) []string {
@@ -98,58 +83,30 @@ func faultGroup(kind string) string {
 	return group
 }
 
-func groupStyle(i int) seriesStyle { return styleOf(1 + i) }
-
-type bands struct {
-	faults []record.FaultTime
-	groups []string
-}
-
-const bandLeast vg.Length = 0.8
-
-func (b bands) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, _ := p.Transforms(&c)
-	for _, f := range b.faults {
-		from, to := toX(f.BeginMS/1000), toX(f.EndMS/1000)
-		i, _ := slices.BinarySearch(b.groups, faultGroup(f.Kind))
-		style := groupStyle(i)
-		middle, width := (from+to)/2, max(bandLeast, to-from)
-		if middle < c.Min.X || middle > c.Max.X {
+// recoveryCharts has a row for each kind of fault: how long until all open instances went on.
+func recoveryCharts(r record.Recovery) []*chart.Plot {
+	p := &chart.Plot{
+		Name: "recovery", Title: "Time until every open instance went on, by kind of fault", X: chart.Axis{Label: "from the fault's end", Scale: chart.Log, Unit: units.Nanoseconds},
+		Y: chart.Axis{Scale: chart.Rows}, Labeled: true, Method: "The marker is the median over faults, the pale bar ends at the 99th percentile.",
+	}
+	var worst string
+	var longest float64
+	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
+		t := r.Kinds[kind].Recovered
+		if t.N == 0 {
 			continue
 		}
-		// A band is at the top tenth, so that it hides nothing, with a thin line down from it.
-		top := c.Max.Y - (c.Max.Y-c.Min.Y)/10
-		c.StrokeLine2(draw.LineStyle{Color: style.color.light, Width: width}, middle, top, middle, c.Max.Y)
-		c.StrokeLine2(draw.LineStyle{Color: style.color.light, Width: 0.4, Dashes: []vg.Length{1, 2}}, to, c.Min.Y, to, top)
-	}
-}
-
-type trace struct{ points []point }
-
-func (t trace) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	path := make([]vg.Point, len(t.points))
-	for i, pt := range t.points {
-		path[i] = vg.Point{X: toX(pt.x), Y: toY(pt.y)}
-	}
-	c.StrokeLines(draw.LineStyle{Color: seriesColors[0].light, Width: 1.2}, path)
-}
-
-// evenTicker makes about so many labels, at multiples of a round step.
-type evenTicker struct {
-	label  func(float64) string
-	labels int
-}
-
-func (t evenTicker) Ticks(lo, hi float64) []plot.Tick {
-	step := niceValue(niceIndex((hi-lo)/float64(t.labels), math.Ceil))
-	var ticks []plot.Tick
-	for i := math.Ceil(lo / step); i*step <= hi; i++ {
-		label := "0"
-		if i != 0 {
-			label = t.label(i * step)
+		if t.P99 > longest {
+			worst, longest = kind, t.P99
 		}
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: label})
+		row := float64(len(p.Y.Names))
+		p.Y.Names = append(p.Y.Names, kind)
+		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: max(t.P50, 0.001) * 1e6, Y: row, Lo: max(t.P50, 0.001) * 1e6, Hi: t.P99 * 1e6,
+			Note: fmt.Sprintf("%s · %s (%d)", units.Duration(t.P50*1e6), units.Duration(t.P99*1e6), t.N)}}})
 	}
-	return ticks
+	if p.Empty() {
+		return nil
+	}
+	p.Says = fmt.Sprintf("Slowest: %s, 99th percentile %s.", worst, units.Duration(longest*1e6))
+	return []*chart.Plot{p}
 }

@@ -2,259 +2,452 @@ package reports
 
 import (
 	"fmt"
-	"html"
+	"math"
 	"slices"
 	"strings"
 
+	"pulley/bench/stats"
+	"pulley/reports/chart"
+	"pulley/reports/page"
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
-// Charts returns a report's charts in order. The manifest may be nil; then figures of single runs have no spread.
-func Charts(s *record.Summary, m *record.Manifest) []*Chart {
-	v := newView(s, m)
-	var out []*Chart
-	for _, f := range v.costSections() {
-		out = append(out, f.Charts...)
+// rowsMost bounds the rows of a picture that is read at a glance; the tables have the rest.
+const rowsMost = 24
+
+// throughputChart has a row for each scenario at its largest size, a marker for each backend, and ticks for what raw SQL did. It is
+// nil without throughputs.
+func (v *view) throughputChart() *chart.Plot {
+	p := &chart.Plot{
+		Name: "throughput", Title: "Under full load", X: chart.Axis{Label: "node runs per second", Scale: chart.Log},
+		Y:      chart.Axis{Scale: chart.Rows},
+		Method: "Each scenario at its largest size. Further right is faster. A pale bar is the interval over the runs, an upright line what raw SQL did with the same rows.",
 	}
-	out = append(out, v.latencyCharts()...)
-	out = append(out, v.claimCharts()...)
-	taken := make(map[string]bool)
-	for _, c := range out {
-		name := c.Name
-		for n := 2; taken[c.Name]; n++ { // names may differ only in characters that a file name cannot hold
-			c.Name = fmt.Sprintf("%s-%d", name, n)
+	if v.loadMode() != record.ModeSaturated {
+		p.Title = "Throughput"
+		if mode := v.loadMode(); mode != "" {
+			p.Title += ", " + mode
 		}
-		taken[c.Name] = true
+	}
+	marks := make([]chart.Series, len(v.backends))
+	for i, name := range v.backends {
+		marks[i] = chart.Series{Name: name, Kind: chart.Dots, Style: i}
+	}
+	limits := map[string]*chart.Series{}
+	var ways []string
+	for i := range v.families {
+		f := &v.families[i]
+		size, ok := f.largest()
+		if f.mode != v.loadMode() || !ok || len(p.Y.Names) == rowsMost {
+			continue
+		}
+		row := float64(len(p.Y.Names))
+		p.Y.Names = append(p.Y.Names, f.label(size))
+		for j, name := range v.backends {
+			r := f.find(name, size)
+			if r == nil || r.NodesPerS == nil {
+				continue
+			}
+			pt := chart.Point{X: r.NodesPerS.Median, Y: row, Lo: r.NodesPerS.Lo, Hi: r.NodesPerS.Hi, Note: units.Plural(r.Runs, "run")}
+			if r.CeilingFraction != nil {
+				pt.Note += ", " + units.Percent(*r.CeilingFraction) + " of its ceiling"
+			}
+			marks[j].Points = append(marks[j].Points, pt)
+			if rate := v.summary.Ceilings.RateFor(r.Ceiling, r.Nodes, r.InstanceWrites); rate != nil {
+				if limits[r.Ceiling] == nil {
+					ways = append(ways, r.Ceiling)
+					limits[r.Ceiling] = &chart.Series{Name: "raw SQL: " + inWords(wayNames, r.Ceiling), Kind: chart.Ticks, Neutral: true, Style: len(ways) - 1}
+				}
+				l := limits[r.Ceiling]
+				if n := len(l.Points); n == 0 || l.Points[n-1].Y != row {
+					l.Points = append(l.Points, chart.Point{X: rate.NodesPerS.Median, Y: row, Lo: rate.NodesPerS.Lo, Hi: rate.NodesPerS.Hi})
+				}
+			}
+		}
+	}
+	for _, way := range ways {
+		p.Series = append(p.Series, *limits[way])
+	}
+	p.Series = append(p.Series, marks...)
+	if p.Says = v.throughputSays(); p.Empty() {
+		return nil
+	}
+	return p
+}
+
+// throughputSays names the fastest of each scenario.
+func (v *view) throughputSays() string {
+	var parts []string
+	for _, b := range v.bests() {
+		if len(parts) == 6 {
+			parts = append(parts, "and so on")
+			break
+		}
+		said := fmt.Sprintf("%s: %s with %s", b.family.label(b.size), short(b.name()), units.Number(b.ranked[0].NodesPerS.Median))
+		if !b.decided {
+			said += ", not shown to differ from " + short(b.ranked[1].Backend)
+		}
+		parts = append(parts, said)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "The fastest, in node runs per second: " + strings.Join(parts, "; ") + "."
+}
+
+// aloneChart shows the hop latency of one instance at a time, from the median to the 99th percentile, of the scenario with the
+// most hops in a row. It is nil without such rows.
+func (v *view) aloneChart() *chart.Plot {
+	f := v.aloneFamily()
+	if f == nil {
+		return nil
+	}
+	size, _ := f.largest()
+	p := &chart.Plot{
+		Name: "alone", Title: fmt.Sprintf("Alone: %s, one at a time", f.label(size)), Labeled: true,
+		X: chart.Axis{Label: "from completion to next start", Scale: chart.Log, Unit: units.Nanoseconds}, Y: chart.Axis{Scale: chart.Rows},
+		Method: "Further left is faster. The marker is the median hop, the pale bar ends at the 99th percentile.",
+	}
+	var parts []string
+	for i, name := range v.backends {
+		r := f.find(name, size)
+		if r == nil || r.HopNS == nil {
+			continue
+		}
+		row := float64(len(p.Y.Names))
+		p.Y.Names = append(p.Y.Names, name)
+		note := units.Duration(float64(r.HopNS.P50)) + " · " + units.Duration(float64(r.HopNS.P99))
+		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Style: i, Points: []chart.Point{
+			{X: float64(r.HopNS.P50), Y: row, Lo: float64(r.HopNS.P50), Hi: float64(r.HopNS.P99), Note: note},
+		}})
+		parts = append(parts, short(name)+" "+note)
+	}
+	if p.Empty() {
+		return nil
+	}
+	p.Says = "Median · 99th percentile: " + strings.Join(parts, "; ") + "."
+	return p
+}
+
+// aloneFamily prefers a chain, whose hops are nothing but hops; then the one with the most nodes.
+func (v *view) aloneFamily() *family {
+	var found *family
+	nodes := -1
+	for i := range v.families {
+		f := &v.families[i]
+		size, ok := f.largest()
+		if f.mode != record.ModeAlone || !ok {
+			continue
+		}
+		n := 0
+		for _, r := range f.rows {
+			if r.Valid && r.Size == size && r.HopNS != nil {
+				n = r.Nodes
+			}
+		}
+		if strings.HasPrefix(f.scenario, "chain") {
+			n += 1 << 40
+		}
+		if n > nodes {
+			found, nodes = f, n
+		}
+	}
+	return found
+}
+
+// heat is how many times as long as the best each backend took, by scenario and size. It is nil if nothing stands beside another.
+func (v *view) heat() *page.Heat {
+	h := &page.Heat{Says: "How many times as long as the fastest. ~ stands where the intervals over the runs do not tell a backend from the fastest."}
+	var rows []best
+	used := map[string]bool{}
+	for i := range v.families {
+		f := &v.families[i]
+		for _, size := range f.sizeList() {
+			b, ok := v.bestOf(f, size)
+			if f.mode != v.loadMode() || !ok {
+				continue
+			}
+			rows = append(rows, b)
+			for _, r := range b.ranked {
+				used[r.Backend] = true
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if len(rows) > rowsMost { // only the largest sizes
+		rows = v.bests()
+	}
+	columns := slices.DeleteFunc(slices.Clone(v.backends), func(name string) bool { return !used[name] })
+	for _, name := range columns {
+		h.Columns = append(h.Columns, units.Clip(name, mentionMax))
+	}
+	for _, b := range rows[:min(len(rows), 2*rowsMost)] {
+		row := page.HeatRow{Name: b.family.label(b.size)}
+		for _, name := range columns {
+			row.Cells = append(row.Cells, v.heatCell(&b, name))
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+// darkest is the multiple with the darkest shade.
+const darkest = 12
+
+func (v *view) heatCell(b *best, backend string) page.HeatCell {
+	i := slices.IndexFunc(b.ranked, func(r *record.Row) bool { return r.Backend == backend })
+	if i < 0 {
+		return page.HeatCell{Text: units.Missing, Note: "not measured, or not valid"}
+	}
+	first, r := b.ranked[0].NodesPerS, b.ranked[i]
+	c := page.HeatCell{Note: fmt.Sprintf("%s nodes/s [%s]", units.Number(r.NodesPerS.Median), units.Span(r.NodesPerS.Lo, r.NodesPerS.Hi, units.Number))}
+	multiple := first.Median / r.NodesPerS.Median
+	c.Shade = math.Log(multiple) / math.Log(darkest)
+	switch {
+	case i == 0 && b.decided:
+		c.Text, c.Best = "best", true
+	case i == 0, !v.faster(b.ranked[0], r):
+		c.Text, c.Shade = unclear+" "+units.Times(multiple), 0
+		if i == 0 {
+			c.Text = unclear
+		}
+	default:
+		c.Text = units.Times(multiple)
+	}
+	return c
+}
+
+// crossings says where the fastest changes with the size of a scenario.
+func (v *view) crossings() []page.Item {
+	var out []page.Item
+	for i := range v.families {
+		f := &v.families[i]
+		if f.mode != v.loadMode() {
+			continue
+		}
+		for _, c := range v.crossingsOf(f) {
+			out = append(out, page.Item{Text: fmt.Sprintf("%s: %s is faster up to %s, %s from %s on.", short(f.scenario), short(c.before),
+				units.Thousands(int64(c.from)), short(c.after), units.Thousands(int64(c.to)))})
+		}
 	}
 	return out
 }
 
-func escape(text string) string { return html.EscapeString(text) }
-
-var chartedCosts = []cost{rowsRead, timeCost, walBytes}
-
-type costSection struct {
-	Scenario string
-	Charts   []*Chart
+// crossing is a change of the fastest between two sizes that were measured.
+type crossing struct {
+	before, after string
+	from, to      int
+	// nodes of an instance at which their costs are equal, between the two
+	nodes float64
 }
 
-// Scenarios need two sizes for costSections.
-func (v *view) costSections() []costSection {
-	var out []costSection
+func (v *view) crossingsOf(f *family) []crossing {
+	var out []crossing
+	var last *best
+	for _, size := range f.sizeList() {
+		b, ok := v.bestOf(f, size)
+		if !ok || !b.decided {
+			continue
+		}
+		if last != nil && last.name() != b.name() {
+			out = append(out, crossing{last.name(), b.name(), last.size, b.size, v.meeting(f, last, &b)})
+		}
+		last = &b
+	}
+	return out
+}
+
+// meeting interpolates on logarithmic scales.
+func (v *view) meeting(f *family, a, b *best) float64 {
+	gap := func(size int) (float64, float64) {
+		x, y := f.find(a.name(), size), f.find(b.name(), size)
+		if x == nil || y == nil || x.NodesPerS == nil || y.NodesPerS == nil {
+			return math.NaN(), 0
+		}
+		return math.Log(x.NodesPerS.Median / y.NodesPerS.Median), math.Log(float64(x.Nodes))
+	}
+	d0, n0 := gap(a.size)
+	d1, n1 := gap(b.size)
+	if math.IsNaN(d0) || math.IsNaN(d1) || d0 == d1 {
+		return 0
+	}
+	return math.Exp(n0 + (n1-n0)*d0/(d0-d1))
+}
+
+var chartedCosts = []cost{timeCost, rowsRead, walBytes}
+
+// growthSection has the costs against the size, of scenarios with two sizes or more.
+func (v *view) growthSection() page.Section {
+	s := page.Section{
+		ID: "growth", Title: "Cost against workflow size",
+		Lead: "Both axes are logarithmic: a flat line is a cost per node that does not depend on the size, and a line that rises one decade per decade " +
+			"is one that grows with it. Whiskers are the spread over runs; the exponent is the slope of the line (Theil and Sen's, over all runs).",
+	}
 	for i := range v.families {
 		f := &v.families[i]
 		if f.sizes() < 2 {
 			continue
 		}
-		section := costSection{Scenario: f.name()}
+		var charts []*chart.Plot
 		for _, c := range chartedCosts {
-			if chart := v.costChart(f, c); chart != nil {
-				section.Charts = append(section.Charts, chart)
+			if p := v.costChart(f, c); !p.Empty() {
+				charts = append(charts, p)
 			}
 		}
-		if len(section.Charts) > 0 {
-			out = append(out, section)
+		if len(charts) > 0 {
+			s.Blocks = append(s.Blocks, page.Block{Heading: f.name(), Charts: charts})
 		}
 	}
-	return out
+	return s
 }
 
-func (v *view) costChart(f *family, c cost) *Chart {
-	var all []series
+func (v *view) costChart(f *family, c cost) *chart.Plot {
+	p := &chart.Plot{
+		Name: chart.FileName(f.name()) + "-" + c.figure, Title: units.Clip(f.name(), 40) + ": " + c.long,
+		X:      chart.Axis{Label: "nodes in the workflow", Scale: chart.Log},
+		Y:      chart.Axis{Label: c.long, Scale: chart.Log, Unit: c.unit},
+		Method: v.method(c.figure),
+	}
+	var said []string
 	for i, backend := range v.backends {
-		s := series{name: backend, style: styleOf(i)}
+		s := chart.Series{Name: backend, Kind: chart.Lines, Style: i}
 		for _, r := range f.rows {
 			y := c.row(r)
 			if r.Backend != backend || !r.Valid || y == nil {
 				continue
 			}
-			p := point{x: float64(r.Nodes), y: *y, lo: *y, hi: *y}
+			pt := chart.Point{X: float64(r.Nodes), Y: *y, Note: units.Plural(r.Runs, "run")}
 			if around, ok := v.around(r, c); ok {
-				p.lo, p.hi = min(around.lo, *y), max(around.hi, *y)
+				pt.Lo, pt.Hi = around.lo, around.hi
 			}
-			s.points = append(s.points, p)
+			s.Points = append(s.Points, pt)
 		}
-		slices.SortStableFunc(s.points, func(a, b point) int { return int(a.x - b.x) })
-		all = append(all, s)
-	}
-	chart := Chart{
-		Name: fileName(f.name()) + "-" + c.figure, Title: clip(f.name(), 30) + ": " + c.long,
-		Caption: v.costCaption(all, c),
-	}
-	return lines(chart, axisText{"nodes in the workflow", tickNumber}, axisText{c.long, c.tick()}, all)
-}
-
-func (c cost) tick() func(float64) string {
-	switch c.figure {
-	case timeCost.figure:
-		return tickUnit(timeUnits)
-	case walBytes.figure:
-		return tickUnit(byteUnits)
-	}
-	return tickNumber
-}
-
-// costCaption states each backend's change of cost from the smallest workflow to the largest.
-func (v *view) costCaption(all []series, c cost) string {
-	var parts []string
-	for _, s := range all {
-		points := positive(s.points)
-		if len(points) < 2 {
+		if len(s.Points) == 0 {
 			continue
 		}
-		first, last := points[0], points[len(points)-1]
-		parts = append(parts, fmt.Sprintf("%s: %s → %s (%s)", s.name, c.text(first.y), c.text(last.y), times(last.y/first.y)))
+		slices.SortStableFunc(s.Points, func(a, b chart.Point) int { return int(a.X - b.X) })
+		p.Series = append(p.Series, s)
+		if text := v.growthText(f, backend, c); text != "" {
+			said = append(said, text)
+		}
 	}
-	if len(parts) == 0 {
+	if len(said) > 0 {
+		p.Says = strings.Join(said, "; ") + "."
+	}
+	if c.figure == timeCost.figure {
+		for _, x := range v.crossingsOf(f) {
+			if x.nodes > 0 {
+				p.Rules = append(p.Rules, chart.Rule{At: x.nodes, Upright: true, Name: "the order reverses"})
+			}
+		}
+	}
+	return p
+}
+
+// growthText is a backend's exponent with its standard error, over all runs if they are known, else over the rows.
+func (v *view) growthText(f *family, backend string, c cost) string {
+	var x, y []float64
+	add := func(nodes int, figure *float64) {
+		if figure != nil && *figure > 0 && nodes > 0 {
+			x, y = append(x, float64(nodes)), append(y, *figure)
+		}
+	}
+	for _, r := range f.rows {
+		if r.Backend != backend || !r.Valid {
+			continue
+		}
+		runs := v.samples[r.Key()]
+		for _, s := range runs {
+			add(s.Nodes, c.sample(s))
+		}
+		if len(runs) == 0 {
+			add(r.Nodes, c.row(r))
+		}
+	}
+	slope, err := stats.LogLogSlope(x, y)
+	if err != nil {
 		return ""
 	}
-	return "From the smallest workflow to the largest:\n" + strings.Join(parts, "\n")
+	text := fmt.Sprintf("%s grows with exponent %s", short(backend), exponent(slope.TheilSen))
+	if !math.IsNaN(slope.StdErr) {
+		text += " ± " + exponent(slope.StdErr)
+	}
+	return text
 }
 
-func (v *view) latencyCharts() []*Chart {
-	hop := v.latencyBars(func(r *record.Row) []float64 {
-		if r.HopNS == nil {
-			return nil
-		}
-		return []float64{float64(r.HopNS.P50), float64(r.HopNS.P99), float64(r.HopNS.P999), float64(r.HopNS.Max)}
-	})
-	instance := v.latencyBars(func(r *record.Row) []float64 {
-		if r.InstanceNS == nil {
-			return nil
-		}
-		return []float64{float64(r.InstanceNS.P50), float64(r.InstanceNS.P99), float64(r.InstanceNS.Max)}
-	})
-	var out []*Chart
-	if c := ranges(Chart{
-		Name: "latency-hop", Title: "Hop latency: from completion to next start",
-		Caption: "From a completion to the start of what came after it: commit, dispatch, and the wait for a free worker. Every scenario at its largest size.",
-	}, axisText{"time", tickUnit(timeUnits)}, []string{"p50", "p99", "p99.9", "max"}, hop); c != nil {
-		out = append(out, c)
+func exponent(v float64) string {
+	if math.Abs(v) < 0.005 {
+		v = 0
 	}
-	if c := ranges(Chart{
-		Name: "latency-instance", Title: "Instance latency: from submitted to ended",
-		Caption: "How long a whole instance took. Every scenario at its largest size.",
-	}, axisText{"time", tickUnit(timeUnits)}, []string{"p50", "p99", "max"}, instance); c != nil {
-		out = append(out, c)
-	}
-	return out
+	return fmt.Sprintf("%.2f", v)
 }
 
-func (v *view) latencyBars(marks func(*record.Row) []float64) []bar {
-	var out []bar
+// costSection has what a node costs at the largest size: bars by backend, and a table with intervals.
+func (v *view) costSection() page.Section {
+	s := page.Section{
+		ID: "cost", Title: "What a node costs",
+		Lead: "Per node run, at each scenario's largest size, by the server's own counters. Less is better.",
+	}
+	var charts []*chart.Plot
+	for _, c := range []cost{walBytes, rowsRead, commits} {
+		if p := v.costBars(c); p != nil {
+			charts = append(charts, p)
+		}
+	}
+	if len(charts) > 0 {
+		s.Blocks = []page.Block{{Charts: charts}}
+	}
+	return s
+}
+
+func (v *view) costBars(c cost) *chart.Plot {
+	p := &chart.Plot{
+		Name: "cost-" + c.figure, Title: upperFirst(c.long), X: chart.Axis{Label: c.long, Scale: chart.Log, Unit: c.unit}, Y: chart.Axis{Scale: chart.Rows},
+		Method: v.method(c.figure),
+	}
+	marks := make([]chart.Series, len(v.backends))
+	least := map[string]*record.Row{}
+	for i, name := range v.backends {
+		marks[i] = chart.Series{Name: name, Kind: chart.Dots, Style: i}
+	}
 	for i := range v.families {
 		f := &v.families[i]
 		size, ok := f.largest()
-		if !ok {
+		if f.mode != v.loadMode() || !ok || len(p.Y.Names) == rowsMost {
 			continue
 		}
-		var bars []bar
-		nodes := 0
-		for j, backend := range v.backends {
-			if r := f.find(backend, size); r != nil && marks(r) != nil {
-				bars = append(bars, bar{name: backend, color: styleOf(j).color, marks: marks(r)})
-				nodes = r.Nodes
+		row, label := float64(len(p.Y.Names)), f.label(size)
+		p.Y.Names = append(p.Y.Names, label)
+		for j, name := range v.backends {
+			r := f.find(name, size)
+			if r == nil || c.row(r) == nil {
+				continue
+			}
+			pt := chart.Point{X: *c.row(r), Y: row, Note: units.Plural(r.Runs, "run")}
+			if around, ok := v.around(r, c); ok {
+				pt.Lo, pt.Hi = around.lo, around.hi
+			}
+			marks[j].Points = append(marks[j].Points, pt)
+			if least[label] == nil || *c.row(r) < *c.row(least[label]) {
+				least[label] = r
 			}
 		}
-		if len(bars) > 0 {
-			heading := fmt.Sprintf("%s, %s", clip(f.name(), 18), plural(nodes, "node"))
-			out = append(append(out, bar{name: heading}), bars...)
+	}
+	p.Series = marks
+	if p.Empty() {
+		return nil
+	}
+	var said []string
+	for _, label := range p.Y.Names {
+		if r := least[label]; r != nil && len(said) < 6 {
+			said = append(said, fmt.Sprintf("%s: %s with %s", label, short(r.Backend), c.unit.Format(*c.row(r))))
 		}
 	}
-	return out
+	p.Says = "The least: " + strings.Join(said, "; ") + "."
+	return p
 }
 
-func (v *view) claimCharts() []*Chart {
-	type group struct {
-		claimed series
-		curves  []series
-		unit    string
-	}
-	var groups []*group
-	for _, name := range v.claimSeries() {
-		claimed, measured, unit := v.claimCurve(name)
-		if len(claimed.points) < 2 || len(measured.points) == 0 {
-			continue
-		}
-		i := slices.IndexFunc(groups, func(g *group) bool {
-			return g.unit == unit && slices.Equal(g.claimed.points, claimed.points)
-		})
-		if i < 0 {
-			i = len(groups)
-			groups = append(groups, &group{claimed: claimed, unit: unit})
-		}
-		measured.style = styleOf(len(groups[i].curves) + 1) // the first style is the baseline's, which has no curve here
-		groups[i].curves = append(groups[i].curves, measured)
-	}
-	var out []*Chart
-	for i, g := range groups {
-		label := g.unit
-		if g.unit == "×" {
-			label = "ratio"
-		}
-		chart := lines(Chart{
-			Name: fmt.Sprintf("claims-%d", i+1), Title: shareTitle(g.curves),
-			Caption: "The dashed grey curve is what was published; it was derived, not measured.",
-		}, axisText{"size", tickNumber}, axisText{label, tickNumber}, append([]series{g.claimed}, g.curves...))
-		if chart != nil {
-			out = append(out, chart)
-		}
-	}
-	return out
-}
-
-// shareTitle moves the curves' common prefix before a colon to the title of their chart.
-func shareTitle(curves []series) string {
-	const title = "Claimed and measured"
-	shared, _, ok := cutLast(curves[0].name)
-	for _, c := range curves {
-		before, _, _ := cutLast(c.name)
-		ok = ok && before == shared
-	}
-	if !ok {
-		return title
-	}
-	for i := range curves {
-		_, curves[i].name, _ = cutLast(curves[i].name)
-	}
-	return title + ": " + shared
-}
-
-func cutLast(text string) (before, after string, ok bool) {
-	i := strings.LastIndex(text, ": ")
-	if i < 0 {
-		return text, "", false
-	}
-	return text[:i], text[i+2:], true
-}
-
-func (v *view) claimSeries() []string {
-	var names []string
-	for _, c := range v.summary.Claims {
-		if c.Series != "" && !slices.Contains(names, c.Series) {
-			names = append(names, c.Series)
-		}
-	}
-	return names
-}
-
-func (v *view) claimCurve(name string) (claimed, measured series, unit string) {
-	claimed = series{name: "claimed", style: claimedStyle()}
-	measured = series{name: name}
-	for _, c := range v.summary.Claims {
-		if c.Series != name {
-			continue
-		}
-		unit = c.Unit
-		x := float64(c.Size)
-		claimed.points = append(claimed.points, point{x, c.Claimed, c.Claimed, c.Claimed})
-		if c.Measured != nil {
-			p := point{x, *c.Measured, *c.Measured, *c.Measured}
-			if c.Lo != nil && c.Hi != nil {
-				p.lo, p.hi = *c.Lo, *c.Hi
-			}
-			measured.points = append(measured.points, p)
-		}
-	}
-	return claimed, measured, unit
-}
+func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -1,16 +1,12 @@
 package reports
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+	"pulley/reports/chart"
+	"pulley/reports/units"
 )
 
 // Course is a figure from run to run, with the levels between its changes.
@@ -18,7 +14,7 @@ type Course struct {
 	Title, Caption string
 	Values         []float64
 	// with its unit, for the axis
-	Label func(float64) string
+	Unit units.Unit
 	// The figure changes between levels.
 	Levels []Level
 }
@@ -32,14 +28,9 @@ type Level struct {
 	Name string
 }
 
-const (
-	courseWidth  vg.Length = 640
-	courseHeight vg.Length = 300
-)
-
 // CourseChart draws a course on linear axes: a dot per run, a line per level, and an upright one at changes. It fails if there
 // is no value, one is not finite, or a level lies outside of the runs.
-func CourseChart(c Course) (*Chart, error) {
+func CourseChart(c Course) (*chart.Plot, error) {
 	if len(c.Values) == 0 {
 		return nil, errors.New("there is no run to draw")
 	}
@@ -53,82 +44,22 @@ func CourseChart(c Course) (*Chart, error) {
 			return nil, fmt.Errorf("a level from run %d to %d is not among %d runs", l.From, l.To, len(c.Values))
 		}
 	}
-	run, level := styleOf(0), styleOf(1)
-	run.glyph.Radius = 2.4
-	level.line.Width, level.line.Dashes = 2, nil
-	lo, hi := slices.Min(c.Values), slices.Max(c.Values)
-	room := cmp.Or(0.08*(hi-lo), max(0.05*math.Abs(hi), 1e-12))
-	return &Chart{
-		Name: fileName(c.Title), Title: c.Title, Caption: c.Caption, width: courseWidth, height: courseHeight,
-		legend: []legendEntry{{name: "run", style: run, bare: true}, {name: "median between changes", style: seriesStyle{line: level.line, glyph: draw.GlyphStyle{Shape: noGlyph{}}}}},
-		x:      axisText{label: "run, in the order of time"},
-		plot: func() *plot.Plot {
-			p := newPlot()
-			p.X.Min, p.X.Max = 0.5, float64(len(c.Values))+0.5
-			p.Y.Min, p.Y.Max = lo-room, hi+2*room // names stand above
-			p.X.Tick.Marker = linearTicker{label: func(v float64) string { return thousands(int64(v)) }, whole: true}
-			p.Y.Tick.Marker = linearTicker{label: c.Label}
-			p.Add(gridLines{}, courseDrawing{c, run, level})
-			return p
-		},
-	}, nil
-}
-
-type linearTicker struct {
-	label func(float64) string
-	whole bool // label only whole numbers
-}
-
-func (t linearTicker) Ticks(lo, hi float64) []plot.Tick {
-	var out []plot.Tick
-	for _, tick := range (plot.DefaultTicks{}).Ticks(lo, hi) {
-		switch {
-		case tick.IsMinor():
-		case t.whole && tick.Value != math.Trunc(tick.Value):
-			continue
-		default:
-			tick.Label = t.label(tick.Value)
-		}
-		out = append(out, tick)
+	p := &chart.Plot{
+		Name: chart.FileName(c.Title), Title: c.Title, Says: c.Caption,
+		X: chart.Axis{Label: "run, in the order of time", Scale: chart.Linear, Free: true},
+		Y: chart.Axis{Scale: chart.Linear, Unit: c.Unit, Free: true},
 	}
-	return out
-}
-
-type noGlyph struct{}
-
-func (noGlyph) DrawGlyph(*draw.Canvas, draw.GlyphStyle, vg.Point) {}
-
-type courseDrawing struct {
-	Course
-	run, level seriesStyle
-}
-
-// Plot draws upright lines and names first, then runs, then levels.
-func (d courseDrawing) Plot(c draw.Canvas, p *plot.Plot) {
-	toX, toY := p.Transforms(&c)
-	edge := func(i int) vg.Length { return toX(float64(i) + 0.5) } // left of run i
-	name := textStyle(ink, labelSize, false)
-	name.XAlign, name.YAlign = text.XLeft, text.YTop
-	free := c.Min.X
-	for _, l := range d.Levels {
-		if l.From == 0 {
-			continue
-		}
-		x := edge(l.From)
-		c.StrokeLine2(draw.LineStyle{Color: faint.light, Width: 0.9, Dashes: []vg.Length{3, 2}}, x, c.Min.Y, x, c.Max.Y)
-		at, width := x+3, name.Width(l.Name)
-		if at+width > c.Max.X {
-			at = x - 3 - width
-		}
-		if l.Name != "" && at >= free { // otherwise it would overlap the previous name
-			c.FillText(name, vg.Point{X: at, Y: c.Max.Y - 2}, printable(l.Name))
-			free = at + width + 4
+	runs := chart.Series{Name: "run", Kind: chart.Dots}
+	for i, v := range c.Values {
+		runs.Points = append(runs.Points, chart.Point{X: float64(i + 1), Y: v})
+	}
+	p.Series = append(p.Series, runs)
+	for i, l := range c.Levels {
+		from, to := float64(l.From)+0.5, float64(l.To)+0.5
+		p.Series = append(p.Series, chart.Series{Name: "median between changes", Kind: chart.Steps, Style: 4, Points: []chart.Point{{X: from, Y: l.Value}, {X: to, Y: l.Value}}})
+		if i > 0 {
+			p.Rules = append(p.Rules, chart.Rule{At: from, Upright: true, Name: l.Name})
 		}
 	}
-	for i, v := range d.Values {
-		c.DrawGlyphNoClip(d.run.glyph, vg.Point{X: toX(float64(i + 1)), Y: toY(v)})
-	}
-	for _, l := range d.Levels {
-		c.StrokeLine2(d.level.line, edge(l.From), toY(l.Value), edge(l.To), toY(l.Value))
-	}
+	return p, nil
 }

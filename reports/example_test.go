@@ -5,15 +5,15 @@ import (
 	"strings"
 
 	"pulley/reports"
+	"pulley/reports/units"
 )
 
 // A page on a figure over months draws it from run to run, with a line where its level changed.
 func ExampleCourseChart() {
 	chart, err := reports.CourseChart(reports.Course{
 		Title: "time of a hop", Caption: "median of each night's run",
-		Values: []float64{5.1, 5.0, 5.2, 5.1, 6.3, 6.2, 6.4, 6.3},
-		Label:  func(v float64) string { return fmt.Sprintf("%.1f ms", v) },
-		Levels: []reports.Level{{From: 0, To: 4, Value: 5.1}, {From: 4, To: 8, Value: 6.3, Name: "4c3f1ab"}},
+		Values: []float64{5.1e6, 5.0e6, 5.2e6, 5.1e6, 6.3e6, 6.2e6, 6.4e6, 6.3e6}, Unit: units.Nanoseconds,
+		Levels: []reports.Level{{From: 0, To: 4, Value: 5.1e6}, {From: 4, To: 8, Value: 6.3e6, Name: "4c3f1ab"}},
 	})
 	if err != nil {
 		fmt.Println(err)

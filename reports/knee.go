@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
 // WriteKneeText writes a knee report for a terminal: of each knee the answer, the curve, the closed loops and the check; of
@@ -34,26 +35,26 @@ func WriteKneeText(w io.Writer, r *record.KneeReport) error {
 }
 
 func writeKnee(b *bytes.Buffer, k *record.Knee) {
-	fmt.Fprintln(b, printable(KneeSentence(k)))
+	fmt.Fprintln(b, units.Printable(KneeSentence(k)))
 	for _, o := range k.Objectives {
 		if o.Source != "" {
-			fmt.Fprintf(b, "%s: %s.\n", objectiveText(o), printable(o.Source))
+			fmt.Fprintf(b, "%s: %s.\n", objectiveText(o), units.Printable(o.Source))
 		}
 	}
 	if k.Why != "" && k.Kind == "found" {
-		fmt.Fprintf(b, "The interval is wide: %s.\n", printable(k.Why))
+		fmt.Fprintf(b, "The interval is wide: %s.\n", units.Printable(k.Why))
 	}
 	if len(k.Points) > 0 {
 		t := columns{left: map[int]bool{7: true}}
 		t.add("rate/s", "runs", "offered/s", "achieved/s", "p50", percentileText(k), "backlog", "verdict")
 		for i := range k.Points {
 			p := &k.Points[i]
-			t.add(number(p.RatePerS), thousands(int64(len(p.Runs))),
-				number(middle(p.Runs, func(r *record.KneeRun) float64 { return r.OfferedPerS })),
-				number(middle(p.Runs, func(r *record.KneeRun) float64 { return r.AchievedPerS })),
+			t.add(units.Number(p.RatePerS), units.Thousands(int64(len(p.Runs))),
+				units.Number(middle(p.Runs, func(r *record.KneeRun) float64 { return r.OfferedPerS })),
+				units.Number(middle(p.Runs, func(r *record.KneeRun) float64 { return r.AchievedPerS })),
 				timeText(middle(p.Runs, func(r *record.KneeRun) float64 { return orNaN(r.P50NS) })),
 				timeText(middle(p.Runs, func(r *record.KneeRun) float64 { return orNaN(r.AtNS) })),
-				thousands(int64(middle(p.Runs, func(r *record.KneeRun) float64 { return float64(r.Backlog) }))), verdictText(p))
+				units.Thousands(int64(middle(p.Runs, func(r *record.KneeRun) float64 { return float64(r.Backlog) }))), verdictText(p))
 		}
 		fmt.Fprintf(b, "\nOpen loop, %s arrivals; latencies from the intended times, medians over the runs\n", k.Arrivals)
 		t.write(b)
@@ -63,7 +64,7 @@ func writeKnee(b *bytes.Buffer, k *record.Knee) {
 		t.add("in flight", "ended/s", "p50", percentileText(k), "")
 		for i := range k.Closed {
 			r := &k.Closed[i]
-			t.add(thousands(int64(r.InFlight)), number(r.AchievedPerS), timeText(orNaN(r.P50NS)), timeText(orNaN(r.AtNS)), r.What+invalidText(r))
+			t.add(units.Thousands(int64(r.InFlight)), units.Number(r.AchievedPerS), timeText(orNaN(r.P50NS)), timeText(orNaN(r.AtNS)), r.What+invalidText(r))
 		}
 		b.WriteString("\nClosed loops\n")
 		t.write(b)
@@ -78,14 +79,14 @@ func writeCheck(b *bytes.Buffer, k *record.Knee) {
 	}
 	b.WriteString("\nCheck\n")
 	if r := c.Below; r != nil {
-		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s", 100*c.BelowShare, number(r.AskedPerS), runText(k, r))
+		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s", 100*c.BelowShare, units.Number(r.AskedPerS), runText(k, r))
 		if c.Ratio != nil {
-			fmt.Fprintf(b, "; %s that of a closed loop with %d in flight, which does %s/s", times(*c.Ratio), c.Closed.InFlight, number(c.Closed.AchievedPerS))
+			fmt.Fprintf(b, "; %s that of a closed loop with %d in flight, which does %s/s", units.Times(*c.Ratio), c.Closed.InFlight, units.Number(c.Closed.AchievedPerS))
 		}
 		b.WriteByte('\n')
 	}
 	if r := c.Above; r != nil {
-		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s\n", 100*c.AboveShare, number(r.AskedPerS), aboveText(k, r))
+		fmt.Fprintf(b, "  at %.0f %% of the knee, %s/s: %s\n", 100*c.AboveShare, units.Number(r.AskedPerS), aboveText(k, r))
 	}
 }
 
@@ -103,7 +104,7 @@ func aboveText(k *record.Knee, r *record.KneeRun) string {
 func runText(k *record.Knee, r *record.KneeRun) string {
 	switch {
 	case r.Overloaded:
-		return fmt.Sprintf("overload: %s/s ended, and the backlog was %s", number(r.AchievedPerS), thousands(int64(r.Backlog))) + invalidText(r)
+		return fmt.Sprintf("overload: %s/s ended, and the backlog was %s", units.Number(r.AchievedPerS), units.Thousands(int64(r.Backlog))) + invalidText(r)
 	case r.AtNS == nil:
 		return "no latency" + invalidText(r)
 	}
@@ -116,7 +117,7 @@ func KneeSentence(k *record.Knee) string {
 	for _, o := range k.Objectives {
 		bounds = append(bounds, objectiveText(o))
 	}
-	what, of := list(bounds), fmt.Sprintf("%s %s on %s", k.Scenario, thousands(int64(k.Size)), k.Backend)
+	what, of := units.List(bounds), fmt.Sprintf("%s %s on %s", k.Scenario, units.Thousands(int64(k.Size)), k.Backend)
 	holds := "hold"
 	if len(bounds) == 1 {
 		holds = "holds"
@@ -124,18 +125,18 @@ func KneeSentence(k *record.Knee) string {
 	switch {
 	case k.Kind == "found":
 		return fmt.Sprintf("%s: %s %s up to %s instances/s (%s node runs/s), and breaks at %s, %s above.", of, what, holds,
-			number(*k.HoldsPerS), number(*k.HoldsPerS*float64(k.Nodes)), number(*k.BreaksPerS), percent(*k.BreaksPerS / *k.HoldsPerS - 1))
+			units.Number(*k.HoldsPerS), units.Number(*k.HoldsPerS*float64(k.Nodes)), units.Number(*k.BreaksPerS), units.Percent(*k.BreaksPerS / *k.HoldsPerS - 1))
 	case k.Kind == "never":
-		return fmt.Sprintf("%s: %s %s at no rate: it breaks at %s instances/s, the lowest that was tried.", of, what, holds, number(*k.BreaksPerS))
+		return fmt.Sprintf("%s: %s %s at no rate: it breaks at %s instances/s, the lowest that was tried.", of, what, holds, units.Number(*k.BreaksPerS))
 	case k.Kind == "always":
-		return fmt.Sprintf("%s: %s %s at %s instances/s, the highest that was tried; there is no knee below.", of, what, holds, number(*k.HoldsPerS))
+		return fmt.Sprintf("%s: %s %s at %s instances/s, the highest that was tried; there is no knee below.", of, what, holds, units.Number(*k.HoldsPerS))
 	}
 	known := ""
 	switch {
 	case k.HoldsPerS != nil:
-		known = fmt.Sprintf(" it holds at %s instances/s;", number(*k.HoldsPerS))
+		known = fmt.Sprintf(" it holds at %s instances/s;", units.Number(*k.HoldsPerS))
 	case k.BreaksPerS != nil:
-		known = fmt.Sprintf(" it breaks at %s instances/s;", number(*k.BreaksPerS))
+		known = fmt.Sprintf(" it breaks at %s instances/s;", units.Number(*k.BreaksPerS))
 	}
 	if what != "" {
 		what = " where " + what + " breaks"
@@ -144,7 +145,7 @@ func KneeSentence(k *record.Knee) string {
 }
 
 func objectiveText(o record.KneeObjective) string {
-	return fmt.Sprintf("%s < %s", record.PercentileName(o.Percentile), duration(float64(o.MostNS)))
+	return fmt.Sprintf("%s < %s", record.PercentileName(o.Percentile), units.Duration(float64(o.MostNS)))
 }
 
 func percentileText(k *record.Knee) string {
@@ -169,7 +170,7 @@ func verdictText(p *record.KneePoint) string {
 		text += ": overload"
 	}
 	if invalid > 0 {
-		text += fmt.Sprintf(" (%s invalid: %s)", thousands(int64(invalid)), strings.Join(record.InvalidKinds(p.Runs...), ", "))
+		text += fmt.Sprintf(" (%s invalid: %s)", units.Thousands(int64(invalid)), strings.Join(record.InvalidKinds(p.Runs...), ", "))
 	}
 	return text
 }
@@ -210,13 +211,13 @@ func orNaN(ns *int64) float64 {
 
 func timeText(ns float64) string {
 	if math.IsNaN(ns) || math.IsInf(ns, 0) {
-		return missing
+		return units.Missing
 	}
-	return duration(ns)
+	return units.Duration(ns)
 }
 
 func writeScaling(b *bytes.Buffer, s *record.Scaling) {
-	fmt.Fprintln(b, printable(ScalingSentence(s)))
+	fmt.Fprintln(b, units.Printable(ScalingSentence(s)))
 	t := columns{}
 	t.add(s.What, "runs", "instances/s", "least", "most", "of the law")
 	byN := map[int][]float64{}
@@ -234,24 +235,24 @@ func writeScaling(b *bytes.Buffer, s *record.Scaling) {
 	for _, n := range numbers {
 		rates := byN[n]
 		if len(rates) == 0 {
-			t.add(thousands(int64(n)), "0", missing, missing, missing, missing)
+			t.add(units.Thousands(int64(n)), "0", units.Missing, units.Missing, units.Missing, units.Missing)
 			continue
 		}
 		slices.Sort(rates)
 		mid := (rates[(len(rates)-1)/2] + rates[len(rates)/2]) / 2
-		law := missing
+		law := units.Missing
 		if s.Law != nil {
-			law = percent(mid / lawAt(s.Law, float64(n)))
+			law = units.Percent(mid / lawAt(s.Law, float64(n)))
 		}
-		t.add(thousands(int64(n)), thousands(int64(len(rates))), number(mid), number(rates[0]), number(rates[len(rates)-1]), law)
+		t.add(units.Thousands(int64(n)), units.Thousands(int64(len(rates))), units.Number(mid), units.Number(rates[0]), units.Number(rates[len(rates)-1]), law)
 	}
 	t.write(b)
 	if l := s.Law; l != nil {
 		fmt.Fprintf(b, "X(N) = λN/(1 + σ(N−1) + κN(N−1)): λ = %s, σ = %s, κ = %s; standard error %s instances/s\n",
-			estimateText(l.LambdaPerS), estimateText(l.Sigma), estimateText(l.Kappa), number(l.ErrorPerS))
+			estimateText(l.LambdaPerS), estimateText(l.Sigma), estimateText(l.Kappa), units.Number(l.ErrorPerS))
 	}
 	for _, w := range s.Warnings {
-		fmt.Fprintf(b, "Note: %s\n", printable(w))
+		fmt.Fprintf(b, "Note: %s\n", units.Printable(w))
 	}
 }
 
@@ -261,7 +262,7 @@ func lawAt(l *record.ScalingLaw, n float64) float64 {
 
 // ScalingSentence states a scaling's result.
 func ScalingSentence(s *record.Scaling) string {
-	of := fmt.Sprintf("%s %s on %s, %s", s.Scenario, thousands(int64(s.Size)), s.Backend, s.What)
+	of := fmt.Sprintf("%s %s on %s, %s", s.Scenario, units.Thousands(int64(s.Size)), s.Backend, s.What)
 	switch l := s.Law; {
 	case l == nil:
 		return of + ": no law could be fitted."
@@ -279,7 +280,7 @@ func estimateText(e record.Estimate) string {
 		if v == nil {
 			return "∞"
 		}
-		return number(*v)
+		return units.Number(*v)
 	}
 	return fmt.Sprintf("%s [%s, %s]", end(e.Value), end(e.Lo), end(e.Hi))
 }

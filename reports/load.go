@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
 // WriteLoadText writes a run under load as tables for a terminal.
 func WriteLoadText(w io.Writer, l *record.Load) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n%s\n", printable(loadSentence(l)), printable(loadFacts(l)))
+	fmt.Fprintf(&b, "%s\n%s\n", units.Printable(loadSentence(l)), units.Printable(loadFacts(l)))
 	writeLoadTimes(&b, l)
 	writeLoadIntervals(&b, l)
 	for _, o := range l.Objectives {
@@ -22,22 +23,28 @@ func WriteLoadText(w io.Writer, l *record.Load) error {
 		if o.Held {
 			held = "held"
 		}
-		fmt.Fprintf(&b, "\nObjective %s ≤ %s: %s, %s\n", record.PercentileName(o.Percentile), duration(float64(o.MostNS)), held, optionalTime(o.ValueNS))
+		fmt.Fprintf(&b, "\nObjective %s ≤ %s: %s, %s\n", record.PercentileName(o.Percentile), units.Duration(float64(o.MostNS)), held, optionalTime(o.ValueNS))
 	}
 	if len(l.Findings) > 0 {
 		b.WriteString("\nAgainst the run:\n")
 	}
 	for _, f := range l.Findings {
-		fmt.Fprintf(&b, "  %s\n", printable(f.Text))
+		fmt.Fprintf(&b, "  %s\n", units.Printable(f.Text))
 	}
 	for _, note := range l.Notes {
-		fmt.Fprintf(&b, "\nNote: %s\n", printable(note))
+		fmt.Fprintf(&b, "\nNote: %s\n", units.Printable(note))
 	}
 	if _, err := b.WriteTo(w); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
+
+const (
+	latencyText = "of an instance: from its intended time to its result"
+	serviceText = "of an instance: from its sending to its result"
+	lagText     = "of the generator: from the intended time to the sending"
+)
 
 func loadSentence(l *record.Load) string {
 	figure := fmt.Sprintf("%s latency %s", record.PercentileName(l.Asked.Percentile), optionalTime(l.Asked.ValueNS))
@@ -47,7 +54,7 @@ func loadSentence(l *record.Load) string {
 	case a.LoNS != nil:
 		figure += fmt.Sprintf(" [%s, %s]", optionalTime(a.LoNS), optionalTime(a.HiNS))
 	}
-	rates := fmt.Sprintf("%s instances/s asked for, %s sent, %s ended", number(l.AskedPerS), number(l.OfferedPerS), number(l.AchievedPerS))
+	rates := fmt.Sprintf("%s instances/s asked for, %s sent, %s ended", units.Number(l.AskedPerS), units.Number(l.OfferedPerS), units.Number(l.AchievedPerS))
 	switch {
 	case l.Valid:
 		return fmt.Sprintf("%s at %s", figure, rates)
@@ -67,28 +74,28 @@ func loadFacts(l *record.Load) string {
 	}
 	facts := []string{
 		fmt.Sprintf("%s %d on %s", l.Scenario, l.Size, l.Backend), l.Arrivals,
-		fmt.Sprintf("%s, %s each", plural(l.Engines, "engine"), plural(l.Workers, "worker")),
-		fmt.Sprintf("warm-up %s (%s), measured %s, drained %s", duration(float64(l.Phases.WarmUpNS)), how,
-			duration(float64(l.Phases.MeasureNS-l.Phases.WarmUpNS)), duration(float64(l.Phases.DrainNS-l.Phases.MeasureNS))),
+		fmt.Sprintf("%s, %s each", units.Plural(l.Engines, "engine"), units.Plural(l.Workers, "worker")),
+		fmt.Sprintf("warm-up %s (%s), measured %s, drained %s", units.Duration(float64(l.Phases.WarmUpNS)), how,
+			units.Duration(float64(l.Phases.MeasureNS-l.Phases.WarmUpNS)), units.Duration(float64(l.Phases.DrainNS-l.Phases.MeasureNS))),
 		loadCounts(l.Measured),
-		fmt.Sprintf("rate error %s", percent(l.Pace.RateError)),
+		fmt.Sprintf("rate error %s", units.Percent(l.Pace.RateError)),
 	}
 	return strings.Join(facts, " · ")
 }
 
 func loadCounts(c record.LoadCounts) string {
-	return fmt.Sprintf("%s measured: %s late, %s dropped, %s unfinished", plural(c.Intended, "instance"), thousands(int64(c.Late)), thousands(int64(c.Dropped)), thousands(int64(c.Unfinished)))
+	return fmt.Sprintf("%s measured: %s late, %s dropped, %s unfinished", units.Plural(c.Intended, "instance"), units.Thousands(int64(c.Late)), units.Thousands(int64(c.Dropped)), units.Thousands(int64(c.Unfinished)))
 }
 
 func writeLoadTimes(b *bytes.Buffer, l *record.Load) {
 	t := columns{left: map[int]bool{0: true, 8: true}}
 	t.add("", "count", "mean", "p50", "p90", "p99", "p99.9", "max", "")
 	row := func(name, text string, v record.LoadTimes) {
-		t.add(name, thousands(int64(v.Count)), optionalTime(v.MeanNS), optionalTime(v.P50), optionalTime(v.P90), optionalTime(v.P99), optionalTime(v.P999), optionalTime(v.Max), text)
+		t.add(name, units.Thousands(int64(v.Count)), optionalTime(v.MeanNS), optionalTime(v.P50), optionalTime(v.P90), optionalTime(v.P99), optionalTime(v.P999), optionalTime(v.Max), text)
 	}
-	row("latency", "of an instance: from its intended time to its result", l.LatencyNS)
-	row("service time", "of an instance: from its sending to its result", l.ServiceNS)
-	row("lag", "of the generator: from the intended time to the sending", l.LagNS)
+	row("latency", latencyText, l.LatencyNS)
+	row("service time", serviceText, l.ServiceNS)
+	row("lag", lagText, l.LagNS)
 	for _, s := range l.Stages {
 		row(s.Name, s.Text, s.NS)
 	}
@@ -112,7 +119,7 @@ func writeLoadIntervals(b *bytes.Buffer, l *record.Load) {
 		v := l.Intervals[i]
 		cells := []string{strconv.FormatFloat(float64(v.FromNS)/float64(time.Second), 'f', -1, 64) + " s"}
 		for _, n := range []int{v.Intended, v.Offered, v.Dropped, v.Achieved, v.Backlog} {
-			cells = append(cells, thousands(int64(n)))
+			cells = append(cells, units.Thousands(int64(n)))
 		}
 		cells = append(cells, optionalTime(v.P50NS), optionalTime(v.P99NS))
 		for _, s := range v.StageP50s {
@@ -124,7 +131,7 @@ func writeLoadIntervals(b *bytes.Buffer, l *record.Load) {
 		}
 		t.add(append(cells, phase)...)
 	}
-	fmt.Fprintf(b, "\nIntervals of %s", duration(float64(l.Phases.SpanNS)))
+	fmt.Fprintf(b, "\nIntervals of %s", units.Duration(float64(l.Phases.SpanNS)))
 	if step > 1 {
 		fmt.Fprintf(b, ", one in %d", step)
 	}
@@ -134,7 +141,7 @@ func writeLoadIntervals(b *bytes.Buffer, l *record.Load) {
 
 func optionalTime(ns *int64) string {
 	if ns == nil {
-		return missing
+		return units.Missing
 	}
-	return duration(float64(*ns))
+	return units.Duration(float64(*ns))
 }

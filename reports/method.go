@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"pulley/reports/page"
+	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
 const noMethod = "No method was recorded for this figure."
@@ -18,61 +22,69 @@ func (v *view) method(figure string) string {
 	return noMethod
 }
 
-var figureNames = []entry{
-	{"nodes_per_s", "nodes/s, time per node"}, {"hop_ns", "hop latency"}, {"instance_ns", "instance latency"},
-	{"rows_read_per_node", "rows read per node"}, {"statements_per_node", "statements per node"},
-	{"commits_per_node", "commits per node"}, {"wal_bytes_per_node", "WAL per node"}, {"hot_share", "changes that touched no index"},
-	{"lock_wait_share", "time in transactions spent waiting for rows"}, {"valid", "valid"},
+func entry(name, text string) page.Entry { return page.Entry{Name: name, Text: text} }
+
+var figureNames = []page.Entry{
+	entry("nodes_per_s", "nodes/s, time per node"), entry("hop_ns", "hop latency"), entry("instance_ns", "instance latency"),
+	entry("rows_read_per_node", "rows read per node"), entry("statements_per_node", "statements per node"),
+	entry("commits_per_node", "commits per node"), entry("wal_bytes_per_node", "WAL per node"), entry("hot_share", "changes that touched no index"),
+	entry("lock_wait_share", "time in transactions spent waiting for rows"), entry("valid", "valid"),
 }
 
 // ceilingNames are shown only if ceilings were measured.
-var ceilingNames = []entry{{"ceiling_fraction", "fraction of the ceiling"}, {"ceilings", "ceilings"}, {"idle", "on one idle connection"}}
+var ceilingNames = []page.Entry{entry("ceiling_fraction", "fraction of the ceiling"), entry("ceilings", "ceilings"), entry("idle", "on one idle connection")}
 
-func (v *view) methods() []entry {
-	var out []entry
+func (v *view) methods() []page.Entry {
+	var out []page.Entry
 	names := figureNames
 	if v.summary.Ceilings != nil {
 		names = append(slices.Clone(names), ceilingNames...)
 	}
 	if len(v.stageNames()) > 0 {
-		names = append(slices.Clone(names), entry{"stages", "processor time by stage"})
+		names = append(slices.Clone(names), entry("stages", "processor time by stage"))
 	}
 	for _, f := range names {
-		out = append(out, entry{f.Text, v.method(f.Name)})
+		out = append(out, entry(f.Text, v.method(f.Name)))
 	}
 	for _, m := range v.manifest.Methods {
-		if !slices.ContainsFunc(names, func(f entry) bool { return f.Name == m.Figure }) {
-			out = append(out, entry{m.Figure, m.Text})
+		if !slices.ContainsFunc(names, func(f page.Entry) bool { return f.Name == m.Figure }) {
+			out = append(out, entry(m.Figure, m.Text))
 		}
 	}
 	return append(out,
-		entry{"intervals", "Beneath nodes/s: the interval in which the median lies with 95 % confidence, by order statistics over " +
-			"runs, or the range where a warning says that there were too few of them. Beneath other figures: the range over runs."},
-		entry{"ratios", "Median of the one divided by the median of the other, at the same scenario and size. In brackets, where " +
-			"single runs were recorded, the lowest and highest ratio of two runs with the same number, which were neighbours in time."})
+		entry("intervals", "Beneath nodes/s: the interval in which the median lies with 95 % confidence, by order statistics over "+
+			"runs, or the range where a warning says that there were too few of them. Beneath other figures: the range over runs."),
+		entry("ratios", "Median of the one divided by the median of the other, at the same scenario and size. In brackets, where "+
+			"single runs were recorded, the lowest and highest ratio of two runs with the same number, which were neighbours in time."))
 }
 
 func (v *view) facts() []string {
 	m := v.manifest
-	var out []string
-	if !m.StartedAt.IsZero() {
-		out = append(out, instant(m.StartedAt))
+	out := setup(m.StartedAt, m.Postgres, m.Host)
+	if m.Runs > 0 {
+		out = append(out, strings.TrimSpace(units.Plural(m.Runs, "repetition")+" "+inOrder(m.Order)))
 	}
-	if p := m.Postgres; p != nil {
+	if len(out) == 0 {
+		out = append(out, "Nothing is known of how this was run: there was no manifest.")
+	}
+	return out
+}
+
+// setup is when and on what something was measured, each a few words.
+func setup(at time.Time, p *record.Postgres, h record.Host) []string {
+	var out []string
+	if !at.IsZero() {
+		out = append(out, units.Instant(at))
+	}
+	if p != nil {
 		text := "Postgres " + p.Version
 		if p.Way != "" {
 			text += ", " + p.Way
 		}
 		out = append(out, text, durability(p.Setting("fsync"), p.Setting("synchronous_commit")))
 	}
-	if h := m.Host; h.OS != "" {
-		out = append(out, plural(h.Cores, "core")+" "+strings.TrimSpace(h.CPU+" "+h.OS+"/"+h.Arch))
-	}
-	if m.Runs > 0 {
-		out = append(out, strings.TrimSpace(plural(m.Runs, "repetition")+" "+inOrder(m.Order)))
-	}
-	if len(out) == 0 {
-		out = append(out, "Nothing is known of how this was run: there was no manifest.")
+	if h.OS != "" {
+		out = append(out, units.Plural(h.Cores, "core")+" "+strings.TrimSpace(h.CPU+" "+h.OS+"/"+h.Arch))
 	}
 	return out
 }
@@ -94,18 +106,18 @@ func durability(fsync, synchronousCommit string) string {
 	return fmt.Sprintf("NOT DURABLE (fsync %s, synchronous_commit %s)", fsync, synchronousCommit)
 }
 
-func (v *view) run() []entry {
+func (v *view) run() []page.Entry {
 	m := v.manifest
-	var out []entry
+	var out []page.Entry
 	add := func(name, text string) {
 		if text != "" {
-			out = append(out, entry{name, text})
+			out = append(out, entry(name, text))
 		}
 	}
 	add("command", strings.Join(m.Command, " "))
 	add("program", v.tool())
 	if !m.StartedAt.IsZero() {
-		text := instant(m.StartedAt) + " to " + instant(m.EndedAt)
+		text := units.Instant(m.StartedAt) + " to " + units.Instant(m.EndedAt)
 		if m.EndedAt.After(m.StartedAt) {
 			text += fmt.Sprintf(", %v", m.EndedAt.Sub(m.StartedAt).Round(100*time.Millisecond))
 		}
@@ -123,11 +135,11 @@ func (v *view) run() []entry {
 	add("scenarios", strings.Join(m.Scenarios, ", "))
 	var sizes []string
 	for _, s := range m.Sizes {
-		sizes = append(sizes, thousands(int64(s)))
+		sizes = append(sizes, units.Thousands(int64(s)))
 	}
 	add("sizes", strings.Join(sizes, "; "))
 	if m.Runs > 0 {
-		add("repetitions", thousands(int64(m.Runs)))
+		add("repetitions", units.Thousands(int64(m.Runs)))
 		add("order of runs", m.Order)
 		add("seed", fmt.Sprint(m.Seed))
 	}
@@ -139,7 +151,7 @@ func (v *view) machine() string {
 	if h.OS == "" {
 		return ""
 	}
-	parts := []string{plural(h.Cores, "core")}
+	parts := []string{units.Plural(h.Cores, "core")}
 	if h.CPU != "" {
 		parts = append(parts, h.CPU)
 	}
@@ -149,25 +161,26 @@ func (v *view) machine() string {
 	return strings.Join(append(parts, h.OS+"/"+h.Arch), ", ")
 }
 
-func (v *view) settings() []entry {
+func (v *view) settings() []page.Entry {
 	if v.manifest.Postgres == nil {
 		return nil
 	}
-	var out []entry
+	var out []page.Entry
 	for _, s := range v.manifest.Postgres.Settings {
-		out = append(out, entry{s.Name, s.Value})
+		out = append(out, entry(s.Name, s.Value))
 	}
 	return out
 }
 
-func (v *view) tool() string {
-	t := v.manifest.Tool
+func (v *view) tool() string { return toolText(v.manifest.Tool) }
+
+func toolText(t record.Tool) string {
 	if t.Name == "" {
 		return "pulley"
 	}
 	text := t.Name + " " + t.Version
 	if t.Revision != "" {
-		text += ", revision " + clip(t.Revision, 12)
+		text += ", revision " + units.Clip(t.Revision, 12)
 		if t.Modified {
 			text += " with changes"
 		}

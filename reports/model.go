@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
 // view is the records in display order.
@@ -145,14 +146,14 @@ type cost struct {
 	// the figure in a row, and in a run
 	row    func(*record.Row) *float64
 	sample func(*record.Sample) *float64
-	text   func(float64) string
+	unit   units.Unit
 }
 
 var (
 	rowsRead = cost{
 		difference: record.FigureRowsRead, figure: "rows_read_per_node", short: "rows read", long: "rows read per node",
 		row:    func(r *record.Row) *float64 { return r.RowsReadPerNode },
-		sample: perNode(func(c *record.Counters) *int64 { return c.RowsRead }), text: number,
+		sample: perNode(func(c *record.Counters) *int64 { return c.RowsRead }), unit: units.None,
 	}
 	timeCost = cost{
 		difference: record.FigureTime, figure: "nodes_per_s", short: "time", long: "time per node",
@@ -162,22 +163,22 @@ var (
 			}
 			return inverse(r.NodesPerS.Median)
 		},
-		sample: func(s *record.Sample) *float64 { return inverse(s.NodesPerS) }, text: duration,
+		sample: func(s *record.Sample) *float64 { return inverse(s.NodesPerS) }, unit: units.Nanoseconds,
 	}
 	walBytes = cost{
 		difference: record.FigureWALBytes, figure: "wal_bytes_per_node", short: "WAL", long: "WAL per node",
 		row:    func(r *record.Row) *float64 { return r.WALBytesPerNode },
-		sample: perNode(func(c *record.Counters) *int64 { return c.WALBytes }), text: bytesText,
+		sample: perNode(func(c *record.Counters) *int64 { return c.WALBytes }), unit: units.ByteCount,
 	}
 	statements = cost{
 		difference: record.FigureStatements, figure: "statements_per_node", short: "statements", long: "statements per node",
 		row:    func(r *record.Row) *float64 { return r.StatementsPerNode },
-		sample: perNode(func(c *record.Counters) *int64 { return c.Statements }), text: number,
+		sample: perNode(func(c *record.Counters) *int64 { return c.Statements }), unit: units.None,
 	}
 	commits = cost{
 		difference: record.FigureCommits, figure: "commits_per_node", short: "commits", long: "commits per node",
 		row:    func(r *record.Row) *float64 { return r.CommitsPerNode },
-		sample: perNode(func(c *record.Counters) *int64 { return c.Commits }), text: number,
+		sample: perNode(func(c *record.Counters) *int64 { return c.Commits }), unit: units.None,
 	}
 	costs = []cost{rowsRead, timeCost, walBytes, statements, commits}
 )
@@ -249,7 +250,7 @@ func (r ratio) short() string {
 	if r.undecided {
 		return unclear
 	}
-	return times(r.value)
+	return units.Times(r.value)
 }
 
 // ratio compares a row with the baseline's row of the same scenario, size and mode. It is nil if either is missing or invalid,
@@ -302,118 +303,23 @@ func (v *view) invalid() int {
 
 const mentionMax = 60
 
-// verdict is one sentence, at the largest size of the scenario with the most sizes.
-func (v *view) verdict() string {
-	f, size := v.informative()
-	if f == nil {
-		switch {
-		case len(v.summary.Rows) == 0:
-			return "Nothing was measured."
-		case v.invalid() == len(v.summary.Rows):
-			return "No row is valid, so nothing can be said."
-		}
-		return fmt.Sprintf("Only %s was measured on valid runs, so there is nothing to compare it with.", list(v.validBackends()))
-	}
-	base := f.find(v.baseline, size)
-	var parts []string
-	for _, r := range v.otherSystems(f, size) {
-		parts = append(parts, v.sentence(f, r))
-	}
-	mode := ""
-	if f.mode != "" {
-		mode = " (" + f.mode + ")"
-	}
-	return fmt.Sprintf("On %s with %s%s, compared with %s: %s.", clip(f.scenario, mentionMax), plural(base.Nodes, "node"), mode,
-		clip(v.baseline, mentionMax), strings.Join(parts, "; "))
-}
-
-// otherSystems returns the rows of the verdict: those of another kind than the baseline and with a database, if there are any;
-// the tables have the others.
-func (v *view) otherSystems(f *family, size int) []*record.Row {
-	var all, counted, otherSystems []*record.Row
-	for _, backend := range v.backends {
-		r := f.find(backend, size)
-		if r == nil || v.sentence(f, r) == "" {
-			continue
-		}
-		all = append(all, r)
-		if v.ratio(f, r, rowsRead) == nil {
-			continue
-		}
-		counted = append(counted, r)
-		if kind(backend) != kind(v.baseline) {
-			otherSystems = append(otherSystems, r)
-		}
-	}
-	for _, choice := range [][]*record.Row{otherSystems, counted} {
-		if len(choice) > 0 {
-			return choice
-		}
-	}
-	return all
-}
-
 func kind(backend string) string {
 	name, _, _ := strings.Cut(backend, ":")
 	return name
 }
 
-// informative returns the family with the most sizes, at the largest size at which the baseline and another backend can be
-// compared; of one scenario's, the saturated one. Nil if there is none.
-func (v *view) informative() (*family, int) {
-	var best *family
-	bestSize := 0
-	for i := range v.families {
-		f := &v.families[i]
-		size, ok := v.comparable(f)
-		if ok && (best == nil || f.sizes() > best.sizes() || f.scenario == best.scenario && f.mode == record.ModeSaturated) {
-			best, bestSize = f, size
-		}
-	}
-	return best, bestSize
-}
-
 func (v *view) comparable(f *family) (size int, ok bool) {
 	for _, r := range f.rows {
-		if r.Valid && v.sentence(f, r) != "" && (!ok || r.Size > size) {
+		if v.compares(f, r) && (!ok || r.Size > size) {
 			size, ok = r.Size, true
 		}
 	}
 	return size, ok
 }
 
-// sentence formats "pull read 17.0 times the rows and took 2.10 times as long".
-func (v *view) sentence(f *family, r *record.Row) string {
-	var parts []string
-	for _, said := range []struct {
-		cost               cost
-		differs, undecided string
-	}{
-		{rowsRead, "read %s times the rows per node", "shows no difference in rows read"},
-		{timeCost, "took %s times as long", "shows no difference in time"},
-	} {
-		switch x := v.ratio(f, r, said.cost); {
-		case x == nil:
-		case x.undecided:
-			parts = append(parts, said.undecided+" (~)")
-		default:
-			parts = append(parts, fmt.Sprintf(said.differs, number(x.value)))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return clip(r.Backend, mentionMax) + " " + strings.Join(parts, " and ")
-}
-
-func (v *view) validBackends() []string {
-	var out []string
-	for _, name := range v.backends {
-		if slices.ContainsFunc(v.summary.Rows, func(r record.Row) bool { return r.Valid && r.Backend == name }) {
-			out = append(out, name)
-		}
-	}
-	return out
+// compares reports that a row can be held against the baseline's.
+func (v *view) compares(f *family, r *record.Row) bool {
+	return v.ratio(f, r, rowsRead) != nil || v.ratio(f, r, timeCost) != nil
 }
 
 // state describes the run's credibility in one sentence; good: without reserve.
@@ -423,12 +329,12 @@ func (v *view) state() (text string, good bool) {
 	case rows == 0:
 		text = "There are no rows."
 	case bad == 0:
-		text, good = fmt.Sprintf("All %s are valid: every run gave the expected result.", plural(rows, "row")), true
+		text, good = fmt.Sprintf("All %s are valid: every run gave the expected result.", units.Plural(rows, "row")), true
 		if rows == 1 {
 			text = "The one row is valid: every run gave the expected result."
 		}
 	default:
-		text = fmt.Sprintf("%d of %s: invalid, and left out of charts and ratios.", bad, plural(rows, "row"))
+		text = fmt.Sprintf("%d of %s: invalid, and left out of charts and ratios.", bad, units.Plural(rows, "row"))
 	}
 	if v.manifest.Interrupted {
 		return text + " The run was interrupted: this is what it had by then.", false

@@ -1,64 +1,34 @@
 package reports
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 
+	"pulley/reports/page"
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
-// The first cell of each row is its heading.
-type table struct {
-	Label string
-	Heads []head
-	Rows  []tableRow
+func count(n int) page.Cell {
+	v := float64(n)
+	return page.Cell{Text: units.Thousands(int64(n)), Value: &v, HasValue: true}
 }
 
-// head is a column. Text: its cells are words.
-type head struct {
-	Name, Unit, Method string
-	Text               bool
-}
-
-type tableRow struct {
-	Cells   []cell
-	Invalid bool
-}
-
-// Value is the sort key if it is not the text; an empty one sorts last.
-type cell struct {
-	Text, Small, Value, Class string
-	HasValue                  bool
-}
-
-func words(text string) cell { return cell{Text: text, Class: "text"} }
-
-func count(n int) cell {
-	return cell{Text: thousands(int64(n)), Value: strconv.Itoa(n), HasValue: true}
-}
-
-func figureCell(v *float64, format func(float64) string, small string) cell {
-	if v == nil {
-		return cell{Text: missing, HasValue: true}
+func nanos(known bool, ns int64) page.Cell {
+	if !known {
+		return page.Cell{Text: units.Missing, HasValue: true}
 	}
-	return cell{Text: format(*v), Small: small, Value: strconv.FormatFloat(*v, 'g', -1, 64), HasValue: true}
-}
-
-func nanos(h bool, ns int64) cell {
-	if !h {
-		return cell{Text: missing, HasValue: true}
-	}
-	return cell{Text: duration(float64(ns)), Value: strconv.FormatInt(ns, 10), HasValue: true}
+	v := float64(ns)
+	return page.Figure(&v, units.Duration, "")
 }
 
 // glanceTable is nil if nothing can be compared.
-func (v *view) glanceTable() *table {
-	t := &table{Label: "Multiples of " + v.baseline, Heads: []head{
-		{Name: "scenario", Text: true}, {Name: "nodes"}, {Name: "backend", Text: true},
+func (v *view) glanceTable() *page.Table {
+	t := &page.Table{Says: "Multiples of " + v.baseline, Heads: []page.Head{
+		{Name: "scenario", Words: true}, {Name: "nodes"}, {Name: "backend", Words: true},
 	}}
 	for _, c := range costs {
-		t.Heads = append(t.Heads, head{Name: c.short, Unit: "per node", Method: v.method(c.figure)})
+		t.Heads = append(t.Heads, page.Head{Name: c.short, Unit: "per node", Method: v.method(c.figure)})
 	}
 	for i := range v.families {
 		f := &v.families[i]
@@ -68,14 +38,14 @@ func (v *view) glanceTable() *table {
 		}
 		for _, backend := range v.backends {
 			r := f.find(backend, size)
-			if r == nil || v.sentence(f, r) == "" {
+			if r == nil || !v.compares(f, r) {
 				continue
 			}
-			cells := []cell{{Text: f.name()}, count(r.Nodes), words(backend)}
+			cells := []page.Cell{{Text: f.name()}, count(r.Nodes), page.Words(backend)}
 			for _, c := range costs {
 				cells = append(cells, ratioCell(v.ratio(f, r, c)))
 			}
-			t.Rows = append(t.Rows, tableRow{Cells: cells})
+			t.Rows = append(t.Rows, page.Row{Cells: cells})
 		}
 	}
 	if len(t.Rows) == 0 {
@@ -84,71 +54,71 @@ func (v *view) glanceTable() *table {
 	return t
 }
 
-func ratioCell(r *ratio) cell {
+func ratioCell(r *ratio) page.Cell {
 	if r == nil {
-		return cell{Text: missing, HasValue: true}
+		return page.Cell{Text: units.Missing, HasValue: true}
 	}
 	small := ""
 	if r.ok {
-		small = "[" + span(r.lo, r.hi, number) + "]"
+		small = "[" + units.Span(r.lo, r.hi, units.Number) + "]"
 	}
 	if r.undecided {
-		return cell{Text: unclear, Small: small, HasValue: true}
+		return page.Cell{Text: unclear, Small: small, HasValue: true}
 	}
-	return figureCell(&r.value, times, small)
+	return page.Figure(&r.value, units.Times, small)
 }
 
 var rowCosts = []cost{rowsRead, statements, commits, walBytes}
 
-func (v *view) rowTable() *table {
-	t := &table{Label: "All rows", Heads: []head{
-		{Name: "scenario", Text: true}, {Name: "size"}, {Name: "nodes"}, {Name: "backend", Text: true}, {Name: "valid", Text: true},
+func (v *view) rowTable() *page.Table {
+	t := &page.Table{Says: "All rows", Heads: []page.Head{
+		{Name: "scenario", Words: true}, {Name: "size"}, {Name: "nodes"}, {Name: "backend", Words: true}, {Name: "valid", Words: true},
 		{Name: "runs"}, {Name: "nodes/s", Method: v.method("nodes_per_s")},
 	}}
 	if v.held() {
-		t.Heads = append(t.Heads, head{Name: "of ceiling", Method: v.method("ceiling_fraction")})
+		t.Heads = append(t.Heads, page.Head{Name: "of ceiling", Method: v.method("ceiling_fraction")})
 	}
 	for _, c := range rowCosts {
-		t.Heads = append(t.Heads, head{Name: c.short, Unit: "per node", Method: v.method(c.figure)})
+		t.Heads = append(t.Heads, page.Head{Name: c.short, Unit: "per node", Method: v.method(c.figure)})
 	}
-	t.Heads = append(t.Heads, head{Name: "HOT", Unit: "of changes", Method: v.method("hot_share")},
-		head{Name: "row waits", Unit: "of time", Method: v.method("lock_wait_share")})
+	t.Heads = append(t.Heads, page.Head{Name: "HOT", Unit: "of changes", Method: v.method("hot_share")},
+		page.Head{Name: "row waits", Unit: "of time", Method: v.method("lock_wait_share")})
 	for _, p := range []string{"p50", "p99", "p99.9", "max"} {
-		t.Heads = append(t.Heads, head{Name: p, Unit: "hop", Method: v.method("hop_ns")})
+		t.Heads = append(t.Heads, page.Head{Name: p, Unit: "hop", Method: v.method("hop_ns")})
 	}
 	for _, p := range []string{"p50", "p99", "max"} {
-		t.Heads = append(t.Heads, head{Name: p, Unit: "instance", Method: v.method("instance_ns")})
+		t.Heads = append(t.Heads, page.Head{Name: p, Unit: "instance", Method: v.method("instance_ns")})
 	}
 	for i := range v.families {
 		for _, r := range v.families[i].rows {
-			t.Rows = append(t.Rows, tableRow{Cells: v.rowCells(r), Invalid: !r.Valid})
+			t.Rows = append(t.Rows, page.Row{Cells: v.rowCells(r), Doubtful: !r.Valid})
 		}
 	}
 	return t
 }
 
-func (v *view) rowCells(r *record.Row) []cell {
-	valid := words("yes")
+func (v *view) rowCells(r *record.Row) []page.Cell {
+	valid := page.Words("yes")
 	if !r.Valid {
-		valid = cell{Text: "no", Class: "text bad"}
+		valid = page.Cell{Text: "no", Mark: page.Bad}
 	}
-	cells := []cell{{Text: r.Scenario}, count(r.Size), count(r.Nodes), words(r.Backend), valid, count(r.Runs)}
+	cells := []page.Cell{{Text: r.Scenario}, count(r.Size), count(r.Nodes), page.Words(r.Backend), valid, count(r.Runs)}
 	if r.NodesPerS == nil {
-		cells = append(cells, cell{Text: missing, HasValue: true})
+		cells = append(cells, page.Cell{Text: units.Missing, HasValue: true})
 	} else {
-		cells = append(cells, figureCell(&r.NodesPerS.Median, number, span(r.NodesPerS.Lo, r.NodesPerS.Hi, number)))
+		cells = append(cells, page.Figure(&r.NodesPerS.Median, units.Number, units.Span(r.NodesPerS.Lo, r.NodesPerS.Hi, units.Number)))
 	}
 	if v.held() {
-		cells = append(cells, figureCell(r.CeilingFraction, percent, r.Ceiling))
+		cells = append(cells, page.Figure(r.CeilingFraction, units.Percent, r.Ceiling))
 	}
 	for _, c := range rowCosts {
 		small := ""
 		if around, ok := v.around(r, c); ok {
-			small = span(around.lo, around.hi, c.text)
+			small = units.Span(around.lo, around.hi, c.unit.Format)
 		}
-		cells = append(cells, figureCell(c.row(r), c.text, small))
+		cells = append(cells, page.Figure(c.row(r), c.unit.Format, small))
 	}
-	cells = append(cells, figureCell(r.HOTShare, percent, ""), figureCell(r.LockWaitShare, percent, ""))
+	cells = append(cells, page.Figure(r.HOTShare, units.Percent, ""), page.Figure(r.LockWaitShare, units.Percent, ""))
 	hop, instance := record.Percentiles{}, record.InstancePercentiles{}
 	if r.HopNS != nil {
 		hop = *r.HopNS
@@ -165,27 +135,27 @@ func (v *view) rowCells(r *record.Row) []cell {
 	return cells
 }
 
-func (v *view) claimTable() *table {
+func (v *view) claimTable() *page.Table {
 	if len(v.summary.Claims) == 0 {
 		return nil
 	}
-	t := &table{Label: "Claims", Heads: []head{
-		{Name: "claim", Text: true}, {Name: "claimed"}, {Name: "measured"}, {Name: "measured / claimed"}, {Name: "how", Text: true},
+	t := &page.Table{Says: "Claims", Heads: []page.Head{
+		{Name: "claim", Words: true}, {Name: "claimed"}, {Name: "measured"}, {Name: "measured / claimed"}, {Name: "how", Words: true},
 	}}
 	for _, c := range v.summary.Claims {
 		format := claimFormat(c.Unit)
 		small := ""
 		if c.Lo != nil && c.Hi != nil {
-			small = "[" + span(*c.Lo, *c.Hi, number) + "]"
+			small = "[" + units.Span(*c.Lo, *c.Hi, units.Number) + "]"
 		}
-		share := cell{Text: missing, HasValue: true}
+		share := page.Cell{Text: units.Missing, HasValue: true}
 		if c.Measured != nil && c.Claimed != 0 {
 			part := *c.Measured / c.Claimed
-			share = figureCell(&part, number, "")
+			share = page.Figure(&part, units.Number, "")
 		}
-		t.Rows = append(t.Rows, tableRow{Cells: []cell{
-			{Text: c.Name}, figureCell(&c.Claimed, func(float64) string { return claimedText(c) }, ""), figureCell(c.Measured, format, small), share,
-			{Text: c.Method, Class: "text wrap"},
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{
+			{Text: c.Name}, page.Figure(&c.Claimed, func(float64) string { return claimedText(c) }, ""), page.Figure(c.Measured, format, small), share,
+			{Text: c.Method, Wrap: true},
 		}})
 	}
 	return t
@@ -195,7 +165,7 @@ func (v *view) claimTable() *table {
 func claimedText(c record.Claim) string {
 	text := strconv.FormatFloat(c.Claimed, 'f', -1, 64)
 	if c.Claimed == math.Trunc(c.Claimed) && math.Abs(c.Claimed) < 1e15 {
-		text = thousands(int64(c.Claimed))
+		text = units.Thousands(int64(c.Claimed))
 	}
 	if c.Unit == "×" || c.Unit == "" {
 		return text + c.Unit
@@ -206,53 +176,37 @@ func claimedText(c record.Claim) string {
 func claimFormat(unit string) func(float64) string {
 	switch unit {
 	case "×":
-		return times
+		return units.Times
 	case "":
-		return number
+		return units.Number
 	}
-	return func(v float64) string { return number(v) + " " + unit }
+	return func(v float64) string { return units.Number(v) + " " + unit }
 }
 
 // maxSampleRows bounds the table of single runs, so that the page of a long campaign still opens.
 const maxSampleRows = 1500
 
-func (v *view) sampleTable() *table {
-	t := &table{Label: "Every run", Heads: []head{
-		{Name: "order"}, {Name: "scenario", Text: true}, {Name: "size"}, {Name: "backend", Text: true}, {Name: "run"},
-		{Name: "valid", Text: true}, {Name: "elapsed"}, {Name: "nodes/s"},
+func (v *view) sampleTable() *page.Table {
+	t := &page.Table{Says: "Every run", Heads: []page.Head{
+		{Name: "order"}, {Name: "scenario", Words: true}, {Name: "size"}, {Name: "backend", Words: true}, {Name: "run"},
+		{Name: "valid", Words: true}, {Name: "elapsed"}, {Name: "nodes/s"},
 	}}
 	for _, c := range rowCosts {
-		t.Heads = append(t.Heads, head{Name: c.short, Unit: "per node"})
+		t.Heads = append(t.Heads, page.Head{Name: c.short, Unit: "per node"})
 	}
 	samples := v.manifest.Samples
 	for i := range samples[:min(len(samples), maxSampleRows)] {
 		s := &samples[i]
-		valid := words("yes")
+		valid := page.Words("yes")
 		if !s.Valid {
-			valid = cell{Text: "no", Class: "text bad"}
+			valid = page.Cell{Text: "no", Mark: page.Bad}
 		}
-		cells := []cell{{Text: strconv.Itoa(s.Order)}, words(s.Scenario), count(s.Size), words(s.Backend), count(s.Run), valid,
-			nanos(true, s.ElapsedNS), figureCell(&s.NodesPerS, number, "")}
+		cells := []page.Cell{{Text: strconv.Itoa(s.Order)}, page.Words(s.Scenario), count(s.Size), page.Words(s.Backend), count(s.Run), valid,
+			nanos(true, s.ElapsedNS), page.Figure(&s.NodesPerS, units.Number, "")}
 		for _, c := range rowCosts {
-			cells = append(cells, figureCell(c.sample(s), c.text, ""))
+			cells = append(cells, page.Figure(c.sample(s), c.unit.Format, ""))
 		}
-		t.Rows = append(t.Rows, tableRow{Cells: cells, Invalid: !s.Valid})
+		t.Rows = append(t.Rows, page.Row{Cells: cells, Doubtful: !s.Valid})
 	}
 	return t
-}
-
-type caseText struct{ Name, Source, Program, Input string }
-
-// maxCaseBytes bounds a program or an input on the page; the manifest has it whole.
-const maxCaseBytes = 4000
-
-func (v *view) cases() []caseText {
-	var out []caseText
-	for _, c := range v.manifest.Cases {
-		out = append(out, caseText{
-			Name:   fmt.Sprintf("%s, size %s: %s", c.Scenario, thousands(int64(c.Size)), plural(c.Nodes, "node")),
-			Source: c.Source, Program: clip(c.Program, maxCaseBytes), Input: clip(string(c.Input), maxCaseBytes),
-		})
-	}
-	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"pulley/internal/aligned"
 	"pulley/reports/record"
+	"pulley/reports/units"
 )
 
 // WriteText writes the report as tables for a terminal: the page's rows and ratios, without colours, some 160 columns wide. The
@@ -16,7 +17,7 @@ func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	v := newView(s, m)
 	var b bytes.Buffer
 	state, _ := v.state()
-	fmt.Fprintf(&b, "%s\n%s\n%s\n", printable(v.verdict()), printable(state), printable(strings.Join(v.facts(), " · ")))
+	fmt.Fprintf(&b, "%s\n%s\n%s\n", units.Printable(v.answer()), units.Printable(state), units.Printable(strings.Join(v.facts(), " · ")))
 	for i := range v.families {
 		v.writeFamily(&b, &v.families[i])
 	}
@@ -25,7 +26,7 @@ func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	v.writeClaims(&b)
 	v.writeWarnings(&b)
 	for _, note := range v.summary.Notes {
-		fmt.Fprintf(&b, "\nNote: %s\n", printable(note))
+		fmt.Fprintf(&b, "\nNote: %s\n", units.Printable(note))
 	}
 	if _, err := b.WriteTo(w); err != nil {
 		return fmt.Errorf("write report: %w", err)
@@ -52,9 +53,9 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 	for _, r := range f.rows {
 		t.add(v.textRow(f, r, compared)...)
 	}
-	fmt.Fprintf(b, "\n%s   (rows read, statements, commits and WAL per node", printable(f.name()))
+	fmt.Fprintf(b, "\n%s   (rows read, statements, commits and WAL per node", units.Printable(f.name()))
 	if compared {
-		fmt.Fprintf(b, "; × = multiples of %s", printable(v.baseline))
+		fmt.Fprintf(b, "; × = multiples of %s", units.Printable(v.baseline))
 		if len(v.summary.Differences) > 0 {
 			fmt.Fprintf(b, ", %s = no difference shown", unclear)
 		}
@@ -67,48 +68,48 @@ func (v *view) writeFamily(b *bytes.Buffer, f *family) {
 }
 
 func (v *view) textRow(f *family, r *record.Row, compared bool) []string {
-	rate, interval := missing, ""
+	rate, interval := units.Missing, ""
 	if s := r.NodesPerS; s != nil {
-		rate, interval = number(s.Median), "["+number(s.Lo)+", "+number(s.Hi)+"]"
+		rate, interval = units.Number(s.Median), "["+units.Number(s.Lo)+", "+units.Number(s.Hi)+"]"
 	}
-	cells := []string{thousands(int64(r.Size)), thousands(int64(r.Nodes)), r.Backend, thousands(int64(r.Runs)), rate, interval}
+	cells := []string{units.Thousands(int64(r.Size)), units.Thousands(int64(r.Nodes)), r.Backend, units.Thousands(int64(r.Runs)), rate, interval}
 	if v.held() {
-		fraction := missing
+		fraction := units.Missing
 		if r.CeilingFraction != nil {
-			fraction = percent(*r.CeilingFraction)
+			fraction = units.Percent(*r.CeilingFraction)
 		}
 		cells = append(cells, fraction)
 	}
 	if compared {
 		cells = append(cells, v.textRatio(f, r, timeCost))
 	}
-	hop50, hop99, instance := missing, missing, missing
+	hop50, hop99, instance := units.Missing, units.Missing, units.Missing
 	if r.HopNS != nil {
-		hop50, hop99 = duration(float64(r.HopNS.P50)), duration(float64(r.HopNS.P99))
+		hop50, hop99 = units.Duration(float64(r.HopNS.P50)), units.Duration(float64(r.HopNS.P99))
 	}
 	if r.InstanceNS != nil {
-		instance = duration(float64(r.InstanceNS.P50))
+		instance = units.Duration(float64(r.InstanceNS.P50))
 	}
-	cells = append(cells, hop50, hop99, instance, optional(r.RowsReadPerNode))
+	cells = append(cells, hop50, hop99, instance, units.Optional(r.RowsReadPerNode))
 	if compared {
 		cells = append(cells, v.textRatio(f, r, rowsRead))
 	}
-	wal := missing
+	wal := units.Missing
 	if r.WALBytesPerNode != nil {
-		wal = bytesText(*r.WALBytesPerNode)
+		wal = units.Bytes(*r.WALBytesPerNode)
 	}
-	hot, waits := missing, missing
+	hot, waits := units.Missing, units.Missing
 	if r.HOTShare != nil {
-		hot = percent(*r.HOTShare)
+		hot = units.Percent(*r.HOTShare)
 	}
 	if r.LockWaitShare != nil {
-		waits = percent(*r.LockWaitShare)
+		waits = units.Percent(*r.LockWaitShare)
 	}
 	mark := ""
 	if !r.Valid {
 		mark = "INVALID"
 	}
-	return append(cells, optional(r.StatementsPerNode), optional(r.CommitsPerNode), wal, hot, waits, mark)
+	return append(cells, units.Optional(r.StatementsPerNode), units.Optional(r.CommitsPerNode), wal, hot, waits, mark)
 }
 
 // textRatio gives the baseline 1.00×, which the page omits.
@@ -117,9 +118,9 @@ func (v *view) textRatio(f *family, r *record.Row, c cost) string {
 		return x.short()
 	}
 	if r.Backend == v.baseline && r.Valid && c.row(r) != nil {
-		return times(1)
+		return units.Times(1)
 	}
-	return missing
+	return units.Missing
 }
 
 func (v *view) writeClaims(b *bytes.Buffer) {
@@ -129,12 +130,12 @@ func (v *view) writeClaims(b *bytes.Buffer) {
 	t := columns{left: map[int]bool{0: true}}
 	t.add("claim", "claimed", "measured", "[lo, hi]")
 	for _, c := range v.summary.Claims {
-		measured, interval := missing, ""
+		measured, interval := units.Missing, ""
 		if c.Measured != nil {
 			measured = claimFormat(c.Unit)(*c.Measured)
 		}
 		if c.Lo != nil && c.Hi != nil {
-			interval = "[" + number(*c.Lo) + ", " + number(*c.Hi) + "]"
+			interval = "[" + units.Number(*c.Lo) + ", " + units.Number(*c.Hi) + "]"
 		}
 		t.add(c.Name, claimedText(c), measured, interval)
 	}
@@ -149,9 +150,9 @@ func (v *view) writeWarnings(b *bytes.Buffer) {
 	}
 	b.WriteString("\nWarnings\n")
 	for _, w := range list {
-		fmt.Fprintf(b, "  - %s", printable(w.Text))
+		fmt.Fprintf(b, "  - %s", units.Printable(w.Text))
 		if where := w.Where(); where != "" {
-			fmt.Fprintf(b, " (%s)", printable(where))
+			fmt.Fprintf(b, " (%s)", units.Printable(where))
 		}
 		b.WriteByte('\n')
 	}
@@ -165,7 +166,7 @@ type columns struct {
 
 func (g *columns) add(cells ...string) {
 	for i := range cells {
-		cells[i] = printable(cells[i])
+		cells[i] = units.Printable(cells[i])
 	}
 	g.rows = append(g.rows, cells)
 }

@@ -81,11 +81,24 @@ func runMemory(t *testing.T, ctx context.Context, settings map[string]string, re
 			t.Error(err)
 		}
 	})
-	idle, err := f.Idle(t.Context(), 4, report)
-	if err != nil || idle.Commits == nil || *idle.Commits != 0 {
-		t.Errorf("a system that uses no database costs %v without work: %v", idle, err)
-	}
+	costsNothingIdle(t, f, report)
 	return f.RunClosed(ctx, Closed{Graphs: m, Instances: 8, InFlight: 3, Slots: 4, Report: report}, measure.NewProcessors(nil))
+}
+
+// costsNothingIdle looks again if something was committed: the server's own vacuum commits in every database now and then, and on a
+// busy machine it has the time to.
+func costsNothingIdle(t *testing.T, f *Fleet, report protocol.Report) {
+	t.Helper()
+	for range 5 {
+		idle, err := f.Idle(t.Context(), 4, report)
+		if err != nil || idle.Commits == nil {
+			t.Fatalf("the cost without work is %v: %v", idle, err)
+		}
+		if *idle.Commits == 0 {
+			return
+		}
+	}
+	t.Error("a system that uses no database commits something each time, without work")
 }
 
 func TestRunClosed(t *testing.T) {

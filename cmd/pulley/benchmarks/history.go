@@ -242,24 +242,7 @@ func (o *HistoryCmd) plot(report *history.Report) error {
 		return fmt.Errorf("--plot draws one series, and %d are chosen; choose with --series", n)
 	}
 	f := report.Series[0]
-	course := reports.Course{
-		Title: f.Name(), Caption: f.Conditions(), Values: f.Values,
-		Label: func(v float64) string { return history.FormatValue(f.Figure, v) },
-	}
-	for i, ch := range f.Changes {
-		to := f.Runs
-		if i+1 < len(f.Changes) {
-			to = f.Changes[i+1].Index
-		}
-		if i == 0 {
-			course.Levels = append(course.Levels, reports.Level{From: 0, To: ch.Index, Value: ch.LevelBefore})
-		}
-		course.Levels = append(course.Levels, reports.Level{From: ch.Index, To: to, Value: ch.LevelAfter, Name: ch.After.String()})
-	}
-	if len(f.Changes) == 0 {
-		course.Levels = []reports.Level{{From: 0, To: f.Runs, Value: f.Level}}
-	}
-	chart, err := reports.CourseChart(course)
+	chart, err := reports.CourseChart(reports.CourseOf(&f))
 	if err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}

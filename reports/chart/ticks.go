@@ -1,4 +1,4 @@
-package reports
+package chart
 
 import (
 	"math"
@@ -6,9 +6,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// A chart's axis is logarithmic: sizes and costs span decades, and a straight line is a power law. Its ticks are of the series
-// 1, 2, 5, 10, 20, 50 …, and it spans at least one decade: so there are at least two labelled ticks, and small differences look
-// small.
+// The ticks of an axis are of the series 1, 2, 5, 10, 20, 50 …; a logarithmic one spans at least one decade: so there are at
+// least two labelled ticks, and small differences look small.
 
 var niceSteps = []float64{1, 2, 5}
 
@@ -89,40 +88,25 @@ func (t logTicker) Ticks(lo, hi float64) []plot.Tick {
 
 func mod(a, b int) int { return ((a % b) + b) % b }
 
-func tickNumber(v float64) string {
-	switch {
-	case v >= 999_999_999:
-		return shortNumber(v/1e9) + "G"
-	case v >= 999_999:
-		return shortNumber(v/1e6) + "M"
-	case v >= 99_999:
-		return shortNumber(v/1e3) + "k"
-	}
-	return shortNumber(v)
+// evenTicker makes about so many labels, at multiples of a round step.
+type evenTicker struct {
+	label  func(float64) string
+	labels int
 }
 
-func tickUnit(units []unit) func(float64) string {
-	return func(v float64) string {
-		u := units[0]
-		for _, next := range units[1:] {
-			if v >= 0.999*next.size {
-				u = next
-			}
+func (t evenTicker) Ticks(lo, hi float64) []plot.Tick {
+	step := niceValue(niceIndex((hi-lo)/float64(t.labels), math.Ceil))
+	var ticks []plot.Tick
+	for i := math.Ceil(lo / step); i*step <= hi && len(ticks) < 100; i++ {
+		label := "0"
+		if i != 0 {
+			label = t.label(i * step)
 		}
-		return shortNumber(v/u.size) + " " + u.name
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: label})
 	}
+	return ticks
 }
 
-// shortNumber omits insignificant digits: 10, not 10.0.
-func shortNumber(v float64) string {
-	if v >= 0.999 {
-		return thousands(int64(math.Round(v)))
-	}
-	return number1(v)
-}
+type noTicks struct{}
 
-// number1 formats one significant digit below one: 0.05.
-func number1(v float64) string {
-	digits := -int(math.Floor(math.Log10(v) + 1e-9))
-	return trimFloat(v, digits)
-}
+func (noTicks) Ticks(lo, hi float64) []plot.Tick { return nil }

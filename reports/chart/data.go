@@ -1,0 +1,102 @@
+package chart
+
+import (
+	"math"
+
+	"pulley/reports/units"
+)
+
+// Data is a plot as a page's script reads it.
+type Data struct {
+	Name   string       `json:"name"`
+	Title  string       `json:"title"`
+	X      AxisData     `json:"x"`
+	Y      AxisData     `json:"y"`
+	Series []SeriesData `json:"series"`
+	Bands  []BandData   `json:"bands,omitempty"`
+	Rules  []RuleData   `json:"rules,omitempty"`
+	// Labeled and Low are those of the plot.
+	Labeled bool `json:"labeled,omitempty"`
+	Low     bool `json:"low,omitempty"`
+}
+
+// AxisData is an axis.
+type AxisData struct {
+	Label string     `json:"label,omitempty"`
+	Scale Scale      `json:"scale"`
+	Unit  units.Unit `json:"unit,omitempty"`
+	Names []string   `json:"names,omitempty"`
+	Free  bool       `json:"free,omitempty"`
+}
+
+// SeriesData is a series.
+type SeriesData struct {
+	Name    string `json:"name"`
+	Kind    Kind   `json:"kind"`
+	Style   int    `json:"style"`
+	Neutral bool   `json:"neutral,omitempty"`
+	// Entry is its index in the legend, or -1.
+	Entry  int          `json:"entry"`
+	Points [][7]float64 `json:"points"` // x, y, lo, hi, to, top, value
+	Notes  []string     `json:"notes,omitempty"`
+}
+
+// BandData is a band.
+type BandData struct {
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	Name  string  `json:"name,omitempty"`
+	Style int     `json:"style,omitempty"`
+	Top   bool    `json:"top,omitempty"`
+}
+
+// RuleData is a rule.
+type RuleData struct {
+	At      float64 `json:"at"`
+	Name    string  `json:"name,omitempty"`
+	Upright bool    `json:"upright,omitempty"`
+}
+
+// Data returns what is drawn, with figures of six significant digits.
+func (p *Plot) Data() Data {
+	d := newDrawing(p, wideWidth, false)
+	out := Data{
+		Name: p.Name, Title: p.Title, Labeled: p.Labeled, Low: p.Low, Series: []SeriesData{},
+		X: AxisData{p.X.Label, p.X.Scale, p.X.Unit, p.X.Names, p.X.Free}, Y: AxisData{p.Y.Label, p.Y.Scale, p.Y.Unit, p.Y.Names, p.Y.Free},
+	}
+	for _, s := range d.series {
+		data := SeriesData{Name: s.Name, Kind: s.Kind, Style: s.Style, Neutral: s.Neutral, Entry: d.index(s.Name)}
+		noted := false
+		for _, pt := range s.Points {
+			data.Points = append(data.Points, [7]float64{six(pt.X), six(pt.Y), six(pt.Lo), six(pt.Hi), six(pt.To), six(pt.Top), six(pt.Value)})
+			data.Notes = append(data.Notes, units.Printable(units.Clip(pt.Note, 300)))
+			noted = noted || pt.Note != ""
+		}
+		if !noted {
+			data.Notes = nil
+		}
+		out.Series = append(out.Series, data)
+	}
+	for _, b := range p.Bands {
+		if p.X.holds(b.From) && p.X.holds(b.To) {
+			out.Bands = append(out.Bands, BandData{b.From, b.To, b.Name, b.Style, b.Top})
+		}
+	}
+	for _, r := range p.Rules {
+		if finite(r.At) {
+			out.Rules = append(out.Rules, RuleData{r.At, r.Name, r.Upright})
+		}
+	}
+	return out
+}
+
+func six(v float64) float64 {
+	if v == 0 || !finite(v) {
+		return 0
+	}
+	scale := math.Pow(10, 5-math.Floor(math.Log10(math.Abs(v))))
+	if out := math.Round(v*scale) / scale; finite(out) {
+		return out
+	}
+	return v
+}
