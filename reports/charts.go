@@ -117,7 +117,7 @@ func (v *view) aloneChart() *chart.Plot {
 		}
 		row := float64(len(p.Y.Names))
 		p.Y.Names = append(p.Y.Names, name)
-		note := units.Duration(float64(r.HopNS.P50)) + " · " + units.Duration(float64(r.HopNS.P99))
+		note := middleAndTail(units.Duration(float64(r.HopNS.P50)), units.Duration(float64(r.HopNS.P99)))
 		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Style: i, Points: []chart.Point{
 			{X: float64(r.HopNS.P50), Y: row, Lo: float64(r.HopNS.P50), Hi: float64(r.HopNS.P99), Note: note},
 		}})
@@ -126,9 +126,12 @@ func (v *view) aloneChart() *chart.Plot {
 	if p.Empty() {
 		return nil
 	}
-	p.Says = "Median · 99th percentile: " + strings.Join(parts, "; ") + "."
+	p.Says = "Hop latency: " + strings.Join(parts, "; ") + "."
 	return p
 }
+
+// middleAndTail is what stands beside a row of latencies.
+func middleAndTail(p50, p99 string) string { return "p50 " + p50 + " · p99 " + p99 }
 
 // aloneFamily prefers a chain, whose hops are nothing but hops; then the one with the most nodes.
 func (v *view) aloneFamily() *family {

@@ -161,7 +161,7 @@ func loadStageCharts(l *record.Load) []*chart.Plot {
 		}
 		p.Y.Names = append(p.Y.Names, s.Name)
 		at := max(float64(*s.NS.P50), 1)
-		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: optionalTime(s.NS.P50) + " · " + optionalTime(s.NS.P99)}}})
+		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: middleAndTail(optionalTime(s.NS.P50), optionalTime(s.NS.P99))}}})
 	}
 	if p.Empty() {
 		return nil

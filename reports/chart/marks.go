@@ -7,8 +7,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"pulley/reports/units"
 )
 
 // marks draws bands, grid, rules and series into the axes.
@@ -234,17 +232,17 @@ func (a place) markers(c draw.Canvas) {
 	}
 }
 
+// label writes a note at the right edge: beside its row, or on the line of the row's name.
 func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	style := textStyle(faint, labelSize, false)
-	style.YAlign = text.YCenter
-	right := max(at.X, a.toX(pt.Hi)) + 9
-	shown := units.Printable(pt.Note)
-	if right+style.Width(shown) <= c.Max.X+4 {
-		c.FillText(style, vg.Point{X: right, Y: at.Y + textLift}, shown)
+	shown := fit(style, pt.Note, a.notes)
+	if a.above {
+		style.XAlign, style.YAlign = text.XRight, text.YBottom
+		c.FillText(style, vg.Point{X: c.Max.X, Y: at.Y + 9}, shown)
 		return
 	}
-	style.XAlign = text.XRight
-	c.FillText(style, vg.Point{X: min(at.X, a.toX(pt.Lo)) - 9, Y: at.Y + textLift}, shown)
+	style.YAlign = text.YCenter
+	c.FillText(style, vg.Point{X: c.Max.X + 12, Y: at.Y + textLift}, shown)
 }
 
 func (a place) spans(c draw.Canvas) {
