@@ -33,7 +33,7 @@ const (
 	legendGap   vg.Length = 14
 	rowHeight   vg.Length = 34
 	narrowRow   vg.Length = 48 // its name stands above it
-	axisRoom    vg.Length = 40
+	axisRoom    vg.Length = 44
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
 	nameShare             = 0.3 // at most this share of the width is for the names of rows
@@ -125,7 +125,7 @@ func (d *drawing) draw(dc draw.Canvas) {
 	}
 	area := dc
 	if d.X.Label != "" {
-		area.Min.Y += labelSize * 1.5
+		area.Min.Y += labelSize*1.5 + 3
 	}
 	area.Min.X += d.names
 	if d.Y.Label != "" && d.Y.Scale != Rows {
@@ -140,7 +140,7 @@ func (d *drawing) draw(dc draw.Canvas) {
 	d.area = data.Rectangle
 	if d.X.Label != "" {
 		label.YAlign = text.YBottom
-		dc.FillText(label, vg.Point{X: data.Center().X, Y: dc.Min.Y}, fit(label, d.X.Label, dc.Size().X))
+		dc.FillText(label, vg.Point{X: data.Center().X, Y: dc.Min.Y + 3}, fit(label, d.X.Label, dc.Size().X))
 	}
 	if d.Y.Scale == Rows {
 		d.drawNames(dc, data, p)
@@ -186,7 +186,11 @@ func (d *drawing) drawNames(dc draw.Canvas, data draw.Canvas, p *plot.Plot) {
 		if d.above {
 			style.XAlign, style.YAlign = text.XLeft, text.YBottom
 			at = vg.Point{X: dc.Min.X + 2, Y: at.Y + 9}
-			dc.FillText(style, at, fit(style, name, dc.Size().X-4))
+			room := dc.Size().X - 4
+			if d.Labeled {
+				room *= 0.6
+			}
+			dc.FillText(style, at, fit(style, name, room))
 			continue
 		}
 		style.XAlign, style.YAlign = text.XRight, text.YCenter

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -79,11 +80,12 @@ func (m marks) leaders(c draw.Canvas, toX, toY func(float64) vg.Length) {
 			continue
 		}
 		for _, pt := range s.Points {
-			e, ok := ends[pt.Y]
+			row := math.Round(pt.Y)
+			e, ok := ends[row]
 			if !ok {
 				e = [2]float64{pt.X, pt.X}
 			}
-			ends[pt.Y] = [2]float64{min(e[0], pt.X), max(e[1], pt.X)}
+			ends[row] = [2]float64{min(e[0], pt.X), max(e[1], pt.X)}
 		}
 	}
 	for i := range m.Y.Names {
@@ -239,6 +241,11 @@ func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	style.YAlign = text.YCenter
 	right := max(at.X, a.toX(pt.Hi)) + 9
 	shown := units.Printable(pt.Note)
+	if a.above { // at the end of the line with the row's name
+		style.XAlign, style.YAlign = text.XRight, text.YBottom
+		c.FillText(style, vg.Point{X: c.Max.X, Y: at.Y + 9}, shown)
+		return
+	}
 	if right+style.Width(shown) <= c.Max.X+4 {
 		c.FillText(style, vg.Point{X: right, Y: at.Y + textLift}, shown)
 		return

@@ -341,9 +341,9 @@
     words({ s, p, i }) {
       const { x, y } = this.data, rows = y.scale === "rows", unit = rows ? x.unit : y.unit;
       const lines = [s.name];
-      if (s.kind === "spans") lines.push(`${y.names[p[Y]] ?? ""}`, `${format(x.unit, p[X])} to ${format(x.unit, p[TO])}`);
+      if (s.kind === "spans") lines.push(`${y.names[Math.round(p[Y])] ?? ""}`, `${format(x.unit, p[X])} to ${format(x.unit, p[TO])}`);
       else if (s.kind === "cells") lines.push(`${format(x.unit, p[X])} to ${format(x.unit, p[TO])}`, `${format(y.unit, p[Y])} to ${format(y.unit, p[TOP])}`);
-      else if (rows) lines.push(`${y.names[p[Y]] ?? ""}`, format(unit, p[X]));
+      else if (rows) lines.push(`${y.names[Math.round(p[Y])] ?? ""}`, format(unit, p[X]));
       else lines.push(`${x.label || "x"} ${format(x.unit, p[X])}`, `${y.label || "y"} ${format(unit, p[Y])}`);
       if (p[HI] > p[LO] && s.kind !== "cells") lines.push(`[${format(unit, p[LO])}, ${format(unit, p[HI])}]`);
       const note = s.notes?.[i];
