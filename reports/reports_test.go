@@ -339,7 +339,7 @@ func TestPageSays(t *testing.T) {
 		"invalid": {[]string{"11 of 55 rows: invalid, and left out of charts and ratios.", "the result was wrong in run 3", `class="doubtful"`},
 			[]string{"pull:scan=app grows"}},
 		"interrupted": {[]string{"The run was interrupted", "some repetitions are missing", `class="state unclear"`}, []string{`class="state good"`}},
-		"zeros":       {[]string{"Hop latency"}, []string{">NaN", "NaN×", "+Inf", ">Inf"}},
+		"zeros":       {[]string{"p99.9 of a hop"}, []string{">NaN", "NaN×", "+Inf", ">Inf"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
