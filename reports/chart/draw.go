@@ -32,7 +32,8 @@ const (
 	legendLine  vg.Length = 24
 	legendGap   vg.Length = 14
 	rowHeight   vg.Length = 34
-	narrowRow   vg.Length = 48 // its name stands above it
+	narrowRow   vg.Length = 54 // its name stands above it
+	nameLift    vg.Length = 14 // of a name above its row, from the middle of the row
 	axisRoom    vg.Length = 44
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
@@ -185,7 +186,7 @@ func (d *drawing) drawNames(dc draw.Canvas, data draw.Canvas, p *plot.Plot) {
 		at := vg.Point{X: data.Min.X - 8, Y: toY(d.rowY(float64(i)))}
 		if d.above {
 			style.XAlign, style.YAlign = text.XLeft, text.YBottom
-			at = vg.Point{X: dc.Min.X + 2, Y: at.Y + 9}
+			at = vg.Point{X: dc.Min.X + 2, Y: at.Y + nameLift}
 			room := dc.Size().X - 4
 			if d.Labeled {
 				room *= 0.6

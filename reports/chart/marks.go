@@ -243,7 +243,7 @@ func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	shown := units.Printable(pt.Note)
 	if a.above { // at the end of the line with the row's name
 		style.XAlign, style.YAlign = text.XRight, text.YBottom
-		c.FillText(style, vg.Point{X: c.Max.X, Y: at.Y + 9}, shown)
+		c.FillText(style, vg.Point{X: c.Max.X, Y: at.Y + nameLift}, shown)
 		return
 	}
 	if right+style.Width(shown) <= c.Max.X+4 {

@@ -204,7 +204,7 @@
       this.all.classList.toggle("off", !last);
       const width = Math.max(this.canvas.clientWidth, 260);
       const rows = this.data.y.scale === "rows", names = this.data.y.names ?? [], above = rows && width < 480;
-      const row = above ? 48 : names.length > 30 ? 18 : 34;
+      const row = above ? 54 : names.length > 30 ? 18 : 34;
       const height = rows ? names.length * row + 46 : Math.max(Math.min(width * 0.52, 400), 230) * (this.data.low ? 0.62 : 1);
       const longest = Math.max(0, ...names.map((n) => n.length));
       const frame = {
@@ -266,7 +266,7 @@
         svg.append(draw("text", { class: "f-faint", "font-size": 11, x: 12, y: middle, "text-anchor": "middle", transform: `rotate(-90 12 ${middle})` }, y.label ?? ""));
       } else {
         y.names.forEach((name, i) => {
-          const text = above ? { x: 2, y: at.y(i) - 12 } : { x: frame.left - 8, y: at.y(i) + 4, "text-anchor": "end" };
+          const text = above ? { x: 2, y: at.y(i) - 15 } : { x: frame.left - 8, y: at.y(i) + 4, "text-anchor": "end" };
           const t = draw("text", { class: "f-ink", "font-size": 12, ...text }, name);
           const room = above ? width - 4 : frame.left - 10;
           if (name.length * 6.6 > room) t.textContent = name.slice(0, Math.max(1, Math.floor(room / 6.6) - 1)) + "…";
