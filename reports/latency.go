@@ -147,39 +147,53 @@ func tailPoints(times []int64) []chart.Point {
 	}
 }
 
-// latencyTable says of each row at its largest size p99.9, and from how many times it comes.
+// latencyTable has p99.9 of each scenario at its largest size by backend, and says where it rests on too few hops.
 func (v *view) latencyTable() *page.Table {
-	t := &page.Table{Says: "Hop latency at each scenario's largest size, with how many hops it comes from", Heads: []page.Head{
-		{Name: "scenario", Words: true}, {Name: "backend", Words: true}, {Name: "p50", Unit: "hop"}, {Name: "p99", Unit: "hop"}, {Name: "p99.9", Unit: "hop"}, {Name: "max", Unit: "hop"},
-		{Name: "hops", Unit: "measured"}, {Name: "p99.9 rests on", Words: true},
-	}}
+	t := &page.Table{Says: fmt.Sprintf("p99.9 of a hop, beneath it p50 and p99. ~ stands where fewer than %d hops are above it: do not trust it.", tailLeast),
+		Heads: []page.Head{{Name: "scenario", Words: true}}}
+	for _, name := range v.backends {
+		t.Heads = append(t.Heads, page.Head{Name: units.Clip(name, mentionMax), Method: v.method("hop_ns")})
+	}
+	t.Heads = append(t.Heads, page.Head{Name: "hops", Unit: "of each"})
 	for i := range v.families {
 		f := &v.families[i]
 		size, _ := f.largest()
+		row := page.Row{Cells: []page.Cell{{Text: f.label(size) + inMode(f)}}}
+		fewest, some := 0, false
 		for _, name := range v.backends {
 			r := f.find(name, size)
 			if r == nil || r.HopNS == nil {
+				row.Cells = append(row.Cells, nanos(false, 0))
 				continue
 			}
 			n := v.hops(r)
-			trust := page.Cell{Text: fmt.Sprintf("%s above it, of %s", units.Thousands(int64(n/1000)), units.Plural(r.Runs, "run"))}
-			switch {
-			case n == 0:
-				trust.Text = "runs that this record does not have"
-			case n/1000 < tailLeast:
-				trust = page.Cell{Text: fmt.Sprintf("too few: %s above it", units.Thousands(int64(n/1000))), Mark: page.Bad}
+			if !some || n < fewest {
+				fewest, some = n, true
 			}
-			hops := page.Cell{Text: units.Missing, HasValue: true}
-			if n > 0 {
-				hops = count(n)
-			}
-			t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{
-				{Text: f.label(size) + inMode(f)}, page.Words(name), nanos(true, r.HopNS.P50), nanos(true, r.HopNS.P99), nanos(true, r.HopNS.P999), nanos(true, r.HopNS.Max), hops, trust,
-			}})
+			row.Cells = append(row.Cells, tailCell(r.HopNS, n))
 		}
+		if !some {
+			continue
+		}
+		hops := page.Cell{Text: units.Missing, HasValue: true}
+		if fewest > 0 {
+			hops = count(fewest)
+		}
+		row.Cells = append(row.Cells, hops)
+		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 {
 		return nil
 	}
 	return t
+}
+
+// tailCell doubts p99.9 of n hops if too few lie above it; n of 0 is unknown.
+func tailCell(h *record.Percentiles, n int) page.Cell {
+	c := nanos(true, h.P999)
+	c.Small = units.Duration(float64(h.P50)) + ", " + units.Duration(float64(h.P99))
+	if n/1000 < tailLeast {
+		c.Text = unclear + " " + c.Text
+	}
+	return c
 }

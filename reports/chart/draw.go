@@ -32,8 +32,9 @@ const (
 	legendLine  vg.Length = 24
 	legendGap   vg.Length = 14
 	rowHeight   vg.Length = 34
-	narrowRow   vg.Length = 48 // its name stands above it
-	axisRoom    vg.Length = 40
+	narrowRow   vg.Length = 54 // its name stands above it
+	nameLift    vg.Length = 14 // of a name above its row, from the middle of the row
+	axisRoom    vg.Length = 44
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
 	aboveRoom   vg.Length = 18  // of a plot without names on its left: half a label of the axis
@@ -146,7 +147,7 @@ func (d *drawing) draw(dc draw.Canvas) {
 	}
 	area := dc
 	if d.X.Label != "" {
-		area.Min.Y += labelSize * 1.5
+		area.Min.Y += labelSize*1.5 + 3
 	}
 	area.Min.X += d.names
 	if d.above {
@@ -166,7 +167,7 @@ func (d *drawing) draw(dc draw.Canvas) {
 	d.area = data.Rectangle
 	if d.X.Label != "" {
 		label.YAlign = text.YBottom
-		dc.FillText(label, vg.Point{X: data.Center().X, Y: dc.Min.Y}, fit(label, d.X.Label, dc.Size().X))
+		dc.FillText(label, vg.Point{X: data.Center().X, Y: dc.Min.Y + 3}, fit(label, d.X.Label, dc.Size().X))
 	}
 	if d.Y.Scale == Rows {
 		d.drawNames(dc, data, p)
@@ -211,7 +212,7 @@ func (d *drawing) drawNames(dc draw.Canvas, data draw.Canvas, p *plot.Plot) {
 		at := vg.Point{X: data.Min.X - 8, Y: toY(d.rowY(float64(i)))}
 		if d.above {
 			style.XAlign, style.YAlign = text.XLeft, text.YBottom
-			at = vg.Point{X: dc.Min.X + 2, Y: at.Y + 9}
+			at = vg.Point{X: dc.Min.X + 2, Y: at.Y + nameLift}
 			dc.FillText(style, at, fit(style, name, dc.Size().X-4-d.notes))
 			continue
 		}

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -77,11 +78,12 @@ func (m marks) leaders(c draw.Canvas, toX, toY func(float64) vg.Length) {
 			continue
 		}
 		for _, pt := range s.Points {
-			e, ok := ends[pt.Y]
+			row := math.Round(pt.Y)
+			e, ok := ends[row]
 			if !ok {
 				e = [2]float64{pt.X, pt.X}
 			}
-			ends[pt.Y] = [2]float64{min(e[0], pt.X), max(e[1], pt.X)}
+			ends[row] = [2]float64{min(e[0], pt.X), max(e[1], pt.X)}
 		}
 	}
 	for i := range m.Y.Names {
@@ -238,7 +240,7 @@ func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	shown := fit(style, pt.Note, a.notes)
 	if a.above {
 		style.XAlign, style.YAlign = text.XRight, text.YBottom
-		c.FillText(style, vg.Point{X: c.Max.X, Y: at.Y + 9}, shown)
+		c.FillText(style, vg.Point{X: c.Max.X, Y: a.toY(math.Round(pt.Y)) + nameLift}, shown)
 		return
 	}
 	style.YAlign = text.YCenter

@@ -154,10 +154,10 @@ class Chart extends Pointing {
   // layout places the frame of the data as package chart does.
   layout() {
     const { data, rows } = this, width = Math.max(this.canvas.clientWidth, 240), names = data.y.names ?? [], above = rows && width < 480;
-    const row = above ? 48 : names.length > 30 ? 18 : 34;
-    const height = rows ? names.length * row + 40 : Math.max(Math.min(width * 0.52, 340), 230) * (data.low ? 0.62 : 1);
+    const row = above ? 54 : names.length > 30 ? 18 : 34;
+    const height = rows ? names.length * row + 44 : Math.max(Math.min(width * 0.52, 340), 230) * (data.low ? 0.62 : 1);
     const x = this.axis("x"), y = this.axis("y"), last = this.zoomed.at(-1);
-    const f = { width, height, above, left: 0, right: width, top: 0, bottom: height - (x.label ? 16.5 : 0) - 20.7, x: last?.x ?? this.limits("x"), y: last?.y ?? this.limits("y") };
+    const f = { width, height, above, left: 0, right: width, top: 0, bottom: height - (x.label ? 19.5 : 0) - 20.7, x: last?.x ?? this.limits("x"), y: last?.y ?? this.limits("y") };
     f.xTicks = ticksOf(x, f.x, Math.max(3, Math.floor(width / 90)));
     f.yTicks = ticksOf(y, f.y, Math.min(8, Math.max(3, Math.floor(height / 46))));
     const notes = data.labeled ? data.series.flatMap((s) => s.notes ?? []) : [];
@@ -228,10 +228,10 @@ class Chart extends Pointing {
       const left = f.left - 4;
       const upTicks = ticks(f.yTicks, (v) => at.y(v) >= f.top - 0.1 && at.y(v) <= f.bottom + 0.1, (t) => text({ class: "f-ink", x: left - 7, y: at.y(t.v) + 4, "text-anchor": "end" }, t.text));
       svg.append(draw("path", { class: "l-faint", "stroke-width": 0.8, d: `M${left} ${f.top}V${f.bottom}` + upTicks.map((t) => `M${left} ${at.y(t.v)}h${t.text ? -4 : -2}`).join("") }));
-      const middle = (f.height + (x.label ? -16.5 : 0)) / 2;
+      const middle = (f.height + (x.label ? -19.5 : 0)) / 2;
       if (y.label) text({ class: "f-faint", x: 10, y: middle, "text-anchor": "middle", transform: `rotate(-90 10 ${middle})` }, fit(y.label, 11, f.height));
     }
-    if (x.label) text({ class: "f-faint", x: (f.left + f.right) / 2, y: f.height - 2.4, "text-anchor": "middle" }, fit(x.label, 11, f.width));
+    if (x.label) text({ class: "f-faint", x: (f.left + f.right) / 2, y: f.height - 5.4, "text-anchor": "middle" }, fit(x.label, 11, f.width));
   }
 
   // drawBehind has bands, grid, rules, and the lines that join the markers of a row.
@@ -258,14 +258,14 @@ class Chart extends Pointing {
     }
     if (!this.rows) return;
     this.data.y.names.forEach((_, i) => {
-      const row = this.shown().filter((s) => s.kind === "dots").flatMap((s) => s.points.filter((p) => p[Y] === i).map((p) => at.x(p[X])));
+      const row = this.shown().filter((s) => s.kind === "dots").flatMap((s) => s.points.filter((p) => Math.round(p[Y]) === i).map((p) => at.x(p[X])));
       if (row.length) path("l-grid", 1.6, `M${Math.min(...row)} ${at.y(i)}H${Math.max(...row)}`);
     });
   }
 
   drawNames(svg, f, at) {
     this.data.y.names.forEach((name, i) => {
-      svg.append(f.above ? draw("text", { class: "f-ink", "font-size": 12, x: 2, y: at.y(i) - 12 }, fit(name, 12, f.width - 4 - f.notes))
+      svg.append(f.above ? draw("text", { class: "f-ink", "font-size": 12, x: 2, y: at.y(i) - 16.4 }, fit(name, 12, f.width - 4 - f.notes))
         : draw("text", { class: "f-ink", "font-size": 12, x: f.left - 8, y: at.y(i) + 4, "text-anchor": "end" }, fit(name, 12, f.left - 10)));
     });
   }
@@ -290,7 +290,7 @@ class Chart extends Pointing {
       if (s.kind !== "dots" && (s.kind !== "lines" || s.points.length > 60)) return;
       add(...marker(s, +x.toFixed(2), +y.toFixed(2), rows));
       const note = this.data.labeled && s.notes?.[i];
-      if (note) add(draw("text", { class: "f-faint", "font-size": 11, ...(f.above ? { x: f.right, y: y - 12, "text-anchor": "end" } : { x: f.right + 12, y: y + 4 }) }, fit(note, 11, f.notes)));
+      if (note) add(draw("text", { class: "f-faint", "font-size": 11, ...(f.above ? { x: f.right, y: at.y(Math.round(p[Y])) - 16.2, "text-anchor": "end" } : { x: f.right + 12, y: y + 4 }) }, fit(note, 11, f.notes)));
     });
   }
 

@@ -139,7 +139,7 @@ type inlineChart struct {
 	*chart.Plot
 	Wide, Narrow template.HTML
 	Legend       []legendEntry
-	// Caption is beneath the title. Words are folded: what is longer, and how it was measured.
+	// Caption is beneath the title. Words are folded: what the chart says at length, and how it was measured.
 	Caption string
 	Words   []string
 }
@@ -157,10 +157,13 @@ func inline(p *chart.Plot) inlineChart {
 	drawn := p.Inline()
 	out := inlineChart{Plot: p, Wide: template.HTML(drawn.Wide), Narrow: template.HTML(drawn.Narrow)}
 	switch {
-	case utf8.RuneCountInString(p.Says) <= captionMost:
+	case p.Hint == "" && utf8.RuneCountInString(p.Says) <= captionMost:
 		out.Caption = p.Says
-	default:
+	case p.Says != "":
 		out.Words = append(out.Words, p.Says)
+	}
+	if p.Hint != "" {
+		out.Caption = p.Hint
 	}
 	if p.Method != "" {
 		out.Words = append(out.Words, p.Method)

@@ -129,7 +129,7 @@ class Pointing {
         const seen = this.shown().filter((s) => all.some((q) => q.s === s)), step = e.key === "ArrowDown" ? 1 : -1;
         if (!now) { go(all[0]); break; }
         const next = seen[(seen.indexOf(now.s) + step + seen.length) % seen.length];
-        const far = (q) => (this.rows ? Math.abs(q.y - now.y) * 1e4 : 0) + Math.abs(q.x - now.x);
+        const far = (q) => (this.rows ? Math.abs(Math.round(q.p[Y]) - Math.round(now.p[Y])) * 1e6 : 0) + Math.abs(q.x - now.x);
         go(all.filter((q) => q.s === next).reduce((best, q) => (far(q) < far(best) ? q : best)));
         break;
       }
