@@ -140,6 +140,7 @@
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
 //	internal/aligned           | lays out text in columns                                       | –
+//	internal/browsertest       | opens pages in a browser, for tests                            | internal/depth
 //	internal/bytesize          | reads numbers of bytes as people write them                    | –
 //	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
@@ -188,6 +189,7 @@
 //	examples/adapters/queue    | adapter/check
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
+//	reports                    | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint
 //	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow

@@ -31,7 +31,7 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 	if m.Y.Scale == Rows {
 		m.leaders(c, toX, toY)
 	}
-	groups, grouped := c.Canvas.(grouper)
+	groups, grouped := innermost(c).(grouper)
 	for i := range m.series {
 		s := &m.series[i]
 		if grouped {
@@ -42,6 +42,17 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 		if grouped {
 			groups.endGroup()
 		}
+	}
+}
+
+// innermost is what is drawn on: the library puts canvases into canvases.
+func innermost(c draw.Canvas) vg.Canvas {
+	for {
+		inner, ok := c.Canvas.(draw.Canvas)
+		if !ok {
+			return c.Canvas
+		}
+		c = inner
 	}
 }
 

@@ -23,14 +23,17 @@ const inUnits = (v, units) => {
 };
 const percentile = (v) => "p" + (100 * (1 - 1 / v)).toFixed(Math.max(0, Math.ceil(Math.log10(v) - 1e-9) - 2));
 const formats = {
-  ns: (v) => inUnits(v, times), s: (v) => inUnits(v * 1e9, times), bytes: (v) => inUnits(v, byteSizes),
+  ns: (v) => inUnits(v, times), s: (v) => number(v) + " s", bytes: (v) => inUnits(v, byteSizes),
   share: (v) => number(100 * v) + " %", "×": (v) => number(v) + "×", percentile,
 };
 const format = (unit, v) => (formats[unit] ?? number)(v);
 const shortNumber = (v) => {
-  if (v >= 99.9) return thousands(v);
-  const digits = v < 0.999 ? 1 - Math.floor(Math.log10(v) + 1e-9) : 1;
-  return v.toFixed(Math.min(digits, 100)).replace(/\.?0+$/, "");
+  if (Math.abs(Math.round(v) - v) <= 1e-6 * v) return thousands(v);
+  for (let digits = 1; digits < 15; digits++) {
+    const scale = 10 ** digits;
+    if (Math.abs(Math.round(v * scale) / scale - v) <= 1e-6 * v) return v.toFixed(digits);
+  }
+  return String(+v.toPrecision(3));
 };
 const tickNumber = (v) => {
   for (const [least, size, letter] of [[999999999, 1e9, "G"], [999999, 1e6, "M"], [9999, 1e3, "k"]]) if (v >= least) return shortNumber(v / size) + letter;
