@@ -107,7 +107,7 @@ func TestPaperIsLight(t *testing.T) {
   const figures = [...document.querySelectorAll("figure.plot")];
   return [s(document.body).backgroundColor, s(document.querySelector("figure")).backgroundColor, s(document.querySelector(".f-ink")).fill, s(document.querySelector("h1")).color,
     figures.map((f) => [...f.querySelectorAll(".canvas svg")].filter(seen).length).join(),
-    seen(figures[0].querySelector(".live > svg")), seen(figures[1].querySelector(".wide svg")), [...document.querySelectorAll("button.theme, .tools button, nav")].some(seen)].join(" ");
+    seen(figures[0].querySelector(".live > svg")), seen(figures[1].querySelector(".narrow svg")), [...document.querySelectorAll("button.theme, .tools button, nav")].some(seen)].join(" ");
 })()`)
 		ones := strings.TrimSuffix(strings.Repeat("1,", 3), ",")
 		if want := fmt.Sprintf("rgb(255, 255, 255) rgb(255, 255, 255) rgb(22, 32, 44) rgb(22, 32, 44) %s true true false", ones); got != want {
