@@ -44,6 +44,7 @@ func Knees(r *record.KneeReport, files ...page.File) *page.Page {
 		section := page.Section{ID: fmt.Sprintf("scaling-%d", i+1), Title: fmt.Sprintf("%s on %s by %s", (&family{scenario: s.Scenario}).label(s.Size), short(s.Backend), s.What), Lead: ScalingSentence(s)}
 		if c := ScalingChart(s); c != nil {
 			section.Blocks = append(section.Blocks, page.Block{Charts: []*chart.Plot{c}})
+			section.Lead = "" // the chart says it
 		}
 		if l := s.Law; l != nil {
 			section.Blocks = append(section.Blocks, page.Block{Entries: []page.Entry{
