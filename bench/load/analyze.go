@@ -202,6 +202,7 @@ func (a *analysis) intervals() {
 	}
 	a.out.Intervals = list
 	a.fillStages()
+	a.fillWaits()
 }
 
 // lastPart is the final fraction of requests that shows the generator's lag at the end.
