@@ -16,6 +16,7 @@ import (
 // carried by the page.
 func Compare(s *record.Summary, m *record.Manifest, files ...page.File) *page.Page {
 	v := newView(s, m)
+	v.logs = readLogs(files)
 	text, good := v.state()
 	p := &page.Page{
 		Kind: "compare", Answer: v.answer(), State: page.State{Text: text, Mark: page.Unclear}, Facts: v.facts(), Record: files,

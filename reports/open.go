@@ -25,7 +25,7 @@ type opener struct {
 
 // openers are in the order in which a folder is looked at.
 var openers = []opener{
-	{"compare", record.SummaryFile, []string{record.ManifestFile, record.SamplesFile}, openCompare},
+	{"compare", record.SummaryFile, []string{record.ManifestFile, record.HopFile, record.InstanceFile, record.SamplesFile}, openCompare},
 	{"bench", record.LoadFile, nil, openLoad},
 }
 
