@@ -160,6 +160,9 @@ func (v *view) methodSection() page.Section {
 	}
 	add(page.Block{Heading: "Methods", Entries: v.methods()})
 	add(page.Block{Heading: "Run", Entries: v.run()})
+	for _, b := range systemBlocks(v.manifest.Systems) {
+		add(b)
+	}
 	if settings := v.settings(); len(settings) > 0 {
 		add(page.Block{Fold: "Settings of the server", Entries: settings})
 	}
