@@ -89,7 +89,12 @@
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject
 //	reports/record             | the schema of results, units in its names                      | internal/cause
-//	reports                    | renders records                                                | reports/record, bench/histogram, internal/aligned
+//	reports/units              | numbers and times as people read them                          | –
+//	reports/chart              | draws figures for pages, papers and terminals                  | reports/units
+//	reports/page               | a report, laid out once; as HTML, Markdown and text            | reports/chart, internal/aligned
+//	reports/changes            | pages on what changed: gates, histories, two records           | bench/gate, bench/history, reports/page
+//	reports/verdicts           | pages on chaos, simulations, forecasts and nights              | reports/page, reports/record, internal/plural
+//	reports                    | renders records                                                | reports/changes, reports/verdicts, bench/histogram
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
 //	bench/histogram            | histograms of latencies, and their logs: written and read      | reports/record
 //	bench/measure              | Postgres' own counters, and what sessions wait for             | reports/record, internal/pause, internal/plural, internal/procstatus

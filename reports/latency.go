@@ -10,44 +10,17 @@ import (
 	"pulley/reports/units"
 )
 
-// latencySection has the distributions of latency: hops and instances, by percentile and as shares.
+// latencySection has the tail of the hops, and how far to trust it; scenarioSection has the distributions.
 func (v *view) latencySection() page.Section {
 	s := page.Section{
-		ID: "latency", Title: "Latency",
-		Lead: "A hop is from a completion to the start of what came after it: commit, dispatch, and the wait for a free worker. The axis of percentiles " +
-			"is stretched towards the worst: each nine has the same room. A curve ends where fewer than ten times lie above it.",
+		ID: "latency", Title: "p99.9, and whether to trust it",
+		Lead: "A hop is from a completion to the start of what came after it: commit, dispatch, and the wait for a free worker.",
 	}
 	for _, wrong := range v.logs.wrong {
 		s.Blocks = append(s.Blocks, page.Block{Text: wrong})
 	}
 	if t := v.latencyTable(); t != nil {
-		s.Blocks = append(s.Blocks, page.Block{Heading: "p99.9, and whether to trust it", Table: t})
-	}
-	for _, part := range []struct {
-		heading string
-		of      func(*family, int) latencyPlots
-	}{{"Hop latency", v.hopPlots}, {"Instance latency", v.instancePlots}} {
-		var tails, shares []*chart.Plot
-		for i := range v.families {
-			f := &v.families[i]
-			size, ok := f.largest()
-			if !ok {
-				continue
-			}
-			p := part.of(f, size)
-			if !p.tail.Empty() {
-				tails = append(tails, p.tail)
-			}
-			if !p.share.Empty() {
-				shares = append(shares, p.share)
-			}
-		}
-		if len(tails) > 0 {
-			s.Blocks = append(s.Blocks, page.Block{Heading: part.heading + " by percentile", Charts: tails})
-		}
-		if len(shares) > 0 {
-			s.Blocks = append(s.Blocks, page.Block{Fold: part.heading + ": the share that took no longer", Charts: shares})
-		}
+		s.Blocks = append(s.Blocks, page.Block{Table: t})
 	}
 	return s
 }
