@@ -30,8 +30,8 @@ func Compare(s *record.Summary, m *record.Manifest, files ...page.File) *page.Pa
 			p.Sections = append(p.Sections, s)
 		}
 	}
-	add(v.costSection())
 	add(v.latencySection())
+	add(v.costSection())
 	add(v.scenarioSection())
 	add(v.multiplesSection())
 	add(v.ceilingSection())
