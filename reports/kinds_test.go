@@ -15,8 +15,10 @@ import (
 	"pulley/bench/history"
 	"pulley/internal/browsertest"
 	"pulley/reports"
+	"pulley/reports/changes"
 	"pulley/reports/page"
 	"pulley/reports/record"
+	"pulley/reports/verdicts"
 )
 
 func TestMain(m *testing.M) { os.Exit(browsertest.Run(m)) }
@@ -40,9 +42,9 @@ var kinds = []kind{
 	}},
 	{"bench", func() any { return loadRun() }, func(r any) *page.Page { return reports.Load(r.(*record.Load)) }},
 	{"knee", func() any { return kneeReport() }, func(r any) *page.Page { return reports.Knees(r.(*record.KneeReport)) }},
-	{"chaos", func() any { return disturbed() }, func(r any) *page.Page { return reports.Chaos(r.(*record.Chaos)) }},
-	{"gate", func() any { return gateReport() }, func(r any) *page.Page { return reports.Gate(r.(*gate.Report)) }},
-	{"history", func() any { return historyReport() }, func(r any) *page.Page { return reports.History(r.(*history.Report)) }},
+	{"chaos", func() any { return disturbed() }, func(r any) *page.Page { return verdicts.Chaos(r.(*record.Chaos)) }},
+	{"gate", func() any { return gateReport() }, func(r any) *page.Page { return changes.Gate(r.(*gate.Report)) }},
+	{"history", func() any { return historyReport() }, func(r any) *page.Page { return changes.History(r.(*history.Report)) }},
 }
 
 func (k kind) html(t *testing.T, r any) []byte {
@@ -113,8 +115,18 @@ func loadRun() *record.Load {
 
 // disturbed has a minute with faults of several kinds.
 func disturbed() *record.Chaos {
-	c := chaosRun()
-	c.Timeline = record.Timeline{WindowMS: 100}
+	c := &record.Chaos{
+		Verdict: "fail", Why: []string{"I8: an instance is lost"}, Backend: "push", Engines: 2, Seed: 7, Instances: 40, Completions: 400,
+		Faults: map[string]int{}, LeftOut: map[string]string{"process.pause": "not here"}, Repeat: "pulley chaos --replay x",
+		Recovery: record.Recovery{RecoveryTimes: record.RecoveryTimes{Faults: 12}, RateWas: 100, BoundMS: 3000, Kinds: map[string]record.RecoveryTimes{}, Verdicts: []record.RecoveryVerdict{{
+			Kind: "postgres.kill", What: "95 % of the earlier rate", Bound: "5 s", BoundMS: 5000, Faults: 2, Decided: 2, P99: 7000,
+			Verdict: record.RecoveryMissed, Beyond: []string{"postgres.kill at 2.1 s: late"},
+		}}},
+		Timeline: record.Timeline{WindowMS: 100},
+		Soak: &record.Soak{Method: "medians", EveryS: 1, Growth: []record.Growth{
+			{Name: "tables", Unit: "bytes", Begin: 1e6, End: 3e6, Judged: true}, {Name: "goroutines", Begin: 10, End: 10, Within: true},
+		}},
+	}
 	c.Facts = []string{"40 instances of fanout were submitted at 20 a second.", "A lease lasts 2 s."}
 	groups := []string{"postgres.kill", "process.kill", "process.pause", "network.cut"}
 	for i := range 600 {

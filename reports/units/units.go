@@ -94,6 +94,9 @@ func Plural(n int, noun string) string {
 	return Thousands(int64(n)) + " " + noun + "s"
 }
 
+// MiddleAndTail formats the median and the 99th percentile of times, as they stand beside a row.
+func MiddleAndTail(p50, p99 string) string { return "p50 " + p50 + " · p99 " + p99 }
+
 // List formats "a, b and c".
 func List(items []string) string {
 	if len(items) < 2 {
