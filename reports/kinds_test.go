@@ -36,7 +36,7 @@ type comparison struct {
 }
 
 var kinds = []kind{
-	{"compare", func() any { return campaign(4, 5) }, func(r any) *page.Page {
+	{"compare", func() any { return campaign(3, 5, 1) }, func(r any) *page.Page {
 		c := r.(*comparison)
 		return reports.Compare(c.Summary, c.Manifest, page.File{Name: record.SummaryFile, Data: []byte("{}\n")})
 	}},
@@ -56,8 +56,8 @@ func (k kind) html(t *testing.T, r any) []byte {
 	return b.Bytes()
 }
 
-// campaign is a comparison of so many scenarios and designs, each alone and saturated, in two sizes or more.
-func campaign(scenarios, designs int) *comparison {
+// campaign is a comparison of so many scenarios and designs, each alone and saturated, in three sizes, with so many of six runs each.
+func campaign(scenarios, designs, runs int) *comparison {
 	s, m := synthetic()
 	shapes := slices.Clone(synthBackends[:min(designs, len(synthBackends))])
 	s.Rows, m.Samples, m.Scenarios, m.Backends = nil, nil, nil, nil
@@ -77,7 +77,7 @@ func campaign(scenarios, designs int) *comparison {
 						r.NodesPerS = &record.Spread{Median: r.NodesPerS.Median * factor, Lo: r.NodesPerS.Lo * factor * 0.9, Hi: r.NodesPerS.Hi * factor * 1.1}
 					}
 					s.Rows = append(s.Rows, r)
-					for _, sample := range synthSamples(name, b, size, size+2) {
+					for _, sample := range synthSamples(name, b, size, size+2)[:runs] {
 						sample.Mode = mode
 						m.Samples = append(m.Samples, sample)
 					}

@@ -1,6 +1,6 @@
 // Package browsertest opens pages in a browser, for tests: Debian's Chromium, or another one that speaks its protocol.
 //
-// The tests of a package share one browser, which [Run] ends. Each test has a tab of its own with a deadline. A tab notes what a
+// The tests of a package share one browser, which [Run] ends. A test has a tab for itself, with a deadline. A tab notes what a
 // page says to the console, asks the network for and does behind the back of its policy; a test fails if there is anything.
 package browsertest
 
@@ -30,9 +30,10 @@ var programs = []string{"chromium", "chromium-browser", "google-chrome", "google
 // shared is the browser of a test binary.
 var shared struct {
 	sync.Mutex
-	ctx context.Context
-	end context.CancelFunc
-	err error
+	ctx  context.Context
+	end  context.CancelFunc
+	err  error
+	idle []*session
 }
 
 // Run runs the tests of a package, and ends the browser that they shared. The kernel ends it, too, if the tests are killed.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/cdproto/accessibility"
@@ -28,30 +29,89 @@ import (
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
+	in  *session
 
 	mu       sync.Mutex
 	said     []string
 	requests []string
 }
 
-// New returns an empty tab of 1280 by 800, which ends with the test.
+// session is a tab of the browser, which one test after another has: a new one costs more processor time than most tests.
+type session struct {
+	ctx   context.Context
+	close context.CancelFunc
+	owner atomic.Pointer[Tab]
+}
+
+func newSession(browser context.Context) *session {
+	s := &session{}
+	s.ctx, s.close = chromedp.NewContext(browser, chromedp.WithListener(func(event any) {
+		if b := s.owner.Load(); b != nil {
+			b.hear(event)
+		}
+	}))
+	return s
+}
+
+// New returns an empty tab of 1280 by 800, which the test has to its end. Tests that have one at the same time have several.
 func New(t testing.TB) *Tab {
 	t.Helper()
-	b := &Tab{t: t}
-	tab, closeTab := chromedp.NewContext(browser(t), chromedp.WithListener(b.hear))
+	all := browser(t)
+	b := &Tab{t: t, in: takeIdle()}
+	if b.in == nil {
+		b.in = newSession(all)
+		if err := chromedp.Do(b.in.ctx); err != nil { // its life is that of the context of the first call, not of a test
+			b.in.close()
+			t.Fatal(err)
+		}
+	}
+	b.in.owner.Store(b)
+	var end context.CancelFunc
+	b.ctx, end = depth.Within(b.in.ctx, t, patience)
 	t.Cleanup(func() {
-		closeTab()
+		b.leave()
+		end()
 		for _, s := range b.Said() {
 			t.Errorf("the page said: %s", s)
 		}
 	})
-	var end context.CancelFunc
-	b.ctx, end = depth.Within(tab, t, patience)
-	t.Cleanup(end)
 	call(b, network.Enable, network.EnableParams{})
 	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	b.Scripts(true)
+	b.Media("", "light")
 	b.Size(1280, 800)
 	return b
+}
+
+// leave gives the tab to the next test, without what this one stored, or closes it if anything is wrong.
+func (b *Tab) leave() {
+	if !b.t.Failed() && !b.t.Skipped() {
+		_, err := chromedp.Run(b.ctx, chromedp.Evaluate[chromedp.Void]("localStorage.clear()"))
+		if err == nil {
+			err = chromedp.Do(b.ctx, chromedp.Navigate("about:blank"))
+		}
+		if err == nil {
+			b.in.owner.Store(nil)
+			shared.Lock()
+			defer shared.Unlock()
+			shared.idle = append(shared.idle, b.in)
+			return
+		}
+	}
+	b.in.owner.Store(nil)
+	b.in.close()
+}
+
+func takeIdle() *session {
+	shared.Lock()
+	defer shared.Unlock()
+	last := len(shared.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	s := shared.idle[last]
+	shared.idle = shared.idle[:last]
+	return s
 }
 
 func run[T any](b *Tab, a chromedp.Action[T]) T {
