@@ -6,7 +6,8 @@
 #	setup.sh compiler   a C compiler, which the race detector needs
 #	setup.sh scripts    with CI=true, shellcheck, which reads the scripts; otherwise nothing
 #	setup.sh ci         with CI=true, what a test would fail without: a Postgres' binaries, debootstrap, which makes
-#	                    the image of the tests that use Docker, and python3 and perl, which run actions; otherwise nothing
+#	                    the image of the tests that use Docker, python3 and perl, which run actions, and chromium, which
+#	                    opens reports; otherwise nothing
 #
 # It is quick where nothing is missing, and may be run again at any time. It installs the system's own
 # packages, as root or through sudo where that asks for no password; PULLEY_NO_INSTALL=1 forbids it.
@@ -150,12 +151,19 @@ setup_compiler() {
 # has_tools reports whether programs that tests run are here.
 has_tools() { have debootstrap && have python3 && have perl && perl -MJSON::PP -e 1 2>/dev/null; }
 
+# has_browser reports whether a browser of the tests is here. Its fonts come with it, since a browser may be there without any.
+has_browser() { have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome; }
+
 setup_ci() {
 	[ "${CI:-}" = true ] || return 0
 	setup_binaries || return 1
-	has_tools && return 0
-	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends debootstrap ca-certificates python3 perl && has_tools && return 0
-	say "debootstrap, python3 or perl with JSON::PP is missing, and could not be installed: tests make an image for Docker, and run actions"
+	lacks=
+	has_tools || lacks="debootstrap ca-certificates python3 perl"
+	has_browser || lacks="$lacks chromium fonts-liberation"
+	[ -n "$lacks" ] || return 0
+	# shellcheck disable=SC2086 # they are several packages
+	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends $lacks && has_tools && has_browser && return 0
+	say "debootstrap, python3, perl with JSON::PP or chromium is missing, and could not be installed: tests make an image for Docker, run actions, and open reports"
 	return 1
 }
 
