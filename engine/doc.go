@@ -145,6 +145,7 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/journalstore      | what the journal stands on, and what it stores there           | internal/pgstore
+//	internal/live              | shows how far a run is: on a terminal, in a log, in a file        | reports/record
 //	internal/lines             | splits a stream into lines of bounded length                   | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –

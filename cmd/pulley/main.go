@@ -23,6 +23,7 @@ import (
 type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 	Quiet       bool        `short:"q" help:"Print the result and errors only."`
+	Progress    string      `enum:"auto,plain,none" default:"auto" help:"How far a run is, on standard error: auto, a line that changes where that is a terminal; plain, lines for a log; none. Default: auto."`
 
 	Run       runCmd                `cmd:"" help:"Run one instance of a workflow, and print its result."`
 	Work      workCmd               `cmd:"" help:"Run the actions of instances that others submit."`
@@ -86,7 +87,7 @@ func pulley(args []string, c *console.Console) (code int) {
 	if err := twice(ctx); err != nil {
 		return c.Fail(err)
 	}
-	c.Quiet = commands.Quiet
+	c.Quiet, c.ShowProgress = commands.Quiet, commands.Progress
 	return c.Fail(named(ctx.Run(parser)))
 }
 

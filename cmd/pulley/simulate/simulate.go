@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
+	"pulley/internal/live"
 	"pulley/internal/nearest"
 	"pulley/reports/record"
 	"pulley/scenarios"
@@ -69,10 +70,14 @@ func (o *Cmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	debug.SetGCPercent(800) // worlds are small and short
+	run, end := c.Follow("sim", o.Out)
 	if o.severalTimes() {
-		return o.searchAll(ctx, c, searches)
+		err = o.searchAll(ctx, c, run, searches)
+	} else {
+		err = o.searchOnce(ctx, c, run, searches)
 	}
-	return o.searchOnce(ctx, c, searches)
+	end(err)
+	return err
 }
 
 type outcome struct {
@@ -93,14 +98,14 @@ type violation struct {
 	Case string   `json:"case"`
 }
 
-func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []search.Search) error {
+func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, run *live.Run, searches []search.Search) error {
 	var text, covered strings.Builder
 	all := []outcome{}
 	file := filepath.Join(o.Out, "coverage.txt")
 	var failed error
 	few := false
 	for _, s := range searches {
-		s.Progress = progressOf(c, s)
+		s.Progress = progressOf(run, s)
 		found, err := s.Do(ctx)
 		if err != nil && (found == nil || !errors.Is(err, context.Canceled)) {
 			return console.Ended(ctx, err)
@@ -140,16 +145,13 @@ func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []sea
 	return failed
 }
 
-func progressOf(c *console.Console, s search.Search) func(*explore.Coverage) {
-	total := s.To - s.From + 1
-	c.Say("%s: seeds %d..%d", s.Backend, s.From, s.To)
+func progressOf(run *live.Run, s search.Search) func(*explore.Coverage) {
+	step := live.Step{What: s.Backend, Total: float64(s.To - s.From + 1), Unit: "seeds"}
+	run.Say("%s: seeds %d..%d", s.Backend, s.From, s.To)
+	run.Step(step)
 	return func(p *explore.Coverage) {
-		left := ""
-		if played := uint64(p.Counts.Seeds); played > 0 && played < total {
-			took := time.Duration(float64(p.Elapsed) / float64(played) * float64(total-played))
-			left = fmt.Sprintf(", about %s left", took.Round(time.Second))
-		}
-		c.Say("%s%s", p, left)
+		step.Done, step.Detail = float64(p.Counts.Seeds), p.String()
+		run.Step(step)
 	}
 }
 
