@@ -89,6 +89,7 @@
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject
 //	reports/record             | the schema of results, units in its names                      | internal/cause
+//	reports/serve              | shows the records below a directory to a browser                | reports, reports/page, reports/units, internal/live, internal/pause
 //	reports                    | renders records                                                | reports/record, internal/aligned
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
 //	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/pause, internal/plural, internal/procstatus

@@ -100,3 +100,20 @@ func openLoad(dir string, files []page.File) (*page.Page, error) {
 	}
 	return Load(l, files...), nil
 }
+
+// KindOf returns which command wrote a record into a folder, and the files that Open would read, of those that the folder has.
+// The kind is empty if Open would find no record.
+func KindOf(has func(file string) bool) (kind string, files []string) {
+	for _, o := range openers {
+		if !has(o.file) {
+			continue
+		}
+		for _, name := range append([]string{o.file}, o.more...) {
+			if has(name) {
+				files = append(files, name)
+			}
+		}
+		return o.kind, files
+	}
+	return "", nil
+}

@@ -14,6 +14,7 @@ import (
 	"pulley/cmd/pulley/authors"
 	"pulley/cmd/pulley/benchmarks"
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/serving"
 	"pulley/cmd/pulley/simulate"
 	"pulley/internal/cause"
 	"pulley/internal/nearest"
@@ -39,6 +40,7 @@ type cli struct {
 	Chaos     chaosCmd              `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
 	Sim       simulate.Cmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
 	Forecast  simulate.ForecastCmd  `cmd:"" help:"Simulate workers, and say how long it would take."`
+	Serve     serving.ServeCmd      `cmd:"" help:"Show records in a browser: a list, the report of each, and runs in progress."`
 	List      listCmd               `cmd:"" help:"List what there is: backends, scenarios, faults, bugs or actions."`
 	Scenarios scenariosCmd          `cmd:"" help:"Show, check, import and export scenarios."`
 	Compile   compileCmd            `cmd:"" help:"Check a workflow, and print it in the workflow language, in its canonical form."`

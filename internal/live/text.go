@@ -107,9 +107,12 @@ func rate(perS float64) string {
 	return fmt.Sprintf("%.1f/min", perS*60)
 }
 
+// Counts is how far a run is: "5/12 runs, 30.0/min, about 12s left".
+func Counts(p *record.Progress) string { return strings.Join(counts(p), ", ") }
+
 // plain is a line of a log.
 func plain(p *record.Progress) string {
-	line := strings.Join(counts(p), ", ")
+	line := Counts(p)
 	if what := strings.Trim(p.What+", "+p.Detail, ", "); what != "" {
 		line += ": " + what
 	}

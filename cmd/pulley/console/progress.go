@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"pulley/bench/measure"
 	"pulley/internal/live"
 	"pulley/reports/record"
 )
@@ -47,7 +48,7 @@ func (c *Console) Lines() io.WriteCloser { return c.screen().Writer() }
 // empty. The returned function ends that; it is given the command's error.
 func (c *Console) Follow(kind, dir string) (*live.Run, func(error)) {
 	run := live.Begin(live.Options{
-		Kind: kind, Command: os.Args, Mode: c.mode(), Screen: c.screen(), Dir: dir,
+		Kind: kind, Command: measure.Command(os.Args), Mode: c.mode(), Screen: c.screen(), Dir: dir,
 		Problem: func(err error) { c.Say("pulley: the progress cannot be followed: %v", err) },
 	})
 	return run, func(err error) { run.End(endOf(err), err) }
