@@ -15,8 +15,11 @@ import (
 func Load(l *record.Load, files ...page.File) *page.Page {
 	p := &page.Page{
 		Kind: "bench", Answer: loadAnswer(l), State: loadState(l), Repeat: strings.Join(l.Command, " "), Record: files,
-		Facts: setup(l.StartedAt, l.Postgres, l.Host), Tool: toolText(l.Tool),
+		Facts: setup(l.StartedAt, l.Postgres, l.Host), Tool: l.Tool.String(),
 		First: []page.Block{{Charts: []*chart.Plot{loadRateChart(l), loadLatencyChart(l)}}},
+	}
+	if c := loadWaitChart(l); c != nil {
+		p.First = append(p.First, page.Block{Charts: []*chart.Plot{c}})
 	}
 	if len(l.Findings) > 0 {
 		var found []page.Item
@@ -25,6 +28,10 @@ func Load(l *record.Load, files ...page.File) *page.Page {
 		}
 		p.First = append(p.First, page.Block{Heading: "What speaks against the run", List: found})
 	}
+	if d := loadDistribution(l); !d.tail.Empty() {
+		p.Sections = append(p.Sections, page.Section{ID: "distribution", Title: "All latencies", Blocks: []page.Block{{Charts: []*chart.Plot{d.tail, d.share}}},
+			Lead: "The axis of percentiles is stretched towards the worst: each nine has the same room."})
+	}
 	if charts := loadStageCharts(l); len(charts) > 0 {
 		p.Sections = append(p.Sections, page.Section{ID: "stages", Title: "Where the time goes", Blocks: []page.Block{{Charts: charts}},
 			Lead: "The stages of an instance and of its node runs: median, and to the 99th percentile."})
@@ -32,11 +39,11 @@ func Load(l *record.Load, files ...page.File) *page.Page {
 	p.Sections = append(p.Sections,
 		page.Section{ID: "times", Title: "All times", Blocks: []page.Block{{Table: loadTimesTable(l)}, {Table: objectiveTable(l)}}},
 		page.Section{ID: "intervals", Title: "Interval by interval", Folded: true, Blocks: []page.Block{{Table: loadIntervalTable(l)}}},
-		page.Section{ID: "method", Title: "How it was measured", Blocks: append(notes(l.Notes), page.Block{Entries: loadEntries(l)})})
+		page.Section{ID: "method", Title: "How it was measured", Blocks: append(append(notes(l.Notes), page.Block{Entries: loadEntries(l)}), systemBlocks(systemOf(l))...)})
 	for i := range p.Sections {
 		kept := p.Sections[i].Blocks[:0]
 		for _, b := range p.Sections[i].Blocks {
-			if !empty(b) {
+			if !b.Empty() {
 				kept = append(kept, b)
 			}
 		}
@@ -77,6 +84,13 @@ func loadState(l *record.Load) page.State {
 		return page.State{Text: "overload: the latencies depend on how long the run lasts", Mark: page.Bad}
 	}
 	return page.State{Text: "invalid: this run decides nothing", Mark: page.Unclear}
+}
+
+func systemOf(l *record.Load) []record.System {
+	if l.System == nil {
+		return nil
+	}
+	return []record.System{*l.System}
 }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
@@ -128,11 +142,15 @@ func loadLatencyChart(l *record.Load) *chart.Plot {
 		Says:   fmt.Sprintf("In the measured phase p50 %s, p99 %s, p99.9 %s.", optionalTime(l.LatencyNS.P50), optionalTime(l.LatencyNS.P99), optionalTime(l.LatencyNS.P999)),
 		Method: "From each instance's intended time to its result, by interval in which it was intended.",
 	}
+	if heat := loadHeat(l); len(heat.Points) > 0 {
+		p.Series = append(p.Series, heat)
+		p.Method += " A cell is the darker the more instances it holds, by the square root of their number."
+	}
 	for i, c := range []struct {
 		name string
 		of   func(v *record.LoadInterval) *int64
 	}{{"p50", func(v *record.LoadInterval) *int64 { return v.P50NS }}, {"p99", func(v *record.LoadInterval) *int64 { return v.P99NS }}} {
-		s := chart.Series{Name: c.name, Kind: chart.Steps, Style: i * 2}
+		s := chart.Series{Name: c.name, Kind: chart.Steps, Style: 1 + i}
 		for j := range l.Intervals {
 			if ns := c.of(&l.Intervals[j]); ns != nil {
 				s.Points = append(s.Points, chart.Point{X: seconds(l.Intervals[j].FromNS), Y: float64(*ns)})
@@ -161,7 +179,7 @@ func loadStageCharts(l *record.Load) []*chart.Plot {
 		}
 		p.Y.Names = append(p.Y.Names, s.Name)
 		at := max(float64(*s.NS.P50), 1)
-		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: optionalTime(s.NS.P50) + " · " + optionalTime(s.NS.P99)}}})
+		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: units.MiddleAndTail(optionalTime(s.NS.P50), optionalTime(s.NS.P99))}}})
 	}
 	if p.Empty() {
 		return nil
@@ -228,6 +246,9 @@ func loadEntries(l *record.Load) []page.Entry {
 		{Name: "open at most", Text: units.Plural(l.InFlightMost, "instance")}, {Name: "seed", Text: fmt.Sprint(l.Seed)},
 		{Name: "phases", Text: fmt.Sprintf("warm-up until %s, measured until %s, drained by %s", units.Duration(float64(l.Phases.WarmUpNS)), units.Duration(float64(l.Phases.MeasureNS)), units.Duration(float64(l.Phases.DrainNS)))},
 		{Name: "counted", Text: loadCounts(l.Measured)}, {Name: "the generator", Text: fmt.Sprintf("sent its instances %s slower than intended and was busy for %s of the time", units.Percent(l.Pace.RateError), units.Percent(l.Pace.BusyShare))},
+	}
+	if l.Waits != nil {
+		out = append(out, page.Entry{Name: "waits", Text: waitMethod(l)})
 	}
 	if a := l.Asked; a.LoNS != nil {
 		out = append(out, page.Entry{Name: record.PercentileName(a.Percentile), Text: fmt.Sprintf("%s, between %s and %s with %s confidence; such an interval needs %s", optionalTime(a.ValueNS), optionalTime(a.LoNS), optionalTime(a.HiNS), units.Percent(a.Confidence), units.Plural(a.Needs, "independent instance"))})

@@ -70,21 +70,18 @@ func (v *view) facts() []string {
 	return out
 }
 
-// setup is when and on what something was measured, each a few words.
+// setup is when and on what something was measured, each a few words; the section on methods has it whole.
 func setup(at time.Time, p *record.Postgres, h record.Host) []string {
 	var out []string
 	if !at.IsZero() {
-		out = append(out, units.Instant(at))
+		out = append(out, at.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	if p != nil {
-		text := "Postgres " + p.Version
-		if p.Way != "" {
-			text += ", " + p.Way
-		}
-		out = append(out, text, durability(p.Setting("fsync"), p.Setting("synchronous_commit")))
+		version, _, _ := strings.Cut(p.Version, " ")
+		out = append(out, "Postgres "+units.Clip(version, mentionMax)+", "+durability(p.Setting("fsync"), p.Setting("synchronous_commit")))
 	}
 	if h.OS != "" {
-		out = append(out, units.Plural(h.Cores, "core")+" "+strings.TrimSpace(h.CPU+" "+h.OS+"/"+h.Arch))
+		out = append(out, strings.TrimSpace(units.Plural(h.Cores, "core")+" "+units.Clip(h.CPU, mentionMax)))
 	}
 	return out
 }
@@ -101,7 +98,7 @@ func durability(fsync, synchronousCommit string) string {
 	case fsync == "" || synchronousCommit == "":
 		return "durability settings not recorded"
 	case fsync == "on" && synchronousCommit != "off":
-		return "durable (fsync on, synchronous_commit " + synchronousCommit + ")"
+		return "durable"
 	}
 	return fmt.Sprintf("NOT DURABLE (fsync %s, synchronous_commit %s)", fsync, synchronousCommit)
 }
@@ -172,21 +169,4 @@ func (v *view) settings() []page.Entry {
 	return out
 }
 
-func (v *view) tool() string { return toolText(v.manifest.Tool) }
-
-func toolText(t record.Tool) string {
-	if t.Name == "" {
-		return "pulley"
-	}
-	text := t.Name + " " + t.Version
-	if t.Revision != "" {
-		text += ", revision " + units.Clip(t.Revision, 12)
-		if t.Modified {
-			text += " with changes"
-		}
-	}
-	if t.Go != "" {
-		text += ", " + t.Go
-	}
-	return text
-}
+func (v *view) tool() string { return v.manifest.Tool.String() }

@@ -21,6 +21,9 @@ const (
 	ManifestFile = "manifest.json"
 	SamplesFile  = "samples.ndjson"
 	ReportFile   = "report.html"
+	// HopFile and InstanceFile are logs of histograms of latencies, one for each row of the summary.
+	HopFile      = "hop.hlog"
+	InstanceFile = "instance.hlog"
 )
 
 // A wrong path must not exhaust memory.
@@ -239,6 +242,18 @@ func readJSON(path string, into any, validate func() error) error {
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
+}
+
+// readLoosely reads a file that has no schema. Unknown fields are those of another version.
+func readLoosely(path string, into any) error {
+	data, err := readBounded(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read %s: is not what pulley writes: %w", path, err)
 	}
 	return nil
 }

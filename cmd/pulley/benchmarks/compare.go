@@ -202,9 +202,8 @@ func (o *CompareCmd) write(found *bench.Comparison) error {
 	if err := found.Write(o.Out); err != nil {
 		return err
 	}
-	return record.WriteFile(filepath.Join(o.Out, record.ReportFile), func(w io.Writer) error {
-		return reports.WriteHTML(w, found.Summary, found.Manifest)
-	})
+	_, err := reports.Write("compare", o.Out)
+	return err
 }
 
 func (o *CompareCmd) print(c *console.Console, found *bench.Comparison) error {
@@ -288,4 +287,4 @@ func estimateGrain(took time.Duration) time.Duration {
 	return time.Minute
 }
 
-var compareFiles = []string{record.ManifestFile, record.SummaryFile, record.SamplesFile, record.ReportFile, "hop.hlog", "instance.hlog"}
+var compareFiles = []string{record.ManifestFile, record.SummaryFile, record.SamplesFile, record.ReportFile, record.HopFile, record.InstanceFile}

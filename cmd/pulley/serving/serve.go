@@ -11,6 +11,7 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/internal/cause"
+	"pulley/reports"
 	"pulley/reports/serve"
 )
 
@@ -50,7 +51,7 @@ func (o *ServeCmd) Run(c *console.Console) error {
 	}
 	defer func() { _ = l.Close() }() // Serve has closed it, unless it was not called
 	s, err := serve.New(serve.Config{
-		Dir: o.Dir, Address: o.address(l), Token: token, Names: o.Name, Log: func(line string) { c.Say("%s", line) },
+		Dir: o.Dir, Address: o.address(l), Token: token, Names: o.Name, Beside: reports.Beside, Log: func(line string) { c.Say("%s", line) },
 	})
 	if err != nil {
 		return err
