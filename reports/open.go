@@ -298,7 +298,7 @@ func Beside(candidate, baseline string) (*page.Page, error) {
 	var files []page.File
 	for i, dir := range []string{baseline, candidate} {
 		var err error
-		if runs[i], err = gate.ReadRuns(dir); err != nil {
+		if runs[i], err = runsOf(dir); err != nil {
 			return nil, fmt.Errorf("%w; side by side are two records of comparisons", err)
 		}
 		own, err := readFiles(dir, []string{record.ManifestFile, record.SummaryFile})
@@ -310,4 +310,16 @@ func Beside(candidate, baseline string) (*page.Page, error) {
 		}
 	}
 	return changes.Beside(candidate, baseline, runs[1], runs[0], files...)
+}
+
+// runsOf returns a folder's own record, or those below a folder that has none.
+func runsOf(dir string) ([]gate.Run, error) {
+	if !exists(dir, record.ManifestFile) {
+		return gate.ReadRuns(dir)
+	}
+	m, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile))
+	if err != nil {
+		return nil, err
+	}
+	return []gate.Run{{Dir: dir, Manifest: m}}, nil
 }

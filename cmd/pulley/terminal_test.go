@@ -78,7 +78,7 @@ func rows(t *testing.T, text string) []string {
 	return rows
 }
 
-func TestALineOnATerminalIsGoneInTheEnd(t *testing.T) {
+func TestALineOnATerminalIsErasedInTheEnd(t *testing.T) {
 	t.Parallel()
 	cmd, terminal := inTerminal(t, "compare", "chain=3", "--backends", "memory", "--quick", "--out", t.TempDir())
 	text := readAll(terminal)

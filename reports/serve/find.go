@@ -42,6 +42,7 @@ type run struct {
 	version  string // of the record's files; empty: there is no record
 	size     int64
 	wrong    string // why the record cannot be read
+	compares bool   // it is of a comparison, and can be compared itself
 	progress *record.Progress
 	files    []file // all that is in the folder
 }
@@ -98,7 +99,7 @@ func (t *tree) scan(ctx context.Context) (*findings, error) {
 				if dir == "." {
 					return nil, err
 				}
-				continue // it has gone, or may not be read
+				continue // it is removed, or may not be read
 			}
 			if !whole {
 				large++
@@ -184,7 +185,7 @@ func (t *tree) inspect(dir string, files []file) *run {
 	if r.size > t.most.record {
 		r.wrong = fmt.Sprintf("the record has %d bytes; those of up to %d are shown", r.size, t.most.record)
 	}
-	r.version = version.String()
+	r.version, r.compares = version.String(), r.wrong == "" && slices.Contains(names, record.ManifestFile)
 	if f, has := find(record.ProgressFile); has && f.plain {
 		r.progress = t.progress(path.Join(dir, record.ProgressFile))
 	}
@@ -200,7 +201,7 @@ func (t *tree) inspect(dir string, files []file) *run {
 // staleAfter is how old the progress of a run may be that lasts. A run renews it every two seconds.
 const staleAfter = 20 * time.Second
 
-// lost reports that the run of a progress has not been heard of.
+// lost reports that a run gives no sign of life.
 func (t *tree) lost(p *record.Progress) bool {
 	return p.State == record.StateRunning && t.now().Sub(p.At) > staleAfter
 }

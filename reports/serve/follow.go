@@ -102,7 +102,7 @@ func (s *Server) live(w http.ResponseWriter, q *http.Request) {
 	s.html(w, "live.html.tmpl", livePolicy, view)
 }
 
-// quietMost is how long a stream is silent at most, so that a browser which has gone is noticed.
+// quietMost is how long a stream is silent at most, so that a closed browser is noticed.
 const quietMost = 15 * time.Second
 
 // events is a stream of how far a run is. It ends with the run, and after a while; the browser then begins another.

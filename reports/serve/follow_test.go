@@ -31,10 +31,10 @@ func TestRunInProgressIsShown(t *testing.T) {
 
 func TestRunThatEndedWithoutARecordSaysWhy(t *testing.T) {
 	s := newServer(t)
-	s.progress("failed", func(p *record.Progress) { p.State, p.Error = record.StateFailed, "the server has gone" })
+	s.progress("failed", func(p *record.Progress) { p.State, p.Error = record.StateFailed, "the server was killed" })
 	s.progress("stopped", func(p *record.Progress) { p.State = record.StateInterrupted })
 	s.progress("killed", func(p *record.Progress) { p.At = time.Now().Add(-time.Hour) })
-	s.want("/", 200, "Failed: the server has gone", "Interrupted", "Not heard of since")
+	s.want("/", 200, "Failed: the server was killed", "Interrupted", "No sign of life since")
 	for _, name := range []string{"failed", "stopped", "killed"} {
 		if strings.Contains(s.want("/live/"+name, 200), "data-events=") {
 			t.Errorf("%s is followed", name)
@@ -103,7 +103,7 @@ func TestStreamFollowsARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := readEvent(t, lines)
-	for !f.Over { // the record was seen before the progress was gone
+	for !f.Over { // the record was seen before the progress was removed
 		f = readEvent(t, lines)
 	}
 	if f.Report != "/run/live" {

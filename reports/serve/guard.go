@@ -115,7 +115,7 @@ const noFrames = "frame-ancestors 'none'"
 func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintln(w, why) // who does not want the reason has gone
+	_, _ = fmt.Fprintln(w, why) // a client that is closed
 }
 
 // isNamed reports whether a request's Host is a name of the server. The port may be another: that of a tunnel.
@@ -144,7 +144,7 @@ func sameOrigin(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// admit lets pass who has the token. The address with the token gives the browser a cookie, and leads to the address without: the
+// admit lets a browser pass that has the token. The address with the token gives the browser a cookie, and leads to the address without: the
 // token stays neither in the history nor in what is shown.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	query := r.URL.Query()

@@ -159,7 +159,7 @@ func send(w http.ResponseWriter, policy string, html []byte) {
 	w.Header().Set("Content-Security-Policy", policy+"; "+noFrames)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", fmt.Sprint(len(html)))
-	_, _ = w.Write(html) // a reader that has gone
+	_, _ = w.Write(html) // a client that is closed
 }
 
 // beside compares two runs.
@@ -182,15 +182,15 @@ func (s *Server) beside(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	for _, r := range []*run{candidate, baseline} {
-		if r.kind == "" || r.wrong != "" {
-			refuse(w, http.StatusUnprocessableEntity, r.path+" has no record that can be read")
+		if !r.compares {
+			refuse(w, http.StatusUnprocessableEntity, live.Clean(r.path)+" has no record of a comparison that can be read")
 			return
 		}
 	}
 	s.page(w, q, "beside\x00"+candidate.key()+"\x00"+baseline.key(), func() (*page.Page, error) {
 		p, err := safely(func() (*page.Page, error) { return s.cfg.Beside(s.folder(candidate), s.folder(baseline)) })
 		for _, r := range []*run{candidate, baseline} {
-			if now := s.tree.lookup(r.path); now == nil || now.version != r.version || now.wrong != "" {
+			if now := s.tree.lookup(r.path); now == nil || now.version != r.version || !now.compares {
 				return nil, errChanged
 			}
 		}

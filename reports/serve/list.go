@@ -150,7 +150,7 @@ func (s *Server) find(ctx context.Context) (*findings, error) {
 
 func (s *Server) row(ctx context.Context, r *run) row {
 	out := row{
-		Name: r.path, Path: r.path, Address: address("/run/", r.path), Kind: r.kind, Share: -1, Record: r.kind != "" && r.wrong == "",
+		Name: r.path, Path: r.path, Address: address("/run/", r.path), Kind: r.kind, Share: -1, Record: r.compares,
 		When: units.Instant(r.latest()), At: r.latest().Unix(),
 	}
 	if r.path == "." {
@@ -183,7 +183,7 @@ func (s *Server) row(ctx context.Context, r *run) row {
 func (s *Server) stateOf(p *record.Progress) page.State {
 	switch {
 	case s.tree.lost(p):
-		return page.State{Text: fmt.Sprintf("Not heard of since %s: it may have been killed", units.Instant(p.At)), Mark: page.Bad}
+		return page.State{Text: fmt.Sprintf("No sign of life since %s: it may have been killed", units.Instant(p.At)), Mark: page.Bad}
 	case p.State == record.StateRunning && p.Warning != "":
 		return page.State{Text: fmt.Sprintf("In progress, with %s", units.Plural(p.Warnings, "warning")), Mark: page.Unclear}
 	case p.State == record.StateRunning:

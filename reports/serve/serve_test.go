@@ -44,6 +44,9 @@ func newServer(t *testing.T, change ...func(*Config)) *testServer {
 	s.open = func(dir string) (*page.Page, error) {
 		out.opens.Add(1)
 		text, err := os.ReadFile(filepath.Join(dir, record.LoadFile))
+		if errors.Is(err, os.ErrNotExist) {
+			text, err = os.ReadFile(filepath.Join(dir, record.SummaryFile))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -293,7 +296,7 @@ func TestCacheKeepsWhatWasUsedLast(t *testing.T) {
 	for i := range 5 {
 		c.put(fmt.Sprint(i), i, 3)
 		if _, found := c.get("0"); i > 0 && !found {
-			t.Errorf("after %d, what was just used is gone", i)
+			t.Errorf("after %d, what was just used is not kept", i)
 		}
 	}
 	if _, found := c.get("2"); found || c.used > c.most || len(c.at) != c.order.Len() {
@@ -344,15 +347,15 @@ func TestTooManyRenderingsAreRefused(t *testing.T) {
 	for range rendersMost {
 		s.renders <- struct{}{}
 	}
-	gone := func(q *http.Request) { // a request that does not wait
+	closed := func(q *http.Request) { // a request that does not wait
 		ctx, cancel := contextEnded(q)
 		cancel()
 		*q = *q.WithContext(ctx)
 	}
-	if got := s.get("/run/r", gone); got.Code != 503 || got.Header().Get("Retry-After") == "" {
+	if got := s.get("/run/r", closed); got.Code != 503 || got.Header().Get("Retry-After") == "" {
 		t.Errorf("status %d: %s", got.Code, got.Body)
 	}
-	if got := s.get("/", gone); got.Code != 200 || !strings.Contains(got.Body.String(), "Not read yet") {
+	if got := s.get("/", closed); got.Code != 200 || !strings.Contains(got.Body.String(), "Not read yet") {
 		t.Errorf("status %d: %s", got.Code, main(got.Body.String()))
 	}
 }
@@ -365,9 +368,16 @@ func TestBeside(t *testing.T) {
 			return &page.Page{Kind: "compare", Answer: "the candidate is faster", Tool: "pulley"}, nil
 		}
 	})
-	s.write("a/load.json", "a")
-	s.write("b/load.json", "b")
+	for _, name := range []string{"a/summary.json", "a/manifest.json", "b/summary.json", "b/manifest.json", "bench/load.json", "linked/summary.json"} {
+		s.write(name, "answer")
+	}
+	if err := os.Symlink(filepath.Join(s.dir, "a", "manifest.json"), filepath.Join(s.dir, "linked", "manifest.json")); err != nil {
+		t.Fatal(err)
+	}
 	s.progress("live")
+	if n := strings.Count(s.want("/", 200), `name="candidate"`); n != 2 {
+		t.Errorf("%d runs can be chosen, want 2", n)
+	}
 	s.want("/", 200, `name="candidate" value="a"`, `name="baseline" value="b"`)
 	s.want("/beside?candidate=a&baseline=b", 200, "the candidate is faster", `<a href="/run/a">Candidate</a>`)
 	if want := []string{filepath.Join(s.dir, "a"), filepath.Join(s.dir, "b")}; fmt.Sprint(got) != fmt.Sprint(want) {
@@ -376,7 +386,9 @@ func TestBeside(t *testing.T) {
 	s.want("/beside?candidate=a", 400)
 	s.want("/beside?candidate=a&baseline=a", 400)
 	s.want("/beside?candidate=a&baseline=../b", 404)
-	s.want("/beside?candidate=a&baseline=live", 422)
+	for _, other := range []string{"live", "bench", "linked"} {
+		s.want("/beside?candidate=a&baseline="+other, 422)
+	}
 	newServer(t).want("/beside?candidate=a&baseline=b", 404)
 }
 
