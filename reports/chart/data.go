@@ -61,8 +61,8 @@ type RuleData struct {
 func (p *Plot) Data() Data {
 	d := newDrawing(p, wideWidth, false)
 	out := Data{
-		Name: p.Name, Title: p.Title, Labeled: p.Labeled, Low: p.Low, Series: []SeriesData{},
-		X: AxisData{p.X.Label, p.X.Scale, p.X.Unit, p.X.Names, p.X.Free}, Y: AxisData{p.Y.Label, p.Y.Scale, p.Y.Unit, p.Y.Names, p.Y.Free},
+		Name: d.Name, Title: d.Title, Labeled: p.Labeled, Low: p.Low, Series: []SeriesData{},
+		X: AxisData{d.X.Label, d.X.Scale, d.X.Unit, d.X.Names, d.X.Free}, Y: AxisData{d.Y.Label, d.Y.Scale, d.Y.Unit, d.Y.Names, d.Y.Free},
 	}
 	for _, s := range d.series {
 		data := SeriesData{Name: s.Name, Kind: s.Kind, Style: s.Style, Neutral: s.Neutral, Entry: d.index(s.Name)}
@@ -77,12 +77,12 @@ func (p *Plot) Data() Data {
 		}
 		out.Series = append(out.Series, data)
 	}
-	for _, b := range p.Bands {
+	for _, b := range d.Bands {
 		if p.X.holds(b.From) && p.X.holds(b.To) {
 			out.Bands = append(out.Bands, BandData{b.From, b.To, b.Name, b.Style, b.Top})
 		}
 	}
-	for _, r := range p.Rules {
+	for _, r := range d.Rules {
 		if finite(r.At) {
 			out.Rules = append(out.Rules, RuleData{r.At, r.Name, r.Upright})
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sort"
 	"unicode/utf8"
 
 	"gonum.org/v1/plot"
@@ -77,7 +78,8 @@ type drawing struct {
 }
 
 func newDrawing(p *Plot, width vg.Length, alone bool) *drawing {
-	d := &drawing{Plot: p, series: p.shown(), width: width, alone: alone}
+	p = p.bounded()
+	d := &drawing{Plot: p, series: p.Series, width: width, alone: alone}
 	d.x, d.y = p.limits(d.series)
 	switch rows := len(p.Y.Names); {
 	case p.Y.Scale != Rows:
@@ -283,10 +285,10 @@ func (s *Series) sample(c *draw.Canvas, at vg.Point) {
 }
 
 func fit(style text.Style, s string, width vg.Length) string {
-	s = units.Clip(units.Printable(s), 300) // longer texts never fit, and measuring is slow
-	shorter := s
-	for n := utf8.RuneCountInString(s) - 1; n > 0 && style.Width(shorter) > width; n-- {
-		shorter = units.Clip(s, n)
+	s = plain(s, 300) // longer texts never fit, and measuring is slow
+	if style.Width(s) <= width {
+		return s
 	}
-	return shorter
+	n := sort.Search(utf8.RuneCountInString(s), func(n int) bool { return style.Width(units.Clip(s, n+1)) > width })
+	return units.Clip(s, max(n, 1))
 }
