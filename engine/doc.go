@@ -89,7 +89,12 @@
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject
 //	reports/record             | the schema of results, units in its names                      | internal/cause
-//	reports                    | renders records                                                | reports/record, bench/histogram, internal/aligned
+//	reports/units              | numbers and times as people read them                          | –
+//	reports/chart              | draws figures for pages, papers and terminals                  | reports/units
+//	reports/page               | a report, laid out once; as HTML, Markdown and text            | reports/chart, internal/aligned
+//	reports/changes            | pages on what changed: gates, histories, two records           | bench/gate, bench/history, reports/page
+//	reports/verdicts           | pages on chaos, simulations, forecasts and nights              | reports/page, reports/record, internal/plural
+//	reports                    | renders records                                                | reports/changes, reports/verdicts, bench/histogram
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
 //	bench/histogram            | histograms of latencies, and their logs: written and read      | reports/record
 //	bench/measure              | Postgres' own counters, and what sessions wait for             | reports/record, internal/pause, internal/plural, internal/procstatus
@@ -141,6 +146,7 @@
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
 //	internal/aligned           | lays out text in columns                                       | –
+//	internal/browsertest       | opens pages in a browser, for tests                            | internal/depth
 //	internal/bytesize          | reads numbers of bytes as people write them                    | –
 //	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
@@ -189,6 +195,7 @@
 //	examples/adapters/queue    | adapter/check
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
+//	reports                    | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint
 //	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow

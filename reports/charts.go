@@ -125,7 +125,7 @@ func (v *view) aloneChart() *chart.Plot {
 		}
 		row := float64(len(p.Y.Names))
 		p.Y.Names = append(p.Y.Names, name)
-		note := units.Duration(float64(r.HopNS.P50)) + " · " + units.Duration(float64(r.HopNS.P99))
+		note := units.MiddleAndTail(units.Duration(float64(r.HopNS.P50)), units.Duration(float64(r.HopNS.P99)))
 		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Style: i, Points: []chart.Point{
 			{X: float64(r.HopNS.P50), Y: row, Lo: float64(r.HopNS.P50), Hi: float64(r.HopNS.P99), Note: note},
 		}})
@@ -134,7 +134,7 @@ func (v *view) aloneChart() *chart.Plot {
 	if p.Empty() {
 		return nil
 	}
-	p.Says = "Median · 99th percentile: " + strings.Join(parts, "; ") + "."
+	p.Says = "Hop latency: " + strings.Join(parts, "; ") + "."
 	return p
 }
 
@@ -286,31 +286,6 @@ func (v *view) meeting(f *family, a, b *best) float64 {
 }
 
 var chartedCosts = []cost{timeCost, rowsRead, walBytes}
-
-// growthSection has the costs against the size, of scenarios with two sizes or more.
-func (v *view) growthSection() page.Section {
-	s := page.Section{
-		ID: "growth", Title: "Cost against workflow size",
-		Lead: "Both axes are logarithmic: a flat line is a cost per node that does not depend on the size, and a line that rises one decade per decade " +
-			"is one that grows with it. Whiskers are the spread over runs; the exponent is the slope of the line (Theil and Sen's, over all runs).",
-	}
-	for i := range v.families {
-		f := &v.families[i]
-		if f.sizes() < 2 {
-			continue
-		}
-		var charts []*chart.Plot
-		for _, c := range chartedCosts {
-			if p := v.costChart(f, c); !p.Empty() {
-				charts = append(charts, p)
-			}
-		}
-		if len(charts) > 0 {
-			s.Blocks = append(s.Blocks, page.Block{Heading: f.name(), Charts: charts})
-		}
-	}
-	return s
-}
 
 func (v *view) costChart(f *family, c cost) *chart.Plot {
 	p := &chart.Plot{

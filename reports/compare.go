@@ -30,9 +30,9 @@ func Compare(s *record.Summary, m *record.Manifest, files ...page.File) *page.Pa
 			p.Sections = append(p.Sections, s)
 		}
 	}
-	add(v.costSection())
 	add(v.latencySection())
-	add(v.growthSection())
+	add(v.costSection())
+	add(v.scenarioSection())
 	add(v.multiplesSection())
 	add(v.ceilingSection())
 	add(v.stageSection())
@@ -161,6 +161,9 @@ func (v *view) methodSection() page.Section {
 	}
 	add(page.Block{Heading: "Methods", Entries: v.methods()})
 	add(page.Block{Heading: "Run", Entries: v.run()})
+	for _, b := range systemBlocks(v.manifest.Systems) {
+		add(b)
+	}
 	if settings := v.settings(); len(settings) > 0 {
 		add(page.Block{Fold: "Settings of the server", Entries: settings})
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"pulley/internal/plural"
 	"pulley/reports/chart"
 	"pulley/reports/page"
 	"pulley/reports/record"
@@ -15,7 +16,7 @@ import (
 func Knees(r *record.KneeReport, files ...page.File) *page.Page {
 	p := &page.Page{
 		Kind: "knee", Answer: kneeAnswer(r), State: kneeState(r), Repeat: strings.Join(r.Command, " "), Record: files,
-		Facts: setup(r.StartedAt, r.Postgres, r.Host), Tool: toolText(r.Tool),
+		Facts: setup(r.StartedAt, r.Postgres, r.Host), Tool: r.Tool.String(),
 	}
 	for i := range r.Knees {
 		k := &r.Knees[i]
@@ -31,7 +32,7 @@ func Knees(r *record.KneeReport, files ...page.File) *page.Page {
 			s.Blocks = append(s.Blocks, b)
 		}
 		for _, part := range []page.Block{{Heading: "Rates that were tried", Table: ratesTable(k)}, {Heading: "Closed loops", Table: loopsTable(k)}, {Heading: "Check", List: checkItems(k)}} {
-			if !empty(part) {
+			if !part.Empty() {
 				s.Blocks = append(s.Blocks, part)
 			}
 		}
@@ -58,9 +59,13 @@ func Knees(r *record.KneeReport, files ...page.File) *page.Page {
 	for _, m := range r.Methods {
 		methods = append(methods, page.Entry{Name: m.Figure, Text: m.Text})
 	}
-	if len(methods) > 0 {
-		p.Sections = append(p.Sections, page.Section{ID: "method", Title: "How it was measured", Blocks: []page.Block{{Entries: methods}}})
+	var systems []record.System
+	for i := range r.Knees {
+		if s := r.Knees[i].System; s != nil {
+			systems = append(systems, *s)
+		}
 	}
+	p.Add(page.Section{ID: "method", Title: "How it was measured", Blocks: append([]page.Block{{Entries: methods}}, systemBlocks(systems)...)})
 	return p
 }
 
@@ -117,7 +122,7 @@ func kneeState(r *record.KneeReport) page.State {
 	case r.Interrupted:
 		return page.State{Text: "The search was interrupted: this is what it had by then.", Mark: page.Unclear}
 	case undecided > 0:
-		return page.State{Text: units.Plural(undecided, "search") + " did not decide.", Mark: page.Unclear}
+		return page.State{Text: plural.Of(undecided, "search", "searches") + " did not decide.", Mark: page.Unclear}
 	}
 	return page.State{Text: "Every search decided.", Mark: page.Good}
 }

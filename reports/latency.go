@@ -10,44 +10,22 @@ import (
 	"pulley/reports/units"
 )
 
-// latencySection has the distributions of latency: hops and instances, by percentile and as shares.
+// latencySection has the tail of the hops and how far to trust it, and beneath it the WAL: what a reader asks after the speed.
+// scenarioSection has the distributions.
 func (v *view) latencySection() page.Section {
 	s := page.Section{
-		ID: "latency", Title: "Latency",
-		Lead: "A hop is from a completion to the start of what came after it: commit, dispatch, and the wait for a free worker. The axis of percentiles " +
-			"is stretched towards the worst: each nine has the same room. A curve ends where fewer than ten times lie above it.",
+		ID: "latency", Title: "p99.9, whether to trust it, and WAL",
+		Lead: "A hop is from a completion to the start of what came after it: commit, dispatch, and the wait for a free worker.",
 	}
 	for _, wrong := range v.logs.wrong {
 		s.Blocks = append(s.Blocks, page.Block{Text: wrong})
 	}
-	if t := v.latencyTable(); t != nil {
-		s.Blocks = append(s.Blocks, page.Block{Heading: "p99.9, and whether to trust it", Table: t})
+	loaded, others := v.latencyTables()
+	if loaded != nil {
+		s.Blocks = append(s.Blocks, page.Block{Table: loaded})
 	}
-	for _, part := range []struct {
-		heading string
-		of      func(*family, int) latencyPlots
-	}{{"Hop latency", v.hopPlots}, {"Instance latency", v.instancePlots}} {
-		var tails, shares []*chart.Plot
-		for i := range v.families {
-			f := &v.families[i]
-			size, ok := f.largest()
-			if !ok {
-				continue
-			}
-			p := part.of(f, size)
-			if !p.tail.Empty() {
-				tails = append(tails, p.tail)
-			}
-			if !p.share.Empty() {
-				shares = append(shares, p.share)
-			}
-		}
-		if len(tails) > 0 {
-			s.Blocks = append(s.Blocks, page.Block{Heading: part.heading + " by percentile", Charts: tails})
-		}
-		if len(shares) > 0 {
-			s.Blocks = append(s.Blocks, page.Block{Fold: part.heading + ": the share that took no longer", Charts: shares})
-		}
+	if others != nil {
+		s.Blocks = append(s.Blocks, page.Block{Fold: "The same of one instance at a time, with p50 and p99", Table: others})
 	}
 	return s
 }
@@ -140,40 +118,34 @@ func (v *view) sampledInstances(r *record.Row) *record.Distribution {
 	return record.NewDistribution(record.HistogramBits, times, 0)
 }
 
-// latencyTable has p99.9 of each scenario at its largest size by backend, and says where it rests on too few hops.
-func (v *view) latencyTable() *page.Table {
-	t := &page.Table{Says: fmt.Sprintf("p99.9 of a hop, beneath it p50 and p99. ~ stands where fewer than %d hops are above it: do not trust it.", tailLeast),
-		Heads: []page.Head{{Name: "scenario", Words: true}}}
+// latencyTables have p99.9 of each scenario at its largest size by backend, and say where it rests on too few hops: of the rows of
+// the load that throughput is of, with WAL, and of the others, with the lower percentiles. Nil: there are no such rows.
+func (v *view) latencyTables() (loaded, others *page.Table) {
+	doubt := fmt.Sprintf("%s stands where fewer than %d hops are above it: do not trust it.", unclear, tailLeast)
+	loaded = v.latencyTable("p99.9 of a hop, and beneath it the WAL per node. "+doubt, func(f *family) bool { return f.mode == v.loadMode() }, func(r *record.Row) string {
+		if r.WALBytesPerNode == nil {
+			return ""
+		}
+		return units.Bytes(*r.WALBytesPerNode)
+	})
+	others = v.latencyTable("p99.9 of a hop, and beneath it p50 and p99. "+doubt, func(f *family) bool { return f.mode != v.loadMode() }, func(r *record.Row) string {
+		return units.Duration(float64(r.HopNS.P50)) + ", " + units.Duration(float64(r.HopNS.P99))
+	})
+	return loaded, others
+}
+
+func (v *view) latencyTable(says string, has func(*family) bool, small func(*record.Row) string) *page.Table {
+	t := &page.Table{Says: says, Heads: []page.Head{{Name: "scenario", Words: true}}}
 	for _, name := range v.backends {
 		t.Heads = append(t.Heads, page.Head{Name: units.Clip(name, mentionMax), Method: v.method("hop_ns")})
 	}
 	t.Heads = append(t.Heads, page.Head{Name: "hops", Unit: "of each"})
 	for i := range v.families {
-		f := &v.families[i]
-		size, _ := f.largest()
-		row := page.Row{Cells: []page.Cell{{Text: f.label(size) + inMode(f)}}}
-		fewest, some := 0, false
-		for _, name := range v.backends {
-			r := f.find(name, size)
-			if r == nil || r.HopNS == nil {
-				row.Cells = append(row.Cells, nanos(false, 0))
-				continue
+		if f := &v.families[i]; has(f) {
+			if row, some := v.latencyRow(f, small); some {
+				t.Rows = append(t.Rows, row)
 			}
-			n := v.hops(r)
-			if !some || n < fewest {
-				fewest, some = n, true
-			}
-			row.Cells = append(row.Cells, tailCell(r.HopNS, n))
 		}
-		if !some {
-			continue
-		}
-		hops := page.Cell{Text: units.Missing, HasValue: true}
-		if fewest > 0 {
-			hops = count(fewest)
-		}
-		row.Cells = append(row.Cells, hops)
-		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -181,12 +153,31 @@ func (v *view) latencyTable() *page.Table {
 	return t
 }
 
-// tailCell doubts p99.9 of n hops if too few lie above it; n of 0 is unknown.
-func tailCell(h *record.Percentiles, n int) page.Cell {
-	c := nanos(true, h.P999)
-	c.Small = units.Duration(float64(h.P50)) + ", " + units.Duration(float64(h.P99))
-	if n/1000 < tailLeast {
-		c.Text = unclear + " " + c.Text
+// latencyRow has the fewest hops of a backend at its end; some: a backend has any.
+func (v *view) latencyRow(f *family, small func(*record.Row) string) (row page.Row, some bool) {
+	size, _ := f.largest()
+	row.Cells = []page.Cell{{Text: f.label(size) + inMode(f)}}
+	fewest := 0
+	for _, name := range v.backends {
+		r := f.find(name, size)
+		if r == nil || r.HopNS == nil {
+			row.Cells = append(row.Cells, nanos(false, 0))
+			continue
+		}
+		n := v.hops(r)
+		if !some || n < fewest {
+			fewest, some = n, true
+		}
+		c := nanos(true, r.HopNS.P999)
+		if c.Small = small(r); n/1000 < tailLeast {
+			c.Text = unclear + " " + c.Text
+		}
+		row.Cells = append(row.Cells, c)
 	}
-	return c
+	hops := page.Cell{Text: units.Missing, HasValue: true}
+	if fewest > 0 {
+		hops = count(fewest)
+	}
+	row.Cells = append(row.Cells, hops)
+	return row, some
 }

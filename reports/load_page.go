@@ -15,7 +15,7 @@ import (
 func Load(l *record.Load, files ...page.File) *page.Page {
 	p := &page.Page{
 		Kind: "bench", Answer: loadAnswer(l), State: loadState(l), Repeat: strings.Join(l.Command, " "), Record: files,
-		Facts: setup(l.StartedAt, l.Postgres, l.Host), Tool: toolText(l.Tool),
+		Facts: setup(l.StartedAt, l.Postgres, l.Host), Tool: l.Tool.String(),
 		First: []page.Block{{Charts: []*chart.Plot{loadRateChart(l), loadLatencyChart(l)}}},
 	}
 	if c := loadWaitChart(l); c != nil {
@@ -39,11 +39,11 @@ func Load(l *record.Load, files ...page.File) *page.Page {
 	p.Sections = append(p.Sections,
 		page.Section{ID: "times", Title: "All times", Blocks: []page.Block{{Table: loadTimesTable(l)}, {Table: objectiveTable(l)}}},
 		page.Section{ID: "intervals", Title: "Interval by interval", Folded: true, Blocks: []page.Block{{Table: loadIntervalTable(l)}}},
-		page.Section{ID: "method", Title: "How it was measured", Blocks: append(notes(l.Notes), page.Block{Entries: loadEntries(l)})})
+		page.Section{ID: "method", Title: "How it was measured", Blocks: append(append(notes(l.Notes), page.Block{Entries: loadEntries(l)}), systemBlocks(systemOf(l))...)})
 	for i := range p.Sections {
 		kept := p.Sections[i].Blocks[:0]
 		for _, b := range p.Sections[i].Blocks {
-			if !empty(b) {
+			if !b.Empty() {
 				kept = append(kept, b)
 			}
 		}
@@ -84,6 +84,13 @@ func loadState(l *record.Load) page.State {
 		return page.State{Text: "overload: the latencies depend on how long the run lasts", Mark: page.Bad}
 	}
 	return page.State{Text: "invalid: this run decides nothing", Mark: page.Unclear}
+}
+
+func systemOf(l *record.Load) []record.System {
+	if l.System == nil {
+		return nil
+	}
+	return []record.System{*l.System}
 }
 
 func seconds(ns int64) float64 { return float64(ns) / 1e9 }
@@ -172,7 +179,7 @@ func loadStageCharts(l *record.Load) []*chart.Plot {
 		}
 		p.Y.Names = append(p.Y.Names, s.Name)
 		at := max(float64(*s.NS.P50), 1)
-		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: optionalTime(s.NS.P50) + " · " + optionalTime(s.NS.P99)}}})
+		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: units.MiddleAndTail(optionalTime(s.NS.P50), optionalTime(s.NS.P99))}}})
 	}
 	if p.Empty() {
 		return nil

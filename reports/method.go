@@ -169,21 +169,4 @@ func (v *view) settings() []page.Entry {
 	return out
 }
 
-func (v *view) tool() string { return toolText(v.manifest.Tool) }
-
-func toolText(t record.Tool) string {
-	if t.Name == "" {
-		return "pulley"
-	}
-	text := t.Name + " " + t.Version
-	if t.Revision != "" {
-		text += ", revision " + units.Clip(t.Revision, 12)
-		if t.Modified {
-			text += " with changes"
-		}
-	}
-	if t.Go != "" {
-		text += ", " + t.Go
-	}
-	return text
-}
+func (v *view) tool() string { return v.manifest.Tool.String() }

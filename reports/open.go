@@ -1,39 +1,52 @@
 package reports
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"pulley/bench/gate"
+	"pulley/bench/history"
 	"pulley/internal/cause"
+	"pulley/reports/changes"
 	"pulley/reports/page"
 	"pulley/reports/record"
+	"pulley/reports/verdicts"
 )
 
 // opener lays out the report on the record in a folder.
 type opener struct {
 	// kind is the command that writes such records.
 	kind string
-	// file is what such a folder has, and no other.
-	file string
-	// more are files of the record beside it, if they are there.
-	more []string
-	open func(dir string, files []page.File) (*page.Page, error)
+	// files are those of the record, if they are there. The folder is known by the first; marks are others that tell it, too.
+	files []string
+	marks []string
+	open  func(dir string, files []page.File) (*page.Page, error)
 }
 
-// openers are in the order in which a folder is looked at.
-var openers = []opener{
-	{"compare", record.SummaryFile, []string{record.ManifestFile, record.HopFile, record.InstanceFile, record.SamplesFile}, openCompare},
-	{"bench", record.LoadFile, nil, openLoad},
+// openers are in the order in which a folder is looked at: what chaos and sim write has names that others have, too.
+func openers() []opener {
+	return []opener{
+		{"compare", []string{record.SummaryFile, record.ManifestFile, record.HopFile, record.InstanceFile, record.SamplesFile}, nil, openCompare},
+		{"bench", []string{record.LoadFile}, nil, openLoad},
+		{"knee", []string{record.KneeFile}, nil, openKnees},
+		{"gate", []string{GateFile, "gate.txt"}, nil, openGate},
+		{"chaos", []string{record.ChaosFile, record.ChaosResultFile, record.SimCaseFile}, []string{record.ChaosResultFile}, openChaos},
+		{"sim", []string{record.SimFile, record.SimCaseFile, record.SimStepsFile, record.SimDrawingFile, record.SimCoverageFile}, []string{record.SimCoverageFile}, openSim},
+		{"forecast", []string{record.ForecastFile, record.ScheduleFile, record.GanttFile}, nil, openForecast},
+		{"night", []string{record.NightFile}, nil, openNight},
+		{"history", historyFiles, historyFiles, openHistory},
+	}
 }
 
 // Kinds are the records that Open reads: a command, and the file by which its folder is known.
 func Kinds() []string {
 	var out []string
-	for _, o := range openers {
-		out = append(out, o.kind+" ("+o.file+")")
+	for _, o := range openers() {
+		out = append(out, o.kind+" ("+o.files[0]+")")
 	}
 	return out
 }
@@ -45,40 +58,96 @@ func Open(dir string) (*page.Page, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is no folder: name the folder that a command wrote with --out", dir)
 	}
-	for _, o := range openers {
-		if _, err := os.Lstat(filepath.Join(dir, o.file)); err != nil {
-			continue
+	for _, o := range openers() {
+		if o.known(dir) {
+			return o.read(dir)
 		}
-		files, err := readFiles(dir, append([]string{o.file}, o.more...))
-		if err != nil {
-			return nil, err
-		}
-		return o.open(dir, files)
 	}
 	return nil, fmt.Errorf("%s holds no record; there are those of %s", dir, strings.Join(Kinds(), ", "))
 }
 
-// recordMost bounds what a page carries, so that it can be sent and opened; a record beyond that stays in its folder.
-const recordMost = 24 << 20
+func (o *opener) known(dir string) bool {
+	for _, name := range append([]string{o.files[0]}, o.marks...) {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
 
-// readFiles returns those that exist, in order, the largest left out first if they are too many bytes.
+func (o *opener) read(dir string) (*page.Page, error) {
+	files, err := readFiles(dir, o.files)
+	if err != nil {
+		return nil, err
+	}
+	return o.open(dir, files)
+}
+
+// Write writes report.html into a folder that has a record of that kind, and returns where it is.
+func Write(kind, dir string) (string, error) {
+	for _, o := range openers() {
+		if o.kind != kind {
+			continue
+		}
+		p, err := o.read(dir)
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, record.ReportFile)
+		return path, record.WriteFile(path, p.WriteHTML)
+	}
+	return "", fmt.Errorf("there is no report on records of %s", kind)
+}
+
+// RecordMost bounds the bytes of the files that a page carries, so that it can be sent and opened; a record beyond that stays in its folder.
+const RecordMost = 24 << 20
+
+// readFiles returns those that exist, in order. A file that would make them too many bytes is left out.
 func readFiles(dir string, names []string) ([]page.File, error) {
 	var out []page.File
-	total := 0
+	total := int64(0)
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if errors.Is(err, os.ErrNotExist) {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if errors.Is(err, os.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || total+info.Size() > RecordMost) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, name), cause.Of(err))
+			return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 		}
-		if total += len(data); total > recordMost {
-			break
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
 		}
+		total += int64(len(data))
 		out = append(out, page.File{Name: name, Data: data})
 	}
 	return out, nil
+}
+
+// dataOf returns a file of a record, or nil.
+func dataOf(files []page.File, name string) []byte {
+	for _, f := range files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
+}
+
+// without returns the files but those of these names.
+func without(files []page.File, names ...string) []page.File {
+	var out []page.File
+next:
+	for _, f := range files {
+		for _, name := range names {
+			if f.Name == name {
+				continue next
+			}
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 func openCompare(dir string, files []page.File) (*page.Page, error) {
@@ -99,4 +168,128 @@ func openLoad(dir string, files []page.File) (*page.Page, error) {
 		return nil, err
 	}
 	return Load(l, files...), nil
+}
+
+func openKnees(dir string, files []page.File) (*page.Page, error) {
+	r, err := record.ReadKnees(filepath.Join(dir, record.KneeFile))
+	if err != nil {
+		return nil, err
+	}
+	return Knees(r, files...), nil
+}
+
+// GateFile is the file of a gate's decision.
+const GateFile = "gate.json"
+
+func openGate(dir string, files []page.File) (*page.Page, error) {
+	path := filepath.Join(dir, GateFile)
+	var r gate.Report
+	if err := json.Unmarshal(dataOf(files, GateFile), &r); err != nil {
+		return nil, fmt.Errorf("read %s: is not what pulley gate writes: %w", path, err)
+	}
+	if r.Outcome == "" || r.Lines == nil {
+		return nil, fmt.Errorf("read %s: it has no outcome; a gate's test of itself has no report", path)
+	}
+	return changes.Gate(&r, files...), nil
+}
+
+// openChaos carries the case that repeats the run, too.
+func openChaos(dir string, files []page.File) (*page.Page, error) {
+	c, err := record.ReadChaos(dir)
+	if err != nil {
+		return nil, err
+	}
+	return verdicts.Chaos(c, files...), nil
+}
+
+// openSim has the case of an earlier search only where no later one says that it found nothing.
+func openSim(dir string, files []page.File) (*page.Page, error) {
+	r := &verdicts.SimRecord{Coverage: string(dataOf(files, record.SimCoverageFile))}
+	var err error
+	violated := dataOf(files, record.SimCaseFile) != nil
+	if dataOf(files, record.SimFile) != nil {
+		if r.Sim, err = record.ReadSim(dir); err != nil {
+			return nil, err
+		}
+		violated = false
+		for _, s := range r.Sim.Searches {
+			violated = violated || s.Violation != nil
+		}
+	}
+	if !violated {
+		files = without(files, record.SimCaseFile, record.SimStepsFile, record.SimDrawingFile)
+		return verdicts.Sim(r, files...), nil
+	}
+	if r.Case, err = record.ReadSimCase(dir); err != nil {
+		return nil, err
+	}
+	r.Drawing, r.Steps = dataOf(files, record.SimDrawingFile), string(dataOf(files, record.SimStepsFile))
+	return verdicts.Sim(r, files...), nil
+}
+
+func openForecast(dir string, files []page.File) (*page.Page, error) {
+	f, err := record.ReadForecast(dir)
+	if err != nil {
+		return nil, err
+	}
+	return verdicts.Forecast(f, dataOf(files, record.GanttFile), files...), nil
+}
+
+func openNight(dir string, files []page.File) (*page.Page, error) {
+	n, err := record.ReadNight(filepath.Join(dir, record.NightFile))
+	if err != nil {
+		return nil, err
+	}
+	return verdicts.Night(n, files...), nil
+}
+
+// historyFiles: a history tells more than an earlier report on it.
+var historyFiles = []string{history.FileName, history.ReportFile}
+
+// The options of pulley history without flags.
+var historyOptions = history.Options{MinChange: 0.01, Recent: 10, Seed: 1}
+
+func openHistory(dir string, files []page.File) (*page.Page, error) {
+	if dataOf(files, history.FileName) == nil {
+		r, err := history.ReadReport(filepath.Join(dir, history.ReportFile))
+		if err != nil {
+			return nil, err
+		}
+		return changes.History(r, files...), nil
+	}
+	path := filepath.Join(dir, history.FileName)
+	runs, skipped, err := history.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 && len(skipped) > 0 {
+		return nil, fmt.Errorf("read %s: there is no run in it, line %d %s", path, skipped[0].Line, skipped[0].Why)
+	}
+	r, err := history.AnalyzeAll(path, runs, skipped, nil, historyOptions)
+	if err != nil {
+		return nil, err
+	}
+	r.Command = []string{"pulley", "history", dir}
+	return changes.History(r, without(files, history.ReportFile)...), nil
+}
+
+// Beside lays out two folders with records of comparisons side by side: what changed, whether it is shown, and in what else the
+// records differ. A page on other records has no such decision, and Beside fails.
+func Beside(candidate, baseline string) (*page.Page, error) {
+	var runs [2][]gate.Run
+	var files []page.File
+	for i, dir := range []string{baseline, candidate} {
+		var err error
+		if runs[i], err = gate.ReadRuns(dir); err != nil {
+			return nil, fmt.Errorf("%w; side by side are two records of comparisons", err)
+		}
+		own, err := readFiles(dir, []string{record.ManifestFile, record.SummaryFile})
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range own {
+			files = append(files, page.File{Name: []string{"baseline", "candidate"}[i] + "/" + f.Name, Data: f.Data})
+		}
+	}
+	return changes.Beside(candidate, baseline, runs[1], runs[0], files...)
 }

@@ -328,13 +328,13 @@ func TestPageSays(t *testing.T) {
 	cases := map[string]struct{ has, hasNot []string }{
 		"full": {[]string{
 			"push is fastest on all 4 scenarios", "All 55 rows are valid", "15.18, durable", "from pg_stat_user_tables", "ABBA",
-			"client and server shared two cores", "memory has no database", "shared_buffers", "256MB", "Cost against workflow size",
+			"client and server shared two cores", "memory has no database", "shared_buffers", "256MB", "Scenario by scenario",
 			"revision 0123456789a… with changes", "Payloads are 64 bytes.", "3m20s", "push grows with exponent", "not measured: no valid run",
 		}, []string{"interrupted", "No method was recorded"}},
 		"empty":       {[]string{"Nothing was measured.", "There are no rows."}, []string{"<figure", "Every run in its order", "All rows"}},
 		"no manifest": {[]string{"there was no manifest", "No method was recorded", "push is fastest"}, []string{"Settings of the server"}},
 		"one size":    {[]string{"push is fastest on both scenarios", "hop latency"}, []string{"Cost against workflow size"}},
-		"one backend": {[]string{"nothing stands beside it", "Cost against workflow size"}, []string{"Multiples of", `class="heat"`}},
+		"one backend": {[]string{"nothing stands beside it", "grows with exponent"}, []string{"Multiples of", `class="heat"`}},
 		"nulls":       {[]string{"nothing could be measured", "No method was recorded"}, []string{"Cost against", "Hop latency by", "Multiples of"}},
 		"invalid": {[]string{"11 of 55 rows: invalid, and left out of charts and ratios.", "the result was wrong in run 3", `class="doubtful"`},
 			[]string{"pull:scan=app grows"}},

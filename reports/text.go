@@ -11,13 +11,20 @@ import (
 	"pulley/reports/units"
 )
 
-// WriteText writes the report as tables for a terminal: the page's rows and ratios, without colours, some 160 columns wide. The
-// manifest may be nil.
+// pictureColumns is the width of a picture of characters, which fits a narrow terminal.
+const pictureColumns = 100
+
+// WriteText writes the report as tables for a terminal: the picture of throughput, then the page's rows and ratios, without
+// colours, some 160 columns wide. The manifest may be nil.
 func WriteText(w io.Writer, s *record.Summary, m *record.Manifest) error {
 	v := newView(s, m)
 	var b bytes.Buffer
 	state, _ := v.state()
 	fmt.Fprintf(&b, "%s\n%s\n%s\n", units.Printable(v.answer()), units.Printable(state), units.Printable(strings.Join(v.facts(), " · ")))
+	if c := v.throughputChart(); c != nil {
+		b.WriteByte('\n')
+		c.WriteText(&b, pictureColumns)
+	}
 	for i := range v.families {
 		v.writeFamily(&b, &v.families[i])
 	}

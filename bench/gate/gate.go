@@ -160,7 +160,9 @@ type Line struct {
 
 // Report is a gate's answer.
 type Report struct {
-	Outcome Outcome `json:"outcome"`
+	// Command repeats the decision; omitted where no command made it
+	Command []string `json:"command,omitempty"`
+	Outcome Outcome  `json:"outcome"`
 	// the outcome and what decided it
 	Sentence   string  `json:"sentence"`
 	Baseline   string  `json:"baseline"`

@@ -81,6 +81,25 @@ type Place struct {
 	Modified bool      `json:"modified"`
 }
 
+// AnalyzeAll makes a report on all series of runs from the history at path whose names are chosen; nil chooses all.
+func AnalyzeAll(path string, runs []Run, skipped []Skipped, chosen func(name string) bool, o Options) (*Report, error) {
+	r := &Report{Schema: Schema, History: path, Runs: len(runs), Skipped: skipped, Series: []Finding{}}
+	if skipped == nil {
+		r.Skipped = []Skipped{}
+	}
+	for _, s := range Group(runs) {
+		if chosen != nil && !chosen(s.Name()) {
+			continue
+		}
+		f, err := Analyze(s, o)
+		if err != nil {
+			return nil, err
+		}
+		r.Series = append(r.Series, f)
+	}
+	return r, nil
+}
+
 // Analyze finds the changes in a series.
 func Analyze(s Series, o Options) (Finding, error) {
 	o.Recent = cmp.Or(o.Recent, 10)

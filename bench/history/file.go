@@ -13,8 +13,11 @@ import (
 	"pulley/internal/cause"
 )
 
-// FileName is the name of a history within a directory.
-const FileName = "history.ndjson"
+// The files in a directory: the history itself, and a report on it that pulley history wrote.
+const (
+	FileName   = "history.ndjson"
+	ReportFile = "history.json"
+)
 
 const (
 	// fileMax keeps a wrong path from exhausting memory.
@@ -47,6 +50,24 @@ func Read(path string) ([]Run, []Skipped, error) {
 	}
 	runs, skipped := Parse(data)
 	return runs, skipped, nil
+}
+
+// ReadReport reads the report on a history at path. The error is one line that names the path.
+func ReadReport(path string) (*Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+	}
+	defer f.Close()
+	data, err := readAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, cause.Of(err))
+	}
+	var r Report
+	if err := json.Unmarshal(data, &r); err != nil || r.Schema == 0 || r.Series == nil {
+		return nil, fmt.Errorf("read %s: it is no report that pulley history wrote", path)
+	}
+	return &r, nil
 }
 
 func readAll(r io.Reader) ([]byte, error) {

@@ -18,6 +18,8 @@ import (
 // Report is the content of pulley history's JSON output.
 type Report struct {
 	Schema int `json:"schema"`
+	// Command repeats the analysis; omitted where no command made it
+	Command []string `json:"command,omitempty"`
 	// History is the file, Runs its number of valid runs, Skipped its other lines.
 	History string    `json:"history"`
 	Runs    int       `json:"runs"`

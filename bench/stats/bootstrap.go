@@ -65,6 +65,24 @@ func (b Bootstrap) QuantileRatio(baseline, candidate [][]float64, paired bool, q
 	return b.interval(sides, paired, confidence, func(v []float64) float64 { return v[1] / v[0] }), nil
 }
 
+// QuantileShift returns the candidate's q-quantile less the baseline's, with an interval as in Quantile; pairing and errors are as in
+// QuantileRatio, but values may be of any sign. Over q, it is the shift function. (Doksum, Annals of Statistics 2, 1974; Wilcox,
+// Computational Statistics & Data Analysis 22, 1996.)
+func (b Bootstrap) QuantileShift(baseline, candidate [][]float64, paired bool, q, confidence float64) (Interval, error) {
+	if paired && len(baseline) != len(candidate) {
+		return Interval{}, fmt.Errorf("%d runs against %d: leave out runs that have no partner", len(baseline), len(candidate))
+	}
+	var sides []*pool
+	for _, runs := range [][][]float64{baseline, candidate} {
+		side, err := newPool(runs, q)
+		if err != nil {
+			return Interval{}, err
+		}
+		sides = append(sides, side)
+	}
+	return b.interval(sides, paired, confidence, func(v []float64) float64 { return v[1] - v[0] }), nil
+}
+
 type pool struct {
 	values []pooled
 	sizes  []int

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"pulley/bench/measure"
 	"pulley/chaos"
 	"pulley/chaos/cases"
 	"pulley/chaos/fault"
@@ -55,7 +56,7 @@ type chaosCmd struct {
 	Instances        int           `placeholder:"N" help:"The load continues until so many have ended, even if no fault is left. Default: 0."`
 	Lease            time.Duration `default:"2s" placeholder:"TIME" help:"Of tasks. Default: 2s."`
 	Replay           string        `placeholder:"FILE" help:"Run the case of a file again; other flags but --format, --out and --shrink count for nothing."`
-	console.OutFlag  `set:"folder=out/chaos" set:"files=case.json, result.json, report.html and history.ndjson"`
+	console.OutFlag  `set:"folder=out/chaos" set:"files=case.json, result.json, chaos.json, report.html and history.ndjson"`
 	console.ShrinkFlag
 	console.FormatFlag
 
@@ -361,7 +362,12 @@ func (o *chaosCmd) write(res *chaos.Result) error {
 	if err := os.WriteFile(filepath.Join(o.Out, "result.json"), text, 0o644); err != nil {
 		return err
 	}
-	if err := record.WriteFile(filepath.Join(o.Out, "report.html"), func(w io.Writer) error { return reports.WriteChaosHTML(w, res.Record()) }); err != nil {
+	shown := res.Record()
+	shown.Tool = measure.Tool("pulley")
+	if err := record.WriteChaos(o.Out, shown); err != nil {
+		return err
+	}
+	if _, err := reports.Write("chaos", o.Out); err != nil {
 		return err
 	}
 	return record.WriteFile(filepath.Join(o.Out, "history.ndjson"), func(w io.Writer) error { return oracle.WriteHistory(w, res.History) })
@@ -381,6 +387,7 @@ func (o *chaosCmd) print(c *console.Console, res *chaos.Result) error {
 	if err := c.Print(b.String()); err != nil {
 		return err
 	}
+	c.Say("report: %s", filepath.Join(o.Out, record.ReportFile))
 	switch res.Verdict {
 	case chaos.Pass:
 		return nil

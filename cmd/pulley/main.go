@@ -14,6 +14,7 @@ import (
 	"pulley/cmd/pulley/authors"
 	"pulley/cmd/pulley/benchmarks"
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/reporting"
 	"pulley/cmd/pulley/simulate"
 	"pulley/internal/cause"
 	"pulley/internal/nearest"
@@ -34,6 +35,7 @@ type cli struct {
 	Claims    benchmarks.ClaimsCmd  `cmd:"" help:"Hold published claims about schedulers against measurements."`
 	History   benchmarks.HistoryCmd `cmd:"" help:"List what runs measured over time, and between which commits it changed."`
 	Gate      benchmarks.GateCmd    `cmd:"" help:"Say whether a candidate is slower or dearer than a baseline: records, Go benchmarks, or revisions."`
+	Report    reporting.ReportCmd   `cmd:"" help:"Make a page, text or Markdown of what other commands wrote, also of several records or beside a baseline."`
 	Ceiling   benchmarks.CeilingCmd `cmd:"" help:"Measure what raw SQL can do on a server, for what schedulers write."`
 	Chaos     chaosCmd              `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
 	Sim       simulate.Cmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`

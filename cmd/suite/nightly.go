@@ -1,19 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"html/template"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"pulley/reports"
+	"pulley/reports/record"
 )
 
 type nightlyCmd struct {
@@ -30,9 +29,9 @@ const shortestNight = 10 * time.Minute
 const shortestPart = time.Minute
 
 const (
-	pass         = "pass"
-	fail         = "fail"
-	inconclusive = "inconclusive"
+	pass         = record.NightPass
+	fail         = record.NightFail
+	inconclusive = record.NightInconclusive
 )
 
 type part struct {
@@ -69,57 +68,13 @@ type night struct {
 	state *state
 }
 
-type count struct {
-	What string `json:"what"`
-	N    int64  `json:"n"`
-}
-
-// problem is a failure, or something undecided.
-type problem struct {
-	What   string `json:"what"`
-	Again  string `json:"again,omitempty"`
-	Output string `json:"output,omitempty"`
-}
-
-type outcome struct {
-	Part     string    `json:"part"`
-	About    string    `json:"about"`
-	Verdict  string    `json:"verdict"`
-	Budget   float64   `json:"budget_seconds"`
-	Seconds  float64   `json:"seconds"`
-	Counts   []count   `json:"counts"`
-	Problems []problem `json:"problems"`
-	Notes    []string  `json:"notes,omitempty"`
-}
-
-func (o *outcome) add(what string, n int64) {
-	if i := slices.IndexFunc(o.Counts, func(c count) bool { return c.What == what }); i >= 0 {
-		o.Counts[i].N += n
-		return
-	}
-	o.Counts = append(o.Counts, count{what, n})
-}
-
-func (o *outcome) fails(p problem) { o.Verdict, o.Problems = fail, append(o.Problems, p) }
-
-func (o *outcome) isUndecided(p problem) {
-	if o.Verdict != fail {
-		o.Verdict = inconclusive
-	}
-	o.Problems = append(o.Problems, p)
-}
-
-// totals is the night's result, written after each part.
-type totals struct {
-	Began    time.Time  `json:"began"`
-	Night    string     `json:"night"`
-	Seconds  float64    `json:"seconds"`
-	Revision string     `json:"revision"`
-	Machine  string     `json:"machine"`
-	Verdict  string     `json:"verdict"`
-	Ended    bool       `json:"ended"` // false: the night was interrupted, and the totals are partial
-	Parts    []*outcome `json:"parts"`
-}
+// The record of a night, which package reports shows.
+type (
+	count   = record.NightCount
+	problem = record.NightProblem
+	outcome = record.NightPart
+	totals  = record.Night
+)
 
 func (c *nightlyCmd) Run(ctx context.Context) error {
 	chosen, err := c.choose()
@@ -142,7 +97,7 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 		}
 		for i, part := range chosen {
 			t.Parts = append(t.Parts, n.one(ctx, part, n.budget(chosen[i:])))
-			t.judge()
+			judge(t)
 			t.Seconds, t.Ended = time.Since(n.began).Seconds(), i == len(chosen)-1 && ctx.Err() == nil
 			if err := errors.Join(n.write(t), n.state.write()); err != nil {
 				return err
@@ -151,7 +106,7 @@ func (c *nightlyCmd) Run(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 		}
-		fmt.Printf("\n%s in %s; %s and %s\n", t.Verdict, time.Since(n.began).Round(time.Second), n.file("totals.json"), n.file("report.html"))
+		fmt.Printf("\n%s in %s; %s and %s\n", t.Verdict, time.Since(n.began).Round(time.Second), n.file(record.NightFile), n.file(record.ReportFile))
 		switch t.Verdict {
 		case fail:
 			return errFailed
@@ -203,11 +158,11 @@ func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome 
 	o.Seconds = time.Since(begun).Seconds()
 	switch {
 	case ctx.Err() != nil:
-		o.isUndecided(problem{What: "interrupted"})
+		o.Doubt(problem{What: "interrupted"})
 	case err != nil:
-		o.isUndecided(problem{What: err.Error(), Again: fmt.Sprintf("make nightly NIGHT=%v NIGHT_FLAGS=--only='%s'", max(budget, shortestPart).Round(time.Second), p.name)})
+		o.Doubt(problem{What: err.Error(), Again: fmt.Sprintf("make nightly NIGHT=%v NIGHT_FLAGS=--only='%s'", max(budget, shortestPart).Round(time.Second), p.name)})
 	}
-	fmt.Printf("          %s in %s%s\n", o.Verdict, time.Since(begun).Round(time.Second), o.line())
+	fmt.Printf("          %s in %s%s\n", o.Verdict, time.Since(begun).Round(time.Second), line(o))
 	for _, x := range o.Problems {
 		fmt.Printf("          %s\n", firstLine(x.What))
 		if x.Again != "" {
@@ -217,7 +172,7 @@ func (n *night) one(ctx context.Context, p part, budget time.Duration) *outcome 
 	return o
 }
 
-func (o *outcome) line() string {
+func line(o *outcome) string {
 	var b strings.Builder
 	for _, c := range o.Counts {
 		fmt.Fprintf(&b, ", %d %s", c.N, c.What)
@@ -225,7 +180,7 @@ func (o *outcome) line() string {
 	return b.String()
 }
 
-func (t *totals) judge() {
+func judge(t *totals) {
 	rank := func(verdict string) int { return slices.Index([]string{pass, inconclusive, fail}, verdict) }
 	t.Verdict = slices.MaxFunc(t.Parts, func(a, b *outcome) int { return cmp.Compare(rank(a.Verdict), rank(b.Verdict)) }).Verdict
 }
@@ -235,7 +190,11 @@ func (n *night) file(names ...string) string {
 }
 
 func (n *night) write(t *totals) error {
-	return errors.Join(writeJSON(n.file("totals.json"), t), writePage(n.file("report.html"), t))
+	if err := writeJSON(n.file(record.NightFile), t); err != nil {
+		return err
+	}
+	_, err := reports.Write("night", n.Out)
+	return err
 }
 
 func (n *night) pulley() string { return filepath.Join(n.dir, "pulley") }
@@ -253,37 +212,4 @@ func (n *night) build(ctx context.Context, chosen []part) error {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line
-}
-
-//go:embed page.html
-var pageText string
-
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"duration": func(seconds float64) string {
-		return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
-	},
-	"number": groupDigits,
-	"minute": func(t time.Time) string { return t.Format("2006-01-02 15:04 MST") },
-}).Parse(pageText))
-
-func groupDigits(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "\u202f" + digits[i:]
-	}
-	return digits
-}
-
-func writePage(file string, t *totals) error {
-	var page bytes.Buffer
-	if err := pageTemplate.Execute(&page, t); err != nil {
-		return fmt.Errorf("the report: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file+".new", page.Bytes(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
 }

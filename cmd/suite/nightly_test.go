@@ -35,15 +35,15 @@ func TestBudgetIsOfTheTimeThatIsLeft(t *testing.T) {
 
 func TestNightHasTheWorstVerdict(t *testing.T) {
 	night := &totals{Parts: []*outcome{{Verdict: pass}, {Verdict: fail}, {Verdict: inconclusive}}}
-	if night.judge(); night.Verdict != fail {
+	if judge(night); night.Verdict != fail {
 		t.Errorf("%s, want %s", night.Verdict, fail)
 	}
 	night.Parts = night.Parts[2:]
-	if night.judge(); night.Verdict != inconclusive {
+	if judge(night); night.Verdict != inconclusive {
 		t.Errorf("%s, want %s", night.Verdict, inconclusive)
 	}
 	o := &outcome{Verdict: fail}
-	if o.isUndecided(problem{}); o.Verdict != fail || len(o.Problems) != 1 {
+	if o.Doubt(problem{}); o.Verdict != fail || len(o.Problems) != 1 {
 		t.Errorf("%+v: what failed is not inconclusive afterwards", o)
 	}
 }
@@ -105,22 +105,18 @@ func TestNextNightContinues(t *testing.T) {
 }
 
 func TestPageTellsWhatFailed(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "report.html")
-	err := writePage(file, &totals{
-		Verdict: fail, Night: "1h0m0s", Seconds: 3723,
-		Parts: []*outcome{{
-			Part: "seeds", About: "worlds", Verdict: fail, Counts: []count{{"seeds of push", 1234567}},
-			Problems: []problem{{What: "I4 <b>", Again: "go run ./cmd/pulley sim --replay x", Output: "some output"}},
-		}},
-	})
+	n := &night{nightlyCmd: &nightlyCmd{Out: t.TempDir()}}
+	o := &outcome{Part: "seeds", About: "worlds", Counts: []count{}}
+	o.Add("seeds of push", 1234567)
+	o.Fail(problem{What: "I4 <b>", Again: "go run ./cmd/pulley sim --replay x", Output: "some output"})
+	if err := n.write(&totals{Verdict: fail, Night: "1h0m0s", Seconds: 3723, Ended: true, Parts: []*outcome{o}}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(n.file("report.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"The night <span class=\"fail\">failed", "1\u202f234\u202f567 seeds of push", "I4 &lt;b&gt;", "sim --replay x", "some output", "1h2m3s"} {
+	for _, want := range []string{"The night failed: 1 of 1 part failed", "1,234,567 seeds of push", "I4 &lt;b&gt;", "sim --replay x", "some output", `data-name="totals.json"`} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -42,14 +42,14 @@ func (n *night) compareDesigns(ctx context.Context, o *outcome) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		o.fails(problem{What: "the comparison ended with " + err.Error(), Again: command{args: append([]string{"go", "run", "./cmd/pulley", "compare"}, comparison...)}.String(), Output: failedPart(out.String())})
+		o.Fail(problem{What: "the comparison ended with " + err.Error(), Again: command{args: append([]string{"go", "run", "./cmd/pulley", "compare"}, comparison...)}.String(), Output: failedPart(out.String())})
 		return nil
 	}
 	var summary struct{ Rows []struct{} }
 	if err := readJSON(n.file("compare", "summary.json"), &summary); err != nil {
 		return err
 	}
-	o.add("rows of pulley compare", int64(len(summary.Rows)))
+	o.Add("rows of pulley compare", int64(len(summary.Rows)))
 	return nil
 }
 
@@ -72,12 +72,12 @@ func (n *night) runGoBenchmarks(ctx context.Context, file string, until time.Tim
 			return 0, context.Cause(ctx)
 		}
 		if err != nil && limited.Err() == nil {
-			o.fails(problem{What: "the benchmarks failed: " + firstFailure(out.String(), "."), Again: "make bench", Output: failedPart(out.String())})
+			o.Fail(problem{What: "the benchmarks failed: " + firstFailure(out.String(), "."), Again: "make bench", Output: failedPart(out.String())})
 			return 0, nil
 		}
 		kept := keepFigures(&all, out.String())
 		figures += kept
-		o.add("figures of benchmarks", kept)
+		o.Add("figures of benchmarks", kept)
 		if err := os.WriteFile(file, all.Bytes(), 0o644); err != nil {
 			return 0, err
 		}
@@ -111,7 +111,7 @@ func runGate(ctx context.Context, n *night, until time.Time, o *outcome) error {
 		return nil
 	}
 	if _, err := n.resolve(ctx, n.state.Baseline); err != nil {
-		o.isUndecided(problem{What: fmt.Sprintf("the baseline %s is not among the revisions here: fetch them all, or name another with --baseline", short12(n.state.Baseline))})
+		o.Doubt(problem{What: fmt.Sprintf("the baseline %s is not among the revisions here: fetch them all, or name another with --baseline", short12(n.state.Baseline))})
 		return nil
 	}
 	return n.gate(ctx, head, until, o)
@@ -144,13 +144,13 @@ func (n *night) gate(ctx context.Context, head string, until time.Time, o *outco
 	if err := readJSON(n.file("gate", "gate.json"), &report); err != nil {
 		return err
 	}
-	o.add("figures held against "+short12(n.state.Baseline), int64(len(report.Lines)))
+	o.Add("figures held against "+short12(n.state.Baseline), int64(len(report.Lines)))
 	p := problem{What: report.Sentence, Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args[:4]...)}.String(), Output: output}
 	switch code {
 	case exitFailed:
-		o.fails(p)
+		o.Fail(p)
 	case exitInconclusive:
-		o.isUndecided(p)
+		o.Doubt(p)
 	default:
 		o.Notes = append(o.Notes, report.Sentence)
 	}
@@ -169,7 +169,7 @@ func runChanges(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 		return err
 	}
 	if code == exitFailed {
-		o.fails(problem{What: "a figure has changed for the worse", Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args...)}.String(), Output: output})
+		o.Fail(problem{What: "a figure has changed for the worse", Again: command{args: append([]string{"go", "run", "./cmd/pulley"}, args...)}.String(), Output: output})
 	}
 	o.Notes = append(o.Notes, firstLine(output))
 	return nil

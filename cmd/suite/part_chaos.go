@@ -30,17 +30,17 @@ func runChaos(ctx context.Context, n *night, until time.Time, o *outcome) error 
 	if err := errors.Join(err, readJSON(filepath.Join(dir, "totals.json"), &t)); err != nil {
 		return err
 	}
-	o.add("runs", int64(t.Runs))
-	o.add("instances", t.Instances)
-	o.add("completions", t.Completions)
+	o.Add("runs", int64(t.Runs))
+	o.Add("instances", t.Instances)
+	o.Add("completions", t.Completions)
 	for _, what := range slices.Sorted(maps.Keys(t.Reached)) {
-		o.add(what, t.Reached[what])
+		o.Add(what, t.Reached[what])
 	}
 	for _, kept := range t.Kept {
-		o.printChaos(kept)
+		printChaos(o, kept)
 	}
 	if code != 0 && len(t.Kept) == 0 {
-		o.isUndecided(problem{What: fmt.Sprintf("the runs of chaos ended with exit status %d", code), Output: failedPart(output)})
+		o.Doubt(problem{What: fmt.Sprintf("the runs of chaos ended with exit status %d", code), Output: failedPart(output)})
 	}
 	return nil
 }
@@ -52,14 +52,14 @@ func (n *night) chaosTime(until time.Time) []string {
 	return []string{"--duration", left(until)}
 }
 
-func (o *outcome) printChaos(dir string) {
+func printChaos(o *outcome, dir string) {
 	var r struct {
 		Verdict    string
 		Why        []string
 		Violations []struct{ Invariant, Message string }
 	}
 	if err := readJSON(filepath.Join(dir, "result.json"), &r); err != nil {
-		o.isUndecided(problem{What: fmt.Sprintf("a run of chaos did not come to a result: %v", err)})
+		o.Doubt(problem{What: fmt.Sprintf("a run of chaos did not come to a result: %v", err)})
 		return
 	}
 	for _, v := range r.Violations {
@@ -67,9 +67,9 @@ func (o *outcome) printChaos(dir string) {
 	}
 	p := problem{What: fmt.Sprintf("%s: %s: %s", dir, r.Verdict, strings.Join(r.Why, "; ")), Again: "go run ./cmd/pulley chaos --replay " + filepath.Join(dir, "case.json")}
 	if r.Verdict == fail {
-		o.fails(p)
+		o.Fail(p)
 	} else {
-		o.isUndecided(p)
+		o.Doubt(p)
 	}
 }
 
@@ -125,11 +125,11 @@ func runSoak(ctx context.Context, n *night, until time.Time, o *outcome) error {
 	if err := readJSON(filepath.Join(dir, "result.json"), &r); err != nil {
 		return err
 	}
-	o.add("seconds of "+design+" under load", int64(length.Seconds()))
-	o.add("instances", r.Instances)
-	o.add("completions", r.Completions)
+	o.Add("seconds of "+design+" under load", int64(length.Seconds()))
+	o.Add("instances", r.Instances)
+	o.Add("completions", r.Completions)
 	if code != 0 {
-		o.printChaos(dir)
+		printChaos(o, dir)
 	}
 	return nil
 }
@@ -172,9 +172,9 @@ func (n *night) plant(ctx context.Context, o *outcome, program string, args ...s
 		return r, fmt.Errorf("the planter of bugs: %w", err)
 	}
 	for _, m := range r.Mutants {
-		o.add("bugs "+m.Outcome, 1)
+		o.Add("bugs "+m.Outcome, 1)
 		if m.Outcome != "caught" && m.Outcome != "equivalent" {
-			o.fails(problem{What: fmt.Sprintf("the bug %s: %s %s", m.Mutant, m.Outcome, m.Why), Again: "go run ./chaos/mutants --only '^" + m.Mutant + "$'", Output: m.Says})
+			o.Fail(problem{What: fmt.Sprintf("the bug %s: %s %s", m.Mutant, m.Outcome, m.Why), Again: "go run ./chaos/mutants --only '^" + m.Mutant + "$'", Output: m.Says})
 		}
 	}
 	return r, nil

@@ -76,15 +76,15 @@ func runSeeds(ctx context.Context, n *night, until time.Time, o *outcome) error 
 				return fmt.Errorf("%s from seed %d: %w", design, from, err)
 			}
 			n.state.Next["seeds of "+design] = from + uint64(s.Seeds)
-			o.add("seeds of "+design, int64(s.Seeds))
-			o.add("steps", int64(s.Steps))
-			o.add("faults", int64(s.Faults))
-			o.add("deadlocks", int64(s.Deadlocks))
+			o.Add("seeds of "+design, int64(s.Seeds))
+			o.Add("steps", int64(s.Steps))
+			o.Add("faults", int64(s.Faults))
+			o.Add("deadlocks", int64(s.Deadlocks))
 			if s.Why == nil {
 				break
 			}
 			n.state.Next["seeds of "+design] = max(from+uint64(s.Seeds), s.Seed+1)
-			o.fails(problem{
+			o.Fail(problem{
 				What: fmt.Sprintf("%s, seed %d: %s", design, s.Seed, strings.Join(s.Why, "; ")), Again: "go run ./cmd/pulley sim --replay " + s.Case,
 			})
 		}

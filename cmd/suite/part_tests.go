@@ -22,10 +22,10 @@ func runReading(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 		if err := s.do(ctx); ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if err != nil {
-			o.fails(problem{What: s.name, Again: "make check", Output: err.Error()})
+			o.Fail(problem{What: s.name, Again: "make check", Output: err.Error()})
 			continue
 		}
-		o.add("steps passed", 1)
+		o.Add("steps passed", 1)
 	}
 	return nil
 }
@@ -47,11 +47,11 @@ func runModules(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 				return context.Cause(ctx)
 			}
 			if err != nil {
-				o.fails(problem{What: c.String(), Again: c.String(), Output: out.String() + err.Error()})
+				o.Fail(problem{What: c.String(), Again: c.String(), Output: out.String() + err.Error()})
 				break
 			}
 		}
-		o.add("modules", 1)
+		o.Add("modules", 1)
 		o.Notes = append(o.Notes, time.Since(begun).Round(time.Second).String()+" "+folder)
 	}
 	return nil
@@ -78,9 +78,9 @@ func runTests(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	if err != nil {
 		return err
 	}
-	o.count(t)
+	countTests(o, t)
 	for _, line := range overBudget(t.Packages) {
-		o.fails(problem{What: line, Again: "make test"})
+		o.Fail(problem{What: line, Again: "make test"})
 	}
 	for _, r := range slowest(t.Packages, mostListed) {
 		o.Notes = append(o.Notes, fmt.Sprintf("%.1f s %s", r.Seconds, r.name()))
@@ -88,13 +88,13 @@ func runTests(ctx context.Context, n *night, _ time.Time, o *outcome) error {
 	return nil
 }
 
-func (o *outcome) count(t *tally) {
-	o.add("packages", int64(len(t.Packages)))
+func countTests(o *outcome, t *tally) {
+	o.Add("packages", int64(len(t.Packages)))
 	for _, r := range t.Tests {
-		o.add(map[string]string{passed: "tests passed", failed: "tests failed", skipped: "tests left out"}[r.Action], 1)
+		o.Add(map[string]string{passed: "tests passed", failed: "tests failed", skipped: "tests left out"}[r.Action], 1)
 	}
 	for _, r := range t.failures() {
-		o.fails(problem{What: r.name(), Again: repeat(r), Output: r.Output})
+		o.Fail(problem{What: r.name(), Again: repeat(r), Output: r.Output})
 	}
 }
 
@@ -133,14 +133,14 @@ func (n *night) testDeep(ctx context.Context, name string, left time.Duration, e
 	if ctx.Err() == nil && limited.Err() != nil {
 		n.state.Seconds[short(name)] = max(n.state.Seconds[short(name)], 1.5*time.Since(begun).Seconds())
 		o.Notes = append(o.Notes, fmt.Sprintf("%s: not done within %v; it is tried again when there is more time", short(name), left.Round(time.Second)))
-		o.add("packages that did not end in time", 1)
+		o.Add("packages that did not end in time", 1)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	n.state.Seconds[short(name)], n.state.Last[short(name)] = time.Since(begun).Seconds(), time.Now().UTC().Format(time.RFC3339)
-	o.count(t)
+	countTests(o, t)
 	for i := range o.Problems {
 		if again := o.Problems[i].Again; strings.HasPrefix(again, "go test") {
 			o.Problems[i].Again = depth.Variable + "=night " + again

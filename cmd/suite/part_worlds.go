@@ -39,7 +39,7 @@ func (n *night) runTest(ctx context.Context, name string, env map[string]string,
 		return out.String(), err
 	}
 	again := command{args: append([]string{"go", "test", "./" + name}, args...)}
-	o.fails(problem{What: firstFailure(out.String(), name), Again: again.String(), Output: failedPart(out.String())})
+	o.Fail(problem{What: firstFailure(out.String(), name), Again: again.String(), Output: failedPart(out.String())})
 	return out.String(), nil
 }
 
@@ -75,7 +75,7 @@ func runWorlds(ctx context.Context, n *night, until time.Time, o *outcome) error
 			}
 		}
 		n.state.Next["worlds"] = from + uint64(amount)
-		o.add("worlds of each design", int64(amount))
+		o.Add("worlds of each design", int64(amount))
 		return nil
 	})
 }
@@ -94,8 +94,8 @@ func runLanguage(ctx context.Context, n *night, until time.Time, o *outcome) err
 				return err
 			}
 			n.state.Next["language"] = seed + 1
-			o.add("programs in memory", int64(amount))
-			o.add("programs on each design on Postgres", int64(amount/10))
+			o.Add("programs in memory", int64(amount))
+			o.Add("programs on each design on Postgres", int64(amount/10))
 			return n.printPrograms(ctx, amount/5, env, o)
 		})
 	})
@@ -119,7 +119,7 @@ func (n *night) printPrograms(ctx context.Context, amount int, env map[string]st
 		if err != nil {
 			return err
 		}
-		o.add(test.what, figure(out, test.name, test.figure))
+		o.Add(test.what, figure(out, test.name, test.figure))
 	}
 	n.state.Next["python"] = first + uint64(amount)
 	return nil
@@ -174,9 +174,9 @@ func (n *night) fuzz(ctx context.Context, name, target string, length time.Durat
 			execs = sofar
 		}
 	}
-	o.add("inputs of "+target, execs)
+	o.Add("inputs of "+target, execs)
 	if err != nil {
-		o.fails(problem{What: target + ": " + firstFailure(out.String(), name), Again: rerun(out.String(), name, target), Output: failedPart(out.String())})
+		o.Fail(problem{What: target + ": " + firstFailure(out.String(), name), Again: rerun(out.String(), name, target), Output: failedPart(out.String())})
 	}
 	return nil
 }

@@ -14,9 +14,8 @@ const (
 	seriesMost = 200
 	rowsMost   = 300
 	behindMost = 200 // bands, and rules
-	textMost   = 2000
+	saysMost   = 2000
 	nameMost   = 200
-	noteMost   = 80 // beside a point
 
 	linesMost  = 800 // points of a series
 	marksMost  = 600
@@ -28,7 +27,7 @@ const (
 // missing, but for points, of which the extremes remain.
 func (p *Plot) bounded() *Plot {
 	out := *p
-	out.Name, out.Title, out.Says, out.Method = plain(p.Name, nameMost), plain(p.Title, textMost), plain(p.Says, textMost), plain(p.Method, textMost)
+	out.Name, out.Title, out.Says, out.Method = plain(p.Name, nameMost), plain(p.Title, saysMost), plain(p.Says, saysMost), plain(p.Method, saysMost)
 	var missing string
 	less := func(n, most int, what string) int {
 		if n > most {

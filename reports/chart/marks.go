@@ -31,7 +31,7 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 	if m.Y.Scale == Rows {
 		m.leaders(c, toX, toY)
 	}
-	groups, grouped := c.Canvas.(grouper)
+	groups, grouped := innermost(c).(grouper)
 	for i := range m.series {
 		s := &m.series[i]
 		if grouped {
@@ -42,6 +42,17 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 		if grouped {
 			groups.endGroup()
 		}
+	}
+}
+
+// innermost is what is drawn on: the library puts canvases into canvases.
+func innermost(c draw.Canvas) vg.Canvas {
+	for {
+		inner, ok := c.Canvas.(draw.Canvas)
+		if !ok {
+			return c.Canvas
+		}
+		c = inner
 	}
 }
 
@@ -234,22 +245,17 @@ func (a place) markers(c draw.Canvas) {
 	}
 }
 
+// label writes a note at the right edge: beside its row, or on the line of the row's name.
 func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	style := textStyle(faint, labelSize, false)
-	style.YAlign = text.YCenter
-	right := max(at.X, a.toX(pt.Hi)) + 9
-	shown := plain(pt.Note, noteMost)
-	if a.above { // at the end of the line with the row's name
+	shown := fit(style, pt.Note, a.notes)
+	if a.above {
 		style.XAlign, style.YAlign = text.XRight, text.YBottom
-		c.FillText(style, vg.Point{X: c.Max.X, Y: at.Y + nameLift}, shown)
+		c.FillText(style, vg.Point{X: c.Max.X, Y: a.toY(math.Round(pt.Y)) + nameLift}, shown)
 		return
 	}
-	if right+style.Width(shown) <= c.Max.X+4 {
-		c.FillText(style, vg.Point{X: right, Y: at.Y + textLift}, shown)
-		return
-	}
-	style.XAlign = text.XRight
-	c.FillText(style, vg.Point{X: min(at.X, a.toX(pt.Lo)) - 9, Y: at.Y + textLift}, shown)
+	style.YAlign = text.YCenter
+	c.FillText(style, vg.Point{X: c.Max.X + 12, Y: at.Y + textLift}, shown)
 }
 
 func (a place) spans(c draw.Canvas) {

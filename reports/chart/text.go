@@ -141,14 +141,16 @@ func (t *textDrawing) write(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%*s  %s%s%s%s%s\n", t.left, "", lo, strings.Repeat(" ", pad/2), middle, strings.Repeat(" ", pad-pad/2), hi)
 	var legend []string
 	for i, s := range t.series {
-		switch s.Kind {
-		case Cells, Area:
-			continue
-		case Ticks:
+		switch {
+		case s.Kind == Cells || s.Kind == Area || s.Name == "":
+			continue // without a name, its row says what it is
+		case s.Kind == Ticks:
 			legend = append(legend, "| "+units.Printable(s.Name))
 		default:
 			legend = append(legend, string(letterList[i%len(letterList)])+" "+units.Printable(s.Name))
 		}
 	}
-	fmt.Fprintf(b, "%*s  %s\n", t.left, "", strings.Join(legend, "   "))
+	if len(legend) > 0 {
+		fmt.Fprintf(b, "%*s  %s\n", t.left, "", strings.Join(legend, "   "))
+	}
 }

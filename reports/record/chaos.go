@@ -1,7 +1,25 @@
 package record
 
-// Chaos is the result of a chaos run, as its report shows it.
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The files of a chaos run.
+const (
+	// ChaosFile has what the report shows.
+	ChaosFile = "chaos.json"
+	// ChaosResultFile has all figures of the run. Before version 9 there is no other.
+	ChaosResultFile = "result.json"
+)
+
+// Chaos is the content of chaos.json: the result of a chaos run, as its report shows it.
 type Chaos struct {
+	// set by WriteChaos
+	Schema      int               `json:"schema"`
+	Tool        Tool              `json:"tool"`
 	Verdict     string            `json:"verdict"` // pass, fail or inconclusive
 	Why         []string          `json:"why"`     // what is wrong, or why it is inconclusive
 	Backend     string            `json:"backend"`
@@ -104,4 +122,39 @@ type SoakSeries struct {
 	Unit   string     `json:"unit"` // "bytes" or ""
 	AtS    []float64  `json:"at_s"` // seconds from the begin of the timeline
 	Values []*float64 `json:"values"`
+}
+
+// WriteChaos writes chaos.json in dir, which it creates if needed.
+func WriteChaos(dir string, c *Chaos) error {
+	out := *c
+	out.Schema, out.Why, out.Facts = SchemaVersion, nonNil(c.Why), nonNil(c.Facts)
+	return writeJSON(filepath.Join(dir, ChaosFile), &out, func() error { return checkSchema(out.Schema) })
+}
+
+// ReadChaos reads the chaos.json in dir, or what a result.json of an earlier run has of it.
+func ReadChaos(dir string) (*Chaos, error) {
+	var c Chaos
+	err := readJSON(filepath.Join(dir, ChaosFile), &c, func() error { return checkSchema(c.Schema) })
+	if !errors.Is(err, os.ErrNotExist) {
+		return &c, err
+	}
+	path := filepath.Join(dir, ChaosResultFile)
+	var earlier struct {
+		Chaos
+		Violations []struct {
+			Invariant string `json:"invariant"`
+			Message   string `json:"message"`
+		} `json:"violations"`
+	}
+	if err := readLoosely(path, &earlier); err != nil {
+		return nil, err
+	}
+	if earlier.Verdict == "" || earlier.Backend == "" {
+		return nil, fmt.Errorf("read %s: it has no verdict on a backend: it is not what pulley chaos writes", path)
+	}
+	c = earlier.Chaos
+	for _, v := range earlier.Violations {
+		c.Why = append(c.Why, v.Invariant+": "+v.Message)
+	}
+	return &c, nil
 }

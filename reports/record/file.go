@@ -246,6 +246,18 @@ func readJSON(path string, into any, validate func() error) error {
 	return nil
 }
 
+// readLoosely reads a file that has no schema. Unknown fields are those of another version.
+func readLoosely(path string, into any) error {
+	data, err := readBounded(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read %s: is not what pulley writes: %w", path, err)
+	}
+	return nil
+}
+
 // decodeHead checks the version before the fields: a newer file is rejected for its version, not for a new field.
 func decodeHead(data []byte) error {
 	var head struct {

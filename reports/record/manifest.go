@@ -87,6 +87,28 @@ type Tool struct {
 	Go string `json:"go"`
 }
 
+// String is the tool with what identifies its build.
+func (t Tool) String() string {
+	if t.Name == "" {
+		return "pulley"
+	}
+	text := t.Name + " " + t.Version
+	if t.Revision != "" {
+		revision := t.Revision
+		if len(revision) > 12 {
+			revision = revision[:11] + "…"
+		}
+		text += ", revision " + revision
+		if t.Modified {
+			text += " with changes"
+		}
+	}
+	if t.Go != "" {
+		text += ", " + t.Go
+	}
+	return text
+}
+
 // Host is the measuring machine, also the server's unless a warning says otherwise.
 type Host struct {
 	OS   string `json:"os"`

@@ -33,7 +33,7 @@ type BenchCmd struct {
 	Drain           time.Duration `placeholder:"TIME" help:"How long instances that are open at the end may take. Default: what the scenario says, else 10s."`
 	Percentile      string        `default:"p99" placeholder:"P" help:"The percentile that the run is judged by, from p50 to p99.99, or max. Default: p99."`
 	Objective       []string      `sep:"none" placeholder:"BOUND" help:"A bound on a percentile of latencies, as in 'p99 < 50ms'; may be repeated. Default: what the scenario says."`
-	console.OutFlag `set:"folder=out/bench" set:"files=the record and the histograms"`
+	console.OutFlag `set:"folder=out/bench" set:"files=the record, the histograms and the report"`
 	console.FormatFlag
 	testbedFlags
 }
@@ -43,7 +43,7 @@ func (BenchCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Instances come at the times that the arrivals intend, whatever the scheduler does, and latencies count from those times. " +
 		"What cannot be sent in time is counted, never left out. Every result is checked. " +
-		"Written are load.json, load.hlog (latency and service time for each interval), latency.hgrm and service.hgrm, which HdrHistogram's tools read. " +
+		"Written are load.json, load.hlog (latency and service time for each interval), latency.hgrm and service.hgrm, which HdrHistogram's tools read, and report.html. " +
 		"Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"The run is judged itself: it is invalid where the generator was late or had no time, where there are too few instances for the percentile, " +
 		"where latencies drift within the measured phase, and where other programs use the machine. Where more is asked for than the scheduler can do, " +
@@ -242,7 +242,7 @@ func (o *BenchCmd) mayReplace() error {
 	if _, err := record.ReadLoad(filepath.Join(o.Out, record.LoadFile)); err == nil {
 		return nil
 	}
-	return console.MayReplace(o.Out, bench.LoadFiles()...)
+	return console.MayReplace(o.Out, append(bench.LoadFiles(), record.ReportFile)...)
 }
 
 func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.TestbedSpec, run bench.OpenRun) (found *bench.OpenResult, err error) {
@@ -309,5 +309,5 @@ func (o *BenchCmd) print(c *console.Console, l *record.Load) error {
 		return err
 	}
 	c.Say("record: %s", filepath.Join(o.Out, record.LoadFile))
-	return nil
+	return sayReport(c, "bench", o.Out)
 }

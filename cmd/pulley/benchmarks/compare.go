@@ -196,9 +196,8 @@ func (o *CompareCmd) write(found *bench.Comparison) error {
 	if err := found.Write(o.Out); err != nil {
 		return err
 	}
-	return record.WriteFile(filepath.Join(o.Out, record.ReportFile), func(w io.Writer) error {
-		return reports.WriteHTML(w, found.Summary, found.Manifest)
-	})
+	_, err := reports.Write("compare", o.Out)
+	return err
 }
 
 func (o *CompareCmd) print(c *console.Console, found *bench.Comparison) error {

@@ -13,8 +13,10 @@ import (
 	"pulley/bench/gate"
 	"pulley/bench/gate/pairs"
 	"pulley/bench/gobench"
+	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/cause"
+	"pulley/reports"
 	"pulley/reports/record"
 )
 
@@ -38,7 +40,7 @@ type GateCmd struct {
 	Resolution       string        `placeholder:"SHARE" help:"A row passes only if its runs exclude that it is worse by so much. Default: 25%, or twice the margin if that is more."`
 	Alpha            string        `default:"0.05" placeholder:"SHARE" help:"The probability of a false alarm, over all figures together. Default: 0.05."`
 	console.SeedFlag `set:"drawn=the order within pairs, and of what disturbs"`
-	Out              string `placeholder:"DIR" help:"Write gate.json and gate.txt there, and with --revisions the records of all turns."`
+	Out              string `placeholder:"DIR" help:"Write gate.json, gate.txt and report.html there, and with --revisions the records of all turns."`
 	console.FormatFlag
 
 	words []string    `kong:"-"` // all but this command's flags, in order
@@ -97,6 +99,7 @@ func (o *GateCmd) Run(c *console.Console) error {
 	} else if report, err = o.files(c, opts); err != nil {
 		return err
 	}
+	report.Command = measure.Command(os.Args)
 	if err := o.printProgress(c, report); err != nil {
 		return err
 	}
@@ -205,7 +208,7 @@ func readSide(path string, warn func(string)) (gate.Side, error) {
 
 // Files of a gate.
 const (
-	GateJSON = "gate.json"
+	GateJSON = reports.GateFile
 	GateText = "gate.txt"
 )
 
@@ -225,7 +228,20 @@ func (o *GateCmd) printProgress(c *console.Console, report *gate.Report) error {
 	if err := report.WriteText(&text); err != nil {
 		return err
 	}
-	return o.publish(c, report, text.String())
+	if err := o.publish(c, report, text.String()); err != nil || o.Out == "" {
+		return err
+	}
+	return sayReport(c, "gate", o.Out)
+}
+
+// sayReport writes the page on the record in dir, and says where it is.
+func sayReport(c *console.Console, kind, dir string) error {
+	file, err := reports.Write(kind, dir)
+	if err != nil {
+		return err
+	}
+	c.Say("report: %s", file)
+	return nil
 }
 
 func (o *GateCmd) publish(c *console.Console, value any, text string) error {

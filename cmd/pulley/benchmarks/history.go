@@ -15,10 +15,13 @@ import (
 
 	"pulley/bench/gobench"
 	"pulley/bench/history"
+	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/cause"
 	"pulley/internal/plural"
 	"pulley/reports"
+	"pulley/reports/changes"
+	"pulley/reports/page"
 	"pulley/reports/record"
 )
 
@@ -33,6 +36,7 @@ type HistoryCmd struct {
 	FailOnChange bool     `help:"Exit with 1 if a series has changed for the worse within its last runs, with 3 if none has enough runs to tell."`
 	Last         int      `default:"10" placeholder:"N" help:"How many runs those are. Default: 10."`
 	Plot         string   `placeholder:"FILE" help:"Draw the one series that is chosen, with its changes, as an .svg or .png."`
+	Out          string   `placeholder:"DIR" help:"Write history.json and report.html there: the figures over time, with their changes, and the history itself."`
 	console.FormatFlag
 }
 
@@ -95,10 +99,45 @@ func (o *HistoryCmd) Run(c *console.Console) error {
 			return err
 		}
 	}
+	if err := o.write(c, report, path); err != nil {
+		return err
+	}
 	if err := o.print(c, report); err != nil {
 		return err
 	}
 	return o.verdict(report)
+}
+
+// write puts the report and a page on it into --out.
+func (o *HistoryCmd) write(c *console.Console, report *history.Report, path string) error {
+	if o.Out == "" {
+		return nil
+	}
+	text, err := console.JSONText(report)
+	if err != nil {
+		return err
+	}
+	err = record.WriteFile(filepath.Join(o.Out, history.ReportFile), func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, cause.Of(err))
+	}
+	carried := []page.File{{Name: history.ReportFile, Data: []byte(text)}}
+	if len(data) <= reports.RecordMost {
+		carried = append(carried, page.File{Name: history.FileName, Data: data})
+	}
+	file := filepath.Join(o.Out, record.ReportFile)
+	if err := record.WriteFile(file, changes.History(report, carried...).WriteHTML); err != nil {
+		return err
+	}
+	c.Say("report: %s", file)
+	return nil
 }
 
 func (o *HistoryCmd) check(now time.Time) (time.Time, error) {
@@ -209,23 +248,15 @@ func recordRuns(c *console.Console, s *record.Summary, m *record.Manifest) []his
 }
 
 func (o *HistoryCmd) analyze(path string, runs []history.Run, skipped []history.Skipped) (*history.Report, error) {
-	report := &history.Report{Schema: history.Schema, History: path, Runs: len(runs), Skipped: skipped, Series: []history.Finding{}}
-	if skipped == nil {
-		report.Skipped = []history.Skipped{}
+	report, err := history.AnalyzeAll(path, runs, skipped, func(name string) bool { return chosen(name, o.Series) }, history.Options{MinChange: o.MinChange, Recent: o.Last, Seed: 1})
+	if err != nil {
+		return nil, err
 	}
-	all := history.Group(runs)
-	for _, s := range all {
-		if !chosen(s.Name(), o.Series) {
-			continue
+	report.Command = measure.Command(os.Args)
+	if len(o.Series) > 0 && len(report.Series) == 0 {
+		if all := history.Group(runs); len(all) > 0 {
+			return nil, fmt.Errorf("--series %s: no series has all these words; one of them is %s", strings.Join(o.Series, ", "), all[0].Name())
 		}
-		f, err := history.Analyze(s, history.Options{MinChange: o.MinChange, Recent: o.Last, Seed: 1})
-		if err != nil {
-			return nil, err
-		}
-		report.Series = append(report.Series, f)
-	}
-	if len(o.Series) > 0 && len(all) > 0 && len(report.Series) == 0 {
-		return nil, fmt.Errorf("--series %s: no series has all these words; one of them is %s", strings.Join(o.Series, ", "), all[0].Name())
 	}
 	return report, nil
 }
@@ -242,7 +273,7 @@ func (o *HistoryCmd) plot(report *history.Report) error {
 		return fmt.Errorf("--plot draws one series, and %d are chosen; choose with --series", n)
 	}
 	f := report.Series[0]
-	chart, err := reports.CourseChart(reports.CourseOf(&f))
+	chart, err := changes.CourseChart(changes.CourseOf(&f))
 	if err != nil {
 		return fmt.Errorf("--plot: %w", err)
 	}

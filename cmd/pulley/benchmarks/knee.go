@@ -34,7 +34,7 @@ type KneeCmd struct {
 	Arrivals        string        `enum:",poisson,constant" default:"" placeholder:"KIND" help:"poisson or constant. Default: constant where the scenario says so, else poisson."`
 	Scale           string        `placeholder:"VALUES" help:"Instead of a knee, measure how throughput changes with workers or connections, as in workers=1,2,4,8,16 or connections=2,4,8,16, and fit the Universal Scalability Law."`
 	Runs            int           `default:"3" placeholder:"N" help:"Of each value of --scale, from 1 to 100. Default: 3."`
-	console.OutFlag `set:"folder=out/knee" set:"files=the record and the charts"`
+	console.OutFlag `set:"folder=out/knee" set:"files=the record, the charts and the report"`
 	console.FormatFlag
 	testbedFlags
 }
@@ -46,7 +46,7 @@ func (KneeCmd) Help() string {
 		"lowest that breaks are near each other. A rate breaks where its runs are overloaded or too many latencies are above the bound; " +
 		"runs that contradict each other are repeated, and one that is invalid, since other programs use the machine or the generator is late, decides nothing. " +
 		"In the end the knee is checked, three times each: at 80 % of it p99 is compared with that of a closed loop which does as much, and at 120 % it should be overload: the backlog grows, or the objective breaks.\n\n" +
-		"Written are knee.json, with every run, and charts of latency over rate, or of throughput and the law, as SVG and PNG. " +
+		"Written are knee.json, with every run, and charts of latency over rate, or of throughput and the law, as SVG and PNG, and report.html. " +
 		"Ctrl-C ends the search with what it has. Garbage is collected as with GOGC=400, unless that is set.\n\n" +
 		"Exit status: 0 if a knee is found or the highest rate that is searched holds, 1 if the objective holds at no rate or a result was wrong, " +
 		"2 if something could not be run (what was found before it is written), 3 if it stays undecided.\n\nExamples:\n\n" +
@@ -213,7 +213,7 @@ func (o *KneeCmd) mayReplace(job *kneeJob) error {
 	if _, err := record.ReadKnees(filepath.Join(o.Out, record.KneeFile)); err == nil {
 		return nil
 	}
-	names := []string{record.KneeFile}
+	names := []string{record.KneeFile, record.ReportFile}
 	for _, s := range job.specs {
 		name := reports.KneeChartName("knee", job.kase.Workload.Name, job.kase.Workload.Size, s.Name())
 		names = append(names, name+".svg", name+".png")
@@ -335,5 +335,5 @@ func (o *KneeCmd) print(c *console.Console, r *record.KneeReport) error {
 	for _, chart := range reports.KneeCharts(r) {
 		c.Say("chart: %s", filepath.Join(o.Out, chart.Name+".png"))
 	}
-	return nil
+	return sayReport(c, "knee", o.Out)
 }

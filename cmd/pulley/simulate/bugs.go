@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pulley/cmd/pulley/console"
+	"pulley/reports/record"
 	"pulley/sim/explore/search"
 )
 
@@ -63,13 +64,18 @@ func (o *Cmd) table(c *console.Console, all []*search.Searches) error {
 	}
 	var text, wrong strings.Builder
 	var rows []row
+	var repeats []record.SimRepeats
 	for _, s := range all {
+		repeats = append(repeats, record.SimRepeats{Backend: s.Backend, Bug: s.Name, Times: s.Searches, Found: len(s.Took), Median: s.Median(), Wrong: mistaken(s)})
 		rows = append(rows, row{s, s.Median(), mistaken(s)})
 		if w := mistaken(s); w != "" {
 			fmt.Fprintf(&wrong, "%s, %s: %s\n", s.Backend, orNone(s.Name), w)
 		}
 	}
 	if err := search.WriteSearches(&text, all); err != nil {
+		return err
+	}
+	if err := o.report(c, &record.Sim{Repeats: repeats}); err != nil {
 		return err
 	}
 	return c.PrintAs(o.FormatFlag, rows, text.String()+wrong.String())

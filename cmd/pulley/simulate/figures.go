@@ -8,57 +8,15 @@ import (
 	"pulley/bench/stats"
 	"pulley/engine/backend"
 	"pulley/internal/plural"
+	"pulley/reports/record"
 	"pulley/sim"
 )
 
 // Forecast summarizes the runs of a simulation. A figure is the median over the runs, with an interval.
 type Forecast struct {
-	Scenario  string   `json:"scenario"`
-	Workers   int      `json:"workers"`
-	Instances int      `json:"instances"`
-	Service   []string `json:"service"`
-	Arrivals  string   `json:"arrivals,omitempty"`
-	Latency   string   `json:"latency,omitempty"`
-	Seed      uint64   `json:"seed"` // of the first run
-	Runs      int      `json:"runs"`
-	Attempts  int      `json:"attempts"`  // in the first run
-	Completed int      `json:"completed"` // instances, in the first run
-
-	Confidence  float64        `json:"confidence"` // of the intervals
-	MakespanMS  figure         `json:"makespan_ms"`
-	WorkMS      figure         `json:"work_ms"`
-	Utilisation figure         `json:"utilisation"`
-	SpeedUp     figure         `json:"speed_up"`
-	InSystem    figure         `json:"instances_in_system"`
-	InQueue     figure         `json:"attempts_in_queue"`
-	Waiting     spreadMS       `json:"waiting_ms"`
-	Latencies   spreadMS       `json:"instance_latency_ms"`
-	Bounds      forecastBounds `json:"bounds"`
-	Warnings    []string       `json:"warnings"`
+	record.Forecast
 
 	got []*sim.Forecast
-}
-
-type figure struct {
-	Median float64 `json:"median"`
-	Lo     float64 `json:"lo"`
-	Hi     float64 `json:"hi"`
-}
-
-type spreadMS struct {
-	Mean figure `json:"mean"`
-	P50  figure `json:"p50"`
-	P90  figure `json:"p90"`
-	P99  figure `json:"p99"`
-	Max  figure `json:"max"`
-}
-
-// forecastBounds enclose the makespan. Null is unknown, for a reason in the warnings.
-type forecastBounds struct {
-	CriticalPathMS *figure `json:"critical_path_ms"`
-	AreaMS         figure  `json:"area_ms"` // work / workers
-	LowerMS        figure  `json:"lower_ms"`
-	UpperMS        *figure `json:"upper_ms"` // of any schedule without a worker idle while a task is ready
 }
 
 // add drops the run's schedule, which may be large.
@@ -83,20 +41,20 @@ func (f *Forecast) add(got *sim.Forecast) {
 
 func (f *Forecast) sum() {
 	f.Runs, f.Warnings = len(f.got), []string{}
-	of := func(value func(*sim.Forecast) float64) figure {
+	of := func(value func(*sim.Forecast) float64) record.Spread {
 		var values []float64
 		for _, g := range f.got {
 			values = append(values, value(g))
 		}
 		i := stats.MedianInterval(values, stats.Confidence)
 		f.Confidence = i.Confidence
-		return figure{i.Median, i.Lo, i.Hi}
+		return record.Spread{Median: i.Median, Lo: i.Lo, Hi: i.Hi}
 	}
-	ms := func(value func(*sim.Forecast) time.Duration) figure {
+	ms := func(value func(*sim.Forecast) time.Duration) record.Spread {
 		return of(func(g *sim.Forecast) float64 { return float64(value(g)) / float64(time.Millisecond) })
 	}
-	spread := func(p func(*sim.Forecast) sim.Percentiles) spreadMS {
-		return spreadMS{
+	spread := func(p func(*sim.Forecast) sim.Percentiles) record.ForecastTimes {
+		return record.ForecastTimes{
 			Mean: ms(func(g *sim.Forecast) time.Duration { return p(g).Mean }),
 			P50:  ms(func(g *sim.Forecast) time.Duration { return p(g).P50 }),
 			P90:  ms(func(g *sim.Forecast) time.Duration { return p(g).P90 }),
@@ -162,7 +120,7 @@ func (f *Forecast) text() string {
 	fmt.Fprintf(&b, "\n%s, %s, %s from seed %d on\n\n", plural.Of(f.Instances, "instance"), plural.Of(f.Attempts, "attempt"), plural.Of(f.Runs, "run"), f.Seed)
 	span := func(v float64) string { return brief(time.Duration(v * float64(time.Millisecond))) }
 	plain := func(v float64) string { return fmt.Sprintf("%.4g", v) }
-	row := func(what string, v figure, unit func(float64) string, note string) {
+	row := func(what string, v record.Spread, unit func(float64) string, note string) {
 		line := fmt.Sprintf("%-32s %10s  %-24s %s", what, unit(v.Median), fmt.Sprintf("[%s, %s]", unit(v.Lo), unit(v.Hi)), note)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
@@ -182,9 +140,9 @@ func (f *Forecast) text() string {
 	row("attempts in the queue", f.InQueue, plain, "on an average")
 	for _, s := range []struct {
 		what string
-		spreadMS
+		record.ForecastTimes
 	}{{"waiting for a worker", f.Waiting}, {"instance, from its arrival", f.Latencies}} {
-		if s.spreadMS == f.Latencies && f.Instances == 1 {
+		if s.ForecastTimes == f.Latencies && f.Instances == 1 {
 			continue // that is the makespan
 		}
 		row(s.what+", mean", s.Mean, span, "")

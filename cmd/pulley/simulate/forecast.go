@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/plural"
+	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
 	"pulley/scenarios/dist"
@@ -35,7 +38,7 @@ type ForecastCmd struct {
 	Trace                 string `placeholder:"FILE" help:"A trace in WfFormat for the scenario trace. Default: a generated one."`
 	Shape                 string `placeholder:"NAME" help:"Of a generated trace: scatter, forkjoin, montage, pipelines or layered. Default: montage."`
 	console.TimeScaleFlag `set:"scale=1"`
-	console.OutFlag       `set:"folder=out/forecast" set:"files=forecast.json, and of the first run schedule.csv, gantt.svg and gantt.png"`
+	console.OutFlag       `set:"folder=out/forecast" set:"files=forecast.json, report.html, and of the first run schedule.csv, gantt.svg and gantt.png"`
 	console.FormatFlag
 
 	kind func(*sim.Attempt) string `kong:"-"` // of a trace's tasks, for the drawing
@@ -96,7 +99,8 @@ func (o *ForecastCmd) simulate(c *console.Console) (err error) {
 	if len(service) == 0 {
 		service = o.describe()
 	}
-	f := &Forecast{Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency}
+	tool := measure.Tool("pulley")
+	f := &Forecast{Forecast: record.Forecast{Command: measure.Command(os.Args), Tool: &tool, Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency}}
 	for run := range o.Runs {
 		one := cfg
 		one.Seed = o.Seed + uint64(run)
@@ -280,7 +284,7 @@ func (o *ForecastCmd) trace(cfg *sim.Config, s scenarios.Scenario, size int) (st
 }
 
 func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
-	if err := record.WriteFile(filepath.Join(o.Out, "schedule.csv"), got.WriteSchedule); err != nil {
+	if err := record.WriteFile(filepath.Join(o.Out, record.ScheduleFile), got.WriteSchedule); err != nil {
 		return err
 	}
 	chart := gantt.Chart{
@@ -295,11 +299,21 @@ func (o *ForecastCmd) drawings(f *Forecast, got *sim.Forecast) error {
 		chart.Marks = append(chart.Marks, gantt.Mark{At: got.Work / time.Duration(o.Workers), Name: "work / workers"})
 	}
 	if got.Makespan == 0 {
-		return nil // no time passed: nothing to draw
+		return o.undrawn() // no time passed: nothing to draw
 	}
 	for _, format := range []string{"svg", "png"} {
 		err := record.WriteFile(filepath.Join(o.Out, "gantt."+format), func(w io.Writer) error { return chart.Write(w, format) })
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undrawn removes the drawings of an earlier forecast in the same folder.
+func (o *ForecastCmd) undrawn() error {
+	for _, format := range []string{"svg", "png"} {
+		if err := os.Remove(filepath.Join(o.Out, "gantt."+format)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -313,19 +327,25 @@ func (o *ForecastCmd) tell(c *console.Console, f *Forecast) error {
 		return err
 	}
 	data = append(data, '\n')
-	err = record.WriteFile(filepath.Join(o.Out, "forecast.json"), func(w io.Writer) error {
+	err = record.WriteFile(filepath.Join(o.Out, record.ForecastFile), func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if o.Format == "json" {
-		return c.Print(string(data))
-	}
-	if err := c.Print(f.text()); err != nil {
+	report, err := reports.Write("forecast", o.Out)
+	if err != nil {
 		return err
 	}
-	c.Say("schedule: %s", filepath.Join(o.Out, "gantt.svg"))
+	text := f.text()
+	if o.JSON() {
+		text = string(data)
+	}
+	if err := c.Print(text); err != nil {
+		return err
+	}
+	c.Say("schedule: %s", filepath.Join(o.Out, record.GanttFile))
+	c.Say("report: %s", report)
 	return nil
 }

@@ -13,8 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/nearest"
+	"pulley/reports"
 	"pulley/reports/record"
 	"pulley/scenarios"
 	"pulley/sim/cases"
@@ -31,7 +33,7 @@ type Cmd struct {
 	Runs                 int    `placeholder:"N" help:"Search so many times for each bug, each in seeds of its own, from --seeds on, and tell how many seeds it took. Default: once; 10 with --bug all."`
 	Twice                bool   `help:"Play every seed twice, and compare the traces (I13)."`
 	Replay               string `placeholder:"FILE" help:"Play the case of a file again, print its steps, and draw them beside it as FILE.svg."`
-	console.OutFlag      `set:"folder=out/sim" set:"files=coverage.txt and, after a violation, case.json"`
+	console.OutFlag      `set:"folder=out/sim" set:"files=sim.json, coverage.txt, report.html and, after a violation, case.json with its steps as case.svg and case.txt"`
 	console.ShrinkFlag
 	console.FormatFlag
 }
@@ -75,28 +77,10 @@ func (o *Cmd) Run(c *console.Console) error {
 	return o.searchOnce(ctx, c, searches)
 }
 
-type outcome struct {
-	Backend        string         `json:"backend"`
-	Bug            string         `json:"bug,omitempty"`
-	Seeds          int            `json:"seeds"`
-	Steps          int            `json:"steps"`
-	VirtualSeconds float64        `json:"virtual_seconds"`
-	Seconds        float64        `json:"seconds"`
-	Faults         map[string]int `json:"faults"`
-	Never          []string       `json:"never"` // kinds of steps and faults
-	Violation      *violation     `json:"violation"`
-}
-
-type violation struct {
-	Seed uint64   `json:"seed"`
-	Why  []string `json:"why"`
-	Case string   `json:"case"`
-}
-
 func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []search.Search) error {
 	var text, covered strings.Builder
-	all := []outcome{}
-	file := filepath.Join(o.Out, "coverage.txt")
+	all := []record.SimSearch{}
+	file := filepath.Join(o.Out, record.SimCoverageFile)
 	var failed error
 	few := false
 	for _, s := range searches {
@@ -131,6 +115,9 @@ func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []sea
 		return err
 	}
 	fmt.Fprintf(&text, "each state, and those that a fault never met: %s\n", file)
+	if err := o.report(c, &record.Sim{Searches: all}); err != nil {
+		return err
+	}
 	if err := c.PrintAs(o.FormatFlag, all, text.String()); err != nil {
 		return err
 	}
@@ -153,9 +140,9 @@ func progressOf(c *console.Console, s search.Search) func(*explore.Coverage) {
 	}
 }
 
-func outcomeOf(s search.Search, found *search.Found) outcome {
+func outcomeOf(s search.Search, found *search.Found) record.SimSearch {
 	n := &found.Counts
-	one := outcome{
+	one := record.SimSearch{
 		Backend: s.Backend, Bug: s.Bug, Seeds: n.Seeds, Steps: n.Steps, VirtualSeconds: time.Duration(n.Virtual).Seconds(), Seconds: found.Elapsed.Seconds(),
 		Faults: map[string]int{}, Never: append([]string{}, found.Never()...),
 	}
@@ -254,20 +241,49 @@ func (o *Cmd) bugs(backends []string) (map[string][]string, error) {
 	return nil, &nearest.Unknown{Kind: "bug", Name: o.Bug, Known: append(cases.BugNames(""), "all")}
 }
 
-func (o *Cmd) bad(c *console.Console, found *search.Found, one *outcome) (string, error) {
+func (o *Cmd) bad(c *console.Console, found *search.Found, one *record.SimSearch) (string, error) {
 	kase, why := *found.Bad, found.Why
 	kase.Why = why[0]
 	if o.Shrink > 0 {
 		c.Say("seed %d: looking for a smaller case, for %v at most", kase.Seed, o.Shrink)
 		kase, why = search.Shrink(kase, why, o.Shrink)
 	}
-	file := filepath.Join(o.Out, "case.json")
+	file := filepath.Join(o.Out, record.SimCaseFile)
 	if err := kase.Save(file); err != nil {
 		return "", err
 	}
-	one.Violation = &violation{Seed: found.Bad.Seed, Why: found.Why, Case: file}
+	if err := o.drawCase(kase); err != nil {
+		return "", err
+	}
+	one.Violation = &record.SimViolation{Seed: found.Bad.Seed, Why: found.Why, Case: file}
 	return fmt.Sprintf("violation, seed %d: %s\nsmallest case: %d faults, %d instances, %d lines of program: %s\nsee it again with: pulley sim --replay %s\n",
 		found.Bad.Seed, found.Why[0], len(kase.Faults), len(kase.Arrivals), strings.Count(kase.Source, "\n"), why[0], file), nil
+}
+
+// report writes the record and the page on it, and says where that is.
+func (o *Cmd) report(c *console.Console, s *record.Sim) error {
+	s.Command, s.Tool = measure.Command(os.Args), measure.Tool("pulley")
+	if err := record.WriteSim(o.Out, s); err != nil {
+		return err
+	}
+	file, err := reports.Write("sim", o.Out)
+	if err != nil {
+		return err
+	}
+	c.Say("report: %s", file)
+	return nil
+}
+
+// drawCase plays a case once more and writes its steps, drawn and as text.
+func (o *Cmd) drawCase(kase cases.Case) error {
+	_, trace, err := explore.Replay(kase)
+	if err != nil {
+		return err
+	}
+	if err := record.WriteFile(filepath.Join(o.Out, record.SimDrawingFile), trace.SVG); err != nil {
+		return err
+	}
+	return record.WriteFile(filepath.Join(o.Out, record.SimStepsFile), trace.Write)
 }
 
 type played struct {

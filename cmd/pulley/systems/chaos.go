@@ -92,7 +92,11 @@ func (o *Chaos) confirmAll(ctx context.Context, c *console.Console, cases []name
 		if err := o.writeFinding(found, dir); err != nil {
 			return findings, err
 		}
+		if err := writeRecord(found, dir); err != nil {
+			return findings, err
+		}
 		findings = append(findings, found)
+		c.Say("report: %s", filepath.Join(dir, record.ReportFile))
 		if err != nil {
 			return findings, fmt.Errorf("%w; %s has the violation and its smallest case until then", err, dir)
 		}

@@ -1,8 +1,7 @@
-package reports
+package verdicts
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -15,33 +14,27 @@ import (
 func Chaos(c *record.Chaos, files ...page.File) *page.Page {
 	p := &page.Page{
 		Kind: "chaos", Answer: chaosAnswer(c), State: chaosState(c), Facts: []string{c.Backend, units.Plural(c.Engines, "engine"), fmt.Sprintf("seed %d", c.Seed)},
-		Repeat: c.Repeat, Tool: "pulley chaos", Record: files,
+		Repeat: c.Repeat, Tool: chaosTool(c), Record: files,
 	}
 	if charts := timelineCharts(c.Timeline); len(charts) > 0 {
 		p.First = append(p.First, page.Block{Charts: charts})
 	}
 	if len(c.Why) > 0 {
-		p.First = append(p.First, page.Block{Heading: "Why", List: items(c.Why)})
-	}
-	add := func(s page.Section) {
-		s.Blocks = slices.DeleteFunc(s.Blocks, empty)
-		if len(s.Blocks) > 0 {
-			p.Sections = append(p.Sections, s)
-		}
+		p.First = append(p.First, page.Block{Heading: "Why", List: page.Items(c.Why)})
 	}
 	var beyond []string
 	for _, v := range c.Recovery.Verdicts {
 		beyond = append(beyond, v.Beyond...)
 	}
-	add(page.Section{ID: "recovery", Title: "Recovery after faults", Lead: recoveryLead(c.Recovery), Blocks: []page.Block{
-		{Charts: recoveryCharts(c.Recovery)}, {Table: recoveryVerdictTable(c.Recovery.Verdicts)}, {List: items(beyond)}, {Table: recoveryTable(c.Recovery)},
+	p.Add(page.Section{ID: "recovery", Title: "Recovery after faults", Lead: recoveryLead(c.Recovery), Blocks: []page.Block{
+		{Charts: recoveryCharts(c.Recovery)}, {Table: recoveryVerdictTable(c.Recovery.Verdicts)}, {List: page.Items(beyond)}, {Table: recoveryTable(c.Recovery)},
 	}})
 	if c.Soak != nil {
-		add(page.Section{ID: "soak", Title: "Growth", Lead: c.Soak.Method, Blocks: []page.Block{
+		p.Add(page.Section{ID: "soak", Title: "Growth", Lead: c.Soak.Method, Blocks: []page.Block{
 			{Table: growthTable(c.Soak)}, {Charts: soakCharts(c.Soak, c.Timeline.Faults)},
 		}})
 	}
-	add(page.Section{ID: "faults", Title: "Faults that happened", Blocks: []page.Block{{Table: faultTable(c)}}})
+	p.Add(page.Section{ID: "faults", Title: "Faults that happened", Blocks: []page.Block{{Table: faultTable(c)}}})
 	method := page.Section{ID: "method", Title: "The run"}
 	for _, fact := range c.Facts {
 		method.Blocks = append(method.Blocks, page.Block{Text: fact})
@@ -51,25 +44,8 @@ func Chaos(c *record.Chaos, files ...page.File) *page.Page {
 		left = append(left, page.Entry{Name: kind, Text: c.LeftOut[kind]})
 	}
 	method.Blocks = append(method.Blocks, page.Block{Heading: "Left out", Entries: left})
-	add(method)
+	p.Add(method)
 	return p
-}
-
-// WriteChaosHTML writes the report on a chaos run as one self-contained page.
-func WriteChaosHTML(w io.Writer, c *record.Chaos, files ...page.File) error {
-	return Chaos(c, files...).WriteHTML(w)
-}
-
-// empty reports that a block has nothing to show.
-func empty(b page.Block) bool {
-	return b.Text == "" && len(b.Charts) == 0 && b.Table == nil && b.Heat == nil && len(b.List) == 0 && b.Code == "" && len(b.Entries) == 0 && b.Drawing == nil
-}
-
-func items(texts []string) (out []page.Item) {
-	for _, text := range texts {
-		out = append(out, page.Item{Text: text})
-	}
-	return out
 }
 
 func chaosAnswer(c *record.Chaos) string {
@@ -80,11 +56,11 @@ func chaosAnswer(c *record.Chaos) string {
 	after := fmt.Sprintf("after %s on %s", units.Plural(total, "fault"), units.Plural(c.Engines, "engine"))
 	switch c.Verdict {
 	case "pass":
-		return fmt.Sprintf("%s lost nothing and applied each completion once: %s, %s.", short(c.Backend), units.Plural(c.Instances, "instance"), after)
+		return fmt.Sprintf("%s lost nothing and applied each completion once: %s, %s.", brief(c.Backend), units.Plural(c.Instances, "instance"), after)
 	case "fail":
-		return fmt.Sprintf("%s broke its promise: %s, %s.", short(c.Backend), units.Plural(c.Instances, "instance"), after)
+		return fmt.Sprintf("%s broke its promise: %s, %s.", brief(c.Backend), units.Plural(c.Instances, "instance"), after)
 	}
-	return fmt.Sprintf("Nothing can be said of %s: %s, %s.", short(c.Backend), units.Plural(c.Instances, "instance"), after)
+	return fmt.Sprintf("Nothing can be said of %s: %s, %s.", brief(c.Backend), units.Plural(c.Instances, "instance"), after)
 }
 
 func chaosState(c *record.Chaos) page.State {
@@ -117,9 +93,9 @@ func recoveryTable(r record.Recovery) *page.Table {
 		t.Heads = append(t.Heads, page.Head{Name: what, Unit: "seen"})
 	}
 	add := func(name string, times record.RecoveryTimes) {
-		cells := []page.Cell{page.Words(name), count(times.Faults)}
+		cells := []page.Cell{page.Words(name), page.Whole(times.Faults)}
 		for _, p := range []record.RecoveryPercentiles{times.First, times.Rate, times.Recovered, times.Finished} {
-			cells = append(cells, millisecondCell(p.P50, p.N), millisecondCell(p.P99, p.N), millisecondCell(p.Max, p.N), count(p.N))
+			cells = append(cells, millisecondCell(p.P50, p.N), millisecondCell(p.P99, p.N), millisecondCell(p.Max, p.N), page.Whole(p.N))
 		}
 		t.Rows = append(t.Rows, page.Row{Cells: cells})
 	}
@@ -148,7 +124,7 @@ func recoveryVerdictTable(verdicts []record.RecoveryVerdict) *page.Table {
 	for _, v := range verdicts {
 		t.Rows = append(t.Rows, page.Row{Doubtful: v.Verdict == record.RecoveryMissed, Cells: []page.Cell{
 			page.Words(v.Kind), page.Words(v.What + " within " + v.Bound), millisecondCell(v.BoundMS, 1), millisecondCell(v.P99, v.Decided),
-			count(len(v.Beyond)), count(v.Decided), count(v.Faults), page.Words(v.Verdict),
+			page.Whole(len(v.Beyond)), page.Whole(v.Decided), page.Whole(v.Faults), page.Words(v.Verdict),
 		}})
 	}
 	return t
@@ -160,7 +136,7 @@ func faultTable(c *record.Chaos) *page.Table {
 	}
 	t := &page.Table{Says: "Faults", Heads: []page.Head{{Name: "kind", Words: true}, {Name: "times"}}}
 	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
-		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{page.Words(kind), count(c.Faults[kind])}})
+		t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{page.Words(kind), page.Whole(c.Faults[kind])}})
 	}
 	return t
 }
@@ -193,4 +169,12 @@ func soakUnit(unit string) units.Unit {
 		return units.ByteCount
 	}
 	return units.None
+}
+
+// chaosTool is unknown in earlier records.
+func chaosTool(c *record.Chaos) string {
+	if c.Tool.Name == "" {
+		return "pulley chaos"
+	}
+	return c.Tool.String()
 }

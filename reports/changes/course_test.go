@@ -1,4 +1,4 @@
-package reports_test
+package changes_test
 
 import (
 	"bytes"
@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/reports"
+	"pulley/reports/changes"
 )
 
-func course(n int) reports.Course {
-	c := reports.Course{Title: "fanout/push/100 nodes_per_s"}
+func course(n int) changes.Course {
+	c := changes.Course{Title: "fanout/push/100 nodes_per_s"}
 	for i := range n {
 		level := 1000.0
 		if i >= n/2 {
@@ -19,12 +19,12 @@ func course(n int) reports.Course {
 		}
 		c.Values = append(c.Values, level+10*math.Sin(float64(i*i)))
 	}
-	c.Levels = []reports.Level{{From: 0, To: n / 2, Value: 1000}, {From: n / 2, To: n, Value: 900, Name: "0123456789ab+"}}
+	c.Levels = []changes.Level{{From: 0, To: n / 2, Value: 1000}, {From: n / 2, To: n, Value: 900, Name: "0123456789ab+"}}
 	return c
 }
 
 func TestCourseChart(t *testing.T) {
-	chart, err := reports.CourseChart(course(40))
+	chart, err := changes.CourseChart(course(40))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestCourseChart(t *testing.T) {
 
 func TestCourseChartOfOneOrEqualValues(t *testing.T) {
 	for _, values := range [][]float64{{5}, {0, 0}, {3, 3, 3}, {-1, 1}} {
-		chart, err := reports.CourseChart(reports.Course{Values: values, Levels: []reports.Level{{To: len(values), Value: values[0]}}})
+		chart, err := changes.CourseChart(changes.Course{Values: values, Levels: []changes.Level{{To: len(values), Value: values[0]}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,15 +59,15 @@ func TestCourseChartOfOneOrEqualValues(t *testing.T) {
 }
 
 func TestCourseChartRefuses(t *testing.T) {
-	for _, corrupt := range []func(*reports.Course){
-		func(c *reports.Course) { c.Values = nil },
-		func(c *reports.Course) { c.Values[3] = math.NaN() },
-		func(c *reports.Course) { c.Levels[1].To++ },
-		func(c *reports.Course) { c.Levels[1].From = c.Levels[1].To },
+	for _, corrupt := range []func(*changes.Course){
+		func(c *changes.Course) { c.Values = nil },
+		func(c *changes.Course) { c.Values[3] = math.NaN() },
+		func(c *changes.Course) { c.Levels[1].To++ },
+		func(c *changes.Course) { c.Levels[1].From = c.Levels[1].To },
 	} {
 		c := course(10)
 		corrupt(&c)
-		if _, err := reports.CourseChart(c); err == nil {
+		if _, err := changes.CourseChart(c); err == nil {
 			t.Errorf("%v, %v: no error", c.Values, c.Levels)
 		}
 	}

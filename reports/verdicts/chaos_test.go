@@ -1,4 +1,4 @@
-package reports_test
+package verdicts_test
 
 import (
 	"bytes"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/reports"
 	"pulley/reports/record"
+	"pulley/reports/verdicts"
 )
 
 // chaosRun has two seconds of ten completions a window, a fault, then none for a second.
@@ -42,7 +42,7 @@ func chaosRun() *record.Chaos {
 // The page must state what the run found, and need no network.
 func TestChaosPage(t *testing.T) {
 	var b bytes.Buffer
-	if err := reports.WriteChaosHTML(&b, chaosRun()); err != nil {
+	if err := verdicts.Chaos(chaosRun()).WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -60,18 +60,18 @@ func TestChaosPage(t *testing.T) {
 		}
 	}
 	var again bytes.Buffer
-	if err := reports.WriteChaosHTML(&again, chaosRun()); err != nil || again.String() != page {
+	if err := verdicts.Chaos(chaosRun()).WriteHTML(&again); err != nil || again.String() != page {
 		t.Errorf("the same record gives another page, or %v", err)
 	}
 }
 
 func TestChaosPageOfNothing(t *testing.T) {
 	var b bytes.Buffer
-	if err := reports.WriteChaosHTML(&b, &record.Chaos{Verdict: "pass"}); err != nil || strings.Contains(b.String(), `<svg class="chart"`) {
+	if err := verdicts.Chaos(&record.Chaos{Verdict: "pass"}).WriteHTML(&b); err != nil || strings.Contains(b.String(), `<svg class="chart"`) {
 		t.Errorf("%v, or a drawing of nothing", err)
 	}
 	full := errors.New("full")
-	if err := reports.WriteChaosHTML(failingWriter{full}, chaosRun()); !errors.Is(err, full) {
+	if err := verdicts.Chaos(chaosRun()).WriteHTML(failingWriter{full}); !errors.Is(err, full) {
 		t.Errorf("%v, want the writer's error", err)
 	}
 }
