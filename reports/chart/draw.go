@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"gonum.org/v1/plot"
@@ -81,7 +82,8 @@ type drawing struct {
 }
 
 func newDrawing(p *Plot, width vg.Length, alone bool) *drawing {
-	d := &drawing{Plot: p, series: p.shown(), width: width, alone: alone}
+	p = p.bounded()
+	d := &drawing{Plot: p, series: p.Series, width: width, alone: alone}
 	d.x, d.y = p.limits(d.series)
 	switch rows := len(p.Y.Names); {
 	case p.Y.Scale != Rows:
@@ -321,9 +323,9 @@ const textMost = 300
 
 func fit(style text.Style, s string, width vg.Length) string {
 	s = clean(s)
-	shorter := s
-	for n := utf8.RuneCountInString(s) - 1; n > 0 && style.Width(shorter) > width; n-- {
-		shorter = units.Clip(s, n)
+	if style.Width(s) <= width {
+		return s
 	}
-	return shorter
+	n := sort.Search(utf8.RuneCountInString(s), func(n int) bool { return style.Width(units.Clip(s, n+1)) > width })
+	return units.Clip(s, max(n, 1))
 }
