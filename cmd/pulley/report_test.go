@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pulley/cmd/pulley/console"
+	"pulley/reports/page"
 )
 
 // forecastRecord writes a record for which nothing need run.
@@ -48,8 +49,8 @@ func TestReportOfOneAndOfSeveral(t *testing.T) {
 func TestReportGivesTheRecordBack(t *testing.T) {
 	dir := forecastRecord(t)
 	again := filepath.Join(t.TempDir(), "again")
-	page := filepath.Join(dir, "report.html")
-	if got := call(t, nil, "report", "--extract", again, page); got.code != 0 {
+	file := filepath.Join(dir, "report.html")
+	if got := call(t, nil, "report", "--extract", again, file); got.code != 0 {
 		t.Fatalf("%d: %s", got.code, got.err)
 	}
 	for _, name := range []string{"forecast.json", "schedule.csv", "gantt.svg"} {
@@ -58,7 +59,7 @@ func TestReportGivesTheRecordBack(t *testing.T) {
 			t.Errorf("%s is another, or %v", name, err)
 		}
 	}
-	got := call(t, nil, "report", "--extract", again, page)
+	got := call(t, nil, "report", "--extract", again, file)
 	if got.code != console.ExitUsage || !strings.Contains(got.err, "there is a forecast.json already") {
 		t.Errorf("%d: %s", got.code, got.err)
 	}
@@ -83,7 +84,7 @@ func TestReportGivesTheRecordBack(t *testing.T) {
 
 func TestReportMistakes(t *testing.T) {
 	dir, none := forecastRecord(t), t.TempDir()
-	page := filepath.Join(dir, "report.html")
+	file := filepath.Join(dir, "report.html")
 	other := filepath.Join(none, "other.html")
 	if err := os.WriteFile(other, []byte("<html>"), 0o600); err != nil {
 		t.Fatal(err)
@@ -94,10 +95,10 @@ func TestReportMistakes(t *testing.T) {
 	}{
 		{"add --out report.html", []string{dir}},
 		{"holds no record", []string{filepath.Join(none), "--out", other + ".new"}},
-		{"is no folder", []string{page, "--format", "text"}},
+		{"is no folder", []string{file, "--format", "text"}},
 		{"side by side are two records of comparisons", []string{dir, "--baseline", dir, "--format", "text"}},
-		{"takes the record out of one page", []string{"--extract", none, page, page}},
-		{"leave out --out", []string{"--extract", none, page, "--out", "x"}},
+		{"takes the record out of one page", []string{"--extract", none, file, file}},
+		{"leave out --out", []string{"--extract", none, file, "--out", "x"}},
 		{"carries no record", []string{"--extract", none, other}},
 		{"name the page", []string{"--extract", none, filepath.Join(none, "gone.html")}},
 		{"expected", []string{"--format", "text"}},
@@ -121,5 +122,32 @@ func TestReportWritesWholePages(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(folder); len(entries) > 0 {
 		t.Errorf("%d files are left", len(entries))
+	}
+}
+
+// reported: the page beside a record carries these files, byte for byte, and says what repeats it.
+func reported(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	html, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	files, err := page.Extract(html)
+	if err != nil {
+		t.Error(err)
+	}
+	carried := map[string][]byte{}
+	for _, f := range files {
+		carried[f.Name] = f.Data
+	}
+	for _, name := range names {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if got, has := carried[name]; err != nil || !has || !bytes.Equal(got, want) {
+			t.Errorf("the page carries another %s, or none: %v", name, err)
+		}
+	}
+	if !bytes.Contains(html, []byte(`<h2 id="repeat-title">`)) {
+		t.Error("the page does not say what repeats it")
 	}
 }

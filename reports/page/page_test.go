@@ -175,3 +175,13 @@ func TestJoin(t *testing.T) {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 }
+
+// A pull request shows some 65,000 characters.
+func TestMarkdownIsBounded(t *testing.T) {
+	p := full()
+	p.Sections = append(p.Sections, page.Section{ID: "long", Title: "Long", Blocks: []page.Block{{Text: strings.Repeat("word ", 30_000)}}}, page.Section{ID: "last", Title: "Last", Blocks: []page.Block{{Text: "the end"}}})
+	got := render(t, p.WriteMarkdown)
+	if len(got) > 64_000 || !strings.Contains(got, "The HTML page has more: Long.") || !strings.Contains(got, "the end") || !strings.Contains(got, "## Repeat this") {
+		t.Errorf("%d bytes, or another text", len(got))
+	}
+}

@@ -93,7 +93,7 @@ func counted(part *record.NightPart) string {
 }
 
 func nightChart(n *record.Night) *chart.Plot {
-	p := &chart.Plot{Name: "night", Title: "Time of each part", X: chart.Axis{Label: "time", Scale: chart.Linear, Unit: units.Seconds}, Y: chart.Axis{Scale: chart.Rows}, Method: "The grey line is what the part may take."}
+	p := &chart.Plot{Name: "night", Title: "Time of each part", X: chart.Axis{Label: "time", Scale: chart.Linear, Unit: units.Seconds}, Y: chart.Axis{Scale: chart.Rows}, Says: fmt.Sprintf("%s of %s in all.", units.Duration(n.Seconds*1e9), n.Night), Method: "The grey line is what the part may take."}
 	took := chart.Series{Name: "took", Kind: chart.Spans}
 	most := chart.Series{Name: "budget", Kind: chart.Ticks, Neutral: true}
 	for i, part := range n.Parts {
