@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pulley/bench/histogram"
 	"pulley/bench/measure"
 	"pulley/bench/profile"
 	"pulley/bench/stats"
@@ -95,8 +96,8 @@ type Progress struct {
 type Comparison struct {
 	Summary  *record.Summary
 	Manifest *record.Manifest
-	hops     []measure.Tagged
-	spans    []measure.Tagged
+	hops     []histogram.Tagged
+	spans    []histogram.Tagged
 	profiles map[record.Key]*profile.Profile
 }
 
@@ -375,9 +376,8 @@ func (c *comparer) finish() *Comparison {
 			continue
 		}
 		row.Warnings = append(row.Warnings, lat.warnings()...)
-		tag := strings.ReplaceAll(row.Key().String(), " ", "_")
-		out.hops = append(out.hops, measure.Tagged{Tag: "hop/" + tag, Start: m.StartedAt, End: m.EndedAt, Hist: lat.hop})
-		out.spans = append(out.spans, measure.Tagged{Tag: "instance/" + tag, Start: m.StartedAt, End: m.EndedAt, Hist: lat.instance})
+		out.hops = append(out.hops, histogram.Tagged{Tag: histogram.HopTag(row.Key()), Start: m.StartedAt, End: m.EndedAt, Hist: lat.hop})
+		out.spans = append(out.spans, histogram.Tagged{Tag: histogram.InstanceTag(row.Key()), Start: m.StartedAt, End: m.EndedAt, Hist: lat.instance})
 	}
 	return out
 }

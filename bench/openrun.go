@@ -37,6 +37,7 @@ type openRunning struct {
 
 	mu    sync.Mutex
 	wrong []string
+	notes []string // of the goroutine that runs
 }
 
 // closedMax bounds the instances of a run of a closed process. A run that reaches it early is invalid.
@@ -100,6 +101,7 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 			r.complain(err)
 		}
 	})
+	waits := r.watchWaits(clock)
 	if r.submitTo.Progress != nil {
 		helpers.Go(func() { r.notify(r.ctx, clock) })
 	}
@@ -113,6 +115,7 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	}
 	drained, asked := clock.Now(), time.Duration(0)
 	stop()
+	waited := waits()
 	r.senders.Wait()
 	if err != nil {
 		asked = r.end
@@ -122,7 +125,7 @@ func (r *openRunning) run(ctx context.Context) (*load.Run, error) {
 	}
 	found := &load.Run{
 		Requests: r.requests(), Closed: r.times == nil, Steady: r.steady(), WarmUp: r.submitTo.WarmUp, Auto: !r.submitTo.WarmUpFixed, End: r.end, Drained: drained,
-		Span: r.span, Asked: asked, Percentile: r.submitTo.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.submitTo.Limits, Stages: r.carrier.stages(),
+		Span: r.span, Asked: asked, Percentile: r.submitTo.Percentile, Pace: pace, Cores: cores(), CPU: cpu, Limits: r.submitTo.Limits, Stages: r.carrier.stages(), Waits: waited,
 	}
 	for _, o := range r.submitTo.Objectives {
 		found.Objectives = append(found.Objectives, record.LoadObjective{Percentile: o.Percentile, MostNS: int64(o.Most)})

@@ -313,7 +313,7 @@ func (t *Testbed) Observe(ctx context.Context, o OpenRun) (*OpenResult, error) {
 	}
 	out.Arrivals, out.Seed, out.Workers, out.Engines, out.InFlightMost = o.Arrivals.String(), o.Seed, t.spec.Workers, t.spec.Engines, t.spec.InFlight
 	out.Tool, out.Host, out.Postgres, out.StartedAt = measure.Tool("pulley"), measure.Host(), t.runner.server, run.began
-	out.Notes = append(out.Notes, run.carrier.notes()...)
+	out.Notes = append(append(out.Notes, run.carrier.notes()...), run.notes...)
 	return &OpenResult{out, found.Requests}, err
 }
 

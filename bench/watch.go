@@ -10,19 +10,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"pulley/bench/measure"
+	"pulley/bench/histogram"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/reports/record"
 )
 
 type latencies struct {
-	hop      *measure.Hist
-	instance *measure.Hist
+	hop      *histogram.Hist
+	instance *histogram.Hist
 }
 
 func newLatencies() *latencies {
-	return &latencies{hop: measure.NewHist(), instance: measure.NewHist()}
+	return &latencies{hop: histogram.New(), instance: histogram.New()}
 }
 
 func (l *latencies) merge(o *latencies) {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"pulley/bench/histogram"
 	"pulley/bench/load"
-	"pulley/bench/measure"
 	"pulley/reports/record"
 )
 
@@ -28,9 +28,9 @@ func (c *Comparison) Write(dir string) error {
 	if err := record.WriteSamples(dir, c.Manifest.Samples); err != nil {
 		return err
 	}
-	for name, hists := range map[string][]measure.Tagged{"hop.hlog": c.hops, "instance.hlog": c.spans} {
+	for name, hists := range map[string][]histogram.Tagged{record.HopFile: c.hops, record.InstanceFile: c.spans} {
 		err := record.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
-			return measure.WriteHLog(w, nil, slices.Values(hists))
+			return histogram.WriteLog(w, nil, slices.Values(hists))
 		})
 		if err != nil {
 			return err
@@ -90,24 +90,24 @@ func (r *OpenResult) Write(dir string) error {
 	}
 	comments := []string{fmt.Sprintf("%s %d on %s, %s. Instances are in the interval of their intended time.", r.Scenario, r.Size, r.Backend, r.Arrivals),
 		"latency counts from the intended time, service from the sending. Instances that did not end are missing."}
-	if err := write(LoadLogFile, func(w io.Writer) error { return measure.WriteHLog(w, comments, r.histograms()) }); err != nil {
+	if err := write(LoadLogFile, func(w io.Writer) error { return histogram.WriteLog(w, comments, r.histograms()) }); err != nil {
 		return err
 	}
 	measured := time.Duration(r.Phases.WarmUpNS)
 	latency, service := histogramsOf(r.Requests, measured, time.Duration(r.Phases.MeasureNS))
-	if err := write(LatencyTableFile, func(w io.Writer) error { return measure.WritePercentiles(w, latency) }); err != nil {
+	if err := write(LatencyTableFile, func(w io.Writer) error { return histogram.WritePercentiles(w, latency) }); err != nil {
 		return err
 	}
-	return write(ServiceTableFile, func(w io.Writer) error { return measure.WritePercentiles(w, service) })
+	return write(ServiceTableFile, func(w io.Writer) error { return histogram.WritePercentiles(w, service) })
 }
 
-func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
-	return func(yield func(measure.Tagged) bool) {
+func (r *OpenResult) histograms() iter.Seq[histogram.Tagged] {
+	return func(yield func(histogram.Tagged) bool) {
 		for _, v := range r.Intervals {
 			from, to := time.Duration(v.FromNS), time.Duration(v.ToNS)
 			latency, service := histogramsOf(r.Requests, from, to)
 			start, end := r.StartedAt.Add(from), r.StartedAt.Add(to)
-			if !yield(measure.Tagged{Tag: "latency", Start: start, End: end, Hist: latency}) || !yield(measure.Tagged{Tag: "service", Start: start, End: end, Hist: service}) {
+			if !yield(histogram.Tagged{Tag: "latency", Start: start, End: end, Hist: latency}) || !yield(histogram.Tagged{Tag: "service", Start: start, End: end, Hist: service}) {
 				return
 			}
 		}
@@ -115,8 +115,8 @@ func (r *OpenResult) histograms() iter.Seq[measure.Tagged] {
 }
 
 // histogramsOf uses the requests intended in [from, to); requests are in order.
-func histogramsOf(requests []load.Request, from, to time.Duration) (latency, service *measure.Hist) {
-	latency, service = measure.NewHist(), measure.NewHist()
+func histogramsOf(requests []load.Request, from, to time.Duration) (latency, service *histogram.Hist) {
+	latency, service = histogram.New(), histogram.New()
 	first := sort.Search(len(requests), func(i int) bool { return requests[i].Intended >= from })
 	for i := first; i < len(requests) && requests[i].Intended < to; i++ {
 		if q := &requests[i]; q.Ended > 0 {

@@ -93,22 +93,23 @@
 //	reports/chart              | draws figures for pages, papers and terminals                  | reports/units
 //	reports/page               | a report, laid out once; as HTML, Markdown and text            | reports/chart, internal/aligned
 //	reports/changes            | pages on what changed: gates, histories, two records           | bench/gate, bench/history, reports/page
-//	reports/verdicts           | pages on chaos, simulations, forecasts and nights              | reports/page, reports/record
-//	reports                    | renders records                                                | reports/changes, reports/verdicts
+//	reports/verdicts           | pages on chaos, simulations, forecasts and nights              | reports/page, reports/record, internal/plural
+//	reports                    | renders records                                                | reports/changes, reports/verdicts, bench/histogram
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
-//	bench/measure              | Postgres' own counters; histograms                             | reports/record, internal/pause, internal/plural, internal/procstatus
-//	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/measure
+//	bench/histogram            | histograms of latencies, and their logs: written and read      | reports/record
+//	bench/measure              | Postgres' own counters, and what sessions wait for             | reports/record, internal/pause, internal/plural, internal/procstatus
+//	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/histogram, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/changepoint          | where the distribution of a series changes                     | –
 //	bench/gobench              | results in Go's benchmark format, as series per benchmark and unit | internal/cause
 //	bench/load                 | offers requests at their times; judges what came of them        | scenarios/arrivals, bench/stats, bench/stages
 //	bench/profile              | samples what processor time goes into, by stage of a node run  | –
-//	bench/systems              | measures systems behind adapters                               | adapter/host, adapter/protocol, adapter/workload, bench/measure
+//	bench/systems              | measures systems behind adapters                               | adapter/host, adapter/protocol, adapter/workload, bench/histogram, bench/measure
 //	bench/stages               | how long the stages of node runs took                          | engine/graph
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | scenarios
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages, bench/systems, engine/plan/model, adapter/host, adapter/protocol, adapter/workload
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/histogram, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages, bench/systems, engine/plan/model, adapter/host, adapter/protocol, adapter/workload
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench, internal/aligned
@@ -145,6 +146,7 @@
 //	cmd/pulley/*               | a group of pulley's commands each, and the console that they share | any
 //	cmd/suite                  | runs our own tests: before a change, and through the night     | any
 //	internal/aligned           | lays out text in columns                                       | –
+//	internal/browsertest       | opens pages in a browser, for tests                            | internal/depth
 //	internal/bytesize          | reads numbers of bytes as people write them                    | –
 //	internal/cause             | takes out of errors what their readers are told already        | –
 //	internal/clip              | keeps quoted text short                                        | –
@@ -193,6 +195,7 @@
 //	examples/adapters/queue    | adapter/check
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
+//	reports                    | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint
 //	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"pulley/reports/record"
 	"pulley/reports/units"
@@ -23,8 +24,21 @@ type best struct {
 
 func (b *best) name() string { return b.ranked[0].Backend }
 
-// answer says in one sentence who is fastest.
+// answer says in one sentence who is fastest. Names of many words may make it longer than a glance takes; then it says less.
 func (v *view) answer() string {
+	full := v.fullAnswer()
+	if len(strings.Fields(full)) <= answerMost {
+		return full
+	}
+	head, _, _ := strings.Cut(full, ";")
+	head, _, _ = strings.Cut(head, ": ")
+	if words := strings.Fields(head); len(words) > answerMost {
+		return strings.Join(words[:answerMost], " ") + "…"
+	}
+	return strings.TrimSuffix(head, ".") + "."
+}
+
+func (v *view) fullAnswer() string {
 	all := v.bests()
 	switch {
 	case len(v.summary.Rows) == 0:
@@ -54,7 +68,7 @@ func (v *view) answer() string {
 	case len(all) == 1:
 		return fmt.Sprintf("%s is fastest on %s: %s the rate of %s.", short(leader), all[0].family.label(all[0].size), all[0].lead(), short(all[0].ranked[1].Backend))
 	case wins[leader] == len(all):
-		return fmt.Sprintf("%s is fastest on all %d scenarios%s.", short(leader), len(all), second(all))
+		return fmt.Sprintf("%s is fastest on %s%s.", short(leader), every(len(all)), second(all))
 	case rest == 0:
 		return fmt.Sprintf("%s is fastest on %d of %d scenarios; the others are undecided.", short(leader), wins[leader], len(all))
 	default:
@@ -75,6 +89,13 @@ func (v *view) soleAnswer() string {
 		}
 	}
 	return "Valid rows have no throughput, so no backend can be called the fastest."
+}
+
+func every(n int) string {
+	if n == 2 {
+		return "both scenarios"
+	}
+	return fmt.Sprintf("all %d scenarios", n)
 }
 
 // short keeps a name to a word of the answer.

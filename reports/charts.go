@@ -21,8 +21,8 @@ const rowsMost = 24
 func (v *view) throughputChart() *chart.Plot {
 	p := &chart.Plot{
 		Name: "throughput", Title: "Under full load", X: chart.Axis{Label: "node runs per second", Scale: chart.Log},
-		Y:      chart.Axis{Scale: chart.Rows},
-		Method: "Each scenario at its largest size. Further right is faster. A pale bar is the interval over the runs, an upright line what raw SQL did with the same rows.",
+		Y:    chart.Axis{Scale: chart.Rows},
+		Hint: "Each scenario at its largest size. Further right is faster; a pale bar is the interval over the runs.",
 	}
 	if v.loadMode() != record.ModeSaturated {
 		p.Title = "Throughput"
@@ -49,7 +49,7 @@ func (v *view) throughputChart() *chart.Plot {
 			if r == nil || r.NodesPerS == nil {
 				continue
 			}
-			pt := chart.Point{X: r.NodesPerS.Median, Y: row, Lo: r.NodesPerS.Lo, Hi: r.NodesPerS.Hi, Note: units.Plural(r.Runs, "run")}
+			pt := chart.Point{X: r.NodesPerS.Median, Y: row + v.aside(j), Lo: r.NodesPerS.Lo, Hi: r.NodesPerS.Hi, Note: units.Plural(r.Runs, "run")}
 			if r.CeilingFraction != nil {
 				pt.Note += ", " + units.Percent(*r.CeilingFraction) + " of its ceiling"
 			}
@@ -69,11 +69,19 @@ func (v *view) throughputChart() *chart.Plot {
 	for _, way := range ways {
 		p.Series = append(p.Series, *limits[way])
 	}
+	if len(ways) > 0 {
+		p.Hint += " An upright line is what raw SQL did with the same rows."
+	}
 	p.Series = append(p.Series, marks...)
 	if p.Says = v.throughputSays(); p.Empty() {
 		return nil
 	}
 	return p
+}
+
+// aside is how far from the middle of its row a backend's marker stands, so that its interval is seen among the others'.
+func (v *view) aside(i int) float64 {
+	return 0.44 * (float64(i) - float64(len(v.backends)-1)/2) / float64(max(len(v.backends), 5))
 }
 
 // throughputSays names the fastest of each scenario.
@@ -107,7 +115,7 @@ func (v *view) aloneChart() *chart.Plot {
 	p := &chart.Plot{
 		Name: "alone", Title: fmt.Sprintf("Alone: %s, one at a time", f.label(size)), Labeled: true,
 		X: chart.Axis{Label: "from completion to next start", Scale: chart.Log, Unit: units.Nanoseconds}, Y: chart.Axis{Scale: chart.Rows},
-		Method: "Further left is faster. The marker is the median hop, the pale bar ends at the 99th percentile.",
+		Hint: "Median · 99th percentile of a hop. Further left is faster.",
 	}
 	var parts []string
 	for i, name := range v.backends {
@@ -117,7 +125,7 @@ func (v *view) aloneChart() *chart.Plot {
 		}
 		row := float64(len(p.Y.Names))
 		p.Y.Names = append(p.Y.Names, name)
-		note := units.Duration(float64(r.HopNS.P50)) + " · " + units.Duration(float64(r.HopNS.P99))
+		note := units.MiddleAndTail(units.Duration(float64(r.HopNS.P50)), units.Duration(float64(r.HopNS.P99)))
 		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Style: i, Points: []chart.Point{
 			{X: float64(r.HopNS.P50), Y: row, Lo: float64(r.HopNS.P50), Hi: float64(r.HopNS.P99), Note: note},
 		}})
@@ -126,7 +134,7 @@ func (v *view) aloneChart() *chart.Plot {
 	if p.Empty() {
 		return nil
 	}
-	p.Says = "Median · 99th percentile: " + strings.Join(parts, "; ") + "."
+	p.Says = "Hop latency: " + strings.Join(parts, "; ") + "."
 	return p
 }
 
@@ -279,31 +287,6 @@ func (v *view) meeting(f *family, a, b *best) float64 {
 
 var chartedCosts = []cost{timeCost, rowsRead, walBytes}
 
-// growthSection has the costs against the size, of scenarios with two sizes or more.
-func (v *view) growthSection() page.Section {
-	s := page.Section{
-		ID: "growth", Title: "Cost against workflow size",
-		Lead: "Both axes are logarithmic: a flat line is a cost per node that does not depend on the size, and a line that rises one decade per decade " +
-			"is one that grows with it. Whiskers are the spread over runs; the exponent is the slope of the line (Theil and Sen's, over all runs).",
-	}
-	for i := range v.families {
-		f := &v.families[i]
-		if f.sizes() < 2 {
-			continue
-		}
-		var charts []*chart.Plot
-		for _, c := range chartedCosts {
-			if p := v.costChart(f, c); !p.Empty() {
-				charts = append(charts, p)
-			}
-		}
-		if len(charts) > 0 {
-			s.Blocks = append(s.Blocks, page.Block{Heading: f.name(), Charts: charts})
-		}
-	}
-	return s
-}
-
 func (v *view) costChart(f *family, c cost) *chart.Plot {
 	p := &chart.Plot{
 		Name: chart.FileName(f.name()) + "-" + c.figure, Title: units.Clip(f.name(), 40) + ": " + c.long,
@@ -405,7 +388,7 @@ func (v *view) costSection() page.Section {
 
 func (v *view) costBars(c cost) *chart.Plot {
 	p := &chart.Plot{
-		Name: "cost-" + c.figure, Title: upperFirst(c.long), X: chart.Axis{Label: c.long, Scale: chart.Log, Unit: c.unit}, Y: chart.Axis{Scale: chart.Rows},
+		Name: "cost-" + c.figure, Title: upperFirst(c.long), Hint: "Further left is less.", X: chart.Axis{Label: c.long, Scale: chart.Log, Unit: c.unit}, Y: chart.Axis{Scale: chart.Rows},
 		Method: v.method(c.figure),
 	}
 	marks := make([]chart.Series, len(v.backends))
@@ -426,7 +409,7 @@ func (v *view) costBars(c cost) *chart.Plot {
 			if r == nil || c.row(r) == nil {
 				continue
 			}
-			pt := chart.Point{X: *c.row(r), Y: row, Note: units.Plural(r.Runs, "run")}
+			pt := chart.Point{X: *c.row(r), Y: row + v.aside(j), Note: units.Plural(r.Runs, "run")}
 			if around, ok := v.around(r, c); ok {
 				pt.Lo, pt.Hi = around.lo, around.hi
 			}

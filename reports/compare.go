@@ -16,6 +16,7 @@ import (
 // carried by the page.
 func Compare(s *record.Summary, m *record.Manifest, files ...page.File) *page.Page {
 	v := newView(s, m)
+	v.logs = readLogs(files)
 	text, good := v.state()
 	p := &page.Page{
 		Kind: "compare", Answer: v.answer(), State: page.State{Text: text, Mark: page.Unclear}, Facts: v.facts(), Record: files,
@@ -29,9 +30,9 @@ func Compare(s *record.Summary, m *record.Manifest, files ...page.File) *page.Pa
 			p.Sections = append(p.Sections, s)
 		}
 	}
-	add(v.costSection())
 	add(v.latencySection())
-	add(v.growthSection())
+	add(v.costSection())
+	add(v.scenarioSection())
 	add(v.multiplesSection())
 	add(v.ceilingSection())
 	add(v.stageSection())

@@ -2,8 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"pulley/reports/chart"
@@ -12,44 +10,31 @@ import (
 	"pulley/reports/units"
 )
 
-// latencySection has the distributions of latency: hops by percentile, instances by all their times.
+// latencySection has the tail of the hops and how far to trust it, and beneath it the WAL: what a reader asks after the speed.
+// scenarioSection has the distributions.
 func (v *view) latencySection() page.Section {
 	s := page.Section{
-		ID: "latency", Title: "Latency",
-		Lead: "A hop is from a completion to the start of what came after it: commit, dispatch, and the wait for a free worker. The axis of percentiles " +
-			"is stretched towards the worst: each nine has the same room. A curve ends where the runs have too few times to say more.",
+		ID: "latency", Title: "p99.9, whether to trust it, and WAL",
+		Lead: "A hop is from a completion to the start of what came after it: commit, dispatch, and the wait for a free worker.",
 	}
-	if t := v.latencyTable(); t != nil {
-		s.Blocks = append(s.Blocks, page.Block{Heading: "p99.9, and whether to trust it", Table: t})
+	for _, wrong := range v.logs.wrong {
+		s.Blocks = append(s.Blocks, page.Block{Text: wrong})
 	}
-	var hops, instances []*chart.Plot
-	for i := range v.families {
-		f := &v.families[i]
-		size, ok := f.largest()
-		if !ok {
-			continue
-		}
-		if p := v.hopChart(f, size); p != nil {
-			hops = append(hops, p)
-		}
-		if p := v.instanceChart(f, size); p != nil {
-			instances = append(instances, p)
-		}
+	loaded, others := v.latencyTables()
+	if loaded != nil {
+		s.Blocks = append(s.Blocks, page.Block{Table: loaded})
 	}
-	if len(hops) > 0 {
-		s.Blocks = append(s.Blocks, page.Block{Heading: "Hop latency by percentile", Charts: hops})
-	}
-	if len(instances) > 0 {
-		s.Blocks = append(s.Blocks, page.Block{Heading: "Instance latency by percentile", Charts: instances})
+	if others != nil {
+		s.Blocks = append(s.Blocks, page.Block{Fold: "The same of one instance at a time, with p50 and p99", Table: others})
 	}
 	return s
 }
 
-// tailLeast is how many times must lie above a percentile for it to be drawn or trusted.
-const tailLeast = 10
-
-// hops is how many hops a row's runs measured at most: one for each node run.
+// hops is how many hops a row's runs measured: as its histogram says, or at most one for each node run.
 func (v *view) hops(r *record.Row) int {
+	if d := v.logs.hop(r.Key()); d != nil {
+		return int(d.Count())
+	}
 	n := 0
 	for _, s := range v.samples[r.Key()] {
 		n += s.NodeRuns()
@@ -57,41 +42,40 @@ func (v *view) hops(r *record.Row) int {
 	return n
 }
 
-func (v *view) hopChart(f *family, size int) *chart.Plot {
-	p := percentilePlot("hop-"+chart.FileName(f.label(size)+"-"+f.mode), fmt.Sprintf("%s%s: hop latency", f.label(size), inMode(f)))
-	p.Method = v.method("hop_ns")
-	var said []string
+func (v *view) hopPlots(f *family, size int) latencyPlots {
+	p := rowPlots("hop", "hop latency", v.method("hop_ns"), f, size)
+	var said, counts []string
 	for i, name := range v.backends {
 		r := f.find(name, size)
 		if r == nil || r.HopNS == nil {
 			continue
 		}
-		n := v.hops(r)
-		s := chart.Series{Name: name, Kind: chart.Lines, Style: i}
-		for _, at := range []struct {
-			x  float64
-			ns int64
-		}{{2, r.HopNS.P50}, {100, r.HopNS.P99}, {1000, r.HopNS.P999}} {
-			if n > 0 && float64(n)/at.x < tailLeast {
-				break
-			}
-			s.Points = append(s.Points, chart.Point{X: at.x, Y: float64(at.ns)})
+		if d := v.logs.hop(r.Key()); d.Count() > 0 {
+			p.add(name, i, d)
+			counts = append(counts, fmt.Sprintf("%s %s", short(name), units.Plural(int(d.Count()), "hop")))
+		} else {
+			p.tail.Series = append(p.tail.Series, chart.Series{Name: name, Kind: chart.Lines, Style: i, Points: fewPercentiles(r.HopNS, v.hops(r))})
 		}
-		p.Series = append(p.Series, s)
 		said = append(said, fmt.Sprintf("%s %s, %s", short(name), units.Duration(float64(r.HopNS.P50)), units.Duration(float64(r.HopNS.P99))))
 	}
-	if p.Empty() {
-		return nil
-	}
-	p.Says = "p50 and p99: " + strings.Join(said, "; ") + "."
+	p.tail.Says = "p50 and p99: " + strings.Join(said, "; ") + "."
+	p.share.Says = "Measured: " + strings.Join(counts, "; ") + "."
 	return p
 }
 
-func percentilePlot(name, title string) *chart.Plot {
-	return &chart.Plot{
-		Name: name, Title: title, X: chart.Axis{Label: "percentile", Scale: chart.Log, Unit: units.Percentile},
-		Y: chart.Axis{Label: "latency", Scale: chart.Log, Unit: units.Nanoseconds},
+// fewPercentiles is for records without histograms; n of 0 is unknown.
+func fewPercentiles(p *record.Percentiles, n int) []chart.Point {
+	var out []chart.Point
+	for _, at := range []struct {
+		x  float64
+		ns int64
+	}{{2, p.P50}, {100, p.P99}, {1000, p.P999}} {
+		if n > 0 && float64(n)/at.x < tailLeast {
+			break
+		}
+		out = append(out, chart.Point{X: at.x, Y: float64(at.ns)})
 	}
+	return out
 }
 
 func inMode(f *family) string {
@@ -101,85 +85,99 @@ func inMode(f *family) string {
 	return ", " + f.mode
 }
 
-// instanceChart draws the times of all instances of all valid runs, as far into the tail as they carry.
-func (v *view) instanceChart(f *family, size int) *chart.Plot {
-	p := percentilePlot("instance-"+chart.FileName(f.label(size)+"-"+f.mode), fmt.Sprintf("%s%s: from submitted to ended", f.label(size), inMode(f)))
-	p.Method = v.method("instance_ns")
+// instancePlots has the times of all instances of all valid runs, of the histogram or of the samples.
+func (v *view) instancePlots(f *family, size int) latencyPlots {
+	p := rowPlots("instance", "from submitted to ended", v.method("instance_ns"), f, size)
 	var said []string
 	for i, name := range v.backends {
 		r := f.find(name, size)
 		if r == nil {
 			continue
 		}
-		var times []int64
-		for _, s := range v.samples[r.Key()] {
-			times = append(times, s.InstanceNS...)
+		d := v.logs.instance(r.Key())
+		if d.Count() == 0 {
+			d = v.sampledInstances(r)
 		}
-		points := tailPoints(times)
-		if len(points) < 2 {
+		if d.Count() < 2*tailLeast {
 			continue
 		}
-		p.Series = append(p.Series, chart.Series{Name: name, Kind: chart.Lines, Style: i, Points: points})
-		said = append(said, fmt.Sprintf("%s %s over %s", short(name), units.Duration(points[0].Y), units.Plural(len(times), "instance")))
+		p.add(name, i, d)
+		median, _ := d.Quantile(0.5)
+		said = append(said, fmt.Sprintf("%s %s over %s", short(name), units.Duration(float64(median)), units.Plural(int(d.Count()), "instance")))
 	}
-	if p.Empty() {
-		return nil
-	}
-	p.Says = "Medians: " + strings.Join(said, "; ") + "."
+	p.tail.Says = "Medians: " + strings.Join(said, "; ") + "."
+	p.share.Says = p.tail.Says
 	return p
 }
 
-// tailSteps are the points of a curve for each factor of ten in 1/(1-p).
-const tailSteps = 12
-
-// tailPoints returns the quantiles at 1/(1-p) from 2 on, until fewer than tailLeast times are above.
-func tailPoints(times []int64) []chart.Point {
-	sorted := slices.Clone(times)
-	slices.Sort(sorted)
-	var out []chart.Point
-	for i := 0; ; i++ {
-		x := 2 * math.Pow(10, float64(i)/tailSteps)
-		if len(sorted) == 0 || float64(len(sorted))/x < tailLeast {
-			return out
-		}
-		rank := int(math.Ceil(float64(len(sorted))*(1-1/x))) - 1
-		out = append(out, chart.Point{X: x, Y: float64(sorted[max(rank, 0)])})
+func (v *view) sampledInstances(r *record.Row) *record.Distribution {
+	var times []int64
+	for _, s := range v.samples[r.Key()] {
+		times = append(times, s.InstanceNS...)
 	}
+	return record.NewDistribution(record.HistogramBits, times, 0)
 }
 
-// latencyTable says of each row at its largest size p99.9, and from how many times it comes.
-func (v *view) latencyTable() *page.Table {
-	t := &page.Table{Says: "Hop latency at each scenario's largest size, with how many hops it comes from", Heads: []page.Head{
-		{Name: "scenario", Words: true}, {Name: "backend", Words: true}, {Name: "p50", Unit: "hop"}, {Name: "p99", Unit: "hop"}, {Name: "p99.9", Unit: "hop"}, {Name: "max", Unit: "hop"},
-		{Name: "hops", Unit: "measured"}, {Name: "p99.9 rests on", Words: true},
-	}}
+// latencyTables have p99.9 of each scenario at its largest size by backend, and say where it rests on too few hops: of the rows of
+// the load that throughput is of, with WAL, and of the others, with the lower percentiles. Nil: there are no such rows.
+func (v *view) latencyTables() (loaded, others *page.Table) {
+	doubt := fmt.Sprintf("%s stands where fewer than %d hops are above it: do not trust it.", unclear, tailLeast)
+	loaded = v.latencyTable("p99.9 of a hop, and beneath it the WAL per node. "+doubt, func(f *family) bool { return f.mode == v.loadMode() }, func(r *record.Row) string {
+		if r.WALBytesPerNode == nil {
+			return ""
+		}
+		return units.Bytes(*r.WALBytesPerNode)
+	})
+	others = v.latencyTable("p99.9 of a hop, and beneath it p50 and p99. "+doubt, func(f *family) bool { return f.mode != v.loadMode() }, func(r *record.Row) string {
+		return units.Duration(float64(r.HopNS.P50)) + ", " + units.Duration(float64(r.HopNS.P99))
+	})
+	return loaded, others
+}
+
+func (v *view) latencyTable(says string, has func(*family) bool, small func(*record.Row) string) *page.Table {
+	t := &page.Table{Says: says, Heads: []page.Head{{Name: "scenario", Words: true}}}
+	for _, name := range v.backends {
+		t.Heads = append(t.Heads, page.Head{Name: units.Clip(name, mentionMax), Method: v.method("hop_ns")})
+	}
+	t.Heads = append(t.Heads, page.Head{Name: "hops", Unit: "of each"})
 	for i := range v.families {
-		f := &v.families[i]
-		size, _ := f.largest()
-		for _, name := range v.backends {
-			r := f.find(name, size)
-			if r == nil || r.HopNS == nil {
-				continue
+		if f := &v.families[i]; has(f) {
+			if row, some := v.latencyRow(f, small); some {
+				t.Rows = append(t.Rows, row)
 			}
-			n := v.hops(r)
-			trust := page.Cell{Text: fmt.Sprintf("%s above it, of %s", units.Thousands(int64(n/1000)), units.Plural(r.Runs, "run"))}
-			switch {
-			case n == 0:
-				trust.Text = "runs that this record does not have"
-			case n/1000 < tailLeast:
-				trust = page.Cell{Text: fmt.Sprintf("too few: %s above it", units.Thousands(int64(n/1000))), Mark: page.Bad}
-			}
-			hops := page.Cell{Text: units.Missing, HasValue: true}
-			if n > 0 {
-				hops = count(n)
-			}
-			t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{
-				{Text: f.label(size) + inMode(f)}, page.Words(name), nanos(true, r.HopNS.P50), nanos(true, r.HopNS.P99), nanos(true, r.HopNS.P999), nanos(true, r.HopNS.Max), hops, trust,
-			}})
 		}
 	}
 	if len(t.Rows) == 0 {
 		return nil
 	}
 	return t
+}
+
+// latencyRow has the fewest hops of a backend at its end; some: a backend has any.
+func (v *view) latencyRow(f *family, small func(*record.Row) string) (row page.Row, some bool) {
+	size, _ := f.largest()
+	row.Cells = []page.Cell{{Text: f.label(size) + inMode(f)}}
+	fewest := 0
+	for _, name := range v.backends {
+		r := f.find(name, size)
+		if r == nil || r.HopNS == nil {
+			row.Cells = append(row.Cells, nanos(false, 0))
+			continue
+		}
+		n := v.hops(r)
+		if !some || n < fewest {
+			fewest, some = n, true
+		}
+		c := nanos(true, r.HopNS.P999)
+		if c.Small = small(r); n/1000 < tailLeast {
+			c.Text = unclear + " " + c.Text
+		}
+		row.Cells = append(row.Cells, c)
+	}
+	hops := page.Cell{Text: units.Missing, HasValue: true}
+	if fewest > 0 {
+		hops = count(fewest)
+	}
+	row.Cells = append(row.Cells, hops)
+	return row, some
 }

@@ -18,12 +18,19 @@ func Load(l *record.Load, files ...page.File) *page.Page {
 		Facts: setup(l.StartedAt, l.Postgres, l.Host), Tool: l.Tool.String(),
 		First: []page.Block{{Charts: []*chart.Plot{loadRateChart(l), loadLatencyChart(l)}}},
 	}
+	if c := loadWaitChart(l); c != nil {
+		p.First = append(p.First, page.Block{Charts: []*chart.Plot{c}})
+	}
 	if len(l.Findings) > 0 {
 		var found []page.Item
 		for _, f := range l.Findings {
 			found = append(found, page.Item{Text: f.Text, Where: f.Kind})
 		}
 		p.First = append(p.First, page.Block{Heading: "What speaks against the run", List: found})
+	}
+	if d := loadDistribution(l); !d.tail.Empty() {
+		p.Sections = append(p.Sections, page.Section{ID: "distribution", Title: "All latencies", Blocks: []page.Block{{Charts: []*chart.Plot{d.tail, d.share}}},
+			Lead: "The axis of percentiles is stretched towards the worst: each nine has the same room."})
 	}
 	if charts := loadStageCharts(l); len(charts) > 0 {
 		p.Sections = append(p.Sections, page.Section{ID: "stages", Title: "Where the time goes", Blocks: []page.Block{{Charts: charts}},
@@ -135,11 +142,15 @@ func loadLatencyChart(l *record.Load) *chart.Plot {
 		Says:   fmt.Sprintf("In the measured phase p50 %s, p99 %s, p99.9 %s.", optionalTime(l.LatencyNS.P50), optionalTime(l.LatencyNS.P99), optionalTime(l.LatencyNS.P999)),
 		Method: "From each instance's intended time to its result, by interval in which it was intended.",
 	}
+	if heat := loadHeat(l); len(heat.Points) > 0 {
+		p.Series = append(p.Series, heat)
+		p.Method += " A cell is the darker the more instances it holds, by the square root of their number."
+	}
 	for i, c := range []struct {
 		name string
 		of   func(v *record.LoadInterval) *int64
 	}{{"p50", func(v *record.LoadInterval) *int64 { return v.P50NS }}, {"p99", func(v *record.LoadInterval) *int64 { return v.P99NS }}} {
-		s := chart.Series{Name: c.name, Kind: chart.Steps, Style: i * 2}
+		s := chart.Series{Name: c.name, Kind: chart.Steps, Style: 1 + i}
 		for j := range l.Intervals {
 			if ns := c.of(&l.Intervals[j]); ns != nil {
 				s.Points = append(s.Points, chart.Point{X: seconds(l.Intervals[j].FromNS), Y: float64(*ns)})
@@ -168,7 +179,7 @@ func loadStageCharts(l *record.Load) []*chart.Plot {
 		}
 		p.Y.Names = append(p.Y.Names, s.Name)
 		at := max(float64(*s.NS.P50), 1)
-		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: optionalTime(s.NS.P50) + " · " + optionalTime(s.NS.P99)}}})
+		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: at, Y: row, Lo: at, Hi: hi, Note: units.MiddleAndTail(optionalTime(s.NS.P50), optionalTime(s.NS.P99))}}})
 	}
 	if p.Empty() {
 		return nil
@@ -235,6 +246,9 @@ func loadEntries(l *record.Load) []page.Entry {
 		{Name: "open at most", Text: units.Plural(l.InFlightMost, "instance")}, {Name: "seed", Text: fmt.Sprint(l.Seed)},
 		{Name: "phases", Text: fmt.Sprintf("warm-up until %s, measured until %s, drained by %s", units.Duration(float64(l.Phases.WarmUpNS)), units.Duration(float64(l.Phases.MeasureNS)), units.Duration(float64(l.Phases.DrainNS)))},
 		{Name: "counted", Text: loadCounts(l.Measured)}, {Name: "the generator", Text: fmt.Sprintf("sent its instances %s slower than intended and was busy for %s of the time", units.Percent(l.Pace.RateError), units.Percent(l.Pace.BusyShare))},
+	}
+	if l.Waits != nil {
+		out = append(out, page.Entry{Name: "waits", Text: waitMethod(l)})
 	}
 	if a := l.Asked; a.LoNS != nil {
 		out = append(out, page.Entry{Name: record.PercentileName(a.Percentile), Text: fmt.Sprintf("%s, between %s and %s with %s confidence; such an interval needs %s", optionalTime(a.ValueNS), optionalTime(a.LoNS), optionalTime(a.HiNS), units.Percent(a.Confidence), units.Plural(a.Needs, "independent instance"))})

@@ -23,6 +23,7 @@ type view struct {
 	// valid runs of each row
 	samples map[record.Key][]*record.Sample
 	spreads map[record.Key]map[string]spread
+	logs    latencyLogs
 }
 
 // family is all rows of one scenario in one mode, by size and then by backend.

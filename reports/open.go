@@ -30,7 +30,7 @@ type opener struct {
 // openers are in the order in which a folder is looked at: what chaos and sim write has names that others have, too.
 func openers() []opener {
 	return []opener{
-		{"compare", []string{record.SummaryFile, record.ManifestFile, record.SamplesFile}, nil, openCompare},
+		{"compare", []string{record.SummaryFile, record.ManifestFile, record.HopFile, record.InstanceFile, record.SamplesFile}, nil, openCompare},
 		{"bench", []string{record.LoadFile}, nil, openLoad},
 		{"knee", []string{record.KneeFile}, nil, openKnees},
 		{"gate", []string{GateFile, "gate.txt"}, nil, openGate},

@@ -327,19 +327,19 @@ func (p *parsed) attribute(t *testing.T, element string, a xml.Attr, region *str
 func TestPageSays(t *testing.T) {
 	cases := map[string]struct{ has, hasNot []string }{
 		"full": {[]string{
-			"push is fastest on all 4 scenarios", "All 55 rows are valid", "durable (fsync on, synchronous_commit on)", "from pg_stat_user_tables", "ABBA",
-			"client and server shared two cores", "memory has no database", "shared_buffers", "256MB", "Cost against workflow size",
+			"push is fastest on all 4 scenarios", "All 55 rows are valid", "15.18, durable", "from pg_stat_user_tables", "ABBA",
+			"client and server shared two cores", "memory has no database", "shared_buffers", "256MB", "Scenario by scenario",
 			"revision 0123456789a… with changes", "Payloads are 64 bytes.", "3m20s", "push grows with exponent", "not measured: no valid run",
 		}, []string{"interrupted", "No method was recorded"}},
 		"empty":       {[]string{"Nothing was measured.", "There are no rows."}, []string{"<figure", "Every run in its order", "All rows"}},
 		"no manifest": {[]string{"there was no manifest", "No method was recorded", "push is fastest"}, []string{"Settings of the server"}},
-		"one size":    {[]string{"push is fastest on all 3 scenarios", "hop latency"}, []string{"Cost against workflow size"}},
-		"one backend": {[]string{"nothing stands beside it", "Cost against workflow size"}, []string{"Multiples of", `class="heat"`}},
+		"one size":    {[]string{"push is fastest on both scenarios", "hop latency"}, []string{"Cost against workflow size"}},
+		"one backend": {[]string{"nothing stands beside it", "grows with exponent"}, []string{"Multiples of", `class="heat"`}},
 		"nulls":       {[]string{"nothing could be measured", "No method was recorded"}, []string{"Cost against", "Hop latency by", "Multiples of"}},
 		"invalid": {[]string{"11 of 55 rows: invalid, and left out of charts and ratios.", "the result was wrong in run 3", `class="doubtful"`},
 			[]string{"pull:scan=app grows"}},
 		"interrupted": {[]string{"The run was interrupted", "some repetitions are missing", `class="state unclear"`}, []string{`class="state good"`}},
-		"zeros":       {[]string{"Hop latency"}, []string{">NaN", "NaN×", "+Inf", ">Inf"}},
+		"zeros":       {[]string{"p99.9 of a hop"}, []string{">NaN", "NaN×", "+Inf", ">Inf"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -356,6 +356,67 @@ func TestPageSays(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnswersAreShort(t *testing.T) {
+	for name, make := range situations() {
+		s, m := make()
+		answer := reports.Compare(s, m).Answer
+		if n := len(strings.Fields(answer)); n == 0 || n > 20 {
+			t.Errorf("%s: %d words: %q", name, n, answer)
+		}
+	}
+}
+
+// The fastest is called so only where the record's own decision, or else the intervals, show it.
+func TestAnswerFollowsTheRecord(t *testing.T) {
+	s, m := differences()
+	for i := range s.Differences {
+		s.Differences[i].Decision = record.Unclear
+	}
+	if got, want := reports.Compare(s, m).Answer, "On chain 10, no backend is shown to be the fastest."; got != want {
+		t.Errorf("undecided: %q, want %q", got, want)
+	}
+	for i := range s.Differences {
+		s.Differences[i].Decision = record.Worse
+	}
+	if got, want := reports.Compare(s, m).Answer, "push is fastest on chain 10: 2.03× the rate of pull:scan=sql."; got != want {
+		t.Errorf("decided: %q, want %q", got, want)
+	}
+}
+
+// A crossing is found between the sizes of which it lies between, and drawn where the interpolated costs are equal.
+func TestCrossing(t *testing.T) {
+	s, m := only(func(r record.Row) bool {
+		return r.Scenario == "fanout" && (r.Backend == "push" || r.Backend == "pull:scan=sql")
+	})
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		rate := 1000.0
+		if r.Backend != "push" {
+			rate = 100000 / float64(r.Nodes) // equal at 100 nodes
+		}
+		r.NodesPerS = &record.Spread{Median: rate, Lo: rate * 0.99, Hi: rate * 1.01}
+	}
+	p := reports.Compare(s, m)
+	var said []string
+	for _, b := range p.First {
+		for _, item := range b.List {
+			said = append(said, item.Text)
+		}
+	}
+	if len(said) != 1 || said[0] != "fanout: pull:scan=sql is faster up to 50, push from 500 on." {
+		t.Errorf("crossings: %q", said)
+	}
+	for _, c := range p.Charts() {
+		if c.Name == "fanout-nodes_per_s" {
+			if len(c.Rules) != 1 || math.Abs(c.Rules[0].At-100) > 0.01 {
+				t.Errorf("the crossing is drawn at %v", c.Rules)
+			}
+			return
+		}
+	}
+	t.Error("no chart of the cost against size")
 }
 
 // Figures measured without durability must be marked.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"pulley/bench/measure"
+	"pulley/bench/histogram"
 	"pulley/bench/stats"
 	"pulley/engine/backend/postgres"
 	"pulley/reports/record"
@@ -122,7 +122,7 @@ func (c Config) validateShapes() error {
 type Meter struct {
 	cfg    Config
 	points []*point
-	idle   map[string]*measure.Hist // by the Idle constants of package record; nil if not requested
+	idle   map[string]*histogram.Hist // by the Idle constants of package record; nil if not requested
 	rounds int
 	prefix string
 }
@@ -192,9 +192,9 @@ func New(cfg Config) (*Meter, error) {
 		}
 	}
 	if cfg.Idle {
-		m.idle = map[string]*measure.Hist{}
+		m.idle = map[string]*histogram.Hist{}
 		for _, what := range idleKinds {
-			m.idle[what] = measure.NewHist()
+			m.idle[what] = histogram.New()
 		}
 	}
 	return m, nil
@@ -256,7 +256,7 @@ func (m *Meter) designs() []string {
 func (m *Meter) round(ctx context.Context, lots map[string]*scratch) error {
 	var steps []func() error
 	var names []string
-	hists := map[string]*measure.Hist{}
+	hists := map[string]*histogram.Hist{}
 	for _, p := range m.points {
 		if p.refused {
 			continue
@@ -270,7 +270,7 @@ func (m *Meter) round(ctx context.Context, lots map[string]*scratch) error {
 		}
 		names = append(names, what+" on an idle connection")
 		steps = append(steps, func() error {
-			hists[what] = measure.NewHist()
+			hists[what] = histogram.New()
 			if err := measureIdle(ctx, lots, what, m.cfg.Duration, hists[what]); err != nil {
 				return fmt.Errorf("ceiling: %s on an idle connection: %w", what, err)
 			}

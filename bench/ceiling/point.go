@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"pulley/bench/measure"
+	"pulley/bench/histogram"
 	"pulley/reports/record"
 )
 
@@ -129,7 +129,7 @@ var idleWays = map[string]string{
 }
 
 // Nothing else runs during measureIdle.
-func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d time.Duration, into *measure.Hist) error {
+func measureIdle(ctx context.Context, lots map[string]*scratch, what string, d time.Duration, into *histogram.Hist) error {
 	way := idleWays[what]
 	s := lots[ways[way].design]
 	if err := s.empty(ctx); err != nil {

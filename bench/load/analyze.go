@@ -120,6 +120,7 @@ func (a *analysis) latencies() {
 	known := slices.DeleteFunc(slices.Clone(a.latency), func(t time.Duration) bool { return t == never })
 	all := newSpread(known, len(a.latency)-ended)
 	o.LatencyNS = all.times()
+	o.Latencies = record.NewDistribution(record.FineBits, nanoseconds(known), int64(len(a.latency)-ended))
 	o.ServiceNS = newSpread(service, o.Measured.Unfinished).times()
 	a.lag = newSpread(lag, 0)
 	o.LagNS = a.lag.times()
@@ -130,6 +131,14 @@ func (a *analysis) latencies() {
 		b.Held = b.ValueNS != nil && *b.ValueNS <= b.MostNS
 		b.Windows = a.windows(time.Duration(b.MostNS))
 	}
+}
+
+func nanoseconds(list []time.Duration) []int64 {
+	out := make([]int64, len(list))
+	for i, t := range list {
+		out[i] = int64(t)
+	}
+	return out
 }
 
 const windowsOfObjective = 10
@@ -189,9 +198,11 @@ func (a *analysis) intervals() {
 		if s.count > 0 {
 			v.P50NS, v.P99NS = s.at(.5), s.at(.99)
 		}
+		v.Latencies = record.NewDistribution(record.CoarseBits, nanoseconds(latencies[i]), int64(unknown[i]))
 	}
 	a.out.Intervals = list
 	a.fillStages()
+	a.fillWaits()
 }
 
 // lastPart is the final fraction of requests that shows the generator's lag at the end.

@@ -47,6 +47,7 @@ type Run struct {
 	CPU   *record.CPU // from the beginning to End; nil: unknown
 
 	Stages *stages.Recorder // nil: not taken
+	Waits  *Waits           // nil: not taken
 	Wrong  []string         // wrong results and the like; each makes the run invalid
 
 	Limits Limits

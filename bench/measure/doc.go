@@ -1,4 +1,4 @@
-// Package measure reads what a run cost from Postgres' counters, and records latencies in histograms.
+// Package measure reads what a run cost from Postgres' counters, and what its sessions wait for.
 //
 // The protocol for counters is
 //

@@ -40,14 +40,43 @@ func Connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 // Watch samples the sessions whose application names begin with prefix while work runs, and returns work's error. All samples
 // are in one transaction that begins before work and ends after it, so that snapshots which work takes do not count it.
 func (l *ActivitySampler) Watch(ctx context.Context, prefix string, every time.Duration, work func() error) (record.Waits, error) {
+	var seen record.Waits
+	sample := func(ctx context.Context, tx pgx.Tx) error { return sampleActivity(ctx, tx, prefix, &seen) }
+	err := l.during(ctx, every, sample, work)
+	return seen, err
+}
+
+// Look is one sample of what sessions wait for.
+type Look struct {
+	At   time.Time
+	Took time.Duration
+	// Sessions counts those that were not idle, by type and event as Postgres names them: "LWLock:WALWrite". A session that waits
+	// for nothing is record.WaitRunning.
+	Sessions map[string]int64
+}
+
+// WatchEvents calls seen with each sample of the sessions whose application names begin with prefix, from one goroutine, while work
+// runs. It returns work's error. Like Watch's, the samples are in one transaction.
+func (l *ActivitySampler) WatchEvents(ctx context.Context, prefix string, every time.Duration, seen func(Look), work func() error) error {
+	sample := func(ctx context.Context, tx pgx.Tx) error {
+		look, err := sampleEvents(ctx, tx, prefix)
+		if err == nil {
+			seen(look)
+		}
+		return err
+	}
+	return l.during(ctx, every, sample, work)
+}
+
+// during takes samples while work runs.
+func (l *ActivitySampler) during(ctx context.Context, every time.Duration, sample func(context.Context, pgx.Tx) error, work func() error) error {
 	tx, err := l.conn.Begin(ctx)
 	if err != nil {
-		return record.Waits{}, fmt.Errorf("measure: look at sessions: %w", err)
+		return fmt.Errorf("measure: look at sessions: %w", err)
 	}
 	watching, stop := context.WithCancel(ctx)
-	var seen record.Waits
 	ended := make(chan error, 1)
-	go func() { ended <- watch(watching, tx, prefix, every, &seen) }()
+	go func() { ended <- watch(watching, tx, every, sample) }()
 	worked := work()
 	stop()
 	looked := <-ended
@@ -57,7 +86,7 @@ func (l *ActivitySampler) Watch(ctx context.Context, prefix string, every time.D
 	if worked == nil && looked != nil {
 		worked = fmt.Errorf("measure: look at sessions: %w", looked)
 	}
-	return seen, worked
+	return worked
 }
 
 // Close ends the session.
@@ -69,10 +98,10 @@ func (l *ActivitySampler) Close() error {
 
 const sampleTimeout = 30 * time.Second
 
-func watch(ctx context.Context, tx pgx.Tx, prefix string, every time.Duration, seen *record.Waits) error {
+func watch(ctx context.Context, tx pgx.Tx, every time.Duration, sample func(context.Context, pgx.Tx) error) error {
 	for range pause.Ticks(ctx, every) {
 		// A sample under way is not cancelled: that would cost the connection.
-		if err := sampleActivity(context.WithoutCancel(ctx), tx, prefix, seen); err != nil {
+		if err := sample(context.WithoutCancel(ctx), tx); err != nil {
 			return err
 		}
 	}
@@ -95,4 +124,28 @@ func sampleActivity(ctx context.Context, tx pgx.Tx, prefix string, seen *record.
 	seen.Busy, seen.ForRows = seen.Busy+busy, seen.ForRows+waiting
 	seen.LongestNS = max(seen.LongestNS, longest*int64(time.Microsecond))
 	return nil
+}
+
+func sampleEvents(ctx context.Context, tx pgx.Tx, prefix string) (Look, error) {
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
+	defer cancel()
+	look := Look{At: time.Now(), Sessions: map[string]int64{}}
+	batch := &pgx.Batch{}
+	batch.Queue(query("fresh"))
+	batch.Queue(query("events"), prefix).Query(func(rows pgx.Rows) error {
+		var event *string
+		var sessions int64
+		_, err := pgx.ForEachRow(rows, []any{&event, &sessions}, func() error {
+			name := record.WaitRunning
+			if event != nil {
+				name = *event
+			}
+			look.Sessions[name] += sessions
+			return nil
+		})
+		return err
+	})
+	err := tx.SendBatch(ctx, batch).Close()
+	look.Took = time.Since(look.At)
+	return look, err
 }

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -127,5 +128,40 @@ func TestWatchLooksWhileWorkRuns(t *testing.T) {
 	})
 	if err != nil || seen.Looks == 0 || seen.Busy != seen.Looks || seen.ForRows != 0 {
 		t.Errorf("%+v, %v", seen, err)
+	}
+}
+
+func TestEventsAreSeen(t *testing.T) {
+	r := newRoom(t)
+	holder, waiter, other, outside := r.enter("waiter 1"), r.enter("waiter 2"), r.enter("waiter 3"), r.enter("stranger")
+	r.must(holder, "CREATE TABLE events_waited_for AS SELECT 1 AS a")
+	r.must(other, "BEGIN")
+	r.must(holder, "BEGIN; UPDATE events_waited_for SET a = 2")
+	waited := make(chan error, 1)
+	go func() {
+		_, err := waiter.Exec(t.Context(), "UPDATE events_waited_for SET a = 3")
+		waited <- err
+	}()
+	r.until("the update waits for the other", outside, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock')", int64(waiter.PgConn().PID()))
+	looks := make(chan Look, 1)
+	err := r.looker.WatchEvents(t.Context(), "waiter", time.Millisecond, func(l Look) {
+		select {
+		case looks <- l:
+		default:
+		}
+	}, func() error {
+		select {
+		case l := <-looks:
+			if l.Sessions["Lock:transactionid"] != 1 || l.Sessions["Client:ClientRead"] != 2 || len(l.Sessions) != 2 || l.Took <= 0 {
+				t.Errorf("one waits for a row, and two for their clients: %+v", l)
+			}
+		case <-time.After(5 * time.Minute):
+			t.Error("no look within five minutes")
+		}
+		return nil
+	})
+	r.must(holder, "COMMIT")
+	if err := errors.Join(err, <-waited); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"pulley/adapter/host"
 	"pulley/adapter/protocol"
 	"pulley/adapter/workload"
+	"pulley/bench/histogram"
 	"pulley/bench/measure"
 	"pulley/reports/record"
 )
@@ -26,13 +27,13 @@ type Closed struct {
 
 // Run is what a load found.
 type Run struct {
-	Elapsed  time.Duration // from the first submission to the last end
-	Spans    []int64       // of instances, in nanoseconds, in the order of ends
-	Hops     *measure.Hist // empty unless tasks were reported
-	CPU      *record.CPU   // of the processes and the server; nil if unknown
-	Repeated int           // executions of tasks; 0 unless tasks were reported
-	Fairness *float64      // the longest mean wait of a client by the shortest; nil with one
-	Problems []string      // why the run counts for nothing; empty: it counts
+	Elapsed  time.Duration   // from the first submission to the last end
+	Spans    []int64         // of instances, in nanoseconds, in the order of ends
+	Hops     *histogram.Hist // empty unless tasks were reported
+	CPU      *record.CPU     // of the processes and the server; nil if unknown
+	Repeated int             // executions of tasks; 0 unless tasks were reported
+	Fairness *float64        // the longest mean wait of a client by the shortest; nil with one
+	Problems []string        // why the run counts for nothing; empty: it counts
 	Notes    []string
 }
 

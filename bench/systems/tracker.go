@@ -9,7 +9,7 @@ import (
 
 	"pulley/adapter/protocol"
 	"pulley/adapter/workload"
-	"pulley/bench/measure"
+	"pulley/bench/histogram"
 )
 
 // Tracker follows the instances of one run on a fleet: it gives them ids, checks how they end, and notes when. It is safe for
@@ -25,7 +25,7 @@ type Tracker struct {
 	mu         sync.Mutex
 	instances  []tracked
 	lastEnd    time.Duration
-	hops       *measure.Hist
+	hops       *histogram.Hist
 	executions int
 	notes      []string
 	over       bool
@@ -54,7 +54,7 @@ func (f *Fleet) Track(graphs *workload.Mix, report protocol.Report, instances in
 	now := time.Now()
 	t := &Tracker{
 		graphs: graphs, report: report, ended: ended, began: now, prior: "r" + strconv.FormatInt(now.UnixNano(), 36) + "-",
-		instances: make([]tracked, instances), hops: measure.NewHist(),
+		instances: make([]tracked, instances), hops: histogram.New(),
 	}
 	for _, g := range graphs.Graphs {
 		t.sums = append(t.sums, g.Sum())

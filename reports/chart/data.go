@@ -61,15 +61,15 @@ type RuleData struct {
 func (p *Plot) Data() Data {
 	d := newDrawing(p, wideWidth, false)
 	out := Data{
-		Name: p.Name, Title: p.Title, Labeled: p.Labeled, Low: p.Low, Series: []SeriesData{},
-		X: AxisData{p.X.Label, p.X.Scale, p.X.Unit, p.X.Names, p.X.Free}, Y: AxisData{p.Y.Label, p.Y.Scale, p.Y.Unit, p.Y.Names, p.Y.Free},
+		Name: p.Name, Title: clean(p.Title), Labeled: p.Labeled, Low: p.Low, Series: []SeriesData{},
+		X: p.X.data(), Y: p.Y.data(),
 	}
 	for _, s := range d.series {
-		data := SeriesData{Name: s.Name, Kind: s.Kind, Style: s.Style, Neutral: s.Neutral, Entry: d.index(s.Name)}
+		data := SeriesData{Name: clean(s.Name), Kind: s.Kind, Style: s.Style, Neutral: s.Neutral, Entry: d.index(s.Name)}
 		noted := false
 		for _, pt := range s.Points {
 			data.Points = append(data.Points, [7]float64{six(pt.X), six(pt.Y), six(pt.Lo), six(pt.Hi), six(pt.To), six(pt.Top), six(pt.Value)})
-			data.Notes = append(data.Notes, units.Printable(units.Clip(pt.Note, 300)))
+			data.Notes = append(data.Notes, clean(pt.Note))
 			noted = noted || pt.Note != ""
 		}
 		if !noted {
@@ -79,13 +79,24 @@ func (p *Plot) Data() Data {
 	}
 	for _, b := range p.Bands {
 		if p.X.holds(b.From) && p.X.holds(b.To) {
-			out.Bands = append(out.Bands, BandData{b.From, b.To, b.Name, b.Style, b.Top})
+			out.Bands = append(out.Bands, BandData{b.From, b.To, clean(b.Name), b.Style, b.Top})
 		}
 	}
 	for _, r := range p.Rules {
 		if finite(r.At) {
-			out.Rules = append(out.Rules, RuleData{r.At, r.Name, r.Upright})
+			out.Rules = append(out.Rules, RuleData{r.At, clean(r.Name), r.Upright})
 		}
+	}
+	return out
+}
+
+// clean is a text as a drawing has it.
+func clean(text string) string { return units.Clip(units.Printable(text), textMost) }
+
+func (a *Axis) data() AxisData {
+	out := AxisData{Label: clean(a.Label), Scale: a.Scale, Unit: a.Unit, Free: a.Free}
+	for _, name := range a.Names {
+		out.Names = append(out.Names, clean(name))
 	}
 	return out
 }

@@ -32,11 +32,14 @@ const (
 	legendLine  vg.Length = 24
 	legendGap   vg.Length = 14
 	rowHeight   vg.Length = 34
-	narrowRow   vg.Length = 48 // its name stands above it
-	axisRoom    vg.Length = 40
+	narrowRow   vg.Length = 54 // its name stands above it
+	nameLift    vg.Length = 14 // of a name above its row, from the middle of the row
+	axisRoom    vg.Length = 44
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
+	aboveRoom   vg.Length = 18  // of a plot without names on its left: half a label of the axis
 	nameShare             = 0.3 // at most this share of the width is for the names of rows
+	notesShare            = 0.5 // and this for notes
 	markersMost           = 60  // a line of more points has no markers
 )
 
@@ -69,8 +72,8 @@ type drawing struct {
 	alone bool
 	// names of rows are above them
 	above bool
-	// room for names beside the rows
-	names vg.Length
+	// room for names beside the rows, and for notes, which have a column of their own
+	names, notes vg.Length
 	// where the data are, after draw
 	area vg.Rectangle
 }
@@ -100,10 +103,29 @@ func newDrawing(p *Plot, width vg.Length, alone bool) *drawing {
 		}
 		d.names = min(d.names, nameShare*width) + 10
 	}
+	d.notes = d.notesWidth()
 	if alone {
 		d.height += 2*margin + titleSize*1.6 + d.legend(nil) + 6
 	}
 	return d
+}
+
+// notesWidth is that of a labeled plot's longest note, within a share of the drawing.
+func (d *drawing) notesWidth() vg.Length {
+	if !d.Labeled {
+		return 0
+	}
+	style := textStyle(faint, labelSize, false)
+	var longest vg.Length
+	for _, s := range d.series {
+		for _, pt := range s.Points {
+			longest = max(longest, style.Width(units.Clip(units.Printable(pt.Note), 60)))
+		}
+	}
+	if longest == 0 {
+		return 0
+	}
+	return min(longest, notesShare*d.width) + 12
 }
 
 func (d *drawing) draw(dc draw.Canvas) {
@@ -125,9 +147,14 @@ func (d *drawing) draw(dc draw.Canvas) {
 	}
 	area := dc
 	if d.X.Label != "" {
-		area.Min.Y += labelSize * 1.5
+		area.Min.Y += labelSize*1.5 + 3
 	}
 	area.Min.X += d.names
+	if d.above {
+		area.Min.X += aboveRoom
+	} else {
+		area.Max.X -= d.notes
+	}
 	if d.Y.Label != "" && d.Y.Scale != Rows {
 		area.Min.X += labelSize * 1.6
 		upright := label
@@ -140,7 +167,7 @@ func (d *drawing) draw(dc draw.Canvas) {
 	d.area = data.Rectangle
 	if d.X.Label != "" {
 		label.YAlign = text.YBottom
-		dc.FillText(label, vg.Point{X: data.Center().X, Y: dc.Min.Y}, fit(label, d.X.Label, dc.Size().X))
+		dc.FillText(label, vg.Point{X: data.Center().X, Y: dc.Min.Y + 3}, fit(label, d.X.Label, dc.Size().X))
 	}
 	if d.Y.Scale == Rows {
 		d.drawNames(dc, data, p)
@@ -185,8 +212,8 @@ func (d *drawing) drawNames(dc draw.Canvas, data draw.Canvas, p *plot.Plot) {
 		at := vg.Point{X: data.Min.X - 8, Y: toY(d.rowY(float64(i)))}
 		if d.above {
 			style.XAlign, style.YAlign = text.XLeft, text.YBottom
-			at = vg.Point{X: dc.Min.X + 2, Y: at.Y + 9}
-			dc.FillText(style, at, fit(style, name, dc.Size().X-4))
+			at = vg.Point{X: dc.Min.X + 2, Y: at.Y + nameLift}
+			dc.FillText(style, at, fit(style, name, dc.Size().X-4-d.notes))
 			continue
 		}
 		style.XAlign, style.YAlign = text.XRight, text.YCenter
@@ -277,8 +304,11 @@ func (s *Series) sample(c *draw.Canvas, at vg.Point) {
 	}
 }
 
+// textMost bounds a text of a drawing, in runes: longer ones never fit, and measuring is slow.
+const textMost = 300
+
 func fit(style text.Style, s string, width vg.Length) string {
-	s = units.Clip(units.Printable(s), 300) // longer texts never fit, and measuring is slow
+	s = clean(s)
 	shorter := s
 	for n := utf8.RuneCountInString(s) - 1; n > 0 && style.Width(shorter) > width; n-- {
 		shorter = units.Clip(s, n)

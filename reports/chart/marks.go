@@ -2,13 +2,12 @@ package chart
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"pulley/reports/units"
 )
 
 // marks draws bands, grid, rules and series into the axes.
@@ -32,7 +31,7 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 	if m.Y.Scale == Rows {
 		m.leaders(c, toX, toY)
 	}
-	groups, grouped := c.Canvas.(grouper)
+	groups, grouped := innermost(c).(grouper)
 	for i := range m.series {
 		s := &m.series[i]
 		if grouped {
@@ -43,6 +42,17 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 		if grouped {
 			groups.endGroup()
 		}
+	}
+}
+
+// innermost is what is drawn on: the library puts canvases into canvases.
+func innermost(c draw.Canvas) vg.Canvas {
+	for {
+		inner, ok := c.Canvas.(draw.Canvas)
+		if !ok {
+			return c.Canvas
+		}
+		c = inner
 	}
 }
 
@@ -79,11 +89,12 @@ func (m marks) leaders(c draw.Canvas, toX, toY func(float64) vg.Length) {
 			continue
 		}
 		for _, pt := range s.Points {
-			e, ok := ends[pt.Y]
+			row := math.Round(pt.Y)
+			e, ok := ends[row]
 			if !ok {
 				e = [2]float64{pt.X, pt.X}
 			}
-			ends[pt.Y] = [2]float64{min(e[0], pt.X), max(e[1], pt.X)}
+			ends[row] = [2]float64{min(e[0], pt.X), max(e[1], pt.X)}
 		}
 	}
 	for i := range m.Y.Names {
@@ -234,17 +245,17 @@ func (a place) markers(c draw.Canvas) {
 	}
 }
 
+// label writes a note at the right edge: beside its row, or on the line of the row's name.
 func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	style := textStyle(faint, labelSize, false)
-	style.YAlign = text.YCenter
-	right := max(at.X, a.toX(pt.Hi)) + 9
-	shown := units.Printable(pt.Note)
-	if right+style.Width(shown) <= c.Max.X+4 {
-		c.FillText(style, vg.Point{X: right, Y: at.Y + textLift}, shown)
+	shown := fit(style, pt.Note, a.notes)
+	if a.above {
+		style.XAlign, style.YAlign = text.XRight, text.YBottom
+		c.FillText(style, vg.Point{X: c.Max.X, Y: a.toY(math.Round(pt.Y)) + nameLift}, shown)
 		return
 	}
-	style.XAlign = text.XRight
-	c.FillText(style, vg.Point{X: min(at.X, a.toX(pt.Lo)) - 9, Y: at.Y + textLift}, shown)
+	style.YAlign = text.YCenter
+	c.FillText(style, vg.Point{X: c.Max.X + 12, Y: at.Y + textLift}, shown)
 }
 
 func (a place) spans(c draw.Canvas) {

@@ -11,9 +11,9 @@ import (
 type Plot struct {
 	// Name is unique within a report and fit for a file name: "fanout-rows_read_per_node".
 	Name string
-	// Title is what is shown. Says is what one sees, in a sentence with figures, for readers who do not see it. Method is how it
-	// was measured, and with what spread.
-	Title, Says, Method string
+	// Title is what is shown. Says is what one sees, in a sentence with figures, for readers who do not see it. Hint is how to read
+	// it, in a few words; a page shows it instead of Says. Method is how it was measured, and with what spread.
+	Title, Says, Hint, Method string
 
 	X, Y   Axis
 	Series []Series
@@ -33,7 +33,8 @@ type Scale string
 const (
 	Linear Scale = "linear"
 	Log    Scale = "log"
-	// Rows places whole numbers from the top: names, not figures.
+	// Rows places whole numbers from the top: names, not figures. A point may stand aside from the middle of its row by less
+	// than half.
 	Rows Scale = "rows"
 )
 

@@ -11,20 +11,33 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"pulley/reports/chart"
 )
 
-//go:embed page.html.tmpl style.css script.js
+//go:embed page.html.tmpl style.css *.js
 var files embed.FS
 
 var pageTemplate = template.Must(template.New("page.html.tmpl").Funcs(template.FuncMap{
-	"inline": inline, "shade": shade, "add": func(a, b int) int { return a + b },
+	"inline": inline, "shade": shade,
 	"number": func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
 }).ParseFS(files, "page.html.tmpl"))
 
 // styleSheet is the whole style of a page, script its whole script.
-var styleSheet, script = mustStyle(), mustRead("script.js")
+var styleSheet, script = mustStyle(), mustScript("figures.js", "pointing.js", "chart.js", "script.js")
+
+// mustScript puts the parts into one function, so that nothing of them is global.
+func mustScript(names ...string) string {
+	var b strings.Builder
+	b.WriteString("\"use strict\";\n(() => {\n")
+	for _, name := range names {
+		b.WriteString(mustRead(name))
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}
 
 func mustRead(name string) string {
 	data, err := files.ReadFile(name)
@@ -36,7 +49,7 @@ func mustRead(name string) string {
 
 func mustStyle() string {
 	light, dark := chart.Variables(false), chart.Variables(true)
-	return ":root{" + light + "}\n@media (prefers-color-scheme:dark){:root:not([data-theme=light]){" + dark + "}}\n:root[data-theme=dark]{" + dark + "}\n@media print{:root,:root[data-theme=dark]{" + light + "}}\n" +
+	return ":root{" + light + "}\n@media (prefers-color-scheme:dark){:root:not([data-theme=light]){" + dark + "}}\n:root[data-theme=dark]{" + dark + "}\n@media print{:root:root:root{" + light + "}}\n" +
 		chart.Classes() + shades() + mustRead("style.css")
 }
 
@@ -126,7 +139,13 @@ type inlineChart struct {
 	*chart.Plot
 	Wide, Narrow template.HTML
 	Legend       []legendEntry
+	// Caption is beneath the title. Words are folded: what the chart says at length, and how it was measured.
+	Caption string
+	Words   []string
 }
+
+// captionMost is what a caption holds without taking the eye from the chart, in runes.
+const captionMost = 110
 
 type legendEntry struct {
 	Name string
@@ -137,6 +156,18 @@ type legendEntry struct {
 func inline(p *chart.Plot) inlineChart {
 	drawn := p.Inline()
 	out := inlineChart{Plot: p, Wide: template.HTML(drawn.Wide), Narrow: template.HTML(drawn.Narrow)}
+	switch {
+	case p.Hint == "" && utf8.RuneCountInString(p.Says) <= captionMost:
+		out.Caption = p.Says
+	case p.Says != "":
+		out.Words = append(out.Words, p.Says)
+	}
+	if p.Hint != "" {
+		out.Caption = p.Hint
+	}
+	if p.Method != "" {
+		out.Words = append(out.Words, p.Method)
+	}
 	for _, e := range drawn.Legend {
 		out.Legend = append(out.Legend, legendEntry{e.Name, template.HTML(e.SVG)})
 	}

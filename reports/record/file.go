@@ -21,6 +21,9 @@ const (
 	ManifestFile = "manifest.json"
 	SamplesFile  = "samples.ndjson"
 	ReportFile   = "report.html"
+	// HopFile and InstanceFile are logs of histograms of latencies, one for each row of the summary.
+	HopFile      = "hop.hlog"
+	InstanceFile = "instance.hlog"
 )
 
 // A wrong path must not exhaust memory.

@@ -50,6 +50,8 @@ type Load struct {
 	LatencyNS LoadTimes `json:"latency_ns"`
 	ServiceNS LoadTimes `json:"service_ns"`
 	LagNS     LoadTimes `json:"lag_ns"`
+	// Latencies are all of LatencyNS, of FineBits; those of an interval are of CoarseBits. Null before version 9.
+	Latencies *Distribution `json:"latencies"`
 	// judges the run
 	Asked      LoadPercentile  `json:"asked"`
 	Objectives []LoadObjective `json:"objectives"`
@@ -59,6 +61,8 @@ type Load struct {
 	Intervals []LoadInterval `json:"intervals"`
 
 	CPU *CPU `json:"cpu"` // in the measured phase; null if unknown
+	// what the store's sessions waited for in the measured phase; null without a server, and before version 9
+	Waits *LoadWaits `json:"waits"`
 
 	// Valid: nothing speaks against the run. Overloaded: the system could not keep up. Such a run is invalid, since its
 	// latencies depend on its length.
@@ -164,7 +168,30 @@ type LoadInterval struct {
 	P99NS     *int64   `json:"p99_ns"`
 	StageP50s []*int64 `json:"stage_p50_ns"` // in the order of the run's stages
 	Measured  bool     `json:"measured"`     // in the measured phase
+
+	Latencies *Distribution `json:"latencies"` // of those intended in it
+	// WaitLooks are the samples of sessions in it, and Waits the sessions found, in the order of the run's wait names. A count
+	// divided by WaitLooks is the mean number of sessions.
+	WaitLooks int     `json:"wait_looks"`
+	Waits     []int64 `json:"waits"`
 }
+
+// LoadWaits are samples of the sessions of the engines that were not idle: each counts once, for what it waited for.
+type LoadWaits struct {
+	EveryNS int64 `json:"every_ns"` // intended distance of the samples
+	Looks   int   `json:"looks"`    // samples taken
+	// TookNS is how long the samples took in all: their cost is at most that of one busy session for so long.
+	TookNS int64 `json:"took_ns"`
+	// Names are "running", or type and event as in pg_stat_activity, like "LWLock:WALWrite"; the most frequent first, and
+	// "other" for the rest.
+	Names []string `json:"names"`
+}
+
+// The names of waits that Postgres does not name.
+const (
+	WaitRunning = "running"
+	WaitOther   = "other"
+)
 
 // LoadFinding is something that speaks against a run.
 type LoadFinding struct {
@@ -183,6 +210,10 @@ func (l *Load) normal() *Load {
 	out.Schema = SchemaVersion
 	out.Command, out.Objectives, out.Stages, out.Intervals = nonNil(l.Command), nonNil(l.Objectives), nonNil(l.Stages), nonNil(l.Intervals)
 	out.Findings, out.Notes = nonNil(l.Findings), nonNil(l.Notes)
+	if l.Waits != nil {
+		waits := *l.Waits
+		waits.Names, out.Waits = nonNil(l.Waits.Names), &waits
+	}
 	return &out
 }
 
@@ -211,9 +242,32 @@ func (l *Load) Validate() error {
 	case l.Valid != (len(l.Findings) == 0):
 		return fmt.Errorf("a load is said to be valid: %v, with %d findings", l.Valid, len(l.Findings))
 	}
+	if err := l.validateIntervals(); err != nil {
+		return err
+	}
 	for _, v := range []float64{l.AskedPerS, l.OfferedPerS, l.AchievedPerS, l.Pace.RateError, l.Pace.BusyShare} {
 		if !isFigure(v) {
 			return fmt.Errorf("a figure of a load is %v", v)
+		}
+	}
+	return nil
+}
+
+func (l *Load) validateIntervals() error {
+	if err := l.Latencies.validate(); err != nil {
+		return err
+	}
+	names := 0
+	if l.Waits != nil {
+		names = len(l.Waits.Names)
+	}
+	for i := range l.Intervals {
+		v := &l.Intervals[i]
+		if err := v.Latencies.validate(); err != nil {
+			return fmt.Errorf("interval %d: %w", i+1, err)
+		}
+		if v.WaitLooks < 0 || len(v.Waits) > 0 && len(v.Waits) != names {
+			return fmt.Errorf("interval %d: it has %d counts of waits in %d samples, for %d names", i+1, len(v.Waits), v.WaitLooks, names)
 		}
 	}
 	return nil

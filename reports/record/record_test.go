@@ -228,7 +228,7 @@ func TestReadRefuses(t *testing.T) {
 		"not JSON":      {"hello", "not what pulley writes"},
 		"a list":        {"[]", "not what pulley writes"},
 		"no schema":     {`{"rows": []}`, "no schema field"},
-		"newer":         {`{"schema": 9, "rows": [], "shiny": 1}`, "schema 9 is not known here, only 1 to 8"},
+		"newer":         {`{"schema": 10, "rows": [], "shiny": 1}`, "schema 10 is not known here, only 1 to 9"},
 		"much older":    {`{"schema": 0, "rows": []}`, "schema 0 is not known"},
 		"unknown field": {`{"schema": 1, "rows": [], "shiny": 1}`, `unknown field "shiny"`},
 		"wrong type":    {`{"schema": 1, "rows": 7}`, "rows"},
@@ -255,10 +255,10 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "s.ndjson")
-	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":9}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(`{"schema":1,"scenario":"a","backend":"b"}`+"\n"+`{"schema":10}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 9") {
+	if _, err := record.ReadSamples(path); err == nil || !strings.Contains(err.Error(), "s.ndjson:2: schema 10") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 
 // SchemaVersion is the version of all files of this package. Version 2 added the ceilings, 3 their node runs per instance, 4
 // the shares of a row, 5 the mode of a run, its bounds and the differences, 6 processor time by stage, 7 what an instance
-// writes, 8 systems behind adapters. What earlier files lack is null, 0 or empty.
-const SchemaVersion = 8
+// writes, 8 systems behind adapters, 9 the distributions of a load's latencies, what its sessions waited for, and the graphs of
+// cases. What earlier files lack is null, 0 or empty.
+const SchemaVersion = 9
 
 // The modes of a run: how its instances arrive.
 const (

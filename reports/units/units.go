@@ -94,6 +94,9 @@ func Plural(n int, noun string) string {
 	return Thousands(int64(n)) + " " + noun + "s"
 }
 
+// MiddleAndTail formats the median and the 99th percentile of times, as they stand beside a row.
+func MiddleAndTail(p50, p99 string) string { return "p50 " + p50 + " · p99 " + p99 }
+
 // List formats "a, b and c".
 func List(items []string) string {
 	if len(items) < 2 {
@@ -162,7 +165,7 @@ func (u Unit) Format(v float64) string {
 	case Nanoseconds:
 		return Duration(v)
 	case Seconds:
-		return Duration(v * 1e9)
+		return Number(v) + " s"
 	case ByteCount:
 		return Bytes(v)
 	case Share:
@@ -229,14 +232,18 @@ func tickIn(v float64, units []unit) string {
 	return shortNumber(v/u.size) + " " + u.name
 }
 
-// shortNumber omits insignificant digits: 10, 2.5 and 0.05, not 10.0.
+// shortNumber has as few decimals as tell v from its neighbours: 10, 2.5 and 0.05, not 10.0.
 func shortNumber(v float64) string {
-	if v >= 99.9 {
+	if math.Abs(math.Round(v)-v) <= roundness*v {
 		return Thousands(int64(math.Round(v)))
 	}
-	digits := 1
-	if v < 0.999 {
-		digits = 1 - int(math.Floor(math.Log10(v)+1e-9))
+	for digits := 1; digits < 15; digits++ {
+		if scale := math.Pow10(digits); math.Abs(math.Round(v*scale)/scale-v) <= roundness*v {
+			return strconv.FormatFloat(v, 'f', digits, 64)
+		}
 	}
-	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', digits, 64), "0"), ".")
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }
+
+// roundness is the relative distance within which a figure counts as round.
+const roundness = 1e-6

@@ -102,7 +102,7 @@ func recoveryCharts(r record.Recovery) []*chart.Plot {
 		row := float64(len(p.Y.Names))
 		p.Y.Names = append(p.Y.Names, kind)
 		p.Series = append(p.Series, chart.Series{Kind: chart.Dots, Points: []chart.Point{{X: max(t.P50, 0.001) * 1e6, Y: row, Lo: max(t.P50, 0.001) * 1e6, Hi: t.P99 * 1e6,
-			Note: fmt.Sprintf("%s · %s (%d)", units.Duration(t.P50*1e6), units.Duration(t.P99*1e6), t.N)}}})
+			Note: units.MiddleAndTail(units.Duration(t.P50*1e6), units.Duration(t.P99*1e6)) + " of " + units.Plural(t.N, "fault")}}})
 	}
 	if p.Empty() {
 		return nil

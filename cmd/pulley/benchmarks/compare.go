@@ -281,4 +281,4 @@ func estimateGrain(took time.Duration) time.Duration {
 	return time.Minute
 }
 
-var compareFiles = []string{record.ManifestFile, record.SummaryFile, record.SamplesFile, record.ReportFile, "hop.hlog", "instance.hlog"}
+var compareFiles = []string{record.ManifestFile, record.SummaryFile, record.SamplesFile, record.ReportFile, record.HopFile, record.InstanceFile}

@@ -1,4 +1,4 @@
-package measure_test
+package histogram_test
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"pulley/bench/measure"
+	"pulley/bench/histogram"
 	"pulley/reports/record"
 )
 
 func TestPercentiles(t *testing.T) {
-	h := measure.NewHist()
+	h := histogram.New()
 	if h.Percentiles() != nil || h.InstancePercentiles() != nil || h.Warnings() != nil {
 		t.Error("an empty histogram has figures")
 	}
@@ -40,8 +40,8 @@ func TestPercentiles(t *testing.T) {
 func TestMergeIsLikeRecordingInOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOfN(rapid.Int64Range(-5, int64(2*time.Hour)), 1, 200).Draw(t, "durations")
-		one, merged := measure.NewHist(), measure.NewHist()
-		workers := []*measure.Hist{measure.NewHist(), measure.NewHist(), measure.NewHist()}
+		one, merged := histogram.New(), histogram.New()
+		workers := []*histogram.Hist{histogram.New(), histogram.New(), histogram.New()}
 		clipped := int64(0)
 		for i, d := range durations {
 			one.Record(time.Duration(d))
@@ -67,7 +67,7 @@ func TestMergeIsLikeRecordingInOne(t *testing.T) {
 }
 
 func TestClippedIsSaid(t *testing.T) {
-	h := measure.NewHist()
+	h := histogram.New()
 	for _, d := range []time.Duration{-1, 0, 1, time.Second, 61 * time.Minute} {
 		h.Record(d)
 	}
@@ -77,16 +77,16 @@ func TestClippedIsSaid(t *testing.T) {
 	}
 }
 
-func TestHLogCanBeRead(t *testing.T) {
-	h := measure.NewHist()
+func TestLogCanBeRead(t *testing.T) {
+	h := histogram.New()
 	for i := range 1000 {
 		h.Record(time.Duration(i+1) * time.Microsecond)
 	}
 	start := time.UnixMilli(1_700_000_000_000)
 	var log bytes.Buffer
-	err := measure.WriteHLog(&log, []string{"hop latency\nof a run"}, slices.Values([]measure.Tagged{
+	err := histogram.WriteLog(&log, []string{"hop latency\nof a run"}, slices.Values([]histogram.Tagged{
 		{Tag: "hop/fan out/pull:scan=app,x", Start: start, End: start.Add(2 * time.Second), Hist: h},
-		{Tag: "empty", Start: start, End: start, Hist: measure.NewHist()},
+		{Tag: "empty", Start: start, End: start, Hist: histogram.New()},
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -112,5 +112,76 @@ func TestHLogCanBeRead(t *testing.T) {
 	}
 	if h.Count() != 1000 {
 		t.Error("writing changed the histogram")
+	}
+}
+
+func TestLogIsReadAsItWasWritten(t *testing.T) {
+	key := record.Key{Scenario: "fan out", Backend: "pull:scan=sql,x", Size: 7, Mode: "alone"}
+	h := histogram.New()
+	for i := range 5000 {
+		h.Record(time.Duration(i*i*i) * time.Nanosecond)
+	}
+	var log bytes.Buffer
+	at := time.UnixMilli(1_700_000_000_000)
+	if err := histogram.WriteLog(&log, []string{"a comment"}, slices.Values([]histogram.Tagged{
+		{Tag: histogram.HopTag(key), Start: at, End: at, Hist: h}, {Tag: histogram.InstanceTag(key), Start: at, End: at, Hist: histogram.New()},
+	})); err != nil {
+		t.Fatal(err)
+	}
+	text := log.String()
+	got, err := histogram.ReadLog(strings.NewReader(text))
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%d distributions, %v", len(got), err)
+	}
+	d := got[histogram.HopTag(key)]
+	if diff := cmp.Diff(h.Distribution(), d); diff != "" {
+		t.Error(diff)
+	}
+	if err := (&record.Load{
+		Schema: record.SchemaVersion, Scenario: "a", Backend: "b", Valid: true, Latencies: d, Phases: record.LoadPhases{MeasureNS: 1, DrainNS: 1, SpanNS: 1},
+	}).Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, at := range []struct {
+		share float64
+		want  int64
+	}{{0.5, h.Percentiles().P50}, {0.99, h.Percentiles().P99}} {
+		if ns, ok := d.Quantile(at.share); !ok || ns != at.want {
+			t.Errorf("quantile %v is %d, want %d", at.share, ns, at.want)
+		}
+	}
+	if empty := got[histogram.InstanceTag(key)]; empty == nil || empty.Count() != 0 {
+		t.Errorf("empty: %+v", empty)
+	}
+}
+
+func TestADamagedLogIsRefused(t *testing.T) {
+	h := histogram.New()
+	for i := range 1000 {
+		h.Record(time.Duration(i))
+	}
+	var log bytes.Buffer
+	if err := histogram.WriteLog(&log, nil, slices.Values([]histogram.Tagged{{Tag: "a", Hist: h}})); err != nil {
+		t.Fatal(err)
+	}
+	text := log.String()
+	rapid.Check(t, func(t *rapid.T) {
+		damaged := []byte(text)
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			damaged[rapid.IntRange(0, len(damaged)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "to")
+		}
+		_, _ = histogram.ReadLog(bytes.NewReader(damaged[:rapid.IntRange(0, len(damaged)).Draw(t, "cut")])) // does not panic
+	})
+	i := strings.Index(text, "HISTFAAA") + 40
+	if _, err := histogram.ReadLog(strings.NewReader(text[:i] + "AAAA" + text[i+4:])); err == nil {
+		t.Error("a changed histogram is read")
+	}
+	short := hdrhistogram.New(1, 1000, 2)
+	payload, err := short.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := histogram.ReadLog(strings.NewReader("Tag=a,0.0,1.0,1.0," + string(payload) + "\n")); err == nil || !strings.Contains(err.Error(), "2 significant digits") {
+		t.Errorf("a histogram of other buckets: %v", err)
 	}
 }

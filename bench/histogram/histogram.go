@@ -1,4 +1,5 @@
-package measure
+// Package histogram records latencies in histograms, and writes and reads them as logs that HdrHistogram's tools read, too.
+package histogram
 
 import (
 	"fmt"
@@ -20,7 +21,7 @@ const (
 )
 
 // Hist is a histogram of durations in nanoseconds, of about 280 KiB. It is not safe for concurrent use: give each worker its
-// own and Merge them at the end. NewHist makes one; the zero Hist is not usable.
+// own and Merge them at the end. [New] makes one; the zero Hist is not usable.
 //
 // Nothing is dropped silently. A duration out of range is recorded at the range's end and counted as clipped. What the
 // histogram refuses or loses in a merge is counted as dropped. Warnings reports both.
@@ -30,8 +31,8 @@ type Hist struct {
 	clipped, dropped int64
 }
 
-// NewHist returns an empty histogram.
-func NewHist() *Hist {
+// New returns an empty histogram.
+func New() *Hist {
 	return &Hist{h: hdrhistogram.New(histMinNS, histMaxNS, histDigits)}
 }
 
@@ -106,10 +107,10 @@ type Tagged struct {
 	Hist       *Hist
 }
 
-// WriteHLog writes histograms as a HdrHistogram log, version 1.3 with V2 encoding. Values are nanoseconds, the column of maxima
+// WriteLog writes histograms as a HdrHistogram log, version 1.3 with V2 encoding. Values are nanoseconds, the column of maxima
 // milliseconds, as is customary. Comments are written first, one per line. The iterator may reuse memory between histograms;
 // the first one's start is that of the log.
-func WriteHLog(w io.Writer, comments []string, list iter.Seq[Tagged]) error {
+func WriteLog(w io.Writer, comments []string, list iter.Seq[Tagged]) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	if err := log.OutputLogFormatVersion(); err != nil {
 		return err
@@ -163,3 +164,48 @@ func cleanTag(tag string) string {
 		return r
 	}, tag)
 }
+
+// Distribution returns the histogram as records have it.
+func (h *Hist) Distribution() *record.Distribution { return distribution(h.h) }
+
+// distribution has the same buckets: with three significant digits, from one nanosecond, a histogram divides each power of two into
+// 2^10 parts.
+func distribution(h *hdrhistogram.Histogram) *record.Distribution {
+	d := &record.Distribution{Bits: record.HistogramBits, FromNS: []int64{}, Counts: []int64{}}
+	for _, bar := range h.Distribution() {
+		if bar.Count > 0 {
+			d.FromNS, d.Counts = append(d.FromNS, bar.From), append(d.Counts, bar.Count)
+		}
+	}
+	return d
+}
+
+// logMost bounds the histograms of a log.
+const logMost = 10_000
+
+// ReadLog reads what WriteLog wrote: the distributions by their tags. Those of one tag and the same time are not merged; the last
+// one stands.
+func ReadLog(r io.Reader) (map[string]*record.Distribution, error) {
+	log := hdrhistogram.NewHistogramLogReader(r)
+	out := map[string]*record.Distribution{}
+	for n := 1; ; n++ {
+		h, err := log.NextIntervalHistogram()
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("histogram %d: %w", n, err)
+		case h == nil:
+			return out, nil
+		case n > logMost:
+			return nil, fmt.Errorf("there are more than %d histograms", logMost)
+		case h.LowestTrackableValue() > 1 || h.SignificantFigures() != histDigits:
+			return nil, fmt.Errorf("histogram %d has %d significant digits from %d on, not %d from 1 on", n, h.SignificantFigures(), h.LowestTrackableValue(), histDigits)
+		}
+		out[h.Tag()] = distribution(h)
+	}
+}
+
+// HopTag and InstanceTag name the histograms of a row in a log.
+func HopTag(k record.Key) string { return cleanTag("hop/" + k.String()) }
+
+// InstanceTag names the histogram of the instances of a row.
+func InstanceTag(k record.Key) string { return cleanTag("instance/" + k.String()) }

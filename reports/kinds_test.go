@@ -1,0 +1,237 @@
+package reports_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pulley/bench/gate"
+	"pulley/bench/history"
+	"pulley/internal/browsertest"
+	"pulley/reports"
+	"pulley/reports/changes"
+	"pulley/reports/page"
+	"pulley/reports/record"
+	"pulley/reports/verdicts"
+)
+
+func TestMain(m *testing.M) { os.Exit(browsertest.Run(m)) }
+
+// kind is a kind of record: how a full one is made, and laid out. make returns a pointer, or several in a struct.
+type kind struct {
+	name string
+	make func() any
+	page func(any) *page.Page
+}
+
+type comparison struct {
+	Summary  *record.Summary
+	Manifest *record.Manifest
+}
+
+var kinds = []kind{
+	{"compare", func() any { return campaign(4, 5) }, func(r any) *page.Page {
+		c := r.(*comparison)
+		return reports.Compare(c.Summary, c.Manifest, page.File{Name: record.SummaryFile, Data: []byte("{}\n")})
+	}},
+	{"bench", func() any { return loadRun() }, func(r any) *page.Page { return reports.Load(r.(*record.Load)) }},
+	{"knee", func() any { return kneeReport() }, func(r any) *page.Page { return reports.Knees(r.(*record.KneeReport)) }},
+	{"chaos", func() any { return disturbed() }, func(r any) *page.Page { return verdicts.Chaos(r.(*record.Chaos)) }},
+	{"gate", func() any { return gateReport() }, func(r any) *page.Page { return changes.Gate(r.(*gate.Report)) }},
+	{"history", func() any { return historyReport() }, func(r any) *page.Page { return changes.History(r.(*history.Report)) }},
+}
+
+func (k kind) html(t *testing.T, r any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := k.page(r).WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// campaign is a comparison of so many scenarios and designs, each alone and saturated, in two sizes or more.
+func campaign(scenarios, designs int) *comparison {
+	s, m := synthetic()
+	shapes := slices.Clone(synthBackends[:min(designs, len(synthBackends))])
+	s.Rows, m.Samples, m.Scenarios, m.Backends = nil, nil, nil, nil
+	for _, b := range shapes {
+		m.Backends = append(m.Backends, b.name)
+	}
+	for i := range scenarios {
+		name := []string{"fanout", "loop", "chain", "diamond", "pipeline", "spread", "nested", "trace:epigenomics-chameleon-hep-1seq-100k-001"}[i%8]
+		m.Scenarios = append(m.Scenarios, name)
+		for _, size := range []int{10, 100, 1000} {
+			for j, b := range shapes {
+				for _, mode := range []string{record.ModeAlone, record.ModeSaturated} {
+					r := synthRow(name, b, size, size+2)
+					r.Mode = mode
+					factor := 1 + 0.2*math.Sin(float64(3*i+j))
+					if r.NodesPerS != nil {
+						r.NodesPerS = &record.Spread{Median: r.NodesPerS.Median * factor, Lo: r.NodesPerS.Lo * factor * 0.9, Hi: r.NodesPerS.Hi * factor * 1.1}
+					}
+					s.Rows = append(s.Rows, r)
+					for _, sample := range synthSamples(name, b, size, size+2) {
+						sample.Mode = mode
+						m.Samples = append(m.Samples, sample)
+					}
+				}
+			}
+		}
+	}
+	return &comparison{s, m}
+}
+
+func loadRun() *record.Load {
+	l := &record.Load{
+		Command: []string{"pulley", "bench", "--backend", "push", "--scenario", "orders", "--arrivals", "poisson:200/s"}, Tool: record.Tool{Name: "pulley", Version: "v0.1.0"},
+		Host: record.Host{OS: "linux", Arch: "amd64", CPU: "Imaginary CPU @ 2.50GHz", Cores: 2}, StartedAt: synthStart,
+		Scenario: "orders", Size: 2, Nodes: 7, Backend: "push", Arrivals: "poisson:200/s", Workers: 8, Engines: 2, AskedPerS: 200, OfferedPerS: 200, AchievedPerS: 199,
+		Phases:    record.LoadPhases{WarmUpNS: 6e9, MeasureNS: 66e9, DrainNS: 67e9, Detected: true, Settled: true, SpanNS: 1e9},
+		Measured:  record.LoadCounts{Intended: 12_000, Sent: 11_990, Late: 12, Dropped: 10, Ended: 11_990},
+		LatencyNS: record.LoadTimes{Count: 12_000, MeanNS: ns(5e6), P50: ns(3e6), P90: ns(9e6), P99: ns(42e6), P999: ns(88e6), Max: ns(120e6)},
+		ServiceNS: record.LoadTimes{Count: 11_990, P50: ns(2e6), P99: ns(40e6)}, LagNS: record.LoadTimes{Count: 12_000, P50: ns(2e4)},
+		Asked: record.LoadPercentile{Percentile: 99, ValueNS: ns(42e6), LoNS: ns(40e6), HiNS: ns(44e6)}, Valid: true,
+		Objectives: []record.LoadObjective{{Percentile: 99, MostNS: 5e7, ValueNS: ns(42e6), Held: true}},
+		Notes:      []string{"The generator and the server shared two cores."},
+	}
+	for i, name := range []string{"submitted", "ready", "leased", "run", "completed", "ended"} {
+		at := int64(3e5 * (i + 1))
+		l.Stages = append(l.Stages, record.LoadStage{Name: name, Text: "from the stage before", NS: record.LoadTimes{Count: 12_000, P50: &at, P99: ns(at * 9)}})
+	}
+	for i := range 67 {
+		wave := 1 + 0.3*math.Sin(float64(i)/5)
+		l.Intervals = append(l.Intervals, record.LoadInterval{FromNS: int64(i) * 1e9, ToNS: int64(i+1) * 1e9, Intended: int(200 * wave), Offered: int(200 * wave), Achieved: int(198 * wave),
+			Backlog: int(20 * wave), P50NS: ns(int64(3e6 * wave)), P99NS: ns(int64(4e7 * wave * wave)), StageP50s: []*int64{ns(1), ns(2), ns(3), ns(4), ns(5), ns(6)}, Measured: i >= 6 && i < 66})
+	}
+	return l
+}
+
+// disturbed has a minute with faults of several kinds.
+func disturbed() *record.Chaos {
+	c := &record.Chaos{
+		Verdict: "fail", Why: []string{"I8: an instance is lost"}, Backend: "push", Engines: 2, Seed: 7, Instances: 40, Completions: 400,
+		Faults: map[string]int{}, LeftOut: map[string]string{"process.pause": "not here"}, Repeat: "pulley chaos --replay x",
+		Recovery: record.Recovery{RecoveryTimes: record.RecoveryTimes{Faults: 12}, RateWas: 100, BoundMS: 3000, Kinds: map[string]record.RecoveryTimes{}, Verdicts: []record.RecoveryVerdict{{
+			Kind: "postgres.kill", What: "95 % of the earlier rate", Bound: "5 s", BoundMS: 5000, Faults: 2, Decided: 2, P99: 7000,
+			Verdict: record.RecoveryMissed, Beyond: []string{"postgres.kill at 2.1 s: late"},
+		}}},
+		Timeline: record.Timeline{WindowMS: 100},
+		Soak: &record.Soak{Method: "medians", EveryS: 1, Growth: []record.Growth{
+			{Name: "tables", Unit: "bytes", Begin: 1e6, End: 3e6, Judged: true}, {Name: "goroutines", Begin: 10, End: 10, Within: true},
+		}},
+	}
+	c.Facts = []string{"40 instances of fanout were submitted at 20 a second.", "A lease lasts 2 s."}
+	groups := []string{"postgres.kill", "process.kill", "process.pause", "network.cut"}
+	for i := range 600 {
+		n := 12 + int(4*math.Sin(float64(i)/9))
+		if i%120 >= 100 {
+			n /= 6
+		}
+		c.Timeline.Completions = append(c.Timeline.Completions, n)
+		if i%120 == 98 {
+			at := float64(i * 100)
+			c.Timeline.Faults = append(c.Timeline.Faults, record.FaultTime{Kind: groups[i/120%len(groups)], BeginMS: at, EndMS: at + 700})
+		}
+	}
+	for i, g := range groups {
+		p := record.RecoveryPercentiles{N: 3, P50: 400 * float64(i+1), P99: 1500 * float64(i+1), Max: 1600 * float64(i+1)}
+		c.Faults[g], c.Recovery.Kinds[g] = 3, record.RecoveryTimes{Faults: 3, First: p, Rate: p, Recovered: p, Finished: p}
+	}
+	at, values := []float64{}, []*float64{}
+	for i := range 60 {
+		at, values = append(at, float64(i)), append(values, ptr(1e6+2e4*float64(i%17)))
+	}
+	c.Soak.Series = []record.SoakSeries{{Name: "tables", Unit: "bytes", AtS: at, Values: values}, {Name: "goroutines", AtS: at, Values: values}}
+	return c
+}
+
+func gateReport() *gate.Report {
+	r := &gate.Report{Outcome: gate.Regression, Sentence: "fanout/push/100 is slower by 12 %.", Baseline: "out/before", Candidate: "out/after", Alpha: 0.05, Margin: 0.03, Paired: true,
+		Doubts: []string{"chain/pull/100 nodes_per_s: the interval reaches 1.09"}, OnlyBaseline: []string{"loop/eager/32"}, Notes: []string{"12 runs on each side"}}
+	for i, d := range []record.Decision{record.Worse, record.Same, record.Better, record.Unclear, record.Same, record.Same, record.Same, record.Same} {
+		middle := []float64{1.12, 1, 0.9, 1.05, 1.01, 0.99, 1, 1.02}[i]
+		r.Lines = append(r.Lines, gate.Line{Key: gate.Key{Row: fmt.Sprintf("fanout/push/%d", 10*(i+1)), Figure: "time per node"}, Unit: "µs", Baseline: ptr(100.0), Candidate: ptr(100 * middle),
+			BaselineRuns: 12, CandidateRuns: 12, Ratio: &record.Spread{Median: middle, Lo: middle * 0.97, Hi: middle * 1.04}, P: ptr(0.002 * float64(i+1)), Worst: ptr(middle * 1.05), Decision: d})
+	}
+	r.Lines = append(r.Lines, gate.Line{Key: gate.Key{Row: "loop/push/8", Figure: "WAL per node"}, Unit: "B", NotCompared: "too few runs", Decision: record.Unclear})
+	return r
+}
+
+func historyReport() *history.Report {
+	r := &history.Report{History: "history.ndjson", Runs: 40, Skipped: []history.Skipped{{Line: 7, Why: "the run was invalid"}}}
+	for i, figure := range []string{"nodes_per_s", "hop_p50_ns", "wal_bytes_per_node", "rows_read_per_node"} {
+		level := []float64{4000, 3.1e5, 820, 3.2}[i]
+		f := history.Finding{Key: history.Key{Scenario: "fanout", Design: "push", Size: 100, Mode: "saturated", Figure: figure, Machine: "a machine", Server: "15.18"}, Runs: 40, Enough: i != 3,
+			First: synthStart, Last: synthStart.Add(40 * 24 * time.Hour), Level: level, LastValue: level}
+		for j := range 40 {
+			v := level * (1 + 0.04*math.Sin(float64(7*j+i)))
+			if i == 1 && j >= 25 {
+				v *= 1.2
+			}
+			f.Values = append(f.Values, v)
+		}
+		if i == 1 {
+			f.Changes = []history.Change{{Index: 25, Before: history.Place{Time: synthStart, Revision: "0123456789ab"}, After: history.Place{Time: synthStart, Revision: "fedcba987654"}, RunsBefore: 25, RunsAfter: 15,
+				LevelBefore: level, LevelAfter: level * 1.2, Ratio: &history.Ratio{Estimate: 1.2, Lo: 1.17, Hi: 1.23}, Direction: history.Worse, Recent: true}}
+		}
+		r.Series = append(r.Series, f)
+	}
+	return r
+}
+
+// attacks would set x, or open a dialog, in each context that a text of a record could reach.
+var attacks = []string{
+	`<script>window.x=1</script>`, `</script><script>window.x=1</script>`, `"><img src=x onerror="window.x=1">`, `<svg onload=window.x=1><a id=evil>`, `</title></style><b id=evil>bold</b>`,
+	`javascript:alert(1)`, `' onmouseover='alert(1)`, `${alert(1)}`, `{{.Title}}`, `]]><!--`, "\u2028alert(1)\u2029\x00\x1b[2J", strings.Repeat("long", 100),
+}
+
+// decisive are fields whose words decide what a page shows; with others, it shows less.
+var decisive = []string{"Kind", "Verdict", "Decision", "Outcome", "Direction", "Unit", "Mode", "Figure"}
+
+// poison replaces every text of a record, those in decisive fields only if all. Texts that were equal stay equal.
+func poison(v reflect.Value, all bool, seen map[string]string) {
+	evil := func(old string) string {
+		if _, ok := seen[old]; !ok {
+			seen[old] = fmt.Sprintf("%s %d", attacks[len(seen)%len(attacks)], len(seen))
+		}
+		return seen[old]
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			poison(v.Elem(), all, seen)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && (all || !slices.Contains(decisive, v.Type().Field(i).Name)) {
+				poison(v.Field(i), all, seen)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i), all, seen)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			value := reflect.New(v.Type().Elem()).Elem()
+			value.Set(v.MapIndex(key))
+			poison(value, all, seen)
+			if all && key.Kind() == reflect.String {
+				v.SetMapIndex(key, reflect.Value{})
+				key = reflect.ValueOf(evil(key.String())).Convert(key.Type())
+			}
+			v.SetMapIndex(key, value)
+		}
+	case reflect.String:
+		if v.CanSet() && v.String() != "" {
+			v.SetString(evil(v.String()))
+		}
+	}
+}
