@@ -153,6 +153,9 @@ func (m *markdown) chart(c *chart.Plot, first bool) {
 		c.WriteText(&drawn, markdownColumns)
 		if drawn.Len() > 0 {
 			m.code(drawn.String())
+			if c.Hint != "" {
+				m.line("%s", marked(c.Hint))
+			}
 			return
 		}
 	}

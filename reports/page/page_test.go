@@ -18,7 +18,7 @@ const evil = "<b>\x1b[31m|`\u202e_x_"
 
 func plot(name string) *chart.Plot {
 	return &chart.Plot{
-		Name: name, Title: "Rates", Says: "The most: push with 3.", X: chart.Axis{Label: "nodes/s", Scale: chart.Linear}, Y: chart.Axis{Scale: chart.Rows, Names: []string{"fanout " + evil}},
+		Name: name, Title: "Rates", Hint: "further right is faster", Says: "The most: push with 3.", X: chart.Axis{Label: "nodes/s", Scale: chart.Linear}, Y: chart.Axis{Scale: chart.Rows, Names: []string{"fanout " + evil}},
 		Series: []chart.Series{{Name: "push" + evil, Kind: chart.Dots, Points: []chart.Point{{X: 3, Y: 0, Lo: 2, Hi: 4}}}},
 	}
 }
@@ -52,7 +52,7 @@ func render(t *testing.T, write func(io.Writer) error) string {
 // The three forms must have the same words and figures in the same order.
 func TestFormsAgree(t *testing.T) {
 	p := full()
-	words := []string{"push is", "all valid", "Rates", "Times", "best", "2.00×", "Cost", "Lead", "The most: push with 3.", "Head", "row 0", "[2 to 4]", "row 1", "row 39", "More", "item", "there", "Method", "text", "code", "name", "entry", "drawn", "Repeat this"}
+	words := []string{"push is", "all valid", "2 cores", "Rates", "Times", "best", "2.00×", "Cost", "Lead", "The most: push with 3.", "Head", "row 0", "[2 to 4]", "row 1", "row 39", "More", "item", "there", "Method", "text", "code", "name", "entry", "drawn", "Repeat this"}
 	for form, text := range map[string]string{"html": bare(render(t, p.WriteHTML)), "markdown": strings.ReplaceAll(render(t, p.WriteMarkdown), `\`, ""), "text": render(t, p.WriteText)} {
 		at := 0
 		for _, word := range words {

@@ -117,6 +117,7 @@ func (t *plain) chart(c *chart.Plot, first bool) {
 		before := t.b.Len()
 		c.WriteText(&t.b, textColumns)
 		if t.b.Len() > before {
+			t.paragraph(c.Hint)
 			return
 		}
 	}
