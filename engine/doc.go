@@ -89,6 +89,7 @@
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject
 //	reports/record             | the schema of results, units in its names                      | internal/cause
+//	reports/serve              | shows the records below a directory to a browser                | reports, reports/page, reports/units, internal/live, internal/pause
 //	reports/units              | numbers and times as people read them                          | –
 //	reports/chart              | draws figures for pages, papers and terminals                  | reports/units
 //	reports/page               | a report, laid out once; as HTML, Markdown and text            | reports/chart, internal/aligned
@@ -152,6 +153,7 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/journalstore      | what the journal stands on, and what it stores there           | internal/pgstore
+//	internal/live              | shows how far a run is: on a terminal, in a log, in a file        | reports/record
 //	internal/lines             | splits a stream into lines of bounded length                   | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
