@@ -87,7 +87,7 @@ func (o *opener) read(dir string) (*page.Page, error) {
 // Write writes report.html into a folder that has a record of that kind, and returns where it is.
 func Write(kind, dir string) (string, error) {
 	for _, o := range openers() {
-		if o.kind != kind || !o.known(dir) {
+		if o.kind != kind || !o.known(func(name string) bool { return exists(dir, name) }) {
 			continue
 		}
 		p, err := o.read(dir)
