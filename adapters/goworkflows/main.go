@@ -25,6 +25,7 @@ const (
 
 	openWithin   = 20 * time.Second // for the database to answer
 	answerWithin = 10 * time.Second // a connection that was cut off may never answer
+	endsSoon     = time.Millisecond
 	endsEvery    = 100 * time.Millisecond
 	recent       = time.Minute // an end that a dead process may not have reported is no older
 	pauseMost    = time.Second
@@ -48,8 +49,9 @@ type system struct {
 	tasks   context.Context // of tasks at work
 	abandon context.CancelFunc
 
-	quit chan struct{} // is closed when nobody looks for ends any more
-	ends sync.WaitGroup
+	quit  chan struct{} // is closed when nobody looks for ends any more
+	first chan struct{} // says that an end is expected, after a time without any
+	ends  sync.WaitGroup
 
 	mu   sync.Mutex
 	open map[string]bool // instances whose workflow returned here, and whose end was not seen
@@ -96,7 +98,7 @@ func (s *system) Create(ctx context.Context, env *adapter.Env) error {
 }
 
 func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Session) (_ adapter.Running, err error) {
-	s.env, s.open, s.quit = env, map[string]bool{}, make(chan struct{})
+	s.env, s.open, s.quit, s.first = env, map[string]bool{}, make(chan struct{}), make(chan struct{}, 1)
 	if s.pool, err = connect(ctx, env.Store.DSN); err != nil {
 		return nil, err
 	}
