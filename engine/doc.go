@@ -128,7 +128,7 @@
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
-//	adapter                    | lets an author in Go write an adapter for another system       | adapter/protocol, internal/lines
+//	adapter                    | lets an author in Go write an adapter for another system       | adapter/protocol, internal/lines, internal/pause
 //	adapter/protocol           | messages of the adapter protocol, and workloads                | –
 //	adapter/judge              | holds the history of another system's run against its promises | adapter/protocol
 //	adapter/workload           | scenarios and traces as graphs of tasks, for other systems     | adapter/protocol, engine/plan/model, scenarios
