@@ -128,7 +128,7 @@
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
-//	adapter                    | lets an author in Go write an adapter for another system       | adapter/protocol, internal/lines
+//	adapter                    | lets an author in Go write an adapter for another system       | adapter/protocol, internal/lines, internal/pause
 //	adapter/protocol           | messages of the adapter protocol, and workloads                | –
 //	adapter/judge              | holds the history of another system's run against its promises | adapter/protocol
 //	adapter/workload           | scenarios and traces as graphs of tasks, for other systems     | adapter/protocol, engine/plan/model, scenarios
@@ -198,6 +198,7 @@
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	reports                    | internal/browsertest
+//	reports/serve              | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint
 //	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow

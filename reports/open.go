@@ -87,7 +87,7 @@ func (o *opener) read(dir string) (*page.Page, error) {
 // Write writes report.html into a folder that has a record of that kind, and returns where it is.
 func Write(kind, dir string) (string, error) {
 	for _, o := range openers() {
-		if o.kind != kind {
+		if o.kind != kind || !o.known(func(name string) bool { return exists(dir, name) }) {
 			continue
 		}
 		p, err := o.read(dir)
@@ -97,7 +97,7 @@ func Write(kind, dir string) (string, error) {
 		path := filepath.Join(dir, record.ReportFile)
 		return path, record.WriteFile(path, p.WriteHTML)
 	}
-	return "", fmt.Errorf("there is no report on records of %s", kind)
+	return "", fmt.Errorf("%s holds no record of %s", dir, kind)
 }
 
 // RecordMost bounds the bytes of the files that a page carries, so that it can be sent and opened; a record beyond that stays in its folder.

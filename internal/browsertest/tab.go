@@ -2,13 +2,16 @@ package browsertest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -30,6 +33,7 @@ type Tab struct {
 	mu       sync.Mutex
 	said     []string
 	requests []string
+	server   string // may be asked
 }
 
 // New returns an empty tab of 1280 by 800, which ends with the test.
@@ -94,8 +98,9 @@ func (b *Tab) hear(event any) {
 	case *network.EventRequestWillBeSent:
 		b.mu.Lock()
 		b.requests = append(b.requests, e.Request.URL)
+		server := b.server
 		b.mu.Unlock()
-		if !strings.HasPrefix(e.Request.URL, "file://") && !strings.HasPrefix(e.Request.URL, "data:") {
+		if !strings.HasPrefix(e.Request.URL, "file://") && !strings.HasPrefix(e.Request.URL, "data:") && (server == "" || !strings.HasPrefix(e.Request.URL, server)) {
 			said = "request: " + e.Request.URL
 		}
 	}
@@ -132,13 +137,22 @@ func (b *Tab) Open(html []byte) {
 	run(b, chromedp.Navigate("file://"+path))
 }
 
+// Visit opens a page of a server, whose pages may also ask for others of it.
+func (b *Tab) Visit(server, path string) {
+	b.t.Helper()
+	b.mu.Lock()
+	b.server = server
+	b.mu.Unlock()
+	run(b, chromedp.Navigate(server+path))
+}
+
 // Size sets the window's size, at one pixel per pixel.
 func (b *Tab) Size(width, height int) {
 	b.t.Helper()
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: int64(height), DeviceScaleFactor: 1})
 }
 
-// Media sets the medium, "screen" or "print", and what the reader's system prefers, "light" or "dark".
+// Media sets the medium, "screen" or "print", or "" for what it is, and what the reader's system prefers, "light" or "dark".
 func (b *Tab) Media(medium, scheme string) {
 	b.t.Helper()
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{
@@ -176,6 +190,22 @@ func (b *Tab) Until(expression string) {
 	b.t.Helper()
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(0))); err != nil {
 		b.t.Fatalf("waited for %.300s: %v", expression, err)
+	}
+}
+
+// Arrives waits until the tab shows another page, on which an expression holds.
+func (b *Tab) Arrives(expression string) {
+	b.t.Helper()
+	for {
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(0)))
+		if err == nil {
+			return
+		}
+		select { // a page that is left takes what waits on it along
+		case <-time.After(5 * time.Millisecond):
+		case <-b.ctx.Done():
+			b.t.Fatalf("waited for %.300s: %v", expression, err)
+		}
 	}
 }
 
@@ -248,4 +278,35 @@ func (b *Tab) PDF() []byte {
 	b.t.Helper()
 	background := true
 	return call(b, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69, PrintBackground: &background}).Data
+}
+
+// Node is a node of the accessibility tree, as a screen reader has it.
+type Node struct {
+	Role, Name string
+	Focusable  bool
+}
+
+// Nodes returns the nodes of the accessibility tree that are not ignored, in order.
+func (b *Tab) Nodes() []Node {
+	b.t.Helper()
+	var out []Node
+	for _, n := range call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
+		if n.Ignored || n.Role == nil {
+			continue
+		}
+		node := Node{Role: text(n.Role), Name: text(n.Name)}
+		for _, p := range n.Properties {
+			node.Focusable = node.Focusable || p.Name == "focusable" && string(p.Value.Value) == "true"
+		}
+		out = append(out, node)
+	}
+	return out
+}
+
+func text(v *accessibility.Value) string {
+	var out string
+	if v != nil {
+		_ = json.Unmarshal([]byte(v.Value), &out) // not a text: none
+	}
+	return out
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"gonum.org/v1/plot"
@@ -32,11 +34,12 @@ const (
 	legendLine  vg.Length = 24
 	legendGap   vg.Length = 14
 	rowHeight   vg.Length = 34
-	narrowRow   vg.Length = 54 // its name stands above it
-	nameLift    vg.Length = 14 // of a name above its row, from the middle of the row
+	narrowRow   vg.Length = 58 // its name stands above it
+	nameLift    vg.Length = 17 // of a name above its row, from the middle of the row
 	axisRoom    vg.Length = 44
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
+	ruleRoom    vg.Length = 15  // for the names of upright rules, above the data
 	aboveRoom   vg.Length = 18  // of a plot without names on its left: half a label of the axis
 	nameShare             = 0.3 // at most this share of the width is for the names of rows
 	notesShare            = 0.5 // and this for notes
@@ -79,7 +82,8 @@ type drawing struct {
 }
 
 func newDrawing(p *Plot, width vg.Length, alone bool) *drawing {
-	d := &drawing{Plot: p, series: p.shown(), width: width, alone: alone}
+	p = p.bounded()
+	d := &drawing{Plot: p, series: p.Series, width: width, alone: alone}
 	d.x, d.y = p.limits(d.series)
 	switch rows := len(p.Y.Names); {
 	case p.Y.Scale != Rows:
@@ -104,10 +108,17 @@ func newDrawing(p *Plot, width vg.Length, alone bool) *drawing {
 		d.names = min(d.names, nameShare*width) + 10
 	}
 	d.notes = d.notesWidth()
+	if d.hasRuleNames() {
+		d.height += ruleRoom
+	}
 	if alone {
 		d.height += 2*margin + titleSize*1.6 + d.legend(nil) + 6
 	}
 	return d
+}
+
+func (d *drawing) hasRuleNames() bool {
+	return slices.ContainsFunc(d.Rules, func(r Rule) bool { return r.Upright && r.Name != "" })
 }
 
 // notesWidth is that of a labeled plot's longest note, within a share of the drawing.
@@ -150,6 +161,9 @@ func (d *drawing) draw(dc draw.Canvas) {
 		area.Min.Y += labelSize*1.5 + 3
 	}
 	area.Min.X += d.names
+	if d.hasRuleNames() {
+		area.Max.Y -= ruleRoom
+	}
 	if d.above {
 		area.Min.X += aboveRoom
 	} else {
@@ -309,9 +323,9 @@ const textMost = 300
 
 func fit(style text.Style, s string, width vg.Length) string {
 	s = clean(s)
-	shorter := s
-	for n := utf8.RuneCountInString(s) - 1; n > 0 && style.Width(shorter) > width; n-- {
-		shorter = units.Clip(s, n)
+	if style.Width(s) <= width {
+		return s
 	}
-	return shorter
+	n := sort.Search(utf8.RuneCountInString(s), func(n int) bool { return style.Width(units.Clip(s, n+1)) > width })
+	return units.Clip(s, max(n, 1))
 }

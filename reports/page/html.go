@@ -59,7 +59,7 @@ const shadeSteps = 20
 func shades() string {
 	var b bytes.Buffer
 	for i := range shadeSteps + 1 {
-		fmt.Fprintf(&b, ".heat tbody td.shade-%d{background:color-mix(in srgb,var(--heat) %d%%,var(--card))}\n", i, i*60/shadeSteps)
+		fmt.Fprintf(&b, ".heat tbody td.shade-%d{background:color-mix(in srgb,var(--heat) %d%%,var(--card))}\n", i, i*50/shadeSteps)
 	}
 	return b.String()
 }
