@@ -88,7 +88,7 @@ func replaceUnsynced(path string, data []byte) error {
 	return err
 }
 
-// RemoveProgress removes the progress file of dir; it may be gone.
+// RemoveProgress removes the progress file of dir; it may not exist.
 func RemoveProgress(dir string) error {
 	if err := os.Remove(filepath.Join(dir, ProgressFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
