@@ -30,6 +30,6 @@ func Persist(ctx context.Context, within time.Duration, problem func(error), do 
 		if problem != nil {
 			problem(err)
 		}
-		_ = pause.For(ctx, wait) // an ended ctx is told by the next call
+		_ = pause.For(ctx, wait) // the next call fails with an ended ctx
 	}
 }

@@ -100,7 +100,7 @@ func TestReportMistakes(t *testing.T) {
 		{"takes the record out of one page", []string{"--extract", none, file, file}},
 		{"leave out --out", []string{"--extract", none, file, "--out", "x"}},
 		{"carries no record", []string{"--extract", none, other}},
-		{"name the page", []string{"--extract", none, filepath.Join(none, "gone.html")}},
+		{"name the page", []string{"--extract", none, filepath.Join(none, "none.html")}},
 		{"expected", []string{"--format", "text"}},
 	} {
 		got := call(t, nil, append([]string{"report"}, c.args...)...)

@@ -204,7 +204,7 @@ func TestFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 	var got []error
 	c := &clocked{now: time.Unix(1e9, 0), out: &strings.Builder{}}
 	c.Run = begin(Options{
-		Kind: "compare", Screen: NewScreen(c.out, nil), Dir: filepath.Join(t.TempDir(), "gone"), now: func() time.Time { return c.now }, Problem: func(err error) { got = append(got, err) },
+		Kind: "compare", Screen: NewScreen(c.out, nil), Dir: filepath.Join(t.TempDir(), "missing"), now: func() time.Time { return c.now }, Problem: func(err error) { got = append(got, err) },
 	})
 	c.pass(time.Minute)
 	c.pass(time.Minute)

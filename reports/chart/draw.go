@@ -71,11 +71,11 @@ type drawing struct {
 	series        []Series
 	x, y          [2]float64
 	width, height vg.Length
-	// alone: with title and legend, as the page has them beside the drawing
+	// alone: with title and legend, as the page has them next to the drawing
 	alone bool
 	// names of rows are above them
 	above bool
-	// room for names beside the rows, and for notes, which have a column of their own
+	// room for names next to the rows, and for notes, which have a column of their own
 	names, notes vg.Length
 	// where the data are, after draw
 	area vg.Rectangle

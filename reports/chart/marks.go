@@ -247,7 +247,7 @@ func (a place) markers(c draw.Canvas) {
 	}
 }
 
-// label writes a note at the right edge: beside its row, or on the line of the row's name.
+// label writes a note at the right edge: next to its row, or on the line of the row's name.
 func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	style := textStyle(faint, labelSize, false)
 	shown := fit(style, pt.Note, a.notes)
