@@ -61,8 +61,8 @@ type RuleData struct {
 func (p *Plot) Data() Data {
 	d := newDrawing(p, wideWidth, false)
 	out := Data{
-		Name: p.Name, Title: clean(p.Title), Labeled: p.Labeled, Low: p.Low, Series: []SeriesData{},
-		X: p.X.data(), Y: p.Y.data(),
+		Name: d.Name, Title: clean(d.Title), Labeled: p.Labeled, Low: p.Low, Series: []SeriesData{},
+		X: d.X.data(), Y: d.Y.data(),
 	}
 	for _, s := range d.series {
 		data := SeriesData{Name: clean(s.Name), Kind: s.Kind, Style: s.Style, Neutral: s.Neutral, Entry: d.index(s.Name)}
@@ -77,12 +77,12 @@ func (p *Plot) Data() Data {
 		}
 		out.Series = append(out.Series, data)
 	}
-	for _, b := range p.Bands {
+	for _, b := range d.Bands {
 		if p.X.holds(b.From) && p.X.holds(b.To) {
 			out.Bands = append(out.Bands, BandData{b.From, b.To, clean(b.Name), b.Style, b.Top})
 		}
 	}
-	for _, r := range p.Rules {
+	for _, r := range d.Rules {
 		if finite(r.At) {
 			out.Rules = append(out.Rules, RuleData{r.At, clean(r.Name), r.Upright})
 		}

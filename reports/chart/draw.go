@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"gonum.org/v1/plot"
@@ -70,18 +71,19 @@ type drawing struct {
 	series        []Series
 	x, y          [2]float64
 	width, height vg.Length
-	// alone: with title and legend, as the page has them beside the drawing
+	// alone: with title and legend, as the page has them next to the drawing
 	alone bool
 	// names of rows are above them
 	above bool
-	// room for names beside the rows, and for notes, which have a column of their own
+	// room for names next to the rows, and for notes, which have a column of their own
 	names, notes vg.Length
 	// where the data are, after draw
 	area vg.Rectangle
 }
 
 func newDrawing(p *Plot, width vg.Length, alone bool) *drawing {
-	d := &drawing{Plot: p, series: p.shown(), width: width, alone: alone}
+	p = p.bounded()
+	d := &drawing{Plot: p, series: p.Series, width: width, alone: alone}
 	d.x, d.y = p.limits(d.series)
 	switch rows := len(p.Y.Names); {
 	case p.Y.Scale != Rows:
@@ -321,9 +323,9 @@ const textMost = 300
 
 func fit(style text.Style, s string, width vg.Length) string {
 	s = clean(s)
-	shorter := s
-	for n := utf8.RuneCountInString(s) - 1; n > 0 && style.Width(shorter) > width; n-- {
-		shorter = units.Clip(s, n)
+	if style.Width(s) <= width {
+		return s
 	}
-	return shorter
+	n := sort.Search(utf8.RuneCountInString(s), func(n int) bool { return style.Width(units.Clip(s, n+1)) > width })
+	return units.Clip(s, max(n, 1))
 }

@@ -28,6 +28,7 @@ type LegendSample struct{ Name, SVG string }
 
 // Inline draws the plot for a page.
 func (p *Plot) Inline() Inline {
+	p = p.bounded()
 	return Inline{Wide: p.inline(wideWidth), Narrow: p.inline(narrowWidth), Legend: p.samples()}
 }
 
@@ -37,7 +38,7 @@ func (p *Plot) inline(width vg.Length) string {
 	d.draw(draw.NewCanvas(canvas, d.width, d.height))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="%s" data-frame="%s">`, short(float64(d.width)), short(float64(d.height)),
-		html.EscapeString(p.description()), html.EscapeString(d.frame()))
+		html.EscapeString(d.description()), html.EscapeString(d.frame()))
 	b.WriteString(canvas.b.String())
 	b.WriteString("</svg>")
 	return b.String()

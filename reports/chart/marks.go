@@ -108,7 +108,7 @@ func (m marks) leaders(c draw.Canvas, toX, toY func(float64) vg.Length) {
 
 func (b *Band) color() role {
 	if b.Top {
-		return seriesColors[b.Style%len(seriesColors)]
+		return seriesColors[mod(b.Style, len(seriesColors))]
 	}
 	return band
 }
@@ -247,7 +247,7 @@ func (a place) markers(c draw.Canvas) {
 	}
 }
 
-// label writes a note at the right edge: beside its row, or on the line of the row's name.
+// label writes a note at the right edge: next to its row, or on the line of the row's name.
 func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	style := textStyle(faint, labelSize, false)
 	shown := fit(style, pt.Note, a.notes)
@@ -261,8 +261,10 @@ func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 }
 
 func (a place) spans(c draw.Canvas) {
-	half := (a.toY(0) - a.toY(1)) * 0.3
-	half = max(min(half, 9), 1.5)
+	half := vg.Length(4)
+	if a.drawing.Y.Scale == Rows {
+		half = max(min((a.toY(0)-a.toY(1))*0.3, 9), 1.5)
+	}
 	for _, pt := range a.s.Points {
 		y := a.toY(pt.Y)
 		from, to := a.toX(pt.X), a.toX(pt.To)
@@ -272,8 +274,8 @@ func (a place) spans(c draw.Canvas) {
 
 func (a place) cells(c draw.Canvas) {
 	for _, pt := range a.s.Points {
-		if pt.Value > 0 {
-			box(&c, faded(heat, 0.12+0.88*min(pt.Value, 1)), a.toX(pt.X), a.toY(pt.Y), a.toX(pt.To), a.toY(pt.Top))
+		if shade := shadeOf(pt); shade > 0 {
+			box(&c, faded(heat, 0.12+0.88*shade), a.toX(pt.X), a.toY(pt.Y), a.toX(pt.To), a.toY(pt.Top))
 		}
 	}
 }

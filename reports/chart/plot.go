@@ -20,7 +20,7 @@ type Plot struct {
 	// Bands and Rules are behind the series.
 	Bands []Band
 	Rules []Rule
-	// Labeled writes each point's Note beside it. For few points in rows.
+	// Labeled writes each point's Note next to it. For few points in rows.
 	Labeled bool
 	// Low makes it half as high, for curves over time that stand above each other.
 	Low bool
@@ -90,7 +90,7 @@ type Point struct {
 	To, Top float64
 	// Value is a cell's darkness, from 0 to 1.
 	Value float64
-	// Note is said of the point when it is pointed at, and beside it in a labeled plot.
+	// Note is said of the point when it is pointed at, and next to it in a labeled plot.
 	Note string
 }
 
@@ -111,9 +111,6 @@ type Rule struct {
 	Upright bool
 }
 
-// pointsMax bounds the drawn points of a series; of longer ones, the lowest and the highest of neighbours remain.
-const pointsMax = 800
-
 // Empty reports that no point can be shown.
 func (p *Plot) Empty() bool { return len(p.shown()) == 0 }
 
@@ -130,7 +127,7 @@ func (p *Plot) shown() []Series {
 		if len(kept) == 0 {
 			continue
 		}
-		s.Points = thin(s.Kind, kept)
+		s.Points = thin(s.Kind, kept, room(s.Kind, len(p.Series)), p.Y.Scale == Rows)
 		out = append(out, s)
 	}
 	return out
@@ -146,7 +143,12 @@ func (p *Plot) visible(kind Kind, pt Point) (Point, bool) {
 	if (kind == Spans || kind == Cells) && (!p.X.holds(pt.To) || pt.To < pt.X) {
 		return pt, false
 	}
-	if kind == Cells && p.Y.Scale != Rows && (!p.Y.holds(pt.Top) || pt.Top < pt.Y) {
+	switch {
+	case kind != Cells:
+	case p.Y.Scale == Rows: // the whole row
+		pt.Y = math.Ceil(pt.Y) - 0.5
+		pt.Top = pt.Y + 1
+	case !p.Y.holds(pt.Top) || pt.Top < pt.Y:
 		return pt, false
 	}
 	value, axis := pt.Y, &p.Y
@@ -166,44 +168,21 @@ func (p *Plot) visible(kind Kind, pt Point) (Point, bool) {
 	return pt, true
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && math.Abs(v) < 1e300 }
+// hugest is beyond everything that is measured, and its powers are still numbers.
+const hugest = 1e100
+
+func finite(v float64) bool { return math.Abs(v) < hugest }
 
 func (a *Axis) holds(v float64) bool {
 	switch {
 	case !finite(v):
 		return false
 	case a.Scale == Log:
-		return v > 1e-300
+		return v > 1/hugest
 	case a.Scale == Rows:
 		return v >= -0.5 && v < float64(len(a.Names))
 	}
 	return true
-}
-
-// thin keeps the ends, and of each bucket of neighbours the lowest and the highest.
-func thin(kind Kind, points []Point) []Point {
-	if len(points) <= pointsMax || kind != Lines && kind != Steps {
-		return points
-	}
-	buckets := pointsMax / 2
-	var out []Point
-	for i := range buckets {
-		from, to := i*len(points)/buckets, (i+1)*len(points)/buckets
-		lo, hi := from, from
-		for j := from; j < to; j++ {
-			if points[j].Y < points[lo].Y {
-				lo = j
-			}
-			if points[j].Y > points[hi].Y {
-				hi = j
-			}
-		}
-		out = append(out, points[min(lo, hi)])
-		if lo != hi {
-			out = append(out, points[max(lo, hi)])
-		}
-	}
-	return out
 }
 
 // limits returns what each axis must span.
@@ -260,7 +239,7 @@ func (a *Axis) around(l [2]float64) [2]float64 {
 	if !a.Free {
 		l[0], l[1] = min(l[0], 0), max(l[1], 0)
 	}
-	if l[0] == l[1] {
+	if l[1]-l[0] <= 1e-12*max(math.Abs(l[0]), math.Abs(l[1]), 1e-12) { // ticks could not be told apart
 		room := math.Max(math.Abs(l[0])*0.1, 1e-12)
 		if l[0] == 0 {
 			room = 1

@@ -106,6 +106,7 @@ type seriesStyle struct {
 
 // styleOf repeats after more series than anybody can distinguish.
 func styleOf(i int) seriesStyle {
+	i = mod(i, len(seriesColors)*len(seriesDashes))
 	c := seriesColors[i%len(seriesColors)]
 	glyphs := []draw.GlyphDrawer{
 		draw.CircleGlyph{}, diamondGlyph{}, triangleGlyph{}, squareGlyph{}, downGlyph{}, thickRing{}, draw.CrossGlyph{}, draw.PlusGlyph{},
@@ -122,7 +123,7 @@ func neutralStyle(i int) seriesStyle {
 	dashes := [][]vg.Length{nil, {3, 2.5}, {1.5, 2}, {6, 2}}
 	return seriesStyle{
 		color: faint,
-		line:  draw.LineStyle{Color: faint.light, Width: 2, Dashes: dashes[i%len(dashes)]},
+		line:  draw.LineStyle{Color: faint.light, Width: 2, Dashes: dashes[mod(i, len(dashes))]},
 		glyph: draw.GlyphStyle{Color: faint.light, Radius: 3.6, Shape: thickRing{}},
 	}
 }

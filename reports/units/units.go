@@ -203,8 +203,12 @@ func (u Unit) Tick(v float64) string {
 	return tickNumber(v)
 }
 
-// percentile formats 1/(1-p): p50 for 2, p99.9 for 1000.
+// percentile formats 1/(1-p): p50 for 2, p99.9 for 1000. It is p0 below 1, which is no percentile, and ends at thirteen nines.
 func percentile(v float64) string {
+	if !(v >= 1) {
+		return "p0"
+	}
+	v = min(v, 1e13)
 	p := 100 * (1 - 1/v)
 	digits := max(0, int(math.Ceil(math.Log10(v)-1e-9))-2)
 	return "p" + strconv.FormatFloat(p, 'f', digits, 64)
