@@ -198,6 +198,7 @@
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	reports                    | internal/browsertest
+//	internal/browsertest       | internal/pause, internal/procenv
 //	reports/serve              | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint

@@ -75,7 +75,7 @@ func TestScriptFormatsAlike(t *testing.T) {
 	for _, u := range []units.Unit{units.None, units.Nanoseconds, units.Seconds, units.ByteCount, units.Share, units.Ratio, units.Percentile} {
 		c := &chart.Plot{Name: "all", Title: string(u), X: chart.Axis{Scale: chart.Log, Unit: u}, Y: chart.Axis{Scale: chart.Rows, Names: []string{"row"}}}
 		s := chart.Series{Name: "it", Kind: chart.Dots}
-		for i := range depth.Of(150, 700) {
+		for i := range depth.Of(150, 380) {
 			v := math.Pow(10, random.Float64()*18-6)
 			switch {
 			case i < 40:

@@ -91,13 +91,14 @@ func TestNothingOfARecordRuns(t *testing.T) {
 				b.Open(k.html(t, r))
 				b.Do(drawAll)
 				found := browsertest.Eval[string](b, `(() => {
-  const allowed = new Set("html head meta link title style body a header p h1 strong span ul li main div nav section h2 h3 details summary pre code figure figcaption svg g path rect circle text clippath table caption thead tbody tr th td small dl dt dd footer script button".split(" "));
+  const allowed = new Set("html head meta link title style body a header p h1 strong span ul li main div nav section h2 h3 details summary pre code figure figcaption svg g path rect circle text clippath table caption thead tbody tr th td small dl dt dd footer script button img".split(" "));
   const out = [];
   if (window.x !== undefined) out.push("a text of the record ran");
   for (const e of document.querySelectorAll("*")) {
     if (!allowed.has(e.localName.toLowerCase())) out.push("element " + e.localName);
     for (const a of e.attributes) if (/^on/i.test(a.name) || a.name === "style" && !e.matches(".tip") || a.name === "id" && a.value === "evil" || /^(href|src)$/.test(a.name) && !/^(#|data:)/.test(a.value)) out.push(e.localName + " has " + a.name + "=" + a.value);
   }
+  for (const e of document.querySelectorAll("img")) if (!e.src.startsWith("data:image/svg+xml")) out.push("an image of " + e.src);
   const scripts = document.querySelectorAll("script:not([type='application/gzip'])").length;
   if (scripts !== 2) out.push(scripts + " scripts");
   return out.slice(0, 10).join("; ");

@@ -43,6 +43,8 @@ var kinds = []kind{
 	{"bench", func() any { return loadRun() }, func(r any) *page.Page { return reports.Load(r.(*record.Load)) }},
 	{"knee", func() any { return kneeReport() }, func(r any) *page.Page { return reports.Knees(r.(*record.KneeReport)) }},
 	{"chaos", func() any { return disturbed() }, func(r any) *page.Page { return verdicts.Chaos(r.(*record.Chaos)) }},
+	{"sim", func() any { return simRecord() }, func(r any) *page.Page { return verdicts.Sim(r.(*verdicts.SimRecord)) }},
+	{"night", func() any { return night() }, func(r any) *page.Page { return verdicts.Night(r.(*record.Night)) }},
 	{"gate", func() any { return gateReport() }, func(r any) *page.Page { return changes.Gate(r.(*gate.Report)) }},
 	{"history", func() any { return historyReport() }, func(r any) *page.Page { return changes.History(r.(*history.Report)) }},
 }
@@ -150,6 +152,31 @@ func disturbed() *record.Chaos {
 	}
 	c.Soak.Series = []record.SoakSeries{{Name: "tables", Unit: "bytes", AtS: at, Values: values}, {Name: "goroutines", AtS: at, Values: values}}
 	return c
+}
+
+// simRecord has a violation, whose steps are drawn.
+func simRecord() *verdicts.SimRecord {
+	c := &record.SimCase{Why: "I3: a stale completion was applied", Backend: "push", Bug: "stale-applied", Seed: 7, Source: "fn main():\n    return 1\n", Input: []byte(`{"n": 3}`), Engines: 2}
+	return &verdicts.SimRecord{
+		Sim: &record.Sim{Command: []string{"pulley", "sim", "--backend", "push"}, Tool: record.Tool{Name: "pulley", Version: "v0.1.0"}, Searches: []record.SimSearch{
+			{Backend: "push", Seeds: 1000, Steps: 300_000, VirtualSeconds: 5000, Seconds: 12, Faults: map[string]int{"crash": 40, "partition": 12}, Never: []string{"clock.jump"}, Violation: &record.SimViolation{Seed: 7, Why: []string{c.Why}, Case: "case.json"}},
+			{Backend: "pull", Seeds: 1000, Steps: 280_000, VirtualSeconds: 5000, Seconds: 11, Faults: map[string]int{"crash": 38}},
+		}},
+		Case: c, Drawing: []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 120" width="640" height="120"><path d="M20 30H620M20 90H620M200 30L320 90" stroke="#0067a8" fill="none"/><text x="20" y="20" font-size="12">engine 1</text><text x="20" y="80" font-size="12">engine 2</text></svg>`),
+		Steps: "0 ms  engine 1  submits\n3 ms  engine 2  completes\n", Coverage: "crash  40\n",
+	}
+}
+
+func night() *record.Night {
+	n := &record.Night{Began: synthStart, Night: "8h", Seconds: 28_000, Revision: "0123456789ab", Machine: "2 cores", Verdict: record.NightFail, Ended: true}
+	for i, part := range []string{"tests", "seeds", "chaos", "benchmarks"} {
+		p := &record.NightPart{Part: part, About: "as deep as a night allows", Verdict: record.NightPass, Budget: 7200, Seconds: 7000, Counts: []record.NightCount{{What: "seeds", N: int64(40_000 * (i + 1))}}}
+		if i == 2 {
+			p.Verdict, p.Notes = record.NightFail, []string{"1 case is kept"}
+		}
+		n.Parts = append(n.Parts, p)
+	}
+	return n
 }
 
 func gateReport() *gate.Report {

@@ -66,7 +66,7 @@ func TestNothingIsLeft(t *testing.T) {
 	_ = c.Wait()
 	for len(procenv.Find(mark, procenv.Glance)) > 0 {
 		if pause.For(ctx, 20*time.Millisecond) != nil {
-			t.Fatalf("still there: %v", procenv.Find(mark, procenv.Settled))
+			t.Fatalf("still there: %v", procenv.Find(mark, procenv.Glance))
 		}
 	}
 }
