@@ -49,7 +49,7 @@ func (l *latencyLogs) instance(k record.Key) *record.Distribution {
 	return l.instances[histogram.InstanceTag(k)]
 }
 
-// latencyPlots show the same times twice: how long the slowest take, and what share takes up to how long.
+// latencyPlots show the same times twice: how long the slowest take, and what share takes no longer than each time.
 type latencyPlots struct{ tail, share *chart.Plot }
 
 func newLatencyPlots(name, title, method string) latencyPlots {
@@ -94,7 +94,7 @@ func tailPoints(d *record.Distribution) []chart.Point {
 	}
 }
 
-// sharePoints returns what share took up to each time, from the shortest to the longest.
+// sharePoints returns the share that took no longer than each time, from the shortest to the longest.
 func sharePoints(d *record.Distribution) []chart.Point {
 	n := float64(d.Count())
 	if d.Ended() == 0 {
