@@ -408,3 +408,28 @@ func TestProcess(t *testing.T) {
 		})
 	}
 }
+
+// Persist continues after errors, and tells each of them; it ends with its context, with the last error.
+func TestPersist(t *testing.T) {
+	failures, told := 3, 0
+	err := adapter.Persist(t.Context(), time.Minute, func(error) { told++ }, func(ctx context.Context) error {
+		if _, bounded := ctx.Deadline(); !bounded {
+			t.Error("a call has no deadline")
+		}
+		if failures--; failures >= 0 {
+			return errors.New("away")
+		}
+		return nil
+	})
+	if err != nil || told != 3 {
+		t.Errorf("%v, %d problems told", err, told)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	err = adapter.Persist(ctx, time.Minute, nil, func(context.Context) error {
+		cancel(errors.New("the process has to end"))
+		return errors.New("away")
+	})
+	if err == nil || !strings.Contains(err.Error(), "has to end") || !strings.Contains(err.Error(), "away") {
+		t.Errorf("after the end of its context: %v", err)
+	}
+}

@@ -3,7 +3,6 @@ package bench_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"pulley/bench"
 	"pulley/reports/record"
@@ -29,28 +28,25 @@ func TestCasesRefuses(t *testing.T) {
 }
 
 func TestProgressLines(t *testing.T) {
-	now := time.Unix(0, 0)
-	var lines strings.Builder
-	print := bench.ProgressPrinter(&lines, false, func() time.Time { return now })
-	for i := range 4 {
-		print(bench.Progress{Done: i, Total: 4, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1})
-		now = now.Add(2 * time.Second)
-		print(bench.Progress{Done: i + 1, Total: 4, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1, Sample: &record.Sample{Valid: i != 1, NodesPerS: 1234, Warnings: []string{"it rained"}}})
+	p := bench.Progress{Done: 2, Total: 4, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1}
+	if got := p.Outcome(); got != "" {
+		t.Errorf("before a run has ended, there is %q", got)
 	}
-	want := `[1/4] chain 10 on push, alone, run 1: 1234 nodes/s
-[2/4] chain 10 on push, alone, run 1: INVALID: it rained
-[3/4] chain 10 on push, alone, run 1: 1234 nodes/s, about 2s left
-[4/4] chain 10 on push, alone, run 1: 1234 nodes/s
-`
-	if lines.String() != want {
-		t.Errorf("got\n%swant\n%s", lines.String(), want)
+	for want, s := range map[string]record.Sample{
+		"[2/4] chain 10 on push, alone, run 1: 1234 nodes/s":       {Valid: true, NodesPerS: 1234},
+		"[2/4] chain 10 on push, alone, run 1: INVALID: it rained": {Warnings: []string{"it rained"}},
+	} {
+		p.Sample = &s
+		if got := p.Outcome(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
-	var terminal strings.Builder
-	print = bench.ProgressPrinter(&terminal, true, func() time.Time { return now })
-	print(bench.Progress{Total: 1, Case: "chain 10", Backend: "push", Mode: record.ModeAlone})
-	print(bench.Progress{Total: 1, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1})
-	print(bench.Progress{Done: 1, Total: 1, Case: "chain 10", Backend: "push", Mode: record.ModeAlone, Run: 1, Sample: &record.Sample{Valid: true}})
-	if got := terminal.String(); strings.Contains(got, "\n") || !strings.HasSuffix(got, "\r\x1b[K") {
-		t.Errorf("the line on a terminal is not kept to one, or not cleared: %q", got)
+	for want, p := range map[string]bench.Progress{
+		"chain 10 on push, alone, how long a run is": {Case: "chain 10", Backend: "push", Mode: record.ModeAlone},
+		"raw SQL: append": {Ceiling: "append"},
+	} {
+		if got := p.What(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pulley/bench/measure"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/reports/record"
@@ -131,22 +132,11 @@ func (c *clients) receive(ctx context.Context) error {
 
 // fairness compares the clients' mean waiting times; nil for one client.
 func (c *clients) fairness() *float64 {
-	var least, most time.Duration
-	for _, one := range c.list {
-		if one.count == 0 {
-			continue
-		}
-		mean := one.waited / time.Duration(one.count)
-		if least == 0 || mean < least {
-			least = mean
-		}
-		most = max(most, mean)
+	waited, results := make([]time.Duration, len(c.list)), make([]int, len(c.list))
+	for i, one := range c.list {
+		waited[i], results[i] = one.waited, one.count
 	}
-	if len(c.list) < 2 || least == 0 {
-		return nil
-	}
-	ratio := float64(most) / float64(least)
-	return &ratio
+	return measure.WaitRatio(waited, results)
 }
 
 // applied has a count for each engine.

@@ -274,6 +274,8 @@ func (r *openRunning) notify(ctx context.Context, clock load.Clock) {
 	}
 }
 
+var _ load.Target = (*openRunning)(nil)
+
 // waitsEvery is the pause between samples of what the store's sessions wait for. A sample takes about a millisecond of one session,
 // so that all cost a hundredth of a processor.
 const waitsEvery = 100 * time.Millisecond
@@ -316,5 +318,3 @@ func (r *openRunning) sampleWaits(ctx context.Context, clock load.Clock, waits *
 		func(l measure.Look) { waits.Add(l.At.Sub(began), l.Took, l.Sessions) },
 		func() error { <-ctx.Done(); return nil })
 }
-
-var _ load.Target = (*openRunning)(nil)

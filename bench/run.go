@@ -41,6 +41,7 @@ type runner struct {
 	profiled   *profile.Profile
 	serial     int
 	prefix     string
+	unfolded   map[*Case]unfolding
 }
 
 func newRunner(ctx context.Context, cfg CompareConfig) (*runner, error) {

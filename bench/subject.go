@@ -71,7 +71,7 @@ func (c *comparer) systemSubject(of systems.System) subject {
 		return c.planSystem(ctx, k, lot, of, s, load)
 	}
 	s.refuses = func(k *Case) string {
-		if _, err := graphsFor(k, of, c.cfg.Seed); err != nil {
+		if _, err := c.runner.graphs(k, of); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -325,18 +325,48 @@ func systemMethods(cfg CompareConfig) []record.Method {
 
 // graphsFor returns the graphs of a case as a system can run them.
 func graphsFor(k *Case, of systems.System, seed uint64) (*workload.Mix, error) {
+	both, err := unfold(k, seed)
+	if err != nil {
+		return nil, err
+	}
+	return of.Graphs(both.plain, both.looped)
+}
+
+// unfolded are the graphs of a case without loops, and with those of systems that have them.
+type unfolded struct{ plain, looped *workload.Mix }
+
+func unfold(k *Case, seed uint64) (unfolded, error) {
 	if k.Pressure.OnStore() {
-		return nil, fmt.Errorf("it puts the store under pressure, which only pulley's own designs have")
+		return unfolded{}, fmt.Errorf("it puts the store under pressure, which only pulley's own designs have")
 	}
 	plain, err := workload.OfMix(k.mix(), workload.Options{Seed: seed})
 	if err != nil {
-		return nil, err
+		return unfolded{}, err
 	}
 	looped, err := workload.OfMix(k.mix(), workload.Options{Seed: seed, Repeat: true})
-	if err != nil {
-		return nil, err
+	return unfolded{plain, looped}, err
+}
+
+// graphs is graphsFor, which unfolds each case once for all runs and systems.
+func (r *runner) graphs(k *Case, of systems.System) (*workload.Mix, error) {
+	found, ok := r.unfolded[k]
+	if !ok {
+		found.graphs, found.err = unfold(k, r.cfg.Seed)
+		if r.unfolded == nil {
+			r.unfolded = map[*Case]unfolding{}
+		}
+		r.unfolded[k] = found
 	}
-	return of.Graphs(plain, looped)
+	if found.err != nil {
+		return nil, found.err
+	}
+	return of.Graphs(found.graphs.plain, found.graphs.looped)
+}
+
+// unfolding is what came of unfolding a case.
+type unfolding struct {
+	graphs unfolded
+	err    error
 }
 
 // systemRun is a run of a system. One that is not counted reads no counters.
@@ -355,7 +385,7 @@ func (r *runner) runSystem(ctx context.Context, k *Case, s systemRun) (*record.S
 		Scenario: k.Workload.Name, Backend: of.Name, Size: k.Workload.Size, Mode: s.load.Mode, StartedAt: time.Now(), Warnings: []string{},
 		Instances: s.instances, InFlight: s.inFlight, Workers: s.slots, Engines: max(cmp.Or(s.load.Engines, r.cfg.Engines), 1),
 	}
-	graphs, err := graphsFor(k, of, r.cfg.Seed)
+	graphs, err := r.graphs(k, of)
 	if err != nil {
 		return nil, nil, err
 	}

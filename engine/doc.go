@@ -89,6 +89,7 @@
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
 //	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject
 //	reports/record             | the schema of results, units in its names                      | internal/cause
+//	reports/serve              | shows the records below a directory to a browser                | reports, reports/page, reports/units, internal/live, internal/pause
 //	reports/units              | numbers and times as people read them                          | –
 //	reports/diagram            | lays out graphs in layers                                      | –
 //	reports/chart              | draws figures for pages, papers and terminals                  | reports/diagram, reports/record, reports/units
@@ -129,7 +130,7 @@
 //	sim/explore                | designs in worlds full of faults, seed by seed, every step checked | sim/pgsim/*
 //	sim/explore/search         | plays worlds until one violates an invariant, and makes it smaller | sim/explore
 //	sim/lines                  | names the lines of the deciding code that simulations never reach | –
-//	adapter                    | lets an author in Go write an adapter for another system       | adapter/protocol, internal/lines
+//	adapter                    | lets an author in Go write an adapter for another system       | adapter/protocol, internal/lines, internal/pause
 //	adapter/protocol           | messages of the adapter protocol, and workloads                | –
 //	adapter/judge              | holds the history of another system's run against its promises | adapter/protocol
 //	adapter/workload           | scenarios and traces as graphs of tasks, for other systems     | adapter/protocol, engine/plan/model, scenarios
@@ -154,6 +155,7 @@
 //	internal/clip              | keeps quoted text short                                        | –
 //	internal/depth             | says whether tests go as deep as a change needs, or a night     | –
 //	internal/journalstore      | what the journal stands on, and what it stores there           | internal/pgstore
+//	internal/live              | shows how far a run is: on a terminal, in a log, in a file        | reports/record
 //	internal/lines             | splits a stream into lines of bounded length                   | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –

@@ -83,7 +83,7 @@ func (v *view) soleAnswer() string {
 		if size, ok := f.largest(); ok {
 			for _, r := range f.rows {
 				if r.Valid && r.Size == size && r.NodesPerS != nil {
-					return fmt.Sprintf("%s does %s node runs per second on %s; nothing stands beside it.", short(r.Backend), units.Number(r.NodesPerS.Median), f.label(size))
+					return fmt.Sprintf("%s does %s node runs per second on %s; nothing stands next to it.", short(r.Backend), units.Number(r.NodesPerS.Median), f.label(size))
 				}
 			}
 		}

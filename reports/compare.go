@@ -123,7 +123,7 @@ func (v *view) stageSection() page.Section {
 func (v *view) claimSection() page.Section {
 	s := page.Section{
 		ID: "claims", Title: "Published claims beside what was measured",
-		Lead: "The claims are of the designs' own authors, who derived them from complexity. What stands beside them was measured here; how is said in each line.",
+		Lead: "The claims are of the designs' own authors, who derived them from complexity. What stands next to them was measured here; how is said in each line.",
 	}
 	if t := v.claimTable(); t != nil {
 		if charts := v.claimCharts(); len(charts) > 0 {

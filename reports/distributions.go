@@ -49,7 +49,7 @@ func (l *latencyLogs) instance(k record.Key) *record.Distribution {
 	return l.instances[histogram.InstanceTag(k)]
 }
 
-// latencyPlots show the same times twice: how long the slowest take, and what share takes no longer than each time.
+// latencyPlots show the same times twice: how long the slowest take, and what share takes no longer.
 type latencyPlots struct{ tail, share *chart.Plot }
 
 func newLatencyPlots(name, title, method string) latencyPlots {

@@ -93,7 +93,7 @@ func loadRun() *record.Load {
 		Command: []string{"pulley", "bench", "--backend", "push", "--scenario", "orders", "--arrivals", "poisson:200/s"}, Tool: record.Tool{Name: "pulley", Version: "v0.1.0"},
 		Host: record.Host{OS: "linux", Arch: "amd64", CPU: "Imaginary CPU @ 2.50GHz", Cores: 2}, StartedAt: synthStart,
 		Scenario: "orders", Size: 2, Nodes: 7, Backend: "push", Arrivals: "poisson:200/s", Workers: 8, Engines: 2, AskedPerS: 200, OfferedPerS: 200, AchievedPerS: 199,
-		Phases:    record.LoadPhases{WarmUpNS: 6e9, MeasureNS: 66e9, DrainNS: 67e9, Detected: true, Settled: true, SpanNS: 1e9},
+		Phases:    record.LoadPhases{WarmUpNS: 6e9, MeasureNS: 66e9, DrainNS: 67e9, Detected: true, SpanNS: 1e9},
 		Measured:  record.LoadCounts{Intended: 12_000, Sent: 11_990, Late: 12, Dropped: 10, Ended: 11_990},
 		LatencyNS: record.LoadTimes{Count: 12_000, MeanNS: ns(5e6), P50: ns(3e6), P90: ns(9e6), P99: ns(42e6), P999: ns(88e6), Max: ns(120e6)},
 		ServiceNS: record.LoadTimes{Count: 11_990, P50: ns(2e6), P99: ns(40e6)}, LagNS: record.LoadTimes{Count: 12_000, P50: ns(2e4)},

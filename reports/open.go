@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pulley/bench/gate"
@@ -59,20 +60,20 @@ func Open(dir string) (*page.Page, error) {
 		return nil, fmt.Errorf("%s is no folder: name the folder that a command wrote with --out", dir)
 	}
 	for _, o := range openers() {
-		if o.known(dir) {
+		if o.known(func(name string) bool { return exists(dir, name) }) {
 			return o.read(dir)
 		}
 	}
 	return nil, fmt.Errorf("%s holds no record; there are those of %s", dir, strings.Join(Kinds(), ", "))
 }
 
-func (o *opener) known(dir string) bool {
-	for _, name := range append([]string{o.files[0]}, o.marks...) {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+func (o *opener) known(has func(file string) bool) bool {
+	return slices.ContainsFunc(append([]string{o.files[0]}, o.marks...), has)
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Lstat(filepath.Join(dir, name))
+	return err == nil
 }
 
 func (o *opener) read(dir string) (*page.Page, error) {
@@ -86,7 +87,7 @@ func (o *opener) read(dir string) (*page.Page, error) {
 // Write writes report.html into a folder that has a record of that kind, and returns where it is.
 func Write(kind, dir string) (string, error) {
 	for _, o := range openers() {
-		if o.kind != kind {
+		if o.kind != kind || !o.known(func(name string) bool { return exists(dir, name) }) {
 			continue
 		}
 		p, err := o.read(dir)
@@ -96,7 +97,7 @@ func Write(kind, dir string) (string, error) {
 		path := filepath.Join(dir, record.ReportFile)
 		return path, record.WriteFile(path, p.WriteHTML)
 	}
-	return "", fmt.Errorf("there is no report on records of %s", kind)
+	return "", fmt.Errorf("%s holds no record of %s", dir, kind)
 }
 
 // RecordMost bounds the bytes of the files that a page carries, so that it can be sent and opened; a record beyond that stays in its folder.
@@ -168,6 +169,23 @@ func openLoad(dir string, files []page.File) (*page.Page, error) {
 		return nil, err
 	}
 	return Load(l, files...), nil
+}
+
+// KindOf returns which command wrote a record into a folder, and the files that Open would read, of those that the folder has.
+// The kind is empty if Open would find no record.
+func KindOf(has func(file string) bool) (kind string, files []string) {
+	for _, o := range openers() {
+		if !o.known(has) {
+			continue
+		}
+		for _, name := range o.files {
+			if has(name) {
+				files = append(files, name)
+			}
+		}
+		return o.kind, files
+	}
+	return "", nil
 }
 
 func openKnees(dir string, files []page.File) (*page.Page, error) {
@@ -280,7 +298,7 @@ func Beside(candidate, baseline string) (*page.Page, error) {
 	var files []page.File
 	for i, dir := range []string{baseline, candidate} {
 		var err error
-		if runs[i], err = gate.ReadRuns(dir); err != nil {
+		if runs[i], err = runsOf(dir); err != nil {
 			return nil, fmt.Errorf("%w; side by side are two records of comparisons", err)
 		}
 		own, err := readFiles(dir, []string{record.ManifestFile, record.SummaryFile})
@@ -292,4 +310,16 @@ func Beside(candidate, baseline string) (*page.Page, error) {
 		}
 	}
 	return changes.Beside(candidate, baseline, runs[1], runs[0], files...)
+}
+
+// runsOf returns a folder's own record, or those below a folder that has none.
+func runsOf(dir string) ([]gate.Run, error) {
+	if !exists(dir, record.ManifestFile) {
+		return gate.ReadRuns(dir)
+	}
+	m, err := record.ReadManifest(filepath.Join(dir, record.ManifestFile))
+	if err != nil {
+		return nil, err
+	}
+	return []gate.Run{{Dir: dir, Manifest: m}}, nil
 }

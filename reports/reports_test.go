@@ -334,7 +334,7 @@ func TestPageSays(t *testing.T) {
 		"empty":       {[]string{"Nothing was measured.", "There are no rows."}, []string{"<figure", "Every run in its order", "All rows"}},
 		"no manifest": {[]string{"there was no manifest", "No method was recorded", "push is fastest"}, []string{"Settings of the server"}},
 		"one size":    {[]string{"push is fastest on both scenarios", "hop latency"}, []string{"Cost against workflow size"}},
-		"one backend": {[]string{"nothing stands beside it", "grows with exponent"}, []string{"Multiples of", `class="heat"`}},
+		"one backend": {[]string{"nothing stands next to it", "grows with exponent"}, []string{"Multiples of", `class="heat"`}},
 		"nulls":       {[]string{"nothing could be measured", "No method was recorded"}, []string{"Cost against", "Hop latency by", "Multiples of"}},
 		"invalid": {[]string{"11 of 55 rows: invalid, and left out of charts and ratios.", "the result was wrong in run 3", `class="doubtful"`},
 			[]string{"pull:scan=app grows"}},
@@ -385,7 +385,7 @@ func TestAnswerFollowsTheRecord(t *testing.T) {
 	}
 }
 
-// A crossing is found between the sizes of which it lies between, and drawn where the interpolated costs are equal.
+// A crossing is found between two sizes, and drawn where the interpolated costs are equal.
 func TestCrossing(t *testing.T) {
 	s, m := only(func(r record.Row) bool {
 		return r.Scenario == "fanout" && (r.Backend == "push" || r.Backend == "pull:scan=sql")

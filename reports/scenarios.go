@@ -62,7 +62,7 @@ func (v *view) scenarioBlocks(name string) []page.Block {
 		out = append(out, page.Block{Heading: heading, Charts: drawn})
 	}
 	if drawn := slices.DeleteFunc(folded, (*chart.Plot).Empty); len(drawn) > 0 {
-		out = append(out, page.Block{Fold: "More of " + heading + ": what share took up to how long, and costs in the other mode", Charts: drawn})
+		out = append(out, page.Block{Fold: "More of " + heading + ": what share took no longer, and costs in the other mode", Charts: drawn})
 	}
 	return out
 }

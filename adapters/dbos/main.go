@@ -32,7 +32,6 @@ const (
 	answerWithin = 10 * time.Second // a connection that was cut off may never answer
 	endsEvery    = 100 * time.Millisecond
 	recent       = time.Minute // an end that a dead process may not have reported is no older
-	pauseLeast   = 20 * time.Millisecond
 	pauseMost    = time.Second
 
 	submitConnections = 4
@@ -116,7 +115,7 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	executor := fmt.Sprintf("process-%d", session.Process)
 	opening, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	if err := s.persist(opening, func(context.Context) error { return s.launch(ctx, executor) }); err != nil {
+	if err := adapter.Persist(opening, answerWithin, s.env.Problem, func(context.Context) error { return s.launch(ctx, executor) }); err != nil {
 		s.pool.Close()
 		return nil, err
 	}
@@ -152,7 +151,7 @@ func (s *system) Submit(ctx context.Context, instances []protocol.Instance) erro
 	}
 	// Two submissions of the same ids would wait for each other's rows in different orders.
 	instances = slices.SortedFunc(slices.Values(instances), func(a, b protocol.Instance) int { return cmp.Compare(a.ID, b.ID) })
-	return s.persist(ctx, func(ctx context.Context) error { return s.enqueue(ctx, instances) })
+	return adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) error { return s.enqueue(ctx, instances) })
 }
 
 func (s *system) enqueue(ctx context.Context, instances []protocol.Instance) error {
@@ -184,7 +183,9 @@ func (s *system) startAll(ctx context.Context, instances []protocol.Instance) er
 	var starting errgroup.Group
 	starting.SetLimit(startsMost)
 	for _, i := range instances {
-		starting.Go(func() error { return s.persist(ctx, func(ctx context.Context) error { return s.start(ctx, i) }) })
+		starting.Go(func() error {
+			return adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) error { return s.start(ctx, i) })
+		})
 	}
 	return starting.Wait()
 }
@@ -208,7 +209,7 @@ func (s *system) start(ctx context.Context, i protocol.Instance) error {
 }
 
 func (s *system) Look(ctx context.Context, ids []string) (states []protocol.State, err error) {
-	err = s.persist(ctx, func(ctx context.Context) (err error) {
+	err = adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) (err error) {
 		states, err = s.list(ctx, dbos.WithFilterWorkflowIDs(ids...))
 		return err
 	})
@@ -226,26 +227,6 @@ func (s *system) Close(ctx context.Context) error {
 	err := dbos.Shutdown(s.dbos, within)
 	s.pool.Close()
 	return err
-}
-
-// persist repeats what fails, until ctx ends. What it does may be repeated.
-func (s *system) persist(ctx context.Context, do func(context.Context) error) error {
-	for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
-		trying, cancel := context.WithTimeout(ctx, answerWithin)
-		err := do(trying)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		s.env.Problem(err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
 }
 
 func connect(ctx context.Context, dsn string) (*pgxpool.Pool, error) {

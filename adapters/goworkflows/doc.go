@@ -24,7 +24,8 @@
 //
 // The client asks for one instance at a time, and needs an execution id that it keeps for nobody. So Look and the ends read the tables
 // that the documentation lists (https://cschleiden.github.io/go-workflows/#postgresql). A process in which a workflow's function returned
-// asks ten times a second for the ends of all these together. A process that starts reports the ends of the last minute, which a
+// asks for the ends of all these together: after a millisecond at first, then less and less often, as the client does, and at least ten
+// times a second. A process that starts reports the ends of the last minute, which a
 // dead one may not have reported.
 //
 // # What is promised, and where the documentation says it

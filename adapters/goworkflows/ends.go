@@ -8,10 +8,17 @@ import (
 	"pulley/adapter/protocol"
 )
 
-// expect lets watch look for the end of an instance.
+// expect lets watch look for the end of an instance. If no other is expected, watch looks soon, and then less and less often, as
+// go-workflows' own client does; if others are, the end is found with theirs.
 func (s *system) expect(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.open) == 0 {
+		select {
+		case s.first <- struct{}{}:
+		default:
+		}
+	}
 	s.open[id] = true
 }
 
@@ -26,9 +33,12 @@ func (s *system) watch(ctx context.Context) {
 			last = true
 		case <-ctx.Done():
 			return
+		case <-s.first:
+			wait = endsSoon
+			continue
 		case <-time.After(wait):
 		}
-		wait = endsEvery
+		wait = min(wait*3/2, endsEvery)
 		err := s.reportExpected(ctx)
 		if err == nil && !told {
 			err = s.report(ctx, func(ctx context.Context) ([]protocol.State, error) {

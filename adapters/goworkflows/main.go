@@ -25,9 +25,9 @@ const (
 
 	openWithin   = 20 * time.Second // for the database to answer
 	answerWithin = 10 * time.Second // a connection that was cut off may never answer
+	endsSoon     = time.Millisecond
 	endsEvery    = 100 * time.Millisecond
 	recent       = time.Minute // an end that a dead process may not have reported is no older
-	pauseLeast   = 20 * time.Millisecond
 	pauseMost    = time.Second
 
 	lookConnections = 4
@@ -49,8 +49,9 @@ type system struct {
 	tasks   context.Context // of tasks at work
 	abandon context.CancelFunc
 
-	quit chan struct{} // is closed when nobody looks for ends any more
-	ends sync.WaitGroup
+	quit  chan struct{} // is closed when nobody looks for ends any more
+	first chan struct{} // says that an end is expected, after a time without any
+	ends  sync.WaitGroup
 
 	mu   sync.Mutex
 	open map[string]bool // instances whose workflow returned here, and whose end was not seen
@@ -97,13 +98,13 @@ func (s *system) Create(ctx context.Context, env *adapter.Env) error {
 }
 
 func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Session) (_ adapter.Running, err error) {
-	s.env, s.open, s.quit = env, map[string]bool{}, make(chan struct{})
+	s.env, s.open, s.quit, s.first = env, map[string]bool{}, make(chan struct{}), make(chan struct{}, 1)
 	if s.pool, err = connect(ctx, env.Store.DSN); err != nil {
 		return nil, err
 	}
 	opening, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	if err := s.persist(opening, s.pool.Ping); err != nil {
+	if err := adapter.Persist(opening, answerWithin, s.env.Problem, s.pool.Ping); err != nil {
 		return nil, err
 	}
 	b, err := newBackend(env.Store.DSN, s.settings)
@@ -131,7 +132,7 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 // Submit creates an instance after the other. One that is there is left as it is.
 func (s *system) Submit(ctx context.Context, instances []protocol.Instance) error {
 	for _, i := range instances {
-		err := s.persist(ctx, func(ctx context.Context) error {
+		err := adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) error {
 			_, err := s.client.CreateWorkflowInstance(ctx, client.WorkflowInstanceOptions{InstanceID: i.ID}, workflowName, i.Workload)
 			if errors.Is(err, backend.ErrInstanceAlreadyExists) {
 				return nil
@@ -146,7 +147,7 @@ func (s *system) Submit(ctx context.Context, instances []protocol.Instance) erro
 }
 
 func (s *system) Look(ctx context.Context, ids []string) (states []protocol.State, err error) {
-	err = s.persist(ctx, func(ctx context.Context) (err error) { states, err = look(ctx, s.pool, ids); return err })
+	err = adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) (err error) { states, err = look(ctx, s.pool, ids); return err })
 	return states, err
 }
 
@@ -168,26 +169,6 @@ func (s *system) Close(ctx context.Context) error {
 	s.abandon()
 	s.pool.Close()
 	return err
-}
-
-// persist repeats what fails, until ctx ends. What it does may be repeated.
-func (s *system) persist(ctx context.Context, do func(context.Context) error) error {
-	for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
-		trying, cancel := context.WithTimeout(ctx, answerWithin)
-		err := do(trying)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		s.env.Problem(err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
 }
 
 // logger writes what go-workflows warns of to standard error, which goes to pulley's log.

@@ -72,7 +72,6 @@ const (
 
 	pollDefault = 5000 // milliseconds; gue's own
 	endsEvery   = 100 * time.Millisecond
-	pauseLeast  = 20 * time.Millisecond // after an error; it doubles up to a second
 	pauseMost   = time.Second
 )
 
@@ -210,11 +209,11 @@ func (s *system) execute(ctx context.Context, j *gue.Job) error {
 
 // Submit repeats a commit whose answer was lost, which makes nothing twice.
 func (s *system) Submit(ctx context.Context, instances []protocol.Instance) error {
-	return s.persist(ctx, func() error { return s.db.submit(ctx, s.client, instances, s.env.Workloads) })
+	return adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) error { return s.db.submit(ctx, s.client, instances, s.env.Workloads) })
 }
 
 func (s *system) Look(ctx context.Context, ids []string) (states []protocol.State, err error) {
-	err = s.persist(ctx, func() (err error) { states, err = s.db.look(ctx, ids); return err })
+	err = adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) (err error) { states, err = s.db.look(ctx, ids); return err })
 	return states, err
 }
 
@@ -278,24 +277,6 @@ func (s *system) reportEnds(ctx context.Context) error {
 		s.mu.Unlock()
 	}
 	return err
-}
-
-// persist repeats what fails, until ctx ends.
-func (s *system) persist(ctx context.Context, do func() error) error {
-	for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
-		err := do()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		s.env.Problem(err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
 }
 
 // logger reports gue's errors as problems.

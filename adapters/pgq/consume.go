@@ -153,7 +153,7 @@ func (c *consumer) execute(ctx context.Context, e *event) (err error) {
 		return nil // finish stores it
 	}
 	if !e.done {
-		if err := c.persist(ctx, func() error { return c.db.complete(ctx, e, e.value) }); err != nil {
+		if err := adapter.Persist(ctx, answerWithin, c.env.Problem, func(ctx context.Context) error { return c.db.complete(ctx, e, e.value) }); err != nil {
 			return err
 		}
 	}

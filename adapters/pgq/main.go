@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -70,11 +69,11 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 
 // Submit repeats a commit whose answer was lost, which makes nothing twice.
 func (s *system) Submit(ctx context.Context, instances []protocol.Instance) error {
-	return s.persist(ctx, func() error { return s.db.submit(ctx, instances, s.env.Workloads) })
+	return adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) error { return s.db.submit(ctx, instances, s.env.Workloads) })
 }
 
 func (s *system) Look(ctx context.Context, ids []string) (states []protocol.State, err error) {
-	err = s.persist(ctx, func() (err error) { states, err = s.db.look(ctx, ids); return err })
+	err = adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) (err error) { states, err = s.db.look(ctx, ids); return err })
 	return states, err
 }
 
@@ -84,21 +83,6 @@ func (s *system) Close(ctx context.Context) error {
 	s.keeper.close()
 	s.db.Close()
 	return err
-}
-
-// persist repeats what fails, until ctx ends.
-func (s *system) persist(ctx context.Context, do func() error) error {
-	for wait := pauseLeast; ; wait = min(2*wait, pauseMost) {
-		err := do()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		s.env.Problem(err)
-		_ = pause(ctx, wait)
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -29,7 +28,6 @@ const (
 	answerWithin  = 10 * time.Second // a connection that was cut off may never answer
 	openWithin    = 20 * time.Second // a store that does not answer now may answer later
 	softStop      = 10 * time.Second // of the 15 s that Close has
-	pauseLeast    = 20 * time.Millisecond
 	pauseMost     = time.Second
 
 	// extraConnections are River's own: LISTEN, fetching, completing, electing a leader and its maintenance; and those of requests.
@@ -103,7 +101,7 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	}
 	opening, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	if err := s.persist(opening, func(context.Context) error { return s.start(ctx, session.Slots) }); err != nil {
+	if err := adapter.Persist(opening, answerWithin, s.env.Problem, func(context.Context) error { return s.start(ctx, session.Slots) }); err != nil {
 		s.pool.Close()
 		return nil, err
 	}
@@ -195,7 +193,7 @@ func (s *system) reportOutput(args taskArgs, output []byte) {
 
 // Submit inserts the instances that are not there, and their first jobs, in one transaction.
 func (s *system) Submit(ctx context.Context, instances []protocol.Instance) error {
-	return s.persist(ctx, func(ctx context.Context) error {
+	return adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) error {
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 			added, err := addInstances(ctx, tx, instances)
 			if err != nil {
@@ -228,7 +226,7 @@ func insert(ctx context.Context, client *river.Client[pgx.Tx], tx pgx.Tx, jobs [
 }
 
 func (s *system) Look(ctx context.Context, ids []string) (states []protocol.State, err error) {
-	err = s.persist(ctx, func(ctx context.Context) (err error) { states, err = look(ctx, s.pool, ids); return err })
+	err = adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) (err error) { states, err = look(ctx, s.pool, ids); return err })
 	return states, err
 }
 
@@ -239,26 +237,6 @@ func (s *system) Close(ctx context.Context) error {
 	s.heard.Wait()
 	s.pool.Close()
 	return err
-}
-
-// persist repeats what fails, until ctx ends. What it does may be repeated.
-func (s *system) persist(ctx context.Context, do func(context.Context) error) error {
-	for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
-		trying, cancel := context.WithTimeout(ctx, answerWithin)
-		err := do(trying)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		s.env.Problem(err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
 }
 
 func connect(ctx context.Context, dsn string, connections int) (*pgxpool.Pool, error) {

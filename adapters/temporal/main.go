@@ -25,7 +25,6 @@ const (
 	answerWithin = 10 * time.Second
 	tasksWithin  = 5 * time.Second // for tasks at work when the process stops
 	requestsMost = 64              // to the server at once, of submits and of looks
-	pauseLeast   = 20 * time.Millisecond
 	pauseMost    = time.Second
 )
 
@@ -103,12 +102,12 @@ func (s *system) Open(ctx context.Context, env *adapter.Env, session adapter.Ses
 	}
 	waiting, unwait := context.WithCancel(ctx)
 	s.unwait, s.waits = unwait, startWaits(waiting, s, s.client, s.settings.waits)
-	return s, s.persist(opening, false, func(context.Context) error { return s.startWorker(session.Slots) })
+	return s, adapter.Persist(opening, answerWithin, s.env.Problem, func(context.Context) error { return s.startWorker(session.Slots) })
 }
 
 // startServer starts a server, and returns the address of its frontend. One that does not start is stopped, and another is made.
 func (s *system) startServer(ctx context.Context) (address string, err error) {
-	err = s.persist(ctx, false, func(context.Context) (err error) {
+	err = adapter.Persist(ctx, answerWithin, s.env.Problem, func(context.Context) (err error) {
 		var server temporal.Server
 		if server, address, err = newServer(s.env.Store.DSN, s.settings, s.log); err != nil {
 			return err
@@ -145,7 +144,7 @@ func (s *system) stopServer(ctx context.Context, server temporal.Server) error {
 
 // dial connects a client. The server accepts connections a little after its start.
 func (s *system) dial(ctx context.Context, address string) (c client.Client, err error) {
-	err = s.persist(ctx, true, func(ctx context.Context) error {
+	err = adapter.Persist(ctx, answerWithin, nil, func(ctx context.Context) error {
 		c, err = client.DialContext(ctx, client.Options{HostPort: address, Namespace: namespace, Logger: log.NewSdkLogger(s.log)})
 		return err
 	})
@@ -174,7 +173,7 @@ func (s *system) startWorker(slots int) error {
 // Submit returns when the server has answered each start. An id that is there is as good as started.
 func (s *system) Submit(ctx context.Context, instances []protocol.Instance) error {
 	err := s.each(len(instances), func(i int) error {
-		return s.persist(ctx, false, func(ctx context.Context) error { return s.start(ctx, instances[i]) })
+		return adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) error { return s.start(ctx, instances[i]) })
 	})
 	if err != nil {
 		return err
@@ -197,7 +196,7 @@ func (s *system) start(ctx context.Context, i protocol.Instance) error {
 func (s *system) Look(ctx context.Context, ids []string) ([]protocol.State, error) {
 	found := make([]*protocol.State, len(ids))
 	err := s.each(len(ids), func(i int) error {
-		return s.persist(ctx, false, func(ctx context.Context) (err error) { found[i], err = s.look(ctx, ids[i]); return err })
+		return adapter.Persist(ctx, answerWithin, s.env.Problem, func(ctx context.Context) (err error) { found[i], err = s.look(ctx, ids[i]); return err })
 	})
 	var states []protocol.State
 	for _, state := range found {
@@ -239,28 +238,6 @@ func (s *system) each(n int, request func(i int) error) error {
 	}
 	atWork.Wait()
 	return errors.Join(errs...)
-}
-
-// persist repeats what fails, until ctx ends. What it does may be repeated.
-func (s *system) persist(ctx context.Context, quiet bool, do func(context.Context) error) error {
-	for pause := pauseLeast; ; pause = min(2*pause, pauseMost) {
-		trying, cancel := context.WithTimeout(ctx, answerWithin)
-		err := do(trying)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-		if !quiet {
-			s.env.Problem(err)
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
 }
 
 // Close lets tasks at work end for some time, gives back others, and stops the server.

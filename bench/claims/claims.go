@@ -40,6 +40,8 @@ type Config struct {
 	Fresh func(ctx context.Context, experiment string) ([]Claim, error)
 
 	Progress func(line string) // may be nil
+	// Began is called before each experiment, with how many ended. May be nil.
+	Began func(done, total int, experiment string)
 }
 
 type experiment struct {
@@ -157,6 +159,9 @@ func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 	begun, rest := time.Now(), newCountdown(cfg, chosen)
 	for i, e := range chosen {
 		l := &lab{cfg: cfg, runs: cfg.runs(e), label: fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), e.name)}
+		if cfg.Began != nil {
+			cfg.Began(i, len(chosen), e.name)
+		}
 		l.printf("%s; %s", e.about, rest.remaining(time.Since(begun)))
 		found, err := l.perform(ctx, e)
 		rest.finish(cfg.estimate(e))

@@ -192,21 +192,7 @@ func (r *closedRun) conclude() *Run {
 		out.Repeated = again
 		out.Notes = append(out.Notes, fmt.Sprintf("%d executions of tasks were repeated", again))
 	}
-	var least, most time.Duration
-	for i, n := range r.count {
-		if n == 0 {
-			continue
-		}
-		mean := r.waited[i] / time.Duration(n)
-		if least == 0 || mean < least {
-			least = mean
-		}
-		most = max(most, mean)
-	}
-	if r.load.InFlight > 1 && least > 0 {
-		ratio := float64(most) / float64(least)
-		out.Fairness = &ratio
-	}
+	out.Fairness = measure.WaitRatio(r.waited, r.count)
 	return out
 }
 

@@ -85,7 +85,7 @@ func runMemory(t *testing.T, ctx context.Context, settings map[string]string, re
 	return f.RunClosed(ctx, Closed{Graphs: m, Instances: 8, InFlight: 3, Slots: 4, Report: report}, measure.NewProcessors(nil))
 }
 
-// costsNothingIdle looks again if something was committed: the server's own vacuum commits in every database now and then, and on a
+// costsNothingIdle measures again if something was committed: the server's own vacuum commits in every database now and then, and on a
 // busy machine it has the time to.
 func costsNothingIdle(t *testing.T, f *Fleet, report protocol.Report) {
 	t.Helper()

@@ -30,6 +30,7 @@ func benched(t *testing.T, run func(*testing.T, ...string) result, args ...strin
 			t.Error(err)
 		}
 	}
+	reported(t, out, record.LoadFile)
 	if l.Whole.Ended == 0 || slices.ContainsFunc(l.Findings, func(f record.LoadFinding) bool { return f.Kind == load.KindWrong }) {
 		t.Errorf("%+v %+v", l.Whole, l.Findings)
 	}

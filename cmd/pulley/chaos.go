@@ -24,6 +24,7 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/cmd/pulley/systems"
 	"pulley/engine/oracle"
+	"pulley/internal/live"
 	"pulley/internal/yamlfile"
 	"pulley/reports"
 	"pulley/reports/record"
@@ -84,7 +85,7 @@ func (o *chaosCmd) Run(c *console.Console) error {
 	if len(o.Systems) > 0 || o.Replay != "" && systems.IsCase(o.Replay) {
 		return o.runSystems(c)
 	}
-	cfg, err := engineConfig(c)
+	cfg, err := engineConfig()
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,17 @@ func (o *chaosCmd) Run(c *console.Console) error {
 	if o.Replay == "" {
 		c.Say("%s", o.estimate())
 	}
+	run, end := c.Follow("chaos", o.Out)
+	cfg.Progress = func(line string) {
+		run.Say("%s", line)
+		run.Step(live.Step{What: o.Backend, Detail: line, Total: o.Duration.Seconds(), Unit: "s"})
+	}
+	err = o.finish(ctx, c, cfg)
+	end(err)
+	return err
+}
+
+func (o *chaosCmd) finish(ctx context.Context, c *console.Console, cfg chaos.Config) error {
 	res, err := o.run(ctx, c, cfg)
 	if err != nil {
 		return console.Ended(ctx, err)
@@ -164,12 +176,12 @@ func (o *chaosCmd) run(ctx context.Context, c *console.Console, cfg chaos.Config
 	return res, nil
 }
 
-func engineConfig(c *console.Console) (chaos.Config, error) {
+func engineConfig() (chaos.Config, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return chaos.Config{}, fmt.Errorf("finding this program's own file, which the engines' processes run: %w", err)
 	}
-	return chaos.Config{Command: []string{self, engineCommand}, Progress: func(line string) { c.Say("%s", line) }}, nil
+	return chaos.Config{Command: []string{self, engineCommand}}, nil
 }
 
 func (o *chaosCmd) kase() (cases.Case, []fault.Kind, error) {

@@ -60,10 +60,11 @@ var dense = []struct {
 var everyMessage = []string{"wire.every", "process.every", "process.start"}
 
 func (o *chaosNightCmd) Run(c *console.Console) error {
-	cfg, err := engineConfig(c)
+	cfg, err := engineConfig()
 	if err != nil {
 		return err
 	}
+	cfg.Progress = func(line string) { c.Say("%s", line) }
 	if len(o.Backends) == 0 || o.RunDuration < 0 || o.MaxDuration < 0 || o.Messages < 0 || o.Duration < 0 || o.Jobs < 1 {
 		return errors.New("--backends must name one, --run-duration, --max-duration, --duration and --messages must not be negative, and --jobs must be positive")
 	}

@@ -38,7 +38,7 @@ func TestChaos(t *testing.T) {
 		res.Violations == nil || len(res.Violations) != 0 || res.RecoveryMS.First.N == 0 {
 		t.Errorf("exit status %d: %s", got.code, got.out)
 	}
-	for _, name := range []string{"case.json", "result.json", "history.ndjson", "report.html"} {
+	for _, name := range []string{"case.json", "result.json", "chaos.json", "history.ndjson", "report.html"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pulley/cmd/pulley/console"
@@ -19,13 +20,14 @@ func TestCompareSystems(t *testing.T) {
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	wantParts(t, got.out, "memory-2", "All 2 rows are valid")
+	wantParts(t, got.out, "All 2 rows are valid", "memory-2")
 	m, err := record.ReadManifest(filepath.Join(out, record.ManifestFile))
 	if err != nil || len(m.Systems) != 2 || m.Systems[1].Name != "memory-2" || m.Systems[0].Settings["pause_ms"] != "0" || m.Systems[0].Version != "1" || m.Samples[0].Workers != 50 {
 		t.Errorf("%v: %+v", err, m)
 	}
-	if info, err := os.Stat(filepath.Join(out, record.ReportFile)); err != nil || info.Size() == 0 {
-		t.Errorf("the report: %v", err)
+	reported(t, out, record.SummaryFile, record.ManifestFile, record.SamplesFile)
+	if html, err := os.ReadFile(filepath.Join(out, record.ReportFile)); err != nil || !strings.Contains(string(html), "pause_ms=0,") || !strings.Contains(string(html), "nothing was searched") {
+		t.Errorf("the report does not say with what the systems ran: %v", err)
 	}
 }
 

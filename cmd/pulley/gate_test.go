@@ -92,6 +92,7 @@ func TestGateWritesWhatItFound(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), r.Sentence) {
 		t.Errorf("%s: %v %s", benchmarks.GateText, err, text)
 	}
+	reported(t, out, benchmarks.GateJSON, benchmarks.GateText)
 	if again := call(t, nil, args...); again.code != 1 {
 		t.Errorf("its own files are not replaced: %s", again.err)
 	}

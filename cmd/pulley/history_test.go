@@ -46,6 +46,11 @@ func TestHistoryNamesTheCommitsOfAChange(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.err, "24 runs added") {
 		t.Fatalf("exit status %d: %s", got.code, got.err)
 	}
+	out := filepath.Join(dir, "out")
+	if got := call(t, nil, "history", dir, "--series", "Run-2 sec/op", "--out", out); got.code != 0 || !strings.Contains(got.err, "report: "+filepath.Join(out, "report.html")) {
+		t.Errorf("exit status %d: %s", got.code, got.err)
+	}
+	reported(t, out, history.ReportFile)
 	between := fmt.Sprintf("git log %.12s..%.12s\n", dayCommit(15), dayCommit(16))
 	for _, want := range []string{"p.Run-2 sec/op", "1, last worse", "worse, × 1.2", "16 runs, 2026-01-16", between, "rows/op  24    3.000"} {
 		if !strings.Contains(got.out, want) {

@@ -45,6 +45,7 @@ func TestKneeOfAScenario(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
+	reported(t, out, record.KneeFile)
 	_, err = os.Stat(filepath.Join(out, "knee-orders-1-memory.svg"))
 	if drawn := reports.KneeChart(&k) != nil; drawn != (err == nil) {
 		t.Errorf("there is something to draw: %v, and the file: %v", drawn, err)

@@ -15,6 +15,7 @@ import (
 	"pulley/cmd/pulley/benchmarks"
 	"pulley/cmd/pulley/console"
 	"pulley/cmd/pulley/reporting"
+	"pulley/cmd/pulley/serving"
 	"pulley/cmd/pulley/simulate"
 	"pulley/internal/cause"
 	"pulley/internal/nearest"
@@ -24,6 +25,7 @@ import (
 type cli struct {
 	VersionFlag versionFlag `name:"version" help:"Print the version."`
 	Quiet       bool        `short:"q" help:"Print the result and errors only."`
+	Progress    string      `enum:"auto,plain,none" default:"auto" help:"How far a run is, on standard error: auto, a line that changes where that is a terminal; plain, lines for a log; none. Default: auto."`
 
 	Run       runCmd                `cmd:"" help:"Run one instance of a workflow, and print its result."`
 	Work      workCmd               `cmd:"" help:"Run the actions of instances that others submit."`
@@ -40,6 +42,7 @@ type cli struct {
 	Chaos     chaosCmd              `cmd:"" help:"Run schedulers while things go wrong, and check that nothing is lost."`
 	Sim       simulate.Cmd          `cmd:"" help:"Play schedulers in simulated worlds, seed by seed, and check every step."`
 	Forecast  simulate.ForecastCmd  `cmd:"" help:"Simulate workers, and say how long it would take."`
+	Serve     serving.ServeCmd      `cmd:"" help:"Show records in a browser: a list, the report of each, and runs in progress."`
 	List      listCmd               `cmd:"" help:"List what there is: backends, scenarios, faults, bugs or actions."`
 	Scenarios scenariosCmd          `cmd:"" help:"Show, check, import and export scenarios."`
 	Compile   compileCmd            `cmd:"" help:"Check a workflow, and print it in the workflow language, in its canonical form."`
@@ -88,7 +91,7 @@ func pulley(args []string, c *console.Console) (code int) {
 	if err := twice(ctx); err != nil {
 		return c.Fail(err)
 	}
-	c.Quiet = commands.Quiet
+	c.Quiet, c.ShowProgress = commands.Quiet, commands.Progress
 	return c.Fail(named(ctx.Run(parser)))
 }
 

@@ -34,6 +34,7 @@ func TestSim(t *testing.T) {
 	if got.code != console.ExitFailed || !strings.Contains(got.out, "pulley sim --replay "+file) {
 		t.Fatalf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
+	reported(t, out, "sim.json", "case.json", "case.svg", "case.txt", "coverage.txt")
 	got = call(t, nil, "sim", "--replay", file)
 	if got.code != console.ExitFailed || !strings.Contains(got.out, "\nI3: ") {
 		t.Errorf("exit status %d: %.300s%s", got.code, got.out, got.err)
@@ -45,6 +46,7 @@ func TestSim(t *testing.T) {
 	if got.code != 0 || !regexp.MustCompile(`(?m)^push +token-ignored +\d+ +\d+ +\d+ +I3\b.* a completion`).MatchString(got.out) {
 		t.Errorf("exit status %d: %s%s", got.code, got.out, got.err)
 	}
+	reported(t, out, "sim.json")
 	got = call(t, nil, "sim", "--backends", "all", "--bug", "all", "--runs", "1", "--seeds", "0..0", "--format", "json", "--out", out)
 	var rows []struct {
 		Backend, Bug string

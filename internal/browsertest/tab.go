@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -138,7 +140,7 @@ func (b *Tab) Size(width, height int) {
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: int64(width), Height: int64(height), DeviceScaleFactor: 1})
 }
 
-// Media sets the medium, "screen" or "print", and what the reader's system prefers, "light" or "dark".
+// Media sets the medium, "screen" or "print", or "" for what it is, and what the reader's system prefers, "light" or "dark".
 func (b *Tab) Media(medium, scheme string) {
 	b.t.Helper()
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: medium, Features: []*emulation.MediaFeature{
@@ -248,4 +250,35 @@ func (b *Tab) PDF() []byte {
 	b.t.Helper()
 	background := true
 	return call(b, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69, PrintBackground: &background}).Data
+}
+
+// Node is a node of the accessibility tree, as a screen reader has it.
+type Node struct {
+	Role, Name string
+	Focusable  bool
+}
+
+// Nodes returns the nodes of the accessibility tree that are not ignored, in order.
+func (b *Tab) Nodes() []Node {
+	b.t.Helper()
+	var out []Node
+	for _, n := range call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
+		if n.Ignored || n.Role == nil {
+			continue
+		}
+		node := Node{Role: text(n.Role), Name: text(n.Name)}
+		for _, p := range n.Properties {
+			node.Focusable = node.Focusable || p.Name == "focusable" && string(p.Value.Value) == "true"
+		}
+		out = append(out, node)
+	}
+	return out
+}
+
+func text(v *accessibility.Value) string {
+	var out string
+	if v != nil {
+		_ = json.Unmarshal([]byte(v.Value), &out) // not a text: none
+	}
+	return out
 }

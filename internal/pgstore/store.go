@@ -37,6 +37,12 @@ var workflowGetSQL string
 // statementTimeout bounds each statement, so that no lock is waited for indefinitely.
 const statementTimeout = 60 * time.Second
 
+// idleTimeout bounds how long a transaction may wait for its engine between two statements. They take no time there, so an engine
+// that lets one wait for so long is paused or cut off, and holds locks that others wait for: in pull, all other scans of its shard.
+// It is an engine's default lease: after that, others have its work anyway. The server then ends the session, and the engine
+// repeats the transaction.
+const idleTimeout = 10 * time.Second
+
 // OpenTimeout bounds opening a store: a server that is cut off never answers.
 const OpenTimeout = 5 * time.Minute
 
@@ -139,7 +145,7 @@ func poolConfig(cfg postgres.Config) (*pgxpool.Config, error) {
 		"jit":                                 "off",
 		"plan_cache_mode":                     "force_generic_plan",
 		"statement_timeout":                   strconv.FormatInt(statementTimeout.Milliseconds(), 10),
-		"idle_in_transaction_session_timeout": strconv.FormatInt(statementTimeout.Milliseconds(), 10),
+		"idle_in_transaction_session_timeout": strconv.FormatInt(idleTimeout.Milliseconds(), 10),
 	} {
 		pc.ConnConfig.RuntimeParams[name] = value
 	}

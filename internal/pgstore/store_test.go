@@ -51,6 +51,20 @@ func TestOpenEnds(t *testing.T) {
 	}
 }
 
+// A paused engine may be in the midst of a transaction: its locks stop others only for a while.
+func TestAPausedTransactionEnds(t *testing.T) {
+	ctx := limited(t)
+	s, err := Open(ctx, postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Connections: 2}, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var idle string
+	if err := s.Pool.QueryRow(ctx, "SELECT current_setting('idle_in_transaction_session_timeout')").Scan(&idle); err != nil || idle != "10s" {
+		t.Errorf("a transaction may wait for its engine for %q: %v", idle, err)
+	}
+}
+
 func TestOpenTogether(t *testing.T) {
 	ctx := limited(t)
 	cfg := postgres.Config{DSN: pgtest.DSN(t), Schema: pgtest.Schema(t), Shards: 3, Connections: 2}

@@ -167,10 +167,27 @@ func ratioChart(lines []gate.Line) *chart.Plot {
 	if p.Empty() {
 		return nil
 	}
+	p.Says = farthest(lines)
 	if left > 0 {
 		p.Method += fmt.Sprintf(" %d more are in the table.", left)
 	}
 	return p
+}
+
+// farthest names the first lines of each decision that is a change, which have changed most.
+func farthest(lines []gate.Line) string {
+	var parts []string
+	for _, d := range []record.Decision{record.Worse, record.Better} {
+		i := slices.IndexFunc(lines, func(l gate.Line) bool { return l.Decision == d && l.Ratio != nil })
+		if i >= 0 {
+			l := lines[i]
+			parts = append(parts, fmt.Sprintf("%s most: %s, %s [%s]", d, l.Key, units.Times(l.Ratio.Median), units.Span(l.Ratio.Lo, l.Ratio.Hi, units.Number)))
+		}
+	}
+	if len(parts) == 0 {
+		return "No figure is shown to have changed."
+	}
+	return strings.Join(parts, "; ") + "."
 }
 
 func gateTable(lines []gate.Line) *page.Table {

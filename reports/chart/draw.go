@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"unicode/utf8"
 
@@ -33,11 +34,12 @@ const (
 	legendLine  vg.Length = 24
 	legendGap   vg.Length = 14
 	rowHeight   vg.Length = 34
-	narrowRow   vg.Length = 54 // its name stands above it
-	nameLift    vg.Length = 14 // of a name above its row, from the middle of the row
+	narrowRow   vg.Length = 58 // its name stands above it
+	nameLift    vg.Length = 17 // of a name above its row, from the middle of the row
 	axisRoom    vg.Length = 44
 	textLift    vg.Length = 1.2 // corrects the library's vertical centring
 	pictureDPI            = 192
+	ruleRoom    vg.Length = 15  // for the names of upright rules, above the data
 	aboveRoom   vg.Length = 18  // of a plot without names on its left: half a label of the axis
 	nameShare             = 0.3 // at most this share of the width is for the names of rows
 	notesShare            = 0.5 // and this for notes
@@ -69,11 +71,11 @@ type drawing struct {
 	series        []Series
 	x, y          [2]float64
 	width, height vg.Length
-	// alone: with title and legend, as the page has them beside the drawing
+	// alone: with title and legend, as the page has them next to the drawing
 	alone bool
 	// names of rows are above them
 	above bool
-	// room for names beside the rows, and for notes, which have a column of their own
+	// room for names next to the rows, and for notes, which have a column of their own
 	names, notes vg.Length
 	// where the data are, after draw
 	area vg.Rectangle
@@ -106,10 +108,17 @@ func newDrawing(p *Plot, width vg.Length, alone bool) *drawing {
 		d.names = min(d.names, nameShare*width) + 10
 	}
 	d.notes = d.notesWidth()
+	if d.hasRuleNames() {
+		d.height += ruleRoom
+	}
 	if alone {
 		d.height += 2*margin + titleSize*1.6 + d.legend(nil) + 6
 	}
 	return d
+}
+
+func (d *drawing) hasRuleNames() bool {
+	return slices.ContainsFunc(d.Rules, func(r Rule) bool { return r.Upright && r.Name != "" })
 }
 
 // notesWidth is that of a labeled plot's longest note, within a share of the drawing.
@@ -152,6 +161,9 @@ func (d *drawing) draw(dc draw.Canvas) {
 		area.Min.Y += labelSize*1.5 + 3
 	}
 	area.Min.X += d.names
+	if d.hasRuleNames() {
+		area.Max.Y -= ruleRoom
+	}
 	if d.above {
 		area.Min.X += aboveRoom
 	} else {

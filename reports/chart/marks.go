@@ -25,8 +25,9 @@ func (m marks) Plot(c draw.Canvas, p *plot.Plot) {
 		m.band(c, b, toX)
 	}
 	m.grid(c, p)
+	named := c.Min.X - 1 // up to where there are names of upright rules
 	for _, r := range m.Rules {
-		m.rule(c, r, toX, toY)
+		named = m.rule(c, r, toX, toY, named)
 	}
 	if m.Y.Scale == Rows {
 		m.leaders(c, toX, toY)
@@ -129,31 +130,32 @@ func (m marks) band(c draw.Canvas, b Band, toX func(float64) vg.Length) {
 	c.StrokeLine2(draw.LineStyle{Color: b.color().light, Width: 0.5, Dashes: []vg.Length{1, 2}}, from, c.Min.Y, from, top)
 }
 
-func (m marks) rule(c draw.Canvas, r Rule, toX, toY func(float64) vg.Length) {
+// rule draws a rule. The name of an upright one stands above the data, unless another's, which ends at named, is there.
+func (m marks) rule(c draw.Canvas, r Rule, toX, toY func(float64) vg.Length, named vg.Length) vg.Length {
 	line := draw.LineStyle{Color: ink.light, Width: 1, Dashes: []vg.Length{4, 3}}
 	name := textStyle(faint, labelSize, false)
-	if r.Upright {
-		if !m.X.holds(r.At) || r.At < m.x[0] || r.At > m.x[1] {
-			return
+	name.YAlign = text.YBottom
+	if !r.Upright {
+		if m.Y.holds(r.At) && r.At >= m.y[0] && r.At <= m.y[1] {
+			y := toY(r.At)
+			c.StrokeLine2(line, c.Min.X, y, c.Max.X, y)
+			name.XAlign = text.XRight
+			c.FillText(name, vg.Point{X: c.Max.X - 2, Y: y + 2}, fit(name, r.Name, c.Size().X))
 		}
-		x := toX(r.At)
-		c.StrokeLine2(line, x, c.Min.Y, x, c.Max.Y)
-		name.YAlign = text.YTop
-		shown := fit(name, r.Name, c.Size().X/2)
-		at := vg.Point{X: x + 4, Y: c.Max.Y - 2}
-		if at.X+name.Width(shown) > c.Max.X {
-			at.X = x - 4 - name.Width(shown)
-		}
-		c.FillText(name, at, shown)
-		return
+		return named
 	}
-	if !m.Y.holds(r.At) || r.At < m.y[0] || r.At > m.y[1] {
-		return
+	if !m.X.holds(r.At) || r.At < m.x[0] || r.At > m.x[1] {
+		return named
 	}
-	y := toY(r.At)
-	c.StrokeLine2(line, c.Min.X, y, c.Max.X, y)
-	name.XAlign, name.YAlign = text.XRight, text.YBottom
-	c.FillText(name, vg.Point{X: c.Max.X - 2, Y: y + 2}, fit(name, r.Name, c.Size().X))
+	x := toX(r.At)
+	c.StrokeLine2(line, x, c.Min.Y, x, c.Max.Y)
+	shown := fit(name, r.Name, c.Size().X/2)
+	width := name.Width(shown)
+	if left := max(c.Min.X, min(x-width/2, c.Max.X-width)); left > named {
+		c.FillText(name, vg.Point{X: left, Y: c.Max.Y + 3}, shown)
+		return left + width + 4
+	}
+	return named
 }
 
 // place is a series among its axes.
@@ -245,7 +247,7 @@ func (a place) markers(c draw.Canvas) {
 	}
 }
 
-// label writes a note at the right edge: beside its row, or on the line of the row's name.
+// label writes a note at the right edge: next to its row, or on the line of the row's name.
 func (a place) label(c draw.Canvas, at vg.Point, pt Point) {
 	style := textStyle(faint, labelSize, false)
 	shown := fit(style, pt.Note, a.notes)

@@ -20,7 +20,7 @@ type Plot struct {
 	// Bands and Rules are behind the series.
 	Bands []Band
 	Rules []Rule
-	// Labeled writes each point's Note beside it. For few points in rows.
+	// Labeled writes each point's Note next to it. For few points in rows.
 	Labeled bool
 	// Low makes it half as high, for curves over time that stand above each other.
 	Low bool
@@ -90,7 +90,7 @@ type Point struct {
 	To, Top float64
 	// Value is a cell's darkness, from 0 to 1.
 	Value float64
-	// Note is said of the point when it is pointed at, and beside it in a labeled plot.
+	// Note is said of the point when it is pointed at, and next to it in a labeled plot.
 	Note string
 }
 

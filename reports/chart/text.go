@@ -13,10 +13,10 @@ import (
 const (
 	textRows   = 12
 	textAxis   = 9 // columns of the labels of an upright axis
-	letterList = "abcdefghijklmnopqrstuvwxyz"
+	characters = "abcdefghijklmnopqrstuvwxyz"
 )
 
-// WriteText draws the plot with characters, in that many columns: a letter for each series, "*" where several meet, "-" for an
+// WriteText draws the plot with characters, in that many columns: a character for each series, "*" where several meet, "-" for an
 // interval, and "|" for a limit. It draws nothing of an empty plot.
 func (p *Plot) WriteText(b *bytes.Buffer, columns int) {
 	t := newTextDrawing(p, columns)
@@ -97,17 +97,17 @@ func (t *textDrawing) line(y float64) int {
 }
 
 func (t *textDrawing) draw(i int, s Series) {
-	letter := rune(letterList[i%len(letterList)])
+	character := rune(characters[i%len(characters)])
 	for _, pt := range s.Points {
 		line := t.cells[t.line(pt.Y)]
 		switch {
 		case s.Kind == Ticks:
-			letter = '|'
+			character = '|'
 		case s.Kind == Cells || s.Kind == Area:
 			continue
 		case s.Kind == Spans:
 			for x := t.column(pt.X); x <= t.column(pt.To); x++ {
-				line[x] = letter
+				line[x] = character
 			}
 			continue
 		case t.Y.Scale == Rows:
@@ -118,8 +118,8 @@ func (t *textDrawing) draw(i int, s Series) {
 			}
 		}
 		switch at := &line[t.column(pt.X)]; *at {
-		case ' ', '-', letter:
-			*at = letter
+		case ' ', '-', character:
+			*at = character
 		default:
 			*at = '*'
 		}
@@ -147,7 +147,7 @@ func (t *textDrawing) write(b *bytes.Buffer) {
 		case s.Kind == Ticks:
 			legend = append(legend, "| "+units.Printable(s.Name))
 		default:
-			legend = append(legend, string(letterList[i%len(letterList)])+" "+units.Printable(s.Name))
+			legend = append(legend, string(characters[i%len(characters)])+" "+units.Printable(s.Name))
 		}
 	}
 	if len(legend) > 0 {

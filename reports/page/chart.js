@@ -154,10 +154,11 @@ class Chart extends Pointing {
   // layout places the frame of the data as package chart does.
   layout() {
     const { data, rows } = this, width = Math.max(this.canvas.clientWidth, 240), names = data.y.names ?? [], above = rows && width < 480;
-    const row = above ? 54 : names.length > 30 ? 18 : 34;
-    const height = rows ? names.length * row + 44 : Math.max(Math.min(width * 0.52, 340), 230) * (data.low ? 0.62 : 1);
+    const ruled = (data.rules ?? []).some((r) => r.upright && r.name) ? 15 : 0; // for their names, above the data
+    const row = above ? 58 : names.length > 30 ? 18 : 34;
+    const height = ruled + (rows ? names.length * row + 44 : Math.max(Math.min(width * 0.52, 340), 230) * (data.low ? 0.62 : 1));
     const x = this.axis("x"), y = this.axis("y"), last = this.zoomed.at(-1);
-    const f = { width, height, above, left: 0, right: width, top: 0, bottom: height - (x.label ? 19.5 : 0) - 20.7, x: last?.x ?? this.limits("x"), y: last?.y ?? this.limits("y") };
+    const f = { width, height, above, left: 0, right: width, top: ruled, bottom: height - (x.label ? 19.5 : 0) - 20.7, x: last?.x ?? this.limits("x"), y: last?.y ?? this.limits("y") };
     f.xTicks = ticksOf(x, f.x, Math.max(3, Math.floor(width / 90)));
     f.yTicks = ticksOf(y, f.y, Math.min(8, Math.max(3, Math.floor(height / 46))));
     const notes = data.labeled ? data.series.flatMap((s) => s.notes ?? []) : [];
@@ -174,7 +175,7 @@ class Chart extends Pointing {
       if (t.text && share > 0.5 && share <= 1 && over > 0) f.right -= over / share;
     }
     for (const t of f.yTicks) {
-      const share = shareOf(y, t.v, f.y), over = 6.2 - (1 - share) * (f.bottom - f.top) - f.top;
+      const share = shareOf(y, t.v, f.y), over = 6.2 - (1 - share) * (f.bottom - f.top) - (f.top - ruled);
       if (t.text && share > 0.5 && share <= 1 && over > 0) f.top += over / share;
     }
     return f;
@@ -195,7 +196,7 @@ class Chart extends Pointing {
     const svg = draw("svg", { viewBox: `0 0 ${frame.width} ${+frame.height.toFixed(2)}`, class: "chart", role: "img", "aria-label": this.says });
     this.drawAxes(svg, frame);
     const id = `clip-${this.place}`, clip = draw("clipPath", { id }), inside = draw("g", { "clip-path": this.zoomed.length ? `url(#${id})` : "" });
-    clip.append(draw("rect", { x: frame.left - 7, y: frame.top - 7, width: frame.right - frame.left + 14, height: frame.bottom - frame.top + 14 }));
+    clip.append(draw("rect", { x: frame.left - 7, y: frame.top - 16, width: frame.right - frame.left + 14, height: frame.bottom - frame.top + 23 }));
     svg.append(clip, inside);
     this.drawBehind(inside, frame, at);
     for (const s of this.shown()) {
@@ -250,11 +251,15 @@ class Chart extends Pointing {
     const grid = f.xTicks.filter((t) => t.text && inside(t.v, f.x)).map((t) => `M${at.x(t.v)} ${f.top}V${f.bottom}`)
       .concat(f.yTicks.filter((t) => t.text && inside(t.v, f.y)).map((t) => `M${f.left} ${at.y(t.v)}H${f.right}`));
     path("l-grid", 0.8, grid.join(""));
+    let named = f.left - 1; // up to where there are names of upright rules
     for (const r of this.data.rules ?? []) {
       if (!inside(r.at, r.upright ? f.x : f.y)) continue;
       path("l-ink", 1, r.upright ? `M${at.x(r.at)} ${f.top}V${f.bottom}` : `M${f.left} ${at.y(r.at)}H${f.right}`, "4 3");
-      const name = fit(r.name ?? "", 11, (f.right - f.left) / (r.upright ? 2 : 1)), x = at.x(r.at) + 4, over = x + widthOf(name, 11) > f.right;
-      if (name) g.append(draw("text", r.upright ? { class: "f-faint", "font-size": 11, x: over ? x - 8 : x, y: f.top + 12, "text-anchor": over ? "end" : "" } : { class: "f-faint", "font-size": 11, x: f.right - 2, y: at.y(r.at) - 4, "text-anchor": "end" }, name));
+      const name = fit(r.name ?? "", 11, (f.right - f.left) / (r.upright ? 2 : 1)), width = widthOf(name, 11);
+      const left = r.upright ? Math.max(f.left, Math.min(at.x(r.at) - width / 2, f.right - width)) : f.right - 2 - width;
+      if (!name || (r.upright && left <= named)) continue;
+      if (r.upright) named = left + width + 4;
+      g.append(draw("text", { class: "f-faint", "font-size": 11, x: left, y: r.upright ? f.top - 5.4 : at.y(r.at) - 4.4 }, name));
     }
     if (!this.rows) return;
     this.data.y.names.forEach((_, i) => {
@@ -265,7 +270,7 @@ class Chart extends Pointing {
 
   drawNames(svg, f, at) {
     this.data.y.names.forEach((name, i) => {
-      svg.append(f.above ? draw("text", { class: "f-ink", "font-size": 12, x: 2, y: at.y(i) - 16.4 }, fit(name, 12, f.width - 4 - f.notes))
+      svg.append(f.above ? draw("text", { class: "f-ink", "font-size": 12, x: 2, y: at.y(i) - 19.4 }, fit(name, 12, f.width - 4 - f.notes))
         : draw("text", { class: "f-ink", "font-size": 12, x: f.left - 8, y: at.y(i) + 4, "text-anchor": "end" }, fit(name, 12, f.left - 10)));
     });
   }
@@ -290,7 +295,7 @@ class Chart extends Pointing {
       if (s.kind !== "dots" && (s.kind !== "lines" || s.points.length > 60)) return;
       add(...marker(s, +x.toFixed(2), +y.toFixed(2), rows));
       const note = this.data.labeled && s.notes?.[i];
-      if (note) add(draw("text", { class: "f-faint", "font-size": 11, ...(f.above ? { x: f.right, y: at.y(Math.round(p[Y])) - 16.2, "text-anchor": "end" } : { x: f.right + 12, y: y + 4 }) }, fit(note, 11, f.notes)));
+      if (note) add(draw("text", { class: "f-faint", "font-size": 11, ...(f.above ? { x: f.right, y: at.y(Math.round(p[Y])) - 19.2, "text-anchor": "end" } : { x: f.right + 12, y: y + 4 }) }, fit(note, 11, f.notes)));
     });
   }
 

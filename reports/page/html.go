@@ -59,7 +59,7 @@ const shadeSteps = 20
 func shades() string {
 	var b bytes.Buffer
 	for i := range shadeSteps + 1 {
-		fmt.Fprintf(&b, ".heat tbody td.shade-%d{background:color-mix(in srgb,var(--heat) %d%%,var(--card))}\n", i, i*60/shadeSteps)
+		fmt.Fprintf(&b, ".heat tbody td.shade-%d{background:color-mix(in srgb,var(--heat) %d%%,var(--card))}\n", i, i*50/shadeSteps)
 	}
 	return b.String()
 }
@@ -89,11 +89,15 @@ type htmlPage struct {
 	Script template.JS
 	Data   template.JS
 	Files  []embedded
+	Above  []Link
 }
 
 // WriteHTML writes the page as one file. It writes nothing if it fails.
-func (p *Page) WriteHTML(w io.Writer) error {
-	view := htmlPage{Page: p, Title: "pulley " + p.Kind, Policy: Policy(), Style: template.CSS(styleSheet), Script: template.JS(script)}
+func (p *Page) WriteHTML(w io.Writer) error { return p.WriteServed(w, nil) }
+
+// WriteServed is WriteHTML for a page with addresses on its server above its first line.
+func (p *Page) WriteServed(w io.Writer, above []Link) error {
+	view := htmlPage{Page: p, Above: above, Title: "pulley " + p.Kind, Policy: Policy(), Style: template.CSS(styleSheet), Script: template.JS(script)}
 	var err error
 	if view.Data, err = p.data(); err != nil {
 		return fmt.Errorf("write report: %w", err)

@@ -69,9 +69,9 @@ func joinedState(parts []Part) State {
 	}
 	switch bad, unclear := counts[Bad], counts[Unclear]; {
 	case bad > 0:
-		return State{Text: fmt.Sprintf("%d of %d have something against them.", bad, len(parts)), Mark: Bad}
+		return State{Text: fmt.Sprintf("Something speaks against %d of %d.", bad, len(parts)), Mark: Bad}
 	case unclear > 0:
-		return State{Text: fmt.Sprintf("%d of %d decide nothing, or not all.", unclear, len(parts)), Mark: Unclear}
+		return State{Text: fmt.Sprintf("Not all is decided by %d of %d.", unclear, len(parts)), Mark: Unclear}
 	}
 	return State{Text: "Nothing speaks against any of them.", Mark: Good}
 }

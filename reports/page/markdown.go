@@ -16,10 +16,12 @@ const (
 	markdownRows    = 40
 	markdownColumns = 100
 	markdownCode    = 4000
+	markdownBytes   = 60_000
 )
 
 // WriteMarkdown writes the page for a pull request or a job's summary. Tables have at most 40 rows and say how many they leave
-// out; charts of the first screen are drawn with characters, the others say what one sees.
+// out; charts of the first screen are drawn with characters, the others say what one sees. Sections that would make it longer than
+// a pull request shows are named, and left out.
 func (p *Page) WriteMarkdown(w io.Writer) error {
 	m := &markdown{}
 	m.line("# %s", marked(p.Answer))
@@ -29,12 +31,17 @@ func (p *Page) WriteMarkdown(w io.Writer) error {
 	for _, b := range p.First {
 		m.block(b, true)
 	}
+	var left []string
 	for _, s := range p.Sections {
-		m.line("## %s", marked(s.Title))
-		if s.Lead != "" {
-			m.line("%s", marked(s.Lead))
+		before := m.b.Len()
+		m.section(s)
+		if m.b.Len() > markdownBytes {
+			m.b.Truncate(before)
+			left = append(left, s.Title)
 		}
-		m.blocks(s)
+	}
+	if len(left) > 0 {
+		m.line("The HTML page has more: %s.", marked(units.List(left)))
 	}
 	if p.Repeat != "" {
 		m.line("## Repeat this")
@@ -79,9 +86,13 @@ func marked(text string) string {
 	return b.String()
 }
 
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+func isWord(r rune) bool { return unicode.In(r, unicode.L, unicode.N) }
 
-func (m *markdown) blocks(s Section) {
+func (m *markdown) section(s Section) {
+	m.line("## %s", marked(s.Title))
+	if s.Lead != "" {
+		m.line("%s", marked(s.Lead))
+	}
 	if s.Folded {
 		m.line("<details><summary>Show %s</summary>", marked(s.Title))
 	}
@@ -142,6 +153,9 @@ func (m *markdown) chart(c *chart.Plot, first bool) {
 		c.WriteText(&drawn, markdownColumns)
 		if drawn.Len() > 0 {
 			m.code(drawn.String())
+			if c.Hint != "" {
+				m.line("%s", marked(c.Hint))
+			}
 			return
 		}
 	}
@@ -173,6 +187,9 @@ func (m *markdown) code(text string) {
 }
 
 func (m *markdown) table(t *Table) {
+	if t.Says != "" {
+		m.line("%s", marked(t.Says))
+	}
 	var heads, rules []string
 	for _, h := range t.Heads {
 		heads = append(heads, marked(h.text()))

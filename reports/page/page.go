@@ -15,7 +15,7 @@ type Page struct {
 	Kind string
 	// Answer is the finding in at most twenty words.
 	Answer string
-	// State says whether the finding can be relied on, in one sentence.
+	// State is whether the finding can be relied on, in one sentence.
 	State State
 	// Facts are how it was measured, each a few words.
 	Facts []string
@@ -84,7 +84,7 @@ type Block struct {
 	List    []Item
 	Code    string
 	Entries []Entry
-	// Drawing is an SVG that another package drew, with a text for who does not see it.
+	// Drawing is an SVG that another package drew, with a text for readers who do not see it.
 	Drawing *Drawing
 }
 
@@ -103,7 +103,7 @@ type Drawing struct {
 
 // Table has a heading for every column. The first cell of a row is the row's heading.
 type Table struct {
-	// Says is what the table is, for who does not see it.
+	// Says is what the table is, for readers who do not see it.
 	Says  string
 	Heads []Head
 	Rows  []Row

@@ -16,7 +16,7 @@ import (
 const (
 	textColumns = 100
 	textRows    = 60
-	textCell    = 60
+	textCell    = 80
 	textCode    = 20_000
 )
 
@@ -117,6 +117,7 @@ func (t *plain) chart(c *chart.Plot, first bool) {
 		before := t.b.Len()
 		c.WriteText(&t.b, textColumns)
 		if t.b.Len() > before {
+			t.paragraph(c.Hint)
 			return
 		}
 	}
@@ -131,11 +132,16 @@ func (t *plain) code(text string) {
 }
 
 func (t *plain) table(table *Table) {
-	var heads []string
+	t.paragraph(table.Says)
+	var names, unitNames []string
+	measured := false
 	for _, h := range table.Heads {
-		heads = append(heads, units.Printable(h.text()))
+		names, unitNames, measured = append(names, units.Printable(h.Name)), append(unitNames, units.Printable(h.Unit)), measured || h.Unit != ""
 	}
-	rows := [][]string{heads}
+	rows := [][]string{names}
+	if measured {
+		rows = append(rows, unitNames)
+	}
 	for _, r := range table.Rows[:min(len(table.Rows), textRows)] {
 		var cells []string
 		for i, c := range r.Cells {

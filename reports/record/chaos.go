@@ -11,7 +11,7 @@ import (
 const (
 	// ChaosFile has what the report shows.
 	ChaosFile = "chaos.json"
-	// ChaosResultFile has all figures of the run. Before version 9 there is no other.
+	// ChaosResultFile has all figures of the run. Earlier versions wrote no other.
 	ChaosResultFile = "result.json"
 )
 

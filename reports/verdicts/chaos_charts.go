@@ -83,10 +83,10 @@ func faultGroup(kind string) string {
 	return group
 }
 
-// recoveryCharts has a row for each kind of fault: how long until all open instances went on.
+// recoveryCharts has a row for each kind of fault: how long until all open instances continued.
 func recoveryCharts(r record.Recovery) []*chart.Plot {
 	p := &chart.Plot{
-		Name: "recovery", Title: "Time until every open instance went on, by kind of fault", X: chart.Axis{Label: "from the fault's end", Scale: chart.Log, Unit: units.Nanoseconds},
+		Name: "recovery", Title: "Time until every open instance continued, by kind of fault", X: chart.Axis{Label: "from the fault's end", Scale: chart.Log, Unit: units.Nanoseconds},
 		Y: chart.Axis{Scale: chart.Rows}, Labeled: true, Method: "The marker is the median over faults, the pale bar ends at the 99th percentile.",
 	}
 	var worst string

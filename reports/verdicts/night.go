@@ -14,7 +14,7 @@ import (
 func Night(n *record.Night, files ...page.File) *page.Page {
 	p := &page.Page{
 		Kind: "night", Tool: "cmd/suite, revision " + n.Revision, Record: files, Repeat: "make nightly NIGHT=" + n.Night, Answer: nightAnswer(n), State: nightState(n),
-		Facts: []string{units.Instant(n.Began), units.Duration(n.Seconds*1e9) + " of " + n.Night, "commit " + n.Revision, n.Machine},
+		Facts: []string{units.Instant(n.Began), span(n.Seconds) + " of " + n.Night, "commit " + n.Revision, n.Machine},
 	}
 	p.First = []page.Block{{Table: nightTable(n)}}
 	if c := nightChart(n); c != nil {
@@ -93,7 +93,7 @@ func counted(part *record.NightPart) string {
 }
 
 func nightChart(n *record.Night) *chart.Plot {
-	p := &chart.Plot{Name: "night", Title: "Time of each part", X: chart.Axis{Label: "time", Scale: chart.Linear, Unit: units.Seconds}, Y: chart.Axis{Scale: chart.Rows}, Method: "The grey line is what the part may take."}
+	p := &chart.Plot{Name: "night", Title: "Time of each part", X: chart.Axis{Label: "time", Scale: chart.Linear, Unit: units.Seconds}, Y: chart.Axis{Scale: chart.Rows}, Says: fmt.Sprintf("%s of %s in all.", span(n.Seconds), n.Night), Method: "The grey line is what the part may take."}
 	took := chart.Series{Name: "took", Kind: chart.Spans}
 	most := chart.Series{Name: "budget", Kind: chart.Ticks, Neutral: true}
 	for i, part := range n.Parts {

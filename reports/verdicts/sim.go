@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"pulley/internal/plural"
 	"pulley/reports/page"
@@ -123,7 +124,7 @@ func simFacts(s *record.Sim) (out []string) {
 	}
 	out = slices.Compact(slices.Sorted(slices.Values(out)))
 	if steps > 0 {
-		out = append(out, units.Plural(steps, "step"), units.Duration(virtual*1e9)+" of virtual time", "in "+units.Duration(took*1e9))
+		out = append(out, units.Plural(steps, "step"), span(virtual)+" of virtual time", "in "+span(took))
 	}
 	return out
 }
@@ -199,7 +200,15 @@ func searchTable(s *record.Sim) *page.Table {
 }
 
 func secondsCell(s float64) page.Cell {
-	return page.Figure(&s, func(s float64) string { return units.Duration(s * 1e9) }, "")
+	return page.Figure(&s, span, "")
+}
+
+// span is seconds as people read them: hours and minutes of long ones.
+func span(seconds float64) string {
+	if seconds < 120 {
+		return units.Duration(seconds * 1e9)
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
 }
 
 func repeatTable(s *record.Sim) *page.Table {

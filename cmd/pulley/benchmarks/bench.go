@@ -69,8 +69,12 @@ func (o *BenchCmd) Run(c *console.Console) error {
 		return err
 	}
 	defer stop()
+	shown, end := c.Follow("bench", o.Out)
+	run.Progress = showLoad(shown, spec.Case.String()+" on "+spec.Name())
 	found, err := o.bench(ctx, c, spec, run)
-	return o.finish(c, found, console.Ended(ctx, err))
+	err = o.finish(c, found, console.Ended(ctx, err))
+	end(err)
+	return err
 }
 
 // failed is why found is nil or incomplete.
@@ -262,36 +266,11 @@ func (o *BenchCmd) bench(ctx context.Context, c *console.Console, spec bench.Tes
 		return nil, err
 	}
 	c.Say("%s on %s, %s: up to %s of warm-up, %s measured, about %s in all", spec.Case, spec.Name(), run.Arrivals, run.WarmUp, run.Measure, run.WarmUp+run.Measure)
-	progress, watched := c.Progress()
-	run.Progress = loadProgress(progress, watched)
 	found, err = bed.Observe(ctx, run)
-	if watched {
-		_, _ = io.WriteString(progress, "\r\x1b[K")
-	}
 	if closing := bed.Close(ctx); err == nil && closing != nil {
 		found.Oppose(load.KindWrong, closing.Error())
 	}
 	return found, err
-}
-
-const progressPause = 10 * time.Second
-
-func loadProgress(w io.Writer, terminal bool) func(bench.OpenProgress) {
-	var told time.Duration
-	return func(p bench.OpenProgress) {
-		phase := fmt.Sprintf("%s of %s", p.Elapsed.Round(time.Second), p.End.Round(time.Second))
-		if p.Draining {
-			phase = "draining"
-		}
-		line := fmt.Sprintf("%s: %d sent, %d ended, %d dropped, %d in flight", phase, p.Sent, p.Ended, p.Dropped, p.InFlight)
-		switch {
-		case terminal:
-			_, _ = io.WriteString(w, "\r\x1b[K"+line)
-		case p.Elapsed-told >= progressPause:
-			told = p.Elapsed
-			_, _ = io.WriteString(w, line+"\n")
-		}
-	}
 }
 
 func (o *BenchCmd) print(c *console.Console, l *record.Load) error {

@@ -16,6 +16,7 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/postgres"
 	"pulley/engine/pgserver"
+	"pulley/internal/live"
 	"pulley/internal/plural"
 	"pulley/reports"
 	"pulley/reports/record"
@@ -84,34 +85,27 @@ func (o *CeilingCmd) ofPoint(points int) (time.Duration, error) {
 	return min(o.Duration/shares, ceiling.MaxDuration), nil
 }
 
-func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceiling.Config, server *pgserver.Server) (*record.CeilingReport, error) {
-	report := &record.CeilingReport{
+func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceiling.Config, server *pgserver.Server) (report *record.CeilingReport, err error) {
+	report = &record.CeilingReport{
 		Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now(), Methods: ceiling.Methods(cfg),
 	}
-	var err error
 	if report.Postgres, err = settings(ctx, server); err != nil {
 		return nil, err
 	}
-	run := 0
-	progress, shown := c.Progress()
+	round := 0
+	run, end := c.Follow("ceiling", "")
+	defer func() { end(err) }()
 	cfg.DSN = server.DSN()
 	cfg.Progress = func(done, total int, point string) {
-		if shown {
-			_, _ = fmt.Fprintf(progress, "\r\x1b[K[%d/%d] %s", run*total+done+1, o.Runs*total, point)
-		}
+		run.Step(live.Step{What: point, Done: float64(round*total + done), Total: float64(o.Runs * total), Unit: "points"})
 	}
 	meter, err := ceiling.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	for ; run < o.Runs && err == nil; run++ {
-		if !shown {
-			c.Say("measurement %d of %d", run+1, o.Runs)
-		}
+	for ; round < o.Runs && err == nil; round++ {
+		run.Note("measurement %d of %d", round+1, o.Runs)
 		err = meter.Round(ctx)
-	}
-	if shown {
-		_, _ = io.WriteString(progress, "\r\x1b[K")
 	}
 	report.EndedAt, report.Ceilings = time.Now(), meter.Result()
 	return report, err

@@ -16,6 +16,7 @@ import (
 	"pulley/bench/claims"
 	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
+	"pulley/internal/live"
 	"pulley/internal/plural"
 	"pulley/reports/record"
 )
@@ -86,7 +87,18 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 	if os.Getenv(childEnv) == "" {
 		c.Say("%s, about %s on two cores", plural.Of(experiments, "experiment"), took.Round(estimateGrain(took)))
 	}
+	run, end := c.Follow("claims", "")
+	step := live.Step{Unit: "experiments"}
+	cfg.Began = func(done, total int, experiment string) {
+		step.What, step.Done, step.Total = experiment, float64(done), float64(total)
+	}
+	cfg.Progress = func(line string) {
+		run.Note("%s", line)
+		step.Detail = line
+		run.Step(step)
+	}
 	found, failed := claims.Measure(ctx, cfg)
+	end(failed)
 	if failed != nil && len(found) == 0 {
 		return console.Ended(ctx, failed)
 	}
@@ -112,7 +124,6 @@ func (o *ClaimsCmd) config(c *console.Console) (cfg claims.Config, err error) {
 	}
 	cfg = claims.Config{
 		Only: o.Only, Goals: o.Goals, Peers: o.Peers, Runs: o.Runs, Quick: o.Quick, Tune: !o.NoTune, Asked: o.Systems,
-		Progress: func(line string) { c.Say("%s", line) },
 	}
 	if err := cfg.Check(); err != nil { // before adapters are started
 		return cfg, err
@@ -153,7 +164,9 @@ func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, 
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = time.Minute
 		cmd.Env = append(os.Environ(), childEnv+"=1", "PULLEY_DSN="+dsn)
-		cmd.Stderr = c.Err
+		lines := c.Lines()
+		defer func() { _ = lines.Close() }()
+		cmd.Stderr = lines
 		out, err := cmd.Output()
 		var report ClaimsReport
 		if failed := json.Unmarshal(out, &report); failed != nil {

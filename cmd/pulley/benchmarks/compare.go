@@ -80,6 +80,14 @@ func (o *CompareCmd) Run(c *console.Console) error {
 		return err
 	}
 	defer stop()
+	run, end := c.Follow("compare", o.Out)
+	cfg.Progress = showRuns(run)
+	err = o.finish(ctx, c, cfg)
+	end(err)
+	return err
+}
+
+func (o *CompareCmd) finish(ctx context.Context, c *console.Console, cfg bench.CompareConfig) error {
 	found, err := o.compare(ctx, c, cfg)
 	if err != nil {
 		return console.Ended(ctx, err)
@@ -187,8 +195,6 @@ func (o *CompareCmd) compare(ctx context.Context, c *console.Console, cfg bench.
 		cfg.DSN, cfg.Way = server.DSN(), server.Describe()
 	}
 	c.Say("%s", estimate(cfg, o.Quick))
-	progress, watched := c.Progress()
-	cfg.Progress = bench.ProgressPrinter(progress, watched, time.Now)
 	return bench.Compare(ctx, cfg)
 }
 

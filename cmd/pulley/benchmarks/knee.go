@@ -18,6 +18,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
+	"pulley/internal/live"
 	"pulley/internal/plural"
 	"pulley/reports"
 	"pulley/reports/record"
@@ -65,6 +66,7 @@ type kneeJob struct {
 	limits     load.Limits
 	axis       capacity.Axis // empty: search for a knee
 	values     []int
+	run        *live.Run
 }
 
 // Run searches, writes the record and the charts, and prints the result.
@@ -78,8 +80,12 @@ func (o *KneeCmd) Run(c *console.Console) error {
 		return err
 	}
 	defer stop()
+	run, end := c.Follow("knee", o.Out)
+	job.run = run
 	report, failed := o.measure(ctx, c, job)
-	return o.finish(c, report, console.Ended(ctx, failed))
+	err = o.finish(c, report, console.Ended(ctx, failed))
+	end(err)
+	return err
 }
 
 // After a failure or an interrupt, finish also writes what was found: that took minutes.
@@ -270,10 +276,17 @@ func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, 
 	if bed.Server() != nil {
 		report.Postgres = bed.Server()
 	}
-	began := time.Now()
+	began, step := time.Now(), job.stepOf(spec, o.MaxDuration)
+	job.run.Step(step)
 	k, err := capacity.FindKnee(ctx, capacity.KneeSpec{
 		Run: bed.Run, InFlightMost: bed.InFlight(), Arriving: job.arriving, Objectives: job.objectives, Tolerance: job.tolerance, MaxTime: o.MaxDuration,
-		Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.Say("%5.0fs  %s", time.Since(began).Seconds(), line) },
+		Seed: o.Seed, Limits: job.limits, Say: func(line string) {
+			elapsed := time.Since(began).Seconds()
+			job.run.Say("%5.0fs  %s", elapsed, line)
+			now := step
+			now.Detail, now.Done = line, step.Done+elapsed
+			job.run.Step(now)
+		},
 	})
 	w := &job.kase.Workload
 	k.Scenario, k.Size, k.Nodes, k.Backend, k.Workers, k.Engines = w.Name, w.Size, w.Nodes, spec.Name(), bed.Workers(), bed.Engines()
@@ -284,10 +297,23 @@ func (o *KneeCmd) search(ctx context.Context, c *console.Console, job *kneeJob, 
 	return err
 }
 
+// stepOf is the begin of a search. All take as long at most.
+func (j *kneeJob) stepOf(spec bench.TestbedSpec, most time.Duration) live.Step {
+	i := slices.IndexFunc(j.specs, func(s bench.TestbedSpec) bool { return s.Name() == spec.Name() })
+	return live.Step{
+		What: fmt.Sprintf("%s on %s", j.kase, spec.Name()), Done: float64(max(i, 0)) * most.Seconds(), Total: float64(len(j.specs)) * most.Seconds(), Unit: "s",
+	}
+}
+
 func (o *KneeCmd) scale(ctx context.Context, c *console.Console, job *kneeJob, spec bench.TestbedSpec, report *record.KneeReport) error {
 	c.Say("%s on %s: %d runs for each of %d numbers of %s", job.kase, spec.Name(), o.Runs, len(job.values), job.axis)
+	done := 0
 	s, err := capacity.MeasureScaling(ctx, capacity.ScaleSpec{
-		Axis: job.axis, Values: job.values, Runs: o.Runs, Seed: o.Seed, Limits: job.limits, Say: func(line string) { c.Say("  %s", line) },
+		Axis: job.axis, Values: job.values, Runs: o.Runs, Seed: o.Seed, Limits: job.limits, Say: func(line string) {
+			job.run.Say("  %s", line)
+			done++
+			job.run.Step(live.Step{What: fmt.Sprintf("%s on %s", job.kase, spec.Name()), Detail: line, Done: float64(done), Total: float64(o.Runs * len(job.values)), Unit: "runs"})
+		},
 		Open: func(ctx context.Context, n int) (capacity.RunLoad, int, func(context.Context) error, error) {
 			scaled, err := job.axis.Scale(spec, n)
 			if err != nil {

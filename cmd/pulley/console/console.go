@@ -14,6 +14,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/ir"
 	"pulley/internal/cause"
+	"pulley/internal/live"
 	"pulley/internal/yamlfile"
 )
 
@@ -30,8 +31,11 @@ type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Quiet    bool // only errors go to Err
+	// ShowProgress is how Follow shows a run on Err. Empty: ProgressAuto.
+	ShowProgress string
 
-	mu sync.Mutex // keeps lines whole
+	once sync.Once
+	err  *live.Screen // on Err; keeps lines whole
 }
 
 // Say writes a line to standard error, unless quiet. It ignores write errors.
@@ -41,23 +45,17 @@ func (c *Console) Say(format string, args ...any) {
 	}
 }
 
-// Progress returns where to show progress, and whether that is a terminal.
-func (c *Console) Progress() (w io.Writer, watched bool) {
-	if c.Quiet {
-		return io.Discard, false
-	}
-	return c.Err, IsTerminal(c.Err)
-}
-
 func (c *Console) complain(format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, _ = io.WriteString(c.Err, OneLine(fmt.Sprintf(format, args...))+"\n")
+	c.screen().Print(fmt.Sprintf(format, args...))
 }
 
 // Print writes to standard output in one piece.
 func (c *Console) Print(text string) error {
-	if _, err := io.WriteString(c.Out, text); err != nil {
+	err := c.screen().Around(func() error { // both may be one terminal
+		_, err := io.WriteString(c.Out, text)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("writing the output: %w", cause.Of(err))
 	}
 	return nil
@@ -184,15 +182,5 @@ func bound(lines []string) []string {
 	return lines
 }
 
-// OneLine joins lines, and removes terminal control characters.
-func OneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case r < ' ' || r == 0x7f:
-			return -1
-		}
-		return r
-	}, strings.TrimSpace(text))
-}
+// OneLine joins lines, and removes what a terminal would execute or hide.
+func OneLine(text string) string { return live.Clean(text) }

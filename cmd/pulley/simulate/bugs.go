@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pulley/cmd/pulley/console"
+	"pulley/internal/live"
 	"pulley/reports/record"
 	"pulley/sim/explore/search"
 )
@@ -18,15 +19,16 @@ const searchesMax = 1000
 
 func (o *Cmd) severalTimes() bool { return o.Runs != 0 || o.Bug == "all" }
 
-func (o *Cmd) searchAll(ctx context.Context, c *console.Console, planned []search.Search) error {
+func (o *Cmd) searchAll(ctx context.Context, c *console.Console, run *live.Run, planned []search.Search) error {
 	times := cmp.Or(o.Runs, bugSearches)
 	var all []*search.Searches
-	for _, s := range planned {
+	for i, s := range planned {
+		run.Step(live.Step{What: s.Backend + ", " + orNone(s.Bug), Done: float64(i), Total: float64(len(planned)), Unit: "bugs"})
 		found, err := s.Times(ctx, times)
 		if err != nil {
 			return console.Ended(ctx, err)
 		}
-		c.Say("%s, %s: found in %d of %d searches, after %d seeds in the median", s.Backend, orNone(s.Bug), len(found.Took), times, found.Median())
+		run.Say("%s, %s: found in %d of %d searches, after %d seeds in the median", s.Backend, orNone(s.Bug), len(found.Took), times, found.Median())
 		all = append(all, found)
 	}
 	if err := o.table(c, all); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
+	"pulley/internal/live"
 	"pulley/internal/nearest"
 	"pulley/reports"
 	"pulley/reports/record"
@@ -71,20 +72,24 @@ func (o *Cmd) Run(c *console.Console) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	debug.SetGCPercent(800) // worlds are small and short
+	run, end := c.Follow("sim", o.Out)
 	if o.severalTimes() {
-		return o.searchAll(ctx, c, searches)
+		err = o.searchAll(ctx, c, run, searches)
+	} else {
+		err = o.searchOnce(ctx, c, run, searches)
 	}
-	return o.searchOnce(ctx, c, searches)
+	end(err)
+	return err
 }
 
-func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []search.Search) error {
+func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, run *live.Run, searches []search.Search) error {
 	var text, covered strings.Builder
 	all := []record.SimSearch{}
 	file := filepath.Join(o.Out, record.SimCoverageFile)
 	var failed error
 	few := false
 	for _, s := range searches {
-		s.Progress = progressOf(c, s)
+		s.Progress = progressOf(run, s)
 		found, err := s.Do(ctx)
 		if err != nil && (found == nil || !errors.Is(err, context.Canceled)) {
 			return console.Ended(ctx, err)
@@ -127,16 +132,13 @@ func (o *Cmd) searchOnce(ctx context.Context, c *console.Console, searches []sea
 	return failed
 }
 
-func progressOf(c *console.Console, s search.Search) func(*explore.Coverage) {
-	total := s.To - s.From + 1
-	c.Say("%s: seeds %d..%d", s.Backend, s.From, s.To)
+func progressOf(run *live.Run, s search.Search) func(*explore.Coverage) {
+	step := live.Step{What: s.Backend, Total: float64(s.To - s.From + 1), Unit: "seeds"}
+	run.Say("%s: seeds %d..%d", s.Backend, s.From, s.To)
+	run.Step(step)
 	return func(p *explore.Coverage) {
-		left := ""
-		if played := uint64(p.Counts.Seeds); played > 0 && played < total {
-			took := time.Duration(float64(p.Elapsed) / float64(played) * float64(total-played))
-			left = fmt.Sprintf(", about %s left", took.Round(time.Second))
-		}
-		c.Say("%s%s", p, left)
+		step.Done, step.Detail = float64(p.Counts.Seeds), p.String()
+		run.Step(step)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"pulley/chaos/world"
 	"pulley/cmd/pulley/console"
 	"pulley/engine/pgserver"
+	"pulley/internal/live"
 	"pulley/reports/record"
 	"pulley/scenarios"
 )
@@ -64,7 +65,14 @@ func (o *Chaos) Run(c *console.Console) error {
 	if err != nil {
 		return console.Ended(ctx, console.Refuse(err))
 	}
-	findings, failed := o.confirmAll(ctx, c, cases)
+	run, end := c.Follow("chaos", o.Out)
+	err = o.finish(ctx, c, run, cases)
+	end(err)
+	return err
+}
+
+func (o *Chaos) finish(ctx context.Context, c *console.Console, run *live.Run, cases []namedCase) error {
+	findings, failed := o.confirmAll(ctx, c, run, cases)
 	if len(findings) > 0 {
 		if err := o.printFindings(c, findings, len(cases)); err != nil {
 			return err
@@ -77,13 +85,16 @@ func (o *Chaos) Run(c *console.Console) error {
 }
 
 // confirmAll runs each case and writes what it finds. The findings with an error are those until then.
-func (o *Chaos) confirmAll(ctx context.Context, c *console.Console, cases []namedCase) (findings []*trial.Finding, err error) {
+func (o *Chaos) confirmAll(ctx context.Context, c *console.Console, run *live.Run, cases []namedCase) (findings []*trial.Finding, err error) {
 	for i, kase := range cases {
 		c.Say("[%d/%d] %s: things go wrong for %s; then all instances must end", i+1, len(cases), kase.name, time.Duration(kase.LastMS)*time.Millisecond)
 		found, err := trial.Confirm(ctx, kase.Case, trial.Config{
 			OpenServer: func(ctx context.Context) (*pgserver.Server, error) { return openTrialServer(ctx, c, kase.Case) },
-			Progress:   func(line string) { c.Say("%s", line) },
-			Log:        func(process int, line string) { c.Say("process %d: %s", process, line) },
+			Progress: func(line string) {
+				run.Say("%s", line)
+				run.Step(live.Step{What: kase.name, Detail: line, Done: float64(i), Total: float64(len(cases)), Unit: "systems"})
+			},
+			Log: func(process int, line string) { c.Say("process %d: %s", process, line) },
 		}, o.Shrink)
 		if found == nil {
 			return findings, err

@@ -1,0 +1,2 @@
+// Package serving is pulley serve.
+package serving
