@@ -80,7 +80,7 @@ func contract(g *graph.Graph, runs map[graph.NodeID]int) *outline {
 			})
 		}
 	}
-	o.tidy()
+	o.sortEdges()
 	return o
 }
 
@@ -109,8 +109,8 @@ func follow(g *graph.Graph, n graph.NodeID, kind string, seen map[way]bool, end 
 	}
 }
 
-// tidy sorts the edges, each once.
-func (o *outline) tidy() {
+// sortEdges keeps each edge once.
+func (o *outline) sortEdges() {
 	slices.SortFunc(o.edges, func(a, b record.GraphEdge) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
 	})
@@ -144,7 +144,7 @@ func (o *outline) merge(keys []string) {
 		}
 	}
 	o.nodes, o.edges = nodes, edges
-	o.tidy()
+	o.sortEdges()
 }
 
 func (n *node) label() string { return n.Kind + " " + n.Name }

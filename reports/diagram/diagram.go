@@ -2,7 +2,7 @@
 // order within a layer is one in which few edges cross. It draws nothing.
 //
 // It is Sugiyama's method: cycles are broken, a node's layer is the longest way to it, edges over several layers get a bend in each,
-// the order within layers is improved by barycentres, and nodes are moved towards the middle of their neighbours. The same graph has
+// barycentres improve the order within layers, and a node stands as near to the middle of its neighbours as its layer allows. The same graph has
 // the same layout. Any input is accepted: what exceeds the bounds is left out.
 package diagram
 
@@ -309,13 +309,13 @@ func (l *layout) place() {
 			if !down {
 				layer = l.layers[len(l.layers)-1-i]
 			}
-			l.settle(layer, down)
+			l.placeLayer(layer, down)
 		}
 	}
 }
 
-// settle places a layer as its neighbours want it, in order and apart: the mean of what fits from the left and from the right.
-func (l *layout) settle(layer []int, down bool) {
+// placeLayer places a layer as its neighbours want it, in order and apart: the mean of what fits from the left and from the right.
+func (l *layout) placeLayer(layer []int, down bool) {
 	n := len(layer)
 	left, right := make([]float64, n), make([]float64, n)
 	want := func(i int) float64 {
