@@ -79,7 +79,7 @@ func (w *Workflow) Inline() string {
 	canvas := &inlineCanvas{height: f.height, state: inlineState{matrix: identity}}
 	f.draw(draw.NewCanvas(canvas, f.width, f.height))
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="workflow" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" role="img" aria-label="%[3]s">`,
+	fmt.Fprintf(&b, `<svg class="workflow" viewBox="0 0 %[1]s %[2]s" width="%[1]s" height="%[2]s" font-family="Liberation Sans, Arial, Helvetica, sans-serif" role="img" aria-label="%[3]s">`,
 		short(float64(f.width)), short(float64(f.height)), html.EscapeString(plain(strings.TrimSpace(w.Title+". "+w.Says), saysMost)))
 	return b.String() + canvas.b.String() + "</svg>"
 }
