@@ -200,6 +200,7 @@
 //	python                     | engine, engine/backend/designs, engine/ir/programs, engine/reference
 //	bench/ceiling              | bench
 //	reports                    | internal/browsertest
+//	reports/serve              | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint
 //	sim/pgsim/*                | sim/internal/fingerprint, sim/internal/shadow

@@ -74,6 +74,7 @@ func main() {
 }
 
 func pulley(args []string, c *console.Console) (code int) {
+	defer c.Clean()
 	defer func() {
 		if v := recover(); v != nil {
 			c.Say("pulley: %v; this is a bug in pulley, please report it (PULLEY_STACK=1 shows where)", v)

@@ -122,14 +122,15 @@ func TestServeMistakes(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	short := file(t, "token", "short\n")
 	for want, args := range map[string][]string{
-		"write HOST:PORT":           {dir, "--listen", "8090"},
-		"address already in use":    {dir, "--listen", taken.Addr().String()},
-		"choose another address":    {dir, "--listen", "127.0.0.1:99999"},
-		"no such file or directory": {filepath.Join(dir, "none"), "--listen", "127.0.0.1:0"},
-		"is no directory":           {short, "--listen", "127.0.0.1:0"},
-		"the token has 5":           {dir, "--listen", "127.0.0.1:0", "--token-file", short},
-		"it is no plain file":       {dir, "--listen", "127.0.0.1:0", "--token-file", dir},
-		"token-file":                {dir, "--listen", "127.0.0.1:0", "--token-file", filepath.Join(dir, "none")},
+		"write HOST:PORT":            {dir, "--listen", "8090"},
+		"address already in use":     {dir, "--listen", taken.Addr().String()},
+		"choose another address":     {dir, "--listen", "127.0.0.1:99999"},
+		"no such file or directory":  {filepath.Join(dir, "none"), "--listen", "127.0.0.1:0"},
+		"is no directory":            {short, "--listen", "127.0.0.1:0"},
+		"the token has 5":            {dir, "--listen", "127.0.0.1:0", "--token-file", short},
+		"it is no plain file":        {dir, "--listen", "127.0.0.1:0", "--token-file", dir},
+		"without a scheme or a port": {dir, "--listen", "127.0.0.1:0", "--name", "https://runs.example"},
+		"token-file":                 {dir, "--listen", "127.0.0.1:0", "--token-file", filepath.Join(dir, "none")},
 	} {
 		got := call(t, nil, append([]string{"serve"}, args...)...)
 		if got.code != console.ExitUsage || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, want) || got.out != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
@@ -32,6 +33,7 @@ type Tab struct {
 	mu       sync.Mutex
 	said     []string
 	requests []string
+	server   string // may be asked
 }
 
 // New returns an empty tab of 1280 by 800, which ends with the test.
@@ -96,8 +98,9 @@ func (b *Tab) hear(event any) {
 	case *network.EventRequestWillBeSent:
 		b.mu.Lock()
 		b.requests = append(b.requests, e.Request.URL)
+		server := b.server
 		b.mu.Unlock()
-		if !strings.HasPrefix(e.Request.URL, "file://") && !strings.HasPrefix(e.Request.URL, "data:") {
+		if !strings.HasPrefix(e.Request.URL, "file://") && !strings.HasPrefix(e.Request.URL, "data:") && (server == "" || !strings.HasPrefix(e.Request.URL, server)) {
 			said = "request: " + e.Request.URL
 		}
 	}
@@ -132,6 +135,15 @@ func (b *Tab) Open(html []byte) {
 		b.t.Fatal(err)
 	}
 	run(b, chromedp.Navigate("file://"+path))
+}
+
+// Visit opens a page of a server, whose pages may also ask for others of it.
+func (b *Tab) Visit(server, path string) {
+	b.t.Helper()
+	b.mu.Lock()
+	b.server = server
+	b.mu.Unlock()
+	run(b, chromedp.Navigate(server+path))
 }
 
 // Size sets the window's size, at one pixel per pixel.
@@ -178,6 +190,22 @@ func (b *Tab) Until(expression string) {
 	b.t.Helper()
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(0))); err != nil {
 		b.t.Fatalf("waited for %.300s: %v", expression, err)
+	}
+}
+
+// Arrives waits until the tab shows another page, on which an expression holds.
+func (b *Tab) Arrives(expression string) {
+	b.t.Helper()
+	for {
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(0)))
+		if err == nil {
+			return
+		}
+		select { // a page that is left takes what waits on it along
+		case <-time.After(5 * time.Millisecond):
+		case <-b.ctx.Done():
+			b.t.Fatalf("waited for %.300s: %v", expression, err)
+		}
 	}
 }
 

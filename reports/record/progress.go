@@ -88,7 +88,7 @@ func replaceUnsynced(path string, data []byte) error {
 	return err
 }
 
-// RemoveProgress removes the progress file of dir; it may not exist.
+// RemoveProgress removes the progress file of dir, if it is there.
 func RemoveProgress(dir string) error {
 	if err := os.Remove(filepath.Join(dir, ProgressFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

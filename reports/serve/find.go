@@ -24,7 +24,7 @@ type bounds struct {
 	record               int64 // bytes of the files of a record that is laid out
 }
 
-var usualBounds = bounds{depth: 6, folders: 10_000, runs: 1_000, entries: 5_000, record: 512 << 20}
+var usualBounds = bounds{depth: 6, folders: 10_000, runs: 1_000, entries: 5_000, record: 256 << 20}
 
 const (
 	scanMost = 5 * time.Second

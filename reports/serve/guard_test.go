@@ -386,7 +386,7 @@ func TestLimitBoundsWhatIsAccepted(t *testing.T) {
 }
 
 func TestServeLeavesNothing(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s, err := New(Config{Dir: t.TempDir(), Address: testAddress})
 	if err != nil {
 		t.Fatal(err)

@@ -108,6 +108,9 @@ func New(cfg Config) (*Server, error) {
 		pages: newCache[[]byte](pagesMost), heads: newCache[head](headsMost),
 	}
 	for _, name := range cfg.Names {
+		if name == "" || strings.ContainsAny(name, "/: \t") {
+			return nil, errors.Join(fmt.Errorf("the name %q: write it without a scheme or a port", name), root.Close())
+		}
 		s.names = append(s.names, strings.ToLower(name))
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())

@@ -16,6 +16,7 @@ import (
 	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/cause"
+	"pulley/internal/live"
 	"pulley/reports"
 	"pulley/reports/record"
 )
@@ -44,6 +45,7 @@ type GateCmd struct {
 	console.FormatFlag
 
 	words []string    `kong:"-"` // all but this command's flags, in order
+	run   *live.Run   `kong:"-"`
 	until pairs.Until `kong:"-"` // from --max-duration
 }
 
@@ -89,16 +91,28 @@ func (o *GateCmd) Run(c *console.Console) error {
 	if o.SelfTest {
 		return o.selfTest(c, opts)
 	}
-	var report *gate.Report
-	if o.Revisions {
-		ctx, stop := console.Interruptible()
-		defer stop()
-		if report, err = o.revisions(ctx, c, opts); err != nil {
-			return console.Ended(ctx, err)
+	if !o.Revisions {
+		report, err := o.files(c, opts)
+		if err != nil {
+			return err
 		}
-	} else if report, err = o.files(c, opts); err != nil {
-		return err
+		return o.finish(c, report)
 	}
+	ctx, stop := console.Interruptible()
+	defer stop()
+	run, end := c.Follow("gate", o.Out)
+	o.run = run
+	report, err := o.revisions(ctx, c, opts)
+	if err != nil {
+		err = console.Ended(ctx, err)
+	} else {
+		err = o.finish(c, report)
+	}
+	end(err)
+	return err
+}
+
+func (o *GateCmd) finish(c *console.Console, report *gate.Report) error {
 	report.Command = measure.Command(os.Args)
 	if err := o.printProgress(c, report); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"pulley/bench/gobench"
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend/designs"
+	"pulley/internal/live"
 )
 
 // gateFlags are the default flags of pulley compare for two revisions: short runs of both pushing designs.
@@ -152,6 +153,7 @@ func (o *GateCmd) compares(ctx context.Context, c *console.Console, opts gate.Op
 			return nil, fmt.Errorf("%s has no cmd/pulley; name benchmarks with --bench to gate another module", o.words[i])
 		}
 		c.Say("building %s", o.words[i])
+		o.run.Step(live.Step{What: "building " + o.words[i], Total: float64(o.pairs()), Unit: "pairs"})
 		turns[i].program, turns[i].flags = filepath.Join(work, o.sideName(pairs.Side(i))+"-pulley"), flags
 		if _, err := (pairs.Command{Dir: tree.Root(), Args: []string{"go", "build", "-trimpath", "-o", turns[i].program, "./cmd/pulley"}}).Run(ctx); err != nil {
 			return nil, fmt.Errorf("building %s: %w", o.words[i], err)
@@ -184,22 +186,24 @@ func (o *GateCmd) alternateRuns(ctx context.Context, c *console.Console, turns [
 		}
 		found[side] = append(found[side], r)
 		if tell && len(found[0]) == len(found[1]) {
-			c.Say("%s", pairDone(pair, n, time.Since(began)))
+			o.pairDone(pair, n, time.Since(began))
 		}
 		return nil
 	})
 	return found[0], found[1], err
 }
 
-func pairDone(pair, n int, took time.Duration) string {
+func (o *GateCmd) pairDone(pair, n int, took time.Duration) {
 	left := took / time.Duration(pair+1) * time.Duration(n-pair-1)
-	return fmt.Sprintf("[%d/%d] pairs, about %v left", pair+1, n, left.Round(time.Second))
+	o.run.Note("[%d/%d] pairs, about %v left", pair+1, n, left.Round(time.Second))
+	o.run.Step(live.Step{What: strings.Join(o.words[:2], " and "), Done: float64(pair + 1), Total: float64(n), Unit: "pairs"})
 }
 
 func (o *GateCmd) benchmarks(ctx context.Context, c *console.Console, opts gate.Options, trees [2]*pairs.Checkout, work string) (*gate.Report, error) {
 	var programs [2][]testProgram
 	for i, tree := range trees {
 		c.Say("building the tests of %s", o.words[i])
+		o.run.Step(live.Step{What: "building the tests of " + o.words[i], Total: float64(o.pairs()), Unit: "pairs"})
 		built, err := o.buildTests(ctx, tree, filepath.Join(work, o.sideName(pairs.Side(i))+"-tests"))
 		if err != nil {
 			return nil, fmt.Errorf("building the tests of %s: %w", o.words[i], err)
@@ -218,7 +222,7 @@ func (o *GateCmd) benchmarks(ctx context.Context, c *console.Console, opts gate.
 			return fmt.Errorf("no benchmark of either revision matches --bench %s", o.Bench)
 		}
 		if len(found[0]) == len(found[1]) {
-			c.Say("%s", pairDone(pair, n, time.Since(began)))
+			o.pairDone(pair, n, time.Since(began))
 		}
 		return nil
 	})

@@ -41,6 +41,9 @@ func widthOf(w io.Writer) func() int {
 	}
 }
 
+// Clean erases the line of a run that did not end in order.
+func (c *Console) Clean() { c.screen().Line(nil) }
+
 // Lines returns a writer for another program's standard error, whose lines are printed whole.
 func (c *Console) Lines() io.WriteCloser { return c.screen().Writer() }
 
