@@ -239,7 +239,7 @@ func (c *comparer) prepare(ctx context.Context) error {
 		for _, warning := range w.Warnings {
 			m.Warnings = append(m.Warnings, k.String()+": "+warning)
 		}
-		m.Cases = append(m.Cases, record.Case{Scenario: w.Name, Size: w.Size, Nodes: w.Nodes, Program: w.Source, Source: k.Source, Input: w.Input, Want: w.Expected})
+		m.Cases = append(m.Cases, record.Case{Scenario: w.Name, Size: w.Size, Nodes: w.Nodes, Program: w.Source, Source: k.Source, Input: w.Input, Want: w.Expected, Graph: k.outline(ctx)})
 	}
 	m.Postgres = c.runner.server
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pulley/bench/outline"
 	"pulley/engine/backend"
 	"pulley/engine/graph"
 	"pulley/engine/plan"
@@ -19,6 +20,9 @@ import (
 // walkMax bounds the completions examined per instance: a larger instance continues as it begins.
 const walkMax = 5000
 
+// outlineMax bounds the completions of an instance whose runs are counted, so that no comparison begins seconds late.
+const outlineMax = 20_000
+
 // instanceWrites derives what an instance of the case writes from the core's plans, one commit per completion. For a mix it is
 // the mean.
 func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error) {
@@ -30,11 +34,11 @@ func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error
 	of := make([]*record.InstanceWrites, len(l.mix.Workloads))
 	for _, i := range l.mix.Order {
 		if of[i] == nil {
-			w, err := walk(ctx, &l.mix.Workloads[i], l.programs[i])
+			w, err := walk(ctx, &l.mix.Workloads[i], l.programs[i], walkMax)
 			if err != nil {
 				return all, fmt.Errorf("%s: %w", l.mix, err)
 			}
-			of[i] = &w
+			of[i] = &w.found
 		}
 		all.Nodes, all.Values, all.Elements = all.Nodes+of[i].Nodes, all.Values+of[i].Values, all.Elements+of[i].Elements
 		all.Raises, all.Counters = all.Raises+of[i].Raises, all.Counters+of[i].Counters
@@ -47,12 +51,30 @@ func (c *Case) instanceWrites(ctx context.Context) (record.InstanceWrites, error
 	return all, nil
 }
 
+// outline is the case's graph, with how often each node runs in an instance, if an instance is not too large to try. Of a mix it is
+// the first workflow's.
+func (c *Case) outline(ctx context.Context) *record.Graph {
+	w := &c.Workload
+	if w.Graph == nil {
+		return nil
+	}
+	var runs map[graph.NodeID]int
+	if program, err := plan.Compile(w.Graph); err == nil {
+		if k, err := walk(ctx, w, program, outlineMax); err == nil && k.ended {
+			runs = k.runs
+		}
+	}
+	return outline.Of(w.Graph, runs)
+}
+
 type walker struct {
 	*model.Instance[struct{}]
 	execute func(t backend.Task) (json.RawMessage, *plan.Failure)
 	queue   []queuedRun
 	wrong   error
 	found   record.InstanceWrites
+	ended   bool
+	runs    map[graph.NodeID]int
 
 	values   map[plan.Slot]bool // in the current commit
 	appended int
@@ -66,14 +88,14 @@ type queuedRun struct {
 	attempt int
 }
 
-func walk(ctx context.Context, w *scenarios.Workload, program *plan.Program) (record.InstanceWrites, error) {
-	k := &walker{counters: map[graph.Run]bool{}}
+func walk(ctx context.Context, w *scenarios.Workload, program *plan.Program, most int) (*walker, error) {
+	k := &walker{counters: map[graph.Run]bool{}, runs: map[graph.NodeID]int{}}
 	var instant worker.Executor = w.Calls().Instant()
 	k.execute = func(t backend.Task) (json.RawMessage, *plan.Failure) { return instant.Execute(ctx, t) }
 	if w.Answers != nil {
 		table, err := scenarios.NewTable(w.Answers)
 		if err != nil {
-			return k.found, err
+			return k, err
 		}
 		k.execute = func(t backend.Task) (json.RawMessage, *plan.Failure) {
 			return table.Answer(t.Action, t.Args, t.Attempt)
@@ -88,16 +110,17 @@ func walk(ctx context.Context, w *scenarios.Workload, program *plan.Program) (re
 	})
 	p, err := program.Start(w.Input)
 	if err != nil {
-		return k.found, err
+		return k, err
 	}
 	ended, err := k.commit(p)
-	for ; err == nil && !ended && k.found.Nodes < walkMax; ended, err = k.next() {
+	for ; err == nil && !ended && k.found.Nodes < most; ended, err = k.next() {
 		if ctx.Err() != nil {
-			return k.found, ctx.Err()
+			return k, ctx.Err()
 		}
 	}
+	k.ended = ended && err == nil
 	k.found.Nodes, k.found.Counters = max(k.found.Nodes, 1), len(k.counters)
-	return k.found, err
+	return k, err
 }
 
 func (k *walker) next() (ended bool, err error) {
@@ -124,6 +147,7 @@ func (k *walker) next() (ended bool, err error) {
 		return false, nil
 	}
 	delete(k.Runs, q.Run)
+	k.runs[q.Run.Node]++
 	if q.Action != "" {
 		k.found.Nodes++
 	}

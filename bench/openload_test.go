@@ -240,3 +240,31 @@ func TestPressureUnderLoad(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// On Postgres, the record has what the sessions waited for; in memory, there is nothing to wait for.
+func TestWaitsUnderLoad(t *testing.T) {
+	k := cases(t, bench.CaseOptions{Scenarios: []string{own(t, "slow.yaml", slow)}})[0]
+	for _, name := range []string{"memory", "push"} {
+		bed := testbed(t, bench.TestbedSpec{Case: k, Backend: specs(t, name)[0], DSN: dsn(t, name)})
+		found := put(t, bed, "constant:50/s", bench.OpenRun{WarmUpFixed: true, Measure: 2 * time.Second, Drain: drainPatience, Percentile: 50})
+		if found.Latencies.Ended() != int64(found.LatencyNS.Count) || found.Latencies.Ended() == 0 {
+			t.Errorf("%s: %d latencies, of %d", name, found.Latencies.Ended(), found.LatencyNS.Count)
+		}
+		if name == "memory" {
+			if found.Waits != nil {
+				t.Errorf("in memory: %+v", found.Waits)
+			}
+			continue
+		}
+		looks := 0
+		for _, v := range found.Intervals {
+			looks += v.WaitLooks
+		}
+		if w := found.Waits; w == nil || w.Looks == 0 || w.Looks != looks || w.Looks > 25 || w.TookNS <= 0 {
+			t.Errorf("%s: %+v, and %d looks in the intervals", name, w, looks)
+		}
+		if err := found.Validate(); err != nil && !strings.Contains(err.Error(), "schema") {
+			t.Error(err)
+		}
+	}
+}

@@ -91,7 +91,8 @@
 //	reports/record             | the schema of results, units in its names                      | internal/cause
 //	reports/serve              | shows the records below a directory to a browser                | reports, reports/page, reports/units, internal/live, internal/pause
 //	reports/units              | numbers and times as people read them                          | –
-//	reports/chart              | draws figures for pages, papers and terminals                  | reports/units
+//	reports/diagram            | lays out graphs in layers                                      | –
+//	reports/chart              | draws figures for pages, papers and terminals                  | reports/diagram, reports/record, reports/units
 //	reports/page               | a report, laid out once; as HTML, Markdown and text            | reports/chart, internal/aligned
 //	reports/changes            | pages on what changed: gates, histories, two records           | bench/gate, bench/history, reports/page
 //	reports/verdicts           | pages on chaos, simulations, forecasts and nights              | reports/page, reports/record, internal/plural
@@ -99,6 +100,7 @@
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
 //	bench/histogram            | histograms of latencies, and their logs: written and read      | reports/record
 //	bench/measure              | Postgres' own counters, and what sessions wait for             | reports/record, internal/pause, internal/plural, internal/procstatus
+//	bench/outline              | compiled workflows reduced to what is seen at a glance          | engine/graph, reports/record
 //	bench/ceiling              | what raw SQL can do for the rows of the designs                | engine/backend/postgres, engine/backend/postgres/*, bench/stats, bench/histogram, bench/measure
 //	bench/pressure             | what production puts on a store beside the load                | engine/pgserver/pgwire, scenarios
 //	bench/changepoint          | where the distribution of a series changes                     | –
@@ -110,7 +112,7 @@
 //	bench/history              | what runs measured over months, and where it changed            | bench/changepoint, bench/gobench, bench/stats, reports/record, internal/clip
 //	bench/knee                 | finds the highest rate at which a latency objective holds        | scenarios
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
-//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/histogram, bench/measure, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages, bench/systems, engine/plan/model, adapter/host, adapter/protocol, adapter/workload
+//	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/histogram, bench/measure, bench/outline, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages, bench/systems, engine/plan/model, adapter/host, adapter/protocol, adapter/workload
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
 //	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench, internal/aligned

@@ -195,13 +195,13 @@ func (v *view) caseBlocks() []page.Block {
 		if len(c.Input) > 0 {
 			parts = append(parts, "Input: "+units.Clip(string(c.Input), maxCaseBytes))
 		}
-		if len(parts) == 0 {
-			continue
+		name := fmt.Sprintf("Workload %s, size %s: %s", units.Clip(c.Scenario, mentionMax), units.Thousands(int64(c.Size)), units.Plural(c.Nodes, "node"))
+		if d := workflowDrawing(&c, name); d != nil {
+			out = append(out, page.Block{Fold: name + ", as a graph", Drawing: d})
 		}
-		out = append(out, page.Block{
-			Fold: fmt.Sprintf("Workload %s, size %s: %s", units.Clip(c.Scenario, mentionMax), units.Thousands(int64(c.Size)), units.Plural(c.Nodes, "node")),
-			Code: strings.Join(parts, "\n\n"),
-		})
+		if len(parts) > 0 {
+			out = append(out, page.Block{Fold: name, Code: strings.Join(parts, "\n\n")})
+		}
 	}
 	return out
 }

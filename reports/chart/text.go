@@ -23,7 +23,7 @@ func (p *Plot) WriteText(b *bytes.Buffer, columns int) {
 	if t == nil {
 		return
 	}
-	fmt.Fprintf(b, "%s\n", units.Printable(p.Title))
+	fmt.Fprintf(b, "%s\n", t.Title)
 	t.write(b)
 }
 
@@ -42,8 +42,8 @@ func newTextDrawing(p *Plot, columns int) *textDrawing {
 	rows := textRows
 	t.left = textAxis
 	if p.Y.Scale == Rows {
-		rows = len(p.Y.Names)
-		for _, name := range p.Y.Names {
+		rows = len(t.Y.Names)
+		for _, name := range t.Y.Names {
 			t.left = max(t.left, min(utf8.RuneCountInString(name), columns/3))
 		}
 	}

@@ -178,6 +178,9 @@ func inline(p *chart.Plot) inlineChart {
 	return out
 }
 
+// Markup is the element for the page. Package chart escapes all texts in it.
+func (d *Drawing) Markup() template.HTML { return template.HTML(d.Inline) }
+
 // DataURI returns the drawing as an image's address. In an image, no script runs and nothing is loaded.
 func (d *Drawing) DataURI() template.URL {
 	return template.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(d.SVG))

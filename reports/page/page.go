@@ -94,10 +94,11 @@ type Item struct{ Text, Where string }
 // Entry is a name and what it means.
 type Entry struct{ Name, Text string }
 
-// Drawing is a finished SVG file.
+// Drawing is a finished SVG file, or an element that package chart drew in the page's own colours.
 type Drawing struct {
-	SVG  []byte
-	Says string
+	SVG    []byte
+	Inline string
+	Says   string
 }
 
 // Table has a heading for every column. The first cell of a row is the row's heading.

@@ -186,6 +186,8 @@ type Case struct {
 	// Input is main's; Want is required of every run.
 	Input json.RawMessage `json:"input,omitempty"`
 	Want  json.RawMessage `json:"want,omitempty"`
+	// Graph outlines the compiled workflow; omitted before version 9.
+	Graph *Graph `json:"graph,omitempty"`
 }
 
 // Method describes how one figure was measured.
@@ -357,6 +359,11 @@ func (m *Manifest) Validate() error {
 	}
 	if !m.EndedAt.IsZero() && m.EndedAt.Before(m.StartedAt) {
 		return fmt.Errorf("ended_at lies before started_at")
+	}
+	for _, c := range m.Cases {
+		if err := c.Graph.validate(); err != nil {
+			return fmt.Errorf("case %s %d: %w", c.Scenario, c.Size, err)
+		}
 	}
 	return validateSamples(m.Samples)
 }
