@@ -129,7 +129,7 @@ func TestServeMistakes(t *testing.T) {
 		"is no directory":            {short, "--listen", "127.0.0.1:0"},
 		"the token has 5":            {dir, "--listen", "127.0.0.1:0", "--token-file", short},
 		"it is no plain file":        {dir, "--listen", "127.0.0.1:0", "--token-file", dir},
-		"without a scheme or a port": {dir, "--listen", "127.0.0.1:0", "--name", "https://runs.example"},
+		"without a scheme or a port": {dir, "--listen", "127.0.0.1:0", "--alias", "https://runs.example"},
 		"token-file":                 {dir, "--listen", "127.0.0.1:0", "--token-file", filepath.Join(dir, "none")},
 	} {
 		got := call(t, nil, append([]string{"serve"}, args...)...)

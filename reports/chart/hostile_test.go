@@ -13,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pulley/internal/depth"
 	"pulley/reports/chart"
 	"pulley/reports/units"
 )
@@ -40,7 +41,7 @@ func inputs() map[string][]chart.Point {
 		}
 		one = append(one, point(1, 1), chart.Point{X: 1, Y: 1, Value: x, Lo: x, Hi: x, To: x, Top: x})
 	}
-	many := make([]chart.Point, 1_000_000)
+	many := make([]chart.Point, depth.Of(100_000, 1_000_000))
 	for i := range many {
 		many[i] = point(float64(i+1), float64(i%997)+1)
 		many[i].Note = nasty
@@ -151,6 +152,15 @@ func TestEveryKindIsDrawnFromAnyInput(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A million points are as many as a record of a long run has.
+func TestAMillionPoints(t *testing.T) {
+	points := make([]chart.Point, 1_000_000)
+	for i := range points {
+		points[i] = point(float64(i), float64(i%1000))
+	}
+	judge(t, hostile(chart.Steps, chart.Linear, chart.Linear, points), false)
 }
 
 // Of everything that a plot has, there may be too much.

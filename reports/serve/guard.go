@@ -99,7 +99,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			h.Set("Allow", "GET, HEAD")
 			refuse(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered")
 		case !s.isNamed(r.Host):
-			refuse(w, http.StatusMisdirectedRequest, "this server has another name; open the address that pulley serve has printed, or start it with --name")
+			refuse(w, http.StatusMisdirectedRequest, "this server has another name; open the address that pulley serve has printed, or start it with --alias")
 		case !sameOrigin(r):
 			refuse(w, http.StatusForbidden, "the request comes from another site; open the address yourself")
 		case s.token == "":

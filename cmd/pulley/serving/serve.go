@@ -20,7 +20,7 @@ type ServeCmd struct {
 	Dir       string   `arg:"" optional:"" default:"out" help:"The directory below which commands wrote their records with --out. Default: out."`
 	Listen    string   `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Where to listen; port 0 takes a free one. An address that other machines can reach needs a token. Default: 127.0.0.1:8090."`
 	TokenFile string   `placeholder:"FILE" help:"A file with the token that a browser must have, of 16 characters at least. Default: none on a loopback address, else a new one, which is printed."`
-	Name      []string `placeholder:"NAME" help:"Another name by which browsers reach the server, such as that of a proxy; may be repeated."`
+	Alias     []string `placeholder:"NAME" help:"Another name by which browsers reach the server, such as that of a proxy; may be repeated."`
 }
 
 // Help completes the command's help.
@@ -51,7 +51,7 @@ func (o *ServeCmd) Run(c *console.Console) error {
 	}
 	defer func() { _ = l.Close() }() // Serve has closed it, unless it was not called
 	s, err := serve.New(serve.Config{
-		Dir: o.Dir, Address: o.address(l), Token: token, Names: o.Name, Beside: reports.Beside, Log: func(line string) { c.Say("%s", line) },
+		Dir: o.Dir, Address: o.address(l), Token: token, Names: o.Alias, Beside: reports.Beside, Log: func(line string) { c.Say("%s", line) },
 	})
 	if err != nil {
 		return err
