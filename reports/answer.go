@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulley/bench/stats"
 	"pulley/reports/record"
 	"pulley/reports/units"
 )
@@ -216,8 +217,8 @@ func (v *view) bestOf(f *family, size int) (best, bool) {
 	return b, true
 }
 
-// faster reports that the runs show a to be faster than b: by the record's own decision if one of them is the baseline of it, else
-// because their intervals do not meet.
+// faster reports that the runs show a to be faster than b. The record decides if one of them is its baseline; else its runs do, by the
+// same test. Without runs, intervals that do not meet decide.
 func (v *view) faster(a, b *record.Row) bool {
 	if d := v.summary.Difference(a.Key(), record.FigureTime); d != nil && d.Baseline == b.Backend {
 		return d.Decision == record.Better
@@ -225,7 +226,18 @@ func (v *view) faster(a, b *record.Row) bool {
 	if d := v.summary.Difference(b.Key(), record.FigureTime); d != nil && d.Baseline == a.Backend {
 		return d.Decision == record.Worse
 	}
-	return a.NodesPerS.Lo > b.NodesPerS.Hi && a.Runs > 1
+	if len(v.samples[a.Key()]) == 0 || len(v.samples[b.Key()]) == 0 {
+		return a.NodesPerS.Lo > b.NodesPerS.Hi && a.Runs > 1
+	}
+	var runs []record.Sample
+	for _, r := range []*record.Row{a, b} {
+		for _, s := range v.samples[r.Key()] {
+			runs = append(runs, *s)
+		}
+	}
+	return slices.ContainsFunc(stats.Differences(runs, b.Backend), func(d record.Difference) bool {
+		return d.Figure == record.FigureTime && d.Decision == record.Better
+	})
 }
 
 // durable reports that a row is of a backend with a database, or that no row is.
