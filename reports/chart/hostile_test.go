@@ -41,7 +41,7 @@ func inputs() map[string][]chart.Point {
 		}
 		one = append(one, point(1, 1), chart.Point{X: 1, Y: 1, Value: x, Lo: x, Hi: x, To: x, Top: x})
 	}
-	many := make([]chart.Point, depth.Of(100_000, 1_000_000))
+	many := make([]chart.Point, depth.Of(20_000, 1_000_000))
 	for i := range many {
 		many[i] = point(float64(i+1), float64(i%997)+1)
 		many[i].Note = nasty
