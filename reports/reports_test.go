@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -382,6 +383,20 @@ func TestAnswerFollowsTheRecord(t *testing.T) {
 	}
 	if got, want := reports.Compare(s, m).Answer, "push is fastest on chain 10: 2.03× the rate of pull:scan=sql."; got != want {
 		t.Errorf("decided: %q, want %q", got, want)
+	}
+}
+
+// Three runs show nothing, however far their intervals are apart: between any two backends, not only with the record's baseline.
+func TestFewRunsShowNothing(t *testing.T) {
+	s, m := only(func(r record.Row) bool {
+		return r.Scenario == "fanout" && r.Size == 100 && r.Backend != "memory" && r.Backend != "push"
+	})
+	if got := reports.Compare(s, m).Answer; !strings.Contains(got, "is fastest on fanout 100") {
+		t.Fatalf("six runs: %q", got)
+	}
+	m.Samples = slices.DeleteFunc(m.Samples, func(s record.Sample) bool { return s.Run > 3 })
+	if got, want := reports.Compare(s, m).Answer, "On fanout 100, no backend is shown to be the fastest."; got != want {
+		t.Errorf("three runs: %q, want %q", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pulley/bench/stats"
 	"pulley/reports/chart"
 	"pulley/reports/page"
 	"pulley/reports/record"
@@ -119,5 +120,5 @@ func (v *view) stageCharts() []*chart.Plot {
 	return []*chart.Plot{p}
 }
 
-// isTotal tells the two sums at the end of a row's stages from the stages, by the names that package stats gives them.
-func isTotal(stage string) bool { return stage == "in all" || stage == "Postgres" }
+// isTotal tells the two sums at the end of a row's stages from the stages.
+func isTotal(stage string) bool { return stage == stats.AllStages || stage == stats.ServerStage }

@@ -77,10 +77,10 @@ func Row(samples []record.Sample, l Latencies) record.Row {
 	return row
 }
 
-// The last entries of the stages.
+// AllStages and ServerStage name the last two of a row's stages: the sum of this process, and what the server spent.
 const (
-	allStages   = "in all"
-	serverStage = "Postgres"
+	AllStages   = "in all"
+	ServerStage = "Postgres"
 )
 
 // stageCosts returns each stage's processor time per node run, followed by the totals of this process and of the server; null
@@ -116,8 +116,8 @@ func stageCosts(valid []record.Sample) []record.StageCost {
 	for _, stage := range profile.Stages() {
 		add(string(stage), stage.Text(), values[stage])
 	}
-	add(allStages, "all stages of this process", all)
-	add(serverStage, "the server's processes that worked for the runs", server)
+	add(AllStages, "all stages of this process", all)
+	add(ServerStage, "the server's processes that worked for the runs", server)
 	return costs
 }
 
