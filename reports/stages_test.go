@@ -20,6 +20,34 @@ func withStages() (*record.Summary, *record.Manifest) {
 	return s, m
 }
 
+// A row's bar is made of its stages; the sums at their end would double it.
+func TestStagesAreDrawnWithoutTheirSums(t *testing.T) {
+	s, m := withStages()
+	largest := &s.Rows[0]
+	for i := range s.Rows {
+		if r := &s.Rows[i]; r.Scenario == largest.Scenario && r.Size > largest.Size {
+			largest = r
+		}
+	}
+	largest.Stages = append([]record.StageCost{{Stage: "planning", USPerNode: record.Spread{Median: 2, Lo: 2, Hi: 2}}}, s.Rows[1].Stages...)
+	for _, c := range reports.Charts(s, m) {
+		if c.Name != "stages" {
+			continue
+		}
+		end := 0.0
+		for _, bar := range c.Series {
+			for _, pt := range bar.Points {
+				end = max(end, pt.To)
+			}
+		}
+		if end != 2+3 {
+			t.Errorf("the bar ends at %v µs, want planning's 2 and the store's 3", end)
+		}
+		return
+	}
+	t.Error("there is no chart of stages")
+}
+
 func TestStagesAreShown(t *testing.T) {
 	s, m := withStages()
 	page := render(t, s, m)

@@ -47,6 +47,7 @@ func shiftSection(decided *gate.Report, before, after []gate.Run) page.Section {
 		Lead: fmt.Sprintf("Shift functions: for each share of the instances, how much longer the candidate takes than the baseline at that quantile, below zero if it is faster. "+
 			"The band holds each difference with %s confidence: BCa bootstrap, %s draws of whole runs, since times within a run go together.", units.Percent(stats.Confidence), units.Thousands(shiftDraws)),
 	}
+	s.Lead += fmt.Sprintf(" Of runs with more than %s instances, evenly spaced quantiles stand for all times.", units.Thousands(shiftValues))
 	if left > 0 {
 		s.Lead += fmt.Sprintf(" %s more are not drawn.", units.Plural(left, "row"))
 	}
