@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
 	"pulley/internal/depth"
 	"pulley/internal/pgtest"
@@ -51,8 +50,8 @@ func left(t *testing.T, m *Meter) []string {
 }
 
 func TestEverythingIsMeasured(t *testing.T) {
+	pgtest.VerifyNoLeaks(t)
 	cfg := tiny(t)
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var told []string
 	cfg.Progress = func(done, total int, point string) {
 		if done != len(told)%total {
@@ -123,8 +122,7 @@ func TestGroupsAreFaster(t *testing.T) {
 
 // Measurements are cancelled at every stage; nothing may remain.
 func TestCutOff(t *testing.T) {
-	pgtest.DSN(t)
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	pgtest.VerifyNoLeaks(t)
 	for _, stage := range depth.Of([]int{0, 1, 3}, []int{0, 1, 2, 3, 4, 5, 6}) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cfg := tiny(t)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
 	"pulley/bench/measure"
 	"pulley/internal/pgtest"
@@ -139,7 +138,7 @@ func ptr[T any](v T) *T { return &v }
 
 func TestExactCounts(t *testing.T) {
 	serverDSN(t)
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	pgtest.VerifyNoLeaks(t)
 	got, warnings := run(t, "exact", func(c *pgx.Conn) {
 		exec(t, c, "INSERT INTO exact.item SELECT i, i FROM generate_series(101, 150) i") // 50 rows in
 		exec(t, c, "SELECT sum(v) FROM exact.item")                                       // 150 rows by a sequential scan

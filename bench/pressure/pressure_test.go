@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
 	"pulley/bench/pressure"
 	"pulley/internal/pgtest"
@@ -91,8 +90,8 @@ func TestHeldTransaction(t *testing.T) {
 }
 
 func TestEverythingPresses(t *testing.T) {
+	pgtest.VerifyNoLeaks(t)
 	s := newStore(t)
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	slept := 0
 	s.site.Store = func(_ context.Context, n int) error { slept = n; return nil }
 	r := s.start(scenarios.Pressure{HeldTransaction: true, Readers: 2, ReadEvery: time.Millisecond, RoundTrip: time.Millisecond, Sleepers: 7, Connections: 2})

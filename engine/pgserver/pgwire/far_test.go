@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
 	"pulley/engine/pgserver/pgwire"
 	"pulley/internal/pgtest"
@@ -16,8 +15,8 @@ import (
 // TestFarServer puts a server at a distance. No answer comes sooner than the distance allows, concurrent sends share it, every
 // round trip is counted, and large values arrive unchanged.
 func TestFarServer(t *testing.T) {
+	pgtest.VerifyNoLeaks(t)
 	dsn := pgtest.DSN(t)
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	const away = 3 * time.Millisecond
 	p, err := pgwire.ListenFar(dsn, away)
 	if err != nil {
