@@ -81,6 +81,9 @@ func (r *run) times(h oracle.History) {
 		History: h, Applied: applied, Spans: r.spans, Since: r.steady, Closed: r.closed, Takeover: r.Takeover(), Stalls: &r.stalls,
 	}
 	r.result.Timeline, r.result.RecoveryMS = found.Timeline(), found.Judge()
+	if r.observer != nil && len(applied) > 0 {
+		r.result.Timeline.Samples = samplesOf(r.observer.seen, applied[0])
+	}
 }
 
 // excuseUnended drops violations by instances that have not ended, if a fault or phase itself failed before they could.

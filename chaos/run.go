@@ -72,6 +72,7 @@ type run struct {
 
 	deadlocks  deadlocks
 	soak       *soak
+	observer   *observer
 	longest    time.Duration // time of an instance before the first fault
 	steady     int64         // on oracle.MachineClock: begin of the measured load
 	closed     int64         // and its end
@@ -202,6 +203,8 @@ func (r *run) phases(ctx context.Context) error {
 	defer stop()
 	tasks.Go(func() { r.load.run(loading, r.store) })
 	tasks.Go(func() { r.stalls.Watch(loading) })
+	r.observer = &observer{run: r}
+	tasks.Go(func() { r.observer.sampleLoop(loading) })
 	r.pacing(ctx)
 	if r.Soak {
 		r.soak = &soak{run: r, series: map[string]*record.SoakSeries{}}

@@ -87,7 +87,7 @@
 //	chaos/world                | what a run happens to: server, engines and their wires         | chaos/process, chaos/hosts
 //	chaos/recovery             | how work came back after faults, held against what is promised | engine/oracle, chaos/fault, reports/record
 //	chaos/mutants              | plants bugs, and shows that the checks find them               | –
-//	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject
+//	chaos                      | scenarios under faults, in processes, to history, check, verdict | chaos/world, chaos/recovery, chaos/fault/inject, bench/measure
 //	reports/record             | the schema of results, units in its names                      | internal/cause
 //	reports/serve              | shows the records below a directory to a browser                | reports, reports/page, reports/units, internal/live, internal/pause
 //	reports/units              | numbers and times as people read them                          | –
@@ -95,8 +95,8 @@
 //	reports/chart              | draws figures for pages, papers and terminals                  | reports/diagram, reports/record, reports/units
 //	reports/page               | a report, laid out once; as HTML, Markdown and text            | reports/chart, internal/aligned
 //	reports/changes            | pages on what changed: gates, histories, two records           | bench/gate, bench/history, reports/page
-//	reports/verdicts           | pages on chaos, simulations, forecasts and nights              | reports/page, reports/record, internal/plural
-//	reports                    | renders records                                                | reports/changes, reports/verdicts, bench/histogram
+//	reports/verdicts           | pages on chaos, simulations, forecasts, nights and claims      | bench/claim, reports/page, reports/record, internal/plural
+//	reports                    | renders records                                                | reports/changes, reports/verdicts, bench/claim, bench/histogram
 //	bench/stats                | medians, intervals, ratios, slopes                             | bench/profile, reports/record, internal/plural
 //	bench/histogram            | histograms of latencies, and their logs: written and read      | reports/record
 //	bench/measure              | Postgres' own counters, and what sessions wait for             | reports/record, internal/pause, internal/plural, internal/procstatus
@@ -114,7 +114,8 @@
 //	bench/usl                  | fits the Universal Scalability Law to throughputs                 | bench/stats
 //	bench                      | runs scenarios on backends, checked; comparisons               | engine, engine/backend/designs, scenarios, bench/stats, bench/histogram, bench/measure, bench/outline, bench/ceiling, bench/load, bench/pressure, bench/profile, bench/stages, bench/systems, engine/plan/model, adapter/host, adapter/protocol, adapter/workload
 //	bench/capacity             | finds knees of scenarios, and how throughput scales             | bench, bench/knee, bench/usl
-//	bench/claims               | published claims, and our goals, held against measurements     | bench, internal/pause
+//	bench/claim                | a claim's figures, what is claimed of each, and verdicts        | bench/stats, reports/record
+//	bench/claims               | published claims, and our goals, held against measurements     | bench, bench/claim, internal/pause
 //	bench/gate                 | decides whether a candidate is worse than a baseline            | bench/stats, bench/gobench, internal/aligned
 //	bench/gate/pairs           | builds two revisions, and lets programs take turns               | –
 //	sim                        | a seeded world in virtual time around the same code            | engine/dispatch, engine/backend/memory, engine/plan/model, scenarios, scenarios/arrivals, scenarios/dist, engine/reference, engine/oracle

@@ -175,6 +175,34 @@ func TestPagesWithoutScript(t *testing.T) {
 	}
 }
 
+// A reader's five questions must be answered within the first two screens of a laptop: which is fastest, is that real, what is the
+// p99.9 and can it be trusted, what did it cost in WAL, and how is it repeated. Of eight scenarios on five designs, too.
+func TestQuestionsAreAnsweredAtTheTop(t *testing.T) {
+	for name, of := range map[string]*comparison{"3 scenarios": campaign(3, 5, 6), "8 scenarios": campaign(8, 5, 6)} {
+		const width, height = 1280, 800
+		b := browsertest.New(t)
+		b.Size(width, height)
+		b.Open(kinds[0].html(t, of))
+		found := browsertest.Eval[map[string]float64](b, `(() => {
+  const below = (e) => e ? e.getBoundingClientRect().bottom + scrollY : 1e9;
+  const first = (selector, has) => [...document.querySelectorAll(selector)].find((e) => has.test(e.textContent));
+  const cell = first("table", /p99\.9 of a hop, and beneath it the WAL/)?.querySelector("tbody td"); // of the first scenario
+  return {
+    "which is fastest": Math.max(below(document.querySelector("h1")), below(first(".heat td", /best/))),
+    "is it real": Math.max(below(document.querySelector(".state")), below(first(".heat caption", /do not tell/))),
+    "the p99.9": below(/ms|µs/.test(cell?.textContent ?? "") ? cell : null),
+    "the WAL": below(/B$/.test(cell?.querySelector("small")?.textContent ?? "") ? cell.querySelector("small") : null),
+    "how to repeat it": below(document.querySelector("#repeat summary")),
+  };
+})()`)
+		for _, question := range []string{"which is fastest", "is it real", "the p99.9", "the WAL", "how to repeat it"} {
+			if at, ok := found[question]; !ok || at > 2*height {
+				t.Errorf("%s: %s is answered %.0f pixels down, want %d at most", name, question, at, 2*height)
+			}
+		}
+	}
+}
+
 // A campaign must stay a file that can be sent, and a page that a browser lays out at once: time differs between machines, elements
 // do not.
 func TestPageOfACampaign(t *testing.T) {

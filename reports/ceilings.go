@@ -177,54 +177,72 @@ func writeIdle(b *bytes.Buffer, c *record.Ceilings) {
 	t.write(b)
 }
 
-// writePoints has a line per way and batch size, a column per number of connections.
-func writePoints(b *bytes.Buffer, c *record.Ceilings) {
-	var connections []int
+// pointLine is a way with a number of completions in a call: its rates by the number of connections, nil where there was no measurement.
+type pointLine struct {
+	about []string
+	rates []*float64
+}
+
+// pointLines has the lines, below the heads of both their parts.
+func pointLines(c *record.Ceilings) (about, connections []string, out []pointLine) {
+	var numbers []int
 	for _, r := range c.Rates {
 		for _, p := range r.Points {
-			if !slices.Contains(connections, p.Connections) {
-				connections = append(connections, p.Connections)
+			if !slices.Contains(numbers, p.Connections) {
+				numbers = append(numbers, p.Connections)
 			}
 		}
 	}
-	slices.Sort(connections)
-	t := columns{left: map[int]bool{0: true}}
-	head := []string{"nodes/s", "a call"}
-	if shaped(c) {
-		head = append(head, "instances of")
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		connections = append(connections, units.Plural(n, "connection"))
 	}
-	for _, n := range connections {
-		head = append(head, units.Plural(n, "connection"))
+	if about = []string{"nodes/s", "a call"}; shaped(c) {
+		about = append(about, "instances of")
 	}
-	t.add(head...)
 	for _, r := range c.Rates {
 		var batches []int
 		for _, p := range r.Points {
-			if !slices.Contains(batches, p.Batch) {
-				batches = append(batches, p.Batch)
+			if slices.Contains(batches, p.Batch) {
+				continue
 			}
-		}
-		for _, batch := range batches {
-			cells := []string{r.Way, units.Thousands(int64(batch))}
+			batches = append(batches, p.Batch)
+			line := pointLine{about: []string{r.Way, units.Thousands(int64(p.Batch))}}
 			if shaped(c) {
-				cells = append(cells, shapeCell(&r).Text)
+				line.about = append(line.about, shapeCell(&r).Text)
 			}
-			for _, n := range connections {
-				cells = append(cells, pointText(r.Points, batch, n))
+			for _, n := range numbers {
+				line.rates = append(line.rates, rateAt(r.Points, p.Batch, n))
 			}
-			t.add(cells...)
+			out = append(out, line)
 		}
+	}
+	return about, connections, out
+}
+
+func rateAt(points []record.CeilingPoint, batch, connections int) *float64 {
+	for _, p := range points {
+		if p.Batch == batch && p.Connections == connections && len(p.NodesPerS) > 0 {
+			rate := median(p.NodesPerS)
+			return &rate
+		}
+	}
+	return nil
+}
+
+func writePoints(b *bytes.Buffer, c *record.Ceilings) {
+	t := columns{left: map[int]bool{0: true}}
+	about, connections, lines := pointLines(c)
+	t.add(append(about, connections...)...)
+	for _, line := range lines {
+		cells := line.about
+		for _, rate := range line.rates {
+			cells = append(cells, page.Figure(rate, units.Number, "").Text)
+		}
+		t.add(cells...)
 	}
 	b.WriteByte('\n')
 	t.write(b)
-}
-
-func pointText(points []record.CeilingPoint, batch, connections int) string {
-	i := slices.IndexFunc(points, func(p record.CeilingPoint) bool { return p.Batch == batch && p.Connections == connections })
-	if i < 0 {
-		return units.Missing
-	}
-	return units.Number(median(points[i].NodesPerS))
 }
 
 func median(values []float64) float64 {

@@ -185,7 +185,7 @@ func (v *view) heat() *page.Heat {
 	if len(rows) == 0 {
 		return nil
 	}
-	if len(rows) > rowsMost { // only the largest sizes
+	if len(rows) > heatRowsMost { // multiples have the other sizes
 		rows = v.bests()
 	}
 	columns := slices.DeleteFunc(slices.Clone(v.backends), func(name string) bool { return !used[name] })
@@ -201,6 +201,9 @@ func (v *view) heat() *page.Heat {
 	}
 	return h
 }
+
+// heatRowsMost bounds the rows of a heat table with several sizes of a scenario, so that what comes after it is on the second screen.
+const heatRowsMost = 12
 
 // darkest is the multiple with the darkest shade.
 const darkest = 12

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pulley/bench/claim"
 	"pulley/bench/gate"
 	"pulley/bench/history"
 	"pulley/internal/browsertest"
@@ -46,6 +47,21 @@ var kinds = []kind{
 	{"sim", func() any { return simRecord() }, func(r any) *page.Page { return verdicts.Sim(r.(*verdicts.SimRecord)) }},
 	{"night", func() any { return night() }, func(r any) *page.Page { return verdicts.Night(r.(*record.Night)) }},
 	{"gate", func() any { return gateReport() }, func(r any) *page.Page { return changes.Gate(r.(*gate.Report)) }},
+	{"forecast", func() any { return forecastRecord() }, func(r any) *page.Page {
+		f := r.(*forecast)
+		return verdicts.Forecast(f.Forecast, f.Gantt)
+	}},
+	{"beside", func() any { return twoRecords() }, func(r any) *page.Page {
+		two := r.(*beside)
+		p, err := changes.Beside("out/after", "out/before", []gate.Run{{Dir: "out/after", Manifest: two.After}}, []gate.Run{{Dir: "out/before", Manifest: two.Before}})
+		if err != nil {
+			panic(err)
+		}
+		return p
+	}},
+	{"selftest", func() any { return selfTest() }, func(r any) *page.Page { return changes.SelfTest(r.(*gate.SelfTest)) }},
+	{"ceiling", func() any { return ceilingReport() }, func(r any) *page.Page { return reports.Ceilings(r.(*record.CeilingReport)) }},
+	{"claims", func() any { return claimsReport() }, func(r any) *page.Page { return verdicts.Claims(r.(*claim.Report)) }},
 	{"history", func() any { return historyReport() }, func(r any) *page.Page { return changes.History(r.(*history.Report)) }},
 }
 
@@ -146,6 +162,18 @@ func disturbed() *record.Chaos {
 		p := record.RecoveryPercentiles{N: 3, P50: 400 * float64(i+1), P99: 1500 * float64(i+1), Max: 1600 * float64(i+1)}
 		c.Faults[g], c.Recovery.Kinds[g] = 3, record.RecoveryTimes{Faults: 3, First: p, Rate: p, Recovered: p, Finished: p}
 	}
+	c.Timeline.Samples = &record.TimelineSamples{WindowMS: 1000, Waits: []record.WaitSeries{{Name: record.WaitRunning}, {Name: "LWLock:WALWrite"}, {Name: "Lock:transactionid"}}}
+	for i := range 60 {
+		down := i%12 == 10
+		c.Timeline.Samples.Open = append(c.Timeline.Samples.Open, ptr(20+15*math.Sin(float64(i)/3)))
+		for j := range c.Timeline.Samples.Waits {
+			v := ptr(1 + math.Sin(float64(i+7*j)/4))
+			if down {
+				v = nil
+			}
+			c.Timeline.Samples.Waits[j].Sessions = append(c.Timeline.Samples.Waits[j].Sessions, v)
+		}
+	}
 	at, values := []float64{}, []*float64{}
 	for i := range 60 {
 		at, values = append(at, float64(i)), append(values, ptr(1e6+2e4*float64(i%17)))
@@ -213,6 +241,92 @@ func historyReport() *history.Report {
 	return r
 }
 
+type forecast struct {
+	Forecast *record.Forecast
+	Gantt    []byte
+}
+
+func forecastRecord() *forecast {
+	around := func(v float64) record.Spread { return record.Spread{Median: v, Lo: 0.94 * v, Hi: 1.07 * v} }
+	times := func(v float64) record.ForecastTimes {
+		return record.ForecastTimes{Mean: around(v), P50: around(0.8 * v), P90: around(2 * v), P99: around(5 * v), Max: around(9 * v)}
+	}
+	return &forecast{&record.Forecast{
+		Command: []string{"pulley", "forecast", "fanout=500", "--workers", "16", "--service", "exp:10ms"}, Tool: &record.Tool{Name: "pulley", Version: "v0.1.0"}, Scenario: "fanout=500", Workers: 16, Instances: 40,
+		Service: []string{"exp:10ms"}, Arrivals: "poisson:3/s", Latency: "const:1ms", Seed: 1, Runs: 10, Attempts: 20_040, Completed: 40, Confidence: 0.98,
+		MakespanMS: around(13_400), WorkMS: around(200_000), Utilisation: record.Spread{Median: 0.93, Lo: 0.9, Hi: 0.95}, SpeedUp: around(14.9), InSystem: around(3), InQueue: around(700), Waiting: times(120), Latencies: times(900),
+		Bounds: record.ForecastBounds{CriticalPathMS: ptr(around(80)), AreaMS: around(12_500), LowerMS: around(12_500), UpperMS: ptr(around(14_100))}, Warnings: []string{"calls of the store take time"},
+		Measured: &record.Measured{Dir: "out/fanout", Tool: "pulley v0.1.0", Host: "linux/amd64, Imaginary CPU @ 2.50GHz, 2 cores", Differs: []string{"8 workers there, 16 simulated"}, Rows: []record.MeasuredTimes{
+			{Name: "push", Instances: 2400, P50MS: ptr(790.0), P90MS: ptr(1900.0), P99MS: ptr(5900.0), MaxMS: ptr(9100.0)}, {Name: "pull", P50MS: ptr(1400.0), P99MS: ptr(8900.0)},
+		}},
+	}, []byte(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 90" width="640" height="90"><path d="M40 10H300V30H40zM310 10H600V30H310zM40 50H500V70H40z" fill="#0067a8"/><text x="4" y="25" font-size="12">1</text><text x="4" y="65" font-size="12">2</text></svg>`)}
+}
+
+type beside struct{ Before, After *record.Manifest }
+
+// twoRecords are of three designs, one of which got slower at its tail.
+func twoRecords() *beside {
+	of := func(version string, slower float64) *record.Manifest {
+		m := &record.Manifest{Command: []string{"pulley", "compare", "fanout", "--out", version}, Host: record.Host{OS: "linux", Arch: "amd64", CPU: "Imaginary CPU @ 2.50GHz", Cores: 2}, Tool: record.Tool{Name: "pulley", Version: version},
+			Postgres: &record.Postgres{Version: "15.18", VersionNum: 150018, Settings: []record.Setting{{Name: "wal_level", Value: version}}}, Scenarios: []string{"fanout"}, Sizes: []int{100}, Backends: []string{"push", "pull", "journal"}, Runs: 10}
+		for j, backend := range m.Backends {
+			for run := range 10 {
+				x := record.Sample{Scenario: "fanout", Backend: backend, Size: 100, Mode: record.ModeAlone, Run: run + 1, Instances: 40, Nodes: 102, Valid: true}
+				factor := 1 + 0.4*float64(j)
+				if backend == "push" {
+					factor *= slower
+				}
+				for i := range 40 {
+					at := factor * (1 + 0.02*float64(i) + 0.01*math.Sin(float64(7*run+i))) * 5e6
+					x.InstanceNS, x.ElapsedNS = append(x.InstanceNS, int64(at)), x.ElapsedNS+int64(at)
+				}
+				x.NodesPerS = float64(40*102) / (float64(x.ElapsedNS) / 1e9)
+				m.Samples = append(m.Samples, x)
+			}
+		}
+		return m
+	}
+	return &beside{of("v0.1.0", 1), of("v0.2.0", 1.3)}
+}
+
+func selfTest() *gate.SelfTest {
+	return &gate.SelfTest{Command: []string{"pulley", "gate", "--self-test", "--disturb"}, Pairs: 40, Disturbed: true, Seed: 1, Results: []gate.Planted{
+		{Planted: gate.NothingPlanted, Tries: 100, Found: 2, Inconclusive: 7, Needed: "less than 5", OK: true, SecondsATry: 11.2}, {Planted: "5%", Tries: 20, Found: 9, Inconclusive: 3, Needed: "10 or more", SecondsATry: 11.5},
+		{Planted: "10%", Tries: 20, Found: 19, Needed: "19 or more", OK: true, SecondsATry: 11.1}, {Planted: "25%", Tries: 20, Found: 20, Needed: "19 or more", OK: true, SecondsATry: 11.3}, {Planted: "row", Tries: 20, Found: 20, Needed: "19 or more", OK: true, SecondsATry: 31},
+	}}
+}
+
+func ceilingReport() *record.CeilingReport {
+	c := synthCeilings()
+	c.Rates = append(c.Rates, record.CeilingRate{Way: record.CeilingCopy, NodesPerS: record.Spread{Median: 260_000, Lo: 250_000, Hi: 266_000}, Batch: 1000, Connections: 4, Points: []record.CeilingPoint{
+		{Batch: 1000, Connections: 1, NodesPerS: []float64{120_000, 124_000}}, {Batch: 1000, Connections: 2, NodesPerS: []float64{201_000, 204_000}}, {Batch: 1000, Connections: 4, NodesPerS: []float64{250_000, 266_000}},
+	}})
+	return &record.CeilingReport{
+		Command: []string{"pulley", "ceiling", "--duration", "30s"}, Tool: record.Tool{Name: "pulley", Version: "v0.1.0"}, Host: record.Host{OS: "linux", Arch: "amd64", CPU: "Imaginary CPU @ 2.50GHz", Cores: 2},
+		Postgres: &record.Postgres{Way: "local binaries", Version: "15.18", VersionNum: 150018, Settings: []record.Setting{{Name: "fsync", Value: "on"}}}, StartedAt: synthStart, EndedAt: synthStart.Add(30 * time.Second),
+		Methods: []record.Method{{Figure: "ceilings", Text: "by a client without an engine"}, {Figure: "idle", Text: "one call after the other"}}, Ceilings: c,
+	}
+}
+
+func claimsReport() *claim.Report {
+	figure := func(name, unit string, bound claim.Bound, claimed float64, values ...float64) claim.Figure {
+		return claim.Figure{Name: name, Unit: unit, Bound: bound, Claimed: claimed, Tolerance: claimed / 20}.Measure(values)
+	}
+	r := &claim.Report{Command: []string{"pulley", "claims"}, Tool: record.Tool{Name: "pulley", Version: "v0.1.0"}, Host: record.Host{CPU: "Imaginary CPU @ 2.50GHz", Cores: 2}, Postgres: &record.Postgres{Version: "15.18"}, StartedAt: synthStart}
+	for _, c := range []claim.Claim{
+		{ID: "speedup-100", Text: "A workflow of 100 nodes is 100 times as cheap to push as to pull.", Source: "Push scheduling, Scaling Comparison", Figures: []claim.Figure{figure("rows read, pull / push", "×", claim.AtLeast, 100, 31, 33, 35, 32, 36, 31), figure("time, pull / push", "×", claim.AtLeast, 100, 4, 4.4, 3.8, 4.1, 4, 4.2)}},
+		{ID: "linear", Text: "The cost of a workflow grows as its nodes.", Source: "goals", Figures: []claim.Figure{figure("exponent of time", "", claim.About, 1, 1.01, 1, 0.99, 1.01, 1, 1), figure("exponent of rows read", "", claim.AtMost, 1.03, 1, 1.05, 1, 1, 1.01, 1)}},
+		{ID: "dispatch", Text: "From pending to dispatched a task waits 0 to 5 s.", Source: "Tech stack", Figures: []claim.Figure{figure("longest wait", "s", claim.AtMost, 5, 0.4, 0.5, 0.6, 0.4, 0.5, 0.5), figure("median", "ms", claim.Alongside, 0, 3, 4, 5, 4, 3, 3)}},
+		{ID: "river-jobs", Text: "River published 46,000 jobs/s.", Source: "https://riverqueue.com/docs/benchmarks", Verdict: claim.OursOnly, Published: &claim.Published{By: "River", Date: "2024-03", Shape: "a million jobs that do nothing", Hardware: "MacBook Air", Durability: "not said"},
+			Figures: []claim.Figure{figure("jobs/s, push", "jobs/s", claim.Alongside, 0, 9000, 9100, 9050, 9020, 9010, 9000)}},
+		{ID: "lost", Text: "Nothing is measured of this one.", Source: "goals", Figures: []claim.Figure{claim.Figure{Name: "rate", Unit: "/s", Bound: claim.AtLeast, Claimed: 1}.Missing("no valid run has it")}},
+	} {
+		c.Method, c.Command = "Medians over runs, with order-statistic intervals.", "pulley claims --only "+c.ID
+		r.Claims = append(r.Claims, c.Judge())
+	}
+	return r
+}
+
 // attacks would set x, or open a dialog, in each context that a text of a record could reach.
 var attacks = []string{
 	`<script>window.x=1</script>`, `</script><script>window.x=1</script>`, `"><img src=x onerror="window.x=1">`, `<svg onload=window.x=1><a id=evil>`, `</title></style><b id=evil>bold</b>`,
@@ -220,7 +334,7 @@ var attacks = []string{
 }
 
 // decisive are fields whose words decide what a page shows; with others, it shows less.
-var decisive = []string{"Kind", "Verdict", "Decision", "Outcome", "Direction", "Unit", "Mode", "Figure"}
+var decisive = []string{"Kind", "Verdict", "Bound", "Planted", "Way", "Decision", "Outcome", "Direction", "Unit", "Mode", "Figure"}
 
 // poison replaces every text of a record, those in decisive fields only if all. Texts that were equal stay equal.
 func poison(v reflect.Value, all bool, seen map[string]string) {

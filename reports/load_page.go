@@ -319,25 +319,17 @@ func loadWaitChart(l *record.Load) *chart.Plot {
 		Name: "waits", Title: "What the store's sessions waited for", X: chart.Axis{Label: "seconds", Scale: chart.Linear, Unit: units.Seconds},
 		Y: chart.Axis{Label: "busy sessions", Scale: chart.Linear}, Bands: loadBands(l), Method: waitMethod(l), Low: true,
 	}
-	below := make([]float64, len(l.Intervals))
-	var edges []chart.Series
+	var layers []chart.Layer
 	var said []string
 	for i, name := range w.Names {
-		s, edge := chart.Series{Name: name, Kind: chart.Area, Style: i}, chart.Series{Name: name, Kind: chart.Steps, Style: i}
+		layer := chart.Layer{Name: name}
 		total, looks := 0.0, 0.0
 		for j := range l.Intervals {
 			v := &l.Intervals[j]
 			if v.WaitLooks == 0 || i >= len(v.Waits) {
 				continue
 			}
-			mean := float64(v.Waits[i]) / float64(v.WaitLooks)
-			pt := chart.Point{X: seconds(v.FromNS), Lo: below[j], Hi: below[j] + mean, Note: units.Number(mean) + " sessions"}
-			below[j] += mean
-			for _, x := range []int64{v.FromNS, v.ToNS} {
-				pt.X = seconds(x)
-				s.Points = append(s.Points, pt)
-				edge.Points = append(edge.Points, chart.Point{X: pt.X, Y: pt.Hi})
-			}
+			layer.Steps = append(layer.Steps, chart.Step{From: seconds(v.FromNS), To: seconds(v.ToNS), Value: float64(v.Waits[i]) / float64(v.WaitLooks)})
 			if v.Measured {
 				total, looks = total+float64(v.Waits[i]), looks+float64(v.WaitLooks)
 			}
@@ -345,10 +337,9 @@ func loadWaitChart(l *record.Load) *chart.Plot {
 		if looks > 0 && len(said) < 4 {
 			said = append(said, fmt.Sprintf("%s %s", name, units.Number(total/looks)))
 		}
-		p.Series, edges = append(p.Series, s), append(edges, edge)
+		layers = append(layers, layer)
 	}
-	slices.Reverse(edges) // where a wait is of nobody, the edge beneath it is seen
-	p.Series = append(p.Series, edges...)
+	p.Series = chart.Stack(layers, "sessions")
 	if len(said) > 0 {
 		p.Says = "Sessions on average in the measured phase: " + units.List(said) + "."
 	}

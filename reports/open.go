@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pulley/bench/claim"
 	"pulley/bench/gate"
 	"pulley/bench/history"
 	"pulley/internal/cause"
@@ -39,6 +40,8 @@ func openers() []opener {
 		{"sim", []string{record.SimFile, record.SimCaseFile, record.SimStepsFile, record.SimDrawingFile, record.SimCoverageFile}, []string{record.SimCoverageFile}, openSim},
 		{"forecast", []string{record.ForecastFile, record.ScheduleFile, record.GanttFile}, nil, openForecast},
 		{"night", []string{record.NightFile}, nil, openNight},
+		{"ceiling", []string{record.CeilingFile}, nil, openCeilings},
+		{"claims", []string{claim.FileName, "claims.txt"}, nil, openClaims},
 		{"history", historyFiles, historyFiles, openHistory},
 	}
 }
@@ -200,15 +203,45 @@ func openKnees(dir string, files []page.File) (*page.Page, error) {
 const GateFile = "gate.json"
 
 func openGate(dir string, files []page.File) (*page.Page, error) {
-	path := filepath.Join(dir, GateFile)
-	var r gate.Report
-	if err := json.Unmarshal(dataOf(files, GateFile), &r); err != nil {
+	path, data := filepath.Join(dir, GateFile), dataOf(files, GateFile)
+	var r struct {
+		gate.Report
+		Results json.RawMessage `json:"results"` // of a test of itself
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
 		return nil, fmt.Errorf("read %s: is not what pulley gate writes: %w", path, err)
 	}
-	if r.Outcome == "" || r.Lines == nil {
-		return nil, fmt.Errorf("read %s: it has no outcome; a gate's test of itself has no report", path)
+	if r.Results != nil {
+		var s gate.SelfTest
+		if err := json.Unmarshal(data, &s); err != nil {
+			return nil, fmt.Errorf("read %s: is not what pulley gate --self-test writes: %w", path, err)
+		}
+		return changes.SelfTest(&s, files...), nil
 	}
-	return changes.Gate(&r, files...), nil
+	if r.Outcome == "" || r.Lines == nil {
+		return nil, fmt.Errorf("read %s: it has no outcome", path)
+	}
+	return changes.Gate(&r.Report, files...), nil
+}
+
+func openCeilings(dir string, files []page.File) (*page.Page, error) {
+	r, err := record.ReadCeilings(filepath.Join(dir, record.CeilingFile))
+	if err != nil {
+		return nil, err
+	}
+	return Ceilings(r, files...), nil
+}
+
+func openClaims(dir string, files []page.File) (*page.Page, error) {
+	path := filepath.Join(dir, claim.FileName)
+	var r claim.Report
+	if err := json.Unmarshal(dataOf(files, claim.FileName), &r); err != nil {
+		return nil, fmt.Errorf("read %s: is not what pulley claims writes: %w", path, err)
+	}
+	if r.Claims == nil {
+		return nil, fmt.Errorf("read %s: it has no claims", path)
+	}
+	return verdicts.Claims(&r, files...), nil
 }
 
 // openChaos carries the case that repeats the run, too.

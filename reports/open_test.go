@@ -35,6 +35,15 @@ func put(t *testing.T, files map[string]any) string {
 	return dir
 }
 
+func schemed(t *testing.T, r *record.CeilingReport) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := record.EncodeCeilings(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestOpenFindsTheKind(t *testing.T) {
 	s, m := situations()["full"]()
 	compared := t.TempDir()
@@ -52,6 +61,9 @@ func TestOpenFindsTheKind(t *testing.T) {
 	}{
 		"compare":       {"compare", compared, 3, "push is fastest"},
 		"gate":          {"gate", put(t, map[string]any{"gate.json": gate.Report{Outcome: gate.Passed, Lines: []gate.Line{}}, "gate.txt": "text"}), 2, "No figure of 0"},
+		"self-test":     {"gate", put(t, map[string]any{"gate.json": selfTest(), "gate.txt": "text"}), 2, "68 of 80 tries with something planted were found; 2 false alarms in 100 comparisons of the same."},
+		"ceiling":       {"ceiling", put(t, map[string]any{"ceiling.json": schemed(t, ceilingReport())}), 1, "Raw SQL makes 260,000 completions durable a second, by copy."},
+		"claims":        {"claims", put(t, map[string]any{"claims.json": claimsReport(), "claims.txt": "text"}), 2, "Of 5 claims, 1 holds, 1 does not hold, 1 depends, 1 has only our figures and 1 is not measured."},
 		"chaos":         {"chaos", put(t, map[string]any{"chaos.json": record.Chaos{Schema: record.SchemaVersion, Verdict: "pass", Backend: "push"}, "result.json": "{}", "case.json": kase, "history.ndjson": "{}"}), 3, "push lost nothing"},
 		"earlier chaos": {"chaos", put(t, map[string]any{"result.json": map[string]any{"verdict": "fail", "backend": "eager", "missed": map[string]int{}, "violations": []map[string]string{{"invariant": "I8", "message": "lost"}}}, "case.json": kase}), 2, "eager broke its promise"},
 		"sim":           {"sim", put(t, map[string]any{"sim.json": violated, "case.json": kase, "case.svg": "<svg/>", "case.txt": "1 step", "coverage.txt": "met"}), 5, "push violates an invariant in seed 4"},
@@ -96,7 +108,10 @@ func TestOpenRefuses(t *testing.T) {
 	for want, dir := range map[string]string{
 		"holds no record":                 t.TempDir(),
 		"no such file":                    filepath.Join(t.TempDir(), "none"),
-		"test of itself":                  put(t, map[string]any{"gate.json": map[string]any{"tries": 3}}),
+		"it has no outcome":               put(t, map[string]any{"gate.json": map[string]any{"tries": 3}}),
+		"gate --self-test writes":         put(t, map[string]any{"gate.json": map[string]any{"results": 3}}),
+		"it has no claims":                put(t, map[string]any{"claims.json": "{}"}),
+		"ceilings has none":               put(t, map[string]any{"ceiling.json": map[string]any{"schema": record.SchemaVersion}}),
 		"is not what pulley writes":       put(t, map[string]any{"forecast.json": "{"}),
 		"it is no forecast":               put(t, map[string]any{"forecast.json": "{}"}),
 		"no verdict or no parts":          put(t, map[string]any{"totals.json": "{}"}),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/bench/claim"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres/journal"
@@ -28,10 +29,10 @@ const (
 	asleepTime  = 10 * time.Minute
 )
 
-func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
+func goalAsleep(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	instances := l.pick(5_000, 1_000_000)
-	c := Claim{
-		ID: "asleep", Source: sourceGoals, Text: fmt.Sprintf("Each of %s instances that sleep, or wait for a worker, takes little in the engine and in the database.", number(float64(instances))),
+	c := claim.Claim{
+		ID: "asleep", Source: sourceGoals, Text: fmt.Sprintf("Each of %s instances that sleep, or wait for a worker, takes little in the engine and in the database.", claim.Number(float64(instances))),
 		Method: "instances of one sleep, or of one action for which no slot ever becomes free, submitted by tens of thousands. In the engine: how much more of the heap is in use, after a collection, " +
 			"than before the first; of the journal once those that sleep have left memory. In the database: the tables and indexes of the schema. One run.",
 	}
@@ -50,11 +51,11 @@ func goalAsleep(ctx context.Context, l *lab) ([]Claim, error) {
 			l.printf("%s: an instance that %s: %.0f B in the engine, %.0f B in the database", name, kind.name, inEngine, inDatabase)
 			what := fmt.Sprintf(", for an instance that %s, %s", kind.name, name)
 			c.Figures = append(c.Figures,
-				Figure{Name: "in the engine" + what, Unit: "B", Bound: AtMax, Claimed: kind.engine}.measure([]float64{inEngine}),
-				Figure{Name: "in the database" + what, Unit: "B", Bound: AtMax, Claimed: kind.disk}.measure([]float64{inDatabase}))
+				claim.Figure{Name: "in the engine" + what, Unit: "B", Bound: claim.AtMost, Claimed: kind.engine}.Measure([]float64{inEngine}),
+				claim.Figure{Name: "in the database" + what, Unit: "B", Bound: claim.AtMost, Claimed: kind.disk}.Measure([]float64{inDatabase}))
 		}
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
 func (l *lab) hold(ctx context.Context, name, source string, instances int) (inEngine, inDatabase float64, err error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"pulley/bench/claim"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/ir"
@@ -35,15 +36,15 @@ const (
 )
 
 // Others should not slow down while many instances are cancelled.
-func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
+func goalBurst(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	const size = 10
 	canceled := l.pick(1000, 10_000)
 	window := time.Duration(l.pick(300, 3000)) * time.Millisecond
-	c := Claim{
-		ID: "burst", Source: sourceGoals, Text: fmt.Sprintf("A burst of %s canceled instances is cleaned up without a dent in others' throughput.", number(float64(canceled))),
+	c := claim.Claim{
+		ID: "burst", Source: sourceGoals, Text: fmt.Sprintf("A burst of %s canceled instances is cleaned up without a dent in others' throughput.", claim.Number(float64(canceled))),
 		Method: fmt.Sprintf("chains of %d, %d in flight, on an engine that holds %s instances with four sleeping branches each; these are canceled by one call. "+
 			"Node runs a second from that call until nothing of the canceled is left, divided by the mean of those of the %v before and of the %v after, in the same run. "+
-			"Without a dent means 0.9 at least.", size, burstInFlight, number(float64(canceled)), window, window),
+			"Without a dent means 0.9 at least.", size, burstInFlight, claim.Number(float64(canceled)), window, window),
 	}
 	for _, name := range []string{push, "eager"} {
 		var ratios, cancelMS, seconds []float64
@@ -58,11 +59,11 @@ func goalBurst(ctx context.Context, l *lab) ([]Claim, error) {
 				got.cleaning.Round(time.Millisecond), got.canceling.Round(time.Millisecond), got.after)
 		}
 		c.Figures = append(c.Figures,
-			Figure{Name: "nodes/s during the cleanup / before and after, " + name, Unit: "×", Bound: AtLeast, Claimed: 0.9}.measure(ratios),
-			Figure{Name: "the call that cancels, " + name, Unit: "ms"}.measure(cancelMS),
-			Figure{Name: "from that call until nothing is left, " + name, Unit: "s"}.measure(seconds))
+			claim.Figure{Name: "nodes/s during the cleanup / before and after, " + name, Unit: "×", Bound: claim.AtLeast, Claimed: 0.9}.Measure(ratios),
+			claim.Figure{Name: "the call that cancels, " + name, Unit: "ms"}.Measure(cancelMS),
+			claim.Figure{Name: "from that call until nothing is left, " + name, Unit: "s"}.Measure(seconds))
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
 type burst struct {

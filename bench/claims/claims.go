@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pulley/bench"
+	"pulley/bench/claim"
 	"pulley/bench/systems"
 	"pulley/engine/backend/designs"
 	"pulley/reports/record"
@@ -37,7 +38,7 @@ type Config struct {
 	least bool // with Quick: the smallest sizes that measure anything
 
 	// Fresh measures an experiment in a new process, which memory figures need, and returns its claims; nil: in this process.
-	Fresh func(ctx context.Context, experiment string) ([]Claim, error)
+	Fresh func(ctx context.Context, experiment string) ([]claim.Claim, error)
 
 	Progress func(line string) // may be nil
 	// Began is called before each experiment, with how many ended. May be nil.
@@ -53,7 +54,7 @@ type experiment struct {
 	takes effort
 	// for each of the Systems: what a repetition takes, and once the search
 	system, search effort
-	run            func(ctx context.Context, l *lab) ([]Claim, error)
+	run            func(ctx context.Context, l *lab) ([]claim.Claim, error)
 }
 
 // effort is how long one repetition takes on two current cores, in seconds, with its share of what comes before and after: measured
@@ -150,12 +151,12 @@ func (c Config) Check() error {
 
 // Measure runs the experiments sequentially, and returns what it has in any case. An experiment that fails yields a claim
 // without figures. An error means that ctx ended, or that nothing could be measured.
-func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
+func Measure(ctx context.Context, cfg Config) ([]claim.Claim, error) {
 	chosen, err := cfg.chosen()
 	if err != nil {
 		return nil, err
 	}
-	var out []Claim
+	var out []claim.Claim
 	begun, rest := time.Now(), newCountdown(cfg, chosen)
 	for i, e := range chosen {
 		l := &lab{cfg: cfg, runs: cfg.runs(e), label: fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), e.name)}
@@ -169,7 +170,7 @@ func Measure(ctx context.Context, cfg Config) ([]Claim, error) {
 			return out, ctx.Err()
 		}
 		if err != nil {
-			found = []Claim{{ID: e.name, Text: e.about, Source: "–", Method: "–", Verdict: Unmeasured, Why: err.Error(), Command: e.command(cfg)}}
+			found = []claim.Claim{{ID: e.name, Text: e.about, Source: "–", Method: "–", Verdict: claim.Unmeasured, Why: err.Error(), Command: e.command(cfg)}}
 		}
 		out = append(out, found...)
 	}
@@ -210,7 +211,7 @@ func (l *lab) printf(format string, args ...any) {
 	}
 }
 
-func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
+func (l *lab) perform(ctx context.Context, e experiment) ([]claim.Claim, error) {
 	if e.fresh && l.cfg.Fresh != nil {
 		return l.cfg.Fresh(ctx, e.name)
 	}
@@ -220,7 +221,7 @@ func (l *lab) perform(ctx context.Context, e experiment) ([]Claim, error) {
 	}
 	for i := range found {
 		found[i].Command = e.command(l.cfg)
-		found[i] = found[i].judge()
+		found[i] = found[i].Judge()
 	}
 	return found, nil
 }

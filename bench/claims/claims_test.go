@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pulley/bench/claim"
 	"pulley/bench/claims"
 	"pulley/internal/depth"
 	"pulley/internal/pgtest"
@@ -36,7 +37,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatalf("%d claims; want one for each of %q", len(found), only)
 	}
 	for i, c := range found {
-		if !measured(c) || c.ID != only[i] || c.Verdict == claims.Unmeasured || !strings.HasSuffix(c.Command, "--only "+only[i]+" --quick") {
+		if !measured(c) || c.ID != only[i] || c.Verdict == claim.Unmeasured || !strings.HasSuffix(c.Command, "--only "+only[i]+" --quick") {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -44,7 +45,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("progress: %q", lines)
 	}
 	var text strings.Builder
-	if err := claims.WriteText(&text, found); err != nil {
+	if err := claim.WriteText(&text, found); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"growth: ", "  source    Unified Readiness Model", "exponent of rows written, push: ", "again     pulley claims --only growth --quick"} {
@@ -62,13 +63,13 @@ func TestMeasure(t *testing.T) {
 
 // ofOthersToo reports whether a figure is an exponent of time or WAL, to which other work on the machine and the server
 // contributes. Where that is large, such a cost may even fall as a workflow grows, and has no exponent.
-func ofOthersToo(f claims.Figure) bool {
+func ofOthersToo(f claim.Figure) bool {
 	return strings.Contains(f.Name, "exponent") && (strings.Contains(f.Name, "time") || strings.Contains(f.Name, "WAL"))
 }
 
-func measured(c claims.Claim) bool {
-	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f claims.Figure) bool {
-		return f.Verdict == claims.Unmeasured && !ofOthersToo(f)
+func measured(c claim.Claim) bool {
+	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f claim.Figure) bool {
+		return f.Verdict == claim.Unmeasured && !ofOthersToo(f)
 	})
 }
 
@@ -77,9 +78,9 @@ func TestProcessOfItsOwn(t *testing.T) {
 	var asked []string
 	found, err := claims.Measure(t.Context(), claims.Config{
 		DSN: "none", Only: []string{"memory"},
-		Fresh: func(_ context.Context, name string) ([]claims.Claim, error) {
+		Fresh: func(_ context.Context, name string) ([]claim.Claim, error) {
 			asked = append(asked, name)
-			return []claims.Claim{{ID: "from there"}}, nil
+			return []claim.Claim{{ID: "from there"}}, nil
 		},
 	})
 	if err != nil || len(asked) != 1 || len(found) != 1 || found[0].ID != "from there" {
@@ -92,7 +93,7 @@ func TestWhatCannotBeMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found) != 1 || found[0].Measured() || found[0].Verdict != claims.Unmeasured || found[0].Why == "" {
+	if len(found) != 1 || found[0].Measured() || found[0].Verdict != claim.Unmeasured || found[0].Why == "" {
 		t.Errorf("%+v", found)
 	}
 }

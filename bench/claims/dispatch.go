@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/bench/claim"
 	"pulley/bench/stats"
 	"pulley/engine"
 	"pulley/engine/backend"
@@ -20,7 +21,7 @@ const pollEvery = 250 * time.Millisecond
 
 // dispatch measures the time from pending to dispatched: on an engine that finds work only by polling, and on one that receives
 // it from the commit.
-func dispatch(ctx context.Context, l *lab) ([]Claim, error) {
+func dispatch(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	bed, err := newBed(ctx, l)
 	if err != nil {
 		return nil, err
@@ -38,15 +39,15 @@ func dispatch(ctx context.Context, l *lab) ([]Claim, error) {
 		handed = append(handed, stats.Median(milliseconds(pushed)))
 		l.printf("run %d of %d: polled up to %v, pushed %.2g ms", run+1, l.runs, slices.Max(polled), handed[run])
 	}
-	return []Claim{{
+	return []claim.Claim{{
 		ID: "dispatch", Source: sourceTech + ", Latency Breakdown",
 		Text: "From pending to dispatched a task waits 0 to 5 s: at most the interval of polling.",
 		Method: fmt.Sprintf("an idle engine on push that polls every %v, standing for the 5 s, and instances of one action: stored by a process that tells nobody, "+
 			"at random moments, from the commit to the start; and submitted to the engine itself, from the call of Submit to the start. %d of each in a run.", pollEvery, tasks),
-		Figures: []Figure{
-			Figure{Name: "polled, longest wait in intervals", Bound: AtMax, Claimed: 1.1}.measure(longest),
-			Figure{Name: "polled, mean wait in intervals", Bound: About, Claimed: 0.5, Tolerance: 0.25}.measure(mean),
-			Figure{Name: "pushed, median wait", Unit: "ms", Bound: Alongside}.measure(handed),
+		Figures: []claim.Figure{
+			claim.Figure{Name: "polled, longest wait in intervals", Bound: claim.AtMost, Claimed: 1.1}.Measure(longest),
+			claim.Figure{Name: "polled, mean wait in intervals", Bound: claim.About, Claimed: 0.5, Tolerance: 0.25}.Measure(mean),
+			claim.Figure{Name: "pushed, median wait", Unit: "ms", Bound: claim.Alongside}.Measure(handed),
 		},
 		Why: "It binds who polls for work; a commit that hands over what it made ready leaves no interval to wait for",
 	}}, nil

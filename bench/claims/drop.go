@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"pulley/bench/claim"
 	"pulley/engine"
 )
 
@@ -34,7 +35,7 @@ func stepOf(ctx context.Context, conn *pgx.Conn, work func() error) (step, error
 	return step{took, after - before}, err
 }
 
-func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
+func goalDrop(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	const size, inFlight = 100, 200
 	instances := l.pick(100, 1000)
 	var dropTime, dropWAL, vacuumTime, vacuumWAL []float64
@@ -53,15 +54,15 @@ func goalDrop(ctx context.Context, l *lab) ([]Claim, error) {
 		l.printf("run %d of %d: %d fan-outs of %d: run %v, %d B; dropped %v, %d B; vacuumed %v, %d B", run+1, l.runs, instances, size,
 			appended.time, appended.walBytes, dropped.time, dropped.walBytes, vacuumed.time, vacuumed.walBytes)
 	}
-	return []Claim{{
+	return []claim.Claim{{
 		ID: "drop", Source: sourceGoals, Text: "The journal drops the events of ended instances for less than half of what it takes to have them, in time and in WAL.",
 		Method: fmt.Sprintf("%s fan-outs of %d, %d in flight, from the first submission to the last result; then Sweep until nothing is left to drop, then VACUUM of the table; each divided by the first. "+
-			"Both have the same events, so the ratios are those for an event. No sweep and no autovacuum comes in between.", number(float64(instances)), size, inFlight),
-		Figures: []Figure{
-			Figure{Name: "time to drop an event / to run its node", Unit: "×", Bound: AtMax, Claimed: 0.5}.measure(dropTime),
-			Figure{Name: "WAL to drop an event / to run its node", Unit: "×", Bound: AtMax, Claimed: 0.5}.measure(dropWAL),
-			Figure{Name: "time to vacuum it / to run its node", Unit: "×"}.measure(vacuumTime),
-			Figure{Name: "WAL to vacuum it / to run its node", Unit: "×"}.measure(vacuumWAL),
+			"Both have the same events, so the ratios are those for an event. No sweep and no autovacuum comes in between.", claim.Number(float64(instances)), size, inFlight),
+		Figures: []claim.Figure{
+			claim.Figure{Name: "time to drop an event / to run its node", Unit: "×", Bound: claim.AtMost, Claimed: 0.5}.Measure(dropTime),
+			claim.Figure{Name: "WAL to drop an event / to run its node", Unit: "×", Bound: claim.AtMost, Claimed: 0.5}.Measure(dropWAL),
+			claim.Figure{Name: "time to vacuum it / to run its node", Unit: "×"}.Measure(vacuumTime),
+			claim.Figure{Name: "WAL to vacuum it / to run its node", Unit: "×"}.Measure(vacuumWAL),
 		},
 	}}, nil
 }

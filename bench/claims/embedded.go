@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"pulley/bench/claim"
 	"pulley/engine/backend/postgres"
 )
 
@@ -85,19 +86,19 @@ func (e *embedder) peak(ctx context.Context, tasks int) (float64, error) {
 	return float64(got.PeakBytes) / mebi, nil
 }
 
-func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
+func goalTasks(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	const tasks = 500
-	c := Claim{
+	c := claim.Claim{
 		ID: "tasks", Source: sourceGoals, Text: "500 concurrent tasks take at most 25 MB of resident memory of a program that embeds the engine.",
 		Method: fmt.Sprintf("%s, built with the Go tool: a program of its own that embeds the engine and push, and nothing else of pulley; %d instances, whose tasks all wait until all are "+
 			"at work; its whole resident memory, code included, at its peak, as the kernel counts it. The same with one task is given, too.", embeddedPackage, tasks),
 	}
-	many := Figure{Name: push + ", the whole process with 500 tasks", Unit: "MiB", Bound: AtMax, Claimed: 25e6 / mebi}
-	single := Figure{Name: push + ", the whole process with 1 task", Unit: "MiB"}
+	many := claim.Figure{Name: push + ", the whole process with 500 tasks", Unit: "MiB", Bound: claim.AtMost, Claimed: 25e6 / mebi}
+	single := claim.Figure{Name: push + ", the whole process with 1 task", Unit: "MiB"}
 	e, err := newEmbedder(ctx, l.cfg.DSN, embeddedPackage)
 	if err != nil {
-		c.Figures = []Figure{many.missing(err.Error())}
-		return []Claim{c}, nil
+		c.Figures = []claim.Figure{many.Missing(err.Error())}
+		return []claim.Claim{c}, nil
 	}
 	defer e.remove()
 	var peaks, least []float64
@@ -111,6 +112,6 @@ func goalTasks(ctx context.Context, l *lab) ([]Claim, error) {
 		}
 		l.printf("run %d of %d: %.1f MiB with %d tasks, %.1f MiB with one", run+1, l.runs, peaks[run], tasks, least[run])
 	}
-	c.Figures = []Figure{many.measure(peaks), single.measure(least)}
-	return []Claim{c}, nil
+	c.Figures = []claim.Figure{many.Measure(peaks), single.Measure(least)}
+	return []claim.Claim{c}, nil
 }

@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"pulley/bench"
+	"pulley/bench/claim"
 	"pulley/reports/record"
 )
 
 type setup struct{ engines, inFlight int }
 
-func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
+func goalEngines(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	const engines, size = 4, 10
 	inFlight, each := l.pick(100, 1000), l.pick(10, 12) // instances, and how many a client runs in succession
 	one, shared, full := setup{1, inFlight}, setup{engines, inFlight}, setup{engines, engines * inFlight}
@@ -41,29 +42,29 @@ func goalEngines(ctx context.Context, l *lab) ([]Claim, error) {
 			}
 		}
 	}
-	c := Claim{
+	c := claim.Claim{
 		ID: "engines", Source: sourceGoals, Text: "Four engines on one database do at least as much as one, treat instances alike within 2 ×, without a deadlock or a storm of serialization failures.",
 		Method: fmt.Sprintf("chains of %d: one engine with %s in flight, four that share as many, and four with as many each, in turn; each with 2,000 workers and three connections of its own. "+
 			"Fairness, with a shared load: of clients with one instance in flight each, %d one after the other, the longest mean wait divided by the shortest. "+
-			"Chance: the same with all waits dealt out to the clients at random, which is what clients that are treated alike would show.", size, number(float64(inFlight)), each),
+			"Chance: the same with all waits dealt out to the clients at random, which is what clients that are treated alike would show.", size, claim.Number(float64(inFlight)), each),
 	}
 	for _, backend := range backends {
 		c.Figures = append(c.Figures, several(backend, found[one][backend], found[shared][backend], found[full][backend], inFlight)...)
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
-func several(backend string, one, shared, full []*record.Sample, clients int) []Figure {
+func several(backend string, one, shared, full []*record.Sample, clients int) []claim.Figure {
 	chance := func(s *record.Sample) (float64, bool) { return dealt(s.InstanceNS, clients) }
 	both := slices.Concat(shared, full)
-	return []Figure{
-		ratio("nodes/s, four engines / one, "+backend, pick(shared, nodesPerS), pick(one, nodesPerS), AtLeast, 1),
-		ratio("nodes/s, four engines with a full load each / one, "+backend, pick(full, nodesPerS), pick(one, nodesPerS), AtLeast, 1),
-		Figure{Name: "fairness between clients, " + backend, Unit: "×", Bound: AtMax, Claimed: 2}.measure(pick(shared, fairness)),
-		Figure{Name: "fairness by chance, " + backend, Unit: "×"}.measure(pick(shared, chance)),
-		Figure{Name: "node runs of the busiest engine / of the idlest, " + backend, Unit: "×"}.measure(pick(shared, evenness)),
-		Figure{Name: "deadlocks, " + backend, Bound: AtMax}.measure(pick(both, counted(deadlocks))),
-		Figure{Name: "serialization failures for 1,000 nodes, " + backend, Bound: AtMax, Claimed: 1}.measure(pick(both, serializationFailures)),
+	return []claim.Figure{
+		ratio("nodes/s, four engines / one, "+backend, pick(shared, nodesPerS), pick(one, nodesPerS), claim.AtLeast, 1),
+		ratio("nodes/s, four engines with a full load each / one, "+backend, pick(full, nodesPerS), pick(one, nodesPerS), claim.AtLeast, 1),
+		claim.Figure{Name: "fairness between clients, " + backend, Unit: "×", Bound: claim.AtMost, Claimed: 2}.Measure(pick(shared, fairness)),
+		claim.Figure{Name: "fairness by chance, " + backend, Unit: "×"}.Measure(pick(shared, chance)),
+		claim.Figure{Name: "node runs of the busiest engine / of the idlest, " + backend, Unit: "×"}.Measure(pick(shared, evenness)),
+		claim.Figure{Name: "deadlocks, " + backend, Bound: claim.AtMost}.Measure(pick(both, counted(deadlocks))),
+		claim.Figure{Name: "serialization failures for 1,000 nodes, " + backend, Bound: claim.AtMost, Claimed: 1}.Measure(pick(both, serializationFailures)),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"log"
 	"os"
 
+	"pulley/bench/claim"
 	"pulley/bench/claims"
 )
 
@@ -18,12 +19,12 @@ func ExampleMeasure() {
 	if err != nil {
 		log.Print(err) // the earlier measurements are there
 	}
-	for _, claim := range measured {
-		if claim.Verdict == claims.Fails {
-			log.Printf("%s does not hold: %s\n%s", claim.ID, claim.Why, claim.Command)
+	for _, one := range measured {
+		if one.Verdict == claim.Fails {
+			log.Printf("%s does not hold: %s\n%s", one.ID, one.Why, one.Command)
 		}
 	}
-	if err := claims.WriteText(os.Stdout, measured); err != nil {
+	if err := claim.WriteText(os.Stdout, measured); err != nil {
 		log.Fatal(err)
 	}
 }

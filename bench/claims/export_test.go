@@ -14,7 +14,4 @@ func Countdown(all, finished time.Duration) func(took time.Duration) string {
 	return c.remaining
 }
 
-var (
-	PeerFigures = peerFigures
-	Number      = number
-)
+var PeerFigures = peerFigures

@@ -8,6 +8,7 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/ceiling"
+	"pulley/bench/claim"
 	"pulley/bench/stats"
 	"pulley/engine/backend/designs"
 	"pulley/reports/record"
@@ -42,44 +43,44 @@ func pushed() []string {
 	return out
 }
 
-func goalCost(ctx context.Context, l *lab) ([]Claim, error) {
+func goalCost(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	found, err := l.compare(ctx, "fanout", []int{100}, pushed(), bench.CompareConfig{
 		InFlight: 1000, Workers: 2000, MinNodes: l.pick(20_000, 50_000),
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := Claim{
+	c := claim.Claim{
 		ID: "cost", Source: sourceGoals, Text: "A node of push's fan-out costs at most 0.05 commits and 0.9 kB of WAL; of the journal's, less.",
 		Method: "fan-out of 100, 1,000 instances in flight, 2,000 workers; the server's counts divided by the node runs.",
 	}
 	wal := 900.0
 	for _, backend := range pushed() {
-		figure := Figure{Name: "commits per node, " + backend, Bound: AtMax, Claimed: 0.05}
-		c.Figures = append(c.Figures, figure.measure(values(found, backend, 100, perNode(stats.Commits))))
-		figure = Figure{Name: "WAL per node, " + backend, Unit: "B", Bound: AtMax, Claimed: wal}.measure(values(found, backend, 100, perNode(stats.WALBytes)))
+		figure := claim.Figure{Name: "commits per node, " + backend, Bound: claim.AtMost, Claimed: 0.05}
+		c.Figures = append(c.Figures, figure.Measure(values(found, backend, 100, perNode(stats.Commits))))
+		figure = claim.Figure{Name: "WAL per node, " + backend, Unit: "B", Bound: claim.AtMost, Claimed: wal}.Measure(values(found, backend, 100, perNode(stats.WALBytes)))
 		c.Figures = append(c.Figures, figure)
 		if figure.Median != nil {
 			wal = *figure.Median
 		}
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
 func perNode(counter stats.Counter) func(*record.Sample) (float64, bool) {
 	return func(s *record.Sample) (float64, bool) { return counter.PerNode(*s) }
 }
 
-func ratio(name string, above, below []float64, bound Bound, claimed float64) Figure {
-	f := Figure{Name: name, Unit: "×", Bound: bound, Claimed: claimed}
+func ratio(name string, above, below []float64, bound claim.Bound, claimed float64) claim.Figure {
+	f := claim.Figure{Name: name, Unit: "×", Bound: bound, Claimed: claimed}
 	got, err := stats.PairedRatio(above, below, stats.Confidence)
 	switch {
 	case err != nil:
-		return f.missing(err.Error())
+		return f.Missing(err.Error())
 	case got.N == 0:
-		return f.missing("no valid runs of both")
+		return f.Missing("no valid runs of both")
 	}
-	return f.interval(got.Median, got.Lo, got.Hi, got.N)
+	return f.Interval(got.Median, got.Lo, got.Hi, got.N)
 }
 
 // idle measures a commit and a completion's transaction on one idle connection.
@@ -132,7 +133,7 @@ func hopMost(backend string) float64 {
 	return 0.6
 }
 
-func goalHop(ctx context.Context, l *lab) ([]Claim, error) {
+func goalHop(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	p50, p99, poll := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
 	err := l.alone(ctx, 10, func(backend string, s *record.Sample, idle *record.Ceilings) {
 		unit := idle.Latency(yardstick(backend))
@@ -146,22 +147,22 @@ func goalHop(ctx context.Context, l *lab) ([]Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Claim{
+	c := claim.Claim{
 		ID: "hop", Source: sourceGoals, Text: "With one instance in flight a hop takes at most 0.6 × (push) and 1.2 × (journal) at p50, and 5 × at p99, what one completion's transaction takes on one idle connection, and no interval of polling is to be seen.",
 		Method: "chains of 10, one at a time: from a completion being offered to the start of its successor; divided by the median of that transaction (journal: of the appended row), measured right before. Polls are every 250 ms: a hop that waited for one would show up in the p99.9.",
 	}
 	for _, backend := range pushed() {
 		c.Figures = append(c.Figures,
-			Figure{Name: "hop p50 / transaction p50, " + backend, Unit: "×", Bound: AtMax, Claimed: hopMost(backend)}.measure(p50[backend]),
-			Figure{Name: "hop p99 / transaction p50, " + backend, Unit: "×", Bound: AtMax, Claimed: 5}.measure(p99[backend]),
-			Figure{Name: "hop p99.9 in intervals of polling, " + backend, Bound: AtMax, Claimed: 0.4}.measure(poll[backend]))
+			claim.Figure{Name: "hop p50 / transaction p50, " + backend, Unit: "×", Bound: claim.AtMost, Claimed: hopMost(backend)}.Measure(p50[backend]),
+			claim.Figure{Name: "hop p99 / transaction p50, " + backend, Unit: "×", Bound: claim.AtMost, Claimed: 5}.Measure(p99[backend]),
+			claim.Figure{Name: "hop p99.9 in intervals of polling, " + backend, Bound: claim.AtMost, Claimed: 0.4}.Measure(poll[backend]))
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
 const enginePoll = 250 * time.Millisecond
 
-func goalResult(ctx context.Context, l *lab) ([]Claim, error) {
+func goalResult(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	inCommits, inMS, commits := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
 	err := l.alone(ctx, 1, func(backend string, s *record.Sample, idle *record.Ceilings) {
 		if n, ok := perInstance(stats.Commits)(s); ok {
@@ -179,7 +180,7 @@ func goalResult(ctx context.Context, l *lab) ([]Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Claim{
+	c := claim.Claim{
 		ID: "result", Source: sourceGoals, Text: "Submit to result of a one-action instance takes at most the time of 4 durable commits on push and of 3 on journal, and makes 2.",
 		Method: "instances of one action, one at a time; p50 of a run divided by the median of a commit on one idle connection, measured right before. " +
 			"The server's count of commits, divided by the instances, has what the background does in it: 2.5 is taken for 2.",
@@ -190,17 +191,17 @@ func goalResult(ctx context.Context, l *lab) ([]Claim, error) {
 			most = 3
 		}
 		c.Figures = append(c.Figures,
-			Figure{Name: "p50 in commits, " + backend, Unit: "×", Bound: AtMax, Claimed: most}.measure(inCommits[backend]),
-			Figure{Name: "commits for an instance, " + backend, Bound: AtMax, Claimed: 2.5}.measure(commits[backend]),
-			Figure{Name: "p50, " + backend, Unit: "ms"}.measure(inMS[backend]))
+			claim.Figure{Name: "p50 in commits, " + backend, Unit: "×", Bound: claim.AtMost, Claimed: most}.Measure(inCommits[backend]),
+			claim.Figure{Name: "commits for an instance, " + backend, Bound: claim.AtMost, Claimed: 2.5}.Measure(commits[backend]),
+			claim.Figure{Name: "p50, " + backend, Unit: "ms"}.Measure(inMS[backend]))
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
-func goalInstances(ctx context.Context, l *lab) ([]Claim, error) {
+func goalInstances(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	instances := l.pick(5_000, 100_000)
-	c := Claim{
-		ID: "instances", Source: sourceGoals, Text: fmt.Sprintf("%s running instances of 10 nodes take at most 1 GB of resident memory.", number(float64(instances))),
+	c := claim.Claim{
+		ID: "instances", Source: sourceGoals, Text: fmt.Sprintf("%s running instances of 10 nodes take at most 1 GB of resident memory.", claim.Number(float64(instances))),
 		Method: "chains of 10, none of which does a step before all are submitted; resident memory of the process, with the harness in it, at its peak, and what it grew by for an instance.",
 	}
 	for _, backend := range pushed() {
@@ -211,11 +212,11 @@ func goalInstances(ctx context.Context, l *lab) ([]Claim, error) {
 			return nil, err
 		}
 		c.Figures = append(c.Figures,
-			Figure{Name: backend + ", the whole process", Unit: "MiB", Bound: AtMax, Claimed: 1e9 / mebi}.measure(values(found, backend, 10, peak)),
-			Figure{Name: backend + ", for an instance", Unit: "B"}.measure(values(found, backend, 10, func(s *record.Sample) (float64, bool) {
+			claim.Figure{Name: backend + ", the whole process", Unit: "MiB", Bound: claim.AtMost, Claimed: 1e9 / mebi}.Measure(values(found, backend, 10, peak)),
+			claim.Figure{Name: backend + ", for an instance", Unit: "B"}.Measure(values(found, backend, 10, func(s *record.Sample) (float64, bool) {
 				v, ok := grown(s)
 				return v * mebi / float64(s.Instances), ok
 			})))
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pulley/bench"
+	"pulley/bench/claim"
 	"pulley/bench/stats"
 	"pulley/reports/record"
 )
@@ -20,7 +21,7 @@ type joined struct {
 	samples []*record.Sample
 }
 
-func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
+func goalJoin(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	const small = 100
 	large := l.pick(1000, 10_000)
 	nodes := l.pick(5000, 50_000)
@@ -47,8 +48,8 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 			}
 		}
 	}
-	c := Claim{
-		ID: "join", Source: sourceGoals, Text: fmt.Sprintf("The completions of a join of %s do not wait for its row longer than for one group commit each.", number(float64(large))),
+	c := claim.Claim{
+		ID: "join", Source: sourceGoals, Text: fmt.Sprintf("The completions of a join of %s do not wait for its row longer than for one group commit each.", claim.Number(float64(large))),
 		Method: fmt.Sprintf("fan-out of %d beside fan-outs of %d, as many nodes in flight. The sessions' states are looked at every %v: the looks at which one waits for a row that "+
 			"another has locked, divided by those at which one is in a transaction and does not wait, is how long a transaction waits, in transactions. Waits beyond 1 would be "+
 			"a serialisation; so would be a commit for each completion. The rate is to be 0.85 of that with small joins at least.", large, small, joinPollPause),
@@ -56,11 +57,11 @@ func goalJoin(ctx context.Context, l *lab) ([]Claim, error) {
 	for _, backend := range pushed() {
 		c.Figures = append(c.Figures, found[backend][large].figures(backend, found[backend][small])...)
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
 // figures uses small joins for context.
-func (j *joined) figures(backend string, small *joined) []Figure {
+func (j *joined) figures(backend string, small *joined) []claim.Figure {
 	var perTransaction, share, longest []float64
 	for _, s := range j.samples {
 		if s.Waits == nil {
@@ -73,12 +74,12 @@ func (j *joined) figures(backend string, small *joined) []Figure {
 		perTransaction = append(perTransaction, float64(s.Waits.ForRows)/float64(max(s.Waits.Busy-s.Waits.ForRows, 1)))
 		share, longest = append(share, 100*part), append(longest, float64(s.Waits.LongestNS)/float64(time.Millisecond))
 	}
-	return []Figure{
-		Figure{Name: "wait for rows of a transaction, in transactions, " + backend, Bound: AtMax, Claimed: 1}.measure(perTransaction),
-		Figure{Name: "time in transactions spent waiting for rows, " + backend, Unit: "%"}.measure(share),
-		Figure{Name: "longest wait for a row that was seen, " + backend, Unit: "ms"}.measure(longest),
-		Figure{Name: "deadlocks, " + backend, Bound: AtMax}.measure(pick(j.samples, counted(deadlocks))),
-		Figure{Name: "commits per completion, " + backend, Bound: AtMax, Claimed: 0.05}.measure(pick(j.samples, perNode(stats.Commits))),
-		ratio("nodes/s, one large join / small ones, "+backend, pick(j.samples, nodesPerS), pick(small.samples, nodesPerS), AtLeast, 0.85),
+	return []claim.Figure{
+		claim.Figure{Name: "wait for rows of a transaction, in transactions, " + backend, Bound: claim.AtMost, Claimed: 1}.Measure(perTransaction),
+		claim.Figure{Name: "time in transactions spent waiting for rows, " + backend, Unit: "%"}.Measure(share),
+		claim.Figure{Name: "longest wait for a row that was seen, " + backend, Unit: "ms"}.Measure(longest),
+		claim.Figure{Name: "deadlocks, " + backend, Bound: claim.AtMost}.Measure(pick(j.samples, counted(deadlocks))),
+		claim.Figure{Name: "commits per completion, " + backend, Bound: claim.AtMost, Claimed: 0.05}.Measure(pick(j.samples, perNode(stats.Commits))),
+		ratio("nodes/s, one large join / small ones, "+backend, pick(j.samples, nodesPerS), pick(small.samples, nodesPerS), claim.AtLeast, 0.85),
 	}
 }

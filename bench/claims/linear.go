@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pulley/bench"
+	"pulley/bench/claim"
 	"pulley/bench/stats"
 	"pulley/reports/record"
 )
@@ -53,13 +54,13 @@ var costs = []cost{
 const linearTolerance = 0.03
 
 // linear returns a cost's two exponents: of the total, which may be below 1, and of the increments.
-func linear(name string, all [][]point, why string) []Figure {
-	plain := Figure{Name: "exponent of " + name, Bound: AtMax, Claimed: 1 + linearTolerance}
-	added := Figure{Name: "exponent of added " + name, Bound: About, Claimed: 1, Tolerance: linearTolerance}
-	return []Figure{plain.exponents(all, exponent, why), added.exponents(all, addedExponent, why)}
+func linear(name string, all [][]point, why string) []claim.Figure {
+	plain := claim.Figure{Name: "exponent of " + name, Bound: claim.AtMost, Claimed: 1 + linearTolerance}
+	added := claim.Figure{Name: "exponent of added " + name, Bound: claim.About, Claimed: 1, Tolerance: linearTolerance}
+	return []claim.Figure{exponents(plain, all, exponent, why), exponents(added, all, addedExponent, why)}
 }
 
-func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
+func goalLinear(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	sizes := []int{10, 100, 1000, 10_000, 100_000}
 	if l.cfg.Quick {
 		sizes = sizes[:3]
@@ -73,9 +74,9 @@ func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Claim{
+	c := claim.Claim{
 		ID: "linear", Source: sourceGoals, Text: "The cost of a workflow grows as its nodes: exponents of 1.00, within 0.03.",
-		Method: slopeMethod("fan-out", sizes) + fmt.Sprintf(" In a run at least %s nodes, with instances of half as many in flight, 1,000 at most. ", number(float64(2*held))) +
+		Method: slopeMethod("fan-out", sizes) + fmt.Sprintf(" In a run at least %s nodes, with instances of half as many in flight, 1,000 at most. ", claim.Number(float64(2*held))) +
 			"What ended instances left is removed and counted. The sizes take turns in each repetition. " + addedMethod,
 	}
 	for _, backend := range pushed() {
@@ -84,29 +85,29 @@ func goalLinear(ctx context.Context, l *lab) ([]Claim, error) {
 		}
 	}
 	square, err := goalSquare(ctx, l)
-	return []Claim{c, square}, err
+	return []claim.Claim{c, square}, err
 }
 
-func goalSquare(ctx context.Context, l *lab) (Claim, error) {
+func goalSquare(ctx context.Context, l *lab) (claim.Claim, error) {
 	sizes := []int{1000, 1400, 2000, 2800} // in smaller instances, a scan's fixed cost dominates
 	if l.cfg.Quick {
 		sizes = []int{150, 600}
 	}
 	found, err := l.inTurn(ctx, "fanout", sizes, []string{pull}, func(int) bench.CompareConfig { return bench.CompareConfig{MinNodes: 1} })
 	if err != nil {
-		return Claim{}, err
+		return claim.Claim{}, err
 	}
-	return Claim{
+	return claim.Claim{
 		ID: "linear-not-pull", Source: sourceGoals, Text: "Rescanning pull grows as the square: an exponent near 2.",
 		Method: slopeMethod("fan-out", sizes) + " One instance. Near means within 0.1 for rows, and within 0.3 for time, of which each cycle has a part that no size changes.",
-		Figures: []Figure{
-			slope(found, pull, sizes, "rows read", perInstance(stats.RowsRead), About, 2, 0.1),
-			slope(found, pull, sizes, "time", timePerInstance, About, 2, 0.3),
+		Figures: []claim.Figure{
+			slope(found, pull, sizes, "rows read", perInstance(stats.RowsRead), claim.About, 2, 0.1),
+			slope(found, pull, sizes, "time", timePerInstance, claim.About, 2, 0.3),
 		},
 	}, nil
 }
 
-func goalLinearLoop(ctx context.Context, l *lab) ([]Claim, error) {
+func goalLinearLoop(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	sizes := []int{32, 100, 1000, 10_000}
 	switch {
 	case l.cfg.least:
@@ -118,7 +119,7 @@ func goalLinearLoop(ctx context.Context, l *lab) ([]Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := Claim{
+	c := claim.Claim{
 		ID: "linear-loop", Source: sourceGoals, Text: "The cost of a loop grows as its iterations: exponents of 1.00, within 0.03.",
 		Method: slopeMethod("loop", sizes) + fmt.Sprintf(" Each size has an engine and a schema of its own, with one instance at a time, and all run by turns, of %v and the largest of %v, "+
 			"until the largest has ended once, so that a machine whose speed changes changes it for all. Time and WAL are those of a size's own turns, rows those of its schema; "+
@@ -130,7 +131,7 @@ func goalLinearLoop(ctx context.Context, l *lab) ([]Claim, error) {
 		c.Figures = append(c.Figures, linear("rows read, "+backend, points(all, func(s spent) float64 { return float64(s.rowsRead) }), "")...)
 		c.Figures = append(c.Figures, linear("WAL bytes, "+backend, points(all, func(s spent) float64 { return float64(s.walBytes) }), "")...)
 	}
-	return []Claim{c}, nil
+	return []claim.Claim{c}, nil
 }
 
 func slopeMethod(scenario string, sizes []int) string {
@@ -185,12 +186,12 @@ func addedExponent(points []point) (v float64, ok bool) {
 	return 1 + v, ok
 }
 
-func slope(found *bench.Comparison, backend string, sizes []int, what string, cost func(*record.Sample) (float64, bool), bound Bound, claimed, tolerance float64) Figure {
-	f := Figure{Name: "exponent of " + what + ", " + backend, Bound: bound, Claimed: claimed, Tolerance: tolerance}
-	return f.exponents(series(found, backend, sizes, cost), exponent, invalid(found))
+func slope(found *bench.Comparison, backend string, sizes []int, what string, cost func(*record.Sample) (float64, bool), bound claim.Bound, claimed, tolerance float64) claim.Figure {
+	f := claim.Figure{Name: "exponent of " + what + ", " + backend, Bound: bound, Claimed: claimed, Tolerance: tolerance}
+	return exponents(f, series(found, backend, sizes, cost), exponent, invalid(found))
 }
 
-func (f Figure) exponents(all [][]point, of func([]point) (float64, bool), why string) Figure {
+func exponents(f claim.Figure, all [][]point, of func([]point) (float64, bool), why string) claim.Figure {
 	var values []float64
 	for _, points := range all {
 		if v, ok := of(points); ok {
@@ -198,7 +199,7 @@ func (f Figure) exponents(all [][]point, of func([]point) (float64, bool), why s
 		}
 	}
 	if len(values) == 0 {
-		return f.missing("no repetition has valid runs of all sizes: " + why)
+		return f.Missing("no repetition has valid runs of all sizes: " + why)
 	}
-	return f.measure(values)
+	return f.Measure(values)
 }

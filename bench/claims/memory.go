@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"pulley/bench"
+	"pulley/bench/claim"
 	"pulley/reports/record"
 )
 
@@ -13,29 +14,29 @@ const mebi = 1 << 20
 
 // tasksInMemory measures the process while so many tasks execute at once: each is an instance's only action, and none returns
 // before all have begun to wait.
-func (l *lab) tasksInMemory(ctx context.Context, backend string, tasks int) (Claim, error) {
+func (l *lab) tasksInMemory(ctx context.Context, backend string, tasks int) (claim.Claim, error) {
 	found, err := l.compare(ctx, "chain", []int{1}, []string{backend}, bench.CompareConfig{
 		InFlight: tasks, Workers: tasks, MinNodes: tasks, HoldTransaction: true,
 	})
 	if err != nil {
-		return Claim{}, err
+		return claim.Claim{}, err
 	}
-	c := Claim{Method: fmt.Sprintf("%d instances of one action, whose actions all wait until every instance is submitted; resident memory "+
+	c := claim.Claim{Method: fmt.Sprintf("%d instances of one action, whose actions all wait until every instance is submitted; resident memory "+
 		"of the process, with the harness in it, as the kernel counts it: at its peak, the same without the pages of the program's own file, and what it grew by during the run.", tasks)}
-	c.Figures = []Figure{
-		Figure{Name: backend + ", the whole process", Unit: "MiB"}.measure(values(found, backend, 1, peak)),
-		Figure{Name: backend + ", without the program's code", Unit: "MiB"}.measure(values(found, backend, 1, private)),
-		Figure{Name: backend + ", growth by the engine, its connections and the tasks", Unit: "MiB"}.measure(values(found, backend, 1, grown)),
+	c.Figures = []claim.Figure{
+		claim.Figure{Name: backend + ", the whole process", Unit: "MiB"}.Measure(values(found, backend, 1, peak)),
+		claim.Figure{Name: backend + ", without the program's code", Unit: "MiB"}.Measure(values(found, backend, 1, private)),
+		claim.Figure{Name: backend + ", growth by the engine, its connections and the tasks", Unit: "MiB"}.Measure(values(found, backend, 1, grown)),
 	}
 	return c, nil
 }
 
-func rejudge(f Figure, bound Bound, claimed, tolerance float64) Figure {
+func rejudge(f claim.Figure, bound claim.Bound, claimed, tolerance float64) claim.Figure {
 	f.Bound, f.Claimed, f.Tolerance = bound, claimed, tolerance
 	if f.Median == nil {
 		return f
 	}
-	return f.interval(*f.Median, *f.Lo, *f.Hi, f.Runs)
+	return f.Interval(*f.Median, *f.Lo, *f.Hi, f.Runs)
 }
 
 func peak(s *record.Sample) (float64, bool) {
@@ -67,30 +68,30 @@ const (
 	loadSleep  = "50ms"
 )
 
-func processes(ctx context.Context, l *lab) ([]Claim, error) {
+func processes(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	runs := l.pick(200, 1000)
 	method := fmt.Sprintf("%s, built with the Go tool: a program of its own that embeds the engine, push and the executor of processes; %d runs of %d tasks, each a process that "+
 		"sleeps for %s, %d at once.", processesPackage, runs, loadTasks, loadSleep, loadAtOnce)
-	rate := Figure{Name: push, Unit: "tasks/s", Bound: AtLeast, Claimed: 155}
-	later := Figure{Name: push + ", of what a later document says", Unit: "tasks/s", Bound: AtLeast, Claimed: 737}
-	latency := Figure{Name: push, Unit: "ms", Bound: AtMax, Claimed: 700}
-	held := Figure{Name: push + ", the whole program", Unit: "MiB", Bound: AtMax, Claimed: 12.5}
-	claims := func(rate, later, latency, held Figure) []Claim {
-		return []Claim{
+	rate := claim.Figure{Name: push, Unit: "tasks/s", Bound: claim.AtLeast, Claimed: 155}
+	later := claim.Figure{Name: push + ", of what a later document says", Unit: "tasks/s", Bound: claim.AtLeast, Claimed: 737}
+	latency := claim.Figure{Name: push, Unit: "ms", Bound: claim.AtMost, Claimed: 700}
+	held := claim.Figure{Name: push + ", the whole program", Unit: "MiB", Bound: claim.AtMost, Claimed: 12.5}
+	claims := func(rate, later, latency, held claim.Figure) []claim.Claim {
+		return []claim.Claim{
 			{ID: "processes-throughput", Source: sourceTech + ", Measured performance", Text: "155 tasks/s, and 737 in a later document, are sustained where tasks are processes.", Method: method,
-				Figures: []Figure{rate, later}},
+				Figures: []claim.Figure{rate, later}},
 			{ID: "processes-latency", Source: sourceTech + ", Measured performance", Text: "From creating a task to its end takes less than 700 ms (p99), where tasks are processes.",
 				Method:  method + " From when the engine receives a task, by the commit that made it, to when the commit of its completion is answered.",
-				Figures: []Figure{latency}, Why: "With so many at once, a rate of 500/0.7 s is needed for a mean of 700 ms (Little's law)"},
+				Figures: []claim.Figure{latency}, Why: "With so many at once, a rate of 500/0.7 s is needed for a mean of 700 ms (Little's law)"},
 			{ID: "processes-memory", Source: sourceTech + ", Measured performance", Text: "500 concurrent tasks take about 10 MB of resident memory of the scheduler, where tasks are processes.",
 				Method:  method + " The program's whole resident memory, code included, at its peak, without the processes.",
-				Figures: []Figure{held}, Why: "About is taken as no more than a quarter above. The published figure is of another language"},
+				Figures: []claim.Figure{held}, Why: "About is taken as no more than a quarter above. The published figure is of another language"},
 		}
 	}
 	e, err := newEmbedder(ctx, l.cfg.DSN, processesPackage)
 	if err != nil {
 		why := err.Error()
-		return claims(rate.missing(why), later.missing(why), latency.missing(why), held.missing(why)), nil
+		return claims(rate.Missing(why), later.Missing(why), latency.Missing(why), held.Missing(why)), nil
 	}
 	defer e.remove()
 	var perS, p99s, peaks []float64
@@ -114,9 +115,9 @@ func processes(ctx context.Context, l *lab) ([]Claim, error) {
 		l.printf("run %d of %d: %.0f tasks/s, p99 %.0f ms", run+1, l.runs, got.PerS, got.P99MS)
 	}
 	if len(peaks) == 0 {
-		held = held.missing(errNoMemory.Error())
+		held = held.Missing(errNoMemory.Error())
 	} else {
-		held = held.measure(peaks)
+		held = held.Measure(peaks)
 	}
-	return claims(rate.measure(perS), later.measure(perS), latency.measure(p99s), held), nil
+	return claims(rate.Measure(perS), later.Measure(perS), latency.Measure(p99s), held), nil
 }

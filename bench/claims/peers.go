@@ -10,6 +10,7 @@ import (
 
 	"pulley/bench"
 	"pulley/bench/ceiling"
+	"pulley/bench/claim"
 	"pulley/bench/measure"
 	"pulley/bench/stats"
 	"pulley/bench/systems"
@@ -28,7 +29,7 @@ func peers() []experiment {
 
 const oneStep = "instances of one action that does nothing, each result checked"
 
-func peerWorkflows(ctx context.Context, l *lab) ([]Claim, error) {
+func peerWorkflows(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	load := bench.SaturatedLoad()
 	load.RunTime = time.Duration(l.pick(400, 2000)) * time.Millisecond
 	found, err := l.sideBySide(ctx, load)
@@ -40,7 +41,7 @@ func peerWorkflows(ctx context.Context, l *lab) ([]Claim, error) {
 }
 
 // peerJobs submits all at once. Other than in a burn-down, they are worked off from the first on.
-func peerJobs(ctx context.Context, l *lab) ([]Claim, error) {
+func peerJobs(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	jobs := l.pick(1500, 20_000)
 	load := bench.Load{Mode: record.ModeSaturated, InFlight: jobs, NodesInFlight: jobs, Workers: 2000, MinNodes: jobs}
 	if !l.cfg.least { // a run's length needs runs that find it
@@ -50,7 +51,7 @@ func peerJobs(ctx context.Context, l *lab) ([]Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	method := fmt.Sprintf("%s, submitted at once, as many as a system works off in about four seconds, but at most %s; from the first submission to the last end. ", oneStep, number(float64(jobs))) + l.door()
+	method := fmt.Sprintf("%s, submitted at once, as many as a system works off in about four seconds, but at most %s; from the first submission to the last end. ", oneStep, claim.Number(float64(jobs))) + l.door()
 	return found.claims(l, "jobs", method, "river-jobs", "graphile-jobs", "graphile-unbatched", "oban-jobs"), nil
 }
 
@@ -90,43 +91,43 @@ func (l *lab) sideBySide(ctx context.Context, load bench.Load) (*shape, error) {
 }
 
 // claims returns a claim for each published figure, and one for each given system without such a figure.
-func (s *shape) claims(l *lab, experiment, method string, ids ...string) (out []Claim) {
+func (s *shape) claims(l *lab, experiment, method string, ids ...string) (out []claim.Claim) {
 	published := map[string]bool{}
 	for _, id := range ids {
 		p := peerFigures[id]
 		s.unit, published[p.System] = p.Unit, true
 		c := peerClaim(id, method)
 		c.Figures = s.ours(p)
-		c = l.withPeer(c, func(of systems.System) []Figure { return s.peer(p, of) })
+		c = l.withPeer(c, func(of systems.System) []claim.Figure { return s.peer(p, of) })
 		out = append(out, c)
 	}
 	for _, of := range l.cfg.Systems {
 		if isOurs(of) || published[of.Hello.Name] {
 			continue
 		}
-		out = append(out, unpublished(of, experiment, method, append(s.ours(Published{}), s.peer(Published{}, of)...)))
+		out = append(out, unpublished(of, experiment, method, append(s.ours(claim.Published{}), s.peer(claim.Published{}, of)...)))
 	}
 	return out
 }
 
 // unpublished is of a system whose authors published nothing in a shape.
-func unpublished(of systems.System, experiment, method string, figures []Figure) Claim {
-	return Claim{
+func unpublished(of systems.System, experiment, method string, figures []claim.Figure) claim.Claim {
+	return claim.Claim{
 		ID: experiment + "-" + of.Name, Text: fmt.Sprintf("No published figure of %s in this shape is known.", of.Name), Source: "–",
-		Method: method, Figures: figures, Verdict: Compared,
+		Method: method, Figures: figures, Verdict: claim.Compared,
 	}
 }
 
-func peerClaim(id, method string) Claim {
+func peerClaim(id, method string) claim.Claim {
 	p := peerFigures[id]
-	return Claim{
-		ID: id, Text: fmt.Sprintf("%s published %s %s.", p.By, number(p.Figure), p.Unit), Source: p.Address, Method: method, Published: &p,
-		Why: p.Differs + " " + p.comparable(),
+	return claim.Claim{
+		ID: id, Text: fmt.Sprintf("%s published %s %s.", p.By, claim.Number(p.Figure), p.Unit), Source: p.Address, Method: method, Published: &p,
+		Why: p.Differs + " " + comparable(p),
 	}
 }
 
 // comparable says what two machines have in common.
-func (p *Published) comparable() string {
+func comparable(p claim.Published) string {
 	switch {
 	case strings.HasPrefix(p.Unit, "ms") || p.Cores == 0:
 		return "The published figure is another machine's; only what was measured here can be compared."
@@ -135,17 +136,17 @@ func (p *Published) comparable() string {
 }
 
 // withPeer adds the figures of the system that published, if it can be measured here, and says else what is missing.
-func (l *lab) withPeer(c Claim, measure func(systems.System) []Figure) Claim {
+func (l *lab) withPeer(c claim.Claim, measure func(systems.System) []claim.Figure) claim.Claim {
 	name := c.Published.System
-	c.Verdict = OursOnly
+	c.Verdict = claim.OursOnly
 	for _, of := range l.cfg.Systems {
 		if of.Hello.Name == name || of.Name == name {
 			c.Figures = append(c.Figures, measure(of)...)
-			c.Verdict = Compared
+			c.Verdict = claim.Compared
 		}
 	}
 	switch missing, asked := l.cfg.Missing[name]; {
-	case c.Verdict == Compared:
+	case c.Verdict == claim.Compared:
 	case asked && slices.Contains(adapters, name):
 		c.Why += " Not measured: " + missing + "."
 	case slices.Contains(adapters, name):
@@ -163,8 +164,8 @@ func isOurs(of systems.System) bool { return slices.Contains(pushed(), of.Name) 
 
 func rate(s *record.Sample) (float64, bool) { return s.NodesPerS, s.NodesPerS > 0 }
 
-func (s *shape) figure(found *bench.Comparison, backend, how string) Figure {
-	f := Figure{Name: backend + ", " + how, Unit: s.unit}.measure(values(found, backend, oneStepSize, rate))
+func (s *shape) figure(found *bench.Comparison, backend, how string) claim.Figure {
+	f := claim.Figure{Name: backend + ", " + how, Unit: s.unit}.Measure(values(found, backend, oneStepSize, rate))
 	if why := invalid(found); f.Median == nil && why != "" {
 		f.Note += ": " + why
 	}
@@ -189,7 +190,7 @@ func ranWith(of *record.System) string {
 }
 
 // ours returns the figures of our schedulers.
-func (s *shape) ours(p Published) (out []Figure) {
+func (s *shape) ours(p claim.Published) (out []claim.Figure) {
 	for _, backend := range pushed() {
 		f := s.figure(s.embedded, backend, "embedded")
 		out = append(out, f)
@@ -209,9 +210,9 @@ func (s *shape) ours(p Published) (out []Figure) {
 const adapter = "through the adapter"
 
 // peer returns the figures of a system, and its ratios to ours, which come through the same door.
-func (s *shape) peer(p Published, of systems.System) (out []Figure) {
+func (s *shape) peer(p claim.Published, of systems.System) (out []claim.Figure) {
 	if s.refused != nil {
-		return []Figure{Figure{Name: of.Name + ", " + adapter, Unit: s.unit}.missing(s.refused.Error())}
+		return []claim.Figure{claim.Figure{Name: of.Name + ", " + adapter, Unit: s.unit}.Missing(s.refused.Error())}
 	}
 	f := s.figure(s.door, of.Name, adapter)
 	out = append(out, f)
@@ -219,7 +220,7 @@ func (s *shape) peer(p Published, of systems.System) (out []Figure) {
 	for _, backend := range pushed() {
 		if slices.Contains(s.door.Manifest.Backends, backend) {
 			above, below := paired(s.door, of.Name, backend)
-			out = append(out, ratio(fmt.Sprintf("%s / %s, %s", of.Name, backend, adapter), above, below, Alongside, 0))
+			out = append(out, ratio(fmt.Sprintf("%s / %s, %s", of.Name, backend, adapter), above, below, claim.Alongside, 0))
 		}
 	}
 	return out
@@ -246,18 +247,18 @@ func paired(found *bench.Comparison, one, other string) (a, b []float64) {
 }
 
 // byCore divides a measured rate and the published one by their machines' cores.
-func byCore(f Figure, p Published) []Figure {
+func byCore(f claim.Figure, p claim.Published) []claim.Figure {
 	if p.Cores == 0 || f.Median == nil {
 		return nil
 	}
 	scale := float64(p.Cores) / float64(measure.Host().Cores) / p.Figure
 	name, _, _ := strings.Cut(f.Name, ",")
-	out := Figure{Name: fmt.Sprintf("%s by core here / published by core", name), Unit: "×", Note: "for orientation only"}
-	return []Figure{out.interval(*f.Median*scale, *f.Lo*scale, *f.Hi*scale, f.Runs)}
+	out := claim.Figure{Name: fmt.Sprintf("%s by core here / published by core", name), Unit: "×", Note: "for orientation only"}
+	return []claim.Figure{out.Interval(*f.Median*scale, *f.Lo*scale, *f.Hi*scale, f.Runs)}
 }
 
 // peerInserts needs no system besides the server.
-func peerInserts(ctx context.Context, l *lab) ([]Claim, error) {
+func peerInserts(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	connections := []int{8, 32, 64}
 	if l.cfg.least {
 		connections = connections[:1]
@@ -285,7 +286,7 @@ func peerInserts(ctx context.Context, l *lab) ([]Claim, error) {
 		}
 	}
 	c := peerClaim("dbos-point-writes", "raw SQL: rows inserted one by one, each in a transaction of its own, on 8, 32 and 64 connections; the fastest is shown.")
-	f := Figure{Name: fmt.Sprintf("Postgres, %d connections", best), Unit: c.Published.Unit}.measure(rates[best])
-	c.Figures, c.Verdict = append([]Figure{f}, byCore(f, *c.Published)...), Compared
-	return []Claim{c}, nil
+	f := claim.Figure{Name: fmt.Sprintf("Postgres, %d connections", best), Unit: c.Published.Unit}.Measure(rates[best])
+	c.Figures, c.Verdict = append([]claim.Figure{f}, byCore(f, *c.Published)...), claim.Compared
+	return []claim.Claim{c}, nil
 }

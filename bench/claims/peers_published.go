@@ -1,21 +1,6 @@
 package claims
 
-// Published is a figure that others published about their own system, with what it was measured on, as far as they say. Empty, or
-// zero, is what the source does not say.
-type Published struct {
-	By         string  `json:"by"`
-	System     string  `json:"system"` // the name of its adapter; empty: Postgres itself
-	Figure     float64 `json:"figure"`
-	Unit       string  `json:"unit"`
-	Shape      string  `json:"shape"` // what was run, and under which load
-	Hardware   string  `json:"hardware"`
-	Cores      int     `json:"cores,omitempty"` // of the database's machine
-	Durability string  `json:"durability"`
-	Date       string  `json:"date"`
-	Address    string  `json:"address"`
-	// Differs says what differs between that shape and the one that is measured here, to whose advantage.
-	Differs string `json:"differs"`
-}
+import "pulley/bench/claim"
 
 const (
 	undated     = "the page has no date"
@@ -29,7 +14,7 @@ const (
 )
 
 // published figures of others, by claim.
-var peerFigures = map[string]Published{
+var peerFigures = map[string]claim.Published{
 	"dbos-point-writes": {
 		By: "DBOS", Figure: 144_000, Unit: "rows/s", Hardware: dbosServer, Cores: 96, Durability: dbosFlushes, Date: "2026-04", Address: dbosPage,
 		Shape:   "rows inserted one by one, each in a transaction, by many asynchronous clients in Python into a table of three columns with a UUIDv7 as its key",

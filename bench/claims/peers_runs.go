@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pulley/bench"
+	"pulley/bench/claim"
 	"pulley/bench/load"
 	"pulley/bench/systems"
 	"pulley/engine/backend/designs"
@@ -20,7 +21,7 @@ import (
 var offered = []string{"500", "2000"}
 
 // peerRuns measures times at given rates, and not how much can be done.
-func peerRuns(ctx context.Context, l *lab) ([]Claim, error) {
+func peerRuns(ctx context.Context, l *lab) ([]claim.Claim, error) {
 	beds, err := l.testbeds()
 	if err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func peerRuns(ctx context.Context, l *lab) ([]Claim, error) {
 		}
 	}
 	ours := slices.Clone(c.Figures)
-	out := []Claim{l.withPeer(c, func(of systems.System) []Figure { return found.figures(of.Name + ", " + adapter) })}
+	out := []claim.Claim{l.withPeer(c, func(of systems.System) []claim.Figure { return found.figures(of.Name + ", " + adapter) })}
 	for _, of := range l.cfg.Systems {
 		if !isOurs(of) && of.Hello.Name != c.Published.System {
 			out = append(out, unpublished(of, "runs", c.Method, append(slices.Clone(ours), found.figures(of.Name+", "+adapter)...)))
@@ -61,18 +62,18 @@ type at struct {
 	wrong, with  map[string]string // with: what a system ran with
 }
 
-func (a *at) figures(name string) (out []Figure) {
+func (a *at) figures(name string) (out []claim.Figure) {
 	for _, r := range offered {
 		key := name + " " + r
-		mean := Figure{Name: fmt.Sprintf("%s, mean time at %s runs/s", name, grouped(r)), Unit: "ms"}
+		mean := claim.Figure{Name: fmt.Sprintf("%s, mean time at %s runs/s", name, claim.Grouped(r)), Unit: "ms"}
 		switch {
 		case len(a.means[key]) > 0:
 			mean.Note = a.with[name]
-			mean = mean.measure(a.means[key])
+			mean = mean.Measure(a.means[key])
 		case len(a.ended[key]) > 0:
-			mean = Figure{Name: fmt.Sprintf("%s, ended a second of %s", name, grouped(r)), Unit: "runs/s", Note: strings.TrimPrefix(a.with[name]+", it could not keep up, and has no mean time", ", ")}.measure(a.ended[key])
+			mean = claim.Figure{Name: fmt.Sprintf("%s, ended a second of %s", name, claim.Grouped(r)), Unit: "runs/s", Note: strings.TrimPrefix(a.with[name]+", it could not keep up, and has no mean time", ", ")}.Measure(a.ended[key])
 		default:
-			mean = mean.missing(a.wrong[key])
+			mean = mean.Missing(a.wrong[key])
 		}
 		out = append(out, mean)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"pulley/bench/claim"
 	"pulley/bench/claims"
 	"pulley/bench/systems"
 	"pulley/internal/pgtest"
@@ -44,7 +45,7 @@ func TestPeers(t *testing.T) {
 		t.Fatalf("claims %q", ids)
 	}
 	var text strings.Builder
-	if err := claims.WriteText(&text, found); err != nil {
+	if err := claim.WriteText(&text, found); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -84,10 +85,10 @@ func TestPublishedFiguresAreOnThePage(t *testing.T) {
 	}
 	for id, p := range claims.PeerFigures {
 		row := slices.ContainsFunc(strings.Split(string(page), "\n"), func(line string) bool {
-			return strings.HasPrefix(line, "|") && strings.Contains(line, p.Address) && strings.Contains(line, claims.Number(p.Figure))
+			return strings.HasPrefix(line, "|") && strings.Contains(line, p.Address) && strings.Contains(line, claim.Number(p.Figure))
 		})
 		if !row {
-			t.Errorf("%s: no row has %s and %s", id, claims.Number(p.Figure), p.Address)
+			t.Errorf("%s: no row has %s and %s", id, claim.Number(p.Figure), p.Address)
 		}
 	}
 }

@@ -126,7 +126,17 @@ func sampleActivity(ctx context.Context, tx pgx.Tx, prefix string, seen *record.
 	return nil
 }
 
-func sampleEvents(ctx context.Context, tx pgx.Tx, prefix string) (Look, error) {
+// LookAt is one sample of what the sessions of conn's database wait for whose application names begin with prefix.
+func LookAt(ctx context.Context, conn *pgx.Conn, prefix string) (Look, error) {
+	return sampleEvents(ctx, conn, prefix)
+}
+
+// batcher is a session, or a transaction of it.
+type batcher interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}
+
+func sampleEvents(ctx context.Context, tx batcher, prefix string) (Look, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	look := Look{At: time.Now(), Sessions: map[string]int64{}}

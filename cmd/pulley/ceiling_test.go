@@ -65,10 +65,12 @@ func TestCeiling(t *testing.T) {
 	t.Parallel()
 	dsn, schemas := scratchDatabase(t)
 	args := []string{"ceiling", "--dsn", dsn, "--duration", "500ms", "--batches", "10"}
-	got := runForRaces(t, append(args, "--runs", depth.Of("1", "2"), "--connections", depth.Of("1", "1,2"), "--format", "json")...)
+	out := t.TempDir()
+	got := runForRaces(t, append(args, "--out", out, "--runs", depth.Of("1", "2"), "--connections", depth.Of("1", "1,2"), "--format", "json")...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
+	wantRecord(t, out, "ceiling.json", got.out)
 	var report record.CeilingReport
 	d := json.NewDecoder(strings.NewReader(got.out))
 	d.DisallowUnknownFields()

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"pulley/bench/claims"
-	"pulley/cmd/pulley/benchmarks"
+	"pulley/bench/claim"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/depth"
 	"pulley/internal/pgtest"
@@ -34,16 +33,18 @@ func TestClaimsRefuses(t *testing.T) {
 func TestClaims(t *testing.T) {
 	t.Parallel()
 	only := depth.Of([]string{"memory", "dispatch"}, []string{"growth", "memory", "dispatch"})
-	got := runForRaces(t, "claims", "--dsn", pgtest.DSN(t), "--only", strings.Join(only, ","), "--quick", "--runs", "1", "--format", "json")
-	var report benchmarks.ClaimsReport
+	out := t.TempDir()
+	got := runForRaces(t, "claims", "--out", out, "--dsn", pgtest.DSN(t), "--only", strings.Join(only, ","), "--quick", "--runs", "1", "--format", "json")
+	var report claim.Report
 	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.code != 0 {
 		t.Fatalf("exit status %d, %v: %s", got.code, err, got.err)
 	}
 	if len(report.Claims) != len(only) || report.Postgres == nil || report.EndedAt.Before(report.StartedAt) {
 		t.Fatalf("%+v", report)
 	}
+	wantRecord(t, out, "claims.json", got.out)
 	for i, c := range report.Claims {
-		if c.ID != only[i] || !c.Measured() || c.Verdict == claims.Unmeasured || len(c.Figures) != 3 {
+		if c.ID != only[i] || !c.Measured() || c.Verdict == claim.Unmeasured || len(c.Figures) != 3 {
 			t.Errorf("%+v", c)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/cmd/pulley/simulate"
 	"pulley/internal/depth"
+	"pulley/reports/record"
 	"pulley/scenarios/wfformat"
 )
 
@@ -138,6 +139,35 @@ func TestLargeTrace(t *testing.T) {
 	f, dir := forecasted(t, fmt.Sprintf("trace=%d", tasks), "--workers", depth.Of("20", "500"), "--service", "exp:1s", "--runs", "1")
 	if f.Attempts != tasks || f.MakespanMS.Median > f.Bounds.UpperMS.Median || len(schedule(t, dir)) != tasks+1 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// What was measured must be of the same workload, and the page has both, with what they do not share.
+func TestForecastBesideMeasurements(t *testing.T) {
+	t.Parallel()
+	const records = "../../reports/testdata/records/"
+	f, dir := forecasted(t, "fanout=20", "--workers", "4", "--service", "exp:1ms", "--arrivals", "100/s", "--instances", "200", "--runs", "2", "--measured", records+"bench-9")
+	if m := f.Measured; m == nil || len(m.Rows) != 1 || m.Rows[0].Name != "push" || m.Rows[0].P50MS == nil || *m.Rows[0].P50MS != 12.088571 || len(m.Differs) != 2 || !strings.Contains(m.Differs[0], "2000 workers there") || !strings.Contains(m.Differs[1], "not valid") {
+		t.Errorf("%+v", m)
+	}
+	html, err := os.ReadFile(filepath.Join(dir, record.ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantParts(t, string(html), "Simulated beside measured", "2000 workers there")
+	got := call(t, nil, "forecast", "fanout=100", "--workers", "4", "--service", "exp:1ms", "--runs", "2", "--measured", records+"compare-9", "--out", t.TempDir())
+	wantParts(t, got.out, "measured in "+records+"compare-9", "journal, alone, p99", "× the simulated", "keeps a number of instances open")
+	for want, args := range map[string][]string{
+		"it measured fanout=20, and fanout=30 is simulated": {"fanout=30", "--measured", records + "bench-9"},
+		"and chain=10 is simulated":                         {"chain=10", "--measured", records + "compare-9"},
+		"there is no load.json of pulley bench":             {"chain=10", "--measured", records},
+		"there are records of scenarios only":               {"trace=20", "--measured", records + "bench-9"},
+	} {
+		got := call(t, nil, append(append([]string{"forecast"}, args...), "--workers", "2", "--service", "exp:1ms", "--out", t.TempDir())...)
+		if got.code != console.ExitUsage || got.out != "" {
+			t.Errorf("%v: exit status %d, %q", args, got.code, got.out)
+		}
+		wantLine(t, got.err, want)
 	}
 }
 

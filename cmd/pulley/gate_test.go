@@ -230,4 +230,5 @@ func TestAnInterruptedSelfTestTellsItsTries(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantParts(t, string(text), "Interrupted before all tries were made", "False alarms")
+	wantRecord(t, out, benchmarks.GateJSON, string(data))
 }

@@ -18,6 +18,8 @@ import (
 
 	"pulley/cmd/pulley/console"
 	"pulley/internal/pgtest"
+	"pulley/reports/page"
+	"pulley/reports/record"
 )
 
 // asCommand makes the test binary the command itself. So the command is tested as its users run it, with the race detector
@@ -145,6 +147,28 @@ func wantLine(t *testing.T, text string, parts ...string) {
 		t.Errorf("not one line: %q", text)
 	}
 	wantParts(t, text, parts...)
+}
+
+// wantRecord wants a page in dir that carries this file.
+func wantRecord(t *testing.T, dir, file, content string) {
+	t.Helper()
+	html, err := os.ReadFile(filepath.Join(dir, record.ReportFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := page.Extract(html)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.Name == file {
+			if string(f.Data) != content {
+				t.Errorf("%s in the page differs from what was written or printed", file)
+			}
+			return
+		}
+	}
+	t.Errorf("the page in %s does not carry %s", dir, file)
 }
 
 func wantParts(t *testing.T, text string, parts ...string) {

@@ -190,6 +190,16 @@ func farthest(lines []gate.Line) string {
 	return strings.Join(parts, "; ") + "."
 }
 
+func inUnit(v float64, unit string) string {
+	switch unit {
+	case gate.UnitSeconds:
+		return units.Duration(v * 1e9)
+	case gate.UnitBytes:
+		return units.Bytes(v)
+	}
+	return strings.TrimSpace(units.Number(v) + " " + unit)
+}
+
 func gateTable(lines []gate.Line) *page.Table {
 	t := &page.Table{Says: "Every figure on both sides", Heads: []page.Head{
 		{Name: "row", Words: true}, {Name: "figure", Words: true}, {Name: "baseline"}, {Name: "candidate"}, {Name: "ratio"}, {Name: "p"}, {Name: "excluded", Unit: "worse than"}, {Name: "decision", Words: true}, {Name: "note", Words: true},
@@ -207,7 +217,7 @@ func gateTable(lines []gate.Line) *page.Table {
 			ratio = page.Figure(&l.Ratio.Median, units.Times, "["+units.Span(l.Ratio.Lo, l.Ratio.Hi, units.Number)+"]")
 		}
 		side := func(v *float64, runs int) page.Cell {
-			return page.Figure(v, func(v float64) string { return strings.TrimSpace(units.Number(v) + " " + l.Unit) }, units.Plural(runs, "run"))
+			return page.Figure(v, func(v float64) string { return inUnit(v, l.Unit) }, units.Plural(runs, "run"))
 		}
 		var remarks []string
 		for _, text := range []string{l.NotCompared, l.Note} {

@@ -1,6 +1,7 @@
 // Package page lays out a report. A [Page] says what a report has to say: one answer, the charts that show it, then sections from
 // the most asked for to the raw rows. It is written as one HTML file, as Markdown for a pull request, or as text for a terminal;
-// all three have the same words and figures in the same order.
+// all three have the same words and figures in the same order, but for the command that repeats it: HTML has that folded at its top, the
+// others at the end.
 //
 // The HTML page is self-contained and opens offline. Its policy admits its own style sheet and its own script, by their hashes, and
 // nothing else: no request, no other script, no style in an attribute. All texts are escaped. Without its script, it lacks only

@@ -52,7 +52,7 @@ func render(t *testing.T, write func(io.Writer) error) string {
 // The three forms must have the same words and figures in the same order.
 func TestFormsAgree(t *testing.T) {
 	p := full()
-	words := []string{"push is", "all valid", "2 cores", "Rates", "Times", "best", "2.00×", "Cost", "Lead", "The most: push with 3.", "Head", "row 0", "[2 to 4]", "row 1", "row 39", "More", "item", "there", "Method", "text", "code", "name", "entry", "drawn", "Repeat this"}
+	words := []string{"push is", "all valid", "2 cores", "Rates", "Times", "best", "2.00×", "Cost", "Lead", "The most: push with 3.", "Head", "row 0", "[2 to 4]", "row 1", "row 39", "More", "item", "there", "Method", "text", "code", "name", "entry", "drawn"}
 	for form, text := range map[string]string{"html": bare(render(t, p.WriteHTML)), "markdown": strings.ReplaceAll(render(t, p.WriteMarkdown), `\`, ""), "text": render(t, p.WriteText)} {
 		at := 0
 		for _, word := range words {
@@ -62,6 +62,9 @@ func TestFormsAgree(t *testing.T) {
 				continue
 			}
 			at += i
+		}
+		if !strings.Contains(text, "Repeat this") {
+			t.Errorf("%s does not say how to repeat it", form)
 		}
 	}
 }
@@ -183,5 +186,32 @@ func TestMarkdownIsBounded(t *testing.T) {
 	got := render(t, p.WriteMarkdown)
 	if len(got) > 64_000 || !strings.Contains(got, "The HTML page has more: Long.") || !strings.Contains(got, "the end") || !strings.Contains(got, "## Repeat this") {
 		t.Errorf("%d bytes, or another text", len(got))
+	}
+}
+
+// Samples that the manifest has already are not in the page twice, and come back as they were; others are carried.
+func TestSamplesAreMadeOfTheManifest(t *testing.T) {
+	manifest := `{"schema": 9, "samples": [` + "\n" + `  {"run": 1, "text": "a < b"},` + "\n" + `  {"run": 2, "list": []}]}`
+	same := `{"schema":9,"run":1,"text":"a < b"}` + "\n" + `{"schema":9,"run":2,"list":[]}` + "\n"
+	for name, c := range map[string]struct {
+		samples string
+		made    bool
+	}{"the same": {same, true}, "others": {same + "\n", false}, "none": {"", false}} {
+		p := &page.Page{Record: []page.File{{Name: "1/manifest.json", Data: []byte(manifest)}, {Name: "1/samples.ndjson", Data: []byte(c.samples)}, {Name: "samples.ndjson", Data: []byte(same)}}}
+		var html bytes.Buffer
+		if err := p.WriteHTML(&html); err != nil {
+			t.Fatal(err)
+		}
+		if made := strings.Contains(html.String(), fmt.Sprintf(`data-size="%d"></script>`, len(same))); made != c.made {
+			t.Errorf("%s: made of the manifest: %v", name, made)
+		}
+		got, err := page.Extract(html.Bytes())
+		if err != nil || len(got) != 3 || string(got[1].Data) != c.samples || string(got[2].Data) != same {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+	damaged := `<script type="application/gzip" data-name="samples.ndjson" data-sha256="` + strings.Repeat("0", 64) + `" data-size="1"></script>`
+	if _, err := page.Extract([]byte(damaged)); err == nil || !strings.Contains(err.Error(), "no manifest.json") {
+		t.Errorf("without a manifest: %v", err)
 	}
 }

@@ -6,13 +6,17 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
 	"html/template"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
+
+	"pulley/reports/record"
 )
 
 // embedded is a file as a page has it.
@@ -25,6 +29,11 @@ type embedded struct {
 func embed64(files []File) ([]embedded, error) {
 	var out []embedded
 	for _, f := range files {
+		sum := sha256.Sum256(f.Data)
+		if derived(files, f) {
+			out = append(out, embedded{f.Name, hex.EncodeToString(sum[:]), "", len(f.Data)})
+			continue
+		}
 		var packed bytes.Buffer
 		z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 		if err != nil {
@@ -36,7 +45,6 @@ func embed64(files []File) ([]embedded, error) {
 		if err := z.Close(); err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(f.Data)
 		out = append(out, embedded{f.Name, hex.EncodeToString(sum[:]), template.HTML(base64.StdEncoding.EncodeToString(packed.Bytes())), len(f.Data)})
 	}
 	return out, nil
@@ -54,6 +62,9 @@ func Extract(pageHTML []byte) ([]File, error) {
 	for _, found := range embeddedFile.FindAllSubmatch(pageHTML, -1) {
 		name := html.UnescapeString(string(found[1]))
 		data, err := unpack(string(found[3]))
+		if len(found[3]) == 0 {
+			data, err = samplesOf(manifestOf(out, name))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("file %q of the page: %w", name, err)
 		}
@@ -69,6 +80,45 @@ func Extract(pageHTML []byte) ([]File, error) {
 		return nil, errors.New("the page carries no record: no pulley report wrote it, or it was changed")
 	}
 	return out, nil
+}
+
+// derived reports that a file has the samples of a manifest before it, a line each, and nothing else: [Extract] makes it of them.
+func derived(files []File, f File) bool {
+	made, err := samplesOf(manifestOf(files[:slices.IndexFunc(files, func(other File) bool { return other.Name == f.Name })], f.Name))
+	return err == nil && bytes.Equal(made, f.Data)
+}
+
+// manifestOf returns the manifest in the same folder as a file of samples; nil if the name is another.
+func manifestOf(files []File, samples string) []byte {
+	folder, is := strings.CutSuffix(samples, record.SamplesFile)
+	i := slices.IndexFunc(files, func(f File) bool { return f.Name == folder+record.ManifestFile })
+	if !is || i < 0 {
+		return nil
+	}
+	return files[i].Data
+}
+
+// samplesOf returns a samples.ndjson of a manifest.json. It takes them as they are written, whatever fields a version has.
+func samplesOf(manifest []byte) ([]byte, error) {
+	var m struct {
+		Schema  json.RawMessage   `json:"schema"`
+		Samples []json.RawMessage `json:"samples"`
+	}
+	if err := json.Unmarshal(manifest, &m); err != nil {
+		return nil, fmt.Errorf("it has no content, and no manifest.json to make it of: %w", err)
+	}
+	var out bytes.Buffer
+	for _, s := range m.Samples {
+		fmt.Fprintf(&out, `{"schema":%s,`, m.Schema)
+		begin := out.Len()
+		if err := json.Compact(&out, s); err != nil {
+			return nil, err
+		}
+		copy(out.Bytes()[begin:], out.Bytes()[begin+1:]) // its brace
+		out.Truncate(out.Len() - 1)
+		out.WriteByte('\n')
+	}
+	return out.Bytes(), nil
 }
 
 // plainName admits names in one folder below the record's own.

@@ -89,6 +89,24 @@ type Timeline struct {
 	WindowMS    float64     `json:"window_ms"`
 	Completions []int       `json:"completions"` // applied, by window from the first completion on
 	Faults      []FaultTime `json:"faults"`
+	// Samples are of windows of their own; null in earlier records, and of systems behind adapters.
+	Samples *TimelineSamples `json:"samples,omitempty"`
+}
+
+// TimelineSamples are means of samples, by window from the begin of the timeline on. A null is a window without a sample, as while the
+// server is down.
+type TimelineSamples struct {
+	WindowMS float64 `json:"window_ms"`
+	// Open are the instances whose ends the load did not know.
+	Open []*float64 `json:"open"`
+	// Waits are the engines' busy sessions, by what they waited for; the most frequent first, and WaitOther for the rest.
+	Waits []WaitSeries `json:"waits"`
+}
+
+// WaitSeries is how many sessions waited for one thing: type and event as in pg_stat_activity, or WaitRunning.
+type WaitSeries struct {
+	Name     string     `json:"name"`
+	Sessions []*float64 `json:"sessions"`
 }
 
 // FaultTime is a fault's time since the begin of the timeline.

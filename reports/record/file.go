@@ -111,6 +111,24 @@ func EncodeCeilings(w io.Writer, r *CeilingReport) error {
 	return enc.Encode(&out)
 }
 
+// CeilingFile is the file of a report on ceilings.
+const CeilingFile = "ceiling.json"
+
+// ReadCeilings reads and validates a ceiling.json.
+func ReadCeilings(path string) (*CeilingReport, error) {
+	var r CeilingReport
+	validate := func() error {
+		if r.Ceilings == nil {
+			return errors.New("a report on ceilings has none")
+		}
+		return r.Ceilings.Validate()
+	}
+	if err := readJSON(path, &r, validate); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -40,7 +40,9 @@ type Forecast struct {
 	Waiting     ForecastTimes  `json:"waiting_ms"`
 	Latencies   ForecastTimes  `json:"instance_latency_ms"`
 	Bounds      ForecastBounds `json:"bounds"`
-	Warnings    []string       `json:"warnings"`
+	// Measured is a run of the same workload on a server; null if none was named.
+	Measured *Measured `json:"measured,omitempty"`
+	Warnings []string  `json:"warnings"`
 }
 
 // ForecastTimes are of one run's distribution, each over the runs.
@@ -50,6 +52,27 @@ type ForecastTimes struct {
 	P90  Spread `json:"p90"`
 	P99  Spread `json:"p99"`
 	Max  Spread `json:"max"`
+}
+
+// Measured is what a run on a server took, beside a forecast of the same workload.
+type Measured struct {
+	Dir     string   `json:"dir"`
+	Command []string `json:"command"`
+	Tool    string   `json:"tool"`
+	Host    string   `json:"host"` // of Host.Fingerprint
+	// Differs are the conditions that the run and the simulation do not share, each a sentence.
+	Differs []string        `json:"differs"`
+	Rows    []MeasuredTimes `json:"rows"`
+}
+
+// MeasuredTimes are how long instances took under one design, from their arrival. Null is unknown.
+type MeasuredTimes struct {
+	Name      string   `json:"name"`
+	Instances int      `json:"instances,omitempty"` // 0: unknown
+	P50MS     *float64 `json:"p50_ms"`
+	P90MS     *float64 `json:"p90_ms"`
+	P99MS     *float64 `json:"p99_ms"`
+	MaxMS     *float64 `json:"max_ms"`
 }
 
 // ForecastBounds enclose the makespan. Null is unknown, for a reason in the warnings.

@@ -86,10 +86,13 @@ func Duration(ns float64) string { return inUnits(ns, timeUnits) }
 // Bytes formats bytes; a kilobyte is 1,000 bytes.
 func Bytes(v float64) string { return inUnits(v, byteUnits) }
 
-// Plural formats "1 node" and "1,234 nodes".
-func Plural(n int, noun string) string {
-	if n == 1 {
+// Plural formats "1 node" and "1,234 nodes"; more is an irregular plural.
+func Plural(n int, noun string, more ...string) string {
+	switch {
+	case n == 1:
 		return "1 " + noun
+	case len(more) > 0:
+		return Thousands(int64(n)) + " " + more[0]
 	}
 	return Thousands(int64(n)) + " " + noun + "s"
 }

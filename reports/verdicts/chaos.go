@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"pulley/reports/chart"
 	"pulley/reports/page"
 	"pulley/reports/record"
 	"pulley/reports/units"
@@ -16,8 +17,8 @@ func Chaos(c *record.Chaos, files ...page.File) *page.Page {
 		Kind: "chaos", Answer: chaosAnswer(c), State: chaosState(c), Facts: []string{c.Backend, units.Plural(c.Engines, "engine"), fmt.Sprintf("seed %d", c.Seed)},
 		Repeat: c.Repeat, Tool: chaosTool(c), Record: files,
 	}
-	if charts := timelineCharts(c.Timeline); len(charts) > 0 {
-		p.First = append(p.First, page.Block{Charts: charts})
+	for _, plot := range timelineCharts(c.Timeline) { // above each other, so that times are
+		p.First = append(p.First, page.Block{Charts: []*chart.Plot{plot}})
 	}
 	if len(c.Why) > 0 {
 		p.First = append(p.First, page.Block{Heading: "Why", List: page.Items(c.Why)})

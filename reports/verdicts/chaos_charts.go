@@ -34,7 +34,56 @@ func timelineCharts(t record.Timeline) []*chart.Plot {
 	}
 	p.Says = fmt.Sprintf("Between %s (at %s s) and %s completions per second (at %s s), with %s.", units.Number(lowest.Y), units.Number(lowest.X),
 		units.Number(highest.Y), units.Number(highest.X), units.Plural(len(t.Faults), "fault"))
-	return []*chart.Plot{p}
+	return append([]*chart.Plot{p}, sampleCharts(t)...)
+}
+
+// sampleCharts are the backlog, and what the engines' sessions waited for; none in earlier records.
+func sampleCharts(t record.Timeline) (out []*chart.Plot) {
+	s := t.Samples
+	if s == nil || s.WindowMS <= 0 {
+		return nil
+	}
+	window := s.WindowMS / 1000
+	var open []chart.Point
+	most := chart.Point{}
+	for i, n := range s.Open {
+		if n == nil {
+			continue
+		}
+		pt := chart.Point{X: float64(i) * window, Y: *n}
+		if open = append(open, pt); pt.Y > most.Y {
+			most = pt
+		}
+	}
+	p := overTime("backlog", "Backlog: open instances", open, chart.Axis{Label: "instances", Scale: chart.Linear}, t.Faults)
+	p.Low, p.Method = true, fmt.Sprintf("Instances whose ends the load did not know, twice a second; means in windows of %s.", units.Duration(s.WindowMS*1e6))
+	p.Says = fmt.Sprintf("At most %s instances were open (at %s s).", units.Number(most.Y), units.Number(most.X))
+	var layers []chart.Layer
+	var said []string
+	for _, w := range s.Waits {
+		layer := chart.Layer{Name: w.Name}
+		sum := 0.0
+		for i, n := range w.Sessions {
+			if n != nil {
+				layer.Steps = append(layer.Steps, chart.Step{From: float64(i) * window, To: float64(i+1) * window, Value: *n})
+				sum += *n
+			}
+		}
+		if n := len(layer.Steps); n > 0 && len(said) < 4 {
+			said = append(said, fmt.Sprintf("%s %s", w.Name, units.Number(sum/float64(n))))
+		}
+		layers = append(layers, layer)
+	}
+	waits := overTime("waits", "What the engines' sessions waited for", nil, chart.Axis{Label: "busy sessions", Scale: chart.Linear}, t.Faults)
+	waits.Low, waits.Series = true, chart.Stack(layers, "sessions")
+	waits.Says = "Sessions on average: " + units.List(said) + "."
+	waits.Method = "Twice a second, a query of pg_stat_activity counts the engines' sessions that are not idle, by what they wait for; running ones wait for nothing. Where the server did not answer, none is drawn."
+	for _, c := range []*chart.Plot{p, waits} {
+		if !c.Empty() {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func soakCharts(s *record.Soak, faults []record.FaultTime) []*chart.Plot {

@@ -1,4 +1,4 @@
-// Package verdicts lays out pages on runs that are judged, or foretold, instead of measured: chaos, simulations, forecasts and nights.
+// Package verdicts lays out pages on runs that are judged, or foretold, instead of measured: chaos, simulations, forecasts, nights and claims.
 package verdicts
 
 import "pulley/reports/units"

@@ -2,6 +2,7 @@ package verdicts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pulley/reports/chart"
@@ -29,6 +30,9 @@ func Forecast(f *record.Forecast, schedule []byte, files ...page.File) *page.Pag
 	p.First = append(p.First, page.Block{Charts: []*chart.Plot{boundsChart(f)}})
 	if len(schedule) > 0 {
 		p.First = append(p.First, page.Block{Heading: "The schedule of the first run", Drawing: &page.Drawing{SVG: schedule, Says: fmt.Sprintf("A bar for each attempt, a row for each worker. %s", p.Answer)}})
+	}
+	if m := f.Measured; m != nil {
+		p.Add(measuredSection(f, m))
 	}
 	if c := timesChart(f); c != nil {
 		p.Add(page.Section{ID: "times", Title: "Waiting and latency", Blocks: []page.Block{{Charts: []*chart.Plot{c}}}})
@@ -131,6 +135,80 @@ func forecastTable(f *record.Forecast) *page.Table {
 		add(s.name+", p90", s.of.P90, milliseconds, "")
 		add(s.name+", p99", s.of.P99, milliseconds, "")
 		add(s.name+", longest", s.of.Max, milliseconds, "")
+	}
+	return t
+}
+
+// measuredQuantiles are the percentiles that both sides have, at their places on the axis of percentiles.
+var measuredQuantiles = []struct {
+	name      string
+	at        float64
+	simulated func(*record.ForecastTimes) record.Spread
+	measured  func(*record.MeasuredTimes) *float64
+}{
+	{"p50", 2, func(t *record.ForecastTimes) record.Spread { return t.P50 }, func(m *record.MeasuredTimes) *float64 { return m.P50MS }},
+	{"p90", 10, func(t *record.ForecastTimes) record.Spread { return t.P90 }, func(m *record.MeasuredTimes) *float64 { return m.P90MS }},
+	{"p99", 100, func(t *record.ForecastTimes) record.Spread { return t.P99 }, func(m *record.MeasuredTimes) *float64 { return m.P99MS }},
+}
+
+// measuredSection sets what a server did beside what was foretold.
+func measuredSection(f *record.Forecast, m *record.Measured) page.Section {
+	s := page.Section{ID: "measured", Title: "Simulated beside measured", Lead: "How long an instance takes from its arrival: foretold, and measured on a server. A simulation without a latency of the store has no database in it, " +
+		"so that the difference is what the database, the network and the machine add."}
+	if c := measuredChart(f, m); !c.Empty() {
+		s.Blocks = append(s.Blocks, page.Block{Charts: []*chart.Plot{c}})
+	}
+	facts := []page.Entry{{Name: "record", Text: m.Dir}, {Name: "measured by", Text: m.Tool}, {Name: "machine", Text: m.Host}, {Name: "command", Text: strings.Join(m.Command, " ")}}
+	s.Blocks = append(s.Blocks, page.Block{Table: measuredTable(f, m)}, page.Block{Heading: "What both do not share", List: page.Items(m.Differs)}, page.Block{Entries: slices.DeleteFunc(facts, func(e page.Entry) bool { return e.Text == "" })})
+	return s
+}
+
+func measuredChart(f *record.Forecast, m *record.Measured) *chart.Plot {
+	p := &chart.Plot{Name: "measured", Title: "Latency of an instance: simulated and measured", X: chart.Axis{Label: "percentile", Scale: chart.Log, Unit: units.Percentile}, Y: chart.Axis{Label: "time", Scale: chart.Log, Unit: units.Nanoseconds},
+		Method: "Simulated: medians over the runs, a whisker is the interval. Measured: of one record."}
+	simulated := chart.Series{Name: "simulated", Kind: chart.Lines, Neutral: true}
+	for _, q := range measuredQuantiles {
+		v := q.simulated(&f.Latencies)
+		simulated.Points = append(simulated.Points, chart.Point{X: q.at, Y: v.Median * 1e6, Lo: v.Lo * 1e6, Hi: v.Hi * 1e6})
+	}
+	p.Series = append(p.Series, simulated)
+	var said []string
+	for i := range m.Rows {
+		row := &m.Rows[i]
+		s := chart.Series{Name: row.Name, Kind: chart.Lines, Style: i + 1}
+		for _, q := range measuredQuantiles {
+			if v := q.measured(row); v != nil {
+				s.Points = append(s.Points, chart.Point{X: q.at, Y: *v * 1e6})
+			}
+		}
+		p.Series = append(p.Series, s)
+		if row.P50MS != nil && f.Latencies.P50.Median > 0 {
+			said = append(said, fmt.Sprintf("%s takes %s the simulated median", row.Name, units.Times(*row.P50MS/f.Latencies.P50.Median)))
+		}
+	}
+	p.Says = units.List(said) + "."
+	return p
+}
+
+func measuredTable(f *record.Forecast, m *record.Measured) *page.Table {
+	t := &page.Table{Says: "Simulated and measured", Heads: []page.Head{{Name: "design", Words: true}, {Name: "percentile", Words: true}, {Name: "simulated"}, {Name: "measured"}, {Name: "measured / simulated"}}}
+	for i := range m.Rows {
+		for _, q := range measuredQuantiles {
+			simulated, measured := q.simulated(&f.Latencies), q.measured(&m.Rows[i])
+			if measured == nil {
+				continue
+			}
+			var ratio *float64
+			if simulated.Median > 0 {
+				v := *measured / simulated.Median
+				ratio = &v
+			}
+			t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{page.Words(m.Rows[i].Name), page.Words(q.name), page.Figure(&simulated.Median, milliseconds, "["+units.Span(simulated.Lo, simulated.Hi, milliseconds)+"]"),
+				page.Figure(measured, milliseconds, ""), page.Figure(ratio, units.Times, "")}})
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
 	}
 	return t
 }

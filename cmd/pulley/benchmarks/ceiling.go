@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -32,6 +33,7 @@ type CeilingCmd struct {
 	Duration    time.Duration `default:"3m" placeholder:"TIME" help:"How long the measurement takes in all; each point has its share of it, of which a fifth goes before as warm-up. Default: 3m."`
 	Runs        int           `default:"3" help:"Measurements of each point, from 1 to 100. Default: 3."`
 	console.FormatFlag
+	Out string `placeholder:"DIR" help:"Write ceiling.json and report.html there."`
 }
 
 // Help completes the command's help.
@@ -60,6 +62,9 @@ func (o *CeilingCmd) Run(c *console.Console) error {
 		return err
 	}
 	if cfg.Duration, err = o.ofPoint(meter.Points()); err != nil {
+		return err
+	}
+	if err := prepareOut(o.Out, record.CeilingFile, "ceiling"); err != nil {
 		return err
 	}
 	ctx, stop := console.Interruptible()
@@ -93,7 +98,7 @@ func (o *CeilingCmd) measure(ctx context.Context, c *console.Console, cfg ceilin
 		return nil, err
 	}
 	round := 0
-	run, end := c.Follow("ceiling", "")
+	run, end := c.Follow("ceiling", o.Out)
 	defer func() { end(err) }()
 	cfg.DSN = server.DSN()
 	cfg.Progress = func(done, total int, point string) {
@@ -126,5 +131,12 @@ func (o *CeilingCmd) print(c *console.Console, report *record.CeilingReport) err
 	if o.Format == "json" {
 		write = record.EncodeCeilings
 	}
-	return c.Show(func(w io.Writer) error { return write(w, report) })
+	if err := c.Show(func(w io.Writer) error { return write(w, report) }); err != nil || o.Out == "" {
+		return err
+	}
+	err := record.WriteFile(filepath.Join(o.Out, record.CeilingFile), func(w io.Writer) error { return record.EncodeCeilings(w, report) })
+	if err != nil {
+		return err
+	}
+	return sayReport(c, "ceiling", o.Out)
 }

@@ -6,19 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
 
+	"pulley/bench/claim"
 	"pulley/bench/claims"
 	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/internal/live"
 	"pulley/internal/plural"
-	"pulley/reports/record"
 )
 
 // ClaimsCmd is pulley claims.
@@ -31,6 +30,7 @@ type ClaimsCmd struct {
 	Quick bool `help:"Fewer repetitions and smaller sizes."`
 	Runs  int  `placeholder:"N" help:"Repetitions, from 1 to 100; six or more give 95 % intervals, fewer the range. Default: 6, or 3 with --quick and of goals."`
 	console.FormatFlag
+	Out string `placeholder:"DIR" help:"Write claims.json, claims.txt and report.html there."`
 }
 
 // Help completes the command's help.
@@ -48,17 +48,6 @@ func (ClaimsCmd) Help() string {
 	return text + "\nExample: pulley claims --peers --systems river,dbos --quick"
 }
 
-// ClaimsReport is the output of --format json.
-type ClaimsReport struct {
-	Command   []string         `json:"command"`
-	Tool      record.Tool      `json:"tool"`
-	Host      record.Host      `json:"host"`
-	Postgres  *record.Postgres `json:"postgres"`
-	StartedAt time.Time        `json:"started_at"`
-	EndedAt   time.Time        `json:"ended_at"`
-	Claims    []claims.Claim   `json:"claims"`
-}
-
 // Run measures and prints.
 func (o *ClaimsCmd) Run(c *console.Console) error {
 	cfg, err := o.config(c)
@@ -68,6 +57,9 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 	experiments, took, err := cfg.Plan()
 	if err != nil {
 		return console.Refuse(err)
+	}
+	if err := prepareOut(o.Out, claim.FileName, "claims"); err != nil {
+		return err
 	}
 	if os.Getenv(childEnv) == "" {
 		console.TuneGC()
@@ -80,14 +72,14 @@ func (o *ClaimsCmd) Run(c *console.Console) error {
 	}
 	defer closing()
 	cfg.DSN, cfg.Way, cfg.Fresh = server.DSN(), server.Describe(), o.fresh(server.DSN(), c)
-	report := ClaimsReport{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
+	report := claim.Report{Command: measure.Command(os.Args), Tool: measure.Tool("pulley"), Host: measure.Host(), StartedAt: time.Now()}
 	if report.Postgres, err = settings(ctx, server); err != nil {
 		return console.Ended(ctx, err)
 	}
 	if os.Getenv(childEnv) == "" {
 		c.Say("%s, about %s on two cores", plural.Of(experiments, "experiment"), took.Round(estimateGrain(took)))
 	}
-	run, end := c.Follow("claims", "")
+	run, end := c.Follow("claims", o.Out)
 	step := live.Step{Unit: "experiments"}
 	cfg.Began = func(done, total int, experiment string) {
 		step.What, step.Done, step.Total = experiment, float64(done), float64(total)
@@ -132,22 +124,37 @@ func (o *ClaimsCmd) config(c *console.Console) (cfg claims.Config, err error) {
 	return cfg, err
 }
 
-func (o *ClaimsCmd) print(c *console.Console, report *ClaimsReport) error {
-	return c.Show(func(w io.Writer) error {
-		if o.Format != "json" {
-			return claims.WriteText(w, report.Claims)
-		}
-		if report.Claims == nil {
-			report.Claims = []claims.Claim{}
-		}
-		return console.EncodeJSON(w, report)
-	})
+func (o *ClaimsCmd) print(c *console.Console, report *claim.Report) error {
+	if report.Claims == nil {
+		report.Claims = []claim.Claim{}
+	}
+	var text, data bytes.Buffer
+	if err := claim.WriteText(&text, report.Claims); err != nil {
+		return err
+	}
+	if err := console.EncodeJSON(&data, report); err != nil {
+		return err
+	}
+	shown := &text
+	if o.Format == "json" {
+		shown = &data
+	}
+	if err := c.Print(shown.String()); err != nil || o.Out == "" {
+		return err
+	}
+	if err := writeFiles(o.Out, map[string]string{claim.FileName: data.String(), claimsText: text.String()}); err != nil {
+		return err
+	}
+	return sayReport(c, "claims", o.Out)
 }
+
+// claimsText is the file of a report on claims, as text.
+const claimsText = "claims.txt"
 
 const childEnv = "PULLEY_CLAIMS_CHILD"
 
 // fresh returns a function that measures in a new process of this program; nil in such a process.
-func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, string) ([]claims.Claim, error) {
+func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, string) ([]claim.Claim, error) {
 	if os.Getenv(childEnv) != "" {
 		return nil
 	}
@@ -155,7 +162,7 @@ func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, 
 	if err != nil {
 		return nil
 	}
-	return func(ctx context.Context, experiment string) ([]claims.Claim, error) {
+	return func(ctx context.Context, experiment string) ([]claim.Claim, error) {
 		args := []string{"claims", "--only", experiment, "--format", "json", "--runs", strconv.Itoa(o.Runs)}
 		if o.Quick {
 			args = append(args, "--quick")
@@ -168,7 +175,7 @@ func (o *ClaimsCmd) fresh(dsn string, c *console.Console) func(context.Context, 
 		defer func() { _ = lines.Close() }()
 		cmd.Stderr = lines
 		out, err := cmd.Output()
-		var report ClaimsReport
+		var report claim.Report
 		if failed := json.Unmarshal(out, &report); failed != nil {
 			return nil, fmt.Errorf("%s in a process of its own: %w", experiment, errors.Join(err, failed))
 		}

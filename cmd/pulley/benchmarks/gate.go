@@ -80,13 +80,8 @@ func (o *GateCmd) Run(c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	if o.Out != "" {
-		if err := console.Writable(o.Out); err != nil {
-			return err
-		}
-		if err := o.mayReplace(); err != nil {
-			return err
-		}
+	if err := prepareOut(o.Out, GateJSON, "gate"); err != nil {
+		return err
 	}
 	if o.SelfTest {
 		return o.selfTest(c, opts)
@@ -226,13 +221,39 @@ const (
 	GateText = "gate.txt"
 )
 
-func (o *GateCmd) mayReplace() error {
-	entries, err := os.ReadDir(o.Out)
+// mayReplace rejects a directory that has files, but not the one that the command writes.
+func mayReplace(dir, file, command string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("--out %s: %w", o.Out, cause.Of(err))
+		return fmt.Errorf("--out %s: %w", dir, cause.Of(err))
 	}
-	if _, err := os.Lstat(filepath.Join(o.Out, GateJSON)); err != nil && len(entries) > 0 {
-		return fmt.Errorf("--out %s: there is something in it that no gate wrote; choose another directory, or move it away", o.Out)
+	if _, err := os.Lstat(filepath.Join(dir, file)); err != nil && len(entries) > 0 {
+		return fmt.Errorf("--out %s: there is something in it that no pulley %s wrote; choose another directory, or move it away", dir, command)
+	}
+	return nil
+}
+
+// prepareOut creates the directory for a command's files, unless none was asked for.
+func prepareOut(dir, file, command string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := console.Writable(dir); err != nil {
+		return err
+	}
+	return mayReplace(dir, file, command)
+}
+
+// writeFiles writes each text to the file of its name in dir, whole or not at all.
+func writeFiles(dir string, texts map[string]string) error {
+	for name, text := range texts {
+		err := record.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -264,14 +285,8 @@ func (o *GateCmd) publish(c *console.Console, value any, text string) error {
 		return err
 	}
 	if o.Out != "" {
-		for name, content := range map[string]string{GateJSON: data.String(), GateText: text} {
-			err := record.WriteFile(filepath.Join(o.Out, name), func(w io.Writer) error {
-				_, err := io.WriteString(w, content)
-				return err
-			})
-			if err != nil {
-				return err
-			}
+		if err := writeFiles(o.Out, map[string]string{GateJSON: data.String(), GateText: text}); err != nil {
+			return err
 		}
 	}
 	if o.Format == "json" {

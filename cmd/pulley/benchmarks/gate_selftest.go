@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"pulley/bench/gate"
+	"pulley/bench/measure"
 	"pulley/cmd/pulley/console"
 	"pulley/reports/record"
 )
@@ -44,7 +44,7 @@ func plantCases() []plantCase {
 		}
 	}
 	return []plantCase{
-		{Name: "none", workload: memoryWorkload, found: func(r *gate.Report) bool { return r.Outcome == gate.Regression }, share: 0.05, times: 5},
+		{Name: gate.NothingPlanted, workload: memoryWorkload, found: func(r *gate.Report) bool { return r.Outcome == gate.Regression }, share: 0.05, times: 5},
 		slow(0.05, 0.5), // the margin is 3 %: so close to it, half of the tries find it
 		slow(0.1, 0.95),
 		slow(0.25, 0.95),
@@ -54,28 +54,6 @@ func plantCases() []plantCase {
 
 func worse(r *gate.Report, figure string) bool {
 	return slices.ContainsFunc(r.Lines, func(l gate.Line) bool { return l.Figure == figure && l.Decision == record.Worse })
-}
-
-type plantResult struct {
-	Planted string `json:"planted"`
-	// Planned is the number of tries intended when a signal ended them. Zero: all were made.
-	Planned      int     `json:"planned,omitempty"`
-	Tries        int     `json:"tries"`
-	Found        int     `json:"found"`
-	Inconclusive int     `json:"inconclusive"`
-	Needed       string  `json:"needed"`
-	OK           bool    `json:"ok"`
-	SecondsATry  float64 `json:"seconds_a_try"`
-}
-
-type selfTestReport struct {
-	OK bool `json:"ok"`
-	// Interrupted: not all tries were made.
-	Interrupted bool          `json:"interrupted,omitempty"`
-	Pairs       int           `json:"pairs"`
-	Disturbed   bool          `json:"disturbed"`
-	Seed        uint64        `json:"seed"`
-	Results     []plantResult `json:"results"`
 }
 
 func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
@@ -100,11 +78,16 @@ func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 	ctx, stop := console.Interruptible()
 	defer stop()
 	report, ended := o.plantAll(ctx, c, opts, cases)
-	if ended != nil && (ctx.Err() == nil || report.tries() == 0) {
+	if ended != nil && (ctx.Err() == nil || report.Tries() == 0) {
 		return console.Ended(ctx, ended)
 	}
-	if err := o.publish(c, report, report.text()); err != nil {
+	if err := o.publish(c, report, report.Text()); err != nil {
 		return err
+	}
+	if o.Out != "" {
+		if err := sayReport(c, "gate", o.Out); err != nil {
+			return err
+		}
 	}
 	if ended != nil {
 		return console.Ended(ctx, ended)
@@ -116,8 +99,8 @@ func (o *GateCmd) selfTest(c *console.Console, opts gate.Options) error {
 }
 
 // plantAll returns earlier results also with an error.
-func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Options, cases []plantCase) (*selfTestReport, error) {
-	report := &selfTestReport{OK: true, Pairs: o.pairs(), Disturbed: o.Disturb, Seed: o.Seed}
+func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Options, cases []plantCase) (*gate.SelfTest, error) {
+	report := &gate.SelfTest{Command: measure.Command(os.Args), OK: true, Pairs: o.pairs(), Disturbed: o.Disturb, Seed: o.Seed}
 	var flags []string
 	for _, k := range cases {
 		if needsPostgres(k.workload) {
@@ -149,15 +132,8 @@ func (o *GateCmd) plantAll(ctx context.Context, c *console.Console, opts gate.Op
 	return report, nil
 }
 
-func (r *selfTestReport) tries() (n int) {
-	for _, x := range r.Results {
-		n += x.Tries
-	}
-	return n
-}
-
 // plant makes all tries of one case. It returns earlier results also with an error.
-func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Options, k plantCase, env []string) (r plantResult, ended error) {
+func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Options, k plantCase, env []string) (r gate.Planted, ended error) {
 	program, err := os.Executable()
 	if err != nil {
 		return r, err
@@ -176,17 +152,17 @@ func (o *GateCmd) plant(ctx context.Context, c *console.Console, opts gate.Optio
 			r.Planned = tries
 			break
 		}
-		r.add(k, judged)
+		countTry(&r, k, judged)
 		c.Say("planted %s, try %d of %d: %s", k.Name, r.Tries, tries, judged.Sentence)
 	}
 	if r.Tries == 0 {
 		return r, ended
 	}
-	r.judge(k, time.Since(began))
+	judgePlant(&r, k, time.Since(began))
 	return r, ended
 }
 
-func (r *plantResult) add(k plantCase, judged *gate.Report) {
+func countTry(r *gate.Planted, k plantCase, judged *gate.Report) {
 	r.Tries++
 	if k.found(judged) {
 		r.Found++
@@ -196,7 +172,7 @@ func (r *plantResult) add(k plantCase, judged *gate.Report) {
 	}
 }
 
-func (r *plantResult) judge(k plantCase, took time.Duration) {
+func judgePlant(r *gate.Planted, k plantCase, took time.Duration) {
 	r.SecondsATry = math.Round(10*took.Seconds()/float64(r.Tries)) / 10
 	limit := k.share * float64(r.Tries)
 	if k.flags == nil {
@@ -218,35 +194,6 @@ func (o *GateCmd) try(ctx context.Context, c *console.Console, opts gate.Options
 	}
 	a, b := gate.FromPairs("as it is", "planted", before, after)
 	return gate.Judge(a, b, opts)
-}
-
-func (r *selfTestReport) text() string {
-	var b strings.Builder
-	what := "Everything planted was found as often as it must be"
-	switch {
-	case r.Interrupted:
-		what = "Interrupted before all tries were made"
-	case !r.OK:
-		what = "Not everything is as it must be"
-	}
-	disturbed := ""
-	if r.Disturbed {
-		disturbed = ", other work coming and going"
-	}
-	fmt.Fprintf(&b, "%s: %d pairs a try%s, seed %d.\n\n  planted  tries  found  needed        inconclusive  s/try\n", what, r.Pairs, disturbed, r.Seed)
-	for _, x := range r.Results {
-		mark := ""
-		if !x.OK {
-			mark = "  FAILED"
-		}
-		fmt.Fprintf(&b, "  %-7s  %5d  %5d  %-12s  %12d  %5.1f%s\n", x.Planted, x.Tries, x.Found, x.Needed, x.Inconclusive, x.SecondsATry, mark)
-	}
-	for _, x := range r.Results {
-		if x.Planted == "none" {
-			fmt.Fprintf(&b, "\nFalse alarms where nothing was planted: %d of %d, %.1f %%.\n", x.Found, x.Tries, 100*float64(x.Found)/float64(max(x.Tries, 1)))
-		}
-	}
-	return b.String()
 }
 
 func disturb(seed uint64) (end func()) {

@@ -151,10 +151,38 @@ func (f *Forecast) text() string {
 		row("  p99", s.P99, span, "")
 		row("  longest", s.Max, span, "")
 	}
+	f.writeMeasured(&b)
 	for _, w := range f.Warnings {
 		fmt.Fprintf(&b, "note: %s\n", w)
 	}
 	return b.String()
+}
+
+// writeMeasured sets what a server did beside what was foretold.
+func (f *Forecast) writeMeasured(b *strings.Builder) {
+	if f.Measured == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nmeasured in %s\n", f.Measured.Dir)
+	for _, m := range f.Measured.Rows {
+		for _, q := range []struct {
+			name      string
+			simulated record.Spread
+			measured  *float64
+		}{{"p50", f.Latencies.P50, m.P50MS}, {"p90", f.Latencies.P90, m.P90MS}, {"p99", f.Latencies.P99, m.P99MS}} {
+			if q.measured == nil {
+				continue
+			}
+			ratio := ""
+			if q.simulated.Median > 0 {
+				ratio = fmt.Sprintf("%.3g× the simulated", *q.measured/q.simulated.Median)
+			}
+			fmt.Fprintf(b, "%-32s %10s  %s\n", m.Name+", "+q.name, brief(time.Duration(*q.measured*float64(time.Millisecond))), ratio)
+		}
+	}
+	for _, text := range f.Measured.Differs {
+		fmt.Fprintf(b, "note: %s\n", text)
+	}
 }
 
 func brief(d time.Duration) string {

@@ -35,6 +35,7 @@ type ForecastCmd struct {
 	Instances             int      `placeholder:"N" help:"How many instances. Default: 1, or each of several workloads once, or 1000 with arrivals."`
 	Runs                  int      `placeholder:"N" help:"Independent runs, from 1 to 10000; six or more give 95 % intervals. Default: 10, or 1 for 200,000 node runs and more."`
 	console.SeedFlag      `set:"drawn=the first run; each further one has the next. Also of generated traces"`
+	Measured              string `placeholder:"DIR" help:"A folder that pulley bench or pulley compare wrote for the same scenario and size: its latencies stand beside the simulated ones."`
 	Trace                 string `placeholder:"FILE" help:"A trace in WfFormat for the scenario trace. Default: a generated one."`
 	Shape                 string `placeholder:"NAME" help:"Of a generated trace: scatter, forkjoin, montage, pipelines or layered. Default: montage."`
 	console.TimeScaleFlag `set:"scale=1"`
@@ -80,6 +81,10 @@ func (o *ForecastCmd) simulate(c *console.Console) (err error) {
 	if err != nil {
 		return console.Refuse(err)
 	}
+	measured, err := o.readMeasured()
+	if err != nil {
+		return console.Refuse(err)
+	}
 	if err := console.Writable(o.Out); err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func (o *ForecastCmd) simulate(c *console.Console) (err error) {
 		service = o.describe()
 	}
 	tool := measure.Tool("pulley")
-	f := &Forecast{Forecast: record.Forecast{Command: measure.Command(os.Args), Tool: &tool, Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency}}
+	f := &Forecast{Forecast: record.Forecast{Command: measure.Command(os.Args), Tool: &tool, Scenario: about, Workers: o.Workers, Instances: cfg.Instances, Seed: o.Seed, Service: service, Arrivals: o.Arrivals, Latency: o.Latency, Measured: measured}}
 	for run := range o.Runs {
 		one := cfg
 		one.Seed = o.Seed + uint64(run)

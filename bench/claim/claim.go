@@ -1,12 +1,16 @@
-package claims
+// Package claim says whether a claim holds: its figures with their intervals, what is claimed of each, and the verdict. Measuring them is
+// bench/claims' work.
+package claim
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"pulley/bench/stats"
+	"pulley/reports/record"
 )
 
 // Verdict is the result for a figure or a claim.
@@ -31,7 +35,7 @@ type Bound string
 // The bounds.
 const (
 	AtLeast   Bound = "at least"
-	AtMax     Bound = "at most"
+	AtMost    Bound = "at most"
 	About     Bound = "about" // within Figure.Tolerance of it
 	Alongside Bound = ""      // nothing is claimed: the figure gives context
 )
@@ -69,24 +73,27 @@ type Claim struct {
 	Command   string     `json:"command"` // measures it again
 }
 
-func (f Figure) measure(values []float64) Figure {
+// Measure returns the figure with the median and interval of its runs, and its verdict.
+func (f Figure) Measure(values []float64) Figure {
 	got := stats.MedianInterval(values, stats.Confidence)
 	if got.N == 0 {
-		return f.missing("no valid run has it")
+		return f.Missing("no valid run has it")
 	}
-	return f.interval(got.Median, got.Lo, got.Hi, got.N)
+	return f.Interval(got.Median, got.Lo, got.Hi, got.N)
 }
 
-func (f Figure) interval(median, lo, hi float64, runs int) Figure {
+// Interval returns the figure with these values, in its unit, and its verdict.
+func (f Figure) Interval(median, lo, hi float64, runs int) Figure {
 	if math.IsNaN(median) || math.IsInf(median, 0) {
-		return f.missing("it is not a number")
+		return f.Missing("it is not a number")
 	}
 	f.Median, f.Lo, f.Hi, f.Runs = &median, &lo, &hi, runs
 	f.Verdict = f.judge(lo, hi)
 	return f
 }
 
-func (f Figure) missing(why string) Figure {
+// Missing returns the figure as one that was not measured, with the reason.
+func (f Figure) Missing(why string) Figure {
 	f.Note, f.Verdict = why, Unmeasured
 	return f
 }
@@ -96,7 +103,7 @@ func (f Figure) judge(lo, hi float64) Verdict {
 	switch f.Bound {
 	case AtLeast:
 		least = f.Claimed
-	case AtMax:
+	case AtMost:
 		most = f.Claimed
 	case About:
 		least, most = f.Claimed-f.Tolerance, f.Claimed+f.Tolerance
@@ -110,16 +117,17 @@ func (f Figure) judge(lo, hi float64) Verdict {
 	return Open
 }
 
-// wanted formats what is claimed of the figure: "at least 10 ×".
-func (f Figure) wanted() string {
-	text := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Bound, number(f.Claimed), f.Unit))
+// Wanted formats what is claimed of the figure: "at least 10 ×".
+func (f Figure) Wanted() string {
+	text := strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Bound, Number(f.Claimed), f.Unit))
 	if f.Bound == About {
-		text += fmt.Sprintf(" (within %s)", number(f.Tolerance))
+		text += fmt.Sprintf(" (within %s)", Number(f.Tolerance))
 	}
 	return text
 }
 
-func (c Claim) judge() Claim {
+// Judge returns the claim with the verdict of its figures, and why it is that. The verdict of a claim that has one already stays.
+func (c Claim) Judge() Claim {
 	count := map[Verdict]int{}
 	var held, failed, open, missing []string
 	for _, f := range c.Figures {
@@ -173,18 +181,19 @@ func (c Claim) Measured() bool {
 	return len(c.Figures) > 0 && !slices.ContainsFunc(c.Figures, func(f Figure) bool { return f.Verdict == Unmeasured })
 }
 
-// number formats three significant digits, whole numbers in full.
-func number(v float64) string {
+// Number formats three significant digits, whole numbers in full.
+func Number(v float64) string {
 	switch a := math.Abs(v); {
 	case v == math.Trunc(v) && a < 1e15:
-		return grouped(fmt.Sprintf("%.0f", v))
+		return Grouped(fmt.Sprintf("%.0f", v))
 	case a >= 1000:
-		return grouped(fmt.Sprintf("%.0f", v))
+		return Grouped(fmt.Sprintf("%.0f", v))
 	}
 	return fmt.Sprintf("%.3g", v)
 }
 
-func grouped(digits string) string {
+// Grouped separates the thousands of a decimal number by commas.
+func Grouped(digits string) string {
 	sign := ""
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
@@ -194,3 +203,34 @@ func grouped(digits string) string {
 	}
 	return sign + digits
 }
+
+// Published is a figure that others published about their own system, with what it was measured on, as far as they say. Empty, or
+// zero, is what the source does not say.
+type Published struct {
+	By         string  `json:"by"`
+	System     string  `json:"system"` // the name of its adapter; empty: Postgres itself
+	Figure     float64 `json:"figure"`
+	Unit       string  `json:"unit"`
+	Shape      string  `json:"shape"` // what was run, and under which load
+	Hardware   string  `json:"hardware"`
+	Cores      int     `json:"cores,omitempty"` // of the database's machine
+	Durability string  `json:"durability"`
+	Date       string  `json:"date"`
+	Address    string  `json:"address"`
+	// Differs says what differs between that shape and the one that is measured here, to whose advantage.
+	Differs string `json:"differs"`
+}
+
+// Report is what pulley claims found.
+type Report struct {
+	Command   []string         `json:"command"`
+	Tool      record.Tool      `json:"tool"`
+	Host      record.Host      `json:"host"`
+	Postgres  *record.Postgres `json:"postgres"`
+	StartedAt time.Time        `json:"started_at"`
+	EndedAt   time.Time        `json:"ended_at"`
+	Claims    []Claim          `json:"claims"` // never null
+}
+
+// FileName is the file of a report.
+const FileName = "claims.json"

@@ -1,4 +1,4 @@
-package claims
+package claim
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func WriteText(w io.Writer, list []Claim) error {
 		c.Published.write(&b)
 		field(&b, "method", c.Method)
 		for _, f := range c.Figures {
-			field(&b, "measured", f.line())
+			field(&b, "measured", f.Line())
 		}
 		if c.Why != "" {
 			field(&b, "why", c.Why)
@@ -45,15 +45,16 @@ func (p *Published) write(b *strings.Builder) {
 	field(b, "commits", p.Durability)
 }
 
-func (f Figure) line() string {
+// Line is the figure in words: measured, claimed, and the verdict.
+func (f Figure) Line() string {
 	var got string
 	switch {
 	case f.Median == nil:
 		got = "not measured: " + f.Note
 	case f.Runs == 1 || *f.Lo == *f.Hi:
-		got = fmt.Sprintf("%s %s (%s)", number(*f.Median), f.Unit, runs(f.Runs))
+		got = fmt.Sprintf("%s %s (%s)", Number(*f.Median), f.Unit, runs(f.Runs))
 	default:
-		got = fmt.Sprintf("%s %s (%s … %s, %s)", number(*f.Median), f.Unit, number(*f.Lo), number(*f.Hi), runs(f.Runs))
+		got = fmt.Sprintf("%s %s (%s … %s, %s)", Number(*f.Median), f.Unit, Number(*f.Lo), Number(*f.Hi), runs(f.Runs))
 	}
 	if f.Note != "" && f.Median != nil {
 		got += ", " + f.Note
@@ -61,7 +62,7 @@ func (f Figure) line() string {
 	if f.Bound == Alongside {
 		return f.Name + ": " + got
 	}
-	return fmt.Sprintf("%s: %s; claimed %s: %s", f.Name, got, f.wanted(), f.Verdict)
+	return fmt.Sprintf("%s: %s; claimed %s: %s", f.Name, got, f.Wanted(), f.Verdict)
 }
 
 func runs(n int) string {
