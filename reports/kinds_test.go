@@ -37,7 +37,7 @@ type comparison struct {
 }
 
 var kinds = []kind{
-	{"compare", func() any { return campaign(3, 5, 1) }, func(r any) *page.Page {
+	{"compare", func() any { return campaign(3, 5, 6) }, func(r any) *page.Page {
 		c := r.(*comparison)
 		return reports.Compare(c.Summary, c.Manifest, page.File{Name: record.SummaryFile, Data: []byte("{}\n")})
 	}},
