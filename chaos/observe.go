@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"pulley/bench/measure"
 	"pulley/chaos/fault"
 	"pulley/engine/oracle"
@@ -33,24 +35,43 @@ type observation struct {
 type observer struct {
 	*run
 	seen []observation
+	conn *pgx.Conn // nil: none, or the last sample failed on it
 }
 
 func (o *observer) sampleLoop(ctx context.Context) {
+	defer o.disconnect()
 	for range pause.Ticks(ctx, observeEvery) {
 		_, open := o.load.count()
 		seen := observation{at: oracle.MachineClock(), open: open}
 		step, cancel := context.WithTimeout(ctx, min(o.Call(), observeEvery))
-		if conn, err := o.world.Admin(step); err == nil {
-			if look, err := measure.LookAt(step, conn, fault.Application); err == nil {
-				seen.waits = look.Sessions
-			}
-			ending, end := context.WithTimeout(context.WithoutCancel(ctx), observeEvery)
-			_ = conn.Close(ending)
-			end()
-		} // else the server is down, or far away
+		look, err := o.look(step)
 		cancel()
+		if err == nil {
+			seen.waits = look.Sessions
+		} else { // the server is down, or far away
+			o.disconnect()
+		}
 		o.seen = append(o.seen, seen)
 	}
+}
+
+func (o *observer) look(ctx context.Context) (look measure.Look, err error) {
+	if o.conn == nil {
+		if o.conn, err = o.world.Admin(ctx); err != nil {
+			return look, err
+		}
+	}
+	return measure.LookAt(ctx, o.conn, fault.Application)
+}
+
+func (o *observer) disconnect() {
+	if o.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), observeEvery)
+	defer cancel()
+	_ = o.conn.Close(ctx)
+	o.conn = nil
 }
 
 // samplesOf returns means by window from begin on; nil if nothing was seen since.

@@ -18,7 +18,7 @@ const referenceAdapter = "exec:python3 ../../examples/adapters/queue.py"
 func TestChaosOfSystems(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	args := []string{"chaos", "chain", "diamond=4", "--systems", referenceAdapter, "--setting", "lease_ms=1000", "--faults", "process.kill,wire.cut", "--duration", "3s", "--workers", "4", "--out", out}
+	args := []string{"chaos", "chain", "diamond=4", "--systems", referenceAdapter, "--setting", "lease_ms=1000", "--faults", "process.kill,wire.cut", "--duration", "2s", "--workers", "2", "--in-flight", "2", "--out", out}
 	got := run(t, args...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)
@@ -49,8 +49,8 @@ func TestChaosOfSystemsIsInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := raceCommand(t, "chaos", "chain=2", "--systems", "exec:python3 "+adapter, "--setting", "fault=sum", "--setting", "pause_ms=0", "--engines", "1",
-		"--faults", "process.kill", "--duration", "3s", "--shrink", "1h", "--out", out)
+	cmd := raceCommand(t, "chaos", "chain=2", "--systems", "exec:python3 "+adapter, "--setting", "fault=sum", "--setting", "pause_ms=20", "--engines", "1", "--in-flight", "2",
+		"--faults", "process.kill", "--duration", "1s", "--shrink", "1h", "--out", out)
 	var stdout strings.Builder
 	cmd.Stdout = &stdout
 	stderr, err := cmd.StderrPipe()

@@ -160,7 +160,7 @@ func readAll(r io.Reader) string {
 
 func TestProgressFlag(t *testing.T) {
 	t.Parallel()
-	args := []string{"compare", "chain=3", "--backends", "memory", "--quick", "--load", "saturated", "--out", t.TempDir()}
+	args := []string{"compare", "chain=3", "--backends", "memory", "--runs", "5", "--run-duration", "20ms", "--load", "saturated", "--out", t.TempDir()}
 	for how, want := range map[string]bool{"plain": true, "none": false, "auto": true} {
 		got := call(t, nil, append(args, "--progress", how)...)
 		if got.code != 0 || strings.Contains(got.err, "[5/5] chain 3 on memory, saturated, run 5: ") != want || strings.Contains(got.err, "\x1b") {
