@@ -1,4 +1,4 @@
-// Package claim says whether a claim holds: its figures with their intervals, what is claimed of each, and the verdict. Measuring them is
+// Package claim judges claims: their figures with intervals, what is claimed of each, and the verdict. Measuring them is
 // bench/claims' work.
 package claim
 

@@ -39,7 +39,7 @@ func (s *SelfTest) Tries() (n int) {
 	return n
 }
 
-// Sentence says whether the gate found what it should.
+// Sentence reports whether the gate found what it should.
 func (s *SelfTest) Sentence() string {
 	switch {
 	case s.Interrupted:
