@@ -109,10 +109,18 @@ func (o *Chaos) confirmAll(ctx context.Context, c *console.Console, run *live.Ru
 		findings = append(findings, found)
 		c.Say("report: %s", filepath.Join(dir, record.ReportFile))
 		if err != nil {
-			return findings, fmt.Errorf("%w; %s has the violation and its smallest case until then", err, dir)
+			return findings, fmt.Errorf("%w; %s has %s", err, dir, interruptedText(found))
 		}
 	}
 	return findings, nil
+}
+
+// interruptedText is what was found when a signal ended the search for a smaller case, or the repetition before it.
+func interruptedText(f *trial.Finding) string {
+	if f.Outcome() == judge.Breaks {
+		return "the violation and its smallest case until then"
+	}
+	return "a run that broke a promise, but was not repeated until it did again: it decides nothing"
 }
 
 // openTrialServer starts the server of one run.
