@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,19 +9,16 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/stored"
 	"pulley/engine"
 	"pulley/engine/backend"
 )
 
 const (
-	openTimeout = time.Minute      // of creating a schema
-	callTimeout = 10 * time.Second // of a backend call
 	retryMax    = time.Second      // between retries of a failing call
 	stopTimeout = 5 * time.Second  // of the engine's end
 	exitTimeout = 15 * time.Second // how long successive calls may fail before we give up
 )
-
-var errSlow = errors.New("the database does not answer in time; check that it runs and is not locked")
 
 type drive struct {
 	job     *job
@@ -49,7 +45,7 @@ func (d *drive) run(ctx context.Context, store backend.Backend) (backend.Instanc
 	observer = d.tellRetries(observer)
 	e, err := engine.New(engine.Config{
 		Backend: store, Workers: d.job.own.registry, Slots: d.workers, Batch: d.job.spec.Batch(),
-		CallTimeout: callTimeout, RetryMax: retryMax,
+		CallTimeout: stored.CallTimeout, RetryMax: retryMax,
 		Grace: d.job.own.grace(), MaxDeliveries: d.deliveries,
 		Drain:    -1, // nobody waits for actions of an ended or abandoned instance
 		Observer: observer,
@@ -133,14 +129,14 @@ func (t *pgProblem) success() {
 	t.began = time.Time{}
 }
 
-// problem counts failures as successive only if they are close: a failing call repeats at least every callTimeout + retryMax,
+// problem counts failures as successive only if they are close: a failing call repeats at least every stored.CallTimeout + retryMax,
 // so an unreported success lies in a longer pause.
 func (t *pgProblem) problem(err error) {
 	t.report(err.Error())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
-	if t.began.IsZero() || now.Sub(t.latest) > callTimeout+2*retryMax {
+	if t.began.IsZero() || now.Sub(t.latest) > stored.CallTimeout+2*retryMax {
 		t.began = now
 	}
 	t.latest = now

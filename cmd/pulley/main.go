@@ -17,6 +17,7 @@ import (
 	"pulley/cmd/pulley/reporting"
 	"pulley/cmd/pulley/serving"
 	"pulley/cmd/pulley/simulate"
+	"pulley/cmd/pulley/stored"
 	"pulley/internal/cause"
 	"pulley/internal/nearest"
 	"pulley/scenarios"
@@ -29,8 +30,9 @@ type cli struct {
 
 	Run       runCmd                `cmd:"" help:"Run one instance of a workflow, and print its result."`
 	Work      workCmd               `cmd:"" help:"Run the actions of instances that others submit."`
-	Wait      waitCmd               `cmd:"" help:"Wait for the end of an instance that is in a database, and print its result."`
-	Cancel    cancelCmd             `cmd:"" help:"End an instance that is in a database."`
+	Wait      stored.WaitCmd        `cmd:"" help:"Wait for the end of an instance that is in a database, and print its result."`
+	Submit    stored.SubmitCmd      `cmd:"" help:"Store an instance, or one for each line of a file, for engines to run."`
+	Cancel    stored.CancelCmd      `cmd:"" help:"End an instance that is in a database."`
 	Compare   benchmarks.CompareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Bench     benchmarks.BenchCmd   `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`
 	Knee      benchmarks.KneeCmd    `cmd:"" help:"Search for the highest rate at which latencies keep an objective."`

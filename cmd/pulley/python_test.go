@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/stored"
 	"pulley/internal/depth"
 	"pulley/internal/pause"
 	"pulley/internal/pgtest"
@@ -187,7 +188,7 @@ func TestPythonOutcomes(t *testing.T) {
 			t.Parallel()
 			want := plain(t, nil, path+c.target, "--input", c.input, "--format", "json")
 			got := call(t, nil, "run", path+c.target, "--input", c.input, "--format", "json", "--backend", "memory", "--processes", "1")
-			var w, g outcome
+			var w, g stored.Outcome
 			if json.Unmarshal([]byte(want.out), &w) != nil || json.Unmarshal([]byte(got.out), &g) != nil {
 				t.Fatalf("%+v and %+v", want, got)
 			}

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/stored"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
-	"pulley/engine/ir"
 	"pulley/engine/plan"
 	"pulley/engine/worker/pool"
 )
@@ -92,8 +89,8 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 		return nil, fmt.Errorf("backend %s uses no database; leave --dsn out, or choose another backend", spec)
 	case !spec.NeedsPostgres() && r.Schema != "":
 		return nil, fmt.Errorf("backend %s has no schema; leave --schema out, or choose another backend", spec)
-	case len(r.Schema) > schemaMax:
-		return nil, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMax)
+	case len(r.Schema) > stored.SchemaMax:
+		return nil, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, stored.SchemaMax)
 	case r.Workers < 1 || r.Workers > 100_000:
 		return nil, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
 	case r.Processes < 0 || r.Processes > pool.ProcessesMax:
@@ -103,17 +100,17 @@ func (r *runCmd) prepare(c *console.Console) (*job, error) {
 	case r.MaxDeliveries < 1:
 		return nil, errDeliveries(r.MaxDeliveries)
 	case r.Timeout <= 0:
-		return nil, errTimeout(r.Timeout)
+		return nil, stored.ErrTimeout(r.Timeout)
 	case r.File == "-" && r.InputText() == "-":
 		return nil, errors.New("standard input cannot be both the program and its input; write --input @FILE")
 	}
 	j := &job{spec: spec, schema: r.Schema, id: uuid.Must(uuid.NewV7())}
 	if r.ID != "" {
-		if j.id, err = parseID(r.ID); err != nil {
+		if j.id, err = stored.ParseID(r.ID); err != nil {
 			return nil, fmt.Errorf("--%w", err)
 		}
 	}
-	j.schema = cmp.Or(j.schema, schemaOf(spec))
+	j.schema = cmp.Or(j.schema, stored.SchemaOf(spec))
 	if j.program, err = r.Compile(c); err != nil {
 		return nil, err
 	}
@@ -137,58 +134,9 @@ func (r *runCmd) logger(c *console.Console) func(action, line string) {
 	return func(action, line string) { c.Say("@%s: %s", action, console.OneLine(line)) }
 }
 
-const schemaMax = 63
-
-// schemaOf returns a backend's default schema. The two scans of pull store different states, and cannot share one.
-func schemaOf(spec designs.Spec) string {
-	name := "pulley_" + spec.Name()
-	if slices.Contains(strings.Split(spec.String(), ":"), "scan=sql") {
-		name += "_sql"
-	}
-	return name
-}
-
 func (r *runCmd) report(c *console.Console, in backend.Instance) error {
 	in.Failure = r.Failure(in.Failure)
-	return printEnd(c, in, r.FormatFlag)
-}
-
-type outcome struct {
-	Status backend.Status  `json:"status"`
-	Result json.RawMessage `json:"result"`
-	Error  *failure        `json:"error"`
-}
-
-type failure struct {
-	Type     string `json:"type"`
-	Message  string `json:"message"`
-	Action   string `json:"action"`   // empty if an expression failed
-	Position string `json:"position"` // file:line:col; empty if cancelled
-}
-
-func words(in backend.Instance, format string) (string, error) {
-	switch {
-	case format == "text" && in.Status == backend.Canceled && in.Failure != nil:
-		return "canceled: " + console.OneLine(in.Failure.Message) + "\n", nil
-	case format == "text" && in.Failure != nil:
-		return fmt.Sprintf("%s: %s\n", in.Status, console.OneLine(in.Failure.String())), nil
-	case format == "text":
-		return fmt.Sprintf("%s: %s\n", in.Status, console.OneLine(string(in.Result))), nil
-	}
-	out := outcome{Status: in.Status, Result: in.Result}
-	if f := in.Failure; f != nil {
-		out.Error = &failure{Type: f.Type, Message: f.Message, Action: f.Action}
-		if f.Pos != (ir.Pos{}) {
-			out.Error.Position = f.Pos.String()
-		}
-	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(out); err != nil {
-		return "", fmt.Errorf("the result cannot be written as JSON: %w", err)
-	}
-	return b.String(), nil
+	return stored.PrintEnd(c, in, r.FormatFlag)
 }
 
 // execute opens a server if needed, and runs the instance. All that it started has ended when it returns.
@@ -218,7 +166,7 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 		}
 		kept = !server.Started()
 	}
-	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)
+	opening, cancel := context.WithTimeoutCause(ctx, stored.OpenTimeout, stored.ErrSlow)
 	defer cancel()
 	store, err := j.spec.Open(opening, o)
 	if err != nil {
@@ -226,7 +174,7 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 	}
 	defer store.Close()
 	if r.ID != "" {
-		if err := checkOrigin(ctx, store, j.id, j.program, j.input); err != nil {
+		if err := stored.CheckOrigin(ctx, store, j.id, j.program, j.input); err != nil {
 			return backend.Instance{}, console.Ended(ctx, err)
 		}
 	}

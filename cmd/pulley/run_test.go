@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/stored"
 	"pulley/engine/backend/designs"
 	"pulley/internal/depth"
 	"pulley/internal/pgtest"
@@ -45,7 +46,7 @@ func TestDefaultSchemas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := schemaOf(spec); got != want {
+		if got := stored.SchemaOf(spec); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/stored"
 	"pulley/engine/pgserver"
 	"pulley/internal/depth"
 	"pulley/internal/pgtest"
@@ -214,10 +215,10 @@ func TestTrouble(t *testing.T) {
 		tr.problem(why)
 	}
 	problem(0)
-	problem(callTimeout)
+	problem(stored.CallTimeout)
 	tr.success()
-	problem(callTimeout)
-	problem(callTimeout + 3*retryMax) // too long after the previous problem
+	problem(stored.CallTimeout)
+	problem(stored.CallTimeout + 3*retryMax) // too long after the previous problem
 	problem(exitTimeout - time.Second - 5*time.Second)
 	if given != nil {
 		t.Fatalf("given up too early: %v", given)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"pulley/cmd/pulley/console"
+	"pulley/cmd/pulley/stored"
 	"pulley/engine"
 	"pulley/engine/backend"
 	"pulley/engine/backend/designs"
@@ -82,8 +83,8 @@ func (r *workCmd) check() (designs.Spec, error) {
 	switch {
 	case !spec.NeedsPostgres():
 		return spec, fmt.Errorf("backend %s keeps nothing that others could submit; choose another backend", spec)
-	case len(r.Schema) > schemaMax:
-		return spec, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, schemaMax)
+	case len(r.Schema) > stored.SchemaMax:
+		return spec, fmt.Errorf("--schema %s: Postgres would cut the name short; choose one of at most %d bytes", r.Schema, stored.SchemaMax)
 	case r.Workers < 1 || r.Workers > 100_000:
 		return spec, fmt.Errorf("--workers %d: choose from 1 to 100000", r.Workers)
 	case r.Processes < 0 || r.Processes > pool.ProcessesMax:
@@ -97,7 +98,7 @@ func (r *workCmd) check() (designs.Spec, error) {
 	case r.Drain < 0 || r.Drain > 24*time.Hour:
 		return spec, fmt.Errorf("--drain %s: choose a time up to 24h; 0s cancels what is at work", r.Drain)
 	}
-	r.Schema = cmp.Or(r.Schema, schemaOf(spec))
+	r.Schema = cmp.Or(r.Schema, stored.SchemaOf(spec))
 	return spec, nil
 }
 
@@ -119,7 +120,7 @@ func (r *workCmd) logger(c *console.Console) func(action, line string) {
 }
 
 func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spec, own *ownActions) error {
-	opening, cancel := context.WithTimeoutCause(ctx, openTimeout, errSlow)
+	opening, cancel := context.WithTimeoutCause(ctx, stored.OpenTimeout, stored.ErrSlow)
 	defer cancel()
 	server, err := pgserver.Open(opening, pgserver.Options{DSN: r.DSN, Ways: []pgserver.Way{pgserver.WayDSN}})
 	if err != nil {
@@ -137,7 +138,7 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 		drain = -1
 	}
 	e, err := engine.New(engine.Config{
-		Backend: store, Workers: watch.around(own.registry), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: callTimeout, Drain: drain,
+		Backend: store, Workers: watch.around(own.registry), Slots: r.Workers, Prefetch: -1, Batch: spec.Batch(), CallTimeout: stored.CallTimeout, Drain: drain,
 		Grace: own.grace(), MaxDeliveries: r.MaxDeliveries, Observer: watch.observer(),
 	})
 	if err != nil {

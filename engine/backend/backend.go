@@ -3,6 +3,7 @@ package backend
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"hash/fnv"
@@ -210,6 +211,13 @@ var ErrUnknown = errors.New("outcome of the commit unknown")
 
 // IsUnknown reports whether the error leaves the outcome open.
 func IsUnknown(err error) bool { return errors.Is(err, ErrUnknown) }
+
+// keySpace is the name space of IDOfKey.
+var keySpace = uuid.MustParse("6b1f0cf6-9f4a-4c0e-8f0a-6f1f7b1f2f6d")
+
+// IDOfKey returns the id of the instance that is submitted under an idempotency key: a UUID of version 8, from SHA-256. One key is
+// one instance of a store. Databases rely on it; it never changes.
+func IDOfKey(key string) uuid.UUID { return uuid.NewHash(sha256.New(), keySpace, []byte(key), 8) }
 
 // ShardOf returns an instance's shard, one of n: FNV-1a of the id's bytes modulo n. Databases rely on it; it never changes.
 func ShardOf(id uuid.UUID, n int) int {

@@ -26,9 +26,9 @@ func (b *Base) Shards() int { return b.store.Shards() }
 // Close implements backend.Backend.
 func (b *Base) Close() { b.store.Close() }
 
-// OriginOf reads what an instance was created from; nil if the instance does not exist.
-func (b *Base) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error) {
-	return b.store.OriginOf(ctx, id)
+// Origins reads what instances were created from. It leaves out those that do not exist.
+func (b *Base) Origins(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]postgres.Origin, error) {
+	return b.store.Origins(ctx, ids)
 }
 
 // Lookup implements backend.Backend.

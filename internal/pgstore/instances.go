@@ -256,18 +256,28 @@ func scanInstance(row pgx.CollectableRow) (backend.Instance, error) {
 	return in, nil
 }
 
-//go:embed sql/origin.sql
-var originSQL string
+//go:embed sql/origins.sql
+var originsSQL string
 
-// OriginOf reads what an instance was created from; nil if the instance does not exist.
-func (s *Store) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error) {
-	var o postgres.Origin
-	err := s.Pool.QueryRow(ctx, originSQL, backend.ShardOf(id, s.Shards()), id).Scan(&o.Program, &o.Input)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+// Origins reads what instances were created from. It leaves out those that do not exist.
+func (s *Store) Origins(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]postgres.Origin, error) {
+	out := make(map[uuid.UUID]postgres.Origin, len(ids))
+	for shard, ids := range s.byShard(ids) {
+		if len(ids) == 0 {
+			continue
+		}
+		rows, err := s.Pool.Query(ctx, originsSQL, shard, ids)
+		if err != nil {
+			return nil, postgres.Explain(err)
+		}
+		var id [16]byte
+		var program, input []byte
+		if _, err := pgx.ForEachRow(rows, []any{&id, &program, &input}, func() error {
+			out[id] = postgres.Origin{Program: bytes.Clone(program), Input: bytes.Clone(input)}
+			return nil
+		}); err != nil {
+			return nil, postgres.Explain(err)
+		}
 	}
-	if err != nil {
-		return nil, postgres.Explain(err)
-	}
-	return &o, nil
+	return out, nil
 }

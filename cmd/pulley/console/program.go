@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,12 +157,30 @@ func (p *ProgramArg) ReadInput(c *Console, text string, program *plan.Program) (
 			return nil, err
 		}
 	}
+	return p.checkInput(name, data, program, p.completeInput)
+}
+
+// InputCheck checks an input, JSON, and adds defaults. An error says where by name.
+type InputCheck func(name string, data []byte) (json.RawMessage, error)
+
+// CheckInputs calls use with a check for many inputs of the compiled program.
+func (p *ProgramArg) CheckInputs(program *plan.Program, use func(InputCheck) error) error {
+	if !p.IsPython() {
+		return use(func(name string, data []byte) (json.RawMessage, error) { return p.checkInput(name, data, program, nil) })
+	}
+	return AskPython(func(ctx context.Context, i *python.Interpreter) error {
+		complete := func(name string, data []byte) ([]byte, error) { return p.completeBy(ctx, i, name, data) }
+		return use(func(name string, data []byte) (json.RawMessage, error) { return p.checkInput(name, data, program, complete) })
+	})
+}
+
+func (p *ProgramArg) checkInput(name string, data []byte, program *plan.Program, complete func(string, []byte) ([]byte, error)) (json.RawMessage, error) {
 	if key := duplicateKey(data); key != "" {
 		return nil, fmt.Errorf("%s: the key %q is there twice; write it once", name, key)
 	}
 	if p.IsPython() {
 		var err error
-		if data, err = p.completeInput(name, data); err != nil {
+		if data, err = complete(name, data); err != nil {
 			return nil, err
 		}
 	}

@@ -84,9 +84,14 @@ func (p *ProgramArg) RunPlain(input []byte) (outcome *python.Outcome, err error)
 // completeInput checks an input by the workflow's type hints, and adds defaults.
 func (p *ProgramArg) completeInput(name string, data []byte) (full []byte, err error) {
 	err = AskPython(func(ctx context.Context, i *python.Interpreter) (err error) {
-		full, err = i.Complete(ctx, p.File, data)
+		full, err = p.completeBy(ctx, i, name, data)
 		return err
 	})
+	return full, err
+}
+
+func (p *ProgramArg) completeBy(ctx context.Context, i *python.Interpreter, name string, data []byte) ([]byte, error) {
+	full, err := i.Complete(ctx, p.File, data)
 	var wrong *python.InputError
 	if errors.As(err, &wrong) {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -277,21 +277,6 @@ func (b *Backend) Lookup(ctx context.Context, ids []uuid.UUID) ([]backend.Instan
 	return b.store.Lookup(ctx, ids)
 }
 
-// OriginOf reads what an instance was made of. It returns nil if the instance does not exist, or on a simulated host, which does
-// not know.
-func (b *Backend) OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error) {
-	if err := b.usable(ctx); err != nil {
-		return nil, err
-	}
-	store, tells := b.store.Store.(interface {
-		OriginOf(ctx context.Context, id uuid.UUID) (*postgres.Origin, error)
-	})
-	if !tells {
-		return nil, nil
-	}
-	return store.OriginOf(ctx, id)
-}
-
 // Listen implements backend.Listener. It also wakes when another engine stores instances in a shard of this one.
 func (b *Backend) Listen(ctx context.Context, wake func()) error {
 	w := &waker{wake}

@@ -1,0 +1,157 @@
+package stored
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/cmd/pulley/console"
+	"pulley/engine/backend"
+	"pulley/engine/plan"
+	"pulley/internal/cause"
+	"pulley/internal/lines"
+	"pulley/internal/plural"
+)
+
+// Bounds of a group of a batch, and so of memory. A group is at most one transaction for each shard.
+const (
+	groupMax      = 1000
+	groupBytesMax = 4 << 20
+)
+
+// lineRoom is what a line may have besides its input: a key, escaped, and names.
+const lineRoom = 8 << 10
+
+// batch submits an instance for each line.
+func (r *SubmitCmd) batch(ctx context.Context, c *console.Console, where place, program *plan.Program) error {
+	in, name := c.In, "<stdin>"
+	if r.Batch != "-" {
+		f, err := os.Open(r.Batch)
+		if err != nil {
+			return fmt.Errorf("--batch %s: %w; name a file that can be read", r.Batch, cause.Of(err))
+		}
+		defer func() { _ = f.Close() }() // only read
+		in, name = f, r.Batch
+	}
+	s, closing, err := r.open(ctx, c, where, program)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	began := time.Now()
+	err = r.CheckInputs(program, func(check console.InputCheck) error {
+		b := batchReader{
+			name: name, keyed: r.Keyed, check: check, shards: s.store.Shards(),
+			lines: lines.NewReader(in, program.Graph().Limits.WithDefaults().ValueBytes+lineRoom),
+		}
+		return b.each(ctx, func(group []wanted) error { return s.submit(ctx, group) })
+	})
+	took := time.Since(began)
+	c.Say("pulley: %s stored, %d were there, in %.1f s: %.0f a second", plural.Of(s.created, "instance"), s.found, took.Seconds(),
+		float64(s.created+s.found)/max(took.Seconds(), 1e-3))
+	return err
+}
+
+// batchReader reads groups of instances from lines.
+type batchReader struct {
+	lines  *lines.Reader
+	name   string
+	keyed  bool
+	check  console.InputCheck
+	shards int
+
+	line   int
+	groups int
+}
+
+// each calls store with one group after the other, in the order of the lines. After a refused line it stores those before it.
+func (b *batchReader) each(ctx context.Context, store func([]wanted) error) error {
+	for end := false; !end; b.groups++ {
+		var group []wanted
+		var refused error
+		for size := 0; !end && refused == nil && len(group) < groupMax && size < groupBytesMax; {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			var one *wanted
+			if one, end, refused = b.next(); one != nil {
+				group = append(group, *one)
+				size += len(one.input)
+			}
+		}
+		if len(group) > 0 {
+			if err := store(group); err != nil {
+				return fmt.Errorf("%s: line %d or before: %w", b.name, b.line, err)
+			}
+		}
+		if refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// next returns nil for an empty line and at the end.
+func (b *batchReader) next() (one *wanted, end bool, err error) {
+	text, tooLong, err := b.lines.ReadLine()
+	end = errors.Is(err, io.EOF)
+	b.line++
+	at := fmt.Sprintf("%s:%d", b.name, b.line)
+	switch {
+	case err != nil && !end:
+		return nil, true, fmt.Errorf("%s: %w", at, cause.Of(err))
+	case tooLong:
+		return nil, true, fmt.Errorf("%s: the line is too long; the limit value_bytes bounds an input", at)
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, end, nil
+	}
+	if one, err = b.parse(at, bytes.Clone(text)); err != nil {
+		return nil, true, err
+	}
+	return one, end, nil
+}
+
+func (b *batchReader) parse(at string, text []byte) (*wanted, error) {
+	one := &wanted{}
+	if b.keyed {
+		var line struct {
+			Key   string          `json:"key"`
+			Input json.RawMessage `json:"input"`
+		}
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&line); err != nil || len(line.Input) == 0 || d.More() {
+			return nil, fmt.Errorf(`%s: with --keyed a line is {"key":TEXT,"input":{…}}`, at)
+		}
+		if err := checkKey(at, line.Key); err != nil {
+			return nil, err
+		}
+		one.id, one.name, text = backend.IDOfKey(line.Key), at, line.Input
+	} else {
+		one.id = b.newID()
+	}
+	var err error
+	one.input, err = b.check(at, text)
+	return one, err
+}
+
+// idTries bounds the ids that are made for one in the shard of the group.
+const idTries = 64
+
+// newID makes an id in the group's shard: then the group is one transaction.
+func (b *batchReader) newID() (id uuid.UUID) {
+	for range idTries {
+		id = uuid.Must(uuid.NewV7())
+		if backend.ShardOf(id, b.shards) == b.groups%b.shards {
+			break
+		}
+	}
+	return id
+}
