@@ -148,12 +148,15 @@ func (p arrayPlan) Encode(value any, buf []byte) ([]byte, error) {
 	return a.Append(buf), nil
 }
 
+// arrayElements are the types of the arrays that Array makes, and of their elements.
+var arrayElements = map[uint32]uint32{
+	pgtype.Int4ArrayOID: pgtype.Int4OID, pgtype.Int8ArrayOID: pgtype.Int8OID, pgtype.BoolArrayOID: pgtype.BoolOID,
+	pgtype.UUIDArrayOID: pgtype.UUIDOID, pgtype.TextArrayOID: pgtype.TextOID, pgtype.JSONArrayOID: pgtype.JSONOID,
+}
+
 func registerArrays(_ context.Context, conn *pgx.Conn) error {
 	m := conn.TypeMap()
-	for array, element := range map[uint32]uint32{
-		pgtype.Int4ArrayOID: pgtype.Int4OID, pgtype.Int8ArrayOID: pgtype.Int8OID, pgtype.BoolArrayOID: pgtype.BoolOID,
-		pgtype.UUIDArrayOID: pgtype.UUIDOID, pgtype.TextArrayOID: pgtype.TextOID, pgtype.JSONArrayOID: pgtype.JSONOID,
-	} {
+	for array, element := range arrayElements {
 		t, ok := m.TypeForOID(array)
 		if !ok {
 			return fmt.Errorf("pgx does not know the array type %d", array)
