@@ -52,9 +52,9 @@
 //	engine/backend/state       | instances in memory: plans applied, and taken back             | engine/backend
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
-//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgstore
+//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgstore, internal/pgshow
 //	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgstore, internal/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/pgshow
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
@@ -70,6 +70,7 @@
 //	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
 //	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
+//	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –
 //	scenarios                  | workloads as data, with what a right scheduler comes to        | engine/reference, scenarios/arrivals, scenarios/behaviour, scenarios/generate, scenarios/template, internal/yamlfile
@@ -161,6 +162,7 @@
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
 //	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause
+//	internal/pgshow            | reads what designs store of instances, for people               | internal/pgstore
 //	internal/pgstore           | what the designs on Postgres share: pool, migrations, codecs   | engine/backend, engine/backend/postgres
 //	internal/pgtest            | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, internal/pgimage, internal/depth
 //	internal/plural            | writes numbers of things                                       | –
@@ -187,6 +189,7 @@
 //	engine/backend/postgres/*  | engine/backend/backendtest, engine/backend/postgres/*, engine/backend/postgres/internal/designtest
 //	engine/backend/postgres/journal | engine/backend/backendtest, engine/backend/postgres/internal/designtest
 //	engine                     | engine/backend/backendtest, engine/backend/designs
+//	engine/inspect             | engine/backend/designs
 //	engine/worker              | engine/worker/workertest
 //	engine/worker/manifest     | engine/worker/httpjob/jobserver, engine, engine/backend/designs
 //	engine/worker/process      | engine/worker/workertest, internal/procenv

@@ -33,6 +33,11 @@ type cli struct {
 	Wait      stored.WaitCmd        `cmd:"" help:"Wait for the end of an instance that is in a database, and print its result."`
 	Submit    stored.SubmitCmd      `cmd:"" help:"Store an instance, or one for each line of a file, for engines to run."`
 	Cancel    stored.CancelCmd      `cmd:"" help:"End an instance that is in a database."`
+	Ps        stored.PsCmd          `cmd:"" help:"List the instances that are in a database."`
+	Show      stored.ShowCmd        `cmd:"" help:"Show an instance that is in a database, and where it stands in its graph."`
+	Why       stored.WhyCmd         `cmd:"" help:"Say what an instance waits for, and since when."`
+	Retry     stored.RetryCmd       `cmd:"" help:"Submit an instance that failed or was canceled again, from its start."`
+	Purge     stored.PurgeCmd       `cmd:"" help:"Delete instances that ended long ago."`
 	Compare   benchmarks.CompareCmd `cmd:"" help:"Compare schedulers on the same workloads, and write a report."`
 	Bench     benchmarks.BenchCmd   `cmd:"" help:"Put a scenario under load that does not wait, and say what its latencies are."`
 	Knee      benchmarks.KneeCmd    `cmd:"" help:"Search for the highest rate at which latencies keep an objective."`

@@ -7,7 +7,10 @@ import (
 
 // Text prints the graph as a list: every node with its kind, count and position, its ways out, and the values that it passes
 // on.
-func (g *Graph) Text() string {
+func (g *Graph) Text() string { return g.TextWith(func(*Node) string { return "" }) }
+
+// TextWith is Text with a note at the end of the line of each node that has one.
+func (g *Graph) TextWith(note func(*Node) string) string {
 	var b strings.Builder
 	inline, frontier, barriers := 0, 0, 0
 	for _, n := range g.Nodes {
@@ -27,7 +30,11 @@ func (g *Graph) Text() string {
 		data[e.From] = append(data[e.From], e)
 	}
 	for _, n := range g.Nodes {
-		fmt.Fprintf(&b, "%s%-10s %s%s\n", strings.Repeat("  ", n.Depth), n.Kind, n.Name, g.remarks(n))
+		fmt.Fprintf(&b, "%s%-10s %s%s", strings.Repeat("  ", n.Depth), n.Kind, n.Name, g.remarks(n))
+		if text := note(n); text != "" {
+			b.WriteString("  ◀ " + text)
+		}
+		b.WriteByte('\n')
 		indent := strings.Repeat("  ", n.Depth) + "           "
 		for _, e := range g.out[n.ID] {
 			fmt.Fprintf(&b, "%s%s → %s\n", indent, g.label(e), g.Nodes[e.To].Name)

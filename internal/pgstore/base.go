@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,6 +30,11 @@ func (b *Base) Close() { b.store.Close() }
 // Origins reads what instances were created from. It leaves out those that do not exist.
 func (b *Base) Origins(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]postgres.Origin, error) {
 	return b.store.Origins(ctx, ids)
+}
+
+// Purge implements backend.Purger.
+func (b *Base) Purge(ctx context.Context, shard int, after uuid.UUID, age time.Duration, dry bool) (backend.Purged, error) {
+	return b.store.Purge(ctx, shard, after, age, dry)
 }
 
 // Lookup implements backend.Backend.

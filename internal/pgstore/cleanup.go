@@ -288,3 +288,35 @@ func (s *Sweeper) rest(ctx context.Context) error {
 func (s *Sweeper) Cancel(ctx context.Context, ids []uuid.UUID, reason string) ([]backend.Instance, error) {
 	return s.store.Cancel(ctx, ids, reason, func(shard int, ended [][16]byte) { s.CleanInBackground(shard, ended...) })
 }
+
+var (
+	purgeSQL    = Variant{File: "purge", Parts: []string{"delete"}}.text(statementFiles)
+	purgeDrySQL = Variant{File: "purge", Parts: []string{"dry"}}.text(statementFiles)
+)
+
+// purgeSpan is how many instances a purge looks at.
+const purgeSpan = 1000
+
+// Purge deletes old ended instances; see backend.Purger.
+func (s *Store) Purge(ctx context.Context, shard int, after uuid.UUID, age time.Duration, dry bool) (p backend.Purged, err error) {
+	if err := backend.CheckShard(shard, s.shards); err != nil {
+		return p, err
+	}
+	sql := purgeSQL
+	if dry {
+		sql = purgeDrySQL
+	}
+	var last *uuid.UUID
+	var n int
+	err = s.RetryContended(ctx, "purging ended instances", func() error {
+		return s.Pool.QueryRow(ctx, sql, shard, after, purgeSpan, age.Microseconds()).Scan(&p.Completed, &p.Failed, &p.Canceled, &last, &n)
+	})
+	if err != nil {
+		return backend.Purged{}, postgres.Explain(err)
+	}
+	if last != nil {
+		p.Last = *last
+	}
+	p.More = n == purgeSpan
+	return p, nil
+}

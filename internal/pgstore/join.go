@@ -28,7 +28,7 @@ func (s *Store) InTransactionOf(ctx context.Context, tx pgx.Tx, use func(Conn) e
 	if conn.Config().DefaultQueryExecMode == pgx.QueryExecModeSimpleProtocol {
 		return errSimpleProtocol
 	}
-	leave, err := borrowArrays(ctx, conn)
+	leave, err := registerArraysUntil(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -93,13 +93,13 @@ func (j joined) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	return j.Tx.SendBatch(ctx, b)
 }
 
-// emptyBatch is the result of a batch of which nothing is sent. It can only be closed.
+// emptyBatch is the result of a batch that is not sent, since nothing is left of it. It can only be closed.
 type emptyBatch struct{ pgx.BatchResults }
 
 func (emptyBatch) Close() error { return nil }
 
-// borrowArrays registers the array types for a connection of others, until leave is called.
-func borrowArrays(ctx context.Context, conn *pgx.Conn) (leave func(), err error) {
+// registerArraysUntil registers the array types for a connection of others, until leave is called.
+func registerArraysUntil(ctx context.Context, conn *pgx.Conn) (leave func(), err error) {
 	m := conn.TypeMap()
 	var before []*pgtype.Type
 	for array := range arrayElements {

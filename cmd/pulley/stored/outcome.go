@@ -8,6 +8,7 @@ import (
 	"pulley/cmd/pulley/console"
 	"pulley/engine/backend"
 	"pulley/engine/ir"
+	"pulley/engine/plan"
 )
 
 // Outcome is the end of an instance as JSON.
@@ -34,13 +35,7 @@ func Words(in backend.Instance, format string) (string, error) {
 	case format == "text":
 		return fmt.Sprintf("%s: %s\n", in.Status, console.OneLine(string(in.Result))), nil
 	}
-	out := Outcome{Status: in.Status, Result: in.Result}
-	if f := in.Failure; f != nil {
-		out.Error = &failure{Type: f.Type, Message: f.Message, Action: f.Action}
-		if f.Pos != (ir.Pos{}) {
-			out.Error.Position = f.Pos.String()
-		}
-	}
+	out := Outcome{Status: in.Status, Result: in.Result, Error: failureOf(in.Failure)}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -48,4 +43,15 @@ func Words(in backend.Instance, format string) (string, error) {
 		return "", fmt.Errorf("the result cannot be written as JSON: %w", err)
 	}
 	return b.String(), nil
+}
+
+func failureOf(f *plan.Failure) *failure {
+	if f == nil {
+		return nil
+	}
+	out := &failure{Type: f.Type, Message: f.Message, Action: f.Action}
+	if f.Pos != (ir.Pos{}) {
+		out.Position = f.Pos.String()
+	}
+	return out
 }

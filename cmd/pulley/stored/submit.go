@@ -105,16 +105,16 @@ func (r *SubmitCmd) open(ctx context.Context, c *console.Console, where place, p
 	}
 	return &submitter{
 		store: store, program: program, timeout: r.Timeout, warn: c.Say,
-		report: func(made []submitted) error { return r.print(c, made) },
+		report: func(made []submitted) error { return printSubmitted(c, r.FormatFlag, made) },
 	}, closing, nil
 }
 
-func (r *SubmitCmd) print(c *console.Console, made []submitted) error {
+func printSubmitted(c *console.Console, f console.FormatFlag, made []submitted) error {
 	return c.Show(func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		for _, m := range made {
 			var err error
-			if r.JSON() {
+			if f.JSON() {
 				err = e.Encode(m)
 			} else {
 				_, err = fmt.Fprintln(w, m.ID)

@@ -131,6 +131,8 @@ func (b *Backend) act(ctx context.Context, sh *shardState, req forward.Request, 
 		r.Swept, err = sh.sweep(ctx)
 	case forward.Cancel:
 		err = sh.cancel(ctx, req.IDs, &plan.Failure{Type: backend.CanceledType, Message: req.Reason})
+	case forward.Inspect:
+		r.Inspected = sh.inspectAll(req.IDs, req.Most)
 	default:
 		err = fmt.Errorf("journal: no such call: %q", req.Op)
 	}

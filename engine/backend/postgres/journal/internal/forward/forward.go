@@ -35,6 +35,7 @@ const (
 	Renew    Operation = "renew"
 	Sweep    Operation = "sweep"
 	Cancel   Operation = "cancel"
+	Inspect  Operation = "inspect"
 )
 
 // Request is a call as it is sent.
@@ -45,6 +46,7 @@ type Request struct {
 	Leases      []backend.Lease `json:"leases,omitempty"`
 	IDs         []uuid.UUID     `json:"ids,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
+	Most        int             `json:"most,omitempty"` // to inspect: node runs and barriers
 }
 
 // Completion is a backend.Completion with its program's number, zero for none. Result need not be JSON.
@@ -56,18 +58,35 @@ type Completion struct {
 	Failure *plan.Failure `json:"failure,omitempty"`
 }
 
+// Inspected is what the memory of a shard's owner has of an instance.
+type Inspected struct {
+	Runs       []InspectedRun        `json:"runs,omitempty"`
+	Barriers   []backend.OpenBarrier `json:"barriers,omitempty"`
+	Known      bool                  `json:"known,omitempty"` // it has the instance
+	Evicted    bool                  `json:"evicted,omitempty"`
+	EvictedFor time.Duration         `json:"evicted_for,omitempty"` // from now
+	Broken     string                `json:"broken,omitempty"`
+}
+
+// InspectedRun is an open node run. Its time is sent as a distance, since clocks differ.
+type InspectedRun struct {
+	backend.OpenRun
+	DueIn time.Duration `json:"due_in"`
+}
+
 // Response is an answer as it is sent.
 type Response struct {
-	Foreign  bool               `json:"foreign,omitempty"` // the engine no longer owns the shard
-	Error    string             `json:"error,omitempty"`
-	Unknown  bool               `json:"unknown,omitempty"` // of the error
-	Outcomes []Outcome          `json:"outcomes,omitempty"`
-	Tasks    []Task             `json:"tasks,omitempty"`
-	Ended    []backend.Instance `json:"ended,omitempty"`
-	More     bool               `json:"more,omitempty"`
-	DueAfter time.Duration      `json:"due_after,omitempty"` // after the answer; zero: none
-	Held     []bool             `json:"held,omitempty"`
-	Swept    backend.Swept      `json:"swept"`
+	Inspected *Inspected         `json:"inspected,omitempty"`
+	Foreign   bool               `json:"foreign,omitempty"` // the engine no longer owns the shard
+	Error     string             `json:"error,omitempty"`
+	Unknown   bool               `json:"unknown,omitempty"` // of the error
+	Outcomes  []Outcome          `json:"outcomes,omitempty"`
+	Tasks     []Task             `json:"tasks,omitempty"`
+	Ended     []backend.Instance `json:"ended,omitempty"`
+	More      bool               `json:"more,omitempty"`
+	DueAfter  time.Duration      `json:"due_after,omitempty"` // after the answer; zero: none
+	Held      []bool             `json:"held,omitempty"`
+	Swept     backend.Swept      `json:"swept"`
 }
 
 // Outcome is a backend.Outcome as it is sent.

@@ -1,0 +1,106 @@
+package stored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/cmd/pulley/console"
+	"pulley/engine/backend"
+	"pulley/engine/inspect"
+)
+
+// WhyCmd is pulley why.
+type WhyCmd struct {
+	ID string `arg:"" name:"id" help:"The instance's id."`
+	console.StoreFlags
+	console.TimeoutFlag `set:"wait=1m" set:"answer=the database"`
+	console.FormatFlag
+}
+
+// Help completes the command's help.
+func (WhyCmd) Help() string {
+	return "It says in one sentence what the instance waits for, and since or until when: an engine that has its work leased, or has not taken it; the end of a sleep, or of the pause before a retry; " +
+		"an engine that is gone; a barrier; or nothing, since it has ended. It changes nothing.\n\n" +
+		`With --format json it prints {"id","status","sentence","waits":[{"reason","node","action","since","until","engine","attempt","attempts","deliveries","completed","required","detail"}],"cut"}. ` +
+		"A reason is lease, worker, lost_engine, retry, sleep, barrier, ended or nothing; in the journal also adoption, owner, evicted or broken.\n\n" +
+		"Exit status: 0, or 2 if there is no such instance or it cannot be reached.\n\nExample: pulley why 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --dsn postgres://me@localhost/work"
+}
+
+// openMost bounds the node runs that are read of an instance.
+const openMost = 1000
+
+// Run explains the instance.
+func (r *WhyCmd) Run(c *console.Console) error {
+	s, err := inspected(&r.StoreFlags, r.Timeout, r.ID, "pulley why")
+	if err != nil {
+		return err
+	}
+	e := inspect.Explain(s)
+	return c.PrintAs(r.FormatFlag, e, console.OneLine(e.Sentence)+"\n")
+}
+
+func inspected(flags *console.StoreFlags, timeout time.Duration, text, application string) (s backend.Snapshot, err error) {
+	id, err := ParseID(text)
+	switch {
+	case err != nil:
+		return s, err
+	case timeout <= 0:
+		return s, ErrTimeout(timeout)
+	}
+	ctx, stop := console.Interruptible()
+	defer stop()
+	err = withInspector(ctx, flags, timeout, application, func(ctx context.Context, store backend.Inspector) (err error) {
+		s, err = store.Inspect(ctx, id, openMost)
+		return err
+	})
+	if err == nil && s.Status == "" || errors.Is(err, errNoSchema) {
+		err = missing(flags, id)
+	}
+	return s, console.Ended(ctx, err)
+}
+
+func missing(flags *console.StoreFlags, id uuid.UUID) error {
+	p, err := placeOf(flags)
+	if err != nil {
+		return err
+	}
+	return p.errMissing(id)
+}
+
+var errNoSchema = errors.New("there is no such schema; --schema and --backend say where to look")
+
+// withInspector opens the existing store, and calls use.
+func withInspector(ctx context.Context, flags *console.StoreFlags, timeout time.Duration, application string, use func(context.Context, backend.Inspector) error) error {
+	return withExisting(ctx, flags, timeout, application, func(ctx context.Context, p place, store backend.Backend) error {
+		shows, ok := store.(backend.Inspector)
+		if !ok {
+			return fmt.Errorf("backend %s does not show what it stores", p.spec)
+		}
+		return use(ctx, shows)
+	})
+}
+
+func withExisting(ctx context.Context, flags *console.StoreFlags, timeout time.Duration, application string, use func(context.Context, place, backend.Backend) error) error {
+	p, err := placeOf(flags)
+	if err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeoutCause(ctx, timeout, ErrSlow)
+	defer done()
+	store, closing, err := openStored(ctx, flags.DSN, p.spec, p.schema, application, false)
+	if err != nil {
+		return err
+	}
+	if store == nil {
+		return fmt.Errorf("schema %s: %w", p.schema, errNoSchema)
+	}
+	defer closing()
+	if err = use(ctx, p, store); err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return err
+}

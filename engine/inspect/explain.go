@@ -1,0 +1,180 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine/backend"
+	"pulley/engine/graph"
+)
+
+// Reason is a kind of thing that an instance waits for.
+type Reason string
+
+// The reasons. Of several, that with the nearest end comes first, in this order.
+const (
+	Lease      Reason = "lease"       // an engine has it leased, and is at work
+	Worker     Reason = "worker"      // it is ready, and no engine has taken it
+	LostEngine Reason = "lost_engine" // the lease has expired: the engine is gone, or cut off
+	Retry      Reason = "retry"       // an attempt failed, and the next begins later
+	Sleep      Reason = "sleep"       // of the workflow's own
+	Barrier    Reason = "barrier"     // more arrivals
+	Adoption   Reason = "adoption"    // the owner of its shard, or any, to take it into memory
+	Owner      Reason = "owner"       // the owner of its shard to answer, or another to take over
+	Evicted    Reason = "evicted"     // it left the owner's memory until it is due
+	Broken     Reason = "broken"      // nothing: what is stored of it cannot be applied
+	Nothing    Reason = "nothing"     // nothing of it is under way
+	Ended      Reason = "ended"       // nothing: it has ended
+	Unknown    Reason = "unknown"     // there is no such instance
+)
+
+var order = []Reason{Ended, Unknown, Broken, Lease, Worker, LostEngine, Retry, Sleep, Evicted, Adoption, Owner, Barrier, Nothing}
+
+// Wait is one thing that an instance waits for.
+type Wait struct {
+	Reason Reason     `json:"reason"`
+	Node   string     `json:"node,omitempty"`   // the node run's name, with its path
+	Action string     `json:"action,omitempty"` // without @; empty: a sleep or a barrier
+	Since  *time.Time `json:"since,omitempty"`
+	Until  *time.Time `json:"until,omitempty"`
+
+	// Engine is who has the lease, or had it; empty: the store does not keep it.
+	Engine string `json:"engine,omitempty"`
+
+	Attempt    int `json:"attempt,omitempty"`    // the current or next one, from 1
+	Attempts   int `json:"attempts,omitempty"`   // at most, by the policies of the node
+	Deliveries int `json:"deliveries,omitempty"` // of the attempt so far
+
+	Completed *int `json:"completed,omitempty"` // arrivals at a barrier
+	Required  *int `json:"required,omitempty"`  // null: not known yet
+
+	Detail string `json:"detail,omitempty"` // an error or a reason in words
+}
+
+// Explanation says what an instance waits for.
+type Explanation struct {
+	ID       uuid.UUID      `json:"id"`
+	Status   backend.Status `json:"status"` // empty: unknown
+	Sentence string         `json:"sentence"`
+	Waits    []Wait         `json:"waits"` // the first decides
+	Cut      bool           `json:"cut"`   // there is more than was read
+}
+
+// Explain finds what the instance of a snapshot waits for.
+func Explain(s backend.Snapshot) Explanation {
+	e := Explanation{ID: s.ID, Status: s.Status, Cut: s.Cut}
+	switch s.Status {
+	case "":
+		e.Waits = []Wait{{Reason: Unknown}}
+	case backend.Running:
+		e.Waits = append(runs(s), append(barriers(s), owner(s)...)...)
+		if len(e.Waits) == 0 {
+			e.Waits = []Wait{{Reason: Nothing, Since: &s.Submitted}}
+		}
+	default:
+		e.Waits = []Wait{{Reason: Ended, Since: &s.Ended, Detail: failure(s)}}
+	}
+	slices.SortStableFunc(e.Waits, func(a, b Wait) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Reason), slices.Index(order, b.Reason)), byTime(a.Until, b.Until))
+	})
+	e.Sentence = sentence(s, e.Waits)
+	return e
+}
+
+func byTime(a, b *time.Time) int {
+	if a == nil || b == nil {
+		return 0
+	}
+	return a.Compare(*b)
+}
+
+func failure(s backend.Snapshot) string {
+	if s.Failure == nil {
+		return ""
+	}
+	return s.Failure.String()
+}
+
+func runs(s backend.Snapshot) []Wait {
+	waits := make([]Wait, len(s.Runs))
+	for i, r := range s.Runs {
+		waits[i] = run(s, r)
+	}
+	return waits
+}
+
+func run(s backend.Snapshot, r backend.OpenRun) Wait {
+	w := Wait{Node: nameOf(s, r.Run), Attempt: r.Attempt, Deliveries: r.Deliveries, Engine: r.Engine}
+	sleeps := false
+	if n := nodeOf(s, r.Run); n != nil {
+		w.Action, sleeps = n.Action, n.Kind == graph.Sleep
+		for _, policy := range n.Retries {
+			w.Attempts = max(w.Attempts, policy.Count+1)
+		}
+	}
+	due := r.Due
+	switch later := due.After(s.Now); {
+	case r.Leased && later:
+		w.Reason, w.Until = Lease, &due
+	case r.Leased:
+		w.Reason, w.Since = LostEngine, &due
+	case !later:
+		w.Reason, w.Since = Worker, &due
+	case r.Attempt > 1 && !sleeps:
+		w.Reason, w.Until = Retry, &due
+	default:
+		w.Reason, w.Until = Sleep, &due
+	}
+	return w
+}
+
+func barriers(s backend.Snapshot) []Wait {
+	waits := make([]Wait, len(s.Barriers))
+	for i, b := range s.Barriers {
+		completed := b.Completed
+		waits[i] = Wait{Reason: Barrier, Node: nameOf(s, b.Run), Completed: &completed}
+		if b.Required > 0 {
+			required := b.Required
+			waits[i].Required = &required
+		}
+	}
+	return waits
+}
+
+// owner finds what only the owner of the instance's shard can do.
+func owner(s backend.Snapshot) []Wait {
+	o := s.Owner
+	if o == nil {
+		return nil
+	}
+	w := Wait{Engine: o.Name, Detail: o.Silence}
+	gone := o.Name == "" || !o.Expires.After(s.Now)
+	switch {
+	case o.Broken != "":
+		w.Reason, w.Detail = Broken, o.Broken
+	case !o.EvictedUntil.IsZero():
+		w.Reason, w.Until = Evicted, &o.EvictedUntil
+	case !o.Adopted:
+		w.Reason, w.Since = Adoption, &s.Submitted
+		if gone {
+			w.Engine = ""
+		}
+	case !o.Answered && gone:
+		w.Reason, w.Since = Owner, &o.Expires
+	case !o.Answered:
+		w.Reason, w.Until = Owner, &o.Expires
+	default:
+		return nil
+	}
+	return []Wait{w}
+}
+
+func nodeOf(s backend.Snapshot, r graph.Run) *graph.Node {
+	if s.Program == nil || r.Node < 0 || int(r.Node) >= len(s.Program.Graph().Nodes) {
+		return nil
+	}
+	return s.Program.Graph().Nodes[r.Node]
+}
