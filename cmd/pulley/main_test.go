@@ -208,7 +208,7 @@ func TestCommandLine(t *testing.T) {
 		args  []string
 		parts []string
 	}{
-		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"compare"`, "see pulley help"}},
+		{"no command", nil, []string{"pulley: expected one of", `"run"`, `"submit"`, "see pulley help"}},
 		{"unknown command", []string{"rum"}, []string{`unexpected argument rum, did you mean`, `"run"`}},
 		{"unknown flag", []string{"run", prog, "--backends", "push"}, []string{"unknown flag --backends, did you mean \"--backend\"? See pulley help run"}},
 		{"no file", []string{"run"}, []string{`expected "<file>"`, "see pulley help run"}},

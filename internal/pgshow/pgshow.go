@@ -169,7 +169,7 @@ func Arrange(out *backend.Snapshot, most int) {
 	}
 }
 
-// span is how many instances of a shard are looked at for one page.
+// span is how many instances of a shard are looked at for one page of some of them.
 const span = 100_000
 
 // List reads a page of instances.
@@ -247,7 +247,11 @@ func (l *lister) read(workflows []int32) error {
 // readShard returns how many it read, and the last one that it looked at if there may be more.
 func (l *lister) readShard(shard int, workflows []int32, numbers map[uuid.UUID]int32) (n int, last uuid.UUID, err error) {
 	f := l.filter
-	rows, _ := l.tx.Query(l.ctx, listSQL, shard, f.After, span, f.Most, workflows, nullable(string(f.Status)), nullable(f.Before), nullable(f.Since))
+	among := f.Most
+	if workflows != nil || f.Status != "" || !f.Before.IsZero() || !f.Since.IsZero() {
+		among = span
+	}
+	rows, _ := l.tx.Query(l.ctx, listSQL, shard, f.After, among, f.Most, workflows, nullable(string(f.Status)), nullable(f.Before), nullable(f.Since))
 	var in backend.Listed
 	var workflow int32
 	var ended *time.Time

@@ -170,7 +170,9 @@ func (p *ProgramArg) CheckInputs(program *plan.Program, use func(InputCheck) err
 	}
 	return AskPython(func(ctx context.Context, i *python.Interpreter) error {
 		complete := func(name string, data []byte) ([]byte, error) { return p.completeBy(ctx, i, name, data) }
-		return use(func(name string, data []byte) (json.RawMessage, error) { return p.checkInput(name, data, program, complete) })
+		return use(func(name string, data []byte) (json.RawMessage, error) {
+			return p.checkInput(name, data, program, complete)
+		})
 	})
 }
 
