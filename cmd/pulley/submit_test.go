@@ -83,7 +83,7 @@ func TestSubmitABatchAgain(t *testing.T) {
 	if got := submit(line("f", 6) + line("b", 3)); got.code != console.ExitUsage || got.out != "" {
 		t.Errorf("another input: %+v", got)
 	} else {
-		wantParts(t, got.err, "<stdin>: line 3 or before: <stdin>:2: under this key there is instance", "of another input")
+		wantParts(t, got.err, "<stdin>: the lines up to 3: <stdin>:2: under this key there is instance", "of another input")
 	}
 }
 

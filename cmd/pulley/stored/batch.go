@@ -66,58 +66,101 @@ type batchReader struct {
 	keyed  bool
 	check  console.InputCheck
 	shards int
-
 	line   int
-	groups int
 }
+
+// linger is how long a group that is not full waits for another line, so that those of a slow writer are stored, too.
+const linger = 200 * time.Millisecond
+
+// readAhead bounds the lines that are read while a group is stored.
+const readAhead = 16
 
 // each calls store with one group after the other, in the order of the lines. After a refused line it stores those before it.
 func (b *batchReader) each(ctx context.Context, store func([]wanted) error) error {
-	for end := false; !end; b.groups++ {
-		var group []wanted
-		var refused error
-		for size := 0; !end && refused == nil && len(group) < groupMax && size < groupBytesMax; {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			var one *wanted
-			if one, end, refused = b.next(); one != nil {
-				group = append(group, *one)
-				size += len(one.input)
-			}
-		}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	read := make(chan readLine, readAhead)
+	go b.read(ctx, read) // ends with the input; a read that blocks ends with the process
+	for groups := 0; ; groups++ {
+		group, last := b.collect(ctx, read, groups)
 		if len(group) > 0 {
 			if err := store(group); err != nil {
-				return fmt.Errorf("%s: line %d or before: %w", b.name, b.line, err)
+				return fmt.Errorf("%s: the lines up to %d: %w", b.name, last.line, err)
 			}
 		}
-		if refused != nil {
-			return refused
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case last.err != nil || last.end:
+			return last.err
 		}
 	}
-	return nil
 }
 
-// next returns nil for an empty line and at the end.
-func (b *batchReader) next() (one *wanted, end bool, err error) {
+// collect returns a group and the last line of it, or the one that ended it.
+func (b *batchReader) collect(ctx context.Context, read <-chan readLine, groups int) (group []wanted, last readLine) {
+	var idle <-chan time.Time
+	for size := 0; len(group) < groupMax && size < groupBytesMax; {
+		select {
+		case last = <-read:
+		case <-idle:
+			return group, last
+		case <-ctx.Done():
+			return nil, last
+		}
+		if one := last.one; one != nil {
+			if one.id == uuid.Nil {
+				one.id = b.newID(groups)
+			}
+			group = append(group, *one)
+			size += len(one.input)
+			idle = time.After(linger)
+		}
+		if last.err != nil || last.end {
+			break
+		}
+	}
+	return group, last
+}
+
+// readLine is a line that was read.
+type readLine struct {
+	one  *wanted // nil: it is empty
+	line int
+	end  bool
+	err  error // of the line, or of reading; it is the last one
+}
+
+func (b *batchReader) read(ctx context.Context, to chan<- readLine) {
+	for last := (readLine{}); !last.end && last.err == nil; {
+		last = b.next()
+		select {
+		case to <- last:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (b *batchReader) next() readLine {
 	text, tooLong, err := b.lines.ReadLine()
-	end = errors.Is(err, io.EOF)
 	b.line++
 	at := fmt.Sprintf("%s:%d", b.name, b.line)
+	out := readLine{line: b.line, end: errors.Is(err, io.EOF)}
 	switch {
-	case err != nil && !end:
-		return nil, true, fmt.Errorf("%s: %w", at, cause.Of(err))
+	case err != nil && !out.end:
+		out.err = fmt.Errorf("%s: %w", at, cause.Of(err))
 	case tooLong:
-		return nil, true, fmt.Errorf("%s: the line is too long; the limit value_bytes bounds an input", at)
-	case len(bytes.TrimSpace(text)) == 0:
-		return nil, end, nil
+		out.err = fmt.Errorf("%s: the line is too long; the limit value_bytes bounds an input", at)
+	case len(bytes.TrimSpace(text)) > 0:
+		if out.one, out.err = b.parse(at, bytes.Clone(text)); out.err != nil {
+			out.one = nil
+		}
 	}
-	if one, err = b.parse(at, bytes.Clone(text)); err != nil {
-		return nil, true, err
-	}
-	return one, end, nil
+	return out
 }
 
+// parse reads an instance. Without a key it has no id yet.
 func (b *batchReader) parse(at string, text []byte) (*wanted, error) {
 	one := &wanted{}
 	if b.keyed {
@@ -134,8 +177,6 @@ func (b *batchReader) parse(at string, text []byte) (*wanted, error) {
 			return nil, err
 		}
 		one.id, one.name, text = backend.IDOfKey(line.Key), at, line.Input
-	} else {
-		one.id = b.newID()
 	}
 	var err error
 	one.input, err = b.check(at, text)
@@ -146,10 +187,10 @@ func (b *batchReader) parse(at string, text []byte) (*wanted, error) {
 const idTries = 64
 
 // newID makes an id in the group's shard: then the group is one transaction.
-func (b *batchReader) newID() (id uuid.UUID) {
+func (b *batchReader) newID(groups int) (id uuid.UUID) {
 	for range idTries {
 		id = uuid.Must(uuid.NewV7())
-		if backend.ShardOf(id, b.shards) == b.groups%b.shards {
+		if backend.ShardOf(id, b.shards) == groups%b.shards {
 			break
 		}
 	}

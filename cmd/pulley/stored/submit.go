@@ -31,7 +31,7 @@ func (SubmitCmd) Help() string {
 	return "It stores the instance, prints its id, and ends: engines run it, such as pulley work, and pulley wait waits for its end. The schema is made if it is missing.\n\n" +
 		"A key makes a repetition safe, also after a lost answer: the second time, the first instance's id is printed. Another program or input under the same key is refused. " +
 		"A key is known as long as its instance is kept.\n\n" +
-		"--batch stores the lines in order, in groups. It prints an id for each line as soon as that is stored, so what was printed is stored if the command is cut off. A line that " +
+		"--batch stores the lines in order, in groups, and does not wait for a slow writer to fill one. It prints an id for each line as soon as that is stored, so what was printed is stored if the command is cut off. A line that " +
 		"is refused ends it: all lines before are stored, and none after. Use --keyed where it may have to be repeated.\n\n" +
 		`With --format json each line is {"id":…,"created":true|false}; created is false if the instance was there.` +
 		"\n\nExit status: 0 if all is stored, 2 otherwise.\n\n" +
