@@ -68,6 +68,12 @@ func TestLookInside(t *testing.T) {
 			if err := json.Unmarshal([]byte(do("show", id, "--format", "json").out), &shown); err != nil || shown.ID != id || len(shown.Nodes) == 0 || len(shown.Input) == 0 {
 				t.Errorf("show: %v %+v", err, shown)
 			}
+			history := do("show", id, "--history")
+			if strings.HasPrefix(design.Name(), "pull") {
+				wantParts(t, history.out, "ENDED", "echo[0]", "1        0\n")
+			} else {
+				wantLine(t, history.err, "pulley: backend "+design.String()+" does not keep node runs that have ended")
+			}
 			ps := do("ps", "--status", "running", "--workflow", "naps.ir")
 			if ps.code != 0 || ps.err != "" || !regexp.MustCompile(id+` +running +\S*/naps\.ir `).MatchString(ps.out) {
 				t.Errorf("ps: %+v", ps)
@@ -83,6 +89,7 @@ func TestLookInside(t *testing.T) {
 			if got := do("why", id); !strings.HasPrefix(got.out, "It waits for nothing: it was canceled at ") || !strings.HasSuffix(got.out, ", with Canceled: [31menough.\n") {
 				t.Errorf("why: %q", got.out)
 			}
+			wantLine(t, do("show", id, "--history").err, "instance "+id+" has ended: no design keeps its node runs")
 			retry = do("retry", id)
 			if retry.code != console.ExitUsage {
 				t.Errorf("retry: %+v", retry)

@@ -107,6 +107,20 @@ type RunCounts struct {
 	Waiting int  // ready, or not yet due
 }
 
+// Historian is a backend that keeps the completed node runs of an instance while it runs.
+type Historian interface {
+	// History reads the last completed node runs of an instance, in the order of their ends, most of them at most.
+	History(ctx context.Context, id uuid.UUID, most int) ([]CompletedRun, error)
+}
+
+// CompletedRun is a node run that has ended.
+type CompletedRun struct {
+	Run     graph.Run
+	Attempt int // the last one, from 1
+	Result  json.RawMessage
+	Failure *plan.Failure // nil: it has a result
+}
+
 // Purger is a backend that can delete ended instances.
 type Purger interface {
 	// Purge deletes, in one transaction, those of a bounded number of instances of a shard that ended longer ago than age: the

@@ -107,7 +107,7 @@ func runs(s backend.Snapshot) []Wait {
 }
 
 func run(s backend.Snapshot, r backend.OpenRun) Wait {
-	w := Wait{Node: nameOf(s, r.Run), Attempt: r.Attempt, Deliveries: r.Deliveries, Engine: r.Engine}
+	w := Wait{Node: NameOf(s, r.Run), Attempt: r.Attempt, Deliveries: r.Deliveries, Engine: r.Engine}
 	sleeps := false
 	if n := nodeOf(s, r.Run); n != nil {
 		w.Action, sleeps = n.Action, n.Kind == graph.Sleep
@@ -135,7 +135,7 @@ func barriers(s backend.Snapshot) []Wait {
 	waits := make([]Wait, len(s.Barriers))
 	for i, b := range s.Barriers {
 		completed := b.Completed
-		waits[i] = Wait{Reason: Barrier, Node: nameOf(s, b.Run), Completed: &completed}
+		waits[i] = Wait{Reason: Barrier, Node: NameOf(s, b.Run), Completed: &completed}
 		if b.Required > 0 {
 			required := b.Required
 			waits[i].Required = &required

@@ -15,7 +15,8 @@ import (
 // unnamed begins the name of a node whose workflow cannot be read.
 const unnamed = "node "
 
-func nameOf(s backend.Snapshot, r graph.Run) string {
+// NameOf names a node run for people.
+func NameOf(s backend.Snapshot, r graph.Run) string {
 	switch {
 	case s.Program != nil:
 		return s.Program.RunName(r)

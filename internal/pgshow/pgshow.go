@@ -149,6 +149,34 @@ func (d *Design) readOpen(ctx context.Context, tx pgx.Tx, shards, most int, out 
 	return err
 }
 
+// History reads completed node runs: node, path, attempt, result, failure, order. Parameters of sql: $1 shard, $2 instance, $3 most
+// rows to read, $4 most.
+func History(ctx context.Context, s *pgstore.Store, sql string, id uuid.UUID, most int) (out []backend.CompletedRun, err error) {
+	if most < 1 {
+		return nil, fmt.Errorf("the history of instance %s: %d node runs; ask for 1 or more", id, most)
+	}
+	err = reading(ctx, s, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, sql, backend.ShardOf(id, s.Shards()), id, rowsMost, most)
+		var r backend.CompletedRun
+		var result, failure []byte
+		var order int64
+		_, err := pgx.ForEachRow(rows, []any{&r.Run.Node, &r.Run.Path, &r.Attempt, &result, &failure, &order}, func() error {
+			one := r
+			one.Result = bytes.Clone(result)
+			if failure != nil {
+				one.Failure = &plan.Failure{}
+				if err := json.Unmarshal(failure, one.Failure); err != nil {
+					return err
+				}
+			}
+			out = append(out, one)
+			return nil
+		})
+		return err
+	})
+	return out, postgres.Explain(err)
+}
+
 // Arrange sorts a snapshot, leaves out barriers that no run has reached, and cuts it to most of each kind.
 func Arrange(out *backend.Snapshot, most int) {
 	order := func(a, b graph.Run) int { return backend.Key{Run: a}.Compare(backend.Key{Run: b}) }

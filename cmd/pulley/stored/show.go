@@ -2,6 +2,7 @@ package stored
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -22,6 +23,7 @@ import (
 type ShowCmd struct {
 	ID string `arg:"" name:"id" help:"The instance's id."`
 	console.StoreFlags
+	History             bool `help:"Also list the node runs that have ended, with their results and errors: of a running instance, in pull, which keeps them until it ends."`
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database"`
 	console.FormatFlag
 }
@@ -46,7 +48,18 @@ type shown struct {
 	Error     *failure            `json:"error"`
 	Why       inspect.Explanation `json:"why"`
 	Nodes     []shownNode         `json:"nodes"` // null: this pulley cannot read the workflow
+	History   []pastRun           `json:"history,omitempty"`
 }
+
+type pastRun struct {
+	Node    string          `json:"node"`
+	Attempt int             `json:"attempt"`
+	Result  json.RawMessage `json:"result"`
+	Error   *failure        `json:"error"`
+}
+
+// historyMax bounds the node runs that --history lists: the last ones.
+const historyMax = 1000
 
 type shownNode struct {
 	Name    string     `json:"name"`
@@ -64,10 +77,64 @@ func (r *ShowCmd) Run(c *console.Console) error {
 	if err != nil {
 		return err
 	}
-	if r.JSON() {
-		return c.PrintAs(r.FormatFlag, shownOf(s), "")
+	var history []pastRun
+	if r.History {
+		if history, err = r.history(s); err != nil {
+			return err
+		}
 	}
-	return c.Print(drawn(s))
+	if r.JSON() {
+		out := shownOf(s)
+		out.History = history
+		return c.PrintAs(r.FormatFlag, out, "")
+	}
+	return c.Print(drawn(s) + pastTable(history))
+}
+
+func (r *ShowCmd) history(s backend.Snapshot) ([]pastRun, error) {
+	if s.Status != backend.Running {
+		return nil, fmt.Errorf("instance %s has ended: no design keeps its node runs", s.ID)
+	}
+	ctx, stop := console.Interruptible()
+	defer stop()
+	var found []backend.CompletedRun
+	err := withExisting(ctx, &r.StoreFlags, r.Timeout, "pulley show", func(ctx context.Context, p place, store backend.Backend) (err error) {
+		keeps, ok := store.(backend.Historian)
+		if !ok {
+			return fmt.Errorf("backend %s does not keep node runs that have ended, or cannot find them by their instance; of these designs pull does", p.spec)
+		}
+		found, err = keeps.History(ctx, s.ID, historyMax)
+		return err
+	})
+	if err != nil {
+		return nil, console.Ended(ctx, err)
+	}
+	out := make([]pastRun, len(found))
+	for i, f := range found {
+		out[i] = pastRun{Node: inspect.NameOf(s, f.Run), Attempt: f.Attempt, Result: f.Result, Error: failureOf(f.Failure)}
+	}
+	return out, nil
+}
+
+// resultMax bounds a result in a table.
+const resultMax = 100
+
+func pastTable(history []pastRun) string {
+	if len(history) == 0 {
+		return ""
+	}
+	rows := [][]string{{"ENDED", "ATTEMPT", "RESULT OR ERROR"}}
+	for _, h := range history {
+		value := string(h.Result)
+		if h.Error != nil {
+			value = "failed: " + h.Error.Type + ": " + h.Error.Message
+		}
+		rows = append(rows, []string{short(h.Node, nameMax), strconv.Itoa(h.Attempt), short(value, resultMax)})
+	}
+	var b bytes.Buffer
+	b.WriteByte('\n')
+	aligned.Write(&b, rows, func(int) bool { return true })
+	return b.String()
 }
 
 func shownOf(s backend.Snapshot) shown {

@@ -17,7 +17,17 @@ var (
 	shownSQL = pgshow.Design{Runs: shownApp.Runs, Done: shownApp.Done, Counts: shownApp.Counts, Barriers: ledger.MustSQL("show_barriers")}
 )
 
-var _ backend.Inspector = (*Backend)(nil)
+var historySQL = ledger.MustSQL("show_history")
+
+var (
+	_ backend.Inspector = (*Backend)(nil)
+	_ backend.Historian = (*Backend)(nil)
+)
+
+// History implements backend.Historian.
+func (b *Backend) History(ctx context.Context, id uuid.UUID, most int) ([]backend.CompletedRun, error) {
+	return pgshow.History(ctx, b.store, historySQL, id, most)
+}
 
 // replayMost bounds the completed node runs of an instance that is replayed for its barriers.
 const replayMost = 10_000
