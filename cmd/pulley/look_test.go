@@ -28,7 +28,7 @@ func TestLookInside(t *testing.T) {
 				t.Helper()
 				return call(t, nil, append(args, where...)...)
 			}
-			id := strings.TrimSpace(do("submit", prog, "--input", `{"xs": [0, 0, 3600, 3600], "text": "\u001b[2Jgone\u009b31m"}`).out)
+			id := strings.TrimSpace(do("submit", prog, "--input", `{"xs": [0, 0, 3600, 3600], "text": "\u001b[2Jgone`+"\u009b31m\u202e"+`"}`).out)
 			if got := do("work", "--idle-exit", "1s"); got.code != 0 {
 				t.Fatalf("work: %+v", got)
 			}
@@ -49,12 +49,15 @@ func TestLookInside(t *testing.T) {
 				t.Errorf("why: %s", why.out)
 			}
 			show := do("show", id)
-			if show.code != 0 || strings.ContainsAny(show.out, "\x1b\u009b") {
+			if show.code != 0 || strings.ContainsAny(show.out, "\x1b\u009b\u202e") {
 				t.Errorf("show: %+v", show)
 			}
 			wantParts(t, show.out, "instance   "+id, "workflow   "+prog, "status     running, after ", "input      {\"xs\": [0, 0, 3600, 3600]", "why        "+want, "graph "+prog+": ")
 			if design.Name() != "journal" {
 				wantParts(t, show.out, "(required: number of elements, line 2)  ◀ 2 of 4 arrived", "NODE RUN", "sleep[2]", "sleep[3]")
+			}
+			if got := do("show", id, "--format", "json"); strings.ContainsAny(got.out, "\x1b\u009b\u202e") || !strings.Contains(got.out, `gone\u009b31m\u202e"`) {
+				t.Errorf("show: %q", got.out)
 			}
 			var shown struct {
 				ID, Workflow, Status string

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf16"
 
 	"pulley/engine/graph"
 	"pulley/engine/ir"
@@ -70,13 +72,41 @@ func (c *Console) Show(write func(io.Writer) error) error {
 	return c.Print(b.String())
 }
 
-// EncodeJSON writes indented JSON, without HTML escapes.
+// EncodeJSON writes indented JSON, without HTML escapes. What a terminal would execute or hide is escaped.
 func EncodeJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(value)
+	if err := e.Encode(value); err != nil {
+		return err
+	}
+	_, err := w.Write(EscapeJSON(b.Bytes()))
+	return err
 }
+
+// EscapeJSON escapes in JSON what a terminal would execute or hide. It stays the same JSON.
+func EscapeJSON(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isHidden) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case !isHidden(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.Bytes()
+}
+
+// isHidden leaves out what is not within strings of JSON.
+func isHidden(r rune) bool { return r >= 0x7f && !unicode.IsGraphic(r) }
 
 // JSONText returns a value as EncodeJSON writes it.
 func JSONText(value any) (string, error) {

@@ -12,3 +12,14 @@ func TestDuplicateKey(t *testing.T) {
 		}
 	}
 }
+
+func TestEscapeJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":"b"}`: `{"a":"b"}`, `"ä…"`: `"ä…"`, "\"\u009b31m\u007f\"": `"\u009b31m\u007f"`, "\"\u202e\"": `"\u202e"`, "\"\U000e0001\"": `"\udb40\udc01"`,
+	} {
+		if got := string(EscapeJSON([]byte(text))); got != want {
+			t.Errorf("%q becomes %s, want %s", text, got, want)
+		}
+	}
+}

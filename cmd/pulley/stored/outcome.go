@@ -42,7 +42,7 @@ func Words(in backend.Instance, format string) (string, error) {
 	if err := e.Encode(out); err != nil {
 		return "", fmt.Errorf("the result cannot be written as JSON: %w", err)
 	}
-	return b.String(), nil
+	return string(console.EscapeJSON(b.Bytes())), nil
 }
 
 func failureOf(f *plan.Failure) *failure {
