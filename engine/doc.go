@@ -53,7 +53,7 @@
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
 //	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgstore, internal/pgshow
-//	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgstore, internal/pgtest
+//	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgshow, internal/pgstore, internal/pgtest
 //	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/pgshow
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore

@@ -14,12 +14,12 @@ import (
 	"pulley/internal/pgtest"
 )
 
-// naps sleeps in two of its branches, and names things as an attacker would.
-const naps = "fn main(input: [xs, text], output: [all]):\n    all = spread xs:x -> nap(x=x)\n    return all\nfn nap(input: [x], output: [y]):\n    sleep x\n    y = @echo(value=x)\n    return y\n"
+// pauses sleeps in two of its branches, and names things as an attacker would.
+const pauses = "fn main(input: [xs, text], output: [all]):\n    all = spread xs:x -> rest(x=x)\n    return all\nfn rest(input: [x], output: [y]):\n    sleep x\n    y = @echo(value=x)\n    return y\n"
 
 func TestLookInside(t *testing.T) {
 	t.Parallel()
-	prog := file(t, "naps.ir", naps)
+	prog := file(t, "pauses.ir", pauses)
 	for _, design := range designs.Durable() {
 		t.Run(design.String(), func(t *testing.T) {
 			t.Parallel()
@@ -28,7 +28,7 @@ func TestLookInside(t *testing.T) {
 				t.Helper()
 				return call(t, nil, append(args, where...)...)
 			}
-			id := strings.TrimSpace(do("submit", prog, "--input", `{"xs": [0, 0, 3600, 3600], "text": "\u001b[2Jgone`+"\u009b31m\u202e"+`"}`).out)
+			id := strings.TrimSpace(do("submit", prog, "--input", `{"xs": [0, 0, 3600, 3600], "text": "\u001b[2Jover`+"\u009b31m\u202e"+`"}`).out)
 			if got := do("work", "--idle-exit", "1s"); got.code != 0 {
 				t.Fatalf("work: %+v", got)
 			}
@@ -56,7 +56,7 @@ func TestLookInside(t *testing.T) {
 			if design.Name() != "journal" {
 				wantParts(t, show.out, "(required: number of elements, line 2)  ◀ 2 of 4 arrived", "NODE RUN", "sleep[2]", "sleep[3]")
 			}
-			if got := do("show", id, "--format", "json"); strings.ContainsAny(got.out, "\x1b\u009b\u202e") || !strings.Contains(got.out, `gone\u009b31m\u202e"`) {
+			if got := do("show", id, "--format", "json"); strings.ContainsAny(got.out, "\x1b\u009b\u202e") || !strings.Contains(got.out, `over\u009b31m\u202e"`) {
 				t.Errorf("show: %q", got.out)
 			}
 			var shown struct {
@@ -77,8 +77,8 @@ func TestLookInside(t *testing.T) {
 			} else {
 				wantLine(t, history.err, "pulley: backend "+design.String()+" does not keep node runs that have ended")
 			}
-			ps := do("ps", "--status", "running", "--workflow", "naps.ir")
-			if ps.code != 0 || ps.err != "" || !regexp.MustCompile(id+` +running +\S*/naps\.ir `).MatchString(ps.out) {
+			ps := do("ps", "--status", "running", "--workflow", "pauses.ir")
+			if ps.code != 0 || ps.err != "" || !regexp.MustCompile(id+` +running +\S*/pauses\.ir `).MatchString(ps.out) {
 				t.Errorf("ps: %+v", ps)
 			}
 			if got := do("ps", "--status", "failed", "--format", "json"); got.out != "{\n  \"instances\": [],\n  \"next\": null\n}\n" {

@@ -160,7 +160,7 @@ func TestWhyOfALostEngine(t *testing.T) {
 		s.claim(id, 10, time.Millisecond)
 		for deadline := time.Now().Add(time.Minute); s.why(id).Waits[0].Reason == inspect.Lease && time.Now().Before(deadline); {
 		}
-		w := s.want(id, inspect.LostEngine, "to take over @fetch: the lease of", "expired at", "gone or cut off")
+		w := s.want(id, inspect.LostEngine, "to take over @fetch: the lease of", "expired at", "has exited or is cut off")
 		if age := time.Since(*w.Since); age < 0 || age > time.Hour {
 			s.Errorf("it expired %s ago", age)
 		}

@@ -18,7 +18,7 @@ type Reason string
 const (
 	Lease      Reason = "lease"       // an engine has it leased, and is at work
 	Worker     Reason = "worker"      // it is ready, and no engine has taken it
-	LostEngine Reason = "lost_engine" // the lease has expired: the engine is gone, or cut off
+	LostEngine Reason = "lost_engine" // the lease has expired: the engine has exited, or is cut off
 	Retry      Reason = "retry"       // an attempt failed, and the next begins later
 	Sleep      Reason = "sleep"       // of the workflow's own
 	Barrier    Reason = "barrier"     // more arrivals
@@ -41,7 +41,7 @@ type Wait struct {
 	Since  *time.Time `json:"since,omitempty"`
 	Until  *time.Time `json:"until,omitempty"`
 
-	// Engine is who has the lease, or had it; empty: the store does not keep it.
+	// Engine has, or had, the lease; empty: the store does not keep it.
 	Engine string `json:"engine,omitempty"`
 
 	Attempt    int `json:"attempt,omitempty"`    // the current or next one, from 1
@@ -151,7 +151,7 @@ func owner(s backend.Snapshot) []Wait {
 		return nil
 	}
 	w := Wait{Engine: o.Name, Detail: o.Silence}
-	gone := o.Name == "" || !o.Expires.After(s.Now)
+	unowned := o.Name == "" || !o.Expires.After(s.Now)
 	switch {
 	case o.Broken != "":
 		w.Reason, w.Detail = Broken, o.Broken
@@ -159,10 +159,10 @@ func owner(s backend.Snapshot) []Wait {
 		w.Reason, w.Until = Evicted, &o.EvictedUntil
 	case !o.Adopted:
 		w.Reason, w.Since = Adoption, &s.Submitted
-		if gone {
+		if unowned {
 			w.Engine = ""
 		}
-	case !o.Answered && gone:
+	case !o.Answered && unowned:
 		w.Reason, w.Since = Owner, &o.Expires
 	case !o.Answered:
 		w.Reason, w.Until = Owner, &o.Expires

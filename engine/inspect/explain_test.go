@@ -86,7 +86,7 @@ func TestExplain(t *testing.T) {
 		{"a lease that ends now", running(func(s *backend.Snapshot) {
 			s.Runs = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Leased: true, Engine: "e1", Due: now, Deliveries: 1})}
 		}), inspect.LostEngine,
-			"It waits for an engine to take over @fetch[1]: the lease of engine e1 expired at 2026-11-27 12:00:00 UTC, so that engine is gone or cut off (attempt 1 of 3)."},
+			"It waits for an engine to take over @fetch[1]: the lease of engine e1 expired at 2026-11-27 12:00:00 UTC, so that engine has exited or is cut off (attempt 1 of 3)."},
 		{"retry", running(func(s *backend.Snapshot) {
 			s.Runs = []backend.OpenRun{run(fetch, "1", backend.OpenRun{Attempt: 2, Due: soon})}
 		}), inspect.Retry,
@@ -129,18 +129,18 @@ func TestExplain(t *testing.T) {
 			"It waits since 2026-11-27 11:58:30 UTC for an engine to adopt it: nobody owns its shard."},
 		{"pending, owned", owned(backend.ShardOwner{Name: "e1", Expires: soon, Answered: true}), inspect.Adoption,
 			"It waits since 2026-11-27 11:58:30 UTC for an engine to adopt it; its shard is owned by engine e1."},
-		{"pending, owner gone", owned(backend.ShardOwner{Name: "e1", Expires: then}), inspect.Adoption,
+		{"pending, owner exited", owned(backend.ShardOwner{Name: "e1", Expires: then}), inspect.Adoption,
 			"It waits since 2026-11-27 11:58:30 UTC for an engine to adopt it: nobody owns its shard."},
-		{"the owner is gone", owned(backend.ShardOwner{Name: "e1", Expires: then, Adopted: true}), inspect.Owner,
-			"It waits for an engine to take its shard: the lease of engine e1, which owned it, expired at 2026-11-27 11:58:30 UTC, so that engine is gone or cut off."},
+		{"the owner has exited", owned(backend.ShardOwner{Name: "e1", Expires: then, Adopted: true}), inspect.Owner,
+			"It waits for an engine to take its shard: the lease of engine e1, which owned it, expired at 2026-11-27 11:58:30 UTC, so that engine has exited or is cut off."},
 		{"nobody owns the shard", owned(backend.ShardOwner{Expires: then, Adopted: true}), inspect.Owner,
 			"It waits for an engine to take its shard, which nobody owns."},
 		{"the owner is silent", owned(backend.ShardOwner{Name: "e1", Expires: soon, Adopted: true, Silence: "no answer"}), inspect.Owner,
 			"It is in the memory of engine e1, which owns its shard until 2026-11-27 12:00:30 UTC and does not tell: no answer."},
 		{"evicted", owned(backend.ShardOwner{Name: "e1", Expires: soon, Adopted: true, Answered: true, EvictedUntil: soon}), inspect.Evicted,
 			"It waits until 2026-11-27 12:00:30 UTC, when the first of its node runs is due; engine e1 has evicted it from memory until then."},
-		{"broken", owned(backend.ShardOwner{Name: "e1", Expires: soon, Adopted: true, Answered: true, Broken: "event 7: gone"}), inspect.Broken,
-			"It waits for nothing: what is stored of it cannot be applied, and its owner has set it aside, so cancel it: event 7: gone."},
+		{"broken", owned(backend.ShardOwner{Name: "e1", Expires: soon, Adopted: true, Answered: true, Broken: "event 7: missing"}), inspect.Broken,
+			"It waits for nothing: what is stored of it cannot be applied, and its owner has set it aside, so cancel it: event 7: missing."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -103,7 +103,7 @@ func clause(s backend.Snapshot, w Wait) string {
 	case Worker:
 		return fmt.Sprintf("It waits for an engine to take %s, which is ready since %s (%s)", work(w), Moment(*w.Since), tries(w))
 	case LostEngine:
-		return fmt.Sprintf("It waits for an engine to take over %s: the lease of %s expired at %s, so that engine is gone or cut off (%s)", work(w), engine(w), Moment(*w.Since), tries(w))
+		return fmt.Sprintf("It waits for an engine to take over %s: the lease of %s expired at %s, so that engine has exited or is cut off (%s)", work(w), engine(w), Moment(*w.Since), tries(w))
 	case Retry:
 		return fmt.Sprintf("It waits until %s to retry %s: attempt %d failed, and %s follows; no design keeps the error of an attempt that is retried", Moment(*w.Until), work(w), w.Attempt-1, attempt(w))
 	case Sleep:
@@ -129,7 +129,7 @@ func silent(w Wait) string {
 	case w.Engine == "":
 		return "It waits for an engine to take its shard, which nobody owns"
 	}
-	return fmt.Sprintf("It waits for an engine to take its shard: the lease of %s, which owned it, expired at %s, so that engine is gone or cut off", engine(w), Moment(*w.Since))
+	return fmt.Sprintf("It waits for an engine to take its shard: the lease of %s, which owned it, expired at %s, so that engine has exited or is cut off", engine(w), Moment(*w.Since))
 }
 
 func owned(w Wait) string {

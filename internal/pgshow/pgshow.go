@@ -247,9 +247,9 @@ type lister struct {
 	page   *backend.Page
 }
 
-// read merges the shards' lists. If one may go on behind its end, none after that is shown: the next page begins there.
+// read merges the shards' lists. If one may continue behind its end, none after that is shown: the next page begins there.
 func (l *lister) read(workflows []int32) error {
-	var floor uuid.UUID // the greatest end of a list that may go on
+	var floor uuid.UUID // the greatest end of a list that may continue
 	numbers := map[uuid.UUID]int32{}
 	for shard := range l.shards {
 		n, last, err := l.readShard(shard, workflows, numbers)

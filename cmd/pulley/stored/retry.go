@@ -21,7 +21,7 @@ type RetryCmd struct {
 
 // Help completes the command's help.
 func (RetryCmd) Help() string {
-	return "No design keeps the node runs of an instance that has ended, so none can go on from its failed node: what it did is removed with its end, and its end never changes. " +
+	return "No design keeps the node runs of an instance that has ended, so none can continue from its failed node: what it did is removed with its end, and its end never changes. " +
 		"--from-start submits a new instance with the same program and input, and prints its id; each action runs again. A repetition prints the same id.\n\n" +
 		"Exit status: 0 if it is submitted, 2 otherwise.\n\nExample: pulley retry 01a1fbf5-62b7-7e19-b7ab-4f4a0b43f1e6 --from-start --dsn postgres://me@localhost/work"
 }
@@ -35,7 +35,7 @@ func (r *RetryCmd) Run(c *console.Console) error {
 	case s.Status != backend.Failed && s.Status != backend.Canceled:
 		return fmt.Errorf("instance %s is %s; only one that failed or was canceled is submitted again", s.ID, s.Status)
 	case !r.FromStart:
-		return fmt.Errorf("backend %s keeps nothing of the node runs of instance %s, which %s, so it cannot go on from there; --from-start submits its program and input again", r.Backend, s.ID, s.Status)
+		return fmt.Errorf("backend %s keeps nothing of the node runs of instance %s, which %s, so it cannot continue from there; --from-start submits its program and input again", r.Backend, s.ID, s.Status)
 	case s.Program == nil:
 		return fmt.Errorf("instance %s: this pulley cannot read its workflow; a later version may have stored it", s.ID)
 	}

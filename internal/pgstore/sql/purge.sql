@@ -10,7 +10,7 @@ WITH span AS MATERIALIZED (
     SELECT s.at, s.status
     FROM span s
     WHERE s.status <> 'running' AND NOT s.needs_cleanup AND s.ended_at < clock_timestamp() - $4::bigint * interval '1 microsecond'
-), gone AS (
+), purged AS (
 --[ dry
     SELECT o.status FROM old o
 --]
@@ -21,4 +21,4 @@ WITH span AS MATERIALIZED (
 SELECT count(*) FILTER (WHERE g.status = 'completed')::int, count(*) FILTER (WHERE g.status = 'failed')::int,
     count(*) FILTER (WHERE g.status = 'canceled')::int, (SELECT s.id FROM span s ORDER BY s.id DESC LIMIT 1),
     (SELECT count(*)::int FROM span)
-FROM gone g
+FROM purged g
