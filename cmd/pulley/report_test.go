@@ -147,7 +147,7 @@ func reported(t *testing.T, dir string, names ...string) {
 			t.Errorf("the page carries another %s, or none: %v", name, err)
 		}
 	}
-	if !bytes.Contains(html, []byte(`<h2 id="repeat-title">`)) {
+	if !bytes.Contains(html, []byte(`<details id="repeat">`)) {
 		t.Error("the page does not say what repeats it")
 	}
 }
