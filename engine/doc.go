@@ -46,6 +46,8 @@
 //	engine/oracle              | histories of runs, and the oracles that judge them             | engine/graph, engine/reference
 //	engine/plan                | the core: graph, event and inbox in, plan out                  | engine/graph
 //	engine/plan/model          | the plainest thing that obeys plans, for simulators and tests  | engine/plan
+//	engine/schedule            | decides when instances start at planned times; pure              | internal/nearest
+//	engine/schedule/model      | the plainest definition of ticks, for tests                    | –
 //	engine/backend             | the contract that every design implements                      | engine/plan
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
@@ -181,6 +183,7 @@
 //	engine/reference           | internal/referencetest
 //	engine/oracle              | internal/referencetest
 //	engine/plan                | engine/ir/programs, engine/plan/model, engine/reference
+//	engine/schedule            | engine/schedule/model
 //	engine/backend/backendtest | engine/backend/memory
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model
