@@ -48,15 +48,15 @@
 //	engine/plan/model          | the plainest thing that obeys plans, for simulators and tests  | engine/plan
 //	engine/schedule            | decides when instances start at planned times; pure              | internal/nearest
 //	engine/schedule/model      | the plainest definition of ticks, for tests                    | –
-//	engine/backend             | the contract that every design implements                      | engine/plan
+//	engine/backend             | the contract that every design implements                      | engine/plan, engine/schedule
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
 //	engine/backend/state       | instances in memory: plans applied, and taken back             | engine/backend
 //	engine/backend/memory      | in-process and crashable; nothing is durable                   | engine/backend/state
 //	engine/backend/postgres    | where designs on Postgres keep their tables; errors explained   | –
-//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgstore, internal/pgshow
+//	engine/backend/postgres/*  | one design each                                                | engine/backend/state, internal/pgshow, internal/schedulestore
 //	engine/backend/postgres/internal/designtest | what tests of the designs on Postgres share                  | engine/backend/backendtest, internal/pgshow, internal/pgstore, internal/pgtest
-//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/pgshow
+//	engine/backend/postgres/journal | the design whose shards have owners                            | engine/backend/postgres/journal/internal/forward, engine/backend/postgres/journal/internal/ownership, engine/backend/state, internal/journalstore, internal/pgshow, internal/schedulestore
 //	engine/backend/postgres/journal/internal/forward | its calls to a shard that another engine owns                  | internal/pgstore
 //	engine/backend/postgres/journal/internal/ownership | who owns which of its shards, in the store                      | internal/pgstore
 //	engine/backend/designs     | names a design and its options, as a user does, and opens it   | engine/backend/memory, engine/backend/postgres/*, internal/nearest
@@ -170,6 +170,7 @@
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
 //	internal/procstatus        | reads what the kernel says of this process's memory             | –
+//	internal/schedulestore     | schedules on Postgres, shared by the designs                    | internal/pgstore
 //	internal/referencetest     | programs and actions for tests of results                      | engine/reference
 //	internal/watchdog          | shells that clean up when this process is gone                 | –
 //	internal/yamlfile          | YAML whose values know their places, and all mistakes at once   | engine/ir, internal/bytesize, internal/clip, internal/nearest

@@ -18,6 +18,7 @@ type store struct {
 	shards    []*shard
 	instances map[uuid.UUID]*instance
 	listeners map[*listener]struct{}
+	schedules schedules
 	space     state.Space
 	epoch     time.Time // the zero of instants
 

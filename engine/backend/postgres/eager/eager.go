@@ -11,6 +11,7 @@ import (
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
 	"pulley/internal/pgstore"
+	"pulley/internal/schedulestore"
 )
 
 //go:embed migrations/*.sql
@@ -56,6 +57,7 @@ type Config struct {
 // Backend is the eager design.
 type Backend struct {
 	pgstore.SweptBase
+	schedulestore.Table
 	store   *pgstore.Store
 	sweeper *pgstore.Sweeper
 	mu      sync.Mutex
@@ -63,9 +65,10 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend  = (*Backend)(nil)
-	_ backend.Listener = (*Backend)(nil)
-	_ backend.Canceler = (*Backend)(nil)
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Listener  = (*Backend)(nil)
+	_ backend.Canceler  = (*Backend)(nil)
+	_ backend.Scheduler = (*Backend)(nil)
 )
 
 // Open connects to the store and sets up its schema if needed.
@@ -81,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 // On returns a backend on an open store. It is for the simulator: a program outside of this module cannot have such a store.
 func On(store *pgstore.Store) *Backend {
 	sweeper := pgstore.NewSweeper(store, cleanup)
-	return &Backend{SweptBase: pgstore.NewSweptBase(sweeper), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
+	return &Backend{SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), store: store, sweeper: sweeper, shapes: map[[32]byte]*shape{}}
 }
 
 // endsCleanly reports whether no other node run can be open when an instance completes.

@@ -19,6 +19,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/internal/journalstore"
 	"pulley/internal/pgstore"
+	"pulley/internal/schedulestore"
 )
 
 //go:embed migrations/*.sql
@@ -124,6 +125,7 @@ func (c Config) withDefaults() Config {
 
 // Backend is the journal; see the package comment.
 type Backend struct {
+	schedulestore.Table
 	store         server
 	desk          *forward.Forwarder
 	owners        *ownership.Registry
@@ -159,10 +161,11 @@ type Backend struct {
 type waker struct{ wake func() }
 
 var (
-	_ backend.Backend  = (*Backend)(nil)
-	_ backend.Listener = (*Backend)(nil)
-	_ backend.Canceler = (*Backend)(nil)
-	_ backend.Placer   = (*Backend)(nil)
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Listener  = (*Backend)(nil)
+	_ backend.Canceler  = (*Backend)(nil)
+	_ backend.Placer    = (*Backend)(nil)
+	_ backend.Scheduler = (*Backend)(nil)
 )
 
 // Open connects to Postgres and creates the schema if needed.
@@ -181,7 +184,9 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		store.Close()
 		return nil, postgres.Explain(err)
 	}
-	return newBackend(cfg, journalstore.Host{Store: store, Pool: pool{store.Pgx()}, Clock: store.Clock}), nil
+	b := newBackend(cfg, journalstore.Host{Store: store, Pool: pool{store.Pgx()}, Clock: store.Clock})
+	b.Table = schedulestore.On(store)
+	return b, nil
 }
 
 // On makes a backend on a host whose schema exists. It is for the simulator: a program outside of this module cannot have such a

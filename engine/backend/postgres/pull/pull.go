@@ -10,6 +10,7 @@ import (
 	"pulley/engine/backend"
 	"pulley/engine/backend/postgres"
 	"pulley/internal/pgstore"
+	"pulley/internal/schedulestore"
 )
 
 //go:embed migrations/*.sql
@@ -82,15 +83,17 @@ type Config struct {
 // Backend is the pull design.
 type Backend struct {
 	pgstore.Base
+	schedulestore.Table
 	store  *pgstore.Store
 	scan   Scan
 	missed []atomic.Bool // by shard: something may have been committed without a scan
 }
 
 var (
-	_ backend.Backend  = (*Backend)(nil)
-	_ backend.Listener = (*Backend)(nil)
-	_ backend.Canceler = (*Backend)(nil)
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Listener  = (*Backend)(nil)
+	_ backend.Canceler  = (*Backend)(nil)
+	_ backend.Scheduler = (*Backend)(nil)
 )
 
 // Open connects to the store and sets up its schema if needed.
@@ -120,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 // module cannot have such a store.
 func On(store *pgstore.Store, cfg Config) *Backend {
 	b := &Backend{
-		Base: pgstore.NewBase(store, ledger, "ledger", "arrivals", "inbox"), store: store,
+		Base: pgstore.NewBase(store, ledger, "ledger", "arrivals", "inbox"), Table: schedulestore.On(store), store: store,
 		scan: cmp.Or(cfg.Scan, ScanApp), missed: make([]atomic.Bool, store.Shards()),
 	}
 	for shard := range b.missed {

@@ -14,6 +14,7 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 	"pulley/internal/pgstore"
+	"pulley/internal/schedulestore"
 )
 
 //go:embed migrations/*.sql
@@ -59,6 +60,7 @@ type Config struct {
 // Backend is the push design.
 type Backend struct {
 	pgstore.SweptBase
+	schedulestore.Table
 	store   *pgstore.Store
 	sweeper *pgstore.Sweeper
 	peers   *pgstore.Peers
@@ -67,10 +69,11 @@ type Backend struct {
 }
 
 var (
-	_ backend.Backend  = (*Backend)(nil)
-	_ backend.Listener = (*Backend)(nil)
-	_ backend.Canceler = (*Backend)(nil)
-	_ backend.Placer   = (*Backend)(nil)
+	_ backend.Backend   = (*Backend)(nil)
+	_ backend.Listener  = (*Backend)(nil)
+	_ backend.Canceler  = (*Backend)(nil)
+	_ backend.Placer    = (*Backend)(nil)
+	_ backend.Scheduler = (*Backend)(nil)
 )
 
 // Open connects to the store and sets up its schema if needed.
@@ -87,7 +90,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 func On(store *pgstore.Store) *Backend {
 	sweeper := pgstore.NewSweeper(store, cleanup)
 	return &Backend{
-		SweptBase: pgstore.NewSweptBase(sweeper), store: store, sweeper: sweeper,
+		SweptBase: pgstore.NewSweptBase(sweeper), Table: schedulestore.On(store), store: store, sweeper: sweeper,
 		peers: pgstore.NewPeers(store), slots: newCommitSlots(store), owners: owners{numbers: map[string]int32{}},
 	}
 }
