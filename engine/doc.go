@@ -11,9 +11,9 @@
 // is applied once, whichever engines execute it, and whatever fails.
 //
 // One goroutine decides. It owns the machine of package dispatch, passes events to it and executes its commands. Each running
-// task and each call of the backend has a goroutine that ends with one event; the machine bounds their number. Two more
-// goroutines listen for other engines' work, if the backend can, and look up awaited instances that may end elsewhere. None is
-// left when Done is closed.
+// task and each call of the backend has a goroutine that ends with one event; the machine bounds their number. More goroutines
+// listen for other engines' work, if the backend can, look up awaited instances that may end elsewhere, and take turns with due
+// schedules, with Config.Schedules. None is left when Done is closed.
 //
 // A failed call of the store is retried with growing pauses, without end. An id or a token guards every call, so that a
 // repetition is harmless. A failed action becomes a failure in the workflow. Neither ends the engine, and Config.Observer
@@ -29,7 +29,8 @@
 //	                                                    └─► Postgres, or memory
 //
 // Within the backend's commit, the core turns a completion into a plan.Plan. The backend stores it whole or not at all, and
-// returns the tasks that it made ready to the workers. Scenarios are data; their runners write records; reports render records
+// returns the tasks that it made ready to the workers. A schedule only submits instances: package schedule decides which, and the
+// backend keeps where each schedule stands. Scenarios are data; their runners write records; reports render records
 // and run nothing.
 //
 // # Packages
@@ -48,6 +49,7 @@
 //	engine/plan/model          | the plainest thing that obeys plans, for simulators and tests  | engine/plan
 //	engine/schedule            | decides when instances start at planned times; pure              | internal/nearest
 //	engine/schedule/model      | the plainest definition of ticks, for tests                    | –
+//	engine/schedule/turn       | an engine's turn with due schedules, in steps that survive kills | engine/backend, internal/clip
 //	engine/backend             | the contract that every design implements                      | engine/plan, engine/schedule
 //	engine/backend/backendtest | the conformance suite that every backend passes                | engine/backend, internal/depth
 //	engine/backend/differ      | holds a backend against the reference, one case at a time      | engine/oracle, engine/ir/programs, engine/worker
@@ -185,6 +187,7 @@
 //	engine/oracle              | internal/referencetest
 //	engine/plan                | engine/ir/programs, engine/plan/model, engine/reference
 //	engine/schedule            | engine/schedule/model
+//	engine/schedule/turn       | engine/backend/memory, engine/schedule/model
 //	engine/backend/backendtest | engine/backend/memory
 //	engine/backend/differ      | engine/backend/designs
 //	engine/backend/state       | engine/backend/backendtest, engine/ir/programs, engine/plan/model

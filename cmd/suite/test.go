@@ -85,7 +85,7 @@ func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tall
 // detector elsewhere: the code that commandPackage calls, in its separate processes, and all of them in the night.
 var singles = []string{
 	commandPackage, "sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
-	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference",
+	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference", "engine/schedule", "engine/schedule/turn",
 	"scenarios", "scenarios/wfformat", "scenarios/generate", "scenarios/arrivals", "scenarios/dist",
 	"reports", "reports/record", "reports/chart", "reports/diagram", "reports/page", "reports/units", "reports/verdicts", "reports/changes", "bench/outline", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
 	"bench/gate", "bench/gobench", "bench/profile", "chaos/cases", "internal/bytesize", "internal/nearest", "internal/procstatus",
