@@ -54,6 +54,14 @@ type Config struct {
 	// negative: unlimited. At most 1 h
 	Grace time.Duration
 
+	// Schedules makes the engine fire the backend's schedules, which it shares with all engines that do so. New fails if the
+	// backend is no backend.Scheduler.
+	Schedules bool
+
+	// SchedulePoll is the longest pause between two looks for due schedules: what others add or resume begins so late. Zero: 1 s.
+	// From 10 ms to 1 h
+	SchedulePoll time.Duration
+
 	// Clock replaces time.Now, so that a test can make it jump like the clock of a suspended machine. It only affects this
 	// engine's view of leases and due times: the store has its own clock. Zero: time.Now, whose monotonic readings no setting
 	// of the wall clock changes.
@@ -99,6 +107,7 @@ func (c Config) withDefaults() Config {
 	c.Drain = max(c.Drain, 0)
 	c.Grace = cmp.Or(c.Grace, time.Second)
 	c.Grace = max(c.Grace, 0)
+	c.SchedulePoll = cmp.Or(c.SchedulePoll, time.Second)
 	return c
 }
 
@@ -121,6 +130,9 @@ func (c Config) validate() error {
 			errs = append(errs, fmt.Errorf("%s is %v, must be from %v to %v", name, value, least, most))
 		}
 	}
+	if _, ok := c.Backend.(backend.Scheduler); c.Schedules && c.Backend != nil && !ok {
+		errs = append(errs, fmt.Errorf("Schedules is set, and backend %T has none; use another one", c.Backend))
+	}
 	number("Slots", c.Slots, 1, 100_000)
 	number("Prefetch", c.Prefetch, 0, 500_000)
 	number("Batch", c.Batch, 1, 10_000)
@@ -138,6 +150,7 @@ func (c Config) validate() error {
 	length("CallTimeout", c.CallTimeout, time.Millisecond, time.Hour)
 	length("Drain", c.Drain, 0, 24*time.Hour)
 	length("Grace", c.Grace, 0, time.Hour)
+	length("SchedulePoll", c.SchedulePoll, 10*time.Millisecond, time.Hour)
 	return errors.Join(errs...)
 }
 

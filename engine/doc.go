@@ -73,7 +73,7 @@
 //	engine/worker/httpjob      | runs actions as jobs behind an HTTP API                         | engine/dispatch, engine/worker, internal/clip, internal/pause
 //	engine/worker/httpjob/jobserver | a server of such jobs in memory, with faults, for tests          | –
 //	engine/worker/manifest     | files that say how actions are run that are not written in Go  | engine/worker/httpjob, engine/worker/pool, engine/worker/process, internal/cause, internal/yamlfile
-//	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/worker
+//	engine                     | the shell: life cycle, goroutines, wiring; this page           | engine/dispatch, engine/schedule/turn, engine/worker
 //	engine/inspect             | says what an instance waits for, from a snapshot of the store   | engine/dispatch, engine/worker
 //	engine/pgserver            | finds a Postgres, or starts one that dies with the program     | internal/pause, internal/watchdog
 //	engine/pgserver/pgwire     | a proxy that sees every message, and loses it if it is told to | –

@@ -42,6 +42,9 @@ type Engine struct {
 	running       sync.WaitGroup // all goroutines except the loop's and the pool's
 	pool          *pool
 
+	scheduling    context.Context // new turns with schedules begin until it ends
+	endScheduling context.CancelFunc
+
 	mu      sync.Mutex
 	begun   bool // Start or Stop was called
 	started bool
@@ -91,6 +94,10 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.running.Go(func() { e.listen(l) })
 	}
 	e.running.Go(e.pollWaits)
+	e.scheduling, e.endScheduling = context.WithCancel(e.background)
+	if e.cfg.Schedules {
+		e.running.Go(e.runSchedules)
+	}
 	go e.run(ctx)
 	return nil
 }

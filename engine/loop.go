@@ -139,6 +139,7 @@ func (l *loop) wait(timer *time.Timer) {
 
 func (l *loop) drainUntilThen(until time.Time) {
 	l.draining = true
+	l.endScheduling()
 	l.batch = append(l.batch, dispatch.Drain{Until: until})
 }
 

@@ -102,11 +102,11 @@ func (e *Engine) prepare(req SubmitRequest) (*submission, error) {
 	if req.Input == nil {
 		req.Input = json.RawMessage("{}")
 	}
-	return &submission{
-		ticket: dispatch.Ticket(e.tickets.Add(1)),
-		sub:    backend.Submission{ID: req.ID, Program: req.Program, Input: req.Input},
-		answer: make(chan dispatch.Answer, 1),
-	}, nil
+	return e.newSubmission(backend.Submission{ID: req.ID, Program: req.Program, Input: req.Input}), nil
+}
+
+func (e *Engine) newSubmission(sub backend.Submission) *submission {
+	return &submission{ticket: dispatch.Ticket(e.tickets.Add(1)), sub: sub, answer: make(chan dispatch.Answer, 1)}
 }
 
 const idTries = 64
@@ -147,12 +147,14 @@ func (e *Engine) receive(ctx context.Context, sub *submission) error {
 	}
 }
 
+var errRefused = errors.New("refused")
+
 func outcomeOf(sub *submission, answer dispatch.Answer) error {
 	switch {
 	case answer.Err != nil:
 		return fmt.Errorf("engine: instance %s was not confirmed; submit it elsewhere with that id: %w", sub.sub.ID, answer.Err)
 	case answer.Outcome.Answer == backend.Refused:
-		return fmt.Errorf("instance refused: %w", answer.Outcome.Err)
+		return fmt.Errorf("instance %w: %w", errRefused, answer.Outcome.Err)
 	}
 	return nil
 }

@@ -1,0 +1,293 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"pulley/engine"
+	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
+	"pulley/engine/backend/memory"
+	"pulley/engine/ir"
+	"pulley/engine/plan"
+	"pulley/engine/schedule"
+	"pulley/engine/worker"
+	"pulley/internal/depth"
+	"pulley/internal/pause"
+)
+
+// schedulesFor is how long the engines of TestSchedulesOfKilledProcesses work.
+var schedulesFor = depth.Of(6*time.Second, time.Minute)
+
+func compileAnswer(t testing.TB) *plan.Program {
+	t.Helper()
+	p, err := plan.CompileText("answer.ir", []byte("fn main(input: [x], output: [y]):\n    y = x + 1\n"), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func addSchedule(ctx context.Context, t testing.TB, store backend.Backend, name string, spec schedule.Spec) backend.Schedule {
+	t.Helper()
+	times, err := schedule.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := backend.Schedule{ID: uuid.New(), Name: name, Program: compileAnswer(t), Input: json.RawMessage(`{"x": 41}`), Times: times}
+	if err := store.(backend.Scheduler).AddSchedule(ctx, s, false); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The child process fires schedules until its input ends.
+func TestChildSchedules(t *testing.T) {
+	dsn := os.Getenv(childEnv)
+	if dsn == "" {
+		return
+	}
+	spec, err := designs.Parse(os.Getenv(designEnv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := spec.Open(t.Context(), designs.OpenOptions{DSN: dsn, Schema: os.Getenv(schemaEnv), Lease: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	none, err := worker.NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(engine.Config{
+		Backend: store, Workers: none, Lease: time.Second, Schedules: true, SchedulePoll: 200 * time.Millisecond,
+		Observer: engine.Observer{Problem: func(err error) { fmt.Fprintln(os.Stderr, err) }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		t.Error(err)
+	}
+	if err := e.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Three processes share schedules of a second and less; two of them are killed. The database has one instance for each tick.
+func TestSchedulesOfKilledProcesses(t *testing.T) {
+	list := designs.Durable()
+	if !depth.Night() {
+		list = list[:1] // all have the same schedules; the suite of package backendtest runs for each
+	}
+	on(t, list, schedulesSurviveKills)
+}
+
+func schedulesSurviveKills(t *site) {
+	store := t.open()
+	scheduler := store.(backend.Scheduler)
+	var all []backend.Schedule
+	for i := range 30 {
+		all = append(all, addSchedule(t.ctx, t, store, fmt.Sprint("schedule-", i), schedule.Spec{
+			Every: time.Duration(100+30*i) * time.Millisecond, Jitter: time.Duration(i%3) * 40 * time.Millisecond, Overlap: schedule.Allow,
+			CatchUp: schedule.All, CatchUpMax: 10_000,
+		}))
+	}
+	first := map[uuid.UUID]time.Time{} // ticks
+	before, begun, err := scheduler.Schedules(t.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range before {
+		first[s.ID] = s.State.Next
+	}
+	var children []*exec.Cmd
+	var inputs []io.WriteCloser
+	for range 3 {
+		cmd, stdin := startSchedules(t)
+		children, inputs = append(children, cmd), append(inputs, stdin)
+	}
+	for i, part := range []time.Duration{3, 2} {
+		await(t, scheduler, func(all []backend.StoredSchedule, now time.Time) bool {
+			return fired(all) > 100 && now.Sub(begun) > schedulesFor/part
+		})
+		if err := children[i].Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = children[i].Wait() // it was killed
+	}
+	await(t, scheduler, func(all []backend.StoredSchedule, _ time.Time) bool {
+		for _, s := range all {
+			if s.State.LastTick.Before(begun.Add(schedulesFor)) {
+				return false
+			}
+		}
+		return true
+	})
+	if err := inputs[2].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := children[2].Wait(); err != nil {
+		t.Errorf("the engine that was left: %v", err)
+	}
+	countInstances(t, store, all, first)
+}
+
+// countInstances counts from the database.
+func countInstances(t *site, store backend.Backend, all []backend.Schedule, first map[uuid.UUID]time.Time) {
+	t.Helper()
+	states, _, err := store.(backend.Scheduler).Schedules(t.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total, writes := 0, 0
+	for _, s := range states {
+		var ids []uuid.UUID
+		for tick := first[s.ID]; !tick.After(s.State.LastTick); tick = tick.Add(s.Times.Spec().Every) {
+			ids = append(ids, schedule.FiringID(s.ID, tick))
+		}
+		if s.State.Fired != int64(len(ids)) || s.State.Skipped != 0 || len(s.State.Start) != 0 {
+			t.Errorf("%s: %d ticks fired, %d of them are not carried out, and %d were skipped; it had %d ticks", s.Name, s.State.Fired, len(s.State.Start), s.State.Skipped, len(ids))
+		}
+		found, err := store.Lookup(t.ctx, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, inst := range found {
+			if inst.Status != backend.Completed || string(inst.Result) != "42" {
+				t.Fatalf("%s: the instance of tick %d of %d is %q, %s", s.Name, i+1, len(ids), inst.Status, inst.Result)
+			}
+		}
+		total += len(ids)
+		writes += int(s.Version)
+	}
+	var rows int
+	if err := t.conn.QueryRow(t.ctx, "SELECT count(*) FROM instances").Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	if rows != total {
+		t.Errorf("there are %d instances for %d ticks", rows, total)
+	}
+	depth.Done(t, "schedules=%d ticks=%d instances=%d writes=%d", len(all), total, rows, writes)
+}
+
+func fired(all []backend.StoredSchedule) (n int64) {
+	for _, s := range all {
+		n += s.State.Fired
+	}
+	return n
+}
+
+func await(t *site, scheduler backend.Scheduler, done func([]backend.StoredSchedule, time.Time) bool) {
+	t.Helper()
+	for range pause.Tries(t.ctx, 20*time.Millisecond) {
+		all, now, err := scheduler.Schedules(t.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done(all, now) {
+			return
+		}
+	}
+	t.Fatal("the schedules did not fire in time")
+}
+
+func startSchedules(t *site) (*exec.Cmd, io.WriteCloser) {
+	t.Helper()
+	cmd := exec.CommandContext(t.ctx, os.Args[0], "-test.run=^TestChildSchedules$", "-test.timeout=10m")
+	cmd.Env = append(os.Environ(), childEnv+"="+t.dsn, schemaEnv+"="+t.schema, designEnv+"="+t.design.String())
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, stdin
+}
+
+// An engine on memory fires schedules, cancels instances of earlier ticks, and leaves no decision undone when it stops.
+func TestSchedulesInMemory(t *testing.T) {
+	ctx, cancel := depth.Within(t.Context(), t, hazardDeadline)
+	defer cancel()
+	store := memory.New(memory.Options{Shards: 2})
+	defer store.Close()
+	hang, err := worker.NewRegistry(worker.Action{Name: "hang", Run: func(ctx context.Context, _ worker.Call) (any, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := make(chan backend.Instance, 1000)
+	e, err := engine.New(engine.Config{Backend: store, Workers: hang, Schedules: true, SchedulePoll: 10 * time.Millisecond, Observer: engine.Observer{
+		Ended:   func(inst backend.Instance, _ time.Time) { ends <- inst },
+		Problem: func(err error) { t.Error(err) },
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	program, err := plan.CompileText("hang.ir", []byte("fn main(input: [], output: [y]):\n    y = @hang()\n"), ir.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	times, err := schedule.Compile(schedule.Spec{Every: schedule.EveryMin, Overlap: schedule.Cancel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := backend.Schedule{ID: uuid.New(), Name: "hang", Program: program, Input: json.RawMessage("{}"), Times: times}
+	if err := store.AddSchedule(ctx, s, false); err != nil { // the engine finds it by polling
+		t.Fatal(err)
+	}
+	for range 3 {
+		select {
+		case inst := <-ends:
+			if inst.Status != backend.Canceled || !strings.Contains(inst.Failure.Message, "a later tick") {
+				t.Errorf("an instance whose successor was due is %+v", inst)
+			}
+		case <-ctx.Done():
+			t.Fatal("no instance was canceled")
+		}
+	}
+	stopping, done := context.WithCancel(ctx)
+	done() // at once: the last instance never ends
+	_ = e.Stop(stopping)
+	<-e.Done()
+	all, _, err := store.Schedules(ctx)
+	if err != nil || len(all[0].State.Start)+len(all[0].State.Cancel) > 0 && all[0].Wake.Sub(all[0].State.LastFired) > 2*time.Second {
+		t.Errorf("after the stop the schedule is due at %v, and its state is %+v (%v)", all[0].Wake, all[0].State, err)
+	}
+}
+
+// plain is a backend without schedules.
+type plain struct{ backend.Backend }
+
+func TestSchedulesNeedABackendThatHasThem(t *testing.T) {
+	store := memory.New(memory.Options{})
+	defer store.Close()
+	none, err := worker.NewRegistry()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = engine.New(engine.Config{Backend: plain{store}, Workers: none, Schedules: true})
+	if want := "Schedules is set, and backend engine_test.plain has none; use another one"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
