@@ -49,7 +49,7 @@ func TestMakespan(t *testing.T) {
 		if f.Utilisation.Median <= 0 || f.Utilisation.Hi > 1 || f.SpeedUp.Hi > 4 {
 			t.Errorf("%v: utilisation %+v, speed-up %+v", args, f.Utilisation, f.SpeedUp)
 		}
-		rows := schedule(t, dir)
+		rows := forecastRows(t, dir)
 		if len(rows) != f.Attempts+1 || rows[0][0] != "instance" || rows[1][9] != "applied" {
 			t.Errorf("%v: %d lines in schedule.csv, the first %v", args, len(rows), rows[0])
 		}
@@ -61,7 +61,7 @@ func TestMakespan(t *testing.T) {
 	}
 }
 
-func schedule(t *testing.T, dir string) [][]string {
+func forecastRows(t *testing.T, dir string) [][]string {
 	t.Helper()
 	file, err := os.Open(filepath.Join(dir, "schedule.csv"))
 	if err != nil {
@@ -137,7 +137,7 @@ func TestLargeTrace(t *testing.T) {
 	simulate.PlannedMost = depth.Of(200, simulate.PlannedMost)
 	tasks := simulate.PlannedMost + 1
 	f, dir := forecasted(t, fmt.Sprintf("trace=%d", tasks), "--workers", depth.Of("20", "500"), "--service", "exp:1s", "--runs", "1")
-	if f.Attempts != tasks || f.MakespanMS.Median > f.Bounds.UpperMS.Median || len(schedule(t, dir)) != tasks+1 {
+	if f.Attempts != tasks || f.MakespanMS.Median > f.Bounds.UpperMS.Median || len(forecastRows(t, dir)) != tasks+1 {
 		t.Errorf("%+v", f)
 	}
 }

@@ -90,7 +90,7 @@ func TestHelpOfCommands(t *testing.T) {
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	parser, _ := newParser(&console.Console{})
-	without := []string{"work", "help", "completion", "scenarios", "worker", "adapter", "serve", "report"} // report renders what is JSON already
+	without := []string{"work", "help", "completion", "scenarios", "schedule", "worker", "adapter", "serve", "report"} // report renders what is JSON already
 	var walk func(node *kong.Node)
 	walk = func(node *kong.Node) {
 		for _, child := range node.Children {
@@ -141,7 +141,7 @@ func TestSpellings(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"ru": "run", "sc": "scenarios", "scenarios ch": "check", "run --back": "--backend", "run --backend jo": "journal", "run --backend=jo": "--backend=journal",
+		"ru": "run", "sce": "scenarios", "sched": "schedule", "schedule pa": "pause", "scenarios ch": "check", "run --back": "--backend", "run --backend jo": "journal", "run --backend=jo": "--backend=journal",
 		"compare --backends push,ea": "push,eager", "compare fan": "fanout", "compare --backends push di": "diamond", "chaos --faults wire.cut,process.ki": "wire.cut,process.kill",
 		"chaos --systems push,jo": "push,journal", "adapter serve ea": "eager", "adapter serve mem": "", "sim --bug token-ig": "token-ignored", "run x.ir --format js": "json", "run -v --form": "--format", "list fa": "faults", "completion z": "zsh", "chaos-n": "", "help": "help",
 	} {
