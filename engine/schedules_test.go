@@ -220,7 +220,7 @@ func startSchedules(t *site) (*exec.Cmd, io.WriteCloser) {
 	return cmd, stdin
 }
 
-// An engine on memory fires schedules, cancels instances of earlier ticks, and leaves no decision undone when it stops.
+// An engine on memory fires schedules and cancels instances of earlier ticks. What it has not done when it stops, others find soon.
 func TestSchedulesInMemory(t *testing.T) {
 	ctx, cancel := depth.Within(t.Context(), t, hazardDeadline)
 	defer cancel()
@@ -271,8 +271,12 @@ func TestSchedulesInMemory(t *testing.T) {
 	_ = e.Stop(stopping)
 	<-e.Done()
 	all, _, err := store.Schedules(ctx)
-	if err != nil || len(all[0].State.Start)+len(all[0].State.Cancel) > 0 && all[0].Wake.Sub(all[0].State.LastFired) > 2*time.Second {
-		t.Errorf("after the stop the schedule is due at %v, and its state is %+v (%v)", all[0].Wake, all[0].State, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := len(all[0].State.Start) + len(all[0].State.Cancel)
+	if soon := all[0].State.LastFired.Add(2 * time.Second); left > 0 && all[0].Wake.After(soon) {
+		t.Errorf("after the stop the schedule is due at %v, and its state is %+v", all[0].Wake, all[0].State)
 	}
 }
 
