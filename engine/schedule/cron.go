@@ -24,6 +24,7 @@ const star = 1 << 63
 var cronParser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 func parseCron(text string) (*cronFields, error) {
+	text = strings.Join(strings.Fields(text), " ") // errors are one line
 	if strings.Contains(text, "TZ=") {
 		return nil, fmt.Errorf("cron %q: the zone does not belong in it; give it as the schedule's zone", text)
 	}

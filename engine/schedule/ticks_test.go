@@ -188,7 +188,7 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 func FuzzCron(f *testing.F) {
-	for _, text := range []string{"* * * * *", "@daily", "0 0 29 2 *", "*/7 1-5 * jan mon", "TZ=x", "1-2-3 * * * *", "* * * * * */9223372036854775807", ", , , , ,"} {
+	for _, text := range []string{"* * * * *", "@daily", "0 0 29 2 *", "*/7 1-5 * jan mon", "TZ=x", "1-2-3 * * * *", "* * * * * */9223372036854775807", ", , , , ,", "@\n"} {
 		f.Add(text)
 	}
 	now := time.Date(2026, 3, 28, 23, 59, 59, 1, time.UTC)
