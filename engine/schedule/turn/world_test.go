@@ -42,6 +42,7 @@ type engine struct {
 	steps   int // of the turn
 	claimed time.Time
 	wakes   time.Time // of its next step
+	stalled bool      // it stands still, and wakes late
 }
 
 type instance struct {
@@ -208,7 +209,10 @@ func (w *world) runUntil(end time.Time, each func(e *engine)) {
 			}
 		}
 		if len(ready) == 0 {
-			if w.now = next; next.Equal(end) {
+			if next.After(w.now) { // else the last step ended after the end
+				w.now = next
+			}
+			if !next.Before(end) {
 				return
 			}
 			continue
@@ -228,6 +232,7 @@ func (w *world) step(e *engine) {
 		e.turn = turn.New(turn.Config{Store: lossy{w.store, w}, Instances: w, Schedules: 64, Ticks: 100, Lease: lease, RetryPause: time.Second})
 		e.steps, e.claimed = 0, w.now
 	}
+	e.stalled = false
 	over, err := e.turn.Step(w.t.Context())
 	if err != nil && !errors.Is(err, errLost) {
 		w.t.Fatal(err)
@@ -244,13 +249,14 @@ func (w *world) step(e *engine) {
 		e.wakes, e.turn = e.claimed.Add(e.turn.Pause(poll)), nil
 	case w.losing > 0 && w.random.IntN(100) == 0 && w.othersWork(e):
 		e.wakes = w.now.Add(time.Duration(w.random.ExpFloat64() * float64(20*lease)))
+		e.stalled = true
 		w.stalls++
 	}
 }
 
-// othersWork reports whether an engine may stand still.
+// othersWork reports whether an engine may stand still, or be killed for good: ticks that are late may be decided together.
 func (w *world) othersWork(but *engine) bool {
-	return slices.ContainsFunc(w.engines, func(e *engine) bool { return e != but && e.wakes.Before(w.now.Add(poll)) })
+	return slices.ContainsFunc(w.engines, func(e *engine) bool { return e != but && !e.stalled })
 }
 
 // states returns where the schedules stand, by id.
