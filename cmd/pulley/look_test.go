@@ -71,7 +71,7 @@ func TestLookInside(t *testing.T) {
 			if err := json.Unmarshal([]byte(do("show", id, "--format", "json").out), &shown); err != nil || shown.ID != id || len(shown.Nodes) == 0 || len(shown.Input) == 0 {
 				t.Errorf("show: %v %+v", err, shown)
 			}
-			history := do("show", id, "--history")
+			history := do("show", id, "--past")
 			if strings.HasPrefix(design.Name(), "pull") {
 				wantParts(t, history.out, "ENDED", "echo[0]", "1        0\n")
 			} else {
@@ -92,7 +92,7 @@ func TestLookInside(t *testing.T) {
 			if got := do("why", id); !strings.HasPrefix(got.out, "It waits for nothing: it was canceled at ") || !strings.HasSuffix(got.out, ", with Canceled: [31menough.\n") {
 				t.Errorf("why: %q", got.out)
 			}
-			wantLine(t, do("show", id, "--history").err, "instance "+id+" has ended: no design keeps its node runs")
+			wantLine(t, do("show", id, "--past").err, "instance "+id+" has ended: no design keeps its node runs")
 			retry = do("retry", id)
 			if retry.code != console.ExitUsage {
 				t.Errorf("retry: %+v", retry)
@@ -117,7 +117,7 @@ func TestPsPages(t *testing.T) {
 	var got []string
 	after := ""
 	for range 10 {
-		args := append([]string{"ps", "--limit", "2", "--workflow", "p.ir", "--younger", "1h"}, where...)
+		args := append([]string{"ps", "--count", "2", "--workflow", "p.ir", "--younger", "1h"}, where...)
 		if after != "" {
 			args = append(args, "--after", after)
 		}
@@ -154,7 +154,7 @@ func TestLookRefusals(t *testing.T) {
 		{append([]string{"ps"}, nowhere...), []string{"schema " + schema + "_x: there is no such schema"}},
 		{append([]string{"purge", "--older", "1h"}, nowhere...), []string{"there is no such schema"}},
 		{append([]string{"purge", "--older", "1s"}, there...), []string{"--older 1s: choose 1m or more"}},
-		{append([]string{"ps", "--limit", "0"}, there...), []string{"--limit 0: choose from 1 to 1000"}},
+		{append([]string{"ps", "--count", "0"}, there...), []string{"--count 0: choose from 1 to 1000"}},
 		{append([]string{"ps", "--after", "x"}, there...), []string{`--after: id "x": this is not a UUID`}},
 		{[]string{"ps", "--backend", "memory"}, []string{"backend memory keeps nothing for another command"}},
 		{[]string{"why", id}, []string{"say which database holds the instance"}},

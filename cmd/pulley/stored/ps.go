@@ -24,7 +24,7 @@ type PsCmd struct {
 	Status              string        `enum:"running,completed,failed,canceled,any" default:"any" help:"Only instances with that status: running, completed, failed or canceled. Default: any."`
 	Older               time.Duration `placeholder:"TIME" help:"Only instances submitted longer ago, such as 1h."`
 	Younger             time.Duration `placeholder:"TIME" help:"Only instances submitted since then, such as 24h."`
-	Limit               int           `default:"50" placeholder:"N" help:"Instances at most, up to 1000. Default: 50."`
+	Count               int           `default:"50" placeholder:"N" help:"Instances at most, up to 1000. Default: 50."`
 	After               string        `placeholder:"ID" help:"Continue behind that instance: the next page."`
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database"`
 	console.FormatFlag
@@ -33,7 +33,7 @@ type PsCmd struct {
 // Help completes the command's help.
 func (PsCmd) Help() string {
 	return "Instances come in the order of their ids, the greatest first: those with ids that pulley made are by time, the newest first; ids of keys are in no order. " +
-		"A page ends after --limit instances, or after a bounded number was looked at; then it says how to continue.\n\n" +
+		"A page ends after --count instances, or after a bounded number was looked at; then it says how to continue.\n\n" +
 		"Node runs of running instances are counted up to 1000: done, running (leased by an engine) and waiting. A dash stands for what the design does not keep: push what is done, " +
 		"journal everything, which is in the memory of an engine; pulley show asks that.\n\n" +
 		`With --format json it prints {"instances":[{"id","workflow","status","error","submitted","ended","nodes":{"done","running","waiting"}|null}],"next":ID|null}.` +
@@ -69,15 +69,15 @@ type list struct {
 
 // Run lists instances.
 func (r *PsCmd) Run(c *console.Console) error {
-	f := backend.Filter{Workflow: r.Workflow, Most: r.Limit, CountMost: countMost}
+	f := backend.Filter{Workflow: r.Workflow, Most: r.Count, CountMost: countMost}
 	if r.Status != "any" {
 		f.Status = backend.Status(r.Status)
 	}
 	switch {
 	case r.Timeout <= 0:
 		return ErrTimeout(r.Timeout)
-	case r.Limit < 1 || r.Limit > limitMax:
-		return fmt.Errorf("--limit %d: choose from 1 to %d", r.Limit, limitMax)
+	case r.Count < 1 || r.Count > limitMax:
+		return fmt.Errorf("--count %d: choose from 1 to %d", r.Count, limitMax)
 	case r.Older < 0 || r.Younger < 0:
 		return errors.New("--older and --younger take positive times, such as 1h")
 	}

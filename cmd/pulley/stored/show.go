@@ -23,7 +23,7 @@ import (
 type ShowCmd struct {
 	ID string `arg:"" name:"id" help:"The instance's id."`
 	console.StoreFlags
-	History             bool `help:"Also list the node runs that have ended, with their results and errors: of a running instance, in pull, which keeps them until it ends."`
+	Past                bool `help:"Also list the node runs that have ended, with their results and errors: of a running instance, in pull, which keeps them until it ends."`
 	console.TimeoutFlag `set:"wait=1m" set:"answer=the database"`
 	console.FormatFlag
 }
@@ -58,7 +58,7 @@ type pastRun struct {
 	Error   *failure        `json:"error"`
 }
 
-// historyMax bounds the node runs that --history lists: the last ones.
+// historyMax bounds the node runs that --past lists: the last ones.
 const historyMax = 1000
 
 type shownNode struct {
@@ -78,7 +78,7 @@ func (r *ShowCmd) Run(c *console.Console) error {
 		return err
 	}
 	var history []pastRun
-	if r.History {
+	if r.Past {
 		if history, err = r.history(s); err != nil {
 			return err
 		}
