@@ -165,9 +165,11 @@
 //	internal/lines             | splits a stream into lines of bounded length                   | –
 //	internal/nearest           | finds what was probably meant by an unknown word                | –
 //	internal/pause             | waits                                                          | –
+//	internal/pgbouncer         | a PgBouncer, for tests                                         | internal/pause, internal/watchdog
+//	internal/pgdial            | connects to Postgres, directly or through a pooler              | engine/backend/postgres
 //	internal/pgimage           | an image of Postgres for tests, of Debian's packages           | internal/pause
 //	internal/pgshow            | reads what designs store of instances, for people               | internal/pgstore
-//	internal/pgstore           | what the designs on Postgres share: pool, migrations, codecs   | engine/backend, engine/backend/postgres
+//	internal/pgstore           | what the designs on Postgres share: pool, migrations, codecs   | engine/backend, internal/pgdial
 //	internal/pgtest            | a server, and a database for each test                         | engine/pgserver, engine/pgserver/pgwire, internal/pgimage, internal/depth
 //	internal/plural            | writes numbers of things                                       | –
 //	internal/procenv           | finds processes by a variable in their environment             | internal/pause
@@ -212,6 +214,7 @@
 //	bench/ceiling              | bench
 //	reports                    | internal/browsertest
 //	internal/browsertest       | internal/pause, internal/procenv
+//	internal/pgdial            | engine/backend/backendtest, engine/backend/designs, internal/pgbouncer
 //	reports/serve              | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint

@@ -20,6 +20,7 @@ import (
 type runCmd struct {
 	console.ProgramArg
 	console.ServerFlags
+	console.PoolerFlags
 	actionsFlag
 	actionsLimits
 	console.InputFlag
@@ -163,6 +164,9 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 		}
 		o = designs.OpenOptions{
 			DSN: server.DSN(), Schema: j.schema, Application: "pulley run", Problem: func(err error) { tell(err.Error()) },
+		}
+		if err := r.Apply(&o); err != nil {
+			return backend.Instance{}, err
 		}
 		kept = !server.Started()
 	}

@@ -129,7 +129,11 @@ func (r *workCmd) work(ctx context.Context, c *console.Console, spec designs.Spe
 	}
 	defer func() { _ = server.Close(context.Background()) }() // it was not started here
 	watch := newWorkWatch(c.Say)
-	store, err := spec.Open(opening, designs.OpenOptions{DSN: server.DSN(), Schema: r.Schema, Application: "pulley work", Problem: watch.problem})
+	o := designs.OpenOptions{DSN: server.DSN(), Schema: r.Schema, Application: "pulley work", Problem: watch.problem}
+	if err := r.Apply(&o); err != nil {
+		return err
+	}
+	store, err := spec.Open(opening, o)
 	if err != nil {
 		return console.Ended(ctx, err)
 	}

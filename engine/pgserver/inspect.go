@@ -66,6 +66,7 @@ type facts struct {
 	target         string // user@host:port/database, never a password
 	durability     Durability
 	statementStats bool
+	pooled         bool // another process answers than that of the handshake
 }
 
 // inspect connects, queries the facts and rejects an unusable server. It waits for a starting server until ctx ends. Errors
@@ -101,9 +102,10 @@ func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig) (facts, err
 		return facts{}, tooOld(f.target, f.versionText)
 	}
 	var readOnly, mayCreate bool
+	var pid uint32
 	d := &f.durability
 	err := conn.QueryRow(ctx, inspectSQL, pgx.QueryExecModeSimpleProtocol).Scan(&f.version, &d.Fsync,
-		&d.SynchronousCommit, &d.FullPageWrites, &d.WALLevel, &d.WALSyncMethod, &d.DataChecksums, &readOnly, &mayCreate)
+		&d.SynchronousCommit, &d.FullPageWrites, &d.WALLevel, &d.WALSyncMethod, &d.DataChecksums, &readOnly, &mayCreate, &pid)
 	if err != nil {
 		return facts{}, fmt.Errorf("the server %s does not answer a question about itself: %s", f.target, oneLine(reason(err)))
 	}
@@ -116,6 +118,7 @@ func query(ctx context.Context, conn *pgx.Conn, cfg *pgx.ConnConfig) (facts, err
 		return facts{}, fmt.Errorf("user %q may not create schemas at %s: let its owner run GRANT CREATE ON DATABASE %s TO %s",
 			cfg.User, f.target, pgx.Identifier{cfg.Database}.Sanitize(), pgx.Identifier{cfg.User}.Sanitize())
 	}
+	f.pooled = pid != conn.PgConn().PID()
 	f.versionText = cmp.Or(f.versionText, strconv.Itoa(f.version))
 	_, err = conn.Exec(ctx, statementStatsReadSQL)
 	f.statementStats = err == nil

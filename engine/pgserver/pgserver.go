@@ -109,6 +109,9 @@ func (s *Server) Durability() Durability { return s.facts.durability }
 // HasStatementStats reports whether pg_stat_statements can be read in the DSN's database.
 func (s *Server) HasStatementStats() bool { return s.facts.statementStats }
 
+// Pooled reports whether the DSN leads through a pooler: another process answers than the one that the handshake named.
+func (s *Server) Pooled() bool { return s.facts.pooled }
+
 // Describe describes the server and its way in one line, without a password.
 func (s *Server) Describe() string {
 	return fmt.Sprintf("%s: PostgreSQL %s %s", s.way.title(), s.facts.versionText, s.where)

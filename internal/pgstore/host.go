@@ -15,6 +15,7 @@ import (
 
 	"pulley/engine/graph"
 	"pulley/engine/plan"
+	"pulley/internal/pgdial"
 )
 
 // Host is what a Store stands on: Postgres and the machine's clock, or the simulator with virtual time (D1). All that reaches a
@@ -22,7 +23,7 @@ import (
 type Host struct {
 	Pool   Pool
 	Clock  Clock
-	Listen func(context.Context) (ListenConn, error) // opens a connection that does not listen yet
+	Listen func(context.Context) (ListenConn, error) // opens a connection that does not listen yet; nil: none lasts, and polling must do
 
 	Schema   string
 	Name     string                  // unique to the store; used in notifications
@@ -218,10 +219,61 @@ func (p pool) Acquire(ctx context.Context) (Conn, error) {
 	return pooledConn{c}, nil
 }
 
+// transactions is a pool through a pooler of transactions.
+type transactions struct{ *pgdial.Transactions }
+
+func (t transactions) Acquire(ctx context.Context) (Conn, error) {
+	c, err := t.Transactions.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func openPool(ctx context.Context, link *pgdial.Link) (Pool, error) {
+	if link.PoolsTransactions() {
+		t, err := link.Transactions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return transactions{t}, nil
+	}
+	connections, err := link.Pool(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pool{connections}, nil
+}
+
+// listening returns what opens listening connections; nil if none lasts.
+func listening(link *pgdial.Link) func(context.Context) (ListenConn, error) {
+	if !link.Listens() {
+		return nil
+	}
+	return func(ctx context.Context) (ListenConn, error) {
+		conn, pid, err := link.Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return pgListenConn{conn, pid}, nil
+	}
+}
+
 // Pgx returns the driver's pool; nil on another host.
 func (s *Store) Pgx() *pgxpool.Pool {
-	p, _ := s.Pool.(pool)
-	return p.Pool
+	switch p := s.Pool.(type) {
+	case pool:
+		return p.Pool
+	case transactions:
+		return p.Transactions.Pool
+	}
+	return nil
+}
+
+// Transactions returns the pool through a pooler of transactions; nil if there is none.
+func (s *Store) Transactions() *pgdial.Transactions {
+	t, _ := s.Pool.(transactions)
+	return t.Transactions
 }
 
 type pooledConn struct{ *pgxpool.Conn }
@@ -231,7 +283,10 @@ func (l pooledConn) InTransaction() bool {
 	return !c.IsClosed() && c.PgConn().TxStatus() != 'I'
 }
 
-type pgListenConn struct{ *pgx.Conn }
+type pgListenConn struct {
+	*pgx.Conn
+	pid uint32 // a pooler names another in the handshake
+}
 
 func (e pgListenConn) Next(ctx context.Context) (string, error) {
 	n, err := e.WaitForNotification(ctx)
@@ -241,4 +296,4 @@ func (e pgListenConn) Next(ctx context.Context) (string, error) {
 	return n.Payload, nil
 }
 
-func (e pgListenConn) PID() uint32 { return e.PgConn().PID() }
+func (e pgListenConn) PID() uint32 { return e.pid }

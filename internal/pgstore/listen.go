@@ -2,6 +2,8 @@ package pgstore
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -14,7 +16,15 @@ func (s *Store) channel() string {
 	return name[:min(len(name), 63)]
 }
 
-// Listen calls wake for each notification of another store, until ctx ends. It uses its own connection.
+// errNoListening is a problem, told once.
+var errNoListening = errors.New("a pooler of transactions passes no notifications on: engines find each other's work by polling, up to a quarter of a second later; " +
+	"--direct-dsn with the server's own DSN brings notifications, as does --pool-mode session if the pooler pools sessions")
+
+// pollPause is how often ListenTo looks for what would be notified. A request to another engine waits for that long.
+const pollPause = 50 * time.Millisecond
+
+// Listen calls wake for each notification of another store, until ctx ends. It uses its own connection. If none lasts, it never
+// calls wake.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
 	nothing := func(ListenConn) {}
 	return s.listen(ctx, func(ListenConn) error { return nil }, func(ListenConn, string) { wake() }, nothing)
@@ -22,6 +32,11 @@ func (s *Store) Listen(ctx context.Context, wake func()) error {
 
 // listen calls begun when it listens, heard for notifications of others, and over before it closes the connection.
 func (s *Store) listen(ctx context.Context, begun func(ListenConn) error, heard func(ListenConn, string), over func(ListenConn)) error {
+	if s.dial == nil {
+		s.unheard.Do(func() { s.Problem(ctx, "listening", errNoListening) })
+		s.Clock.Wait(ctx, -1)
+		return nil
+	}
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return listenError(ctx, err)
@@ -64,8 +79,16 @@ func (s *Store) Channel(topic string) string {
 	return name[:min(len(name), 63)]
 }
 
-// ListenTo calls heard, from one goroutine, with the notifications of a topic, until ctx or its own connection ends.
+// ListenTo calls heard, from one goroutine, with the notifications of a topic, until ctx or its own connection ends. Where
+// notifications may have been missed, it calls heard with an empty payload: when it begins, and again and again if no connection
+// lasts.
 func (s *Store) ListenTo(ctx context.Context, topic string, heard func(payload string)) error {
+	if s.dial == nil {
+		for heard(""); s.Clock.Wait(ctx, pollPause) == TimedOut; {
+			heard("")
+		}
+		return nil
+	}
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return listenError(ctx, err)

@@ -10,21 +10,17 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend/postgres"
+	"pulley/internal/pgdial"
 )
 
 // minVersion is the oldest server that the designs run on.
 const minVersion = 130000
 
-// migrate creates the schema and runs new migrations in order. An advisory lock serializes processes that start together.
-func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg postgres.Config, design fs.FS) error {
-	delete(cc.RuntimeParams, "search_path")
-	conn, err := pgx.ConnectConfig(ctx, cc)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+// migrate creates the schema and runs new migrations in order, all in one transaction. An advisory lock serializes processes that
+// start together.
+func migrate(ctx context.Context, link *pgdial.Link, conn *pgx.Conn, cfg postgres.Config, design fs.FS) error {
 	var version int
-	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int").Scan(&version); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int", pgx.QueryExecModeSimpleProtocol).Scan(&version); err != nil {
 		return err
 	}
 	if err := checkVersion(version); err != nil {
@@ -32,12 +28,15 @@ func migrate(ctx context.Context, cc *pgx.ConnConfig, cfg postgres.Config, desig
 	}
 	lock := fnv.New64a()
 	_, _ = lock.Write([]byte("pulley/" + cfg.Schema))
-	key := int64(lock.Sum64())
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", key); err != nil {
-		return err
-	}
-	defer func() { _, _ = conn.Exec(ctx, "SELECT pg_advisory_unlock($1)", key) }() // or the session's end does
-	return runMigrations(ctx, conn, cfg, design)
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if err := link.SetForMigration(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(lock.Sum64())); err != nil {
+			return err
+		}
+		return runMigrations(ctx, tx, cfg, design)
+	})
 }
 
 // checkVersion refuses a server_version_num that is too old.
@@ -48,12 +47,12 @@ func checkVersion(number int) error {
 	return nil
 }
 
-func runMigrations(ctx context.Context, conn *pgx.Conn, cfg postgres.Config, design fs.FS) error {
+func runMigrations(ctx context.Context, conn pgx.Tx, cfg postgres.Config, design fs.FS) error {
 	schema := pgx.Identifier{cfg.Schema}.Sanitize()
 	if err := createSchema(ctx, conn, cfg.Schema); err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "SELECT set_config('search_path', $1, false)", schema); err != nil {
+	if _, err := conn.Exec(ctx, "SELECT set_config('search_path', $1, true)", schema); err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY, run_at timestamptz NOT NULL DEFAULT now())"); err != nil {
@@ -92,7 +91,7 @@ func runMigrations(ctx context.Context, conn *pgx.Conn, cfg postgres.Config, des
 
 // refuseForeign refuses a schema with a migration that this design does not have: it belongs to another design or a later
 // version.
-func refuseForeign(ctx context.Context, conn *pgx.Conn, schema string, known []string) error {
+func refuseForeign(ctx context.Context, conn pgx.Tx, schema string, known []string) error {
 	var foreign string
 	err := conn.QueryRow(ctx, "SELECT coalesce(min(name), '') FROM migrations WHERE name <> ALL ($1)", known).Scan(&foreign)
 	if err != nil || foreign == "" {
@@ -102,7 +101,7 @@ func refuseForeign(ctx context.Context, conn *pgx.Conn, schema string, known []s
 }
 
 // createSchema does nothing if the schema exists: the right to create one may be missing.
-func createSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
+func createSchema(ctx context.Context, conn pgx.Tx, schema string) error {
 	var there bool
 	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema).Scan(&there); err != nil || there {
 		return err
@@ -111,17 +110,15 @@ func createSchema(ctx context.Context, conn *pgx.Conn, schema string) error {
 	return err
 }
 
-func runMigration(ctx context.Context, conn *pgx.Conn, source fs.FS, name string) error {
+func runMigration(ctx context.Context, conn pgx.Tx, source fs.FS, name string) error {
 	text, err := fs.ReadFile(source, name)
 	if err != nil {
 		return err
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, "INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING", name)
-		if err != nil || tag.RowsAffected() == 0 {
-			return err
-		}
-		_, err = tx.Conn().PgConn().Exec(ctx, string(text)).ReadAll()
+	tag, err := conn.Exec(ctx, "INSERT INTO migrations (name) VALUES ($1) ON CONFLICT DO NOTHING", name)
+	if err != nil || tag.RowsAffected() == 0 {
 		return err
-	})
+	}
+	_, err = conn.Conn().PgConn().Exec(ctx, string(text)).ReadAll()
+	return err
 }

@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"pulley/engine/backend/postgres"
 	"pulley/engine/plan"
+	"pulley/internal/pgdial"
 )
 
 //go:embed migrations/*.sql
@@ -34,15 +34,6 @@ var workflowPutSQL string
 //go:embed sql/workflow_get.sql
 var workflowGetSQL string
 
-// statementTimeout bounds each statement, so that no lock is waited for indefinitely.
-const statementTimeout = 60 * time.Second
-
-// idleTimeout bounds how long a transaction may wait for its engine between two statements. They take no time there, so an engine
-// that lets one wait for so long is paused or cut off, and holds locks that others wait for: in pull, all other scans of its shard.
-// It is an engine's default lease: after that, others have its work anyway. The server then ends the session, and the engine
-// repeats the transaction.
-const idleTimeout = 10 * time.Second
-
 // OpenTimeout bounds opening a store: a server that is cut off never answers.
 const OpenTimeout = 5 * time.Minute
 
@@ -53,6 +44,9 @@ func validate(c postgres.Config) error {
 		return errors.New("postgres: no schema; name one")
 	case c.Shards < 0 || c.Shards > math.MaxInt16:
 		return fmt.Errorf("postgres: %d shards; choose from 1 to %d", c.Shards, math.MaxInt16)
+	case !slices.Contains([]postgres.PoolMode{postgres.PoolDetect, postgres.PoolNone, postgres.PoolSession, postgres.PoolTransaction}, c.PoolMode):
+		_, err := postgres.ParsePoolMode(string(c.PoolMode))
+		return fmt.Errorf("postgres: %w", err)
 	case c.Connections < 0 || c.Connections == 1:
 		return fmt.Errorf("postgres: %d connections; choose 2 or more", c.Connections)
 	}
@@ -69,7 +63,8 @@ type Store struct {
 	CommitSlotRetention time.Duration // see Host
 
 	name        string                                    // unique; used in notifications
-	dial        func(context.Context) (ListenConn, error) // opens connections outside the pool
+	dial        func(context.Context) (ListenConn, error) // opens connections outside the pool; nil: there are none
+	unheard     sync.Once                                 // tells that there are none
 	problem     func(error)                               // may be nil
 	shards      int
 	mu          sync.Mutex
@@ -84,27 +79,21 @@ func Open(ctx context.Context, cfg postgres.Config, design fs.FS) (*Store, error
 	if err := validate(cfg); err != nil {
 		return nil, err
 	}
-	pc, err := poolConfig(cfg)
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
-	if err := migrate(ctx, pc.ConnConfig.Copy(), cfg, design); err != nil {
-		return nil, postgres.Explain(err)
-	}
-	connections, err := pgxpool.NewWithConfig(ctx, pc)
+	link, conn, err := pgdial.Open(ctx, cfg, registerArrays)
 	if err != nil {
 		return nil, postgres.Explain(err)
 	}
-	apart := pc.ConnConfig.Copy()
-	s := On(Host{Pool: pool{connections}, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Problem: cfg.Problem, Listen: func(ctx context.Context) (ListenConn, error) {
-		conn, err := pgx.ConnectConfig(ctx, apart)
-		if err != nil {
-			return nil, err
-		}
-		return pgListenConn{conn}, nil
-	}})
+	err = migrate(ctx, link, conn, cfg, design)
+	if err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))); err != nil {
+		return nil, postgres.Explain(err)
+	}
+	connections, err := openPool(ctx, link)
+	if err != nil {
+		return nil, postgres.Explain(err)
+	}
+	s := On(Host{Pool: connections, Clock: Machine{}, Schema: cfg.Schema, Name: uuid.NewString(), Problem: cfg.Problem, Listen: listening(link)})
 	if err := connections.QueryRow(ctx, "SELECT shards FROM store").Scan(&s.shards); err != nil {
 		connections.Close()
 		return nil, postgres.Explain(err)
@@ -120,60 +109,23 @@ func Open(ctx context.Context, cfg postgres.Config, design fs.FS) (*Store, error
 	return s, nil
 }
 
-func poolConfig(cfg postgres.Config) (*pgxpool.Config, error) {
-	pc, err := pgxpool.ParseConfig(cfg.DSN)
-	if err != nil {
-		return nil, postgres.Explain(err)
-	}
-	pc.MaxConns = int32(postgres.DefaultConnections)
-	if cfg.Connections > 0 {
-		pc.MaxConns = int32(cfg.Connections)
-	}
-	application := cfg.Application
-	if application == "" {
-		application = "pulley"
-	}
-	for name, value := range map[string]string{
-		"search_path":                         pgx.Identifier{cfg.Schema}.Sanitize(),
-		"application_name":                    application,
-		"enable_seqscan":                      "off",
-		"random_page_cost":                    "0.01",
-		"enable_bitmapscan":                   "off",
-		"enable_indexonlyscan":                "off", // the server's counters omit their rows
-		"enable_sort":                         "off", // all ordered reads have an index
-		"enable_incremental_sort":             "off",
-		"jit":                                 "off",
-		"plan_cache_mode":                     "force_generic_plan",
-		"statement_timeout":                   strconv.FormatInt(statementTimeout.Milliseconds(), 10),
-		"idle_in_transaction_session_timeout": strconv.FormatInt(idleTimeout.Milliseconds(), 10),
-	} {
-		pc.ConnConfig.RuntimeParams[name] = value
-	}
-	if pc.ConnConfig.ConnectTimeout == 0 {
-		pc.ConnConfig.ConnectTimeout = 10 * time.Second
-	}
-	pc.ConnConfig.Tracer = cfg.Tracer
-	pc.AfterConnect = registerArrays
-	return pc, nil
-}
-
 // Shards returns the schema's number of shards.
 func (s *Store) Shards() int { return s.shards }
 
 // Close closes all connections, after the calls that use them.
 func (s *Store) Close() { s.Pool.Close() }
 
-// Connect opens a connection with the settings of a store's pool, outside any pool. The schema must be set up. The caller closes
+// Connect opens a direct connection with the settings of a store's pool, outside any pool. The schema must be set up. The caller closes
 // it.
 func Connect(ctx context.Context, cfg postgres.Config) (*pgx.Conn, error) {
 	if err := validate(cfg); err != nil {
 		return nil, err
 	}
-	pc, err := poolConfig(cfg)
+	link, err := pgdial.Direct(cfg, registerArrays)
 	if err != nil {
-		return nil, err
+		return nil, postgres.Explain(err)
 	}
-	conn, err := pgx.ConnectConfig(ctx, pc.ConnConfig)
+	conn, _, err := link.Connect(ctx)
 	if err == nil {
 		err = registerArrays(ctx, conn)
 	}

@@ -112,6 +112,7 @@ type TimeScaleFlag struct {
 // StoreFlags name the schema of instances in a running database.
 type StoreFlags struct {
 	DSN string `name:"dsn" placeholder:"DSN" help:"The Postgres that the instances are in, such as postgres://user@host:5432/database. Default: PULLEY_DSN."`
+	PoolerFlags
 	BackendFlag
 	Schema string `placeholder:"NAME" help:"The schema that holds the instances. Default: that of pulley run."`
 }

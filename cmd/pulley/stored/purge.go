@@ -58,7 +58,7 @@ func (r *PurgeCmd) Run(c *console.Console) error {
 	}
 	ctx, stop := console.Interruptible()
 	defer stop()
-	store, closing, err := openStored(ctx, r.DSN, p.spec, p.schema, "pulley purge", false)
+	store, closing, err := openStored(ctx, &r.StoreFlags, p.spec, p.schema, "pulley purge", false)
 	switch {
 	case err != nil:
 		return console.Ended(ctx, err)

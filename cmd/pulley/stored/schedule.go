@@ -77,7 +77,7 @@ func (o *opener) with(c *console.Console, create bool, ask func(ctx context.Cont
 	defer stop()
 	bounded, done := context.WithTimeoutCause(ctx, o.Timeout, ErrSlow)
 	defer done()
-	store, closing, err := openStored(bounded, o.DSN, p.spec, p.schema, "pulley schedule", create)
+	store, closing, err := openStored(bounded, &o.StoreFlags, p.spec, p.schema, "pulley schedule", create)
 	if err != nil {
 		return console.Ended(ctx, err)
 	}

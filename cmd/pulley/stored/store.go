@@ -59,7 +59,7 @@ func withStored(ctx context.Context, flags *console.StoreFlags, text, applicatio
 	if err != nil {
 		return in, err
 	}
-	store, closing, err := openStored(ctx, flags.DSN, p.spec, p.schema, application, false)
+	store, closing, err := openStored(ctx, flags, p.spec, p.schema, application, false)
 	if err != nil {
 		return in, err
 	}
@@ -82,23 +82,28 @@ func ErrTimeout(d time.Duration) error {
 }
 
 // openStored opens an existing store. The store is nil if there is no such schema, unless create asks for it.
-func openStored(ctx context.Context, dsn string, spec designs.Spec, schema, application string, create bool) (store backend.Backend, closing func(), err error) {
-	if dsn == "" && os.Getenv("PULLEY_DSN") == "" {
+func openStored(ctx context.Context, flags *console.StoreFlags, spec designs.Spec, schema, application string, create bool) (store backend.Backend, closing func(), err error) {
+	if flags.DSN == "" && os.Getenv("PULLEY_DSN") == "" {
 		return nil, nil, errNoDatabase
 	}
 	opening, done := context.WithTimeoutCause(ctx, OpenTimeout, ErrSlow)
 	defer done()
-	server, err := pgserver.Open(opening, pgserver.Options{DSN: dsn, Ways: []pgserver.Way{pgserver.WayDSN}})
+	server, err := pgserver.Open(opening, pgserver.Options{DSN: flags.DSN, Ways: []pgserver.Way{pgserver.WayDSN}})
 	if err != nil {
 		return nil, nil, err
 	}
 	end := func() { _ = server.Close(context.Background()) } // it was not started here
+	o := designs.OpenOptions{DSN: server.DSN(), Schema: schema, Application: application}
+	if err := flags.Apply(&o); err != nil {
+		end()
+		return nil, nil, err
+	}
 	there := create
 	if !create {
 		there, err = postgres.Exists(opening, server.DSN(), schema)
 	}
 	if err == nil && there {
-		store, err = spec.Open(opening, designs.OpenOptions{DSN: server.DSN(), Schema: schema, Application: application})
+		store, err = spec.Open(opening, o)
 	}
 	if err != nil || store == nil {
 		end()

@@ -99,7 +99,7 @@ func (r *SubmitCmd) check(c *console.Console) (where place, program *plan.Progra
 }
 
 func (r *SubmitCmd) open(ctx context.Context, c *console.Console, where place, program *plan.Program) (*submitter, func(), error) {
-	store, closing, err := openStored(ctx, r.DSN, where.spec, where.schema, "pulley submit", true)
+	store, closing, err := openStored(ctx, &r.StoreFlags, where.spec, where.schema, "pulley submit", true)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -91,7 +91,7 @@ func withExisting(ctx context.Context, flags *console.StoreFlags, timeout time.D
 	}
 	ctx, done := context.WithTimeoutCause(ctx, timeout, ErrSlow)
 	defer done()
-	store, closing, err := openStored(ctx, flags.DSN, p.spec, p.schema, application, false)
+	store, closing, err := openStored(ctx, flags, p.spec, p.schema, application, false)
 	if err != nil {
 		return err
 	}

@@ -208,8 +208,11 @@ func (s Spec) number(name string) int {
 // OpenOptions tell where a backend is opened.
 type OpenOptions struct {
 	DSN         string // unused without Postgres
+	DirectDSN   string // reaches the same database past a pooler; see postgres.Config
 	Schema      string // empty: the backend's default
 	Application string // application_name; empty: "pulley"
+
+	PoolMode postgres.PoolMode // of a pooler that DSN leads through; zero: it is detected
 
 	Connections int // maximum of the pool; zero: the spec's
 
@@ -223,7 +226,7 @@ type OpenOptions struct {
 // Open opens the backend, and creates the schema if needed. The caller closes it.
 func (s Spec) Open(ctx context.Context, o OpenOptions) (backend.Backend, error) {
 	store := postgres.Config{
-		DSN: o.DSN, Schema: o.Schema, Application: o.Application,
+		DSN: o.DSN, DirectDSN: o.DirectDSN, PoolMode: o.PoolMode, Schema: o.Schema, Application: o.Application,
 		Shards: s.number("shards"), Connections: cmp.Or(o.Connections, s.number("connections")), Tracer: o.Tracer, Problem: o.Problem,
 	}
 	switch s.kind.name {

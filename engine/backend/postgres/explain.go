@@ -54,8 +54,25 @@ func serverHint(e *pgconn.PgError) string {
 		return "the server has no connection left; close some or raise max_connections"
 	case "57014":
 		return "it took longer than a statement may; check the server's load, and what holds locks"
+	case "08P01":
+		return poolerHint(e.Message)
 	case "25006":
 		return "the server is read-only; connect to the primary"
+	}
+	return ""
+}
+
+// poolerHint is for what a pooler says itself.
+func poolerHint(message string) string {
+	for part, hint := range map[string]string{
+		"unsupported startup parameter": "a pooler is between, which takes no settings: leave the pool mode out, or make it session or transaction",
+		"statement pooling mode":        "the designs need transactions: let the pooler pool transactions or sessions, or give the DSN of the server itself",
+		"query_wait_timeout":            "the pooler has no server connection free: raise its pool size, or let engines have fewer (push:connections=N)",
+		"no more connections allowed":   "the pooler has no client connection left: raise its max_client_conn, or let engines have fewer (push:connections=N)",
+	} {
+		if strings.Contains(message, part) {
+			return hint
+		}
 	}
 	return ""
 }

@@ -17,7 +17,7 @@ func Exists(ctx context.Context, dsn, schema string) (there bool, err error) {
 		return false, Explain(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	err = conn.QueryRow(ctx, existsSQL, schema).Scan(&there)
+	err = conn.QueryRow(ctx, existsSQL, pgx.QueryExecModeExec, schema).Scan(&there)
 	return there, Explain(err)
 }
 

@@ -8,4 +8,5 @@ SELECT current_setting('server_version_num')::int                  AS version,
        coalesce(current_setting('wal_sync_method', true), '')      AS wal_sync_method,
        coalesce(current_setting('data_checksums', true), '')       AS data_checksums,
        current_setting('transaction_read_only') = 'on'             AS read_only,
-       has_database_privilege(current_database(), 'CREATE')        AS may_create
+       has_database_privilege(current_database(), 'CREATE')        AS may_create,
+       pg_backend_pid()                                            AS pid

@@ -15,12 +15,36 @@ import (
 	"pulley/engine/graph"
 	"pulley/engine/plan"
 	"pulley/internal/journalstore"
+	"pulley/internal/pgdial"
 	"pulley/internal/pgstore"
 )
 
 type server struct {
 	journalstore.Store
 	Pool journalstore.Pool
+}
+
+func poolOf(store *pgstore.Store) journalstore.Pool {
+	if t := store.Transactions(); t != nil {
+		return transactions{t}
+	}
+	return pool{store.Pgx()}
+}
+
+// transactions is a pool through a pooler of transactions.
+type transactions struct{ *pgdial.Transactions }
+
+// Prepared implements journalstore.Pool.
+func (t transactions) Prepared(ctx context.Context, list ...journalstore.Prepared) ([]*pgconn.Result, error) {
+	texts, params := make([]string, len(list)), make([][][]byte, len(list))
+	for i := range list {
+		texts[i], params[i] = list[i].SQL, list[i].Params
+	}
+	results, sent, err := t.Transactions.Prepared(ctx, texts, params)
+	if err != nil && !sent {
+		err = journalstore.NotSent(err)
+	}
+	return results, err
 }
 
 type pool struct{ *pgxpool.Pool }

@@ -184,7 +184,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 		store.Close()
 		return nil, postgres.Explain(err)
 	}
-	b := newBackend(cfg, journalstore.Host{Store: store, Pool: pool{store.Pgx()}, Clock: store.Clock})
+	b := newBackend(cfg, journalstore.Host{Store: store, Pool: poolOf(store), Clock: store.Clock})
 	b.Table = schedulestore.On(store)
 	return b, nil
 }
