@@ -6,8 +6,8 @@
 #	setup.sh compiler   a C compiler, which the race detector needs
 #	setup.sh scripts    with CI=true, shellcheck, which reads the scripts; otherwise nothing
 #	setup.sh ci         with CI=true, what a test would fail without: a Postgres' binaries, debootstrap, which makes
-#	                    the image of the tests that use Docker, python3 and perl, which run actions, and chromium, which
-#	                    opens reports; otherwise nothing
+#	                    the image of the tests that use Docker, python3 and perl, which run actions, chromium, which
+#	                    opens reports, and pgbouncer, which engines connect through; otherwise nothing
 #
 # It is quick where nothing is missing, and may be run again at any time. It installs the system's own
 # packages, as root or through sudo where that asks for no password; PULLEY_NO_INSTALL=1 forbids it.
@@ -154,9 +154,32 @@ has_tools() { have debootstrap && have python3 && have perl && perl -MJSON::PP -
 # has_browser reports whether a browser of the tests is here. Its fonts come with it, since a browser may be there without any.
 has_browser() { have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || have chrome; }
 
+# has_pooler looks where tests do: the program is in a directory that PATH often lacks.
+has_pooler() { have pgbouncer || [ -x /usr/sbin/pgbouncer ]; }
+
+# setup_pooler installs PgBouncer. Its package would start it; a masked unit is not started.
+setup_pooler() {
+	has_pooler && return 0
+	may_install && have apt-get && apt_get update || return 1
+	unit=/etc/systemd/system/pgbouncer.service
+	masked=
+	if [ -d /etc/systemd/system ] && [ ! -e "$unit" ] && [ ! -L "$unit" ]; then
+		as_root ln -s /dev/null "$unit"
+		masked=1
+	fi
+	status=0
+	apt_get install -y --no-install-recommends pgbouncer || status=1
+	[ -z "$masked" ] || as_root rm -f "$unit"
+	return $status
+}
+
 setup_ci() {
 	[ "${CI:-}" = true ] || return 0
 	setup_binaries || return 1
+	setup_pooler && has_pooler || {
+		say "pgbouncer is missing, which engines connect through in tests, and could not be installed"
+		return 1
+	}
 	lacks=
 	has_tools || lacks="debootstrap ca-certificates python3 perl"
 	has_browser || lacks="$lacks chromium fonts-liberation"

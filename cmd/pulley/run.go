@@ -165,10 +165,14 @@ func (r *runCmd) execute(ctx context.Context, c *console.Console, j *job) (backe
 		o = designs.OpenOptions{
 			DSN: server.DSN(), Schema: j.schema, Application: "pulley run", Problem: func(err error) { tell(err.Error()) },
 		}
-		if err := r.Apply(&o); err != nil {
+		if kept = !server.Started(); kept {
+			err = r.Apply(&o)
+		} else {
+			err = r.RefuseOwn()
+		}
+		if err != nil {
 			return backend.Instance{}, err
 		}
-		kept = !server.Started()
 	}
 	opening, cancel := context.WithTimeoutCause(ctx, stored.OpenTimeout, stored.ErrSlow)
 	defer cancel()

@@ -40,7 +40,7 @@ type Config struct {
 	Mode   string // session, transaction or statement
 	Size   int    // server connections for each database
 
-	// Prepared is how many statements it keeps track of for each server connection. Other than zero needs PgBouncer 1.21.
+	// Prepared is how many statements it keeps track of for each server connection. Other than zero needs TracksStatements.
 	Prepared int
 
 	// Settings are further ones, by name.
@@ -102,6 +102,13 @@ func Start(ctx context.Context, cfg Config) (*Bouncer, error) {
 	if err != nil {
 		return nil, err
 	}
+	tracks, err := TracksStatements(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Prepared != 0 && !tracks {
+		return nil, fmt.Errorf("%s is older than PgBouncer 1.21, and keeps track of no statements", program)
+	}
 	server, err := pgx.ParseConfig(cfg.Server)
 	if err != nil {
 		return nil, err
@@ -111,7 +118,7 @@ func Start(ctx context.Context, cfg Config) (*Bouncer, error) {
 		return nil, err
 	}
 	b := &Bouncer{dir: dir, program: program, password: uuid.NewString(), server: server}
-	if err := errors.Join(os.Chmod(dir, 0o777), b.write(cfg)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o777), b.write(cfg, tracks)); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	const end = `cat >/dev/null; pid=$(cat "$BOUNCER_DIR/pid" 2>/dev/null) && kill -9 "$pid" 2>/dev/null; rm -rf "$BOUNCER_DIR"`
@@ -124,7 +131,7 @@ func Start(ctx context.Context, cfg Config) (*Bouncer, error) {
 	return b, nil
 }
 
-func (b *Bouncer) write(cfg Config) error {
+func (b *Bouncer) write(cfg Config, tracks bool) error {
 	where := fmt.Sprintf("* = host=%s port=%d user=%s", b.server.Host, b.server.Port, b.server.User)
 	if b.server.Password != "" {
 		where += " password='" + strings.ReplaceAll(b.server.Password, "'", "''") + "'"
@@ -138,7 +145,7 @@ func (b *Bouncer) write(cfg Config) error {
 		"server_round_robin = 1", // each transaction on another connection, rather than on the one that was last used
 		"server_login_retry = 0", "log_connections = 0", "log_disconnections = 0",
 	}
-	if cfg.Prepared != 0 {
+	if tracks {
 		lines = append(lines, "max_prepared_statements = "+strconv.Itoa(cfg.Prepared))
 	}
 	for name, value := range cfg.Settings {

@@ -2,10 +2,12 @@ package pgdial_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"pulley/engine/backend"
@@ -33,6 +35,27 @@ func ways() []way {
 		{name: "transaction", mode: "transaction"},
 		{name: "transaction,tracked", mode: "transaction", prepared: 200},
 	}
+}
+
+// cell is a design behind a pooler.
+type cell struct {
+	way  way
+	spec designs.Spec
+}
+
+func (c cell) String() string { return c.way.name + "/" + c.spec.String() }
+
+// cells lists every design in every way at night. Otherwise every design is behind a pooler of transactions, and one in each
+// other way.
+func cells() (list []cell) {
+	for i, w := range ways() {
+		for j, spec := range designs.Durable() {
+			if depth.Night() || w.name == "transaction" || i == j {
+				list = append(list, cell{w, spec})
+			}
+		}
+	}
+	return list
 }
 
 // start starts a bouncer, or skips the test if this machine's tracks no statements and it is to.
@@ -82,20 +105,54 @@ func databaseOf(t testing.TB, dsn string) string {
 	return cfg.Database
 }
 
-// TestConformance runs the suite of backends through a pooler.
+// TestWorkflows runs the programs of the suite of backends through a pooler: each construct of the language.
+func TestWorkflows(t *testing.T) {
+	for _, c := range cells() {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := depth.Within(context.Background(), t, patience)
+			defer cancel()
+			dsn := pgtest.DSN(t)
+			s := storeOf(t, c.spec, 2, designs.OpenOptions{
+				DSN: c.way.start(t, dsn, 10).DSN(databaseOf(t, dsn)), PoolMode: c.way.told, Schema: pgtest.Schema(t), Connections: 3,
+			})
+			defer s.Backend.Close()
+			all := backendtest.Workflows()
+			subs := make([]backend.Submission, len(all))
+			for i, wf := range all {
+				subs[i] = backend.Submission{ID: uuid.New(), Program: wf.Program(t), Input: json.RawMessage(wf.Input)}
+			}
+			recorded, err := backendtest.Drive(ctx, s.Backend, subs, backendtest.DriveConfig{Workers: 3, Seed: 7})
+			if err == nil {
+				err = recorded.Check()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, wf := range all {
+				if err := wf.Expect(recorded.Instances[subs[i].ID]); err != nil {
+					t.Errorf("%s: %v", wf.Name, err)
+				}
+			}
+		})
+	}
+}
+
+// TestConformance runs the whole suite of backends through a pooler.
 func TestConformance(t *testing.T) {
-	for _, w := range ways() {
-		for _, spec := range designs.Durable() {
-			t.Run(w.name+"/"+spec.String(), func(t *testing.T) {
-				dsn := pgtest.DSN(t)
-				b := w.start(t, dsn, 60)
-				backendtest.Run(t, func(t *testing.T, o backendtest.Options) backendtest.Store {
-					return storeOf(t, spec, o.Shards, designs.OpenOptions{
-						DSN: b.DSN(databaseOf(t, dsn)), DirectDSN: dsn, PoolMode: w.told, Schema: pgtest.Schema(t), Connections: 3,
-					})
+	if !depth.Night() {
+		t.Skip("the whole suite of every design in every way takes minutes: at night")
+	}
+	for _, c := range cells() {
+		t.Run(c.String(), func(t *testing.T) {
+			dsn := pgtest.DSN(t)
+			b := c.way.start(t, dsn, 60)
+			backendtest.Run(t, func(t *testing.T, o backendtest.Options) backendtest.Store {
+				return storeOf(t, c.spec, o.Shards, designs.OpenOptions{
+					DSN: b.DSN(databaseOf(t, dsn)), DirectDSN: dsn, PoolMode: c.way.told, Schema: pgtest.Schema(t), Connections: 3,
 				})
 			})
-		}
+		})
 	}
 }
 

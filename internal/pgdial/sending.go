@@ -78,10 +78,36 @@ func (s *sending) describe(st statement) {
 	s.prepare(st, true)
 }
 
-// before makes the settings before a statement, or leaves them to the one after BEGIN.
+// begin begins a transaction.
+const begin = "BEGIN"
+
+// ends are the statements that end a transaction.
+var ends = map[string]bool{"COMMIT": true, "ROLLBACK": true}
+
+// plain describes statements without parameters and results, about which no server is asked.
+var plain = &pgconn.StatementDescription{}
+
+// control returns the description of a statement that begins or ends a transaction; nil for others.
+func control(sql string) *pgconn.StatementDescription {
+	if sql == begin || ends[sql] {
+		return plain
+	}
+	return nil
+}
+
+// before makes the settings before a statement that needs them.
 func (s *sending) before(sql string) {
-	if !s.begun && sql != begin {
+	if !s.begun && control(sql) == nil {
 		s.set()
+	}
+}
+
+// after makes the settings for a transaction that a statement has begun.
+func (s *sending) after(sql string) {
+	if sql == begin {
+		s.set()
+	} else if ends[sql] {
+		s.begun = false
 	}
 }
 
@@ -92,6 +118,7 @@ func (s *sending) add(q *pgx.QueuedQuery, d *pgconn.StatementDescription) error 
 		return fmt.Errorf("a parameter does not fit its statement: %w", err)
 	}
 	s.execute(s.from.statement(q.SQL), true, s.builder.ParamValues, d.ParamOIDs, s.builder.ParamFormats, s.builder.ResultFormats)
+	s.after(q.SQL)
 	return nil
 }
 
@@ -103,7 +130,7 @@ func (s *sending) addBinary(sql string, params [][]byte) {
 	s.execute(s.from.statement(sql), true, params, nil, binary, binary)
 }
 
-// withdraw ends a round trip of which nothing was sent, with the connection.
+// withdraw ends a round trip before anything is sent, with the connection.
 func (s *sending) withdraw() {
 	_ = s.line.Close() // it says that requests are left
 	_ = s.conn.Close(context.Background())

@@ -15,9 +15,6 @@ import (
 // descriptionsMax bounds the statements whose parameters and results are remembered. The designs have a fixed number, far below.
 const descriptionsMax = 2000
 
-// begin begins a transaction; the settings follow it.
-const begin = "BEGIN"
-
 // Transactions is a pool of connections through a pooler that may serve each transaction on another server connection. Each
 // transaction makes the settings first, in the round trip of its first statement; a batch without BEGIN is one transaction. A
 // statement that is new to the pool costs one round trip more, once. It is safe for concurrent use.
@@ -192,7 +189,9 @@ func (c *Conn) describe(ctx context.Context, queries []*pgx.QueuedQuery) ([]*pgc
 	t := c.from
 	t.mu.RLock()
 	for i, q := range queries {
-		all[i] = t.known[q.SQL]
+		if all[i] = control(q.SQL); all[i] == nil {
+			all[i] = t.known[q.SQL]
+		}
 		missing = missing || all[i] == nil
 	}
 	t.mu.RUnlock()

@@ -28,6 +28,14 @@ func (f *PoolerFlags) Apply(o *designs.OpenOptions) error {
 	return nil
 }
 
+// RefuseOwn refuses the flags for a server that was started for the command.
+func (f *PoolerFlags) RefuseOwn() error {
+	if f.PoolMode != "" || f.DirectDSN != "" {
+		return errors.New("--pool-mode and --direct-dsn are for a database that a DSN names: give --dsn, or set PULLEY_DSN")
+	}
+	return nil
+}
+
 var errPooled = errors.New("the DSN leads through a pooler, and this command measures the server itself, in sessions that last: " +
 	"give a DSN with the host and port of the server")
 
