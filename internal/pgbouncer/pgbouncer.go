@@ -36,7 +36,7 @@ const (
 
 // Config describes a bouncer. Clients authenticate by SCRAM.
 type Config struct {
-	Server string // the DSN of the server behind it
+	Server string // the DSN of the server behind it; a URL if it asks for TLS
 	Mode   string // session, transaction or statement
 	Size   int    // server connections for each database
 
@@ -147,6 +147,16 @@ func (b *Bouncer) write(cfg Config, tracks bool) error {
 	}
 	if tracks {
 		lines = append(lines, "max_prepared_statements = "+strconv.Itoa(cfg.Prepared))
+	}
+	if b.server.TLSConfig != nil {
+		u, err := url.Parse(cfg.Server)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, "server_tls_sslmode = "+u.Query().Get("sslmode"))
+		if roots := u.Query().Get("sslrootcert"); roots != "" {
+			lines = append(lines, "server_tls_ca_file = "+roots)
+		}
 	}
 	for name, value := range cfg.Settings {
 		lines = append(lines, name+" = "+value)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -209,7 +210,11 @@ func TestRefusals(t *testing.T) {
 	for _, mode := range []string{"session", "transaction", "statement"} {
 		through[mode] = way{mode: mode}.start(t, direct, 10).DSN(databaseOf(t, direct))
 	}
-	elsewhere := strings.Replace(direct, "/"+databaseOf(t, direct), "/template1", 1)
+	elsewhere, err := url.Parse(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere.Path = "/template1"
 	for _, c := range []struct {
 		name string
 		o    designs.OpenOptions
@@ -219,7 +224,7 @@ func TestRefusals(t *testing.T) {
 		{name: "a pooler of statements", o: designs.OpenOptions{DSN: through["statement"]}, want: "the designs need transactions"},
 		{name: "settings at the start", o: designs.OpenOptions{DSN: through["session"], PoolMode: postgres.PoolNone}, want: "leave the pool mode out"},
 		{name: "a direct DSN through a pooler", o: designs.OpenOptions{DSN: through["transaction"], DirectDSN: through["session"]}, want: "leads through a pooler, too"},
-		{name: "a direct DSN of another database", o: designs.OpenOptions{DSN: through["transaction"], DirectDSN: elsewhere}, want: "another server or database"},
+		{name: "a direct DSN of another database", o: designs.OpenOptions{DSN: through["transaction"], DirectDSN: elsewhere.String()}, want: "another server or database"},
 		{name: "an unknown mode", o: designs.OpenOptions{DSN: direct, PoolMode: "statement"}, want: "choose detect, none, session or transaction"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
