@@ -43,7 +43,7 @@ func throughPooler(t *testing.T, mode string) (pooled, direct string) {
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	prog := file(t, "p.ir", "fn main(input: [], output: [x]):\n    x = 1\n")
-	sleeping := file(t, "nap.ir", "fn main(input: [], output: []):\n    sleep 3600\n")
+	sleeping := file(t, "sleeping.ir", "fn main(input: [], output: []):\n    sleep 3600\n")
 	for _, mode := range []string{"session", "transaction"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
