@@ -65,12 +65,12 @@ unpack() {
 	touch "$root.ok"
 }
 
-# certify makes an authority, and a certificate for localhost.
+# certify makes an authority, and a certificate for this machine. PgBouncer may not resolve localhost, so addresses are used.
 certify() {
 	[ ! -e "$dir/ca.pem" ] || return 0
 	openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj "/CN=pulley matrix" -keyout "$dir/ca.key" -out "$dir/ca.new" 2>/dev/null
 	openssl req -newkey rsa:2048 -nodes -subj "/CN=localhost" -keyout "$dir/server.key" -out "$dir/server.csr" 2>/dev/null
-	echo "subjectAltName = DNS:localhost" >"$dir/names"
+	echo "subjectAltName = DNS:localhost, IP:127.0.0.1" >"$dir/names"
 	openssl x509 -req -in "$dir/server.csr" -CA "$dir/ca.new" -CAkey "$dir/ca.key" -CAcreateserial -days 3650 -extfile "$dir/names" -out "$dir/server.pem" 2>/dev/null
 	chown "$account" "$dir/server.key"
 	chmod 600 "$dir/server.key"
@@ -96,7 +96,7 @@ start() {
 	}
 	sed -i 's/^host /hostssl /' "$data/pg_hba.conf"
 	cat >>"$data/postgresql.conf" <<-END
-		listen_addresses = 'localhost'
+		listen_addresses = '127.0.0.1'
 		port = $port
 		unix_socket_directories = ''
 		ssl = on
@@ -109,7 +109,7 @@ start() {
 	END
 	(cd / && exec setpriv --reuid "$account" --regid "$account" --clear-groups --pdeathsig KILL "$bin/postgres" -D "$data" >"$dir/out/$1.server" 2>&1) &
 	server=$!
-	dsn="postgres://matrix:$password@localhost:$port/postgres?sslmode=verify-full&sslrootcert=$dir/ca.pem"
+	dsn="postgres://matrix:$password@127.0.0.1:$port/postgres?sslmode=verify-full&sslrootcert=$dir/ca.pem"
 	tries=0
 	until "$pulley" doctor --dsn "$dsn" >/dev/null 2>&1; do
 		tries=$((tries + 1))
