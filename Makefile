@@ -25,7 +25,7 @@ CLAIMS_FLAGS ?=
 FUZZ_TIME ?= 10m
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test flakes nightly bench claims chaos sim-coverage mutants fuzz soak-language peers adapters module setup clean
+.PHONY: help demo check test flakes matrix nightly bench claims chaos sim-coverage mutants fuzz soak-language peers adapters module setup clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -59,6 +59,13 @@ flakes: ## Run all tests N times, every other time on a busy machine, and list w
 # went wrong: 10,000 cuts, 5,000 kills, 1,000 lost replies, 1,000 ended sessions, 100 crashes, every message.
 NIGHT ?= 5h
 NIGHT_FLAGS ?=
+
+# The versions of Postgres that matrix has the designs on.
+VERSIONS ?= 13 15 17 18
+
+matrix: ## Run the designs on several versions of Postgres, over TLS and through PgBouncer; as root, in half an hour
+	@scripts/setup.sh compiler postgres ci
+	@GO=$(GO) scripts/matrix.sh $(VERSIONS)
 
 nightly: ## Run all that is deep, for NIGHT=30m, 2h or 8h, each night from where the last one stopped; out/nightly/report.html
 	@scripts/setup.sh compiler postgres scripts ci

@@ -140,7 +140,9 @@ part() {
 		result="FAILS (see $log)"
 		failed=1
 	fi
-	echo "PostgreSQL $full | $name | $result | $(grep -c -- '--- PASS' "$log") cases | $(($(date +%s) - begun)) s"
+	cases=$(grep -c -- '--- PASS' "$log" || true)
+	[ "$cases" != 0 ] || cases=1
+	echo "PostgreSQL $full | $name | $result | $cases passed | $(($(date +%s) - begun)) s"
 }
 
 wants() { case " $parts " in *" $1 "*) return 0 ;; esac && return 1; }
@@ -149,7 +151,7 @@ certify
 unpack trixie
 bouncer=$dir/trixie/usr/sbin/pgbouncer # which keeps track of prepared statements
 pulley=$dir/pulley
-go build -o "$pulley" ./cmd/pulley
+"${GO:-go}" build -o "$pulley" ./cmd/pulley
 server=
 trap stop EXIT
 trap 'exit 130' INT TERM
@@ -162,10 +164,10 @@ for version in "$@"; do
 	start "$version"
 	export PULLEY_TEST_SERVER="$dsn"
 	# shellcheck disable=SC2015
-	wants conformance && part "conformance, TLS and SCRAM" go test -count=1 -v -timeout 30m ./engine/backend/postgres/push ./engine/backend/postgres/journal ./engine/backend/postgres/pull ./engine/backend/postgres/eager -run '^TestConformance$' || true
-	wants language && part "language, TLS and SCRAM" go test -count=1 -v -timeout 30m ./engine/backend/differ || true
+	wants conformance && part "conformance, TLS and SCRAM" "${GO:-go}" test -count=1 -v -timeout 30m ./engine/backend/postgres/push ./engine/backend/postgres/journal ./engine/backend/postgres/pull ./engine/backend/postgres/eager -run '^TestConformance$' || true
+	wants language && part "language, TLS and SCRAM" "${GO:-go}" test -count=1 -v -timeout 30m ./engine/backend/differ || true
 	wants pooler && part "through PgBouncer, TLS and SCRAM" env PULLEY_TEST_PGBOUNCER="$bouncer" PULLEY_TEST_DEPTH=night \
-		go test -count=1 -v -timeout 30m ./internal/pgdial -run 'Workflows|Reconnects|Polls|Refusals|Detects' || true
+		"${GO:-go}" test -count=1 -v -timeout 30m ./internal/pgdial -run 'Workflows|Reconnects|Polls|Refusals|Detects' || true
 	unset PULLEY_TEST_SERVER
 	stop
 	if wants chaos; then

@@ -12,6 +12,9 @@ import (
 // namesMax bounds the names that one connection prepares: it is beyond what the designs have, and what a pooler would keep.
 const namesMax = 1000
 
+// noStatement is the error of a prepared statement that does not exist.
+const noStatement = "26000"
+
 // namesKey is where a connection keeps the names that it has prepared.
 const namesKey = "pulley prepared"
 
@@ -144,6 +147,9 @@ func (s *sending) next() (any, error) {
 		got, err := s.line.GetResults()
 		switch {
 		case err != nil:
+			if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == noStatement {
+				clear(s.names) // the pooler has forgotten them
+			}
 			return nil, err
 		case got == nil:
 			return nil, errors.New("the server has left out a reply")

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// descriptionsMax bounds the statements whose parameters and results are remembered. The designs have a fixed number, far below.
-const descriptionsMax = 2000
+// statementsMax bounds the statements whose names, parameters and results are remembered. The designs have a fixed number, far below.
+const statementsMax = 2000
 
 // Transactions is a pool of connections through a pooler that may serve each transaction on another server connection. Each
 // transaction makes the settings first, in the round trip of its first statement; a batch without BEGIN is one transaction. A
@@ -28,6 +28,7 @@ type Transactions struct {
 
 	mu    sync.RWMutex
 	known map[string]*pgconn.StatementDescription // by text
+	named map[string]statement                    // by text
 }
 
 type statement struct{ name, text string }
@@ -38,7 +39,7 @@ func (l *Link) Transactions(ctx context.Context) (*Transactions, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Transactions{Pool: pool, tracked: l.tracked, tracer: l.plain.ConnConfig.Tracer, known: map[string]*pgconn.StatementDescription{}}
+	t := &Transactions{Pool: pool, tracked: l.tracked, tracer: l.plain.ConnConfig.Tracer, known: map[string]*pgconn.StatementDescription{}, named: map[string]statement{}}
 	text := set(l.all, true)
 	t.mark = "\n-- " + digest(text)[:8]
 	t.settings = t.statement(text)
@@ -55,7 +56,19 @@ func (t *Transactions) statement(text string) statement {
 	if !t.tracked {
 		return statement{text: text}
 	}
-	return statement{name: "pulley_" + digest(text)[:40], text: text + t.mark}
+	t.mu.RLock()
+	s, ok := t.named[text]
+	t.mu.RUnlock()
+	if ok {
+		return s
+	}
+	s = statement{name: "pulley_" + digest(text)[:40], text: text + t.mark}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.named) < statementsMax {
+		t.named[text] = s
+	}
+	return s
 }
 
 // Close closes the pool, after the calls that use it.
@@ -222,7 +235,7 @@ func (c *Conn) describe(ctx context.Context, queries []*pgx.QueuedQuery) ([]*pgc
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, i := range asked {
-		if len(t.known) < descriptionsMax {
+		if len(t.known) < statementsMax {
 			t.known[queries[i].SQL] = all[i]
 		}
 	}
