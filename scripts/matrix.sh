@@ -48,7 +48,12 @@ release_of() {
 # unpack makes the root of a release, whose programs then run outside of it: with its libraries and their loader.
 unpack() {
 	root=$dir/$1
-	[ ! -e "$root.ok" ] || return 0
+	exec 9>"$dir/lock" # of several runs one unpacks, and the others wait
+	flock 9
+	if [ -e "$root.ok" ]; then
+		exec 9>&-
+		return 0
+	fi
 	rm -rf "$root"
 	mirror=$(sed -n -e 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)
 	say "unpacking $1"
@@ -63,6 +68,7 @@ unpack() {
 		patchelf --set-interpreter "$root$loader" --force-rpath --set-rpath "$libraries" "$program" 2>/dev/null || true # scripts
 	done
 	touch "$root.ok"
+	exec 9>&-
 }
 
 # certify makes an authority, and a certificate for this machine. PgBouncer may not resolve localhost, so addresses are used.
@@ -141,8 +147,8 @@ part() {
 		failed=1
 	fi
 	cases=$(grep -c -- '--- PASS' "$log" || true)
-	[ "$cases" != 0 ] || cases=1
-	echo "PostgreSQL $full | $name | $result | $cases passed | $(($(date +%s) - begun)) s"
+	[ "$cases" != 0 ] && counted="$cases cases" || counted="1 run"
+	echo "PostgreSQL $full | $name | $result | $counted | $(($(date +%s) - begun)) s"
 }
 
 wants() { case " $parts " in *" $1 "*) return 0 ;; esac && return 1; }
