@@ -54,7 +54,7 @@ func TestPooler(t *testing.T) {
 					where = append(where, "--direct-dsn", direct)
 				}
 				id := uuid.NewString()
-				if got := call(t, nil, append([]string{"run", prog, "--id", id}, where...)...); got.code != 0 || got.out != "completed: 1\n" {
+				if got := call(t, nil, append([]string{"run", prog, "--id", id}, where...)...); got.code != 0 || got.out != "completed: 1\n" || !strings.Contains(got.err, "through a pooler") {
 					t.Errorf("%s: run: %+v", design, got)
 				}
 				if got := call(t, nil, append([]string{"wait", id}, where...)...); got.code != 0 || got.out != "completed: 1\n" {

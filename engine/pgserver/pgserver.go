@@ -82,7 +82,11 @@ func (o Options) openDSN(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{way: WayDSN, dsn: o.DSN, where: "at " + f.target, facts: f}, nil
+	where := "at " + f.target
+	if f.pooled {
+		where += ", through a pooler"
+	}
+	return &Server{way: WayDSN, dsn: o.DSN, where: where, facts: f}, nil
 }
 
 // DSN is the connection string, as a URL for servers that we started and as given otherwise: it may hold a password. It
