@@ -60,6 +60,11 @@ func TestPooler(t *testing.T) {
 				if got := call(t, nil, append([]string{"wait", id}, where...)...); got.code != 0 || got.out != "completed: 1\n" {
 					t.Errorf("%s: wait: %+v", design, got)
 				}
+				for _, looks := range [][]string{{"ps"}, {"show", id}, {"submit", prog}} {
+					if got := call(t, nil, append(looks, where...)...); got.code != 0 || got.out == "" {
+						t.Errorf("%s: %v: %+v", design, looks, got)
+					}
+				}
 				if got := call(t, nil, append([]string{"work", "--idle-exit", "10ms"}, where...)...); got.code != 0 {
 					t.Errorf("%s: work: %+v", design, got)
 				}

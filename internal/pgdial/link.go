@@ -242,6 +242,8 @@ func (l *Link) Pool(ctx context.Context) (*pgxpool.Pool, error) {
 		pc.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 			return errors.Join(l.setForSession(ctx, conn), prepare(ctx, conn))
 		}
+	case postgres.PoolTransaction:
+		pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // prepares nothing under a name
 	}
 	return pgxpool.NewWithConfig(ctx, pc)
 }

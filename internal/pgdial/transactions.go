@@ -21,8 +21,9 @@ const statementsMax = 2000
 type Transactions struct {
 	Pool *pgxpool.Pool // Transactions closes it
 
-	settings statement
-	mark     string // ends prepared texts, so that a pooler does not share them with other schemas
+	setLocal string    // the settings, for a transaction
+	settings statement // the same
+	mark     string    // ends prepared texts, so that a pooler does not share them with other schemas
 	tracked  bool
 	tracer   pgx.QueryTracer
 
@@ -41,7 +42,7 @@ func (l *Link) Transactions(ctx context.Context) (*Transactions, error) {
 	}
 	t := &Transactions{Pool: pool, tracked: l.tracked, tracer: l.plain.ConnConfig.Tracer, known: map[string]*pgconn.StatementDescription{}, named: map[string]statement{}}
 	text := set(l.all, true)
-	t.mark = "\n-- " + digest(text)[:8]
+	t.setLocal, t.mark = text, "\n-- "+digest(text)[:8]
 	t.settings = t.statement(text)
 	return t, nil
 }
@@ -108,6 +109,18 @@ func (t *Transactions) Exec(ctx context.Context, sql string, args ...any) (pgcon
 	}
 	defer c.Release()
 	return c.Exec(ctx, sql, args...)
+}
+
+// Begin begins a transaction of the driver's, with the settings. Its statements take two round trips each.
+func (t *Transactions) Begin(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error) {
+	tx, err := t.Pool.BeginTx(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, t.setLocal); err != nil {
+		return nil, errors.Join(err, tx.Rollback(ctx))
+	}
+	return tx, nil
 }
 
 // SendBatch sends a batch, as pgxpool.Pool does.

@@ -80,11 +80,7 @@ func (d *Design) Inspect(ctx context.Context, s *pgstore.Store, id uuid.UUID, mo
 
 // reading calls read with a transaction that only reads, and sees one moment.
 func reading(ctx context.Context, s *pgstore.Store, read func(pgx.Tx) error) error {
-	pool := s.Pgx()
-	if pool == nil {
-		return errors.New("this host does not show what it stores")
-	}
-	return pgx.BeginTxFunc(ctx, pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, read)
+	return s.InTransaction(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, read)
 }
 
 func readInstance(ctx context.Context, tx pgx.Tx, shards int, id uuid.UUID, out *backend.Snapshot) (workflow int32, err error) {

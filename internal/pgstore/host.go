@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -268,6 +269,24 @@ func (s *Store) Pgx() *pgxpool.Pool {
 		return p.Transactions.Pool
 	}
 	return nil
+}
+
+// InTransaction calls do with a transaction of the driver's, and commits it. It fails on another host than Postgres.
+func (s *Store) InTransaction(ctx context.Context, o pgx.TxOptions, do func(pgx.Tx) error) error {
+	switch p := s.Pool.(type) {
+	case pool:
+		return pgx.BeginTxFunc(ctx, p.Pool, o, do)
+	case transactions:
+		tx, err := p.Begin(ctx, o)
+		if err != nil {
+			return err
+		}
+		if err := do(tx); err != nil {
+			return errors.Join(err, tx.Rollback(ctx))
+		}
+		return tx.Commit(ctx)
+	}
+	return errors.New("this host does not show what it stores")
 }
 
 // Transactions returns the pool through a pooler of transactions; nil if there is none.
