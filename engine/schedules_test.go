@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,12 @@ func schedulesSurviveKills(t *site) {
 		}
 		return true
 	})
+	for _, s := range all { // so that the engine that is left carries out what it decided, and decides no more, before it is stopped
+		pauseSchedule(t, scheduler, s.Name)
+	}
+	await(t, scheduler, func(all []backend.StoredSchedule, _ time.Time) bool {
+		return !slices.ContainsFunc(all, func(s backend.StoredSchedule) bool { return len(s.State.Start) > 0 })
+	})
 	if err := inputs[2].Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,6 +151,27 @@ func schedulesSurviveKills(t *site) {
 		t.Errorf("the engine that was left: %v", err)
 	}
 	countInstances(t, store, all, first)
+}
+
+// pauseSchedule pauses one that engines change meanwhile.
+func pauseSchedule(t *site, scheduler backend.Scheduler, name string) {
+	t.Helper()
+	for range pause.Tries(t.ctx, time.Millisecond) {
+		found, now, err := scheduler.Schedules(t.ctx, name)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%d schedules, %v", len(found), err)
+		}
+		s := found[0]
+		st := s.Times.Pause(s.State)
+		saved, err := scheduler.SaveSchedules(t.ctx, []backend.ScheduleSave{{ID: s.ID, Version: s.Version, State: st, Wake: s.Times.Wake(s.ID, st, now)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if saved[0] {
+			return
+		}
+	}
+	t.Fatalf("%s was not paused: %v", name, context.Cause(t.ctx))
 }
 
 // countInstances counts from the database.

@@ -119,7 +119,7 @@ func TestGateRefuses(t *testing.T) {
 		"no revisions":           {[]string{"--revisions", "HEAD"}, "name two revisions"},
 		"a bad revision":         {[]string{"--revisions", "HEAD", "no-such-revision"}, `"no-such-revision" is not a revision`},
 		"an option as revision":  {[]string{"--revisions", "HEAD", "--", "--all"}, `"--all" is not a revision`},
-		"a foreign directory":    {[]string{good, good, "--out", foreign}, "no gate wrote"},
+		"a foreign directory":    {[]string{good, good, "--out", foreign}, "that no pulley gate wrote"},
 		"where turns go":         {[]string{"--self-test", "--", "fanout=10", "--out", "x"}, "give it before --"},
 	} {
 		t.Run(name, func(t *testing.T) {

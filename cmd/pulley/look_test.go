@@ -29,10 +29,17 @@ func TestLookInside(t *testing.T) {
 				return call(t, nil, append(args, where...)...)
 			}
 			id := strings.TrimSpace(do("submit", prog, "--input", `{"xs": [0, 0, 3600, 3600], "text": "\u001b[2Jover`+"\u009b31m\u202e"+`"}`).out)
-			if got := do("work", "--idle-exit", "1s"); got.code != 0 {
-				t.Fatalf("work: %+v", got)
+			// The engine has given the journal's shard back: only another could tell.
+			want := map[bool]string{false: "It sleeps at sleep[2] until ", true: "It waits for an engine to take its shard, which nobody owns."}[design.Name() == "journal"]
+			var why result
+			for range 5 { // a busy machine may give the engine no time before it is idle
+				if got := do("work", "--idle-exit", "1s"); got.code != 0 {
+					t.Fatalf("work: %+v", got)
+				}
+				if why = do("why", id); strings.HasPrefix(why.out, want) {
+					break
+				}
 			}
-			why := do("why", id)
 			if why.code != 0 || why.err != "" || strings.Count(why.out, "\n") != 1 || strings.ContainsAny(why.out, "\x1b\u009b") {
 				t.Errorf("why: %+v", why)
 			}
@@ -43,8 +50,6 @@ func TestLookInside(t *testing.T) {
 			if err := json.Unmarshal([]byte(do("why", id, "--format", "json").out), &explained); err != nil || explained.ID != id || explained.Sentence+"\n" != why.out {
 				t.Errorf("why: %v %+v", err, explained)
 			}
-			// The engine has given the journal's shard back: only another could tell.
-			want := map[bool]string{false: "It sleeps at sleep[2] until ", true: "It waits for an engine to take its shard, which nobody owns."}[design.Name() == "journal"]
 			if !strings.HasPrefix(why.out, want) {
 				t.Errorf("why: %s", why.out)
 			}

@@ -108,7 +108,7 @@ func TestScheduleFires(t *testing.T) {
 	if d := one(ask("resume", "often")); d.Paused || d.Next == nil {
 		t.Errorf("resumed: %+v", d)
 	}
-	cmd := raceCommand(t, "work", "--dsn", where[1], "--schema", where[3], "--idle-exit", "2s")
+	cmd := raceCommand(t, "work", "--dsn", where[1], "--schema", where[3], "--idle-exit", "5s")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

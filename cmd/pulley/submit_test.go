@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pulley/cmd/pulley/console"
@@ -45,13 +46,20 @@ func TestSubmit(t *testing.T) {
 			if batch.code != 0 || len(ids) != 2 || !strings.HasPrefix(batch.err, "pulley: 2 instances stored, 0 were there, in ") {
 				t.Fatalf("batch: %+v", batch)
 			}
-			if got := call(t, nil, append([]string{"work", "--idle-exit", "300ms"}, where...)...); got.code != 0 {
-				t.Fatalf("work: %+v", got)
+			work := command(t, append([]string{"work"}, where...)...)
+			if err := work.Start(); err != nil {
+				t.Fatal(err)
 			}
 			for n, id := range map[int]string{1: ids[0], 2: ids[1], 3: id} {
 				if got := call(t, nil, append([]string{"wait", id}, where...)...); got != (result{out: fmt.Sprintf("completed: %d\n", n)}) {
 					t.Errorf("wait: %+v", got)
 				}
+			}
+			if err := work.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code := exitStatus(t, work.Wait()); code != 128+int(syscall.SIGTERM) {
+				t.Errorf("work ended with %d", code)
 			}
 		})
 	}
