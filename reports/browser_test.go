@@ -146,7 +146,7 @@ func literal(t *testing.T, b *browsertest.Tab, none bool, where ...string) {
 
 // Without its script, a page must lack nothing but what answers to the reader: charts, tables and folded parts are there.
 func TestPagesWithoutScript(t *testing.T) {
-	for _, k := range kinds {
+	for _, k := range mostKinds() {
 		t.Run(k.name, func(t *testing.T) {
 			b := browsertest.New(t)
 			b.Scripts(false)

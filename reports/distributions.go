@@ -74,9 +74,9 @@ const (
 	// tailLeast is how many times must lie above a percentile for it to be drawn or trusted.
 	tailLeast = 10
 	// tailSteps are the points of a curve for each factor of ten in 1/(1-p): finer than a page shows.
-	tailSteps = 48
+	tailSteps = 24
 	// shareSteps are the points of a distribution function: finer than a page shows.
-	shareSteps = 150
+	shareSteps = 80
 )
 
 // tailPoints returns the quantiles at 1/(1-p) from the median on, until fewer than tailLeast times are above, or the rest had not

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"encoding/json"
 	"math"
 
 	"pulley/reports/units"
@@ -36,9 +37,20 @@ type SeriesData struct {
 	Style   int    `json:"style"`
 	Neutral bool   `json:"neutral,omitempty"`
 	// Entry is its index in the legend, or -1.
-	Entry  int          `json:"entry"`
-	Points [][7]float64 `json:"points"` // x, y, lo, hi, to, top, value
-	Notes  []string     `json:"notes,omitempty"`
+	Entry  int         `json:"entry"`
+	Points []PointData `json:"points"`
+	Notes  []string    `json:"notes,omitempty"`
+}
+
+// PointData is x, y, lo, hi, to, top and value.
+type PointData [7]float64
+
+// MarshalJSON writes x and y only if there is nothing else: a page of a long comparison has ten thousands of points.
+func (p PointData) MarshalJSON() ([]byte, error) {
+	if p == (PointData{p[0], p[1], p[1], p[1]}) {
+		return json.Marshal(p[:2])
+	}
+	return json.Marshal(p[:])
 }
 
 // BandData is a band.
@@ -68,7 +80,7 @@ func (p *Plot) Data() Data {
 		data := SeriesData{Name: clean(s.Name), Kind: s.Kind, Style: s.Style, Neutral: s.Neutral, Entry: d.index(s.Name)}
 		noted := false
 		for _, pt := range s.Points {
-			data.Points = append(data.Points, [7]float64{six(pt.X), six(pt.Y), six(pt.Lo), six(pt.Hi), six(pt.To), six(pt.Top), six(pt.Value)})
+			data.Points = append(data.Points, PointData{six(pt.X), six(pt.Y), six(pt.Lo), six(pt.Hi), six(pt.To), six(pt.Top), six(pt.Value)})
 			data.Notes = append(data.Notes, clean(pt.Note))
 			noted = noted || pt.Note != ""
 		}

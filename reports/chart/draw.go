@@ -43,7 +43,7 @@ const (
 	aboveRoom   vg.Length = 18  // of a plot without names on its left: half a label of the axis
 	nameShare             = 0.3 // at most this share of the width is for the names of rows
 	notesShare            = 0.5 // and this for notes
-	markersMost           = 60  // a line of more points has no markers
+	markersMost           = 24  // a line of more points has no markers
 )
 
 // Write draws the plot as "svg" or "png", self-contained, in light colours on white.

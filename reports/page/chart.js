@@ -292,7 +292,7 @@ class Chart extends Pointing {
       if (s.kind === "ticks") add(draw("path", { ...line, d: `M${x} ${y - 10}V${y + 10}` }));
       if (s.kind === "spans") add(draw("rect", { class: `f-${role(s)}`, x, y: y - half, width: Math.max(at.x(p[TO]) - x, 0.6), height: 2 * half }));
       if (s.kind === "cells" && p[VALUE] > 0) add(draw("rect", { class: "f-heat", "fill-opacity": 0.12 + 0.88 * Math.min(p[VALUE], 1), x, y: at.y(p[TOP]), width: Math.max(at.x(p[TO]) - x, 0.4), height: Math.max(y - at.y(p[TOP]), 0.4) }));
-      if (s.kind !== "dots" && (s.kind !== "lines" || s.points.length > 60)) return;
+      if (s.kind !== "dots" && (s.kind !== "lines" || s.points.length > 24)) return;
       add(...marker(s, +x.toFixed(2), +y.toFixed(2), rows));
       const note = this.data.labeled && s.notes?.[i];
       if (note) add(draw("text", { class: "f-faint", "font-size": 11, ...(f.above ? { x: f.right, y: at.y(Math.round(p[Y])) - 19.2, "text-anchor": "end" } : { x: f.right + 12, y: y + 4 }) }, fit(note, 11, f.notes)));

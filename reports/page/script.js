@@ -22,6 +22,7 @@ document.querySelector("header").append(themeButton);
 
 // ---- charts are drawn at their own width once they come near the window
 const data = JSON.parse(document.getElementById("chart-data").textContent);
+for (const d of data) for (const s of d?.series ?? []) for (const p of s.points) if (p.length === 2) p.push(p[1], p[1], 0, 0, 0); // as PointData is written
 const charts = new Map();
 const near = new IntersectionObserver((entries) => {
   for (const e of entries) {
