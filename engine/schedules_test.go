@@ -153,7 +153,7 @@ func schedulesSurviveKills(t *site) {
 	countInstances(t, store, all, first)
 }
 
-// pauseSchedule pauses one that engines change meanwhile.
+// pauseSchedule pauses one that engines change concurrently.
 func pauseSchedule(t *site, scheduler backend.Scheduler, name string) {
 	t.Helper()
 	for range pause.Tries(t.ctx, time.Millisecond) {
