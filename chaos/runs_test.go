@@ -70,6 +70,9 @@ func TestEveryKindOfFault(t *testing.T) {
 					t.Errorf("no statement failed by %s", k.Name)
 				}
 			}
+			if seen := res.Timeline.Samples; seen == nil || len(seen.Open) == 0 || len(seen.Waits) == 0 {
+				t.Errorf("open instances and waits were not sampled: %+v", seen)
+			}
 			if l := res.Lost; l.Commits == 0 || l.Wrong > 0 || l.AtOnce+l.Resolved+l.NoAnswer+l.Background != l.Commits {
 				t.Errorf("of commits whose reply was lost: %+v", l)
 			}
