@@ -48,7 +48,7 @@ func needImage(t *testing.T, e *engine) string {
 	if has, _ := e.hasImage(ctx, defaultImage); has || e.canPull(ctx, defaultImage) == nil {
 		return defaultImage
 	}
-	need(t, buildErr, "an image of Postgres, or root and debootstrap to make one")
+	need(t, buildErr, "an image of Postgres, or Debian's postgresql or debootstrap to make one")
 	return ""
 }
 

@@ -1,6 +1,6 @@
-// Package pgimage makes an image of Postgres from Debian's packages, for tests without a reachable image registry. It needs a
-// Docker engine, root, debootstrap, and about a minute the first time. It works in PULLEY_IMAGE_DIR, or TMPDIR, which must
-// allow device files.
+// Package pgimage makes an image of Postgres for tests without a reachable image registry. It needs a Docker engine. On a Debian
+// machine with postgresql installed it copies that, in seconds; elsewhere it needs root, debootstrap, and about a minute. It
+// works in PULLEY_IMAGE_DIR, or TMPDIR, which must allow device files for debootstrap.
 package pgimage
 
 import (
@@ -26,8 +26,8 @@ import (
 // Name is the image's name.
 const Name = "pulley-test-postgres:debian"
 
-// Within bounds the making of an image, including the wait for another process that makes it. It takes about a minute on an
-// idle machine, and many if several test runs share two processors.
+// Within bounds the making of an image, including the wait for another process that makes it. With debootstrap it takes about a
+// minute on an idle machine, and many if several test runs share two processors.
 const Within = 30 * time.Minute
 
 //go:embed build.sh docker-entrypoint.sh
