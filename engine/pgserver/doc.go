@@ -9,7 +9,7 @@
 //  2. Local binaries: a postgres on the PATH, then in the places of distributions and Homebrew.
 //     The server runs in a private directory and listens on a unix socket in it, on no network
 //     port. If the caller is root, it runs under another account, as Postgres demands.
-//  3. Docker, through testcontainers-go.
+//  3. Docker.
 //  4. A downloaded build, through embedded-postgres; started like local binaries.
 //
 // Every way ends with a query that checks that the server is new enough ([MinVersion]), accepts writes, and lets the user

@@ -21,8 +21,6 @@ import (
 	dockercontainer "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
-	tclog "github.com/testcontainers/testcontainers-go/log"
 
 	"pulley/internal/pause"
 )
@@ -121,33 +119,14 @@ func (c *container) run(ctx context.Context, o Options, settings map[string]stri
 	if err != nil {
 		return err
 	}
-	takeHold := func(ctx context.Context, created testcontainers.Container) error {
-		c.id = created.GetContainerID()
+	created, err := c.engine.ContainerCreate(ctx, c.engine.containerOptions(o.Image, password, slices.Concat(entry, command, commandLine(settings))))
+	if err == nil {
+		c.id = created.ID
 		c.stdin, err = c.engine.attach(ctx, c.id)
-		return err
 	}
-	_, err = testcontainers.Run(ctx, o.Image,
-		testcontainers.WithEntrypoint("/bin/sh", "-c", lifelineScript, "pulley-lifeline"),
-		testcontainers.WithCmd(slices.Concat(entry, command, commandLine(settings))...),
-		testcontainers.WithEnv(map[string]string{
-			"POSTGRES_USER": superuser, "POSTGRES_DB": database, "POSTGRES_PASSWORD": password,
-			"POSTGRES_INITDB_ARGS": "--no-locale --encoding=UTF8",
-		}),
-		testcontainers.WithLabels(map[string]string{containerLabel: "1"}),
-		testcontainers.WithExposedPorts(postgresPort),
-		testcontainers.WithConfigModifier(func(cfg *dockercontainer.Config) {
-			cfg.OpenStdin, cfg.StdinOnce, cfg.AttachStdin = true, true, true
-		}),
-		testcontainers.WithHostConfigModifier(func(host *dockercontainer.HostConfig) {
-			host.AutoRemove = true
-			host.ShmSize = containerShm
-			host.PortBindings = network.PortMap{network.MustParsePort(postgresPort): {{HostIP: c.engine.bindAddress()}}}
-		}),
-		testcontainers.WithLifecycleHooks(testcontainers.ContainerLifecycleHooks{
-			PostCreates: []testcontainers.ContainerHook{takeHold},
-		}),
-		withQuietLogger(),
-	)
+	if err == nil {
+		_, err = c.engine.ContainerStart(ctx, c.id, client.ContainerStartOptions{})
+	}
 	if err != nil && c.stdin.hasPrinted(noStatementStats) {
 		return errNoStatementStats
 	}
@@ -157,10 +136,26 @@ func (c *container) run(ctx context.Context, o Options, settings map[string]stri
 	return nil
 }
 
-func withQuietLogger() testcontainers.CustomizeRequestOption {
-	return func(req *testcontainers.GenericContainerRequest) error {
-		req.Logger = tclog.NewNoopLogger()
-		return nil
+func (e *engine) containerOptions(image, password string, command []string) client.ContainerCreateOptions {
+	port := network.MustParsePort(postgresPort)
+	return client.ContainerCreateOptions{
+		Config: &dockercontainer.Config{
+			Image:      image,
+			Entrypoint: []string{"/bin/sh", "-c", lifelineScript, "pulley-lifeline"},
+			Cmd:        command,
+			Env: []string{
+				"POSTGRES_USER=" + superuser, "POSTGRES_DB=" + database, "POSTGRES_PASSWORD=" + password,
+				"POSTGRES_INITDB_ARGS=--no-locale --encoding=UTF8",
+			},
+			Labels:       map[string]string{containerLabel: "1"},
+			ExposedPorts: network.PortSet{port: {}},
+			OpenStdin:    true, StdinOnce: true, AttachStdin: true,
+		},
+		HostConfig: &dockercontainer.HostConfig{
+			AutoRemove:   true,
+			ShmSize:      containerShm,
+			PortBindings: network.PortMap{port: {{HostIP: e.bindAddress()}}},
+		},
 	}
 }
 

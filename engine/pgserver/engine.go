@@ -6,73 +6,40 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/containerd/errdefs"
-	"github.com/moby/moby/api/pkg/authconfig"
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
-	"github.com/testcontainers/testcontainers-go"
-	tclog "github.com/testcontainers/testcontainers-go/log"
 )
 
 type engine struct {
-	*testcontainers.DockerClient
+	*client.Client
 	version string // for Describe
 	remote  bool   // reached over the network, at host
 	host    string
 }
 
-// testcontainersSetup guards testcontainers' process-wide state: its default logger, and its configuration, which it reads
-// once.
-var testcontainersSetup sync.Mutex
-
-const reaperVariable = "TESTCONTAINERS_RYUK_DISABLED"
-
-// dialEngine finds the engine where testcontainers does, and queries its version.
+// dialEngine finds the engine and queries its version.
 func (o Options) dialEngine(ctx context.Context) (*engine, error) {
 	ctx, cancel := context.WithTimeout(ctx, min(engineTimeout, o.StartTimeout))
 	defer cancel()
 	cli, err := newDockerClient(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no engine answers: %s", oneLine(err.Error()))
+		return nil, fmt.Errorf("no engine answers: %s; start Docker, or set DOCKER_HOST", oneLine(err.Error()))
 	}
 	answer, err := cli.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
 		_ = cli.Close()
-		return nil, fmt.Errorf("no engine answers at %s: %s; start Docker, or set DOCKER_HOST", cli.DaemonHost(), oneLine(err.Error()))
+		return nil, fmt.Errorf("the engine at %s does not tell its version: %s", cli.DaemonHost(), oneLine(err.Error()))
 	}
-	e := &engine{DockerClient: cli, version: "Docker " + answer.Version}
+	e := &engine{Client: cli, version: "Docker " + answer.Version}
 	if u, err := url.Parse(cli.DaemonHost()); err == nil && u.Scheme != "unix" && u.Scheme != "npipe" {
 		e.remote, e.host = true, u.Hostname()
 	}
 	return e, nil
-}
-
-// newDockerClient returns testcontainers' client. Its reaper is off unless the user asked for it: it is one more image to pull,
-// and the lifeline ends a container at once. Without an engine the library may panic, and it prints to the terminal with one.
-func newDockerClient(ctx context.Context) (cli *testcontainers.DockerClient, err error) {
-	testcontainersSetup.Lock()
-	defer testcontainersSetup.Unlock()
-	logger := tclog.Default()
-	tclog.SetDefault(tclog.NewNoopLogger())
-	defer tclog.SetDefault(logger)
-	if _, given := os.LookupEnv(reaperVariable); !given {
-		if err := os.Setenv(reaperVariable, "true"); err != nil {
-			return nil, err
-		}
-		defer func() { _ = os.Unsetenv(reaperVariable) }()
-	}
-	testcontainers.ReadConfig()
-	defer func() {
-		if p := recover(); p != nil {
-			cli, err = nil, fmt.Errorf("%v", p)
-		}
-	}()
-	return testcontainers.NewDockerClientWithOpts(ctx)
 }
 
 func (e *engine) hasImage(ctx context.Context, image string) (bool, error) {
@@ -96,7 +63,7 @@ func (e *engine) ensureImage(ctx context.Context, o Options) error {
 	o.logf("Docker: pulling the image %s", o.Image)
 	ctx, cancel := context.WithTimeoutCause(ctx, o.FetchTimeout, fmt.Errorf("not done within %s", o.FetchTimeout))
 	defer cancel()
-	pull, err := e.ImagePull(ctx, o.Image, client.ImagePullOptions{RegistryAuth: registryAuth(ctx, o.Image)})
+	pull, err := e.ImagePull(ctx, o.Image, client.ImagePullOptions{RegistryAuth: registryAuth(o.Image)})
 	if err == nil {
 		err = pull.Wait(ctx)
 		_ = pull.Close()
@@ -109,23 +76,11 @@ func (e *engine) ensureImage(ctx context.Context, o Options) error {
 }
 
 func (e *engine) canPull(ctx context.Context, image string) error {
-	_, err := e.DistributionInspect(ctx, image, client.DistributionInspectOptions{EncodedRegistryAuth: registryAuth(ctx, image)})
+	_, err := e.DistributionInspect(ctx, image, client.DistributionInspectOptions{EncodedRegistryAuth: registryAuth(image)})
 	if err != nil {
 		return fmt.Errorf("the image %s is not here and cannot be pulled: %s", image, oneLine(err.Error()))
 	}
 	return nil
-}
-
-func registryAuth(ctx context.Context, image string) string {
-	_, auth, err := testcontainers.DockerImageAuth(ctx, image)
-	if err != nil {
-		return ""
-	}
-	encoded, err := authconfig.Encode(auth)
-	if err != nil {
-		return ""
-	}
-	return encoded
 }
 
 func (e *engine) entryPoint(ctx context.Context, image string) (entry, command []string, err error) {
@@ -247,7 +202,7 @@ var _ io.Writer = (*lifeline)(nil)
 
 // Docker is a Docker engine with an image of Postgres, for running other things in containers. The caller closes it.
 type Docker struct {
-	*testcontainers.DockerClient
+	*client.Client
 	Image  string // of Options.Image
 	Remote bool   // on another machine, by its address
 }
@@ -267,5 +222,5 @@ func DialDocker(ctx context.Context, o Options) (*Docker, error) {
 		_ = e.Close()
 		return nil, fmt.Errorf("Docker: %w", err)
 	}
-	return &Docker{DockerClient: e.DockerClient, Image: o.Image, Remote: e.remote}, nil
+	return &Docker{Client: e.Client, Image: o.Image, Remote: e.remote}, nil
 }
