@@ -214,7 +214,7 @@
 //	bench/ceiling              | bench
 //	reports                    | internal/browsertest
 //	internal/browsertest       | internal/pause, internal/procenv
-//	internal/pgdial            | engine, engine/backend/backendtest, engine/backend/designs, internal/pgbouncer
+//	internal/pgbouncer         | engine, engine/backend/backendtest, engine/backend/designs, internal/pgdial
 //	reports/serve              | internal/browsertest
 //	examples/pipeline          | engine, engine/backend/designs, engine/worker/manifest, internal/procenv
 //	sim/pgsim                  | sim/internal/fingerprint

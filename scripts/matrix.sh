@@ -173,7 +173,7 @@ for version in "$@"; do
 	wants conformance && part "conformance, TLS and SCRAM" "${GO:-go}" test -count=1 -v -timeout 30m ./engine/backend/postgres/push ./engine/backend/postgres/journal ./engine/backend/postgres/pull ./engine/backend/postgres/eager -run '^TestConformance$' || true
 	wants language && part "language, TLS and SCRAM" "${GO:-go}" test -count=1 -v -timeout 30m ./engine/backend/differ || true
 	wants pooler && part "through PgBouncer, TLS and SCRAM" env PULLEY_TEST_PGBOUNCER="$bouncer" PULLEY_TEST_DEPTH=night \
-		"${GO:-go}" test -count=1 -v -timeout 30m ./internal/pgdial -run 'Workflows|Reconnects|Polls|Refusals|Detects' || true
+		"${GO:-go}" test -count=1 -v -timeout 30m ./internal/pgbouncer -run 'Workflows|Reconnects|Polls|Refusals|Detects' || true
 	unset PULLEY_TEST_SERVER
 	stop
 	if wants chaos; then

@@ -1,4 +1,4 @@
-package pgdial_test
+package pgbouncer_test
 
 import (
 	"fmt"

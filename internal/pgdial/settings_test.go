@@ -8,6 +8,8 @@ import (
 	"pulley/internal/pgtest"
 )
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 // TestSettings checks that settings reach the server as they are, whatever is in them, and end with their transaction.
 func TestSettings(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), pgtest.DSN(t))

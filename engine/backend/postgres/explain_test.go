@@ -1,4 +1,4 @@
-package postgres
+package postgres_test
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"pulley/engine/backend/postgres"
 )
 
 func TestExplain(t *testing.T) {
@@ -18,25 +20,25 @@ func TestExplain(t *testing.T) {
 		hides string
 	}{
 		{"joined with itself", errors.Join(full, full), "the server's disk is full", ""},
-		{"explained twice", Explain(Explain(full)), "the server's disk is full", ""},
-		{"explained and wrapped", Explain(fmt.Errorf("writing: %w", Explain(full))), "the server's disk is full", ""},
+		{"explained twice", postgres.Explain(postgres.Explain(full)), "the server's disk is full", ""},
+		{"explained and wrapped", postgres.Explain(fmt.Errorf("writing: %w", postgres.Explain(full))), "the server's disk is full", ""},
 		{"keywords", errors.New("cannot parse `host=h password=hunter2 user=u`"), "password=***", "hunter2"},
 		{"quoted", errors.New(`cannot parse host=h password='hun\'ter 2' user=u`), "password=***", "ter 2"},
 		{"url", errors.New("cannot parse postgres://u:hun@ter2@h/db"), "postgres://u:***h/db", "ter2"},
 		{"url parameter", errors.New("cannot parse postgres://h/db?password=hunter2&user=u"), "password=***&user=u", "hunter2"},
 	} {
-		got := Explain(c.err).Error()
+		got := postgres.Explain(c.err).Error()
 		if !strings.HasPrefix(got, "postgres: ") || strings.Contains(got, "\n") || strings.Count(got, c.has) != 1 || c.hides != "" && strings.Contains(got, c.hides) {
 			t.Errorf("%s: %q; want one line with %q, once", c.name, got, c.has)
 		}
 		if strings.Count(got, "no space left") > 1 {
 			t.Errorf("%s: %q says it twice", c.name, got)
 		}
-		if !errors.Is(Explain(c.err), c.err) {
+		if !errors.Is(postgres.Explain(c.err), c.err) {
 			t.Errorf("%s: the error is lost from its chain", c.name)
 		}
 	}
-	if Explain(nil) != nil {
+	if postgres.Explain(nil) != nil {
 		t.Error("Explain(nil) is an error")
 	}
 }
