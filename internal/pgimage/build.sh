@@ -55,13 +55,14 @@ copy_installed() {
 	done
 	files "$1" >"$work/files"
 	libraries <"$work/files" >"$work/libraries"
-	sort -u "$work/files" "$work/libraries" | sed 's|^/||' |
-		tar --create --directory=/ --no-recursion --files-from=- | tar --extract --directory="$root" --keep-directory-symlink
+	sort -u "$work/files" "$work/libraries" | sed 's|^/||' >"$work/copied"
+	tar --create --file="$work/copied.tar" --directory=/ --no-recursion --files-from="$work/copied" # not into a pipe, which hides a failure
+	tar --extract --file="$work/copied.tar" --directory="$root" --keep-directory-symlink
+	rm "$work/copied.tar"
 	cp /etc/ld.so.cache /etc/nsswitch.conf "$root/etc/"
 	printf 'root:x:0:0:root:/root:/bin/sh\npostgres:x:999:999::/var/lib/postgresql:/bin/sh\n' >"$root/etc/passwd"
 	printf 'root:x:0:\npostgres:x:999:\n' >"$root/etc/group"
 	chmod 1777 "$root/tmp"
-	chown 999:999 "$root/var/lib/postgresql"
 	mkdir -p "$root/usr/local/bin"
 }
 
