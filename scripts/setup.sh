@@ -35,12 +35,20 @@ may_install() {
 	[ "$(id -u)" = 0 ] || { have sudo && sudo -n true 2>/dev/null; }
 }
 
+updated=
+
+# apt_update reads the lists of packages once.
+apt_update() {
+	[ -z "$updated" ] || return 0
+	apt_get update && updated=1
+}
+
 apt_get() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null; }
 
 # Debian's package would make a cluster and start it. A file keeps it from that; its earlier text is
 # put back afterwards.
 apt_postgres() {
-	apt_get update || return 1
+	apt_update || return 1
 	apt_get install -y --no-install-recommends postgresql-common || return 1
 	conf=/etc/postgresql-common/createcluster.conf
 	if [ -e "$conf" ]; then
@@ -82,7 +90,7 @@ install_compiler() {
 	may_install || return 1
 	if have apt-get; then
 		say "no C compiler is at hand: installing the package gcc with apt-get"
-		apt_get update && apt_get install -y --no-install-recommends gcc libc6-dev
+		apt_update && apt_get install -y --no-install-recommends gcc libc6-dev
 	elif have dnf; then
 		say "no C compiler is at hand: installing the package gcc with dnf"
 		as_root dnf -q -y install gcc glibc-devel >&2
@@ -160,7 +168,7 @@ has_pooler() { have pgbouncer || [ -x /usr/sbin/pgbouncer ]; }
 # setup_pooler installs PgBouncer. Its package would start it; a masked unit is not started.
 setup_pooler() {
 	has_pooler && return 0
-	may_install && have apt-get && apt_get update || return 1
+	may_install && have apt-get && apt_update || return 1
 	unit=/etc/systemd/system/pgbouncer.service
 	masked=
 	if [ -d /etc/systemd/system ] && [ ! -e "$unit" ] && [ ! -L "$unit" ]; then
@@ -185,7 +193,7 @@ setup_ci() {
 	has_browser || lacks="$lacks chromium fonts-liberation"
 	[ -n "$lacks" ] || return 0
 	# shellcheck disable=SC2086 # they are several packages
-	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends $lacks && has_tools && has_browser && return 0
+	may_install && have apt-get && apt_update && apt_get install -y --no-install-recommends $lacks && has_tools && has_browser && return 0
 	say "debootstrap, python3, perl with JSON::PP or chromium is missing, and could not be installed: tests make an image for Docker, run actions, and open reports"
 	return 1
 }
@@ -193,7 +201,7 @@ setup_ci() {
 setup_scripts() {
 	[ "${CI:-}" = true ] || return 0
 	have shellcheck && return 0
-	may_install && have apt-get && apt_get update && apt_get install -y --no-install-recommends shellcheck && return 0
+	may_install && have apt-get && apt_update && apt_get install -y --no-install-recommends shellcheck && return 0
 	say "shellcheck is missing, which reads the scripts, and could not be installed"
 	return 1
 }

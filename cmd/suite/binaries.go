@@ -72,7 +72,7 @@ func (p *workdir) buildBinaries(ctx context.Context, b *built, packages, flags [
 		binary := testBinary{filepath.Join(p.dir, fmt.Sprintf("%d.test", len(b.binaries))), l.Dir}
 		b.binaries[l.ImportPath] = binary
 		group.Go(func() error {
-			args := append([]string{"test", "-c", withoutDebugger, "-o", binary.file}, flags...)
+			args := append([]string{"test", "-c", "-o", binary.file}, flags...)
 			return p.goBuild(ctx, append(args, l.ImportPath)...)
 		})
 	}

@@ -91,30 +91,6 @@ func TestWhatCannotBeCompiledIsReported(t *testing.T) {
 	}
 }
 
-func TestWhatVetFindsFailsARun(t *testing.T) {
-	enterModule(t, map[string]string{
-		"go.mod":           someTests["go.mod"],
-		"sim/db/b_test.go": "package db\n\nimport \"testing\"\n\nfunc TestLogs(t *testing.T) { t.Logf(\"%d\", \"one\") }\n",
-	})
-	err := within(func(p *workdir) error {
-		for _, vetted := range []bool{false, true} {
-			c, err := p.testSplit(t.Context(), tests{packages: []string{"pulley/sim/db"}, vetted: vetted, timeout: time.Hour})
-			if err != nil {
-				return err
-			}
-			var out bytes.Buffer
-			printFailures(&out, c)
-			if said := strings.Contains(out.String(), "b_test.go:5") && strings.Contains(out.String(), "again: go vet ./..."); c.green() == vetted || said != vetted {
-				t.Errorf("vetted %v: green %v, %s", vetted, c.green(), out.String())
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 func TestLinesOfSeveralDoNotMix(t *testing.T) {
 	var mu sync.Mutex
 	var out bytes.Buffer

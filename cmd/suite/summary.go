@@ -31,9 +31,6 @@ func printFailures(w io.Writer, t *tally) {
 }
 
 func repeat(r result) string {
-	if r.Package == vetName {
-		return vetName + " ./..."
-	}
 	if r.Test == "" {
 		return "go test -race ./" + short(r.Package)
 	}

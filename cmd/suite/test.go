@@ -54,7 +54,7 @@ func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tall
 	if atOnce < 1 {
 		atOnce = packagesAtOnce()
 	}
-	all := tests{race: true, vetted: o.built == nil, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags), built: o.built}
+	all := tests{race: true, atOnce: atOnce, timeout: o.Timeout, flags: strings.Fields(o.Flags), built: o.built}
 	all.packages, all.record = longestFirst(packages, readSeconds(timesFile)), o.Out+"/events.json"
 	var mu sync.Mutex
 	if told != nil {
@@ -87,8 +87,8 @@ var singles = []string{
 	commandPackage, "sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
 	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference", "engine/schedule", "engine/schedule/turn",
 	"scenarios", "scenarios/wfformat", "scenarios/generate", "scenarios/arrivals", "scenarios/dist",
-	"reports", "reports/record", "reports/chart", "reports/diagram", "reports/page", "reports/units", "reports/verdicts", "reports/changes", "bench/outline", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
-	"bench/gate", "bench/gobench", "bench/profile", "chaos/cases", "internal/bytesize", "internal/nearest", "internal/procstatus",
+	"reports", "reports/serve", "reports/record", "reports/chart", "reports/diagram", "reports/page", "reports/units", "reports/verdicts", "reports/changes", "bench/outline", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
+	"bench/gate", "bench/gobench", "bench/profile", "chaos/cases", "internal/browsertest", "internal/bytesize", "internal/nearest", "internal/procstatus",
 	"adapter/protocol", "adapter/judge", "adapter/workload", "adapter/check", "adapter/mutants", "examples/adapters/queue",
 }
 
@@ -101,7 +101,7 @@ const commandVariable = "PULLEY_TEST_COMMAND"
 
 func (p *workdir) buildCommand(ctx context.Context) (string, error) {
 	file := filepath.Join(p.dir, "pulley")
-	return file, p.goBuild(ctx, "build", "-race", withoutDebugger, "-o", file, "./"+commandPackage)
+	return file, p.goBuild(ctx, "build", "-race", "-o", file, "./"+commandPackage)
 }
 
 func splitSingles(packages []string) (with, without []string) {
@@ -113,20 +113,6 @@ func splitSingles(packages []string) (with, without []string) {
 		}
 	}
 	return with, without
-}
-
-const vetName = "go vet"
-
-func (p *workdir) vetPackages(ctx context.Context, packages []string, t *tally) error {
-	err := p.runSilently(ctx, append([]string{"go", "vet"}, packages...)...)
-	if err != nil && ctx.Err() == nil {
-		r := result{Package: vetName, Action: failed, Output: err.Error()}
-		if t.Packages = append(t.Packages, r); t.printed != nil {
-			t.printed(r)
-		}
-		return nil
-	}
-	return err
 }
 
 func hasCommand(packages []string) bool {
@@ -153,9 +139,6 @@ func (p *workdir) testSplit(ctx context.Context, all tests) (*tally, error) {
 			tallies[i] = newTally(nil)
 			if len(t.packages) > 0 {
 				tallies[i], err = p.test(ctx, t)
-			}
-			if err == nil && all.vetted && !t.race { // it shares compiled packages with the tests without the race detector
-				err = p.vetPackages(ctx, all.packages, tallies[i])
 			}
 			return err
 		})

@@ -20,7 +20,6 @@ import (
 type tests struct {
 	packages []string
 	race     bool
-	vetted   bool              // also runs go vet
 	atOnce   int               // packages at a time
 	timeout  time.Duration     // of one package
 	flags    []string          // more, for go test
@@ -38,9 +37,6 @@ const garbage = "400"
 // races.
 const raceOptions = "atexit_sleep_ms=0"
 
-// withoutDebugger omits debugger data, which is half of the linking time. Stack traces and profiles do not need it.
-const withoutDebugger = "-ldflags=-w"
-
 func withVariable(env map[string]string, name, value string) map[string]string {
 	more := map[string]string{}
 	maps.Copy(more, env)
@@ -51,10 +47,10 @@ func withVariable(env map[string]string, name, value string) map[string]string {
 // parallelTests is two per processor, since tests also wait.
 func parallelTests() int { return 2 * processors() }
 
-// goTest does not vet, since go test would vet every package with and without the race detector, including the standard
+// goTest does not vet: check does, and go test would vet every package with and without the race detector, including the standard
 // library.
 func (p *workdir) goTest(ctx context.Context, t tests, out io.Writer) error {
-	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=off", withoutDebugger}
+	args := []string{"go", "test", "-json", "-exec", strings.Join(t.meter.through(), " "), "-count=1", "-p", strconv.Itoa(t.atOnce), "-parallel", strconv.Itoa(parallelTests()), "-timeout", t.timeout.String(), "-vet=off"}
 	if t.race {
 		args = append(args, "-race")
 	}
