@@ -11,8 +11,10 @@ import (
 
 	"pulley/engine"
 	"pulley/engine/backend"
+	"pulley/engine/backend/designs"
 	"pulley/engine/ir"
 	"pulley/engine/worker"
+	"pulley/internal/depth"
 )
 
 // These variables make this test binary an engine whose only action kills it.
@@ -59,9 +61,10 @@ func (s *site) poisoned(bound int) (begun []string, end string) {
 }
 
 // An attempt kills each engine with SIGKILL. As many engines as the bound allows start it; the next fails it, which the
-// workflow catches. A retry is a new attempt with its own bound.
+// workflow catches. A retry is a new attempt with its own bound. Each case takes as many engines as attempts on each design: before a
+// change, the cases are distributed among the designs.
 func TestPoisonKillsABoundedNumberOfEngines(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name, call string
 		bound      int
 		want       []string // attempts and deliveries that start
@@ -72,7 +75,8 @@ func TestPoisonKillsABoundedNumberOfEngines(t *testing.T) {
 		{"retried", "@poison() [retry: 1]", 2, []string{"1 1", "1 2", "2 1", "2 2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			onEveryDatabase(t, func(s *site) {
+			all := designs.Durable()
+			on(t, depth.Of(all[i:i+2], all), func(s *site) {
 				s.lease = childLease
 				store := s.open()
 				s.store(store, program(s.T, `fn main(input: [], output: [x]):

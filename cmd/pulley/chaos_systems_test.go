@@ -18,7 +18,7 @@ const referenceAdapter = "exec:python3 ../../examples/adapters/queue.py"
 func TestChaosOfSystems(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
-	args := []string{"chaos", "chain", "diamond=4", "--systems", referenceAdapter, "--setting", "lease_ms=1000", "--faults", "process.kill,wire.cut", "--duration", "2s", "--workers", "2", "--in-flight", "2", "--out", out}
+	args := []string{"chaos", "chain", "diamond=4", "--systems", referenceAdapter, "--setting", "lease_ms=1000", "--faults", "process.kill,wire.cut", "--duration", "1s", "--workers", "2", "--in-flight", "2", "--out", out}
 	got := run(t, args...)
 	if got.code != 0 {
 		t.Fatalf("%+v", got)

@@ -29,7 +29,7 @@ func TestThePipelineOfTheSeedSurvivesChaos(t *testing.T) {
 	for _, design := range depth.Of([]string{"push"}, []string{"push", "journal", "eager", "pull", "pull:scan=sql"}) {
 		t.Run(design, func(t *testing.T) {
 			dir := t.TempDir()
-			got := runWithin(t, raceBinary(), depth.Of(deadline, 3*deadline), env, "chaos", seedFlow+":DataPipelineWorkflow", "--backend", design, "--faults", "process.kill,worker.kill",
+			got := runWithin(t, os.Args[0], depth.Of(deadline, 3*deadline), env, "chaos", seedFlow+":DataPipelineWorkflow", "--backend", design, "--faults", "process.kill,worker.kill",
 				"--duration", depth.Of("0s", "1m"), "--lease", "1s", "--in-flight", "2", "--cancel", "0", "--shrink", "0", "--format", "json", "--out", dir)
 			var res struct {
 				Verdict   string

@@ -16,27 +16,25 @@ import (
 	"pulley/cmd/pulley/console"
 )
 
-// startServer starts pulley serve, and returns its address when it has printed it.
-func startServer(t *testing.T, args ...string) (*exec.Cmd, string, *bufio.Reader) {
+// startServer starts a pulley serve, and returns its address when it has printed it.
+func startServer(t *testing.T, cmd *exec.Cmd) (address string, log *bufio.Reader) {
 	t.Helper()
-	cmd := raceCommand(t, append([]string{"serve"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, err := cmd.StderrPipe()
+	told, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		told, _ := io.ReadAll(log)
-		t.Fatalf("%v: %s", err, told)
+	if address, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		said, _ := io.ReadAll(told)
+		t.Fatalf("%v: %s", err, said)
 	}
-	return cmd, strings.TrimSpace(address), bufio.NewReader(log)
+	return strings.TrimSpace(address), bufio.NewReader(told)
 }
 
 func get(t *testing.T, client *http.Client, address string) (int, string) {
@@ -59,8 +57,9 @@ func TestServe(t *testing.T) {
 	if got := call(t, nil, "compare", "chain=3", "--backends", "memory", "--quick", "--load", "saturated", "--out", filepath.Join(dir, "first")); got.code != 0 {
 		t.Fatal(got.err)
 	}
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd, address, log := startServer(t, dir, "--listen", "127.0.0.1:0")
+	for sig, serve := range map[syscall.Signal]func(*testing.T, ...string) *exec.Cmd{syscall.SIGINT: raceCommand, syscall.SIGTERM: command} {
+		cmd := serve(t, "serve", dir, "--listen", "127.0.0.1:0")
+		address, log := startServer(t, cmd)
 		if code, body := get(t, http.DefaultClient, address); code != 200 || !strings.Contains(body, `<a href="/run/first">first</a>`) || !strings.Contains(body, "memory does") {
 			t.Errorf("status %d: %s", code, body)
 		}
@@ -85,7 +84,8 @@ func TestServeBeyondThisMachineDemandsAToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	cmd, address, log := startServer(t, dir, "--listen", "0.0.0.0:0")
+	cmd := command(t, "serve", dir, "--listen", "0.0.0.0:0")
+	address, log := startServer(t, cmd)
 	host, token, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/?token=")
 	_, port, err := net.SplitHostPort(host)
 	if err != nil || len(token) < 16 {

@@ -81,18 +81,28 @@ func (o *testCmd) run(ctx context.Context, p *workdir, told func(result)) (*tall
 	return t, nil
 }
 
-// singles need no race detector, which takes five times as long. They have no concurrent goroutines, or are tested under the
-// detector elsewhere: the code that commandPackage calls, in its separate processes, and all of them in the night.
+// singles are tested without the race detector, which takes five times as long. They have no concurrent goroutines, or are tested
+// under the detector elsewhere: the code that commandPackage calls, in its separate processes, and all of them in the night.
 var singles = []string{
-	commandPackage, "sim/explore", "sim/explore/search", "sim/cases", "sim/pgsim", "sim/pgsim/push", "sim/pgsim/eager", "sim/pgsim/pull", "sim/pgsim/journal",
-	"sim", "sim/db", "sim/gantt", "sim/lines", "engine/ir", "engine/ir/programs", "engine/graph", "engine/dispatch", "engine/plan", "engine/reference", "engine/schedule", "engine/schedule/turn",
-	"scenarios", "scenarios/wfformat", "scenarios/generate", "scenarios/arrivals", "scenarios/dist",
-	"reports", "reports/serve", "reports/record", "reports/chart", "reports/diagram", "reports/page", "reports/units", "reports/verdicts", "reports/changes", "bench/outline", "bench/stats", "bench/load", "bench/changepoint", "bench/usl", "bench/knee", "bench/capacity",
-	"bench/gate", "bench/gobench", "bench/profile", "chaos/cases", "internal/browsertest", "internal/bytesize", "internal/nearest", "internal/procstatus",
-	"adapter/protocol", "adapter/judge", "adapter/workload", "adapter/check", "adapter/mutants", "examples/adapters/queue",
+	"adapter/check", "adapter/judge", "adapter/mutants", "adapter/named", "adapter/protocol", "adapter/trial", "adapter/workload",
+	"bench/capacity", "bench/changepoint", "bench/claim", "bench/gate", "bench/gate/pairs", "bench/gobench", "bench/histogram", "bench/history", "bench/knee",
+	"bench/load", "bench/outline", "bench/profile", "bench/stages", "bench/stats", "bench/usl",
+	"chaos", "chaos/cases", "chaos/fault/inject", "chaos/mutants", "chaos/recovery",
+	commandPackage, commandPackage + "/benchmarks", commandPackage + "/console", commandPackage + "/systems",
+	"engine/backend", "engine/backend/designs", "engine/backend/postgres", "engine/backend/postgres/journal/internal/forward",
+	"engine/backend/postgres/journal/internal/ownership", "engine/backend/state", "engine/dispatch", "engine/graph", "engine/ir", "engine/ir/programs",
+	"engine/plan", "engine/plan/model", "engine/reference", "engine/schedule", "engine/schedule/model", "engine/schedule/turn", "engine/worker/protocol",
+	"examples/adapters/queue",
+	"internal/browsertest", "internal/bytesize", "internal/depth", "internal/lines", "internal/nearest", "internal/pause", "internal/pgimage", "internal/procenv",
+	"internal/procstatus", "internal/schedulestore", "internal/watchdog", "internal/yamlfile",
+	"python",
+	"reports", "reports/changes", "reports/chart", "reports/diagram", "reports/page", "reports/record", "reports/serve", "reports/units", "reports/verdicts",
+	"scenarios", "scenarios/arrivals", "scenarios/behaviour", "scenarios/dist", "scenarios/generate", "scenarios/template", "scenarios/wfformat",
+	"sim", "sim/cases", "sim/db", "sim/explore", "sim/explore/search", "sim/gantt", "sim/internal/fingerprint", "sim/internal/shadow", "sim/judge", "sim/lines",
+	"sim/pgsim", "sim/pgsim/eager", "sim/pgsim/journal", "sim/pgsim/pull", "sim/pgsim/push", "sim/world",
 }
 
-const singlesAtOnce = 2
+const singlesAtOnce = 3
 
 // commandPackage is the command. Its tests call it, and start it as a process.
 const commandPackage = "cmd/pulley"

@@ -260,7 +260,7 @@ func TestPolling(t *testing.T) {
 		f := b.action(Job{})
 		begun := time.Now()
 		var all sync.WaitGroup
-		many := depth.Of(200, 1000)
+		many := depth.Of(50, 1000)
 		for range many {
 			all.Go(func() { b.wants(newCall(`{}`), f, "1") })
 		}
