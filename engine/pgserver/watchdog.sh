@@ -58,9 +58,17 @@ stop() {
 	done
 }
 
+# users_of prints how many processes use the segment $1; nothing if there is none.
+users_of() {
+	while IFS=' ' read -r _ its_id _ _ _ _ users _; do
+		[ "$its_id" != "$1" ] || echo "$users"
+	done </proc/sysvipc/shm
+}
+
 # give_back removes the shared memory that a killed server of the directory $1 left in the kernel: the segment whose
-# id ends line 7 of its postmaster.pid, if nobody uses it. Whatever else it shared goes with its processes and its
-# directory. Where the kernel does not list segments, the next restart of the machine does it.
+# id ends line 7 of its postmaster.pid, as soon as nobody uses it: the server's children notice its death a moment later.
+# Whatever else it shared goes with its processes and its directory. Where the kernel does not list segments, the next
+# restart of the machine does it.
 give_back() {
 	[ -r /proc/sysvipc/shm ] || return 0
 	for file in "$1"/*/postmaster.pid; do
@@ -68,9 +76,15 @@ give_back() {
 		IFS=' ' read -r _ id <<-end
 			$(head -n 7 "$file" | tail -n 1)
 		end
-		while IFS=' ' read -r _ its_id _ _ _ _ users _; do
-			[ "$its_id $users" = "$id 0" ] && ipcrm -m "$id" 2>/dev/null
-		done </proc/sysvipc/shm
+		waits=0
+		while users=$(users_of "$id") && [ -n "$users" ] && [ $waits -lt 50 ]; do
+			if [ "$users" = 0 ]; then
+				ipcrm -m "$id" 2>/dev/null
+				break
+			fi
+			pause
+			waits=$((waits + 1))
+		done
 	done
 	return 0
 }
